@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actor/plan_instance.h"
+#include "actor/runtime.h"
+#include "actor/task_body.h"
+
+namespace heddle::actor {
+
+class Dispatcher;
+
+/// The run that a rank is in, as its dispatchers see it.
+struct ActiveRun {
+  uint32_t run = 0;
+  PlanInstance* instance = nullptr;
+  TaskBody* body = nullptr;
+  std::vector<TaskStatistics>* statistics =
+      nullptr;                                  ///< By actor number; each written by its actor's thread only.
+  std::array<Dispatcher*, kStreams> serving{};  ///< Which dispatcher runs the actors of a stream.
+  std::atomic<int> dispatchers_left{0};         ///< Those whose actors are not all done.
+  std::atomic<bool> aborting{false};
+};
+
+/// What a dispatcher needs of its runtime. Thread-safe.
+class RunControl {
+ public:
+  virtual ~RunControl() = default;
+  /// The run of that number while it is the live one, else nullptr. Stays valid until the caller has reported
+  /// StreamDone.
+  virtual ActiveRun* Active(uint32_t run) = 0;
+  virtual void ActorFailed(uint32_t run, NodeId node, Status status) = 0;
+  /// All actors of one dispatcher are done; it does not touch `active` after this.
+  virtual void StreamDone(ActiveRun& active) = 0;
+  virtual void Expose(uint32_t run, RegisterId register_id, uint8_t slot, const Value& value) = 0;
+  virtual void Withdraw(RegisterId register_id, uint8_t slot) = 0;
+  /// What actors waited for when a stalled run was ended.
+  virtual void AddWaits(std::vector<std::string> lines) = 0;
+};
+
+}  // namespace heddle::actor

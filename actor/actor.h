@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actor/actor_host.h"
+#include "actor/message.h"
+#include "actor/register_state.h"
+#include "actor/slot_queue.h"
+#include "core/plan.h"
+
+namespace heddle::actor {
+
+/// One consumed register as its reader sees it: filled slots that wait to be read.
+struct InputEdge {
+  RegisterId register_id = 0;
+  TaskId producer;
+  uint16_t producer_port = 0;  ///< Position among the producer's registers, for ACK.
+  bool control = false;
+  const RegisterState* source = nullptr;  ///< nullptr when the producer lives on another rank.
+  SlotQueue queue{1};
+  bool ended = false;     ///< EOS has come.
+  uint32_t received = 0;  ///< READYs so far: the sequence number expected next (I5).
+};
+
+/// The state machine of one task (runtime reference 2.4-2.6). It acts when every consumed edge, data or
+/// control, has a filled slot and every produced register a free one; both conditions are counters, tested
+/// per message.
+///
+/// Rates: kAccumulate and kPack fill their outputs (control registers too) at every rate-th act and need a
+/// free slot at every act; kRepeat and kUnpack use one input for `rate` acts and release it when all outputs
+/// made from it have come back. All other kinds do both at every act. Not thread-safe: the host that runs it
+/// owns it.
+class Actor {
+ public:
+  enum class State : uint8_t { kIdle, kRunning, kDraining, kFailed, kDone };
+
+  Actor(const Task& task, size_t number, std::vector<InputEdge> edges, std::vector<RegisterState*> produced,
+        std::vector<int> data_edges);
+
+  const Task& task() const { return *task_; }
+  size_t number() const { return number_; }  ///< Dense among the actors of this rank and plan.
+  State state() const { return state_; }
+  int64_t acts() const { return acts_; }
+  int64_t pulled_bytes() const { return pulled_bytes_; }  ///< Bodies fetched from other ranks in this run.
+  const std::vector<InputEdge>& edges() const { return edges_; }
+  const std::vector<RegisterState*>& produced() const { return produced_; }
+
+  /// Back to the state before the first message of `run`. Only while no host runs the actor.
+  void Begin(uint32_t run);
+  /// The first act, where nothing has to arrive for it.
+  void Start(ActorHost& host);
+  /// kReady, kAck, kEos, kDone of this run. Bounded work but for the kernels it runs.
+  void Handle(const Message& message, ActorHost& host);
+  /// Ends at once, whatever it is at. Registers keep their slots (a reader on another thread may still use
+  /// them) until the next Begin or Clear.
+  void Abort(ActorHost& host);
+  /// Drops what registers and queues still hold. Only while no host runs any actor of the plan.
+  void Clear();
+
+  /// I1-I3 of this actor's own registers and edges; I12 when it is done and `quiet` (the run ended well).
+  Status CheckInvariants(bool quiet) const;
+  /// What the actor waits for, e.g. "task 3 (sum, rank 0) after 1 acts waits for register 2 of task 1"; empty
+  /// when done.
+  std::string DescribeWait() const;
+  /// True if another rank must move first: an open edge from it, or a slot it still reads.
+  bool WaitsForOtherRank() const;
+
+ private:
+  bool IsReady() const {
+    return (unready_inputs_ | unready_outputs_) == 0 && !in_flight_ && !holds_input_ &&
+           state_ == State::kRunning;
+  }
+  void OnReady(const Message& message, ActorHost& host);
+  void OnAck(const Message& message, ActorHost& host);
+  void OnDone(ActorHost& host);
+  void TryAct(ActorHost& host);
+  void TryFinish(ActorHost& host);
+  /// True if the act was launched asynchronously or failed.
+  bool Act(ActorHost& host);
+  void Publish(Value value, ActorHost& host);
+  void ReleaseInputs(ActorHost& host);
+  void Fail(Status status, ActorHost& host);
+
+  const Task* task_;
+  size_t number_;
+  std::vector<InputEdge> edges_;
+  std::vector<RegisterState*> produced_;  ///< In the order of task.produced; owned by the plan instance.
+  std::vector<int> data_edges_;  ///< Per entry of task.consumed: position in edges_, -1 where left out.
+  bool counted_;                 ///< A source: acts task.count times.
+  bool collects_;                ///< kAccumulate, kPack
+  bool spreads_;                 ///< kRepeat, kUnpack
+  int64_t rate_;
+
+  uint32_t run_ = 0;
+  State state_ = State::kIdle;
+  bool in_flight_ = false;    ///< An asynchronous act has begun.
+  bool holds_input_ = false;  ///< kRepeat, kUnpack: all outputs are made, not all have come back.
+  int unready_inputs_ = 0;    ///< Consumed edges with an empty queue.
+  int unready_outputs_ = 0;   ///< Produced registers without a free slot.
+  int ended_edges_ = 0;       ///< Edges with EOS.
+  int exhausted_edges_ = 0;   ///< Edges with EOS and an empty queue.
+  int64_t outstanding_ = 0;   ///< Sum over produced registers.
+  int64_t acts_ = 0;
+  int64_t pulled_bytes_ = 0;
+  std::vector<const Value*> inputs_;  ///< Scratch of Act.
+  std::vector<Value> held_;           ///< kPack: pieces so far; kAccumulate: the one value so far.
+  std::shared_ptr<PulledBody> pulled_;
+};
+
+}  // namespace heddle::actor

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "actor/active_run.h"
+#include "actor/actor_host.h"
+#include "actor/link.h"
+#include "actor/mailbox.h"
+
+namespace heddle::ops {
+class Arena;
+}
+
+namespace heddle::actor {
+
+/// First-in first-out messages between actors of one thread: no locks, no atomics, grows to the most ever in
+/// flight.
+class LocalQueue {
+ public:
+  bool empty() const { return head_ == tail_; }
+  void Push(const Message& message) {
+    if (tail_ - head_ == ring_.size()) Grow();
+    ring_[tail_++ & (ring_.size() - 1)] = message;
+  }
+  Message Pop() { return ring_[head_++ & (ring_.size() - 1)]; }
+
+ private:
+  void Grow();
+  std::vector<Message> ring_ = std::vector<Message>(64);
+  size_t head_ = 0;
+  size_t tail_ = 0;
+};
+
+/// Runs the actors of one or more streams on one thread: takes messages, hands them to actors, runs their
+/// kernels in place. Either it owns its thread (StartThread) or the caller of a run lends its own (Step,
+/// Wait).
+class Dispatcher : public ActorHost {
+ public:
+  /// `link` may be nullptr when no plan has remote edges. All pointers outlive the dispatcher.
+  Dispatcher(uint32_t rank, RunControl& control, Link* link);
+  ~Dispatcher() override;
+
+  /// Spawns the thread; kernels on it run in an arena of `threads` threads, made when the first one comes.
+  void StartThread(int threads, bool set_floating_point_mode);
+  /// Ends and joins the thread. Only between runs.
+  void StopThread();
+
+  /// Any thread.
+  void Post(const Message& message) { mailbox_->Post(message); }
+
+  /// Handles what is there, at most a bounded number of local messages; false when there was nothing. Own
+  /// thread only.
+  bool Step();
+  /// Waits for a message from another thread. Own thread only.
+  bool Wait(int64_t timeout_ns);
+
+  /// Messages handled so far; with is_busy, what the stall detector looks at. Any thread.
+  uint64_t progress() const { return progress_.load(std::memory_order_acquire); }
+  bool is_busy() const {
+    return busy_.load(std::memory_order_acquire) || pulls_->load(std::memory_order_relaxed) > 0;
+  }
+
+  void Send(const Message& message) override;
+  Result<Value> Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act) override;
+  void Pull(Actor& actor, TaskId producer, RegisterId register_id, uint8_t slot,
+            std::shared_ptr<PulledBody> body) override;
+  void Expose(RegisterId register_id, uint8_t slot, const Value& value) override;
+  void Withdraw(RegisterId register_id, uint8_t slot) override;
+  void Failed(Actor& actor, Status status) override;
+  void Finished(Actor& actor) override;
+
+ private:
+  void ThreadMain(bool set_floating_point_mode);
+  void Handle(const Message& message);
+  /// Makes `run` the one this dispatcher works on; false when it is not live (any more).
+  bool Enter(uint32_t run);
+  template <typename Body>
+  void ForEachActor(const Body& body);
+
+  const uint32_t rank_;
+  RunControl& control_;
+  Link* const link_;
+  const std::shared_ptr<Mailbox> mailbox_ =
+      std::make_shared<Mailbox>();  ///< Shared with pulls that end late.
+  LocalQueue local_;
+  std::vector<Message> inbox_;
+
+  ActiveRun* active_ = nullptr;  ///< Set while this dispatcher has actors that are not done.
+  uint32_t run_ = 0;             ///< Of active_.
+  int64_t finished_run_ = -1;    ///< Messages up to this run are stale.
+  size_t remaining_ = 0;         ///< Actors that are not done.
+
+  std::atomic<uint64_t> progress_{0};
+  std::atomic<bool> busy_{false};
+  const std::shared_ptr<std::atomic<int>> pulls_ = std::make_shared<std::atomic<int>>(0);  ///< In flight.
+  std::atomic<bool> stop_{false};
+  int64_t spin_ns_ = 0;
+  int arena_threads_ = 0;  ///< 0: the thread is in an arena already.
+  std::unique_ptr<ops::Arena> arena_;
+  std::thread thread_;
+};
+
+}  // namespace heddle::actor

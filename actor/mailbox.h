@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "actor/message.h"
+
+namespace heddle::actor {
+
+/// Messages from other threads to one stream's thread: any number of senders, one receiver, in order per
+/// sender.
+///
+/// Senders append to a vector under a lock held for a few instructions; the receiver swaps the whole vector
+/// out, so in steady state nothing is allocated. A futex call is made only when the receiver sleeps.
+class Mailbox {
+ public:
+  /// Any thread.
+  void Post(const Message& message);
+
+  /// Moves all messages to the end of the empty `*messages`; false, without a lock, when there are none.
+  /// Receiver only.
+  bool Take(std::vector<Message>* messages);
+
+  /// Returns when there is a message (true) or `timeout_ns` have passed (false). Looks for at most `spin_ns`
+  /// before it sleeps. Receiver only.
+  bool Wait(int64_t spin_ns, int64_t timeout_ns);
+
+ private:
+  std::mutex mutex_;
+  std::vector<Message> messages_;
+  std::atomic<uint32_t> count_{0};
+  std::atomic<uint32_t> sleeping_{0};
+};
+
+/// What it costs to wake a thread that sleeps in Wait, measured once per process: the only spin worth its
+/// time is about one such hand-over (runtime reference 2.9). 0, without measuring, on a machine with fewer
+/// than 4 cores, where a spinning thread takes the core that the awaited one needs.
+int64_t HandOverNs();
+
+}  // namespace heddle::actor

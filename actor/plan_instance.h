@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actor/actor.h"
+#include "actor/register_state.h"
+#include "core/plan.h"
+
+namespace heddle::actor {
+
+/// The actors and registers of one rank of a plan, with all routes resolved. Made once, used for many runs.
+class PlanInstance {
+ public:
+  /// kInternal when the plan is not one that actors can run: unknown streams, more than 255 slots, a register
+  /// of another rank that is read by anything but a kCopy task.
+  static Result<std::unique_ptr<PlanInstance>> Create(std::shared_ptr<const Plan> plan, uint32_t rank);
+
+  const Plan& plan() const { return *plan_; }
+  const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
+  /// The actors in plan order: actors()[i].number() == i.
+  std::deque<Actor>& actors() { return actors_; }
+  const std::deque<Actor>& actors() const { return actors_; }
+  const std::vector<Actor*>& OnStream(uint32_t stream) const { return streams_[stream].actors; }
+  /// The actor of that task on this rank; nullptr when there is none.
+  Actor* Find(TaskId task) const {
+    const StreamActors& stream = streams_[task.stream() < kStreams ? task.stream() : 0];
+    return task.index() < stream.by_index.size() ? stream.by_index[task.index()] : nullptr;
+  }
+  /// True if an edge joins this rank to another one.
+  bool HasRemoteEdges() const { return has_remote_edges_; }
+
+  void Begin(uint32_t run);
+  /// Drops every value. Only while no host runs an actor.
+  void Clear();
+  Status CheckInvariants(bool quiet) const;
+  /// One line per actor that is not done, at most `limit`.
+  std::vector<std::string> DescribeWaits(size_t limit) const;
+  bool WaitsForOtherRank() const;
+
+ private:
+  struct StreamActors {
+    std::vector<Actor*> actors;
+    std::vector<Actor*> by_index;
+  };
+  PlanInstance() = default;
+
+  std::shared_ptr<const Plan> plan_;
+  std::deque<RegisterState> registers_;
+  std::deque<Actor> actors_;
+  std::array<StreamActors, kStreams> streams_;
+  bool has_remote_edges_ = false;
+};
+
+}  // namespace heddle::actor

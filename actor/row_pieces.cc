@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actor/row_pieces.h"
+
+#include <cstring>
+#include <vector>
+
+#include "ops/parallel.h"
+
+namespace heddle::actor {
+namespace {
+
+constexpr int64_t kCopyGrainBytes = 256 << 10;
+
+void CopyBytes(const void* from, void* to, int64_t bytes) {
+  ops::ParallelFor(bytes, kCopyGrainBytes, [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
+}
+
+Result<Value> GatherDense(const std::vector<Matrix>& pieces, int64_t rows, int64_t columns,
+                          ElementType type) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix whole, Matrix::Dense(rows, columns, type));
+  char* to = static_cast<char*>(static_cast<void*>(whole.mutable_data<char>()));
+  for (const Matrix& piece : pieces) {
+    const int64_t bytes = piece.cells() * BytesOf(type);
+    CopyBytes(piece.data<char>(), to, bytes);
+    to += bytes;
+  }
+  return Value(std::move(whole));
+}
+
+Result<Value> GatherSparse(const std::vector<Matrix>& pieces, int64_t rows, int64_t columns,
+                           ElementType type) {
+  int64_t stored = 0;
+  for (const Matrix& piece : pieces) stored += piece.stored();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix whole, Matrix::Sparse(rows, columns, stored, type));
+  int64_t* offsets = whole.mutable_row_offsets();
+  int64_t row = 0;
+  int64_t entry = 0;
+  offsets[0] = 0;
+  for (const Matrix& piece : pieces) {
+    const int64_t first = piece.row_offsets()[0];
+    for (int64_t i = 0; i < piece.rows(); ++i)
+      offsets[row + i + 1] = entry + piece.row_offsets()[i + 1] - first;
+    const int64_t count = piece.stored();
+    CopyBytes(piece.column_indexes() + first, whole.mutable_column_indexes() + entry,
+              count * int64_t{sizeof(int32_t)});
+    CopyBytes(piece.values<char>() + first * BytesOf(type),
+              whole.mutable_values<char>() + entry * BytesOf(type), count * BytesOf(type));
+    row += piece.rows();
+    entry += count;
+  }
+  return Value(std::move(whole));
+}
+
+}  // namespace
+
+Result<Value> SliceRows(const Value& whole, int64_t begin, int64_t end) {
+  if (!whole.IsMatrix() || begin < 0 || begin > end || end > whole.matrix().rows()) {
+    return Internal("slice: rows {} to {} are not in the value", begin, end);
+  }
+  if (begin == 0 && end == whole.matrix().rows()) return whole;
+  return Value(whole.matrix().Rows(begin, end));
+}
+
+Result<Value> GatherRows(std::span<const Value* const> inputs) {
+  std::vector<Matrix> pieces;
+  const Value* empty = nullptr;
+  int64_t rows = 0;
+  for (const Value* input : inputs) {
+    if (input == nullptr || !input->IsMatrix()) return Internal("gather: a piece is no matrix");
+    if (input->matrix().rows() == 0) {
+      empty = input;
+      continue;
+    }
+    pieces.push_back(input->matrix());
+    rows += input->matrix().rows();
+  }
+  if (pieces.empty())
+    return empty == nullptr ? Result<Value>(Internal("gather: no pieces")) : Result<Value>(*empty);
+  const Matrix& first = pieces[0];
+  for (Matrix& piece : pieces) {
+    if (piece.columns() != first.columns() || piece.element_type() != first.element_type()) {
+      return Internal("gather: pieces have {} and {} columns", first.columns(), piece.columns());
+    }
+    if (piece.format() == first.format()) continue;
+    HEDDLE_ASSIGN_OR_RETURN(piece, first.IsSparse() ? ToSparse(piece) : ToDense(piece));
+  }
+  if (pieces.size() == 1) return Value(std::move(pieces[0]));
+  const int64_t columns = first.columns();
+  const ElementType type = first.element_type();
+  return first.IsSparse() ? GatherSparse(pieces, rows, columns, type)
+                          : GatherDense(pieces, rows, columns, type);
+}
+
+}  // namespace heddle::actor

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actor/link.h"
+#include "core/plan.h"
+#include "core/value.h"
+#include "ops/kernel.h"
+
+namespace heddle::actor {
+
+/// What one task did in a run, for -stats.
+struct TaskStatistics {
+  NodeId node = kNoNode;
+  std::string phase;
+  int64_t acts = 0;
+  int64_t kernel_ns = 0;
+  int64_t rows = 0;
+  int64_t bytes_in = 0;  ///< Bytes pulled from other ranks (copy tasks).
+};
+
+struct RunResult {
+  std::map<std::string, Value> live_out;  ///< This rank's pieces of the plan's live-outs.
+  std::map<std::string, Shape> shapes;    ///< Whole shapes of live-outs whose size the plan did not know.
+  std::vector<TaskStatistics> statistics;
+};
+
+struct RuntimeOptions {
+  uint32_t rank = 0;
+  int threads = 1;  ///< Concurrency of the compute stream's oneTBB arena.
+  bool set_denormals =
+      true;  ///< Sets MXCSR (round to nearest, no flush to zero) on every thread that runs kernels.
+  int64_t stall_ms = 10'000;  ///< Nothing happens for this long: look whether anything still can.
+};
+
+/// Runs plans on one rank: one OS thread per stream, one actor per task, nobody blocks.
+///
+/// The thread that calls Run() serves the compute stream itself, and all streams when the plan has no copy
+/// tasks on this rank: no hand-over between threads then. Plans with copy tasks use two threads of the
+/// runtime (host, network), made once by Create when there is a link. Run() waits only when none of its
+/// actors can act.
+class Runtime : public LinkHandler {
+ public:
+  /// `kernels`, `context` and `link` outlive the runtime; link may be nullptr when plans have one rank. Sets
+  /// context.cancelled to a flag of its own, true from the failure of a run to the start of the next one.
+  static std::unique_ptr<Runtime> Create(const RuntimeOptions& options, const ops::KernelSource& kernels,
+                                         ops::KernelContext& context, Link* link);
+
+  /// One epoch of `plan` on this rank, with this rank's pieces of the live-ins by variable name. `run` is the
+  /// same on all ranks and grows by one per call. The first error in (node, rank) order that this rank knows
+  /// wins; its position is the node's. After an error all slots are free again and the runtime can run the
+  /// next plan. A rank that has ended its part of a run before another rank failed in it hears of the failure
+  /// in its next run, which then fails. Actors of a plan are constructed once and reused while the same plan
+  /// (by key; by object if the key is 0) runs again; the last 256 are kept. One caller at a time.
+  virtual Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run,
+                                const std::map<std::string, Value>& live_in) = 0;
+
+  /// Ends the run in progress and all later ones with `why` (Ctrl-C, a lost peer); the other ranks are told.
+  /// Any thread, returns at once. An error that a script caused in the same run is reported rather than
+  /// `why`.
+  virtual void Cancel(Status why) = 0;
+};
+
+}  // namespace heddle::actor

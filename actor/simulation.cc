@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actor/simulation.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "actor/actor_host.h"
+#include "actor/run_errors.h"
+
+namespace heddle::actor {
+
+struct Simulation::Envelope {
+  Message message;
+  int64_t due_ns = 0;
+};
+
+// Something that happens at a time, in no order with anything else.
+struct Simulation::Event {
+  int64_t due_ns = 0;
+  std::function<void()> happen;
+};
+
+// One rank: the host of its actors and, in small, the supervisor that runtime.cc is in production.
+class Simulation::Rank : public ActorHost {
+ public:
+  Rank(Simulation& simulation, uint32_t rank, std::unique_ptr<PlanInstance> instance,
+       std::unique_ptr<TaskBody> body)
+      : simulation_(simulation), rank_(rank), instance_(std::move(instance)), body_(std::move(body)) {}
+
+  PlanInstance& instance() { return *instance_; }
+  TaskBody& body() { return *body_; }
+  bool has_begun() const { return has_begun_; }
+  bool is_done() const { return has_begun_ && remaining_ == 0; }
+  bool has_exposed() const { return !exposed_.empty(); }
+  const RunErrors& errors() const { return errors_; }
+  const Status& status() const { return errors_.First(); }
+
+  void Prepare(uint32_t run) {
+    run_ = run;
+    has_begun_ = aborting_ = false;
+    errors_.Clear();
+    exposed_.clear();
+  }
+
+  void Begin() {
+    instance_->Begin(run_);
+    has_begun_ = true;
+    remaining_ = instance_->actors().size();
+    for (uint32_t stream = 0; stream < kStreams; ++stream) Tell(stream, MessageType::kStart);
+    if (!errors_.empty()) Abort();
+  }
+
+  void Handle(const Message& message) {
+    if (message.run != run_ || remaining_ == 0) return;
+    current_ = message.destination.stream();
+    if (message.type == MessageType::kStart || message.type == MessageType::kAbort) {
+      for (Actor* actor : instance_->OnStream(current_)) {
+        message.type == MessageType::kStart ? actor->Start(*this) : actor->Abort(*this);
+        Check(*actor);
+      }
+      return;
+    }
+    Actor* actor = instance_->Find(message.destination);
+    if (actor == nullptr) return;
+    actor->Handle(message, *this);
+    Check(*actor);
+  }
+
+  // Of this rank or, with announce == false, told by another one.
+  void Fail(NodeId node, uint32_t rank, const Status& status, bool announce) {
+    if (is_done()) return;
+    errors_.Add(node, rank, status);
+    if (has_begun_) Abort();
+    for (auto& other : simulation_.ranks_) {
+      if (!announce || other.get() == this) continue;
+      simulation_.events_.push_back(
+          {simulation_.DueAfterDelay(), [to = other.get(), node, rank, status, run = run_] {
+             if (to->run_ == run) to->Fail(node, rank, status, false);
+           }});
+    }
+  }
+
+  void Send(const Message& message) override {
+    const TaskId to = message.destination;
+    simulation_.Enqueue(rank_ * kStreams + current_, to.rank() * kStreams + to.stream(), message);
+  }
+
+  Result<Value> Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act) override {
+    if (aborting_) return Cancelled("the run has ended");
+    simulation_.busy_until_ns_[rank_ * kStreams + current_] = simulation_.DueAfterDelay();
+    return body_->Perform(actor.number(), inputs, act);
+  }
+
+  void Pull(Actor& actor, TaskId producer, RegisterId register_id, uint8_t slot,
+            std::shared_ptr<PulledBody> body) override {
+    Message done;
+    done.type = MessageType::kDone;
+    done.run = run_;
+    done.destination = done.source = actor.task().id;
+    done.register_id = register_id;
+    Rank* from = simulation_.ranks_[producer.rank()].get();
+    simulation_.events_.push_back(
+        {simulation_.DueAfterDelay(), [this, from, body = std::move(body), done, slot] {
+           body->value = from->Published(done.run, done.register_id, slot);
+           const size_t thread = rank_ * kStreams + done.destination.stream();
+           simulation_.Enqueue(thread, thread, done);
+         }});
+  }
+
+  void Expose(RegisterId register_id, uint8_t slot, const Value& value) override {
+    exposed_[{register_id, slot}] = value;
+  }
+  void Withdraw(RegisterId register_id, uint8_t slot) override { exposed_.erase({register_id, slot}); }
+
+  void Failed(Actor& actor, Status status) override {
+    if (aborting_ && status.code() == StatusCode::kCancelled) return;
+    Fail(actor.task().node, rank_, status, true);
+  }
+  void Finished(Actor&) override { --remaining_; }
+
+ private:
+  Result<Value> Published(uint32_t run, RegisterId register_id, uint8_t slot) const {
+    const auto found = exposed_.find({register_id, slot});
+    if (run != run_ || found == exposed_.end()) return Cancelled("not published");
+    return found->second;
+  }
+
+  void Abort() {
+    if (std::exchange(aborting_, true)) return;
+    for (uint32_t stream = 0; stream < kStreams; ++stream) Tell(stream, MessageType::kAbort);
+  }
+
+  // From the rank's runtime to one of its threads; ordered after what the thread has told itself.
+  void Tell(uint32_t stream, MessageType type) {
+    if (instance_->OnStream(stream).empty()) return;
+    Message message;
+    message.type = type;
+    message.run = run_;
+    message.destination = TaskId::Make(rank_, stream, 0);
+    simulation_.Enqueue(rank_ * kStreams + stream, rank_ * kStreams + stream, message);
+  }
+
+  void Check(const Actor& actor) {
+    if (simulation_.broken_.ok()) simulation_.broken_ = simulation_.CheckStep(actor);
+  }
+
+  Simulation& simulation_;
+  const uint32_t rank_;
+  const std::unique_ptr<PlanInstance> instance_;
+  const std::unique_ptr<TaskBody> body_;
+  uint32_t run_ = 0;
+  bool has_begun_ = false;
+  bool aborting_ = false;
+  uint32_t current_ = 0;  // Stream whose thread is running.
+  size_t remaining_ = 0;
+  RunErrors errors_;
+  std::map<std::pair<RegisterId, uint8_t>, Value> exposed_;
+};
+
+Simulation::Simulation() = default;
+Simulation::~Simulation() = default;
+
+Result<std::unique_ptr<Simulation>> Simulation::Create(std::shared_ptr<const Plan> plan,
+                                                       const BodyFactory& make_body) {
+  std::unique_ptr<Simulation> simulation(new Simulation());
+  simulation->plan_ = plan;
+  for (uint32_t rank = 0; rank < static_cast<uint32_t>(plan->ranks); ++rank) {
+    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<PlanInstance> instance, PlanInstance::Create(plan, rank));
+    std::unique_ptr<TaskBody> body = make_body(*instance);
+    simulation->ranks_.push_back(
+        std::make_unique<Rank>(*simulation, rank, std::move(instance), std::move(body)));
+  }
+  const size_t threads = simulation->ranks_.size() * kStreams;
+  simulation->channels_.resize(threads * threads);
+  simulation->heads_.resize(threads * threads);
+  simulation->busy_until_ns_.resize(threads);
+  return simulation;
+}
+
+// splitmix64 (Steele, Lea, Flood 2014): any seed gives a good stream.
+uint64_t Simulation::Random(uint64_t below) {
+  random_state_ += 0x9e3779b97f4a7c15u;
+  uint64_t z = random_state_;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return (z ^ (z >> 31)) % below;
+}
+
+void Simulation::Enqueue(size_t from, size_t to, const Message& message) {
+  const size_t channel = from * busy_until_ns_.size() + to;
+  std::vector<Envelope>& queue = channels_[channel];
+  const bool crosses = from / kStreams != to / kStreams;
+  int64_t due_ns = crosses ? DueAfterDelay() : clock_.MonotonicNs();
+  if (heads_[channel] == queue.size()) {
+    queue.clear();
+    heads_[channel] = 0;
+    active_channels_.push_back(channel);
+  } else {
+    due_ns = std::max(due_ns, queue.back().due_ns);
+  }
+  queue.push_back({message, due_ns});
+}
+
+Status Simulation::CheckStep(const Actor& actor) const {
+  return options_.check_invariants ? actor.CheckInvariants(/*quiet=*/false) : OkStatus();
+}
+
+bool Simulation::Step() {
+  const size_t threads = busy_until_ns_.size();
+  // What could happen, and when; channels of ranks that have not begun wait for that.
+  const auto due_of = [&](size_t channel) {
+    const size_t to = channel % threads;
+    const Envelope& head = channels_[channel][heads_[channel]];
+    return std::max(head.due_ns, busy_until_ns_[to]);
+  };
+  size_t eligible = 0;
+  int64_t next_ns = INT64_MAX;
+  const int64_t now_ns = clock_.MonotonicNs();
+  const auto offer = [&](int64_t due_ns) {
+    eligible += due_ns <= now_ns;
+    next_ns = std::min(next_ns, due_ns);
+  };
+  const auto can_receive = [&](size_t channel) { return ranks_[channel % threads / kStreams]->has_begun(); };
+  for (size_t channel : active_channels_) {
+    if (can_receive(channel)) offer(due_of(channel));
+  }
+  for (const Event& event : events_) offer(event.due_ns);
+  if (next_ns == INT64_MAX) return false;
+  if (eligible == 0) {
+    clock_.Advance(next_ns - now_ns);
+    return true;
+  }
+  ++steps_;
+  size_t chosen = Random(eligible);
+  for (size_t i = 0; i < active_channels_.size(); ++i) {
+    const size_t channel = active_channels_[i];
+    if (!can_receive(channel) || due_of(channel) > now_ns || chosen-- > 0) continue;
+    const Message message = channels_[channel][heads_[channel]++].message;
+    if (heads_[channel] == channels_[channel].size()) {
+      active_channels_[i] = active_channels_.back();
+      active_channels_.pop_back();
+    }
+    ranks_[channel % threads / kStreams]->Handle(message);
+    return true;
+  }
+  for (size_t i = 0; i < events_.size(); ++i) {
+    if (events_[i].due_ns > now_ns || chosen-- > 0) continue;
+    const std::function<void()> happen = std::move(events_[i].happen);
+    events_[i] = std::move(events_.back());
+    events_.pop_back();
+    happen();
+    return true;
+  }
+  HEDDLE_CHECK(false, "one of the eligible steps was chosen");
+  return false;
+}
+
+Status Simulation::Run(uint32_t run, const SimulationOptions& options) {
+  options_ = options;
+  random_state_ = options.seed;
+  steps_ = 0;
+  broken_ = OkStatus();
+  for (auto& rank : ranks_) {
+    rank->Prepare(run);
+    events_.push_back({DueAfterDelay(), [&rank = *rank] { rank.Begin(); }});
+  }
+  while (broken_.ok()) {
+    if (steps_ == options.abort_at_step) {
+      options_.abort_at_step = -1;
+      const auto rank = static_cast<uint32_t>(Random(ranks_.size()));
+      ranks_[rank]->Fail(kNoNode, rank, Cancelled("cancelled at step {}", steps_), true);
+      ++steps_;
+    }
+    if (!Step()) break;
+  }
+  return Finish();
+}
+
+Status Simulation::Finish() {
+  RunErrors errors;
+  std::vector<std::string> waits;
+  bool stalled = false;
+  for (auto& rank : ranks_) {
+    if (!rank->errors().empty()) errors.Add(rank->errors().node(), rank->errors().rank(), rank->status());
+    stalled |= !rank->is_done();
+    for (std::string& line : rank->instance().DescribeWaits(4)) waits.push_back(std::move(line));
+  }
+  Status status = errors.First();
+  if (!broken_.ok()) {
+    status = broken_;
+    events_.clear();
+  } else if (stalled) {
+    status = Internal("stalled: nothing can happen any more");
+    for (const std::string& line : waits) status = status.WithNote(line);
+  } else if (status.ok() && options_.check_invariants) {
+    for (auto& rank : ranks_) {
+      status = rank->instance().CheckInvariants(/*quiet=*/true);
+      if (status.ok() && rank->has_exposed()) status = Internal("I12: a body is still published");
+      if (!status.ok()) break;
+    }
+    if (status.ok() && !active_channels_.empty())
+      status = Internal("I7: messages are left after the end of the run");
+  }
+  for (auto& rank : ranks_) {
+    if (!status.ok()) rank->instance().Clear();
+  }
+  return status;
+}
+
+int64_t Simulation::acts() const {
+  int64_t acts = 0;
+  for (const auto& rank : ranks_) {
+    for (const Actor& actor : rank->instance().actors()) acts += actor.acts();
+  }
+  return acts;
+}
+
+TaskBody& Simulation::body(uint32_t rank) { return ranks_[rank]->body(); }
+PlanInstance& Simulation::instance(uint32_t rank) { return ranks_[rank]->instance(); }
+const Status& Simulation::StatusOf(uint32_t rank) const { return ranks_[rank]->status(); }
+
+}  // namespace heddle::actor

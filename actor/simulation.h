@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actor/plan_instance.h"
+#include "actor/task_body.h"
+#include "core/clock.h"
+#include "core/plan.h"
+
+namespace heddle::actor {
+
+struct SimulationOptions {
+  uint64_t seed = 0;
+  int64_t abort_at_step = -1;    ///< Cancels the run on a random rank at this step; -1: never.
+  int64_t most_delay_ns = 1000;  ///< Of a message between ranks, a pull, an act, the start of a rank.
+  bool check_invariants = true;  ///< I1-I3 of the touched actor after every step, I12 at the end.
+};
+
+/// All ranks of a plan with the real actors, on one thread and a virtual clock (runtime reference 2.14). A
+/// seed decides which mailbox is served next, how long messages between ranks, pulls and acts take, and when
+/// ranks begin: one seed is one interleaving. Kept as in production: order per sender and receiving thread,
+/// one act at a time per thread.
+class Simulation {
+ public:
+  using BodyFactory = std::function<std::unique_ptr<TaskBody>(const PlanInstance& instance)>;
+
+  static Result<std::unique_ptr<Simulation>> Create(std::shared_ptr<const Plan> plan,
+                                                    const BodyFactory& make_body);
+  ~Simulation();
+
+  /// One run on all ranks, until nothing is left to happen. Ok if every rank ended well; else the first error
+  /// in (node, rank) order: of a task, of the cancellation (kCancelled), "stalled: ..." (kInternal) with the
+  /// blocked actors as notes, or a broken invariant (kInternal). All slots are free afterwards. Messages that
+  /// an aborted run leaves behind stay in the mailboxes and reach the next run. `run` grows from call to
+  /// call.
+  Status Run(uint32_t run, const SimulationOptions& options);
+
+  int64_t steps() const { return steps_; }  ///< Of the last run.
+  int64_t acts() const;                     ///< Of the last run, all ranks.
+  TaskBody& body(uint32_t rank);
+  PlanInstance& instance(uint32_t rank);
+  /// Status of one rank's own part of the last run.
+  const Status& StatusOf(uint32_t rank) const;
+  VirtualClock& clock() { return clock_; }
+
+ private:
+  class Rank;
+  struct Envelope;
+  struct Event;
+  Simulation();
+
+  uint64_t Random(uint64_t below);
+  int64_t DueAfterDelay() {
+    return clock_.MonotonicNs() +
+           static_cast<int64_t>(Random(static_cast<uint64_t>(options_.most_delay_ns) + 1));
+  }
+  void Enqueue(size_t from, size_t to, const Message& message);
+  bool Step();
+  Status CheckStep(const Actor& actor) const;
+  Status Finish();
+
+  std::shared_ptr<const Plan> plan_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  SimulationOptions options_;
+  VirtualClock clock_;
+  uint64_t random_state_ = 0;
+  int64_t steps_ = 0;
+  Status broken_;                                ///< First invariant that did not hold.
+  std::vector<std::vector<Envelope>> channels_;  ///< [from thread * threads + to thread], a queue each.
+  std::vector<size_t> heads_;                    ///< First envelope of each channel that is not delivered.
+  std::vector<size_t> active_channels_;          ///< Those with something in them.
+  std::vector<int64_t> busy_until_ns_;           ///< By thread.
+  std::vector<Event> events_;                    ///< Starts, pulls and errors on the way.
+};
+
+}  // namespace heddle::actor

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actor/task_body.h"
+
+#include <utility>
+
+#include "actor/row_pieces.h"
+
+namespace heddle::actor {
+namespace {
+
+Result<Value> ShapeOf(const Value& value) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix shape, Matrix::Dense(1, 3));
+  const bool matrix = value.IsMatrix();
+  shape.mutable_data()[0] = matrix ? static_cast<double>(value.matrix().rows()) : 0;
+  shape.mutable_data()[1] = matrix ? static_cast<double>(value.matrix().columns()) : 0;
+  shape.mutable_data()[2] = 0;
+  return Value(std::move(shape));
+}
+
+// The part-th of `parts` row ranges that differ by at most one row.
+Result<Value> UnpackPart(const Value& value, int64_t part, int64_t parts) {
+  if (!value.IsMatrix()) return value;
+  const int64_t rows = value.matrix().rows();
+  return SliceRows(value, rows * part / parts, rows * (part + 1) / parts);
+}
+
+}  // namespace
+
+KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& kernels,
+                       ops::KernelContext& context)
+    : kernels_(kernels), context_(context), tasks_(instance.actors().size()) {
+  const Graph& graph = instance.plan().graph;
+  for (const Actor& actor : instance.actors()) {
+    const Task& task = actor.task();
+    Prepared& prepared = tasks_[actor.number()];
+    prepared.task = &task;
+    if (task.node >= 0 && task.node < graph.size()) {
+      prepared.node = &graph[task.node];
+      for (NodeId input : prepared.node->inputs) {
+        prepared.input_infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
+      }
+    }
+    const Node* node = prepared.node;
+    const bool is_sink = task.kind == TaskKind::kSink;
+    switch (task.kind) {
+      case TaskKind::kCopy:
+      case TaskKind::kRepeat: prepared.work = Work::kForward; break;
+      case TaskKind::kPack:
+      case TaskKind::kAccumulate: prepared.work = Work::kGather; break;
+      case TaskKind::kUnpack: prepared.work = Work::kUnpack; break;
+      default:
+        if (node != nullptr && node->Is("variable") && task.consumed.empty())
+          prepared.work = Work::kVariable;
+        else if (task.phase == "slice")
+          prepared.work = Work::kSlice;
+        else if (task.phase == "gather")
+          prepared.work = Work::kGather;
+        else if (task.phase == "shape")
+          prepared.work = is_sink ? Work::kKeep : Work::kShape;
+        else if (node != nullptr && node->Is("literal"))
+          prepared.work = Work::kLiteral;
+        else if (node != nullptr && node->Is("assign"))
+          prepared.work = is_sink ? Work::kKeep : Work::kForward;
+        else if (node != nullptr && node->Is("variable"))
+          prepared.work = Work::kForward;
+    }
+    if (prepared.work == Work::kVariable || prepared.work == Work::kKeep) {
+      static const std::string no_name;
+      prepared.variable = node == nullptr ? &no_name : &node->Text("name");
+    }
+    if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
+    if (prepared.work == Work::kKeep) sinks_.push_back(&prepared);
+    if (prepared.work == Work::kLiteral) {
+      if (const Scalar* literal = node->FindAttribute("value"); literal != nullptr)
+        prepared.held = Value(*literal);
+    }
+  }
+}
+
+Status KernelBody::Begin(const std::map<std::string, Value>& live_in) {
+  for (Prepared* prepared : variables_) {
+    const auto found = live_in.find(*prepared->variable);
+    if (found == live_in.end())
+      return Internal("the run of a plan lacks its live-in variable: {}", *prepared->variable);
+    prepared->held = found->second;
+  }
+  for (Prepared* prepared : sinks_) prepared->held = Value();
+  return OkStatus();
+}
+
+Result<Value> KernelBody::Perform(size_t number, std::span<const Value* const> inputs, int64_t act) {
+  Prepared& prepared = tasks_[number];
+  const Task& task = *prepared.task;
+  const Value* input = inputs.empty() ? nullptr : inputs[0];
+  const bool needs_input = prepared.work == Work::kSlice || prepared.work == Work::kShape ||
+                           prepared.work == Work::kKeep || prepared.work == Work::kUnpack;
+  if (needs_input && input == nullptr) return Internal("task {} has no input", task.id.index());
+  switch (prepared.work) {
+    case Work::kVariable:
+      if (task.phase == "slice") return SliceRows(prepared.held, task.row_begin, task.row_end);
+      return prepared.held;
+    case Work::kLiteral: return prepared.held;
+    case Work::kSlice: return SliceRows(*input, task.row_begin, task.row_end);
+    case Work::kGather:
+      if (task.kind == TaskKind::kAccumulate && input == nullptr) return *inputs[1];
+      return GatherRows(inputs);
+    case Work::kShape: return ShapeOf(*input);
+    case Work::kKeep: prepared.held = *input; return Value();
+    case Work::kForward:
+      return input == nullptr ? Value() : *input;  // A copy of a control register has no data.
+    case Work::kUnpack: return UnpackPart(*input, act % task.rate, task.rate);
+    case Work::kKernel: return RunKernel(prepared, inputs);
+  }
+  return Internal("task {} has no work", task.id.index());
+}
+
+Result<Value> KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* const> inputs) const {
+  if (prepared.node == nullptr) return Internal("task {} has no node", prepared.task->id.index());
+  const Task& task = *prepared.task;
+  Result<Value> result = kernels_.Run({.node = *prepared.node,
+                                       .phase = task.phase,
+                                       .inputs = inputs,
+                                       .input_infos = prepared.input_infos,
+                                       .row_begin = task.row_begin,
+                                       .row_end = task.row_end,
+                                       .total_rows = task.total_rows,
+                                       .context = context_});
+  if (!result.ok()) return result.status().At(prepared.node->position);
+  return result;
+}
+
+void KernelBody::TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, Shape>* shapes) {
+  for (Prepared* variable : variables_) variable->held = Value();
+  for (Prepared* sink : sinks_) {
+    if (sink->task->phase != "shape") {
+      live_out->insert_or_assign(*sink->variable, std::move(sink->held));
+    } else if (sink->held.IsMatrix() && sink->held.matrix().cells() >= 2) {
+      const Matrix& shape = sink->held.matrix();
+      shapes->insert_or_assign(
+          *sink->variable, Shape{static_cast<int64_t>(shape.At(0, 0)), static_cast<int64_t>(shape.At(0, 1))});
+    }
+    sink->held = Value();
+  }
+}
+
+}  // namespace heddle::actor

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actor/plan_instance.h"
+#include "core/plan.h"
+#include "core/value.h"
+#include "ops/kernel.h"
+
+namespace heddle::actor {
+
+/// What the tasks of one rank of a plan compute; whoever runs the actors calls it once an act. Acts of
+/// different tasks may run at the same time on different threads, acts of one task never do.
+class TaskBody {
+ public:
+  virtual ~TaskBody() = default;
+  /// `number` is the actor's; `inputs` and `act` as in ActorHost::Perform. The result of a sink is ignored.
+  virtual Result<Value> Perform(size_t number, std::span<const Value* const> inputs, int64_t act) = 0;
+};
+
+/// The body of real plans: operators through a KernelSource, and what the runtime itself knows how to do.
+///
+///   variable (source)   publishes the live-in; phase "slice": its rows [row_begin, row_end)
+///   literal (source)    publishes the scalar
+///   phase "slice"       rows [row_begin, row_end) of the input
+///   phase "gather"      rows of all inputs, in order (kPack and kAccumulate do the same with their pieces)
+///   phase "shape"       1x3 (rows, columns, 0) of the input; as a sink: RunResult.shapes of the node's
+///   variable assign (sink)       keeps the input as live-out of the node's variable kCopy, kRepeat      hand
+///   on their input; kUnpack hands on the next of `rate` equal row ranges all else            the kernel of
+///   the node, in the task's phase
+class KernelBody : public TaskBody {
+ public:
+  /// Everything outlives the body; the plan's graph is where nodes and their input infos come from.
+  KernelBody(const PlanInstance& instance, const ops::KernelSource& kernels, ops::KernelContext& context);
+
+  /// Binds the live-ins of the next run. kInternal when one that this rank's tasks need is missing.
+  Status Begin(const std::map<std::string, Value>& live_in);
+  Result<Value> Perform(size_t number, std::span<const Value* const> inputs, int64_t act) override;
+
+  /// What the sinks of this run kept, moved out. Only while no task runs.
+  void TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, Shape>* shapes);
+
+ private:
+  enum class Work : uint8_t {
+    kVariable,
+    kLiteral,
+    kSlice,
+    kGather,
+    kShape,
+    kKeep,
+    kForward,
+    kUnpack,
+    kKernel
+  };
+  struct Prepared {
+    const Task* task = nullptr;
+    const Node* node = nullptr;
+    Work work = Work::kKernel;
+    const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
+    std::vector<ValueInfo> input_infos;
+    Value held;  ///< kVariable, kLiteral: what is published; kKeep: what was received.
+  };
+  Result<Value> RunKernel(const Prepared& prepared, std::span<const Value* const> inputs) const;
+
+  const ops::KernelSource& kernels_;
+  ops::KernelContext& context_;
+  std::vector<Prepared> tasks_;
+  std::vector<Prepared*> variables_;  ///< Those with kVariable.
+  std::vector<Prepared*> sinks_;      ///< Those with kKeep.
+};
+
+}  // namespace heddle::actor

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace heddle::bench {
+
+struct BenchOptions {
+  bool json = false;
+  int threads = 1;
+  int64_t cells = 100'000'000;  ///< Of the dense matrices.
+  std::string only;             ///< Cases whose name holds this text; all when empty.
+};
+
+/// Single operators, one line per case: milliseconds, GB/s of compulsory traffic, the limit (a plain loop of the same
+/// run), and the ratio to it. The read probe runs before and after each case; a case whose probes differ by more than
+/// 10 % is repeated (at most five times), because the machine changed its bandwidth meanwhile.
+int RunOperators(const BenchOptions& options);
+
+}  // namespace heddle::bench

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/probe.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace heddle::bench {
+namespace {
+
+volatile double sink;
+
+double SumRange(const double* x, int64_t n) {
+  __m256d s[8];
+  for (auto& lane : s) lane = _mm256_setzero_pd();
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32)
+    for (int k = 0; k < 8; ++k) s[k] = _mm256_add_pd(s[k], _mm256_loadu_pd(x + i + 4 * k));
+  double total = 0;
+  alignas(32) double lanes[4];
+  for (const auto& lane : s) {
+    _mm256_store_pd(lanes, lane);
+    total += lanes[0] + lanes[1] + lanes[2] + lanes[3];
+  }
+  for (; i < n; ++i) total += x[i];
+  return total;
+}
+
+// Twelve independent chains hide the latency of four to five cycles of two units.
+double Chains256(int64_t rounds) {
+  __m256d s[12];
+  for (int k = 0; k < 12; ++k) s[k] = _mm256_set1_pd(k);
+  const __m256d a = _mm256_set1_pd(0.999999), b = _mm256_set1_pd(1e-6);
+  for (int64_t r = 0; r < rounds; ++r)
+    for (auto& lane : s) lane = _mm256_fmadd_pd(lane, a, b);
+  alignas(32) double lanes[4];
+  double total = 0;
+  for (const auto& lane : s) {
+    _mm256_store_pd(lanes, lane);
+    total += lanes[0];
+  }
+  return total;
+}
+
+__attribute__((target("avx512f"))) double Chains512(int64_t rounds) {
+  __m512d s[12];
+  for (int k = 0; k < 12; ++k) s[k] = _mm512_set1_pd(k);
+  const __m512d a = _mm512_set1_pd(0.999999), b = _mm512_set1_pd(1e-6);
+  for (int64_t r = 0; r < rounds; ++r)
+    for (auto& lane : s) lane = _mm512_fmadd_pd(lane, a, b);
+  alignas(64) double lanes[8];
+  double total = 0;
+  for (const auto& lane : s) {
+    _mm512_store_pd(lanes, lane);
+    total += lanes[0];
+  }
+  return total;
+}
+
+}  // namespace
+
+void OnThreads(int threads, int64_t count, int64_t grain, const std::function<void(int, int64_t, int64_t)>& body) {
+  const int64_t grains = (count + grain - 1) / grain;
+  auto cut = [&](int t) { return std::min(count, grains * t / threads * grain); };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads; ++t) others.emplace_back([&, t] { body(t, cut(t), cut(t + 1)); });
+  body(0, cut(0), cut(1));
+  for (auto& thread : others) thread.join();
+}
+
+double Time(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double BestTime(int rounds, const std::function<void()>& work) {
+  work();
+  double best = 1e300;
+  for (int i = 0; i < rounds; ++i) best = std::min(best, Time(work));
+  return best;
+}
+
+double ReadBandwidth(const double* data, int64_t count, int threads) {
+  const double ms = BestTime(3, [&] {
+    OnThreads(threads, count, 4096, [&](int, int64_t begin, int64_t end) { sink = SumRange(data + begin, end - begin); });
+  });
+  return static_cast<double>(count) * 8 / ms / 1e6;
+}
+
+double FmaPeak(int threads) {
+  constexpr int64_t kRounds = 20'000'000;
+  const bool wide = __builtin_cpu_supports("avx512f");
+  const double ms = BestTime(2, [&] {
+    OnThreads(threads, threads, 1, [&](int, int64_t, int64_t) { sink = wide ? Chains512(kRounds) : Chains256(kRounds); });
+  });
+  return static_cast<double>(threads) * kRounds * 12 * (wide ? 8 : 4) * 2 / ms / 1e6;
+}
+
+}  // namespace heddle::bench

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace heddle::bench {
+
+/// Runs body(begin, end) over [0, count) on `threads` threads, one contiguous range each, cut at multiples of `grain`.
+void OnThreads(int threads, int64_t count, int64_t grain, const std::function<void(int thread, int64_t begin, int64_t end)>& body);
+
+/// Milliseconds of one call.
+double Time(const std::function<void()>& work);
+/// Least of `rounds` calls after one to warm up.
+double BestTime(int rounds, const std::function<void()>& work);
+
+/// GB/s of summing `count` doubles with `threads` threads: the limit of every one-pass operator.
+double ReadBandwidth(const double* data, int64_t count, int threads);
+/// GFLOP/s of independent fused multiply-adds in registers, widest vectors this build and machine have.
+double FmaPeak(int threads);
+
+}  // namespace heddle::bench

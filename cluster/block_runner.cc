@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/block_runner.h"
+
+#include <algorithm>
+
+#include "cluster/graph_cut.h"
+#include "compiler/optimize/pass.h"
+#include "scheduler/schedule.h"
+
+namespace heddle::cluster {
+namespace {
+
+// What inference may know about the variables that `graph` reads. A missing variable stays missing: inference names it.
+compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
+  compiler::LiveIns live_in;
+  for (const Node& node : graph.nodes) {
+    if (!node.Is("variable")) continue;
+    const std::string& name = node.Text("name");
+    const Variable* variable = frame.Find(name);
+    if (variable == nullptr) continue;
+    compiler::LiveIn& entry = live_in[name];
+    entry.info = variable->info;
+    if (variable->info.IsScalar()) entry.value = variable->value.scalar();
+  }
+  return live_in;
+}
+
+uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
+  const uint64_t kind = static_cast<uint64_t>(info.data_type) << 16 | static_cast<uint64_t>(info.value_type) << 8 |
+                        static_cast<uint64_t>(info.format);
+  hash = FoldHash(hash, kind);
+  if (!info.IsMatrix()) return hash;
+  return FoldHash(FoldHash(hash, static_cast<uint64_t>(info.shape.rows)), static_cast<uint64_t>(info.shape.columns));
+}
+
+const ops::KernelSource& KernelsOf(const SessionEnvironment& environment) {
+  return environment.kernels != nullptr ? *environment.kernels : ops::CatalogKernels();
+}
+
+}  // namespace
+
+BlockRunner::BlockRunner(const SessionOptions& options, const SessionEnvironment& environment, ops::KernelContext& context)
+    : options_(options),
+      environment_(environment),
+      context_(context),
+      kernels_(KernelsOf(environment)),
+      scalars_(options.rank, kernels_, context),
+      seeds_(options.seed),
+      plans_(options.rank, options.ranks, environment.control) {
+  uint64_t hash = FoldHash(1, static_cast<uint64_t>(options.ranks));
+  hash = FoldHash(hash, static_cast<uint64_t>(options.min_distributed_bytes));
+  hash = FoldHash(hash, static_cast<uint64_t>(options.memory_bytes));
+  for (const std::string& pass : options.disabled_passes) hash = FoldHash(hash, pass);
+  options_hash_ = hash;
+}
+
+Status BlockRunner::AddPlans() {
+  for (const std::string& text : options_.plans) HEDDLE_RETURN_IF_ERROR(plans_.AddText(text));
+  return OkStatus();
+}
+
+actor::Runtime& BlockRunner::runtime() {
+  std::lock_guard lock(runtime_mutex_);
+  if (runtime_ == nullptr) {
+    actor::RuntimeOptions options;
+    options.rank = static_cast<uint32_t>(options_.rank);
+    options.threads = options_.threads;
+    runtime_ = actor::Runtime::Create(options, kernels_, context_, environment_.link);
+    if (!cancelled_.ok()) runtime_->Cancel(cancelled_);
+  }
+  return *runtime_;
+}
+
+void BlockRunner::Cancel(const Status& why) {
+  std::lock_guard lock(runtime_mutex_);
+  if (cancelled_.ok()) cancelled_ = why;
+  if (runtime_ != nullptr) runtime_->Cancel(why);
+}
+
+void BlockRunner::DrawSeeds(const Graph& graph, Frame* frame) {
+  int64_t seed = 0;
+  for (const Node& node : graph.nodes)
+    if (node.Is("variable") && seeds_.Draw(node.Text("name"), &seed))
+      frame->Set(node.Text("name"), Variable::OfScalar(seed));
+}
+
+Status BlockRunner::Run(int32_t block, const Graph& graph, Frame* frame) {
+  if (graph.nodes.empty()) return OkStatus();
+  DrawSeeds(graph, frame);
+  HEDDLE_ASSIGN_OR_RETURN(const bool done, scalars_.Evaluate(graph, frame));
+  if (done) {
+    ++statistics_.scalar_blocks;
+    return OkStatus();
+  }
+  return RunByPlans(block, graph, frame);
+}
+
+Status BlockRunner::RunByPlans(int32_t block, const Graph& graph, Frame* frame) {
+  uint64_t history = FoldHash(options_hash_, static_cast<uint64_t>(block));
+  std::vector<std::string> temporaries;
+  Graph rest = graph;
+  Status status;
+  for (int part = 0;; ++part) {
+    if (part > 0) {
+      Result<bool> done = scalars_.EvaluateOnce(rest, frame);
+      status = done.status();
+      if (!status.ok() || *done) break;
+    }
+    const compiler::LiveIns live_in = LiveInsOf(rest, *frame);
+    compiler::InferOutcome inferred = compiler::InferShapes(std::move(rest), live_in, context_.files);
+    Cut cut;
+    if (inferred.complete) {
+      cut.first = std::move(inferred.graph);
+    } else {
+      cut = CutGraph(inferred, part);
+      temporaries.insert(temporaries.end(), cut.temporaries.begin(), cut.temporaries.end());
+      if (cut.first.nodes.empty()) {
+        status = inferred.error.ok() ? Internal("block {} waits for sizes that nothing tells", block) : inferred.error;
+        break;
+      }
+    }
+    uint64_t key = 0;
+    status = RunPlan(block, history, cut.first, frame, &key);
+    if (!status.ok() || cut.rest.nodes.empty()) break;
+    history = FoldHash(history, key);
+    rest = std::move(cut.rest);
+  }
+  for (const std::string& name : temporaries) frame->Erase(name);
+  return status;
+}
+
+uint64_t BlockRunner::KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const {
+  uint64_t hash = FoldHash(history, graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    hash = FoldInfo(hash, node.info);
+    if (!node.Is("variable")) continue;
+    const Variable* variable = frame.Find(node.Text("name"));
+    hash = FoldHash(hash, static_cast<uint64_t>(variable->distribution));
+  }
+  return hash == 0 ? 1 : hash;
+}
+
+Result<Plan> BlockRunner::MakePlan(const Graph& graph, const compiler::LiveIns& live_in, const Frame& frame) {
+  compiler::PassOptions passes;
+  passes.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
+  HEDDLE_ASSIGN_OR_RETURN(Graph optimized, compiler::RunGraphPasses(graph, passes));
+  compiler::InferOutcome inferred = compiler::InferShapes(std::move(optimized), live_in, context_.files);
+  HEDDLE_RETURN_IF_ERROR(inferred.error);
+
+  std::map<std::string, Distribution> distributions;
+  for (const Node& node : inferred.graph.nodes)
+    if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;
+  scheduler::ScheduleOptions options;
+  options.ranks = options_.ranks;
+  options.min_distributed_bytes = options_.min_distributed_bytes;
+  options.memory_bytes = options_.memory_bytes;
+  return scheduler::Schedule(inferred.graph, distributions, options);
+}
+
+Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame, uint64_t* key) {
+  *key = KeyOf(history, graph, *frame);
+  guard_.AddPlan(block, *key);
+  const int64_t misses = plans_.misses();
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plans_.Obtain(*key, guard_, [&] {
+                            return MakePlan(graph, LiveInsOf(graph, *frame), *frame);
+                          }));
+  if (plans_.misses() != misses && environment_.observe_plan) environment_.observe_plan(*plan);
+
+  std::map<std::string, Value> live_in;
+  for (const Binding& binding : plan->live_in) {
+    const Variable* variable = frame->Find(binding.variable);
+    if (variable == nullptr) return Internal("a plan of block {} reads {}, which has no value", block, binding.variable);
+    if (variable->IsHeldBy(options_.rank)) live_in.emplace(binding.variable, variable->value);
+  }
+  HEDDLE_ASSIGN_OR_RETURN(actor::RunResult result, runtime().Run(plan, ++runs_, live_in));
+  Count(*plan, result);
+  return Adopt(*plan, std::move(result), frame);
+}
+
+Status BlockRunner::Adopt(const Plan& plan, actor::RunResult result, Frame* frame) {
+  for (const Binding& binding : plan.live_out) {
+    Variable variable;
+    variable.distribution = binding.distribution;
+    variable.info = binding.info;
+    if (auto shape = result.shapes.find(binding.variable); shape != result.shapes.end()) variable.info.shape = shape->second;
+    if (variable.IsHeldBy(options_.rank)) {
+      auto found = result.live_out.find(binding.variable);
+      if (found == result.live_out.end()) return Internal("a plan ended without a value for {}", binding.variable);
+      variable.value = std::move(found->second);
+      if (variable.value.IsScalar()) variable.info = ValueInfo::OfScalar(variable.value.scalar().type());
+      if (binding.distribution == Distribution::kSplit)
+        statistics_.rows_held = std::max(statistics_.rows_held, variable.value.matrix().rows());
+    }
+    if (variable.info.IsMatrix() && !variable.info.shape.IsKnown())
+      return Internal("a plan ended without the size of {}", binding.variable);
+    frame->Set(binding.variable, std::move(variable));
+  }
+  return OkStatus();
+}
+
+void BlockRunner::Count(const Plan& plan, const actor::RunResult& result) {
+  for (const actor::TaskStatistics& task : result.statistics) {
+    if (task.node == kNoNode) continue;
+    const std::string& op = plan.graph[task.node].op;
+    OperatorStatistics& entry = statistics_.operators[task.phase.empty() ? op : op + "." + task.phase];
+    entry.acts += task.acts;
+    entry.kernel_ns += task.kernel_ns;
+    entry.rows += task.rows;
+    entry.bytes_in += task.bytes_in;
+    if (plan.ranks > 1 && task.acts > 0) statistics_.rows_held = std::max(statistics_.rows_held, task.rows / task.acts);
+  }
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "actor/runtime.h"
+#include "cluster/divergence_guard.h"
+#include "cluster/plan_cache.h"
+#include "cluster/random_seeds.h"
+#include "cluster/scalar_block.h"
+#include "cluster/session.h"
+#include "cluster/variables.h"
+#include "compiler/optimize/infer.h"
+
+namespace heddle::cluster {
+
+/// Runs the graph of one block on this rank: in place when it is scalar arithmetic, else by plans made for the exact
+/// sizes of its variables, in several parts when sizes come to light only on the way.
+class BlockRunner {
+ public:
+  /// `environment` and `context` outlive the runner.
+  BlockRunner(const SessionOptions& options, const SessionEnvironment& environment, ops::KernelContext& context);
+
+  /// Adds the plans that came with the job.
+  Status AddPlans();
+  /// Reads the variables that `graph` names from `frame` and sets those it assigns. Errors carry their place.
+  Status Run(int32_t block, const Graph& graph, Frame* frame);
+  /// The runtime of this rank, made when first asked for. Any thread.
+  actor::Runtime& runtime();
+  /// Ends what runs and all that follows. Any thread.
+  void Cancel(const Status& why);
+
+  DivergenceGuard& guard() { return guard_; }
+  PlanCache& plans() { return plans_; }
+  SessionStatistics& statistics() { return statistics_; }
+  const SessionStatistics& statistics() const { return statistics_; }
+
+ private:
+  void DrawSeeds(const Graph& graph, Frame* frame);
+  Status RunByPlans(int32_t block, const Graph& graph, Frame* frame);
+  Status RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame, uint64_t* key);
+  Result<Plan> MakePlan(const Graph& graph, const compiler::LiveIns& live_in, const Frame& frame);
+  uint64_t KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const;
+  Status Adopt(const Plan& plan, actor::RunResult result, Frame* frame);
+  void Count(const Plan& plan, const actor::RunResult& result);
+
+  const SessionOptions& options_;
+  const SessionEnvironment& environment_;
+  ops::KernelContext& context_;
+  const ops::KernelSource& kernels_;
+  ScalarBlocks scalars_;
+  RandomSeeds seeds_;
+  DivergenceGuard guard_;
+  PlanCache plans_;
+  SessionStatistics statistics_;
+  uint64_t options_hash_ = 0;
+  uint32_t runs_ = 0;
+  std::mutex runtime_mutex_;
+  std::unique_ptr<actor::Runtime> runtime_;
+  Status cancelled_;  // under runtime_mutex_
+};
+
+}  // namespace heddle::cluster

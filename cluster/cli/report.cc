@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/cli/report.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace heddle::cluster::cli {
+
+int Report(const Status& status) {
+  if (status.ok()) return 0;
+  std::string text = status.ToString();
+  if (status.position().IsKnown())
+    text = fmt::format("{}: error: {}", status.position().ToString(), text.substr(status.position().ToString().size() + 2));
+  else if (text.find(": error: ") == std::string::npos)  // the compiler's diagnostics bring their own places
+    text = "heddle: error: " + text;
+  text += '\n';
+  std::fflush(stdout);
+  std::fputs(text.c_str(), stderr);
+  return ExitCode(status);
+}
+
+void Warn(std::string_view text) { std::fputs(fmt::format("heddle: warning: {}\n", text).c_str(), stderr); }
+
+void PrintOutput(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+std::string OutcomeJson(const Status& status) {
+  nlohmann::ordered_json json;
+  json["code"] = ExitCode(status);
+  json["kind"] = StatusCodeName(status.code());
+  if (!status.ok()) {
+    json["message"] = status.message();
+    if (status.position().IsKnown()) {
+      json["file"] = status.position().file;
+      json["line"] = status.position().line;
+      json["column"] = status.position().column;
+    }
+    if (!status.notes().empty()) json["notes"] = status.notes();
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace heddle::cluster::cli

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace heddle::cluster::cli {
+
+/// Prints a failure to stderr ("heddle: error: ..." or, with a place in the script, "file:line:column: error: ...") and
+/// returns its exit code. Nothing is printed for Ok.
+int Report(const Status& status);
+void Warn(std::string_view text);
+/// Writes to standard output at once, whole; the script's own output goes here.
+void PrintOutput(std::string_view text);
+/// The outcome as one JSON line on stderr (--json): {"code": 1, "kind": "...", "message": "...", "file": ..., "line": ...}.
+std::string OutcomeJson(const Status& status);
+
+}  // namespace heddle::cluster::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/cli/run_script.h"
+#include "cluster/cli/script_input.h"
+#include "cluster/cli/verb.h"
+
+namespace heddle::cluster::cli {
+namespace {
+
+const std::vector<Option>& Options() {
+  static const std::vector<Option> options = RunOptions();
+  return options;
+}
+
+int Run(const Arguments& arguments) {
+  return RunScript(arguments, 1, [](const Program& program, const SessionOptions& options, const RunSurroundings& surroundings) {
+    return RunLocally(program, options, surroundings);
+  });
+}
+
+}  // namespace
+
+const Verb kRunVerb = {"run", "run a script on this machine", "run [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
+                       Options(), "heddle run train.dml -nvargs X=data.csv model=w.csv", Run};
+
+}  // namespace heddle::cluster::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/cli/run_script.h"
+
+#include <cstdio>
+
+#include "cluster/cli/report.h"
+#include "cluster/cli/script_input.h"
+#include "cluster/interrupt.h"
+#include "compiler/explain.h"
+
+namespace heddle::cluster::cli {
+
+void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatistics>& ranks) {
+  if (!arguments.Has("stats")) return;
+  if (arguments.Has("json")) {
+    for (const SessionStatistics& rank : ranks) std::fputs((ToJson(rank) + "\n").c_str(), stderr);
+    return;
+  }
+  const Result<int64_t> most = arguments.Integer("stats", 20, 1, 1000);
+  std::fputs(ToText(ranks, most.ok() ? static_cast<int>(*most) : 20).c_str(), stderr);
+}
+
+namespace {
+
+int Finish(const Arguments& arguments, const Status& status) {
+  if (arguments.Has("json")) {
+    std::fputs((OutcomeJson(status) + "\n").c_str(), stderr);
+    return ExitCode(status);
+  }
+  return Report(status);
+}
+
+}  // namespace
+
+int RunScript(const Arguments& arguments, int ranks, Execute execute) {
+  const Result<ScriptInput> script = ReadScript(arguments);
+  if (!script.ok()) return Finish(arguments, script.status());
+  Result<SessionOptions> options = ReadSessionOptions(arguments);
+  if (!options.ok()) return Finish(arguments, options.status());
+  options->ranks = ranks;
+  const Result<Program> program = Compile(*script, arguments);
+  if (!program.ok()) return Finish(arguments, program.status());
+
+  Cancellation cancellation;
+  InterruptGuard guard(cancellation);
+  RunSurroundings surroundings;
+  surroundings.directory = WorkingDirectory();
+  surroundings.print = PrintOutput;
+  surroundings.cancellation = &cancellation;
+  if (arguments.Has("explain")) {
+    std::fputs(compiler::ExplainProgram(*program).c_str(), stderr);
+    surroundings.observe_plan = [](const Plan& plan) { std::fputs((plan.ToText() + "\n").c_str(), stderr); };
+  }
+  const RunOutcome outcome = execute(*program, *options, surroundings);
+  PrintStatistics(arguments, outcome.statistics);
+  return Finish(arguments, outcome.status);
+}
+
+}  // namespace heddle::cluster::cli

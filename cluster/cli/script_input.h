@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cluster/cli/arguments.h"
+#include "cluster/session.h"
+#include "core/program.h"
+
+namespace heddle::cluster::cli {
+
+/// Options that every verb which takes a script understands, and the run options of run, sim and job submit.
+std::vector<Option> ScriptOptions();
+std::vector<Option> RunOptions();
+
+/// A script as the command line gave it: a file, -e CODE, or - (standard input), with its parameters.
+struct ScriptInput {
+  std::string name;       ///< For messages: the path as given, "-e" or "-".
+  std::string text;
+  std::map<std::string, std::string> parameters;
+};
+
+/// kUsage without a script or with two; kNotFound (exit 4) for a missing file.
+Result<ScriptInput> ReadScript(const Arguments& arguments);
+
+/// Parses, builds and checks; prints warnings to stderr. `directory`: where source() looks.
+Result<Program> Compile(const ScriptInput& script, const Arguments& arguments);
+
+/// --threads, --min-distributed-bytes, --memory, --seed, --cpu, --disable-pass. --cpu takes effect at once.
+Result<SessionOptions> ReadSessionOptions(const Arguments& arguments);
+
+std::string WorkingDirectory();
+
+}  // namespace heddle::cluster::cli

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/executor.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "cluster/executor_messages.h"
+#include "cluster/grpc_link.h"
+#include "cluster/line_channel.h"
+#include "cluster/session.h"
+#include "core/clock.h"
+#include "core/memory_budget.h"
+#include "ops/formats/files.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr int kBugExitCode = 70;
+
+// What the launcher said so far. One thread reads, the main thread waits for the parts it needs.
+class LauncherInbox {
+ public:
+  explicit LauncherInbox(LineChannel& channel) : channel_(channel), thread_([this] { Read(); }) {}
+  ~LauncherInbox() {
+    {
+      const std::lock_guard lock(mutex_);
+      finished_ = true;
+    }
+    channel_.Shutdown();
+    thread_.join();
+  }
+
+  ExecutorStart WaitForStart() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return start_.has_value(); });
+    return *std::move(start_);
+  }
+  // nullopt when the job was cancelled first.
+  std::optional<std::vector<ExecutorPeer>> WaitForPeers() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return peers_.has_value() || !cancelled_.ok(); });
+    return peers_;
+  }
+  void OnCancel(std::function<void(const Status&)> listener) {
+    const std::lock_guard lock(mutex_);
+    listener_ = std::move(listener);
+    if (listener_ && !cancelled_.ok()) listener_(cancelled_);
+  }
+
+ private:
+  void Read() {
+    while (const std::optional<std::string> line = channel_.ReadLine()) {
+      Result<LauncherMessage> message = ParseLauncherMessage(*line);
+      if (!message.ok()) break;
+      const std::lock_guard lock(mutex_);
+      if (message->start) start_ = std::move(message->start);
+      if (message->peers) peers_ = std::move(message->peers);
+      if (message->cancel && cancelled_.ok()) {
+        cancelled_ = *message->cancel;
+        if (listener_) listener_(cancelled_);
+      }
+      changed_.notify_all();
+    }
+    const std::lock_guard lock(mutex_);
+    // Nobody is left to report to: no orphans.
+    if (!finished_) _exit(kBugExitCode);
+  }
+
+  LineChannel& channel_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<ExecutorStart> start_;
+  std::optional<std::vector<ExecutorPeer>> peers_;
+  Status cancelled_;
+  std::function<void(const Status&)> listener_;
+  bool finished_ = false;
+  std::thread thread_;
+};
+
+std::vector<LinkPeer> ToLinkPeers(const std::vector<ExecutorPeer>& peers) {
+  std::vector<LinkPeer> result;
+  for (const ExecutorPeer& peer : peers) result.push_back({peer.endpoint, peer.name});
+  return result;
+}
+
+// The job itself, from the start message to its outcome.
+class ExecutorRun {
+ public:
+  ExecutorRun(const ExecutorStart& start, LineChannel& channel, LauncherInbox& inbox)
+      : start_(start), channel_(channel), inbox_(inbox), files_(ops::MakeFiles(start.directory)) {}
+
+  ExecutorDone Run() {
+    ExecutorDone done;
+    done.status = Prepare();
+    if (done.status.ok()) {
+      inbox_.OnCancel([this](const Status& why) { session_->Cancel(why); });
+      done.status = JoinAndRun(&done.own_cause);
+      inbox_.OnCancel(nullptr);
+    } else {
+      done.own_cause = true;
+    }
+    if (session_ != nullptr) done.statistics = Statistics();
+    link_.reset();  // before the session, which answers its calls
+    return done;
+  }
+
+ private:
+  Status Prepare() {
+    HEDDLE_ASSIGN_OR_RETURN(Program program, Program::Parse(start_.program));
+    const SessionOptions& options = start_.options;
+    if (options.memory_bytes > 0) MemoryBudget::Process().SetLimit(options.memory_bytes);
+    if (options.ranks > 1) {
+      GrpcLinkOptions link;
+      link.job = start_.job;
+      link.attempt = start_.attempt;
+      link.rank = options.rank;
+      link.ranks = options.ranks;
+      link.token = start_.token;
+      link.listen = start_.listen;
+      link.allow_remote = start_.allow_remote;
+      HEDDLE_ASSIGN_OR_RETURN(link_, GrpcLink::Listen(link));
+    }
+    SessionEnvironment environment;
+    environment.files = files_.get();
+    environment.clock = &SystemClock();
+    environment.print = [this](std::string_view text) {
+      ExecutorMessage message;
+      message.output = std::string(text);
+      channel_.WriteLine(ToLine(message));
+    };
+    environment.link = link_.get();
+    environment.control = link_.get();
+    session_ = Session::Create(options, std::move(program), environment);
+    if (link_ != nullptr) link_->Serve(session_->handler(), [this](const Status& why) { session_->Cancel(why); });
+    return OkStatus();
+  }
+
+  Status JoinAndRun(bool* own_cause) {
+    ExecutorMessage ready;
+    ready.ready = link_ != nullptr ? link_->endpoint() : std::string();
+    channel_.WriteLine(ToLine(ready));
+    const std::optional<std::vector<ExecutorPeer>> peers = inbox_.WaitForPeers();
+    if (link_ != nullptr && peers.has_value()) {
+      if (Status status = link_->Connect(ToLinkPeers(*peers)); !status.ok()) {
+        link_->Fail(status);
+        return status;
+      }
+    }
+    Status status = session_->Run();
+    *own_cause = session_->own_cause();
+    if (link_ == nullptr || !peers.has_value()) return status;
+    if (status.ok()) return link_->Finish();
+    link_->Fail(status);
+    return status;
+  }
+
+  SessionStatistics Statistics() const {
+    SessionStatistics statistics = session_->statistics();
+    if (link_ == nullptr) return statistics;
+    const LinkStatistics link = link_->statistics();
+    statistics.bytes_sent = link.bytes_sent;
+    statistics.bytes_received = link.bytes_received;
+    statistics.messages_sent = link.messages_sent;
+    return statistics;
+  }
+
+  const ExecutorStart& start_;
+  LineChannel& channel_;
+  LauncherInbox& inbox_;
+  std::unique_ptr<ops::Files> files_;
+  std::unique_ptr<GrpcLink> link_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace
+
+int RunExecutor(int control_fd) {
+  // Ctrl-C reaches the whole group of processes; the launcher alone decides what it means.
+  signal(SIGINT, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+
+  LineChannel channel(control_fd);
+  LauncherInbox inbox(channel);
+  const ExecutorStart start = inbox.WaitForStart();
+  ExecutorMessage message;
+  message.done = ExecutorRun(start, channel, inbox).Run();
+  return channel.WriteLine(ToLine(message)) ? 0 : kBugExitCode;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/executor_process.h"
+#include "cluster/statistics.h"
+#include "core/status.h"
+
+// What a launcher and its executor say to each other: one JSON object a line. Text may hold any bytes; each byte travels
+// as the character of that number.
+namespace heddle::cluster {
+
+struct ExecutorDone {
+  Status status;
+  bool own_cause = false;
+  std::optional<SessionStatistics> statistics;
+};
+
+/// Launcher to executor: exactly one of these is set.
+struct LauncherMessage {
+  std::optional<ExecutorStart> start;
+  std::optional<std::vector<ExecutorPeer>> peers;
+  std::optional<Status> cancel;
+};
+std::string ToLine(const LauncherMessage& message);
+Result<LauncherMessage> ParseLauncherMessage(const std::string& line);
+
+/// Executor to launcher: exactly one of these is set.
+struct ExecutorMessage {
+  std::optional<std::string> ready;   ///< endpoint
+  std::optional<std::string> output;  ///< standard output of the script
+  std::optional<ExecutorDone> done;
+};
+std::string ToLine(const ExecutorMessage& message);
+Result<ExecutorMessage> ParseExecutorMessage(const std::string& line);
+
+}  // namespace heddle::cluster

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master_core.h"
+
+#include <algorithm>
+
+#include "core/log.h"
+
+namespace heddle::cluster {
+MasterCore::MasterCore(JobStore& store, Clock& clock, const MasterCoreOptions& options)
+    : store_(store), clock_(clock), options_(options), membership_(options.ttl_ns) {}
+
+Status MasterCore::Start() {
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<Job> jobs, store_.Load());
+  for (Job& job : jobs) {
+    const std::string id = job.id;
+    Entry& entry = entries_[id];
+    entry.job = std::move(job);
+    HEDDLE_RETURN_IF_ERROR(Restore(entry));
+  }
+  Schedule();
+  return OkStatus();
+}
+
+Status MasterCore::Restore(Entry& entry) {
+  Job& job = entry.job;
+  if (IsFinal(job.state)) {
+    job.specification.program.clear();
+    return OkStatus();
+  }
+  if (job.state == JobState::kQueued || (job.state == JobState::kRecovering && job.workers.empty())) return OkStatus();
+  entry.attempt = std::make_unique<JobAttempt>(job, /*token=*/"", /*restored=*/true);
+  entry.attempt->deadline_ns = clock_.MonotonicNs() + 2 * options_.ttl_ns;
+  if (job.state == JobState::kCancelling) {
+    entry.attempt->stop = Cancelled("the job was cancelled");
+  } else if (job.state != JobState::kRecovering) {
+    return store_.Move(&job, JobState::kRecovering, "the master was restarted; it waits for the workers of this job");
+  }
+  return OkStatus();
+}
+
+bool MasterCore::Move(Entry& entry, JobState state, const std::string& reason) {
+  const Status status = store_.Move(&entry.job, state, reason);
+  if (!status.ok()) {
+    HEDDLE_LOG(kError, "transition not stored", {"job", entry.job.id}, {"state", Name(state)}, {"error", status});
+    HEDDLE_CHECK(status.code() != StatusCode::kInternal, "the master only makes legal transitions");
+    return false;
+  }
+  HEDDLE_LOG(kInfo, "job", {"job", entry.job.id}, {"state", Name(state)}, {"attempt", entry.job.attempt}, {"reason", reason});
+  changed_.push_back(entry.job.id);
+  return true;
+}
+
+void MasterCore::SetReason(Entry& entry, const std::string& reason) {
+  if (entry.job.reason == reason) return;
+  entry.job.reason = reason;
+  changed_.push_back(entry.job.id);
+}
+
+Result<const Job*> MasterCore::Submit(const JobSpecification& specification) {
+  bool existed = false;
+  HEDDLE_ASSIGN_OR_RETURN(Job job, store_.Add(specification, &existed));
+  const std::string id = job.id;
+  if (!existed) {
+    entries_[id].job = std::move(job);
+    changed_.push_back(id);
+    const Result<std::vector<std::string>> pruned = store_.Prune();
+    if (pruned.ok())
+      for (const std::string& old : *pruned) entries_.erase(old);
+    Schedule();
+  }
+  return Find(id);
+}
+
+Result<const Job*> MasterCore::Find(const std::string& job) const {
+  const auto found = entries_.find(job);
+  if (found == entries_.end()) return NotFound("there is no job '{}'", job).WithNote("'heddle job list' lists the jobs");
+  return &found->second.job;
+}
+
+std::vector<const Job*> MasterCore::Jobs() const {
+  std::vector<const Job*> jobs;
+  for (const auto& [id, entry] : entries_) jobs.push_back(&entry.job);
+  return jobs;
+}
+
+Status MasterCore::Cancel(const std::string& job) {
+  HEDDLE_RETURN_IF_ERROR(Find(job).status());
+  Entry& entry = entries_.find(job)->second;
+  if (IsFinal(entry.job.state) || entry.job.state == JobState::kCancelling) return OkStatus();
+  const Status why = Cancelled("the job was cancelled");
+  if (entry.attempt == nullptr) {
+    entry.job.outcome = why;
+    if (!Move(entry, JobState::kCancelled, why.message())) return ResourceExhausted("the master cannot write to its job store");
+    entry.job.specification.program.clear();
+    Schedule();
+    return OkStatus();
+  }
+  if (!Move(entry, JobState::kCancelling, why.message())) return ResourceExhausted("the master cannot write to its job store");
+  Stop(entry, why);
+  Advance(entry);
+  return OkStatus();
+}
+
+void MasterCore::WorkerConnected(const WorkerDescription& description, const std::vector<ExecutorNews>& executors) {
+  const std::string& uuid = description.uuid;
+  const bool replaced = membership_.Register(description, clock_.MonotonicNs());
+  HEDDLE_LOG(kInfo, "worker connected", {"worker", description.name}, {"host", description.host}, {"pid", description.pid},
+             {"executors", executors.size()});
+  for (const ExecutorNews& news : executors) {
+    const auto found = entries_.find(news.job);
+    const bool known = found != entries_.end() && found->second.attempt != nullptr && found->second.job.attempt == news.attempt;
+    if (known) continue;
+    WorkerOrder order;
+    order.worker = uuid;
+    order.job = news.job;
+    order.attempt = news.attempt;
+    order.kind = WorkerOrder::Kind::kForget;
+    orders_.push_back(std::move(order));
+  }
+  membership_.Find(uuid)->job.clear();
+  for (auto& [id, entry] : entries_)
+    if (entry.attempt != nullptr) Reconcile(entry, uuid, executors, replaced);
+  Schedule();
+}
+
+// Compares what a worker runs with what it should run for one job.
+void MasterCore::Reconcile(Entry& entry, const std::string& uuid, const std::vector<ExecutorNews>& executors, bool replaced) {
+  JobAttempt& attempt = *entry.attempt;
+  bool concerned = false;
+  for (size_t rank = 0; rank < attempt.members().size(); ++rank) {
+    JobAttempt::Member& member = attempt.members()[rank];
+    if (member.worker != uuid) continue;
+    concerned = true;
+    const auto news = std::find_if(executors.begin(), executors.end(), [&](const ExecutorNews& one) {
+      return one.job == entry.job.id && one.attempt == entry.job.attempt && one.rank == static_cast<int>(rank);
+    });
+    if (news != executors.end()) {
+      if (!member.ended) membership_.Find(uuid)->job = entry.job.id;
+      attempt.Report(*news);
+      Repeat(entry, rank);
+    } else if (replaced || attempt.restored || member.reported) {
+      attempt.Lose(rank, "was lost: its worker was restarted");
+    } else if (!member.ended) {
+      membership_.Find(uuid)->job = entry.job.id;
+      Order(entry, rank, WorkerOrder::Kind::kStart, StartMessage(entry, rank));
+    }
+  }
+  if (concerned) Advance(entry);
+}
+
+// What a worker may have missed while it was not connected.
+void MasterCore::Repeat(Entry& entry, size_t rank) {
+  JobAttempt& attempt = *entry.attempt;
+  if (rank == 0) {
+    Order(entry, rank, WorkerOrder::Kind::kOutputUntil);
+    orders_.back().output_until = entry.job.output_bytes;
+  }
+  if (attempt.peers_sent) {
+    LauncherMessage message;
+    message.peers = attempt.Peers();
+    Order(entry, rank, WorkerOrder::Kind::kPeers, std::move(message));
+  }
+  if (!attempt.stop.ok()) {
+    LauncherMessage message;
+    message.cancel = attempt.stop;
+    Order(entry, rank, WorkerOrder::Kind::kCancel, std::move(message));
+  }
+  if (attempt.killed) Order(entry, rank, WorkerOrder::Kind::kKill);
+}
+
+bool MasterCore::WorkerHeard(const std::string& uuid) {
+  const Worker* worker = membership_.Find(uuid);
+  const bool was_suspect = worker != nullptr && worker->state == WorkerState::kSuspect;
+  const bool known = membership_.Heartbeat(uuid, clock_.MonotonicNs());
+  if (known && was_suspect) Schedule();
+  return known;
+}
+
+void MasterCore::WorkerDisconnected(const std::string& uuid) { membership_.Suspect(uuid); }
+
+void MasterCore::WorkerLeft(const std::string& uuid) {
+  membership_.Leave(uuid);
+  LoseWorker(uuid, "was lost: its worker was ended");
+  Schedule();
+}
+
+void MasterCore::LoseWorker(const std::string& uuid, const std::string& why) {
+  if (Worker* worker = membership_.Find(uuid)) {
+    worker->job.clear();
+    HEDDLE_LOG(kWarning, "worker lost", {"worker", worker->description.name}, {"why", why});
+  }
+  for (auto& [id, entry] : entries_) {
+    if (entry.attempt == nullptr) continue;
+    bool concerned = false;
+    for (size_t rank = 0; rank < entry.attempt->members().size(); ++rank) {
+      if (entry.attempt->members()[rank].worker != uuid) continue;
+      entry.attempt->Lose(rank, why);
+      concerned = true;
+    }
+    if (concerned) Advance(entry);
+  }
+}
+
+void MasterCore::News(const std::string& uuid, const ExecutorNews& news) {
+  WorkerHeard(uuid);
+  const auto found = entries_.find(news.job);
+  const bool known = found != entries_.end() && found->second.attempt != nullptr && found->second.job.attempt == news.attempt &&
+                     news.rank >= 0 && news.rank < static_cast<int>(found->second.attempt->members().size()) &&
+                     found->second.attempt->members()[static_cast<size_t>(news.rank)].worker == uuid;
+  if (!known) {
+    WorkerOrder order;
+    order.worker = uuid;
+    order.job = news.job;
+    order.attempt = news.attempt;
+    order.kind = WorkerOrder::Kind::kForget;
+    orders_.push_back(std::move(order));
+    return;
+  }
+  Entry& entry = found->second;
+  if (!news.output.empty()) TakeOutput(entry, news);
+  entry.attempt->Report(news);
+  Advance(entry);
+  Schedule();
+}
+
+// The attempts of a job print the same bytes, so that those of a later attempt that are here already are left out.
+void MasterCore::TakeOutput(Entry& entry, const ExecutorNews& news) {
+  const int64_t end = news.output_offset + static_cast<int64_t>(news.output.size());
+  const int64_t have = entry.job.output_bytes;
+  if (end > have && news.output_offset <= have) {
+    const Status status = store_.AppendOutput(&entry.job, std::string_view(news.output).substr(static_cast<size_t>(have - news.output_offset)));
+    if (status.ok()) {
+      changed_.push_back(entry.job.id);
+    } else {
+      ExecutorNews failed;
+      failed.rank = news.rank;
+      failed.done.emplace();
+      failed.done->status = status;
+      failed.done->own_cause = true;
+      entry.attempt->Report(failed);
+    }
+  }
+  WorkerOrder order;
+  order.worker = entry.attempt->members()[static_cast<size_t>(news.rank)].worker;
+  order.job = entry.job.id;
+  order.attempt = entry.job.attempt;
+  order.kind = WorkerOrder::Kind::kOutputUntil;
+  order.output_until = end;
+  orders_.push_back(std::move(order));
+}
+
+void MasterCore::Tick() {
+  const int64_t now = clock_.MonotonicNs();
+  for (const std::string& uuid : membership_.Tick(now))
+    LoseWorker(uuid, fmt::format("was lost: nothing was heard of its machine for {} s", static_cast<double>(options_.ttl_ns) / 1e9));
+  for (auto& [id, entry] : entries_) {
+    if (entry.attempt == nullptr || now < entry.attempt->deadline_ns) continue;
+    entry.attempt->deadline_ns = Membership::kNever;
+    if (entry.attempt->restored) {
+      for (size_t rank = 0; rank < entry.attempt->members().size(); ++rank)
+        if (!entry.attempt->members()[rank].reported) entry.attempt->Lose(rank, "was lost while the master was restarted");
+      entry.attempt->restored = false;
+    } else if (!entry.attempt->AllEnded()) {
+      Kill(entry);
+    }
+    Advance(entry);
+  }
+  Schedule();
+}
+
+int64_t MasterCore::NextDeadline() const {
+  int64_t next = membership_.NextDeadline();
+  for (const auto& [id, entry] : entries_)
+    if (entry.attempt != nullptr) next = std::min(next, entry.attempt->deadline_ns);
+  return next;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/executor_messages.h"
+#include "cluster/job_attempt.h"
+#include "cluster/job_store.h"
+#include "cluster/membership.h"
+#include "core/clock.h"
+
+namespace heddle::cluster {
+
+/// What the master wants a worker to do with an executor. Lost when the worker is not connected; the master repeats it
+/// when the worker comes back.
+struct WorkerOrder {
+  enum class Kind : uint8_t { kStart, kPeers, kCancel, kKill, kForget, kOutputUntil };
+  std::string worker;  ///< uuid
+  std::string job;
+  int attempt = 0;
+  Kind kind = Kind::kKill;
+  LauncherMessage message;   ///< kStart, kPeers, kCancel
+  int64_t output_until = 0;  ///< kOutputUntil
+};
+
+struct MasterCoreOptions {
+  int64_t ttl_ns = 10'000'000'000;   ///< Of a worker's lease.
+  int64_t grace_ns = 5'000'000'000;  ///< For executors to end on their own.
+  int most_attempts = 3;
+};
+
+/// The master's mind: events in, orders out (runtime reference 5.2 to 5.11). Jobs wait in order of submission; a job
+/// gets all its workers or none; a worker works on one job at a time.
+///
+/// No thread, no network, no timer inside: the owner calls one method at a time, then takes orders() and changed(), and
+/// calls Tick() at NextDeadline().
+class MasterCore {
+ public:
+  /// `store` and `clock` outlive it.
+  MasterCore(JobStore& store, Clock& clock, const MasterCoreOptions& options);
+
+  /// Once, first: takes up the jobs of the store.
+  Status Start();
+
+  // From clients.
+  Result<const Job*> Submit(const JobSpecification& specification);
+  /// kNotFound for a job that is not known.
+  Result<const Job*> Find(const std::string& job) const;
+  /// Asks a job to stop. A finished job stays as it is.
+  Status Cancel(const std::string& job);
+  std::vector<const Job*> Jobs() const;  ///< Oldest first.
+
+  // From workers.
+  void WorkerConnected(const WorkerDescription& description, const std::vector<ExecutorNews>& executors);
+  /// False: it must register again.
+  bool WorkerHeard(const std::string& uuid);
+  void WorkerDisconnected(const std::string& uuid);
+  void WorkerLeft(const std::string& uuid);
+  void News(const std::string& uuid, const ExecutorNews& news);
+
+  // Time.
+  void Tick();
+  int64_t NextDeadline() const;  ///< Membership::kNever for none.
+
+  std::vector<WorkerOrder> TakeOrders() { return std::exchange(orders_, {}); }
+  /// Jobs of which something has changed: state, reason or output.
+  std::vector<std::string> TakeChanged() { return std::exchange(changed_, {}); }
+  const Membership& membership() const { return membership_; }
+
+ private:
+  struct Entry {
+    Job job;
+    std::unique_ptr<JobAttempt> attempt;  // while executors may run
+    std::map<std::string, int> failures;  // by worker
+  };
+  struct InOrder {  // "j9" before "j10"
+    bool operator()(const std::string& a, const std::string& b) const {
+      return a.size() != b.size() ? a.size() < b.size() : a < b;
+    }
+  };
+
+  Status Restore(Entry& entry);
+  bool Move(Entry& entry, JobState state, const std::string& reason);
+  void SetReason(Entry& entry, const std::string& reason);
+  void Schedule();
+  bool Admit(Entry& entry);
+  std::vector<const Worker*> Choose(const Entry& entry, std::string* why_not) const;
+  LauncherMessage StartMessage(const Entry& entry, size_t rank) const;
+  void Reconcile(Entry& entry, const std::string& uuid, const std::vector<ExecutorNews>& executors, bool replaced);
+  void Repeat(Entry& entry, size_t rank);
+  void TakeOutput(Entry& entry, const ExecutorNews& news);
+  void LoseWorker(const std::string& uuid, const std::string& why);
+  void Advance(Entry& entry);
+  void Stop(Entry& entry, const Status& why);
+  void Kill(Entry& entry);
+  void Finish(Entry& entry);
+  void Order(const Entry& entry, size_t rank, WorkerOrder::Kind kind, LauncherMessage message = {});
+
+  JobStore& store_;
+  Clock& clock_;
+  const MasterCoreOptions options_;
+  Membership membership_;
+  std::map<std::string, Entry, InOrder> entries_;
+  std::vector<WorkerOrder> orders_;
+  std::vector<std::string> changed_;
+};
+
+}  // namespace heddle::cluster

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "cluster/executor_process.h"
+
+namespace heddle::cluster {
+namespace {
+
+std::string FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::string UserStateFolder() {
+  if (const std::string state = FromEnvironment("XDG_STATE_HOME"); state.starts_with("/")) return state + "/heddle";
+  const std::string home = FromEnvironment("HOME");
+  return (home.empty() ? "/tmp" : home) + "/.local/state/heddle";
+}
+
+Status MakePrivateFolder(const std::string& path) {
+  const std::filesystem::path folder(path);
+  std::error_code error;
+  if (folder.has_parent_path()) std::filesystem::create_directories(folder.parent_path(), error);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return PermissionDenied("cannot make the folder '{}': {}", path, strerror(errno));
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return PermissionDenied("'{}' is not a folder", path);
+  if (status.st_uid != geteuid() || (status.st_mode & 077) != 0)
+    return PermissionDenied("the folder '{}' is open to others", path).WithNote("close it: chmod 700 " + path);
+  return OkStatus();
+}
+
+Result<std::unique_ptr<FolderLock>> FolderLock::TryTake(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return PermissionDenied("cannot write '{}': {}", path, strerror(errno));
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return std::unique_ptr<FolderLock>(new FolderLock(fd));
+  close(fd);
+  return std::unique_ptr<FolderLock>();
+}
+
+FolderLock::~FolderLock() { close(fd_); }
+
+Status WritePrivateFile(const std::string& path, const std::string& text) {
+  const std::string next = path + ".new";
+  const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return PermissionDenied("cannot write '{}': {}", path, strerror(errno));
+  const bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
+  close(fd);
+  if (!written || rename(next.c_str(), path.c_str()) != 0) return ResourceExhausted("cannot write '{}': {}", path, strerror(errno));
+  return OkStatus();
+}
+
+Result<std::string> ReadFirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line)) return NotFound("cannot read '{}'", path);
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+  return line;
+}
+
+Result<std::string> ReadOrMakeSecret(const std::string& path) {
+  Result<std::string> present = ReadFirstLine(path);
+  if (present.ok() && !present->empty()) return present;
+  const std::string secret = MakeToken();
+  HEDDLE_RETURN_IF_ERROR(WritePrivateFile(path, secret + "\n"));
+  return secret;
+}
+
+}  // namespace heddle::cluster

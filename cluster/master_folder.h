@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/status.h"
+
+// The folder in which a master or a worker keeps its state, and where the other verbs find a master without a flag.
+namespace heddle::cluster {
+
+/// $XDG_STATE_HOME/heddle, or ~/.local/state/heddle.
+std::string UserStateFolder();
+
+/// Makes a folder that only this user may enter, with those above it. kPermissionDenied when that is not possible or when
+/// others may enter it.
+Status MakePrivateFolder(const std::string& path);
+
+/// Held by one process at a time; given back when it ends, however that is.
+class FolderLock {
+ public:
+  /// nullptr when another process holds it.
+  static Result<std::unique_ptr<FolderLock>> TryTake(const std::string& path);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  explicit FolderLock(int fd) : fd_(fd) {}
+  const int fd_;
+};
+
+/// Writes a file that only this user may read, whole or not at all.
+Status WritePrivateFile(const std::string& path, const std::string& text);
+/// The first line of a small file. kNotFound when it cannot be read.
+Result<std::string> ReadFirstLine(const std::string& path);
+/// The first line of `path`, made as 128 random bits when there is no such file.
+Result<std::string> ReadOrMakeSecret(const std::string& path);
+
+}  // namespace heddle::cluster

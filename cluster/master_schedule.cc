@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "cluster/master_core.h"
+#include "core/log.h"
+
+// From a waiting job to executors, and from executors to an outcome.
+namespace heddle::cluster {
+namespace {
+
+constexpr int64_t kStoreRetryNs = 1'000'000'000;  // The disk may be full for a while.
+constexpr int kFailuresThatExclude = 2;
+
+}  // namespace
+
+void MasterCore::Schedule() {
+  const Entry* head = nullptr;
+  for (auto& [id, entry] : entries_) {
+    const bool waits = entry.attempt == nullptr && (entry.job.state == JobState::kQueued || entry.job.state == JobState::kRecovering);
+    if (!waits) continue;
+    if (head != nullptr) {
+      SetReason(entry, fmt::format("waits behind job {}", head->job.id));
+    } else if (!Admit(entry)) {
+      head = &entry;
+    }
+  }
+}
+
+std::vector<const Worker*> MasterCore::Choose(const Entry& entry, std::string* why_not) const {
+  std::vector<const Worker*> alive;
+  for (const auto& [uuid, worker] : membership_.workers())
+    if (worker.state == WorkerState::kAlive) alive.push_back(&worker);
+  const auto wanted = static_cast<size_t>(entry.job.specification.workers_wanted);
+  if (alive.empty()) {
+    *why_not = "waits: no worker is alive; 'heddle worker' starts one";
+    return {};
+  }
+  if (alive.size() < wanted) {
+    *why_not = fmt::format("waits for {} workers; {} alive", wanted, alive.size() == 1 ? "1 is" : fmt::format("{} are", alive.size()));
+    return {};
+  }
+  std::vector<const Worker*> chosen;
+  for (const Worker* worker : alive) {
+    const auto failures = entry.failures.find(worker->description.uuid);
+    if (failures == entry.failures.end() || failures->second < kFailuresThatExclude) chosen.push_back(worker);
+  }
+  if (chosen.size() < std::max<size_t>(1, wanted)) chosen = alive;  // there are no others
+  const Worker* busy = nullptr;
+  std::vector<const Worker*> free;
+  for (const Worker* worker : chosen) {
+    if (worker->job.empty()) free.push_back(worker);
+    else busy = worker;
+  }
+  if (free.size() < (wanted == 0 ? chosen.size() : wanted)) {
+    *why_not = fmt::format("waits: workers are busy with job {}", busy->job);
+    return {};
+  }
+  std::sort(free.begin(), free.end(), [](const Worker* a, const Worker* b) {
+    return std::pair(a->description.name, a->description.uuid) < std::pair(b->description.name, b->description.uuid);
+  });
+  if (wanted > 0) free.resize(wanted);
+  return free;
+}
+
+bool MasterCore::Admit(Entry& entry) {
+  std::string why_not;
+  const std::vector<const Worker*> chosen = Choose(entry, &why_not);
+  if (chosen.empty()) {
+    SetReason(entry, why_not);
+    return false;
+  }
+  Job& job = entry.job;
+  const Job before = job;
+  ++job.attempt;
+  job.workers.clear();
+  job.worker_names.clear();
+  for (const Worker* worker : chosen) {
+    job.workers.push_back(worker->description.uuid);
+    job.worker_names.push_back(worker->description.name);
+  }
+  if (!Move(entry, JobState::kAdmitted, "has its workers")) {
+    job = before;
+    return false;
+  }
+  Move(entry, JobState::kStarting, "executors are being started");
+  entry.attempt = std::make_unique<JobAttempt>(job, MakeToken(), /*restored=*/false);
+  for (size_t rank = 0; rank < job.workers.size(); ++rank) {
+    membership_.Find(job.workers[rank])->job = job.id;
+    Order(entry, rank, WorkerOrder::Kind::kStart, StartMessage(entry, rank));
+  }
+  return true;
+}
+
+LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const {
+  const Job& job = entry.job;
+  LauncherMessage message;
+  message.start.emplace();
+  ExecutorStart& start = *message.start;
+  start.job = job.id;
+  start.attempt = job.attempt;
+  start.token = entry.attempt->token();
+  start.program = job.specification.program;
+  start.directory = job.specification.directory;
+  start.options = job.specification.options;
+  start.options.rank = static_cast<int>(rank);
+  start.options.ranks = static_cast<int>(job.workers.size());
+  // Plans depend on the budget, so that it must be the same on every rank: the smallest.
+  for (const std::string& uuid : job.workers) {
+    const auto found = membership_.workers().find(uuid);
+    const int64_t limit = found == membership_.workers().end() ? 0 : found->second.description.memory_bytes;
+    if (limit > 0 && (start.options.memory_bytes == 0 || limit < start.options.memory_bytes)) start.options.memory_bytes = limit;
+  }
+  return message;
+}
+
+void MasterCore::Order(const Entry& entry, size_t rank, WorkerOrder::Kind kind, LauncherMessage message) {
+  WorkerOrder order;
+  order.worker = entry.attempt->members()[rank].worker;
+  order.job = entry.job.id;
+  order.attempt = entry.job.attempt;
+  order.kind = kind;
+  order.message = std::move(message);
+  orders_.push_back(std::move(order));
+}
+
+// Does what the news of an attempt call for.
+void MasterCore::Advance(Entry& entry) {
+  JobAttempt& attempt = *entry.attempt;
+  if (attempt.restored && attempt.AllReported()) {
+    attempt.restored = false;
+    attempt.deadline_ns = Membership::kNever;
+    if (!attempt.stop.ok()) {
+      const Status why = std::exchange(attempt.stop, OkStatus());
+      Stop(entry, why);
+    } else if (!attempt.HasFailed() && !attempt.AllReady() && !attempt.AllEnded()) {
+      Move(entry, JobState::kStarting, "its executors are still there");
+    }
+  }
+  if (attempt.HasFailed() && attempt.stop.ok()) Stop(entry, Cancelled("another executor failed: {}", attempt.Cause().message()));
+  if (!attempt.restored && attempt.stop.ok() && !attempt.peers_sent && attempt.AllReady()) {
+    attempt.peers_sent = true;
+    LauncherMessage message;
+    message.peers = attempt.Peers();
+    for (size_t rank = 0; rank < attempt.members().size(); ++rank) Order(entry, rank, WorkerOrder::Kind::kPeers, message);
+    if (entry.job.state == JobState::kAdmitted) Move(entry, JobState::kStarting, "executors are ready");
+    const size_t ranks = attempt.members().size();
+    if (entry.job.state != JobState::kAdmitted)
+      Move(entry, JobState::kRunning, fmt::format("on {} worker{}", ranks, ranks == 1 ? "" : "s"));
+  }
+  if (attempt.AllDone() && attempt.stop.ok() && !attempt.AllEnded() && attempt.deadline_ns == Membership::kNever)
+    attempt.deadline_ns = clock_.MonotonicNs() + options_.grace_ns;
+  if (attempt.AllEnded()) Finish(entry);
+}
+
+void MasterCore::Stop(Entry& entry, const Status& why) {
+  JobAttempt& attempt = *entry.attempt;
+  attempt.stop = why;
+  if (!attempt.restored) attempt.deadline_ns = clock_.MonotonicNs() + options_.grace_ns;
+  LauncherMessage message;
+  message.cancel = why;
+  for (size_t rank = 0; rank < attempt.members().size(); ++rank)
+    if (!attempt.members()[rank].ended) Order(entry, rank, WorkerOrder::Kind::kCancel, message);
+}
+
+void MasterCore::Kill(Entry& entry) {
+  JobAttempt& attempt = *entry.attempt;
+  attempt.killed = true;
+  for (size_t rank = 0; rank < attempt.members().size(); ++rank)
+    if (!attempt.members()[rank].ended) Order(entry, rank, WorkerOrder::Kind::kKill);
+}
+
+void MasterCore::Finish(Entry& entry) {
+  JobAttempt& attempt = *entry.attempt;
+  Job& job = entry.job;
+  bool moved = true;
+  if (job.state == JobState::kCancelling) {
+    job.outcome = Cancelled("the job was cancelled");
+    moved = Move(entry, JobState::kCancelled, job.outcome.message());
+  } else if (attempt.AllDone() && !attempt.HasFailed()) {
+    job.statistics = attempt.Statistics();
+    // A job that ended while the master was away has not been seen running.
+    if (job.state == JobState::kAdmitted) moved = Move(entry, JobState::kStarting, "");
+    if (moved && job.state != JobState::kRunning) moved = Move(entry, JobState::kRunning, "");
+    moved = moved && Move(entry, JobState::kSucceeded, "");
+  } else {
+    const Status cause = attempt.Cause();
+    const bool lost = !attempt.broken_workers().empty() || cause.code() == StatusCode::kUnavailable;
+    for (const std::string& uuid : attempt.broken_workers()) ++entry.failures[uuid];
+    if (lost && job.attempt < options_.most_attempts) {
+      job.workers.clear();
+      job.worker_names.clear();
+      const std::string reason = fmt::format("attempt {} ended: {}", job.attempt, cause.message());
+      if (job.state == JobState::kRecovering) SetReason(entry, reason);
+      else moved = Move(entry, JobState::kRecovering, reason);
+    } else {
+      job.outcome = cause;
+      if (lost) job.outcome = cause.WithNote(fmt::format("the job was started {} times", job.attempt));
+      job.statistics = attempt.Statistics();
+      moved = Move(entry, JobState::kFailed, cause.message());
+    }
+  }
+  if (!moved) {
+    attempt.deadline_ns = clock_.MonotonicNs() + kStoreRetryNs;
+    return;
+  }
+  for (size_t rank = 0; rank < attempt.members().size(); ++rank) {
+    Order(entry, rank, WorkerOrder::Kind::kForget);
+    Worker* worker = membership_.Find(attempt.members()[rank].worker);
+    if (worker != nullptr && worker->job == job.id) worker->job.clear();
+  }
+  entry.attempt.reset();
+  if (IsFinal(job.state)) job.specification.program.clear();
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master_wire.h"
+
+#include "cluster/executor_messages.h"
+#include "cluster/value_wire.h"
+
+namespace heddle::cluster {
+
+void ToProto(const Job& job, JobDescription* proto) {
+  proto->set_job(job.id);
+  proto->set_state(std::string(Name(job.state)));
+  proto->set_script(job.specification.script);
+  proto->set_reason(job.reason);
+  proto->set_attempt(job.attempt);
+  proto->set_workers_wanted(job.specification.workers_wanted);
+  for (const std::string& name : job.worker_names) proto->add_workers(name);
+  proto->set_submitted_ms(job.submitted_ms);
+  proto->set_finished_ms(job.finished_ms);
+  proto->set_output_bytes(job.output_bytes);
+  if (!IsFinal(job.state)) return;
+  proto->set_status(EncodeStatus(job.outcome));
+  for (const std::string& statistics : job.statistics) proto->add_statistics(statistics);
+}
+
+void ToProto(const JobTransition& transition, Transition* proto) {
+  proto->set_state(std::string(Name(transition.state)));
+  proto->set_attempt(transition.attempt);
+  proto->set_reason(transition.reason);
+  proto->set_time_ms(transition.time_ms);
+}
+
+void ToProto(const Worker& worker, int64_t now_ns, NodeDescription* proto) {
+  const WorkerDescription& description = worker.description;
+  proto->set_name(description.name);
+  proto->set_uuid(description.uuid);
+  proto->set_state(std::string(Name(worker.state)));
+  proto->set_host(description.host);
+  proto->set_pid(description.pid);
+  proto->set_threads(description.threads);
+  proto->set_memory_bytes(description.memory_bytes);
+  proto->set_version(description.version);
+  proto->set_job(worker.job);
+  proto->set_silent_ms((now_ns - worker.heard_ns) / 1'000'000);
+}
+
+void ToProto(const WorkerOrder& order, ExecutorOrder* proto) {
+  proto->set_job(order.job);
+  proto->set_attempt(order.attempt);
+  switch (order.kind) {
+    case WorkerOrder::Kind::kStart: proto->set_start(ToLine(order.message)); break;
+    case WorkerOrder::Kind::kPeers: proto->set_peers(ToLine(order.message)); break;
+    case WorkerOrder::Kind::kCancel: proto->set_cancel(ToLine(order.message)); break;
+    case WorkerOrder::Kind::kKill: proto->set_kill(true); break;
+    case WorkerOrder::Kind::kForget: proto->set_forget(true); break;
+    case WorkerOrder::Kind::kOutputUntil: proto->set_output_until(order.output_until); break;
+  }
+}
+
+void ToProto(const WorkerDescription& worker, WorkerIntroduction* proto) {
+  proto->set_uuid(worker.uuid);
+  proto->set_instance(worker.instance);
+  proto->set_name(worker.name);
+  proto->set_host(worker.host);
+  proto->set_pid(worker.pid);
+  proto->set_threads(worker.threads);
+  proto->set_memory_bytes(worker.memory_bytes);
+}
+
+void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
+  proto->set_job(news.job);
+  proto->set_attempt(news.attempt);
+  proto->set_rank(news.rank);
+  proto->set_pid(news.pid);
+  if (news.endpoint) {
+    proto->set_ready(true);
+    proto->set_endpoint(*news.endpoint);
+  }
+  proto->set_output(news.output);
+  proto->set_output_offset(news.output_offset);
+  if (news.done) {
+    ExecutorMessage message;
+    message.done = news.done;
+    proto->set_done(ToLine(message));
+  }
+  if (!news.failure.ok()) proto->set_failure(EncodeStatus(news.failure));
+  if (news.exit) {
+    proto->mutable_exit()->set_signalled(news.exit->signalled);
+    proto->mutable_exit()->set_value(news.exit->value);
+  }
+}
+
+WorkerDescription FromProto(const WorkerIntroduction& proto) {
+  WorkerDescription worker;
+  worker.uuid = proto.uuid();
+  worker.instance = proto.instance();
+  worker.name = proto.name();
+  worker.host = proto.host();
+  worker.pid = proto.pid();
+  worker.threads = proto.threads();
+  worker.memory_bytes = proto.memory_bytes();
+  return worker;
+}
+
+Result<ExecutorNews> FromProto(const ExecutorReport& proto) {
+  ExecutorNews news;
+  news.job = proto.job();
+  news.attempt = proto.attempt();
+  news.rank = proto.rank();
+  news.pid = proto.pid();
+  if (proto.ready()) news.endpoint = proto.endpoint();
+  news.output = proto.output();
+  news.output_offset = proto.output_offset();
+  if (!proto.done().empty()) {
+    HEDDLE_ASSIGN_OR_RETURN(ExecutorMessage message, ParseExecutorMessage(proto.done()));
+    news.done = std::move(message.done);
+  }
+  if (!proto.failure().empty()) HEDDLE_RETURN_IF_ERROR(DecodeStatus(proto.failure(), &news.failure));
+  if (proto.has_exit()) {
+    news.exit.emplace();
+    news.exit->pid = static_cast<pid_t>(proto.pid());
+    news.exit->signalled = proto.exit().signalled();
+    news.exit->value = proto.exit().value();
+  }
+  return news;
+}
+
+SessionOptions FromProto(const SubmitOptions& proto) {
+  SessionOptions options;
+  options.threads = proto.threads();
+  options.min_distributed_bytes = proto.min_distributed_bytes();
+  options.memory_bytes = proto.memory_bytes();
+  options.seed = proto.seed();
+  options.disabled_passes.assign(proto.disabled_passes().begin(), proto.disabled_passes().end());
+  return options;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle::cluster {
+
+/// What a worker says about itself when it registers.
+struct WorkerDescription {
+  std::string uuid;      ///< Kept over restarts of the worker.
+  std::string instance;  ///< Of this process of it.
+  std::string name;
+  std::string host;
+  int64_t pid = 0;
+  int threads = 1;
+  int64_t memory_bytes = 0;  ///< 0: unlimited.
+  std::string version;
+};
+
+enum class WorkerState : uint8_t {
+  kAlive,
+  kSuspect,  ///< Silent for more than half its lease: gets no new ranks.
+  kLost,     ///< Silent for more than its lease: its ranks are lost.
+};
+std::string_view Name(WorkerState state);  ///< "ALIVE", ...
+
+struct Worker {
+  WorkerDescription description;
+  WorkerState state = WorkerState::kAlive;
+  int64_t heard_ns = 0;
+  std::string job;  ///< That it works on; "" when free. Kept by the master.
+};
+
+/// Who belongs to the cluster: leases by the master's own monotonic clock (runtime reference 5.2). Time comes in as an
+/// argument. Not thread-safe.
+class Membership {
+ public:
+  explicit Membership(int64_t ttl_ns) : ttl_ns_(ttl_ns) {}
+
+  /// A worker appears or comes back. True when another process of the same worker was here before: what that one ran is gone.
+  bool Register(const WorkerDescription& description, int64_t now_ns);
+  /// Renews the lease. False for a worker that is not here or lost: it must register again.
+  bool Heartbeat(const std::string& uuid, int64_t now_ns);
+  /// It ended on purpose, or its connection broke (then it is SUSPECT until the lease ends).
+  void Leave(const std::string& uuid);
+  void Suspect(const std::string& uuid);
+  /// Moves states on; the workers that are lost now.
+  std::vector<std::string> Tick(int64_t now_ns);
+  /// When Tick has something to do next; kNever without members.
+  int64_t NextDeadline() const;
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+  Worker* Find(const std::string& uuid);
+  const std::map<std::string, Worker>& workers() const { return workers_; }
+  /// Changes with every change of who is here.
+  int64_t epoch() const { return epoch_; }
+  int64_t ttl_ns() const { return ttl_ns_; }
+
+ private:
+  int64_t LostAt(const Worker& worker) const;
+  void Forget();
+
+  const int64_t ttl_ns_;
+  std::map<std::string, Worker> workers_;  // by uuid
+  int64_t epoch_ = 0;
+};
+
+}  // namespace heddle::cluster

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/session.h"
+
+#include <atomic>
+
+#include "cluster/block_runner.h"
+#include "cluster/control_channel.h"
+#include "cluster/control_program.h"
+#include "cluster/random_seeds.h"
+#include "core/block_pool.h"
+#include "core/clock.h"
+
+namespace heddle::cluster {
+namespace {
+
+ops::KernelContext MakeContext(const SessionOptions& options, const SessionEnvironment& environment,
+                               const std::atomic<bool>& cancelled) {
+  ops::KernelContext context;
+  context.files = environment.files;
+  context.clock = environment.clock != nullptr ? environment.clock : &SystemClock();
+  context.print = environment.print;
+  context.cancelled = &cancelled;
+  context.threads = options.threads;
+  context.rank = options.rank;
+  return context;
+}
+
+class SessionOfOneRank : public Session {
+ public:
+  SessionOfOneRank(const SessionOptions& options, Program program, const SessionEnvironment& environment)
+      : options_(options),
+        environment_(environment),
+        program_(std::move(program)),
+        context_(MakeContext(options_, environment_, cancelled_)),
+        blocks_(options_, environment_, context_) {
+    RandomSeeds::Connect(&program_);
+  }
+
+  Status Run() override {
+    const int64_t begin_ns = context_.clock->MonotonicNs();
+    Status status = blocks_.AddPlans();
+    if (status.ok()) status = ControlProgram(program_, options_, blocks_, cancelled_).Run();
+    Finish(context_.clock->MonotonicNs() - begin_ns);
+    std::lock_guard lock(mutex_);
+    // Whatever stopped because of a cancellation, the cancellation is the cause.
+    if (!status.ok() && !why_.ok()) return why_;
+    own_cause_ = !status.ok();
+    return NameWorker(status);
+  }
+
+  void Cancel(Status why) override {
+    {
+      std::lock_guard lock(mutex_);
+      if (why_.ok()) why_ = why;
+    }
+    cancelled_.store(true);
+    blocks_.Cancel(why);
+    if (environment_.control != nullptr) environment_.control->Interrupt(why);
+  }
+
+  actor::LinkHandler* handler() override { return &blocks_.runtime(); }
+  bool own_cause() const override { return own_cause_; }
+  const SessionStatistics& statistics() const override { return blocks_.statistics(); }
+
+ private:
+  // A file that only some workers see is a fault of the installation: say which worker misses it.
+  Status NameWorker(const Status& status) const {
+    const bool about_files = status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
+    if (!about_files || options_.rank == 0) return status;
+    return status.WithNote(fmt::format("worker {} does not see it; every worker must see the files of a job", options_.rank));
+  }
+
+  void Finish(int64_t elapsed_ns) {
+    SessionStatistics& statistics = blocks_.statistics();
+    statistics.rank = options_.rank;
+    statistics.ranks = options_.ranks;
+    statistics.seed = options_.seed;
+    statistics.elapsed_ns = elapsed_ns;
+    statistics.plans_compiled = blocks_.plans().misses();
+    statistics.plans_reused = blocks_.plans().hits();
+    statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;
+  }
+
+  const SessionOptions options_;
+  const SessionEnvironment environment_;
+  Program program_;
+  std::atomic<bool> cancelled_{false};
+  ops::KernelContext context_;
+  BlockRunner blocks_;
+  bool own_cause_ = false;
+  std::mutex mutex_;
+  Status why_;  // of the cancellation; under mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<Session> Session::Create(const SessionOptions& options, Program program,
+                                         const SessionEnvironment& environment) {
+  return std::make_unique<SessionOfOneRank>(options, std::move(program), environment);
+}
+
+}  // namespace heddle::cluster

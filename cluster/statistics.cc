@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace heddle::cluster {
+namespace {
+
+struct Field {
+  const char* name;
+  int64_t SessionStatistics::*value;
+};
+constexpr Field kFields[] = {
+    {"seed", &SessionStatistics::seed},
+    {"elapsed_ns", &SessionStatistics::elapsed_ns},
+    {"plans_compiled", &SessionStatistics::plans_compiled},
+    {"plans_reused", &SessionStatistics::plans_reused},
+    {"scalar_blocks", &SessionStatistics::scalar_blocks},
+    {"rows_held", &SessionStatistics::rows_held},
+    {"bytes_sent", &SessionStatistics::bytes_sent},
+    {"bytes_received", &SessionStatistics::bytes_received},
+    {"messages_sent", &SessionStatistics::messages_sent},
+    {"peak_bytes", &SessionStatistics::peak_bytes},
+};
+
+double Megabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+}  // namespace
+
+std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operators) {
+  if (ranks.empty()) return "";
+  const SessionStatistics& first = ranks.front();
+  std::string out = fmt::format("Elapsed {:.3f} s, {} plans compiled, {} reused, {} scalar blocks, seed {}\n",
+                                static_cast<double>(first.elapsed_ns) / 1e9, first.plans_compiled, first.plans_reused,
+                                first.scalar_blocks, first.seed);
+  for (const SessionStatistics& rank : ranks)
+    out += fmt::format("Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB, {} messages, peak memory {:.1f} MB\n",
+                       rank.rank, rank.rows_held, Megabytes(rank.bytes_sent), Megabytes(rank.bytes_received),
+                       rank.messages_sent, Megabytes(rank.peak_bytes));
+
+  std::map<std::string, OperatorStatistics> total;
+  for (const SessionStatistics& rank : ranks) {
+    for (const auto& [name, operator_statistics] : rank.operators) {
+      OperatorStatistics& entry = total[name];
+      entry.acts += operator_statistics.acts;
+      entry.kernel_ns += operator_statistics.kernel_ns;
+      entry.rows += operator_statistics.rows;
+      entry.bytes_in += operator_statistics.bytes_in;
+    }
+  }
+  std::vector<std::pair<std::string, OperatorStatistics>> sorted(total.begin(), total.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.kernel_ns > b.second.kernel_ns; });
+  if (sorted.size() > static_cast<size_t>(most_operators)) sorted.resize(static_cast<size_t>(most_operators));
+  out += fmt::format("{:<24}{:>10}{:>14}{:>14}{:>14}\n", "Operator", "count", "time ms", "rows", "MB pulled");
+  for (const auto& [name, entry] : sorted)
+    out += fmt::format("{:<24}{:>10}{:>14.3f}{:>14}{:>14.3f}\n", name, entry.acts,
+                       static_cast<double>(entry.kernel_ns) / 1e6, entry.rows, Megabytes(entry.bytes_in));
+  return out;
+}
+
+std::string ToJson(const SessionStatistics& statistics) {
+  nlohmann::ordered_json json;
+  json["rank"] = statistics.rank;
+  json["ranks"] = statistics.ranks;
+  for (const Field& field : kFields) json[field.name] = statistics.*field.value;
+  json["operators"] = nlohmann::ordered_json::object();
+  for (const auto& [name, entry] : statistics.operators)
+    json["operators"][name] = {
+        {"acts", entry.acts}, {"kernel_ns", entry.kernel_ns}, {"rows", entry.rows}, {"bytes_in", entry.bytes_in}};
+  return json.dump();
+}
+
+Result<SessionStatistics> ParseStatistics(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return DataLoss("statistics are not a JSON object");
+  SessionStatistics statistics;
+  auto number = [](const nlohmann::json& object, const char* name) {
+    auto found = object.find(name);
+    return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : int64_t{0};
+  };
+  statistics.rank = static_cast<int>(number(json, "rank"));
+  statistics.ranks = static_cast<int>(number(json, "ranks"));
+  for (const Field& field : kFields) statistics.*field.value = number(json, field.name);
+  auto operators = json.find("operators");
+  if (operators != json.end() && operators->is_object())
+    for (const auto& [name, entry] : operators->items())
+      statistics.operators[name] = {number(entry, "acts"), number(entry, "kernel_ns"), number(entry, "rows"),
+                                    number(entry, "bytes_in")};
+  return statistics;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+
+namespace heddle::cluster {
+
+/// What one operator did in a session, all its tasks together.
+struct OperatorStatistics {
+  int64_t acts = 0;
+  int64_t kernel_ns = 0;
+  int64_t rows = 0;      ///< Rows computed on this rank.
+  int64_t bytes_in = 0;  ///< Bytes pulled from other ranks.
+};
+
+/// What one rank did in a job (-stats).
+struct SessionStatistics {
+  int rank = 0;
+  int ranks = 1;
+  int64_t seed = 0;               ///< Of the job: what unseeded rand() is drawn from.
+  int64_t elapsed_ns = 0;
+  int64_t plans_compiled = 0;     ///< Misses of the plan cache.
+  int64_t plans_reused = 0;       ///< Hits.
+  int64_t scalar_blocks = 0;      ///< Blocks evaluated in place, without a plan.
+  int64_t rows_held = 0;          ///< With several ranks: most rows that this rank held or computed at once.
+  int64_t bytes_sent = 0;         ///< Over links, payload.
+  int64_t bytes_received = 0;
+  int64_t messages_sent = 0;      ///< Control messages over links.
+  int64_t peak_bytes = 0;         ///< Most matrix memory alive at once.
+  std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
+};
+
+/// A table a person reads, operators by descending time; at most `most_operators` of them.
+std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operators = 20);
+/// One JSON object a rank: the fields above by name.
+std::string ToJson(const SessionStatistics& statistics);
+Result<SessionStatistics> ParseStatistics(const std::string& json);
+
+}  // namespace heddle::cluster

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/graph.h"
+#include "core/plan.h"
+#include "core/value.h"
+
+namespace heddle::cluster {
+
+/// A variable of the script as one rank sees it. Every rank has the same info and distribution.
+struct Variable {
+  Value value;                                     ///< This rank's piece; meaningless on ranks that hold nothing of it.
+  Distribution distribution = Distribution::kEach;
+  ValueInfo info;                                  ///< Of the whole value.
+
+  static Variable OfScalar(Scalar scalar);
+  /// Whether `rank` holds cells of it.
+  bool IsHeldBy(int rank) const { return distribution != Distribution::kOne || rank == 0; }
+};
+
+/// The variables of one function call (or of the main program).
+class Frame {
+ public:
+  /// nullptr when nothing assigned it.
+  const Variable* Find(std::string_view name) const;
+  void Set(const std::string& name, Variable variable);
+  void Erase(std::string_view name);
+  /// Finds and erases: for values the control program reads once. kInternal when missing.
+  Result<Variable> Take(std::string_view name);
+
+ private:
+  std::map<std::string, Variable, std::less<>> variables_;
+};
+
+/// Converts a scalar to a declared type (language reference 1.5); other values, and kUnknown, stay as they are.
+/// kFailedPrecondition for a string where a number is declared; `what` names the place ("argument 'x' of 'f'").
+Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueType value_type, const std::string& what);
+
+}  // namespace heddle::cluster

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace heddle::cluster {
+
+constexpr const char* kVersion = "0.1.0";
+/// Of all messages between client, master, worker and executor; peers must agree exactly.
+constexpr int kProtocolVersion = 1;
+
+}  // namespace heddle::cluster

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/worker_executors.h"
+
+#include <algorithm>
+
+#include "cluster/executor_messages.h"
+#include "core/log.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr size_t kReportBytes = 256 << 10;
+
+}  // namespace
+
+WorkerExecutors::WorkerExecutors(const WorkerExecutorsOptions& options, std::function<void()> changed)
+    : options_(options), changed_(std::move(changed)) {}
+
+WorkerExecutors::~WorkerExecutors() { KillAll(); }
+
+void WorkerExecutors::KillAll() {
+  std::vector<Key> keys;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, record] : records_) keys.push_back(key);
+  }
+  for (const Key& key : keys) Forget(key);
+}
+
+std::shared_ptr<WorkerExecutors::Record> WorkerExecutors::Find(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = records_.find(key);
+  return found == records_.end() ? nullptr : found->second;
+}
+
+void WorkerExecutors::Obey(const ExecutorOrder& order) {
+  const Key key(order.job(), order.attempt());
+  if (order.has_start()) {
+    const Result<LauncherMessage> message = ParseLauncherMessage(order.start());
+    if (message.ok() && message->start) Start(key, *message);
+    return;
+  }
+  if (order.has_forget()) return Forget(key);
+  const std::shared_ptr<Record> record = Find(key);
+  if (record == nullptr) return;
+  if (order.has_output_until()) {
+    {
+      const std::lock_guard lock(mutex_);
+      ExecutorNews& news = record->news;
+      const int64_t drop = std::clamp<int64_t>(order.output_until() - news.output_offset, 0, static_cast<int64_t>(news.output.size()));
+      news.output.erase(0, static_cast<size_t>(drop));
+      news.output_offset += drop;
+      record->output_sent = false;
+    }
+    drained_.notify_all();
+    changed_();
+    return;
+  }
+  if (record->process == nullptr) return;  // it could not be started
+  if (order.has_kill()) return record->process->Kill();
+  const Result<LauncherMessage> message = ParseLauncherMessage(order.has_peers() ? order.peers() : order.cancel());
+  if (!message.ok()) return;
+  if (message->peers) record->process->SendPeers(*message->peers);
+  if (message->cancel) record->process->Cancel(*message->cancel);
+}
+
+void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
+  auto record = std::make_shared<Record>();
+  ExecutorStart start = *message.start;
+  if (start.options.threads <= 0) start.options.threads = options_.threads;
+  start.listen = options_.listen;
+  start.allow_remote = options_.allow_remote;
+  record->news.job = start.job;
+  record->news.attempt = start.attempt;
+  record->news.rank = start.options.rank;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!records_.emplace(key, record).second) return;
+  }
+  // Orders come one at a time, so that nobody asks for the process before it is here. Its events may come earlier.
+  Result<std::unique_ptr<ExecutorProcess>> process = ExecutorProcess::Start(start, EventsOf(record));
+  {
+    const std::lock_guard lock(mutex_);
+    if (process.ok()) {
+      record->process = *std::move(process);
+      record->news.pid = record->process->pid();
+    } else {
+      record->news.failure = process.status();
+    }
+  }
+  HEDDLE_LOG(kInfo, "executor started", {"job", start.job}, {"attempt", start.attempt}, {"rank", start.options.rank},
+             {"pid", record->news.pid});
+  changed_();
+}
+
+ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) {
+  ExecutorEvents events;
+  events.ready = [this, record](const std::string& endpoint) {
+    {
+      const std::lock_guard lock(mutex_);
+      record->news.endpoint = endpoint;
+    }
+    changed_();
+  };
+  events.output = [this, record](std::string_view text) { OnOutput(*record, text); };
+  events.done = [this, record](const Status& status, bool own_cause, std::optional<SessionStatistics> statistics) {
+    {
+      const std::lock_guard lock(mutex_);
+      record->news.done = ExecutorDone{status, own_cause, std::move(statistics)};
+      record->end_sent = false;
+    }
+    changed_();
+  };
+  events.exited = [this, record](const ExecutorExit& exit) {
+    {
+      const std::lock_guard lock(mutex_);
+      record->news.exit = exit;
+      record->news.pid = exit.pid;
+      record->end_sent = false;
+    }
+    changed_();
+  };
+  return events;
+}
+
+// Holds the script back while the master is too far behind.
+void WorkerExecutors::OnOutput(Record& record, std::string_view text) {
+  {
+    std::unique_lock lock(mutex_);
+    drained_.wait(lock, [&] { return record.forgotten || record.news.output.size() < options_.most_buffered_bytes; });
+    record.news.output.append(text);
+  }
+  changed_();
+}
+
+void WorkerExecutors::Forget(const Key& key) {
+  std::shared_ptr<Record> record;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = records_.find(key);
+    if (found == records_.end()) return;
+    record = std::move(found->second);
+    records_.erase(found);
+    record->forgotten = true;
+  }
+  drained_.notify_all();
+  // Kills what is left and waits for it. Its events hold the record, hence the cycle is cut here.
+  const std::unique_ptr<ExecutorProcess> process = std::move(record->process);
+}
+
+std::vector<ExecutorNews> WorkerExecutors::Introduce() {
+  const std::lock_guard lock(mutex_);
+  std::vector<ExecutorNews> all;
+  for (auto& [key, record] : records_) {
+    ExecutorNews news;
+    news.job = record->news.job;
+    news.attempt = record->news.attempt;
+    news.rank = record->news.rank;
+    news.pid = record->news.pid;
+    news.endpoint = record->news.endpoint;
+    all.push_back(std::move(news));
+    record->ready_sent = record->news.endpoint.has_value();
+    record->output_sent = false;
+    record->end_sent = false;
+  }
+  return all;
+}
+
+std::optional<ExecutorNews> WorkerExecutors::NextReport() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [key, record] : records_) {
+    ExecutorNews& known = record->news;
+    ExecutorNews report;
+    report.job = known.job;
+    report.attempt = known.attempt;
+    report.rank = known.rank;
+    report.pid = known.pid;
+    if (known.endpoint && !record->ready_sent) {
+      record->ready_sent = true;
+      report.endpoint = known.endpoint;
+      return report;
+    }
+    if (record->output_sent) continue;
+    if (!known.output.empty()) {
+      record->output_sent = true;
+      report.output = known.output.substr(0, kReportBytes);
+      report.output_offset = known.output_offset;
+      return report;
+    }
+    const bool ended = known.done || known.exit || !known.failure.ok();
+    if (ended && !record->end_sent) {
+      record->end_sent = true;
+      report.done = known.done;
+      report.exit = known.exit;
+      report.failure = known.failure;
+      return report;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace heddle::cluster

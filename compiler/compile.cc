@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/compile.h"
+
+#include "compiler/build/build.h"
+#include "compiler/optimize/pass.h"
+#include "compiler/optimize/static_pass.h"
+#include "compiler/parse/load_scripts.h"
+#include "compiler/parse/print_ast.h"
+
+namespace heddle::compiler {
+namespace {
+
+Status VerifyGraphs(Program* program, std::string_view stage) {
+  Status status;
+  ForEachBlock(program, [&](Block& block) {
+    if (!status.ok()) return;
+    status = Verify(block.graph);
+    if (!status.ok()) status = status.WithNote(fmt::format("after stage {}, block {}", stage, block.id));
+  });
+  return status;
+}
+
+}  // namespace
+
+std::vector<std::string_view> Stages() {
+  std::vector<std::string_view> stages = {"build", "shapes"};
+  for (const Pass& pass : GraphPasses()) stages.push_back(pass.name);
+  for (const ProgramPass& pass : ProgramPasses()) stages.push_back(pass.name);
+  return stages;
+}
+
+Result<Program> CompileScript(std::string text, const CompileOptions& options, Diagnostics* diagnostics) {
+  MemorySourceLoader no_files({});
+  SourceLoader* loader = options.loader != nullptr ? options.loader : &no_files;
+  const ScriptSet scripts = LoadScripts(options.script, std::move(text), {options.library_directory}, loader, diagnostics);
+  if (options.observe_ast) options.observe_ast(PrintScript(scripts.files[0]));
+
+  Program program = BuildProgram(scripts, {options.arguments}, diagnostics);
+  HEDDLE_RETURN_IF_ERROR(VerifyGraphs(&program, "build"));
+  if (options.observe) options.observe("build", program);
+
+  PropagateShapes(&program, diagnostics);
+  if (diagnostics->HasErrors()) return diagnostics->ToStatus();
+  if (options.observe) options.observe("shapes", program);
+
+  HEDDLE_RETURN_IF_ERROR(RunPasses(&program, {options.disabled_passes, options.observe}));
+  return program;
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "compiler/parse/diagnostics.h"
+#include "compiler/parse/source_loader.h"
+#include "core/program.h"
+
+namespace heddle::compiler {
+
+struct CompileOptions {
+  std::string script = "script.dml";             ///< Name of the main script, for messages.
+  std::map<std::string, std::string> arguments;  ///< -args as "1", "2", ...; -nvargs by name. Texts as given.
+  SourceLoader* loader = nullptr;                ///< Where source() finds files; nullptr: nowhere.
+  std::string library_directory;                 ///< Of DML's own scripts; "" for none.
+  std::set<std::string, std::less<>> disabled_passes;
+  /// Called after every stage (see Stages()).
+  std::function<void(std::string_view stage, const Program& program)> observe;
+  std::function<void(std::string_view text)> observe_ast;  ///< Called with the syntax tree of the main script.
+};
+
+/// From text to a Program that a session can run: parse, build, static pass, passes.
+///
+/// All that is wrong with the script is found at once and collected in `diagnostics`, warnings too. Nothing is read
+/// but sourced files. Errors: kInvalidArgument with the text of all diagnostics.
+Result<Program> CompileScript(std::string text, const CompileOptions& options, Diagnostics* diagnostics);
+
+/// The names of the stages in order: "build", "shapes", then the passes.
+std::vector<std::string_view> Stages();
+
+}  // namespace heddle::compiler

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "compiler/build/builtin_table.h"
+
+namespace heddle::compiler {
+namespace {
+
+std::string Quoted(const Scalar& value) {
+  if (!value.IsString()) return value.ToText();
+  std::string text = "\"";
+  for (const char c : value.AsString()) {
+    if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\t') {
+      text += "\\t";
+    } else {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c;
+    }
+  }
+  return text + '"';
+}
+
+bool IsInfix(const Node& node) {
+  if (node.inputs.size() != 2) return false;
+  const char first = node.op[0];
+  return !((first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z'));
+}
+
+// "1000x10", "?x10 sparse", "double", "" for nothing known.
+std::string TypeText(const ValueInfo& info) {
+  switch (info.data_type) {
+    case DataType::kUnknown: return "";
+    case DataType::kScalar: return info.value_type == ValueType::kUnknown ? "scalar" : std::string(Name(info.value_type));
+    case DataType::kMatrix: return fmt::format("{}{}", info.shape, info.format == Format::kSparse ? " sparse" : "");
+    case DataType::kFrame:
+    case DataType::kList: return std::string(Name(info.data_type));
+  }
+  return "";
+}
+
+bool IsStatement(const Node& node) {
+  return node.Is("print") || node.Is("stop") || node.Is("assert") || node.Is("write") || node.Is("assign");
+}
+
+struct Line {
+  std::string text;
+  std::string type;
+};
+
+class GraphText {
+ public:
+  explicit GraphText(const Graph& graph) : graph_(graph), names_(graph.nodes.size()) {
+    for (NodeId id = 0; id < graph.size(); ++id) Visit(id);
+  }
+
+  std::string Text(int indent) const {
+    size_t width = 0;
+    for (const Line& line : lines_)
+      if (!line.type.empty() && line.text.size() <= 60) width = std::max(width, line.text.size());
+    std::string text;
+    for (const Line& line : lines_) {
+      text.append(static_cast<size_t>(indent), ' ');
+      if (line.type.empty()) {
+        text += line.text;
+      } else {
+        text += fmt::format("{:<{}} : {}", line.text, width, line.type);
+      }
+      text += '\n';
+    }
+    return text;
+  }
+
+ private:
+  void Visit(NodeId id) {
+    const Node& node = graph_[id];
+    std::string& name = names_[static_cast<size_t>(id)];
+    if (node.Is("literal")) {
+      name = Quoted(*node.FindAttribute("value"));
+    } else if (node.Is("variable")) {
+      name = node.Text("name");
+      if (const std::string type = TypeText(node.info); !type.empty()) lines_.push_back({name, type});
+    } else if (node.Is("assign")) {
+      lines_.push_back({fmt::format("{} = {}", node.Text("name"), NameOf(node.inputs[0])), ""});
+    } else if (IsStatement(node)) {
+      lines_.push_back({OperatorText(node), ""});
+    } else {
+      name = fmt::format("%{}", ++last_name_);
+      lines_.push_back({fmt::format("{} = {}", name, OperatorText(node)), TypeText(node.info)});
+    }
+  }
+
+  std::string NameOf(NodeId id) const { return id == kNoNode ? "_" : names_[static_cast<size_t>(id)]; }
+
+  std::string OperatorText(const Node& node) const {
+    if (IsInfix(node)) return fmt::format("{} {} {}", NameOf(node.inputs[0]), node.op, NameOf(node.inputs[1]));
+    std::vector<std::string> parts;
+    std::vector<BuiltinParameter> parameters;
+    if (const Builtin* builtin = FindBuiltin(node.op)) parameters = ParametersOf(*builtin);
+    std::erase_if(parameters, [](const BuiltinParameter& parameter) { return parameter.attribute; });
+    size_t last = node.inputs.size();
+    while (last > 0 && node.inputs[last - 1] == kNoNode) --last;
+    // Optional inputs are told by their names, the others by their place.
+    const bool by_name = parameters.size() == node.inputs.size();
+    for (size_t i = 0; i < last; ++i) {
+      const bool named = by_name && parameters[i].optional;
+      if (node.inputs[i] == kNoNode && named) continue;
+      parts.push_back(named ? fmt::format("{}={}", parameters[i].name, NameOf(node.inputs[i])) : NameOf(node.inputs[i]));
+    }
+    for (const auto& [attribute, value] : node.attributes)
+      if (attribute != "stream") parts.push_back(fmt::format("{}={}", attribute, Quoted(value)));
+    return fmt::format("{}({})", node.op, fmt::join(parts, ", "));
+  }
+
+  const Graph& graph_;
+  std::vector<std::string> names_;
+  std::vector<Line> lines_;
+  int last_name_ = 0;
+};
+
+class ProgramText {
+ public:
+  std::string Text(const Program& program) {
+    text_ = fmt::format("program {}\n", Quoted(Scalar(program.script)));
+    AddBlocks(program.main, 2);
+    for (const auto& [name, function] : program.functions) {
+      std::vector<std::string> parameters;
+      for (const Parameter& parameter : function.parameters) parameters.push_back(ParameterText(parameter));
+      std::vector<std::string> results;
+      for (const Parameter& result : function.results) results.push_back(ParameterText(result));
+      text_ += fmt::format("function {}({}) return ({})\n", name, fmt::join(parameters, ", "), fmt::join(results, ", "));
+      AddBlocks(function.body, 2);
+    }
+    return std::move(text_);
+  }
+
+ private:
+  static std::string ParameterText(const Parameter& parameter) {
+    if (parameter.data_type == DataType::kScalar) return fmt::format("{} {}", Name(parameter.value_type), parameter.name);
+    return fmt::format("{} {}", Name(parameter.data_type), parameter.name);
+  }
+
+  void AddLine(int indent, const std::string& line) {
+    text_.append(static_cast<size_t>(indent), ' ');
+    text_ += line;
+    text_ += '\n';
+  }
+
+  void AddBlocks(const std::vector<Block>& blocks, int indent) {
+    for (const Block& block : blocks) AddBlock(block, indent);
+  }
+
+  void AddBlock(const Block& block, int indent) {
+    const std::string place = fmt::format("  # line {}", block.position.line);
+    switch (block.kind) {
+      case Block::Kind::kBasic:
+        AddLine(indent, "block" + place);
+        text_ += ExplainGraph(block.graph, indent + 2);
+        break;
+      case Block::Kind::kIf:
+        AddLine(indent, "if" + place);
+        text_ += ExplainGraph(block.graph, indent + 2);
+        AddLine(indent, "then");
+        AddBlocks(block.body, indent + 2);
+        if (!block.otherwise.empty()) {
+          AddLine(indent, "else");
+          AddBlocks(block.otherwise, indent + 2);
+        }
+        break;
+      case Block::Kind::kWhile:
+        AddLine(indent, "while" + place);
+        text_ += ExplainGraph(block.graph, indent + 2);
+        AddLine(indent, "do");
+        AddBlocks(block.body, indent + 2);
+        break;
+      case Block::Kind::kFor:
+      case Block::Kind::kParallelFor:
+        AddLine(indent, fmt::format("{} {}{}", block.kind == Block::Kind::kFor ? "for" : "parfor", block.variable, place));
+        text_ += ExplainGraph(block.graph, indent + 2);
+        AddLine(indent, "do");
+        AddBlocks(block.body, indent + 2);
+        break;
+      case Block::Kind::kCall: {
+        std::vector<std::string> arguments;
+        for (const auto& [parameter, variable] : block.arguments) arguments.push_back(fmt::format("{}={}", parameter, variable));
+        std::vector<std::string> results = block.results;
+        for (std::string& result : results)
+          if (result.empty()) result = "_";
+        const std::string targets = results.empty() ? "" : fmt::format("[{}] = ", fmt::join(results, ", "));
+        AddLine(indent, fmt::format("call {}{}({}){}", targets, block.function, fmt::join(arguments, ", "), place));
+        break;
+      }
+    }
+    if (!block.dead_after.empty()) AddLine(indent, fmt::format("free {}", fmt::join(block.dead_after, ", ")));
+  }
+
+  std::string text_;
+};
+
+}  // namespace
+
+std::string ExplainGraph(const Graph& graph, int indent) { return GraphText(graph).Text(indent); }
+
+std::string ExplainProgram(const Program& program) { return ProgramText().Text(program); }
+
+Result<std::string> Explain(std::string text, const CompileOptions& options, std::string_view stage,
+                            Diagnostics* diagnostics) {
+  std::vector<std::string> known = {"ast", "program", "all"};
+  for (std::string_view name : Stages()) known.emplace_back(name);
+  if (std::find(known.begin(), known.end(), stage) == known.end()) {
+    Status error = Usage("unknown stage '{}'", stage).WithNote(fmt::format("stages are {}", fmt::join(known, ", ")));
+    const std::string nearest = SuggestName(stage, known);
+    return nearest.empty() ? error : error.WithNote(fmt::format("did you mean '{}'?", nearest));
+  }
+  std::string result;
+  const auto add = [&](std::string_view name, const std::string& content) {
+    if (stage == "all") result += fmt::format("---- {}\n{}", name, content);
+    if (stage == name) result += content;
+  };
+  CompileOptions observed = options;
+  observed.observe_ast = [&](std::string_view ast) { add("ast", std::string(ast)); };
+  observed.observe = [&](std::string_view name, const Program& program) {
+    if (stage == "all" || stage == name) add(name, ExplainProgram(program));
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const Program program, CompileScript(std::move(text), observed, diagnostics));
+  if (stage == "program") add("program", ExplainProgram(program));
+  return result;
+}
+
+}  // namespace heddle::compiler

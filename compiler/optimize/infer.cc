@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/optimize/infer.h"
+
+#include <span>
+
+#include "ops/operator.h"
+
+namespace heddle::compiler {
+namespace {
+
+std::optional<Scalar> SizeOf(const std::string& op, const Shape& shape) {
+  int64_t size = kUnknown;
+  if (op == "nrow") size = shape.rows;
+  if (op == "ncol") size = shape.columns;
+  if (op == "length") size = shape.Cells();
+  if (size == kUnknown) return std::nullopt;
+  return Scalar(size);
+}
+
+Status InferVariable(const LiveIns& live_in, Node& node, std::optional<Scalar>& value) {
+  const std::string& name = node.Text("name");
+  auto found = live_in.find(name);
+  if (found == live_in.end())
+    return FailedPrecondition("variable '{}' has no value here", name)
+        .WithNote("it is assigned only in branches or loops that did not run");
+  node.info = found->second.info;
+  value = found->second.value;
+  return OkStatus();
+}
+
+bool IsComplete(const ValueInfo& info) {
+  return info.data_type != DataType::kUnknown && (!info.IsMatrix() || info.shape.IsKnown());
+}
+
+}  // namespace
+
+Status NodeInference::Infer(Graph& graph, std::vector<std::optional<Scalar>>& values, NodeId id) {
+  Node& node = graph[id];
+  std::optional<Scalar>& value = values[static_cast<size_t>(id)];
+  if (node.inputs.empty()) {
+    if (node.op == "literal") {
+      value = *node.FindAttribute("value");
+      node.info = ValueInfo::OfScalar(value->type());
+      return OkStatus();
+    }
+    if (node.op == "variable") return OkStatus();
+  } else if (node.op == "assign") {
+    node.info = graph[node.inputs[0]].info;
+    value = values[static_cast<size_t>(node.inputs[0])];
+    return OkStatus();
+  }
+  return InferOperator(graph, values, node, value);
+}
+
+Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scalar>>& values, Node& node,
+                                    std::optional<Scalar>& value) {
+  infos_.clear();
+  scalars_.clear();
+  bool types_known = true;        // every input's data type
+  bool value_types_known = true;  // every scalar input's value type
+  bool values_known = true;       // every input is a scalar of known value
+  for (NodeId input : node.inputs) {
+    if (input == kNoNode) {
+      infos_.emplace_back();
+      scalars_.push_back(nullptr);
+      continue;
+    }
+    const ValueInfo& info = graph[input].info;
+    const std::optional<Scalar>& scalar = values[static_cast<size_t>(input)];
+    infos_.push_back(info);
+    scalars_.push_back(scalar ? &*scalar : nullptr);
+    types_known &= info.data_type != DataType::kUnknown;
+    value_types_known &= !info.IsScalar() || info.value_type != ValueType::kUnknown;
+    values_known &= scalar.has_value();
+  }
+  node.info = ValueInfo();
+  if (!types_known) return OkStatus();
+
+  Result<ValueInfo> info = ops::Infer({node, infos_, scalars_, files_});
+  if (!info.ok()) return value_types_known ? info.status() : OkStatus();
+  node.info = *info;
+  if (!node.info.IsScalar()) return OkStatus();
+  if (values_known) {
+    const ops::Operator* op = ops::FindOperator(node.op);
+    if (!op->pure || op->effect) return OkStatus();
+    // A failing evaluation is not an error yet: it shows, in script order, when the operator runs.
+    Result<Scalar> result = ops::EvaluateScalar(node, scalars_);
+    if (result.ok()) value = *std::move(result);
+  } else if (node.inputs.size() == 1 && infos_[0].IsMatrix()) {
+    value = SizeOf(node.op, infos_[0].shape);
+  }
+  return OkStatus();
+}
+
+InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
+                         std::vector<std::pair<NodeId, Status>>* all_errors) {
+  InferOutcome outcome;
+  outcome.graph = std::move(graph);
+  outcome.values.resize(outcome.graph.nodes.size());
+  NodeInference inference(files);
+  for (NodeId id = 0; id < outcome.graph.size(); ++id) {
+    Node& node = outcome.graph[id];
+    Status status = node.inputs.empty() && node.op == "variable"
+                        ? InferVariable(live_in, node, outcome.values[static_cast<size_t>(id)])
+                        : inference.Infer(outcome.graph, outcome.values, id);
+    if (!status.ok()) {
+      if (status.code() == StatusCode::kInvalidArgument) status = status.WithCode(StatusCode::kFailedPrecondition);
+      status = status.At(node.position);
+      node.info = ValueInfo();
+      if (outcome.error.ok()) {
+        outcome.error = status;
+        outcome.failed = id;
+      }
+      outcome.complete = false;
+      if (all_errors == nullptr) return outcome;
+      all_errors->emplace_back(id, std::move(status));
+    } else if (!IsComplete(node.info)) {
+      // An effect has no result to know the size of.
+      const ops::Operator* op = ops::FindOperator(node.op);
+      if (op == nullptr || !op->effect) outcome.complete = false;
+    }
+  }
+  return outcome;
+}
+
+}  // namespace heddle::compiler

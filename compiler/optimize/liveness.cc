@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/optimize/liveness.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "compiler/optimize/pass.h"
+#include "compiler/optimize/rewrite.h"
+
+namespace heddle::compiler {
+namespace {
+
+// What a visit does besides following the variables.
+enum class Action { kFollow, kMark, kRemove };
+
+void AddReads(const Graph& graph, Names* names) {
+  for (const Node& node : graph.nodes)
+    if (node.Is("variable")) names->insert(node.Text("name"));
+}
+
+class Liveness {
+ public:
+  explicit Liveness(Action action) : action_(action) {}
+
+  void Visit(std::vector<Block>& blocks, Names& live) {
+    for (size_t i = blocks.size(); i-- > 0;) VisitBlock(blocks[i], live);
+  }
+  bool changed() const { return changed_; }
+
+ private:
+  void VisitBlock(Block& block, Names& live) {
+    Names made;               // by this block; control blocks: by the blocks inside
+    const Names after = live;
+    switch (block.kind) {
+      case Block::Kind::kBasic:
+        VisitBasic(block, live, made);
+        break;
+      case Block::Kind::kCall:
+        for (std::string& result : block.results) {
+          if (result.empty()) continue;
+          if (action_ == Action::kRemove && !live.contains(result)) {
+            result.clear();
+            changed_ = true;
+            continue;
+          }
+          made.insert(result);
+        }
+        for (const std::string& result : made) live.erase(result);
+        for (const auto& [parameter, variable] : block.arguments) live.insert(variable);
+        break;
+      case Block::Kind::kIf: {
+        Names otherwise = live;
+        Visit(block.body, live);
+        Visit(block.otherwise, otherwise);
+        live.merge(otherwise);
+        AddReads(block.graph, &live);
+        break;
+      }
+      case Block::Kind::kWhile:
+        AddReads(block.graph, &live);
+        VisitLoop(block, live);
+        break;
+      case Block::Kind::kFor:
+      case Block::Kind::kParallelFor:
+        VisitLoop(block, live);
+        made.insert(block.variable);
+        AddReads(block.graph, &live);
+        break;
+    }
+    if (action_ != Action::kMark) return;
+    Names dead = live;
+    dead.merge(made);
+    block.dead_after.clear();
+    for (const std::string& name : dead)
+      if (!after.contains(name)) block.dead_after.push_back(name);
+  }
+
+  void VisitBasic(Block& block, Names& live, Names& made) {
+    if (action_ == Action::kRemove) RemoveUnread(block.graph, live);
+    for (const Node& node : block.graph.nodes)
+      if (node.Is("assign")) made.insert(node.Text("name"));
+    for (const std::string& name : made) live.erase(name);
+    AddReads(block.graph, &live);
+  }
+
+  void RemoveUnread(Graph& graph, const Names& live) {
+    std::vector<NodeId> itself(graph.nodes.size());
+    std::iota(itself.begin(), itself.end(), 0);
+    std::vector<bool> keep(graph.nodes.size(), true);
+    for (NodeId id = 0; id < graph.size(); ++id)
+      keep[static_cast<size_t>(id)] = !graph[id].Is("assign") || live.contains(graph[id].Text("name"));
+    if (std::find(keep.begin(), keep.end(), false) == keep.end()) return;
+    graph = Compact(std::move(graph), itself, keep);
+    changed_ = true;
+  }
+
+  // `live`: on entry what is live behind the loop (or read by its predicate), on return what is live at its head.
+  // f(x) = exposed + (x - killed) is the effect of the body, so the least solution of head = behind + f(head) is
+  // behind + exposed: no iteration is needed.
+  void VisitLoop(Block& block, Names& live) {
+    const Names& exposed = ExposedReads(block);
+    live.insert(exposed.begin(), exposed.end());
+    if (action_ == Action::kFollow) return;
+    Names end_of_body = live;
+    Visit(block.body, end_of_body);
+  }
+
+  // Variables that a round of the loop reads before it assigns them. Remembered: loops may be nested deeply.
+  const Names& ExposedReads(Block& block) {
+    auto found = exposed_.find(block.id);
+    if (found != exposed_.end()) return found->second;
+    const Action action = std::exchange(action_, Action::kFollow);
+    Names exposed;
+    Visit(block.body, exposed);
+    if (block.kind != Block::Kind::kWhile) exposed.erase(block.variable);
+    action_ = action;
+    return exposed_.emplace(block.id, std::move(exposed)).first->second;
+  }
+
+  Action action_;
+  std::map<int32_t, Names> exposed_;  // by the id of the loop
+  bool changed_ = false;
+};
+
+void RemoveEmptyBlocks(std::vector<Block>* blocks) {
+  std::erase_if(*blocks, [](const Block& block) { return block.kind == Block::Kind::kBasic && block.graph.nodes.empty(); });
+  for (Block& block : *blocks) {
+    RemoveEmptyBlocks(&block.body);
+    RemoveEmptyBlocks(&block.otherwise);
+  }
+}
+
+Names ResultsOf(const Function& function) {
+  Names results;
+  for (const Parameter& result : function.results) results.insert(result.name);
+  return results;
+}
+
+// The bodies of a program with what is live behind them.
+template <typename Visit>
+void ForEachBody(Program* program, const Visit& visit) {
+  visit(&program->main, Names());
+  for (auto& [name, function] : program->functions) visit(&function.body, ResultsOf(function));
+}
+
+}  // namespace
+
+bool VisitLiveness(std::vector<Block>* blocks, Names* live, bool mark) {
+  Liveness liveness(mark ? Action::kMark : Action::kRemove);
+  liveness.Visit(*blocks, *live);
+  return liveness.changed();
+}
+
+Status RemoveUnreadAssignments(Program* program) {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    ForEachBody(program, [&](std::vector<Block>* blocks, Names live) { changed |= VisitLiveness(blocks, &live, false); });
+    if (!changed) break;
+    Status status;
+    ForEachBlock(program, [&](Block& block) {
+      Result<Graph> graph = RemoveDeadNodes(std::move(block.graph));
+      if (graph.ok()) {
+        block.graph = *std::move(graph);
+      } else {
+        status = graph.status();
+      }
+    });
+    HEDDLE_RETURN_IF_ERROR(status);
+  }
+  ForEachBody(program, [](std::vector<Block>* blocks, const Names&) { RemoveEmptyBlocks(blocks); });
+  return OkStatus();
+}
+
+Status MarkDeadVariables(Program* program) {
+  ForEachBody(program, [](std::vector<Block>* blocks, Names live) { VisitLiveness(blocks, &live, true); });
+  return OkStatus();
+}
+
+}  // namespace heddle::compiler

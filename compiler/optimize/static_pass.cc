@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/optimize/static_pass.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/optimize/infer.h"
+#include "ops/operator.h"
+
+namespace heddle::compiler {
+namespace {
+
+// Loops nested deeper than this take what their bodies assign as unknown at once, instead of trying rounds.
+constexpr int kMostTriedLoops = 3;
+// In a nest of more loops than this, all of them do: rounds of rounds of rounds take time.
+constexpr int kMostLoops = 8;
+// Different calls of one function that are followed; further ones count as calls with unknown sizes.
+constexpr int kMostCalls = 16;
+
+ValueInfo Join(const ValueInfo& a, const ValueInfo& b) {
+  if (a.data_type != b.data_type) return ValueInfo();
+  ValueInfo joined = a;
+  if (a.value_type != b.value_type) joined.value_type = ValueType::kUnknown;
+  if (a.shape.rows != b.shape.rows) joined.shape.rows = kUnknown;
+  if (a.shape.columns != b.shape.columns) joined.shape.columns = kUnknown;
+  if (a.format != b.format) joined.format = Format::kDense;
+  return joined;
+}
+
+// A value is the same only if its text is: NaN equals NaN, 0.0 is not -0.0.
+bool IsSame(const std::optional<Scalar>& a, const std::optional<Scalar>& b) {
+  return a.has_value() == b.has_value() && (!a || a->ToLiteral() == b->ToLiteral());
+}
+
+// Joins what holds on another way into `state`. True if anything changed.
+bool JoinInto(LiveIns* state, const LiveIns& other) {
+  bool changed = false;
+  for (auto& [name, known] : *state) {
+    if (other.contains(name) || !known.value) continue;
+    known.value.reset();  // it may have no value at all on the other way
+    changed = true;
+  }
+  for (const auto& [name, theirs] : other) {
+    auto [mine, is_new] = state->emplace(name, LiveIn{theirs.info, std::nullopt});
+    changed |= is_new;
+    if (is_new) continue;
+    const ValueInfo joined = Join(mine->second.info, theirs.info);
+    changed |= !(joined == mine->second.info);
+    mine->second.info = joined;
+    if (mine->second.value && !IsSame(mine->second.value, theirs.value)) {
+      mine->second.value.reset();
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+// What is known of a value when its size and its bits are not.
+LiveIn TypeOnly(LiveIn known) {
+  known.value.reset();
+  if (known.info.IsMatrix()) known.info.shape = Shape();
+  return known;
+}
+
+LiveIn FromDeclaration(const Parameter& parameter) {
+  LiveIn known;
+  if (parameter.data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
+  if (parameter.data_type == DataType::kScalar) known.info = ValueInfo::OfScalar(ValueType::kUnknown);
+  return known;
+}
+
+class StaticPass {
+ public:
+  StaticPass(Program* program, Diagnostics* diagnostics) : program_(*program), diagnostics_(*diagnostics) {}
+
+  void Run() {
+    LiveIns state;
+    state["%error"];  // stands for what an error was reported about
+    Context context;
+    Walk(program_.main, state, context);
+  }
+
+ private:
+  // How sure it is that what is walked will run.
+  struct Context {
+    bool certain = true;   // every run of the script comes here
+    bool record = true;    // fill in infos and report; not in trial rounds of a loop
+    bool may_stop = false; // stop() or assert() on the way
+    int loops = 0;
+    std::string called_from;
+  };
+  struct CallOutcome {
+    std::vector<LiveIn> results;
+    bool may_stop = false;
+  };
+
+  void Walk(std::vector<Block>& blocks, LiveIns& state, Context& context) {
+    for (Block& block : blocks) WalkBlock(block, state, context);
+  }
+
+  void WalkBlock(Block& block, LiveIns& state, Context& context) {
+    switch (block.kind) {
+      case Block::Kind::kBasic: WalkGraph(block, state, context); return;
+      case Block::Kind::kIf: return WalkIf(block, state, context);
+      case Block::Kind::kWhile: return WalkLoop(block, state, context);
+      case Block::Kind::kFor:
+      case Block::Kind::kParallelFor: return WalkLoop(block, state, context);
+      case Block::Kind::kCall: return WalkCall(block, state, context);
+    }
+  }
+
+  // Infers one graph and moves the state behind it. Returns what its assigns are.
+  LiveIns WalkGraph(Block& block, LiveIns& state, Context& context) {
+    std::vector<std::pair<NodeId, Status>> errors;
+    InferOutcome outcome = InferShapes(block.graph, state, nullptr, &errors);
+    NodeId first_stop = outcome.graph.size();
+    for (NodeId id = outcome.graph.size(); id-- > 0;)
+      if (outcome.graph[id].Is("stop") || outcome.graph[id].Is("assert")) first_stop = id;
+    if (context.record) {
+      for (const auto& [id, status] : errors) {
+        // A variable without a value is an error of the run by the definition of the language.
+        const bool certain = context.certain && id < first_stop && !block.graph[id].Is("variable");
+        Report(status, certain, context);
+      }
+      Record(block, outcome.graph);
+    }
+    LiveIns assigned;
+    for (NodeId id = 0; id < outcome.graph.size(); ++id) {
+      const Node& node = outcome.graph[id];
+      if (node.Is("assign")) assigned[node.Text("name")] = {node.info, outcome.values[static_cast<size_t>(id)]};
+    }
+    if (block.kind == Block::Kind::kBasic)
+      for (const auto& [name, known] : assigned) state[name] = known;
+    if (first_stop < outcome.graph.size()) {
+      context.may_stop = true;
+      context.certain = false;
+    }
+    return assigned;
+  }
+
+  // A block that was recorded before keeps what both agree on.
+  void Record(Block& block, const Graph& inferred) {
+    const bool is_first = recorded_.insert(block.id).second;
+    for (NodeId id = 0; id < inferred.size(); ++id) {
+      ValueInfo& info = block.graph[id].info;
+      info = is_first ? inferred[id].info : Join(info, inferred[id].info);
+    }
+  }
+
+  void Report(const Status& status, bool certain, const Context& context) {
+    Status shown = status;
+    if (!context.called_from.empty()) shown = shown.WithNote(fmt::format("in the call at {}", context.called_from));
+    if (certain) {
+      diagnostics_.AddStatus(shown.WithCode(StatusCode::kInvalidArgument));
+      return;
+    }
+    const SourcePosition& at = shown.position();
+    Diagnostic& warning = diagnostics_.Warning(at.file, {{at.line, at.column}, {at.line, at.column}}, shown.message());
+    warning.notes = shown.notes();
+    warning.notes.push_back("the script ends with this error if it comes here");
+  }
+
+  void WalkIf(Block& block, LiveIns& state, Context& context) {
+    const LiveIns assigned = WalkGraph(block, state, context);
+    auto predicate = assigned.find(Block::kPredicate);
+    LiveIns otherwise = state;
+    if (predicate != assigned.end() && predicate->second.value && !predicate->second.value->IsString()) {
+      // Only one way is taken; the other is walked for the sizes in it.
+      const bool taken = predicate->second.value->AsBoolean();
+      Context never = context;
+      never.certain = false;
+      never.record = false;
+      Walk(taken ? block.body : block.otherwise, state, context);
+      Walk(taken ? block.otherwise : block.body, otherwise, never);
+      return;
+    }
+    Context inside = context;
+    inside.certain = false;
+    Walk(block.body, state, inside);
+    Walk(block.otherwise, otherwise, inside);
+    JoinInto(&state, otherwise);
+    NoteStop(inside, context);
+  }
+
+  static void NoteStop(const Context& inside, Context& context) {
+    if (!inside.may_stop) return;
+    context.may_stop = true;
+    context.certain = false;
+  }
+
+  void WalkLoop(Block& block, LiveIns& state, Context& context) {
+    const bool is_for = block.kind != Block::Kind::kWhile;
+    if (is_for) WalkGraph(block, state, context);  // bounds: once
+    Context inside = context;
+    inside.certain = false;
+    inside.loops = context.loops == 0 && LoopDepth(block) > kMostLoops ? kMostTriedLoops + 1 : context.loops + 1;
+    const auto one_round = [&](LiveIns* head, Context& round) {
+      if (is_for) {
+        (*head)[block.variable] = {ValueInfo::OfScalar(ValueType::kInteger), std::nullopt};
+      } else {
+        WalkGraph(block, *head, round);
+      }
+      Walk(block.body, *head, round);
+    };
+    if (inside.loops > kMostTriedLoops) {
+      ForgetAssigned(block.body, &state);
+    } else {
+      Context trial = inside;
+      trial.record = false;
+      while (true) {
+        LiveIns round = state;
+        one_round(&round, trial);
+        if (!JoinInto(&state, round)) break;
+      }
+    }
+    LiveIns last = state;
+    one_round(&last, inside);
+    JoinInto(&state, last);
+    NoteStop(inside, context);
+  }
+
+  static int LoopDepth(const Block& block) {
+    int inside = 0;
+    for (const std::vector<Block>* blocks : {&block.body, &block.otherwise})
+      for (const Block& inner : *blocks) inside = std::max(inside, LoopDepth(inner));
+    return inside + (block.kind == Block::Kind::kWhile || !block.variable.empty() ? 1 : 0);
+  }
+
+  static void ForgetAssigned(const std::vector<Block>& blocks, LiveIns* state) {
+    const auto forget = [&](const std::string& name) {
+      auto found = state->find(name);
+      if (found == state->end()) return;
+      found->second = TypeOnly(found->second);
+      found->second.info.value_type = found->second.info.IsMatrix() ? ValueType::kDouble : ValueType::kUnknown;
+    };
+    for (const Block& block : blocks) {
+      if (block.kind == Block::Kind::kBasic)
+        for (const Node& node : block.graph.nodes)
+          if (node.Is("assign")) forget(node.Text("name"));
+      for (const std::string& result : block.results) forget(result);
+      if (!block.variable.empty()) forget(block.variable);
+      ForgetAssigned(block.body, state);
+      ForgetAssigned(block.otherwise, state);
+    }
+  }
+
+  void WalkCall(Block& block, LiveIns& state, Context& context) {
+    auto found = program_.functions.find(block.function);
+    if (found == program_.functions.end()) return;
+    Function& function = found->second;
+    LiveIns arguments;
+    for (const Parameter& parameter : function.parameters) arguments[parameter.name] = FromDeclaration(parameter);
+    for (const auto& [parameter, variable] : block.arguments) {
+      auto known = state.find(variable);
+      arguments[parameter] = known == state.end() ? LiveIn() : known->second;
+    }
+    const CallOutcome outcome = Call(function, std::move(arguments), block, context);
+    for (size_t i = 0; i < block.results.size(); ++i)
+      if (!block.results[i].empty()) state[block.results[i]] = outcome.results[i];
+    if (outcome.may_stop) {
+      context.may_stop = true;
+      context.certain = false;
+    }
+  }
+
+  CallOutcome Call(Function& function, LiveIns arguments, const Block& call, const Context& context) {
+    CallOutcome outcome;
+    for (const Parameter& result : function.results) outcome.results.push_back(FromDeclaration(result));
+    int& active = active_[function.name];
+    if (active >= 2) return outcome;  // a recursion that does not come to an end here
+    if (active == 1 || calls_[function.name] >= kMostCalls) {
+      for (auto& [name, known] : arguments) known = TypeOnly(known);
+    }
+    std::string key = function.name + (context.certain ? " certain" : "") + (context.record ? " record" : "");
+    for (const auto& [name, known] : arguments) {
+      key += fmt::format(" {}:{}:{}:{}", name, static_cast<int>(known.info.data_type), static_cast<int>(known.info.value_type), known.info.shape);
+      if (known.value) key += known.value->ToLiteral();
+    }
+    if (auto remembered = outcomes_.find(key); remembered != outcomes_.end()) return remembered->second;
+
+    ++calls_[function.name];
+    ++active;
+    Context inside;
+    inside.certain = context.certain;
+    inside.record = context.record;
+    inside.loops = context.loops;
+    inside.called_from = call.position.ToString();
+    LiveIns state = std::move(arguments);
+    state["%error"];
+    Walk(function.body, state, inside);
+    --active;
+    for (size_t i = 0; i < function.results.size(); ++i)
+      if (auto known = state.find(function.results[i].name); known != state.end()) outcome.results[i] = known->second;
+    outcome.may_stop = inside.may_stop;
+    outcomes_.emplace(std::move(key), outcome);
+    return outcome;
+  }
+
+  Program& program_;
+  Diagnostics& diagnostics_;
+  std::set<int32_t> recorded_;
+  std::map<std::string, CallOutcome> outcomes_;  // by function and what is known of the arguments
+  std::map<std::string, int> calls_;
+  std::map<std::string, int> active_;
+};
+
+}  // namespace
+
+void PropagateShapes(Program* program, Diagnostics* diagnostics) { StaticPass(program, diagnostics).Run(); }
+
+}  // namespace heddle::compiler

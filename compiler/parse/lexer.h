@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/parse/source_range.h"
+#include "core/scalar.h"
+
+namespace heddle::compiler {
+
+/// What is wrong with a token, even if its kind is usable.
+struct TokenProblem {
+  SourceRange range;  ///< Of the wrong part; unset means the whole token.
+  std::string message;
+  std::string note;  ///< What to do about it.
+  std::string suggestion;
+};
+
+struct Token {
+  enum class Kind : uint8_t {
+    kEnd,         ///< Stands right after the last token of the file.
+    kIdentifier,  ///< text is the name without the namespace
+    kKeyword,     ///< a reserved word
+    kSymbol,      ///< operators and punctuation
+    kLiteral,     ///< value; TRUE and FALSE too
+    kParameter,   ///< text is the name without the $
+    kInvalid,     ///< problem says why
+  };
+
+  Kind kind = Kind::kEnd;
+  bool first_on_line = false;
+  SourceRange range;
+  std::string_view text;        ///< Points into the script.
+  std::string_view name_space;  ///< "ns" of ns::name, else "".
+  Scalar value;                 ///< Of kLiteral.
+  size_t offset = 0;            ///< Of the first byte in the script.
+  size_t end_offset = 0;
+  std::unique_ptr<TokenProblem> problem;  ///< Null if nothing is wrong.
+
+  bool Is(std::string_view symbol_or_keyword) const {
+    return (kind == Kind::kSymbol || kind == Kind::kKeyword) && text == symbol_or_keyword;
+  }
+};
+
+/// Cuts a script into tokens; the last one is kEnd. Never fails: what is no token becomes kInvalid with its
+/// reason. The tokens point into `text`. Cost: linear.
+std::vector<Token> Tokenize(std::string_view text);
+
+/// True for words that can be neither variable nor argument name.
+bool IsReservedWord(std::string_view word);
+
+}  // namespace heddle::compiler

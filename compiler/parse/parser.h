@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "compiler/parse/ast.h"
+#include "compiler/parse/diagnostics.h"
+
+namespace heddle::compiler {
+
+/// Parses one file: the complete grammar of the language, by recursive descent with operator precedence.
+///
+/// Any bytes are accepted. All errors go to `diagnostics`, one per statement: after an error the parser goes
+/// on at the next statement. With errors the result is a valid tree without the statements that failed. Cost:
+/// linear in the text. Sourced files are not opened; LoadScripts() does that.
+ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics);
+
+}  // namespace heddle::compiler

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace heddle {
+
+/// What kind of thing a value is. Frames and lists parse and are type-checked; running them is reported as unimplemented.
+enum class DataType : uint8_t { kUnknown, kScalar, kMatrix, kFrame, kList };
+/// What a scalar (or the cells of a frame) holds. Every matrix holds doubles from the language's point of view.
+enum class ValueType : uint8_t { kUnknown, kDouble, kInteger, kBoolean, kString };
+/// How cells are stored; 8 or 4 bytes.
+enum class ElementType : uint8_t { kFloat64, kFloat32 };
+/// Part of a value's meaning only for 0*Inf, 0*NaN and the sign of zero (docs/numerics.md R6); fixed on the graph node.
+enum class Format : uint8_t { kDense, kSparse };
+
+constexpr int64_t BytesOf(ElementType type) { return type == ElementType::kFloat64 ? 8 : 4; }
+
+std::string_view Name(DataType type);     ///< "scalar", "matrix", "frame", "list", "unknown"
+std::string_view Name(ValueType type);    ///< "double", "integer", "boolean", "string", "unknown"
+std::string_view Name(ElementType type);  ///< "f64", "f32"
+std::string_view Name(Format format);     ///< "dense", "sparse"
+std::optional<DataType> ParseDataType(std::string_view name);
+std::optional<ValueType> ParseValueType(std::string_view name);
+std::optional<Format> ParseFormat(std::string_view name);
+
+}  // namespace heddle

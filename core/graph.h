@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/data_type.h"
+#include "core/scalar.h"
+#include "core/shape.h"
+#include "core/source_position.h"
+#include "core/status.h"
+
+namespace heddle {
+
+/// Index of a node in Graph::nodes.
+using NodeId = int32_t;
+constexpr NodeId kNoNode = -1;
+
+/// Type, size and format of a value. Scalars have shape 0 x 0.
+struct ValueInfo {
+  DataType data_type = DataType::kUnknown;
+  ValueType value_type = ValueType::kUnknown;
+  Shape shape;
+  Format format = Format::kDense;
+
+  bool IsScalar() const { return data_type == DataType::kScalar; }
+  bool IsMatrix() const { return data_type == DataType::kMatrix; }
+  bool operator==(const ValueInfo&) const = default;
+  static ValueInfo OfScalar(ValueType type) { return {DataType::kScalar, type, {0, 0}, Format::kDense}; }
+  static ValueInfo OfMatrix(Shape shape, Format format = Format::kDense) {
+    return {DataType::kMatrix, ValueType::kDouble, shape, format};
+  }
+};
+
+/// One operator of a block. Operators that every folder must know by name:
+///   "literal"   attribute value=<scalar>; no inputs
+///   "variable"  attribute name=<string>; the block's live-in of that name; no inputs
+///   "assign"    attribute name=<string>; one input: the block's live-out of that name
+/// All others are described in ops/catalog.h. Named arguments of an operator whose value is a graph value (rows= of
+/// rand) are inputs in the fixed order that the operator's file documents; a missing optional one is kNoNode.
+/// Attributes are what is fixed by the text of the script (pdf="normal", the format of a read).
+struct Node {
+  std::string op;
+  std::vector<NodeId> inputs;    ///< Data; ids smaller than the node's own, or kNoNode for an optional one left out.
+  std::vector<NodeId> after;     ///< Order only: these act before this one (prints, writes, whatever may fail).
+  std::vector<std::pair<std::string, Scalar>> attributes;  ///< Sorted by name.
+  ValueInfo info;
+  SourcePosition position;
+
+  const Scalar* FindAttribute(std::string_view name) const;
+  void SetAttribute(std::string_view name, Scalar value);
+  /// The string attribute of that name; empty when absent.
+  const std::string& Text(std::string_view name) const;
+  bool Is(std::string_view name) const { return op == name; }
+};
+
+/// A straight-line block as a DAG, in an order in which inputs come first (also the order of the script).
+struct Graph {
+  std::vector<Node> nodes;
+
+  NodeId Add(Node node) {
+    nodes.push_back(std::move(node));
+    return static_cast<NodeId>(nodes.size()) - 1;
+  }
+  Node& operator[](NodeId id) { return nodes[static_cast<size_t>(id)]; }
+  const Node& operator[](NodeId id) const { return nodes[static_cast<size_t>(id)]; }
+  NodeId size() const { return static_cast<NodeId>(nodes.size()); }
+
+  /// Text form, one node a line:  %3 = sum(%1, %2) after(%0) name="x" : scalar double 0x0 dense @ "file":12:9
+  std::string ToText() const;
+  static Result<Graph> Parse(std::string_view text);
+};
+
+/// Checks ids, order, attributes of the three special operators. An error here is our bug (kInternal).
+Status Verify(const Graph& graph);
+
+}  // namespace heddle

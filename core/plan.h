@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/graph.h"
+
+namespace heddle {
+
+/// Where a value lives while a plan runs and between plans.
+enum class Distribution : uint8_t {
+  kOne,      ///< Whole, on rank 0.
+  kEach,     ///< The same whole copy on every rank.
+  kSplit,    ///< By rows, at CutRow(rows, rank, ranks).
+  kPartial,  ///< Every rank holds a list of tree nodes (docs/numerics.md 2): a dense matrix, one row per node,
+             ///< columns (index, level, payload...).
+};
+std::string_view Name(Distribution distribution);
+
+/// Actor id: rank 16 | device type 5 | device index 7 | stream 15 | task 21, from the top (runtime reference 2.1).
+struct TaskId {
+  uint64_t bits = 0;
+  static constexpr TaskId Make(uint32_t rank, uint32_t stream, uint32_t index) {
+    return {uint64_t{rank} << 48 | uint64_t{stream} << 21 | index};
+  }
+  uint32_t rank() const { return static_cast<uint32_t>(bits >> 48); }
+  uint32_t stream() const { return static_cast<uint32_t>(bits >> 21) & 0x7fff; }
+  uint32_t index() const { return static_cast<uint32_t>(bits) & 0x1fffff; }
+  bool operator==(const TaskId&) const = default;
+  auto operator<=>(const TaskId&) const = default;
+};
+
+/// The streams of a rank; one OS thread each.
+enum class Stream : uint32_t {
+  kCompute = 0,  ///< kernels, parallel inside (oneTBB arena)
+  kHost = 1,     ///< prints, writes, reads of metadata: side effects in program order
+  kNetwork = 2,  ///< copies from other ranks; asynchronous
+};
+constexpr uint32_t kStreams = 3;
+
+/// What an actor does with its registers (runtime reference 2.6).
+enum class TaskKind : uint8_t {
+  kCompute,   ///< all inputs -> kernel -> all outputs
+  kSource,    ///< makes `count` pieces from nothing: a live-in variable, or an operator without inputs
+  kSink,      ///< consumes: a live-out variable, a side effect
+  kCopy,      ///< pulls a register of another rank into a local one
+  kRepeat,    ///< 1 input per `rate` acts
+  kAccumulate,///< 1 output per `rate` acts
+  kPack,      ///< `rate` inputs -> 1 output
+  kUnpack,    ///< 1 input -> `rate` outputs
+};
+std::string_view Name(TaskKind kind);
+
+using RegisterId = int32_t;
+
+/// One physical instance of an operator on one rank.
+struct Task {
+  TaskId id;
+  TaskKind kind = TaskKind::kCompute;
+  NodeId node = kNoNode;            ///< The graph node it is an instance of, for messages and statistics.
+  std::string phase;                ///< "" the operator itself; "partial" / "finish" of a reduction; "slice", "gather",
+                                    ///< "shape" for boxing (see scheduler/README.md).
+  std::vector<RegisterId> consumed; ///< In the order of the node's inputs; -1 for an optional input left out.
+  std::vector<RegisterId> produced; ///< At most one data register, plus control registers.
+  std::vector<RegisterId> control_in;
+  int64_t row_begin = 0;            ///< Rows of the split dimension that this task computes,
+  int64_t row_end = 0;              ///< [row_begin, row_end) of total_rows.
+  int64_t total_rows = 0;
+  int64_t count = 1;                ///< Acts of a source per run.
+  int64_t rate = 1;                 ///< Of the multi-rate kinds.
+};
+
+/// A typed memory slot group with reference counters: one producer, some consumers (runtime reference 2.2).
+struct Register {
+  RegisterId id = 0;
+  TaskId producer;
+  std::vector<TaskId> consumers;
+  int32_t slots = 1;
+  bool control = false;             ///< Zero bytes; carries order only.
+  int64_t bytes = 0;                ///< Upper bound of one slot; 0 for scalars and control.
+  ValueInfo info;                   ///< Of the local piece (rows of this rank).
+};
+
+/// A variable as the plan finds it or leaves it.
+struct Binding {
+  std::string variable;
+  Distribution distribution = Distribution::kOne;
+  ValueInfo info;                   ///< Of the whole value; kUnknown rows/columns are filled in by the run.
+  NodeId node = kNoNode;
+};
+
+/// All tasks and registers of one block for all ranks. Plain data; a rank constructs only the actors of its own tasks.
+struct Plan {
+  uint64_t key = 0;                 ///< Hash of block, shapes, formats, distributions, ranks, options.
+  int32_t ranks = 1;
+  Graph graph;                      ///< What the tasks' nodes refer to: shapes known, formats fixed.
+  std::vector<Task> tasks;          ///< Sorted by (rank, execution order).
+  std::vector<Register> registers;  ///< registers[i].id == i
+  std::vector<Binding> live_in;
+  std::vector<Binding> live_out;
+  std::vector<int64_t> peak_bytes;  ///< Per rank: register bytes alive at once, checked before the plan runs.
+
+  std::string ToText() const;
+  static Result<Plan> Parse(std::string_view text);
+};
+
+/// The plan-wide invariants: ids dense, one producer each, consumers mirror tasks' lists, every cross-rank edge ends in
+/// a kCopy task. An error here is our bug (kInternal). Liveness is scheduler/liveness.h.
+Status Verify(const Plan& plan);
+
+}  // namespace heddle

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/program.h"
+
+#include <array>
+
+#include "core/text_format.h"
+
+namespace heddle {
+namespace {
+
+constexpr std::array<std::string_view, 6> kKinds = {"basic", "if", "while", "for", "parfor", "call"};
+constexpr int kDeepest = 2000;  // Nested blocks; a bound on the recursion, for texts from outside.
+
+class Writer {
+ public:
+  explicit Writer(std::string* out) : out_(*out) {}
+
+  void Open(std::string_view words) {
+    Line(words);
+    OpenBrace();
+  }
+  void OpenBrace() {
+    out_.append(" {\n");
+    indent_ += 2;
+  }
+  void Close() {
+    indent_ -= 2;
+    Line("}");
+    out_.push_back('\n');
+  }
+  void Line(std::string_view words) {
+    out_.append(static_cast<size_t>(indent_), ' ');
+    out_.append(words);
+  }
+  void Strings(std::string_view word, const std::vector<std::string>& strings) {
+    if (strings.empty()) return;
+    Line(word);
+    for (const std::string& text : strings) {
+      out_.push_back(' ');
+      AppendQuoted(text, &out_);
+    }
+    out_.push_back('\n');
+  }
+  void Text(std::string_view word, const std::string& text) {
+    if (!text.empty()) Strings(word, {text});
+  }
+  void Parameters(std::string_view word, const std::vector<Parameter>& parameters) {
+    if (parameters.empty()) return;
+    Line(word);
+    for (const Parameter& parameter : parameters) {
+      out_.push_back(' ');
+      AppendQuoted(parameter.name, &out_);
+      out_.append(" ").append(Name(parameter.data_type)).append(" ").append(Name(parameter.value_type));
+    }
+    out_.push_back('\n');
+  }
+  void Blocks(std::string_view word, const std::vector<Block>& blocks) {
+    if (blocks.empty()) return;
+    Open(word);
+    for (const Block& block : blocks) OneBlock(block);
+    Close();
+  }
+  void OneFunction(const std::string& key, const Function& function) {
+    Line("function ");
+    AppendQuoted(key, &out_);
+    if (function.name != key) {
+      out_.append(" named ");
+      AppendQuoted(function.name, &out_);
+    }
+    AppendPosition(function.position, &out_);
+    OpenBrace();
+    Parameters("parameters", function.parameters);
+    Parameters("results", function.results);
+    Blocks("body", function.body);
+    Close();
+  }
+
+ private:
+  void OneBlock(const Block& block) {
+    Line(kKinds[static_cast<size_t>(block.kind)]);
+    out_.push_back(' ');
+    AppendInteger(block.id, &out_);
+    AppendPosition(block.position, &out_);
+    OpenBrace();
+    Text("variable", block.variable);
+    if (block.has_increment) Line("increment\n");
+    Text("function", block.function);
+    if (!block.arguments.empty()) {
+      Line("arguments");
+      for (const auto& [parameter, variable] : block.arguments) {
+        out_.push_back(' ');
+        AppendQuoted(parameter, &out_);
+        out_.push_back('=');
+        AppendQuoted(variable, &out_);
+      }
+      out_.push_back('\n');
+    }
+    Strings("results", block.results);
+    if (!block.graph.nodes.empty()) {
+      Open("graph");
+      AppendGraph(block.graph, indent_, &out_);
+      Close();
+    }
+    Blocks("body", block.body);
+    Blocks("otherwise", block.otherwise);
+    Strings("dead_after", block.dead_after);
+    Close();
+  }
+
+  std::string& out_;
+  int indent_ = 0;
+};
+
+std::vector<std::string> ReadStrings(TextReader& reader) {
+  std::vector<std::string> strings;
+  while (reader.Peek() == '"') strings.push_back(reader.Quoted());
+  return strings;
+}
+
+Block::Kind ReadKind(TextReader& reader) {
+  for (size_t i = 0; i < kKinds.size(); ++i)
+    if (reader.AcceptWord(kKinds[i])) return static_cast<Block::Kind>(i);
+  reader.Fail("a kind of block");
+  return Block::Kind::kBasic;
+}
+
+std::vector<Block> ReadBlocks(TextReader& reader, int depth);
+
+Block ReadBlock(TextReader& reader, int depth) {
+  Block block;
+  block.kind = ReadKind(reader);
+  block.id = reader.Integer32();
+  block.position = reader.Position();
+  reader.Expect("{");
+  if (reader.AcceptWord("variable")) block.variable = reader.Quoted();
+  if (reader.AcceptWord("increment")) block.has_increment = true;
+  if (reader.AcceptWord("function")) block.function = reader.Quoted();
+  if (reader.AcceptWord("arguments")) {
+    while (reader.Peek() == '"') {
+      std::string parameter = reader.Quoted();
+      reader.Expect("=");
+      block.arguments.emplace_back(std::move(parameter), reader.Quoted());
+    }
+  }
+  if (reader.AcceptWord("results")) block.results = ReadStrings(reader);
+  if (reader.AcceptWord("graph")) {
+    reader.Expect("{");
+    block.graph = ReadGraph(reader);
+    reader.Expect("}");
+  }
+  if (reader.AcceptWord("body")) block.body = ReadBlocks(reader, depth + 1);
+  if (reader.AcceptWord("otherwise")) block.otherwise = ReadBlocks(reader, depth + 1);
+  if (reader.AcceptWord("dead_after")) block.dead_after = ReadStrings(reader);
+  reader.Expect("}");
+  return block;
+}
+
+std::vector<Block> ReadBlocks(TextReader& reader, int depth) {
+  std::vector<Block> blocks;
+  if (depth > kDeepest) reader.Fail("less nesting");
+  reader.Expect("{");
+  while (reader.ok() && reader.Peek() != '}') blocks.push_back(ReadBlock(reader, depth));
+  reader.Expect("}");
+  return blocks;
+}
+
+std::vector<Parameter> ReadParameters(TextReader& reader) {
+  std::vector<Parameter> parameters;
+  while (reader.Peek() == '"') {
+    Parameter parameter;
+    parameter.name = reader.Quoted();
+    const auto data_type = ParseDataType(reader.Word());
+    if (!data_type) reader.Fail("a data type before this");
+    const auto value_type = ParseValueType(reader.Word());
+    if (!value_type) reader.Fail("a value type before this");
+    parameter.data_type = data_type.value_or(DataType::kUnknown);
+    parameter.value_type = value_type.value_or(ValueType::kUnknown);
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+void ReadFunction(TextReader& reader, Program* program) {
+  const std::string key = reader.Quoted();
+  Function function;
+  function.name = reader.AcceptWord("named") ? reader.Quoted() : key;
+  function.position = reader.Position();
+  reader.Expect("{");
+  if (reader.AcceptWord("parameters")) function.parameters = ReadParameters(reader);
+  if (reader.AcceptWord("results")) function.results = ReadParameters(reader);
+  if (reader.AcceptWord("body")) function.body = ReadBlocks(reader, 0);
+  reader.Expect("}");
+  if (!program->functions.emplace(key, std::move(function)).second) reader.Fail("each function once");
+}
+
+}  // namespace
+
+std::string Program::ToText() const {
+  std::string text = "program ";
+  AppendQuoted(script, &text);
+  text.push_back('\n');
+  Writer writer(&text);
+  writer.Blocks("main", main);
+  for (const auto& [key, function] : functions) writer.OneFunction(key, function);
+  return text;
+}
+
+Result<Program> Program::Parse(std::string_view text) {
+  TextReader reader(text, "program");
+  Program program;
+  reader.Expect("program");
+  program.script = reader.Quoted();
+  if (reader.AcceptWord("main")) program.main = ReadBlocks(reader, 0);
+  while (reader.AcceptWord("function")) ReadFunction(reader, &program);
+  if (!reader.AtEnd()) reader.Fail("a function");
+  HEDDLE_RETURN_IF_ERROR(reader.status());
+  return program;
+}
+
+}  // namespace heddle

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/text_format.h"
+
+#include <charconv>
+#include <limits>
+
+namespace heddle {
+namespace {
+
+bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsWordCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '_' || c == '.';
+}
+
+int HexadecimalDigit(char c) {
+  if (IsDigit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+}  // namespace
+
+void AppendQuoted(std::string_view text, std::string* out) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  out->push_back('"');
+  for (const char c : text) {
+    switch (c) {
+      case '"': out->append("\\\""); break;
+      case '\\': out->append("\\\\"); break;
+      case '\n': out->append("\\n"); break;
+      case '\t': out->append("\\t"); break;
+      default:
+        if (const auto byte = static_cast<unsigned char>(c); byte < 0x20 || byte == 0x7f) {
+          out->append("\\x");
+          out->push_back(kDigits[byte >> 4]);
+          out->push_back(kDigits[byte & 15]);
+        } else {
+          out->push_back(c);
+        }
+    }
+  }
+  out->push_back('"');
+}
+
+void AppendName(std::string_view name, std::string* out) {
+  bool plain = !name.empty() && !IsDigit(name.front());
+  for (const char c : name) plain = plain && IsWordCharacter(c);
+  if (plain)
+    out->append(name);
+  else
+    AppendQuoted(name, out);
+}
+
+void AppendInteger(int64_t value, std::string* out) {
+  char text[24];
+  out->append(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
+void AppendInfo(const ValueInfo& info, std::string* out) {
+  const auto dimension = [out](int64_t size) {
+    if (size == kUnknown)
+      out->push_back('?');
+    else
+      AppendInteger(size, out);
+  };
+  out->append(" : ");
+  out->append(Name(info.data_type));
+  out->push_back(' ');
+  out->append(Name(info.value_type));
+  out->push_back(' ');
+  dimension(info.shape.rows);
+  out->push_back('x');
+  dimension(info.shape.columns);
+  out->push_back(' ');
+  out->append(Name(info.format));
+}
+
+void AppendPosition(const SourcePosition& position, std::string* out) {
+  if (position == SourcePosition()) return;
+  out->append(" @ ");
+  AppendQuoted(position.file, out);
+  out->push_back(':');
+  AppendInteger(position.line, out);
+  out->push_back(':');
+  AppendInteger(position.column, out);
+}
+
+void AppendNodeId(NodeId id, std::string* out) {
+  if (id == kNoNode) {
+    out->push_back('_');
+    return;
+  }
+  out->push_back('%');
+  AppendInteger(id, out);
+}
+
+void TextReader::SkipBlanks() {
+  while (at_ < text_.size() && IsBlank(text_[at_])) ++at_;
+}
+
+void TextReader::Fail(std::string_view expected) {
+  if (!ok()) return;
+  size_t line = 1;
+  size_t line_begin = 0;
+  for (size_t i = 0; i < at_; ++i)
+    if (text_[i] == '\n') ++line, line_begin = i + 1;
+  std::string_view found = text_.substr(at_, 20);
+  found = found.substr(0, found.find('\n'));
+  status_ = DataLoss("{} text, line {}, column {}: expected {}, found \"{}\"", what_, line,
+                     at_ - line_begin + 1, expected, found);
+}
+
+bool TextReader::AtEnd() {
+  SkipBlanks();
+  return !ok() || at_ == text_.size();
+}
+
+char TextReader::Peek() {
+  SkipBlanks();
+  return ok() && at_ < text_.size() ? text_[at_] : '\0';
+}
+
+bool TextReader::Accept(std::string_view token) {
+  SkipBlanks();
+  if (!ok() || text_.substr(at_, token.size()) != token) return false;
+  at_ += token.size();
+  return true;
+}
+
+bool TextReader::AcceptWord(std::string_view word) {
+  SkipBlanks();
+  const size_t after = at_ + word.size();
+  if (after < text_.size() && IsWordCharacter(text_[after])) return false;
+  return Accept(word);
+}
+
+void TextReader::Expect(std::string_view token) {
+  if (!Accept(token)) Fail(token);
+}
+
+std::string_view TextReader::Word() {
+  SkipBlanks();
+  if (!ok()) return {};
+  size_t end = at_;
+  while (end < text_.size() && IsWordCharacter(text_[end])) ++end;
+  if (end == at_ || IsDigit(text_[at_])) {
+    Fail("a word");
+    return {};
+  }
+  const std::string_view word = text_.substr(at_, end - at_);
+  at_ = end;
+  return word;
+}
+
+std::string TextReader::Name() { return Peek() == '"' ? Quoted() : std::string(Word()); }
+
+std::string TextReader::Quoted() {
+  std::string result;
+  if (!Accept("\"")) {
+    Fail("a quoted string");
+    return result;
+  }
+  while (at_ < text_.size()) {
+    const char c = text_[at_++];
+    if (c == '"') return result;
+    if (c != '\\') {
+      result.push_back(c);
+      continue;
+    }
+    const char escaped = at_ < text_.size() ? text_[at_++] : '\0';
+    if (escaped == 'n') {
+      result.push_back('\n');
+    } else if (escaped == 't') {
+      result.push_back('\t');
+    } else if (escaped == '"' || escaped == '\\') {
+      result.push_back(escaped);
+    } else {
+      const int high = escaped == 'x' && at_ + 1 < text_.size() ? HexadecimalDigit(text_[at_]) : -1;
+      const int low = high >= 0 ? HexadecimalDigit(text_[at_ + 1]) : -1;
+      if (low < 0) {
+        --at_;
+        Fail("one of the escapes \\n \\t \\\" \\\\ \\xHH");
+        return {};
+      }
+      result.push_back(static_cast<char>(high * 16 + low));
+      at_ += 2;
+    }
+  }
+  Fail("the end of a quoted string");
+  return {};
+}
+
+int64_t TextReader::Integer() {
+  SkipBlanks();
+  int64_t value = 0;
+  if (!ok()) return 0;
+  const char* begin = text_.data() + at_;
+  const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+  if (error != std::errc()) {
+    Fail("an integer");
+    return 0;
+  }
+  at_ += static_cast<size_t>(end - begin);
+  return value;
+}
+
+int32_t TextReader::Integer32() {
+  const size_t begin = at_;
+  const int64_t value = Integer();
+  if (value < std::numeric_limits<int32_t>::min() || value > std::numeric_limits<int32_t>::max()) {
+    at_ = begin;
+    Fail("an integer of 32 bits");
+    return 0;
+  }
+  return static_cast<int32_t>(value);
+}
+
+uint64_t TextReader::Hexadecimal() {
+  Expect("0x");
+  uint64_t value = 0;
+  if (!ok()) return 0;
+  const char* begin = text_.data() + at_;
+  const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value, 16);
+  if (error != std::errc()) {
+    Fail("a hexadecimal number");
+    return 0;
+  }
+  at_ += static_cast<size_t>(end - begin);
+  return value;
+}
+
+Scalar TextReader::Literal() {
+  if (Peek() == '"') return Scalar(Quoted());
+  if (!ok()) return Scalar();
+  size_t end = at_;
+  while (end < text_.size() && (IsWordCharacter(text_[end]) || text_[end] == '+' || text_[end] == '-')) ++end;
+  Result<Scalar> literal = Scalar::ParseLiteral(text_.substr(at_, end - at_));
+  if (!literal.ok()) {
+    Fail("a literal");
+    return Scalar();
+  }
+  at_ = end;
+  return *std::move(literal);
+}
+
+NodeId TextReader::Node() {
+  if (Accept("_")) return kNoNode;
+  Expect("%");
+  return Integer32();
+}
+
+int64_t TextReader::Dimension() { return Accept("?") ? kUnknown : Integer(); }
+
+ValueInfo TextReader::Info() {
+  ValueInfo info;
+  Expect(":");
+  const auto read = [this](auto parse, auto* target, std::string_view expected) {
+    SkipBlanks();
+    const size_t begin = at_;
+    const auto value = parse(Word());
+    if (value) {
+      *target = *value;
+    } else {
+      at_ = begin;
+      Fail(expected);
+    }
+  };
+  read(ParseDataType, &info.data_type, "a data type");
+  read(ParseValueType, &info.value_type, "a value type");
+  info.shape.rows = Dimension();
+  Expect("x");
+  info.shape.columns = Dimension();
+  read(ParseFormat, &info.format, "a format");
+  return info;
+}
+
+SourcePosition TextReader::Position() {
+  SourcePosition position;
+  if (!Accept("@")) return position;
+  position.file = Quoted();
+  Expect(":");
+  position.line = Integer32();
+  Expect(":");
+  position.column = Integer32();
+  return position;
+}
+
+std::string_view TextReader::Until(char end) {
+  SkipBlanks();
+  if (!ok()) return {};
+  const size_t found = text_.find(end, at_);
+  if (found == std::string_view::npos) {
+    Fail(std::string_view(&end, 1));
+    return {};
+  }
+  std::string_view result = text_.substr(at_, found - at_);
+  at_ = found;
+  while (!result.empty() && IsBlank(result.back())) result.remove_suffix(1);
+  return result;
+}
+
+}  // namespace heddle

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/plan.h"
+
+// Verify(Plan): see core/plan.h.
+namespace heddle {
+namespace {
+
+std::string Text(TaskId id) { return fmt::format("{}:{}:{}", id.rank(), id.stream(), id.index()); }
+
+class Verifier {
+ public:
+  explicit Verifier(const Plan& plan) : plan_(plan) {}
+
+  Status Run() {
+    HEDDLE_RETURN_IF_ERROR(Verify(plan_.graph));
+    if (plan_.ranks < 1) return Internal("broken plan: {} ranks", plan_.ranks);
+    for (size_t i = 0; i < plan_.registers.size(); ++i) {
+      const Register& reg = plan_.registers[i];
+      if (reg.id != static_cast<RegisterId>(i))
+        return Internal("broken plan: register {} stands at place {}", reg.id, i);
+      if (reg.slots < 1 || reg.bytes < 0) return Broken(reg, "has no slot or a negative size");
+    }
+    HEDDLE_RETURN_IF_ERROR(CheckTasks());
+    for (const Register& reg : plan_.registers) HEDDLE_RETURN_IF_ERROR(CheckRegister(reg));
+    for (const auto* bindings : {&plan_.live_in, &plan_.live_out})
+      for (const Binding& binding : *bindings)
+        if (!IsNode(binding.node))
+          return Internal("broken plan: variable {} is bound to no node", binding.variable);
+    if (!plan_.peak_bytes.empty() && plan_.peak_bytes.size() != static_cast<size_t>(plan_.ranks))
+      return Internal("broken plan: peak bytes of {} ranks, not {}", plan_.peak_bytes.size(), plan_.ranks);
+    return OkStatus();
+  }
+
+ private:
+  static Status Broken(const Register& reg, std::string_view why) {
+    return Internal("broken plan: register {} {}", reg.id, why);
+  }
+  Status Broken(const Task& task, std::string_view why) const {
+    const Status status = Internal("broken plan: task {} ({}) {}", Text(task.id), Name(task.kind), why);
+    return IsNode(task.node) && task.node != kNoNode ? status.At(plan_.graph[task.node].position) : status;
+  }
+  bool IsNode(NodeId id) const { return id == kNoNode || (id >= 0 && id < plan_.graph.size()); }
+  const Register* Find(RegisterId id) const {
+    return id >= 0 && id < static_cast<RegisterId>(plan_.registers.size())
+               ? &plan_.registers[static_cast<size_t>(id)]
+               : nullptr;
+  }
+
+  // Ids, ranges, and who makes and reads what according to the tasks.
+  Status CheckTasks() {
+    uint32_t rank = 0;
+    for (const Task& task : plan_.tasks) {
+      if (!tasks_.emplace(task.id, &task).second) return Broken(task, "exists twice");
+      if (task.id.rank() >= static_cast<uint32_t>(plan_.ranks))
+        return Broken(task, "is on a rank that does not exist");
+      if (task.id.stream() >= kStreams) return Broken(task, "is on a stream that does not exist");
+      if (task.id.rank() < rank) return Broken(task, "is not sorted by rank");
+      rank = task.id.rank();
+      if (!IsNode(task.node)) return Broken(task, "is an instance of no node");
+      if (task.count < 1 || task.rate < 1) return Broken(task, "has a count or rate below one");
+      if (task.row_begin < 0 || task.row_begin > task.row_end || task.row_end > task.total_rows)
+        return Broken(task, "computes rows outside its matrix");
+      HEDDLE_RETURN_IF_ERROR(CheckLists(task));
+    }
+    return OkStatus();
+  }
+
+  Status CheckLists(const Task& task) {
+    int data_registers = 0;
+    for (const RegisterId id : task.produced) {
+      const Register* reg = Find(id);
+      if (reg == nullptr) return Broken(task, "produces a register that does not exist");
+      if (reg->producer != task.id || !produced_.insert(id).second)
+        return Broken(*reg, "has not exactly one producer");
+      data_registers += !reg->control;
+    }
+    if (data_registers > 1) return Broken(task, "produces more than one data register");
+    for (const RegisterId id : task.consumed) {
+      if (id == -1) continue;
+      const Register* reg = Find(id);
+      if (reg == nullptr) return Broken(task, "consumes a register that does not exist");
+      if (reg->control) return Broken(task, "consumes a control register as data");
+      consumers_[id].insert(task.id);
+    }
+    for (const RegisterId id : task.control_in) {
+      if (Find(id) == nullptr) return Broken(task, "waits for a register that does not exist");
+      consumers_[id].insert(task.id);
+    }
+    return OkStatus();
+  }
+
+  Status CheckRegister(const Register& reg) {
+    if (!produced_.contains(reg.id)) return Broken(reg, "has not exactly one producer");
+    // A task that reads a register twice (X * X) is one consumer: it is told once and answers once.
+    std::vector<TaskId> listed = reg.consumers;
+    std::sort(listed.begin(), listed.end());
+    const std::set<TaskId>& reading = consumers_[reg.id];
+    if (!std::equal(listed.begin(), listed.end(), reading.begin(), reading.end()))
+      return Broken(reg, "lists other consumers than the tasks that read it");
+    for (const TaskId consumer : reg.consumers)
+      if (consumer.rank() != reg.producer.rank() && tasks_.at(consumer)->kind != TaskKind::kCopy)
+        return Broken(reg, "goes to another rank, but not to a copy task");
+    return OkStatus();
+  }
+
+  const Plan& plan_;
+  std::map<TaskId, const Task*> tasks_;
+  std::set<RegisterId> produced_;
+  std::map<RegisterId, std::set<TaskId>> consumers_;
+};
+
+}  // namespace
+
+Status Verify(const Plan& plan) { return Verifier(plan).Run(); }
+
+}  // namespace heddle

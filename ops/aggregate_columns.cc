@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// colSums and its family: a leaf is a panel of ColumnPanelHeight rows. More than 8 columns: one chain a column, payload
+// column j at place j. At most 8: eight chains a column by row mod 8, payload place lane * n + j, joined by L at the root.
+#include <algorithm>
+#include <vector>
+
+#include "ops/aggregate.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr int64_t kNarrow = 8;
+// Payloads wider than this are divided among tasks by columns instead of by leaves.
+constexpr int64_t kWide = 1 << 17;
+constexpr int64_t kWideTile = 1 << 13;
+
+// Rows [row_begin, row_end) of the piece at hand, one leaf.
+struct Panel {
+  const Matrix& x;
+  int64_t row_begin, row_end;
+  int64_t rows() const { return row_end - row_begin; }
+  int64_t columns() const { return x.columns(); }
+};
+
+// Entries of a CSR panel into payload; for extremes also a zero where a column lacks an entry.
+bool SparseFold(simd::Fold fold, const Panel& panel, double* payload) {
+  const Matrix& x = panel.x;
+  const int64_t n = panel.columns(), lanes = n <= kNarrow ? 8 : 1;
+  const bool extreme = fold != simd::Fold::kAdd;
+  const int64_t first = x.row_offsets()[panel.row_begin], last = x.row_offsets()[panel.row_end];
+  if (!extreme && first == last) return false;
+  std::vector<int32_t> counts(extreme ? static_cast<size_t>(n) : 0);
+  for (int64_t i = panel.row_begin; i < panel.row_end; ++i) {
+    double* lane = payload + (i - panel.row_begin) % lanes * n;
+    for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
+      const int32_t j = x.column_indexes()[e];
+      if (extreme) {
+        lane[j] = simd::FoldTwo(fold, lane[j], x.values()[e]);
+        ++counts[static_cast<size_t>(j)];
+      } else {
+        lane[j] += x.values()[e];
+      }
+    }
+  }
+  if (extreme)
+    for (int64_t j = 0; j < n; ++j)
+      if (counts[static_cast<size_t>(j)] < panel.rows()) payload[j] = simd::FoldTwo(fold, payload[j], 0.0);
+  return true;
+}
+
+void DenseFold(simd::Fold fold, const double* cells, int64_t rows, int64_t n, double* payload) {
+  if (n <= kNarrow)
+    simd::FoldNarrow(fold, cells, rows, n, payload);
+  else
+    simd::FoldColumns(fold, cells, rows, n, n, payload);
+}
+
+// (count, means, squares) of a panel.
+void PanelMoments(const Panel& panel, double* payload) {
+  const int64_t n = panel.columns(), rows = panel.rows(), lanes = n <= kNarrow ? 8 : 1;
+  const int64_t padded = (n * lanes + 7) / 8 * 8;
+  PanelCells panel_cells(panel.x);
+  const double* cells = panel_cells.Get(panel.row_begin, panel.row_end, 0, n);
+  AlignedArray sums(padded);
+  double *means = payload + 1, *squares = payload + 1 + n;
+  const auto close = [&](double* out) {
+    for (int64_t j = 0; j < n; ++j) {
+      double lane[8] = {sums[j]};
+      for (int64_t r = 1; r < lanes; ++r) lane[r] = sums[r * n + j];
+      out[j] = lanes == 1 ? lane[0] : simd::FoldLanes(simd::Fold::kAdd, lane);
+    }
+  };
+  std::fill_n(sums.data(), padded, 0.0);
+  DenseFold(simd::Fold::kAdd, cells, rows, n, sums.data());
+  close(means);
+  for (int64_t j = 0; j < n; ++j) means[j] = means[j] / static_cast<double>(rows);
+  std::fill_n(sums.data(), padded, 0.0);
+  if (lanes == 1) {
+    simd::DeviateColumns(cells, rows, n, means, sums.data());
+  } else {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        const double d = cells[i * n + j] - means[j];
+        sums[i % 8 * n + j] += d * d;
+      }
+    }
+  }
+  close(squares);
+  payload[0] = static_cast<double>(rows);
+}
+
+bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* payload) {
+  if (IsSpread(kind)) {
+    PanelMoments(panel, payload);
+    return true;
+  }
+  const simd::Fold fold = FoldOf(kind);
+  std::fill_n(payload, width, simd::StartOf(fold));
+  if (panel.x.IsSparse() && kind != AggregateKind::kProduct) return SparseFold(fold, panel, payload);
+  PanelCells cells(panel.x);
+  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), panel.rows(), panel.columns(), payload);
+  return true;
+}
+
+Reduction ReductionOf(const KernelCall& call, AggregateKind kind, int64_t n) {
+  Reduction reduction{.join = JoinOf(kind),
+                      .identity = IsSpread(kind) ? 0.0 : simd::StartOf(FoldOf(kind)),
+                      .cancelled = call.context.cancelled};
+  reduction.width = IsSpread(kind) ? 1 + 2 * n : n <= kNarrow ? 8 * n : (n + 7) / 8 * 8;
+  return reduction;
+}
+
+Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction reduction) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const RowSpan span = SpanOf(call);
+  const int64_t n = x.columns(), height = ColumnPanelHeight(span.total, n);
+  const int64_t begin = span.begin == span.end ? 0 : span.begin / height;
+  const int64_t end = span.begin == span.end ? 0 : CeilDivide(span.end, height);
+  const auto panel = [&](int64_t leaf) {
+    return Panel{x, leaf * height - span.begin, std::min(span.end, (leaf + 1) * height) - span.begin};
+  };
+  if (n > kWide && !x.IsSparse() && !IsSpread(kind)) {
+    const simd::Fold fold = FoldOf(kind);
+    return ReduceTiles(reduction, begin, end, TilesOf(1, reduction.width, 1, kWideTile), reduction.width,
+                       [&](const Tile& tile, int64_t leaf, double* payload) {
+                         const Panel rows = panel(leaf);
+                         std::fill_n(payload, tile.columns, simd::StartOf(fold));
+                         simd::FoldColumns(fold, x.data() + rows.row_begin * n + tile.column, rows.rows(), n,
+                                           std::min(tile.columns, n - tile.column), payload);
+                         return true;
+                       });
+  }
+  reduction.leaf_cells = height * std::max<int64_t>(n, 1);
+  return ReduceLeaves(reduction, begin, end,
+                      [&](int64_t leaf, double* payload) { return ReducePanel(kind, panel(leaf), reduction.width, payload); });
+}
+
+}  // namespace
+
+Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
+  const int64_t n = call.phase == "finish" ? call.input_infos[0].shape.columns : call.inputs[0]->matrix().columns();
+  const int64_t m = call.phase == "finish" ? call.input_infos[0].shape.rows : call.inputs[0]->matrix().rows();
+  const Reduction reduction = ReductionOf(call, kind, n);
+  Matrix nodes;
+  if (call.phase == "finish") {
+    nodes = call.inputs[0]->matrix();
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(nodes, Partial(call, kind, reduction));
+    if (call.phase == "partial") return Value(std::move(nodes));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(AlignedArray root, JoinNodes(reduction, nodes));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, n));
+  double* out = result.mutable_data();
+  for (int64_t j = 0; j < n; ++j) {
+    if (IsSpread(kind)) {
+      out[j] = SpreadOf(kind, root[0], root[1 + n + j]);
+      continue;
+    }
+    if (n <= kNarrow) {
+      double lanes[8];
+      for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = root[lane * n + j];
+      out[j] = simd::FoldLanes(FoldOf(kind), lanes);
+    } else {
+      out[j] = root[j];
+    }
+    if (kind == AggregateKind::kMean) out[j] = out[j] / static_cast<double>(m);
+  }
+  return Value(std::move(result));
+}
+
+}  // namespace heddle::ops

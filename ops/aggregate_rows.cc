@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// rowSums and its family: eight lanes over the columns of a row; a row longer than 65536 columns is a tree over its
+// 65536-column chunks (docs/numerics.md, section 3). Row by row, so any rows of X give the same rows of the result.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/aggregate.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr int64_t kTaskCells = 1 << 17;
+
+// One chunk of one row: eight lanes, or (count, mean, squares). False if it is empty and that changes nothing.
+bool ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t row, int64_t column_begin, int64_t column_end,
+                 double* payload) {
+  const simd::Fold fold = FoldOf(kind);
+  const int64_t count = column_end - column_begin;
+  if (!IsSpread(kind)) std::fill_n(payload, 8, simd::StartOf(fold));
+  if (x.IsSparse() && kind != AggregateKind::kProduct && !IsSpread(kind)) {
+    const EntryRange range = EntriesOf(x, row, column_begin, column_end);
+    if (fold == simd::Fold::kAdd) {
+      for (int64_t e = range.begin; e < range.end; ++e) payload[x.column_indexes()[e] & 7] += x.values()[e];
+      return range.begin < range.end;
+    }
+    simd::FoldFlat(fold, x.values() + range.begin, range.end - range.begin, payload);
+    if (range.end - range.begin < count) payload[0] = simd::FoldTwo(fold, payload[0], 0.0);
+    return true;
+  }
+  const double* cells = panel.Get(row, row + 1, column_begin, column_end);
+  if (!IsSpread(kind)) {
+    simd::FoldFlat(fold, cells, count, payload);
+    return true;
+  }
+  double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes);
+  const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / static_cast<double>(count);
+  simd::DeviateFlat(cells, count, mean, squares);
+  payload[0] = static_cast<double>(count);
+  payload[1] = mean;
+  payload[2] = simd::FoldLanes(simd::Fold::kAdd, squares);
+  return true;
+}
+
+void ReduceRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
+  const int64_t n = x.columns();
+  PayloadStack stack(JoinOf(kind), IsSpread(kind) ? 3 : 8, 48);
+  PanelCells panel(x);
+  for (int64_t i = begin; i < end; ++i) {
+    for (int64_t j = 0; j < n; j += kColumnChunk)
+      if (ReduceChunk(kind, x, panel, i, j, std::min(n, j + kColumnChunk), stack.Next(j / kColumnChunk))) stack.Push();
+    const double* root = stack.Finish();
+    if (IsSpread(kind))
+      out[i] = root == nullptr ? SpreadOf(kind, 0, 0) : SpreadOf(kind, root[0], root[2]);
+    else
+      out[i] = root == nullptr ? simd::StartOf(FoldOf(kind)) : simd::FoldLanes(FoldOf(kind), root);
+  }
+}
+
+// Sums of CSR rows that fit one chunk, the common case: lanes on the stack, scalar loads at the end (a vector load of
+// freshly stored scalars would stall).
+void SparseSums(const Matrix& x, int64_t begin, int64_t end, double* out) {
+  const int64_t* offsets = x.row_offsets();
+  for (int64_t i = begin; i < end; ++i) {
+    if (offsets[i + 1] - offsets[i] <= 1) {
+      out[i] = offsets[i + 1] == offsets[i] ? 0.0 : 0.0 + x.values()[offsets[i]];
+      continue;
+    }
+    double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) s[x.column_indexes()[e] & 7] += x.values()[e];
+    out[i] = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+  }
+}
+
+// The last of the extreme entries, against the last absent cell as a zero.
+void SparseIndexes(bool largest, const Matrix& x, int64_t begin, int64_t end, double* out) {
+  const int32_t* columns = x.column_indexes();
+  for (int64_t i = begin; i < end; ++i) {
+    double best = -std::numeric_limits<double>::infinity();
+    int64_t place = -1;
+    int64_t absent = x.columns() - 1;  // The last column without an entry, found from behind.
+    const int64_t first = x.row_offsets()[i], last = x.row_offsets()[i + 1];
+    for (int64_t e = last - 1; e >= first && columns[e] == absent; --e) --absent;
+    for (int64_t e = first; e < last; ++e) {
+      const double cell = largest ? x.values()[e] : -x.values()[e];
+      if (cell >= best) {
+        best = cell;
+        place = columns[e];
+      }
+    }
+    if (absent >= 0 && (best < 0 || place < 0)) place = absent;
+    if (absent >= 0 && best == 0) place = std::max(place, absent);
+    out[i] = place < 0 ? 1.0 : static_cast<double>(place + 1);
+  }
+}
+
+void RunRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
+  const int64_t n = x.columns();
+  if (kind == AggregateKind::kIndexMax || kind == AggregateKind::kIndexMin) {
+    const bool largest = kind == AggregateKind::kIndexMax;
+    if (x.IsSparse()) return SparseIndexes(largest, x, begin, end, out);
+    return simd::IndexOfExtreme(largest, x.data() + begin * n, end - begin, n, out + begin);
+  }
+  if (n <= kColumnChunk && !x.IsSparse() && !IsSpread(kind)) {
+    simd::FoldRows(FoldOf(kind), x.data() + begin * n, end - begin, n, n, out + begin);
+  } else if (n <= kColumnChunk && x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
+    SparseSums(x, begin, end, out);
+  } else {
+    ReduceRows(kind, x, begin, end, out);
+  }
+  if (kind == AggregateKind::kMean)
+    for (int64_t i = begin; i < end; ++i) out[i] = out[i] / static_cast<double>(n);
+}
+
+}  // namespace
+
+Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind) {
+  const Matrix& x = call.inputs[0]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), 1));
+  double* out = result.mutable_data();
+  const int64_t row_cells = x.IsSparse() ? x.stored() / std::max<int64_t>(x.rows(), 1) + 1 : x.columns();
+  ParallelFor(x.rows(), std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_cells, 8)),
+              [&](int64_t begin, int64_t end) { RunRows(kind, x, begin, end, out); });
+  return Value(std::move(result));
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace heddle::ops {
+
+/// Which copy of the hot kernels runs. Both give the same bits (docs/numerics.md R4); AVX2 and FMA are the baseline.
+enum class Cpu : uint8_t { kAvx2, kAvx512 };
+
+std::string_view Name(Cpu cpu);  ///< "avx2", "avx512"
+
+/// True if this machine and its operating system can run that copy.
+bool IsSupported(Cpu cpu);
+
+/// The copy to use: the widest the machine supports, or what ForceCpu said. Decided at first use; thread-safe, one load.
+Cpu SelectedCpu();
+
+/// Uses that copy from now on (--cpu, tests). kInvalidArgument if the machine cannot run it.
+Status ForceCpu(Cpu cpu);
+/// "avx2", "avx512" or "auto" (the widest).
+Status ForceCpu(std::string_view name);
+
+}  // namespace heddle::ops

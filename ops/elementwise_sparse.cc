@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise_sparse.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "ops/elementwise_codes.h"
+#include "ops/math.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr int64_t kGrainEntries = 16384;
+constexpr int64_t kBatch = 1024;  // entries handed to a kernel at once
+
+int64_t RowGrain(const Matrix& x) {
+  return std::max<int64_t>(1, kGrainEntries * std::max<int64_t>(x.rows(), 1) / std::max<int64_t>(x.stored() + x.rows(), 1));
+}
+
+// counts[i] entries in row i, at offsets[i + 1], become offsets.
+void AccumulateOffsets(int64_t* offsets, int64_t rows) {
+  for (int64_t i = 0; i < rows; ++i) offsets[i + 1] += offsets[i];
+}
+
+// Leaves out entries that are zero; x itself when there are none.
+Result<Matrix> DropZeros(const Matrix& x) {
+  std::atomic<int64_t> zeros = 0;
+  const int64_t* from = x.row_offsets();
+  ParallelFor(x.rows(), RowGrain(x), [&](int64_t begin, int64_t end) {
+    zeros += std::count(x.values() + from[begin], x.values() + from[end], 0.0);
+  });
+  if (zeros == 0) return x;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(x.rows(), x.columns(), x.stored() - zeros));
+  int64_t* to = result.mutable_row_offsets();
+  ParallelFor(x.rows(), RowGrain(x), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      to[i + 1] = from[i + 1] - from[i] - std::count(x.values() + from[i], x.values() + from[i + 1], 0.0);
+  });
+  AccumulateOffsets(to, x.rows());
+  ParallelFor(x.rows(), RowGrain(x), [&](int64_t begin, int64_t end) {
+    int64_t at = to[begin];
+    for (int64_t p = from[begin]; p < from[end]; ++p) {
+      if (x.values()[p] == 0) continue;
+      result.mutable_column_indexes()[at] = x.column_indexes()[p];
+      result.mutable_values()[at++] = x.values()[p];
+    }
+  });
+  return result;
+}
+
+// A CSR matrix with the pattern of x and values to be filled in.
+Result<Matrix> SamePattern(const Matrix& x) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(x.rows(), x.columns(), x.stored()));
+  if (x.rows() == 0) return result;
+  const int64_t first = x.row_offsets()[0];
+  for (int64_t i = 0; i <= x.rows(); ++i) result.mutable_row_offsets()[i] = x.row_offsets()[i] - first;
+  ParallelFor(x.stored(), kGrainEntries, [&](int64_t begin, int64_t end) {
+    std::copy(x.column_indexes() + first + begin, x.column_indexes() + first + end, result.mutable_column_indexes() + begin);
+  });
+  return result;
+}
+
+const double* FirstEntry(const Matrix& x) { return x.rows() == 0 ? x.values() : x.values() + x.row_offsets()[0]; }
+
+// op(entry, scalar) for each entry.
+Result<Matrix> WithScalar(BinaryCode code, const Matrix& x, double scalar, bool scalar_on_left) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SamePattern(x));
+  const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, scalar_on_left ? Operands::kScalarCells : Operands::kCellsScalar);
+  const double* values = FirstEntry(x);
+  double* out = result.mutable_values();
+  ParallelFor(x.stored(), kGrainEntries, [&](int64_t begin, int64_t end) {
+    if (scalar_on_left) kernel(&scalar, values + begin, out + begin, end - begin, false);
+    else kernel(values + begin, &scalar, out + begin, end - begin, false);
+  });
+  return DropZeros(result);
+}
+
+// op(entry, the dense operand's cell there) for each entry.
+Result<Matrix> WithDense(BinaryCode code, const Matrix& x, const Operand& dense, bool dense_on_left) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SamePattern(x));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix other, ToDense(dense.matrix));
+  const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, Operands::kCellsCells);
+  const int64_t row_step = dense.pattern == Pattern::kCells ? x.columns() : dense.pattern == Pattern::kColumn ? 1 : 0;
+  const int64_t column_step = dense.pattern == Pattern::kColumn ? 0 : 1;
+  const double* values = FirstEntry(x);
+  double* out = result.mutable_values();
+  const int64_t* offsets = result.row_offsets();
+  ParallelFor(x.rows(), RowGrain(x), [&](int64_t begin, int64_t end) {
+    double batch[kBatch] = {};
+    int64_t done = offsets[begin];
+    int64_t filled = 0;
+    auto flush = [&] {
+      if (dense_on_left) kernel(batch, values + done, out + done, filled, false);
+      else kernel(values + done, batch, out + done, filled, false);
+      done += filled;
+      filled = 0;
+    };
+    for (int64_t i = begin; i < end; ++i) {
+      const double* row = other.data() + i * row_step;
+      for (int64_t p = offsets[i]; p < offsets[i + 1]; ++p) {
+        batch[filled++] = row[result.column_indexes()[p] * column_step];
+        if (filled == kBatch) flush();
+      }
+    }
+    flush();
+  });
+  return DropZeros(result);
+}
+
+// Walks the entries of row i of a and b by column: visit(column, x, y). With `both` only columns that both have.
+template <typename Visit>
+void MergeRow(const Matrix& a, const Matrix& b, int64_t i, bool both, Visit visit) {
+  int64_t p = a.row_offsets()[i], q = b.row_offsets()[i];
+  const int64_t p_end = a.row_offsets()[i + 1], q_end = b.row_offsets()[i + 1];
+  while (p < p_end || q < q_end) {
+    const int32_t left = p < p_end ? a.column_indexes()[p] : INT32_MAX;
+    const int32_t right = q < q_end ? b.column_indexes()[q] : INT32_MAX;
+    const int32_t column = std::min(left, right);
+    const double x = left == column && p < p_end ? a.values()[p++] : 0.0;
+    const double y = right == column && q < q_end ? b.values()[q++] : 0.0;
+    if (!both || left == right) visit(column, x, y);
+  }
+}
+
+// op(x, y) where one of them has an entry (`both`: where both have one that is not zero).
+Result<Matrix> Merge(BinaryCode code, const Matrix& a, const Matrix& b, bool both) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix counted, Matrix::Sparse(a.rows(), a.columns(), 0));
+  const int64_t grain = std::min(RowGrain(a), RowGrain(b));
+  int64_t* counts = counted.mutable_row_offsets();
+  ParallelFor(a.rows(), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t count = 0;
+      MergeRow(a, b, i, both, [&](int32_t, double, double) { ++count; });
+      counts[i + 1] = count;
+    }
+  });
+  if (a.rows() > 0) AccumulateOffsets(counts, a.rows());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(a.rows(), a.columns(), a.rows() == 0 ? 0 : counts[a.rows()]));
+  if (a.rows() == 0) return result;
+  std::copy_n(counts, a.rows() + 1, result.mutable_row_offsets());
+  const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, Operands::kCellsCells);
+  ParallelFor(a.rows(), grain, [&](int64_t begin, int64_t end) {
+    double left[kBatch] = {}, right[kBatch] = {};
+    int64_t done = counts[begin], filled = 0;
+    auto flush = [&] {
+      kernel(left, right, result.mutable_values() + done, filled, false);
+      if (both) {
+        // An explicit zero is an absent cell: 0 * Infinity gives no entry.
+        for (int64_t k = 0; k < filled; ++k)
+          if (left[k] == 0 || right[k] == 0) result.mutable_values()[done + k] = 0;
+      }
+      done += filled;
+      filled = 0;
+    };
+    for (int64_t i = begin; i < end; ++i) {
+      MergeRow(a, b, i, both, [&](int32_t column, double x, double y) {
+        result.mutable_column_indexes()[done + filled] = column;
+        left[filled] = x;
+        right[filled++] = y;
+        if (filled == kBatch) flush();
+      });
+    }
+    flush();
+  });
+  return DropZeros(result);
+}
+
+// Whether 0 / y is zero for every cell of y.
+bool HasNoZeroOrNaN(const Matrix& y) {
+  std::atomic<bool> found = false;
+  ParallelFor(y.cells(), kGrainEntries * 4, [&](int64_t begin, int64_t end) {
+    bool bad = false;
+    for (int64_t i = begin; i < end; ++i) bad |= !(y.data()[i] > 0 || y.data()[i] < 0);
+    if (bad) found = true;
+  });
+  return !found;
+}
+
+}  // namespace
+
+Result<Matrix> SparseUnary(UnaryCode code, const Matrix& x) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SamePattern(x));
+  const UnaryKernel kernel = SelectedElementwiseKernels().Of(code);
+  const double* values = FirstEntry(x);
+  ParallelFor(x.stored(), kGrainEntries, [&](int64_t begin, int64_t end) {
+    kernel(values + begin, result.mutable_values() + begin, end - begin, false);
+  });
+  return DropZeros(result);
+}
+
+Result<Matrix> SparseBinary(BinaryCode code, const Operand& a, const Operand& b, int64_t rows, int64_t columns,
+                            const std::atomic<bool>* cancelled) {
+  const bool left = a.pattern == Pattern::kCells && a.matrix.IsSparse();
+  const bool right = b.pattern == Pattern::kCells && b.matrix.IsSparse();
+  if (left && right) return Merge(code, a.matrix, b.matrix, SkipsAbsentCells(code));
+  const Operand& driver = left ? a : b;
+  const Operand& other = left ? b : a;
+  bool absent_stay_absent = SkipsAbsentCells(code);
+  if (other.pattern == Pattern::kScalar) {
+    if (!absent_stay_absent) absent_stay_absent = (left ? Apply(code, 0.0, other.scalar) : Apply(code, other.scalar, 0.0)) == 0;
+    if (absent_stay_absent) {
+      // An explicit zero may meet Infinity here; it is an absent cell like the others.
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix entries, DropZeros(driver.matrix));
+      return WithScalar(code, entries, other.scalar, !left);
+    }
+  } else {
+    if (!absent_stay_absent) {
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix divisor, ToDense(other.matrix));
+      absent_stay_absent = HasNoZeroOrNaN(divisor);
+    }
+    if (absent_stay_absent) {
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix entries, DropZeros(driver.matrix));
+      return WithDense(code, entries, other, !left);
+    }
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix every, DenseBinary(code, a, b, rows, columns, cancelled));
+  return ToSparse(every);
+}
+
+}  // namespace heddle::ops

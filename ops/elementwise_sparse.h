@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/matrix.h"
+#include "ops/elementwise_dense.h"
+#include "ops/simd/elementwise.h"
+
+// Cell-wise operators with a CSR result (docs/numerics.md, section 7). Results hold no explicit zeros, so -0.0 becomes +0.0.
+namespace heddle::ops {
+
+/// f(x) for an f with f(0) = 0.
+Result<Matrix> SparseUnary(UnaryCode code, const Matrix& x);
+
+/// `a op b` where BinaryFormat says kSparse: at least one operand is kCells in CSR form, and a dense matrix on the other
+/// side may have any pattern. Cost: the entries, except `/` by a matrix, which is searched for zeros and NaN. When absent cells
+/// do not give zeros after all (X / 0, X^-1, X != 3) every cell is computed.
+Result<Matrix> SparseBinary(BinaryCode code, const Operand& a, const Operand& b, int64_t rows, int64_t columns,
+                            const std::atomic<bool>* cancelled);
+
+}  // namespace heddle::ops

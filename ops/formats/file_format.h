@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph.h"
+#include "core/value.h"
+#include "ops/formats/files.h"
+
+namespace heddle::ops {
+
+enum class FileFormat : uint8_t { kText, kMatrixMarket, kCsv, kLibsvm };
+
+/// How to read one file: what the script, its .mtd and its first lines say (language reference 4.1, 4.3).
+struct ReadOptions {
+  std::string path;
+  DataType data_type = DataType::kMatrix;
+  ValueType value_type = ValueType::kDouble;
+  std::optional<FileFormat> format;
+  int64_t rows = kUnknown;
+  int64_t columns = kUnknown;
+  int64_t nonzeros = kUnknown;
+  std::optional<bool> header;
+  std::string separator;                  ///< "" until found out
+  bool fill = true;
+  double default_value = 0;
+  std::vector<std::string> missing_texts; ///< naStrings: read as NaN
+  std::string index_separator = ":";
+};
+
+/// Options from the attributes of a `read` node and, where it exists, `<path>.mtd`; then from the file's own beginning.
+/// kInvalidArgument: unknown option value, contradiction between script and metadata. kDataLoss: malformed metadata.
+Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path, Files& files);
+
+/// What a first look at a file tells; costs one scan (no number is parsed in a csv file).
+struct FileSummary {
+  Shape shape;                  ///< Of the matrix that read() gives.
+  int64_t stored = kUnknown;    ///< Upper bound of its non-zeros; kUnknown for csv without nnz in its metadata.
+  std::vector<int64_t> chunk_offsets;  ///< Line formats: byte offsets at line starts, and
+  std::vector<int64_t> chunk_rows;     ///< the row that begins there; the last pair is the end.
+  Format format = Format::kDense;
+};
+
+/// Looks at the file. Same answer as long as the file does not change (kept by fingerprint).
+Result<FileSummary> Summarize(const ReadOptions& options, Files& files);
+
+/// Rows [row_begin, row_end) of the matrix in the file, in the format of the summary.
+/// kDataLoss names file, line and field of the first malformed place.
+Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin, int64_t row_end, Files& files);
+
+/// A scalar file: one line.
+Result<Scalar> ReadScalar(const ReadOptions& options, Files& files);
+
+struct WriteOptions {
+  FileFormat format = FileFormat::kText;
+  std::string separator = ",";
+  std::string index_separator = ":";
+  bool header = false;
+  bool sparse = false;
+  std::string description;
+};
+
+Result<WriteOptions> ResolveWriteOptions(const Node& node);
+/// Writes the value and its .mtd, each whole or not at all.
+Status WriteValue(const Value& value, const std::string& path, const WriteOptions& options, Files& files);
+
+std::string_view Name(FileFormat format);  ///< "text", "mm", "csv", "libsvm"
+/// Any case; kInvalidArgument naming what Heddle reads and writes otherwise.
+Result<FileFormat> ParseFileFormat(std::string_view name);
+
+}  // namespace heddle::ops

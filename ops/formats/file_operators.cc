@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/catalog.h"
+#include "ops/formats/file_format.h"
+
+namespace heddle::ops {
+namespace {
+
+/// read(path): a matrix or scalar from a file (language reference 4.1).
+///
+/// Shapes:  those of the file, found by a first look when the block is entered.
+/// Error:   none; numbers are read to the nearest double.
+/// Cost:    one scan to find lines, one pass to parse; every rank parses its own rows.
+Result<ValueInfo> InferRead(const InferContext& context) {
+  const Node& node = context.node;
+  if (context.inputs[0].IsMatrix()) return InvalidArgument("read: the path is a string, not a matrix");
+  const Scalar* said = node.FindAttribute("data_type");
+  const bool scalar = said != nullptr && said->ToText() == "scalar";
+  if (context.files == nullptr || context.scalars[0] == nullptr) {
+    if (scalar) {
+      const Scalar* type = node.FindAttribute("value_type");
+      if (type == nullptr) return ValueInfo::OfScalar(ValueType::kDouble);
+      const std::string text = type->ToText();
+      return ValueInfo::OfScalar(text == "int" || text == "integer" ? ValueType::kInteger
+                                 : text == "string"                 ? ValueType::kString
+                                 : text == "boolean"                ? ValueType::kBoolean
+                                                                    : ValueType::kDouble);
+    }
+    return ValueInfo::OfMatrix({kUnknown, kUnknown});
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(node, context.scalars[0]->ToText(), *context.files));
+  if (options.data_type == DataType::kScalar) return ValueInfo::OfScalar(options.value_type);
+  HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *context.files));
+  return ValueInfo::OfMatrix(summary.shape, summary.format);
+}
+
+Result<Value> RunRead(const KernelCall& call) {
+  Files& files = *call.context.files;
+  const std::string path = call.inputs[0]->scalar().ToText();
+  HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(call.node, path, files));
+  if (options.data_type == DataType::kScalar) {
+    HEDDLE_ASSIGN_OR_RETURN(Scalar scalar, ReadScalar(options, files));
+    return Value(std::move(scalar));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, files));
+  if (summary.shape != call.node.info.shape || summary.format != call.node.info.format)
+    return DataLoss("cannot read '{}': it changed while the script ran", path);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, ReadRows(options, summary, call.row_begin, call.row_end, files));
+  return Value(std::move(matrix));
+}
+
+RowRule GenerateRows(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
+
+/// write(x, path): a matrix or scalar into a file, whole or not at all, and its .mtd (language reference 4.2).
+Result<ValueInfo> InferWrite(const InferContext& context) {
+  if (context.inputs[1].IsMatrix()) return InvalidArgument("write: the path is a string, not a matrix");
+  HEDDLE_RETURN_IF_ERROR(ResolveWriteOptions(context.node).status());
+  return ValueInfo{};
+}
+
+Result<Value> RunWrite(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const WriteOptions options, ResolveWriteOptions(call.node));
+  HEDDLE_RETURN_IF_ERROR(WriteValue(*call.inputs[0], call.inputs[1]->scalar().ToText(), options, *call.context.files));
+  return Value();
+}
+
+constexpr Operator kOperators[] = {
+    {.name = "read", .min_inputs = 1, .max_inputs = 1, .infer = InferRead, .row_rule = GenerateRows, .run = RunRead, .may_fail = true,
+     .pure = false},
+    {.name = "write", .min_inputs = 2, .max_inputs = 2, .infer = InferWrite, .run = RunWrite, .effect = true, .may_fail = true,
+     .pure = false},
+};
+
+}  // namespace
+
+std::span<const Operator> FileOperators() { return kOperators; }
+
+}  // namespace heddle::ops

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/formats/files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "core/memory_budget.h"
+
+namespace heddle::ops {
+namespace {
+
+Status FromErrno(const char* what, const std::string& path) {
+  const int error = errno;
+  const std::string why = std::strerror(error);
+  if (error == ENOENT) return NotFound("cannot {} '{}': no such file", what, path);
+  if (error == ENOSPC || error == EDQUOT) return ResourceExhausted("cannot {} '{}': {}", what, path, why);
+  return DataLoss("cannot {} '{}': {}", what, path, why);
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class MappedFile : public InputFile {
+ public:
+  MappedFile(void* data, size_t size) : data_(data), size_(size) {}
+  ~MappedFile() override {
+    if (size_ > 0) munmap(data_, size_);
+  }
+  std::string_view bytes() const override { return {static_cast<const char*>(data_), size_}; }
+
+ private:
+  void* data_;
+  size_t size_;
+};
+
+class BytesInMemory : public InputFile {
+ public:
+  explicit BytesInMemory(std::string bytes) : bytes_(std::move(bytes)) {}
+  std::string_view bytes() const override { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+bool IsGzip(std::string_view bytes) { return bytes.size() > 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b'; }
+
+Result<std::string> Decompress(std::string_view compressed, const std::string& path) {
+  z_stream stream{};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK) return Internal("zlib does not start");
+  const int64_t limit = MemoryBudget::Process().limit();
+  std::string out;
+  std::string block(1 << 20, '\0');
+  size_t consumed = 0;
+  int code = Z_OK;
+  while (consumed < compressed.size() || stream.avail_in > 0) {
+    if (stream.avail_in == 0) {
+      const size_t step = std::min<size_t>(compressed.size() - consumed, 1u << 30);
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data() + consumed));
+      stream.avail_in = static_cast<uInt>(step);
+      consumed += step;
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(block.data());
+    stream.avail_out = static_cast<uInt>(block.size());
+    code = inflate(&stream, Z_NO_FLUSH);
+    if (code != Z_OK && code != Z_STREAM_END) break;
+    out.append(block.data(), block.size() - stream.avail_out);
+    if (static_cast<int64_t>(out.size()) > limit) {
+      inflateEnd(&stream);
+      return ResourceExhausted("out of memory: '{}' holds more than {} bytes when unpacked", path, limit);
+    }
+    if (code == Z_STREAM_END) {
+      // Several members one after the other are one file.
+      if (stream.avail_in == 0 && consumed == compressed.size()) break;
+      if (inflateReset(&stream) != Z_OK) break;
+      code = Z_OK;
+    }
+  }
+  // A member is cut short when the input ended before its end was seen.
+  const bool whole = code == Z_STREAM_END;
+  inflateEnd(&stream);
+  if (!whole) return DataLoss("cannot read '{}': its gzip data is damaged or cut short", path);
+  return out;
+}
+
+class RealFiles : public Files {
+ public:
+  explicit RealFiles(std::string directory) : directory_(std::move(directory)) {}
+
+  Result<std::unique_ptr<InputFile>> Open(const std::string& path) override {
+    if (IsDirectory(path)) return OpenParts(path);
+    Descriptor file(open(Absolute(path).c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return FromErrno("read", path);
+    struct stat status {};
+    if (fstat(file.get(), &status) != 0) return FromErrno("read", path);
+    if (!S_ISREG(status.st_mode)) return ReadStream(file.get(), path);
+    const auto size = static_cast<size_t>(status.st_size);
+    if (size == 0) return std::unique_ptr<InputFile>(std::make_unique<BytesInMemory>(""));
+    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (data == MAP_FAILED) return FromErrno("read", path);
+    madvise(data, size, MADV_SEQUENTIAL);
+    std::unique_ptr<InputFile> mapped = std::make_unique<MappedFile>(data, size);
+    if (!IsGzip(mapped->bytes())) return mapped;
+    HEDDLE_ASSIGN_OR_RETURN(std::string text, Decompress(mapped->bytes(), path));
+    return std::unique_ptr<InputFile>(std::make_unique<BytesInMemory>(std::move(text)));
+  }
+
+  bool Exists(const std::string& path) override { return access(Absolute(path).c_str(), F_OK) == 0; }
+
+  bool IsDirectory(const std::string& path) override {
+    struct stat status {};
+    return stat(Absolute(path).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  }
+
+  Result<std::vector<std::string>> List(const std::string& path) override {
+    DIR* directory = opendir(Absolute(path).c_str());
+    if (directory == nullptr) return FromErrno("list", path);
+    std::vector<std::string> names;
+    while (const dirent* entry = readdir(directory)) names.emplace_back(entry->d_name);
+    closedir(directory);
+    std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Result<std::string> Fingerprint(const std::string& path) override {
+    struct stat status {};
+    if (stat(Absolute(path).c_str(), &status) != 0) return FromErrno("read", path);
+    return fmt::format("{} {} {}.{}", status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  }
+
+  Status Replace(const std::string& path, std::string_view bytes) override {
+    const std::string target = Absolute(path);
+    if (IsDirectory(path)) return DataLoss("cannot write '{}': a directory of that name is there", path);
+    const size_t slash = target.rfind('/');
+    const std::string folder = slash == 0 ? "/" : target.substr(0, slash);
+    HEDDLE_RETURN_IF_ERROR(MakeFolders(folder, path));
+    static std::atomic<uint64_t> count{0};
+    const std::string temporary =
+        fmt::format("{}/.{}.{}-{}.heddle", folder, target.substr(slash + 1), getpid(), count.fetch_add(1));
+    // A file without a name vanishes with the process, however that ends; it gets a name only when it is whole.
+    bool named = false;
+    Descriptor file(OpenTemporary(folder, temporary, &named));
+    if (file.get() < 0) return FromErrno("write", path);
+    Status status = WriteAll(file.get(), bytes, path);
+    if (status.ok() && fsync(file.get()) != 0) status = FromErrno("write", path);
+    if (status.ok() && !named) {
+      const std::string handle = fmt::format("/proc/self/fd/{}", file.get());
+      if (linkat(AT_FDCWD, handle.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0)
+        status = FromErrno("write", path);
+      else
+        named = true;
+    }
+    if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) status = FromErrno("write", path);
+    if (!status.ok() && named) unlink(temporary.c_str());
+    return status;
+  }
+
+  Status Remove(const std::string& path) override {
+    if (unlink(Absolute(path).c_str()) != 0 && errno != ENOENT) return FromErrno("remove", path);
+    return OkStatus();
+  }
+
+ private:
+  std::string Absolute(const std::string& path) const {
+    return !path.empty() && path[0] == '/' ? path : directory_ + "/" + path;
+  }
+
+  static int OpenTemporary(const std::string& folder, const std::string& temporary, bool* named) {
+    const int fd = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return fd;
+    *named = true;
+    return open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  }
+
+  static Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+    while (!bytes.empty()) {
+      const ssize_t written = write(fd, bytes.data(), std::min<size_t>(bytes.size(), 1u << 30));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return FromErrno("write", path);
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+    return OkStatus();
+  }
+
+  static Status MakeFolders(const std::string& folder, const std::string& path) {
+    for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
+      const std::string part = folder.substr(0, end);
+      if (!part.empty() && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST && access(part.c_str(), F_OK) != 0)
+        return FromErrno("write", path);
+      if (end == std::string::npos) return OkStatus();
+    }
+  }
+
+  static Result<std::unique_ptr<InputFile>> ReadStream(int fd, const std::string& path) {
+    std::string text;
+    std::string block(1 << 16, '\0');
+    for (;;) {
+      const ssize_t got = read(fd, block.data(), block.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return FromErrno("read", path);
+      if (got == 0) break;
+      text.append(block.data(), static_cast<size_t>(got));
+    }
+    if (IsGzip(text)) {
+      HEDDLE_ASSIGN_OR_RETURN(text, Decompress(text, path));
+    }
+    return std::unique_ptr<InputFile>(std::make_unique<BytesInMemory>(std::move(text)));
+  }
+
+  // A directory of part files reads as one file: the parts in name order, each ended by a newline.
+  Result<std::unique_ptr<InputFile>> OpenParts(const std::string& path) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> names, List(path));
+    std::string text;
+    for (const std::string& name : names) {
+      if (name[0] == '.' || name[0] == '_' || IsDirectory(path + "/" + name)) continue;
+      HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> part, Open(path + "/" + name));
+      text += part->bytes();
+      if (!text.empty() && text.back() != '\n') text += '\n';
+    }
+    return std::unique_ptr<InputFile>(std::make_unique<BytesInMemory>(std::move(text)));
+  }
+
+  std::string directory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Files> MakeFiles(std::string directory) { return std::make_unique<RealFiles>(std::move(directory)); }
+
+}  // namespace heddle::ops

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace heddle::ops {
+
+/// Cuts the first line (without its newline) off `rest`.
+inline std::string_view TakeLine(std::string_view* rest) {
+  const size_t end = rest->find('\n');
+  const std::string_view line = rest->substr(0, end);
+  *rest = end == std::string_view::npos ? std::string_view() : rest->substr(end + 1);
+  return line;
+}
+
+inline bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
+
+inline std::string_view Trim(std::string_view text) {
+  while (!text.empty() && IsBlank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && IsBlank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// A text cut into chunks of whole lines, for parallel parsing.
+struct LineChunks {
+  std::vector<int64_t> offsets;  ///< offsets[i] is where chunk i starts; one more entry for the end.
+  std::vector<int64_t> rows;     ///< Lines before chunk i; the last entry counts all.
+};
+
+/// Chunks of about 1 MiB; blank lines at the end of the text are not counted. Two passes at memory speed, in parallel.
+LineChunks CutLines(std::string_view text);
+
+}  // namespace heddle::ops

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/graph.h"
+#include "core/value.h"
+
+namespace heddle {
+class Clock;
+}
+
+namespace heddle::ops {
+
+class Files;  // ops/formats/files.h
+
+/// What a kernel may use besides its inputs. One per executor; shared by all its kernels.
+struct KernelContext {
+  Files* files = nullptr;                               ///< read and write.
+  Clock* clock = nullptr;                               ///< time().
+  std::function<void(std::string_view text)> print;     ///< Standard output of the script; called on rank 0 only.
+  const std::atomic<bool>* cancelled = nullptr;         ///< Polled between tiles; a kernel then returns Cancelled().
+  int threads = 1;                                      ///< Concurrency of the arena the kernel runs in.
+  int rank = 0;                                         ///< Only for messages ("worker 2 cannot read ...").
+  uint64_t job_seed = 0;                                ///< rand() without a seed; same on every rank of a job.
+  uint64_t execution = 0;                               ///< Blocks this job has run so far, same on every rank: makes
+                                                        ///< rand() without a seed differ from one round to the next.
+};
+
+/// One invocation of a kernel on one rank.
+struct KernelCall {
+  const Node& node;                            ///< info holds the whole result's shape and format, all known.
+  std::string_view phase;                      ///< "", "partial" or "finish" (ops/operator.h).
+  std::span<const Value* const> inputs;        ///< This rank's pieces; nullptr for an optional input left out. For
+                                               ///< "finish": one matrix, all tree nodes (rows in any order).
+  std::span<const ValueInfo> input_infos;      ///< Of the whole values of node.inputs, also for "finish".
+  int64_t row_begin = 0;                       ///< kRowWise, kGenerate and "partial": compute rows [row_begin, row_end)
+  int64_t row_end = 0;                         ///< of total_rows. kRows inputs hold just these rows; kWhole inputs all.
+  int64_t total_rows = 0;
+  KernelContext& context;
+};
+
+/// Where the actor runtime finds code; whether it was compiled ahead or just in time is not its business.
+class KernelSource {
+ public:
+  virtual ~KernelSource() = default;
+  /// Runs the operator of `call`. Thread-safe. Errors carry no position: the caller adds node.position.
+  virtual Result<Value> Run(const KernelCall& call) const = 0;
+};
+
+/// The kernels of ops/catalog.cc.
+const KernelSource& CatalogKernels();
+
+}  // namespace heddle::ops

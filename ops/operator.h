@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/graph.h"
+#include "ops/kernel.h"
+
+namespace heddle::ops {
+
+/// What shape inference may look at. `inputs[i].data_type` is kUnknown for an optional input left out.
+/// `scalars[i]` is the value of a scalar input where it is known already (a literal, or a live-in at block entry), else
+/// nullptr: sizes that depend on an unknown scalar stay kUnknown.
+struct InferContext {
+  const Node& node;
+  std::span<const ValueInfo> inputs;
+  std::span<const Scalar* const> scalars;
+  Files* files = nullptr;  ///< Where `read` finds the size of its file; nullptr in passes that may not touch files.
+};
+
+/// How the rows of a distributed value meet an operator.
+enum class RowRule : uint8_t {
+  kWhole,     ///< Needs every input whole, on one rank.
+  kRowWise,   ///< Row i of the result comes from row i of the kRows inputs (and from all of the kWhole inputs).
+  kReduce,    ///< "partial": rows of the kRows inputs -> list of tree nodes; "finish": all nodes -> result.
+  kGenerate,  ///< No matrix input: any range of rows of the result can be made on its own.
+};
+enum class InputUse : uint8_t { kWhole, kRows };
+
+/// Work of an operator on known shapes, for placement and -stats: floating-point operations and bytes moved.
+struct Cost {
+  double flops = 0;
+  double bytes = 0;
+};
+
+/// Everything the system knows about an operator. One value per operator, listed in ops/catalog.cc.
+struct Operator {
+  std::string_view name;    ///< As DML spells it: "+", "%*%", "rowSums". See ops/catalog.h for the names of the rest.
+  int min_inputs = 0;
+  int max_inputs = 0;       ///< -1: any number.
+  /// Type, size and format of the result; kInvalidArgument when the inputs cannot be (the caller adds the position).
+  Result<ValueInfo> (*infer)(const InferContext& context) = nullptr;
+  RowRule (*row_rule)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;        ///< nullptr: kWhole
+  InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs, int i) = nullptr;  ///< nullptr: kWhole
+  Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;               ///< nullptr: reads + writes
+  /// Computes call.phase: "" everything (for kReduce: partial, then finish), "partial", "finish".
+  Result<Value> (*run)(const KernelCall& call) = nullptr;
+  bool effect = false;      ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.
+  bool may_fail = false;    ///< Can fail on values (not shapes): kept in script order with the effects.
+  bool pure = true;         ///< Same inputs give the same result: common subexpressions may share it.
+};
+
+/// nullptr when there is no operator of that name.
+const Operator* FindOperator(std::string_view name);
+std::span<const Operator* const> AllOperators();
+
+/// FindOperator + infer, with defaults for the callbacks that an operator leaves out.
+Result<ValueInfo> Infer(const InferContext& context);
+RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs);
+InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i);
+Cost CostOf(const Node& node, std::span<const ValueInfo> inputs);
+
+/// A scalar operator on known scalars: used by constant folding, by scalar blocks and by kernels, one definition (R5).
+/// kUnimplemented if `op` is not defined on scalars.
+Result<Scalar> EvaluateScalar(const Node& node, std::span<const Scalar* const> inputs);
+
+}  // namespace heddle::ops

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/parallel.h"
+
+#include <immintrin.h>
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+
+#include <algorithm>
+
+namespace heddle::ops {
+
+void SetFloatingPointMode() { _mm_setcsr((_mm_getcsr() & ~(0x6000u | 0x8040u)) | 0x1f80u); }
+
+void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
+  if (count <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const int threads = tbb::this_task_arena::max_concurrency();
+  if (count <= grain || threads == 1) {
+    body(0, count);
+    return;
+  }
+  // About four ranges a thread, each a whole number of grains: enough to balance, few enough to start fast.
+  const int64_t grains = (count + grain - 1) / grain;
+  const int64_t chunk = std::max<int64_t>(1, grains / (int64_t{threads} * 4)) * grain;
+  const int64_t chunks = (count + chunk - 1) / chunk;
+  tbb::parallel_for(
+      tbb::blocked_range<int64_t>(0, chunks, 1),
+      [&](const tbb::blocked_range<int64_t>& range) {
+        for (int64_t i = range.begin(); i < range.end(); ++i) body(i * chunk, std::min(count, (i + 1) * chunk));
+      },
+      tbb::simple_partitioner());
+}
+
+struct Arena::Impl {
+  explicit Impl(int threads) : arena(threads, 1) {
+    arena.initialize();
+    // The observer belongs to the arena, so threads of other arenas are left alone.
+    observer = std::make_unique<Observer>(arena);
+  }
+  struct Observer : tbb::task_scheduler_observer {
+    explicit Observer(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) { observe(true); }
+    ~Observer() override { observe(false); }
+    void on_scheduler_entry(bool) override { SetFloatingPointMode(); }
+  };
+  tbb::task_arena arena;
+  std::unique_ptr<Observer> observer;
+};
+
+Arena::Arena(int threads) : impl_(std::make_unique<Impl>(std::max(threads, 1))), threads_(std::max(threads, 1)) {}
+Arena::~Arena() = default;
+void Arena::Execute(const std::function<void()>& work) { impl_->arena.execute(work); }
+
+}  // namespace heddle::ops

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reduction_tree.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+// A task should be worth about this many cells, and there should be enough tasks to balance the threads.
+constexpr int64_t kTaskCells = 1 << 18;
+constexpr int64_t kMostTasks = 256;
+constexpr int64_t kMostPayloads = 1 << 22;  // Doubles of all tasks' payloads.
+// Joining wide payloads is itself parallel, in pieces of this size.
+constexpr int64_t kJoinGrain = 1 << 16;
+
+// Level of the smallest node that contains both leaves; 0 for a leaf itself.
+int CommonLevel(int64_t a, int64_t b) { return std::bit_width(static_cast<uint64_t>(a ^ b)); }
+
+bool IsCancelled(const Reduction& reduction) {
+  return reduction.cancelled != nullptr && reduction.cancelled->load(std::memory_order_relaxed);
+}
+
+void JoinWide(Join join, double* left, const double* right, int64_t width) {
+  if (join == Join::kMoments || width <= kJoinGrain) return JoinPayloads(join, left, right, width);
+  ParallelFor(width, kJoinGrain,
+              [&](int64_t begin, int64_t end) { JoinPayloads(join, left + begin, right + begin, end - begin); });
+}
+
+// One node, serially: its payload ends in `payload`.
+void ReduceNode(const Reduction& reduction, TreeNode node, const LeafFunction& leaf, PayloadStack& stack, double* payload) {
+  const int64_t end = (node.index + 1) << node.level;
+  for (int64_t i = node.FirstLeaf(); i < end && !IsCancelled(reduction); ++i)
+    if (leaf(i, stack.Next(i))) stack.Push();
+  if (const double* root = stack.Finish())
+    std::memcpy(payload, root, static_cast<size_t>(reduction.width) * sizeof(double));
+  else
+    std::fill_n(payload, reduction.width, reduction.identity);
+}
+
+// A partial value with its (index, level) columns written and its payloads uninitialised.
+Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix partial, Matrix::Dense(static_cast<int64_t>(nodes.size()), 2 + width));
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    double* row = partial.mutable_data() + static_cast<int64_t>(i) * (2 + width);
+    row[0] = static_cast<double>(nodes[i].index);
+    row[1] = nodes[i].level;
+  }
+  return partial;
+}
+
+}  // namespace
+
+double ExactMinimum(double a, double b) {
+  if (a != a || b != b) return std::numeric_limits<double>::quiet_NaN();
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+
+double ExactMaximum(double a, double b) {
+  if (a != a || b != b) return std::numeric_limits<double>::quiet_NaN();
+  if (a == b) return std::signbit(a) ? b : a;
+  return a < b ? b : a;
+}
+
+std::vector<TreeNode> CoveringNodes(int64_t begin, int64_t end) {
+  std::vector<TreeNode> nodes;
+  while (begin < end) {
+    int level = begin == 0 ? 62 : std::countr_zero(static_cast<uint64_t>(begin));
+    while ((int64_t{1} << level) > end - begin) --level;
+    nodes.push_back({begin >> level, level});
+    begin += int64_t{1} << level;
+  }
+  return nodes;
+}
+
+void JoinPayloads(Join join, double* left, const double* right, int64_t width) {
+  switch (join) {
+    case Join::kSum:
+      for (int64_t i = 0; i < width; ++i) left[i] = left[i] + right[i];
+      return;
+    case Join::kProduct:
+      for (int64_t i = 0; i < width; ++i) left[i] = left[i] * right[i];
+      return;
+    case Join::kMinimum:
+      for (int64_t i = 0; i < width; ++i) left[i] = ExactMinimum(left[i], right[i]);
+      return;
+    case Join::kMaximum:
+      for (int64_t i = 0; i < width; ++i) left[i] = ExactMaximum(left[i], right[i]);
+      return;
+    case Join::kMoments: {
+      const int64_t w = (width - 1) / 2;
+      const double count = left[0] + right[0];
+      const double share = right[0] / count;
+      const double weight = left[0] * share;
+      for (int64_t i = 1; i <= w; ++i) {
+        const double delta = right[i] - left[i];
+        left[i] = left[i] + delta * share;
+        left[w + i] = (left[w + i] + right[w + i]) + (delta * delta) * weight;
+      }
+      left[0] = count;
+      return;
+    }
+  }
+}
+
+AlignedArray::AlignedArray(int64_t size) {
+  const size_t bytes = static_cast<size_t>((std::max<int64_t>(size, 1) + 7) / 8 * 64);
+  data_.reset(static_cast<double*>(std::aligned_alloc(64, bytes)));
+  HEDDLE_CHECK(data_ != nullptr, "scratch memory is small beside the operands");
+}
+void AlignedArray::Free::operator()(double* data) const { std::free(data); }
+
+PayloadStack::PayloadStack(Join join, int64_t width, int max_level)
+    : join_(join), width_(width), stride_((width + 7) / 8 * 8), memory_((max_level + 2) * stride_) {}
+
+void PayloadStack::JoinTop() {
+  JoinPayloads(join_, Row(depth_ - 2), Row(depth_ - 1), width_);
+  --depth_;
+}
+
+double* PayloadStack::Next(int64_t leaf) {
+  while (depth_ >= 2 && CommonLevel(leaves_[depth_ - 2], leaves_[depth_ - 1]) < CommonLevel(leaves_[depth_ - 1], leaf)) JoinTop();
+  next_leaf_ = leaf;
+  return Row(depth_);
+}
+
+const double* PayloadStack::Finish() {
+  if (depth_ == 0) return nullptr;
+  while (depth_ > 1) JoinTop();
+  depth_ = 0;
+  return Row(0);
+}
+
+Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end, const LeafFunction& leaf) {
+  const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
+  const int64_t width = reduction.width;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix partial, PartialMatrix(nodes, width));
+
+  // Tasks are the nodes, the large ones divided into their descendants of one level.
+  int level = 0;
+  const int64_t most_tasks = std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMostTasks);
+  while ((std::max<int64_t>(reduction.leaf_cells, width) << level) < kTaskCells || ((end - begin) >> level) > most_tasks) ++level;
+  std::vector<TreeNode> tasks;
+  for (const TreeNode& node : nodes) {
+    const int down = std::max(0, node.level - level);
+    for (int64_t i = 0; i < (int64_t{1} << down); ++i) tasks.push_back({(node.index << down) + i, node.level - down});
+  }
+  AlignedArray payloads(static_cast<int64_t>(tasks.size()) * width);
+  ParallelFor(static_cast<int64_t>(tasks.size()), 1, [&](int64_t first, int64_t last) {
+    PayloadStack stack(reduction.join, width, level);
+    for (int64_t i = first; i < last; ++i)
+      ReduceNode(reduction, tasks[static_cast<size_t>(i)], leaf, stack, payloads.data() + i * width);
+  });
+  if (IsCancelled(reduction)) return Cancelled("cancelled");
+
+  double* piece = payloads.data();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const int64_t pieces = int64_t{1} << std::max(0, nodes[i].level - level);
+    for (int64_t step = 1; step < pieces; step *= 2)
+      for (int64_t p = 0; p + step < pieces; p += 2 * step)
+        JoinWide(reduction.join, piece + p * width, piece + (p + step) * width, width);
+    std::memcpy(partial.mutable_data() + static_cast<int64_t>(i) * (2 + width) + 2, piece, static_cast<size_t>(width) * sizeof(double));
+    piece += pieces * width;
+  }
+  return partial;
+}
+
+std::vector<Tile> TilesOf(int64_t rows, int64_t columns, int64_t tile_rows, int64_t tile_columns) {
+  std::vector<Tile> tiles;
+  for (int64_t i = 0; i < rows; i += tile_rows)
+    for (int64_t j = 0; j < columns; j += tile_columns)
+      tiles.push_back({i, j, std::min(tile_rows, rows - i), std::min(tile_columns, columns - j)});
+  return tiles;
+}
+
+Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const std::vector<Tile>& tiles, int64_t stride,
+                           const TileFunction& leaf) {
+  HEDDLE_CHECK(reduction.join != Join::kMoments, "moments are joined as whole payloads");
+  const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix partial, PartialMatrix(nodes, reduction.width));
+  int levels = 0;
+  for (const TreeNode& node : nodes) levels = std::max(levels, node.level);
+  ParallelFor(static_cast<int64_t>(tiles.size()), 1, [&](int64_t first, int64_t last) {
+    for (int64_t t = first; t < last; ++t) {
+      const Tile& tile = tiles[static_cast<size_t>(t)];
+      Reduction part = reduction;
+      part.width = tile.Cells();
+      PayloadStack stack(reduction.join, part.width, levels);
+      AlignedArray payload(part.width);
+      const LeafFunction tile_leaf = [&](int64_t i, double* out) { return leaf(tile, i, out); };
+      for (size_t i = 0; i < nodes.size(); ++i) {
+        ReduceNode(part, nodes[i], tile_leaf, stack, payload.data());
+        double* row = partial.mutable_data() + static_cast<int64_t>(i) * (2 + reduction.width) + 2;
+        for (int64_t r = 0; r < tile.rows; ++r)
+          std::memcpy(row + (tile.row + r) * stride + tile.column, payload.data() + r * tile.columns,
+                      static_cast<size_t>(tile.columns) * sizeof(double));
+      }
+    }
+  });
+  if (IsCancelled(reduction)) return Cancelled("cancelled");
+  return partial;
+}
+
+Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes) {
+  const int64_t width = reduction.width;
+  HEDDLE_CHECK(nodes.rows() == 0 || nodes.columns() == 2 + width, "a partial value has the payload of its operator");
+  AlignedArray root(width);
+  std::fill_n(root.data(), width, reduction.identity);
+  std::vector<std::pair<int64_t, int64_t>> order;  // first leaf, row
+  for (int64_t i = 0; i < nodes.rows(); ++i) {
+    const double* row = nodes.data() + i * nodes.columns();
+    order.emplace_back(TreeNode{static_cast<int64_t>(row[0]), static_cast<int>(row[1])}.FirstLeaf(), i);
+  }
+  if (order.empty()) return root;
+  std::sort(order.begin(), order.end());
+
+  // As PayloadStack, but payloads may be large and few: join in place of copies, wide joins in parallel.
+  std::vector<std::pair<int64_t, AlignedArray>> stack;
+  const auto join_top = [&] {
+    JoinWide(reduction.join, stack[stack.size() - 2].second.data(), stack.back().second.data(), width);
+    stack.pop_back();
+  };
+  for (const auto& [leaf, row] : order) {
+    while (stack.size() >= 2 && CommonLevel(stack[stack.size() - 2].first, stack.back().first) < CommonLevel(stack.back().first, leaf))
+      join_top();
+    stack.emplace_back(leaf, AlignedArray(width));
+    std::memcpy(stack.back().second.data(), nodes.data() + row * nodes.columns() + 2, static_cast<size_t>(width) * sizeof(double));
+  }
+  while (stack.size() > 1) join_top();
+  return std::move(stack.front().second);
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/matrix.h"
+#include "core/status.h"
+
+// The tree of docs/numerics.md, section 2: T(a, b) = T(a, a + s) + T(a + s, b) over leaves, s the largest power of two
+// < b - a. It is the perfect binary tree over leaves 0, 1, 2, ... with the missing ones left out, so every part of it is a
+// function of leaf numbers alone, whoever computes it. A leaf yields a *payload*: a run of doubles joined element by element.
+namespace heddle::ops {
+
+/// Node (index, level) covers leaves [index * 2^level, (index + 1) * 2^level).
+struct TreeNode {
+  int64_t index = 0;
+  int level = 0;
+  int64_t FirstLeaf() const { return index << level; }
+  bool operator==(const TreeNode&) const = default;
+};
+
+/// The fewest nodes that cover leaves [begin, end), ascending; at most two of a level.
+std::vector<TreeNode> CoveringNodes(int64_t begin, int64_t end);
+
+/// How two payloads become one. kMoments: payload is (count, w means, w sums of squared deviations), joined by Chan's
+/// formula: share = nb/n, mean = ma + d*share, squares = (sa + sb) + (d*d) * (na*share), d = mb - ma.
+enum class Join : uint8_t { kSum, kProduct, kMinimum, kMaximum, kMoments };
+
+/// left = left joined with right.
+void JoinPayloads(Join join, double* left, const double* right, int64_t width);
+/// min and max of the language: NaN if any is NaN, -0.0 < 0.0.
+double ExactMinimum(double a, double b);
+double ExactMaximum(double a, double b);
+
+/// A 64-byte aligned run of doubles, its size rounded up to whole cache lines; uninitialised.
+class AlignedArray {
+ public:
+  AlignedArray() = default;
+  explicit AlignedArray(int64_t size);
+  double* data() { return data_.get(); }
+  const double* data() const { return data_.get(); }
+  double& operator[](int64_t i) { return data_.get()[i]; }
+
+ private:
+  struct Free {
+    void operator()(double* data) const;
+  };
+  std::unique_ptr<double, Free> data_;
+};
+
+/// Joins payloads given in ascending leaf order, some of which may be missing (a missing payload changes nothing). Memory is
+/// one array of max_level + 2 payloads, allocated once.
+class PayloadStack {
+ public:
+  /// Leaves (or nodes) that differ in no bit above `max_level`.
+  PayloadStack(Join join, int64_t width, int max_level);
+  /// Where to write the payload of `leaf`, 64-byte aligned; joins what no later leaf can come between.
+  double* Next(int64_t leaf);
+  /// The payload at Next() is complete and counts; without this call that leaf is missing.
+  void Push() { leaves_[depth_++] = next_leaf_; }
+  /// The root of all that was pushed (and forgets it); nullptr when nothing was.
+  const double* Finish();
+
+ private:
+  double* Row(int i) { return memory_.data() + i * stride_; }
+  void JoinTop();
+  Join join_;
+  int64_t width_, stride_;
+  int depth_ = 0;
+  int64_t next_leaf_ = 0;
+  int64_t leaves_[66];
+  AlignedArray memory_;
+};
+
+/// Writes the payload of a leaf (uninitialised, 64-byte aligned memory); false if the leaf holds nothing that counts.
+using LeafFunction = std::function<bool(int64_t leaf, double* payload)>;
+
+struct Reduction {
+  Join join = Join::kSum;
+  int64_t width = 8;            ///< Doubles of a payload.
+  double identity = 0.0;        ///< Payload of a node all of whose leaves are missing.
+  int64_t leaf_cells = 1;       ///< Work of a leaf, to choose how many make a task.
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+/// Leaves [begin, end) as a partial value: one row per covering node, columns (index, level, payload...). Parallel over
+/// aligned runs of leaves; the same bits however the leaves are divided. kCancelled when cancelled.
+Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end, const LeafFunction& leaf);
+
+/// A rectangle of a payload that is itself a row-major array with `stride` columns.
+struct Tile {
+  int64_t row = 0, column = 0, rows = 1, columns = 0;
+  int64_t Cells() const { return rows * columns; }
+};
+/// Rectangles of at most tile_rows x tile_columns that cover rows x columns, row by row.
+std::vector<Tile> TilesOf(int64_t rows, int64_t columns, int64_t tile_rows, int64_t tile_columns);
+/// Writes the cells of one tile of a leaf's payload, row-major without gaps; false if they do not count.
+using TileFunction = std::function<bool(const Tile& tile, int64_t leaf, double* payload)>;
+
+/// ReduceLeaves for payloads so wide that tasks are tiles of the payload, each over all leaves. Not for kMoments.
+Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const std::vector<Tile>& tiles, int64_t stride,
+                           const TileFunction& leaf);
+
+/// The root of a partial value whose rows may be in any order; `identity` everywhere when it has no rows.
+Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes);
+
+}  // namespace heddle::ops

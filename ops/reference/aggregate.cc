@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reference/aggregate.h"
+
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "core/panels.h"
+
+namespace heddle::ops::reference {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using Lanes = std::array<double, 8>;
+using Join = double (*)(double, double);
+
+double Add(double a, double b) { return a + b; }
+double Multiply(double a, double b) { return a * b; }
+double Minimum(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::nan("");
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+double Maximum(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::nan("");
+  if (a == b) return std::signbit(a) ? b : a;
+  return a < b ? b : a;
+}
+
+struct Rule {
+  Join join;
+  double start;
+};
+Rule RuleOf(const std::string& kind) {
+  if (kind == "prod") return {Multiply, 1.0};
+  if (kind == "min") return {Minimum, kInfinity};
+  if (kind == "max") return {Maximum, -kInfinity};
+  return {Add, 0.0};
+}
+
+double Root(const Lanes& r, Join join) {
+  return join(join(join(r[0], r[4]), join(r[2], r[6])), join(join(r[1], r[5]), join(r[3], r[7])));
+}
+
+// One cell of a leaf: its value and its lane (0 for a chain).
+struct Cell {
+  double value;
+  int64_t lane;
+};
+using Leaf = std::vector<Cell>;
+
+double Fold(const std::vector<Leaf>& leaves, const Rule& rule) {
+  if (leaves.empty()) return rule.start;
+  std::vector<Lanes> lanes;
+  for (const Leaf& leaf : leaves) {
+    Lanes lane;
+    lane.fill(rule.start);
+    for (const Cell& cell : leaf) lane[cell.lane] = rule.join(lane[cell.lane], cell.value);
+    lanes.push_back(lane);
+  }
+  const Lanes root = Tree(lanes, 0, lanes.size(), [&](const Lanes& a, const Lanes& b) {
+    Lanes joined;
+    for (int i = 0; i < 8; ++i) joined[i] = rule.join(a[i], b[i]);
+    return joined;
+  });
+  return Root(root, rule.join);
+}
+
+struct Moments {
+  double count, mean, squares;
+};
+
+// Chan, Golub, LeVeque 1979.
+Moments JoinMoments(const Moments& a, const Moments& b) {
+  const double count = a.count + b.count;
+  const double share = b.count / count;
+  const double delta = b.mean - a.mean;
+  return {count, a.mean + delta * share, (a.squares + b.squares) + (delta * delta) * (a.count * share)};
+}
+
+double Variance(const std::vector<Leaf>& leaves) {
+  if (leaves.empty()) return std::nan("");
+  std::vector<Moments> moments;
+  for (const Leaf& leaf : leaves) {
+    const double count = static_cast<double>(leaf.size());
+    const double mean = Fold({leaf}, {Add, 0.0}) / count;
+    Leaf squares = leaf;
+    for (Cell& cell : squares) cell.value = (cell.value - mean) * (cell.value - mean);
+    moments.push_back({count, mean, Fold({squares}, {Add, 0.0})});
+  }
+  const Moments root = Tree(moments, 0, moments.size(), JoinMoments);
+  return root.count == 1.0 ? 0.0 : root.squares / (root.count - 1.0);
+}
+
+double Evaluate(const std::string& kind, const std::vector<Leaf>& leaves, double cells) {
+  if (kind == "var") return Variance(leaves);
+  if (kind == "sd") return std::sqrt(Variance(leaves));
+  if (kind == "mean") return Fold(leaves, RuleOf("sum")) / cells;
+  return Fold(leaves, RuleOf(kind));
+}
+
+// "rowSums" -> "sum", "colVars" -> "var".
+std::string KindOf(std::string_view op) {
+  const std::string rest(op.substr(3));
+  if (rest == "Sums") return "sum";
+  if (rest == "Means") return "mean";
+  if (rest == "Maxs") return "max";
+  if (rest == "Mins") return "min";
+  if (rest == "Prods") return "prod";
+  if (rest == "Vars") return "var";
+  if (rest == "Sds") return "sd";
+  return rest;
+}
+
+}  // namespace
+
+double FullAggregate(std::string_view op, const Matrix& x) {
+  const int64_t m = x.rows(), n = x.columns();
+  std::vector<Leaf> leaves;
+  if (op == "trace") {
+    for (int64_t i0 = 0; i0 < m; i0 += Granule(m)) {
+      Leaf leaf;
+      for (int64_t i = i0; i < std::min(m, i0 + Granule(m)); ++i) leaf.push_back({x.At(i, i), (i - i0) % 8});
+      leaves.push_back(leaf);
+    }
+    return Fold(leaves, RuleOf("sum"));
+  }
+  const int64_t height = FullPanelHeight(m, n);
+  for (int64_t i0 = 0; i0 < m; i0 += height) {
+    for (int64_t j0 = 0; j0 < n; j0 += kColumnChunk) {
+      Leaf leaf;
+      for (int64_t i = i0; i < std::min(m, i0 + height); ++i)
+        for (int64_t j = j0; j < std::min(n, j0 + kColumnChunk); ++j) leaf.push_back({x.At(i, j), ((i - i0) * n + j) % 8});
+      leaves.push_back(leaf);
+    }
+  }
+  return Evaluate(std::string(op), leaves, static_cast<double>(m) * static_cast<double>(n));
+}
+
+Matrix RowAggregate(std::string_view op, const Matrix& x) {
+  const int64_t m = x.rows(), n = x.columns();
+  Matrix result = *FilledMatrix(m, 1, 1.0);
+  for (int64_t i = 0; i < m; ++i) {
+    if (op == "rowIndexMax" || op == "rowIndexMin") {
+      bool found = false;
+      double best = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        const double cell = op == "rowIndexMax" ? x.At(i, j) : -x.At(i, j);
+        if (std::isnan(cell) || (found && cell < best)) continue;
+        found = true;
+        best = cell;
+        result.mutable_data()[i] = static_cast<double>(j + 1);
+      }
+      continue;
+    }
+    std::vector<Leaf> leaves;
+    for (int64_t j0 = 0; j0 < n; j0 += kColumnChunk) {
+      Leaf leaf;
+      for (int64_t j = j0; j < std::min(n, j0 + kColumnChunk); ++j) leaf.push_back({x.At(i, j), j % 8});
+      leaves.push_back(leaf);
+    }
+    result.mutable_data()[i] = Evaluate(KindOf(op), leaves, static_cast<double>(n));
+  }
+  return result;
+}
+
+Matrix ColumnAggregate(std::string_view op, const Matrix& x) {
+  const int64_t m = x.rows(), n = x.columns();
+  const int64_t height = ColumnPanelHeight(m, n);
+  Matrix result = *FilledMatrix(1, n, 0.0);
+  for (int64_t j = 0; j < n; ++j) {
+    std::vector<Leaf> leaves;
+    for (int64_t i0 = 0; i0 < m; i0 += height) {
+      Leaf leaf;
+      for (int64_t i = i0; i < std::min(m, i0 + height); ++i) leaf.push_back({x.At(i, j), n <= 8 ? (i - i0) % 8 : 0});
+      leaves.push_back(leaf);
+    }
+    result.mutable_data()[j] = Evaluate(KindOf(op), leaves, static_cast<double>(m));
+  }
+  return result;
+}
+
+Matrix Cumulative(std::string_view op, const Matrix& x) {
+  const int64_t m = x.rows(), n = x.columns();
+  const Rule rule = RuleOf(std::string(op.substr(3)));
+  Matrix result = *FilledMatrix(m, n, 0.0);
+  for (int64_t j = 0; j < n; ++j) {
+    double offset = rule.start;
+    for (int64_t i0 = 0; i0 < m; i0 += Granule(m)) {
+      double local = rule.start;
+      for (int64_t i = i0; i < std::min(m, i0 + Granule(m)); ++i) {
+        local = rule.join(local, x.At(i, j));
+        result.mutable_data()[i * n + j] = rule.join(offset, local);
+      }
+      offset = rule.join(offset, local);
+    }
+  }
+  return result;
+}
+
+}  // namespace heddle::ops::reference

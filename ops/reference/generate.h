@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/matrix.h"
+#include "ops/rand.h"
+
+// What rand() means, as literal loops. Slow; the result is dense. For tests only.
+namespace heddle::ops::reference {
+
+/// The whole matrix, block by block, without jumps: every number of every stream is drawn in turn.
+Matrix Random(const RandRequest& request);
+
+}  // namespace heddle::ops::reference

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/simd/aggregate.h"
+
+#include <immintrin.h>
+
+#include <limits>
+
+#include "ops/reduction_tree.h"
+
+namespace heddle::ops::simd {
+namespace {
+
+constexpr int64_t kLongRow = 512;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The four folds on a vector (a = accumulator, x = cell) and on one cell.
+struct Add {
+  static constexpr double kStart = 0.0;
+  static __m256d Of(__m256d a, __m256d x) { return _mm256_add_pd(a, x); }
+  static double Of(double a, double x) { return a + x; }
+};
+struct Multiply {
+  static constexpr double kStart = 1.0;
+  static __m256d Of(__m256d a, __m256d x) { return _mm256_mul_pd(a, x); }
+  static double Of(double a, double x) { return a * x; }
+};
+// minpd gives its second operand for NaN and for two zeros; joining both orders by OR keeps any NaN and any minus sign.
+struct Minimum {
+  static constexpr double kStart = kInfinity;
+  static __m256d Of(__m256d a, __m256d x) { return _mm256_or_pd(_mm256_min_pd(a, x), _mm256_min_pd(x, a)); }
+  static double Of(double a, double x) { return ExactMinimum(a, x); }
+};
+// By AND any plus sign of two zeros is kept; a NaN is put back as all ones.
+struct Maximum {
+  static constexpr double kStart = -kInfinity;
+  static __m256d Of(__m256d a, __m256d x) {
+    return _mm256_or_pd(_mm256_and_pd(_mm256_max_pd(a, x), _mm256_max_pd(x, a)), _mm256_cmp_pd(a, x, _CMP_UNORD_Q));
+  }
+  static double Of(double a, double x) { return ExactMaximum(a, x); }
+};
+
+// Calls body(Add{}) etc. for the fold.
+template <typename Body>
+auto Dispatch(Fold fold, const Body& body) {
+  switch (fold) {
+    case Fold::kAdd: return body(Add{});
+    case Fold::kMultiply: return body(Multiply{});
+    case Fold::kMinimum: return body(Minimum{});
+    case Fold::kMaximum: break;
+  }
+  return body(Maximum{});
+}
+
+__m256i FirstOfFour(int64_t n) { return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3)); }
+
+template <typename Op>
+double LanesOf(const double* r) {
+  return Op::Of(Op::Of(Op::Of(r[0], r[4]), Op::Of(r[2], r[6])), Op::Of(Op::Of(r[1], r[5]), Op::Of(r[3], r[7])));
+}
+
+template <typename Op>
+void Flat(const double* x, int64_t count, double* lanes) {
+  __m256d low = _mm256_loadu_pd(lanes), high = _mm256_loadu_pd(lanes + 4);
+  int64_t p = 0;
+  for (; p + 8 <= count; p += 8) {
+    low = Op::Of(low, _mm256_loadu_pd(x + p));
+    high = Op::Of(high, _mm256_loadu_pd(x + p + 4));
+  }
+  _mm256_storeu_pd(lanes, low);
+  _mm256_storeu_pd(lanes + 4, high);
+  for (int64_t lane = 0; p < count; ++p, ++lane) lanes[lane] = Op::Of(lanes[lane], x[p]);
+}
+
+// Few columns: accumulators stay in registers (every loop over them must be unrolled). kVectors = ceil(n / 4); the last load is masked.
+template <typename Op, int kVectors>
+void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
+  __m256d sums[kVectors];
+#pragma GCC unroll 12
+  for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_load_pd(columns + 4 * v);
+  const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
+  for (int64_t i = 0; i < rows; ++i, x += stride) {
+#pragma GCC unroll 12
+    for (int v = 0; v + 1 < kVectors; ++v) sums[v] = Op::Of(sums[v], _mm256_loadu_pd(x + 4 * v));
+    sums[kVectors - 1] = Op::Of(sums[kVectors - 1], _mm256_maskload_pd(x + 4 * (kVectors - 1), mask));
+  }
+#pragma GCC unroll 12
+  for (int v = 0; v < kVectors; ++v) _mm256_store_pd(columns + 4 * v, sums[v]);
+}
+
+// Many columns: accumulators in L1, kRows rows at a time. One row at a time follows the prefetcher on short rows; on long rows
+// several save accumulator traffic (docs/numerics.md, section 4).
+template <typename Op, int kRows>
+int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
+  const int64_t whole = n / 4 * 4;
+  const __m256i mask = FirstOfFour(n - whole);
+  int64_t i = 0;
+  for (; i + kRows <= rows; i += kRows, x += kRows * stride) {
+    for (int64_t j = 0; j < whole; j += 4) {
+      __m256d sum = _mm256_load_pd(columns + j);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) sum = Op::Of(sum, _mm256_loadu_pd(x + r * stride + j));
+      _mm256_store_pd(columns + j, sum);
+    }
+    if (whole == n) continue;
+    __m256d sum = _mm256_load_pd(columns + whole);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sum = Op::Of(sum, _mm256_maskload_pd(x + r * stride + whole, mask));
+    _mm256_store_pd(columns + whole, sum);
+  }
+  return i;
+}
+
+template <typename Op>
+void Columns(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
+  switch ((n + 3) / 4) {
+    case 0: return;
+    case 1: return ColumnsInRegisters<Op, 1>(x, rows, stride, n, columns);
+    case 2: return ColumnsInRegisters<Op, 2>(x, rows, stride, n, columns);
+    case 3: return ColumnsInRegisters<Op, 3>(x, rows, stride, n, columns);
+    case 4: return ColumnsInRegisters<Op, 4>(x, rows, stride, n, columns);
+    case 5: return ColumnsInRegisters<Op, 5>(x, rows, stride, n, columns);
+    case 6: return ColumnsInRegisters<Op, 6>(x, rows, stride, n, columns);
+    case 7: return ColumnsInRegisters<Op, 7>(x, rows, stride, n, columns);
+    case 8: return ColumnsInRegisters<Op, 8>(x, rows, stride, n, columns);
+    default: break;
+  }
+  const int64_t done = n < kLongRow ? 0 : ColumnsInMemory<Op, 8>(x, rows, stride, n, columns);
+  ColumnsInMemory<Op, 1>(x + done * stride, rows - done, stride, n, columns);
+}
+
+// Eight rows of n cells are 8n cells in sequence, and 2n accumulators take them as they come.
+template <typename Op, int kColumns>
+void NarrowInRegisters(const double* x, int64_t rows, double* narrow) {
+  __m256d sums[2 * kColumns];
+#pragma GCC unroll 16
+  for (int v = 0; v < 2 * kColumns; ++v) sums[v] = _mm256_load_pd(narrow + 4 * v);
+  int64_t i = 0;
+  for (; i + 8 <= rows; i += 8, x += 8 * kColumns) {
+#pragma GCC unroll 16
+    for (int v = 0; v < 2 * kColumns; ++v) sums[v] = Op::Of(sums[v], _mm256_loadu_pd(x + 4 * v));
+  }
+#pragma GCC unroll 16
+  for (int v = 0; v < 2 * kColumns; ++v) _mm256_store_pd(narrow + 4 * v, sums[v]);
+  for (int64_t p = 0; p < (rows - i) * kColumns; ++p) narrow[p] = Op::Of(narrow[p], x[p]);
+}
+
+template <typename Op>
+void Narrow(const double* x, int64_t rows, int64_t n, double* narrow) {
+  switch (n) {
+    case 1: return NarrowInRegisters<Op, 1>(x, rows, narrow);
+    case 2: return NarrowInRegisters<Op, 2>(x, rows, narrow);
+    case 3: return NarrowInRegisters<Op, 3>(x, rows, narrow);
+    case 4: return NarrowInRegisters<Op, 4>(x, rows, narrow);
+    case 5: return NarrowInRegisters<Op, 5>(x, rows, narrow);
+    case 6: return NarrowInRegisters<Op, 6>(x, rows, narrow);
+    case 7: return NarrowInRegisters<Op, 7>(x, rows, narrow);
+    case 8: return NarrowInRegisters<Op, 8>(x, rows, narrow);
+    default: return;
+  }
+}
+
+// How a row ends after its whole eights: kTail 0: nothing, 1: at most four cells, 2: more. kWhole is the number of whole eights,
+// -1 when it is not a constant.
+struct RowMasks {
+  __m256i low, high;
+};
+
+// Lanes of one row, joined once: (r0+r4, r1+r5, r2+r6, r3+r7).
+template <typename Op, int kWhole, int kTail>
+inline __m256d HalfLanes(const double* x, int64_t n, const RowMasks& masks) {
+  const __m256d start = _mm256_set1_pd(Op::kStart);
+  __m256d low = start, high = start;
+  int64_t j = 0;
+  const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
+  for (; j < whole; j += 8) {
+    low = Op::Of(low, _mm256_loadu_pd(x + j));
+    high = Op::Of(high, _mm256_loadu_pd(x + j + 4));
+  }
+  const auto masked = [&](const double* from, __m256i mask) __attribute__((always_inline)) {
+    const __m256d cells = _mm256_maskload_pd(from, mask);
+    return Op::kStart == 0.0 ? cells : _mm256_blendv_pd(start, cells, _mm256_castsi256_pd(mask));
+  };
+  if constexpr (kTail == 1) low = Op::Of(low, masked(x + j, masks.low));
+  if constexpr (kTail == 2) {
+    low = Op::Of(low, _mm256_loadu_pd(x + j));
+    high = Op::Of(high, masked(x + j + 4, masks.high));
+  }
+  return Op::Of(low, high);
+}
+
+// The rest of L for four rows at once.
+template <typename Op>
+inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
+  const __m256d ab = Op::Of(_mm256_permute2f128_pd(a, b, 0x20), _mm256_permute2f128_pd(a, b, 0x31));
+  const __m256d cd = Op::Of(_mm256_permute2f128_pd(c, d, 0x20), _mm256_permute2f128_pd(c, d, 0x31));
+  const __m256d acbd = Op::Of(_mm256_unpacklo_pd(ab, cd), _mm256_unpackhi_pd(ab, cd));
+  return _mm256_permute4x64_pd(acbd, 0xd8);
+}
+
+template <typename Op, int kWhole, int kTail>
+int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
+  const RowMasks masks{FirstOfFour(n % 8), FirstOfFour(n % 8 - 4)};
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4, x += 4 * stride) {
+    const __m256d a = HalfLanes<Op, kWhole, kTail>(x, n, masks);
+    const __m256d b = HalfLanes<Op, kWhole, kTail>(x + stride, n, masks);
+    const __m256d c = HalfLanes<Op, kWhole, kTail>(x + 2 * stride, n, masks);
+    const __m256d d = HalfLanes<Op, kWhole, kTail>(x + 3 * stride, n, masks);
+    _mm256_storeu_pd(out + i, JoinFourRows<Op>(a, b, c, d));
+  }
+  return i;
+}
+
+template <typename Op, int kWhole>
+int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
+  if (n % 8 == 0) return FourRowsAtATime<Op, kWhole, 0>(x, rows, stride, n, out);
+  if (n % 8 <= 4) return FourRowsAtATime<Op, kWhole, 1>(x, rows, stride, n, out);
+  return FourRowsAtATime<Op, kWhole, 2>(x, rows, stride, n, out);
+}
+
+template <typename Op>
+void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
+  int64_t i = 0;
+  if (n == 1 && stride == 1) {
+    for (; i + 4 <= rows; i += 4) _mm256_storeu_pd(out + i, Op::Of(_mm256_set1_pd(Op::kStart), _mm256_loadu_pd(x + i)));
+  } else if (n < 8) {
+    i = FourRowsByTail<Op, 0>(x, rows, stride, n, out);
+  } else if (n < 16) {
+    i = FourRowsByTail<Op, 1>(x, rows, stride, n, out);
+  } else {
+    i = FourRowsByTail<Op, -1>(x, rows, stride, n, out);
+  }
+  for (; i < rows; ++i) {
+    double lanes[8];
+    for (double& lane : lanes) lane = Op::kStart;
+    Flat<Op>(x + i * stride, n, lanes);
+    out[i] = LanesOf<Op>(lanes);
+  }
+}
+
+// Rows too short for lanes to pay.
+double IndexInShortRow(bool largest, const double* x, int64_t n) {
+  double best = -kInfinity, place = 1.0;
+  for (int64_t j = 0; j < n; ++j) {
+    const double cell = largest ? x[j] : -x[j];
+    const bool better = cell >= best;
+    best = better ? cell : best;
+    place = better ? static_cast<double>(j + 1) : place;
+  }
+  return place;
+}
+
+}  // namespace
+
+double StartOf(Fold fold) {
+  return Dispatch(fold, [](auto op) { return decltype(op)::kStart; });
+}
+double FoldTwo(Fold fold, double a, double b) {
+  return Dispatch(fold, [&](auto op) { return decltype(op)::Of(a, b); });
+}
+double FoldLanes(Fold fold, const double lanes[8]) {
+  return Dispatch(fold, [&](auto op) { return LanesOf<decltype(op)>(lanes); });
+}
+void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8]) {
+  Dispatch(fold, [&](auto op) { Flat<decltype(op)>(x, count, lanes); });
+}
+void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
+  Dispatch(fold, [&](auto op) { Columns<decltype(op)>(x, rows, stride, n, columns); });
+}
+void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow) {
+  Dispatch(fold, [&](auto op) { Narrow<decltype(op)>(x, rows, n, narrow); });
+}
+void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
+  Dispatch(fold, [&](auto op) { Rows<decltype(op)>(x, rows, stride, n, out); });
+}
+
+void DeviateFlat(const double* x, int64_t count, double mean, double lanes[8]) {
+  const __m256d means = _mm256_set1_pd(mean);
+  __m256d low = _mm256_loadu_pd(lanes), high = _mm256_loadu_pd(lanes + 4);
+  int64_t p = 0;
+  for (; p + 8 <= count; p += 8) {
+    const __m256d a = _mm256_sub_pd(_mm256_loadu_pd(x + p), means), b = _mm256_sub_pd(_mm256_loadu_pd(x + p + 4), means);
+    low = _mm256_add_pd(low, _mm256_mul_pd(a, a));
+    high = _mm256_add_pd(high, _mm256_mul_pd(b, b));
+  }
+  _mm256_storeu_pd(lanes, low);
+  _mm256_storeu_pd(lanes + 4, high);
+  for (int64_t lane = 0; p < count; ++p, ++lane) {
+    const double d = x[p] - mean;
+    lanes[lane] = lanes[lane] + d * d;
+  }
+}
+
+void DeviateColumns(const double* x, int64_t rows, int64_t n, const double* means, double* columns) {
+  const int64_t whole = n / 4 * 4;
+  for (int64_t i = 0; i < rows; ++i, x += n) {
+    for (int64_t j = 0; j < whole; j += 4) {
+      const __m256d d = _mm256_sub_pd(_mm256_loadu_pd(x + j), _mm256_loadu_pd(means + j));
+      _mm256_store_pd(columns + j, _mm256_add_pd(_mm256_load_pd(columns + j), _mm256_mul_pd(d, d)));
+    }
+    for (int64_t j = whole; j < n; ++j) {
+      const double d = x[j] - means[j];
+      columns[j] = columns[j] + d * d;
+    }
+  }
+}
+
+void IndexOfExtreme(bool largest, const double* x, int64_t rows, int64_t n, double* out) {
+  const __m256d flip = _mm256_set1_pd(largest ? 0.0 : -0.0);
+  for (int64_t i = 0; i < rows; ++i, x += n) {
+    if (n < 16) {
+      out[i] = IndexInShortRow(largest, x, n);
+      continue;
+    }
+    // Each lane keeps its largest cell and the last place of it; -Inf at place -1 stands for nothing yet.
+    __m256d best = _mm256_set1_pd(-kInfinity), place = _mm256_set1_pd(-1.0);
+    __m256d here = _mm256_setr_pd(0, 1, 2, 3);
+    int64_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+      const __m256d cell = _mm256_xor_pd(_mm256_loadu_pd(x + j), flip);
+      const __m256d better = _mm256_cmp_pd(cell, best, _CMP_GE_OQ);
+      best = _mm256_blendv_pd(best, cell, better);
+      place = _mm256_blendv_pd(place, here, better);
+      here = _mm256_add_pd(here, _mm256_set1_pd(4.0));
+    }
+    alignas(32) double bests[4], places[4];
+    _mm256_store_pd(bests, best);
+    _mm256_store_pd(places, place);
+    double most = -kInfinity, at = -1.0;
+    for (int lane = 0; lane < 4; ++lane) {
+      if (bests[lane] > most || (bests[lane] == most && places[lane] > at)) {
+        most = bests[lane];
+        at = places[lane];
+      }
+    }
+    for (; j < n; ++j) {
+      const double cell = largest ? x[j] : -x[j];
+      if (cell >= most) {
+        most = cell;
+        at = static_cast<double>(j);
+      }
+    }
+    out[i] = at < 0 ? 1.0 : at + 1.0;
+  }
+}
+
+}  // namespace heddle::ops::simd

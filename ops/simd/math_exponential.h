@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/simd/vector.h"
+
+// exp, log, pow and the hyperbolic functions on eight lanes: THE definition of these functions (docs/numerics.md R5).
+// Every rounding below is part of it: do not regroup a sum, do not fuse a product, do not approximate a division.
+// Error bounds are of the tests in tests/unit/ops/math_test.cc.
+namespace heddle::ops::HEDDLE_SIMD_NAMESPACE {
+
+/// high + low, |low| <= ulp(high) / 2.
+struct Pair { Vector high, low; };
+
+/// a + b exactly (Knuth).
+HEDDLE_SIMD_INLINE Pair TwoSum(Vector a, Vector b) {
+  const Vector sum = a + b;
+  const Vector b_part = sum - a;
+  return {sum, (a - (sum - b_part)) + (b - b_part)};
+}
+/// a + b exactly where |a| >= |b| or a is zero (Dekker).
+HEDDLE_SIMD_INLINE Pair FastTwoSum(Vector a, Vector b) {
+  const Vector sum = a + b;
+  return {sum, b - (sum - a)};
+}
+
+// ln 2 in two parts; the first has 32 bits, so k * kLn2High is exact for |k| < 2^20.
+constexpr double kLn2High = 0x1.62e42feep-1;
+constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
+constexpr double kLog2E = 0x1.71547652b82fep+0;
+constexpr double kInfinity = __builtin_inf();
+
+/// 2^k for whole -1022 <= k <= 1023.
+HEDDLE_SIMD_INLINE Vector PowerOfTwo(Vector k) {
+  // k + 1.5*2^52 holds k in its low bits (two's complement).
+  return OfBits(ShiftLeft<52>(BitsOf(k + Broadcast(0x1.8p52)) + BroadcastInteger(1023)));
+}
+/// x * 2^k for whole |k| <= 2044: one rounding, also for a result below 2^-1022, since the first product is exact there.
+HEDDLE_SIMD_INLINE Vector Scale(Vector x, Vector k) {
+  const Vector half = Floor(k * Broadcast(0.5));
+  return (x * PowerOfTwo(half)) * PowerOfTwo(k - half);
+}
+
+/// e^(x + tail) = 2^k * (1 + high + low).
+struct ExpParts { Vector k, high, low; };
+
+/// |x| <= 1500, |tail| <= ulp(x). k = round(x / ln 2), then the Taylor polynomial of degree 13 on |r| <= 0.35.
+HEDDLE_SIMD_INLINE ExpParts ReducedExp(Vector x, Vector tail) {
+  const Vector k = RoundEven(x * Broadcast(kLog2E));
+  const Vector coarse = Fnma(k, Broadcast(kLn2High), x);  // exact
+  const Vector fine = Fnma(k, Broadcast(kLn2Low), coarse);
+  const Vector rest = Fnma(k, Broadcast(kLn2Low), coarse - fine) + tail;
+  const Pair r = TwoSum(fine, rest);
+  Vector q = Broadcast(0x1.6124613a86d09p-33);  // 1/13!
+  q = Fma(q, r.high, Broadcast(0x1.1eed8eff8d898p-29));
+  q = Fma(q, r.high, Broadcast(0x1.ae64567f544e4p-26));
+  q = Fma(q, r.high, Broadcast(0x1.27e4fb7789f5cp-22));
+  q = Fma(q, r.high, Broadcast(0x1.71de3a556c734p-19));
+  q = Fma(q, r.high, Broadcast(0x1.a01a01a01a01ap-16));
+  q = Fma(q, r.high, Broadcast(0x1.a01a01a01a01ap-13));
+  q = Fma(q, r.high, Broadcast(0x1.6c16c16c16c17p-10));
+  q = Fma(q, r.high, Broadcast(0x1.1111111111111p-7));
+  q = Fma(q, r.high, Broadcast(0x1.5555555555555p-5));
+  q = Fma(q, r.high, Broadcast(0x1.5555555555555p-3));
+  q = Fma(q, r.high, Broadcast(0.5));  // 1/2!
+  const Pair sum = FastTwoSum(r.high, Fma(r.high * r.high, q, r.low));
+  return {k, sum.high, sum.low};
+}
+
+/// e^x, at most 1 ulp.
+HEDDLE_SIMD_INLINE Vector Exp(Vector x) {
+  // NaN passes both: the second operand wins.
+  const Vector bounded = Max(Broadcast(-746.0), Min(Broadcast(710.0), x));
+  const ExpParts e = ReducedExp(bounded, Zero());
+  return Scale(Broadcast(1.0) + (e.high + e.low), e.k);
+}
+
+/// x = 2^k * m with sqrt(1/2) <= m < sqrt(2), for finite x > 0 (denormals too).
+struct Split { Vector k, m; };
+HEDDLE_SIMD_INLINE Split SplitExponent(Vector x) {
+  const Mask denormal = Less(x, Broadcast(0x1p-1022));
+  const Integers bits = BitsOf(Select(denormal, x * Broadcast(0x1p54), x));
+  const Integers above = bits - BroadcastInteger(0x3fe6a09e667f3bcd);  // the bits of sqrt(1/2)
+  // k + 1 + 1024 as an unsigned number, then as a double by placing it in the mantissa of 2^52.
+  const Integers biased = ShiftRight<52>(above + BroadcastInteger(int64_t{1024} << 52));
+  const Vector k = OfBits(biased | BroadcastInteger(0x4330000000000000)) - Broadcast(0x1p52 + 1024.0);
+  const Vector m = OfBits(bits - (above & BroadcastInteger(static_cast<int64_t>(0xfff0000000000000))));
+  return {Select(denormal, k - Broadcast(54.0), k), m};
+}
+
+/// ln x, at most 1 ulp. log(0) = -Infinity, log(x < 0) = NaN. Method and polynomial of fdlibm's e_log.c (Sun, 1993).
+HEDDLE_SIMD_INLINE Vector Log(Vector x) {
+  const Split split = SplitExponent(x);
+  const Vector f = split.m - Broadcast(1.0);  // exact
+  const Vector s = f / (f + Broadcast(2.0));
+  const Vector z = s * s;
+  Vector r = Broadcast(0x1.2f112df3e5244p-3);
+  r = Fma(r, z, Broadcast(0x1.39a09d078c69fp-3));
+  r = Fma(r, z, Broadcast(0x1.7466496cb03dep-3));
+  r = Fma(r, z, Broadcast(0x1.c71c51d8e78afp-3));
+  r = Fma(r, z, Broadcast(0x1.2492494229359p-2));
+  r = Fma(r, z, Broadcast(0x1.999999997fa04p-2));
+  r = Fma(r, z, Broadcast(0x1.5555555555593p-1));
+  r = r * z;
+  const Vector half_square = (f * f) * Broadcast(0.5);
+  const Vector small = Fma(s, half_square + r, split.k * Broadcast(kLn2Low));
+  Vector result = split.k * Broadcast(kLn2High) - ((half_square - small) - f);
+  result = Select(Less(x, Broadcast(kInfinity)), result, x);  // Infinity and NaN
+  result = Select(Equal(x, Zero()), Broadcast(-kInfinity), result);
+  return Select(Less(x, Zero()), Broadcast(__builtin_nan("")), result);
+}
+
+/// ln x to about 2^-65 relative, for finite x > 0: k ln 2 + 2 atanh((m-1)/(m+1)).
+HEDDLE_SIMD_INLINE Pair LogPair(Vector x) {
+  const Split split = SplitExponent(x);
+  const Vector numerator = split.m - Broadcast(1.0);  // exact
+  const Pair denominator = TwoSum(split.m, Broadcast(1.0));
+  const Vector q = numerator / denominator.high;
+  const Vector q_low = Fnma(q, denominator.low, Fnma(q, denominator.high, numerator)) / denominator.high;
+  const Vector square = q * q;
+  const Vector square_low = Fma(q + q, q_low, Fms(q, q, square));
+  Vector p = Broadcast(0x1.2f684bda12f68p-4);  // 2/27
+  p = Fma(p, square, Broadcast(0x1.47ae147ae147bp-4));
+  p = Fma(p, square, Broadcast(0x1.642c8590b2164p-4));
+  p = Fma(p, square, Broadcast(0x1.8618618618618p-4));
+  p = Fma(p, square, Broadcast(0x1.af286bca1af28p-4));
+  p = Fma(p, square, Broadcast(0x1.e1e1e1e1e1e1ep-4));
+  p = Fma(p, square, Broadcast(0x1.1111111111111p-3));
+  p = Fma(p, square, Broadcast(0x1.3b13b13b13b14p-3));
+  p = Fma(p, square, Broadcast(0x1.745d1745d1746p-3));
+  p = Fma(p, square, Broadcast(0x1.c71c71c71c71cp-3));
+  p = Fma(p, square, Broadcast(0x1.2492492492492p-2));
+  p = Fma(p, square, Broadcast(0x1.999999999999ap-2));  // 2/5
+  const Vector cube = square * q;
+  const Vector cube_low = Fma(square, q_low, Fma(square_low, q, Fms(square, q, cube)));
+  const Vector two_thirds = Broadcast(0x1.5555555555555p-1);
+  const Vector third = cube * two_thirds;
+  const Vector third_low = Fma(cube, Broadcast(0x1.5555555555555p-55), Fma(cube_low, two_thirds, Fms(cube, two_thirds, third)));
+  const Vector tail = (p * square) * cube;  // q^5 (2/5 + ...): 2^-12 of the result, so double is enough
+  const Pair body = FastTwoSum(q + q, third);
+  const Vector body_low = ((body.low + third_low) + (q_low + q_low)) + tail;
+  const Pair sum = FastTwoSum(split.k * Broadcast(kLn2High), body.high);
+  return FastTwoSum(sum.high, Fma(split.k, Broadcast(kLn2Low), sum.low + body_low));
+}
+
+/// x ^ y, at most 1 ulp; IEEE 754 special values (x^0 = 1, 1^y = 1 also for NaN). y = 2 is x*x and y = 1 is x by definition.
+HEDDLE_SIMD_INLINE Vector Power(Vector x, Vector y) {
+  const Vector one = Broadcast(1.0), infinity = Broadcast(kInfinity), zero = Zero();
+  const Mask is_square = Equal(y, Broadcast(2.0));
+  const Vector squared = x * x;
+  if (Bits(is_square) == 0xff) return squared;
+  const Vector base = Abs(x);
+  const Pair logarithm = LogPair(base);
+  const Vector product = y * logarithm.high;
+  const Vector product_low = Fma(y, logarithm.low, Fms(y, logarithm.high, product));
+  const Vector bounded = Max(Broadcast(-1200.0), Min(Broadcast(1200.0), product));
+  const ExpParts e = ReducedExp(bounded, KeepWhere(LessEqual(Abs(product), Broadcast(1000.0)), product_low));
+  Vector result = Scale(one + (e.high + e.low), e.k);
+
+  const Mask positive_exponent = Greater(y, zero);
+  result = Select(Equal(base, zero), Select(positive_exponent, zero, infinity), result);
+  result = Select(Equal(base, infinity), Select(positive_exponent, infinity, zero), result);
+  const Mask infinite_exponent = Equal(Abs(y), infinity);
+  const Vector grows = Select(positive_exponent, infinity, zero);
+  const Vector shrinks = Select(positive_exponent, zero, infinity);
+  result = Select(infinite_exponent, Select(Less(base, one), shrinks, grows), result);
+  result = Select(Both(infinite_exponent, Equal(base, one)), one, result);
+  const Mask whole = Equal(y, RoundEven(y));  // infinities count as whole and even
+  const Vector half = y * Broadcast(0.5);
+  const Mask odd = Both(whole, Both(NotEqual(half, RoundEven(half)), Less(Abs(y), Broadcast(0x1p53))));
+  const Vector sign = And(x, Broadcast(-0.0));
+  result = Select(odd, Or(result, sign), result);
+  const Mask outside = Both(Both(Less(x, zero), Greater(x, Broadcast(-kInfinity))), NotEqual(y, RoundEven(y)));
+  result = Select(outside, Broadcast(__builtin_nan("")), result);
+  result = Select(Unordered(x, y), x + y, result);
+  result = Select(Either(Equal(y, zero), Equal(x, one)), one, result);
+  result = Select(Equal(y, one), x, result);
+  return Select(is_square, squared, result);
+}
+
+/// e^a - 1 as a pair, for 0 <= a <= 50.
+HEDDLE_SIMD_INLINE Pair ExpMinusOne(Vector a) {
+  const ExpParts e = ReducedExp(a, Zero());
+  const Vector power = PowerOfTwo(e.k);
+  const Pair sum = TwoSum(power - Broadcast(1.0), power * e.high);
+  return {sum.high, Fma(power, e.low, sum.low)};
+}
+
+/// tanh x = E / (E + 2) with E = e^2|x| - 1, at most 1 ulp.
+HEDDLE_SIMD_INLINE Vector Tanh(Vector x) {
+  const Vector a = Min(Broadcast(22.0), Abs(x));
+  const Pair e = ExpMinusOne(a + a);
+  const Pair denominator = TwoSum(e.high, Broadcast(2.0));
+  const Vector q = e.high / denominator.high;
+  const Vector rest = Fnma(q, denominator.high, e.high) + Fnma(q, denominator.low + e.low, e.low);
+  return CopySign(q + rest / denominator.high, x);
+}
+
+/// e^a / 2 for 22 <= a; Infinity only where the result is.
+HEDDLE_SIMD_INLINE Vector HalfExp(Vector a) {
+  const ExpParts e = ReducedExp(Min(Broadcast(712.0), a), Zero());
+  return Scale(Broadcast(1.0) + (e.high + e.low), e.k - Broadcast(1.0));
+}
+
+/// sinh x = (E + E / (E + 1)) / 2 with E = e^|x| - 1, at most 2 ulp.
+HEDDLE_SIMD_INLINE Vector Sinh(Vector x) {
+  const Vector a = Abs(x);
+  const Vector bounded = Min(Broadcast(22.0), a);
+  const Pair e = ExpMinusOne(bounded);
+  const Vector small = (e.high + (e.low + e.high / (e.high + Broadcast(1.0)))) * Broadcast(0.5);
+  return CopySign(Select(Greater(a, Broadcast(22.0)), HalfExp(a), small), x);
+}
+
+/// cosh x = e^|x| / 2 + 1 / (2 e^|x|), at most 2 ulp.
+HEDDLE_SIMD_INLINE Vector Cosh(Vector x) {
+  const Vector a = Abs(x);
+  const ExpParts parts = ReducedExp(Min(Broadcast(22.0), a), Zero());
+  const Vector e = PowerOfTwo(parts.k) * (Broadcast(1.0) + (parts.high + parts.low));
+  const Vector small = Broadcast(0.5) * e + Broadcast(0.5) / e;
+  return Select(Greater(a, Broadcast(22.0)), HalfExp(a), small);
+}
+
+}  // namespace heddle::ops::HEDDLE_SIMD_NAMESPACE

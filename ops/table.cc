@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "core/panels.h"
+#include "ops/arguments.h"
+#include "ops/move_cells.h"
+#include "ops/select_operators.h"
+
+namespace heddle::ops {
+namespace {
+
+enum Input { kA, kB, kW, kD1, kD2 };
+
+// Wider tables are CSR.
+constexpr int64_t kMostDenseColumns = 8;
+
+Format TableFormat(int64_t columns) { return columns > kMostDenseColumns ? Format::kSparse : Format::kDense; }
+
+Status CheckSameShape(const Shape& a, const Shape& b, std::string_view what, StatusCode code) {
+  if (a.rows != kUnknown && b.rows != kUnknown && a.rows != b.rows) {
+  } else if (a.columns != kUnknown && b.columns != kUnknown && a.columns != b.columns) {
+  } else {
+    return OkStatus();
+  }
+  return Status(code, fmt::format("table: the first argument is {} but the {} is {}", a, what, b))
+      .WithNote("the keys and weights of table() are matrices of the same shape, or scalars");
+}
+
+Result<ValueInfo> InferTable(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kA, "argument 1"));
+  const Shape& a = context.inputs[kA].shape;
+  if (!IsGiven(context.node, kB)) return InvalidArgument("table: argument 2 is missing");
+  for (int input : {int{kB}, int{kW}}) {
+    if (!IsGiven(context.node, input)) continue;
+    const ValueInfo& info = context.inputs[static_cast<size_t>(input)];
+    if (info.IsMatrix())
+      HEDDLE_RETURN_IF_ERROR(
+          CheckSameShape(a, info.shape, input == kB ? "second" : "weight matrix", StatusCode::kInvalidArgument));
+  }
+  if (IsGiven(context.node, kD1) != IsGiven(context.node, kD2))
+    return InvalidArgument("table: the number of rows and the number of columns are given together or not at all");
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t rows, InferSize(context, kD1, "the number of rows", kUnknown));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t columns, InferSize(context, kD2, "the number of columns", kUnknown));
+  return ValueInfo::OfMatrix({rows, columns}, columns == kUnknown ? Format::kDense : TableFormat(columns));
+}
+
+// A scalar, or one number for each cell of A in row-major order.
+class Operand {
+ public:
+  static Result<Operand> Of(const KernelCall& call, int i, double fallback) {
+    Operand operand;
+    operand.constant_ = NumberOr(call, i, fallback);
+    const auto index = static_cast<size_t>(i);
+    if (index < call.inputs.size() && call.inputs[index] != nullptr && call.inputs[index]->IsMatrix()) {
+      HEDDLE_RETURN_IF_ERROR(CheckSameShape(call.inputs[kA]->matrix().shape(), call.inputs[index]->matrix().shape(),
+                                            i == kB ? "second" : "weight matrix", StatusCode::kFailedPrecondition));
+      HEDDLE_ASSIGN_OR_RETURN(operand.matrix_, ToDense(call.inputs[index]->matrix()));
+      operand.is_matrix_ = true;
+    }
+    return operand;
+  }
+  double operator[](int64_t k) const { return is_matrix_ ? matrix_.data()[k] : constant_; }
+  bool IsConstant() const { return !is_matrix_; }
+
+ private:
+  Matrix matrix_;
+  bool is_matrix_ = false;
+  double constant_ = 0;
+};
+
+// A key after truncation, 0-based; keys beyond 2^52 are all outside any table. Negative: below 1, an error.
+inline int64_t Key(double x) {
+  constexpr double kHuge = 0x1.0p52;
+  return (x >= kHuge ? static_cast<int64_t>(kHuge) : TruncateToInteger(x)) - 1;
+}
+
+Status BadKey(double x, int64_t position, int64_t columns_of_a) {
+  return FailedPrecondition("table: key {} at row {}, column {} is below 1", x, position / columns_of_a + 1,
+                            position % columns_of_a + 1)
+      .WithNote("keys of table() are row and column numbers, counted from 1");
+}
+
+struct Entry {
+  int64_t row;
+  int32_t column;
+  int64_t panel;
+  double weight;
+};
+
+// Sums entries in order: each panel left to right, panels along the tree of docs/numerics.md section 2. Panels without an
+// entry are +0.0 and may be skipped, so a node is joined with the next when all leaves between them are done.
+class PanelTree {
+ public:
+  void Add(int64_t panel, double weight) {
+    if (depth_ > 0 && stack_[depth_ - 1].panel == panel) {
+      stack_[depth_ - 1].sum += weight;
+      return;
+    }
+    if (depth_ > 0) {
+      // Everything below the level at which the new panel parts from the last one is complete.
+      const int level = Level(stack_[depth_ - 1].panel, panel);
+      while (depth_ > 1 && Level(stack_[depth_ - 2].panel, stack_[depth_ - 1].panel) < level) Join();
+    }
+    stack_[depth_++] = {panel, 0.0 + weight};
+  }
+  double Finish() {
+    while (depth_ > 1) Join();
+    return depth_ == 0 ? 0.0 : stack_[--depth_].sum;
+  }
+
+ private:
+  struct Node {
+    int64_t panel;
+    double sum;
+  };
+  // Number of the highest bit in which two panel numbers differ: the height of the node that holds both.
+  static int Level(int64_t a, int64_t b) { return static_cast<int>(std::bit_width(static_cast<uint64_t>(a ^ b))); }
+  void Join() {
+    stack_[depth_ - 2] = {stack_[depth_ - 1].panel, stack_[depth_ - 2].sum + stack_[depth_ - 1].sum};
+    --depth_;
+  }
+  Node stack_[66];
+  int depth_ = 0;
+};
+
+// Reads the keys: entries within the table, in row-major order of A. Sizes of a table without d1 and d2 are found here.
+Result<std::vector<Entry>> ReadEntries(const KernelCall& call, Shape* shape) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix a, ToDense(call.inputs[kA]->matrix()));
+  HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(call, kB, 1));
+  HEDDLE_ASSIGN_OR_RETURN(const Operand w, Operand::Of(call, kW, 1));
+  const bool fixed = shape->IsKnown();
+  const int64_t n = std::max<int64_t>(1, a.columns());
+  const int64_t height = Granule(a.rows());
+  Shape largest{0, 0};
+  std::vector<Entry> entries;
+  entries.reserve(static_cast<size_t>(a.cells()));
+  for (int64_t k = 0; k < a.cells(); ++k) {
+    const double x = a.data()[k];
+    const double y = b[k];
+    if (std::isnan(x) || std::isnan(y) || std::isnan(w[k])) continue;
+    const int64_t row = Key(x);
+    const int64_t column = Key(y);
+    if (row < 0 || column < 0) return BadKey(row < 0 ? x : y, k, n);
+    if (fixed && (row >= shape->rows || column >= shape->columns)) continue;
+    if (column >= std::numeric_limits<int32_t>::max())
+      return FailedPrecondition("table: column key {} is too large", y).WithNote("a table has at most 2147483647 columns");
+    largest.rows = std::max(largest.rows, row + 1);
+    largest.columns = std::max(largest.columns, column + 1);
+    entries.push_back({row, static_cast<int32_t>(column), k / n / height, w[k]});
+  }
+  if (!fixed) *shape = largest;
+  return entries;
+}
+
+// Orders entries by row; then, within a row, by column. Stable.
+void SortEntries(std::vector<Entry>* entries, int64_t rows) {
+  const auto by_row = [](const Entry& a, const Entry& b) { return a.row < b.row; };
+  if (!std::is_sorted(entries->begin(), entries->end(), by_row)) {
+    if (rows <= 4 * static_cast<int64_t>(entries->size())) {
+      std::vector<int64_t> next(static_cast<size_t>(rows) + 1, 0);
+      for (const Entry& entry : *entries) ++next[static_cast<size_t>(entry.row) + 1];
+      std::partial_sum(next.begin(), next.end(), next.begin());
+      std::vector<Entry> sorted(entries->size());
+      for (const Entry& entry : *entries) sorted[static_cast<size_t>(next[static_cast<size_t>(entry.row)]++)] = entry;
+      entries->swap(sorted);
+    } else {
+      std::stable_sort(entries->begin(), entries->end(), by_row);
+    }
+  }
+  for (size_t begin = 0; begin < entries->size();) {
+    size_t end = begin + 1;
+    while (end < entries->size() && (*entries)[end].row == (*entries)[begin].row) ++end;
+    if (end - begin > 1)
+      std::stable_sort(entries->begin() + static_cast<ptrdiff_t>(begin), entries->begin() + static_cast<ptrdiff_t>(end),
+                       [](const Entry& a, const Entry& b) { return a.column < b.column; });
+    begin = end;
+  }
+}
+
+// Calls put(row, column, sum) for each cell that has entries, in row-major order.
+template <typename Put>
+void SumCells(const std::vector<Entry>& entries, const Put& put) {
+  PanelTree tree;
+  for (size_t k = 0; k < entries.size(); ++k) {
+    tree.Add(entries[k].panel, entries[k].weight);
+    if (k + 1 < entries.size() && entries[k + 1].row == entries[k].row && entries[k + 1].column == entries[k].column)
+      continue;
+    put(entries[k].row, entries[k].column, tree.Finish());
+  }
+}
+
+Result<Value> RunTable(const KernelCall& call) {
+  Shape shape;
+  if (const Scalar* rows = GivenScalar(call, kD1)) {
+    const Scalar* columns = GivenScalar(call, kD2);
+    if (columns == nullptr || rows->AsInteger() < 0 || columns->AsInteger() < 0)
+      return FailedPrecondition("table: the output dimensions must be two numbers that are not negative");
+    shape = {rows->AsInteger(), columns->AsInteger()};
+  }
+  const bool counts = GivenScalar(call, kW) == nullptr || GivenScalar(call, kW)->AsDouble() == 1;
+  const bool weighted = call.inputs.size() > kW && call.inputs[kW] != nullptr && call.inputs[kW]->IsMatrix();
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadEntries(call, &shape));
+  if (TableFormat(shape.columns) == Format::kDense) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
+    double* cells = result.mutable_data();
+    if (counts && !weighted) {  // Whole numbers: exact in any order.
+      for (const Entry& entry : entries) cells[entry.row * shape.columns + entry.column] += 1;
+    } else {
+      SortEntries(&entries, shape.rows);
+      SumCells(entries, [&](int64_t row, int32_t column, double sum) { cells[row * shape.columns + column] = sum; });
+    }
+    return Value(std::move(result));
+  }
+  SortEntries(&entries, shape.rows);
+  int64_t nonzeros = 0;
+  SumCells(entries, [&](int64_t, int32_t, double sum) { nonzeros += sum != 0; });
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(shape.rows, shape.columns, nonzeros));
+  int64_t* offsets = result.mutable_row_offsets();
+  int64_t at = 0;
+  SumCells(entries, [&](int64_t row, int32_t column, double sum) {
+    if (sum == 0) return;
+    result.mutable_column_indexes()[at] = column;
+    result.mutable_values()[at++] = sum;
+    ++offsets[row + 1];
+  });
+  for (int64_t i = 0; i < shape.rows; ++i) offsets[i + 1] += offsets[i];
+  return Value(std::move(result));
+}
+
+}  // namespace
+
+// table(A, B, W, d1, d2): F[i, j] = sum of W[k] over the cells k with trunc(A[k]) = i and trunc(B[k]) = j.
+//
+// Shapes: A m x n; B and W the same shape, or scalars (W left out: 1, counts). The result is d1 x d2, entries outside are
+//   dropped; without d1 and d2 it is max(A) x max(B), known only after the run. An entry with NaN in A, B or W is skipped.
+// Errors: a key below 1 (at run time).
+// Format: CSR with more than 8 columns, else dense: a function of the result's shape only.
+// Order: weights of a cell add up in row order within panels of Granule(m) rows of A; panels along the tree.
+// Cost: sorts the m*n entries by row and column.
+constexpr Operator kTableOperator = {
+    .name = "table", .min_inputs = 2, .max_inputs = 5, .infer = InferTable, .run = RunTable, .may_fail = true};
+
+}  // namespace heddle::ops

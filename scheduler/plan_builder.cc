@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/plan_builder.h"
+
+#include <algorithm>
+
+#include "core/panels.h"
+
+namespace heddle::scheduler {
+namespace {
+
+constexpr RegisterId kNoRegister = -1;
+
+// Bytes of one slot, as far as shapes tell: CSR entries are accounted for when they are allocated.
+int64_t SlotBytes(const ValueInfo& info) {
+  if (!info.IsMatrix() || !info.shape.IsKnown()) return 0;
+  return info.format == Format::kSparse ? (info.shape.rows + 1) * 8 : info.shape.Cells() * 8;
+}
+
+}  // namespace
+
+PlanBuilder::PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks)
+    : graph_(graph), placements_(placements), ranks_(ranks) {}
+
+Plan PlanBuilder::Build() {
+  plan_.ranks = ranks_;
+  plan_.graph = graph_;
+  for (NodeId id = 0; id < graph_.size(); ++id) {
+    const Node& node = graph_[id];
+    if (node.Is("literal")) continue;  // made on the ranks that need it
+    if (node.Is("variable")) {
+      EmitVariable(id);
+    } else if (node.Is("assign")) {
+      EmitAssign(id);
+    } else if (placements_[static_cast<size_t>(id)].result == Distribution::kEach) {
+      // A scalar that every rank can compute: made where it is needed; here only to keep failures in script order.
+      if (const ops::Operator* op = ops::FindOperator(node.op); op->may_fail) Piece(id, Distribution::kEach, 0);
+    } else {
+      EmitOperator(id);
+    }
+  }
+  std::stable_sort(plan_.tasks.begin(), plan_.tasks.end(),
+                   [](const Task& a, const Task& b) { return a.id.rank() < b.id.rank(); });
+  return std::move(plan_);
+}
+
+ValueInfo PlanBuilder::SplitInfo(const ValueInfo& whole, int32_t rank) const {
+  ValueInfo info = whole;
+  info.shape.rows = CutRow(whole.shape.rows, rank + 1, ranks_) - CutRow(whole.shape.rows, rank, ranks_);
+  return info;
+}
+
+size_t PlanBuilder::AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, std::string phase,
+                            std::vector<RegisterId> consumed) {
+  Task task;
+  task.id = TaskId::Make(static_cast<uint32_t>(rank), static_cast<uint32_t>(stream), next_index_[{rank, stream}]++);
+  task.kind = kind;
+  task.node = node;
+  task.phase = std::move(phase);
+  for (RegisterId id : consumed) {
+    if (id == kNoRegister) continue;
+    auto& consumers = plan_.registers[static_cast<size_t>(id)].consumers;
+    // The same register twice in one operator (X * X) is one edge.
+    if (std::find(consumers.begin(), consumers.end(), task.id) == consumers.end()) consumers.push_back(task.id);
+  }
+  task.consumed = std::move(consumed);
+  task_of_[task.id] = plan_.tasks.size();
+  plan_.tasks.push_back(std::move(task));
+  return plan_.tasks.size() - 1;
+}
+
+RegisterId PlanBuilder::AddOutput(size_t task, const ValueInfo& info) {
+  Register output;
+  output.id = static_cast<RegisterId>(plan_.registers.size());
+  output.producer = plan_.tasks[task].id;
+  output.info = info;
+  output.bytes = SlotBytes(info);
+  plan_.tasks[task].produced.push_back(output.id);
+  plan_.registers.push_back(std::move(output));
+  return plan_.registers.back().id;
+}
+
+RegisterId PlanBuilder::AddCopy(RegisterId remote, int32_t rank) {
+  const ValueInfo info = plan_.registers[static_cast<size_t>(remote)].info;
+  const TaskId producer = plan_.registers[static_cast<size_t>(remote)].producer;
+  const NodeId node = plan_.tasks[task_of_.at(producer)].node;
+  return AddOutput(AddTask(rank, Stream::kNetwork, TaskKind::kCopy, node, "", {remote}), info);
+}
+
+RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info) {
+  for (int32_t r = 0; r < ranks_; ++r)
+    if (r != rank) pieces[static_cast<size_t>(r)] = AddCopy(pieces[static_cast<size_t>(r)], rank);
+  return AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kCompute, node, "gather", std::move(pieces)), info);
+}
+
+void PlanBuilder::AddControl(size_t task) {
+  const int32_t rank = static_cast<int32_t>(plan_.tasks[task].id.rank());
+  const NodeId node = plan_.tasks[task].node;
+  for (NodeId before : graph_[node].after) {
+    auto found = last_task_.find({before, rank});
+    if (found == last_task_.end()) continue;  // nothing of it happens on this rank
+    auto [entry, is_new] = control_of_.try_emplace(found->second, kNoRegister);
+    if (is_new) {
+      entry->second = AddOutput(found->second, ValueInfo{});
+      plan_.registers.back().control = true;
+    }
+    plan_.registers[static_cast<size_t>(entry->second)].consumers.push_back(plan_.tasks[task].id);
+    plan_.tasks[task].control_in.push_back(entry->second);
+  }
+  last_task_[{node, rank}] = task;
+}
+
+RegisterId PlanBuilder::Piece(NodeId node, Distribution distribution, int32_t rank) {
+  auto& pieces = pieces_[{node, distribution}];
+  if (pieces.empty()) pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
+  if (pieces[static_cast<size_t>(rank)] == kNoRegister) {
+    const RegisterId made = MakePiece(node, distribution, rank);
+    pieces_[{node, distribution}][static_cast<size_t>(rank)] = made;
+    return made;
+  }
+  return pieces[static_cast<size_t>(rank)];
+}
+
+RegisterId PlanBuilder::MakePiece(NodeId node, Distribution target, int32_t rank) {
+  const Distribution home = placements_[static_cast<size_t>(node)].result;
+  const ValueInfo& whole = graph_[node].info;
+  if (home == Distribution::kEach && target == Distribution::kEach) return ComputeEverywhere(node, rank);
+  if (target == Distribution::kOne) {
+    HEDDLE_CHECK(rank == 0, "kOne values are on rank 0");
+    if (home == Distribution::kEach) return Piece(node, Distribution::kEach, 0);
+    std::vector<RegisterId> pieces;
+    for (int32_t r = 0; r < ranks_; ++r) pieces.push_back(Piece(node, Distribution::kSplit, r));
+    return AddGather(node, std::move(pieces), 0, whole);
+  }
+  if (target == Distribution::kEach) {
+    if (home == Distribution::kOne) {
+      const RegisterId here = Piece(node, Distribution::kOne, 0);
+      return rank == 0 ? here : AddCopy(here, rank);
+    }
+    std::vector<RegisterId> pieces;
+    for (int32_t r = 0; r < ranks_; ++r) pieces.push_back(Piece(node, Distribution::kSplit, r));
+    return AddGather(node, std::move(pieces), rank, whole);
+  }
+  HEDDLE_CHECK(target == Distribution::kSplit, "values are boxed to kOne, kEach or kSplit");
+  const int32_t from = home == Distribution::kEach ? rank : 0;
+  const RegisterId source = Piece(node, home, from);
+  const size_t slice = AddTask(from, Stream::kCompute, TaskKind::kCompute, node, "slice", {source});
+  plan_.tasks[slice].total_rows = whole.shape.rows;
+  plan_.tasks[slice].row_begin = CutRow(whole.shape.rows, rank, ranks_);
+  plan_.tasks[slice].row_end = CutRow(whole.shape.rows, rank + 1, ranks_);
+  const RegisterId rows = AddOutput(slice, SplitInfo(whole, rank));
+  return from == rank ? rows : AddCopy(rows, rank);
+}
+
+RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {
+  const Node& node = graph_[id];
+  if (node.Is("literal"))
+    return AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, "", {}), node.info);
+  std::vector<RegisterId> inputs;
+  for (NodeId input : node.inputs) inputs.push_back(input == kNoNode ? kNoRegister : Piece(input, Distribution::kEach, rank));
+  const TaskKind kind = inputs.empty() ? TaskKind::kSource : TaskKind::kCompute;
+  const size_t task = AddTask(rank, Stream::kCompute, kind, id, "", std::move(inputs));
+  const RegisterId output = AddOutput(task, node.info);
+  AddControl(task);
+  return output;
+}
+
+void PlanBuilder::EmitVariable(NodeId id) {
+  const Node& node = graph_[id];
+  const Distribution home = placements_[static_cast<size_t>(id)].result;
+  plan_.live_in.push_back({node.Text("name"), home, node.info, id});
+  auto& pieces = pieces_[{id, home}];
+  pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
+  const int32_t holders = home == Distribution::kOne ? 1 : ranks_;
+  for (int32_t rank = 0; rank < holders; ++rank) {
+    const ValueInfo info = home == Distribution::kSplit ? SplitInfo(node.info, rank) : node.info;
+    pieces[static_cast<size_t>(rank)] = AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, "", {}), info);
+  }
+}
+
+void PlanBuilder::EmitAssign(NodeId id) {
+  const Node& node = graph_[id];
+  const Distribution home = placements_[static_cast<size_t>(id)].result;
+  plan_.live_out.push_back({node.Text("name"), home, node.info, id});
+  const int32_t holders = home == Distribution::kOne ? 1 : ranks_;
+  for (int32_t rank = 0; rank < holders; ++rank) {
+    const RegisterId value = Piece(node.inputs[0], home, rank);
+    AddTask(rank, Stream::kCompute, TaskKind::kSink, id, "", {value});
+  }
+  if (node.info.IsMatrix() && !node.info.shape.IsKnown()) EmitShape(id, Piece(node.inputs[0], home, 0));
+}
+
+void PlanBuilder::EmitShape(NodeId id, RegisterId matrix) {
+  const ValueInfo info = ValueInfo::OfMatrix({1, 3});
+  const RegisterId shape = AddOutput(AddTask(0, Stream::kCompute, TaskKind::kCompute, id, "shape", {matrix}), info);
+  for (int32_t rank = 0; rank < ranks_; ++rank) {
+    const RegisterId here = rank == 0 ? shape : AddCopy(shape, rank);
+    AddTask(rank, Stream::kCompute, TaskKind::kSink, id, "shape", {here});
+  }
+}
+
+void PlanBuilder::EmitOperator(NodeId id) {
+  const Node& node = graph_[id];
+  const Placement& placement = placements_[static_cast<size_t>(id)];
+  const ops::Operator* op = ops::FindOperator(node.op);
+  const bool reduce = placement.split && placement.rule == ops::RowRule::kReduce;
+  std::vector<RegisterId> outputs(static_cast<size_t>(ranks_), kNoRegister);
+
+  for (int32_t rank = 0; rank < (placement.split ? ranks_ : 1); ++rank) {
+    std::vector<RegisterId> inputs;
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      inputs.push_back(node.inputs[i] == kNoNode ? kNoRegister : Piece(node.inputs[i], placement.inputs[i], rank));
+    TaskKind kind = TaskKind::kCompute;
+    if (op->effect) kind = TaskKind::kSink;
+    if (node.inputs.empty()) kind = TaskKind::kSource;
+    const Stream stream = op->effect ? Stream::kHost : Stream::kCompute;
+    const size_t task = AddTask(rank, stream, kind, id, reduce ? "partial" : "", std::move(inputs));
+    if (placement.split) {
+      plan_.tasks[task].total_rows = placement.total_rows;
+      plan_.tasks[task].row_begin = CutRow(placement.total_rows, rank, ranks_);
+      plan_.tasks[task].row_end = CutRow(placement.total_rows, rank + 1, ranks_);
+    } else {
+      // Whole: the rows of the dimension a row rule would cut.
+      int64_t rows = node.info.IsMatrix() ? node.info.shape.rows : 0;
+      if (placement.rule == ops::RowRule::kReduce && !node.inputs.empty() && graph_[node.inputs[0]].info.IsMatrix())
+        rows = graph_[node.inputs[0]].info.shape.rows;
+      plan_.tasks[task].total_rows = plan_.tasks[task].row_end = std::max<int64_t>(rows, 0);
+    }
+    if (!op->effect) {
+      ValueInfo info = node.info;
+      if (reduce) info = ValueInfo::OfMatrix({kUnknown, kUnknown});
+      if (placement.split && !reduce) info = SplitInfo(node.info, rank);
+      outputs[static_cast<size_t>(rank)] = AddOutput(task, info);
+    }
+    AddControl(task);
+  }
+  if (op->effect) return;
+  if (reduce) {
+    const RegisterId nodes = AddGather(id, std::move(outputs), 0, ValueInfo::OfMatrix({kUnknown, kUnknown}));
+    const size_t finish = AddTask(0, Stream::kCompute, TaskKind::kCompute, id, "finish", {nodes});
+    plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end = placement.total_rows;
+    pieces_[{id, Distribution::kOne}].assign(static_cast<size_t>(ranks_), kNoRegister);
+    pieces_[{id, Distribution::kOne}][0] = AddOutput(finish, node.info);
+    last_task_[{id, 0}] = finish;
+    return;
+  }
+  pieces_[{id, placement.result}] = std::move(outputs);
+}
+
+}  // namespace heddle::scheduler

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/plan.h"
+
+namespace heddle::scheduler {
+
+struct ScheduleOptions {
+  int32_t ranks = 1;
+  /// A matrix smaller than this stays whole on rank 0 unless it meets a larger one row by row. 0 splits everything.
+  int64_t min_distributed_bytes = int64_t{8} << 20;
+  int64_t memory_bytes = 0;  ///< Budget of a rank; 0: unlimited.
+};
+
+/// Places every node of `graph` (all shapes known) and emits tasks, registers and boxing for all ranks.
+///
+/// `live_in` gives the distribution of every "variable" node by name (scalars are kEach).
+/// Errors: kResourceExhausted when a rank would need more than memory_bytes, naming the largest register;
+///         kInternal if the plan is not live (our bug).
+Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distribution>& live_in,
+                      const ScheduleOptions& options);
+
+}  // namespace heddle::scheduler

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table in this file is the architecture. Change it on purpose or not at all.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Folder {
+  std::string_view name;
+  std::vector<std::string_view> may_include;
+};
+
+const std::vector<Folder>& Folders() {
+  static const auto* folders = new std::vector<Folder>{
+      {"core", {}},
+      {"ops", {"core"}},
+      {"compiler", {"core", "ops"}},
+      {"scheduler", {"core", "ops"}},
+      {"actor", {"core", "ops"}},
+      {"cluster", {"core", "ops", "compiler", "scheduler", "actor", "proto"}},
+      {"bench", {"core", "ops", "compiler", "scheduler", "actor", "cluster"}},
+  };
+  return *folders;
+}
+
+// Outside libraries that only some folders or files may know, by the beginning of their headers' names.
+struct Library {
+  std::string_view header;
+  std::vector<std::string_view> places;
+};
+
+const std::vector<Library>& Libraries() {
+  static const auto* libraries = new std::vector<Library>{
+      {"grpc/", {"cluster/"}},     {"grpcpp/", {"cluster/"}},    {"google/protobuf/", {"cluster/"}},
+      {"sqlite3.h", {"cluster/"}}, {"tbb/", {"ops/", "actor/"}}, {"oneapi/", {"ops/", "actor/"}},
+      {"Eigen/", {"ops/"}},        {"spdlog/", {"core/log.cc"}}, {"llvm/", {"compiler/codegen/"}},
+  };
+  return *libraries;
+}
+
+struct Include {
+  std::string name;
+  bool angled = false;
+};
+
+std::vector<Include> IncludesOf(const std::string& text) {
+  std::vector<Include> includes;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    size_t at = line.find_first_not_of(" \t");
+    if (at == std::string::npos || line[at] != '#') continue;
+    at = line.find_first_not_of(" \t", at + 1);
+    if (at == std::string::npos || line.compare(at, 7, "include") != 0) continue;
+    at = line.find_first_of("\"<", at + 7);
+    if (at == std::string::npos) continue;
+    const bool angled = line[at] == '<';
+    const size_t end = line.find(angled ? '>' : '"', at + 1);
+    if (end != std::string::npos) includes.push_back({line.substr(at + 1, end - at - 1), angled});
+  }
+  return includes;
+}
+
+std::string TopFolder(const std::string& path) { return path.substr(0, path.find('/')); }
+
+// What is wrong with the includes of the file at `path` (from the root of the project).
+std::vector<std::string> CheckIncludes(const std::string& path, const std::string& text) {
+  std::vector<std::string> faults;
+  const std::string own = TopFolder(path);
+  const auto folder =
+      std::find_if(Folders().begin(), Folders().end(), [&](const Folder& f) { return f.name == own; });
+  if (folder == Folders().end()) return {path + " lies in no folder of the table"};
+  for (const Include& include : IncludesOf(text)) {
+    for (const Library& library : Libraries()) {
+      if (!include.name.starts_with(library.header)) continue;
+      if (std::none_of(library.places.begin(), library.places.end(),
+                       [&](auto place) { return path.starts_with(place); }))
+        faults.push_back(path + " includes <" + include.name + ">, which only " +
+                         std::string(library.places[0]) + " may know");
+    }
+    const std::string other = TopFolder(include.name);
+    const bool of_project =
+        other == "proto" || other == "tests" || other.size() == include.name.size() ||
+        std::any_of(Folders().begin(), Folders().end(), [&](const Folder& f) { return f.name == other; });
+    if (include.angled || !of_project || other == own) continue;
+    if (other.size() == include.name.size()) {
+      faults.push_back(path + " includes \"" + include.name + "\" without its folder");
+    } else if (std::find(folder->may_include.begin(), folder->may_include.end(), other) ==
+               folder->may_include.end()) {
+      faults.push_back(path + " includes " + other + "/, which " + own + "/ may not know");
+    }
+  }
+  return faults;
+}
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+using Files = std::map<std::string, std::string>;  // path from the root of the project -> text
+
+Files SourcesUnder(const std::vector<std::string>& folders) {
+  Files files;
+  const fs::path root = HEDDLE_SOURCE_DIR;
+  for (const std::string& folder : folders) {
+    if (!fs::exists(root / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      const std::string extension = entry.path().extension();
+      if (entry.is_regular_file() && (extension == ".h" || extension == ".cc" || extension == ".inc"))
+        files[fs::relative(entry.path(), root)] = ReadFile(entry.path());
+    }
+  }
+  return files;
+}
+
+std::vector<std::string> TableFolders() {
+  std::vector<std::string> names;
+  for (const Folder& folder : Folders()) names.emplace_back(folder.name);
+  return names;
+}
+
+// AVX-512 files are compiled for a CPU that not everyone has. A library template in one of them could become
+// everyone's copy of that template when the linker chooses, so neither they nor what they include may reach
+// such a header.
+std::vector<std::string> CheckAvx512(const std::string& path, const Files& files) {
+  static const std::set<std::string> kAllowed = {"immintrin.h", "x86intrin.h", "stdint.h", "stddef.h"};
+  std::vector<std::string> faults;
+  std::set<std::string> seen;
+  std::vector<std::string> open = {path};
+  while (!open.empty()) {
+    const std::string at = open.back();
+    open.pop_back();
+    if (!seen.insert(at).second) continue;
+    const auto file = files.find(at);
+    if (file == files.end()) {
+      faults.push_back(path + " includes " + at + ", which is no file of the project");
+      continue;
+    }
+    for (const Include& include : IncludesOf(file->second)) {
+      if (kAllowed.contains(include.name)) continue;
+      if (!include.angled)
+        open.push_back(include.name);
+      else
+        faults.push_back(path + " includes <" + include.name + "> (through " + at +
+                         "), which AVX-512 files may not know");
+    }
+  }
+  return faults;
+}
+
+// A word of the file's name that collects everything.
+std::string VagueWord(const std::string& path) {
+  static const std::set<std::string> kVague = {"util",    "utils",  "utility", "utilities", "helper",
+                                               "helpers", "common", "manager", "misc",      "managers"};
+  std::istringstream words(fs::path(path).stem().string());
+  for (std::string word; std::getline(words, word, '_');)
+    if (kVague.contains(word)) return word;
+  return {};
+}
+
+TEST(ArchitectureTest, FoldersIncludeOnlyWhatTheTableAllows) {
+  const Files files = SourcesUnder(TableFolders());
+  ASSERT_GT(files.size(), 20u) << "the sources were not found under " << HEDDLE_SOURCE_DIR;
+  for (const auto& [path, text] : files)
+    for (const std::string& fault : CheckIncludes(path, text)) ADD_FAILURE() << fault;
+}
+
+TEST(ArchitectureTest, AViolationIsFoundAndNamed) {
+  using Faults = std::vector<std::string>;
+  EXPECT_EQ(CheckIncludes("actor/runtime.cc",
+                          "#include \"actor/runtime.h\"\n  #  include \"compiler/compile.h\"\n"),
+            Faults{"actor/runtime.cc includes compiler/, which actor/ may not know"});
+  EXPECT_EQ(CheckIncludes("core/graph.h", "#include \"ops/catalog.h\""),
+            Faults{"core/graph.h includes ops/, which core/ may not know"});
+  EXPECT_EQ(CheckIncludes("actor/remote.cc", "#include \"proto/executor.pb.h\""),
+            Faults{"actor/remote.cc includes proto/, which actor/ may not know"});
+  EXPECT_EQ(CheckIncludes("ops/matmul.cc", "#include <spdlog/spdlog.h>\n#include <Eigen/Dense>"),
+            Faults{"ops/matmul.cc includes <spdlog/spdlog.h>, which only core/log.cc may know"});
+  EXPECT_EQ(
+      CheckIncludes("compiler/fuse.cc", "#include <tbb/task_arena.h>\n#include <grpcpp/grpcpp.h>").size(),
+      2u);
+  EXPECT_EQ(CheckIncludes("scheduler/place.cc", "#include \"place.h\""),
+            Faults{"scheduler/place.cc includes \"place.h\" without its folder"});
+  EXPECT_EQ(
+      CheckIncludes(
+          "cluster/session.cc",
+          "#include \"compiler/compile.h\"\n#include \"proto/executor.pb.h\"\n#include <grpcpp/grpcpp.h>"),
+      Faults{});
+  EXPECT_EQ(CheckIncludes("ops/sum.cc", "// #include \"compiler/compile.h\"\n#include <vector>"), Faults{});
+}
+
+TEST(ArchitectureTest, Avx512FilesReachNoLibraryHeader) {
+  const Files files = SourcesUnder(TableFolders());
+  for (const auto& [path, text] : files)
+    if (path.starts_with("ops/simd/") && path.ends_with("_avx512.cc"))
+      for (const std::string& fault : CheckAvx512(path, files)) ADD_FAILURE() << fault;
+}
+
+TEST(ArchitectureTest, ALibraryHeaderBehindAProjectHeaderIsFound) {
+  const Files files = {
+      {"ops/simd/sum_avx512.cc", "#include <immintrin.h>\n#include \"ops/simd/sum.h\"\n"},
+      {"ops/simd/sum.h", "#include <stdint.h>\n#include \"ops/simd/loop.h\"\n#include \"ops/simd/sum.h\""},
+      {"ops/simd/loop.h", "#include <algorithm>\n"},
+      {"ops/simd/max_avx512.cc", "#include <immintrin.h>\n#include <stddef.h>\n"},
+  };
+  EXPECT_EQ(CheckAvx512("ops/simd/sum_avx512.cc", files),
+            std::vector<std::string>{
+                "ops/simd/sum_avx512.cc includes <algorithm> (through ops/simd/loop.h), which AVX-512 "
+                "files may not know"});
+  EXPECT_TRUE(CheckAvx512("ops/simd/max_avx512.cc", files).empty());
+}
+
+TEST(ArchitectureTest, NoFileCollectsEverything) {
+  std::vector<std::string> folders = TableFolders();
+  folders.emplace_back("tests");
+  for (const auto& [path, text] : SourcesUnder(folders))
+    EXPECT_EQ(VagueWord(path), "")
+        << path << ": ask what its functions have in common and use the answer as the name";
+  EXPECT_EQ(VagueWord("ops/csv_utils.h"), "utils");
+  EXPECT_EQ(VagueWord("cluster/manager.cc"), "manager");
+  EXPECT_EQ(VagueWord("ops/matmul.cc"), "");
+}
+
+TEST(ArchitectureTest, EverySourceNamesItsLicence) {
+  std::vector<std::string> folders = TableFolders();
+  folders.emplace_back("tests");
+  for (const auto& [path, text] : SourcesUnder(folders))
+    EXPECT_TRUE(text.starts_with("// SPDX-License-Identifier: Apache-2.0\n")) << path;
+}
+
+TEST(ArchitectureTest, EveryFolderSaysWhatItIsFor) {
+  std::vector<std::string> folders = TableFolders();
+  for (const char* more : {"proto", "deploy", "tests", "examples"}) folders.emplace_back(more);
+  for (const std::string& folder : folders)
+    EXPECT_TRUE(fs::exists(fs::path(HEDDLE_SOURCE_DIR) / folder / "README.md"))
+        << folder << "/ has no README.md";
+}
+
+}  // namespace

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several runtimes on real threads, joined in memory.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "actor/in_process_link.h"
+#include "actor/runtime.h"
+#include "tests/simulation/plan_writer.h"
+#include "tests/unit/actor/test_kernels.h"
+
+namespace heddle::actor {
+namespace {
+
+constexpr uint32_t kCompute = static_cast<uint32_t>(Stream::kCompute);
+constexpr uint32_t kHost = static_cast<uint32_t>(Stream::kHost);
+constexpr uint32_t kNetwork = static_cast<uint32_t>(Stream::kNetwork);
+
+class Cluster {
+ public:
+  explicit Cluster(uint32_t ranks, int64_t stall_ms = 10'000) : network_(ranks), contexts_(ranks) {
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      runtimes_.push_back(Runtime::Create({.rank = rank, .threads = 1, .stall_ms = stall_ms}, kernels,
+                                          contexts_[rank], &network_.LinkOf(rank)));
+      network_.Attach(rank, *runtimes_.back());
+    }
+  }
+  ~Cluster() {
+    for (uint32_t rank = 0; rank < runtimes_.size(); ++rank) network_.Detach(rank);
+  }
+
+  // One run on all ranks at once.
+  std::vector<Result<RunResult>> Run(const std::shared_ptr<const Plan>& plan, uint32_t run,
+                                     const std::map<std::string, Value>& live_in = {}) {
+    std::vector<Result<RunResult>> results(runtimes_.size(), Result<RunResult>(RunResult()));
+    std::vector<std::thread> ranks;
+    for (uint32_t rank = 0; rank < runtimes_.size(); ++rank) {
+      ranks.emplace_back([&, rank] { results[rank] = runtimes_[rank]->Run(plan, run, live_in); });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    return results;
+  }
+  Runtime& runtime(uint32_t rank) { return *runtimes_[rank]; }
+  ops::KernelContext& context(uint32_t rank) { return contexts_[rank]; }
+
+  TestKernels kernels;
+
+ private:
+  InProcessNetwork network_;
+  std::vector<ops::KernelContext> contexts_;
+  std::vector<std::unique_ptr<Runtime>> runtimes_;
+};
+
+// Every rank adds its x to a sum that goes around: rank 0 -> 1 -> ... -> 0, `rounds` times, and prints it at
+// the end.
+std::shared_ptr<const Plan> Ring(uint32_t ranks, int rounds, const std::string& op_of_last_rank = "add") {
+  PlanWriter writer(static_cast<int32_t>(ranks));
+  const NodeId x = AddNode(writer.graph(), "variable", {}, "x");
+  std::vector<RegisterId> own;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    const size_t task = writer.Add(TaskKind::kSource, rank, kCompute, {});
+    writer.task(task).node = x;
+    own.push_back(writer.Output(task));
+  }
+  RegisterId sum = own[0];
+  NodeId node = x;
+  for (int round = 0; round < rounds; ++round) {
+    for (uint32_t step = 1; step <= ranks; ++step) {
+      const uint32_t rank = step % ranks;
+      const size_t copy = writer.Add(TaskKind::kCopy, rank, kNetwork, {sum});
+      writer.task(copy).node = node;
+      const RegisterId here = writer.Output(copy);
+      node = AddNode(writer.graph(), rank + 1 == ranks ? op_of_last_rank : "add", {x, node});
+      const size_t add = writer.Add(TaskKind::kCompute, rank, kCompute, {own[rank], here});
+      writer.task(add).node = node;
+      sum = writer.Output(add);
+    }
+  }
+  const NodeId assign = AddNode(writer.graph(), "assign", {node}, "sum");
+  const size_t sink = writer.Add(TaskKind::kSink, 0, kHost, {sum});
+  writer.task(sink).node = assign;
+  return std::make_shared<const Plan>(writer.Finish());
+}
+
+TEST(DistributedRuntimeTest, ValuesGoAroundOnAnyNumberOfRanks) {
+  for (uint32_t ranks = 2; ranks <= 4; ++ranks) {
+    Cluster cluster(ranks);
+    const auto plan = Ring(ranks, 5);
+    for (uint32_t run = 1; run <= 30; ++run) {
+      auto results = cluster.Run(plan, run, {{"x", Value(2.0)}});
+      for (const auto& result : results) ASSERT_TRUE(result.ok()) << result.status().ToString();
+      ASSERT_EQ(results[0]->live_out.at("sum").scalar(), Scalar(2.0 + 2.0 * 5 * ranks));
+      ASSERT_TRUE(results[1]->live_out.empty());
+    }
+  }
+}
+
+TEST(DistributedRuntimeTest, ARankMayBeARunAhead) {
+  Cluster cluster(2);
+  // Rank 0 only sends: it is through with a run before rank 1 has begun it.
+  PlanWriter writer(2);
+  const NodeId x = AddNode(writer.graph(), "variable", {}, "x");
+  const NodeId y = AddNode(writer.graph(), "assign", {x}, "y");
+  const size_t source = writer.Add(TaskKind::kSource, 0, kCompute, {});
+  const RegisterId made = writer.Output(source);
+  const size_t copy = writer.Add(TaskKind::kCopy, 1, kNetwork, {made});
+  const RegisterId here = writer.Output(copy);
+  const size_t sink = writer.Add(TaskKind::kSink, 1, kCompute, {here});
+  writer.task(source).node = writer.task(copy).node = x;
+  writer.task(sink).node = y;
+  const auto plan = std::make_shared<const Plan>(writer.Finish());
+  std::thread ahead([&] {
+    for (uint32_t run = 1; run <= 50; ++run) {
+      EXPECT_TRUE(cluster.runtime(0).Run(plan, run, {{"x", Value(static_cast<double>(run))}}).ok());
+    }
+  });
+  for (uint32_t run = 1; run <= 50; ++run) {
+    Result<RunResult> result = cluster.runtime(1).Run(plan, run, {});
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    ASSERT_EQ(result->live_out.at("y").scalar(), Scalar(static_cast<double>(run)));
+    EXPECT_EQ(result->statistics[0].bytes_in, 8);
+  }
+  ahead.join();
+}
+
+TEST(DistributedRuntimeTest, AnErrorCrossesRanksWithItsPositionAndTheNextRunWorks) {
+  Cluster cluster(3);
+  const auto bad = Ring(3, 2, "fail");
+  const auto good = Ring(3, 2);
+  for (uint32_t run = 1; run <= 20; run += 2) {
+    for (const auto& result : cluster.Run(bad, run, {{"x", Value(1.0)}})) {
+      ASSERT_EQ(result.status().ToString(), "test.dml:3:1: it fails");
+      ASSERT_EQ(result.status().code(), StatusCode::kFailedPrecondition);
+    }
+    for (const auto& result : cluster.Run(good, run + 1, {{"x", Value(1.0)}})) {
+      ASSERT_TRUE(result.ok()) << result.status().ToString();
+    }
+  }
+}
+
+TEST(DistributedRuntimeTest, CancelOnOneRankEndsTheRunOnAll) {
+  Cluster cluster(2);
+  cluster.kernels.Set("wait", [&](const ops::KernelCall& call) -> Result<Value> {
+    cluster.runtime(0).Cancel(Unavailable("worker 7 has gone"));
+    while (!call.context.cancelled->load()) {
+    }
+    return Cancelled("seen");
+  });
+  for (const auto& result : cluster.Run(Ring(2, 2, "wait"), 1, {{"x", Value(1.0)}})) {
+    EXPECT_EQ(result.status().message(), "worker 7 has gone");
+  }
+}
+
+TEST(DistributedRuntimeTest, AnErrorBeforeTheOtherRankBeginsFailsItsRun) {
+  Cluster cluster(2);
+  cluster.runtime(1).OnError(0, 1, 3, FailedPrecondition("no good"));
+  EXPECT_EQ(cluster.runtime(1).Run(Ring(2, 1), 1, {{"x", Value(1.0)}}).status().message(), "no good");
+}
+
+TEST(DistributedRuntimeTest, AnErrorAfterTheEndFailsTheNextRunOnce) {
+  Cluster cluster(2);
+  PlanWriter writer(2);
+  const auto empty = std::make_shared<const Plan>(writer.Finish());
+  ASSERT_TRUE(cluster.runtime(0).Run(empty, 1, {}).ok());
+  cluster.runtime(0).OnError(1, 1, 3, FailedPrecondition("too late"));
+  EXPECT_EQ(cluster.runtime(0).Run(empty, 2, {}).status().message(), "too late");
+  cluster.runtime(0).OnError(1, 1, 3,
+                             FailedPrecondition("too late"));  // Of a run that is known to have failed.
+  EXPECT_TRUE(cluster.runtime(0).Run(empty, 3, {}).ok());
+}
+
+TEST(DistributedRuntimeTest, AStallAcrossRanksIsFound) {
+  Cluster cluster(2, /*stall_ms=*/2);
+  // Each rank's piece waits for two pieces of the other one, with one slot to keep the first of them.
+  PlanWriter writer(2);
+  const NodeId x = AddNode(writer.graph(), "variable", {}, "x");
+  const NodeId y = AddNode(writer.graph(), "assign", {x}, "y");
+  const size_t source = writer.Add(TaskKind::kSource, 0, kCompute, {}, 1, 4);
+  const RegisterId direct = writer.Output(source);
+  const RegisterId there = writer.Output(writer.Add(TaskKind::kCopy, 1, kNetwork, {direct}));
+  const RegisterId few = writer.Output(writer.Add(TaskKind::kPack, 1, kCompute, {there}, 2));
+  const RegisterId many = writer.Output(writer.Add(TaskKind::kRepeat, 1, kCompute, {few}, 2));
+  const RegisterId back = writer.Output(writer.Add(TaskKind::kCopy, 0, kNetwork, {many}));
+  const size_t sink = writer.Add(TaskKind::kSink, 0, kHost, {back, direct});
+  for (size_t i = 0; i < writer.size(); ++i) writer.task(i).node = x;
+  writer.task(sink).node = y;
+  const auto plan = std::make_shared<const Plan>(writer.Finish());
+  auto results = cluster.Run(plan, 1, {{"x", Value(*Matrix::Dense(2, 1))}});
+  for (const auto& result : results) {
+    EXPECT_NE(result.status().message().find("stalled"), std::string::npos) << result.status().ToString();
+  }
+}
+
+}  // namespace
+}  // namespace heddle::actor

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <future>
+#include <map>
+#include <mutex>
+
+#include "cluster/grpc_hello.h"
+#include "cluster/grpc_link.h"
+#include "core/plan.h"
+
+namespace heddle::cluster {
+namespace {
+
+// Stands in for a runtime: keeps what arrives, publishes what the test says.
+class FakeRuntime : public actor::LinkHandler {
+ public:
+  void OnMessage(const actor::Message& message) override {
+    const std::lock_guard lock(mutex_);
+    messages_.push_back(message);
+    changed_.notify_all();
+  }
+  void OnError(uint32_t rank, uint32_t run, NodeId node, const Status& status) override {
+    const std::lock_guard lock(mutex_);
+    error_ = fmt::format("rank {} run {} node {}: {}", rank, run, node, status.ToString());
+    changed_.notify_all();
+  }
+  Result<Value> Published(uint32_t run, RegisterId register_id, uint8_t slot) override {
+    const std::lock_guard lock(mutex_);
+    auto found = published_.find({run, register_id, slot});
+    if (found == published_.end()) return Cancelled("not published");
+    return found->second;
+  }
+  void Publish(uint32_t run, RegisterId register_id, uint8_t slot, Value value) {
+    const std::lock_guard lock(mutex_);
+    published_[{run, register_id, slot}] = std::move(value);
+  }
+  std::vector<actor::Message> WaitForMessages(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return messages_.size() >= count; });
+    return messages_;
+  }
+  std::string WaitForError() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !error_.empty(); });
+    return error_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<actor::Message> messages_;
+  std::string error_;
+  std::map<std::tuple<uint32_t, RegisterId, uint8_t>, Value> published_;
+};
+
+GrpcLinkOptions OptionsOf(int rank, int ranks) {
+  GrpcLinkOptions options;
+  options.job = "test";
+  options.rank = rank;
+  options.ranks = ranks;
+  options.token = "0123456789abcdef";
+  return options;
+}
+
+// Links of one job in this process, joined.
+class Links {
+ public:
+  explicit Links(int ranks, const std::vector<std::string>& tokens = {}) : failures_(static_cast<size_t>(ranks)) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      GrpcLinkOptions options = OptionsOf(rank, ranks);
+      if (!tokens.empty()) options.token = tokens[static_cast<size_t>(rank)];
+      runtimes_.push_back(std::make_unique<FakeRuntime>());
+      links_.push_back(*GrpcLink::Listen(options));
+      links_.back()->Serve(runtimes_.back().get(), [this, rank](const Status& why) {
+        failures_[static_cast<size_t>(rank)].set_value(why);
+      });
+      peers_.push_back({links_.back()->endpoint(), fmt::format("worker {} (pid {})", rank, 1000 + rank)});
+    }
+  }
+  ~Links() {  // all at once, as executors do: each waits for the others to close
+    std::vector<std::future<void>> closing;
+    for (auto& link : links_) closing.push_back(std::async(std::launch::async, [&link] { link.reset(); }));
+  }
+  std::vector<Status> Connect() {
+    std::vector<std::future<Status>> results;
+    for (auto& link : links_)
+      results.push_back(std::async(std::launch::async, [&link, this] { return link->Connect(peers_); }));
+    std::vector<Status> statuses;
+    for (auto& result : results) statuses.push_back(result.get());
+    return statuses;
+  }
+  GrpcLink& operator[](size_t rank) { return *links_[rank]; }
+  FakeRuntime& runtime(size_t rank) { return *runtimes_[rank]; }
+  void Drop(size_t rank) { links_[rank].reset(); }
+  Status WaitForFailure(size_t rank) { return failures_[rank].get_future().get(); }
+  Result<Value> Pull(size_t from, uint32_t to, uint32_t run, RegisterId register_id, uint8_t slot) {
+    std::promise<Result<Value>> promise;
+    links_[from]->Pull(to, run, register_id, slot, [&](Result<Value> value) { promise.set_value(std::move(value)); });
+    return promise.get_future().get();
+  }
+
+ private:
+  std::vector<std::promise<Status>> failures_;
+  std::vector<std::unique_ptr<FakeRuntime>> runtimes_;
+  std::vector<LinkPeer> peers_;
+  std::vector<std::unique_ptr<GrpcLink>> links_;
+};
+
+Matrix Numbered(int64_t rows, int64_t columns) {
+  Matrix matrix = *Matrix::Dense(rows, columns);
+  for (int64_t i = 0; i < rows * columns; ++i) matrix.mutable_data()[i] = static_cast<double>(i);
+  return matrix;
+}
+
+TEST(GrpcLinkTest, MessagesArriveInOrderAndErrorsWhole) {
+  Links links(3);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  constexpr uint32_t kMessages = 5000;
+  for (uint32_t i = 0; i < kMessages; ++i) {
+    actor::Message message;
+    message.source = TaskId::Make(2, 0, 1);
+    message.destination = TaskId::Make(0, 0, 1);
+    message.sequence = i;
+    links[2].Send(0, message);
+  }
+  const std::vector<actor::Message> messages = links.runtime(0).WaitForMessages(kMessages);
+  for (uint32_t i = 0; i < kMessages; ++i) ASSERT_EQ(messages[i].sequence, i);
+  links[1].SendError(2, 5, 3, FailedPrecondition("wrong").At({"a.dml", 1, 2}).WithNote("note"));
+  EXPECT_EQ(links.runtime(2).WaitForError(), "rank 1 run 5 node 3: a.dml:1:2: wrong\nnote");
+}
+
+TEST(GrpcLinkTest, ValuesArePulledByteForByte) {
+  Links links(2);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  const Matrix large = Numbered(3000, 100);
+  links.runtime(0).Publish(1, 4, 0, large);
+  links.runtime(0).Publish(1, 5, 1, Scalar("text"));
+  links.runtime(1).Publish(1, 6, 0, *ToSparse(Numbered(70, 30)));
+
+  const Result<Value> pulled = links.Pull(1, 0, 1, 4, 0);
+  ASSERT_TRUE(pulled.ok()) << pulled.status().ToString();
+  EXPECT_TRUE(Matrix::SameCells(pulled->matrix(), large));
+  EXPECT_EQ(links.Pull(1, 0, 1, 5, 1)->scalar().AsString(), "text");
+  EXPECT_TRUE(Matrix::SameCells(links.Pull(0, 1, 1, 6, 0)->matrix(), Numbered(70, 30)));
+  EXPECT_EQ(links.Pull(1, 0, 2, 4, 0).status().code(), StatusCode::kCancelled);
+  EXPECT_GE(links[0].statistics().bytes_sent, 3000 * 100 * 8);
+  EXPECT_GE(links[1].statistics().bytes_received, 3000 * 100 * 8);
+}
+
+TEST(GrpcLinkTest, ManyPullsAtOnceAllArrive) {
+  Links links(2);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  constexpr int kPulls = 40;
+  std::vector<std::promise<Result<Value>>> promises(kPulls);
+  for (int i = 0; i < kPulls; ++i) {
+    links.runtime(0).Publish(1, i, 0, Numbered(1000 + i, i % 2 == 0 ? 200 : 1));
+    links[1].Pull(0, 1, i, 0, [&promises, i](Result<Value> value) { promises[static_cast<size_t>(i)].set_value(std::move(value)); });
+  }
+  for (int i = 0; i < kPulls; ++i) {
+    const Result<Value> value = promises[static_cast<size_t>(i)].get_future().get();
+    ASSERT_TRUE(value.ok()) << value.status().ToString();
+    EXPECT_TRUE(Matrix::SameCells(value->matrix(), Numbered(1000 + i, i % 2 == 0 ? 200 : 1)));
+  }
+}
+
+TEST(GrpcLinkTest, LongDecisionsArriveWholeAndInOrder) {
+  Links links(3);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  const std::string large(1'000'000, 'x');
+  links[0].Broadcast(large);
+  links[0].Broadcast("");
+  links[0].Broadcast("short");
+  for (size_t rank : {1, 2}) {
+    EXPECT_EQ(*links[rank].Receive(), large);
+    EXPECT_EQ(*links[rank].Receive(), "");
+    EXPECT_EQ(*links[rank].Receive(), "short");
+  }
+  links[1].Interrupt(Cancelled("enough"));
+  EXPECT_EQ(links[1].Receive().status().code(), StatusCode::kCancelled);
+}
+
+TEST(GrpcLinkTest, AWrongTokenIsRefused) {
+  Links links(2, {"right", "wrong"});
+  const std::vector<Status> statuses = links.Connect();
+  EXPECT_EQ(statuses[1].code(), StatusCode::kPermissionDenied) << statuses[1].ToString();
+  EXPECT_FALSE(statuses[0].ok());
+}
+
+TEST(GrpcLinkTest, TokensAreComparedWhole) {
+  EXPECT_TRUE(EqualInConstantTime("abc", "abc"));
+  EXPECT_FALSE(EqualInConstantTime("abd", "abc"));
+  EXPECT_FALSE(EqualInConstantTime("ab", "abc"));
+  EXPECT_FALSE(EqualInConstantTime("abcabc", "abc"));
+  EXPECT_FALSE(EqualInConstantTime("", "abc"));
+}
+
+TEST(GrpcLinkTest, OnlyLoopbackIsBoundUnlessAllowed) {
+  GrpcLinkOptions options = OptionsOf(0, 2);
+  options.listen = "0.0.0.0:0";
+  EXPECT_EQ(GrpcLink::Listen(options).status().code(), StatusCode::kPermissionDenied);
+  options.allow_remote = true;
+  EXPECT_TRUE(GrpcLink::Listen(options).ok());
+}
+
+TEST(GrpcLinkTest, ALostPeerIsNamed) {
+  Links links(2);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  links.Drop(1);
+  const Status failure = links.WaitForFailure(0);
+  EXPECT_EQ(failure.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(failure.message(), "worker 1 (pid 1001) was lost");
+  EXPECT_FALSE(links.Pull(0, 1, 1, 1, 0).ok());
+}
+
+TEST(GrpcLinkTest, APeerThatGivesUpSaysWhy) {
+  Links links(2);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  links[1].Fail(NotFound("no file"));
+  links.Drop(1);
+  const Status failure = links.WaitForFailure(0);
+  EXPECT_EQ(failure.code(), StatusCode::kNotFound);
+  EXPECT_EQ(failure.message(), "no file");
+}
+
+TEST(GrpcLinkTest, AllWaitForTheLastToFinish) {
+  Links links(3);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  std::vector<std::future<Status>> results;
+  for (size_t rank = 0; rank < 3; ++rank)
+    results.push_back(std::async(std::launch::async, [&links, rank] { return links[rank].Finish(); }));
+  for (auto& result : results) EXPECT_TRUE(result.get().ok());
+}
+
+}  // namespace
+}  // namespace heddle::cluster

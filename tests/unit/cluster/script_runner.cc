@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/cluster/script_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "actor/in_process_link.h"
+#include "cluster/control_channel_in_process.h"
+#include "compiler/compile.h"
+#include "core/clock.h"
+#include "ops/formats/files.h"
+
+namespace heddle::cluster {
+
+Program CompileOrDie(const std::string& text) {
+  compiler::CompileOptions options;
+  options.script = "test.dml";
+  compiler::Diagnostics diagnostics;
+  Result<Program> program = compiler::CompileScript(text, options, &diagnostics);
+  HEDDLE_CHECK(program.ok(), program.status().ToString().c_str());
+  return *std::move(program);
+}
+
+SessionOptions SplitOver(int ranks, int threads) {
+  SessionOptions options;
+  options.ranks = ranks;
+  options.threads = threads;
+  options.min_distributed_bytes = 0;
+  return options;
+}
+
+ScriptOutcome RunScript(const std::string& text, SessionOptions options) {
+  const Program program = CompileOrDie(text);
+  const auto ranks = static_cast<size_t>(options.ranks);
+  if (options.seed == -1) options.seed = 42;
+  ScriptOutcome outcome;
+  actor::InProcessNetwork network(static_cast<uint32_t>(options.ranks));
+  const std::vector<std::unique_ptr<ControlChannel>> channels = InProcessChannels(options.ranks);
+  std::vector<std::unique_ptr<ops::Files>> files;
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    options.rank = static_cast<int>(rank);
+    files.push_back(ops::MakeFiles(testing::TempDir()));
+    SessionEnvironment environment;
+    environment.files = files.back().get();
+    environment.clock = &SystemClock();
+    environment.print = [&outcome](std::string_view part) { outcome.output += part; };  // rank 0 only
+    environment.link = ranks > 1 ? &network.LinkOf(static_cast<uint32_t>(rank)) : nullptr;
+    environment.control = ranks > 1 ? channels[rank].get() : nullptr;
+    sessions.push_back(Session::Create(options, program, environment));
+    if (ranks > 1) network.Attach(static_cast<uint32_t>(rank), *sessions.back()->handler());
+  }
+  std::vector<Status> statuses(ranks);
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      statuses[rank] = sessions[rank]->Run();
+      if (statuses[rank].ok()) return;
+      for (size_t other = 0; other < ranks; ++other)
+        if (other != rank) sessions[other]->Cancel(statuses[rank]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    if (ranks > 1) network.Detach(static_cast<uint32_t>(rank));
+    outcome.statistics.push_back(sessions[rank]->statistics());
+    if (outcome.status.ok()) outcome.status = statuses[rank];
+  }
+  return outcome;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "cluster/executor_messages.h"
+#include "cluster/value_wire.h"
+
+namespace heddle::cluster {
+namespace {
+
+// Carries every frame of `value` over and puts it together again; counts the frames.
+Result<Value> Carry(Value value, int* frames = nullptr) {
+  OutgoingValue outgoing(7, std::move(value));
+  IncomingValue incoming;
+  while (std::optional<OutgoingFrame> frame = outgoing.Next()) {
+    if (frames != nullptr) ++*frames;
+    const auto bytes = frame->header.Encode();
+    HEDDLE_ASSIGN_OR_RETURN(const FrameHeader header, FrameHeader::Decode(bytes.data()));
+    EXPECT_EQ(header.request, 7u);
+    EXPECT_LE(header.size, kChunkBytes);
+    if (header.kind == FrameKind::kData) {
+      HEDDLE_ASSIGN_OR_RETURN(uint8_t* place, incoming.Place(header));
+      std::memcpy(place, frame->payload, header.size);
+    } else {
+      HEDDLE_RETURN_IF_ERROR(incoming.Accept(header, frame->owned));
+    }
+    if (header.last) return incoming.Finish();
+  }
+  return Internal("no last frame");
+}
+
+Matrix Numbered(int64_t rows, int64_t columns) {
+  Matrix matrix = *Matrix::Dense(rows, columns);
+  for (int64_t i = 0; i < rows * columns; ++i) matrix.mutable_data()[i] = static_cast<double>(i) * 0.5 - 3;
+  return matrix;
+}
+
+Matrix Diagonal(int64_t size) {
+  Matrix matrix = *Matrix::Sparse(size, size, size);
+  for (int64_t i = 0; i < size; ++i) {
+    matrix.mutable_row_offsets()[i] = i;
+    matrix.mutable_column_indexes()[i] = static_cast<int32_t>(i);
+    matrix.mutable_values()[i] = static_cast<double>(i + 1);
+  }
+  matrix.mutable_row_offsets()[size] = size;
+  return matrix;
+}
+
+TEST(ValueWireTest, ScalarsOfEveryTypeArriveUnchanged) {
+  const Scalar scalars[] = {Scalar(0.1), Scalar(-0.0), Scalar(std::numeric_limits<double>::infinity()),
+                            Scalar(int64_t{-9'000'000'000'000'000'001}), Scalar(true), Scalar(false), Scalar(""),
+                            Scalar(std::string("tab\t\xff\0nul", 9))};
+  for (const Scalar& scalar : scalars) {
+    const Result<Value> carried = Carry(scalar);
+    ASSERT_TRUE(carried.ok()) << carried.status().ToString();
+    ASSERT_TRUE(carried->IsScalar());
+    EXPECT_EQ(carried->scalar(), scalar);
+    EXPECT_EQ(carried->scalar().type(), scalar.type());
+  }
+  EXPECT_TRUE(std::isnan(Carry(Scalar(std::nan("")))->scalar().AsDouble()));
+}
+
+TEST(ValueWireTest, DenseMatricesAreCutIntoChunks) {
+  int frames = 0;
+  const Matrix matrix = Numbered(300, 1000);  // 2.4 MB
+  const Result<Value> carried = Carry(matrix, &frames);
+  ASSERT_TRUE(carried.ok()) << carried.status().ToString();
+  EXPECT_TRUE(Matrix::SameCells(carried->matrix(), matrix));
+  EXPECT_EQ(frames, 1 + 3);
+}
+
+TEST(ValueWireTest, EmptyMatricesKeepTheirShape) {
+  for (const Shape shape : {Shape{0, 0}, Shape{0, 5}, Shape{5, 0}}) {
+    const Result<Value> carried = Carry(*Matrix::Dense(shape.rows, shape.columns));
+    ASSERT_TRUE(carried.ok()) << carried.status().ToString();
+    EXPECT_EQ(carried->matrix().shape(), shape);
+  }
+}
+
+TEST(ValueWireTest, APanelOfASparseMatrixArrivesWithOffsetsFromZero) {
+  const Matrix panel = Diagonal(100).Rows(30, 60);
+  const Result<Value> carried = Carry(panel);
+  ASSERT_TRUE(carried.ok()) << carried.status().ToString();
+  ASSERT_TRUE(carried->matrix().IsSparse());
+  EXPECT_EQ(carried->matrix().row_offsets()[0], 0);
+  EXPECT_TRUE(Matrix::SameCells(carried->matrix(), panel));
+}
+
+TEST(ValueWireTest, AnEmptySparsePanelArrives) {
+  const Matrix matrix = *Matrix::Sparse(4, 3, 0);
+  const Result<Value> carried = Carry(matrix);
+  ASSERT_TRUE(carried.ok()) << carried.status().ToString();
+  EXPECT_EQ(carried->matrix().stored(), 0);
+}
+
+TEST(ValueWireTest, FramesOutsideTheirMatrixAreRefused) {
+  OutgoingValue outgoing(1, Value(Numbered(4, 4)));
+  IncomingValue incoming;
+  const OutgoingFrame begin = *outgoing.Next();
+  ASSERT_TRUE(incoming.Accept(begin.header, begin.owned).ok());
+  OutgoingFrame data = *outgoing.Next();
+  data.header.offset = 8;
+  EXPECT_EQ(incoming.Place(data.header).status().code(), StatusCode::kDataLoss);
+  data.header.offset = std::numeric_limits<uint64_t>::max();
+  EXPECT_EQ(incoming.Place(data.header).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(incoming.Finish().status().code(), StatusCode::kDataLoss);
+}
+
+TEST(ValueWireTest, MalformedFramesAreRefused) {
+  uint8_t bytes[kHeaderBytes] = {};
+  EXPECT_EQ(FrameHeader::Decode(bytes).status().code(), StatusCode::kDataLoss);
+  FrameHeader begin;
+  begin.kind = FrameKind::kBegin;
+  for (const std::string payload : {"", "m", "x123", "s", "sd"}) {
+    IncomingValue incoming;
+    EXPECT_FALSE(incoming.Accept(begin, payload).ok()) << payload;
+  }
+}
+
+TEST(ValueWireTest, AnUnsoundSparseMatrixIsRefused) {
+  Matrix matrix = Diagonal(3);
+  matrix.mutable_row_offsets()[1] = 7;
+  EXPECT_EQ(Carry(matrix).status().code(), StatusCode::kDataLoss);
+  matrix = Diagonal(3);
+  matrix.mutable_column_indexes()[2] = 3;
+  EXPECT_EQ(Carry(matrix).status().code(), StatusCode::kDataLoss);
+}
+
+TEST(ValueWireTest, AFailureArrivesWithItsCode) {
+  OutgoingValue outgoing(1, Cancelled("not published"));
+  const OutgoingFrame frame = *outgoing.Next();
+  EXPECT_TRUE(frame.header.last);
+  IncomingValue incoming;
+  const Status status = incoming.Accept(frame.header, frame.owned);
+  EXPECT_EQ(status.code(), StatusCode::kCancelled);
+  EXPECT_EQ(status.message(), "not published");
+}
+
+TEST(ValueWireTest, AStatusArrivesWhole) {
+  const Status status = FailedPrecondition("no: {}", 3).At({"a b.dml", 12, 9}).WithNote("why").WithNote("next");
+  Status decoded;
+  ASSERT_TRUE(DecodeStatus(EncodeStatus(status), &decoded).ok());
+  EXPECT_EQ(decoded.code(), status.code());
+  EXPECT_EQ(decoded.ToString(), status.ToString());
+  ASSERT_TRUE(DecodeStatus(EncodeStatus(OkStatus()), &decoded).ok());
+  EXPECT_TRUE(decoded.ok());
+  EXPECT_FALSE(DecodeStatus("nonsense", &decoded).ok());
+}
+
+TEST(ExecutorMessagesTest, AStartKeepsEveryByteAndOption) {
+  LauncherMessage message;
+  message.start.emplace();
+  message.start->job = "job 1";
+  message.start->attempt = 2;
+  message.start->token = MakeToken();
+  message.start->program = std::string("line\n\"\xc3\xa4\xff\x01", 10);
+  message.start->directory = "/tmp/\xe9";
+  message.start->options.rank = 1;
+  message.start->options.ranks = 3;
+  message.start->options.min_distributed_bytes = 0;
+  message.start->options.seed = (int64_t{1} << 53) - 1;
+  message.start->options.disabled_passes = {"share"};
+  message.start->options.plans = {"plan"};
+  const std::string line = ToLine(message);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const Result<LauncherMessage> parsed = ParseLauncherMessage(line);
+  ASSERT_TRUE(parsed.ok() && parsed->start.has_value());
+  EXPECT_EQ(parsed->start->program, message.start->program);
+  EXPECT_EQ(parsed->start->directory, message.start->directory);
+  EXPECT_EQ(parsed->start->token, message.start->token);
+  EXPECT_EQ(parsed->start->attempt, 2);
+  EXPECT_EQ(parsed->start->options.rank, 1);
+  EXPECT_EQ(parsed->start->options.ranks, 3);
+  EXPECT_EQ(parsed->start->options.min_distributed_bytes, 0);
+  EXPECT_EQ(parsed->start->options.seed, message.start->options.seed);
+  EXPECT_EQ(parsed->start->options.disabled_passes, message.start->options.disabled_passes);
+  EXPECT_EQ(parsed->start->options.plans, message.start->options.plans);
+}
+
+TEST(ExecutorMessagesTest, AnOutcomeKeepsItsStatusAndStatistics) {
+  ExecutorMessage message;
+  message.done.emplace();
+  message.done->status = Aborted("stop: \xff").At({"x.dml", 1, 2}).WithNote("n");
+  message.done->own_cause = true;
+  message.done->statistics.emplace();
+  message.done->statistics->bytes_sent = 123;
+  message.done->statistics->operators["sum.partial"].acts = 4;
+  const Result<ExecutorMessage> parsed = ParseExecutorMessage(ToLine(message));
+  ASSERT_TRUE(parsed.ok() && parsed->done.has_value());
+  EXPECT_EQ(parsed->done->status.ToString(), message.done->status.ToString());
+  EXPECT_TRUE(parsed->done->own_cause);
+  EXPECT_EQ(parsed->done->statistics->bytes_sent, 123);
+  EXPECT_EQ(parsed->done->statistics->operators.at("sum.partial").acts, 4);
+  EXPECT_FALSE(ParseExecutorMessage("[1]").ok());
+}
+
+}  // namespace
+}  // namespace heddle::cluster

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "compiler/compile.h"
+
+namespace heddle::compiler {
+namespace {
+
+Program Compile(const std::string& script, std::set<std::string, std::less<>> disabled = {}) {
+  CompileOptions options;
+  options.disabled_passes = std::move(disabled);
+  Diagnostics diagnostics;
+  Result<Program> program = CompileScript(script, options, &diagnostics);
+  EXPECT_TRUE(program.ok()) << program.status().ToString();
+  return program.ok() ? *std::move(program) : Program();
+}
+
+// Runs the control flow with random decisions and watches the variables only.
+class RandomWalk {
+ public:
+  RandomWalk(const Program& program, uint32_t seed) : program_(program), random_(seed) {}
+
+  void RunMain() {
+    std::set<std::string> variables;
+    Run(program_.main, variables);
+    EXPECT_EQ(variables, std::set<std::string>()) << "left over at the end of the script";
+  }
+
+ private:
+  bool Flip() { return random_() % 2 == 0; }
+
+  void Read(const std::string& name, const std::set<std::string>& variables) {
+    EXPECT_TRUE(variables.contains(name)) << name << " was freed before it was read";
+  }
+
+  void RunGraph(const Graph& graph, std::set<std::string>& variables, bool assigns) {
+    for (const Node& node : graph.nodes)
+      if (node.Is("variable")) Read(node.Text("name"), variables);
+    for (const Node& node : graph.nodes)
+      if (assigns && node.Is("assign")) variables.insert(node.Text("name"));
+  }
+
+  void Run(const std::vector<Block>& blocks, std::set<std::string>& variables) {
+    for (const Block& block : blocks) RunBlock(block, variables);
+  }
+
+  void RunBlock(const Block& block, std::set<std::string>& variables) {
+    switch (block.kind) {
+      case Block::Kind::kBasic: RunGraph(block.graph, variables, true); break;
+      case Block::Kind::kIf:
+        RunGraph(block.graph, variables, false);
+        Run(Flip() ? block.body : block.otherwise, variables);
+        break;
+      case Block::Kind::kWhile:
+        RunGraph(block.graph, variables, false);
+        while (Flip()) {
+          Run(block.body, variables);
+          RunGraph(block.graph, variables, false);
+        }
+        break;
+      case Block::Kind::kFor:
+      case Block::Kind::kParallelFor:
+        RunGraph(block.graph, variables, false);
+        while (Flip()) {
+          variables.insert(block.variable);
+          Run(block.body, variables);
+        }
+        break;
+      case Block::Kind::kCall: {
+        const Function& function = program_.functions.at(block.function);
+        std::set<std::string> inside;
+        for (const auto& [parameter, variable] : block.arguments) {
+          Read(variable, variables);
+          inside.insert(parameter);
+        }
+        if (++depth_ < 5) {
+          Run(function.body, inside);
+          for (const Parameter& result : function.results) Read(result.name, inside);
+        }
+        --depth_;
+        for (const std::string& result : block.results)
+          if (!result.empty()) variables.insert(result);
+        break;
+      }
+    }
+    for (const std::string& name : block.dead_after) variables.erase(name);
+  }
+
+  const Program& program_;
+  std::mt19937 random_;
+  int depth_ = 0;
+};
+
+constexpr const char* kScripts[] = {
+    // A variable is read in the next round only.
+    R"(
+p = 0
+x = 1
+while (sum(rand(rows=2, cols=2)) > 1) {
+  print(p)
+  p = x * 2
+}
+)",
+    // Read in one branch, in a later loop, behind it.
+    R"(
+X = rand(rows=4, cols=4)
+Y = X * 2
+z = 0
+for (i in 1:3) {
+  if (sum(X) > i) { z = z + sum(Y) } else { z = i }
+  for (j in i:5) {
+    w = z + j
+    if (w > 3) { print(w) }
+  }
+}
+print(z)
+if (z > 2) print(sum(Y))
+)",
+    // Loop variables behind their loop, also after no round.
+    R"(
+i = 7
+for (i in 1:3) { k = i }
+for (j in 1:3) { i = j + i }
+print(i)
+)",
+    // Calls: arguments by name, results dropped, recursion, a result that is a parameter.
+    R"(
+f = function(matrix[double] X, double s, double unused) return (matrix[double] Y, double t) {
+  t = s
+  Y = X
+  if (s > 0) {
+    [Y, t] = f(X * 2, s - 1, 0)
+    while (t < 3) { t = t + sum(Y) }
+  }
+}
+A = rand(rows=3, cols=3)
+B = f(A, 3, 1)
+[C, c] = f(B, sum(A) + f2(2), 1)
+f(C, 1, 1)
+print(sum(C) + c)
+f2 = function(double a) return (double b) { b = a }
+)",
+    // Swaps and self assignments.
+    R"(
+a = rand(rows=2, cols=1)
+b = rand(rows=2, cols=1)
+for (i in 1:4) {
+  c = a
+  a = b
+  b = c
+  if (i > 2) { a = a }
+}
+print(sum(a))
+)",
+    R"(
+R = matrix(0, 5, 2)
+t = 1
+parfor (i in 1:5) {
+  t = i * 2
+  R[i, 1] = t
+  parfor (j in 1:1) { R[i, j + 1] = t + j }
+}
+print(R)
+print(t)
+)",
+};
+
+TEST(LivenessTest, NothingIsFreedTooEarlyAndNothingIsLeft) {
+  for (const char* script : kScripts) {
+    SCOPED_TRACE(script);
+    for (const std::set<std::string, std::less<>>& disabled :
+         {std::set<std::string, std::less<>>{}, std::set<std::string, std::less<>>{"remove-unread", "remove-dead", "share"}}) {
+      const Program program = Compile(script, disabled);
+      for (uint32_t seed = 0; seed < 200; ++seed) {
+        SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
+        RandomWalk(program, seed).RunMain();
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(LivenessTest, UnreadAssignmentsAndWhatOnlyTheyNeedAreRemoved) {
+  const Program program = Compile("a = rand(rows=2, cols=2, seed=1)\nb = a * 2\nc = sum(b)\nprint(1)\n");
+  ASSERT_EQ(program.main.size(), 1u);
+  EXPECT_EQ(program.main[0].graph.size(), 2) << program.main[0].graph.ToText();  // 1 and print
+}
+
+TEST(LivenessTest, DeeplyNestedLoopsDoNotTakeExponentialTime) {
+  std::string script = "x = 1\n";
+  constexpr int kDepth = 100;
+  for (int i = 0; i < kDepth; ++i) script += fmt::format("for (i{} in 1:2) {{\n", i);
+  script += "x = x + 1\n";
+  for (int i = 0; i < kDepth; ++i) script += "}\n";
+  script += "print(x)\n";
+  const Program program = Compile(script);
+  EXPECT_EQ(program.main.size(), 3u);
+}
+
+}  // namespace
+}  // namespace heddle::compiler

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "compiler/parse/load_scripts.h"
+
+namespace heddle::compiler {
+namespace {
+
+constexpr char kFunction[] = "f = function(double a) return (double b) { b = a }\n";
+
+// Counts how often a file is read.
+class CountingLoader : public MemorySourceLoader {
+ public:
+  using MemorySourceLoader::MemorySourceLoader;
+  Result<std::string> Load(const std::string& path) override {
+    Result<std::string> text = MemorySourceLoader::Load(path);
+    if (text.ok()) ++reads;
+    return text;
+  }
+  int reads = 0;
+};
+
+std::string Paths(const ScriptSet& set) {
+  std::string paths;
+  for (const ScriptFile& file : set.files) paths += file.path + " ";
+  return paths;
+}
+
+TEST(LoadScriptsTest, FollowsSourcesOnceAlsoInCycles) {
+  CountingLoader loader(
+      {{"a.dml", "source(\"b.dml\") as b\nsource(\"main.dml\") as m\n" + std::string(kFunction)},
+       {"b.dml", "source(\"a.dml\") as a source(\"b.dml\") as self\n" + std::string(kFunction)}});
+  Diagnostics diagnostics;
+  const ScriptSet set = LoadScripts(
+      "main.dml", "source(\"a.dml\") as a\nsource(\"./b.dml\") as b\nx = a::f(1)", {}, &loader, &diagnostics);
+  EXPECT_EQ(diagnostics.RenderAll(Severity::kError), "");
+  EXPECT_EQ(Paths(set), "main.dml a.dml b.dml ");
+  EXPECT_EQ(loader.reads, 2);
+  EXPECT_EQ(set.files[0].imports[0].file, 1);
+  EXPECT_EQ(set.files[0].imports[1].file, 2);
+  EXPECT_EQ(set.files[1].imports[0].file, 2);
+  EXPECT_EQ(set.files[1].imports[1].file, 0);
+  EXPECT_EQ(set.files[2].imports[0].file, 1);
+  EXPECT_EQ(set.files[2].imports[1].file, 2);
+}
+
+TEST(LoadScriptsTest, TriesTheDirectoryThenScriptsThenTheLibrary) {
+  Import import;
+  import.path = "nn/a.dml";
+  EXPECT_EQ(ImportCandidates(import, {}), (std::vector<std::string>{"nn/a.dml", "scripts/nn/a.dml"}));
+  import.directory = "d";
+  EXPECT_EQ(ImportCandidates(import, {.library_directory = "/lib"}),
+            (std::vector<std::string>{"d/nn/a.dml", "d/scripts/nn/a.dml", "/lib/nn/a.dml",
+                                      "/lib/scripts/nn/a.dml"}));
+  import.path = "/abs/./a.dml";
+  EXPECT_EQ(ImportCandidates(import, {.library_directory = "/lib"}),
+            (std::vector<std::string>{"/abs/a.dml"}));
+}
+
+TEST(LoadScriptsTest, SourcesAreRelativeToTheWorkingDirectoryNotToTheFile) {
+  CountingLoader loader({{"d/a.dml", "source(\"b.dml\") as b\n" + std::string(kFunction)},
+                         {"scripts/b.dml", kFunction},
+                         {"d/b.dml", "broken ="},
+                         {"/lib/scripts/c.dml", kFunction},
+                         {"e/x.dml", kFunction}});
+  Diagnostics diagnostics;
+  const ScriptSet set = LoadScripts(
+      "main.dml", "source(\"d/a.dml\") as a source(\"c.dml\") as c setwd(\"e\") source(\"x.dml\") as x",
+      {.library_directory = "/lib"}, &loader, &diagnostics);
+  EXPECT_EQ(diagnostics.RenderAll(Severity::kError), "");
+  EXPECT_EQ(Paths(set), "main.dml d/a.dml /lib/scripts/c.dml e/x.dml scripts/b.dml ");
+}
+
+TEST(LoadScriptsTest, AMissingFileIsNamedWithThePlacesTried) {
+  MemorySourceLoader loader(std::map<std::string, std::string>{});
+  Diagnostics diagnostics;
+  const ScriptSet set = LoadScripts("main.dml", "x = 1\nsource(\"a.dml\") as a", {}, &loader, &diagnostics);
+  EXPECT_EQ(set.files[0].imports[0].file, -1);
+  EXPECT_EQ(diagnostics.RenderAll(Severity::kError),
+            "main.dml:2:1: error: cannot source 'a.dml': no such file\n"
+            "    2 | source(\"a.dml\") as a\n"
+            "      | ^~~~~~~~~~~~~~~~~~~~\n"
+            "tried a.dml\n"
+            "tried scripts/a.dml\n");
+}
+
+TEST(LoadScriptsTest, ANamespaceIsOneFile) {
+  MemorySourceLoader loader({{"a.dml", kFunction}, {"b.dml", kFunction}});
+  Diagnostics diagnostics;
+  LoadScripts("main.dml", "source(\"a.dml\") as n\nsource(\"a.dml\") as n\nsource(\"b.dml\") as n", {},
+              &loader, &diagnostics);
+  ASSERT_EQ(diagnostics.errors(), 1u);
+  const Diagnostic& error = *diagnostics.Sorted(Severity::kError)[0];
+  EXPECT_EQ(error.message, "the namespace 'n' is bound to two files");
+  EXPECT_EQ(error.range.begin, (Place{3, 1}));
+  EXPECT_EQ(error.notes[0], "on line 1 it is bound to a.dml, here to b.dml");
+}
+
+TEST(LoadScriptsTest, ErrorsOfAllFilesAreReported) {
+  MemorySourceLoader loader(std::map<std::string, std::string>{{"a.dml", "f = function(double x) { y = }"}});
+  Diagnostics diagnostics;
+  LoadScripts("main.dml", "source(\"a.dml\") as a\nx = )", {}, &loader, &diagnostics);
+  ASSERT_EQ(diagnostics.errors(), 2u);
+  EXPECT_EQ(diagnostics.Sorted(Severity::kError)[0]->file, "main.dml");
+  EXPECT_EQ(diagnostics.Sorted(Severity::kError)[1]->file, "a.dml");
+}
+
+TEST(FileSourceLoaderTest, ReadsBelowItsDirectory) {
+  const std::filesystem::path directory =
+      std::filesystem::path(testing::TempDir()) / "heddle_source_loader_test";
+  std::filesystem::create_directories(directory / "folder");
+  std::ofstream(directory / "a.dml", std::ios::binary) << "x = 1\n";
+  std::ofstream(directory / "empty.dml", std::ios::binary);
+  FileSourceLoader loader(directory.string());
+  EXPECT_EQ(*loader.Load("a.dml"), "x = 1\n");
+  EXPECT_EQ(*loader.Load("folder/../a.dml"), "x = 1\n");
+  EXPECT_EQ(*loader.Load((directory / "a.dml").string()), "x = 1\n");
+  EXPECT_EQ(*loader.Load("empty.dml"), "");
+  EXPECT_EQ(loader.Load("b.dml").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(loader.Load("folder").status().code(), StatusCode::kNotFound);
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace heddle::compiler

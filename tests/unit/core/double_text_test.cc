@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/double_text.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "core/random.h"
+
+namespace heddle {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(DoubleTextTest, DoublesLookAsInJava) {
+  // Taken from the documentation of java.lang.Double.toString and from its source's tests.
+  const std::pair<double, const char*> cases[] = {
+      {0.0, "0.0"},
+      {-0.0, "-0.0"},
+      {1.0, "1.0"},
+      {-1.5, "-1.5"},
+      {100.0, "100.0"},
+      {0.001, "0.001"},
+      {0.0009999, "9.999E-4"},
+      {1e-4, "1.0E-4"},
+      {9999999.0, "9999999.0"},
+      {9999999.5, "9999999.5"},
+      {1e7, "1.0E7"},
+      {123456789.0, "1.23456789E8"},
+      {1.2345678e8, "1.2345678E8"},
+      {123456.789, "123456.789"},
+      {0.1 + 0.2, "0.30000000000000004"},
+      {1.0 / 3.0, "0.3333333333333333"},
+      {100.0 / 3.0, "33.333333333333336"},
+      {0.05, "0.05"},
+      {2e23, "2.0E23"},
+      {1e23, "1.0E23"},
+      {8.41e21, "8.41E21"},
+      {9007199254740993.0, "9.007199254740992E15"},
+      {-1e21, "-1.0E21"},
+      {4.9e-324, "4.9E-324"},
+      {-4.9e-324, "-4.9E-324"},
+      {2 * 4.9e-324, "9.9E-324"},
+      {2.2250738585072014e-308, "2.2250738585072014E-308"},
+      {1.7976931348623157e308, "1.7976931348623157E308"},
+      {kNan, "NaN"},
+      {-kNan, "NaN"},
+      {kInfinity, "Infinity"},
+      {-kInfinity, "-Infinity"},
+  };
+  for (const auto& [x, text] : cases) EXPECT_EQ(FormatDouble(x), text);
+}
+
+TEST(DoubleTextTest, AppendKeepsWhatIsThere) {
+  std::string text = "x = ";
+  AppendDouble(2.5, &text);
+  EXPECT_EQ(text, "x = 2.5");
+}
+
+TEST(DoubleTextTest, FixedRoundsTheExactExpansionHalfToEven) {
+  EXPECT_EQ(FormatFixed(0.5, 0), "0");
+  EXPECT_EQ(FormatFixed(1.5, 0), "2");
+  EXPECT_EQ(FormatFixed(2.5, 0), "2");
+  EXPECT_EQ(FormatFixed(0.125, 2), "0.12");
+  EXPECT_EQ(FormatFixed(0.375, 2), "0.38");
+  EXPECT_EQ(FormatFixed(0.0625, 3), "0.062");
+  // Not halves: 1.005 is 1.00499999999999989..., 0.15 is 0.1499999999999999944...
+  EXPECT_EQ(FormatFixed(1.005, 2), "1.00");
+  EXPECT_EQ(FormatFixed(0.15, 1), "0.1");
+  EXPECT_EQ(FormatFixed(0.25, 1), "0.2");
+  EXPECT_EQ(FormatFixed(0.35, 1), "0.3");
+  EXPECT_EQ(FormatFixed(0.45, 1), "0.5");
+}
+
+TEST(DoubleTextTest, FixedHasAllItsDigits) {
+  EXPECT_EQ(FormatFixed(0.5, 3), "0.500");
+  EXPECT_EQ(FormatFixed(-1, 3), "-1.000");
+  EXPECT_EQ(FormatFixed(-0.0, 3), "0.000");
+  EXPECT_EQ(FormatFixed(-0.0001, 3), "-0.000");
+  EXPECT_EQ(FormatFixed(1e22, 1), "10000000000000000000000.0");
+  EXPECT_EQ(FormatFixed(1e300, 2).size(), 304u);
+  EXPECT_EQ(FormatFixed(4.9e-324, 400).substr(320, 10), "0000049406");
+  EXPECT_EQ(FormatFixed(kNan, 3), "NaN");
+  EXPECT_EQ(FormatFixed(-kInfinity, 3), "-Infinity");
+}
+
+TEST(DoubleTextTest, NumbersAreReadAsInJava) {
+  const std::pair<const char*, double> cases[] = {
+      {"1", 1.0},
+      {"1.", 1.0},
+      {".5", 0.5},
+      {"+2.5", 2.5},
+      {"-2.5", -2.5},
+      {"1e3", 1000.0},
+      {"1E+3", 1000.0},
+      {"1e-3", 0.001},
+      {" 7\t\n", 7.0},
+      {"1d", 1.0},
+      {"1.5f", 1.5},
+      {"2D", 2.0},
+      {"3F", 3.0},
+      {"1e2d", 100.0},
+      {"Infinity", kInfinity},
+      {"+Infinity", kInfinity},
+      {"-Infinity", -kInfinity},
+      {"1e999", kInfinity},
+      {"-1e999", -kInfinity},
+      {"1e-999", 0.0},
+      {"4.9E-324", 4.9e-324},
+      {"0x1.8p1", 3.0},
+      {"0x10p0", 16.0},
+      {"-0x1p-1f", -0.5},
+      {"00012", 12.0},
+      {"0.1", 0.1},
+      {"123456789012345678901234567890", 123456789012345678901234567890.0},
+  };
+  for (const auto& [text, x] : cases) {
+    SCOPED_TRACE(text);
+    const std::optional<double> value = ParseDouble(text);
+    ASSERT_TRUE(value.has_value());
+    EXPECT_EQ(*value, x);
+  }
+  EXPECT_TRUE(std::isnan(ParseDouble("NaN").value()));
+  EXPECT_TRUE(std::signbit(ParseDouble("-0").value()));
+  EXPECT_TRUE(std::signbit(ParseDouble("-1e-999").value()));
+}
+
+TEST(DoubleTextTest, OtherTextsAreNoNumbers) {
+  for (const char* text : {"",    " ",     "+",      "-",   ".",        "e5",  "1e",   "1e+",  "1 2",
+                           "1,5", "nan",   "inf",    "Inf", "infinity", "--1", "+-1",  "- 1",  "0x",
+                           "0x1", "0x1.8", "0x-1p0", "d",   "NaNd",     "1dd", "TRUE", "1_000"}) {
+    EXPECT_FALSE(ParseDouble(text).has_value()) << '"' << text << '"';
+  }
+}
+
+TEST(DoubleTextTest, ReadingWhatWasWrittenGivesTheSameBits) {
+  SeededRandom random(1);
+  for (int i = 0; i < 20000; ++i) {
+    // All exponents alike, and every other number near one, where programs live.
+    uint64_t bits = random.Next();
+    if (i % 2 == 0) bits = (bits & 0x800fffffffffffff) | (1000 + random.Below(60)) << 52;
+    const auto x = std::bit_cast<double>(bits);
+    if (std::isnan(x)) continue;
+    const std::string text = FormatDouble(x);
+    ASSERT_EQ(std::bit_cast<uint64_t>(ParseDouble(text).value()), bits) << text;
+  }
+}
+
+}  // namespace
+}  // namespace heddle

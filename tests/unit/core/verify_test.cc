@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/plan.h"
+
+// Left-out members have their defaults.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+namespace heddle {
+namespace {
+
+Node Variable(const char* name) {
+  Node node{.op = "variable", .info = ValueInfo::OfMatrix({4, 2})};
+  node.SetAttribute("name", name);
+  return node;
+}
+
+Node Assign(const char* name, NodeId input) {
+  Node node{.op = "assign", .inputs = {input}, .info = ValueInfo::OfMatrix({2, 4})};
+  node.SetAttribute("name", name);
+  return node;
+}
+
+Graph LegalGraph() {
+  Graph graph;
+  graph.Add(Variable("x"));
+  Node literal{.op = "literal", .info = ValueInfo::OfScalar(ValueType::kDouble)};
+  literal.SetAttribute("value", 2.0);
+  graph.Add(std::move(literal));
+  graph.Add({.op = "*", .inputs = {0, 1}, .info = ValueInfo::OfMatrix({4, 2})});
+  graph.Add({.op = "t",
+             .inputs = {2, kNoNode},
+             .after = {0},
+             .info = ValueInfo::OfMatrix({2, 4}),
+             .position = {"a.dml", 3, 4}});
+  graph.Add(Assign("y", 3));
+  return graph;
+}
+
+void ExpectBroken(const Status& status, std::string_view why) {
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_NE(status.message().find(why), std::string::npos) << status.ToString();
+}
+
+TEST(VerifyGraphTest, ALegalGraphPasses) {
+  EXPECT_TRUE(Verify(LegalGraph()).ok()) << Verify(LegalGraph()).ToString();
+}
+
+TEST(VerifyGraphTest, EachFaultIsNamed) {
+  const std::pair<const char*, std::function<void(Graph&)>> cases[] = {
+      {"has an input that does not come before it", [](Graph& g) { g[2].inputs[0] = 2; }},
+      {"has an input that does not come before it", [](Graph& g) { g[2].inputs[0] = -2; }},
+      {"acts after a node that does not come before it", [](Graph& g) { g[3].after[0] = 4; }},
+      {"acts after a node that does not come before it", [](Graph& g) { g[3].after[0] = kNoNode; }},
+      {"has no operator", [](Graph& g) { g[3].op.clear(); }},
+      {"sorted by name",
+       [](Graph& g) {
+         g[2].attributes = {{"b", 1}, {"a", 2}};
+       }},
+      {"sorted by name",
+       [](Graph& g) {
+         g[2].attributes = {{"a", 1}, {"a", 2}};
+       }},
+      {"has a negative size", [](Graph& g) { g[2].info.shape.rows = -2; }},
+      {"has inputs", [](Graph& g) { g[1].inputs = {0}; }},
+      {"has no value", [](Graph& g) { g[1].attributes.clear(); }},
+      {"names no variable", [](Graph& g) { g[0].attributes.clear(); }},
+      {"names no variable", [](Graph& g) { g[4].SetAttribute("name", 3); }},
+      {"does not have one input", [](Graph& g) { g[4].inputs = {kNoNode}; }},
+      {"does not have one input",
+       [](Graph& g) {
+         g[4].inputs = {2, 3};
+       }},
+      {"assigns a variable a second time", [](Graph& g) { g.Add(Assign("y", 2)); }},
+  };
+  for (const auto& [why, damage] : cases) {
+    Graph graph = LegalGraph();
+    damage(graph);
+    ExpectBroken(Verify(graph), why);
+  }
+}
+
+TEST(VerifyGraphTest, TheFaultHasItsPlace) {
+  Graph graph = LegalGraph();
+  graph[3].inputs[0] = 9;
+  EXPECT_EQ(Verify(graph).ToString(),
+            "a.dml:3:4: broken graph: node %3 (t) has an input that does not come before it");
+}
+
+TEST(NodeTest, AttributesStaySorted) {
+  Node node;
+  for (const char* name : {"m", "a", "z", "a"}) node.SetAttribute(name, name);
+  node.SetAttribute("m", 5);
+  ASSERT_EQ(node.attributes.size(), 3u);
+  EXPECT_EQ(node.attributes[0].first, "a");
+  EXPECT_EQ(node.attributes[2].first, "z");
+  EXPECT_EQ(*node.FindAttribute("m"), Scalar(5));
+  EXPECT_EQ(node.FindAttribute("b"), nullptr);
+  EXPECT_EQ(node.Text("z"), "z");
+  EXPECT_EQ(node.Text("m"), "") << "not a string";
+  EXPECT_EQ(node.Text("b"), "");
+}
+
+// Rank 0 makes x * 2, rank 1 copies it.
+Plan LegalPlan() {
+  const TaskId source = TaskId::Make(0, 0, 1);
+  const TaskId product = TaskId::Make(0, 0, 2);
+  const TaskId copy = TaskId::Make(1, 2, 1);
+  Plan plan;
+  plan.ranks = 2;
+  plan.graph = LegalGraph();
+  plan.tasks.push_back({.id = source, .kind = TaskKind::kSource, .node = 0, .produced = {0, 2}});
+  plan.tasks.push_back(
+      {.id = product, .node = 2, .consumed = {0, 0, -1}, .produced = {1}, .control_in = {2}});
+  plan.tasks.push_back({.id = copy, .kind = TaskKind::kCopy, .node = 2, .consumed = {1}, .produced = {3}});
+  plan.registers.push_back({.id = 0, .producer = source, .consumers = {product}});
+  plan.registers.push_back({.id = 1, .producer = product, .consumers = {copy}});
+  plan.registers.push_back({.id = 2, .producer = source, .consumers = {product}, .control = true});
+  plan.registers.push_back({.id = 3, .producer = copy, .consumers = {}});
+  plan.live_in.push_back({"x", Distribution::kOne, ValueInfo::OfMatrix({4, 2}), 0});
+  plan.peak_bytes = {64, 64};
+  return plan;
+}
+
+TEST(VerifyPlanTest, ALegalPlanPasses) {
+  EXPECT_TRUE(Verify(LegalPlan()).ok()) << Verify(LegalPlan()).ToString();
+}
+
+TEST(VerifyPlanTest, EachFaultIsNamed) {
+  const std::pair<const char*, std::function<void(Plan&)>> cases[] = {
+      {"broken graph", [](Plan& p) { p.graph[2].op.clear(); }},
+      {"0 ranks", [](Plan& p) { p.ranks = 0; }},
+      {"stands at place", [](Plan& p) { std::swap(p.registers[0], p.registers[1]); }},
+      {"has no slot", [](Plan& p) { p.registers[0].slots = 0; }},
+      {"negative size", [](Plan& p) { p.registers[0].bytes = -1; }},
+      {"exists twice", [](Plan& p) { p.tasks.push_back(p.tasks[2]); }},
+      {"on a rank that does not exist", [](Plan& p) { p.ranks = 1; }},
+      {"on a stream that does not exist", [](Plan& p) { p.tasks[0].id = TaskId::Make(0, 3, 1); }},
+      {"not sorted by rank", [](Plan& p) { std::swap(p.tasks[1], p.tasks[2]); }},
+      {"is an instance of no node", [](Plan& p) { p.tasks[0].node = 5; }},
+      {"count or rate below one", [](Plan& p) { p.tasks[0].rate = 0; }},
+      {"rows outside its matrix", [](Plan& p) { p.tasks[0].row_end = 1; }},
+      {"produces a register that does not exist", [](Plan& p) { p.tasks[0].produced[0] = 4; }},
+      {"has not exactly one producer", [](Plan& p) { p.tasks[1].produced[0] = 0; }},
+      {"has not exactly one producer", [](Plan& p) { p.tasks[2].produced.clear(); }},
+      {"has not exactly one producer",
+       [](Plan& p) {
+         p.tasks[2].produced = {3, 3};
+       }},
+      {"more than one data register", [](Plan& p) { p.registers[2].control = false; }},
+      {"consumes a register that does not exist", [](Plan& p) { p.tasks[1].consumed[0] = -2; }},
+      {"consumes a control register as data", [](Plan& p) { p.tasks[1].consumed[0] = 2; }},
+      {"waits for a register that does not exist", [](Plan& p) { p.tasks[1].control_in[0] = 4; }},
+      {"lists other consumers", [](Plan& p) { p.registers[0].consumers.clear(); }},
+      {"lists other consumers", [](Plan& p) { p.registers[3].consumers.push_back(p.tasks[0].id); }},
+      {"lists other consumers", [](Plan& p) { p.registers[0].consumers.push_back(p.tasks[1].id); }},
+      {"not to a copy task", [](Plan& p) { p.tasks[2].kind = TaskKind::kCompute; }},
+      {"bound to no node", [](Plan& p) { p.live_in[0].node = 5; }},
+      {"peak bytes of 1 ranks", [](Plan& p) { p.peak_bytes.pop_back(); }},
+  };
+  for (const auto& [why, damage] : cases) {
+    SCOPED_TRACE(why);
+    Plan plan = LegalPlan();
+    damage(plan);
+    ExpectBroken(Verify(plan), why);
+  }
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "aggregate_cases.h"
+#include "ops/catalog.h"
+#include "ops/reference/aggregate.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr const char* kFull[] = {"sum", "mean", "min", "max", "prod", "var", "sd"};
+constexpr const char* kRows[] = {"rowSums", "rowMeans", "rowMaxs", "rowMins", "rowProds", "rowVars", "rowSds", "rowIndexMax", "rowIndexMin"};
+constexpr const char* kColumns[] = {"colSums", "colMeans", "colMaxs", "colMins", "colProds", "colVars", "colSds"};
+
+Matrix Expected(std::string_view op, const Matrix& x) {
+  if (op.starts_with("row")) return reference::RowAggregate(op, x);
+  if (op.starts_with("col")) return reference::ColumnAggregate(op, x);
+  return *FilledMatrix(1, 1, reference::FullAggregate(op, x));
+}
+
+// Dense, CSR, one and two threads, and split among workers: all must have the cells of the literal definition.
+void ExpectDefinition(std::string_view op, const Matrix& dense, int most_workers) {
+  SCOPED_TRACE(testing::Message() << op << " of " << dense.rows() << "x" << dense.columns());
+  const Matrix expected = Expected(op, dense);
+  const Operator& the_operator = OperatorNamed(AggregateOperators(), op);
+  const Matrix sparse = SparseView(dense);  // A -0.0 becomes an absent cell, +0.0.
+  const Matrix sparse_expected = Expected(op, *ToDense(sparse));
+  OnOneAndTwoThreads([&] {
+    EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {dense}).Result1(), expected)) << "dense";
+    EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {sparse}).Result1(), sparse_expected)) << "CSR";
+  });
+  for (int workers = 2; workers <= most_workers; ++workers) {
+    EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {dense}).Split(workers), expected)) << workers << " workers";
+    EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {sparse}).Split(workers), sparse_expected)) << workers << " workers, CSR";
+  }
+}
+
+void ExpectAllDefinitions(const Matrix& dense, int most_workers) {
+  for (const char* op : kFull) ExpectDefinition(op, dense, most_workers);
+  for (const char* op : kRows) ExpectDefinition(op, dense, most_workers);
+  for (const char* op : kColumns) ExpectDefinition(op, dense, most_workers);
+}
+
+TEST(AggregateTest, AwkwardShapesHaveTheCellsOfTheDefinition) {
+  for (int64_t m : {1, 5, 63, 64, 65, 999})
+    for (int64_t n : {1, 3, 7, 8, 9, 10, 13, 64})
+      ExpectAllDefinitions(RandomCells(m, n, (m + n) % 2 == 0 ? 0.9 : 0.2, static_cast<uint64_t>(m * 1000 + n)), m == 999 ? 4 : 2);
+}
+
+TEST(AggregateTest, ManyPanelsHaveTheCellsOfTheDefinition) {
+  for (int64_t n : {1, 7, 10}) ExpectAllDefinitions(RandomCells(20011, n, 0.5, static_cast<uint64_t>(n)), 4);
+  for (const char* op : {"sum", "min", "var", "rowSums", "rowMaxs", "colSums", "colMins", "colVars"})
+    ExpectDefinition(op, RandomCells(2011, 100, 0.1, 5), 3);
+}
+
+TEST(AggregateTest, WideRowsAreCutIntoChunks) {
+  for (int64_t n : {65535, 65537, 140000}) {
+    const Matrix x = RandomCells(3, n, 0.4, static_cast<uint64_t>(n));
+    for (const char* op : {"sum", "mean", "max", "prod", "var", "rowSums", "rowMins", "rowVars", "rowIndexMax", "colSums", "colMaxs"})
+      ExpectDefinition(op, x, 1);
+  }
+}
+
+TEST(AggregateTest, SpecialValuesGoTheSameWay) {
+  for (Special special : {Special::kNegativeZero, Special::kDenormal, Special::kInfinity, Special::kNaN, Special::kAll}) {
+    for (int64_t n : {3, 10, 33}) {
+      Matrix x = RandomCells(300, n, 0.7, 42);
+      AddSpecials(x, special);
+      ExpectAllDefinitions(x, 2);
+    }
+  }
+}
+
+TEST(AggregateTest, NearlyEmptyMatrices) {
+  for (int64_t n : {2, 8, 20}) {
+    Matrix x = *FilledMatrix(1000, n, 0.0);
+    ExpectAllDefinitions(x, 3);
+    x.mutable_data()[777 * n + 1] = -2.5;
+    ExpectAllDefinitions(x, 3);
+  }
+}
+
+TEST(AggregateTest, EmptyMatricesGiveTheStartOfTheFold) {
+  const auto scalar = [](const char* op, int64_t m, int64_t n) {
+    return OperatorRun(OperatorNamed(AggregateOperators(), op), {*FilledMatrix(m, n, 0.0)}).Result1().At(0, 0);
+  };
+  EXPECT_EQ(scalar("sum", 0, 5), 0.0);
+  EXPECT_EQ(scalar("sum", 5, 0), 0.0);
+  EXPECT_EQ(scalar("prod", 0, 5), 1.0);
+  EXPECT_EQ(scalar("min", 0, 0), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(scalar("mean", 0, 5)));
+  EXPECT_TRUE(std::isnan(scalar("var", 0, 5)));
+  EXPECT_EQ(scalar("var", 1, 1), 0.0);
+  EXPECT_EQ(OperatorRun(OperatorNamed(AggregateOperators(), "colSums"), {*FilledMatrix(0, 12, 0.0)}).Result1().columns(), 12);
+  EXPECT_EQ(OperatorRun(OperatorNamed(AggregateOperators(), "rowSums"), {*FilledMatrix(0, 12, 0.0)}).Result1().rows(), 0);
+  EXPECT_EQ(OperatorRun(OperatorNamed(AggregateOperators(), "colVars"), {*FilledMatrix(3, 0, 0.0)}).Result1().columns(), 0);
+}
+
+TEST(AggregateTest, TraceIsTheSumOfTheDiagonal) {
+  for (int64_t m : {1, 9, 700}) {
+    const Matrix x = RandomCells(m, m, 0.5, static_cast<uint64_t>(m));
+    ExpectDefinition("trace", x, 4);
+    Matrix diagonal = *FilledMatrix(m, 1, 0.0);
+    for (int64_t i = 0; i < m; ++i) diagonal.mutable_data()[i] = x.At(i, i);
+    EXPECT_EQ(reference::FullAggregate("trace", x), reference::FullAggregate("sum", diagonal));
+  }
+}
+
+TEST(AggregateTest, KnownValues) {
+  Matrix x = *FilledMatrix(2, 3, 1.0);
+  const double cells[] = {1, 4, 4, -2, std::nan(""), -2};
+  std::copy_n(cells, 6, x.mutable_data());
+  const auto run = [&](const char* op) { return OperatorRun(OperatorNamed(AggregateOperators(), op), {x}).Result1(); };
+  EXPECT_EQ(run("rowIndexMax").At(0, 0), 3);  // The last of equals.
+  EXPECT_EQ(run("rowIndexMax").At(1, 0), 3);  // NaN ignored.
+  EXPECT_EQ(run("rowIndexMin").At(0, 0), 1);
+  EXPECT_EQ(run("rowSums").At(0, 0), 9);
+  EXPECT_EQ(run("rowVars").At(0, 0), 3);
+  EXPECT_TRUE(std::isnan(run("max").At(0, 0)));
+  EXPECT_EQ(run("colMeans").At(0, 0), -0.5);
+  EXPECT_EQ(run("colProds").At(0, 2), -8);
+}
+
+TEST(AggregateTest, InferenceRefusesScalarsAndOblongTraces) {
+  Node node;
+  node.op = "sum";
+  const ValueInfo scalar = ValueInfo::OfScalar(ValueType::kDouble), oblong = ValueInfo::OfMatrix({3, 4});
+  const Scalar* none = nullptr;
+  Result<ValueInfo> info = OperatorNamed(AggregateOperators(), "sum").infer({node, {&scalar, 1}, {&none, 1}});
+  EXPECT_EQ(info.status().message(), "sum: needs a matrix, got a scalar");
+  node.op = "trace";
+  info = OperatorNamed(AggregateOperators(), "trace").infer({node, {&oblong, 1}, {&none, 1}});
+  EXPECT_EQ(info.status().message(), "trace: needs a square matrix, got 3x4");
+  node.op = "colSums";
+  info = OperatorNamed(AggregateOperators(), "colSums").infer({node, {&oblong, 1}, {&none, 1}});
+  EXPECT_EQ(*info, ValueInfo::OfMatrix({1, 4}));
+}
+
+}  // namespace
+}  // namespace heddle::ops

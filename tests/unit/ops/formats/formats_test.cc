@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/formats/file_format.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+namespace heddle::ops {
+namespace {
+
+class FormatsTest : public testing::Test {
+ protected:
+  FormatsTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "heddle-formats-XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+    files_ = MakeFiles(directory_);
+  }
+  ~FormatsTest() override { std::filesystem::remove_all(directory_); }
+
+  void Put(const std::string& name, const std::string& text) {
+    std::ofstream(directory_ + "/" + name, std::ios::binary) << text;
+  }
+  std::string Get(const std::string& name) {
+    std::ifstream file(directory_ + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  Result<Matrix> Read(const std::string& name, std::vector<std::pair<std::string, Scalar>> attributes = {}) {
+    Node node;
+    for (auto& [key, value] : attributes) node.SetAttribute(key, value);
+    HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(node, name, *files_));
+    HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *files_));
+    // In pieces, as several workers would: the rows must not depend on who reads them.
+    HEDDLE_ASSIGN_OR_RETURN(Matrix whole, ReadRows(options, summary, 0, summary.shape.rows, *files_));
+    const int64_t half = summary.shape.rows / 2;
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix top, ReadRows(options, summary, 0, half, *files_));
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix bottom, ReadRows(options, summary, half, summary.shape.rows, *files_));
+    EXPECT_TRUE(Matrix::SameCells(whole.Rows(0, half), top));
+    EXPECT_TRUE(Matrix::SameCells(whole.Rows(half, whole.rows()), bottom));
+    return whole;
+  }
+  Status Write(const Matrix& matrix, const std::string& name, WriteOptions options) {
+    return WriteValue(matrix, name, options, *files_);
+  }
+
+  std::string directory_;
+  std::unique_ptr<Files> files_;
+};
+
+Matrix Make(int64_t rows, int64_t columns, const std::vector<double>& cells) {
+  Matrix matrix = *Matrix::Dense(rows, columns);
+  std::copy(cells.begin(), cells.end(), matrix.mutable_data());
+  return matrix;
+}
+
+void ExpectCells(const Result<Matrix>& matrix, int64_t rows, int64_t columns, const std::vector<double>& cells) {
+  ASSERT_TRUE(matrix.ok()) << matrix.status().ToString();
+  ASSERT_EQ(matrix->shape(), (Shape{rows, columns}));
+  EXPECT_TRUE(Matrix::SameCells(*matrix, Make(rows, columns, cells)));
+}
+
+const double kNaN = std::numeric_limits<double>::quiet_NaN();
+const double kInf = std::numeric_limits<double>::infinity();
+
+TEST_F(FormatsTest, CsvPlain) {
+  Put("a.csv", "1,2.5,-3e2\n4,5,6\n");
+  ExpectCells(Read("a.csv"), 2, 3, {1, 2.5, -300, 4, 5, 6});
+}
+
+TEST_F(FormatsTest, CsvBlanksCarriageReturnsEmptyFieldsAndNoLastNewline) {
+  Put("a.csv", " 1 ,\t2\r\n,NaN\r\nInfinity, -Infinity ");
+  ExpectCells(Read("a.csv"), 3, 2, {1, 2, 0, kNaN, kInf, -kInf});
+  ExpectCells(Read("a.csv", {{"default", 7}}), 3, 2, {1, 2, 7, kNaN, kInf, -kInf});
+  EXPECT_FALSE(Read("a.csv", {{"format", "csv"}, {"fill", false}}).ok());
+}
+
+TEST_F(FormatsTest, CsvHeaderIsFoundOrGiven) {
+  Put("a.csv", "x,y\n1,2\n");
+  ExpectCells(Read("a.csv"), 1, 2, {1, 2});
+  ExpectCells(Read("a.csv", {{"format", "csv"}, {"header", true}}), 1, 2, {1, 2});
+  EXPECT_FALSE(Read("a.csv", {{"format", "csv"}}).ok());
+}
+
+TEST_F(FormatsTest, SeparatorsAreFoundOrGiven) {
+  Put("tabs.tsv", "1\t2\n3\t4\n");
+  ExpectCells(Read("tabs.tsv"), 2, 2, {1, 2, 3, 4});
+  Put("semicolons.csv", "1;2\n3;4\n");
+  ExpectCells(Read("semicolons.csv"), 2, 2, {1, 2, 3, 4});
+  Put("words.csv", "1||2\n3||4\n");
+  ExpectCells(Read("words.csv", {{"format", "csv"}, {"sep", "||"}}), 2, 2, {1, 2, 3, 4});
+}
+
+TEST_F(FormatsTest, CsvMissingTexts) {
+  Put("a.csv", "1,NA\n-,2\n");
+  ExpectCells(Read("a.csv", {{"naStrings", "NA\u00b7-"}}), 2, 2, {1, kNaN, kNaN, 2});
+}
+
+TEST_F(FormatsTest, RaggedCsvNamesTheLine) {
+  Put("a.csv", "1,2\n3,4\n5\n6,7\n8\n");
+  const Result<Matrix> matrix = Read("a.csv");
+  ASSERT_FALSE(matrix.ok());
+  EXPECT_EQ(matrix.status().message(), "cannot read 'a.csv': line 3 has 1 fields, the lines before have 2");
+  EXPECT_EQ(ExitCode(matrix.status()), 4);
+}
+
+TEST_F(FormatsTest, WordsInCsvNameTheField) {
+  Put("a.csv", "1,2\n3,abc\n");
+  EXPECT_EQ(Read("a.csv").status().message(), "cannot read 'a.csv': line 2, field 2: 'abc' is not a number");
+}
+
+TEST_F(FormatsTest, EmptyAndMissingFiles) {
+  Put("empty.csv", "");
+  EXPECT_EQ(Read("empty.csv").status().message(), "cannot read 'empty.csv': it holds no data");
+  EXPECT_EQ(Read("missing.csv").status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(FormatsTest, LargeCsvAcrossManyChunks) {
+  std::string text;
+  std::vector<double> cells;
+  for (int i = 0; i < 200'000; ++i) {
+    text += std::to_string(i) + "," + std::to_string(i % 7) + ".25\n";
+    cells.push_back(i);
+    cells.push_back(i % 7 + 0.25);
+  }
+  Put("a.csv", text);
+  ExpectCells(Read("a.csv"), 200'000, 2, cells);
+}
+
+TEST_F(FormatsTest, GzipIsUndoneWhateverTheName) {
+  const gzFile file = gzopen((directory_ + "/a.csv").c_str(), "wb");
+  gzputs(file, "1,2\n3,4\n");
+  gzclose(file);
+  ExpectCells(Read("a.csv"), 2, 2, {1, 2, 3, 4});
+  std::string damaged = Get("a.csv");
+  Put("b.csv", damaged.substr(0, damaged.size() / 2));
+  EXPECT_EQ(Read("b.csv").status().code(), StatusCode::kDataLoss);
+}
+
+TEST_F(FormatsTest, LibsvmPutsTheLabelLast) {
+  Put("a.libsvm", "1 1:0.5 3:2\n0\n-1 2:4 \n");
+  ExpectCells(Read("a.libsvm"), 3, 4, {0.5, 0, 2, 1, 0, 0, 0, 0, 0, 4, 0, -1});
+  Put("commas", "1,1:0.5,3:2\n");
+  ExpectCells(Read("commas"), 1, 4, {0.5, 0, 2, 1});
+  Put("unordered.libsvm", "1 3:2 1:0.5\n");
+  ExpectCells(Read("unordered.libsvm"), 1, 4, {0.5, 0, 2, 1});
+  Put("twice.libsvm", "1 1:2 1:0.5\n");
+  EXPECT_EQ(Read("twice.libsvm").status().message(), "cannot read 'twice.libsvm': line 1: index 1 is given twice");
+  Put("bad.libsvm", "1 1:2\n1 x:3\n");
+  EXPECT_EQ(Read("bad.libsvm", {{"format", "libsvm"}}).status().message(),
+            "cannot read 'bad.libsvm': line 2: 'x:3' is not index:value");
+}
+
+TEST_F(FormatsTest, SparseDataBecomesCsr) {
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += "1 " + std::to_string(i % 20 + 1) + ":1\n";
+  Put("a.libsvm", text);
+  const Result<Matrix> matrix = Read("a.libsvm");
+  ASSERT_TRUE(matrix.ok());
+  EXPECT_TRUE(matrix->IsSparse());
+  EXPECT_EQ(matrix->stored(), 100);
+}
+
+TEST_F(FormatsTest, MatrixMarketKinds) {
+  Put("a.mtx", "%%MatrixMarket matrix coordinate real general\n% a comment\n3 2 3\n1 1 1.5\n3 2 -2\n2 1 4\n");
+  ExpectCells(Read("a.mtx"), 3, 2, {1.5, 0, 4, 0, 0, -2});
+  Put("b.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n3 1\n");
+  ExpectCells(Read("b.mtx"), 3, 3, {1, 0, 1, 0, 0, 0, 1, 0, 0});
+  Put("c.mtx", "%%MatrixMarket matrix array integer general\n2 2\n1\n2\n3\n4\n");
+  ExpectCells(Read("c.mtx"), 2, 2, {1, 3, 2, 4});
+  Put("d.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n");
+  EXPECT_EQ(Read("d.mtx").status().message(), "cannot read 'd.mtx': its header says 2 entries, it has 1");
+  Put("e.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n");
+  EXPECT_EQ(Read("e.mtx").status().message(), "cannot read 'e.mtx': line 3: cell (3, 1) is outside of the 2x2 matrix");
+}
+
+TEST_F(FormatsTest, TextCells) {
+  Put("a.ijv", "1 1 1.5\n3 2 -2\n");
+  ExpectCells(Read("a.ijv"), 3, 2, {1.5, 0, 0, 0, 0, -2});
+  ExpectCells(Read("a.ijv", {{"rows", 4}, {"cols", 3}, {"format", "text"}}), 4, 3, {1.5, 0, 0, 0, 0, 0, 0, -2, 0, 0, 0, 0});
+}
+
+TEST_F(FormatsTest, WhatIsWrittenReadsBackByItsMetadata) {
+  const Matrix matrix = Make(3, 3, {1, 0, -2.5, 0, 0, 1e300, kNaN, 4, 1});
+  for (FileFormat format : {FileFormat::kCsv, FileFormat::kText, FileFormat::kMatrixMarket, FileFormat::kLibsvm}) {
+    SCOPED_TRACE(std::string(Name(format)));
+    WriteOptions options;
+    options.format = format;
+    ASSERT_TRUE(Write(matrix, "out", options).ok());
+    const Result<Matrix> back = Read("out");
+    ASSERT_TRUE(back.ok()) << back.status().ToString();
+    EXPECT_TRUE(Matrix::SameCells(*back, matrix));
+    const Result<Matrix> sparse = ToSparse(matrix);
+    const std::string dense_bytes = Get("out");
+    ASSERT_TRUE(Write(*sparse, "out", options).ok());
+    EXPECT_EQ(Get("out"), dense_bytes);
+  }
+}
+
+TEST_F(FormatsTest, CsvBytes) {
+  WriteOptions options;
+  options.format = FileFormat::kCsv;
+  ASSERT_TRUE(Write(Make(2, 3, {1, 0, 1e7, 0, 0.001, 0}), "out.csv", options).ok());
+  EXPECT_EQ(Get("out.csv"), "1.0,0,1.0E7\n0,0.001,0\n");
+  EXPECT_EQ(Get("out.csv.mtd"),
+            "{\n    \"data_type\": \"matrix\",\n    \"value_type\": \"double\",\n    \"rows\": 2,\n    \"cols\": 3,\n    \"nnz\": 3,\n"
+            "    \"format\": \"csv\",\n    \"header\": false,\n    \"sep\": \",\"\n}\n");
+  options.header = true;
+  options.sparse = true;
+  ASSERT_TRUE(Write(Make(1, 3, {0, 5, 0}), "out.csv", options).ok());
+  EXPECT_EQ(Get("out.csv"), "C1,C2,C3\n,5.0,\n");
+  ExpectCells(Read("out.csv"), 1, 3, {0, 5, 0});
+}
+
+TEST_F(FormatsTest, AllZeroTextMatrixIsOneLine) {
+  ASSERT_TRUE(Write(Make(2, 2, {0, 0, 0, 0}), "zero", {}).ok());
+  EXPECT_EQ(Get("zero"), "0 0 0\n");
+  ExpectCells(Read("zero"), 2, 2, {0, 0, 0, 0});
+}
+
+TEST_F(FormatsTest, MetadataContradictionsAndUnknownFieldsAreErrors) {
+  Put("a.csv", "1,2\n");
+  Put("a.csv.mtd", "{\"format\": \"csv\", \"rows\": 1, \"cols\": 2}");
+  ExpectCells(Read("a.csv"), 1, 2, {1, 2});
+  EXPECT_EQ(Read("a.csv", {{"rows", 3}}).status().message(), "read: rows=3 contradicts 'a.csv.mtd', which says 1");
+  Put("a.csv.mtd", "{\"format\": \"csv\", \"rows\": 5}");
+  EXPECT_EQ(Read("a.csv").status().message(), "cannot read 'a.csv': rows=5 was asked for, the file has 1");
+  Put("a.csv.mtd", "{\"formatt\": \"csv\"}");
+  EXPECT_EQ(Read("a.csv").status().message(), "cannot read 'a.csv.mtd': 'formatt' is not a name of DML metadata");
+  Put("a.csv.mtd", "{\"format\": ");
+  EXPECT_EQ(Read("a.csv").status().code(), StatusCode::kDataLoss);
+}
+
+TEST_F(FormatsTest, PartFilesOfADirectoryAreOneFile) {
+  std::filesystem::create_directory(directory_ + "/parts");
+  Put("parts/b", "3,4\n");
+  Put("parts/a", "1,2");
+  Put("parts/_SUCCESS", "");
+  ExpectCells(Read("parts", {{"format", "csv"}}), 2, 2, {1, 2, 3, 4});
+}
+
+TEST_F(FormatsTest, ReplaceKeepsTheOldFileWhenItCannotWrite) {
+  Put("out.csv", "old");
+  std::filesystem::create_directory(directory_ + "/taken");
+  EXPECT_FALSE(files_->Replace("taken", "x").ok());
+  EXPECT_FALSE(files_->Replace("out.csv/below", "x").ok());
+  EXPECT_EQ(Get("out.csv"), "old");
+  EXPECT_TRUE(files_->Replace("new/folder/out.csv", "x").ok());
+  EXPECT_EQ(Get("new/folder/out.csv"), "x");
+  // No temporary is left anywhere.
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_))
+    EXPECT_EQ(entry.path().string().find(".heddle"), std::string::npos) << entry.path();
+}
+
+TEST_F(FormatsTest, Scalars) {
+  WriteOptions options;
+  ASSERT_TRUE(WriteValue(Scalar(2.5), "s", options, *files_).ok());
+  EXPECT_EQ(Get("s"), "2.5\n");
+  Node node;
+  const Result<ReadOptions> read = ResolveReadOptions(node, "s", *files_);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->data_type, DataType::kScalar);
+  EXPECT_EQ(*ReadScalar(*read, *files_), Scalar(2.5));
+}
+
+}  // namespace
+}  // namespace heddle::ops

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/panels.h"
+#include "ops/operator.h"
+#include "ops/parallel.h"
+
+// Runs one operator of a family as the system does: infer, check that the result is what inference promised, run.
+namespace heddle::ops::testing {
+
+using Inputs = std::vector<std::optional<Value>>;
+using Attributes = std::vector<std::pair<std::string, Scalar>>;
+
+struct Invocation {
+  Invocation(std::span<const Operator> family, std::string name, Inputs given, Attributes attributes = {})
+      : inputs(std::move(given)) {
+    for (const Operator& candidate : family)
+      if (candidate.name == name) op = &candidate;
+    EXPECT_NE(op, nullptr) << name;
+    node.op = std::move(name);
+    for (const auto& [key, value] : attributes) node.SetAttribute(key, value);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      node.inputs.push_back(inputs[i] ? static_cast<NodeId>(i) : kNoNode);
+      ValueInfo info;
+      const Scalar* scalar = nullptr;
+      if (inputs[i] && inputs[i]->IsScalar()) {
+        scalar = &inputs[i]->scalar();
+        info = ValueInfo::OfScalar(scalar->type());
+      } else if (inputs[i]) {
+        info = ValueInfo::OfMatrix(inputs[i]->matrix().shape(), inputs[i]->matrix().format());
+      }
+      infos.push_back(info);
+      scalars.push_back(scalar);
+    }
+  }
+
+  Result<ValueInfo> Infer() const { return op->infer({.node = node, .inputs = infos, .scalars = scalars}); }
+  /// As when no scalar is known yet.
+  Result<ValueInfo> InferBlind() const {
+    const std::vector<const Scalar*> nothing(scalars.size(), nullptr);
+    return op->infer({.node = node, .inputs = infos, .scalars = nothing});
+  }
+
+  /// Rows [begin, end) of total; begin = end = total = 0 runs it whole.
+  Result<Value> RunRows(int64_t begin, int64_t end, int64_t total, int threads = 1) {
+    std::vector<Value> pieces(inputs.size());
+    std::vector<const Value*> pointers;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i]) {
+        pointers.push_back(nullptr);
+        continue;
+      }
+      pieces[i] = *inputs[i];
+      const bool rows = total > 0 && op->input_use != nullptr &&
+                        op->input_use(node, infos, static_cast<int>(i)) == InputUse::kRows;
+      if (rows && inputs[i]->IsMatrix()) pieces[i] = Value(inputs[i]->matrix().Rows(begin, end));
+      pointers.push_back(&pieces[i]);
+    }
+    const Result<ValueInfo> inferred = Infer();
+    if (!inferred.ok()) return inferred.status();
+    node.info = *inferred;
+    context.threads = threads;
+    Result<Value> result = Status();
+    Arena(threads).Execute([&] {
+      result = op->run({.node = node, .phase = "", .inputs = pointers, .input_infos = infos, .row_begin = begin,
+                        .row_end = end, .total_rows = total, .context = context});
+    });
+    return result;
+  }
+
+  /// The whole result; fails the test when it is not what inference said.
+  Value Run(int threads = 1) {
+    Result<Value> result = RunRows(0, 0, 0, threads);
+    if (!result.ok()) {
+      ADD_FAILURE() << node.op << ": " << result.status().ToString();
+      return Value(Scalar(0.0));
+    }
+    if (result->IsMatrix()) {
+      const Matrix& matrix = result->matrix();
+      EXPECT_TRUE(node.info.shape.rows == kUnknown || node.info.shape.rows == matrix.rows()) << node.op;
+      EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.shape.columns == matrix.columns()) << node.op;
+      EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.format == matrix.format()) << node.op;
+    }
+    return *std::move(result);
+  }
+  Matrix RunMatrix(int threads = 1) {
+    Value value = Run(threads);
+    if (value.IsMatrix()) return value.matrix();
+    ADD_FAILURE() << node.op << " did not give a matrix";
+    return {};
+  }
+
+  /// Runs it in the pieces of `workers` workers and compares every piece with the rows of the whole.
+  void ExpectPiecesMatch(int workers) {
+    const Matrix whole = RunMatrix();
+    for (int worker = 0; worker < workers; ++worker) {
+      const int64_t begin = CutRow(whole.rows(), worker, workers);
+      const int64_t end = CutRow(whole.rows(), worker + 1, workers);
+      if (begin == end) continue;
+      const Result<Value> piece = RunRows(begin, end, whole.rows());
+      ASSERT_TRUE(piece.ok()) << node.op << ": " << piece.status().ToString();
+      EXPECT_EQ(piece->matrix().format(), whole.format());
+      EXPECT_TRUE(Matrix::SameCells(piece->matrix(), whole.Rows(begin, end)))
+          << node.op << " rows " << begin << " to " << end << " of " << whole.rows();
+    }
+  }
+
+  /// The message of the failure; "" if there is none.
+  std::string Error(StatusCode* code = nullptr) {
+    const Result<Value> result = RunRows(0, 0, 0);
+    if (code != nullptr) *code = result.ok() ? StatusCode::kOk : result.status().code();
+    return result.ok() ? "" : result.status().message();
+  }
+  /// The same when only the run can find it: inference knows no scalar.
+  std::string RunTimeError(StatusCode* code) {
+    std::vector<const Value*> pointers;
+    for (const auto& input : inputs) pointers.push_back(input ? &*input : nullptr);
+    const Result<ValueInfo> inferred = InferBlind();
+    EXPECT_TRUE(inferred.ok());
+    if (inferred.ok()) node.info = *inferred;
+    const Result<Value> result =
+        op->run({.node = node, .phase = "", .inputs = pointers, .input_infos = infos, .context = context});
+    *code = result.ok() ? StatusCode::kOk : result.status().code();
+    return result.ok() ? "" : result.status().message();
+  }
+
+  const Operator* op = nullptr;
+  Node node;
+  Inputs inputs;
+  std::vector<ValueInfo> infos;
+  std::vector<const Scalar*> scalars;
+  KernelContext context;
+};
+
+/// A small matrix from its rows.
+inline Matrix Rows(std::initializer_list<std::initializer_list<double>> rows) {
+  const int64_t columns = rows.size() == 0 ? 0 : static_cast<int64_t>(rows.begin()->size());
+  Result<Matrix> result = Matrix::Dense(static_cast<int64_t>(rows.size()), columns);
+  double* out = result->mutable_data();
+  for (const auto& row : rows)
+    for (double cell : row) *out++ = cell;
+  return *std::move(result);
+}
+
+/// Cells -3 ... 3 and one in `zero_of` not zero; the same for the same seed.
+inline Matrix RandomCells(int64_t rows, int64_t columns, uint32_t seed, int zero_of = 2) {
+  std::mt19937 random(seed);
+  Result<Matrix> result = Matrix::Dense(rows, columns);
+  for (int64_t k = 0; k < rows * columns; ++k) {
+    const bool empty = static_cast<int>(random() % static_cast<uint32_t>(zero_of)) != 0;
+    result->mutable_data()[k] = empty ? 0 : (static_cast<double>(random() % 6001) - 3000) / 1000;
+  }
+  return *std::move(result);
+}
+
+inline Matrix Csr(const Matrix& x) { return *ToSparse(x); }
+/// The CSR matrix as rows [2, 2 + m) of a larger one: its first offset is not zero.
+inline Matrix CsrPanel(const Matrix& x) {
+  Result<Matrix> padded = FilledMatrix(x.rows() + 3, x.columns(), 7);
+  for (int64_t i = 0; i < x.rows(); ++i)
+    for (int64_t j = 0; j < x.columns(); ++j) padded->mutable_data()[(i + 2) * x.columns() + j] = x.At(i, j);
+  return ToSparse(*padded)->Rows(2, 2 + x.rows());
+}
+
+/// Dense, CSR and CSR panel of the same cells.
+inline std::vector<Matrix> Forms(const Matrix& x) { return {x, Csr(x), CsrPanel(x)}; }
+
+}  // namespace heddle::ops::testing

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "ops/catalog.h"
+#include "tests/unit/ops/run_operator.h"
+
+namespace heddle::ops {
+namespace {
+
+using testing::Forms;
+using testing::Inputs;
+using testing::Invocation;
+using testing::RandomCells;
+using testing::Rows;
+
+Invocation Call(std::string name, Inputs inputs) { return Invocation(SolveOperators(), std::move(name), std::move(inputs)); }
+
+Matrix Product(const Matrix& a, const Matrix& b) {
+  Matrix c = *FilledMatrix(a.rows(), b.columns(), 0);
+  for (int64_t i = 0; i < a.rows(); ++i)
+    for (int64_t j = 0; j < b.columns(); ++j)
+      for (int64_t k = 0; k < a.columns(); ++k) c.mutable_data()[i * b.columns() + j] += a.At(i, k) * b.At(k, j);
+  return c;
+}
+
+void ExpectNear(const Matrix& a, const Matrix& b, double tolerance) {
+  ASSERT_EQ(a.shape(), b.shape());
+  for (int64_t i = 0; i < a.rows(); ++i)
+    for (int64_t j = 0; j < a.columns(); ++j) EXPECT_NEAR(a.At(i, j), b.At(i, j), tolerance) << i << "," << j;
+}
+
+TEST(SolveTest, SolvesSquareSystems) {
+  ExpectNear(Call("solve", {Rows({{2, 1}, {1, 3}}), Rows({{3}, {5}})}).RunMatrix(), Rows({{0.8}, {1.4}}), 1e-15);
+  for (int64_t n : {1, 5, 40}) {
+    const Matrix a = RandomCells(n, n, 1, 1);
+    const Matrix x = RandomCells(n, 1, 2, 1);
+    for (const Matrix& form : Forms(a)) ExpectNear(Call("solve", {form, Product(a, x)}).RunMatrix(), x, 1e-10);
+  }
+}
+
+TEST(SolveTest, MinimisesTheResidualOfTallSystems) {
+  // The line through (0, 1), (1, 2), (2, 4): normal equations by hand give 5/6 and 3/2.
+  ExpectNear(Call("solve", {Rows({{1, 0}, {1, 1}, {1, 2}}), Rows({{1}, {2}, {4}})}).RunMatrix(), Rows({{5.0 / 6}, {1.5}}), 1e-14);
+}
+
+TEST(SolveTest, ReportsSingularMatricesAndShapes) {
+  StatusCode code;
+  EXPECT_EQ(Call("solve", {Rows({{1, 2}, {2, 4}}), Rows({{1}, {2}})}).Error(&code), "solve: the 2x2 matrix is singular");
+  EXPECT_EQ(code, StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Call("solve", {Rows({{0}}), Rows({{1}})}).Error(), "solve: the 1x1 matrix is singular");
+  EXPECT_EQ(Call("solve", {Rows({{1, 2}}), Rows({{1}})}).Error(&code), "solve: the matrix has more columns than rows: 1x2");
+  EXPECT_EQ(code, StatusCode::kInvalidArgument);
+  EXPECT_EQ(Call("solve", {Rows({{1}}), Rows({{1}, {2}})}).Error(), "solve: numbers of rows differ: 1x1 and 2x1");
+  EXPECT_EQ(Call("inv", {Rows({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})}).Error(), "inv: the 3x3 matrix is singular");
+  EXPECT_EQ(Call("solve", {Rows({{1, 0}, {0, 1e-30}}), Rows({{1}, {1}})}).Error(), "") << "badly scaled is not singular";
+}
+
+TEST(InvTest, GivesTheIdentityWithItsArgument) {
+  for (int64_t n : {1, 4, 33}) {
+    const Matrix a = RandomCells(n, n, 3, 1);
+    Matrix identity = *FilledMatrix(n, n, 0);
+    for (int64_t i = 0; i < n; ++i) identity.mutable_data()[i * n + i] = 1;
+    ExpectNear(Product(a, Call("inv", {a}).RunMatrix()), identity, 1e-9);
+  }
+  EXPECT_EQ(Call("inv", {Rows({{1, 2}})}).Error(), "inv: needs a square matrix, got 1x2");
+}
+
+TEST(CholeskyTest, FactorsPositiveDefiniteMatrices) {
+  ExpectNear(Call("cholesky", {Rows({{4, 2}, {2, 5}})}).RunMatrix(), Rows({{2, 0}, {1, 2}}), 1e-15);
+  EXPECT_EQ(Call("cholesky", {Rows({{1, 2}, {2, 1}})}).Error(), "cholesky: the 2x2 matrix is not positive definite");
+  EXPECT_EQ(Call("cholesky", {Rows({{4, 1}, {2, 5}})}).Error(),
+            "cholesky: the 2x2 matrix is not symmetric: cells [1,2] and [2,1] are 1 and 2");
+}
+
+TEST(DetTest, KnownDeterminants) {
+  EXPECT_EQ(Call("det", {Rows({{3}})}).Run().scalar().AsDouble(), 3);
+  EXPECT_DOUBLE_EQ(Call("det", {Rows({{1, 2}, {3, 4}})}).Run().scalar().AsDouble(), -2);
+  EXPECT_EQ(Call("det", {Rows({{0, 1}, {1, 0}})}).Run().scalar().AsDouble(), -1);
+  EXPECT_EQ(Call("det", {Rows({{1, 2}, {2, 4}})}).Run().scalar().AsDouble(), 0);
+}
+
+TEST(SolveTest, TheSameBitsEveryTime) {
+  const Matrix a = RandomCells(150, 150, 4, 1);
+  const Matrix b = RandomCells(150, 1, 5, 1);
+  const Matrix once = Call("solve", {a, b}).RunMatrix(1);
+  EXPECT_TRUE(Matrix::SameCells(once, Call("solve", {a, b}).RunMatrix(2)));
+}
+
+}  // namespace
+}  // namespace heddle::ops

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/panels.h"
+#include "scheduler/liveness.h"
+
+namespace heddle::scheduler {
+namespace {
+
+class GraphUnderTest {
+ public:
+  NodeId Variable(const std::string& name, ValueInfo info) {
+    Node node;
+    node.op = "variable";
+    node.SetAttribute("name", name);
+    node.info = info;
+    return graph.Add(node);
+  }
+  NodeId Op(const std::string& op, std::vector<NodeId> inputs, ValueInfo info) {
+    Node node;
+    node.op = op;
+    node.inputs = std::move(inputs);
+    node.info = info;
+    node.position = {"test.dml", 3, 7};
+    return graph.Add(node);
+  }
+  NodeId Assign(const std::string& name, NodeId value) {
+    Node node;
+    node.op = "assign";
+    node.inputs = {value};
+    node.SetAttribute("name", name);
+    node.info = graph[value].info;
+    return graph.Add(node);
+  }
+  Graph graph;
+};
+
+ValueInfo MatrixOf(int64_t rows, int64_t columns) { return ValueInfo::OfMatrix({rows, columns}); }
+
+// t(X) %*% (X %*% w) with a large X and a small w: the inner loop of every regression.
+GraphUnderTest NormalEquations(int64_t rows, int64_t columns) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(rows, columns));
+  const NodeId w = g.Variable("w", MatrixOf(columns, 1));
+  const NodeId xw = g.Op("%*%", {x, w}, MatrixOf(rows, 1));
+  const NodeId q = g.Op("t%*%", {x, xw}, MatrixOf(columns, 1));
+  g.Assign("q", q);
+  return g;
+}
+
+std::vector<const Task*> TasksOf(const Plan& plan, NodeId node, const std::string& phase) {
+  std::vector<const Task*> tasks;
+  for (const Task& task : plan.tasks)
+    if (task.node == node && task.phase == phase && task.kind != TaskKind::kCopy) tasks.push_back(&task);
+  return tasks;
+}
+
+TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
+  const GraphUnderTest g = NormalEquations(100'000, 50);
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 3});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(TasksOf(*plan, 2, "").size(), 3u);
+  EXPECT_EQ(TasksOf(*plan, 3, "partial").size(), 3u);
+  ASSERT_EQ(TasksOf(*plan, 3, "finish").size(), 1u);
+  EXPECT_EQ(TasksOf(*plan, 3, "finish")[0]->id.rank(), 0u);
+  // The panels cover all rows, cut at granules.
+  int64_t next = 0;
+  for (const Task* task : TasksOf(*plan, 3, "partial")) {
+    EXPECT_EQ(task->row_begin, next);
+    EXPECT_EQ(task->row_begin % Granule(100'000), 0);
+    next = task->row_end;
+  }
+  EXPECT_EQ(next, 100'000);
+  ASSERT_EQ(plan->live_out.size(), 1u);
+  EXPECT_EQ(plan->live_out[0].distribution, Distribution::kOne);
+  EXPECT_TRUE(CheckLive(*plan).ok());
+}
+
+TEST(ScheduleTest, SmallDataStaysOnOneWorker) {
+  const GraphUnderTest g = NormalEquations(1000, 5);
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kOne}, {"w", Distribution::kOne}}, {.ranks = 4});
+  ASSERT_TRUE(plan.ok());
+  for (const Task& task : plan->tasks) EXPECT_EQ(task.id.rank(), 0u);
+}
+
+TEST(ScheduleTest, ZeroMinimumSplitsWhatHasMoreThanOneGranule) {
+  const GraphUnderTest g = NormalEquations(1000, 5);
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kOne}, {"w", Distribution::kOne}},
+                                     {.ranks = 4, .min_distributed_bytes = 0});
+  ASSERT_TRUE(plan.ok());
+  std::set<uint32_t> ranks;
+  for (const Task* task : TasksOf(*plan, 3, "partial")) ranks.insert(task->id.rank());
+  EXPECT_EQ(ranks.size(), 4u);
+}
+
+TEST(ScheduleTest, EveryCrossRankEdgeIsACopy) {
+  const GraphUnderTest g = NormalEquations(100'000, 50);
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kOne}, {"w", Distribution::kOne}}, {.ranks = 4});
+  ASSERT_TRUE(plan.ok());
+  int copies = 0;
+  for (const Register& reg : plan->registers) {
+    for (TaskId id : reg.consumers) {
+      if (id.rank() == reg.producer.rank()) continue;
+      const auto consumer = std::find_if(plan->tasks.begin(), plan->tasks.end(), [&](const Task& task) { return task.id == id; });
+      ASSERT_NE(consumer, plan->tasks.end());
+      EXPECT_EQ(consumer->kind, TaskKind::kCopy);
+      ++copies;
+    }
+  }
+  EXPECT_GE(copies, 9);  // X to 3 ranks, w to 3, three partial results back
+}
+
+TEST(ScheduleTest, AValueIsBroadcastOnceForAllItsReaders) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 50));
+  const NodeId w = g.Variable("w", MatrixOf(50, 1));
+  g.Assign("a", g.Op("%*%", {x, w}, MatrixOf(100'000, 1)));
+  g.Assign("b", g.Op("%*%", {x, w}, MatrixOf(100'000, 1)));
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 2});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(std::count_if(plan->tasks.begin(), plan->tasks.end(), [](const Task& t) { return t.kind == TaskKind::kCopy; }), 1);
+}
+
+TEST(ScheduleTest, EffectsKeepScriptOrderByControlRegisters) {
+  GraphUnderTest g;
+  Node literal;
+  literal.op = "literal";
+  literal.SetAttribute("value", "hello");
+  literal.info = ValueInfo::OfScalar(ValueType::kString);
+  const NodeId text = g.graph.Add(literal);
+  const NodeId first = g.Op("print", {text}, {});
+  const NodeId second = g.Op("print", {text}, {});
+  g.graph[second].after = {first};
+  const Result<Plan> plan = Schedule(g.graph, {}, {.ranks = 2});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  const Task* before = TasksOf(*plan, first, "")[0];
+  const Task* after = TasksOf(*plan, second, "")[0];
+  ASSERT_EQ(after->control_in.size(), 1u);
+  EXPECT_EQ(plan->registers[static_cast<size_t>(after->control_in[0])].producer, before->id);
+  EXPECT_EQ(before->id.rank(), 0u);
+}
+
+TEST(ScheduleTest, TooLittleMemoryIsRefusedWithTheNumbers) {
+  const GraphUnderTest g = NormalEquations(100'000, 50);
+  const Result<Plan> plan =
+      Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 1, .memory_bytes = 1 << 20});
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(plan.status().message().find("needs 4"), std::string::npos) << plan.status().ToString();
+  EXPECT_NE(plan.status().ToString().find("100000x50"), std::string::npos) << plan.status().ToString();
+}
+
+TEST(ScheduleTest, SameInputGivesTheSamePlan) {
+  const GraphUnderTest g = NormalEquations(100'000, 50);
+  const ScheduleOptions options{.ranks = 3};
+  const std::map<std::string, Distribution> live_in = {{"X", Distribution::kSplit}, {"w", Distribution::kOne}};
+  EXPECT_EQ(Schedule(g.graph, live_in, options)->ToText(), Schedule(g.graph, live_in, options)->ToText());
+}
+
+TEST(CutRowTest, CutsAreGranulesInOrderAndAboutEven) {
+  for (int64_t rows : {0, 1, 63, 64, 65, 999, 32'560, 1'000'000}) {
+    for (int workers : {1, 2, 3, 4, 7}) {
+      EXPECT_EQ(CutRow(rows, 0, workers), 0);
+      EXPECT_EQ(CutRow(rows, workers, workers), rows);
+      for (int w = 1; w < workers; ++w) {
+        EXPECT_LE(CutRow(rows, w - 1, workers), CutRow(rows, w, workers));
+        if (CutRow(rows, w, workers) != rows) EXPECT_EQ(CutRow(rows, w, workers) % Granule(rows), 0);
+      }
+    }
+  }
+  for (int w = 0; w < 4; ++w) {
+    const int64_t share = CutRow(32'560, w + 1, 4) - CutRow(32'560, w, 4);
+    EXPECT_GT(share, 6'000);
+    EXPECT_LT(share, 10'500);
+  }
+}
+
+}  // namespace
+}  // namespace heddle::scheduler
