@@ -10,7 +10,8 @@
 namespace heddle::cluster {
 namespace {
 
-// What inference may know about the variables that `graph` reads. A missing variable stays missing: inference names it.
+// What inference may know about the variables that `graph` reads. A missing variable stays missing: inference
+// names it.
 compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
   compiler::LiveIns live_in;
   for (const Node& node : graph.nodes) {
@@ -26,11 +27,12 @@ compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
 }
 
 uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
-  const uint64_t kind = static_cast<uint64_t>(info.data_type) << 16 | static_cast<uint64_t>(info.value_type) << 8 |
-                        static_cast<uint64_t>(info.format);
+  const uint64_t kind = static_cast<uint64_t>(info.data_type) << 16 |
+                        static_cast<uint64_t>(info.value_type) << 8 | static_cast<uint64_t>(info.format);
   hash = FoldHash(hash, kind);
   if (!info.IsMatrix()) return hash;
-  return FoldHash(FoldHash(hash, static_cast<uint64_t>(info.shape.rows)), static_cast<uint64_t>(info.shape.columns));
+  return FoldHash(FoldHash(hash, static_cast<uint64_t>(info.shape.rows)),
+                  static_cast<uint64_t>(info.shape.columns));
 }
 
 const ops::KernelSource& KernelsOf(const SessionEnvironment& environment) {
@@ -39,7 +41,8 @@ const ops::KernelSource& KernelsOf(const SessionEnvironment& environment) {
 
 }  // namespace
 
-BlockRunner::BlockRunner(const SessionOptions& options, const SessionEnvironment& environment, ops::KernelContext& context)
+BlockRunner::BlockRunner(const SessionOptions& options, const SessionEnvironment& environment,
+                         ops::KernelContext& context)
     : options_(options),
       environment_(environment),
       context_(context),
@@ -115,7 +118,8 @@ Status BlockRunner::RunByPlans(int32_t block, const Graph& graph, Frame* frame) 
       cut = CutGraph(inferred, part);
       temporaries.insert(temporaries.end(), cut.temporaries.begin(), cut.temporaries.end());
       if (cut.first.nodes.empty()) {
-        status = inferred.error.ok() ? Internal("block {} waits for sizes that nothing tells", block) : inferred.error;
+        status = inferred.error.ok() ? Internal("block {} waits for sizes that nothing tells", block)
+                                     : inferred.error;
         break;
       }
     }
@@ -157,19 +161,21 @@ Result<Plan> BlockRunner::MakePlan(const Graph& graph, const compiler::LiveIns& 
   return scheduler::Schedule(inferred.graph, distributions, options);
 }
 
-Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame, uint64_t* key) {
+Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame,
+                            uint64_t* key) {
   *key = KeyOf(history, graph, *frame);
   guard_.AddPlan(block, *key);
   const int64_t misses = plans_.misses();
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plans_.Obtain(*key, guard_, [&] {
-                            return MakePlan(graph, LiveInsOf(graph, *frame), *frame);
-                          }));
+    return MakePlan(graph, LiveInsOf(graph, *frame), *frame);
+  }));
   if (plans_.misses() != misses && environment_.observe_plan) environment_.observe_plan(*plan);
 
   std::map<std::string, Value> live_in;
   for (const Binding& binding : plan->live_in) {
     const Variable* variable = frame->Find(binding.variable);
-    if (variable == nullptr) return Internal("a plan of block {} reads {}, which has no value", block, binding.variable);
+    if (variable == nullptr)
+      return Internal("a plan of block {} reads {}, which has no value", block, binding.variable);
     if (variable->IsHeldBy(options_.rank)) live_in.emplace(binding.variable, variable->value);
   }
   HEDDLE_ASSIGN_OR_RETURN(actor::RunResult result, runtime().Run(plan, ++runs_, live_in));
@@ -182,10 +188,12 @@ Status BlockRunner::Adopt(const Plan& plan, actor::RunResult result, Frame* fram
     Variable variable;
     variable.distribution = binding.distribution;
     variable.info = binding.info;
-    if (auto shape = result.shapes.find(binding.variable); shape != result.shapes.end()) variable.info.shape = shape->second;
+    if (auto shape = result.shapes.find(binding.variable); shape != result.shapes.end())
+      variable.info.shape = shape->second;
     if (variable.IsHeldBy(options_.rank)) {
       auto found = result.live_out.find(binding.variable);
-      if (found == result.live_out.end()) return Internal("a plan ended without a value for {}", binding.variable);
+      if (found == result.live_out.end())
+        return Internal("a plan ended without a value for {}", binding.variable);
       variable.value = std::move(found->second);
       if (variable.value.IsScalar()) variable.info = ValueInfo::OfScalar(variable.value.scalar().type());
       if (binding.distribution == Distribution::kSplit)
@@ -207,7 +215,8 @@ void BlockRunner::Count(const Plan& plan, const actor::RunResult& result) {
     entry.kernel_ns += task.kernel_ns;
     entry.rows += task.rows;
     entry.bytes_in += task.bytes_in;
-    if (plan.ranks > 1 && task.acts > 0) statistics_.rows_held = std::max(statistics_.rows_held, task.rows / task.acts);
+    if (plan.ranks > 1 && task.acts > 0)
+      statistics_.rows_held = std::max(statistics_.rows_held, task.rows / task.acts);
   }
 }
 

@@ -18,12 +18,13 @@
 
 namespace heddle::cluster {
 
-/// Runs the graph of one block on this rank: in place when it is scalar arithmetic, else by plans made for the exact
-/// sizes of its variables, in several parts when sizes come to light only on the way.
+/// Runs the graph of one block on this rank: in place when it is scalar arithmetic, else by plans made for
+/// the exact sizes of its variables, in several parts when sizes come to light only on the way.
 class BlockRunner {
  public:
   /// `environment` and `context` outlive the runner.
-  BlockRunner(const SessionOptions& options, const SessionEnvironment& environment, ops::KernelContext& context);
+  BlockRunner(const SessionOptions& options, const SessionEnvironment& environment,
+              ops::KernelContext& context);
 
   /// Adds the plans that came with the job.
   Status AddPlans();

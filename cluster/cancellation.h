@@ -18,8 +18,8 @@ class Cancellation {
     why_ = std::move(why);
     if (listener_) listener_(why_);
   }
-  /// Calls `listener` once when somebody asks (at once if somebody has). An empty function ends that; after it returned
-  /// no call is in progress. The listener returns quickly and does not call back.
+  /// Calls `listener` once when somebody asks (at once if somebody has). An empty function ends that; after
+  /// it returned no call is in progress. The listener returns quickly and does not call back.
   void Listen(std::function<void(const Status&)> listener) {
     std::lock_guard lock(mutex_);
     listener_ = std::move(listener);

@@ -7,8 +7,8 @@
 
 namespace heddle::cluster {
 
-/// How rank 0 tells the other ranks of a job what it decided (plans, checks): in order, whole, to all of them.
-/// Bulk data never travels here. Implemented by GrpcLink and, for tests, by InProcessChannels.
+/// How rank 0 tells the other ranks of a job what it decided (plans, checks): in order, whole, to all of
+/// them. Bulk data never travels here. Implemented by GrpcLink and, for tests, by InProcessChannels.
 class ControlChannel {
  public:
   virtual ~ControlChannel() = default;

@@ -17,7 +17,8 @@ struct Inbox {
 
 class InProcessChannel : public ControlChannel {
  public:
-  InProcessChannel(int rank, std::vector<std::shared_ptr<Inbox>> inboxes) : rank_(rank), inboxes_(std::move(inboxes)) {}
+  InProcessChannel(int rank, std::vector<std::shared_ptr<Inbox>> inboxes)
+      : rank_(rank), inboxes_(std::move(inboxes)) {}
 
   void Broadcast(const std::string& decision) override {
     for (size_t rank = 0; rank < inboxes_.size(); ++rank) {
@@ -56,7 +57,8 @@ std::vector<std::unique_ptr<ControlChannel>> InProcessChannels(int ranks) {
   std::vector<std::shared_ptr<Inbox>> inboxes;
   for (int rank = 0; rank < ranks; ++rank) inboxes.push_back(std::make_shared<Inbox>());
   std::vector<std::unique_ptr<ControlChannel>> channels;
-  for (int rank = 0; rank < ranks; ++rank) channels.push_back(std::make_unique<InProcessChannel>(rank, inboxes));
+  for (int rank = 0; rank < ranks; ++rank)
+    channels.push_back(std::make_unique<InProcessChannel>(rank, inboxes));
   return channels;
 }
 

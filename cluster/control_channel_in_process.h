@@ -8,8 +8,8 @@
 
 namespace heddle::cluster {
 
-/// Control channels of `ranks` sessions in one process; element r is the one of rank r. They share a queue a rank and
-/// may outlive one another.
+/// Control channels of `ranks` sessions in one process; element r is the one of rank r. They share a queue a
+/// rank and may outlive one another.
 std::vector<std::unique_ptr<ControlChannel>> InProcessChannels(int ranks);
 
 }  // namespace heddle::cluster

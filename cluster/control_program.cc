@@ -15,7 +15,8 @@ uint64_t RoundsOf(int64_t from, int64_t to, int64_t increment) {
   if (increment > 0 ? from > to : from < to) return 0;
   const auto distance = increment > 0 ? static_cast<uint64_t>(to) - static_cast<uint64_t>(from)
                                       : static_cast<uint64_t>(from) - static_cast<uint64_t>(to);
-  const auto step = increment > 0 ? static_cast<uint64_t>(increment) : uint64_t{0} - static_cast<uint64_t>(increment);
+  const auto step =
+      increment > 0 ? static_cast<uint64_t>(increment) : uint64_t{0} - static_cast<uint64_t>(increment);
   return distance / step + 1;
 }
 
@@ -44,7 +45,9 @@ Status ControlProgram::Enter(const Block& block) {
       return OkStatus();
     case Block::Kind::kIf: {
       HEDDLE_ASSIGN_OR_RETURN(const bool taken, Decide(block));
-      stack_.push_back({.kind = Activation::Kind::kSequence, .blocks = taken ? &block.body : &block.otherwise, .owner = &block});
+      stack_.push_back({.kind = Activation::Kind::kSequence,
+                        .blocks = taken ? &block.body : &block.otherwise,
+                        .owner = &block});
       return OkStatus();
     }
     case Block::Kind::kWhile: {
@@ -57,10 +60,10 @@ Status ControlProgram::Enter(const Block& block) {
       return OkStatus();
     }
     case Block::Kind::kFor:
-    case Block::Kind::kParallelFor:  // its iterations are independent, so one after the other is one of the legal orders
+    case Block::Kind::kParallelFor:  // its iterations are independent, so one after the other is one of the
+                                     // legal orders
       return EnterFor(block);
-    case Block::Kind::kCall:
-      return EnterCall(block);
+    case Block::Kind::kCall: return EnterCall(block);
   }
   return OkStatus();
 }
@@ -69,8 +72,7 @@ Status ControlProgram::FinishBody() {
   Activation& top = stack_.back();
   const Block* owner = top.owner;
   switch (top.kind) {
-    case Activation::Kind::kSequence:
-      break;
+    case Activation::Kind::kSequence: break;
     case Activation::Kind::kWhile: {
       HEDDLE_ASSIGN_OR_RETURN(const bool again, Decide(*owner));
       if (again) {
@@ -88,9 +90,7 @@ Status ControlProgram::FinishBody() {
         return OkStatus();
       }
       break;
-    case Activation::Kind::kCall:
-      HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function));
-      break;
+    case Activation::Kind::kCall: HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function)); break;
   }
   stack_.pop_back();
   if (owner != nullptr) FreeDead(*owner);
@@ -152,14 +152,16 @@ Status ControlProgram::EnterCall(const Block& block) {
     return Internal("there is no function {}", block.function).At(block.position);
   const Function& function = found->second;
   if (static_cast<int>(frames_.size()) > options_.max_call_depth)
-    return FailedPrecondition("function '{}': calls are nested more than {} deep", function.name, options_.max_call_depth)
+    return FailedPrecondition("function '{}': calls are nested more than {} deep", function.name,
+                              options_.max_call_depth)
         .WithNote("does a recursion never end?")
         .At(block.position);
   auto callee = std::make_unique<Frame>();
   for (const auto& [parameter_name, variable_name] : block.arguments) {
     const Variable* variable = frame().Find(variable_name);
     if (variable == nullptr)
-      return FailedPrecondition("function '{}': argument '{}' has no value here", function.name, parameter_name)
+      return FailedPrecondition("function '{}': argument '{}' has no value here", function.name,
+                                parameter_name)
           .WithNote("it is assigned only in branches or loops that did not run")
           .At(block.position);
     DataType data_type = DataType::kUnknown;
@@ -169,13 +171,15 @@ Status ControlProgram::EnterCall(const Block& block) {
         data_type = parameter.data_type;
         value_type = parameter.value_type;
       }
-    Result<Variable> converted = ConvertTo(*variable, data_type, value_type,
-                                           fmt::format("function '{}': argument '{}'", function.name, parameter_name));
+    Result<Variable> converted =
+        ConvertTo(*variable, data_type, value_type,
+                  fmt::format("function '{}': argument '{}'", function.name, parameter_name));
     if (!converted.ok()) return converted.status().At(block.position);
     callee->Set(parameter_name, *std::move(converted));
   }
   frames_.push_back(std::move(callee));
-  stack_.push_back({.kind = Activation::Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
+  stack_.push_back(
+      {.kind = Activation::Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
   return OkStatus();
 }
 
@@ -186,7 +190,8 @@ Status ControlProgram::FinishCall(const Block& block, const Function& function) 
     if (block.results[i].empty()) continue;
     const Variable* result = callee->Find(function.results[i].name);
     if (result == nullptr)
-      return FailedPrecondition("function '{}' did not assign its result '{}'", function.name, function.results[i].name)
+      return FailedPrecondition("function '{}' did not assign its result '{}'", function.name,
+                                function.results[i].name)
           .At(block.position);
     frame().Set(block.results[i], *result);
   }

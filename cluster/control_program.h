@@ -12,8 +12,9 @@
 
 namespace heddle::cluster {
 
-/// Interprets the control flow of a program. Every rank runs the same one on the same scalars (replicated control,
-/// runtime reference 4.3). Keeps its own stack, so that a deep recursion of the script is an error of the script.
+/// Interprets the control flow of a program. Every rank runs the same one on the same scalars (replicated
+/// control, runtime reference 4.3). Keeps its own stack, so that a deep recursion of the script is an error
+/// of the script.
 class ControlProgram {
  public:
   /// All outlive it. `cancelled` ends the run between blocks.

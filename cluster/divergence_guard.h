@@ -15,7 +15,8 @@ constexpr uint64_t FoldHash(uint64_t hash, uint64_t value) {
 }
 uint64_t FoldHash(uint64_t hash, std::string_view text);
 
-/// What one rank's control program did so far, as a hash that must be equal on all ranks, and the last steps in words.
+/// What one rank's control program did so far, as a hash that must be equal on all ranks, and the last steps
+/// in words.
 class DivergenceGuard {
  public:
   /// A plan that is about to run.

@@ -136,7 +136,8 @@ class ExecutorRun {
     environment.link = link_.get();
     environment.control = link_.get();
     session_ = Session::Create(options, std::move(program), environment);
-    if (link_ != nullptr) link_->Serve(session_->handler(), [this](const Status& why) { session_->Cancel(why); });
+    if (link_ != nullptr)
+      link_->Serve(session_->handler(), [this](const Status& why) { session_->Cancel(why); });
     return OkStatus();
   }
 

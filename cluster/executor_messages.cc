@@ -31,7 +31,8 @@ std::string ToBytes(std::string_view text) {
     if (first < 0x80 || i + 1 == text.size()) {
       bytes.push_back(text[i]);
     } else {
-      bytes.push_back(static_cast<char>((first & 0x03) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3f)));
+      bytes.push_back(
+          static_cast<char>((first & 0x03) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3f)));
     }
   }
   return bytes;
@@ -180,7 +181,8 @@ std::string ToLine(const ExecutorMessage& message) {
     json["done"] = ToJson(message.done->status);
     json["own_cause"] = message.done->own_cause;
     if (message.done->statistics)
-      json["statistics"] = Json::parse(ToJson(*message.done->statistics), nullptr, /*allow_exceptions=*/false);
+      json["statistics"] =
+          Json::parse(ToJson(*message.done->statistics), nullptr, /*allow_exceptions=*/false);
   }
   return json.dump();
 }

@@ -9,8 +9,8 @@
 #include "cluster/statistics.h"
 #include "core/status.h"
 
-// What a launcher and its executor say to each other: one JSON object a line. Text may hold any bytes; each byte travels
-// as the character of that number.
+// What a launcher and its executor say to each other: one JSON object a line. Text may hold any bytes; each
+// byte travels as the character of that number.
 namespace heddle::cluster {
 
 struct ExecutorDone {

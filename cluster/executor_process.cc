@@ -84,23 +84,25 @@ class ExecutorProcessImpl : public ExecutorProcess {
     if (thread_.joinable()) thread_.join();
   }
 
-  // The thread that spawns is the one that stays until the process has ended: the kernel kills the child with it.
+  // The thread that spawns is the one that stays until the process has ended: the kernel kills the child with
+  // it.
   Status Spawn(const ExecutorStart& start, const std::string& binary, int child_fd, int log) {
     std::promise<Result<pid_t>> spawned;
     std::future<Result<pid_t>> result = spawned.get_future();
     LauncherMessage message;
     message.start = start;
-    thread_ = std::thread([this, line = ToLine(message), binary, child_fd, log, spawned = std::move(spawned)]() mutable {
-      Result<pid_t> pid = SpawnSetup(child_fd, log).Spawn(binary);
-      close(child_fd);
-      const bool running = pid.ok();
-      if (running) pid_ = *pid;
-      spawned.set_value(std::move(pid));
-      if (!running) return;
-      channel_.WriteLine(line);
-      Read();
-      Reap();
-    });
+    thread_ = std::thread(
+        [this, line = ToLine(message), binary, child_fd, log, spawned = std::move(spawned)]() mutable {
+          Result<pid_t> pid = SpawnSetup(child_fd, log).Spawn(binary);
+          close(child_fd);
+          const bool running = pid.ok();
+          if (running) pid_ = *pid;
+          spawned.set_value(std::move(pid));
+          if (!running) return;
+          channel_.WriteLine(line);
+          Read();
+          Reap();
+        });
     return result.get().status();
   }
 
@@ -167,7 +169,8 @@ std::string ExecutorExit::Describe() const {
   return signalled ? fmt::format("was killed by signal {}", value) : fmt::format("ended with code {}", value);
 }
 
-Result<std::unique_ptr<ExecutorProcess>> ExecutorProcess::Start(const ExecutorStart& start, ExecutorEvents events,
+Result<std::unique_ptr<ExecutorProcess>> ExecutorProcess::Start(const ExecutorStart& start,
+                                                                ExecutorEvents events,
                                                                 const std::string& binary, int log) {
   int own_fd = -1;
   int child_fd = -1;
@@ -177,6 +180,8 @@ Result<std::unique_ptr<ExecutorProcess>> ExecutorProcess::Start(const ExecutorSt
   return std::unique_ptr<ExecutorProcess>(std::move(process));
 }
 
-std::string MakeToken() { return fmt::format("{:016x}{:016x}", SystemRandom().Next(), SystemRandom().Next()); }
+std::string MakeToken() {
+  return fmt::format("{:016x}{:016x}", SystemRandom().Next(), SystemRandom().Next());
+}
 
 }  // namespace heddle::cluster

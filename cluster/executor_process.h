@@ -13,19 +13,20 @@
 #include "cluster/session.h"
 #include "core/status.h"
 
-// The launching side of an executor process (runtime reference 5.4): used by `heddle sim` and by worker daemons.
+// The launching side of an executor process (runtime reference 5.4): used by `heddle sim` and by worker
+// daemons.
 namespace heddle::cluster {
 
 /// Everything an executor must know; sent over an inherited socket, never on a command line.
 struct ExecutorStart {
-  std::string job;                       ///< Id of the job, for messages.
+  std::string job;  ///< Id of the job, for messages.
   int attempt = 1;
-  std::string token;                     ///< Secret of this attempt: executors only talk to peers that know it.
-  std::string program;                   ///< Program::ToText().
-  std::string directory;                 ///< Where relative paths of the script start; absolute.
-  std::string listen = "127.0.0.1:0";    ///< Address to bind: host:0, or unix:/path.
-  bool allow_remote = false;             ///< May bind addresses that other hosts reach.
-  SessionOptions options;                ///< rank and ranks included.
+  std::string token;                   ///< Secret of this attempt: executors only talk to peers that know it.
+  std::string program;                 ///< Program::ToText().
+  std::string directory;               ///< Where relative paths of the script start; absolute.
+  std::string listen = "127.0.0.1:0";  ///< Address to bind: host:0, or unix:/path.
+  bool allow_remote = false;           ///< May bind addresses that other hosts reach.
+  SessionOptions options;              ///< rank and ranks included.
 };
 
 /// One entry of the rank table.
@@ -38,25 +39,26 @@ struct ExecutorPeer {
 struct ExecutorExit {
   pid_t pid = 0;
   bool signalled = false;
-  int value = 0;            ///< Exit code, or number of the signal.
+  int value = 0;                 ///< Exit code, or number of the signal.
   std::string Describe() const;  ///< "was killed by signal 9", "ended with code 70"
 };
 
 /// What an executor reports. Called on a thread of the ExecutorProcess, in order; `exited` is the last call.
 /// None of them may destroy the ExecutorProcess.
 struct ExecutorEvents {
-  std::function<void(const std::string& endpoint)> ready;             ///< Bound; waits for SendPeers.
-  std::function<void(std::string_view text)> output;                  ///< Standard output of the script (rank 0).
+  std::function<void(const std::string& endpoint)> ready;  ///< Bound; waits for SendPeers.
+  std::function<void(std::string_view text)> output;       ///< Standard output of the script (rank 0).
   std::function<void(const Status& status, bool own_cause,
-                     std::optional<SessionStatistics> statistics)> done;  ///< own_cause: the failure began there.
+                     std::optional<SessionStatistics> statistics)>
+      done;  ///< own_cause: the failure began there.
   std::function<void(const ExecutorExit& exit)> exited;
 };
 
 /// A running executor. The process dies with its launcher: it ends itself when the control socket closes.
 class ExecutorProcess {
  public:
-  /// Starts `binary executor --control-fd 3` and hands it `start`. `binary` empty: this program (/proc/self/exe).
-  /// `log` is a file descriptor for its standard error (-1: inherited).
+  /// Starts `binary executor --control-fd 3` and hands it `start`. `binary` empty: this program
+  /// (/proc/self/exe). `log` is a file descriptor for its standard error (-1: inherited).
   static Result<std::unique_ptr<ExecutorProcess>> Start(const ExecutorStart& start, ExecutorEvents events,
                                                         const std::string& binary = "", int log = -1);
   virtual ~ExecutorProcess() = default;  ///< Kills it if it still runs, and waits.

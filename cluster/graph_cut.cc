@@ -47,7 +47,8 @@ bool CanRunFirst(const compiler::InferOutcome& inferred, const Node& node, const
   for (NodeId before : node.after)
     if (!first[static_cast<size_t>(before)]) return false;
   if (IsKnown(node.info) || IsEffect(node)) return true;
-  // A matrix whose size the cells decide: running it is the way to know. One that waits for a scalar may become known.
+  // A matrix whose size the cells decide: running it is the way to know. One that waits for a scalar may
+  // become known.
   return node.info.IsMatrix() && scalars_known;
 }
 
@@ -73,7 +74,8 @@ Cut CutGraph(const compiler::InferOutcome& inferred, int part) {
   const Graph& graph = inferred.graph;
   const size_t size = graph.nodes.size();
   const bool failed = inferred.failed != kNoNode;
-  const std::vector<bool> needed = failed ? NeededBefore(graph, inferred.failed) : std::vector<bool>(size, true);
+  const std::vector<bool> needed =
+      failed ? NeededBefore(graph, inferred.failed) : std::vector<bool>(size, true);
 
   std::vector<bool> first(size, false);
   bool acts = false;  // anything but literals and variables

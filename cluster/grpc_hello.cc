@@ -14,7 +14,8 @@ constexpr std::string_view kWireVersion = "1";
 std::string_view Find(const grpc::CallbackServerContext& context, const char* name) {
   const auto& metadata = context.client_metadata();
   auto found = metadata.find(name);
-  return found == metadata.end() ? std::string_view() : std::string_view(found->second.data(), found->second.size());
+  return found == metadata.end() ? std::string_view()
+                                 : std::string_view(found->second.data(), found->second.size());
 }
 
 bool Matches(const grpc::CallbackServerContext& context, const char* name, int64_t value) {
@@ -26,7 +27,8 @@ bool Matches(const grpc::CallbackServerContext& context, const char* name, int64
 bool EqualInConstantTime(std::string_view a, std::string_view b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < b.size(); ++i)
-    difference |= static_cast<unsigned char>(b[i]) ^ static_cast<unsigned char>(a.empty() ? 0 : a[i % a.size()]);
+    difference |=
+        static_cast<unsigned char>(b[i]) ^ static_cast<unsigned char>(a.empty() ? 0 : a[i % a.size()]);
   return difference == 0;
 }
 

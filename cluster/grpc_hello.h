@@ -18,8 +18,9 @@ struct Hello {
 };
 
 void AddHello(const Hello& hello, grpc::ClientContext* context);
-/// Checks that the caller belongs to the same attempt of the same job and is another rank of it. PERMISSION_DENIED for a
-/// wrong token (compared in constant time, before anything else), FAILED_PRECONDITION for the rest.
+/// Checks that the caller belongs to the same attempt of the same job and is another rank of it.
+/// PERMISSION_DENIED for a wrong token (compared in constant time, before anything else), FAILED_PRECONDITION
+/// for the rest.
 grpc::Status CheckHello(const Hello& own, const grpc::CallbackServerContext& context, int* rank);
 
 /// True if both are equal; takes the same time wherever they differ.

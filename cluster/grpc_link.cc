@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <map>
+#include <tuple>
 
 #include "cluster/grpc_hello.h"
 #include "cluster/grpc_pull.h"
@@ -20,6 +22,7 @@ constexpr int kMostControlBytes = 4 << 20;
 constexpr int kMostDataBytes = static_cast<int>(kChunkBytes) + 4096;
 constexpr size_t kDecisionPartBytes = 256 << 10;
 constexpr size_t kMessageBatchBytes = 64 << 10;
+constexpr int64_t kSmallValueBytes = 4 << 10;
 constexpr auto kGoodbye = std::chrono::milliseconds(1000);
 
 using DataStub = grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>;
@@ -52,15 +55,20 @@ class ControlEnd : public StreamEvents<ControlFrame> {
   size_t rank_;
 };
 
-class Service : public ExecutorLink::WithCallbackMethod_Control<ExecutorLink::WithRawCallbackMethod_Data<ExecutorLink::Service>> {
+class Service : public ExecutorLink::WithCallbackMethod_Control<
+                    ExecutorLink::WithRawCallbackMethod_Data<ExecutorLink::Service>> {
  public:
   explicit Service(LinkImpl& link) : link_(link) {}
   grpc::ServerBidiReactor<ControlFrame, ControlFrame>* Control(grpc::CallbackServerContext* context) override;
-  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Data(grpc::CallbackServerContext* context) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Data(
+      grpc::CallbackServerContext* context) override;
 
  private:
   LinkImpl& link_;
 };
+
+// Where a small value was published: run, register, slot.
+using SlotKey = std::tuple<uint32_t, RegisterId, uint32_t>;
 
 struct Peer {
   std::string name;
@@ -69,6 +77,7 @@ struct Peer {
   std::shared_ptr<PullClient> pulls;
   std::deque<ControlFrame> outgoing;
   std::string partial_decision;
+  std::map<SlotKey, Value> small_values;  // that came with their READY and have not been pulled
   bool linked = false;
   bool ended = false;
 };
@@ -116,7 +125,8 @@ class LinkImpl : public GrpcLink {
     server_ = builder.BuildAndStart();
     const bool is_unix = options.listen.starts_with("unix:");
     if (server_ == nullptr || (port == 0 && !is_unix)) return Unavailable("cannot bind {}", options.listen);
-    endpoint_ = is_unix ? options.listen : fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
+    endpoint_ = is_unix ? options.listen
+                        : fmt::format("{}:{}", options.listen.substr(0, options.listen.rfind(':')), port);
     return OkStatus();
   }
 
@@ -128,7 +138,8 @@ class LinkImpl : public GrpcLink {
   }
 
   Status Connect(const std::vector<LinkPeer>& peers, int64_t timeout_ms) override {
-    if (peers.size() != peers_.size()) return Internal("a rank table of {} for a job of {}", peers.size(), peers_.size());
+    if (peers.size() != peers_.size())
+      return Internal("a rank table of {} for a job of {}", peers.size(), peers_.size());
     {
       const std::lock_guard lock(mutex_);
       for (size_t rank = 0; rank < peers.size(); ++rank)
@@ -140,7 +151,8 @@ class LinkImpl : public GrpcLink {
       DialData(rank, peers[rank].endpoint);
     }
     std::unique_lock lock(mutex_);
-    const bool all = changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [&] { return !failure_.ok() || AllLinked(); });
+    const bool all = changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                                       [&] { return !failure_.ok() || AllLinked(); });
     if (!failure_.ok()) return failure_;
     if (all) return OkStatus();
     for (size_t rank = 0; rank < peers_.size(); ++rank)
@@ -151,14 +163,24 @@ class LinkImpl : public GrpcLink {
 
   void Send(uint32_t rank, const actor::Message& message) override {
     messages_sent_.fetch_add(1, std::memory_order_relaxed);
+    const std::string small_value =
+        message.type == actor::MessageType::kReady ? SmallValueOf(message) : std::string();
     std::shared_ptr<StreamPort> port;
     {
       const std::lock_guard lock(mutex_);
       Peer& peer = peers_[rank];
-      if (peer.outgoing.empty() || !peer.outgoing.back().has_messages() ||
-          peer.outgoing.back().messages().size() >= kMessageBatchBytes)
+      if (peer.outgoing.empty() || !peer.outgoing.back().has_batch() ||
+          peer.outgoing.back().batch().ByteSizeLong() >= kMessageBatchBytes)
         peer.outgoing.emplace_back();
-      peer.outgoing.back().mutable_messages()->append(reinterpret_cast<const char*>(&message), sizeof(message));
+      MessageBatch& batch = *peer.outgoing.back().mutable_batch();
+      batch.mutable_messages()->append(reinterpret_cast<const char*>(&message), sizeof(message));
+      if (!small_value.empty()) {
+        SmallValue& value = *batch.add_values();
+        value.set_run(message.run);
+        value.set_register_id(message.register_id);
+        value.set_slot(message.slot);
+        value.set_frames(small_value);
+      }
       port = peer.control;
     }
     if (port != nullptr) port->Wake();
@@ -172,12 +194,16 @@ class LinkImpl : public GrpcLink {
     Queue(rank, std::move(frame));
   }
 
-  void Pull(uint32_t rank, uint32_t run, RegisterId register_id, uint8_t slot, std::function<void(Result<Value>)> done) override {
+  void Pull(uint32_t rank, uint32_t run, RegisterId register_id, uint8_t slot,
+            std::function<void(Result<Value>)> done) override {
     std::shared_ptr<PullClient> pulls;
+    std::map<SlotKey, Value>::node_type small_value;
     {
       const std::lock_guard lock(mutex_);
       pulls = peers_[rank].pulls;
+      small_value = peers_[rank].small_values.extract({run, register_id, slot});
     }
+    if (!small_value.empty()) return done(std::move(small_value.mapped()));
     if (pulls == nullptr) return done(Unavailable("there is no link to worker {}", rank));
     pulls->Pull(run, register_id, slot, std::move(done));
   }
@@ -232,7 +258,9 @@ class LinkImpl : public GrpcLink {
     return failure_.ok() ? interrupted_ : failure_;
   }
 
-  LinkStatistics statistics() const override { return {bytes_sent_.load(), bytes_received_.load(), messages_sent_.load()}; }
+  LinkStatistics statistics() const override {
+    return {bytes_sent_.load(), bytes_received_.load(), messages_sent_.load()};
+  }
 
   // --- what streams report ---
 
@@ -248,12 +276,12 @@ class LinkImpl : public GrpcLink {
 
   void OnControl(size_t rank, ControlFrame& frame) {
     switch (frame.body_case()) {
-      case ControlFrame::kMessages:
-        return OnMessages(rank, frame.messages());
+      case ControlFrame::kBatch: return OnBatch(rank, frame.batch());
       case ControlFrame::kError: {
         Status status;
         const Status decoded = DecodeStatus(frame.error().status(), &status);
-        return handler_->OnError(static_cast<uint32_t>(rank), frame.error().run(), frame.error().node(), decoded.ok() ? status : decoded);
+        return handler_->OnError(static_cast<uint32_t>(rank), frame.error().run(), frame.error().node(),
+                                 decoded.ok() ? status : decoded);
       }
       case ControlFrame::kFailure: {
         Status status;
@@ -281,8 +309,7 @@ class LinkImpl : public GrpcLink {
         peers_[rank].ended = true;
         break;
       }
-      case ControlFrame::BODY_NOT_SET:
-        return;
+      case ControlFrame::BODY_NOT_SET: return;
     }
     changed_.notify_all();
   }
@@ -310,26 +337,31 @@ class LinkImpl : public GrpcLink {
   grpc::ServerBidiReactor<ControlFrame, ControlFrame>* AcceptControl(grpc::CallbackServerContext* context) {
     int rank = 0;
     grpc::Status status = CheckHello(hello_, *context, &rank);
-    if (status.ok() && rank < hello_.rank) status = {grpc::StatusCode::FAILED_PRECONDITION, "the larger rank calls"};
+    if (status.ok() && rank < hello_.rank)
+      status = {grpc::StatusCode::FAILED_PRECONDITION, "the larger rank calls"};
     if (!status.ok()) return new RefusedStream<ControlFrame>(status);
     const auto index = static_cast<size_t>(rank);
-    auto stream = std::make_shared<ServerStream<ControlFrame>>(context, std::make_shared<ControlEnd>(*this, index));
+    auto stream =
+        std::make_shared<ServerStream<ControlFrame>>(context, std::make_shared<ControlEnd>(*this, index));
     {
       const std::lock_guard lock(mutex_);
       if (closing_ || peers_[index].control != nullptr)
-        return new RefusedStream<ControlFrame>({grpc::StatusCode::FAILED_PRECONDITION, "that rank is linked already"});
+        return new RefusedStream<ControlFrame>(
+            {grpc::StatusCode::FAILED_PRECONDITION, "that rank is linked already"});
       Attach(index, stream);
     }
     stream->Start(stream);
     return stream.get();
   }
 
-  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* AcceptData(grpc::CallbackServerContext* context) {
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* AcceptData(
+      grpc::CallbackServerContext* context) {
     int rank = 0;
     const grpc::Status status = CheckHello(hello_, *context, &rank);
     if (!status.ok()) return new RefusedStream<grpc::ByteBuffer>(status);
     if (handler_ == nullptr)
-      return new RefusedStream<grpc::ByteBuffer>({grpc::StatusCode::FAILED_PRECONDITION, "this executor is not ready"});
+      return new RefusedStream<grpc::ByteBuffer>(
+          {grpc::StatusCode::FAILED_PRECONDITION, "this executor is not ready"});
     auto server = std::make_shared<PullServer>(*handler_, bytes_sent_);
     auto stream = std::make_shared<ServerStream<grpc::ByteBuffer>>(context, server);
     server->SetPort(stream);
@@ -371,12 +403,14 @@ class LinkImpl : public GrpcLink {
   }
 
   void DialData(size_t rank, const std::string& endpoint) {
-    auto pulls = std::make_shared<PullClient>(bytes_received_, [this, rank](const grpc::Status& status) { OnStreamClosed(rank, status); });
+    auto pulls = std::make_shared<PullClient>(
+        bytes_received_, [this, rank](const grpc::Status& status) { OnStreamClosed(rank, status); });
     auto stream = std::make_shared<ClientStream<grpc::ByteBuffer>>(pulls);
     pulls->SetPort(stream);
     AddHello(hello_, &stream->context());
     DataStub stub(OpenChannel(endpoint, kMostDataBytes));
-    stub.PrepareBidiStreamingCall(&stream->context(), "/heddle.ExecutorLink/Data", grpc::StubOptions(), stream.get());
+    stub.PrepareBidiStreamingCall(&stream->context(), "/heddle.ExecutorLink/Data", grpc::StubOptions(),
+                                  stream.get());
     {
       const std::lock_guard lock(mutex_);
       ++open_streams_;
@@ -401,7 +435,30 @@ class LinkImpl : public GrpcLink {
       if (static_cast<int>(rank) != hello_.rank) Queue(rank, frame);
   }
 
-  void OnMessages(size_t rank, const std::string& bytes) {
+  // The value that `message` announces, when it is small enough to travel with it; else empty.
+  std::string SmallValueOf(const actor::Message& message) {
+    const Result<Value> value = handler_->Published(message.run, message.register_id, message.slot);
+    if (!value.ok()) return "";  // a control register
+    if (value->IsMatrix() && value->matrix().bytes() > kSmallValueBytes) return "";
+    if (value->IsScalar() && value->scalar().IsString() &&
+        static_cast<int64_t>(value->scalar().AsString().size()) > kSmallValueBytes)
+      return "";
+    std::string frames = EncodeValue(*value);
+    bytes_sent_.fetch_add(static_cast<int64_t>(frames.size()), std::memory_order_relaxed);
+    return frames;
+  }
+
+  void OnBatch(size_t rank, const MessageBatch& batch) {
+    for (const SmallValue& small : batch.values()) {
+      bytes_received_.fetch_add(static_cast<int64_t>(small.frames().size()), std::memory_order_relaxed);
+      Result<Value> value = DecodeValue(small.frames());
+      if (!value.ok()) continue;  // then it is pulled, and says why it cannot be
+      const std::lock_guard lock(mutex_);
+      auto& values = peers_[rank].small_values;
+      values.erase(values.begin(), values.lower_bound({small.run(), 0, 0}));  // of runs that ended early
+      values.insert_or_assign({small.run(), small.register_id(), small.slot()}, *std::move(value));
+    }
+    const std::string& bytes = batch.messages();
     for (size_t begin = 0; begin + sizeof(actor::Message) <= bytes.size(); begin += sizeof(actor::Message)) {
       actor::Message message;
       std::memcpy(static_cast<void*>(&message), bytes.data() + begin, sizeof(message));
@@ -453,7 +510,8 @@ void ControlEnd::OnClosed(const grpc::Status& status) { link_.OnStreamClosed(ran
 grpc::ServerBidiReactor<ControlFrame, ControlFrame>* Service::Control(grpc::CallbackServerContext* context) {
   return link_.AcceptControl(context);
 }
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::Data(grpc::CallbackServerContext* context) {
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::Data(
+    grpc::CallbackServerContext* context) {
   return link_.AcceptData(context);
 }
 

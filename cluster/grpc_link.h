@@ -29,30 +29,32 @@ struct LinkPeer {
 };
 
 struct LinkStatistics {
-  int64_t bytes_sent = 0;      ///< Payload of values.
+  int64_t bytes_sent = 0;  ///< Payload of values.
   int64_t bytes_received = 0;
   int64_t messages_sent = 0;
 };
 
-/// The links of one executor to all others over gRPC: one control stream a pair, one data stream a direction, each data
-/// stream on a connection of its own (HTTP/2 flow control is shared by the streams of a connection).
+/// The links of one executor to all others over gRPC: one control stream a pair, one data stream a direction,
+/// each data stream on a connection of its own (HTTP/2 flow control is shared by the streams of a
+/// connection).
 class GrpcLink : public actor::Link, public ControlChannel {
  public:
-  /// Binds the address and answers calls. kPermissionDenied for an address that other hosts reach without allow_remote,
-  /// kUnavailable when it cannot be bound.
+  /// Binds the address and answers calls. kPermissionDenied for an address that other hosts reach without
+  /// allow_remote, kUnavailable when it cannot be bound.
   static Result<std::unique_ptr<GrpcLink>> Listen(const GrpcLinkOptions& options);
 
   /// Where peers reach this executor.
   virtual const std::string& endpoint() const = 0;
-  /// Before Connect. `handler` and `on_failure` outlive the link. on_failure is called at most once, on a thread of the
-  /// link: a peer was lost (kUnavailable with its name) or gave up (its own status).
+  /// Before Connect. `handler` and `on_failure` outlive the link. on_failure is called at most once, on a
+  /// thread of the link: a peer was lost (kUnavailable with its name) or gave up (its own status).
   virtual void Serve(actor::LinkHandler* handler, std::function<void(const Status& status)> on_failure) = 0;
   /// Links to every peer, by rank (own entry ignored); returns when all links stand.
   virtual Status Connect(const std::vector<LinkPeer>& peers, int64_t timeout_ms = 20'000) = 0;
 
   /// Tells every peer that this rank gives up; waits (at most about a second) until that is sent.
   virtual void Fail(const Status& why) = 0;
-  /// Says that this rank's program has ended and waits until all others have ended or failed. Serves pulls meanwhile.
+  /// Says that this rank's program has ended and waits until all others have ended or failed. Serves pulls
+  /// meanwhile.
   virtual Status Finish() = 0;
   virtual LinkStatistics statistics() const = 0;
 };

@@ -26,9 +26,9 @@ grpc::ByteBuffer ToBuffer(const OutgoingFrame& frame) {
     return grpc::ByteBuffer(slices, 2);
   }
   // The matrix lives until gRPC drops the slice, which may be after the write has completed.
-  const grpc::Slice slices[] = {
-      grpc::Slice(bytes.data(), bytes.size()),
-      grpc::Slice(const_cast<void*>(frame.payload), frame.header.size, Release, new std::shared_ptr<const Value>(frame.keep_alive))};
+  const grpc::Slice slices[] = {grpc::Slice(bytes.data(), bytes.size()),
+                                grpc::Slice(const_cast<void*>(frame.payload), frame.header.size, Release,
+                                            new std::shared_ptr<const Value>(frame.keep_alive))};
   return grpc::ByteBuffer(slices, 2);
 }
 
@@ -51,7 +51,8 @@ bool Copy(const std::vector<grpc::Slice>& slices, size_t begin, size_t size, uin
 
 Result<FrameHeader> ReadHeader(const grpc::ByteBuffer& frame, std::vector<grpc::Slice>* slices) {
   uint8_t bytes[kHeaderBytes];
-  if (!frame.Dump(slices).ok() || !Copy(*slices, 0, kHeaderBytes, bytes)) return DataLoss("a frame shorter than its header");
+  if (!frame.Dump(slices).ok() || !Copy(*slices, 0, kHeaderBytes, bytes))
+    return DataLoss("a frame shorter than its header");
   HEDDLE_ASSIGN_OR_RETURN(const FrameHeader header, FrameHeader::Decode(bytes));
   if (frame.Length() != kHeaderBytes + header.size) return DataLoss("a frame of the wrong length");
   return header;
@@ -130,7 +131,8 @@ bool PullClient::NextFrame(grpc::ByteBuffer* frame) {
   return true;
 }
 
-Status PullClient::Accept(const FrameHeader& header, Pending& pending, const std::vector<grpc::Slice>& slices) {
+Status PullClient::Accept(const FrameHeader& header, Pending& pending,
+                          const std::vector<grpc::Slice>& slices) {
   if (header.kind == FrameKind::kData) {
     HEDDLE_ASSIGN_OR_RETURN(uint8_t* const place, pending.value.Place(header));
     Copy(slices, kHeaderBytes, header.size, place);

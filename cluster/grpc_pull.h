@@ -14,12 +14,14 @@
 
 namespace heddle::cluster {
 
-/// The end of a data stream that answers pulls: several values at once, a frame of each in turn, so that a large value
-/// does not hold up a small one. One frame is on its way at a time; payloads are sent from matrix memory.
+/// The end of a data stream that answers pulls: several values at once, a frame of each in turn, so that a
+/// large value does not hold up a small one. One frame is on its way at a time; payloads are sent from matrix
+/// memory.
 class PullServer : public StreamEvents<grpc::ByteBuffer> {
  public:
   /// `handler` and `bytes_sent` outlive the stream.
-  PullServer(actor::LinkHandler& handler, std::atomic<int64_t>& bytes_sent) : handler_(handler), bytes_sent_(bytes_sent) {}
+  PullServer(actor::LinkHandler& handler, std::atomic<int64_t>& bytes_sent)
+      : handler_(handler), bytes_sent_(bytes_sent) {}
   void SetPort(std::weak_ptr<StreamPort> port) { port_ = std::move(port); }
 
   bool NextFrame(grpc::ByteBuffer* frame) override;
@@ -62,7 +64,7 @@ class PullClient : public StreamEvents<grpc::ByteBuffer> {
   std::mutex mutex_;
   bool closed_ = false;
   uint64_t next_request_ = 1;
-  std::deque<FrameHeader> requests_;                    // not sent yet
+  std::deque<FrameHeader> requests_;                                // not sent yet
   std::unordered_map<uint64_t, std::shared_ptr<Pending>> pending_;  // each touched by the reading thread only
 };
 

@@ -11,8 +11,8 @@
 
 namespace heddle::cluster {
 
-/// What flows over a stream, from the point of view of one end. Called from gRPC's threads, one call of each kind at a
-/// time. A stream keeps its events alive.
+/// What flows over a stream, from the point of view of one end. Called from gRPC's threads, one call of each
+/// kind at a time. A stream keeps its events alive.
 template <typename Frame>
 class StreamEvents {
  public:

@@ -39,7 +39,8 @@ InterruptGuard::InterruptGuard(Cancellation& cancellation) : impl_(std::make_uni
   const int read_end = impl_->pipe[0];
   impl_->thread = std::thread([read_end, &cancellation] {
     char byte = 0;
-    while (read(read_end, &byte, 1) == 1 && byte != 0) cancellation.Request(Cancelled("cancelled by a signal"));
+    while (read(read_end, &byte, 1) == 1 && byte != 0)
+      cancellation.Request(Cancelled("cancelled by a signal"));
   });
   struct sigaction action = {};
   action.sa_handler = OnSignal;

@@ -71,7 +71,8 @@ class Launch {
       changed_.notify_all();
     };
     events.output = surroundings_.print;
-    events.done = [this, rank](const Status& status, bool own_cause, std::optional<SessionStatistics> statistics) {
+    events.done = [this, rank](const Status& status, bool own_cause,
+                               std::optional<SessionStatistics> statistics) {
       const std::lock_guard lock(mutex_);
       members_[rank].done = status;
       members_[rank].own_cause = own_cause;
@@ -94,13 +95,16 @@ class Launch {
     const bool before_peers = HasTrouble();
     if (!before_peers) {
       std::vector<ExecutorPeer> peers;
-      for (size_t rank = 0; rank < members_.size(); ++rank) peers.push_back({*members_[rank].endpoint, NameOf(rank)});
+      for (size_t rank = 0; rank < members_.size(); ++rank)
+        peers.push_back({*members_[rank].endpoint, NameOf(rank)});
       ForAll(lock, [&](ExecutorProcess& process) { process.SendPeers(peers); });
       changed_.wait(lock, [&] { return AllHave(&Member::done) || HasTrouble(); });
     }
     // Linked executors tell each other of a failure; before that they only hear it from here.
     const Status cancelled = cancelled_;
-    const Status stop = !cancelled.ok() ? cancelled : before_peers ? Cancelled("another executor failed") : OkStatus();
+    const Status stop = !cancelled.ok() ? cancelled
+                        : before_peers  ? Cancelled("another executor failed")
+                                        : OkStatus();
     if (!stop.ok()) ForAll(lock, [&](ExecutorProcess& process) { process.Cancel(stop); });
     changed_.wait_for(lock, kGrace, [&] { return crashed_.has_value() || AllEnded(); });
     ForAll(lock, [&](ExecutorProcess& process) {
@@ -111,7 +115,8 @@ class Launch {
   }
 
   Status Outcome() const {
-    if (crashed_.has_value()) return Unavailable("{} {}", NameOf(*crashed_), members_[*crashed_].exit->Describe());
+    if (crashed_.has_value())
+      return Unavailable("{} {}", NameOf(*crashed_), members_[*crashed_].exit->Describe());
     for (const Member& member : members_)
       if (member.done && !member.done->ok() && member.own_cause) return *member.done;
     for (const Member& member : members_)

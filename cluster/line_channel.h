@@ -15,7 +15,8 @@ class LineChannel {
   LineChannel(const LineChannel&) = delete;
   LineChannel& operator=(const LineChannel&) = delete;
 
-  /// The next line without its end, waiting for it; nullopt when the other side is gone or sends a line past 1 GiB.
+  /// The next line without its end, waiting for it; nullopt when the other side is gone or sends a line past
+  /// 1 GiB.
   std::optional<std::string> ReadLine();
   /// Writes whole lines only. False when the other side is gone.
   bool WriteLine(const std::string& line);
@@ -24,8 +25,8 @@ class LineChannel {
 
  private:
   const int fd_;
-  std::string buffer_;   // read, not yet returned
-  size_t scanned_ = 0;   // of buffer_, known to hold no line end
+  std::string buffer_;  // read, not yet returned
+  size_t scanned_ = 0;  // of buffer_, known to hold no line end
   std::mutex write_mutex_;
 };
 

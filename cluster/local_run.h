@@ -25,7 +25,8 @@ struct RunSurroundings {
   std::function<void(const Plan& plan)> observe_plan;  ///< May be empty; only for runs in this process.
 };
 
-/// `heddle run`: one session of one rank in the calling process, without gRPC. options.rank and .ranks are ignored.
+/// `heddle run`: one session of one rank in the calling process, without gRPC. options.rank and .ranks are
+/// ignored.
 RunOutcome RunLocally(const Program& program, SessionOptions options, const RunSurroundings& surroundings);
 
 }  // namespace heddle::cluster

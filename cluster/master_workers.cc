@@ -13,11 +13,11 @@
 namespace heddle::cluster {
 namespace {
 
-class WorkerConnection : public StreamEvents<WorkerFrame>,
+class ConnectedWorker : public StreamEvents<WorkerFrame>,
                          public MasterHub::WorkerPort,
-                         public std::enable_shared_from_this<WorkerConnection> {
+                         public std::enable_shared_from_this<ConnectedWorker> {
  public:
-  WorkerConnection(MasterHub* hub, std::string version) : hub_(hub), version_(std::move(version)) {}
+  ConnectedWorker(MasterHub* hub, std::string version) : hub_(hub), version_(std::move(version)) {}
 
   void Attach(StreamPort* stream) {
     const std::lock_guard lock(stream_mutex_);
@@ -132,7 +132,7 @@ grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>* ServeWorker(MasterHub* hub, g
   const auto& metadata = context->client_metadata();
   const auto found = metadata.find("heddle-version");
   std::string version = found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
-  auto connection = std::make_shared<WorkerConnection>(hub, std::move(version));
+  auto connection = std::make_shared<ConnectedWorker>(hub, std::move(version));
   auto stream = std::make_shared<ServerStream<WorkerFrame>>(context, connection);
   connection->Attach(stream.get());
   stream->Start(stream);

@@ -45,9 +45,11 @@ Decision Describe(char kind, uint64_t key, const DivergenceGuard& guard) {
   return {kind, key, guard.hash(), guard.steps(), guard.Trace(), ""};
 }
 
-Status CheckAgreement(int rank, const Decision& theirs, char kind, uint64_t key, const DivergenceGuard& guard) {
+Status CheckAgreement(int rank, const Decision& theirs, char kind, uint64_t key,
+                      const DivergenceGuard& guard) {
   const bool same_kind = kind == 'c' ? theirs.kind == 'c' : theirs.kind != 'c';
-  if (same_kind && theirs.key == key && theirs.hash == guard.hash() && theirs.steps == guard.steps()) return OkStatus();
+  if (same_kind && theirs.key == key && theirs.hash == guard.hash() && theirs.steps == guard.steps())
+    return OkStatus();
   return Internal("ranks disagree about the course of the script")
       .WithNote(fmt::format("rank 0, step {}, next plan {:x}: {}", theirs.steps, theirs.key, theirs.trace))
       .WithNote(fmt::format("rank {}, step {}, next plan {:x}: {}", rank, guard.steps(), key, guard.Trace()));
@@ -57,7 +59,8 @@ Status CheckAgreement(int rank, const Decision& theirs, char kind, uint64_t key,
 
 Status PlanCache::AddText(const std::string& text) {
   HEDDLE_ASSIGN_OR_RETURN(Plan plan, Plan::Parse(text));
-  if (plan.ranks != ranks_) return Internal("a plan for {} ranks was delivered to a job of {}", plan.ranks, ranks_);
+  if (plan.ranks != ranks_)
+    return Internal("a plan for {} ranks was delivered to a job of {}", plan.ranks, ranks_);
   Insert(std::make_shared<const Plan>(std::move(plan)));
   return OkStatus();
 }

@@ -17,8 +17,9 @@ namespace heddle::cluster {
 
 class ControlChannel;
 
-/// Plans by key, the most recently used ones. With several ranks rank 0 makes what is missing and the others receive it;
-/// every rank asks for the same keys in the same order, so all of them miss, and forget, the same plans.
+/// Plans by key, the most recently used ones. With several ranks rank 0 makes what is missing and the others
+/// receive it; every rank asks for the same keys in the same order, so all of them miss, and forget, the same
+/// plans.
 class PlanCache {
  public:
   /// `control` may be nullptr with one rank. `capacity` plans are kept.
@@ -28,8 +29,8 @@ class PlanCache {
   /// A plan made ahead, under the key it carries.
   Status AddText(const std::string& text);
 
-  /// The plan of `key`; `make` is called on rank 0 when it is missing. An error of `make` is the error on every rank.
-  /// kInternal when the ranks disagree about what comes next (`guard`), with both traces.
+  /// The plan of `key`; `make` is called on rank 0 when it is missing. An error of `make` is the error on
+  /// every rank. kInternal when the ranks disagree about what comes next (`guard`), with both traces.
   Result<std::shared_ptr<const Plan>> Obtain(uint64_t key, const DivergenceGuard& guard,
                                              const std::function<Result<Plan>()>& make);
   /// Compares the guards of all ranks without asking for a plan.
@@ -44,7 +45,8 @@ class PlanCache {
     std::list<uint64_t>::iterator use;
   };
   void Insert(std::shared_ptr<const Plan> plan);
-  Result<Plan> MakeAndSend(uint64_t key, const DivergenceGuard& guard, const std::function<Result<Plan>()>& make);
+  Result<Plan> MakeAndSend(uint64_t key, const DivergenceGuard& guard,
+                           const std::function<Result<Plan>()>& make);
   Result<Plan> ReceivePlan(uint64_t key, const DivergenceGuard& guard);
 
   int rank_;

@@ -20,7 +20,8 @@ Node MakeNode(const char* op, std::vector<NodeId> inputs, ValueInfo info, const 
 
 bool IsLiteral(const Graph& graph, NodeId id, double value) {
   const Node& node = graph[id];
-  return node.Is("literal") && !node.FindAttribute("value")->IsString() && node.FindAttribute("value")->AsDouble() == value;
+  return node.Is("literal") && !node.FindAttribute("value")->IsString() &&
+         node.FindAttribute("value")->AsDouble() == value;
 }
 
 bool NeedsSeed(const Graph& graph, const Node& node) {
@@ -56,9 +57,10 @@ void ConnectGraph(Graph* graph) {
         Node minus_one = MakeNode("literal", {}, ValueInfo::OfScalar(ValueType::kInteger), node.position);
         minus_one.SetAttribute("value", -1);
         const NodeId minus_one_id = result.Add(std::move(minus_one));
-        const NodeId is_open =
-            result.Add(MakeNode("==", {seed, minus_one_id}, ValueInfo::OfScalar(ValueType::kBoolean), node.position));
-        seed = result.Add(MakeNode("ifelse", {is_open, drawn_id, seed}, ValueInfo::OfScalar(ValueType::kUnknown), node.position));
+        const NodeId is_open = result.Add(
+            MakeNode("==", {seed, minus_one_id}, ValueInfo::OfScalar(ValueType::kBoolean), node.position));
+        seed = result.Add(MakeNode("ifelse", {is_open, drawn_id, seed},
+                                   ValueInfo::OfScalar(ValueType::kUnknown), node.position));
       }
     }
     new_ids.push_back(result.Add(std::move(node)));

@@ -63,16 +63,14 @@ Result<bool> ScalarBlocks::Run(const Graph& graph, Prepared* prepared, Frame* fr
       case StepKind::kPrint:
         if (rank_ == 0) HEDDLE_RETURN_IF_ERROR(Act(node));
         break;
-      case StepKind::kCheck:
-        HEDDLE_RETURN_IF_ERROR(Act(node));
-        break;
+      case StepKind::kCheck: HEDDLE_RETURN_IF_ERROR(Act(node)); break;
       case StepKind::kAssign: {
         const Slot& slot = slots_[static_cast<size_t>(node.inputs[0])];
-        assigned.emplace_back(&node.Text("name"), slot.scalar != nullptr ? Variable::OfScalar(*slot.scalar) : *slot.variable);
+        assigned.emplace_back(&node.Text("name"),
+                              slot.scalar != nullptr ? Variable::OfScalar(*slot.scalar) : *slot.variable);
         break;
       }
-      default:
-        break;
+      default: break;
     }
   }
   for (auto& [name, variable] : assigned) frame->Set(*name, std::move(variable));
@@ -86,16 +84,13 @@ bool ScalarBlocks::Compute(const Graph& graph, Prepared* prepared, const Frame& 
     slot.scalar = nullptr;
     slot.variable = nullptr;
     switch (prepared->steps[static_cast<size_t>(id)]) {
-      case StepKind::kLiteral:
-        slot.scalar = node.FindAttribute("value");
-        break;
+      case StepKind::kLiteral: slot.scalar = node.FindAttribute("value"); break;
       case StepKind::kVariable:
         slot.variable = frame.Find(node.Text("name"));
         if (slot.variable == nullptr) return false;  // inference says it better
         if (slot.variable->info.IsScalar()) slot.scalar = &slot.variable->value.scalar();
         break;
-      case StepKind::kAssign:
-        break;
+      case StepKind::kAssign: break;
       case StepKind::kPrint:
       case StepKind::kCheck:
         if (slots_[static_cast<size_t>(node.inputs[0])].scalar == nullptr) return false;

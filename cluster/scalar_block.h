@@ -10,15 +10,16 @@
 
 namespace heddle::cluster {
 
-/// Evaluates graphs that are scalar arithmetic on known scalars (and renaming of variables) in place, without a plan:
-/// loop counters, predicates, arguments of calls. Equal on every rank, because scalars are.
+/// Evaluates graphs that are scalar arithmetic on known scalars (and renaming of variables) in place, without
+/// a plan: loop counters, predicates, arguments of calls. Equal on every rank, because scalars are.
 class ScalarBlocks {
  public:
   ScalarBlocks(int rank, const ops::KernelSource& kernels, ops::KernelContext& context)
       : rank_(rank), kernels_(kernels), context_(context) {}
 
-  /// True: done, `frame` has the results and effects have acted (prints on rank 0 only). False: needs a plan, nothing
-  /// has happened. An error is one of an effect (stop, assert). `graph` stays where it is while this lives.
+  /// True: done, `frame` has the results and effects have acted (prints on rank 0 only). False: needs a plan,
+  /// nothing has happened. An error is one of an effect (stop, assert). `graph` stays where it is while this
+  /// lives.
   Result<bool> Evaluate(const Graph& graph, Frame* frame);
   /// The same for a graph that will not be seen again.
   Result<bool> EvaluateOnce(const Graph& graph, Frame* frame);

@@ -65,9 +65,11 @@ class SessionOfOneRank : public Session {
  private:
   // A file that only some workers see is a fault of the installation: say which worker misses it.
   Status NameWorker(const Status& status) const {
-    const bool about_files = status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
+    const bool about_files =
+        status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
     if (!about_files || options_.rank == 0) return status;
-    return status.WithNote(fmt::format("worker {} does not see it; every worker must see the files of a job", options_.rank));
+    return status.WithNote(
+        fmt::format("worker {} does not see it; every worker must see the files of a job", options_.rank));
   }
 
   void Finish(int64_t elapsed_ns) {

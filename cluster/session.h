@@ -21,25 +21,26 @@ class ControlChannel;
 struct SessionOptions {
   int rank = 0;
   int ranks = 1;
-  int threads = 1;                                    ///< Of the compute arena of one rank.
-  int64_t min_distributed_bytes = int64_t{8} << 20;   ///< Smaller matrices stay whole; 0 splits everything.
-  int64_t memory_bytes = 0;                           ///< Budget of matrix memory of a rank; 0: unlimited.
-  int64_t seed = -1;                                  ///< Of the job, for rand() without a seed. -1: whoever starts
-                                                      ///< the job draws one.
-  std::vector<std::string> disabled_passes;           ///< Of the compiler, by name.
-  std::vector<std::string> plans;                     ///< Texts of plans made ahead: first entries of the plan cache.
-  int max_call_depth = 10'000;                        ///< Calls within calls; more is an error of the script.
+  int threads = 1;                                   ///< Of the compute arena of one rank.
+  int64_t min_distributed_bytes = int64_t{8} << 20;  ///< Smaller matrices stay whole; 0 splits everything.
+  int64_t memory_bytes = 0;                          ///< Budget of matrix memory of a rank; 0: unlimited.
+  int64_t seed = -1;                         ///< Of the job, for rand() without a seed. -1: whoever starts
+                                             ///< the job draws one.
+  std::vector<std::string> disabled_passes;  ///< Of the compiler, by name.
+  std::vector<std::string> plans;            ///< Texts of plans made ahead: first entries of the plan cache.
+  int max_call_depth = 10'000;               ///< Calls within calls; more is an error of the script.
 };
 
 /// What a session needs of the process it lives in. All outlive the session.
 struct SessionEnvironment {
   ops::Files* files = nullptr;
   Clock* clock = nullptr;
-  std::function<void(std::string_view text)> print;   ///< Standard output of the script; rank 0 only.
-  const ops::KernelSource* kernels = nullptr;         ///< nullptr: the catalog's.
-  actor::Link* link = nullptr;                        ///< nullptr with one rank.
-  ControlChannel* control = nullptr;                  ///< nullptr with one rank.
-  std::function<void(const Plan& plan)> observe_plan; ///< Called for every plan this rank makes or receives; may be empty.
+  std::function<void(std::string_view text)> print;  ///< Standard output of the script; rank 0 only.
+  const ops::KernelSource* kernels = nullptr;        ///< nullptr: the catalog's.
+  actor::Link* link = nullptr;                       ///< nullptr with one rank.
+  ControlChannel* control = nullptr;                 ///< nullptr with one rank.
+  std::function<void(const Plan& plan)>
+      observe_plan;  ///< Called for every plan this rank makes or receives; may be empty.
 };
 
 /// One rank's run of a program: replicated control program, variables, plan cache (runtime reference 4.3).
@@ -57,7 +58,8 @@ class Session {
   virtual void Cancel(Status why) = 0;
   /// Where the link delivers what other ranks send.
   virtual actor::LinkHandler* handler() = 0;
-  /// True when Run() failed for a reason that began on this rank, not because another rank or the launcher said so.
+  /// True when Run() failed for a reason that began on this rank, not because another rank or the launcher
+  /// said so.
   virtual bool own_cause() const = 0;
   /// After Run().
   virtual const SessionStatistics& statistics() const = 0;

@@ -34,12 +34,13 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
   if (ranks.empty()) return "";
   const SessionStatistics& first = ranks.front();
   std::string out = fmt::format("Elapsed {:.3f} s, {} plans compiled, {} reused, {} scalar blocks, seed {}\n",
-                                static_cast<double>(first.elapsed_ns) / 1e9, first.plans_compiled, first.plans_reused,
-                                first.scalar_blocks, first.seed);
+                                static_cast<double>(first.elapsed_ns) / 1e9, first.plans_compiled,
+                                first.plans_reused, first.scalar_blocks, first.seed);
   for (const SessionStatistics& rank : ranks)
-    out += fmt::format("Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB, {} messages, peak memory {:.1f} MB\n",
-                       rank.rank, rank.rows_held, Megabytes(rank.bytes_sent), Megabytes(rank.bytes_received),
-                       rank.messages_sent, Megabytes(rank.peak_bytes));
+    out += fmt::format(
+        "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB, {} messages, peak memory {:.1f} MB\n",
+        rank.rank, rank.rows_held, Megabytes(rank.bytes_sent), Megabytes(rank.bytes_received),
+        rank.messages_sent, Megabytes(rank.peak_bytes));
 
   std::map<std::string, OperatorStatistics> total;
   for (const SessionStatistics& rank : ranks) {
@@ -69,8 +70,10 @@ std::string ToJson(const SessionStatistics& statistics) {
   for (const Field& field : kFields) json[field.name] = statistics.*field.value;
   json["operators"] = nlohmann::ordered_json::object();
   for (const auto& [name, entry] : statistics.operators)
-    json["operators"][name] = {
-        {"acts", entry.acts}, {"kernel_ns", entry.kernel_ns}, {"rows", entry.rows}, {"bytes_in", entry.bytes_in}};
+    json["operators"][name] = {{"acts", entry.acts},
+                               {"kernel_ns", entry.kernel_ns},
+                               {"rows", entry.rows},
+                               {"bytes_in", entry.bytes_in}};
   return json.dump();
 }
 

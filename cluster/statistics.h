@@ -22,16 +22,16 @@ struct OperatorStatistics {
 struct SessionStatistics {
   int rank = 0;
   int ranks = 1;
-  int64_t seed = 0;               ///< Of the job: what unseeded rand() is drawn from.
+  int64_t seed = 0;  ///< Of the job: what unseeded rand() is drawn from.
   int64_t elapsed_ns = 0;
-  int64_t plans_compiled = 0;     ///< Misses of the plan cache.
-  int64_t plans_reused = 0;       ///< Hits.
-  int64_t scalar_blocks = 0;      ///< Blocks evaluated in place, without a plan.
-  int64_t rows_held = 0;          ///< With several ranks: most rows that this rank held or computed at once.
-  int64_t bytes_sent = 0;         ///< Over links, payload.
+  int64_t plans_compiled = 0;  ///< Misses of the plan cache.
+  int64_t plans_reused = 0;    ///< Hits.
+  int64_t scalar_blocks = 0;   ///< Blocks evaluated in place, without a plan.
+  int64_t rows_held = 0;       ///< With several ranks: most rows that this rank held or computed at once.
+  int64_t bytes_sent = 0;      ///< Over links, payload.
   int64_t bytes_received = 0;
-  int64_t messages_sent = 0;      ///< Control messages over links.
-  int64_t peak_bytes = 0;         ///< Most matrix memory alive at once.
+  int64_t messages_sent = 0;                            ///< Control messages over links.
+  int64_t peak_bytes = 0;                               ///< Most matrix memory alive at once.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
 };
 

@@ -9,7 +9,8 @@
 namespace heddle::cluster {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the wire form is the memory of a little-endian machine");
+static_assert(std::endian::native == std::endian::little,
+              "the wire form is the memory of a little-endian machine");
 
 struct MatrixDescription {
   int64_t rows = 0;
@@ -91,8 +92,7 @@ Result<Scalar> DecodeScalar(std::string_view in) {
   uint8_t type = 0;
   if (!Take(&in, &type)) return DataLoss("a scalar frame is cut off");
   switch (static_cast<ValueType>(type)) {
-    case ValueType::kString:
-      return Scalar(std::string(in));
+    case ValueType::kString: return Scalar(std::string(in));
     case ValueType::kDouble: {
       double x = 0;
       if (in.size() != sizeof(x) || !Take(&in, &x)) break;
@@ -105,21 +105,22 @@ Result<Scalar> DecodeScalar(std::string_view in) {
       if (static_cast<ValueType>(type) == ValueType::kInteger) return Scalar(x);
       return Scalar(x != 0);
     }
-    case ValueType::kUnknown:
-      break;
+    case ValueType::kUnknown: break;
   }
   return DataLoss("a scalar frame is malformed");
 }
 
 bool DecodeMatrix(std::string_view in, MatrixDescription* out) {
-  if (!Take(&in, &out->rows) || !Take(&in, &out->columns) || !Take(&in, &out->stored) || !Take(&in, &out->format) ||
-      !Take(&in, &out->element_type) || !in.empty())
+  if (!Take(&in, &out->rows) || !Take(&in, &out->columns) || !Take(&in, &out->stored) ||
+      !Take(&in, &out->format) || !Take(&in, &out->element_type) || !in.empty())
     return false;
   constexpr int64_t kMost = int64_t{1} << 48;
-  if (out->rows < 0 || out->columns < 0 || out->stored < 0 || out->rows > kMost || out->columns > kMost || out->stored > kMost)
+  if (out->rows < 0 || out->columns < 0 || out->stored < 0 || out->rows > kMost || out->columns > kMost ||
+      out->stored > kMost)
     return false;
   if (out->format > 1 || out->element_type > 1) return false;
-  if (out->format == static_cast<uint8_t>(Format::kSparse)) return out->columns <= std::numeric_limits<int32_t>::max();
+  if (out->format == static_cast<uint8_t>(Format::kSparse))
+    return out->columns <= std::numeric_limits<int32_t>::max();
   return out->columns == 0 || out->rows <= kMost / out->columns;
 }
 
@@ -155,7 +156,8 @@ Result<FrameHeader> FrameHeader::Decode(const uint8_t* bytes) {
   return header;
 }
 
-OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value) : request_(request), failure_(value.status()) {
+OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value)
+    : request_(request), failure_(value.status()) {
   if (!value.ok()) return;
   value_ = std::make_shared<const Value>(*std::move(value));
   if (!value_->IsMatrix()) return;
@@ -168,7 +170,8 @@ OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value) : request_(r
     const int64_t begin = matrix.rows() == 0 ? 0 : matrix.row_offsets()[0];
     add(Section::kRowOffsets, matrix.row_offsets(), matrix.rows() == 0 ? 0 : (matrix.rows() + 1) * 8);
     add(Section::kColumnIndexes, matrix.column_indexes() + begin, matrix.stored() * 4);
-    add(Section::kValues, reinterpret_cast<const uint8_t*>(matrix.data<double>()) + begin * element, matrix.stored() * element);
+    add(Section::kValues, reinterpret_cast<const uint8_t*>(matrix.data<double>()) + begin * element,
+        matrix.stored() * element);
   } else {
     add(Section::kValues, matrix.data<double>(), matrix.cells() * element);
   }
@@ -210,20 +213,19 @@ std::optional<OutgoingFrame> OutgoingValue::Next() {
 
 int64_t IncomingValue::SectionBytes(Section section) const {
   switch (section) {
-    case Section::kRowOffsets:
-      return matrix_.IsSparse() && matrix_.rows() > 0 ? (matrix_.rows() + 1) * 8 : 0;
-    case Section::kColumnIndexes:
-      return matrix_.IsSparse() ? stored_ * 4 : 0;
-    case Section::kValues:
-      return stored_ * BytesOf(matrix_.element_type());
+    case Section::kRowOffsets: return matrix_.IsSparse() && matrix_.rows() > 0 ? (matrix_.rows() + 1) * 8 : 0;
+    case Section::kColumnIndexes: return matrix_.IsSparse() ? stored_ * 4 : 0;
+    case Section::kValues: return stored_ * BytesOf(matrix_.element_type());
   }
   return 0;
 }
 
 Result<uint8_t*> IncomingValue::Place(const FrameHeader& header) {
-  if (!begun_ || is_scalar_ || header.kind != FrameKind::kData) return DataLoss("a data frame without a matrix");
+  if (!begun_ || is_scalar_ || header.kind != FrameKind::kData)
+    return DataLoss("a data frame without a matrix");
   const auto bytes = static_cast<uint64_t>(SectionBytes(header.section));
-  if (header.offset > bytes || header.size > bytes - header.offset) return DataLoss("a data frame outside its matrix");
+  if (header.offset > bytes || header.size > bytes - header.offset)
+    return DataLoss("a data frame outside its matrix");
   received_ += header.size;
   void* base = matrix_.mutable_data<double>();
   if (header.section == Section::kRowOffsets) base = matrix_.mutable_row_offsets();
@@ -237,7 +239,8 @@ Status IncomingValue::Accept(const FrameHeader& header, std::string_view payload
     HEDDLE_RETURN_IF_ERROR(DecodeStatus(payload, &failure));
     return failure.ok() ? DataLoss("a peer failed without a cause") : failure;
   }
-  if (header.kind != FrameKind::kBegin || begun_ || payload.empty()) return DataLoss("a value frame out of order");
+  if (header.kind != FrameKind::kBegin || begun_ || payload.empty())
+    return DataLoss("a value frame out of order");
   begun_ = true;
   const char tag = payload.front();
   payload.remove_prefix(1);
@@ -263,8 +266,8 @@ Status IncomingValue::Accept(const FrameHeader& header, std::string_view payload
 Result<Value> IncomingValue::Finish() {
   if (!begun_) return DataLoss("a value without a beginning");
   if (is_scalar_) return Value(std::move(scalar_));
-  const int64_t expected =
-      SectionBytes(Section::kRowOffsets) + SectionBytes(Section::kColumnIndexes) + SectionBytes(Section::kValues);
+  const int64_t expected = SectionBytes(Section::kRowOffsets) + SectionBytes(Section::kColumnIndexes) +
+                           SectionBytes(Section::kValues);
   if (received_ != expected) return DataLoss("a matrix arrived with {} of {} bytes", received_, expected);
   if (matrix_.IsSparse() && matrix_.rows() > 0) {
     // Panels keep the offsets of the matrix they were cut from: start at zero here, and trust nothing.
@@ -275,13 +278,48 @@ Result<Value> IncomingValue::Finish() {
       if (offsets[row] < 0 || offsets[row] > stored_ || (row > 0 && offsets[row] < offsets[row - 1]))
         return DataLoss("a sparse matrix arrived with offsets that do not ascend");
     }
-    if (offsets[matrix_.rows()] != stored_) return DataLoss("a sparse matrix arrived with the wrong number of entries");
+    if (offsets[matrix_.rows()] != stored_)
+      return DataLoss("a sparse matrix arrived with the wrong number of entries");
     const int32_t* columns = matrix_.column_indexes();
     for (int64_t entry = 0; entry < stored_; ++entry)
       if (columns[entry] < 0 || columns[entry] >= matrix_.columns())
         return DataLoss("a sparse matrix arrived with a column outside it");
   }
   return Value(std::move(matrix_));
+}
+
+std::string EncodeValue(const Value& value) {
+  std::string out;
+  OutgoingValue outgoing(0, value);
+  while (const std::optional<OutgoingFrame> frame = outgoing.Next()) {
+    const auto header = frame->header.Encode();
+    out.append(reinterpret_cast<const char*>(header.data()), header.size());
+    if (frame->payload == nullptr) {
+      out.append(frame->owned);
+    } else {
+      out.append(static_cast<const char*>(frame->payload), frame->header.size);
+    }
+  }
+  return out;
+}
+
+Result<Value> DecodeValue(std::string_view frames) {
+  IncomingValue incoming;
+  while (frames.size() >= kHeaderBytes) {
+    HEDDLE_ASSIGN_OR_RETURN(const FrameHeader header,
+                            FrameHeader::Decode(reinterpret_cast<const uint8_t*>(frames.data())));
+    frames.remove_prefix(kHeaderBytes);
+    if (frames.size() < header.size) break;
+    if (header.kind == FrameKind::kData) {
+      HEDDLE_ASSIGN_OR_RETURN(uint8_t* const place, incoming.Place(header));
+      std::memcpy(place, frames.data(), header.size);
+    } else {
+      HEDDLE_RETURN_IF_ERROR(incoming.Accept(header, frames.substr(0, header.size)));
+    }
+    frames.remove_prefix(header.size);
+    if (header.last) return incoming.Finish();
+  }
+  return DataLoss("a value arrived cut off");
 }
 
 std::string EncodeStatus(const Status& status) {
@@ -302,7 +340,8 @@ Status DecodeStatus(std::string_view bytes, Status* decoded) {
   SourcePosition position;
   uint32_t notes = 0;
   if (!Take(&bytes, &code) || !TakeText(&bytes, &message) || !TakeText(&bytes, &position.file) ||
-      !Take(&bytes, &position.line) || !Take(&bytes, &position.column) || !Take(&bytes, &notes) || notes > 1000)
+      !Take(&bytes, &position.line) || !Take(&bytes, &position.column) || !Take(&bytes, &notes) ||
+      notes > 1000)
     return DataLoss("a status arrived malformed");
   Status status;
   if (code != 0) {

@@ -27,17 +27,18 @@ enum class FrameKind : uint8_t {
 /// Parts of a matrix's memory, in the order in which they are sent.
 enum class Section : uint8_t { kRowOffsets = 0, kColumnIndexes = 1, kValues = 2 };
 
-/// In memory order: request u64 | offset u64 | run u32 | register i32 | size u32 | kind u8 | section u8 | slot u8 | last u8.
+/// In memory order: request u64 | offset u64 | run u32 | register i32 | size u32 | kind u8 | section u8 |
+/// slot u8 | last u8.
 struct FrameHeader {
   uint64_t request = 0;  ///< Chosen by the consumer, unique on its stream.
   uint64_t offset = 0;   ///< kData: bytes from the start of the section.
   uint32_t run = 0;      ///< kPull
   int32_t register_id = 0;
-  uint32_t size = 0;     ///< Bytes of payload that follow.
+  uint32_t size = 0;  ///< Bytes of payload that follow.
   FrameKind kind = FrameKind::kPull;
   Section section = Section::kValues;
   uint8_t slot = 0;
-  bool last = false;     ///< No frame of this request follows.
+  bool last = false;  ///< No frame of this request follows.
 
   std::array<uint8_t, kHeaderBytes> Encode() const;
   /// kDataLoss for an unknown kind or section.
@@ -98,6 +99,10 @@ class IncomingValue {
   int64_t stored_ = 0;
   int64_t received_ = 0;
 };
+
+/// All frames of a value in one text, for values of a few kilobytes; and back. kDataLoss when malformed.
+std::string EncodeValue(const Value& value);
+Result<Value> DecodeValue(std::string_view frames);
 
 /// A status as bytes, and back: code, message, place, notes.
 std::string EncodeStatus(const Status& status);

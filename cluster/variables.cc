@@ -30,15 +30,16 @@ Result<Variable> Frame::Take(std::string_view name) {
   return variable;
 }
 
-Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueType value_type, const std::string& what) {
+Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueType value_type,
+                           const std::string& what) {
   if (!variable.info.IsScalar() || data_type != DataType::kScalar) return variable;
   const Scalar& scalar = variable.value.scalar();
   if (value_type == ValueType::kUnknown || scalar.type() == value_type) return variable;
   if (value_type == ValueType::kString) return Variable::OfScalar(scalar.ToText());
   if (value_type == ValueType::kBoolean) return Variable::OfScalar(scalar.AsBoolean());
   if (scalar.IsString())
-    return FailedPrecondition("{} is declared as {}, but its value is a string: \"{}\"", what, Name(value_type),
-                              scalar.AsString());
+    return FailedPrecondition("{} is declared as {}, but its value is a string: \"{}\"", what,
+                              Name(value_type), scalar.AsString());
   if (value_type == ValueType::kInteger) return Variable::OfScalar(scalar.AsInteger());
   return Variable::OfScalar(scalar.AsDouble());
 }

@@ -14,9 +14,9 @@ namespace heddle::cluster {
 
 /// A variable of the script as one rank sees it. Every rank has the same info and distribution.
 struct Variable {
-  Value value;                                     ///< This rank's piece; meaningless on ranks that hold nothing of it.
+  Value value;  ///< This rank's piece; meaningless on ranks that hold nothing of it.
   Distribution distribution = Distribution::kEach;
-  ValueInfo info;                                  ///< Of the whole value.
+  ValueInfo info;  ///< Of the whole value.
 
   static Variable OfScalar(Scalar scalar);
   /// Whether `rank` holds cells of it.
@@ -37,8 +37,10 @@ class Frame {
   std::map<std::string, Variable, std::less<>> variables_;
 };
 
-/// Converts a scalar to a declared type (language reference 1.5); other values, and kUnknown, stay as they are.
-/// kFailedPrecondition for a string where a number is declared; `what` names the place ("argument 'x' of 'f'").
-Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueType value_type, const std::string& what);
+/// Converts a scalar to a declared type (language reference 1.5); other values, and kUnknown, stay as they
+/// are. kFailedPrecondition for a string where a number is declared; `what` names the place ("argument 'x' of
+/// 'f'").
+Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueType value_type,
+                           const std::string& what);
 
 }  // namespace heddle::cluster

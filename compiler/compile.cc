@@ -32,7 +32,8 @@ std::vector<std::string_view> Stages() {
 Result<Program> CompileScript(std::string text, const CompileOptions& options, Diagnostics* diagnostics) {
   MemorySourceLoader no_files({});
   SourceLoader* loader = options.loader != nullptr ? options.loader : &no_files;
-  const ScriptSet scripts = LoadScripts(options.script, std::move(text), {options.library_directory}, loader, diagnostics);
+  const ScriptSet scripts =
+      LoadScripts(options.script, std::move(text), {options.library_directory}, loader, diagnostics);
   if (options.observe_ast) options.observe_ast(PrintScript(scripts.files[0]));
 
   Program program = BuildProgram(scripts, {options.arguments}, diagnostics);

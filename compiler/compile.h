@@ -21,13 +21,14 @@ struct CompileOptions {
   std::set<std::string, std::less<>> disabled_passes;
   /// Called after every stage (see Stages()).
   std::function<void(std::string_view stage, const Program& program)> observe;
-  std::function<void(std::string_view text)> observe_ast;  ///< Called with the syntax tree of the main script.
+  std::function<void(std::string_view text)>
+      observe_ast;  ///< Called with the syntax tree of the main script.
 };
 
 /// From text to a Program that a session can run: parse, build, static pass, passes.
 ///
-/// All that is wrong with the script is found at once and collected in `diagnostics`, warnings too. Nothing is read
-/// but sourced files. Errors: kInvalidArgument with the text of all diagnostics.
+/// All that is wrong with the script is found at once and collected in `diagnostics`, warnings too. Nothing
+/// is read but sourced files. Errors: kInvalidArgument with the text of all diagnostics.
 Result<Program> CompileScript(std::string text, const CompileOptions& options, Diagnostics* diagnostics);
 
 /// The names of the stages in order: "build", "shapes", then the passes.

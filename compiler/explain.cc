@@ -24,7 +24,8 @@ std::string Quoted(const Scalar& value) {
       text += c;
     }
   }
-  return text + '"';
+  text += '"';
+  return text;
 }
 
 bool IsInfix(const Node& node) {
@@ -37,8 +38,10 @@ bool IsInfix(const Node& node) {
 std::string TypeText(const ValueInfo& info) {
   switch (info.data_type) {
     case DataType::kUnknown: return "";
-    case DataType::kScalar: return info.value_type == ValueType::kUnknown ? "scalar" : std::string(Name(info.value_type));
-    case DataType::kMatrix: return fmt::format("{}{}", info.shape, info.format == Format::kSparse ? " sparse" : "");
+    case DataType::kScalar:
+      return info.value_type == ValueType::kUnknown ? "scalar" : std::string(Name(info.value_type));
+    case DataType::kMatrix:
+      return fmt::format("{}{}", info.shape, info.format == Format::kSparse ? " sparse" : "");
     case DataType::kFrame:
     case DataType::kList: return std::string(Name(info.data_type));
   }
@@ -99,7 +102,8 @@ class GraphText {
   std::string NameOf(NodeId id) const { return id == kNoNode ? "_" : names_[static_cast<size_t>(id)]; }
 
   std::string OperatorText(const Node& node) const {
-    if (IsInfix(node)) return fmt::format("{} {} {}", NameOf(node.inputs[0]), node.op, NameOf(node.inputs[1]));
+    if (IsInfix(node))
+      return fmt::format("{} {} {}", NameOf(node.inputs[0]), node.op, NameOf(node.inputs[1]));
     std::vector<std::string> parts;
     std::vector<BuiltinParameter> parameters;
     if (const Builtin* builtin = FindBuiltin(node.op)) parameters = ParametersOf(*builtin);
@@ -111,7 +115,8 @@ class GraphText {
     for (size_t i = 0; i < last; ++i) {
       const bool named = by_name && parameters[i].optional;
       if (node.inputs[i] == kNoNode && named) continue;
-      parts.push_back(named ? fmt::format("{}={}", parameters[i].name, NameOf(node.inputs[i])) : NameOf(node.inputs[i]));
+      parts.push_back(named ? fmt::format("{}={}", parameters[i].name, NameOf(node.inputs[i]))
+                            : NameOf(node.inputs[i]));
     }
     for (const auto& [attribute, value] : node.attributes)
       if (attribute != "stream") parts.push_back(fmt::format("{}={}", attribute, Quoted(value)));
@@ -134,7 +139,8 @@ class ProgramText {
       for (const Parameter& parameter : function.parameters) parameters.push_back(ParameterText(parameter));
       std::vector<std::string> results;
       for (const Parameter& result : function.results) results.push_back(ParameterText(result));
-      text_ += fmt::format("function {}({}) return ({})\n", name, fmt::join(parameters, ", "), fmt::join(results, ", "));
+      text_ += fmt::format("function {}({}) return ({})\n", name, fmt::join(parameters, ", "),
+                           fmt::join(results, ", "));
       AddBlocks(function.body, 2);
     }
     return std::move(text_);
@@ -142,7 +148,8 @@ class ProgramText {
 
  private:
   static std::string ParameterText(const Parameter& parameter) {
-    if (parameter.data_type == DataType::kScalar) return fmt::format("{} {}", Name(parameter.value_type), parameter.name);
+    if (parameter.data_type == DataType::kScalar)
+      return fmt::format("{} {}", Name(parameter.value_type), parameter.name);
     return fmt::format("{} {}", Name(parameter.data_type), parameter.name);
   }
 
@@ -160,11 +167,11 @@ class ProgramText {
     const std::string place = fmt::format("  # line {}", block.position.line);
     switch (block.kind) {
       case Block::Kind::kBasic:
-        AddLine(indent, "block" + place);
+        AddLine(indent, fmt::format("block{}", place));
         text_ += ExplainGraph(block.graph, indent + 2);
         break;
       case Block::Kind::kIf:
-        AddLine(indent, "if" + place);
+        AddLine(indent, fmt::format("if{}", place));
         text_ += ExplainGraph(block.graph, indent + 2);
         AddLine(indent, "then");
         AddBlocks(block.body, indent + 2);
@@ -174,26 +181,29 @@ class ProgramText {
         }
         break;
       case Block::Kind::kWhile:
-        AddLine(indent, "while" + place);
+        AddLine(indent, fmt::format("while{}", place));
         text_ += ExplainGraph(block.graph, indent + 2);
         AddLine(indent, "do");
         AddBlocks(block.body, indent + 2);
         break;
       case Block::Kind::kFor:
       case Block::Kind::kParallelFor:
-        AddLine(indent, fmt::format("{} {}{}", block.kind == Block::Kind::kFor ? "for" : "parfor", block.variable, place));
+        AddLine(indent, fmt::format("{} {}{}", block.kind == Block::Kind::kFor ? "for" : "parfor",
+                                    block.variable, place));
         text_ += ExplainGraph(block.graph, indent + 2);
         AddLine(indent, "do");
         AddBlocks(block.body, indent + 2);
         break;
       case Block::Kind::kCall: {
         std::vector<std::string> arguments;
-        for (const auto& [parameter, variable] : block.arguments) arguments.push_back(fmt::format("{}={}", parameter, variable));
-        std::vector<std::string> results = block.results;
-        for (std::string& result : results)
-          if (result.empty()) result = "_";
+        for (const auto& [parameter, variable] : block.arguments)
+          arguments.push_back(fmt::format("{}={}", parameter, variable));
+        std::vector<std::string_view> results;
+        for (const std::string& result : block.results)
+          results.push_back(result.empty() ? "_" : std::string_view(result));
         const std::string targets = results.empty() ? "" : fmt::format("[{}] = ", fmt::join(results, ", "));
-        AddLine(indent, fmt::format("call {}{}({}){}", targets, block.function, fmt::join(arguments, ", "), place));
+        AddLine(indent,
+                fmt::format("call {}{}({}){}", targets, block.function, fmt::join(arguments, ", "), place));
         break;
       }
     }
@@ -214,7 +224,8 @@ Result<std::string> Explain(std::string text, const CompileOptions& options, std
   std::vector<std::string> known = {"ast", "program", "all"};
   for (std::string_view name : Stages()) known.emplace_back(name);
   if (std::find(known.begin(), known.end(), stage) == known.end()) {
-    Status error = Usage("unknown stage '{}'", stage).WithNote(fmt::format("stages are {}", fmt::join(known, ", ")));
+    Status error =
+        Usage("unknown stage '{}'", stage).WithNote(fmt::format("stages are {}", fmt::join(known, ", ")));
     const std::string nearest = SuggestName(stage, known);
     return nearest.empty() ? error : error.WithNote(fmt::format("did you mean '{}'?", nearest));
   }

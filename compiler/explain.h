@@ -17,8 +17,10 @@ std::string ExplainGraph(const Graph& graph, int indent = 0);
 /// A whole program: the main script, then the functions it reaches; control flow by indentation.
 std::string ExplainProgram(const Program& program);
 
-/// What one stage made of a script: "ast", a name of Stages(), "program" (after the last stage) or "all" (everything,
-/// each under a heading). Errors: those of CompileScript; kUsage for an unknown stage, with the nearest name.
-Result<std::string> Explain(std::string text, const CompileOptions& options, std::string_view stage, Diagnostics* diagnostics);
+/// What one stage made of a script: "ast", a name of Stages(), "program" (after the last stage) or "all"
+/// (everything, each under a heading). Errors: those of CompileScript; kUsage for an unknown stage, with the
+/// nearest name.
+Result<std::string> Explain(std::string text, const CompileOptions& options, std::string_view stage,
+                            Diagnostics* diagnostics);
 
 }  // namespace heddle::compiler

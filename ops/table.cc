@@ -19,7 +19,9 @@ enum Input { kA, kB, kW, kD1, kD2 };
 // Wider tables are CSR.
 constexpr int64_t kMostDenseColumns = 8;
 
-Format TableFormat(int64_t columns) { return columns > kMostDenseColumns ? Format::kSparse : Format::kDense; }
+Format TableFormat(int64_t columns) {
+  return columns == kUnknown || columns > kMostDenseColumns ? Format::kSparse : Format::kDense;
+}
 
 Status CheckSameShape(const Shape& a, const Shape& b, std::string_view what, StatusCode code) {
   if (a.rows != kUnknown && b.rows != kUnknown && a.rows != b.rows) {
@@ -46,7 +48,7 @@ Result<ValueInfo> InferTable(const InferContext& context) {
     return InvalidArgument("table: the number of rows and the number of columns are given together or not at all");
   HEDDLE_ASSIGN_OR_RETURN(const int64_t rows, InferSize(context, kD1, "the number of rows", kUnknown));
   HEDDLE_ASSIGN_OR_RETURN(const int64_t columns, InferSize(context, kD2, "the number of columns", kUnknown));
-  return ValueInfo::OfMatrix({rows, columns}, columns == kUnknown ? Format::kDense : TableFormat(columns));
+  return ValueInfo::OfMatrix({rows, columns}, TableFormat(columns));
 }
 
 // A scalar, or one number for each cell of A in row-major order.
@@ -205,7 +207,7 @@ Result<Value> RunTable(const KernelCall& call) {
   const bool counts = GivenScalar(call, kW) == nullptr || GivenScalar(call, kW)->AsDouble() == 1;
   const bool weighted = call.inputs.size() > kW && call.inputs[kW] != nullptr && call.inputs[kW]->IsMatrix();
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadEntries(call, &shape));
-  if (TableFormat(shape.columns) == Format::kDense) {
+  if (call.node.info.format == Format::kDense) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
     double* cells = result.mutable_data();
     if (counts && !weighted) {  // Whole numbers: exact in any order.
@@ -239,7 +241,7 @@ Result<Value> RunTable(const KernelCall& call) {
 // Shapes: A m x n; B and W the same shape, or scalars (W left out: 1, counts). The result is d1 x d2, entries outside are
 //   dropped; without d1 and d2 it is max(A) x max(B), known only after the run. An entry with NaN in A, B or W is skipped.
 // Errors: a key below 1 (at run time).
-// Format: CSR with more than 8 columns, else dense: a function of the result's shape only.
+// Format: dense with at most 8 columns known before the run, else CSR.
 // Order: weights of a cell add up in row order within panels of Granule(m) rows of A; panels along the tree.
 // Cost: sorts the m*n entries by row and column.
 constexpr Operator kTableOperator = {

@@ -104,7 +104,8 @@ InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
                         ? InferVariable(live_in, node, outcome.values[static_cast<size_t>(id)])
                         : inference.Infer(outcome.graph, outcome.values, id);
     if (!status.ok()) {
-      if (status.code() == StatusCode::kInvalidArgument) status = status.WithCode(StatusCode::kFailedPrecondition);
+      if (status.code() == StatusCode::kInvalidArgument)
+        status = status.WithCode(StatusCode::kFailedPrecondition);
       status = status.At(node.position);
       node.info = ValueInfo();
       if (outcome.error.ok()) {

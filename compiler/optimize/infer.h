@@ -25,38 +25,40 @@ using LiveIns = std::map<std::string, LiveIn, std::less<>>;
 /// A graph with every node's info filled in as far as it can be known.
 struct InferOutcome {
   Graph graph;
-  /// Of every scalar node whose value is known before the block runs: literals, known live-ins, sizes of matrices of
-  /// known shape, and pure scalar operators on those (ops::EvaluateScalar, the definition that kernels use as well).
+  /// Of every scalar node whose value is known before the block runs: literals, known live-ins, sizes of
+  /// matrices of known shape, and pure scalar operators on those (ops::EvaluateScalar, the definition that
+  /// kernels use as well).
   std::vector<std::optional<Scalar>> values;
-  bool complete = true;      ///< No matrix has an unknown size and no value an unknown type.
-  Status error;              ///< The first error, with the node's position. kFailedPrecondition for wrong shapes, types
-                             ///< and missing variables; the operator's own code otherwise (kNotFound of a read).
-  NodeId failed = kNoNode;   ///< Its node. Nodes before it are inferred, nodes after it are not.
+  bool complete = true;  ///< No matrix has an unknown size and no value an unknown type.
+  Status error;  ///< The first error, with the node's position. kFailedPrecondition for wrong shapes, types
+                 ///< and missing variables; the operator's own code otherwise (kNotFound of a read).
+  NodeId failed = kNoNode;  ///< Its node. Nodes before it are inferred, nodes after it are not.
 };
 
 /// Infers one node after the other; keeps its small arrays between nodes.
 class NodeInference {
  public:
   explicit NodeInference(ops::Files* files) : files_(files) {}
-  /// Fills in info and value of node `id` from those of its inputs. Leaves a "variable" node alone. An input of
-  /// unknown type makes the result unknown. The error has no position.
+  /// Fills in info and value of node `id` from those of its inputs. Leaves a "variable" node alone. An input
+  /// of unknown type makes the result unknown. The error has no position.
   Status Infer(Graph& graph, std::vector<std::optional<Scalar>>& values, NodeId id);
 
  private:
-  Status InferOperator(Graph& graph, std::vector<std::optional<Scalar>>& values, Node& node, std::optional<Scalar>& value);
+  Status InferOperator(Graph& graph, std::vector<std::optional<Scalar>>& values, Node& node,
+                       std::optional<Scalar>& value);
 
   ops::Files* files_;
   std::vector<ValueInfo> infos_;
   std::vector<const Scalar*> scalars_;
 };
 
-/// Fills in node.info for every node through ops::Infer. Where a size depends on a value that is not known yet, the
-/// size stays unknown, and so do those that follow from it.
+/// Fills in node.info for every node through ops::Infer. Where a size depends on a value that is not known
+/// yet, the size stays unknown, and so do those that follow from it.
 ///
 /// `files` tells `read` the size of its file; nullptr where files must not be touched.
-/// `all_errors`, when given, collects the error of every node; inference then goes on behind a failing node, whose
-/// type counts as unknown, and `error` is the first of them.
-/// Runs at every entry of a block: about a microsecond a node.
+/// `all_errors`, when given, collects the error of every node; inference then goes on behind a failing node,
+/// whose type counts as unknown, and `error` is the first of them. Runs at every entry of a block: about a
+/// microsecond a node.
 InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
                          std::vector<std::pair<NodeId, Status>>* all_errors = nullptr);
 

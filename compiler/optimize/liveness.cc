@@ -31,12 +31,10 @@ class Liveness {
 
  private:
   void VisitBlock(Block& block, Names& live) {
-    Names made;               // by this block; control blocks: by the blocks inside
+    Names made;  // by this block; control blocks: by the blocks inside
     const Names after = live;
     switch (block.kind) {
-      case Block::Kind::kBasic:
-        VisitBasic(block, live, made);
-        break;
+      case Block::Kind::kBasic: VisitBasic(block, live, made); break;
       case Block::Kind::kCall:
         for (std::string& result : block.results) {
           if (result.empty()) continue;
@@ -96,9 +94,9 @@ class Liveness {
     changed_ = true;
   }
 
-  // `live`: on entry what is live behind the loop (or read by its predicate), on return what is live at its head.
-  // f(x) = exposed + (x - killed) is the effect of the body, so the least solution of head = behind + f(head) is
-  // behind + exposed: no iteration is needed.
+  // `live`: on entry what is live behind the loop (or read by its predicate), on return what is live at its
+  // head. f(x) = exposed + (x - killed) is the effect of the body, so the least solution of head = behind +
+  // f(head) is behind + exposed: no iteration is needed.
   void VisitLoop(Block& block, Names& live) {
     const Names& exposed = ExposedReads(block);
     live.insert(exposed.begin(), exposed.end());
@@ -125,7 +123,9 @@ class Liveness {
 };
 
 void RemoveEmptyBlocks(std::vector<Block>* blocks) {
-  std::erase_if(*blocks, [](const Block& block) { return block.kind == Block::Kind::kBasic && block.graph.nodes.empty(); });
+  std::erase_if(*blocks, [](const Block& block) {
+    return block.kind == Block::Kind::kBasic && block.graph.nodes.empty();
+  });
   for (Block& block : *blocks) {
     RemoveEmptyBlocks(&block.body);
     RemoveEmptyBlocks(&block.otherwise);
@@ -157,7 +157,9 @@ Status RemoveUnreadAssignments(Program* program) {
   bool changed = true;
   while (changed) {
     changed = false;
-    ForEachBody(program, [&](std::vector<Block>* blocks, Names live) { changed |= VisitLiveness(blocks, &live, false); });
+    ForEachBody(program, [&](std::vector<Block>* blocks, Names live) {
+      changed |= VisitLiveness(blocks, &live, false);
+    });
     if (!changed) break;
     Status status;
     ForEachBlock(program, [&](Block& block) {

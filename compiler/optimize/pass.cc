@@ -22,7 +22,8 @@ bool IsRequired(std::string_view pass) { return pass == "mark-dead"; }
 
 Result<Graph> RunPass(const Pass& pass, Graph graph) {
   HEDDLE_ASSIGN_OR_RETURN(Graph result, pass.run(std::move(graph)));
-  if (Status status = Verify(result); !status.ok()) return status.WithNote(fmt::format("after pass {}", pass.name));
+  if (Status status = Verify(result); !status.ok())
+    return status.WithNote(fmt::format("after pass {}", pass.name));
   return result;
 }
 

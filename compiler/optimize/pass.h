@@ -11,7 +11,8 @@
 
 namespace heddle::compiler {
 
-/// A rewrite of one block's graph. None may change the bits of a result. Keeps: node.info of the nodes that stay.
+/// A rewrite of one block's graph. None may change the bits of a result. Keeps: node.info of the nodes that
+/// stay.
 struct Pass {
   std::string_view name;
   Result<Graph> (*run)(Graph graph);
@@ -35,7 +36,8 @@ struct PassOptions {
 std::span<const Pass> GraphPasses();
 std::span<const ProgramPass> ProgramPasses();
 
-/// Runs the tables over a whole program and verifies each graph after each pass: the pass that broke a graph is named.
+/// Runs the tables over a whole program and verifies each graph after each pass: the pass that broke a graph
+/// is named.
 Status RunPasses(Program* program, const PassOptions& options);
 
 /// The graph passes on one graph.
@@ -58,7 +60,8 @@ Result<Graph> RemoveDeadNodes(Graph graph);
 
 /// An if whose predicate is a literal becomes the branch it takes; a while that is never entered goes.
 Status SimplifyBranches(Program* program);
-/// Removes assignments that nothing reads, then blocks that are left empty, until nothing changes (liveness.h).
+/// Removes assignments that nothing reads, then blocks that are left empty, until nothing changes
+/// (liveness.h).
 Status RemoveUnreadAssignments(Program* program);
 /// Fills in Block::dead_after (liveness.h). Cannot be switched off: the run needs it.
 Status MarkDeadVariables(Program* program);

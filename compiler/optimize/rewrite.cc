@@ -14,8 +14,8 @@ bool IsOrdered(const Node& node) {
 
 Graph Compact(Graph graph, const std::vector<NodeId>& stands_for, const std::vector<bool>& keep) {
   const size_t count = graph.nodes.size();
-  std::vector<NodeId> final_id(count, kNoNode);        // id in the new graph of the node that stands for i
-  std::vector<std::vector<NodeId>> order(count);       // what an order edge to i means now, as new ids
+  std::vector<NodeId> final_id(count, kNoNode);   // id in the new graph of the node that stands for i
+  std::vector<std::vector<NodeId>> order(count);  // what an order edge to i means now, as new ids
   Graph result;
   result.nodes.reserve(count);
   for (size_t i = 0; i < count; ++i) {
@@ -29,8 +29,8 @@ Graph Compact(Graph graph, const std::vector<NodeId>& stands_for, const std::vec
     if (other != i) {
       final_id[i] = final_id[other];
       order[i] = order[other].empty() ? after : order[other];
-      // Both orders hold: the merged node came after `after` too, which is at or before the node that stands for it
-      // or has to be waited for as well.
+      // Both orders hold: the merged node came after `after` too, which is at or before the node that stands
+      // for it or has to be waited for as well.
       if (!order[other].empty())
         for (NodeId id : after)
           if (std::find(order[i].begin(), order[i].end(), id) == order[i].end()) order[i].push_back(id);

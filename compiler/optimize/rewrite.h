@@ -7,11 +7,11 @@
 
 namespace heddle::compiler {
 
-/// Rebuilds a graph after a pass decided, for every node, which node stands for it from now on (itself when kept as it
-/// is; an earlier node when it is merged or replaced) and which nodes nobody needs.
+/// Rebuilds a graph after a pass decided, for every node, which node stands for it from now on (itself when
+/// kept as it is; an earlier node when it is merged or replaced) and which nodes nobody needs.
 ///
-/// `stands_for[i] <= i`; chains are followed. Data and order edges are redirected; an order edge to a dropped node
-/// becomes the order edges of that node, so that what came before it stays before.
+/// `stands_for[i] <= i`; chains are followed. Data and order edges are redirected; an order edge to a dropped
+/// node becomes the order edges of that node, so that what came before it stays before.
 Graph Compact(Graph graph, const std::vector<NodeId>& stands_for, const std::vector<bool>& keep);
 
 /// True for operators that act or can fail: they stay in script order and are never removed.

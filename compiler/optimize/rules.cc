@@ -38,7 +38,8 @@ ExpressionPointer ParseSide(std::string_view text) {
 const std::vector<ParsedRule>& ParsedRules() {
   static const std::vector<ParsedRule> rules = [] {
     std::vector<ParsedRule> parsed;
-    for (const Rule& rule : kRules) parsed.push_back({rule.name, ParseSide(rule.before), ParseSide(rule.after)});
+    for (const Rule& rule : kRules)
+      parsed.push_back({rule.name, ParseSide(rule.before), ParseSide(rule.after)});
     return parsed;
   }();
   return rules;
@@ -55,18 +56,21 @@ bool Matches(const Graph& graph, NodeId id, const Expression& pattern, Bindings&
   if (pattern.kind != Expression::Kind::kCall || node.op != pattern.name) return false;
   if (node.inputs.size() != pattern.arguments.size() || !node.attributes.empty()) return false;
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (node.inputs[i] == kNoNode || !Matches(graph, node.inputs[i], *pattern.arguments[i].value, bindings)) return false;
+    if (node.inputs[i] == kNoNode || !Matches(graph, node.inputs[i], *pattern.arguments[i].value, bindings))
+      return false;
   return true;
 }
 
-// Node `id` becomes what the right side says: nullopt when it was rewritten in place, else the node that replaces it.
+// Node `id` becomes what the right side says: nullopt when it was rewritten in place, else the node that
+// replaces it.
 std::optional<NodeId> Replace(Graph& graph, NodeId id, const Expression& pattern, const Bindings& bindings) {
   if (pattern.kind == Expression::Kind::kIdentifier) return bindings.at(pattern.name);
   Node& node = graph[id];
   node.op = pattern.name;
   node.inputs.clear();
   for (const Argument& argument : pattern.arguments) {
-    HEDDLE_CHECK(argument.value->kind == Expression::Kind::kIdentifier, "the right side of a rule is one operator or a name");
+    HEDDLE_CHECK(argument.value->kind == Expression::Kind::kIdentifier,
+                 "the right side of a rule is one operator or a name");
     node.inputs.push_back(bindings.at(argument.value->name));
   }
   return std::nullopt;

@@ -6,8 +6,8 @@
 
 namespace heddle::compiler {
 
-/// Algebra in DML. Single capital letters in `before` stand for any matrix; what is left of the graph must have
-/// the bits of what was there.
+/// Algebra in DML. Single capital letters in `before` stand for any matrix; what is left of the graph must
+/// have the bits of what was there.
 struct Rule {
   std::string_view name;
   std::string_view before;

@@ -9,7 +9,8 @@
 namespace heddle::compiler {
 namespace {
 
-// Equal keys: the same value. Literals are compared by their text form, which tells 0.0 from -0.0 and 1 from 1.0.
+// Equal keys: the same value. Literals are compared by their text form, which tells 0.0 from -0.0 and 1
+// from 1.0.
 std::string KeyOf(const Node& node, const std::vector<NodeId>& stands_for) {
   std::string key = node.op;
   for (NodeId input : node.inputs) {
@@ -39,7 +40,8 @@ Result<Graph> ShareCommonSubexpressions(Graph graph) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     stands_for[static_cast<size_t>(id)] = id;
     const Node& node = graph[id];
-    if (CanShare(node)) stands_for[static_cast<size_t>(id)] = first.emplace(KeyOf(node, stands_for), id).first->second;
+    if (CanShare(node))
+      stands_for[static_cast<size_t>(id)] = first.emplace(KeyOf(node, stands_for), id).first->second;
   }
   return Compact(std::move(graph), stands_for, std::vector<bool>(stands_for.size(), true));
 }

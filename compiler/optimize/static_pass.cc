@@ -59,10 +59,9 @@ bool JoinInto(LiveIns* state, const LiveIns& other) {
 }
 
 // What is known of a value when its size and its bits are not.
-LiveIn TypeOnly(LiveIn known) {
-  known.value.reset();
-  if (known.info.IsMatrix()) known.info.shape = Shape();
-  return known;
+void KeepTypeOnly(LiveIn* known) {
+  known->value.reset();
+  if (known->info.IsMatrix()) known->info.shape = Shape();
 }
 
 LiveIn FromDeclaration(const Parameter& parameter) {
@@ -86,9 +85,9 @@ class StaticPass {
  private:
   // How sure it is that what is walked will run.
   struct Context {
-    bool certain = true;   // every run of the script comes here
-    bool record = true;    // fill in infos and report; not in trial rounds of a loop
-    bool may_stop = false; // stop() or assert() on the way
+    bool certain = true;    // every run of the script comes here
+    bool record = true;     // fill in infos and report; not in trial rounds of a loop
+    bool may_stop = false;  // stop() or assert() on the way
     int loops = 0;
     std::string called_from;
   };
@@ -130,7 +129,8 @@ class StaticPass {
     LiveIns assigned;
     for (NodeId id = 0; id < outcome.graph.size(); ++id) {
       const Node& node = outcome.graph[id];
-      if (node.Is("assign")) assigned[node.Text("name")] = {node.info, outcome.values[static_cast<size_t>(id)]};
+      if (node.Is("assign"))
+        assigned[node.Text("name")] = {node.info, outcome.values[static_cast<size_t>(id)]};
     }
     if (block.kind == Block::Kind::kBasic)
       for (const auto& [name, known] : assigned) state[name] = known;
@@ -152,13 +152,15 @@ class StaticPass {
 
   void Report(const Status& status, bool certain, const Context& context) {
     Status shown = status;
-    if (!context.called_from.empty()) shown = shown.WithNote(fmt::format("in the call at {}", context.called_from));
+    if (!context.called_from.empty())
+      shown = shown.WithNote(fmt::format("in the call at {}", context.called_from));
     if (certain) {
       diagnostics_.AddStatus(shown.WithCode(StatusCode::kInvalidArgument));
       return;
     }
     const SourcePosition& at = shown.position();
-    Diagnostic& warning = diagnostics_.Warning(at.file, {{at.line, at.column}, {at.line, at.column}}, shown.message());
+    Diagnostic& warning =
+        diagnostics_.Warning(at.file, {{at.line, at.column}, {at.line, at.column}}, shown.message());
     warning.notes = shown.notes();
     warning.notes.push_back("the script ends with this error if it comes here");
   }
@@ -196,10 +198,13 @@ class StaticPass {
     if (is_for) WalkGraph(block, state, context);  // bounds: once
     Context inside = context;
     inside.certain = false;
-    inside.loops = context.loops == 0 && LoopDepth(block) > kMostLoops ? kMostTriedLoops + 1 : context.loops + 1;
+    inside.loops =
+        context.loops == 0 && LoopDepth(block) > kMostLoops ? kMostTriedLoops + 1 : context.loops + 1;
     const auto one_round = [&](LiveIns* head, Context& round) {
       if (is_for) {
-        (*head)[block.variable] = {ValueInfo::OfScalar(ValueType::kInteger), std::nullopt};
+        LiveIn& counter = (*head)[block.variable];
+        counter.info = ValueInfo::OfScalar(ValueType::kInteger);
+        counter.value.reset();
       } else {
         WalkGraph(block, *head, round);
       }
@@ -233,8 +238,9 @@ class StaticPass {
     const auto forget = [&](const std::string& name) {
       auto found = state->find(name);
       if (found == state->end()) return;
-      found->second = TypeOnly(found->second);
-      found->second.info.value_type = found->second.info.IsMatrix() ? ValueType::kDouble : ValueType::kUnknown;
+      KeepTypeOnly(&found->second);
+      found->second.info.value_type =
+          found->second.info.IsMatrix() ? ValueType::kDouble : ValueType::kUnknown;
     };
     for (const Block& block : blocks) {
       if (block.kind == Block::Kind::kBasic)
@@ -252,10 +258,11 @@ class StaticPass {
     if (found == program_.functions.end()) return;
     Function& function = found->second;
     LiveIns arguments;
-    for (const Parameter& parameter : function.parameters) arguments[parameter.name] = FromDeclaration(parameter);
+    for (const Parameter& parameter : function.parameters)
+      arguments[parameter.name] = FromDeclaration(parameter);
     for (const auto& [parameter, variable] : block.arguments) {
       auto known = state.find(variable);
-      arguments[parameter] = known == state.end() ? LiveIn() : known->second;
+      if (known != state.end()) arguments[parameter] = known->second;
     }
     const CallOutcome outcome = Call(function, std::move(arguments), block, context);
     for (size_t i = 0; i < block.results.size(); ++i)
@@ -272,11 +279,12 @@ class StaticPass {
     int& active = active_[function.name];
     if (active >= 2) return outcome;  // a recursion that does not come to an end here
     if (active == 1 || calls_[function.name] >= kMostCalls) {
-      for (auto& [name, known] : arguments) known = TypeOnly(known);
+      for (auto& [name, known] : arguments) KeepTypeOnly(&known);
     }
     std::string key = function.name + (context.certain ? " certain" : "") + (context.record ? " record" : "");
     for (const auto& [name, known] : arguments) {
-      key += fmt::format(" {}:{}:{}:{}", name, static_cast<int>(known.info.data_type), static_cast<int>(known.info.value_type), known.info.shape);
+      key += fmt::format(" {}:{}:{}:{}", name, static_cast<int>(known.info.data_type),
+                         static_cast<int>(known.info.value_type), known.info.shape);
       if (known.value) key += known.value->ToLiteral();
     }
     if (auto remembered = outcomes_.find(key); remembered != outcomes_.end()) return remembered->second;
@@ -293,7 +301,8 @@ class StaticPass {
     Walk(function.body, state, inside);
     --active;
     for (size_t i = 0; i < function.results.size(); ++i)
-      if (auto known = state.find(function.results[i].name); known != state.end()) outcome.results[i] = known->second;
+      if (auto known = state.find(function.results[i].name); known != state.end())
+        outcome.results[i] = known->second;
     outcome.may_stop = inside.may_stop;
     outcomes_.emplace(std::move(key), outcome);
     return outcome;

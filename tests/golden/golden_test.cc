@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kSection = "---- explain=";
 
 struct Section {
-  std::string header;    ///< The whole line.
+  std::string header;  ///< The whole line.
   std::string stage;
   std::map<std::string, std::string> arguments;
   std::string expected;
@@ -42,7 +42,8 @@ GoldenCase ReadCase(const std::filesystem::path& path) {
       section.header = line;
       std::istringstream words(line.substr(kSection.size()));
       words >> section.stage;
-      for (std::string word; words >> word;) section.arguments[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+      for (std::string word; words >> word;)
+        section.arguments[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
       result.sections.push_back(std::move(section));
     } else {
       (result.sections.empty() ? result.script : result.sections.back().expected) += line + '\n';
@@ -86,7 +87,8 @@ TEST_P(GoldenTest, ExplainsAsWritten) {
 
 INSTANTIATE_TEST_SUITE_P(Golden, GoldenTest, testing::ValuesIn(AllCases()), [](const auto& info) {
   std::string name = info.param.parent_path().filename().string() + "_" + info.param.stem().string();
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;
 });
 

@@ -13,7 +13,8 @@
 namespace heddle::cluster {
 namespace {
 
-RunOutcome Launch(const std::string& script, int ranks, std::string* output, Cancellation* cancellation = nullptr) {
+RunOutcome Launch(const std::string& script, int ranks, std::string* output,
+                  Cancellation* cancellation = nullptr) {
   SessionOptions options = SplitOver(ranks);
   options.seed = 42;
   RunSurroundings surroundings;
@@ -33,7 +34,9 @@ std::vector<pid_t> Children() {
   return children;
 }
 
-constexpr char kSum[] = "X = rand(rows=2000, cols=5, seed=1)\nprint(\"sum \" + sum(X * X))\nprint(toString(colSums(X), decimal=16))";
+constexpr char kSum[] =
+    "X = rand(rows=2000, cols=5, seed=1)\nprint(\"sum \" + sum(X * X))\nprint(toString(colSums(X), "
+    "decimal=16))";
 
 TEST(ExecutorTest, ProcessesGiveTheBytesOfOneSession) {
   const ScriptOutcome expected = RunScript(kSum);
@@ -55,7 +58,9 @@ TEST(ExecutorTest, ProcessesGiveTheBytesOfOneSession) {
 
 TEST(ExecutorTest, AFaultOfTheScriptArrivesWithItsPlace) {
   std::string output;
-  const RunOutcome outcome = Launch("print(\"first\")\nX = rand(rows=1000, cols=2, seed=1)\nif (sum(X) > 0) {\n  stop(\"no more\")\n}", 2, &output);
+  const RunOutcome outcome = Launch(
+      "print(\"first\")\nX = rand(rows=1000, cols=2, seed=1)\nif (sum(X) > 0) {\n  stop(\"no more\")\n}", 2,
+      &output);
   EXPECT_EQ(outcome.status.code(), StatusCode::kAborted) << outcome.status.ToString();
   EXPECT_EQ(outcome.status.position().line, 4);
   EXPECT_EQ(output, "first\n");
@@ -71,15 +76,18 @@ TEST(ExecutorTest, AKilledExecutorIsNamedAndTheOthersGo) {
   surroundings.print = [&](std::string_view) {
     if (!std::exchange(told, true)) started.set_value();
   };
-  const Program program = CompileOrDie("print(\"started\")\nX = rand(rows=1000, cols=5, seed=1)\nwhile (sum(X) > 0) { X = X + 1 }");
-  running = std::async(std::launch::async, [&] { return RunOnLocalProcesses(program, SplitOver(3), surroundings); });
+  const Program program = CompileOrDie(
+      "print(\"started\")\nX = rand(rows=1000, cols=5, seed=1)\nwhile (sum(X) > 0) { X = X + 1 }");
+  running = std::async(std::launch::async,
+                       [&] { return RunOnLocalProcesses(program, SplitOver(3), surroundings); });
   started.get_future().wait();
   const std::vector<pid_t> children = Children();
   ASSERT_EQ(children.size(), 3u);
   kill(children[1], SIGKILL);
   const RunOutcome outcome = running.get();
   EXPECT_EQ(outcome.status.code(), StatusCode::kUnavailable);
-  EXPECT_NE(outcome.status.message().find(fmt::format("(pid {}) was killed by signal 9", children[1])), std::string::npos)
+  EXPECT_NE(outcome.status.message().find(fmt::format("(pid {}) was killed by signal 9", children[1])),
+            std::string::npos)
       << outcome.status.ToString();
   EXPECT_TRUE(Children().empty());
 }
@@ -90,7 +98,8 @@ TEST(ExecutorTest, ACancelledRunEndsAllExecutors) {
   surroundings.directory = testing::TempDir();
   surroundings.print = [&](std::string_view) { cancellation.Request(Cancelled("enough")); };
   surroundings.cancellation = &cancellation;
-  const Program program = CompileOrDie("print(\"started\")\nX = rand(rows=1000, cols=5, seed=1)\nwhile (sum(X) > 0) { X = X + 1 }");
+  const Program program = CompileOrDie(
+      "print(\"started\")\nX = rand(rows=1000, cols=5, seed=1)\nwhile (sum(X) > 0) { X = X + 1 }");
   const RunOutcome outcome = RunOnLocalProcesses(program, SplitOver(2), surroundings);
   EXPECT_EQ(outcome.status.code(), StatusCode::kCancelled);
   EXPECT_EQ(outcome.status.message(), "enough");

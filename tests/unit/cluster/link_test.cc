@@ -67,7 +67,8 @@ GrpcLinkOptions OptionsOf(int rank, int ranks) {
 // Links of one job in this process, joined.
 class Links {
  public:
-  explicit Links(int ranks, const std::vector<std::string>& tokens = {}) : failures_(static_cast<size_t>(ranks)) {
+  explicit Links(int ranks, const std::vector<std::string>& tokens = {})
+      : failures_(static_cast<size_t>(ranks)) {
     for (int rank = 0; rank < ranks; ++rank) {
       GrpcLinkOptions options = OptionsOf(rank, ranks);
       if (!tokens.empty()) options.token = tokens[static_cast<size_t>(rank)];
@@ -97,7 +98,8 @@ class Links {
   Status WaitForFailure(size_t rank) { return failures_[rank].get_future().get(); }
   Result<Value> Pull(size_t from, uint32_t to, uint32_t run, RegisterId register_id, uint8_t slot) {
     std::promise<Result<Value>> promise;
-    links_[from]->Pull(to, run, register_id, slot, [&](Result<Value> value) { promise.set_value(std::move(value)); });
+    links_[from]->Pull(to, run, register_id, slot,
+                       [&](Result<Value> value) { promise.set_value(std::move(value)); });
     return promise.get_future().get();
   }
 
@@ -156,7 +158,9 @@ TEST(GrpcLinkTest, ManyPullsAtOnceAllArrive) {
   std::vector<std::promise<Result<Value>>> promises(kPulls);
   for (int i = 0; i < kPulls; ++i) {
     links.runtime(0).Publish(1, i, 0, Numbered(1000 + i, i % 2 == 0 ? 200 : 1));
-    links[1].Pull(0, 1, i, 0, [&promises, i](Result<Value> value) { promises[static_cast<size_t>(i)].set_value(std::move(value)); });
+    links[1].Pull(0, 1, i, 0, [&promises, i](Result<Value> value) {
+      promises[static_cast<size_t>(i)].set_value(std::move(value));
+    });
   }
   for (int i = 0; i < kPulls; ++i) {
     const Result<Value> value = promises[static_cast<size_t>(i)].get_future().get();

@@ -8,7 +8,8 @@
 
 // The tests start this very program as executor processes.
 int main(int argc, char** argv) {
-  if (argc == 4 && std::string_view(argv[1]) == "executor") return heddle::cluster::RunExecutor(std::atoi(argv[3]));
+  if (argc == 4 && std::string_view(argv[1]) == "executor")
+    return heddle::cluster::RunExecutor(std::atoi(argv[3]));
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -17,7 +17,8 @@ struct ScriptOutcome {
 
 /// Compiles `text` as "test.dml"; stops the test when that fails.
 Program CompileOrDie(const std::string& text);
-/// Runs a script with options.ranks sessions in this process, on real threads, joined by the in-memory network.
+/// Runs a script with options.ranks sessions in this process, on real threads, joined by the in-memory
+/// network.
 ScriptOutcome RunScript(const std::string& text, SessionOptions options = {});
 /// Options for `ranks` ranks that split every matrix that can be split.
 SessionOptions SplitOver(int ranks, int threads = 1);

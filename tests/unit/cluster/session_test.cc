@@ -25,8 +25,8 @@ TEST(SessionTest, ScalarsAreEvaluatedInPlace) {
 }
 
 TEST(SessionTest, ALoopWithStableSizesCompilesOnce) {
-  const ScriptOutcome outcome = RunScript(
-      "X = matrix(1, rows=10, cols=4)\nfor (i in 1:50) { X = X + i }\nprint(sum(X))");
+  const ScriptOutcome outcome =
+      RunScript("X = matrix(1, rows=10, cols=4)\nfor (i in 1:50) { X = X + i }\nprint(sum(X))");
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
   EXPECT_EQ(outcome.output, "51040.0\n");
   EXPECT_LE(outcome.statistics[0].plans_compiled, 4);
@@ -41,15 +41,19 @@ TEST(SessionTest, LoopsCountLikeDml) {
 }
 
 TEST(SessionTest, BranchesAndWhileLoopsFollowTheirPredicates) {
-  EXPECT_EQ(OutputOf("n = 0\nwhile (n * n < 50) { n = n + 1 }\nif (n == 8) { print(\"eight\") } else { print(\"other\") }"),
+  EXPECT_EQ(OutputOf("n = 0\nwhile (n * n < 50) { n = n + 1 }\nif (n == 8) { print(\"eight\") } else { "
+                     "print(\"other\") }"),
             "eight\n");
-  EXPECT_EQ(OutputOf("X = matrix(2, rows=3, cols=3)\nwhile (sum(X) < 1000) { X = X * 2 }\nprint(sum(X))"), "1152.0\n");
+  EXPECT_EQ(OutputOf("X = matrix(2, rows=3, cols=3)\nwhile (sum(X) < 1000) { X = X * 2 }\nprint(sum(X))"),
+            "1152.0\n");
 }
 
 TEST(SessionTest, FunctionsHaveTheirOwnVariables) {
-  EXPECT_EQ(OutputOf("f = function(double a, integer b) return (double r, integer c) { r = a * b; c = b + 1; x = 99 }\n"
-                     "x = 1\n[p, q] = f(2.5, 4)\nprint(p + \" \" + q + \" \" + x)"),
-            "10.0 5 1\n");
+  EXPECT_EQ(
+      OutputOf(
+          "f = function(double a, integer b) return (double r, integer c) { r = a * b; c = b + 1; x = 99 }\n"
+          "x = 1\n[p, q] = f(2.5, 4)\nprint(p + \" \" + q + \" \" + x)"),
+      "10.0 5 1\n");
 }
 
 TEST(SessionTest, RecursionWorksAndEndsInAnErrorWhenItDoesNot) {
@@ -58,14 +62,17 @@ TEST(SessionTest, RecursionWorksAndEndsInAnErrorWhenItDoesNot) {
             "144\n");
   SessionOptions options;
   options.max_call_depth = 100;
-  const ScriptOutcome outcome = RunScript("f = function(integer n) return (integer r) { r = f(n + 1) }\nx = f(1)\nprint(x)", options);
+  const ScriptOutcome outcome =
+      RunScript("f = function(integer n) return (integer r) { r = f(n + 1) }\nx = f(1)\nprint(x)", options);
   EXPECT_EQ(outcome.status.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(outcome.status.message(), "function 'f': calls are nested more than 100 deep");
   EXPECT_TRUE(outcome.status.position().IsKnown());
 }
 
 TEST(SessionTest, AVariableThatNothingAssignedIsNamedWithItsPlace) {
-  const ScriptOutcome outcome = RunScript("print(\"before\")\nif (sum(matrix(1, rows=2, cols=2)) > 9) { y = 1 }\nprint(\"middle\")\nprint(y + 1)");
+  const ScriptOutcome outcome = RunScript(
+      "print(\"before\")\nif (sum(matrix(1, rows=2, cols=2)) > 9) { y = 1 }\nprint(\"middle\")\nprint(y + "
+      "1)");
   EXPECT_EQ(outcome.status.code(), StatusCode::kFailedPrecondition);
   EXPECT_NE(outcome.status.message().find("'y'"), std::string::npos) << outcome.status.ToString();
   EXPECT_EQ(outcome.status.position().line, 4);
@@ -73,14 +80,17 @@ TEST(SessionTest, AVariableThatNothingAssignedIsNamedWithItsPlace) {
 }
 
 TEST(SessionTest, SizesThatOnlyARunTellsCutTheBlock) {
-  EXPECT_EQ(OutputOf("X = matrix(\"1 0 2 0 3 0\", rows=6, cols=1)\nprint(\"start\")\nY = removeEmpty(target=X, margin=\"rows\")\n"
-                     "Z = Y %*% t(Y)\nn = nrow(Z)\nR = matrix(7, rows=n, cols=as.integer(sum(Y)))\nprint(n + \" \" + ncol(R) + \" \" + sum(Z))"),
+  EXPECT_EQ(OutputOf("X = matrix(\"1 0 2 0 3 0\", rows=6, cols=1)\nprint(\"start\")\nY = "
+                     "removeEmpty(target=X, margin=\"rows\")\n"
+                     "Z = Y %*% t(Y)\nn = nrow(Z)\nR = matrix(7, rows=n, cols=as.integer(sum(Y)))\nprint(n + "
+                     "\" \" + ncol(R) + \" \" + sum(Z))"),
             "start\n3 6 36.0\n");
 }
 
 TEST(SessionTest, WhatPrecedesAFaultActsFirst) {
-  const ScriptOutcome outcome = RunScript("n = as.integer(sum(matrix(1, rows=3, cols=1)))\nprint(\"seen\")\n"
-                                          "A = matrix(1, rows=n, cols=2)\nB = A %*% A\nprint(\"not seen \" + sum(B))");
+  const ScriptOutcome outcome = RunScript(
+      "n = as.integer(sum(matrix(1, rows=3, cols=1)))\nprint(\"seen\")\n"
+      "A = matrix(1, rows=n, cols=2)\nB = A %*% A\nprint(\"not seen \" + sum(B))");
   EXPECT_EQ(outcome.status.code(), StatusCode::kFailedPrecondition) << outcome.status.ToString();
   EXPECT_EQ(outcome.status.position().line, 4);
   EXPECT_EQ(outcome.output, "seen\n");
@@ -94,7 +104,8 @@ TEST(SessionTest, StopEndsTheScriptWithItsText) {
 }
 
 TEST(SessionTest, UnseededRandomNumbersFollowTheSeedOfTheJob) {
-  const std::string script = "for (i in 1:2) { print(sum(rand(rows=4, cols=4))) }\nprint(sum(rand(rows=4, cols=4, seed=-1)))";
+  const std::string script =
+      "for (i in 1:2) { print(sum(rand(rows=4, cols=4))) }\nprint(sum(rand(rows=4, cols=4, seed=-1)))";
   SessionOptions options;
   options.seed = 1;
   const ScriptOutcome first = RunScript(script, options);
@@ -124,13 +135,17 @@ TEST(SessionTest, AnyNumberOfRanksGivesTheSameBytes) {
       // a regression by conjugate gradients
       "X = rand(rows=2000, cols=7, seed=3)\ny = X %*% rand(rows=7, cols=1, seed=4)\n"
       "w = matrix(0, rows=7, cols=1)\nr = -(t(X) %*% y)\np = -r\nn2 = sum(r * r)\ni = 0\n"
-      "while (i < 7 & n2 > 1e-20) {\n  q = t(X) %*% (X %*% p)\n  a = n2 / sum(p * q)\n  w = w + a * p\n  r = r + a * q\n"
-      "  o = n2\n  n2 = sum(r * r)\n  p = -r + (n2 / o) * p\n  i = i + 1\n}\nprint(toString(w, decimal=15))\nprint(n2)",
+      "while (i < 7 & n2 > 1e-20) {\n  q = t(X) %*% (X %*% p)\n  a = n2 / sum(p * q)\n  w = w + a * p\n  r = "
+      "r + a * q\n"
+      "  o = n2\n  n2 = sum(r * r)\n  p = -r + (n2 / o) * p\n  i = i + 1\n}\nprint(toString(w, "
+      "decimal=15))\nprint(n2)",
       // row, column and full aggregates, broadcasting
-      "X = rand(rows=1500, cols=13, min=-1, max=1, seed=9)\nC = X - colMeans(X)\nprint(toString(colSums(C^2), decimal=17))\n"
+      "X = rand(rows=1500, cols=13, min=-1, max=1, seed=9)\nC = X - "
+      "colMeans(X)\nprint(toString(colSums(C^2), decimal=17))\n"
       "print(sum(rowSums(C) * rowMaxs(X)))\nprint(var(X))\nprint(sum(t(C) %*% C))",
       // sizes that a run tells
-      "X = rand(rows=1000, cols=3, seed=5)\nY = removeEmpty(target=X * (X[,1] > 0.5), margin=\"rows\")\nprint(nrow(Y) + \" \" + sum(Y))",
+      "X = rand(rows=1000, cols=3, seed=5)\nY = removeEmpty(target=X * (X[,1] > 0.5), "
+      "margin=\"rows\")\nprint(nrow(Y) + \" \" + sum(Y))",
   };
   for (const std::string& script : scripts) {
     const ScriptOutcome one = RunScript(script);
@@ -146,8 +161,9 @@ TEST(SessionTest, AnyNumberOfRanksGivesTheSameBytes) {
 }
 
 TEST(SessionTest, AFaultOnManyRanksIsReportedOnce) {
-  const ScriptOutcome outcome =
-      RunScript("X = rand(rows=1000, cols=4, seed=1)\nprint(\"a\")\nif (sum(X) > 0) { stop(\"enough\") }\nprint(\"b\")", SplitOver(3));
+  const ScriptOutcome outcome = RunScript(
+      "X = rand(rows=1000, cols=4, seed=1)\nprint(\"a\")\nif (sum(X) > 0) { stop(\"enough\") }\nprint(\"b\")",
+      SplitOver(3));
   EXPECT_EQ(outcome.status.code(), StatusCode::kAborted) << outcome.status.ToString();
   EXPECT_EQ(outcome.output, "a\n");
 }

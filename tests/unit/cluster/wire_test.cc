@@ -22,7 +22,7 @@ Result<Value> Carry(Value value, int* frames = nullptr) {
     EXPECT_EQ(header.request, 7u);
     EXPECT_LE(header.size, kChunkBytes);
     if (header.kind == FrameKind::kData) {
-      HEDDLE_ASSIGN_OR_RETURN(uint8_t* place, incoming.Place(header));
+      HEDDLE_ASSIGN_OR_RETURN(uint8_t * place, incoming.Place(header));
       std::memcpy(place, frame->payload, header.size);
     } else {
       HEDDLE_RETURN_IF_ERROR(incoming.Accept(header, frame->owned));
@@ -50,8 +50,13 @@ Matrix Diagonal(int64_t size) {
 }
 
 TEST(ValueWireTest, ScalarsOfEveryTypeArriveUnchanged) {
-  const Scalar scalars[] = {Scalar(0.1), Scalar(-0.0), Scalar(std::numeric_limits<double>::infinity()),
-                            Scalar(int64_t{-9'000'000'000'000'000'001}), Scalar(true), Scalar(false), Scalar(""),
+  const Scalar scalars[] = {Scalar(0.1),
+                            Scalar(-0.0),
+                            Scalar(std::numeric_limits<double>::infinity()),
+                            Scalar(int64_t{-9'000'000'000'000'000'001}),
+                            Scalar(true),
+                            Scalar(false),
+                            Scalar(""),
                             Scalar(std::string("tab\t\xff\0nul", 9))};
   for (const Scalar& scalar : scalars) {
     const Result<Value> carried = Carry(scalar);
@@ -139,8 +144,17 @@ TEST(ValueWireTest, AFailureArrivesWithItsCode) {
   EXPECT_EQ(status.message(), "not published");
 }
 
+TEST(ValueWireTest, SmallValuesTravelInOnePiece) {
+  EXPECT_TRUE(Matrix::SameCells(DecodeValue(EncodeValue(Diagonal(5)))->matrix(), Diagonal(5)));
+  EXPECT_TRUE(Matrix::SameCells(DecodeValue(EncodeValue(Numbered(3, 4)))->matrix(), Numbered(3, 4)));
+  const std::string frames = EncodeValue(Scalar("abc"));
+  EXPECT_EQ(DecodeValue(frames)->scalar().AsString(), "abc");
+  for (size_t size = 0; size < frames.size(); ++size) EXPECT_FALSE(DecodeValue(frames.substr(0, size)).ok());
+}
+
 TEST(ValueWireTest, AStatusArrivesWhole) {
-  const Status status = FailedPrecondition("no: {}", 3).At({"a b.dml", 12, 9}).WithNote("why").WithNote("next");
+  const Status status =
+      FailedPrecondition("no: {}", 3).At({"a b.dml", 12, 9}).WithNote("why").WithNote("next");
   Status decoded;
   ASSERT_TRUE(DecodeStatus(EncodeStatus(status), &decoded).ok());
   EXPECT_EQ(decoded.code(), status.code());

@@ -12,7 +12,8 @@ namespace heddle::compiler {
 namespace {
 
 Result<Program> Compile(const std::string& script, std::map<std::string, std::string> files = {},
-                        std::map<std::string, std::string> arguments = {}, Diagnostics* diagnostics = nullptr) {
+                        std::map<std::string, std::string> arguments = {},
+                        Diagnostics* diagnostics = nullptr) {
   MemorySourceLoader loader(std::move(files));
   CompileOptions options;
   options.loader = &loader;
@@ -51,27 +52,33 @@ TEST(BuildProgramTest, IfdefTakesTheArgumentOrTheDefault) {
 
 TEST(BuildProgramTest, NamespacesFindTheFunctionsOfTheirFile) {
   const std::map<std::string, std::string> files = {
-      {"a.dml", "source(\"b.dml\") as bb\n"
-                "f = function(double x) return (double y) { y = helper(x) + bb::g(x) }\n"
-                "helper = function(double x) return (double y) { y = x * $scale }\n"},
-      {"b.dml", "g = function(double x) return (double y) { y = helper(x) }\n"
-                "helper = function(double x) return (double y) { y = x + 1 }\n"
-                "never = function(double x) return (double y) { y = x + 2 }\n"},
+      {"a.dml",
+       "source(\"b.dml\") as bb\n"
+       "f = function(double x) return (double y) { y = helper(x) + bb::g(x) }\n"
+       "helper = function(double x) return (double y) { y = x * $scale }\n"},
+      {"b.dml",
+       "g = function(double x) return (double y) { y = helper(x) }\n"
+       "helper = function(double x) return (double y) { y = x + 1 }\n"
+       "never = function(double x) return (double y) { y = x + 2 }\n"},
   };
-  const Result<Program> program =
-      Compile("source(\"a.dml\") as aa\nprint(aa::f(2) + helper(1))\nhelper = function(double x) return (double y) { y = 0 - x }\n",
-              files, {{"scale", "3"}});
+  const Result<Program> program = Compile(
+      "source(\"a.dml\") as aa\nprint(aa::f(2) + helper(1))\nhelper = function(double x) return (double y) { "
+      "y = 0 - x }\n",
+      files, {{"scale", "3"}});
   ASSERT_TRUE(program.ok()) << program.status().ToString();
   std::vector<std::string> names;
   for (const auto& [name, function] : program->functions) names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"aa::f", "aa::helper", "b.dml::g", "b.dml::helper", "helper"}));
-  EXPECT_NE(ExplainProgram(*program).find("* 3"), std::string::npos) << "$ parameters are visible in sourced files";
+  EXPECT_NE(ExplainProgram(*program).find("* 3"), std::string::npos)
+      << "$ parameters are visible in sourced files";
 }
 
 TEST(BuildProgramTest, UnknownNamesBehindANamespaceAreFound) {
   Diagnostics diagnostics;
   EXPECT_FALSE(Compile("source(\"a.dml\") as affine\nx = affine::forwrd(1)\ny = afine::f(1)\n",
-                       {{"a.dml", "forward = function(double x) return (double y) { y = x }"}}, {}, &diagnostics).ok());
+                       {{"a.dml", "forward = function(double x) return (double y) { y = x }"}}, {},
+                       &diagnostics)
+                   .ok());
   const auto errors = diagnostics.Sorted(Severity::kError);
   ASSERT_EQ(errors.size(), 2u);
   EXPECT_EQ(errors[0]->message, "undefined function 'affine::forwrd'");
@@ -81,8 +88,8 @@ TEST(BuildProgramTest, UnknownNamesBehindANamespaceAreFound) {
 }
 
 TEST(BuildProgramTest, AUserFunctionShadowsABuiltinAndAVariableDoesNot) {
-  const Result<Program> program =
-      Compile("sum = function(double x) return (double y) { y = x + 41 }\nmax = 3\nprint(sum(1) + max(1, max))\n");
+  const Result<Program> program = Compile(
+      "sum = function(double x) return (double y) { y = x + 41 }\nmax = 3\nprint(sum(1) + max(1, max))\n");
   ASSERT_TRUE(program.ok()) << program.status().ToString();
   EXPECT_TRUE(program->functions.contains("sum"));
   EXPECT_NE(ExplainProgram(*program).find("call [%t"), std::string::npos);
@@ -90,14 +97,17 @@ TEST(BuildProgramTest, AUserFunctionShadowsABuiltinAndAVariableDoesNot) {
 
 TEST(BuildProgramTest, ScalarArgumentsBecomeTheDeclaredType) {
   const Result<Program> program = Compile(
-      "f = function(int k, double d, boolean b, string s, double same) return (double y) { y = k + d\n print(s + b) }\n"
+      "f = function(int k, double d, boolean b, string s, double same) return (double y) { y = k + d\n "
+      "print(s + b) }\n"
       "x = f(2.7, 3, 1, 5, 1.5)\nprint(x)\n");
   ASSERT_TRUE(program.ok()) << program.status().ToString();
-  EXPECT_EQ(ExplainGraph(program->main.at(0).graph), "%t1 = 2\n%t2 = 3.0\n%t3 = TRUE\n%t4 = \"5\"\n%t5 = 1.5\n");
+  EXPECT_EQ(ExplainGraph(program->main.at(0).graph),
+            "%t1 = 2\n%t2 = 3.0\n%t3 = TRUE\n%t4 = \"5\"\n%t5 = 1.5\n");
 }
 
 TEST(BuildProgramTest, EffectsAreChainedInTheOrderOfTheScript) {
-  const Result<Program> program = Compile("print(1)\nX = rand(rows=2, cols=2, seed=1)\nprint(sum(X))\nwrite(X, \"x\")\nassert(sum(X) > 0)\n");
+  const Result<Program> program = Compile(
+      "print(1)\nX = rand(rows=2, cols=2, seed=1)\nprint(sum(X))\nwrite(X, \"x\")\nassert(sum(X) > 0)\n");
   ASSERT_TRUE(program.ok());
   const Graph& graph = program->main.at(0).graph;
   NodeId last = kNoNode;
@@ -105,7 +115,8 @@ TEST(BuildProgramTest, EffectsAreChainedInTheOrderOfTheScript) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     const ops::Operator* op = ops::FindOperator(graph[id].op);
     if (op == nullptr || !op->effect) continue;
-    if (last != kNoNode) EXPECT_NE(std::find(graph[id].after.begin(), graph[id].after.end(), last), graph[id].after.end());
+    if (last != kNoNode)
+      EXPECT_NE(std::find(graph[id].after.begin(), graph[id].after.end(), last), graph[id].after.end());
     last = id;
     ++effects;
   }
@@ -135,7 +146,8 @@ TEST(BuildProgramTest, BlockIdsAreUnique) {
 TEST(BuildProgramTest, AProgramSurvivesItsTextForm) {
   const Result<Program> program = Compile(
       "f = function(matrix[double] X, int k = 2) return (matrix[double] Y) { Y = X * k }\n"
-      "A = rand(rows=3, cols=3, seed=1)\nfor (i in seq(1, 9, 2)) { A = f(A) }\nif (sum(A) > 1) { print(A) } else { stop(\"x\\n\\\"\") }\n");
+      "A = rand(rows=3, cols=3, seed=1)\nfor (i in seq(1, 9, 2)) { A = f(A) }\nif (sum(A) > 1) { print(A) } "
+      "else { stop(\"x\\n\\\"\") }\n");
   ASSERT_TRUE(program.ok()) << program.status().ToString();
   const Result<Program> again = Program::Parse(program->ToText());
   ASSERT_TRUE(again.ok()) << again.status().ToString();

@@ -26,7 +26,8 @@ const ValueInfo& InfoOf(const InferOutcome& outcome, std::string_view op) {
 }
 
 TEST(InferTest, SizesComeFromLiveInsAndTheirValues) {
-  const Graph graph = LastBlock(std::string("X = matrix(1, 2, 2)\nn = 3\n") + kCut + "Y = X %*% rand(rows=ncol(X), cols=n * 2)\nprint(Y)");
+  const Graph graph = LastBlock(std::string("X = matrix(1, 2, 2)\nn = 3\n") + kCut +
+                                "Y = X %*% rand(rows=ncol(X), cols=n * 2)\nprint(Y)");
   LiveIns live_in;
   live_in["X"] = {ValueInfo::OfMatrix({100, 7}), std::nullopt};
   live_in["n"] = {ValueInfo::OfScalar(ValueType::kInteger), Scalar(4)};
@@ -38,7 +39,8 @@ TEST(InferTest, SizesComeFromLiveInsAndTheirValues) {
 }
 
 TEST(InferTest, WhatDependsOnAnUnknownScalarStaysUnknown) {
-  const Graph graph = LastBlock(std::string("n = sum(rand(rows=1, cols=1))\n") + kCut + "Y = t(rand(rows=n, cols=2))\nprint(Y)");
+  const Graph graph = LastBlock(std::string("n = sum(rand(rows=1, cols=1))\n") + kCut +
+                                "Y = t(rand(rows=n, cols=2))\nprint(Y)");
   LiveIns live_in;
   live_in["n"] = {ValueInfo::OfScalar(ValueType::kDouble), std::nullopt};
   const InferOutcome outcome = InferShapes(graph, live_in, nullptr);
@@ -49,7 +51,8 @@ TEST(InferTest, WhatDependsOnAnUnknownScalarStaysUnknown) {
 }
 
 TEST(InferTest, AWrongShapeIsAnErrorOfTheRunAtItsOperator) {
-  const Graph graph = LastBlock(std::string("X = matrix(1, 2, 2)\n") + kCut + "print(\"before\")\nY = X %*% X\nprint(Y)");
+  const Graph graph =
+      LastBlock(std::string("X = matrix(1, 2, 2)\n") + kCut + "print(\"before\")\nY = X %*% X\nprint(Y)");
   LiveIns live_in;
   live_in["X"] = {ValueInfo::OfMatrix({3, 7}), std::nullopt};
   const InferOutcome outcome = InferShapes(graph, live_in, nullptr);
@@ -60,7 +63,8 @@ TEST(InferTest, AWrongShapeIsAnErrorOfTheRunAtItsOperator) {
 }
 
 TEST(InferTest, AMissingVariableIsNamed) {
-  const Graph graph = LastBlock(std::string("x = 1\n") + "if (sum(rand(rows=1, cols=1)) > 2) y = 2\nprint(y + x)");
+  const Graph graph =
+      LastBlock(std::string("x = 1\n") + "if (sum(rand(rows=1, cols=1)) > 2) y = 2\nprint(y + x)");
   LiveIns live_in;
   live_in["x"] = {ValueInfo::OfScalar(ValueType::kInteger), Scalar(1)};
   const InferOutcome outcome = InferShapes(graph, live_in, nullptr);

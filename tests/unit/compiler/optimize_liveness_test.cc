@@ -172,7 +172,8 @@ TEST(LivenessTest, NothingIsFreedTooEarlyAndNothingIsLeft) {
   for (const char* script : kScripts) {
     SCOPED_TRACE(script);
     for (const std::set<std::string, std::less<>>& disabled :
-         {std::set<std::string, std::less<>>{}, std::set<std::string, std::less<>>{"remove-unread", "remove-dead", "share"}}) {
+         {std::set<std::string, std::less<>>{},
+          std::set<std::string, std::less<>>{"remove-unread", "remove-dead", "share"}}) {
       const Program program = Compile(script, disabled);
       for (uint32_t seed = 0; seed < 200; ++seed) {
         SCOPED_TRACE(testing::Message() << "replay with seed " << seed);

@@ -33,7 +33,8 @@ TEST(PassesTest, EveryRuleFires) {
   for (const Rule& rule : Rules()) {
     SCOPED_TRACE(rule.name);
     const auto script = [](std::string_view side) {
-      return fmt::format("X = rand(rows=3, cols=4, seed=1)\nr = {}\nprint(r)\nif (sum(X) > 0) print(r)", side);
+      return fmt::format("X = rand(rows=3, cols=4, seed=1)\nr = {}\nprint(r)\nif (sum(X) > 0) print(r)",
+                         side);
     };
     EXPECT_NE(ExplainGraph(Built(script(rule.before))), ExplainGraph(Built(script(rule.after))));
     EXPECT_EQ(After(ApplyRules, script(rule.before)), After(ApplyRules, script(rule.after)));
@@ -63,22 +64,30 @@ TEST(PassesTest, TimeIsNeverSharedNorFolded) {
 }
 
 TEST(PassesTest, EqualOperatorsBecomeOneButLiteralsStayApart) {
-  const std::string shared = After(ShareCommonSubexpressions, "X = rand(rows=2, cols=2, seed=3)\nprint(sum(X * 2) + sum(X * 2))");
-  EXPECT_EQ(shared, "%1 = rand(rows=2, cols=2, seed=3) : 2x2\n%2 = %1 * 2                       : 2x2\n"
-                    "%3 = sum(%2)                      : double\n%4 = %3 + %3                      : double\nprint(%4)\nX = %1\n");
+  const std::string shared =
+      After(ShareCommonSubexpressions, "X = rand(rows=2, cols=2, seed=3)\nprint(sum(X * 2) + sum(X * 2))");
+  EXPECT_EQ(shared,
+            "%1 = rand(rows=2, cols=2, seed=3) : 2x2\n%2 = %1 * 2                       : 2x2\n"
+            "%3 = sum(%2)                      : double\n%4 = %3 + %3                      : "
+            "double\nprint(%4)\nX = %1\n");
   // 1 and 1.0 are different values, 0.0 and -0.0 as well.
-  const std::string apart = After(ShareCommonSubexpressions, "X = rand(rows=2, cols=2, seed=3)\nprint(X * 1)\nprint(X * 1.0)\nprint(X / 0.0)\nprint(X / -0.0)");
+  const std::string apart = After(
+      ShareCommonSubexpressions,
+      "X = rand(rows=2, cols=2, seed=3)\nprint(X * 1)\nprint(X * 1.0)\nprint(X / 0.0)\nprint(X / -0.0)");
   EXPECT_NE(apart.find("* 1.0"), std::string::npos) << apart;
   EXPECT_NE(apart.find("/ -0.0"), std::string::npos) << apart;
 }
 
 TEST(PassesTest, RandomMatricesWithoutSeedAreDifferent) {
-  const std::string text = After(ShareCommonSubexpressions, "X = rand(rows=2, cols=2)\nY = rand(rows=2, cols=2)\nprint(sum(X - Y))");
+  const std::string text = After(ShareCommonSubexpressions,
+                                 "X = rand(rows=2, cols=2)\nY = rand(rows=2, cols=2)\nprint(sum(X - Y))");
   EXPECT_NE(text.find("%2 = rand"), std::string::npos) << text;
 }
 
 TEST(PassesTest, EffectsStayInOrderWhateverIsRemoved) {
-  Graph graph = Built("print(1)\nX = inv(matrix(\"1 0 0 1\", 2, 2))\nprint(2)\nY = inv(matrix(\"1 0 0 1\", 2, 2))\nprint(3)\nx = as.integer(\"4\")\nprint(x)");
+  Graph graph = Built(
+      "print(1)\nX = inv(matrix(\"1 0 0 1\", 2, 2))\nprint(2)\nY = inv(matrix(\"1 0 0 1\", 2, "
+      "2))\nprint(3)\nx = as.integer(\"4\")\nprint(x)");
   Result<Graph> result = RunGraphPasses(std::move(graph), PassOptions());
   ASSERT_TRUE(result.ok());
   // Every print comes after the one before it, over whatever path.
@@ -103,8 +112,8 @@ TEST(PassesTest, LiteralBranchesAreTaken) {
   CompileOptions options;
   options.arguments["verbose"] = "FALSE";
   Diagnostics diagnostics;
-  const Result<Program> program =
-      CompileScript("if ($verbose) { print(1) } else { print(2) }\nwhile (1 > 2) print(3)\n", options, &diagnostics);
+  const Result<Program> program = CompileScript(
+      "if ($verbose) { print(1) } else { print(2) }\nwhile (1 > 2) print(3)\n", options, &diagnostics);
   ASSERT_TRUE(program.ok());
   ASSERT_EQ(program->main.size(), 1u);
   EXPECT_EQ(ExplainGraph(program->main[0].graph), "print(2)\n");
@@ -117,8 +126,8 @@ TEST(PassesTest, APassCanBeSwitchedOffByName) {
   options.observe = [&](std::string_view stage, const Program&) { seen.emplace_back(stage); };
   Diagnostics diagnostics;
   ASSERT_TRUE(CompileScript("print(1)", options, &diagnostics).ok());
-  EXPECT_EQ(seen, (std::vector<std::string>{"build", "shapes", "fold-constants", "remove-dead", "simplify-branches",
-                                            "remove-unread", "mark-dead"}));
+  EXPECT_EQ(seen, (std::vector<std::string>{"build", "shapes", "fold-constants", "remove-dead",
+                                            "simplify-branches", "remove-unread", "mark-dead"}));
 }
 
 }  // namespace

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cluster/cli/connection.h"
+#include "cluster/cli/job_report.h"
+#include "cluster/cli/report.h"
+#include "cluster/cli/verb.h"
+#include "cluster/job.h"
+
+namespace heddle::cluster::cli {
+namespace {
+
+using Kind = Option::Kind;
+
+std::vector<Option> WithConnection(std::vector<Option> options) {
+  options.push_back({"json", Kind::kFlag, "", "print JSON, one object a line"});
+  for (const Option& option : ConnectionOptions()) options.push_back(option);
+  return options;
+}
+
+const std::vector<Option>& PlainOptions() {
+  static const std::vector<Option> options = WithConnection({});
+  return options;
+}
+const std::vector<Option>& ListOptions() {
+  static const std::vector<Option> options = WithConnection({{"most", Kind::kValue, "N", "newest jobs only (default 50; 0: all)"}});
+  return options;
+}
+const std::vector<Option>& LogsOptions() {
+  static const std::vector<Option> options = WithConnection({{"follow", Kind::kFlag, "", "until the job ends, with its exit code", "f"}});
+  return options;
+}
+const std::vector<Option>& WaitOptions() {
+  static const std::vector<Option> options = WithConnection({{"stats", Kind::kOptionalValue, "", "print what was done, by operator"}});
+  return options;
+}
+
+// Runs `act` with a client and the one job that the words name.
+int WithJob(const Arguments& arguments, int (*act)(const Arguments& arguments, Client& client, const std::string& job)) {
+  if (arguments.positional().size() != 1)
+    return ReportOutcome(arguments, Usage("give the id of one job").WithNote("'heddle job list' lists the jobs"));
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
+  if (!client.ok()) return ReportOutcome(arguments, client.status());
+  const int code = act(arguments, **client, arguments.positional()[0]);
+  WarnOfVersion(**client);
+  return code;
+}
+
+int List(const Arguments& arguments) {
+  const Result<int64_t> most = arguments.Integer("most", 50, 0, INT32_MAX);
+  if (!most.ok()) return ReportOutcome(arguments, most.status());
+  if (!arguments.positional().empty()) return ReportOutcome(arguments, Usage("'{}': heddle job list takes options only", arguments.positional()[0]));
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
+  if (!client.ok()) return ReportOutcome(arguments, client.status());
+  std::vector<JobDescription> jobs;
+  if (Status status = (*client)->List(static_cast<int>(*most), &jobs); !status.ok()) return ReportOutcome(arguments, status);
+  WarnOfVersion(**client);
+  std::string text;
+  if (!arguments.Has("json") && !jobs.empty()) text = fmt::format("{:<8}{:<12}{:<9}{:<24}{}\n", "JOB", "STATE", "ATTEMPT", "SCRIPT", "REASON");
+  for (const JobDescription& job : jobs) {
+    text += arguments.Has("json") ? ToJson(job) + "\n"
+                                  : fmt::format("{:<8}{:<12}{:<9}{:<24}{}\n", job.job(), job.state(), job.attempt(), job.script(), job.reason());
+  }
+  PrintOutput(text);
+  return 0;
+}
+
+std::string ToText(const JobDescription& job) {
+  std::string text = fmt::format("job      {}\nscript   {}\nstate    {}\n", job.job(), job.script(), job.state());
+  if (!job.reason().empty()) text += fmt::format("reason   {}\n", job.reason());
+  text += fmt::format("attempt  {}\nworkers  {}\noutput   {} bytes\n", job.attempt(), fmt::join(job.workers(), ", "), job.output_bytes());
+  for (int i = 0; i < job.transitions_size(); ++i) {
+    const Transition& transition = job.transitions(i);
+    text += fmt::format("{} {:>9.3f} s  {:<11} {}\n", i == 0 ? "history " : "        ",
+                        static_cast<double>(transition.time_ms() - job.submitted_ms()) / 1e3, transition.state(), transition.reason());
+  }
+  return text;
+}
+
+int ShowStatus(const Arguments& arguments) {
+  return WithJob(arguments, [](const Arguments& words, Client& client, const std::string& id) {
+    JobDescription job;
+    if (Status status = client.Get(id, &job); !status.ok()) return ReportOutcome(words, status);
+    PrintOutput(words.Has("json") ? ToJson(job) + "\n" : ToText(job));
+    return 0;
+  });
+}
+
+int Logs(const Arguments& arguments) {
+  return WithJob(arguments, [](const Arguments& words, Client& client, const std::string& id) {
+    if (words.Has("follow")) return FollowJob(words, client, id, /*print=*/true);
+    JobDescription last;
+    Client::WatchEvents events;
+    events.output = PrintOutput;
+    return ReportOutcome(words, client.Watch(id, /*follow=*/false, events, nullptr, &last, /*patience_ms=*/0));
+  });
+}
+
+int Wait(const Arguments& arguments) {
+  return WithJob(arguments, [](const Arguments& words, Client& client, const std::string& id) {
+    return FollowJob(words, client, id, /*print=*/false);
+  });
+}
+
+int Cancel(const Arguments& arguments) {
+  return WithJob(arguments, [](const Arguments& words, Client& client, const std::string& id) {
+    JobDescription job;
+    if (Status status = client.Cancel(id, &job); !status.ok()) return ReportOutcome(words, status);
+    PrintOutput(words.Has("json") ? ToJson(job) + "\n" : fmt::format("{} {}\n", job.job(), job.state()));
+    return 0;
+  });
+}
+
+}  // namespace
+
+const Verb kJobListVerb = {"job list", "list jobs, newest first", "job list [OPTIONS]", ListOptions(), "heddle job list --most 5", List};
+const Verb kJobStatusVerb = {"job status", "tell how a job stands and how it came there", "job status [OPTIONS] JOB", PlainOptions(),
+                             "heddle job status j17", ShowStatus};
+const Verb kJobLogsVerb = {"job logs", "print what a job's script printed", "job logs [-f] [OPTIONS] JOB", LogsOptions(),
+                           "heddle job logs -f j17", Logs};
+const Verb kJobWaitVerb = {"job wait", "wait for a job and end with its exit code", "job wait [OPTIONS] JOB", WaitOptions(),
+                           "heddle job wait j17", Wait};
+const Verb kJobCancelVerb = {"job cancel", "stop a job", "job cancel [OPTIONS] JOB", PlainOptions(), "heddle job cancel j17", Cancel};
+
+}  // namespace heddle::cluster::cli

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/cli/job_report.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cluster/cli/report.h"
+#include "cluster/cli/run_script.h"
+#include "cluster/interrupt.h"
+#include "cluster/job.h"
+
+namespace heddle::cluster::cli {
+
+std::string ToJson(const JobDescription& job) {
+  nlohmann::ordered_json json;
+  json["job"] = job.job();
+  json["state"] = job.state();
+  json["script"] = job.script();
+  json["reason"] = job.reason();
+  json["attempt"] = job.attempt();
+  json["workers_wanted"] = job.workers_wanted();
+  json["workers"] = std::vector<std::string>(job.workers().begin(), job.workers().end());
+  json["submitted_ms"] = job.submitted_ms();
+  json["output_bytes"] = job.output_bytes();
+  const std::optional<JobState> state = ParseJobState(job.state());
+  if (state && IsFinal(*state)) {
+    json["finished_ms"] = job.finished_ms();
+    json["outcome"] = nlohmann::ordered_json::parse(OutcomeJson(OutcomeOf(job)), nullptr, /*allow_exceptions=*/false);
+  }
+  if (job.transitions_size() > 0) {
+    json["transitions"] = nlohmann::ordered_json::array();
+    for (const Transition& transition : job.transitions())
+      json["transitions"].push_back({{"state", transition.state()}, {"attempt", transition.attempt()},
+                                     {"reason", transition.reason()}, {"time_ms", transition.time_ms()}});
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+int ReportOutcome(const Arguments& arguments, const Status& status) {
+  if (!arguments.Has("json")) return Report(status);
+  std::fputs((OutcomeJson(status) + "\n").c_str(), stderr);
+  return ExitCode(status);
+}
+
+void WarnOfVersion(const Client& client) {
+  if (const std::string warning = client.version_warning(); !warning.empty()) Warn(warning);
+}
+
+int FollowJob(const Arguments& arguments, Client& client, const std::string& job, bool print) {
+  Cancellation cancellation;
+  InterruptGuard guard(cancellation);
+  Client::WatchEvents events;
+  events.output = [print](std::string_view text) {
+    if (print) PrintOutput(text);
+  };
+  std::string told;
+  events.state = [&](const JobDescription& description) {
+    // Why nothing happens yet, or again.
+    const bool waits = description.state() == Name(JobState::kQueued) || description.state() == Name(JobState::kRecovering);
+    if (!waits || description.reason().empty() || description.reason() == told || arguments.Has("json")) return;
+    told = description.reason();
+    std::fputs(fmt::format("heddle: job {}: {}\n", job, told).c_str(), stderr);
+  };
+  JobDescription last;
+  const Status watched = client.Watch(job, /*follow=*/true, events, &cancellation, &last, kMasterPatienceMs);
+  if (!cancellation.why().ok()) {
+    std::fputs(fmt::format("heddle: detached from job {}, which goes on; to attach again: heddle job logs -f {}\n", job, job).c_str(), stderr);
+    return 0;
+  }
+  if (!watched.ok())
+    return ReportOutcome(arguments, watched.WithNote(fmt::format("job {} goes on; to attach again: heddle job logs -f {}", job, job)));
+  std::vector<SessionStatistics> statistics;
+  for (const std::string& text : last.statistics())
+    if (Result<SessionStatistics> one = ParseStatistics(text); one.ok()) statistics.push_back(*std::move(one));
+  PrintStatistics(arguments, statistics);
+  return ReportOutcome(arguments, OutcomeOf(last));
+}
+
+}  // namespace heddle::cluster::cli

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "cluster/cli/connection.h"
+#include "cluster/cli/job_report.h"
+#include "cluster/cli/report.h"
+#include "cluster/cli/script_input.h"
+#include "cluster/cli/verb.h"
+#include "cluster/executor_process.h"
+
+namespace heddle::cluster::cli {
+namespace {
+
+const std::vector<Option>& Options() {
+  using Kind = Option::Kind;
+  static const std::vector<Option> options = [] {
+    std::vector<Option> all = {
+        {"workers", Kind::kValue, "N", "number of workers (default: all that are alive)"},
+        {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
+        {"request-id", Kind::kValue, "ID", "the same id again is the same job (default: a new one)"},
+    };
+    for (const Option& option : RunOptions())
+      if (option.name != "explain" && option.name != "cpu") all.push_back(option);
+    for (const Option& option : ConnectionOptions()) all.push_back(option);
+    return all;
+  }();
+  return options;
+}
+
+Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
+  JobSubmission submission;
+  HEDDLE_ASSIGN_OR_RETURN(ScriptInput script, ReadScript(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(submission.options, ReadSessionOptions(arguments));
+  if (!arguments.Has("threads")) submission.options.threads = 0;  // what each worker has
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t workers, arguments.Integer("workers", 0, 1, 4096));
+  submission.workers = static_cast<int>(workers);
+  submission.request_id = arguments.Value("request-id").value_or(MakeToken());
+  submission.directory = WorkingDirectory();
+  submission.files = CollectSources(script.name, script.text, submission.directory);
+  submission.script_name = std::move(script.name);
+  submission.script_text = std::move(script.text);
+  submission.parameters = std::move(script.parameters);
+  return submission;
+}
+
+int Run(const Arguments& arguments) {
+  const Result<JobSubmission> submission = ReadSubmission(arguments);
+  if (!submission.ok()) return ReportOutcome(arguments, submission.status());
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
+  if (!client.ok()) return ReportOutcome(arguments, client.status());
+  std::string warnings;
+  const Result<std::string> job = (*client)->Submit(*submission, &warnings);
+  WarnOfVersion(**client);
+  if (!arguments.Has("json")) std::fputs(warnings.c_str(), stderr);
+  if (!job.ok()) return ReportOutcome(arguments, job.status());
+  if (arguments.Has("detach")) {
+    PrintOutput(arguments.Has("json") ? fmt::format("{{\"job\":\"{}\"}}\n", *job) : *job + "\n");
+    return 0;
+  }
+  return FollowJob(arguments, **client, *job, /*print=*/true);
+}
+
+}  // namespace
+
+const Verb kJobSubmitVerb = {"job submit", "run a script on the workers of a master",
+                             "job submit [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", Options(),
+                             "heddle job submit --workers 2 train.dml -nvargs X=data.csv model=w.csv", Run};
+
+}  // namespace heddle::cluster::cli

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <condition_variable>
+#include <mutex>
+
+#include "cluster/cli/connection.h"
+#include "cluster/cli/report.h"
+#include "cluster/cli/verb.h"
+#include "cluster/interrupt.h"
+#include "cluster/master_server.h"
+#include "core/log.h"
+
+namespace heddle::cluster::cli {
+namespace {
+
+using Kind = Option::Kind;
+
+constexpr size_t kLongestSocketPath = 100;
+constexpr int64_t kNsPerMs = 1'000'000;
+
+constexpr Option kOptions[] = {
+    {"dev", Kind::kFlag, "", "for this user and machine only; the other verbs find it without a flag"},
+    {"listen", Kind::kValue, "HOST:PORT", "address; one that other machines reach needs TLS"},
+    {"state", Kind::kValue, "DIR", "folder of the job store (default with --dev: the user's state folder)"},
+    {"token-file", Kind::kValue, "FILE", "file with the token of clients and workers (default: DIR/token, made when missing)"},
+    {"tls-certificate", Kind::kValue, "FILE", "certificate of the master"},
+    {"tls-key", Kind::kValue, "FILE", "its key"},
+    {"tls-ca", Kind::kValue, "FILE", "clients and workers need a certificate signed by one of these"},
+    {"keep-jobs", Kind::kValue, "N", "finished jobs to remember (default 1000)"},
+    {"most-output", Kind::kValue, "SIZE", "of standard output of a job (default 256M)"},
+    {"lease-ms", Kind::kValue, "N", "a worker that is silent for so long is lost (default 10000)"},
+    {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
+};
+
+Result<MasterOptions> ReadOptions(const Arguments& arguments) {
+  MasterOptions options;
+  const bool development = arguments.Has("dev");
+  if (!development && (!arguments.Has("listen") || !arguments.Has("state")))
+    return Usage("a master needs --listen HOST:PORT and --state DIR").WithNote("'heddle master --dev' starts one for this user and machine only");
+  options.folder = arguments.Value("state").value_or(DevelopmentFolder());
+  const std::string socket = options.folder + "/master.sock";
+  options.listen = arguments.Value("listen").value_or(socket.size() < kLongestSocketPath ? "unix:" + socket : "127.0.0.1:0");
+  options.token_file = arguments.Value("token-file").value_or("");
+  options.certificate = arguments.Value("tls-certificate").value_or("");
+  options.key = arguments.Value("tls-key").value_or("");
+  options.client_authority = arguments.Value("tls-ca").value_or("");
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t keep_jobs, arguments.Integer("keep-jobs", options.store.most_finished_jobs, 0, 1'000'000));
+  options.store.most_finished_jobs = static_cast<int>(keep_jobs);
+  HEDDLE_ASSIGN_OR_RETURN(options.store.most_output_bytes, arguments.Bytes("most-output", options.store.most_output_bytes));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t lease_ms, arguments.Integer("lease-ms", options.core.ttl_ns / kNsPerMs, 100, 3'600'000));
+  options.core.ttl_ns = lease_ms * kNsPerMs;
+  return options;
+}
+
+int Run(const Arguments& arguments) {
+  if (!arguments.positional().empty()) return Report(Usage("'{}': heddle master takes options only", arguments.positional()[0]));
+  const Result<MasterOptions> options = ReadOptions(arguments);
+  if (!options.ok()) return Report(options.status());
+  if (arguments.Has("verbose")) SetLogLevel(LogLevel::kInfo);
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ended = false;
+  Cancellation cancellation;
+  InterruptGuard guard(cancellation);
+  const Result<std::unique_ptr<MasterServer>> server = MasterServer::Start(*options);
+  if (!server.ok()) return Report(server.status());
+  PrintOutput(fmt::format("heddle master listens on {}\n", (*server)->address()));
+  cancellation.Listen([&](const Status&) {
+    const std::lock_guard lock(mutex);
+    ended = true;
+    changed.notify_all();
+  });
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return ended; });
+  }
+  cancellation.Listen(nullptr);
+  return 0;
+}
+
+}  // namespace
+
+const Verb kMasterVerb = {"master", "queue jobs and give them to workers", "master --dev | master --listen HOST:PORT --state DIR [OPTIONS]",
+                          kOptions, "heddle master --dev", Run};
+
+}  // namespace heddle::cluster::cli

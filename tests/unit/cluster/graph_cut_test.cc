@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/graph_cut.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle::cluster {
+namespace {
+
+// A graph in its text form, inferred with X (100 x 3) and n (5) known.
+compiler::InferOutcome Inferred(const std::string& text) {
+  compiler::LiveIns live_in;
+  live_in["X"].info = ValueInfo::OfMatrix({100, 3});
+  live_in["n"].info = ValueInfo::OfScalar(ValueType::kInteger);
+  live_in["n"].value = 5;
+  Result<Graph> graph = Graph::Parse(text);
+  HEDDLE_CHECK(graph.ok(), graph.status().ToString().c_str());
+  return compiler::InferShapes(*std::move(graph), live_in, nullptr);
+}
+
+std::string Operators(const Graph& graph) {
+  std::string names;
+  for (const Node& node : graph.nodes) {
+    if (!names.empty()) names += " ";
+    names += node.op;
+    if (node.Is("variable") || node.Is("assign")) names += ":" + node.Text("name");
+  }
+  return names;
+}
+
+constexpr char kRest[] = " : unknown unknown ?x? dense @ \"a.dml\":1:1\n";
+
+std::string Lines(std::initializer_list<std::string> nodes) {
+  std::string text;
+  for (const std::string& node : nodes) text += node + kRest;
+  return text;
+}
+
+TEST(GraphCutTest, WhatNeedsASizeThatOnlyARunTellsWaits) {
+  const auto inferred = Inferred(Lines({
+      "%0 = variable() name=\"X\"",
+      "%1 = removeEmpty(%0) margin=\"rows\"",
+      "%2 = t(%1)",
+      "%3 = sum(%0)",
+      "%4 = assign(%2) name=\"Y\"",
+      "%5 = assign(%3) name=\"s\"",
+  }));
+  ASSERT_TRUE(inferred.error.ok()) << inferred.error.ToString();
+  ASSERT_FALSE(inferred.complete);
+  const Cut cut = CutGraph(inferred, 0);
+  EXPECT_EQ(Operators(cut.first), "variable:X removeEmpty assign:%cut0_1 sum assign:%cut0_3");
+  EXPECT_EQ(Operators(cut.rest), "variable:%cut0_1 t variable:%cut0_3 assign:Y assign:s");
+  EXPECT_EQ(cut.temporaries, (std::vector<std::string>{"%cut0_1", "%cut0_3"}));
+  EXPECT_TRUE(Verify(cut.first).ok());
+  EXPECT_TRUE(Verify(cut.rest).ok());
+}
+
+TEST(GraphCutTest, EffectsKeepTheirOrderAcrossACut) {
+  const auto inferred = Inferred(Lines({
+      "%0 = variable() name=\"X\"",
+      "%1 = removeEmpty(%0) margin=\"rows\"",
+      "%2 = toString(%1)",
+      "%3 = print(%2)",
+      "%4 = literal() value=\"later\"",
+      "%5 = print(%4) after(%3)",
+  }));
+  ASSERT_TRUE(inferred.error.ok()) << inferred.error.ToString();
+  if (inferred.complete) GTEST_SKIP() << "toString knows its size";
+  const Cut cut = CutGraph(inferred, 0);
+  EXPECT_EQ(Operators(cut.first).find("print"), std::string::npos) << Operators(cut.first);
+}
+
+TEST(GraphCutTest, BeforeAFaultOnlyWhatActsRuns) {
+  const auto inferred = Inferred(Lines({
+      "%0 = literal() value=\"seen\"",
+      "%1 = print(%0)",
+      "%2 = variable() name=\"X\"",
+      "%3 = sum(%2)",
+      "%4 = variable() name=\"missing\"",
+      "%5 = print(%4) after(%1)",
+  }));
+  ASSERT_EQ(inferred.failed, 4);
+  const Cut cut = CutGraph(inferred, 0);
+  EXPECT_EQ(Operators(cut.first), "literal print");
+  // The second time nothing is left to do before the fault.
+  compiler::LiveIns live_in;
+  live_in["X"].info = ValueInfo::OfMatrix({100, 3});
+  const auto again = compiler::InferShapes(cut.rest, live_in, nullptr);
+  EXPECT_FALSE(again.error.ok());
+  EXPECT_TRUE(CutGraph(again, 1).first.nodes.empty());
+}
+
+}  // namespace
+}  // namespace heddle::cluster
