@@ -17,6 +17,15 @@
 namespace heddle::cluster {
 namespace {
 
+// Those that are missing; private like what they are made for.
+void MakeParents(const std::string& path) {
+  std::error_code ignored;
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::string parent = path.substr(0, slash);
+    if (!std::filesystem::exists(parent, ignored)) mkdir(parent.c_str(), 0700);
+  }
+}
+
 std::string FromEnvironment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -31,9 +40,7 @@ std::string UserStateFolder() {
 }
 
 Status MakePrivateFolder(const std::string& path) {
-  const std::filesystem::path folder(path);
-  std::error_code error;
-  if (folder.has_parent_path()) std::filesystem::create_directories(folder.parent_path(), error);
+  MakeParents(path);
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return PermissionDenied("cannot make the folder '{}': {}", path, strerror(errno));
   struct stat status = {};

@@ -16,13 +16,12 @@ void WorkerConnection::Open(const std::shared_ptr<WorkerConnection>& connection,
                             const std::string& token) {
   auto stream = std::make_shared<ClientStream<WorkerFrame>>(connection);
   AddCaller(token, &stream->context());
-  {
-    const std::lock_guard lock(connection->stream_mutex_);
-    connection->stream_ = stream.get();
-  }
   const std::unique_ptr<Workers::Stub> stub = Workers::NewStub(channel);
+  // An executor may have news at any time, but nothing may be written before the call is made.
+  const std::lock_guard lock(connection->stream_mutex_);
   stub->async()->Connect(&stream->context(), stream.get());
   stream->Start(stream);
+  connection->stream_ = stream.get();
 }
 
 void WorkerConnection::Wake() {

@@ -39,8 +39,6 @@ struct Identity {
 
 Result<bool> TryIdentity(const std::string& folder, const std::string& name, Identity* identity) {
   const std::string path = folder + "/workers/" + name;
-  HEDDLE_RETURN_IF_ERROR(MakePrivateFolder(folder));
-  HEDDLE_RETURN_IF_ERROR(MakePrivateFolder(folder + "/workers"));
   HEDDLE_RETURN_IF_ERROR(MakePrivateFolder(path));
   HEDDLE_ASSIGN_OR_RETURN(identity->lock, FolderLock::TryTake(path + "/lock"));
   if (identity->lock == nullptr) return false;

@@ -35,6 +35,8 @@ Result<Program> CompileScript(std::string text, const CompileOptions& options, D
   const ScriptSet scripts =
       LoadScripts(options.script, std::move(text), {options.library_directory}, loader, diagnostics);
   if (options.observe_ast) options.observe_ast(PrintScript(scripts.files[0]));
+  // Names are not judged in a text that does not parse: a statement left out would make others look wrong.
+  if (diagnostics->HasErrors()) return diagnostics->ToStatus();
 
   Program program = BuildProgram(scripts, {options.arguments}, diagnostics);
   HEDDLE_RETURN_IF_ERROR(VerifyGraphs(&program, "build"));

@@ -23,30 +23,32 @@ struct Panel {
   int64_t columns() const { return x.columns(); }
 };
 
-// Entries of a CSR panel into payload; for extremes also a zero where a column lacks an entry.
-bool SparseFold(simd::Fold fold, const Panel& panel, double* payload) {
+// Entries of a CSR panel added to payload; absent cells would change nothing.
+bool SparseSums(const Panel& panel, double* payload) {
   const Matrix& x = panel.x;
   const int64_t n = panel.columns(), lanes = n <= kNarrow ? 8 : 1;
-  const bool extreme = fold != simd::Fold::kAdd;
-  const int64_t first = x.row_offsets()[panel.row_begin], last = x.row_offsets()[panel.row_end];
-  if (!extreme && first == last) return false;
-  std::vector<int32_t> counts(extreme ? static_cast<size_t>(n) : 0);
+  const int64_t* offsets = x.row_offsets();
+  const int32_t* columns = x.column_indexes();
+  const double* values = x.values();
+  if (offsets[panel.row_begin] == offsets[panel.row_end]) return false;
   for (int64_t i = panel.row_begin; i < panel.row_end; ++i) {
     double* lane = payload + (i - panel.row_begin) % lanes * n;
-    for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
-      const int32_t j = x.column_indexes()[e];
-      if (extreme) {
-        lane[j] = simd::FoldTwo(fold, lane[j], x.values()[e]);
-        ++counts[static_cast<size_t>(j)];
-      } else {
-        lane[j] += x.values()[e];
-      }
-    }
+    for (int64_t e = offsets[i], end = offsets[i + 1]; e < end; ++e) lane[columns[e]] += values[e];
   }
-  if (extreme)
-    for (int64_t j = 0; j < n; ++j)
-      if (counts[static_cast<size_t>(j)] < panel.rows()) payload[j] = simd::FoldTwo(fold, payload[j], 0.0);
   return true;
+}
+
+// Extremes have no order, so lanes do not matter: entries, and a zero where a column lacks one.
+void SparseExtremes(simd::Fold fold, const Panel& panel, double* payload) {
+  const Matrix& x = panel.x;
+  std::vector<int32_t> counts(static_cast<size_t>(panel.columns()));
+  for (int64_t e = x.row_offsets()[panel.row_begin]; e < x.row_offsets()[panel.row_end]; ++e) {
+    const int32_t j = x.column_indexes()[e];
+    payload[j] = simd::FoldTwo(fold, payload[j], x.values()[e]);
+    ++counts[static_cast<size_t>(j)];
+  }
+  for (int64_t j = 0; j < panel.columns(); ++j)
+    if (counts[static_cast<size_t>(j)] < panel.rows()) payload[j] = simd::FoldTwo(fold, payload[j], 0.0);
 }
 
 void DenseFold(simd::Fold fold, const double* cells, int64_t rows, int64_t n, double* payload) {
@@ -97,7 +99,11 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
   }
   const simd::Fold fold = FoldOf(kind);
   std::fill_n(payload, width, simd::StartOf(fold));
-  if (panel.x.IsSparse() && kind != AggregateKind::kProduct) return SparseFold(fold, panel, payload);
+  if (panel.x.IsSparse() && fold == simd::Fold::kAdd) return SparseSums(panel, payload);
+  if (panel.x.IsSparse() && fold != simd::Fold::kMultiply) {
+    SparseExtremes(fold, panel, payload);
+    return true;
+  }
   PanelCells cells(panel.x);
   DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), panel.rows(), panel.columns(), payload);
   return true;
@@ -131,6 +137,13 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
                          return true;
                        });
   }
+  if (n > kNarrow && x.IsSparse() && !IsSpread(kind) && FoldOf(kind) == simd::Fold::kAdd &&
+      AreSparseLeaves(x.stored(), end - begin, n))
+    return ReduceSparseLeaves(reduction, begin, end, [&](int64_t leaf, SparsePayload& payload) {
+      const Panel rows = panel(leaf);
+      for (int64_t e = x.row_offsets()[rows.row_begin]; e < x.row_offsets()[rows.row_end]; ++e)
+        payload.At(x.column_indexes()[e]) += x.values()[e];
+    });
   reduction.leaf_cells = height * std::max<int64_t>(n, 1);
   return ReduceLeaves(reduction, begin, end,
                       [&](int64_t leaf, double* payload) { return ReducePanel(kind, panel(leaf), reduction.width, payload); });

@@ -122,7 +122,10 @@ Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind) {
   double* out = result.mutable_data();
   const int64_t row_cells = x.IsSparse() ? x.stored() / std::max<int64_t>(x.rows(), 1) + 1 : x.columns();
   ParallelFor(x.rows(), std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_cells, 8)),
-              [&](int64_t begin, int64_t end) { RunRows(kind, x, begin, end, out); });
+              [&](int64_t begin, int64_t end) {
+                if (!IsCancelled(call.context.cancelled)) RunRows(kind, x, begin, end, out);
+              });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   return Value(std::move(result));
 }
 

@@ -63,10 +63,11 @@ Result<Value> RunProduct(const KernelCall& call) {
   } else if (SplitsInner(whole_rows, a.columns(), b.columns())) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplySplit(a, b, call.context));
   } else if (a.IsSparse() && b.IsSparse()) {
-    HEDDLE_ASSIGN_OR_RETURN(result, MultiplySparse(a, b));
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplySparse(a, b, call.context));
   } else {
-    HEDDLE_ASSIGN_OR_RETURN(result, MultiplyWide(a, b));
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplyWide(a, b, call.context));
   }
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   if (!a.IsSparse() || !b.IsSparse()) return Value(std::move(result));
   HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, ToSparse(result));
   return Value(std::move(sparse));

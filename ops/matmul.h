@@ -31,9 +31,9 @@ PaddedColumns PadColumns(const Matrix& dense);
 /// A %*% B for the rows of A at hand.
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context);  ///< B has at most 8 columns.
 Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelContext& context);   ///< SplitsInner of the whole.
-Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b);                                  ///< One chain over all of k.
+Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContext& context);    ///< One chain over all of k.
 /// CSR %*% CSR with more than 8 columns, one chain a cell; zeros are dropped.
-Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b);
+Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b, const KernelContext& context);
 
 /// The cells of A %*% B that come from inner indexes [begin, end): row-major `out` (row stride b.columns()), whose cells are
 /// taken as the chains so far. Rows [row_begin, row_end) of A. Any pair of formats but dense x dense.

@@ -105,6 +105,7 @@ Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelCont
   }
   const int64_t row_cells = a.IsSparse() ? a.stored() / m + 1 : n;
   ParallelFor(m, std::max<int64_t>(4, kTaskCells / std::max<int64_t>(row_cells, 8)), [&](int64_t begin, int64_t end) {
+    if (IsCancelled(context.cancelled)) return;
     if (n > kColumnChunk || (a.IsSparse() && k > 1))
       MultiplyLongRows(a, padded, begin, end, out);
     else if (a.IsSparse())
@@ -137,13 +138,14 @@ Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelConte
   return result;
 }
 
-Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b) {
+Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContext& context) {
   const int64_t m = a.rows(), n = b.columns(), inner = a.columns();
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
   double* out = result.mutable_data();
   if (a.IsSparse() || b.IsSparse()) {
     const int64_t row_work = a.IsSparse() ? (a.stored() / std::max<int64_t>(m, 1) + 1) * n : inner + b.stored();
     ParallelFor(m, std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_work, 1)), [&](int64_t begin, int64_t end) {
+      if (IsCancelled(context.cancelled)) return;
       double* rows = out + begin * n;
       std::fill_n(rows, (end - begin) * n, 0.0);
       MultiplySparseInto(a, b, begin, end, 0, inner, rows);
@@ -152,6 +154,7 @@ Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b) {
   } else if (m < kFewRows) {
     // Tasks are runs of columns; B is read once for each row of A.
     ParallelFor(n, std::clamp<int64_t>(kTaskCells / std::max<int64_t>(inner, 1) / 8 * 8, 64, 4096), [&](int64_t begin, int64_t end) {
+      if (IsCancelled(context.cancelled)) return;
       AlignedArray columns(end - begin);
       for (int64_t i = 0; i < m; ++i) {
         std::fill_n(columns.data(), (end - begin + 7) / 8 * 8, 0.0);
@@ -161,7 +164,7 @@ Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b) {
     });
   } else {
     Run(Gemm{.m = m, .n = n, .k = inner, .a = a.data(), .a_row = inner, .b = b.data(), .b_row = n, .c = out, .c_row = n,
-             .canonical = true, .parallel = true});
+             .canonical = true, .parallel = true, .cancelled = context.cancelled});
   }
   return result;
 }

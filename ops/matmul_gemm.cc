@@ -146,7 +146,7 @@ void Run(const Gemm& g) {
         AlignedArray packed_a((kBlockRows + kernel.rows) * depth);
         for (int64_t block = begin; block < end; ++block) {
           const int64_t i0 = block * kBlockRows, rows = std::min(kBlockRows, g.m - i0);
-          if (g.upper_only && j0 + columns <= i0) continue;
+          if ((g.upper_only && j0 + columns <= i0) || IsCancelled(g.cancelled)) continue;
           PackA(g, i0, rows, k0, depth, kernel.rows, packed_a.data());
           MultiplyBlock(g, kernel, step, i0, rows, packed_a.data(), packed_b.data());
         }

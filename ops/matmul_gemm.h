@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace heddle::ops {
@@ -20,6 +21,7 @@ struct Gemm {
   bool canonical = false;       ///< End every cell with + 0.0; k must be all of its chain.
   bool upper_only = false;      ///< Cells below the diagonal of C need not be right (they are left or overwritten).
   bool parallel = false;        ///< Blocks of rows of C are tasks of the calling arena.
+  const std::atomic<bool>* cancelled = nullptr;  ///< When set, C is left unfinished.
 };
 void Run(const Gemm& gemm);
 

@@ -168,6 +168,18 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
                                           payload);
                          return true;
                        });
+  if (p.form == Form::kVectors && x.IsSparse() && AreSparseLeaves(x.stored(), end - begin, p.n))
+    return ReduceSparseLeaves(p.reduction, begin, end, [&](int64_t leaf, SparsePayload& payload) {
+      const Rows rows = rows_of(leaf);
+      for (int64_t i = rows.begin; i < rows.end; ++i) {
+        for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
+          for (int64_t c = 0; c < p.k; ++c) {
+            double& cell = payload.At(c * p.padded + x.column_indexes()[e]);
+            cell = std::fma(x.values()[e], y.data()[i * p.k + c], cell);
+          }
+        }
+      }
+    });
   return ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
     const Rows rows = rows_of(leaf);
     if (p.form == Form::kProduct) return ProductLeaf(p, x, y, rows, Tile{0, 0, p.n, p.k}, payload);

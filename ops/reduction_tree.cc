@@ -20,13 +20,6 @@ constexpr int64_t kMostPayloads = 1 << 22;  // Doubles of all tasks' payloads.
 // Joining wide payloads is itself parallel, in pieces of this size.
 constexpr int64_t kJoinGrain = 1 << 16;
 
-// Level of the smallest node that contains both leaves; 0 for a leaf itself.
-int CommonLevel(int64_t a, int64_t b) { return std::bit_width(static_cast<uint64_t>(a ^ b)); }
-
-bool IsCancelled(const Reduction& reduction) {
-  return reduction.cancelled != nullptr && reduction.cancelled->load(std::memory_order_relaxed);
-}
-
 void JoinWide(Join join, double* left, const double* right, int64_t width) {
   if (join == Join::kMoments || width <= kJoinGrain) return JoinPayloads(join, left, right, width);
   ParallelFor(width, kJoinGrain,
@@ -36,23 +29,12 @@ void JoinWide(Join join, double* left, const double* right, int64_t width) {
 // One node, serially: its payload ends in `payload`.
 void ReduceNode(const Reduction& reduction, TreeNode node, const LeafFunction& leaf, PayloadStack& stack, double* payload) {
   const int64_t end = (node.index + 1) << node.level;
-  for (int64_t i = node.FirstLeaf(); i < end && !IsCancelled(reduction); ++i)
+  for (int64_t i = node.FirstLeaf(); i < end && !IsCancelled(reduction.cancelled); ++i)
     if (leaf(i, stack.Next(i))) stack.Push();
   if (const double* root = stack.Finish())
     std::memcpy(payload, root, static_cast<size_t>(reduction.width) * sizeof(double));
   else
     std::fill_n(payload, reduction.width, reduction.identity);
-}
-
-// A partial value with its (index, level) columns written and its payloads uninitialised.
-Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix partial, Matrix::Dense(static_cast<int64_t>(nodes.size()), 2 + width));
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    double* row = partial.mutable_data() + static_cast<int64_t>(i) * (2 + width);
-    row[0] = static_cast<double>(nodes[i].index);
-    row[1] = nodes[i].level;
-  }
-  return partial;
 }
 
 }  // namespace
@@ -138,6 +120,16 @@ const double* PayloadStack::Finish() {
   return Row(0);
 }
 
+Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix partial, Matrix::Dense(static_cast<int64_t>(nodes.size()), 2 + width));
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    double* row = partial.mutable_data() + static_cast<int64_t>(i) * (2 + width);
+    row[0] = static_cast<double>(nodes[i].index);
+    row[1] = nodes[i].level;
+  }
+  return partial;
+}
+
 Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end, const LeafFunction& leaf) {
   const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
   const int64_t width = reduction.width;
@@ -158,7 +150,7 @@ Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t e
     for (int64_t i = first; i < last; ++i)
       ReduceNode(reduction, tasks[static_cast<size_t>(i)], leaf, stack, payloads.data() + i * width);
   });
-  if (IsCancelled(reduction)) return Cancelled("cancelled");
+  if (IsCancelled(reduction.cancelled)) return Cancelled("cancelled");
 
   double* piece = payloads.data();
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -204,7 +196,7 @@ Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t en
       }
     }
   });
-  if (IsCancelled(reduction)) return Cancelled("cancelled");
+  if (IsCancelled(reduction.cancelled)) return Cancelled("cancelled");
   return partial;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -76,6 +77,11 @@ class PayloadStack {
   AlignedArray memory_;
 };
 
+/// Polled by kernels between tiles; a kernel that saw true returns Cancelled().
+inline bool IsCancelled(const std::atomic<bool>* cancelled) {
+  return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+}
+
 /// Writes the payload of a leaf (uninitialised, 64-byte aligned memory); false if the leaf holds nothing that counts.
 using LeafFunction = std::function<bool(int64_t leaf, double* payload)>;
 
@@ -104,6 +110,49 @@ using TileFunction = std::function<bool(const Tile& tile, int64_t leaf, double* 
 /// ReduceLeaves for payloads so wide that tasks are tiles of the payload, each over all leaves. Not for kMoments.
 Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const std::vector<Tile>& tiles, int64_t stride,
                            const TileFunction& leaf);
+
+/// The payload of one leaf of which few places hold anything, and the tree above each place on its own.
+class SparsePayload {
+ public:
+  SparsePayload(int64_t width, int max_level);
+  /// The place in the current leaf; it starts at +0.0.
+  double& At(int64_t place) {
+    const auto i = static_cast<size_t>(place);
+    if (!touched_[i]) {
+      touched_[i] = 1;
+      places_.push_back(place);
+    }
+    return cells_[i];
+  }
+  /// The current leaf is complete; what was touched joins the tree. Leaves come in ascending order.
+  void CloseLeaf(int64_t leaf);
+  /// The sums of all leaves closed since the last call, +0.0 where nothing was touched.
+  void Finish(double* payload);
+
+ private:
+  std::vector<double> cells_;
+  std::vector<uint8_t> touched_;
+  std::vector<int64_t> places_;
+  // Stack of each place, one array a depth: memory of depths that few places reach is never touched.
+  struct Depth {
+    std::unique_ptr<double[]> values;
+    std::unique_ptr<int64_t[]> leaves;
+  };
+  std::vector<Depth> stacks_;
+  std::vector<uint8_t> depth_;
+};
+using SparseLeafFunction = std::function<void(int64_t leaf, SparsePayload& payload)>;
+
+/// ReduceLeaves of sums whose leaves touch few places of a wide payload: cost by places touched, not by width.
+Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t begin, int64_t end, const SparseLeafFunction& leaf);
+/// True if that is the cheaper way to add up `entries` cells in `leaves` payloads of that width.
+constexpr bool AreSparseLeaves(int64_t entries, int64_t leaves, int64_t width) { return entries < leaves * width / 8; }
+
+/// Level of the smallest node that contains both leaves; 0 for a leaf itself.
+inline int CommonLevel(int64_t a, int64_t b) { return std::bit_width(static_cast<uint64_t>(a ^ b)); }
+
+/// A partial value with its (index, level) columns written and its payloads uninitialised.
+Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width);
 
 /// The root of a partial value whose rows may be in any order; `identity` everywhere when it has no rows.
 Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes);

@@ -13,8 +13,6 @@
 namespace heddle::ops {
 namespace {
 
-constexpr int64_t kTaskCells = 1 << 16;
-
 // out[columns of b's row] = fma(x, b, .).
 inline void MultiplyEntry(double x, const Matrix& b, int64_t row, double* out) {
   const int32_t* columns = b.column_indexes();
@@ -88,7 +86,7 @@ void MultiplySparseInto(const Matrix& a, const Matrix& b, int64_t row_begin, int
   }
 }
 
-Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b) {
+Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b, const KernelContext& context) {
   const int64_t m = a.rows(), n = b.columns();
   // Pieces of rows are computed once into growing arrays, then copied together.
   struct Piece {
@@ -101,7 +99,7 @@ Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b) {
   std::vector<Piece> pieces(static_cast<size_t>(CeilDivide(m, height)));
   ParallelFor(static_cast<int64_t>(pieces.size()), 1, [&](int64_t first, int64_t last) {
     ScratchRow row(n);
-    for (int64_t p = first; p < last; ++p) {
+    for (int64_t p = first; p < last && !IsCancelled(context.cancelled); ++p) {
       Piece& piece = pieces[static_cast<size_t>(p)];
       piece.begin = p * height;
       for (int64_t i = piece.begin; i < std::min(m, piece.begin + height); ++i) {
@@ -114,6 +112,7 @@ Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b) {
       }
     }
   });
+  if (IsCancelled(context.cancelled)) return Cancelled("cancelled");
   int64_t nonzeros = 0;
   for (const Piece& piece : pieces) nonzeros += static_cast<int64_t>(piece.columns.size());
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(m, n, nonzeros));

@@ -67,8 +67,9 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
     std::fputs(fmt::format("heddle: detached from job {}, which goes on; to attach again: heddle job logs -f {}\n", job, job).c_str(), stderr);
     return 0;
   }
-  if (!watched.ok())
+  if (watched.code() == StatusCode::kUnavailable)
     return ReportOutcome(arguments, watched.WithNote(fmt::format("job {} goes on; to attach again: heddle job logs -f {}", job, job)));
+  if (!watched.ok()) return ReportOutcome(arguments, watched);
   std::vector<SessionStatistics> statistics;
   for (const std::string& text : last.statistics())
     if (Result<SessionStatistics> one = ParseStatistics(text); one.ok()) statistics.push_back(*std::move(one));

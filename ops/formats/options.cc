@@ -190,7 +190,7 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
   if (options.data_type == DataType::kScalar) return options;  // one line, no format
   // With a format given, DML's defaults hold; without one the file itself is asked.
   if (options.format == FileFormat::kCsv && (described || node.FindAttribute("format") != nullptr)) {
-    if (options.separator.empty()) options.separator = ",";
+    if (options.separator.empty()) options.separator.assign(1, ',');
     if (!options.header) options.header = false;
     return options;
   }

@@ -308,7 +308,7 @@ void DeviateColumns(const double* x, int64_t rows, int64_t n, const double* mean
 void IndexOfExtreme(bool largest, const double* x, int64_t rows, int64_t n, double* out) {
   const __m256d flip = _mm256_set1_pd(largest ? 0.0 : -0.0);
   for (int64_t i = 0; i < rows; ++i, x += n) {
-    if (n < 16) {
+    if (n < 8) {
       out[i] = IndexInShortRow(largest, x, n);
       continue;
     }

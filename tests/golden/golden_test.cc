@@ -80,7 +80,9 @@ TEST_P(GoldenTest, ExplainsAsWritten) {
   for (const Section& section : golden.sections) {
     const std::string actual = Produce(golden, section, GetParam().stem().string() + ".dml");
     rewritten += section.header + '\n' + actual;
-    if (!update) EXPECT_EQ(actual, section.expected) << GetParam() << ", " << section.header;
+    if (!update) {
+      EXPECT_EQ(actual, section.expected) << GetParam() << ", " << section.header;
+    }
   }
   if (update) std::ofstream(GetParam()) << rewritten;
 }

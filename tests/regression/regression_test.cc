@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/cluster/dev_cluster.h"
+#include "tests/cluster/cluster_of_processes.h"
 #include "tests/support/process.h"
 
 namespace heddle {
@@ -75,9 +75,10 @@ TEST_P(RegressionTest, SameBytesEverywhereAndTheRightAnswer) {
     if (variant.words[1] == "sim") ExpectEveryRankWorked(finished.errors, variant.ranks);
   }
 
-  testing_support::DevCluster cluster(/*workers=*/2);
-  ASSERT_TRUE(cluster.started()) << cluster.log();
-  const Finished job = cluster.Run(Words({kBinary, "job", "submit", "--workers", "2", "--threads", "1"}, algorithm, model("job")), folder.path());
+  testing_support::ClusterOfProcesses cluster;
+  cluster.StartWorker("first");
+  cluster.StartWorker("second");
+  const Finished job = cluster.Run(Words({"job", "submit", "--workers", "2", "--threads", "1"}, algorithm, model("job")));
   ASSERT_EQ(job.code, 0) << job.errors;
   EXPECT_EQ(job.output, first.output);
   EXPECT_EQ(ReadText(model("job")), expected);

@@ -115,8 +115,9 @@ TEST(BuildProgramTest, EffectsAreChainedInTheOrderOfTheScript) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     const ops::Operator* op = ops::FindOperator(graph[id].op);
     if (op == nullptr || !op->effect) continue;
-    if (last != kNoNode)
+    if (last != kNoNode) {
       EXPECT_NE(std::find(graph[id].after.begin(), graph[id].after.end(), last), graph[id].after.end());
+    }
     last = id;
     ++effects;
   }
@@ -158,7 +159,9 @@ TEST(BuiltinTableTest, EveryBuiltinHasItsOperator) {
   for (const std::string& name : BuiltinNames()) {
     const Builtin* builtin = FindBuiltin(name);
     ASSERT_NE(builtin, nullptr);
-    if (!builtin->op.empty()) EXPECT_NE(ops::FindOperator(builtin->op), nullptr) << name;
+    if (!builtin->op.empty()) {
+      EXPECT_NE(ops::FindOperator(builtin->op), nullptr) << name;
+    }
     EXPECT_FALSE(IsOtherNative(name)) << name;
     EXPECT_FALSE(IsLibraryFunction(name)) << name;
   }

@@ -55,6 +55,13 @@ TEST(AggregateTest, ManyPanelsHaveTheCellsOfTheDefinition) {
     ExpectDefinition(op, RandomCells(2011, 100, 0.1, 5), 3);
 }
 
+// Here Granule(m) is 128, ColumnPanelHeight(m, n) 64 and FullPanelHeight(m, n) 32.
+TEST(AggregateTest, PanelHeightsFollowTheShape) {
+  const Matrix x = RandomCells(4100, 2100, 1.0, 1);
+  for (const char* op : {"sum", "colSums"})
+    EXPECT_TRUE(Matrix::SameCells(OperatorRun(OperatorNamed(AggregateOperators(), op), {x}).Result1(), Expected(op, x))) << op;
+}
+
 TEST(AggregateTest, WideRowsAreCutIntoChunks) {
   for (int64_t n : {65535, 65537, 140000}) {
     const Matrix x = RandomCells(3, n, 0.4, static_cast<uint64_t>(n));
@@ -80,6 +87,12 @@ TEST(AggregateTest, NearlyEmptyMatrices) {
     x.mutable_data()[777 * n + 1] = -2.5;
     ExpectAllDefinitions(x, 3);
   }
+}
+
+// Leaves with few entries are joined column by column.
+TEST(AggregateTest, WideSparseColumns) {
+  const Matrix x = RandomCells(3000, 301, 0.004, 11);
+  for (const char* op : {"sum", "colSums", "colMeans", "colMins"}) ExpectDefinition(op, x, 4);
 }
 
 TEST(AggregateTest, EmptyMatricesGiveTheStartOfTheFold) {

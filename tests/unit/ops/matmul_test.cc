@@ -76,9 +76,40 @@ TEST(MatmulTest, TransposedProductsOverManyPanels) {
   ExpectDefinition("t%*%", RandomCells(2500, 2, 0.4, 1), RandomCells(2500, 40, 0.9, 2), 2);
 }
 
+// Here Granule(m) is 128 and ColumnPanelHeight(m, n) is 64: the number of columns of Y decides.
+TEST(MatmulTest, PanelHeightsFollowTheColumnsOfY) {
+  const Matrix x = RandomCells(4100, 1100, 1.0, 1);
+  for (int64_t k : {1, 9}) {
+    const Matrix y = RandomCells(4100, k, 1.0, 2);
+    OperatorRun run(OperatorNamed(MatmulOperators(), "t%*%"), {x, y});
+    EXPECT_TRUE(Matrix::SameCells(run.Result1(), reference::TransposedMultiply(x, y))) << k;
+  }
+}
+
 TEST(MatmulTest, WideTransposedProductsAreTiled) {
   ExpectDefinition("t%*%", RandomCells(130, 500, 0.1, 1), RandomCells(130, 140, 0.1, 2), 2);
   ExpectDefinition("t%*%", RandomCells(70, 9000, 0.1, 1), RandomCells(70, 9, 0.1, 2), 1);
+}
+
+// Leaves with few entries are joined cell by cell.
+TEST(MatmulTest, TransposedProductsOfWideSparseMatrices) {
+  const Matrix x = RandomCells(3000, 301, 0.004, 11);
+  ExpectDefinition("t%*%", x, RandomCells(3000, 1, 0.9, 2), 4);
+  ExpectDefinition("t%*%", x, RandomCells(3000, 3, 0.9, 2), 3);
+}
+
+TEST(MatmulTest, ACancelledProductSaysSo) {
+  std::atomic<bool> cancelled = true;
+  KernelContext context;
+  context.cancelled = &cancelled;
+  const Matrix a = RandomCells(20, 30, 1.0, 1), b = RandomCells(30, 20, 1.0, 2);
+  Node node;
+  node.op = "%*%";
+  const Value values[] = {a, b};
+  const Value* inputs[] = {&values[0], &values[1]};
+  const ValueInfo infos[] = {ValueInfo::OfMatrix(a.shape()), ValueInfo::OfMatrix(b.shape())};
+  const Result<Value> result = OperatorNamed(MatmulOperators(), "%*%").run({node, "", inputs, infos, 0, 20, 20, context});
+  EXPECT_EQ(result.status().code(), StatusCode::kCancelled);
 }
 
 TEST(MatmulTest, SymmetricProductsAreMirrored) {
@@ -92,7 +123,7 @@ TEST(MatmulTest, SymmetricProductsAreMirrored) {
 TEST(MatmulTest, UnderflowLeavesNoTraceOfSkippedZeros) {
   for (int64_t n : {1, 9, 30}) {
     Matrix a = *FilledMatrix(20, 40, 0.0), b = RandomCells(40, n, 1.0, 6);
-    for (int64_t i = 0; i < 20; ++i) a.mutable_data()[i * 40 + i] = i % 2 == 0 ? -5e-324 : 5e-324;
+    for (int64_t i = 0; i < 20; ++i) a.mutable_data()[i * 40 + 39 - i] = i % 2 == 0 ? -5e-324 : 5e-324;
     for (int64_t i = 0; i < 40 * n; ++i) b.mutable_data()[i] *= 0.01;
     ExpectDefinition("%*%", a, b, 1);
     ExpectDefinition("t%*%", *ToDense(a), RandomCells(20, n, 1.0, 8), 1);

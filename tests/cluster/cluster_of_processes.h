@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "tests/support/process.h"
+
+namespace heddle::testing_support {
+
+inline const std::string& Binary() {
+  static const std::string path = std::string(HEDDLE_BINARY_DIR) + "/heddle";
+  return path;
+}
+
+/// A process in the background whose standard output and error are read here. Dies with the test.
+class BackgroundProcess {
+ public:
+  BackgroundProcess(std::vector<std::string> words, const std::string& directory) {
+    int pipes[2];
+    if (pipe2(pipes, O_CLOEXEC) != 0) return;
+    const pid_t parent = getpid();
+    pid_ = fork();
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent || chdir(directory.c_str()) != 0) _exit(126);
+      dup2(pipes[1], 1);
+      dup2(pipes[1], 2);
+      std::vector<char*> arguments;
+      for (std::string& word : words) arguments.push_back(word.data());
+      arguments.push_back(nullptr);
+      execv(arguments[0], arguments.data());
+      _exit(127);
+    }
+    close(pipes[1]);
+    fd_ = pipes[0];
+  }
+  ~BackgroundProcess() {
+    if (!code_) Signal(SIGKILL);
+    Wait();
+    close(fd_);
+  }
+  BackgroundProcess(const BackgroundProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void Signal(int number) { kill(pid_, number); }
+
+  /// Reads until `text` has been printed. False after `timeout_s` seconds or at the end of the output.
+  bool WaitFor(const std::string& text, int timeout_s = 20) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s);
+    while (output_.find(text) == std::string::npos) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+      if (left <= 0 || !ReadSome(static_cast<int>(left))) return false;
+    }
+    return true;
+  }
+  /// Waits for the end; the exit code, 128 + signal when killed. Kills it after `timeout_s` seconds without output.
+  int Wait(int timeout_s = 30) {
+    if (code_) return *code_;
+    while (ReadSome(timeout_s * 1000)) {
+    }
+    if (timed_out_) Signal(SIGKILL);
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return *code_;
+  }
+  const std::string& output() const { return output_; }
+
+ private:
+  bool ReadSome(int timeout_ms) {
+    pollfd poller = {fd_, POLLIN, 0};
+    if (poll(&poller, 1, timeout_ms) <= 0) {
+      timed_out_ = true;
+      return false;
+    }
+    char block[1 << 14];
+    const ssize_t got = read(fd_, block, sizeof(block));
+    if (got <= 0) return false;
+    output_.append(block, static_cast<size_t>(got));
+    return true;
+  }
+
+  pid_t pid_ = -1;
+  int fd_ = -1;
+  bool timed_out_ = false;
+  std::string output_;
+  std::optional<int> code_;
+};
+
+/// A master and workers in a folder of their own, and what they leave behind.
+class ClusterOfProcesses {
+ public:
+  explicit ClusterOfProcesses(int lease_ms = 10'000) : lease_ms_(std::to_string(lease_ms)) {
+    std::filesystem::create_directories(folder_.path() + "/tmp");
+    setenv("XDG_STATE_HOME", (folder_.path() + "/state").c_str(), 1);
+    setenv("TMPDIR", (folder_.path() + "/tmp").c_str(), 1);
+    StartMaster();
+  }
+  ~ClusterOfProcesses() {
+    workers_.clear();
+    master_.reset();
+    unsetenv("TMPDIR");
+  }
+
+  void StartMaster() {
+    master_ = Start({"master", "--dev", "--lease-ms", lease_ms_});
+    EXPECT_TRUE(master_->WaitFor("listens on")) << master_->output();
+  }
+  BackgroundProcess& StartWorker(const std::string& name) {
+    workers_.push_back(Start({"worker", "--name", name, "--threads", "1"}));
+    EXPECT_TRUE(workers_.back()->WaitFor("works for the master")) << workers_.back()->output();
+    return *workers_.back();
+  }
+  std::unique_ptr<BackgroundProcess> Start(std::vector<std::string> words) {
+    words.insert(words.begin(), Binary());
+    return std::make_unique<BackgroundProcess>(std::move(words), folder_.path());
+  }
+  Finished Run(std::vector<std::string> words) {
+    words.insert(words.begin(), Binary());
+    return RunProcess(words, folder_.path(), 30);
+  }
+
+  BackgroundProcess& master() { return *master_; }
+  BackgroundProcess& worker(size_t index) { return *workers_[index]; }
+  const std::string& folder() const { return folder_.path(); }
+
+  /// Processes whose parent is `parent`.
+  static std::vector<pid_t> ChildrenOf(pid_t parent) {
+    std::vector<pid_t> children;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename().string();
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      const std::string stat = ReadText(entry.path().string() + "/stat");
+      const size_t end = stat.rfind(')');
+      if (end == std::string::npos || end + 4 >= stat.size()) continue;
+      if (std::atoi(stat.c_str() + end + 4) == parent && stat[end + 2] != 'Z') children.push_back(std::stoi(name));
+    }
+    return children;
+  }
+
+  /// Ends workers and master; nothing may be left but their lasting state.
+  void EndAndExpectNothingLeft() {
+    for (auto& worker : workers_) {
+      worker->Signal(SIGTERM);
+      const int code = worker->Wait();
+      EXPECT_TRUE(code == 0 || code == 128 + SIGKILL) << code << worker->output();
+    }
+    master_->Signal(SIGTERM);
+    EXPECT_EQ(master_->Wait(), 0) << master_->output();
+    ExpectNoProcess();
+    EXPECT_TRUE(std::filesystem::is_empty(folder_.path() + "/tmp"));
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+      EXPECT_EQ(entry.path().filename().string().find("heddle"), std::string::npos) << entry.path();
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path() + "/state")) {
+      const std::string name = entry.path().filename().string();
+      EXPECT_TRUE(entry.is_directory() || name == "lock" || name == "token" || name == "uuid" || name == "jobs.sqlite") << entry.path();
+    }
+  }
+
+  /// No process but the test itself was started with this cluster's folders.
+  void ExpectNoProcess() {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename().string();
+      if (name.find_first_not_of("0123456789") != std::string::npos || std::stoi(name) == getpid()) continue;
+      EXPECT_EQ(ReadText(entry.path().string() + "/environ").find(folder_.path()), std::string::npos)
+          << "process " << name << " is left: " << ReadText(entry.path().string() + "/cmdline");
+    }
+  }
+
+ private:
+  TemporaryFolder folder_;
+  const std::string lease_ms_;
+  std::unique_ptr<BackgroundProcess> master_;
+  std::vector<std::unique_ptr<BackgroundProcess>> workers_;
+};
+
+}  // namespace heddle::testing_support

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/job_store.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/process.h"
+
+namespace heddle::cluster {
+namespace {
+
+JobSpecification Specification(const std::string& request_id) {
+  JobSpecification specification;
+  specification.request_id = request_id;
+  specification.script = "a.dml";
+  specification.program = "program \xff text";
+  specification.directory = "/home/someone";
+  specification.workers_wanted = 2;
+  specification.options.seed = 7;
+  specification.options.min_distributed_bytes = 0;
+  return specification;
+}
+
+TEST(JobStoreTest, KeepsJobsOverARestart) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = folder.path() + "/jobs.sqlite";
+  VirtualClock clock;
+  clock.Advance(5'000'000'000);
+  {
+    auto store = JobStore::Open(path, {}, clock);
+    ASSERT_TRUE(store.ok()) << store.status().ToString();
+    bool existed = true;
+    Result<Job> job = (*store)->Add(Specification("r1"), &existed);
+    ASSERT_TRUE(job.ok());
+    EXPECT_FALSE(existed);
+    EXPECT_EQ(job->id, "j1");
+    job->attempt = 1;
+    job->workers = {"u1", "u2"};
+    job->worker_names = {"alpha", "beta"};
+    ASSERT_TRUE((*store)->Move(&*job, JobState::kAdmitted, "has its workers").ok());
+    ASSERT_TRUE((*store)->AppendOutput(&*job, "hello ").ok());
+    ASSERT_TRUE((*store)->AppendOutput(&*job, "world\n").ok());
+    job->outcome = Aborted("enough").At({"a.dml", 3, 4});
+    ASSERT_TRUE((*store)->Move(&*job, JobState::kFailed, "enough").ok());
+  }
+  auto store = JobStore::Open(path, {}, clock);
+  ASSERT_TRUE(store.ok());
+  const Result<std::vector<Job>> jobs = (*store)->Load();
+  ASSERT_TRUE(jobs.ok());
+  ASSERT_EQ(jobs->size(), 1u);
+  const Job& job = jobs->front();
+  EXPECT_EQ(job.id, "j1");
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_EQ(job.attempt, 1);
+  EXPECT_EQ(job.workers, (std::vector<std::string>{"u1", "u2"}));
+  EXPECT_EQ(job.worker_names, (std::vector<std::string>{"alpha", "beta"}));
+  EXPECT_EQ(job.outcome.ToString(), "a.dml:3:4: enough");
+  EXPECT_EQ(job.outcome.code(), StatusCode::kAborted);
+  EXPECT_EQ(job.submitted_ms, 5000);
+  EXPECT_EQ(job.output_bytes, 12);
+  EXPECT_EQ(job.specification.program, "program \xff text");
+  EXPECT_EQ(job.specification.directory, "/home/someone");
+  EXPECT_EQ(job.specification.options.seed, 7);
+  EXPECT_EQ(job.specification.options.min_distributed_bytes, 0);
+  const auto transitions = (*store)->Transitions("j1");
+  ASSERT_TRUE(transitions.ok());
+  ASSERT_EQ(transitions->size(), 3u);
+  EXPECT_EQ((*transitions)[0].state, JobState::kQueued);
+  EXPECT_EQ((*transitions)[1].reason, "has its workers");
+  EXPECT_EQ((*transitions)[2].state, JobState::kFailed);
+
+  // From any offset, in pieces.
+  for (int64_t offset = 0; offset <= 12; ++offset) {
+    std::string text;
+    while (offset + static_cast<int64_t>(text.size()) < 12) {
+      const auto piece = (*store)->Output("j1", offset + static_cast<int64_t>(text.size()), 3);
+      ASSERT_TRUE(piece.ok());
+      ASSERT_FALSE(piece->empty());
+      text += *piece;
+    }
+    EXPECT_EQ(text, std::string("hello world\n").substr(static_cast<size_t>(offset)));
+  }
+}
+
+TEST(JobStoreTest, TheSameRequestIsTheSameJob) {
+  VirtualClock clock;
+  auto store = JobStore::Open(":memory:", {}, clock);
+  ASSERT_TRUE(store.ok());
+  bool existed = false;
+  EXPECT_EQ((*store)->Add(Specification("a"), &existed)->id, "j1");
+  EXPECT_EQ((*store)->Add(Specification("b"), &existed)->id, "j2");
+  EXPECT_FALSE(existed);
+  EXPECT_EQ((*store)->Add(Specification("a"), &existed)->id, "j1");
+  EXPECT_TRUE(existed);
+}
+
+TEST(JobStoreTest, RefusesIllegalTransitions) {
+  VirtualClock clock;
+  auto store = JobStore::Open(":memory:", {}, clock);
+  bool existed = false;
+  Job job = *(*store)->Add(Specification("a"), &existed);
+  EXPECT_EQ((*store)->Move(&job, JobState::kSucceeded, "").code(), StatusCode::kInternal);
+  EXPECT_EQ(job.state, JobState::kQueued);
+  EXPECT_EQ((*store)->Transitions("j1")->size(), 1u);
+  ASSERT_TRUE((*store)->Move(&job, JobState::kCancelled, "").ok());
+  for (const JobState state : {JobState::kQueued, JobState::kRunning, JobState::kFailed, JobState::kCancelled})
+    EXPECT_FALSE((*store)->Move(&job, state, "").ok());
+}
+
+TEST(JobStoreTest, BoundsOutputAndForgetsOldJobs) {
+  VirtualClock clock;
+  JobStoreOptions options;
+  options.most_output_bytes = 10;
+  options.most_finished_jobs = 1;
+  auto store = JobStore::Open(":memory:", options, clock);
+  bool existed = false;
+  Job first = *(*store)->Add(Specification("a"), &existed);
+  EXPECT_TRUE((*store)->AppendOutput(&first, "0123456789").ok());
+  EXPECT_EQ((*store)->AppendOutput(&first, "x").code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(first.output_bytes, 10);
+  Job second = *(*store)->Add(Specification("b"), &existed);
+  Job third = *(*store)->Add(Specification("c"), &existed);
+  ASSERT_TRUE((*store)->Move(&first, JobState::kCancelled, "").ok());
+  ASSERT_TRUE((*store)->Move(&second, JobState::kCancelled, "").ok());
+  EXPECT_EQ(*(*store)->Prune(), std::vector<std::string>{"j1"});
+  EXPECT_EQ((*store)->Load()->size(), 2u);
+  EXPECT_EQ(*(*store)->Output("j1", 0, 100), "");
+  EXPECT_EQ((*store)->Add(Specification("d"), &existed)->id, "j4");
+}
+
+}  // namespace
+}  // namespace heddle::cluster

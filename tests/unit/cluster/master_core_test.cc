@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master_core.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle::cluster {
+namespace {
+
+using Kind = WorkerOrder::Kind;
+
+constexpr int64_t kTtlNs = 10'000'000'000;
+
+class MasterCoreTest : public testing::Test {
+ protected:
+  MasterCoreTest() : store_(*JobStore::Open(":memory:", {}, clock_)) { Restart(); }
+
+  // As after kill -9: only the store is left.
+  void Restart() {
+    core_ = std::make_unique<MasterCore>(*store_, clock_, MasterCoreOptions{});
+    EXPECT_TRUE(core_->Start().ok());
+  }
+
+  void Connect(const std::string& uuid, const std::string& instance = "1", const std::vector<ExecutorNews>& executors = {}) {
+    WorkerDescription description;
+    description.uuid = uuid;
+    description.instance = instance;
+    description.name = "worker-" + uuid;
+    core_->WorkerConnected(description, executors);
+  }
+  std::string Submit(int workers) {
+    JobSpecification specification;
+    specification.request_id = "r" + std::to_string(++requests_);
+    specification.workers_wanted = workers;
+    return (*core_->Submit(specification))->id;
+  }
+  const Job& Get(const std::string& id) { return **core_->Find(id); }
+
+  static ExecutorNews News(const Job& job, int rank) {
+    ExecutorNews news;
+    news.job = job.id;
+    news.attempt = job.attempt;
+    news.rank = rank;
+    news.pid = 100 + rank;
+    return news;
+  }
+  void Ready(const std::string& id, int rank) {
+    ExecutorNews news = News(Get(id), rank);
+    news.endpoint = "endpoint" + std::to_string(rank);
+    core_->News(Get(id).workers[static_cast<size_t>(rank)], news);
+  }
+  void Output(const std::string& id, int64_t offset, const std::string& text) {
+    ExecutorNews news = News(Get(id), 0);
+    news.output = text;
+    news.output_offset = offset;
+    core_->News(Get(id).workers[0], news);
+  }
+  void End(const std::string& id, int rank, const Status& status, bool own_cause = false) {
+    ExecutorNews news = News(Get(id), rank);
+    news.done = ExecutorDone{status, own_cause, std::nullopt};
+    news.exit = ExecutorExit{};
+    core_->News(Get(id).workers[static_cast<size_t>(rank)], news);
+  }
+  void Crash(const std::string& id, int rank, int number) {
+    ExecutorNews news = News(Get(id), rank);
+    news.exit = ExecutorExit{100 + rank, true, number};
+    core_->News(Get(id).workers[static_cast<size_t>(rank)], news);
+  }
+  void RunUntilRunning(const std::string& id) {
+    for (size_t rank = 0; rank < Get(id).workers.size(); ++rank) Ready(id, static_cast<int>(rank));
+    EXPECT_EQ(Get(id).state, JobState::kRunning);
+  }
+  size_t Count(Kind kind) {
+    size_t count = 0;
+    for (const WorkerOrder& order : core_->TakeOrders()) count += order.kind == kind ? 1 : 0;
+    return count;
+  }
+
+  VirtualClock clock_;
+  std::unique_ptr<JobStore> store_;
+  std::unique_ptr<MasterCore> core_;
+  int requests_ = 0;
+};
+
+TEST_F(MasterCoreTest, AJobGetsAllItsWorkersOrNone) {
+  const std::string id = Submit(2);
+  EXPECT_EQ(Get(id).reason, "waits: no worker is alive; 'heddle worker' starts one");
+  Connect("a");
+  EXPECT_EQ(Get(id).state, JobState::kQueued);
+  EXPECT_EQ(Get(id).reason, "waits for 2 workers; 1 is alive");
+  EXPECT_EQ(Count(Kind::kStart), 0u);
+  Connect("b");
+  EXPECT_EQ(Get(id).state, JobState::kStarting);
+  const std::vector<WorkerOrder> orders = core_->TakeOrders();
+  ASSERT_EQ(orders.size(), 2u);
+  EXPECT_EQ(orders[1].worker, "b");
+  EXPECT_EQ(orders[1].message.start->options.rank, 1);
+  EXPECT_EQ(orders[1].message.start->options.ranks, 2);
+  EXPECT_EQ(orders[0].message.start->token, orders[1].message.start->token);
+  EXPECT_EQ(orders[0].message.start->token.size(), 32u);
+  Ready(id, 0);
+  EXPECT_EQ(Count(Kind::kPeers), 0u);
+  Ready(id, 1);
+  EXPECT_EQ(Get(id).state, JobState::kRunning);
+  const std::vector<WorkerOrder> peers = core_->TakeOrders();
+  ASSERT_EQ(peers.size(), 2u);
+  EXPECT_EQ((*peers[0].message.peers)[1].endpoint, "endpoint1");
+  EXPECT_EQ((*peers[0].message.peers)[1].name, "worker 1 (worker-b, pid 101)");
+  End(id, 0, OkStatus());
+  EXPECT_EQ(Get(id).state, JobState::kRunning);
+  End(id, 1, OkStatus());
+  EXPECT_EQ(Get(id).state, JobState::kSucceeded);
+  EXPECT_EQ(Count(Kind::kForget), 2u);
+}
+
+TEST_F(MasterCoreTest, JobsWaitInOrder) {
+  Connect("a");
+  const std::string first = Submit(1);
+  const std::string second = Submit(2);
+  const std::string third = Submit(1);
+  EXPECT_EQ(Get(first).state, JobState::kStarting);
+  EXPECT_EQ(Get(third).reason, "waits behind job " + second);
+  RunUntilRunning(first);
+  End(first, 0, OkStatus());
+  EXPECT_EQ(Get(third).state, JobState::kQueued) << "the head of the queue is not overtaken";
+  EXPECT_TRUE(core_->Cancel(second).ok());
+  EXPECT_EQ(Get(second).state, JobState::kCancelled);
+  EXPECT_EQ(Get(third).state, JobState::kStarting);
+}
+
+TEST_F(MasterCoreTest, ACrashIsTriedThreeTimesAndThenNamed) {
+  Connect("a");
+  const std::string id = Submit(1);
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    SCOPED_TRACE(attempt);
+    EXPECT_EQ(Get(id).attempt, attempt);
+    RunUntilRunning(id);
+    Crash(id, 0, 9);
+  }
+  EXPECT_EQ(Get(id).state, JobState::kFailed);
+  EXPECT_EQ(Get(id).outcome.message(), "worker 0 (worker-a, pid 100) was killed by signal 9");
+  EXPECT_EQ(ExitCode(Get(id).outcome), 6);
+}
+
+TEST_F(MasterCoreTest, AWorkerThatFailedTwiceIsAvoided) {
+  Connect("a");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  Crash(id, 0, 9);
+  Connect("b");
+  RunUntilRunning(id);
+  EXPECT_EQ(Get(id).workers, std::vector<std::string>{"a"});
+  Crash(id, 0, 9);
+  EXPECT_EQ(Get(id).workers, std::vector<std::string>{"b"});
+}
+
+TEST_F(MasterCoreTest, AFaultOfTheScriptIsFinalAndTheFirstCauseWins) {
+  Connect("a");
+  Connect("b");
+  const std::string id = Submit(2);
+  RunUntilRunning(id);
+  End(id, 0, Unavailable("worker 1 is gone"));
+  EXPECT_EQ(Count(Kind::kCancel), 1u);
+  End(id, 1, Aborted("enough"), /*own_cause=*/true);
+  EXPECT_EQ(Get(id).state, JobState::kFailed);
+  EXPECT_EQ(Get(id).outcome.message(), "enough");
+  EXPECT_EQ(Get(id).attempt, 1);
+}
+
+TEST_F(MasterCoreTest, ABrokenLinkIsExplainedByTheCrash) {
+  Connect("a");
+  Connect("b");
+  const std::string id = Submit(2);
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    RunUntilRunning(id);
+    End(id, 0, Unavailable("the link to worker 1 broke"), /*own_cause=*/true);
+    Crash(id, 1, 9);
+  }
+  EXPECT_EQ(Get(id).outcome.message(), "worker 1 (worker-b, pid 101) was killed by signal 9");
+}
+
+TEST_F(MasterCoreTest, LaterAttemptsDoNotRepeatOutput) {
+  Connect("a");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  Output(id, 0, "one\ntw");
+  Output(id, 0, "one\ntw");  // sent again after a lost connection
+  Crash(id, 0, 9);
+  RunUntilRunning(id);
+  Output(id, 0, "one\n");
+  core_->TakeOrders();
+  Output(id, 4, "two\nthree\n");
+  const std::vector<WorkerOrder> orders = core_->TakeOrders();
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].output_until, 14);
+  End(id, 0, OkStatus());
+  EXPECT_EQ(*store_->Output(id, 0, 100), "one\ntwo\nthree\n");
+}
+
+TEST_F(MasterCoreTest, AWorkerThatIsSilentLosesItsRanks) {
+  Connect("a");
+  Connect("b");
+  const std::string id = Submit(2);
+  RunUntilRunning(id);
+  core_->WorkerDisconnected("b");
+  EXPECT_EQ(Get(id).state, JobState::kRunning) << "it may come back";
+  clock_.Advance(kTtlNs);
+  core_->WorkerHeard("a");
+  clock_.Advance(500'000'000);
+  core_->Tick();
+  EXPECT_EQ(Count(Kind::kCancel), 1u);
+  End(id, 0, Cancelled("stopped"));
+  EXPECT_EQ(Get(id).state, JobState::kRecovering);
+  EXPECT_EQ(Get(id).reason, "waits for 2 workers; 1 is alive");
+  Connect("b", "2");
+  EXPECT_EQ(Get(id).attempt, 2);
+  EXPECT_EQ(Get(id).state, JobState::kStarting);
+}
+
+TEST_F(MasterCoreTest, AWorkerThatComesBackInTimeGoesOn) {
+  Connect("a");
+  const std::string id = Submit(1);
+  core_->TakeOrders();
+  core_->WorkerDisconnected("a");
+  Connect("a");
+  EXPECT_EQ(Count(Kind::kStart), 1u) << "the first order was lost";
+  RunUntilRunning(id);
+  core_->TakeOrders();
+  core_->WorkerDisconnected("a");
+  ExecutorNews running = News(Get(id), 0);
+  running.endpoint = "endpoint0";
+  Connect("a", "1", {running});
+  EXPECT_EQ(Get(id).state, JobState::kRunning);
+  EXPECT_EQ(Count(Kind::kStart), 0u);
+  End(id, 0, OkStatus());
+  EXPECT_EQ(Get(id).state, JobState::kSucceeded);
+}
+
+TEST_F(MasterCoreTest, ARestartedMasterFindsRunningJobsAgain) {
+  Connect("a");
+  Connect("b");
+  const std::string id = Submit(2);
+  const std::string queued = Submit(1);
+  RunUntilRunning(id);
+  Output(id, 0, "one\n");
+  Restart();
+  EXPECT_EQ(Get(id).state, JobState::kRecovering);
+  EXPECT_EQ(Get(queued).state, JobState::kQueued);
+  ExecutorNews first = News(Get(id), 0);
+  first.endpoint = "endpoint0";
+  ExecutorNews stray = News(Get(id), 0);
+  stray.job = "j99";
+  Connect("a", "1", {first, stray});
+  EXPECT_EQ(Get(id).state, JobState::kRecovering);
+  EXPECT_EQ(Count(Kind::kForget), 1u) << "of the stray";
+  ExecutorNews second = News(Get(id), 1);
+  second.endpoint = "endpoint1";
+  Connect("b", "1", {second});
+  EXPECT_EQ(Get(id).state, JobState::kRunning);
+  EXPECT_EQ(Get(id).attempt, 1);
+  Output(id, 4, "two\n");
+  End(id, 0, OkStatus());
+  End(id, 1, OkStatus());
+  EXPECT_EQ(Get(id).state, JobState::kSucceeded);
+  EXPECT_EQ(*store_->Output(id, 0, 100), "one\ntwo\n");
+  EXPECT_EQ(Get(queued).state, JobState::kStarting);
+}
+
+TEST_F(MasterCoreTest, ARestartedMasterStartsLostJobsAgain) {
+  Connect("a");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  Restart();
+  clock_.Advance(2 * kTtlNs - 1);
+  Connect("b");
+  core_->Tick();
+  EXPECT_EQ(Get(id).attempt, 1) << "its worker may still report";
+  clock_.Advance(1);
+  core_->Tick();
+  EXPECT_EQ(Get(id).attempt, 2);
+  EXPECT_EQ(Get(id).workers, std::vector<std::string>{"b"});
+}
+
+TEST_F(MasterCoreTest, CancelKillsWhatDoesNotStop) {
+  Connect("a");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  EXPECT_TRUE(core_->Cancel(id).ok());
+  EXPECT_EQ(Get(id).state, JobState::kCancelling);
+  EXPECT_EQ(Count(Kind::kCancel), 1u);
+  clock_.Advance(5'000'000'000);
+  core_->WorkerHeard("a");
+  core_->Tick();
+  EXPECT_EQ(Count(Kind::kKill), 1u);
+  Crash(id, 0, 9);
+  EXPECT_EQ(Get(id).state, JobState::kCancelled);
+  EXPECT_EQ(ExitCode(Get(id).outcome), 8);
+  EXPECT_TRUE(core_->Cancel(id).ok());
+}
+
+}  // namespace
+}  // namespace heddle::cluster
