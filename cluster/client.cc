@@ -160,7 +160,6 @@ class GrpcClient : public Client {
       if (failure.code() != StatusCode::kUnavailable || NowMs() - heard_ms > patience_ms) return failure;
       control.Pause(pause_ms);
       pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
-      Reconnect();
     }
   }
 
@@ -180,16 +179,6 @@ class GrpcClient : public Client {
     const std::lock_guard lock(mutex_);
     version_warning_ = warning;
     return FromGrpc(status, address_.address);
-  }
-
-  // A new channel tries at once; an old one waits longer and longer.
-  void Reconnect() {
-    Result<std::shared_ptr<grpc::Channel>> channel =
-        MakeMasterChannel(address_.address, {address_.tls_certificate, address_.tls_key, address_.tls_authority});
-    if (!channel.ok()) return;
-    channel_ = *std::move(channel);
-    jobs_ = Jobs::NewStub(channel_);
-    admin_ = Admin::NewStub(channel_);
   }
 
   static int64_t NowMs() { return SystemClock().MonotonicNs() / 1'000'000; }

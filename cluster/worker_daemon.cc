@@ -135,8 +135,12 @@ class Daemon {
 
   // From connecting to the end of the connection, and why it ended.
   Status ServeConnection(const MasterAddress& master, const std::function<void()>& welcomed) {
-    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                            MakeMasterChannel(master.address, {master.tls_certificate, master.tls_key, master.tls_authority}));
+    // One channel for all connections to the same master: it survives the restarts of its server.
+    if (channel_ == nullptr || channel_address_ != master.address) {
+      HEDDLE_ASSIGN_OR_RETURN(channel_,
+                              MakeMasterChannel(master.address, {master.tls_certificate, master.tls_key, master.tls_authority}));
+      channel_address_ = master.address;
+    }
     auto connection = std::make_shared<WorkerConnection>(description_, &executors_, [this] {
       const std::lock_guard lock(mutex_);
       changed_.notify_all();
@@ -145,7 +149,7 @@ class Daemon {
       const std::lock_guard lock(connection_mutex_);
       connection_ = connection;
     }
-    WorkerConnection::Open(connection, channel, master.token);
+    WorkerConnection::Open(connection, channel_, master.token);
     HoldLease(*connection, welcomed);
     {
       const std::lock_guard lock(connection_mutex_);
@@ -218,6 +222,8 @@ class Daemon {
   std::mutex mutex_;
   std::condition_variable changed_;
   Status stop_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::string channel_address_;
   std::mutex connection_mutex_;
   std::weak_ptr<WorkerConnection> connection_;
   WorkerExecutors executors_;  // last: its threads use the rest

@@ -14,14 +14,30 @@ using enum AggregateKind;
 using enum AggregateScope;
 
 constexpr Aggregate kAggregates[] = {
-    {"sum", kFull, kSum},           {"mean", kFull, kMean},         {"min", kFull, kMinimum},
-    {"max", kFull, kMaximum},       {"prod", kFull, kProduct},      {"var", kFull, kVariance},
-    {"sd", kFull, kDeviation},      {"trace", kFull, kTrace},       {"rowSums", kRow, kSum},
-    {"rowMeans", kRow, kMean},      {"rowMaxs", kRow, kMaximum},    {"rowMins", kRow, kMinimum},
-    {"rowProds", kRow, kProduct},   {"rowVars", kRow, kVariance},   {"rowSds", kRow, kDeviation},
-    {"rowIndexMax", kRow, kIndexMax}, {"rowIndexMin", kRow, kIndexMin}, {"colSums", kColumn, kSum},
-    {"colMeans", kColumn, kMean},   {"colMaxs", kColumn, kMaximum}, {"colMins", kColumn, kMinimum},
-    {"colProds", kColumn, kProduct}, {"colVars", kColumn, kVariance}, {"colSds", kColumn, kDeviation},
+    {"sum", kFull, kSum},
+    {"mean", kFull, kMean},
+    {"min", kFull, kMinimum},
+    {"max", kFull, kMaximum},
+    {"prod", kFull, kProduct},
+    {"var", kFull, kVariance},
+    {"sd", kFull, kDeviation},
+    {"trace", kFull, kTrace},
+    {"rowSums", kRow, kSum},
+    {"rowMeans", kRow, kMean},
+    {"rowMaxs", kRow, kMaximum},
+    {"rowMins", kRow, kMinimum},
+    {"rowProds", kRow, kProduct},
+    {"rowVars", kRow, kVariance},
+    {"rowSds", kRow, kDeviation},
+    {"rowIndexMax", kRow, kIndexMax},
+    {"rowIndexMin", kRow, kIndexMin},
+    {"colSums", kColumn, kSum},
+    {"colMeans", kColumn, kMean},
+    {"colMaxs", kColumn, kMaximum},
+    {"colMins", kColumn, kMinimum},
+    {"colProds", kColumn, kProduct},
+    {"colVars", kColumn, kVariance},
+    {"colSds", kColumn, kDeviation},
 };
 
 Result<ValueInfo> InferAggregate(const InferContext& context) {
@@ -49,10 +65,12 @@ InputUse AggregateInputUse(const Node&, std::span<const ValueInfo>, int) { retur
 Cost AggregateCost(const Node& node, std::span<const ValueInfo> inputs) {
   const Aggregate& aggregate = *FindAggregate(node.op);
   if (!inputs[0].shape.IsKnown()) return {};
-  const double rows = static_cast<double>(inputs[0].shape.rows), columns = static_cast<double>(inputs[0].shape.columns);
+  const double rows = static_cast<double>(inputs[0].shape.rows),
+               columns = static_cast<double>(inputs[0].shape.columns);
   if (aggregate.kind == kTrace) return {.flops = rows, .bytes = 64 * rows};
   const double results = aggregate.scope == kRow ? rows : aggregate.scope == kColumn ? columns : 1;
-  return {.flops = rows * columns * (IsSpread(aggregate.kind) ? 4 : 1), .bytes = 8 * (rows * columns + results)};
+  return {.flops = rows * columns * (IsSpread(aggregate.kind) ? 4 : 1),
+          .bytes = 8 * (rows * columns + results)};
 }
 
 Result<Value> RunAggregate(const KernelCall& call) {
@@ -103,7 +121,8 @@ EntryRange EntriesOf(const Matrix& sparse, int64_t row, int64_t column_begin, in
   const int32_t* columns = sparse.column_indexes();
   int64_t begin = sparse.row_offsets()[row], end = sparse.row_offsets()[row + 1];
   if (column_begin > 0) begin = std::lower_bound(columns + begin, columns + end, column_begin) - columns;
-  if (column_end < sparse.columns()) end = std::lower_bound(columns + begin, columns + end, column_end) - columns;
+  if (column_end < sparse.columns())
+    end = std::lower_bound(columns + begin, columns + end, column_end) - columns;
   return {begin, end};
 }
 
@@ -127,7 +146,8 @@ RowSpan SpanOf(const KernelCall& call) {
   const Matrix& x = call.inputs[0]->matrix();
   if (call.phase.empty()) return {0, x.rows(), x.rows()};
   HEDDLE_CHECK(x.rows() == call.row_end - call.row_begin, "a partial call holds just its rows");
-  HEDDLE_CHECK(call.row_begin % Granule(call.total_rows) == 0 || call.row_begin == call.row_end, "cuts are at granules");
+  HEDDLE_CHECK(call.row_begin % Granule(call.total_rows) == 0 || call.row_begin == call.row_end,
+               "cuts are at granules");
   return {call.row_begin, call.row_end, call.total_rows};
 }
 

@@ -9,11 +9,22 @@
 #include "ops/reduction_tree.h"
 #include "ops/simd/aggregate.h"
 
-// What the files aggregate*.cc share: full aggregates, row aggregates and column aggregates are the same few kinds of
-// reduction over different leaves.
+// What the files aggregate*.cc share: full aggregates, row aggregates and column aggregates are the same few
+// kinds of reduction over different leaves.
 namespace heddle::ops {
 
-enum class AggregateKind : uint8_t { kSum, kMean, kMinimum, kMaximum, kProduct, kVariance, kDeviation, kTrace, kIndexMax, kIndexMin };
+enum class AggregateKind : uint8_t {
+  kSum,
+  kMean,
+  kMinimum,
+  kMaximum,
+  kProduct,
+  kVariance,
+  kDeviation,
+  kTrace,
+  kIndexMax,
+  kIndexMin
+};
 enum class AggregateScope : uint8_t { kFull, kRow, kColumn };
 
 struct Aggregate {
@@ -25,18 +36,22 @@ struct Aggregate {
 const Aggregate* FindAggregate(std::string_view name);
 
 /// Variance and standard deviation, which go by moments and not by a fold.
-constexpr bool IsSpread(AggregateKind kind) { return kind == AggregateKind::kVariance || kind == AggregateKind::kDeviation; }
+constexpr bool IsSpread(AggregateKind kind) {
+  return kind == AggregateKind::kVariance || kind == AggregateKind::kDeviation;
+}
 /// The fold of a kind that is one (sum for mean and trace).
 simd::Fold FoldOf(AggregateKind kind);
 Join JoinOf(AggregateKind kind);
 /// squares / (count - 1); 0 for one cell, NaN for none. Its root for kDeviation.
 double SpreadOf(AggregateKind kind, double count, double squares);
 
-/// A run of cells of one panel, row-major without gaps: the matrix's own memory when dense, a scratch copy when CSR.
+/// A run of cells of one panel, row-major without gaps: the matrix's own memory when dense, a scratch copy
+/// when CSR.
 class PanelCells {
  public:
   explicit PanelCells(const Matrix& matrix) : matrix_(matrix) {}
-  /// Rows [row_begin, row_end), columns [column_begin, column_end): all columns, or one row. Valid until the next call.
+  /// Rows [row_begin, row_end), columns [column_begin, column_end): all columns, or one row. Valid until the
+  /// next call.
   const double* Get(int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end);
 
  private:

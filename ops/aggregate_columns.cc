@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// colSums and its family: a leaf is a panel of ColumnPanelHeight rows. More than 8 columns: one chain a column, payload
-// column j at place j. At most 8: eight chains a column by row mod 8, payload place lane * n + j, joined by L at the root.
+// colSums and its family: a leaf is a panel of ColumnPanelHeight rows. More than 8 columns: one chain a
+// column, payload column j at place j. At most 8: eight chains a column by row mod 8, payload place lane * n
+// + j, joined by L at the root.
 #include <algorithm>
 #include <vector>
 
@@ -105,7 +106,8 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
     return true;
   }
   PanelCells cells(panel.x);
-  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), panel.rows(), panel.columns(), payload);
+  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), panel.rows(),
+            panel.columns(), payload);
   return true;
 }
 
@@ -145,14 +147,16 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
         payload.At(x.column_indexes()[e]) += x.values()[e];
     });
   reduction.leaf_cells = height * std::max<int64_t>(n, 1);
-  return ReduceLeaves(reduction, begin, end,
-                      [&](int64_t leaf, double* payload) { return ReducePanel(kind, panel(leaf), reduction.width, payload); });
+  return ReduceLeaves(reduction, begin, end, [&](int64_t leaf, double* payload) {
+    return ReducePanel(kind, panel(leaf), reduction.width, payload);
+  });
 }
 
 }  // namespace
 
 Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
-  const int64_t n = call.phase == "finish" ? call.input_infos[0].shape.columns : call.inputs[0]->matrix().columns();
+  const int64_t n =
+      call.phase == "finish" ? call.input_infos[0].shape.columns : call.inputs[0]->matrix().columns();
   const int64_t m = call.phase == "finish" ? call.input_infos[0].shape.rows : call.inputs[0]->matrix().rows();
   const Reduction reduction = ReductionOf(call, kind, n);
   Matrix nodes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sum mean min max prod var sd trace: a leaf is a panel of FullPanelHeight rows (a 65536-column chunk of a row, for longer
-// rows), its cells dealt to eight lanes in row-major order (docs/numerics.md, section 3).
+// sum mean min max prod var sd trace: a leaf is a panel of FullPanelHeight rows (a 65536-column chunk of a
+// row, for longer rows), its cells dealt to eight lanes in row-major order (docs/numerics.md, section 3).
 #include <algorithm>
 
 #include "ops/aggregate.h"
@@ -11,7 +11,8 @@ namespace {
 // Where leaf number `leaf` of a whole m x n matrix lies.
 struct LeafGrid {
   int64_t rows, columns, height, chunks;
-  LeafGrid(int64_t m, int64_t n) : rows(m), columns(n), height(FullPanelHeight(m, n)), chunks(CeilDivide(n, kColumnChunk)) {}
+  LeafGrid(int64_t m, int64_t n)
+      : rows(m), columns(n), height(FullPanelHeight(m, n)), chunks(CeilDivide(n, kColumnChunk)) {}
   int64_t FirstLeafOfRow(int64_t row) const { return CeilDivide(row, height) * chunks; }
   int64_t RowBegin(int64_t leaf) const { return leaf / chunks * height; }
   int64_t RowEnd(int64_t leaf) const { return std::min(rows, RowBegin(leaf) + height); }
@@ -25,7 +26,8 @@ struct Area {
   int64_t Cells() const { return (row_end - row_begin) * (column_end - column_begin); }
 };
 
-// Lanes of a CSR leaf. Adding absent cells would change nothing, so they are skipped; false if there is no entry at all.
+// Lanes of a CSR leaf. Adding absent cells would change nothing, so they are skipped; false if there is no
+// entry at all.
 bool SparseSum(const Matrix& x, const Area& area, double* lanes) {
   double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   const int32_t* columns = x.column_indexes();
@@ -54,7 +56,8 @@ void SparseExtreme(simd::Fold fold, const Matrix& x, const Area& area, double* l
 
 bool ReduceLeaf(AggregateKind kind, const Matrix& x, const Area& area, double* payload) {
   const simd::Fold fold = FoldOf(kind);
-  if (x.IsSparse() && (kind == AggregateKind::kSum || kind == AggregateKind::kMean)) return SparseSum(x, area, payload);
+  if (x.IsSparse() && (kind == AggregateKind::kSum || kind == AggregateKind::kMean))
+    return SparseSum(x, area, payload);
   if (!IsSpread(kind)) std::fill_n(payload, 8, simd::StartOf(fold));
   if (x.IsSparse() && (kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum)) {
     SparseExtreme(fold, x, area, payload);
@@ -102,11 +105,14 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
   Reduction sized = reduction;
   sized.leaf_cells = grid.height * std::min(grid.columns, kColumnChunk);
   if (span.begin == span.end || grid.columns == 0) return ReduceLeaves(sized, 0, 0, {});
-  return ReduceLeaves(sized, grid.FirstLeafOfRow(span.begin), grid.FirstLeafOfRow(span.end), [&](int64_t leaf, double* payload) {
-    const Area area{grid.RowBegin(leaf) - span.begin, grid.RowEnd(leaf) - span.begin, grid.ColumnBegin(leaf), grid.ColumnEnd(leaf)};
-    if (kind == AggregateKind::kTrace) return TraceLeaf(x, area.row_begin, area.row_end, span.begin, payload);
-    return ReduceLeaf(kind, x, area, payload);
-  });
+  return ReduceLeaves(sized, grid.FirstLeafOfRow(span.begin), grid.FirstLeafOfRow(span.end),
+                      [&](int64_t leaf, double* payload) {
+                        const Area area{grid.RowBegin(leaf) - span.begin, grid.RowEnd(leaf) - span.begin,
+                                        grid.ColumnBegin(leaf), grid.ColumnEnd(leaf)};
+                        if (kind == AggregateKind::kTrace)
+                          return TraceLeaf(x, area.row_begin, area.row_end, span.begin, payload);
+                        return ReduceLeaf(kind, x, area, payload);
+                      });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// rowSums and its family: eight lanes over the columns of a row; a row longer than 65536 columns is a tree over its
-// 65536-column chunks (docs/numerics.md, section 3). Row by row, so any rows of X give the same rows of the result.
+// rowSums and its family: eight lanes over the columns of a row; a row longer than 65536 columns is a tree
+// over its 65536-column chunks (docs/numerics.md, section 3). Row by row, so any rows of X give the same rows
+// of the result.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,9 +14,10 @@ namespace {
 
 constexpr int64_t kTaskCells = 1 << 17;
 
-// One chunk of one row: eight lanes, or (count, mean, squares). False if it is empty and that changes nothing.
-bool ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t row, int64_t column_begin, int64_t column_end,
-                 double* payload) {
+// One chunk of one row: eight lanes, or (count, mean, squares). False if it is empty and that changes
+// nothing.
+bool ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t row, int64_t column_begin,
+                 int64_t column_end, double* payload) {
   const simd::Fold fold = FoldOf(kind);
   const int64_t count = column_end - column_begin;
   if (!IsSpread(kind)) std::fill_n(payload, 8, simd::StartOf(fold));
@@ -50,7 +52,8 @@ void ReduceRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end,
   PanelCells panel(x);
   for (int64_t i = begin; i < end; ++i) {
     for (int64_t j = 0; j < n; j += kColumnChunk)
-      if (ReduceChunk(kind, x, panel, i, j, std::min(n, j + kColumnChunk), stack.Next(j / kColumnChunk))) stack.Push();
+      if (ReduceChunk(kind, x, panel, i, j, std::min(n, j + kColumnChunk), stack.Next(j / kColumnChunk)))
+        stack.Push();
     const double* root = stack.Finish();
     if (IsSpread(kind))
       out[i] = root == nullptr ? SpreadOf(kind, 0, 0) : SpreadOf(kind, root[0], root[2]);
@@ -59,8 +62,8 @@ void ReduceRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end,
   }
 }
 
-// Sums of CSR rows that fit one chunk, the common case: lanes on the stack, scalar loads at the end (a vector load of
-// freshly stored scalars would stall).
+// Sums of CSR rows that fit one chunk, the common case: lanes on the stack, scalar loads at the end (a vector
+// load of freshly stored scalars would stall).
 void SparseSums(const Matrix& x, int64_t begin, int64_t end, double* out) {
   const int64_t* offsets = x.row_offsets();
   for (int64_t i = begin; i < end; ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cumsum cumprod cummin cummax, down each column: sequential within a granule of rows (from +0.0, 1.0, +Inf, -Inf), granule
-// totals folded left into offsets, result = offset op local (docs/numerics.md, section 3). Two passes over X.
+// cumsum cumprod cummin cummax, down each column: sequential within a granule of rows (from +0.0, 1.0, +Inf,
+// -Inf), granule totals folded left into offsets, result = offset op local (docs/numerics.md, section 3). Two
+// passes over X.
 #include <algorithm>
 
 #include "core/panels.h"
@@ -30,7 +31,8 @@ Result<ValueInfo> InferCumulative(const InferContext& context) {
 
 // Rows of one granule: out = offset op (local op x), local carried along.
 template <typename Op>
-void Scan(const double* x, int64_t rows, int64_t n, const double* offset, double* local, double* out, const Op& op) {
+void Scan(const double* x, int64_t rows, int64_t n, const double* offset, double* local, double* out,
+          const Op& op) {
   for (int64_t i = 0; i < rows; ++i, x += n, out += n) {
     for (int64_t j = 0; j < n; ++j) {
       local[j] = op(local[j], x[j]);
@@ -39,10 +41,12 @@ void Scan(const double* x, int64_t rows, int64_t n, const double* offset, double
   }
 }
 
-void ScanGranule(Fold fold, const double* x, int64_t rows, int64_t n, const double* offset, double* local, double* out) {
+void ScanGranule(Fold fold, const double* x, int64_t rows, int64_t n, const double* offset, double* local,
+                 double* out) {
   switch (fold) {
     case Fold::kAdd: return Scan(x, rows, n, offset, local, out, [](double a, double b) { return a + b; });
-    case Fold::kMultiply: return Scan(x, rows, n, offset, local, out, [](double a, double b) { return a * b; });
+    case Fold::kMultiply:
+      return Scan(x, rows, n, offset, local, out, [](double a, double b) { return a * b; });
     case Fold::kMinimum: return Scan(x, rows, n, offset, local, out, ExactMinimum);
     case Fold::kMaximum: return Scan(x, rows, n, offset, local, out, ExactMaximum);
   }
@@ -66,13 +70,15 @@ Result<Value> RunCumulative(const KernelCall& call) {
   });
   for (int64_t g = 0; g + 1 < granules; ++g)
     for (int64_t j = 0; j < n; ++j)
-      offsets[(g + 1) * padded + j] = simd::FoldTwo(fold, offsets[g * padded + j], offsets[(g + 1) * padded + j]);
+      offsets[(g + 1) * padded + j] =
+          simd::FoldTwo(fold, offsets[g * padded + j], offsets[(g + 1) * padded + j]);
 
   ParallelFor(granules, 1, [&](int64_t begin, int64_t end) {
     AlignedArray local(padded);
     for (int64_t g = begin; g < end; ++g) {
       std::fill_n(local.data(), padded, simd::StartOf(fold));
-      ScanGranule(fold, x.data() + g * height * n, rows_of(g), n, offsets.data() + g * padded, local.data(), out + g * height * n);
+      ScanGranule(fold, x.data() + g * height * n, rows_of(g), n, offsets.data() + g * padded, local.data(),
+                  out + g * height * n);
     }
   });
   return Value(std::move(result));
@@ -85,7 +91,8 @@ constexpr Operator Describe(std::string_view name) {
 }  // namespace
 
 std::span<const Operator> CumulativeOperators() {
-  static constexpr Operator kOperators[] = {Describe("cumsum"), Describe("cumprod"), Describe("cummin"), Describe("cummax")};
+  static constexpr Operator kOperators[] = {Describe("cumsum"), Describe("cumprod"), Describe("cummin"),
+                                            Describe("cummax")};
   return kOperators;
 }
 

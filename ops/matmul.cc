@@ -21,8 +21,10 @@ Status CheckMatrix(const ValueInfo& info, const char* side) {
 Status CheckInner(const Shape& left, const Shape& right) {
   if (left.columns < 0 || right.rows < 0 || left.columns == right.rows) return OkStatus();
   Status status = InvalidArgument("%*%: inner dimensions differ: {} and {}", left, right);
-  if (left.columns == right.columns) return status.WithNote("X %*% t(Y) would fit: the left columns match the right columns");
-  if (left.rows == right.rows) return status.WithNote("t(X) %*% Y would fit: the left rows match the right rows");
+  if (left.columns == right.columns)
+    return status.WithNote("X %*% t(Y) would fit: the left columns match the right columns");
+  if (left.rows == right.rows)
+    return status.WithNote("t(X) %*% Y would fit: the left rows match the right rows");
   return status.WithNote("the left operand needs as many columns as the right one has rows");
 }
 
@@ -33,7 +35,8 @@ Result<ValueInfo> InferProduct(const InferContext& context) {
   const Shape left = IsTransposed(context.node) ? Shape{x.shape.columns, x.shape.rows} : x.shape;
   HEDDLE_RETURN_IF_ERROR(CheckInner(left, y.shape));
   // CSR %*% CSR is CSR; every other product is dense.
-  const bool sparse = !IsTransposed(context.node) && x.format == Format::kSparse && y.format == Format::kSparse;
+  const bool sparse =
+      !IsTransposed(context.node) && x.format == Format::kSparse && y.format == Format::kSparse;
   return ValueInfo::OfMatrix({left.rows, y.shape.columns}, sparse ? Format::kSparse : Format::kDense);
 }
 
@@ -48,14 +51,16 @@ InputUse ProductInputUse(const Node& node, std::span<const ValueInfo>, int i) {
 Cost ProductCost(const Node& node, std::span<const ValueInfo> inputs) {
   const Shape &x = inputs[0].shape, &y = inputs[1].shape;
   if (!x.IsKnown() || !y.IsKnown()) return {};
-  const double cells = static_cast<double>(IsTransposed(node) ? x.columns : x.rows) * static_cast<double>(y.columns);
+  const double cells =
+      static_cast<double>(IsTransposed(node) ? x.columns : x.rows) * static_cast<double>(y.columns);
   return {.flops = 2 * cells * static_cast<double>(y.rows),
           .bytes = 8 * (static_cast<double>(x.Cells()) + static_cast<double>(y.Cells()) + cells)};
 }
 
 Result<Value> RunProduct(const KernelCall& call) {
   const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
-  if (Status inner = CheckInner(a.shape(), b.shape()); !inner.ok()) return inner.WithCode(StatusCode::kFailedPrecondition);
+  if (Status inner = CheckInner(a.shape(), b.shape()); !inner.ok())
+    return inner.WithCode(StatusCode::kFailedPrecondition);
   const int64_t whole_rows = call.input_infos[0].shape.IsKnown() ? call.input_infos[0].shape.rows : a.rows();
   Matrix result;
   if (IsNarrow(b.columns())) {
@@ -87,7 +92,8 @@ constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const Ke
 }  // namespace
 
 std::span<const Operator> MatmulOperators() {
-  static constexpr Operator kOperators[] = {Describe("%*%", RunProduct), Describe("t%*%", RunTransposedProduct)};
+  static constexpr Operator kOperators[] = {Describe("%*%", RunProduct),
+                                            Describe("t%*%", RunTransposedProduct)};
   return kOperators;
 }
 

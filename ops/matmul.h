@@ -6,15 +6,16 @@
 #include "ops/kernel.h"
 #include "ops/reduction_tree.h"
 
-// What the files matmul*.cc and sparse_matmul*.cc share. Which definition of docs/numerics.md, section 3 a product follows
-// depends on the whole shapes only.
+// What the files matmul*.cc and sparse_matmul*.cc share. Which definition of docs/numerics.md, section 3 a
+// product follows depends on the whole shapes only.
 namespace heddle::ops {
 
 /// Results (and right operands) with at most this many columns are computed as X %*% v, column by column.
 constexpr int64_t kFewColumns = 8;
 /// A narrow right operand counts as dense: its absent cells are 0.0.
 constexpr bool IsNarrow(int64_t columns) { return columns <= kFewColumns; }
-/// A %*% B with more than 8 columns is cut into panels of Granule(inner) along the inner dimension, joined by the tree.
+/// A %*% B with more than 8 columns is cut into panels of Granule(inner) along the inner dimension, joined by
+/// the tree.
 constexpr bool SplitsInner(int64_t rows, int64_t inner, int64_t columns) {
   return !IsNarrow(columns) && rows * columns <= 65536 && inner >= 65536;
 }
@@ -29,15 +30,20 @@ struct PaddedColumns {
 PaddedColumns PadColumns(const Matrix& dense);
 
 /// A %*% B for the rows of A at hand.
-Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context);  ///< B has at most 8 columns.
-Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelContext& context);   ///< SplitsInner of the whole.
-Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContext& context);    ///< One chain over all of k.
+Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b,
+                              const KernelContext& context);  ///< B has at most 8 columns.
+Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b,
+                             const KernelContext& context);  ///< SplitsInner of the whole.
+Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b,
+                            const KernelContext& context);  ///< One chain over all of k.
 /// CSR %*% CSR with more than 8 columns, one chain a cell; zeros are dropped.
 Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b, const KernelContext& context);
 
-/// The cells of A %*% B that come from inner indexes [begin, end): row-major `out` (row stride b.columns()), whose cells are
-/// taken as the chains so far. Rows [row_begin, row_end) of A. Any pair of formats but dense x dense.
-void MultiplySparseInto(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin, int64_t end, double* out);
+/// The cells of A %*% B that come from inner indexes [begin, end): row-major `out` (row stride b.columns()),
+/// whose cells are taken as the chains so far. Rows [row_begin, row_end) of A. Any pair of formats but dense
+/// x dense.
+void MultiplySparseInto(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
+                        int64_t end, double* out);
 
 /// t(X) %*% Y for any shapes, in the phases of a kReduce operator.
 Result<Value> RunTransposedProduct(const KernelCall& call);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A %*% B, the three definitions of docs/numerics.md, section 3: few columns (eight lanes over k), a small result of a long
-// inner dimension (panels of k and the tree), and the plain chain.
+// A %*% B, the three definitions of docs/numerics.md, section 3: few columns (eight lanes over k), a small
+// result of a long inner dimension (panels of k and the tree), and the plain chain.
 #include <algorithm>
 #include <cmath>
 
@@ -21,17 +21,20 @@ constexpr int64_t kFewLongRows = 16;
 
 double CloseLanes(const double* lanes) { return simd::FoldLanes(simd::Fold::kAdd, lanes) + 0.0; }
 
-// Lanes of one chunk of one row for every column of B: payload place c * 8 + lane. False if the chunk has no entry.
+// Lanes of one chunk of one row for every column of B: payload place c * 8 + lane. False if the chunk has no
+// entry.
 bool MultiplyChunk(const Matrix& a, const PaddedColumns& b, int64_t row, int64_t chunk, double* payload) {
   const int64_t begin = chunk * kColumnChunk, end = std::min(a.columns(), begin + kColumnChunk);
   std::fill_n(payload, 8 * b.count, 0.0);
   if (!a.IsSparse()) {
     for (int64_t c = 0; c < b.count; ++c)
-      simd::MultiplyFlat(a.data() + row * a.columns() + begin, b.Column(c) + begin, end - begin, payload + 8 * c);
+      simd::MultiplyFlat(a.data() + row * a.columns() + begin, b.Column(c) + begin, end - begin,
+                         payload + 8 * c);
     return true;
   }
   const int32_t* columns = a.column_indexes();
-  const int64_t first = std::lower_bound(columns + a.row_offsets()[row], columns + a.row_offsets()[row + 1], begin) - columns;
+  const int64_t first =
+      std::lower_bound(columns + a.row_offsets()[row], columns + a.row_offsets()[row + 1], begin) - columns;
   int64_t e = first;
   for (; e < a.row_offsets()[row + 1] && columns[e] < end; ++e) {
     for (int64_t c = 0; c < b.count; ++c) {
@@ -54,7 +57,8 @@ void MultiplySparseRows(const Matrix& a, const double* v, int64_t begin, int64_t
       continue;
     }
     double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    for (int64_t e = first; e < last; ++e) s[columns[e] & 7] = std::fma(values[e], v[columns[e]], s[columns[e] & 7]);
+    for (int64_t e = first; e < last; ++e)
+      s[columns[e] & 7] = std::fma(values[e], v[columns[e]], s[columns[e] & 7]);
     out[i] = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + 0.0;
   }
 }
@@ -66,7 +70,8 @@ void MultiplyLongRows(const Matrix& a, const PaddedColumns& b, int64_t begin, in
     for (int64_t chunk = 0; chunk < chunks; ++chunk)
       if (MultiplyChunk(a, b, i, chunk, stack.Next(chunk))) stack.Push();
     const double* root = stack.Finish();
-    for (int64_t c = 0; c < b.count; ++c) out[i * b.count + c] = root == nullptr ? 0.0 : CloseLanes(root + 8 * c);
+    for (int64_t c = 0; c < b.count; ++c)
+      out[i * b.count + c] = root == nullptr ? 0.0 : CloseLanes(root + 8 * c);
   }
 }
 
@@ -96,23 +101,26 @@ Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelCont
     for (int64_t i = 0; i < m; ++i) {
       HEDDLE_ASSIGN_OR_RETURN(
           const Matrix nodes,
-          ReduceLeaves(reduction, 0, CeilDivide(n, kColumnChunk),
-                       [&](int64_t chunk, double* payload) { return MultiplyChunk(a, padded, i, chunk, payload); }));
+          ReduceLeaves(reduction, 0, CeilDivide(n, kColumnChunk), [&](int64_t chunk, double* payload) {
+            return MultiplyChunk(a, padded, i, chunk, payload);
+          }));
       HEDDLE_ASSIGN_OR_RETURN(const AlignedArray root, JoinNodes(reduction, nodes));
       for (int64_t c = 0; c < k; ++c) out[i * k + c] = CloseLanes(root.data() + 8 * c);
     }
     return result;
   }
   const int64_t row_cells = a.IsSparse() ? a.stored() / m + 1 : n;
-  ParallelFor(m, std::max<int64_t>(4, kTaskCells / std::max<int64_t>(row_cells, 8)), [&](int64_t begin, int64_t end) {
-    if (IsCancelled(context.cancelled)) return;
-    if (n > kColumnChunk || (a.IsSparse() && k > 1))
-      MultiplyLongRows(a, padded, begin, end, out);
-    else if (a.IsSparse())
-      MultiplySparseRows(a, padded.Column(0), begin, end, out);
-    else
-      simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, padded.cells.data(), padded.stride, k, out + begin * k, k);
-  });
+  ParallelFor(m, std::max<int64_t>(4, kTaskCells / std::max<int64_t>(row_cells, 8)),
+              [&](int64_t begin, int64_t end) {
+                if (IsCancelled(context.cancelled)) return;
+                if (n > kColumnChunk || (a.IsSparse() && k > 1))
+                  MultiplyLongRows(a, padded, begin, end, out);
+                else if (a.IsSparse())
+                  MultiplySparseRows(a, padded.Column(0), begin, end, out);
+                else
+                  simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, padded.cells.data(),
+                                     padded.stride, k, out + begin * k, k);
+              });
   return result;
 }
 
@@ -121,14 +129,22 @@ Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelConte
   const Reduction reduction{
       .join = Join::kSum, .width = m * n, .leaf_cells = height * (m + n), .cancelled = context.cancelled};
   HEDDLE_ASSIGN_OR_RETURN(
-      const Matrix nodes, ReduceLeaves(reduction, 0, CeilDivide(inner, height), [&](int64_t leaf, double* payload) {
+      const Matrix nodes,
+      ReduceLeaves(reduction, 0, CeilDivide(inner, height), [&](int64_t leaf, double* payload) {
         const int64_t begin = leaf * height, end = std::min(inner, begin + height);
         if (a.IsSparse() || b.IsSparse()) {
           std::fill_n(payload, m * n, 0.0);
           MultiplySparseInto(a, b, 0, m, begin, end, payload);
         } else {
-          Run(Gemm{.m = m, .n = n, .k = end - begin, .a = a.data() + begin, .a_row = inner, .b = b.data() + begin * n, .b_row = n,
-                   .c = payload, .c_row = n});
+          Run(Gemm{.m = m,
+                   .n = n,
+                   .k = end - begin,
+                   .a = a.data() + begin,
+                   .a_row = inner,
+                   .b = b.data() + begin * n,
+                   .b_row = n,
+                   .c = payload,
+                   .c_row = n});
         }
         return true;
       }));
@@ -143,28 +159,42 @@ Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContex
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
   double* out = result.mutable_data();
   if (a.IsSparse() || b.IsSparse()) {
-    const int64_t row_work = a.IsSparse() ? (a.stored() / std::max<int64_t>(m, 1) + 1) * n : inner + b.stored();
-    ParallelFor(m, std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_work, 1)), [&](int64_t begin, int64_t end) {
-      if (IsCancelled(context.cancelled)) return;
-      double* rows = out + begin * n;
-      std::fill_n(rows, (end - begin) * n, 0.0);
-      MultiplySparseInto(a, b, begin, end, 0, inner, rows);
-      for (int64_t i = 0; i < (end - begin) * n; ++i) rows[i] = rows[i] + 0.0;
-    });
+    const int64_t row_work =
+        a.IsSparse() ? (a.stored() / std::max<int64_t>(m, 1) + 1) * n : inner + b.stored();
+    ParallelFor(m, std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_work, 1)),
+                [&](int64_t begin, int64_t end) {
+                  if (IsCancelled(context.cancelled)) return;
+                  double* rows = out + begin * n;
+                  std::fill_n(rows, (end - begin) * n, 0.0);
+                  MultiplySparseInto(a, b, begin, end, 0, inner, rows);
+                  for (int64_t i = 0; i < (end - begin) * n; ++i) rows[i] = rows[i] + 0.0;
+                });
   } else if (m < kFewRows) {
     // Tasks are runs of columns; B is read once for each row of A.
-    ParallelFor(n, std::clamp<int64_t>(kTaskCells / std::max<int64_t>(inner, 1) / 8 * 8, 64, 4096), [&](int64_t begin, int64_t end) {
-      if (IsCancelled(context.cancelled)) return;
-      AlignedArray columns(end - begin);
-      for (int64_t i = 0; i < m; ++i) {
-        std::fill_n(columns.data(), (end - begin + 7) / 8 * 8, 0.0);
-        simd::MultiplyColumns(b.data() + begin, inner, n, end - begin, a.data() + i * inner, 1, 1, columns.data(), 0);
-        for (int64_t j = begin; j < end; ++j) out[i * n + j] = columns[j - begin] + 0.0;
-      }
-    });
+    ParallelFor(n, std::clamp<int64_t>(kTaskCells / std::max<int64_t>(inner, 1) / 8 * 8, 64, 4096),
+                [&](int64_t begin, int64_t end) {
+                  if (IsCancelled(context.cancelled)) return;
+                  AlignedArray columns(end - begin);
+                  for (int64_t i = 0; i < m; ++i) {
+                    std::fill_n(columns.data(), (end - begin + 7) / 8 * 8, 0.0);
+                    simd::MultiplyColumns(b.data() + begin, inner, n, end - begin, a.data() + i * inner, 1, 1,
+                                          columns.data(), 0);
+                    for (int64_t j = begin; j < end; ++j) out[i * n + j] = columns[j - begin] + 0.0;
+                  }
+                });
   } else {
-    Run(Gemm{.m = m, .n = n, .k = inner, .a = a.data(), .a_row = inner, .b = b.data(), .b_row = n, .c = out, .c_row = n,
-             .canonical = true, .parallel = true, .cancelled = context.cancelled});
+    Run(Gemm{.m = m,
+             .n = n,
+             .k = inner,
+             .a = a.data(),
+             .a_row = inner,
+             .b = b.data(),
+             .b_row = n,
+             .c = out,
+             .c_row = n,
+             .canonical = true,
+             .parallel = true,
+             .cancelled = context.cancelled});
   }
   return result;
 }

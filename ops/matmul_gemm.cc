@@ -15,8 +15,8 @@
 namespace heddle::ops {
 namespace {
 
-// A block of A (kBlockRows x kDepth) stays in L2 while a strip of B (kDepth x kernel.columns) is used from L1; all of the packed B
-// (kDepth x kBlockColumns) stays in L3.
+// A block of A (kBlockRows x kDepth) stays in L2 while a strip of B (kDepth x kernel.columns) is used from
+// L1; all of the packed B (kDepth x kBlockColumns) stays in L3.
 constexpr int64_t kDepth = 192;
 constexpr int64_t kBlockRows = 144;
 constexpr int64_t kBlockColumns = 4080;
@@ -24,24 +24,26 @@ constexpr int64_t kLargestKernel = 8 * 24;
 
 const GemmKernel& Kernel() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2; }
 
-// `width` doubles from each of `depth` rows, `stride` apart; `width` is a multiple of 4, a constant size lets the copy be inlined.
+// `width` doubles from each of `depth` rows, `stride` apart; `width` is a multiple of 4, a constant size lets
+// the copy be inlined.
 void CopyRows(const double* from, int64_t stride, int64_t depth, int64_t width, double* out) {
   for (int64_t k = 0; k < depth; ++k, from += stride, out += width)
     for (int64_t v = 0; v < width; v += 4) std::memcpy(out + v, from + v, 4 * sizeof(double));
 }
 
 // The same for `here` < `width` doubles, the others zeros.
-void CopyNarrowRows(const double* from, int64_t stride, int64_t depth, int64_t here, int64_t width, double* out) {
+void CopyNarrowRows(const double* from, int64_t stride, int64_t depth, int64_t here, int64_t width,
+                    double* out) {
   std::fill_n(out, depth * width, 0.0);
   for (int64_t k = 0; k < depth; ++k, from += stride, out += width) std::copy_n(from, here, out);
 }
 
 // Four doubles of each of four rows, transposed: what PackA does most.
 inline void TransposeFour(const double* from, int64_t stride, int64_t width, double* out) {
-  const __m256d a = _mm256_loadu_pd(from), b = _mm256_loadu_pd(from + stride), c = _mm256_loadu_pd(from + 2 * stride),
-                d = _mm256_loadu_pd(from + 3 * stride);
-  const __m256d ab0 = _mm256_unpacklo_pd(a, b), ab1 = _mm256_unpackhi_pd(a, b), cd0 = _mm256_unpacklo_pd(c, d),
-                cd1 = _mm256_unpackhi_pd(c, d);
+  const __m256d a = _mm256_loadu_pd(from), b = _mm256_loadu_pd(from + stride),
+                c = _mm256_loadu_pd(from + 2 * stride), d = _mm256_loadu_pd(from + 3 * stride);
+  const __m256d ab0 = _mm256_unpacklo_pd(a, b), ab1 = _mm256_unpackhi_pd(a, b),
+                cd0 = _mm256_unpacklo_pd(c, d), cd1 = _mm256_unpackhi_pd(c, d);
   _mm256_store_pd(out, _mm256_permute2f128_pd(ab0, cd0, 0x20));
   _mm256_store_pd(out + width, _mm256_permute2f128_pd(ab1, cd1, 0x20));
   _mm256_store_pd(out + 2 * width, _mm256_permute2f128_pd(ab0, cd0, 0x31));
@@ -74,7 +76,8 @@ void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, i
 }
 
 // Strip `strip` of `width` columns of B, k-major; missing columns are zeros.
-void PackB(const Gemm& g, int64_t j0, int64_t columns, int64_t k0, int64_t depth, int64_t width, int64_t strip, double* packed) {
+void PackB(const Gemm& g, int64_t j0, int64_t columns, int64_t k0, int64_t depth, int64_t width,
+           int64_t strip, double* packed) {
   const int64_t j = strip * width, here = std::min(width, columns - j);
   const double* b = g.b + k0 * g.b_row + j0 + j;
   if (here == width)
@@ -89,8 +92,8 @@ struct Step {
 };
 
 // Rows [i0, i0 + rows) of C take one step of k.
-void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows, const double* packed_a,
-                   const double* packed_b) {
+void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
+                   const double* packed_a, const double* packed_b) {
   alignas(64) double edge[kLargestKernel] = {};
   for (int64_t j = 0; j < step.columns; j += kernel.columns) {
     const int64_t width = std::min(kernel.columns, step.columns - j);
@@ -99,7 +102,8 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
       const int64_t height = std::min(kernel.rows, rows - i);
       double* c = g.c + (i0 + i) * g.c_row + step.j0 + j;
       const double *a = packed_a + i * step.depth, *b = packed_b + j * step.depth;
-      // A chain cannot start before its cell of C is there: fetch the next block's cells while this one computes.
+      // A chain cannot start before its cell of C is there: fetch the next block's cells while this one
+      // computes.
       for (int64_t r = 0; r < kernel.rows && i + kernel.rows + r < rows; ++r)
         for (int64_t v = 0; v < width; v += 8)
           _mm_prefetch(reinterpret_cast<const char*>(c + (kernel.rows + r) * g.c_row + v), _MM_HINT_T0);
@@ -140,7 +144,8 @@ void Run(const Gemm& g) {
       const int64_t depth = std::min(kDepth, g.k - k0), columns = std::min(kBlockColumns, g.n - j0);
       const Step step{j0, columns, k0, depth, k0 == 0, g.canonical && k0 + depth == g.k};
       MaybeParallel(g.parallel, CeilDivide(columns, kernel.columns), [&](int64_t begin, int64_t end) {
-        for (int64_t strip = begin; strip < end; ++strip) PackB(g, j0, columns, k0, depth, kernel.columns, strip, packed_b.data());
+        for (int64_t strip = begin; strip < end; ++strip)
+          PackB(g, j0, columns, k0, depth, kernel.columns, strip, packed_b.data());
       });
       MaybeParallel(g.parallel, blocks, [&](int64_t begin, int64_t end) {
         AlignedArray packed_a((kBlockRows + kernel.rows) * depth);

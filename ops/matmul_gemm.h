@@ -6,8 +6,9 @@
 
 namespace heddle::ops {
 
-/// C = A * B for dense doubles: every cell of C is one chain s = fma(a_ik, b_kj, s), k ascending from +0.0 (docs/numerics.md,
-/// section 3). A may be any strided view, so t(X) needs no copy: A(i, k) = a[i * a_row + k * a_column].
+/// C = A * B for dense doubles: every cell of C is one chain s = fma(a_ik, b_kj, s), k ascending from +0.0
+/// (docs/numerics.md, section 3). A may be any strided view, so t(X) needs no copy: A(i, k) = a[i * a_row + k
+/// * a_column].
 ///
 /// Cost: 2*m*n*k flops near the FMA peak; packs blocks of A and B into cache-sized buffers (about 8 MiB).
 struct Gemm {
@@ -15,12 +16,13 @@ struct Gemm {
   const double* a = nullptr;
   int64_t a_row = 0, a_column = 1;
   const double* b = nullptr;
-  int64_t b_row = 0;            ///< Doubles between rows of B.
+  int64_t b_row = 0;  ///< Doubles between rows of B.
   double* c = nullptr;
   int64_t c_row = 0;
-  bool canonical = false;       ///< End every cell with + 0.0; k must be all of its chain.
-  bool upper_only = false;      ///< Cells below the diagonal of C need not be right (they are left or overwritten).
-  bool parallel = false;        ///< Blocks of rows of C are tasks of the calling arena.
+  bool canonical = false;  ///< End every cell with + 0.0; k must be all of its chain.
+  bool upper_only =
+      false;              ///< Cells below the diagonal of C need not be right (they are left or overwritten).
+  bool parallel = false;  ///< Blocks of rows of C are tasks of the calling arena.
   const std::atomic<bool>* cancelled = nullptr;  ///< When set, C is left unfinished.
 };
 void Run(const Gemm& gemm);

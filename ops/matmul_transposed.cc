@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// t(X) %*% Y, X m x n, Y m x k: a leaf is a panel of rows, each cell a chain over its rows (docs/numerics.md, section 3).
+// t(X) %*% Y, X m x n, Y m x k: a leaf is a panel of rows, each cell a chain over its rows (docs/numerics.md,
+// section 3).
 //
 //   n * k <= 8   eight chains a cell by row mod 8; payload place lane * n * k + j * k + c; L at the root
 //   k <= 8       panels of ColumnPanelHeight(m, n); payload place c * padded(n) + j
@@ -24,19 +25,20 @@ constexpr int64_t kTileSide = 480;  // A multiple of both kernels' block sizes.
 
 struct Product {
   Form form;
-  int64_t m, n, k;        // Of the whole.
-  int64_t height;         // Rows of a leaf.
-  int64_t padded;         // n rounded up to whole vectors (kVectors).
-  bool symmetric;         // t(X) %*% X: only the upper triangle is computed, the root is mirrored.
+  int64_t m, n, k;  // Of the whole.
+  int64_t height;   // Rows of a leaf.
+  int64_t padded;   // n rounded up to whole vectors (kVectors).
+  bool symmetric;   // t(X) %*% X: only the upper triangle is computed, the root is mirrored.
   Reduction reduction;
 
-  Product(const KernelCall& call, int64_t rows, int64_t x_columns, int64_t y_columns) : m(rows), n(x_columns), k(y_columns) {
+  Product(const KernelCall& call, int64_t rows, int64_t x_columns, int64_t y_columns)
+      : m(rows), n(x_columns), k(y_columns) {
     form = n * k <= 8 ? Form::kLanes : k <= kFewColumns ? Form::kVectors : Form::kProduct;
     height = k <= kFewColumns ? ColumnPanelHeight(m, n) : Granule(m);
     padded = (n + 7) / 8 * 8;
     const std::span<const ValueInfo> infos = call.input_infos;
-    symmetric = form == Form::kProduct && call.node.inputs[0] == call.node.inputs[1] && call.node.inputs[0] != kNoNode &&
-                infos[0].format == Format::kDense;
+    symmetric = form == Form::kProduct && call.node.inputs[0] == call.node.inputs[1] &&
+                call.node.inputs[0] != kNoNode && infos[0].format == Format::kDense;
     reduction.width = form == Form::kLanes ? 8 * n * k : form == Form::kVectors ? k * padded : n * k;
     reduction.leaf_cells = height * (form == Form::kProduct ? n + k : n) + 1;
     reduction.cancelled = call.context.cancelled;
@@ -51,15 +53,18 @@ struct Rows {
 
 void LanesLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, double* payload) {
   const double* right = y.data() + rows.begin * p.k;
-  if (!x.IsSparse() && p.k == 1) return simd::MultiplyNarrow(x.data() + rows.begin * p.n, rows.count(), p.n, right, payload);
-  if (!x.IsSparse() && p.n == 1) return simd::MultiplyNarrow(right, rows.count(), p.k, x.data() + rows.begin, payload);
+  if (!x.IsSparse() && p.k == 1)
+    return simd::MultiplyNarrow(x.data() + rows.begin * p.n, rows.count(), p.n, right, payload);
+  if (!x.IsSparse() && p.n == 1)
+    return simd::MultiplyNarrow(right, rows.count(), p.k, x.data() + rows.begin, payload);
   for (int64_t i = rows.begin; i < rows.end; ++i, right += p.k) {
     double* lane = payload + ((i - rows.begin) & 7) * p.n * p.k;
     const auto add = [&](int64_t j, double value) {
       for (int64_t c = 0; c < p.k; ++c) lane[j * p.k + c] = std::fma(value, right[c], lane[j * p.k + c]);
     };
     if (x.IsSparse()) {
-      for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) add(x.column_indexes()[e], x.values()[e]);
+      for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e)
+        add(x.column_indexes()[e], x.values()[e]);
     } else {
       for (int64_t j = 0; j < p.n; ++j) add(j, x.data()[i * p.n + j]);
     }
@@ -74,16 +79,17 @@ void SparseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows 
     for (int64_t c = 0; c < p.k; ++c) {
       double* column = payload + c * p.padded;
       const double weight = y.data()[i * p.k + c];
-      for (int64_t e = first; e < last; ++e) column[columns[e]] = std::fma(values[e], weight, column[columns[e]]);
+      for (int64_t e = first; e < last; ++e)
+        column[columns[e]] = std::fma(values[e], weight, column[columns[e]]);
     }
   }
 }
 
 // Columns [first, first + width) of X; payload place c * stride + (j - first).
-void DenseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, int64_t first, int64_t width, int64_t stride,
-                      double* payload) {
-  simd::MultiplyColumns(x.data() + rows.begin * p.n + first, rows.count(), p.n, width, y.data() + rows.begin * p.k, p.k, p.k, payload,
-                        stride);
+void DenseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, int64_t first,
+                      int64_t width, int64_t stride, double* payload) {
+  simd::MultiplyColumns(x.data() + rows.begin * p.n + first, rows.count(), p.n, width,
+                        y.data() + rows.begin * p.k, p.k, p.k, payload, stride);
 }
 
 // One tile of the result, at least one operand CSR; tile cells are row-major without gaps.
@@ -93,11 +99,13 @@ void SparseProductLeaf(const Matrix& x, const Matrix& y, Rows rows, const Tile& 
     const int32_t* columns = a.column_indexes();
     const int64_t first = a.row_offsets()[row], last = a.row_offsets()[row + 1];
     if (begin == 0 && count == a.columns()) return std::pair(first, last);
-    return std::pair<int64_t, int64_t>(std::lower_bound(columns + first, columns + last, begin) - columns,
-                                       std::lower_bound(columns + first, columns + last, begin + count) - columns);
+    return std::pair<int64_t, int64_t>(
+        std::lower_bound(columns + first, columns + last, begin) - columns,
+        std::lower_bound(columns + first, columns + last, begin + count) - columns);
   };
   for (int64_t i = rows.begin; i < rows.end; ++i) {
-    const auto [y_first, y_last] = y.IsSparse() ? entries(y, i, tile.column, tile.columns) : std::pair<int64_t, int64_t>(0, 0);
+    const auto [y_first, y_last] =
+        y.IsSparse() ? entries(y, i, tile.column, tile.columns) : std::pair<int64_t, int64_t>(0, 0);
     const auto add = [&, y_first = y_first, y_last = y_last](int64_t j, double value) {
       double* out = payload + (j - tile.row) * tile.columns;
       if (y.IsSparse()) {
@@ -119,14 +127,16 @@ void SparseProductLeaf(const Matrix& x, const Matrix& y, Rows rows, const Tile& 
   }
 }
 
-bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, const Tile& tile, double* payload) {
+bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, const Tile& tile,
+                 double* payload) {
   std::fill_n(payload, tile.Cells(), 0.0);
   if (x.IsSparse() || y.IsSparse()) {
     SparseProductLeaf(x, y, rows, tile, payload);
     return true;
   }
   if (p.symmetric && tile.column + tile.columns <= tile.row) return false;
-  const double *left = x.data() + rows.begin * p.n + tile.row, *right = y.data() + rows.begin * p.k + tile.column;
+  const double *left = x.data() + rows.begin * p.n + tile.row,
+               *right = y.data() + rows.begin * p.k + tile.column;
   if (tile.rows <= 2) {
     AlignedArray columns(tile.columns);
     for (int64_t j = 0; j < tile.rows; ++j) {
@@ -136,8 +146,17 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, 
     }
     return true;
   }
-  Run(Gemm{.m = tile.rows, .n = tile.columns, .k = rows.count(), .a = left, .a_row = 1, .a_column = p.n, .b = right, .b_row = p.k,
-           .c = payload, .c_row = tile.columns, .upper_only = p.symmetric && tile.row == tile.column});
+  Run(Gemm{.m = tile.rows,
+           .n = tile.columns,
+           .k = rows.count(),
+           .a = left,
+           .a_row = 1,
+           .a_column = p.n,
+           .b = right,
+           .b_row = p.k,
+           .c = payload,
+           .c_row = tile.columns,
+           .upper_only = p.symmetric && tile.row == tile.column});
   return true;
 }
 
@@ -148,7 +167,8 @@ std::vector<Tile> ProductTiles(const Product& p, const Matrix& x, const Matrix& 
   return TilesOf(p.n, p.k, p.n, std::max<int64_t>(32, kTileCells / p.n / 32 * 32));
 }
 
-Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64_t row_begin, int64_t row_end) {
+Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64_t row_begin,
+                       int64_t row_end) {
   const int64_t begin = row_begin == row_end ? 0 : row_begin / p.height;
   const int64_t end = row_begin == row_end ? 0 : CeilDivide(row_end, p.height);
   HEDDLE_CHECK(row_begin == row_end || row_begin % Granule(p.m) == 0, "cuts are at granules");
@@ -157,15 +177,16 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
     return Rows{leaf * p.height - row_begin, std::min(row_end, (leaf + 1) * p.height) - row_begin};
   };
   if (p.form == Form::kProduct && p.reduction.width > kWide)
-    return ReduceTiles(p.reduction, begin, end, ProductTiles(p, x, y), p.k, [&](const Tile& tile, int64_t leaf, double* payload) {
-      return ProductLeaf(p, x, y, rows_of(leaf), tile, payload);
-    });
+    return ReduceTiles(p.reduction, begin, end, ProductTiles(p, x, y), p.k,
+                       [&](const Tile& tile, int64_t leaf, double* payload) {
+                         return ProductLeaf(p, x, y, rows_of(leaf), tile, payload);
+                       });
   if (p.form == Form::kVectors && !x.IsSparse() && p.reduction.width > 2 * kWide)
     return ReduceTiles(p.reduction, begin, end, TilesOf(p.k, p.padded, p.k, 8192), p.padded,
                        [&](const Tile& tile, int64_t leaf, double* payload) {
                          std::fill_n(payload, tile.Cells(), 0.0);
-                         DenseVectorsLeaf(p, x, y, rows_of(leaf), tile.column, std::min(tile.columns, p.n - tile.column), tile.columns,
-                                          payload);
+                         DenseVectorsLeaf(p, x, y, rows_of(leaf), tile.column,
+                                          std::min(tile.columns, p.n - tile.column), tile.columns, payload);
                          return true;
                        });
   if (p.form == Form::kVectors && x.IsSparse() && AreSparseLeaves(x.stored(), end - begin, p.n))
@@ -222,21 +243,23 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
 Result<Value> RunTransposedProduct(const KernelCall& call) {
   if (call.phase == "finish") {
     const Shape &x = call.input_infos[0].shape, &y = call.input_infos[1].shape;
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result, Finish(Product(call, x.rows, x.columns, y.columns), call.inputs[0]->matrix()));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                            Finish(Product(call, x.rows, x.columns, y.columns), call.inputs[0]->matrix()));
     return Value(std::move(result));
   }
   const Matrix& x = call.inputs[0]->matrix();
   const Matrix& given = call.inputs[1]->matrix();
   if (x.rows() != given.rows())
-    return FailedPrecondition("%*%: inner dimensions differ: {}x{} and {}", x.columns(), x.rows(), given.shape());
+    return FailedPrecondition("%*%: inner dimensions differ: {}x{} and {}", x.columns(), x.rows(),
+                              given.shape());
   Matrix y = given;
   if (IsNarrow(given.columns())) {
     HEDDLE_ASSIGN_OR_RETURN(y, ToDense(given));
   }
   const bool whole = call.phase.empty();
   const Product product(call, whole ? x.rows() : call.total_rows, x.columns(), y.columns());
-  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes,
-                          Partial(product, x, y, whole ? 0 : call.row_begin, whole ? x.rows() : call.row_end));
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix nodes, Partial(product, x, y, whole ? 0 : call.row_begin, whole ? x.rows() : call.row_end));
   if (!whole) return Value(std::move(nodes));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Finish(product, nodes));
   return Value(std::move(result));

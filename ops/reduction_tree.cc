@@ -22,12 +22,14 @@ constexpr int64_t kJoinGrain = 1 << 16;
 
 void JoinWide(Join join, double* left, const double* right, int64_t width) {
   if (join == Join::kMoments || width <= kJoinGrain) return JoinPayloads(join, left, right, width);
-  ParallelFor(width, kJoinGrain,
-              [&](int64_t begin, int64_t end) { JoinPayloads(join, left + begin, right + begin, end - begin); });
+  ParallelFor(width, kJoinGrain, [&](int64_t begin, int64_t end) {
+    JoinPayloads(join, left + begin, right + begin, end - begin);
+  });
 }
 
 // One node, serially: its payload ends in `payload`.
-void ReduceNode(const Reduction& reduction, TreeNode node, const LeafFunction& leaf, PayloadStack& stack, double* payload) {
+void ReduceNode(const Reduction& reduction, TreeNode node, const LeafFunction& leaf, PayloadStack& stack,
+                double* payload) {
   const int64_t end = (node.index + 1) << node.level;
   for (int64_t i = node.FirstLeaf(); i < end && !IsCancelled(reduction.cancelled); ++i)
     if (leaf(i, stack.Next(i))) stack.Push();
@@ -108,7 +110,9 @@ void PayloadStack::JoinTop() {
 }
 
 double* PayloadStack::Next(int64_t leaf) {
-  while (depth_ >= 2 && CommonLevel(leaves_[depth_ - 2], leaves_[depth_ - 1]) < CommonLevel(leaves_[depth_ - 1], leaf)) JoinTop();
+  while (depth_ >= 2 &&
+         CommonLevel(leaves_[depth_ - 2], leaves_[depth_ - 1]) < CommonLevel(leaves_[depth_ - 1], leaf))
+    JoinTop();
   next_leaf_ = leaf;
   return Row(depth_);
 }
@@ -130,7 +134,8 @@ Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width) 
   return partial;
 }
 
-Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end, const LeafFunction& leaf) {
+Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end,
+                            const LeafFunction& leaf) {
   const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
   const int64_t width = reduction.width;
   HEDDLE_ASSIGN_OR_RETURN(Matrix partial, PartialMatrix(nodes, width));
@@ -138,11 +143,14 @@ Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t e
   // Tasks are the nodes, the large ones divided into their descendants of one level.
   int level = 0;
   const int64_t most_tasks = std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMostTasks);
-  while ((std::max<int64_t>(reduction.leaf_cells, width) << level) < kTaskCells || ((end - begin) >> level) > most_tasks) ++level;
+  while ((std::max<int64_t>(reduction.leaf_cells, width) << level) < kTaskCells ||
+         ((end - begin) >> level) > most_tasks)
+    ++level;
   std::vector<TreeNode> tasks;
   for (const TreeNode& node : nodes) {
     const int down = std::max(0, node.level - level);
-    for (int64_t i = 0; i < (int64_t{1} << down); ++i) tasks.push_back({(node.index << down) + i, node.level - down});
+    for (int64_t i = 0; i < (int64_t{1} << down); ++i)
+      tasks.push_back({(node.index << down) + i, node.level - down});
   }
   AlignedArray payloads(static_cast<int64_t>(tasks.size()) * width);
   ParallelFor(static_cast<int64_t>(tasks.size()), 1, [&](int64_t first, int64_t last) {
@@ -158,7 +166,8 @@ Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t e
     for (int64_t step = 1; step < pieces; step *= 2)
       for (int64_t p = 0; p + step < pieces; p += 2 * step)
         JoinWide(reduction.join, piece + p * width, piece + (p + step) * width, width);
-    std::memcpy(partial.mutable_data() + static_cast<int64_t>(i) * (2 + width) + 2, piece, static_cast<size_t>(width) * sizeof(double));
+    std::memcpy(partial.mutable_data() + static_cast<int64_t>(i) * (2 + width) + 2, piece,
+                static_cast<size_t>(width) * sizeof(double));
     piece += pieces * width;
   }
   return partial;
@@ -172,8 +181,8 @@ std::vector<Tile> TilesOf(int64_t rows, int64_t columns, int64_t tile_rows, int6
   return tiles;
 }
 
-Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const std::vector<Tile>& tiles, int64_t stride,
-                           const TileFunction& leaf) {
+Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end,
+                           const std::vector<Tile>& tiles, int64_t stride, const TileFunction& leaf) {
   HEDDLE_CHECK(reduction.join != Join::kMoments, "moments are joined as whole payloads");
   const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
   HEDDLE_ASSIGN_OR_RETURN(Matrix partial, PartialMatrix(nodes, reduction.width));
@@ -202,7 +211,8 @@ Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t en
 
 Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes) {
   const int64_t width = reduction.width;
-  HEDDLE_CHECK(nodes.rows() == 0 || nodes.columns() == 2 + width, "a partial value has the payload of its operator");
+  HEDDLE_CHECK(nodes.rows() == 0 || nodes.columns() == 2 + width,
+               "a partial value has the payload of its operator");
   AlignedArray root(width);
   std::fill_n(root.data(), width, reduction.identity);
   std::vector<std::pair<int64_t, int64_t>> order;  // first leaf, row
@@ -220,10 +230,12 @@ Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes) 
     stack.pop_back();
   };
   for (const auto& [leaf, row] : order) {
-    while (stack.size() >= 2 && CommonLevel(stack[stack.size() - 2].first, stack.back().first) < CommonLevel(stack.back().first, leaf))
+    while (stack.size() >= 2 && CommonLevel(stack[stack.size() - 2].first, stack.back().first) <
+                                    CommonLevel(stack.back().first, leaf))
       join_top();
     stack.emplace_back(leaf, AlignedArray(width));
-    std::memcpy(stack.back().second.data(), nodes.data() + row * nodes.columns() + 2, static_cast<size_t>(width) * sizeof(double));
+    std::memcpy(stack.back().second.data(), nodes.data() + row * nodes.columns() + 2,
+                static_cast<size_t>(width) * sizeof(double));
   }
   while (stack.size() > 1) join_top();
   return std::move(stack.front().second);

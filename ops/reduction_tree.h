@@ -11,9 +11,10 @@
 #include "core/matrix.h"
 #include "core/status.h"
 
-// The tree of docs/numerics.md, section 2: T(a, b) = T(a, a + s) + T(a + s, b) over leaves, s the largest power of two
-// < b - a. It is the perfect binary tree over leaves 0, 1, 2, ... with the missing ones left out, so every part of it is a
-// function of leaf numbers alone, whoever computes it. A leaf yields a *payload*: a run of doubles joined element by element.
+// The tree of docs/numerics.md, section 2: T(a, b) = T(a, a + s) + T(a + s, b) over leaves, s the largest
+// power of two < b - a. It is the perfect binary tree over leaves 0, 1, 2, ... with the missing ones left
+// out, so every part of it is a function of leaf numbers alone, whoever computes it. A leaf yields a
+// *payload*: a run of doubles joined element by element.
 namespace heddle::ops {
 
 /// Node (index, level) covers leaves [index * 2^level, (index + 1) * 2^level).
@@ -27,8 +28,9 @@ struct TreeNode {
 /// The fewest nodes that cover leaves [begin, end), ascending; at most two of a level.
 std::vector<TreeNode> CoveringNodes(int64_t begin, int64_t end);
 
-/// How two payloads become one. kMoments: payload is (count, w means, w sums of squared deviations), joined by Chan's
-/// formula: share = nb/n, mean = ma + d*share, squares = (sa + sb) + (d*d) * (na*share), d = mb - ma.
+/// How two payloads become one. kMoments: payload is (count, w means, w sums of squared deviations), joined
+/// by Chan's formula: share = nb/n, mean = ma + d*share, squares = (sa + sb) + (d*d) * (na*share), d = mb -
+/// ma.
 enum class Join : uint8_t { kSum, kProduct, kMinimum, kMaximum, kMoments };
 
 /// left = left joined with right.
@@ -53,8 +55,8 @@ class AlignedArray {
   std::unique_ptr<double, Free> data_;
 };
 
-/// Joins payloads given in ascending leaf order, some of which may be missing (a missing payload changes nothing). Memory is
-/// one array of max_level + 2 payloads, allocated once.
+/// Joins payloads given in ascending leaf order, some of which may be missing (a missing payload changes
+/// nothing). Memory is one array of max_level + 2 payloads, allocated once.
 class PayloadStack {
  public:
   /// Leaves (or nodes) that differ in no bit above `max_level`.
@@ -82,19 +84,21 @@ inline bool IsCancelled(const std::atomic<bool>* cancelled) {
   return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
 }
 
-/// Writes the payload of a leaf (uninitialised, 64-byte aligned memory); false if the leaf holds nothing that counts.
+/// Writes the payload of a leaf (uninitialised, 64-byte aligned memory); false if the leaf holds nothing that
+/// counts.
 using LeafFunction = std::function<bool(int64_t leaf, double* payload)>;
 
 struct Reduction {
   Join join = Join::kSum;
-  int64_t width = 8;            ///< Doubles of a payload.
-  double identity = 0.0;        ///< Payload of a node all of whose leaves are missing.
-  int64_t leaf_cells = 1;       ///< Work of a leaf, to choose how many make a task.
+  int64_t width = 8;       ///< Doubles of a payload.
+  double identity = 0.0;   ///< Payload of a node all of whose leaves are missing.
+  int64_t leaf_cells = 1;  ///< Work of a leaf, to choose how many make a task.
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-/// Leaves [begin, end) as a partial value: one row per covering node, columns (index, level, payload...). Parallel over
-/// aligned runs of leaves; the same bits however the leaves are divided. kCancelled when cancelled.
+/// Leaves [begin, end) as a partial value: one row per covering node, columns (index, level, payload...).
+/// Parallel over aligned runs of leaves; the same bits however the leaves are divided. kCancelled when
+/// cancelled.
 Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end, const LeafFunction& leaf);
 
 /// A rectangle of a payload that is itself a row-major array with `stride` columns.
@@ -107,9 +111,10 @@ std::vector<Tile> TilesOf(int64_t rows, int64_t columns, int64_t tile_rows, int6
 /// Writes the cells of one tile of a leaf's payload, row-major without gaps; false if they do not count.
 using TileFunction = std::function<bool(const Tile& tile, int64_t leaf, double* payload)>;
 
-/// ReduceLeaves for payloads so wide that tasks are tiles of the payload, each over all leaves. Not for kMoments.
-Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const std::vector<Tile>& tiles, int64_t stride,
-                           const TileFunction& leaf);
+/// ReduceLeaves for payloads so wide that tasks are tiles of the payload, each over all leaves. Not for
+/// kMoments.
+Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end,
+                           const std::vector<Tile>& tiles, int64_t stride, const TileFunction& leaf);
 
 /// The payload of one leaf of which few places hold anything, and the tree above each place on its own.
 class SparsePayload {
@@ -143,10 +148,14 @@ class SparsePayload {
 };
 using SparseLeafFunction = std::function<void(int64_t leaf, SparsePayload& payload)>;
 
-/// ReduceLeaves of sums whose leaves touch few places of a wide payload: cost by places touched, not by width.
-Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t begin, int64_t end, const SparseLeafFunction& leaf);
+/// ReduceLeaves of sums whose leaves touch few places of a wide payload: cost by places touched, not by
+/// width.
+Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t begin, int64_t end,
+                                  const SparseLeafFunction& leaf);
 /// True if that is the cheaper way to add up `entries` cells in `leaves` payloads of that width.
-constexpr bool AreSparseLeaves(int64_t entries, int64_t leaves, int64_t width) { return entries < leaves * width / 8; }
+constexpr bool AreSparseLeaves(int64_t entries, int64_t leaves, int64_t width) {
+  return entries < leaves * width / 8;
+}
 
 /// Level of the smallest node that contains both leaves; 0 for a leaf itself.
 inline int CommonLevel(int64_t a, int64_t b) { return std::bit_width(static_cast<uint64_t>(a ^ b)); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree over leaves that touch few places of a wide payload: a stack for each place instead of one of whole payloads. Leaves
-// that do not touch a place are missing from its tree, which changes nothing (docs/numerics.md R2).
+// The tree over leaves that touch few places of a wide payload: a stack for each place instead of one of
+// whole payloads. Leaves that do not touch a place are missing from its tree, which changes nothing
+// (docs/numerics.md R2).
 #include <algorithm>
 
 #include "ops/parallel.h"
@@ -16,7 +17,9 @@ constexpr int64_t kLeastLeaves = 16;
 }  // namespace
 
 SparsePayload::SparsePayload(int64_t width, int max_level)
-    : cells_(static_cast<size_t>(width)), touched_(static_cast<size_t>(width)), stacks_(static_cast<size_t>(max_level) + 2),
+    : cells_(static_cast<size_t>(width)),
+      touched_(static_cast<size_t>(width)),
+      stacks_(static_cast<size_t>(max_level) + 2),
       depth_(static_cast<size_t>(width)) {}
 
 void SparsePayload::CloseLeaf(int64_t leaf) {
@@ -52,7 +55,8 @@ void SparsePayload::Finish(double* payload) {
   }
 }
 
-Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t begin, int64_t end, const SparseLeafFunction& leaf) {
+Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t begin, int64_t end,
+                                  const SparseLeafFunction& leaf) {
   HEDDLE_CHECK(reduction.join == Join::kSum, "only sums may skip places");
   const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
   const int64_t width = reduction.width;
@@ -62,14 +66,16 @@ Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t begin, int
   std::vector<TreeNode> tasks;
   for (const TreeNode& node : nodes) {
     const int down = std::max(0, node.level - level);
-    for (int64_t i = 0; i < (int64_t{1} << down); ++i) tasks.push_back({(node.index << down) + i, node.level - down});
+    for (int64_t i = 0; i < (int64_t{1} << down); ++i)
+      tasks.push_back({(node.index << down) + i, node.level - down});
   }
   AlignedArray payloads(static_cast<int64_t>(tasks.size()) * width);
   ParallelFor(static_cast<int64_t>(tasks.size()), 1, [&](int64_t first, int64_t last) {
     SparsePayload payload(width, level);
     for (int64_t t = first; t < last; ++t) {
       const TreeNode& task = tasks[static_cast<size_t>(t)];
-      for (int64_t i = task.FirstLeaf(); i < (task.index + 1) << task.level && !IsCancelled(reduction.cancelled); ++i) {
+      for (int64_t i = task.FirstLeaf();
+           i < (task.index + 1) << task.level && !IsCancelled(reduction.cancelled); ++i) {
         leaf(i, payload);
         payload.CloseLeaf(i);
       }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a CSR operand: the chains of the dense product, absent cells skipped (docs/numerics.md, section 3).
+// Products with a CSR operand: the chains of the dense product, absent cells skipped (docs/numerics.md,
+// section 3).
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -70,7 +71,8 @@ void DrainRow(ScratchRow& row, const Body& body) {
 
 }  // namespace
 
-void MultiplySparseInto(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin, int64_t end, double* out) {
+void MultiplySparseInto(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
+                        int64_t end, double* out) {
   const int64_t n = b.columns();
   for (int64_t i = row_begin; i < row_end; ++i, out += n) {
     if (!a.IsSparse()) {
@@ -81,7 +83,8 @@ void MultiplySparseInto(const Matrix& a, const Matrix& b, int64_t row_begin, int
     if (b.IsSparse()) {
       for (int64_t e = first; e < last; ++e) MultiplyEntry(a.values()[e], b, a.column_indexes()[e], out);
     } else {
-      simd::MultiplySparseRow(a.values() + first, a.column_indexes() + first, last - first, b.data(), n, n, out);
+      simd::MultiplySparseRow(a.values() + first, a.column_indexes() + first, last - first, b.data(), n, n,
+                              out);
     }
   }
 }
@@ -121,7 +124,8 @@ Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b, const KernelCont
   offsets[0] = 0;
   int64_t base = 0;
   for (const Piece& piece : pieces) {
-    for (size_t i = 0; i < piece.row_ends.size(); ++i) offsets[piece.begin + static_cast<int64_t>(i) + 1] = base + piece.row_ends[i];
+    for (size_t i = 0; i < piece.row_ends.size(); ++i)
+      offsets[piece.begin + static_cast<int64_t>(i) + 1] = base + piece.row_ends[i];
     std::copy(piece.columns.begin(), piece.columns.end(), result.mutable_column_indexes() + base);
     std::copy(piece.values.begin(), piece.values.end(), result.mutable_values() + base);
     base += static_cast<int64_t>(piece.columns.size());

@@ -132,7 +132,8 @@ double FullAggregate(std::string_view op, const Matrix& x) {
     for (int64_t j0 = 0; j0 < n; j0 += kColumnChunk) {
       Leaf leaf;
       for (int64_t i = i0; i < std::min(m, i0 + height); ++i)
-        for (int64_t j = j0; j < std::min(n, j0 + kColumnChunk); ++j) leaf.push_back({x.At(i, j), ((i - i0) * n + j) % 8});
+        for (int64_t j = j0; j < std::min(n, j0 + kColumnChunk); ++j)
+          leaf.push_back({x.At(i, j), ((i - i0) * n + j) % 8});
       leaves.push_back(leaf);
     }
   }
@@ -174,7 +175,8 @@ Matrix ColumnAggregate(std::string_view op, const Matrix& x) {
     std::vector<Leaf> leaves;
     for (int64_t i0 = 0; i0 < m; i0 += height) {
       Leaf leaf;
-      for (int64_t i = i0; i < std::min(m, i0 + height); ++i) leaf.push_back({x.At(i, j), n <= 8 ? (i - i0) % 8 : 0});
+      for (int64_t i = i0; i < std::min(m, i0 + height); ++i)
+        leaf.push_back({x.At(i, j), n <= 8 ? (i - i0) % 8 : 0});
       leaves.push_back(leaf);
     }
     result.mutable_data()[j] = Evaluate(KindOf(op), leaves, static_cast<double>(m));

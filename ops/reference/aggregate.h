@@ -6,11 +6,12 @@
 
 #include "core/matrix.h"
 
-// The definitions of docs/numerics.md, section 3, as literal loops over the cells of a whole matrix. Slow, single-threaded,
-// written from the page and not from the kernels: what the kernels are tested against.
+// The definitions of docs/numerics.md, section 3, as literal loops over the cells of a whole matrix. Slow,
+// single-threaded, written from the page and not from the kernels: what the kernels are tested against.
 namespace heddle::ops::reference {
 
-/// T(a, b) of section 2 over leaves a..b-1: join(T(a, a + s), T(a + s, b)), s the largest power of two < b - a.
+/// T(a, b) of section 2 over leaves a..b-1: join(T(a, a + s), T(a + s, b)), s the largest power of two < b -
+/// a.
 template <typename Node, typename Join>
 Node Tree(const std::vector<Node>& leaves, size_t a, size_t b, const Join& join) {
   if (b - a == 1) return leaves[a];

@@ -18,7 +18,8 @@ struct Cells {
   int64_t columns;
   std::vector<double> value;
   std::vector<bool> present;
-  explicit Cells(const Matrix& matrix) : columns(matrix.columns()), value(matrix.cells()), present(matrix.cells(), !matrix.IsSparse()) {
+  explicit Cells(const Matrix& matrix)
+      : columns(matrix.columns()), value(matrix.cells()), present(matrix.cells(), !matrix.IsSparse()) {
     for (int64_t i = 0; i < matrix.rows(); ++i) {
       if (matrix.IsSparse()) {
         for (int64_t e = matrix.row_offsets()[i]; e < matrix.row_offsets()[i + 1]; ++e) {
@@ -33,8 +34,10 @@ struct Cells {
   size_t Place(int64_t i, int64_t j) const { return static_cast<size_t>(i * columns + j); }
 };
 
-// s += x * y over terms begin..end-1, in panels of `height` joined by the tree; term k goes to lane(k - panel start).
-double Chain(int64_t terms, int64_t height, bool lanes, const std::function<void(int64_t k, double& s)>& term) {
+// s += x * y over terms begin..end-1, in panels of `height` joined by the tree; term k goes to lane(k - panel
+// start).
+double Chain(int64_t terms, int64_t height, bool lanes,
+             const std::function<void(int64_t k, double& s)>& term) {
   std::vector<Lanes> panels;
   for (int64_t k0 = 0; k0 < terms; k0 += height) {
     Lanes panel{};

@@ -5,8 +5,9 @@
 
 namespace heddle::ops::reference {
 
-/// A %*% B as docs/numerics.md, section 3 defines it, by literal loops on whole matrices. Every cell ends in `+ 0.0`.
-/// Absent cells of a CSR operand are skipped, except those of a B with at most 8 columns, which count as 0.0.
+/// A %*% B as docs/numerics.md, section 3 defines it, by literal loops on whole matrices. Every cell ends in
+/// `+ 0.0`. Absent cells of a CSR operand are skipped, except those of a B with at most 8 columns, which
+/// count as 0.0.
 Matrix Multiply(const Matrix& a, const Matrix& b);
 /// t(X) %*% Y, the same way; a Y with at most 8 columns counts as dense.
 Matrix TransposedMultiply(const Matrix& x, const Matrix& y);

@@ -24,7 +24,8 @@ struct Multiply {
   static __m256d Of(__m256d a, __m256d x) { return _mm256_mul_pd(a, x); }
   static double Of(double a, double x) { return a * x; }
 };
-// minpd gives its second operand for NaN and for two zeros; joining both orders by OR keeps any NaN and any minus sign.
+// minpd gives its second operand for NaN and for two zeros; joining both orders by OR keeps any NaN and any
+// minus sign.
 struct Minimum {
   static constexpr double kStart = kInfinity;
   static __m256d Of(__m256d a, __m256d x) { return _mm256_or_pd(_mm256_min_pd(a, x), _mm256_min_pd(x, a)); }
@@ -34,7 +35,8 @@ struct Minimum {
 struct Maximum {
   static constexpr double kStart = -kInfinity;
   static __m256d Of(__m256d a, __m256d x) {
-    return _mm256_or_pd(_mm256_and_pd(_mm256_max_pd(a, x), _mm256_max_pd(x, a)), _mm256_cmp_pd(a, x, _CMP_UNORD_Q));
+    return _mm256_or_pd(_mm256_and_pd(_mm256_max_pd(a, x), _mm256_max_pd(x, a)),
+                        _mm256_cmp_pd(a, x, _CMP_UNORD_Q));
   }
   static double Of(double a, double x) { return ExactMaximum(a, x); }
 };
@@ -51,11 +53,14 @@ auto Dispatch(Fold fold, const Body& body) {
   return body(Maximum{});
 }
 
-__m256i FirstOfFour(int64_t n) { return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3)); }
+__m256i FirstOfFour(int64_t n) {
+  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
 
 template <typename Op>
 double LanesOf(const double* r) {
-  return Op::Of(Op::Of(Op::Of(r[0], r[4]), Op::Of(r[2], r[6])), Op::Of(Op::Of(r[1], r[5]), Op::Of(r[3], r[7])));
+  return Op::Of(Op::Of(Op::Of(r[0], r[4]), Op::Of(r[2], r[6])),
+                Op::Of(Op::Of(r[1], r[5]), Op::Of(r[3], r[7])));
 }
 
 template <typename Op>
@@ -71,7 +76,8 @@ void Flat(const double* x, int64_t count, double* lanes) {
   for (int64_t lane = 0; p < count; ++p, ++lane) lanes[lane] = Op::Of(lanes[lane], x[p]);
 }
 
-// Few columns: accumulators stay in registers (every loop over them must be unrolled). kVectors = ceil(n / 4); the last load is masked.
+// Few columns: accumulators stay in registers (every loop over them must be unrolled). kVectors = ceil(n /
+// 4); the last load is masked.
 template <typename Op, int kVectors>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
   __m256d sums[kVectors];
@@ -87,8 +93,8 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   for (int v = 0; v < kVectors; ++v) _mm256_store_pd(columns + 4 * v, sums[v]);
 }
 
-// Many columns: accumulators in L1, kRows rows at a time. One row at a time follows the prefetcher on short rows; on long rows
-// several save accumulator traffic (docs/numerics.md, section 4).
+// Many columns: accumulators in L1, kRows rows at a time. One row at a time follows the prefetcher on short
+// rows; on long rows several save accumulator traffic (docs/numerics.md, section 4).
 template <typename Op, int kRows>
 int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
   const int64_t whole = n / 4 * 4;
@@ -159,8 +165,8 @@ void Narrow(const double* x, int64_t rows, int64_t n, double* narrow) {
   }
 }
 
-// How a row ends after its whole eights: kTail 0: nothing, 1: at most four cells, 2: more. kWhole is the number of whole eights,
-// -1 when it is not a constant.
+// How a row ends after its whole eights: kTail 0: nothing, 1: at most four cells, 2: more. kWhole is the
+// number of whole eights, -1 when it is not a constant.
 struct RowMasks {
   __m256i low, high;
 };
@@ -222,7 +228,8 @@ template <typename Op>
 void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
   int64_t i = 0;
   if (n == 1 && stride == 1) {
-    for (; i + 4 <= rows; i += 4) _mm256_storeu_pd(out + i, Op::Of(_mm256_set1_pd(Op::kStart), _mm256_loadu_pd(x + i)));
+    for (; i + 4 <= rows; i += 4)
+      _mm256_storeu_pd(out + i, Op::Of(_mm256_set1_pd(Op::kStart), _mm256_loadu_pd(x + i)));
   } else if (n < 8) {
     i = FourRowsByTail<Op, 0>(x, rows, stride, n, out);
   } else if (n < 16) {
@@ -279,7 +286,8 @@ void DeviateFlat(const double* x, int64_t count, double mean, double lanes[8]) {
   __m256d low = _mm256_loadu_pd(lanes), high = _mm256_loadu_pd(lanes + 4);
   int64_t p = 0;
   for (; p + 8 <= count; p += 8) {
-    const __m256d a = _mm256_sub_pd(_mm256_loadu_pd(x + p), means), b = _mm256_sub_pd(_mm256_loadu_pd(x + p + 4), means);
+    const __m256d a = _mm256_sub_pd(_mm256_loadu_pd(x + p), means),
+                  b = _mm256_sub_pd(_mm256_loadu_pd(x + p + 4), means);
     low = _mm256_add_pd(low, _mm256_mul_pd(a, a));
     high = _mm256_add_pd(high, _mm256_mul_pd(b, b));
   }

@@ -3,10 +3,11 @@
 
 #include <cstdint>
 
-// Inner loops of sums, products, extremes and squared deviations over dense doubles (docs/numerics.md, section 3). AVX2 on
-// every CPU: these loops run at the speed of memory, and 256-bit loads are faster than 512-bit ones on rows that are not
-// 64-byte aligned (section 4). Accumulators are read and written in place: start them at StartOf(fold). Arrays called
-// `columns` or `narrow` are 64-byte aligned and padded to a multiple of 8 doubles; the padding ends up arbitrary.
+// Inner loops of sums, products, extremes and squared deviations over dense doubles (docs/numerics.md,
+// section 3). AVX2 on every CPU: these loops run at the speed of memory, and 256-bit loads are faster than
+// 512-bit ones on rows that are not 64-byte aligned (section 4). Accumulators are read and written in place:
+// start them at StartOf(fold). Arrays called `columns` or `narrow` are 64-byte aligned and padded to a
+// multiple of 8 doubles; the padding ends up arbitrary.
 namespace heddle::ops::simd {
 
 enum class Fold : uint8_t { kAdd, kMultiply, kMinimum, kMaximum };
@@ -32,7 +33,8 @@ void DeviateFlat(const double* x, int64_t count, double mean, double lanes[8]);
 /// columns[j] += (x[i, j] - means[j])^2.
 void DeviateColumns(const double* x, int64_t rows, int64_t n, const double* means, double* columns);
 
-/// out[i] = 1-based column of the largest (smallest) cell of row i; the last of equals, NaN ignored, 1 if all are NaN.
+/// out[i] = 1-based column of the largest (smallest) cell of row i; the last of equals, NaN ignored, 1 if all
+/// are NaN.
 void IndexOfExtreme(bool largest, const double* x, int64_t rows, int64_t n, double* out);
 
 }  // namespace heddle::ops::simd

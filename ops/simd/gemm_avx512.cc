@@ -7,12 +7,14 @@ namespace heddle::ops {
 // Every loop over the accumulators is unrolled, or they would live in memory.
 namespace {
 
-void Run(int64_t depth, const double* a, const double* b, double* c, int64_t c_stride, bool first, bool last) {
+void Run(int64_t depth, const double* a, const double* b, double* c, int64_t c_stride, bool first,
+         bool last) {
   __m512d s[8][3];
 #pragma GCC unroll 8
   for (int r = 0; r < 8; ++r)
 #pragma GCC unroll 3
-    for (int v = 0; v < 3; ++v) s[r][v] = first ? _mm512_setzero_pd() : _mm512_loadu_pd(c + r * c_stride + 8 * v);
+    for (int v = 0; v < 3; ++v)
+      s[r][v] = first ? _mm512_setzero_pd() : _mm512_loadu_pd(c + r * c_stride + 8 * v);
   for (int64_t k = 0; k < depth; ++k, a += 8, b += 24) {
     const __m512d b0 = _mm512_load_pd(b), b1 = _mm512_load_pd(b + 8), b2 = _mm512_load_pd(b + 16);
 #pragma GCC unroll 8
@@ -27,7 +29,8 @@ void Run(int64_t depth, const double* a, const double* b, double* c, int64_t c_s
   for (int r = 0; r < 8; ++r)
 #pragma GCC unroll 3
     for (int v = 0; v < 3; ++v)
-      _mm512_storeu_pd(c + r * c_stride + 8 * v, last ? _mm512_add_pd(s[r][v], _mm512_setzero_pd()) : s[r][v]);
+      _mm512_storeu_pd(c + r * c_stride + 8 * v,
+                       last ? _mm512_add_pd(s[r][v], _mm512_setzero_pd()) : s[r][v]);
 }
 
 }  // namespace

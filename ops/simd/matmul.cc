@@ -12,14 +12,19 @@ namespace {
 constexpr int64_t kLongRow = 512;
 constexpr int64_t kBlockCells = 2048;
 
-__m256i FirstOfFour(int64_t n) { return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3)); }
+__m256i FirstOfFour(int64_t n) {
+  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
 
-double SumOfLanes(const double* r) { return ((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7])); }
+double SumOfLanes(const double* r) {
+  return ((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7]));
+}
 
-// (r0+r4, r1+r5, r2+r6, r3+r7) of one row times each of kCount vectors. kTail: after the whole eights comes 0: nothing, 1: at most
-// four cells, 2: more.
+// (r0+r4, r1+r5, r2+r6, r3+r7) of one row times each of kCount vectors. kTail: after the whole eights comes
+// 0: nothing, 1: at most four cells, 2: more.
 template <int kCount, int kTail>
-inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v_stride, __m256i mask, __m256d* half) {
+inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v_stride, __m256i mask,
+                      __m256d* half) {
   __m256d low[kCount], high[kCount];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) low[c] = high[c] = _mm256_setzero_pd();
@@ -35,12 +40,14 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
   if constexpr (kTail > 0) {
     const __m256d x_low = kTail == 1 ? _mm256_maskload_pd(x + j, mask) : _mm256_loadu_pd(x + j);
 #pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c) low[c] = _mm256_fmadd_pd(x_low, _mm256_load_pd(v + c * v_stride + j), low[c]);
+    for (int c = 0; c < kCount; ++c)
+      low[c] = _mm256_fmadd_pd(x_low, _mm256_load_pd(v + c * v_stride + j), low[c]);
   }
   if constexpr (kTail == 2) {
     const __m256d x_high = _mm256_maskload_pd(x + j + 4, mask);
 #pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c) high[c] = _mm256_fmadd_pd(x_high, _mm256_load_pd(v + c * v_stride + j + 4), high[c]);
+    for (int c = 0; c < kCount; ++c)
+      high[c] = _mm256_fmadd_pd(x_high, _mm256_load_pd(v + c * v_stride + j + 4), high[c]);
   }
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) half[c] = _mm256_add_pd(low[c], high[c]);
@@ -55,8 +62,8 @@ inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
 
 // kWhole: the number of whole eights in a row, -1 when it is not a constant.
 template <int kCount, int kWhole, int kTail>
-int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v, int64_t v_stride, double* out,
-                        int64_t out_stride) {
+int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
+                        int64_t v_stride, double* out, int64_t out_stride) {
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
   int64_t i = 0;
@@ -80,16 +87,16 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
 }
 
 template <int kCount, int kWhole>
-int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v, int64_t v_stride, double* out,
-                       int64_t out_stride) {
+int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
+                       int64_t v_stride, double* out, int64_t out_stride) {
   if (n % 8 == 0) return FourRowsAtATime<kCount, kWhole, 0>(x, rows, stride, n, v, v_stride, out, out_stride);
   if (n % 8 <= 4) return FourRowsAtATime<kCount, kWhole, 1>(x, rows, stride, n, v, v_stride, out, out_stride);
   return FourRowsAtATime<kCount, kWhole, 2>(x, rows, stride, n, v, v_stride, out, out_stride);
 }
 
 template <int kCount>
-void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v, int64_t v_stride, double* out,
-                      int64_t out_stride) {
+void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
+                      int64_t v_stride, double* out, int64_t out_stride) {
   int64_t i = 0;
   if (n < 8)
     i = FourRowsByTail<kCount, 0>(x, rows, stride, n, v, v_stride, out, out_stride);
@@ -106,10 +113,11 @@ void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, 
   }
 }
 
-// Few columns: kVectors * kCount accumulators in registers (every loop over them must be unrolled), kVectors = ceil(n / 4).
+// Few columns: kVectors * kCount accumulators in registers (every loop over them must be unrolled), kVectors
+// = ceil(n / 4).
 template <int kVectors, int kCount>
-void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride, double* columns,
-                        int64_t columns_stride) {
+void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                        int64_t w_stride, double* columns, int64_t columns_stride) {
   __m256d sums[kCount][kVectors];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c)
@@ -119,9 +127,11 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   for (int64_t i = 0; i < rows; ++i, x += stride, w += w_stride) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      const __m256d cells = v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
+      const __m256d cells =
+          v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
 #pragma GCC unroll 4
-      for (int c = 0; c < kCount; ++c) sums[c][v] = _mm256_fmadd_pd(cells, _mm256_broadcast_sd(w + c), sums[c][v]);
+      for (int c = 0; c < kCount; ++c)
+        sums[c][v] = _mm256_fmadd_pd(cells, _mm256_broadcast_sd(w + c), sums[c][v]);
     }
   }
 #pragma GCC unroll 4
@@ -131,16 +141,18 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
 }
 
 template <int kVectors>
-void ColumnsByCount(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride, int64_t count,
-                    double* columns, int64_t columns_stride) {
+void ColumnsByCount(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                    int64_t w_stride, int64_t count, double* columns, int64_t columns_stride) {
   for (int64_t c = 0; c < count;) {
     const int64_t left = count - c;
     double* here = columns + c * columns_stride;
     if (kVectors <= 3 && left >= 4) {
-      ColumnsInRegisters<kVectors, kVectors <= 3 ? 4 : 1>(x, rows, stride, n, w + c, w_stride, here, columns_stride);
+      ColumnsInRegisters<kVectors, kVectors <= 3 ? 4 : 1>(x, rows, stride, n, w + c, w_stride, here,
+                                                          columns_stride);
       c += 4;
     } else if (kVectors <= 6 && left >= 2) {
-      ColumnsInRegisters<kVectors, kVectors <= 6 ? 2 : 1>(x, rows, stride, n, w + c, w_stride, here, columns_stride);
+      ColumnsInRegisters<kVectors, kVectors <= 6 ? 2 : 1>(x, rows, stride, n, w + c, w_stride, here,
+                                                          columns_stride);
       c += 2;
     } else {
       ColumnsInRegisters<kVectors, 1>(x, rows, stride, n, w + c, w_stride, here, columns_stride);
@@ -149,10 +161,12 @@ void ColumnsByCount(const double* x, int64_t rows, int64_t stride, int64_t n, co
   }
 }
 
-// Many columns: accumulators in L1, kRows rows at a time. One row at a time follows the prefetcher on short rows; on long rows, and on
-// rows that are in the cache already, several save accumulator traffic (docs/numerics.md, section 4). Returns the rows done.
+// Many columns: accumulators in L1, kRows rows at a time. One row at a time follows the prefetcher on short
+// rows; on long rows, and on rows that are in the cache already, several save accumulator traffic
+// (docs/numerics.md, section 4). Returns the rows done.
 template <int kRows>
-int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride, double* columns) {
+int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                        int64_t w_stride, double* columns) {
   const int64_t whole = n / 4 * 4;
   const __m256i mask = FirstOfFour(n - whole);
   int64_t i = 0;
@@ -163,20 +177,22 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
     for (int64_t j = 0; j < whole; j += 4) {
       __m256d sum = _mm256_load_pd(columns + j);
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) sum = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * stride + j), weights[r], sum);
+      for (int r = 0; r < kRows; ++r)
+        sum = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * stride + j), weights[r], sum);
       _mm256_store_pd(columns + j, sum);
     }
     if (whole == n) continue;
     __m256d sum = _mm256_load_pd(columns + whole);
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) sum = _mm256_fmadd_pd(_mm256_maskload_pd(x + r * stride + whole, mask), weights[r], sum);
+    for (int r = 0; r < kRows; ++r)
+      sum = _mm256_fmadd_pd(_mm256_maskload_pd(x + r * stride + whole, mask), weights[r], sum);
     _mm256_store_pd(columns + whole, sum);
   }
   return i;
 }
 
-void ColumnsInMemory(bool several, const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
-                     double* columns) {
+void ColumnsInMemory(bool several, const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                     int64_t w_stride, double* columns) {
   const int64_t done = several ? ColumnsInMemory<8>(x, rows, stride, n, w, w_stride, columns) : 0;
   ColumnsInMemory<1>(x + done * stride, rows - done, stride, n, w + done * w_stride, w_stride, columns);
 }
@@ -194,7 +210,8 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
   const auto add_row = [&](int lane, const double* row, double weight_of_row) __attribute__((always_inline)) {
     const __m256d weight = _mm256_set1_pd(weight_of_row);
     if constexpr (kVectors == 2) sums[lane][0] = _mm256_fmadd_pd(_mm256_loadu_pd(row), weight, sums[lane][0]);
-    sums[lane][kVectors - 1] = _mm256_fmadd_pd(_mm256_maskload_pd(row + 4 * (kVectors - 1), mask), weight, sums[lane][kVectors - 1]);
+    sums[lane][kVectors - 1] =
+        _mm256_fmadd_pd(_mm256_maskload_pd(row + 4 * (kVectors - 1), mask), weight, sums[lane][kVectors - 1]);
   };
   int64_t i = 0;
   for (; i + 8 <= rows; i += 8, x += 8 * n, w += 8) {
@@ -223,10 +240,11 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
   for (int64_t lane = 0; p < count; ++p, ++lane) lanes[lane] = std::fma(x[p], v[p], lanes[lane]);
 }
 
-void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors, int64_t vector_stride, int64_t count,
-                  double* out, int64_t out_stride) {
+void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride) {
   // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it.
-  const int64_t block = count <= 4 ? rows : std::max<int64_t>(4, kBlockCells / std::max<int64_t>(n, 1) / 4 * 4);
+  const int64_t block =
+      count <= 4 ? rows : std::max<int64_t>(4, kBlockCells / std::max<int64_t>(n, 1) / 4 * 4);
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
     for (int64_t c = 0; c < count; c += 4) {
@@ -242,27 +260,45 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
   }
 }
 
-void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride, int64_t count,
-                     double* columns, int64_t columns_stride) {
-  const int64_t block = count == 1 ? rows : std::max<int64_t>(8, kBlockCells / std::max<int64_t>(n, 1) / 8 * 8);
+void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride) {
+  const int64_t block =
+      count == 1 ? rows : std::max<int64_t>(8, kBlockCells / std::max<int64_t>(n, 1) / 8 * 8);
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
     const double *from = x + i * stride, *weights = w + i * w_stride;
     switch ((n + 3) / 4) {
       case 0: return;
-      case 1: ColumnsByCount<1>(from, here, stride, n, weights, w_stride, count, columns, columns_stride); continue;
-      case 2: ColumnsByCount<2>(from, here, stride, n, weights, w_stride, count, columns, columns_stride); continue;
-      case 3: ColumnsByCount<3>(from, here, stride, n, weights, w_stride, count, columns, columns_stride); continue;
-      case 4: ColumnsByCount<4>(from, here, stride, n, weights, w_stride, count, columns, columns_stride); continue;
-      case 5: ColumnsByCount<5>(from, here, stride, n, weights, w_stride, count, columns, columns_stride); continue;
-      case 6: ColumnsByCount<6>(from, here, stride, n, weights, w_stride, count, columns, columns_stride); continue;
-      case 7: ColumnsByCount<7>(from, here, stride, n, weights, w_stride, count, columns, columns_stride); continue;
-      case 8: ColumnsByCount<8>(from, here, stride, n, weights, w_stride, count, columns, columns_stride); continue;
+      case 1:
+        ColumnsByCount<1>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
+        continue;
+      case 2:
+        ColumnsByCount<2>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
+        continue;
+      case 3:
+        ColumnsByCount<3>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
+        continue;
+      case 4:
+        ColumnsByCount<4>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
+        continue;
+      case 5:
+        ColumnsByCount<5>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
+        continue;
+      case 6:
+        ColumnsByCount<6>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
+        continue;
+      case 7:
+        ColumnsByCount<7>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
+        continue;
+      case 8:
+        ColumnsByCount<8>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
+        continue;
       default: break;
     }
     // The first column of w brings the rows into L1.
     for (int64_t c = 0; c < count; ++c)
-      ColumnsInMemory(c > 0 || n >= kLongRow, from, here, stride, n, weights + c, w_stride, columns + c * columns_stride);
+      ColumnsInMemory(c > 0 || n >= kLongRow, from, here, stride, n, weights + c, w_stride,
+                      columns + c * columns_stride);
   }
 }
 
@@ -272,8 +308,8 @@ void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, d
   return NarrowInRegisters<2>(x, rows, n, w, lanes);
 }
 
-void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b, int64_t b_stride, int64_t n,
-                       double* out) {
+void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b,
+                       int64_t b_stride, int64_t n, double* out) {
   int64_t c = 0;
   for (; c + 32 <= n; c += 32) {
     __m256d sums[8];
@@ -292,7 +328,8 @@ void MultiplySparseRow(const double* values, const int32_t* columns, int64_t ent
     const __m256i mask = FirstOfFour(n - c);
     __m256d sum = _mm256_maskload_pd(out + c, mask);
     for (int64_t e = 0; e < entries; ++e)
-      sum = _mm256_fmadd_pd(_mm256_maskload_pd(b + columns[e] * b_stride + c, mask), _mm256_broadcast_sd(values + e), sum);
+      sum = _mm256_fmadd_pd(_mm256_maskload_pd(b + columns[e] * b_stride + c, mask),
+                            _mm256_broadcast_sd(values + e), sum);
     _mm256_maskstore_pd(out + c, mask, sum);
   }
 }

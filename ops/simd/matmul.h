@@ -3,28 +3,30 @@
 
 #include <cstdint>
 
-// Inner loops of matrix-vector products over dense doubles: every cell is a chain s = fma(x, y, s) (docs/numerics.md,
-// section 3). AVX2 on every CPU, as simd/aggregate.h says. Accumulators are read and written in place; those called
-// `columns` are 64-byte aligned and padded to a multiple of 8 doubles, the padding ends up arbitrary.
+// Inner loops of matrix-vector products over dense doubles: every cell is a chain s = fma(x, y, s)
+// (docs/numerics.md, section 3). AVX2 on every CPU, as simd/aggregate.h says. Accumulators are read and
+// written in place; those called `columns` are 64-byte aligned and padded to a multiple of 8 doubles, the
+// padding ends up arbitrary.
 namespace heddle::ops::simd {
 
 /// lanes[p mod 8] = fma(x[p], v[p], lanes[p mod 8]), p ascending.
 void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[8]);
 
-/// out[i * out_stride + c] = L of eight lanes over j of fma(x[i, j], v_c[j], .), plus +0.0, for c < count; v_c = vectors +
-/// c * vector_stride is 64-byte aligned and padded with zeros to a multiple of 8.
-void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors, int64_t vector_stride, int64_t count,
-                  double* out, int64_t out_stride);
+/// out[i * out_stride + c] = L of eight lanes over j of fma(x[i, j], v_c[j], .), plus +0.0, for c < count;
+/// v_c = vectors + c * vector_stride is 64-byte aligned and padded with zeros to a multiple of 8.
+void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride);
 
 /// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count.
-void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride, int64_t count,
-                     double* columns, int64_t columns_stride);
+void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride);
 
 /// lanes[(i mod 8) * n + j] = fma(x[i, j], w[i], .), i ascending, for n <= 8 and rows without gaps.
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes);
 
-/// out[c] = fma(values[e], b[columns[e], c], out[c]) over entries e in order, c < n: one row of CSR times dense.
-void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b, int64_t b_stride, int64_t n,
-                       double* out);
+/// out[c] = fma(values[e], b[columns[e], c], out[c]) over entries e in order, c < n: one row of CSR times
+/// dense.
+void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b,
+                       int64_t b_stride, int64_t n, double* out);
 
 }  // namespace heddle::ops::simd

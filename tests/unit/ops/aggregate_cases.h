@@ -45,7 +45,9 @@ enum class Special { kNone, kNegativeZero, kDenormal, kInfinity, kNaN, kAll };
 inline void AddSpecials(Matrix& x, Special special) {
   if (special == Special::kNone || x.cells() == 0) return;
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  const auto put = [&](uint64_t place, double value) { x.mutable_data()[place % static_cast<uint64_t>(x.cells())] = value; };
+  const auto put = [&](uint64_t place, double value) {
+    x.mutable_data()[place % static_cast<uint64_t>(x.cells())] = value;
+  };
   const bool all = special == Special::kAll;
   if (all || special == Special::kNegativeZero) put(3, -0.0), put(1000003, -0.0);
   if (all || special == Special::kDenormal) put(5, 5e-324), put(77777, -5e-324), put(8, 2.3e-308);
@@ -57,7 +59,8 @@ inline void AddSpecials(Matrix& x, Special special) {
 inline Matrix SparseView(const Matrix& dense) {
   Matrix tall = *FilledMatrix(dense.rows() + 2, dense.columns(), 1.0);
   if (dense.cells() > 0)
-    std::memcpy(tall.mutable_data() + dense.columns(), dense.data(), static_cast<size_t>(dense.cells()) * sizeof(double));
+    std::memcpy(tall.mutable_data() + dense.columns(), dense.data(),
+                static_cast<size_t>(dense.cells()) * sizeof(double));
   return ToSparse(tall)->Rows(1, dense.rows() + 1);
 }
 
@@ -76,7 +79,8 @@ inline Matrix AsMatrix(const Value& value) {
 /// Runs one operator on whole inputs, or as `workers` ranks would.
 class OperatorRun {
  public:
-  OperatorRun(const Operator& op, std::vector<Matrix> inputs, bool same_input = false) : op_(op), inputs_(std::move(inputs)) {
+  OperatorRun(const Operator& op, std::vector<Matrix> inputs, bool same_input = false)
+      : op_(op), inputs_(std::move(inputs)) {
     node_.op = std::string(op.name);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       node_.inputs.push_back(same_input ? 0 : static_cast<NodeId>(i));
@@ -95,7 +99,8 @@ class OperatorRun {
     return AsMatrix(*value);
   }
 
-  /// kRowWise: rows of each worker put together. kReduce: every worker's nodes, in reverse order of ranks, then "finish".
+  /// kRowWise: rows of each worker put together. kReduce: every worker's nodes, in reverse order of ranks,
+  /// then "finish".
   Matrix Split(int workers) {
     const bool reduce = op_.row_rule(node_, infos_) == RowRule::kReduce;
     const int64_t m = inputs_[0].rows();
@@ -104,7 +109,8 @@ class OperatorRun {
       const int64_t begin = CutRow(m, worker, workers), end = CutRow(m, worker + 1, workers);
       std::vector<Matrix> pieces = inputs_;
       for (size_t i = 0; i < pieces.size(); ++i)
-        if (op_.input_use(node_, infos_, static_cast<int>(i)) == InputUse::kRows) pieces[i] = pieces[i].Rows(begin, end);
+        if (op_.input_use(node_, infos_, static_cast<int>(i)) == InputUse::kRows)
+          pieces[i] = pieces[i].Rows(begin, end);
       Result<Value> part = Call(reduce ? "partial" : "", pieces, begin, end);
       EXPECT_TRUE(part.ok()) << part.status().ToString();
       parts.push_back(*ToDense(part->matrix()));
@@ -116,7 +122,8 @@ class OperatorRun {
     int64_t at = 0;
     for (const Matrix& part : parts) {
       if (part.cells() > 0)
-        std::memcpy(together.mutable_data() + at, part.data(), static_cast<size_t>(part.cells()) * sizeof(double));
+        std::memcpy(together.mutable_data() + at, part.data(),
+                    static_cast<size_t>(part.cells()) * sizeof(double));
       at += part.cells();
     }
     if (!reduce) return together;

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/reference/aggregate.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "aggregate_cases.h"
 #include "ops/catalog.h"
-#include "ops/reference/aggregate.h"
 
 namespace heddle::ops {
 namespace {
 
 constexpr const char* kFull[] = {"sum", "mean", "min", "max", "prod", "var", "sd"};
-constexpr const char* kRows[] = {"rowSums", "rowMeans", "rowMaxs", "rowMins", "rowProds", "rowVars", "rowSds", "rowIndexMax", "rowIndexMin"};
-constexpr const char* kColumns[] = {"colSums", "colMeans", "colMaxs", "colMins", "colProds", "colVars", "colSds"};
+constexpr const char* kRows[] = {"rowSums", "rowMeans", "rowMaxs",     "rowMins",    "rowProds",
+                                 "rowVars", "rowSds",   "rowIndexMax", "rowIndexMin"};
+constexpr const char* kColumns[] = {"colSums",  "colMeans", "colMaxs", "colMins",
+                                    "colProds", "colVars",  "colSds"};
 
 Matrix Expected(std::string_view op, const Matrix& x) {
   if (op.starts_with("row")) return reference::RowAggregate(op, x);
@@ -20,7 +23,8 @@ Matrix Expected(std::string_view op, const Matrix& x) {
   return *FilledMatrix(1, 1, reference::FullAggregate(op, x));
 }
 
-// Dense, CSR, one and two threads, and split among workers: all must have the cells of the literal definition.
+// Dense, CSR, one and two threads, and split among workers: all must have the cells of the literal
+// definition.
 void ExpectDefinition(std::string_view op, const Matrix& dense, int most_workers) {
   SCOPED_TRACE(testing::Message() << op << " of " << dense.rows() << "x" << dense.columns());
   const Matrix expected = Expected(op, dense);
@@ -32,8 +36,10 @@ void ExpectDefinition(std::string_view op, const Matrix& dense, int most_workers
     EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {sparse}).Result1(), sparse_expected)) << "CSR";
   });
   for (int workers = 2; workers <= most_workers; ++workers) {
-    EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {dense}).Split(workers), expected)) << workers << " workers";
-    EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {sparse}).Split(workers), sparse_expected)) << workers << " workers, CSR";
+    EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {dense}).Split(workers), expected))
+        << workers << " workers";
+    EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {sparse}).Split(workers), sparse_expected))
+        << workers << " workers, CSR";
   }
 }
 
@@ -46,7 +52,9 @@ void ExpectAllDefinitions(const Matrix& dense, int most_workers) {
 TEST(AggregateTest, AwkwardShapesHaveTheCellsOfTheDefinition) {
   for (int64_t m : {1, 5, 63, 64, 65, 999})
     for (int64_t n : {1, 3, 7, 8, 9, 10, 13, 64})
-      ExpectAllDefinitions(RandomCells(m, n, (m + n) % 2 == 0 ? 0.9 : 0.2, static_cast<uint64_t>(m * 1000 + n)), m == 999 ? 4 : 2);
+      ExpectAllDefinitions(
+          RandomCells(m, n, (m + n) % 2 == 0 ? 0.9 : 0.2, static_cast<uint64_t>(m * 1000 + n)),
+          m == 999 ? 4 : 2);
 }
 
 TEST(AggregateTest, ManyPanelsHaveTheCellsOfTheDefinition) {
@@ -59,19 +67,23 @@ TEST(AggregateTest, ManyPanelsHaveTheCellsOfTheDefinition) {
 TEST(AggregateTest, PanelHeightsFollowTheShape) {
   const Matrix x = RandomCells(4100, 2100, 1.0, 1);
   for (const char* op : {"sum", "colSums"})
-    EXPECT_TRUE(Matrix::SameCells(OperatorRun(OperatorNamed(AggregateOperators(), op), {x}).Result1(), Expected(op, x))) << op;
+    EXPECT_TRUE(Matrix::SameCells(OperatorRun(OperatorNamed(AggregateOperators(), op), {x}).Result1(),
+                                  Expected(op, x)))
+        << op;
 }
 
 TEST(AggregateTest, WideRowsAreCutIntoChunks) {
   for (int64_t n : {65535, 65537, 140000}) {
     const Matrix x = RandomCells(3, n, 0.4, static_cast<uint64_t>(n));
-    for (const char* op : {"sum", "mean", "max", "prod", "var", "rowSums", "rowMins", "rowVars", "rowIndexMax", "colSums", "colMaxs"})
+    for (const char* op : {"sum", "mean", "max", "prod", "var", "rowSums", "rowMins", "rowVars",
+                           "rowIndexMax", "colSums", "colMaxs"})
       ExpectDefinition(op, x, 1);
   }
 }
 
 TEST(AggregateTest, SpecialValuesGoTheSameWay) {
-  for (Special special : {Special::kNegativeZero, Special::kDenormal, Special::kInfinity, Special::kNaN, Special::kAll}) {
+  for (Special special :
+       {Special::kNegativeZero, Special::kDenormal, Special::kInfinity, Special::kNaN, Special::kAll}) {
     for (int64_t n : {3, 10, 33}) {
       Matrix x = RandomCells(300, n, 0.7, 42);
       AddSpecials(x, special);
@@ -97,7 +109,9 @@ TEST(AggregateTest, WideSparseColumns) {
 
 TEST(AggregateTest, EmptyMatricesGiveTheStartOfTheFold) {
   const auto scalar = [](const char* op, int64_t m, int64_t n) {
-    return OperatorRun(OperatorNamed(AggregateOperators(), op), {*FilledMatrix(m, n, 0.0)}).Result1().At(0, 0);
+    return OperatorRun(OperatorNamed(AggregateOperators(), op), {*FilledMatrix(m, n, 0.0)})
+        .Result1()
+        .At(0, 0);
   };
   EXPECT_EQ(scalar("sum", 0, 5), 0.0);
   EXPECT_EQ(scalar("sum", 5, 0), 0.0);
@@ -106,9 +120,18 @@ TEST(AggregateTest, EmptyMatricesGiveTheStartOfTheFold) {
   EXPECT_TRUE(std::isnan(scalar("mean", 0, 5)));
   EXPECT_TRUE(std::isnan(scalar("var", 0, 5)));
   EXPECT_EQ(scalar("var", 1, 1), 0.0);
-  EXPECT_EQ(OperatorRun(OperatorNamed(AggregateOperators(), "colSums"), {*FilledMatrix(0, 12, 0.0)}).Result1().columns(), 12);
-  EXPECT_EQ(OperatorRun(OperatorNamed(AggregateOperators(), "rowSums"), {*FilledMatrix(0, 12, 0.0)}).Result1().rows(), 0);
-  EXPECT_EQ(OperatorRun(OperatorNamed(AggregateOperators(), "colVars"), {*FilledMatrix(3, 0, 0.0)}).Result1().columns(), 0);
+  EXPECT_EQ(OperatorRun(OperatorNamed(AggregateOperators(), "colSums"), {*FilledMatrix(0, 12, 0.0)})
+                .Result1()
+                .columns(),
+            12);
+  EXPECT_EQ(OperatorRun(OperatorNamed(AggregateOperators(), "rowSums"), {*FilledMatrix(0, 12, 0.0)})
+                .Result1()
+                .rows(),
+            0);
+  EXPECT_EQ(OperatorRun(OperatorNamed(AggregateOperators(), "colVars"), {*FilledMatrix(3, 0, 0.0)})
+                .Result1()
+                .columns(),
+            0);
 }
 
 TEST(AggregateTest, TraceIsTheSumOfTheDiagonal) {
@@ -125,7 +148,9 @@ TEST(AggregateTest, KnownValues) {
   Matrix x = *FilledMatrix(2, 3, 1.0);
   const double cells[] = {1, 4, 4, -2, std::nan(""), -2};
   std::copy_n(cells, 6, x.mutable_data());
-  const auto run = [&](const char* op) { return OperatorRun(OperatorNamed(AggregateOperators(), op), {x}).Result1(); };
+  const auto run = [&](const char* op) {
+    return OperatorRun(OperatorNamed(AggregateOperators(), op), {x}).Result1();
+  };
   EXPECT_EQ(run("rowIndexMax").At(0, 0), 3);  // The last of equals.
   EXPECT_EQ(run("rowIndexMax").At(1, 0), 3);  // NaN ignored.
   EXPECT_EQ(run("rowIndexMin").At(0, 0), 1);

@@ -17,11 +17,13 @@ TEST(CumulativeTest, HasTheCellsOfTheDefinition) {
         Matrix x = RandomCells(m, n, 0.8, static_cast<uint64_t>(m + n));
         AddSpecials(x, n == 3 ? Special::kAll : Special::kNegativeZero);
         const Matrix expected = reference::Cumulative(op, x), sparse = SparseView(x);
-        const Matrix sparse_expected = reference::Cumulative(op, *ToDense(sparse));  // A -0.0 became an absent cell.
+        const Matrix sparse_expected =
+            reference::Cumulative(op, *ToDense(sparse));  // A -0.0 became an absent cell.
         OnOneAndTwoThreads([&] {
           const Operator& the_operator = OperatorNamed(CumulativeOperators(), op);
           EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {x}).Result1(), expected));
-          EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {sparse}).Result1(), sparse_expected)) << "CSR";
+          EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {sparse}).Result1(), sparse_expected))
+              << "CSR";
         });
       }
     }

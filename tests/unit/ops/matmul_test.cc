@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/reference/matmul.h"
+
 #include <gtest/gtest.h>
 
 #include "aggregate_cases.h"
 #include "ops/catalog.h"
 #include "ops/cpu.h"
-#include "ops/reference/matmul.h"
 
 namespace heddle::ops {
 namespace {
 
-// All four pairs of formats, one and two threads, each CPU, and split among workers, against the literal definition.
-void ExpectDefinition(std::string_view op, const Matrix& a, const Matrix& b, int most_workers, bool same_input = false) {
-  SCOPED_TRACE(testing::Message() << op << " of " << a.rows() << "x" << a.columns() << " and " << b.rows() << "x" << b.columns());
+// All four pairs of formats, one and two threads, each CPU, and split among workers, against the literal
+// definition.
+void ExpectDefinition(std::string_view op, const Matrix& a, const Matrix& b, int most_workers,
+                      bool same_input = false) {
+  SCOPED_TRACE(testing::Message() << op << " of " << a.rows() << "x" << a.columns() << " and " << b.rows()
+                                  << "x" << b.columns());
   const Operator& the_operator = OperatorNamed(MatmulOperators(), op);
   const Matrix sparse_a = SparseView(a), sparse_b = SparseView(b);
   const Matrix dense_expected = op == "%*%" ? reference::Multiply(a, b) : reference::TransposedMultiply(a, b);
   for (const Matrix& left : {a, sparse_a}) {
     for (const Matrix& right : {b, sparse_b}) {
       SCOPED_TRACE(testing::Message() << Name(left.format()) << " and " << Name(right.format()));
-      const Matrix expected = op == "%*%" ? reference::Multiply(left, right) : reference::TransposedMultiply(left, right);
+      const Matrix expected =
+          op == "%*%" ? reference::Multiply(left, right) : reference::TransposedMultiply(left, right);
       EXPECT_TRUE(Matrix::SameCells(expected, dense_expected)) << "the definition depends on the format";
       OnOneAndTwoThreads([&] {
         const Matrix result = OperatorRun(the_operator, {left, right}, same_input).Result1();
@@ -26,14 +31,18 @@ void ExpectDefinition(std::string_view op, const Matrix& a, const Matrix& b, int
         EXPECT_TRUE(Matrix::SameCells(result, expected));
       });
       for (int workers = 2; workers <= most_workers; ++workers)
-        EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {left, right}, same_input).Split(workers), expected)) << workers << " workers";
+        EXPECT_TRUE(
+            Matrix::SameCells(OperatorRun(the_operator, {left, right}, same_input).Split(workers), expected))
+            << workers << " workers";
     }
   }
   if (!IsSupported(Cpu::kAvx512)) return;
   ASSERT_TRUE(ForceCpu(Cpu::kAvx2).ok());
-  EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {a, b}, same_input).Result1(), dense_expected)) << "AVX2";
+  EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {a, b}, same_input).Result1(), dense_expected))
+      << "AVX2";
   ASSERT_TRUE(ForceCpu(Cpu::kAvx512).ok());
-  EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {a, b}, same_input).Result1(), dense_expected)) << "AVX-512";
+  EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {a, b}, same_input).Result1(), dense_expected))
+      << "AVX-512";
   ASSERT_TRUE(ForceCpu("auto").ok());
 }
 
@@ -41,18 +50,21 @@ TEST(MatmulTest, SmallShapesHaveTheCellsOfTheDefinition) {
   for (int64_t m : {0, 1, 3, 5, 65})
     for (int64_t inner : {0, 1, 7, 8, 13, 100})
       for (int64_t n : {0, 1, 2, 7, 8, 9, 13, 40})
-        ExpectDefinition("%*%", RandomCells(m, inner, 0.6, static_cast<uint64_t>(m + inner)), RandomCells(inner, n, 0.6, 99), m == 65 ? 3 : 1);
+        ExpectDefinition("%*%", RandomCells(m, inner, 0.6, static_cast<uint64_t>(m + inner)),
+                         RandomCells(inner, n, 0.6, 99), m == 65 ? 3 : 1);
 }
 
 TEST(MatmulTest, BlocksOfThePackedKernelDoNotShow) {
   for (int64_t m : {95, 200})
     for (int64_t inner : {192, 391})
-      for (int64_t n : {11, 25, 120}) ExpectDefinition("%*%", RandomCells(m, inner, 0.9, 1), RandomCells(inner, n, 0.9, 2), 2);
+      for (int64_t n : {11, 25, 120})
+        ExpectDefinition("%*%", RandomCells(m, inner, 0.9, 1), RandomCells(inner, n, 0.9, 2), 2);
 }
 
 TEST(MatmulTest, TallTimesVector) {
   for (int64_t n : {1, 3, 10, 100})
-    for (int64_t k : {1, 2, 5}) ExpectDefinition("%*%", RandomCells(n == 100 ? 999 : 2011, n, 0.3, 4), RandomCells(n, k, 1.0, 5), 3);
+    for (int64_t k : {1, 2, 5})
+      ExpectDefinition("%*%", RandomCells(n == 100 ? 999 : 2011, n, 0.3, 4), RandomCells(n, k, 1.0, 5), 3);
 }
 
 TEST(MatmulTest, LongInnerDimensions) {
@@ -67,11 +79,14 @@ TEST(MatmulTest, TransposedProductsHaveTheCellsOfTheDefinition) {
   for (int64_t m : {0, 1, 5, 63, 64, 65, 999})
     for (int64_t n : {1, 2, 3, 4, 5, 8, 9, 13, 50})
       for (int64_t k : {1, 2, 4, 8, 9, 20})
-        if (m < 900 || n * k < 300) ExpectDefinition("t%*%", RandomCells(m, n, 0.5, static_cast<uint64_t>(m + n)), RandomCells(m, k, 0.5, 7), m > 60 ? 3 : 1);
+        if (m < 900 || n * k < 300)
+          ExpectDefinition("t%*%", RandomCells(m, n, 0.5, static_cast<uint64_t>(m + n)),
+                           RandomCells(m, k, 0.5, 7), m > 60 ? 3 : 1);
 }
 
 TEST(MatmulTest, TransposedProductsOverManyPanels) {
-  for (int64_t n : {1, 3, 8, 10}) ExpectDefinition("t%*%", RandomCells(20011, n, 0.4, 1), RandomCells(20011, 1, 0.9, 2), 4);
+  for (int64_t n : {1, 3, 8, 10})
+    ExpectDefinition("t%*%", RandomCells(20011, n, 0.4, 1), RandomCells(20011, 1, 0.9, 2), 4);
   ExpectDefinition("t%*%", RandomCells(2500, 100, 0.4, 1), RandomCells(2500, 2, 0.9, 2), 4);
   ExpectDefinition("t%*%", RandomCells(2500, 2, 0.4, 1), RandomCells(2500, 40, 0.9, 2), 2);
 }
@@ -108,7 +123,8 @@ TEST(MatmulTest, ACancelledProductSaysSo) {
   const Value values[] = {a, b};
   const Value* inputs[] = {&values[0], &values[1]};
   const ValueInfo infos[] = {ValueInfo::OfMatrix(a.shape()), ValueInfo::OfMatrix(b.shape())};
-  const Result<Value> result = OperatorNamed(MatmulOperators(), "%*%").run({node, "", inputs, infos, 0, 20, 20, context});
+  const Result<Value> result =
+      OperatorNamed(MatmulOperators(), "%*%").run({node, "", inputs, infos, 0, 20, 20, context});
   EXPECT_EQ(result.status().code(), StatusCode::kCancelled);
 }
 
@@ -119,7 +135,8 @@ TEST(MatmulTest, SymmetricProductsAreMirrored) {
   }
 }
 
-// Products that underflow end as -0.0 in a chain; zeros after them would flip that sign if they were not skipped.
+// Products that underflow end as -0.0 in a chain; zeros after them would flip that sign if they were not
+// skipped.
 TEST(MatmulTest, UnderflowLeavesNoTraceOfSkippedZeros) {
   for (int64_t n : {1, 9, 30}) {
     Matrix a = *FilledMatrix(20, 40, 0.0), b = RandomCells(40, n, 1.0, 6);
@@ -147,8 +164,12 @@ TEST(MatmulTest, InferenceExplainsShapesThatDoNotFit) {
     const ValueInfo infos[] = {ValueInfo::OfMatrix(a), ValueInfo::OfMatrix(b)};
     return OperatorNamed(MatmulOperators(), "%*%").infer({node, infos, none}).status().ToString();
   };
-  EXPECT_EQ(message({3, 4}, {5, 6}), "%*%: inner dimensions differ: 3x4 and 5x6\nthe left operand needs as many columns as the right one has rows");
-  EXPECT_EQ(message({3, 4}, {3, 6}), "%*%: inner dimensions differ: 3x4 and 3x6\nt(X) %*% Y would fit: the left rows match the right rows");
+  EXPECT_EQ(message({3, 4}, {5, 6}),
+            "%*%: inner dimensions differ: 3x4 and 5x6\nthe left operand needs as many columns as the right "
+            "one has rows");
+  EXPECT_EQ(
+      message({3, 4}, {3, 6}),
+      "%*%: inner dimensions differ: 3x4 and 3x6\nt(X) %*% Y would fit: the left rows match the right rows");
   EXPECT_EQ(message({3, kUnknown}, {3, 6}), "ok");
   const ValueInfo infos[] = {ValueInfo::OfMatrix({3, 4}), ValueInfo::OfScalar(ValueType::kDouble)};
   EXPECT_EQ(OperatorNamed(MatmulOperators(), "%*%").infer({node, infos, none}).status().message(),

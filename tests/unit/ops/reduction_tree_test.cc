@@ -11,7 +11,9 @@
 namespace heddle::ops {
 namespace {
 
-double LeafValue(int64_t leaf) { return std::sin(static_cast<double>(leaf) * 12.9898) * std::exp2(static_cast<double>(leaf % 40)); }
+double LeafValue(int64_t leaf) {
+  return std::sin(static_cast<double>(leaf) * 12.9898) * std::exp2(static_cast<double>(leaf % 40));
+}
 
 double Definition(int64_t leaves) {
   std::vector<double> values;
@@ -48,9 +50,11 @@ TEST(ReductionTreeTest, AnyCutGivesTheTree) {
     const double expected = Definition(leaves);
     for (int64_t first = 0; first <= leaves; first += 1 + leaves / 13) {
       for (int64_t second = first; second <= leaves; second += 1 + leaves / 7) {
-        const Matrix nodes = Together({*ReduceLeaves(kOne, 0, first, OneLeaf), *ReduceLeaves(kOne, first, second, OneLeaf),
-                                       *ReduceLeaves(kOne, second, leaves, OneLeaf)});
-        EXPECT_EQ(JoinNodes(kOne, nodes)->data()[0], expected) << leaves << " leaves cut at " << first << " and " << second;
+        const Matrix nodes =
+            Together({*ReduceLeaves(kOne, 0, first, OneLeaf), *ReduceLeaves(kOne, first, second, OneLeaf),
+                      *ReduceLeaves(kOne, second, leaves, OneLeaf)});
+        EXPECT_EQ(JoinNodes(kOne, nodes)->data()[0], expected)
+            << leaves << " leaves cut at " << first << " and " << second;
       }
     }
   }
