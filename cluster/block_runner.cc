@@ -178,9 +178,11 @@ Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph,
       return Internal("a plan of block {} reads {}, which has no value", block, binding.variable);
     if (variable->IsHeldBy(options_.rank)) live_in.emplace(binding.variable, variable->value);
   }
-  HEDDLE_ASSIGN_OR_RETURN(actor::RunResult result, runtime().Run(plan, ++runs_, live_in));
-  Count(*plan, result);
-  return Adopt(*plan, std::move(result), frame);
+  Result<actor::RunResult> result = runtime().Run(plan, ++runs_, live_in);
+  failed_in_plan_ = !result.ok();
+  HEDDLE_RETURN_IF_ERROR(result.status());
+  Count(*plan, *result);
+  return Adopt(*plan, *std::move(result), frame);
 }
 
 Status BlockRunner::Adopt(const Plan& plan, actor::RunResult result, Frame* frame) {

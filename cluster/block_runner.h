@@ -36,11 +36,15 @@ class BlockRunner {
   void Cancel(const Status& why);
 
   DivergenceGuard& guard() { return guard_; }
+  /// True when a block failed while its plan ran: then ranks may know different causes. Every other failure (sizes,
+  /// scalars, stop) comes out of the replicated control program and is the same on all ranks.
+  bool failed_in_plan() const { return failed_in_plan_; }
   PlanCache& plans() { return plans_; }
   SessionStatistics& statistics() { return statistics_; }
   const SessionStatistics& statistics() const { return statistics_; }
 
  private:
+  bool failed_in_plan_ = false;
   void DrawSeeds(const Graph& graph, Frame* frame);
   Status RunByPlans(int32_t block, const Graph& graph, Frame* frame);
   Status RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame, uint64_t* key);

@@ -41,6 +41,7 @@ class SessionOfOneRank : public Session {
     Status status = blocks_.AddPlans();
     if (status.ok()) status = ControlProgram(program_, options_, blocks_, cancelled_).Run();
     Finish(context_.clock->MonotonicNs() - begin_ns);
+    if (MeetsRankZeroIn(status)) (void)environment_.control->Receive();  // ends with rank 0's failure
     std::lock_guard lock(mutex_);
     // Whatever stopped because of a cancellation, the cancellation is the cause.
     if (!status.ok() && !why_.ok()) return why_;
@@ -63,6 +64,14 @@ class SessionOfOneRank : public Session {
   const SessionStatistics& statistics() const override { return blocks_.statistics(); }
 
  private:
+  // A failure of the replicated control program happens on rank 0 as well, perhaps later: rank 0 prints first what comes
+  // before it in the script, and its report is the one that counts.
+  bool MeetsRankZeroIn(const Status& status) const {
+    if (options_.rank == 0 || environment_.control == nullptr || blocks_.failed_in_plan()) return false;
+    return status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kInvalidArgument ||
+           status.code() == StatusCode::kAborted;
+  }
+
   // A file that only some workers see is a fault of the installation: say which worker misses it.
   Status NameWorker(const Status& status) const {
     const bool about_files =

@@ -93,7 +93,8 @@ Result<Program> Compile(const ScriptInput& script, const Arguments& arguments) {
   for (const std::string& pass : arguments.rest("disable-pass")) options.disabled_passes.insert(pass);
   compiler::Diagnostics diagnostics;
   Result<Program> program = compiler::CompileScript(script.text, options, &diagnostics);
-  if (!arguments.Has("json")) std::fputs(diagnostics.RenderAll(compiler::Severity::kWarning).c_str(), stderr);
+  // Warnings of a script with errors are mostly about what the errors left out.
+  if (program.ok() && !arguments.Has("json")) std::fputs(diagnostics.RenderAll(compiler::Severity::kWarning).c_str(), stderr);
   return program;
 }
 

@@ -36,8 +36,8 @@ void ExpectEveryRankWorked(const std::string& errors, int ranks) {
     begin = end + 1;
     if (!line.is_object() || !line.contains("rows_held")) continue;
     ++seen;
-    EXPECT_GT(line["rows_held"].get<int64_t>(), 0) << line;
     if (ranks > 1) {
+      EXPECT_GT(line["rows_held"].get<int64_t>(), 0) << line;
       EXPECT_GT(line["bytes_sent"].get<int64_t>() + line["bytes_received"].get<int64_t>(), 0) << line;
     }
   }

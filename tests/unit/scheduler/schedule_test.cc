@@ -169,7 +169,9 @@ TEST(CutRowTest, CutsAreGranulesInOrderAndAboutEven) {
       EXPECT_EQ(CutRow(rows, workers, workers), rows);
       for (int w = 1; w < workers; ++w) {
         EXPECT_LE(CutRow(rows, w - 1, workers), CutRow(rows, w, workers));
-        if (CutRow(rows, w, workers) != rows) EXPECT_EQ(CutRow(rows, w, workers) % Granule(rows), 0);
+        if (CutRow(rows, w, workers) != rows) {
+          EXPECT_EQ(CutRow(rows, w, workers) % Granule(rows), 0);
+        }
       }
     }
   }
