@@ -15,6 +15,7 @@
 #include "cluster/session.h"
 #include "core/clock.h"
 #include "core/memory_budget.h"
+#include "ops/cpu.h"
 #include "ops/formats/files.h"
 
 namespace heddle::cluster {
@@ -111,6 +112,7 @@ class ExecutorRun {
 
  private:
   Status Prepare() {
+    if (!start_.options.cpu.empty()) HEDDLE_RETURN_IF_ERROR(ops::ForceCpu(start_.options.cpu));
     HEDDLE_ASSIGN_OR_RETURN(Program program, Program::Parse(start_.program));
     const SessionOptions& options = start_.options;
     if (options.memory_bytes > 0) MemoryBudget::Process().SetLimit(options.memory_bytes);

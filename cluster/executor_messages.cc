@@ -98,6 +98,7 @@ Json ToJson(const SessionOptions& options) {
           {"seed", options.seed},
           {"disabled_passes", ToJson(options.disabled_passes)},
           {"plans", ToJson(options.plans)},
+          {"cpu", ToText(options.cpu)},
           {"max_call_depth", options.max_call_depth}};
 }
 
@@ -110,6 +111,7 @@ void ReadOptions(const Json& json, SessionOptions* options) {
   Read(json, "seed", &options->seed);
   Read(json, "disabled_passes", &options->disabled_passes);
   Read(json, "plans", &options->plans);
+  Read(json, "cpu", &options->cpu);
   Read(json, "max_call_depth", &options->max_call_depth);
 }
 

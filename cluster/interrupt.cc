@@ -1,63 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/interrupt.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
 #include <thread>
 
 namespace heddle::cluster {
 namespace {
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 constexpr int kCancelledExitCode = 8;
-std::atomic<int> signal_pipe{-1};
-std::atomic<int> signals_seen{0};
-
-// Async-signal-safe: one atomic, one write.
-void OnSignal(int number) {
-  if (signals_seen.fetch_add(1) > 0) _exit(kCancelledExitCode);
-  const char byte = static_cast<char>(number);
-  const ssize_t written = write(signal_pipe.load(), &byte, 1);
-  static_cast<void>(written);
-}
 
 }  // namespace
 
 struct InterruptGuard::Impl {
-  int pipe[2] = {-1, -1};
-  struct sigaction old_actions[3];
+  asio::io_context context{1};
+  asio::signal_set signals{context};
+  bool asked = false;
   std::thread thread;
+
+  void Wait(Cancellation& cancellation) {
+    signals.async_wait([this, &cancellation](const asio::error_code& error, int) {
+      if (error) return;
+      if (asked) _exit(kCancelledExitCode);
+      asked = true;
+      cancellation.Request(Cancelled("cancelled by a signal"));
+      Wait(cancellation);
+    });
+  }
 };
 
 InterruptGuard::InterruptGuard(Cancellation& cancellation) : impl_(std::make_unique<Impl>()) {
-  if (pipe2(impl_->pipe, O_CLOEXEC) != 0) return;  // without descriptors left, signals keep their default
-  signal_pipe.store(impl_->pipe[1]);
-  signals_seen.store(0);
-  const int read_end = impl_->pipe[0];
-  impl_->thread = std::thread([read_end, &cancellation] {
-    char byte = 0;
-    while (read(read_end, &byte, 1) == 1 && byte != 0)
-      cancellation.Request(Cancelled("cancelled by a signal"));
-  });
-  struct sigaction action = {};
-  action.sa_handler = OnSignal;
-  action.sa_flags = SA_RESTART;
-  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &action, &impl_->old_actions[i]);
+  asio::error_code error;
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) impl_->signals.add(number, error);
+  if (error) return;  // without descriptors left, signals keep their default
+  impl_->Wait(cancellation);
+  impl_->thread = std::thread([impl = impl_.get()] { impl->context.run(); });
 }
 
 InterruptGuard::~InterruptGuard() {
-  if (!impl_->thread.joinable()) return;
-  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &impl_->old_actions[i], nullptr);
-  const char end = 0;
-  const ssize_t written = write(impl_->pipe[1], &end, 1);
-  static_cast<void>(written);
-  impl_->thread.join();
-  signal_pipe.store(-1);
-  close(impl_->pipe[0]);
-  close(impl_->pipe[1]);
+  impl_->context.stop();
+  if (impl_->thread.joinable()) impl_->thread.join();
 }
 
 }  // namespace heddle::cluster

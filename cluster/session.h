@@ -28,6 +28,7 @@ struct SessionOptions {
                                              ///< the job draws one.
   std::vector<std::string> disabled_passes;  ///< Of the compiler, by name.
   std::vector<std::string> plans;            ///< Texts of plans made ahead: first entries of the plan cache.
+  std::string cpu;                                    ///< Kernels to use: "avx2" or "avx512"; "": the widest. Same bits.
   int max_call_depth = 10'000;               ///< Calls within calls; more is an error of the script.
 };
 

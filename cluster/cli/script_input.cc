@@ -114,6 +114,7 @@ Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
     options.disabled_passes.push_back(pass);
   }
   if (const auto cpu = arguments.Value("cpu")) {
+    options.cpu = *cpu;
     if (Status status = ops::ForceCpu(*cpu); !status.ok()) return Usage("--cpu: {}", status.message());
   }
   return options;
