@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/build/body_builder.h"
+
+namespace heddle::compiler {
+
+BodyBuilder::BodyBuilder(ProgramBuilder* program, int32_t file, std::string function)
+    : program_(*program),
+      file_(file),
+      path_(&program->scripts.files[static_cast<size_t>(file)].path),
+      function_(std::move(function)) {}
+
+std::vector<Block> BodyBuilder::BuildMain(const std::vector<Statement>& statements) {
+  BuildStatements(statements);
+  Flush();
+  return std::move(blocks_);
+}
+
+std::vector<Block> BodyBuilder::BuildFunction(const FunctionDefinition& definition) {
+  for (const ParameterDefinition& parameter : definition.parameters) {
+    LiveIn known;
+    known.info = {parameter.data_type, parameter.value_type, Shape{0, 0}, Format::kDense};
+    if (parameter.data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
+    DefineAs(parameter.name, std::move(known), parameter.name_range);
+  }
+  BuildStatements(definition.body);
+  Flush();
+  for (const ParameterDefinition& result : definition.results) {
+    if (scope_.contains(result.name)) continue;
+    program_.diagnostics.Warning(
+        *path_, result.name_range,
+        fmt::format("the result '{}' of function '{}' is never assigned", result.name, function_));
+  }
+  return std::move(blocks_);
+}
+
+Diagnostic& BodyBuilder::Error(const SourceRange& range, std::string message) {
+  return program_.diagnostics.Error(*path_, range, std::move(message));
+}
+
+const std::string& BodyBuilder::VariableFor(const std::string& name) const {
+  auto found = renamed_.find(name);
+  return found == renamed_.end() ? name : found->second;
+}
+
+void BodyBuilder::DefineAs(const std::string& name, LiveIn known, const SourceRange& range) {
+  scope_[VariableFor(name)] = {std::move(known), range};
+}
+
+void BodyBuilder::Define(const std::string& name, NodeId value, const SourceRange& range) {
+  block_.Assign(VariableFor(name), value, At(range));
+  LiveIn known{block_.InfoOf(value), block_.ValueOf(value)};
+  if (known.info.IsMatrix()) known.info = ValueInfo::OfMatrix(Shape());
+  DefineAs(name, std::move(known), range);
+}
+
+Block BodyBuilder::NewBlock(Block::Kind kind, const SourceRange& range) {
+  Block block;
+  block.kind = kind;
+  block.id = program_.next_block_id++;
+  block.position = At(range);
+  return block;
+}
+
+void BodyBuilder::Flush() {
+  if (block_.IsEmpty()) return;
+  Block block;
+  block.id = program_.next_block_id++;
+  block.position = block_.NodeOf(0).position;
+  block.graph = block_.Finish();
+  if (!block.graph.nodes.empty()) blocks_.push_back(std::move(block));
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/build/block_builder.h"
+#include "compiler/build/builtin_table.h"
+#include "compiler/build/program_builder.h"
+
+namespace heddle::compiler {
+
+/// A variable as far as it is known at one place of the script.
+struct Variable {
+  LiveIn known;  ///< Type without sizes, and the value of a scalar that straight-line code gave it.
+  SourceRange assigned_at;
+};
+using Scope = std::map<std::string, Variable, std::less<>>;
+
+/// Builds the blocks of one body: the main script or a function. See the .cc files for its parts.
+class BodyBuilder {
+ public:
+  BodyBuilder(ProgramBuilder* program, int32_t file, std::string function);
+
+  std::vector<Block> BuildMain(const std::vector<Statement>& statements);
+  std::vector<Block> BuildFunction(const FunctionDefinition& definition);
+
+ private:
+  // --- statements.cc: statements into blocks
+  void BuildStatements(const std::vector<Statement>& statements);
+  void BuildStatement(const Statement& statement);
+  void BuildAssign(const Statement& statement);
+  void BuildMultiAssign(const Statement& statement);
+  void BuildAccumulate(const Statement& statement);
+  void BuildIfdef(const Statement& statement);
+  void BuildCallStatement(const Statement& statement);
+  void AssignTo(const Target& target, NodeId value);
+
+  // --- control.cc: if and loops
+  void BuildIf(const Statement& statement);
+  void BuildWhile(const Statement& statement);
+  void BuildFor(const Statement& statement);
+  std::vector<Block> BuildBody(const std::vector<Statement>& statements);
+  Graph BuildPredicate(const Statement& statement);
+  Graph BuildBounds(const Statement& statement);
+  void JoinScopes(const Scope& other);
+  void ForgetAssigned(const std::vector<Statement>& body);
+  void CheckLoopTypes(const Scope& before);
+  void BuildParallelBody(const Statement& statement, Block* block);
+
+  // --- expressions.cc
+  NodeId BuildExpression(const Expression& expression);
+  NodeId BuildBinary(const Expression& expression);
+  NodeId BuildUnary(const Expression& expression);
+  NodeId BuildIndexed(const Expression& expression);
+  NodeId BuildParameter(const Expression& expression);
+  void BuildIndex(const Index& index, std::vector<NodeId>* inputs);
+  NodeId BuildIndexBound(const Expression& expression);
+  NodeId ReadVariable(const std::string& name, const SourceRange& range);
+  std::optional<Scalar> FindScriptArgument(const std::string& name) const;
+  NodeId ErrorNode(const SourceRange& range);
+  bool IsTransposeCall(const Expression& expression) const;
+
+  // --- calls.cc: calls of DML functions
+  void HoistCalls(const Expression& expression);
+  void ForbidCalls(const Expression& expression, std::string_view where);
+  void ForbidCallsInIndex(const Index& index);
+  bool EmitCall(const Expression& call, const DmlFunction& function, const std::vector<std::string>& results);
+  bool BindArguments(const Expression& call, const FunctionDefinition& definition,
+                     std::vector<const Argument*>* bound);
+  std::string PassArgument(const Expression& call, const ParameterDefinition& parameter,
+                           const Argument& argument);
+  std::string PassDefault(const Expression& call, const DmlFunction& function,
+                          const ParameterDefinition& parameter);
+  NodeId ConvertArgument(const Expression& call, const ParameterDefinition& parameter, NodeId value,
+                         const SourceRange& range);
+  std::string PassNode(NodeId node, const SourceRange& range);
+  void ReportUnknownFunction(const Expression& call);
+  std::string NewTemporary();
+
+  // --- builtin_calls.cc, builtin_statements.cc: native builtins
+  NodeId BuildBuiltin(const Expression& call, const Builtin& builtin);
+  NodeId BuildPositional(const Expression& call, const Builtin& builtin);
+  NodeId BuildNamed(const Expression& call, const Builtin& builtin);
+  NodeId BuildVariadic(const Expression& call, const Builtin& builtin);
+  NodeId BuildMinMax(const Expression& call, const Builtin& builtin);
+  NodeId BuildOuter(const Expression& call);
+  NodeId BuildTable(const Expression& call);
+  NodeId BuildRead(const Expression& call);
+  void BuildWrite(const Expression& call);
+  void BuildPrint(const Expression& call);
+  void BuildStopOrAssert(const Expression& call, const Builtin& builtin);
+  std::vector<NodeId> BuildArguments(const Expression& call);
+  bool CheckCount(const Expression& call, size_t least, size_t most);
+  bool BindNamed(const Expression& call, const std::vector<BuiltinParameter>& parameters,
+                 std::vector<const Argument*>* bound);
+  std::optional<Scalar> ConstantOf(const Expression& call, const Argument& argument, std::string_view name);
+
+  // --- shared
+  Diagnostic& Error(const SourceRange& range, std::string message);
+  SourcePosition At(const SourceRange& range) const { return range.Position(*path_); }
+  const ValueInfo& InfoOf(NodeId id) const { return block_.InfoOf(id); }
+  /// The variable that stands for a name of the script here (a local one inside parfor).
+  const std::string& VariableFor(const std::string& name) const;
+  void Define(const std::string& name, NodeId value, const SourceRange& range);
+  void DefineAs(const std::string& name, LiveIn known, const SourceRange& range);
+  Block NewBlock(Block::Kind kind, const SourceRange& range);
+  /// Ends the current straight-line block.
+  void Flush();
+
+  ProgramBuilder& program_;
+  int32_t file_;
+  const std::string* path_;     // of file_
+  const std::string function_;  // "" in the main script
+  std::vector<Block> blocks_;
+  BlockBuilder block_;
+  SourcePosition block_position_;
+  Scope scope_;
+  std::map<std::string, std::string, std::less<>> renamed_;  // locals of a parfor
+  std::map<const Expression*, std::string> hoisted_;         // call -> temporary with its result
+  std::set<std::string> reported_undefined_;
+  bool calls_in_index_ = false;  // print allows them
+};
+
+/// Names assigned anywhere in these statements, loop variables included.
+std::set<std::string> AssignedNames(const std::vector<Statement>& statements);
+
+}  // namespace heddle::compiler

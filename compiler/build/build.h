@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "compiler/parse/ast.h"
+#include "compiler/parse/diagnostics.h"
+#include "core/program.h"
+
+namespace heddle::compiler {
+
+struct BuildOptions {
+  /// -args and -nvargs: "1", "2", ... or names, with the text as given.
+  std::map<std::string, std::string> arguments;
+};
+
+/// Makes a Program of syntax trees: names resolved, maximal straight-line blocks as graphs in which a
+/// variable that is assigned and then read is just an edge, calls of DML functions as blocks of their own.
+///
+/// Only functions that the main script reaches are in the program; the main script's others are checked as
+/// well. Reports everything that is wrong with names, arguments and types of data. With errors the program
+/// must not run. Sizes are the business of optimize/static_pass.h.
+Program BuildProgram(const ScriptSet& scripts, const BuildOptions& options, Diagnostics* diagnostics);
+
+}  // namespace heddle::compiler

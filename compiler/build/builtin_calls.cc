@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "compiler/build/body_builder.h"
+
+namespace heddle::compiler {
+namespace {
+
+std::string_view Plural(size_t count) { return count == 1 ? "" : "s"; }
+
+// Operators that outer() accepts, and ours.
+constexpr std::pair<std::string_view, std::string_view> kOuterOperators[] = {
+    {"+", "+"},     {"-", "-"},      {"*", "*"},      {"/", "/"},     {"^", "^"},
+    {"%%", "%%"},   {"%/%", "%/%"},  {"<", "<"},      {"<=", "<="},   {">", ">"},
+    {">=", ">="},   {"==", "=="},    {"!=", "!="},    {"&&", "&"},    {"||", "|"},
+    {"xor", "xor"}, {"min", "pmin"}, {"max", "pmax"}, {"log", "log"},
+};
+
+}  // namespace
+
+NodeId BodyBuilder::BuildBuiltin(const Expression& call, const Builtin& builtin) {
+  switch (builtin.form) {
+    case CallForm::kPositional: return BuildPositional(call, builtin);
+    case CallForm::kNamed:
+    case CallForm::kMatrix:
+    case CallForm::kRand: return BuildNamed(call, builtin);
+    case CallForm::kVariadic: return BuildVariadic(call, builtin);
+    case CallForm::kMinMax: return BuildMinMax(call, builtin);
+    case CallForm::kOuter: return BuildOuter(call);
+    case CallForm::kTable: return BuildTable(call);
+    case CallForm::kRead: return BuildRead(call);
+    case CallForm::kPrint:
+    case CallForm::kStop:
+    case CallForm::kAssert:
+    case CallForm::kWrite: break;
+  }
+  Error(call.range, fmt::format("{}() has no result and cannot be part of an expression", call.name));
+  return ErrorNode(call.range);
+}
+
+std::vector<NodeId> BodyBuilder::BuildArguments(const Expression& call) {
+  std::vector<NodeId> nodes;
+  for (const Argument& argument : call.arguments) nodes.push_back(BuildExpression(*argument.value));
+  return nodes;
+}
+
+bool BodyBuilder::CheckCount(const Expression& call, size_t least, size_t most) {
+  const size_t count = call.arguments.size();
+  if (count >= least && count <= most) return true;
+  const std::string takes = least == most ? fmt::format("{} argument{}", least, Plural(least))
+                            : most == std::string::npos
+                                ? fmt::format("at least {} argument{}", least, Plural(least))
+                                : fmt::format("{} to {} arguments", least, most);
+  Error(call.range, fmt::format("{}() takes {}, got {}", call.name, takes, count));
+  return false;
+}
+
+// bound[i] is the argument of parameter i or nullptr. Positional arguments come first. False after an error.
+bool BodyBuilder::BindNamed(const Expression& call, const std::vector<BuiltinParameter>& parameters,
+                            std::vector<const Argument*>* bound) {
+  bound->assign(parameters.size(), nullptr);
+  bool ok = true;
+  size_t next = 0;
+  for (const Argument& argument : call.arguments) {
+    size_t position = next;
+    if (argument.name.empty()) {
+      if (next == parameters.size()) {
+        Error(call.range, fmt::format("{}() takes at most {} argument{}, got {}", call.name,
+                                      parameters.size(), Plural(parameters.size()), call.arguments.size()));
+        return false;
+      }
+      ++next;
+    } else {
+      position = 0;
+      while (position < parameters.size() && parameters[position].name != argument.name) ++position;
+      if (position == parameters.size()) {
+        std::vector<std::string> names;
+        for (const BuiltinParameter& parameter : parameters) names.emplace_back(parameter.name);
+        Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name))
+            .suggestion = SuggestName(argument.name, names);
+        ok = false;
+        continue;
+      }
+    }
+    if ((*bound)[position] != nullptr) {
+      Error(argument.value->range,
+            fmt::format("the argument '{}' of {}() is given twice", parameters[position].name, call.name));
+      ok = false;
+      continue;
+    }
+    (*bound)[position] = &argument;
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if ((*bound)[i] != nullptr || parameters[i].optional || !ok) continue;
+    Error(call.range, fmt::format("the argument '{}' of {}() is missing", parameters[i].name, call.name));
+    ok = false;
+  }
+  return ok;
+}
+
+std::optional<Scalar> BodyBuilder::ConstantOf(const Expression& call, const Argument& argument,
+                                              std::string_view name) {
+  const NodeId node = BuildExpression(*argument.value);
+  if (block_.ValueOf(node)) return block_.ValueOf(node);
+  if (InfoOf(node).data_type != DataType::kUnknown)
+    Error(
+        argument.value->range,
+        fmt::format("the argument '{}' of {}() must be known when the script is compiled", name, call.name));
+  return std::nullopt;
+}
+
+NodeId BodyBuilder::BuildPositional(const Expression& call, const Builtin& builtin) {
+  const std::vector<BuiltinParameter> parameters = ParametersOf(builtin);
+  const bool all_named =
+      !call.arguments.empty() && std::none_of(call.arguments.begin(), call.arguments.end(),
+                                              [](const Argument& argument) { return argument.name.empty(); });
+  if (all_named) return BuildNamed(call, builtin);
+  const size_t least = static_cast<size_t>(std::count_if(
+      parameters.begin(), parameters.end(), [](const BuiltinParameter& p) { return !p.optional; }));
+  std::vector<NodeId> inputs = BuildArguments(call);
+  if (builtin.name == "mean" && inputs.size() == 2) {
+    program_.ReportUnimplemented(*path_, call.range, "mean() with weights is");
+    return ErrorNode(call.range);
+  }
+  if (!CheckCount(call, least, parameters.size())) return ErrorNode(call.range);
+  // log has one input or two; elsewhere an optional input that is left out keeps its place.
+  if (builtin.name != "log") inputs.resize(parameters.size(), kNoNode);
+  return block_.Add(std::string(builtin.op), std::move(inputs), At(call.name_range));
+}
+
+NodeId BodyBuilder::BuildNamed(const Expression& call, const Builtin& builtin) {
+  std::vector<const Argument*> bound;
+  const std::vector<BuiltinParameter> parameters = ParametersOf(builtin);
+  if (builtin.form == CallForm::kRand) {
+    for (const Argument& argument : call.arguments) {
+      if (!argument.name.empty()) continue;
+      Error(argument.value->range, fmt::format("{}() takes named arguments only", call.name));
+      return ErrorNode(call.range);
+    }
+  }
+  if (!BindNamed(call, parameters, &bound)) {
+    BuildArguments(call);
+    return ErrorNode(call.range);
+  }
+  // Arguments are evaluated in the order of the text.
+  std::vector<NodeId> inputs;
+  std::vector<std::pair<std::string, Scalar>> attributes;
+  std::vector<NodeId> nodes(parameters.size(), kNoNode);
+  for (const Argument& argument : call.arguments) {
+    const auto i = static_cast<size_t>(std::find(bound.begin(), bound.end(), &argument) - bound.begin());
+    if (!parameters[i].attribute) {
+      nodes[i] = BuildExpression(*argument.value);
+    } else if (std::optional<Scalar> value = ConstantOf(call, argument, parameters[i].name)) {
+      attributes.emplace_back(parameters[i].name, *std::move(value));
+    }
+  }
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (!parameters[i].attribute) inputs.push_back(nodes[i]);
+  if (builtin.form == CallForm::kRand) attributes.emplace_back("stream", Scalar(program_.next_stream++));
+  if (builtin.name == "log" && inputs.back() == kNoNode) inputs.pop_back();
+  return block_.Add(std::string(builtin.op), std::move(inputs), At(call.name_range), std::move(attributes));
+}
+
+NodeId BodyBuilder::BuildVariadic(const Expression& call, const Builtin& builtin) {
+  std::vector<NodeId> inputs = BuildArguments(call);
+  if (!CheckCount(call, 1, std::string::npos)) return ErrorNode(call.range);
+  return block_.Add(std::string(builtin.op), std::move(inputs), At(call.name_range));
+}
+
+// One argument: the smallest cell; more: cell by cell.
+NodeId BodyBuilder::BuildMinMax(const Expression& call, const Builtin& builtin) {
+  const std::vector<NodeId> inputs = BuildArguments(call);
+  if (!CheckCount(call, 1, std::string::npos)) return ErrorNode(call.range);
+  if (inputs.size() == 1) return block_.Add(std::string(builtin.op), inputs, At(call.name_range));
+  NodeId result = inputs[0];
+  for (size_t i = 1; i < inputs.size(); ++i)
+    result = block_.Add(fmt::format("p{}", builtin.op), {result, inputs[i]}, At(call.name_range));
+  return result;
+}
+
+NodeId BodyBuilder::BuildOuter(const Expression& call) {
+  const std::vector<NodeId> inputs = BuildArguments(call);
+  if (!CheckCount(call, 3, 3)) return ErrorNode(call.range);
+  const Expression& name = *call.arguments[2].value;
+  const bool is_text = name.kind == Expression::Kind::kLiteral && name.literal.IsString();
+  const auto* found =
+      std::find_if(std::begin(kOuterOperators), std::end(kOuterOperators),
+                   [&](const auto& entry) { return is_text && entry.first == name.literal.AsString(); });
+  if (found == std::end(kOuterOperators)) {
+    Error(name.range,
+          fmt::format("the third argument of {}() must be an operator in quotes, for example \"*\"",
+                      call.name));
+    return ErrorNode(call.range);
+  }
+  return block_.Add(std::string(found->second), {inputs[0], inputs[1]}, At(call.name_range));
+}
+
+// table(A, B [, W] [, d1, d2] [, outputEmptyBlocks]) as inputs A, B, W, d1, d2.
+NodeId BodyBuilder::BuildTable(const Expression& call) {
+  std::vector<NodeId> given;
+  for (const Argument& argument : call.arguments) {
+    const NodeId node = BuildExpression(*argument.value);
+    if (argument.name != "outputEmptyBlocks") given.push_back(node);
+  }
+  if (!CheckCount(call, 2, 6)) return ErrorNode(call.range);
+  if (given.size() == 6) given.pop_back();  // how the reference engine stores it
+  if (given.size() == 3) given.resize(5, kNoNode);
+  if (given.size() == 2) given.resize(5, kNoNode);
+  if (given.size() == 4) given.insert(given.begin() + 2, kNoNode);
+  return block_.Add("table", std::move(given), At(call.name_range));
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <span>
+
+#include "compiler/build/body_builder.h"
+
+// read, write, print, stop and assert.
+namespace heddle::compiler {
+namespace {
+
+constexpr std::string_view kReadOptions[] = {
+    "format", "data_type", "value_type", "rows",   "cols",          "nnz",           "header", "sep",
+    "fill",   "default",   "naStrings",  "schema", "rows_in_block", "cols_in_block", "indSep", "dataset"};
+constexpr std::string_view kWriteOptions[] = {"format",      "sep",           "header",        "sparse",
+                                              "description", "rows_in_block", "cols_in_block", "indSep"};
+
+std::string Suggest(std::string_view name, std::span<const std::string_view> options) {
+  return SuggestName(name, std::vector<std::string>(options.begin(), options.end()));
+}
+
+bool Contains(std::span<const std::string_view> options, std::string_view name) {
+  return std::find(options.begin(), options.end(), name) != options.end();
+}
+
+}  // namespace
+
+NodeId BodyBuilder::BuildRead(const Expression& call) {
+  std::vector<std::pair<std::string, Scalar>> attributes;
+  std::optional<Scalar> path;
+  bool ok = true;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const Argument& argument = call.arguments[i];
+    if (i == 0 && argument.name.empty()) {
+      path = ConstantOf(call, argument, "path");
+      ok = path.has_value();
+      if (path && !path->IsString()) {
+        Error(argument.value->range, fmt::format("the path of {}() must be a string", call.name));
+        ok = false;
+      }
+    } else if (!Contains(kReadOptions, argument.name)) {
+      if (argument.name.empty()) {
+        Error(argument.value->range, fmt::format("{}() takes one path; its options are named", call.name));
+      } else {
+        Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name))
+            .suggestion = Suggest(argument.name, kReadOptions);
+      }
+      ok = false;
+    } else if (std::optional<Scalar> value = ConstantOf(call, argument, argument.name)) {
+      if (argument.name == "data_type" && value->IsString() && value->AsString() != "matrix" &&
+          value->AsString() != "scalar") {
+        program_.ReportUnimplemented(*path_, argument.value->range,
+                                     fmt::format("reading a {} is", value->AsString()));
+        ok = false;
+      }
+      attributes.emplace_back(argument.name, *std::move(value));
+    } else {
+      ok = false;
+    }
+  }
+  if (call.arguments.empty() || !call.arguments[0].name.empty()) {
+    Error(call.range, fmt::format("the argument 'path' of {}() is missing", call.name));
+    ok = false;
+  }
+  if (!ok) return ErrorNode(call.range);
+  const NodeId path_node = block_.Literal(*std::move(path), At(call.arguments[0].value->range));
+  return block_.Add("read", {path_node}, At(call.name_range), std::move(attributes));
+}
+
+void BodyBuilder::BuildWrite(const Expression& call) {
+  std::vector<NodeId> inputs;
+  std::vector<std::pair<std::string, Scalar>> attributes;
+  for (const Argument& argument : call.arguments) {
+    if (argument.name.empty()) {
+      inputs.push_back(BuildExpression(*argument.value));
+    } else if (!Contains(kWriteOptions, argument.name)) {
+      Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name))
+          .suggestion = Suggest(argument.name, kWriteOptions);
+    } else if (std::optional<Scalar> value = ConstantOf(call, argument, argument.name)) {
+      attributes.emplace_back(argument.name, *std::move(value));
+    }
+  }
+  if (inputs.size() != 2) {
+    Error(call.range, fmt::format("{}() takes a variable and a path, got {} positional argument{}", call.name,
+                                  inputs.size(), inputs.size() == 1 ? "" : "s"));
+    return;
+  }
+  if (InfoOf(inputs[1]).IsMatrix()) {
+    Error(call.arguments[1].value->range, fmt::format("the path of {}() must be a string", call.name));
+    return;
+  }
+  block_.Add("write", std::move(inputs), At(call.name_range), std::move(attributes));
+}
+
+void BodyBuilder::BuildPrint(const Expression& call) {
+  for (const Argument& argument : call.arguments)
+    if (!argument.name.empty())
+      Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name));
+  const std::vector<NodeId> given = BuildArguments(call);
+  if (!CheckCount(call, 1, std::string::npos)) return;
+  NodeId text = given[0];
+  if (given.size() > 1) {
+    const std::optional<Scalar>& format = block_.ValueOf(given[0]);
+    if (!format || !format->IsString()) {
+      Error(call.arguments[0].value->range,
+            "the first of several arguments of print() must be a string literal, the format")
+          .notes.push_back("strings are joined with +: print(\"x = \" + x)");
+      return;
+    }
+    for (size_t i = 1; i < given.size(); ++i) {
+      if (!InfoOf(given[i]).IsMatrix()) continue;
+      Error(call.arguments[i].value->range, "print() formats scalars only, not a matrix")
+          .notes.push_back("toString(X) makes a string of a matrix");
+      return;
+    }
+    text = block_.Add("format", given, At(call.name_range));
+  } else if (InfoOf(text).IsMatrix()) {
+    std::vector<NodeId> inputs(7, kNoNode);
+    inputs[0] = text;
+    text = block_.Add("toString", std::move(inputs), At(call.name_range));
+  }
+  block_.Add("print", {text}, At(call.name_range));
+}
+
+void BodyBuilder::BuildStopOrAssert(const Expression& call, const Builtin& builtin) {
+  std::vector<NodeId> given = BuildArguments(call);
+  if (!CheckCount(call, builtin.form == CallForm::kAssert ? 1 : 0, 1)) return;
+  if (given.empty()) given.push_back(block_.Literal(Scalar(""), At(call.name_range)));
+  if (InfoOf(given[0]).IsMatrix()) {
+    Error(call.arguments[0].value->range,
+          fmt::format("the argument of {}() must be a scalar, not a matrix", call.name));
+    return;
+  }
+  block_.Add(std::string(builtin.op), std::move(given), At(call.name_range));
+}
+
+}  // namespace heddle::compiler

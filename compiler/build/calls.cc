@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "compiler/build/body_builder.h"
+#include "compiler/build/other_functions.h"
+
+namespace heddle::compiler {
+
+std::string BodyBuilder::NewTemporary() { return fmt::format("%t{}", ++program_.next_temporary); }
+
+// Evaluates the calls of DML functions in an expression into temporaries, left to right, each once.
+void BodyBuilder::HoistCalls(const Expression& expression) {
+  for (const ExpressionPointer& operand : expression.operands) HoistCalls(*operand);
+  if (expression.index) {
+    if (!calls_in_index_) return ForbidCallsInIndex(*expression.index);
+    for (const IndexRange* range : {&expression.index->rows, &expression.index->columns})
+      for (const Expression* bound : {range->from.get(), range->to.get()})
+        if (bound != nullptr) HoistCalls(*bound);
+    return;
+  }
+  if (expression.kind != Expression::Kind::kCall) return;
+  const DmlFunction* function = program_.FindFunction(file_, expression);
+  if (function == nullptr) {
+    for (const Argument& argument : expression.arguments) HoistCalls(*argument.value);
+    return;
+  }
+  if (function->definition->results.empty()) {
+    Error(expression.range, fmt::format("{}() returns no result", expression.name));
+    return;
+  }
+  std::vector<std::string> results(function->definition->results.size());
+  results[0] = NewTemporary();
+  if (EmitCall(expression, *function, results)) hoisted_[&expression] = results[0];
+}
+
+void BodyBuilder::ForbidCalls(const Expression& expression, std::string_view where) {
+  for (const ExpressionPointer& operand : expression.operands) ForbidCalls(*operand, where);
+  if (expression.index) ForbidCallsInIndex(*expression.index);
+  if (expression.kind != Expression::Kind::kCall) return;
+  for (const Argument& argument : expression.arguments) ForbidCalls(*argument.value, where);
+  if (program_.FindFunction(file_, expression) == nullptr) return;
+  Error(expression.name_range,
+        fmt::format("a DML function cannot be called in {}: '{}'", where, expression.name))
+      .notes.push_back(fmt::format("assign its result to a variable first: x = {}(...)", expression.name));
+}
+
+void BodyBuilder::ForbidCallsInIndex(const Index& index) {
+  for (const IndexRange* range : {&index.rows, &index.columns})
+    for (const Expression* bound : {range->from.get(), range->to.get()})
+      if (bound != nullptr) ForbidCalls(*bound, "an index");
+}
+
+// bound[i] is the argument of parameter i, nullptr for its default. False after an error.
+bool BodyBuilder::BindArguments(const Expression& call, const FunctionDefinition& definition,
+                                std::vector<const Argument*>* bound) {
+  const std::vector<ParameterDefinition>& parameters = definition.parameters;
+  bound->assign(parameters.size(), nullptr);
+  const size_t named = static_cast<size_t>(std::count_if(call.arguments.begin(), call.arguments.end(),
+                                                         [](const Argument& a) { return !a.name.empty(); }));
+  if (named > 0 && named < call.arguments.size()) {
+    Error(call.range, fmt::format("the call of {}() mixes positional and named arguments", call.name));
+    return false;
+  }
+  if (call.arguments.size() > parameters.size() && named == 0) {
+    Error(call.range, fmt::format("{}() takes {} argument{}, got {}", call.name, parameters.size(),
+                                  parameters.size() == 1 ? "" : "s", call.arguments.size()));
+    return false;
+  }
+  bool ok = true;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const Argument& argument = call.arguments[i];
+    size_t position = i;
+    if (named > 0) {
+      position = static_cast<size_t>(std::find_if(parameters.begin(), parameters.end(),
+                                                  [&](const auto& p) { return p.name == argument.name; }) -
+                                     parameters.begin());
+      if (position == parameters.size()) {
+        std::vector<std::string> names;
+        for (const ParameterDefinition& parameter : parameters) names.push_back(parameter.name);
+        Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name))
+            .suggestion = SuggestName(argument.name, names);
+        ok = false;
+        continue;
+      }
+      if ((*bound)[position] != nullptr) {
+        Error(argument.name_range,
+              fmt::format("the argument '{}' of {}() is given twice", argument.name, call.name));
+        ok = false;
+        continue;
+      }
+    }
+    (*bound)[position] = &argument;
+  }
+  for (size_t i = 0; ok && i < parameters.size(); ++i) {
+    if ((*bound)[i] != nullptr || parameters[i].default_value != nullptr) continue;
+    Error(call.range, fmt::format("the argument '{}' of {}() is missing", parameters[i].name, call.name));
+    ok = false;
+  }
+  return ok;
+}
+
+// Ends the block, whose last act is to make the arguments, and calls. False after an error; results are
+// defined anyway.
+bool BodyBuilder::EmitCall(const Expression& call, const DmlFunction& function,
+                           const std::vector<std::string>& results) {
+  const FunctionDefinition& definition = *function.definition;
+  program_.Need(function);
+  std::vector<const Argument*> bound;
+  for (const Argument& argument : call.arguments) HoistCalls(*argument.value);
+  const bool ok = BindArguments(call, definition, &bound);
+  Block block = NewBlock(Block::Kind::kCall, call.range);
+  block.function = function.key;
+  if (ok) {
+    for (size_t i = 0; i < bound.size(); ++i) {
+      const ParameterDefinition& parameter = definition.parameters[i];
+      block.arguments.emplace_back(parameter.name, bound[i] != nullptr
+                                                       ? PassArgument(call, parameter, *bound[i])
+                                                       : PassDefault(call, function, parameter));
+    }
+  } else {
+    for (const Argument& argument : call.arguments) BuildExpression(*argument.value);
+  }
+  Flush();
+  block.results = results;
+  blocks_.push_back(std::move(block));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].empty()) continue;
+    const ParameterDefinition& result = definition.results[i];
+    LiveIn known;
+    known.info = {result.data_type, ValueType::kUnknown, Shape{0, 0}, Format::kDense};
+    if (result.data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
+    if (result.data_type == DataType::kScalar && result.value_type == ValueType::kString)
+      known.info.value_type = ValueType::kString;
+    scope_[results[i]] = {std::move(known), call.range};
+  }
+  return ok;
+}
+
+std::string BodyBuilder::PassNode(NodeId node, const SourceRange& range) {
+  const std::string temporary = NewTemporary();
+  block_.Assign(temporary, node, At(range));
+  return temporary;
+}
+
+std::string BodyBuilder::PassArgument(const Expression& call, const ParameterDefinition& parameter,
+                                      const Argument& argument) {
+  const Expression& expression = *argument.value;
+  const NodeId given = BuildExpression(expression);
+  const NodeId value = ConvertArgument(call, parameter, given, expression.range);
+  // A variable that needs no conversion is passed as it is.
+  if (value == given && expression.kind == Expression::Kind::kIdentifier &&
+      scope_.contains(VariableFor(expression.name)))
+    return VariableFor(expression.name);
+  if (value == given && hoisted_.contains(&expression)) return hoisted_[&expression];
+  return PassNode(value, expression.range);
+}
+
+// Defaults are evaluated by the caller, but see no variables.
+std::string BodyBuilder::PassDefault(const Expression& call, const DmlFunction& function,
+                                     const ParameterDefinition& parameter) {
+  const Expression& expression = *parameter.default_value;
+  Scope scope = std::exchange(scope_, {});
+  auto renamed = std::exchange(renamed_, {});
+  const int32_t file = std::exchange(file_, function.file);
+  const std::string* path =
+      std::exchange(path_, &program_.scripts.files[static_cast<size_t>(function.file)].path);
+  ForbidCalls(expression, "the default of a parameter");
+  const NodeId value = ConvertArgument(call, parameter, BuildExpression(expression), expression.range);
+  std::string passed = PassNode(value, expression.range);
+  scope_ = std::move(scope);
+  renamed_ = std::move(renamed);
+  file_ = file;
+  path_ = path;
+  return passed;
+}
+
+// Scalars become the value type that the parameter declares.
+NodeId BodyBuilder::ConvertArgument(const Expression& call, const ParameterDefinition& parameter,
+                                    NodeId value, const SourceRange& range) {
+  const ValueInfo info = InfoOf(value);
+  if (parameter.data_type != DataType::kScalar) return value;
+  if (info.IsMatrix()) {
+    Error(range,
+          fmt::format("the argument '{}' of {}() must be a scalar, not a matrix", parameter.name, call.name))
+        .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
+    return value;
+  }
+  if (!info.IsScalar() || info.value_type == parameter.value_type) return value;
+  switch (parameter.value_type) {
+    case ValueType::kUnknown: return value;
+    case ValueType::kDouble: return block_.Add("as.double", {value}, At(range));
+    case ValueType::kInteger: return block_.Add("as.integer", {value}, At(range));
+    case ValueType::kBoolean: return block_.Add("as.logical", {value}, At(range));
+    case ValueType::kString:
+      return block_.Add("+", {block_.Literal(Scalar(""), At(range)), value}, At(range));
+  }
+  return value;
+}
+
+void BodyBuilder::ReportUnknownFunction(const Expression& call) {
+  if (!call.name_space.empty()) {
+    if (!program_.functions.HasNameSpace(file_, call.name_space)) {
+      Error(call.name_range, fmt::format("undefined namespace '{}'", call.name_space)).suggestion =
+          SuggestName(call.name_space, program_.functions.NameSpacesIn(file_));
+    } else if (program_.functions.IsLoaded(file_, call.name_space)) {
+      Error(call.name_range, fmt::format("undefined function '{}::{}'", call.name_space, call.name))
+          .suggestion = SuggestName(call.name, program_.functions.NamesIn(file_, call.name_space));
+    }
+    return;
+  }
+  if (IsOtherNative(call.name) || IsLibraryFunction(call.name))
+    return program_.ReportUnimplemented(*path_, call.name_range, fmt::format("{}() is", call.name));
+  std::vector<std::string> candidates = program_.functions.NamesIn(file_, "");
+  for (std::string& name : BuiltinNames()) candidates.push_back(std::move(name));
+  Diagnostic& diagnostic = Error(call.name_range, fmt::format("undefined function '{}'", call.name));
+  diagnostic.suggestion = SuggestName(call.name, candidates);
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "compiler/build/body_builder.h"
+#include "compiler/build/parallel_for.h"
+
+namespace heddle::compiler {
+
+std::set<std::string> AssignedNames(const std::vector<Statement>& statements) {
+  std::set<std::string> names;
+  for (const Statement& statement : statements) {
+    for (const Target& target : statement.targets) names.insert(target.name);
+    if (statement.kind == Statement::Kind::kFor || statement.kind == Statement::Kind::kParallelFor)
+      names.insert(statement.name);
+    names.merge(AssignedNames(statement.body));
+    names.merge(AssignedNames(statement.otherwise));
+  }
+  return names;
+}
+
+std::vector<Block> BodyBuilder::BuildBody(const std::vector<Statement>& statements) {
+  std::vector<Block> outer = std::exchange(blocks_, {});
+  BuildStatements(statements);
+  Flush();
+  return std::exchange(blocks_, std::move(outer));
+}
+
+Graph BodyBuilder::BuildPredicate(const Statement& statement) {
+  const std::string_view what = statement.kind == Statement::Kind::kIf ? "if" : "while";
+  const Expression& predicate = *statement.value;
+  ForbidCalls(predicate, fmt::format("the predicate of '{}'", what));
+  if (predicate.kind == Expression::Kind::kLiteral) {
+    const Scalar& literal = predicate.literal;
+    if (literal.IsString()) {
+      Error(predicate.range, fmt::format("the predicate of '{}' is a string", what));
+    } else if (!literal.IsBoolean() && literal.AsDouble() != 0 && literal.AsDouble() != 1) {
+      program_.diagnostics.Warning(*path_, predicate.range,
+                                   fmt::format("the predicate of '{}' is always true", what));
+    }
+  }
+  const NodeId value = BuildExpression(predicate);
+  if (InfoOf(value).IsMatrix()) {
+    Error(predicate.range, fmt::format("the predicate of '{}' must be a scalar, not a matrix", what))
+        .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
+  }
+  block_.Assign(Block::kPredicate, value, At(predicate.range));
+  return block_.Finish();
+}
+
+void BodyBuilder::BuildIf(const Statement& statement) {
+  Flush();
+  Block block = NewBlock(Block::Kind::kIf, statement.range);
+  block.graph = BuildPredicate(statement);
+  const Scope before = scope_;
+  block.body = BuildBody(statement.body);
+  const Scope after_body = std::exchange(scope_, before);
+  block.otherwise = BuildBody(statement.otherwise);
+  JoinScopes(after_body);
+  blocks_.push_back(std::move(block));
+}
+
+void BodyBuilder::BuildWhile(const Statement& statement) {
+  Flush();
+  ForgetAssigned(statement.body);
+  Block block = NewBlock(Block::Kind::kWhile, statement.range);
+  block.graph = BuildPredicate(statement);
+  const Scope before = scope_;
+  block.body = BuildBody(statement.body);
+  CheckLoopTypes(before);
+  JoinScopes(before);
+  blocks_.push_back(std::move(block));
+}
+
+Graph BodyBuilder::BuildBounds(const Statement& statement) {
+  const auto bound = [&](const ExpressionPointer& expression, const char* variable, const char* what) {
+    if (expression == nullptr) return;
+    ForbidCalls(*expression, "the bounds of a loop");
+    const NodeId value = BuildExpression(*expression);
+    if (InfoOf(value).IsMatrix()) {
+      Error(expression->range, fmt::format("the {} of a loop must be a scalar, not a matrix", what))
+          .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
+    }
+    block_.Assign(variable, value, At(expression->range));
+  };
+  bound(statement.from, Block::kFrom, "first value");
+  bound(statement.to, Block::kTo, "last value");
+  bound(statement.increment, Block::kIncrement, "increment");
+  return block_.Finish();
+}
+
+void BodyBuilder::BuildFor(const Statement& statement) {
+  Flush();
+  const bool parallel = statement.kind == Statement::Kind::kParallelFor;
+  Block block = NewBlock(parallel ? Block::Kind::kParallelFor : Block::Kind::kFor, statement.range);
+  block.graph = BuildBounds(statement);
+  block.has_increment = statement.increment != nullptr;
+  ForgetAssigned(statement.body);
+  const Scope before = scope_;
+  const auto renamed = renamed_;
+  if (parallel) BuildParallelBody(statement, &block);
+  block.variable = VariableFor(statement.name);
+  LiveIn counter;
+  counter.info = ValueInfo::OfScalar(ValueType::kInteger);
+  DefineAs(statement.name, std::move(counter), statement.name_range);
+  block.body = BuildBody(statement.body);
+  renamed_ = renamed;
+  // What an iteration of a parfor makes for itself is gone after it.
+  if (parallel)
+    std::erase_if(scope_, [&](const auto& entry) {
+      return entry.first != statement.name && !before.contains(entry.first);
+    });
+  CheckLoopTypes(before);
+  JoinScopes(before);
+  blocks_.push_back(std::move(block));
+}
+
+// Checks that iterations are independent. Scalars that each iteration writes for itself become variables of
+// the loop.
+void BodyBuilder::BuildParallelBody(const Statement& statement, Block* block) {
+  for (const ParallelForOption& option : statement.options) {
+    if (option.name != "check") continue;
+    std::string text = option.text;
+    if (!text.empty() && text[0] == '$') {
+      if (std::optional<Scalar> given = FindScriptArgument(text.substr(1))) text = given->ToText();
+    }
+    if (text == "0") return;
+    if (text != "1")
+      Error(option.text_range, fmt::format("the option 'check' of a parfor is 0 or 1, not {}", text));
+  }
+  std::map<std::string, DataType> outer;
+  for (const auto& [name, variable] : scope_) outer.emplace(name, variable.known.info.data_type);
+  for (const auto& [name, variable] : renamed_) {
+    auto found = scope_.find(variable);
+    if (found != scope_.end()) outer[name] = found->second.known.info.data_type;
+  }
+  ParallelForReport report = CheckParallelFor(statement, outer);
+  for (const ParallelForReport::Conflict& conflict : report.conflicts) {
+    Error(conflict.range,
+          fmt::format("iterations of the parfor depend on each other through '{}'", conflict.variable))
+        .notes = {conflict.why, "a 'for' loop, or the option check=0, runs it in order"};
+  }
+  for (const std::string& name : report.locals) renamed_[name] = fmt::format("%{}.{}", name, block->id);
+}
+
+// After an if or a loop: what holds whichever way was taken.
+void BodyBuilder::JoinScopes(const Scope& other) {
+  for (auto& [name, variable] : scope_)
+    if (!other.contains(name)) variable.known.value.reset();
+  for (const auto& [name, theirs] : other) {
+    auto [mine, is_new] = scope_.emplace(name, theirs);
+    LiveIn& known = mine->second.known;
+    if (is_new) {
+      known.value.reset();
+      continue;
+    }
+    const ValueInfo& their_info = theirs.known.info;
+    if (known.info.data_type != their_info.data_type) {
+      const bool both_known =
+          known.info.data_type != DataType::kUnknown && their_info.data_type != DataType::kUnknown;
+      if (both_known) {
+        Error(std::max(mine->second.assigned_at, theirs.assigned_at,
+                       [](const auto& a, const auto& b) { return a.begin < b.begin; }),
+              fmt::format("'{}' is a {} on one way and a {} on another", name, Name(their_info.data_type),
+                          Name(known.info.data_type)))
+            .notes.push_back("a branch or loop must not change whether a variable is a scalar or a matrix");
+      }
+      known = LiveIn();
+      continue;
+    }
+    if (known.info.value_type != their_info.value_type) known.info.value_type = ValueType::kUnknown;
+    if (known.value != theirs.known.value) known.value.reset();
+  }
+}
+
+// Before a loop: what its body assigns may have another value type and value in later rounds.
+void BodyBuilder::ForgetAssigned(const std::vector<Statement>& body) {
+  for (const std::string& name : AssignedNames(body)) {
+    auto found = scope_.find(VariableFor(name));
+    if (found == scope_.end()) continue;
+    LiveIn& known = found->second.known;
+    known.value.reset();
+    if (known.info.IsScalar()) known.info.value_type = ValueType::kUnknown;
+  }
+}
+
+void BodyBuilder::CheckLoopTypes(const Scope& before) {
+  for (const auto& [name, old] : before) {
+    Variable& variable = scope_[name];
+    const DataType now = variable.known.info.data_type;
+    const DataType then = old.known.info.data_type;
+    if (now == then || now == DataType::kUnknown || then == DataType::kUnknown) continue;
+    Error(variable.assigned_at,
+          fmt::format("'{}' is a {} before the loop and a {} in it", name, Name(then), Name(now)))
+        .notes.push_back("a branch or loop must not change whether a variable is a scalar or a matrix");
+    variable.known = LiveIn();
+  }
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "compiler/build/body_builder.h"
+#include "compiler/build/script_arguments.h"
+
+namespace heddle::compiler {
+namespace {
+
+std::optional<double> ConstantNamed(const std::string& name) {
+  if (name == "pi") return 3.141592653589793;
+  if (name == "Inf") return std::numeric_limits<double>::infinity();
+  if (name == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
+
+}  // namespace
+
+NodeId BodyBuilder::BuildExpression(const Expression& expression) {
+  switch (expression.kind) {
+    case Expression::Kind::kLiteral: return block_.Literal(expression.literal, At(expression.range));
+    case Expression::Kind::kIdentifier: return ReadVariable(expression.name, expression.range);
+    case Expression::Kind::kIndexed: return BuildIndexed(expression);
+    case Expression::Kind::kParameter: return BuildParameter(expression);
+    case Expression::Kind::kBinary: return BuildBinary(expression);
+    case Expression::Kind::kUnary: return BuildUnary(expression);
+    case Expression::Kind::kCall: break;
+    case Expression::Kind::kList:
+      return ErrorNode(expression.range);  // the parser has said where lists may stand
+  }
+  auto hoisted = hoisted_.find(&expression);
+  if (hoisted != hoisted_.end())
+    return block_.Read(hoisted->second, scope_[hoisted->second].known, At(expression.range));
+  if (program_.FindFunction(file_, expression) != nullptr)
+    return ErrorNode(expression.range);  // was reported
+  const Builtin* builtin = expression.name_space.empty() ? FindBuiltin(expression.name) : nullptr;
+  if (builtin != nullptr) return BuildBuiltin(expression, *builtin);
+  ReportUnknownFunction(expression);
+  for (const Argument& argument : expression.arguments) BuildExpression(*argument.value);
+  return ErrorNode(expression.range);
+}
+
+// Stands for a value that could not be made: of unknown type, so that nothing else is said about it.
+NodeId BodyBuilder::ErrorNode(const SourceRange& range) { return block_.Read("%error", LiveIn(), At(range)); }
+
+NodeId BodyBuilder::ReadVariable(const std::string& name, const SourceRange& range) {
+  if (std::optional<double> constant = ConstantNamed(name))
+    return block_.Literal(Scalar(*constant), At(range));
+  const std::string& variable = VariableFor(name);
+  auto found = scope_.find(variable);
+  if (found != scope_.end()) return block_.Read(variable, found->second.known, At(range));
+  if (reported_undefined_.insert(name).second) {
+    Diagnostic& diagnostic = Error(range, fmt::format("undefined variable '{}'", name));
+    std::vector<std::string> candidates = {"TRUE", "FALSE", "pi", "Inf", "NaN"};
+    for (const auto& [candidate, known] : scope_)
+      if (candidate[0] != '%') candidates.push_back(candidate);
+    diagnostic.suggestion = SuggestName(name, candidates);
+  }
+  return ErrorNode(range);
+}
+
+std::optional<Scalar> BodyBuilder::FindScriptArgument(const std::string& name) const {
+  auto found = program_.options.arguments.find(name);
+  if (found == program_.options.arguments.end()) return std::nullopt;
+  return ArgumentValue(found->second);
+}
+
+NodeId BodyBuilder::BuildParameter(const Expression& expression) {
+  if (std::optional<Scalar> given = FindScriptArgument(expression.name))
+    return block_.Literal(*std::move(given), At(expression.range));
+  Diagnostic& diagnostic =
+      Error(expression.range, fmt::format("the script's argument ${} is not given", expression.name));
+  const bool is_number = expression.name[0] >= '0' && expression.name[0] <= '9';
+  diagnostic.notes.push_back(is_number ? "give it after -args, in order"
+                                       : fmt::format("give it with -nvargs {}=value", expression.name));
+  std::vector<std::string> given;
+  for (const auto& [name, value] : program_.options.arguments) given.push_back(name);
+  if (!is_number) diagnostic.suggestion = SuggestName(expression.name, given);
+  return ErrorNode(expression.range);
+}
+
+bool BodyBuilder::IsTransposeCall(const Expression& expression) const {
+  return expression.kind == Expression::Kind::kCall && expression.name == "t" &&
+         expression.name_space.empty() && expression.arguments.size() == 1 &&
+         program_.FindFunction(file_, expression) == nullptr;
+}
+
+NodeId BodyBuilder::BuildBinary(const Expression& expression) {
+  const Expression& left = *expression.operands[0];
+  const Expression& right = *expression.operands[1];
+  // t(X) %*% Y as the text says it is one operator (docs/numerics.md, section 3).
+  if (expression.name == "%*%" && IsTransposeCall(left)) {
+    const NodeId x = BuildExpression(*left.arguments[0].value);
+    return block_.Add("t%*%", {x, BuildExpression(right)}, At(expression.name_range));
+  }
+  const NodeId a = BuildExpression(left);
+  const NodeId b = BuildExpression(right);
+  return block_.Add(expression.name, {a, b}, At(expression.name_range));
+}
+
+NodeId BodyBuilder::BuildUnary(const Expression& expression) {
+  const NodeId operand = BuildExpression(*expression.operands[0]);
+  const SourcePosition position = At(expression.name_range);
+  if (expression.name == "!") return block_.Add("!", {operand}, position);
+  return block_.Add("*", {operand, block_.Literal(Scalar(expression.name == "-" ? -1 : 1), position)},
+                    position);
+}
+
+NodeId BodyBuilder::BuildIndexed(const Expression& expression) {
+  const NodeId value = ReadVariable(expression.name, expression.name_range);
+  if (InfoOf(value).IsScalar()) {
+    Error(expression.range, fmt::format("'{}' is a scalar and cannot be indexed", expression.name));
+    return ErrorNode(expression.range);
+  }
+  std::vector<NodeId> inputs = {value};
+  BuildIndex(*expression.index, &inputs);
+  if (inputs[1] == kNoNode && inputs[3] == kNoNode) return value;  // X[,]
+  return block_.Add("index", std::move(inputs), At(expression.range));
+}
+
+// Appends rl, ru, cl, cu. A single row or column is the same node twice.
+void BodyBuilder::BuildIndex(const Index& index, std::vector<NodeId>* inputs) {
+  for (const IndexRange* range : {&index.rows, &index.columns}) {
+    NodeId from = kNoNode;
+    NodeId to = kNoNode;
+    if (range->kind != IndexRange::Kind::kAll) to = from = BuildIndexBound(*range->from);
+    if (range->kind == IndexRange::Kind::kRange) to = BuildIndexBound(*range->to);
+    inputs->push_back(from);
+    inputs->push_back(to);
+  }
+}
+
+NodeId BodyBuilder::BuildIndexBound(const Expression& expression) {
+  const NodeId bound = BuildExpression(expression);
+  if (InfoOf(bound).IsMatrix()) {
+    Error(expression.range, "an index must be a scalar, not a matrix")
+        .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
+    return ErrorNode(expression.range);
+  }
+  return bound;
+}
+
+}  // namespace heddle::compiler

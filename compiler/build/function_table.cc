@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/build/function_table.h"
+
+namespace heddle::compiler {
+
+FunctionTable::FunctionTable(const ScriptSet& scripts)
+    : functions_(scripts.files.size()), name_spaces_(scripts.files.size()) {
+  std::map<int32_t, std::string> seen_by_main;  // file -> the main script's first name for it
+  for (size_t file = 0; file < scripts.files.size(); ++file) {
+    for (const Import& import : scripts.files[file].imports) {
+      name_spaces_[file].emplace(import.name_space, import.file);
+      if (file == 0) seen_by_main.emplace(import.file, import.name_space);
+    }
+  }
+  for (size_t file = 0; file < scripts.files.size(); ++file) {
+    const auto id = static_cast<int32_t>(file);
+    std::string prefix;
+    if (file > 0)
+      prefix = (seen_by_main.contains(id) ? seen_by_main.at(id) : scripts.files[file].path) + "::";
+    for (const FunctionDefinition& function : scripts.files[file].functions)
+      functions_[file].emplace(function.name, DmlFunction{prefix + function.name, &function, id});
+  }
+}
+
+int32_t FunctionTable::FileOf(int32_t file, const std::string& name_space) const {
+  if (name_space.empty()) return file;
+  const auto& name_spaces = name_spaces_[static_cast<size_t>(file)];
+  auto found = name_spaces.find(name_space);
+  return found == name_spaces.end() ? -1 : found->second;
+}
+
+const DmlFunction* FunctionTable::Find(int32_t file, const std::string& name_space,
+                                       const std::string& name) const {
+  const int32_t target = FileOf(file, name_space);
+  if (target < 0) return nullptr;
+  const auto& functions = functions_[static_cast<size_t>(target)];
+  auto found = functions.find(name);
+  return found == functions.end() ? nullptr : &found->second;
+}
+
+bool FunctionTable::HasNameSpace(int32_t file, const std::string& name_space) const {
+  return name_spaces_[static_cast<size_t>(file)].contains(name_space);
+}
+
+bool FunctionTable::IsLoaded(int32_t file, const std::string& name_space) const {
+  return FileOf(file, name_space) >= 0;
+}
+
+std::vector<std::string> FunctionTable::NamesIn(int32_t file, const std::string& name_space) const {
+  std::vector<std::string> names;
+  const int32_t target = FileOf(file, name_space);
+  if (target < 0) return names;
+  for (const auto& [name, function] : functions_[static_cast<size_t>(target)]) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> FunctionTable::NameSpacesIn(int32_t file) const {
+  std::vector<std::string> names;
+  for (const auto& [name, target] : name_spaces_[static_cast<size_t>(file)]) names.push_back(name);
+  return names;
+}
+
+}  // namespace heddle::compiler

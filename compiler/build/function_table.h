@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/parse/ast.h"
+
+namespace heddle::compiler {
+
+/// A function written in DML.
+struct DmlFunction {
+  std::string key;  ///< In Program::functions: "f", "ns::f" as the main script sees it, or "<file>::f".
+  const FunctionDefinition* definition = nullptr;
+  int32_t file = 0;  ///< Index in ScriptSet::files.
+};
+
+/// Finds DML functions by the name that a file uses for them. Keeps pointers into the scripts.
+class FunctionTable {
+ public:
+  explicit FunctionTable(const ScriptSet& scripts);
+
+  /// What `name_space::name` (or `name`) means in a file; nullptr when nothing.
+  const DmlFunction* Find(int32_t file, const std::string& name_space, const std::string& name) const;
+  /// True if the file binds this namespace (to whatever file, loaded or not).
+  bool HasNameSpace(int32_t file, const std::string& name_space) const;
+  /// True if the namespace is bound to a file that could be loaded.
+  bool IsLoaded(int32_t file, const std::string& name_space) const;
+
+  std::vector<std::string> NamesIn(int32_t file, const std::string& name_space) const;
+  std::vector<std::string> NameSpacesIn(int32_t file) const;
+
+ private:
+  int32_t FileOf(int32_t file, const std::string& name_space) const;
+
+  std::vector<std::map<std::string, DmlFunction>> functions_;  // by file
+  std::vector<std::map<std::string, int32_t>> name_spaces_;    // by file; -1: not loaded
+};
+
+}  // namespace heddle::compiler

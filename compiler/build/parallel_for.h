@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/parse/ast.h"
+
+namespace heddle::compiler {
+
+/// Whether the iterations of a parfor can be seen as independent.
+struct ParallelForReport {
+  struct Conflict {
+    std::string variable;
+    SourceRange range;  ///< Of the write.
+    std::string why;
+  };
+  std::vector<Conflict> conflicts;
+  /// Scalars of before the loop that every iteration writes before it reads them: each iteration has its own.
+  std::vector<std::string> locals;
+};
+
+/// Checks the body of a parfor. `outer` holds the variables of before the loop and their types.
+///
+/// Accepted writes to them: x += e where x is not used otherwise; scalars as above; X[...] = e where one
+/// dimension of every access to X (the rows or the columns) is an interval whose ends are linear in the loop
+/// variable, so that the intervals of two iterations cannot overlap. The coefficients may be other variables
+/// that the loop does not change: X[(i-1)*k+1 : i*k, ] is fine.
+ParallelForReport CheckParallelFor(const Statement& loop, const std::map<std::string, DataType>& outer);
+
+}  // namespace heddle::compiler

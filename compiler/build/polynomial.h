@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace heddle::compiler {
+
+/// A polynomial in named symbols, as index expressions are: 2*i*k - k + 1.
+class Polynomial {
+ public:
+  using Monomial = std::vector<std::string>;  ///< Sorted symbols; empty for the constant.
+
+  Polynomial() = default;
+  explicit Polynomial(double constant) { Add({}, constant); }
+  static Polynomial Symbol(const std::string& name);
+
+  Polynomial operator+(const Polynomial& other) const;
+  Polynomial operator-(const Polynomial& other) const { return *this + other * Polynomial(-1); }
+  Polynomial operator*(const Polynomial& other) const;
+  bool operator==(const Polynomial&) const = default;
+
+  bool IsZero() const { return terms_.empty(); }
+  bool Contains(const std::string& symbol) const;
+  /// this = coefficient * symbol + rest; false if the symbol stands in a higher power.
+  bool Split(const std::string& symbol, Polynomial* coefficient, Polynomial* rest) const;
+  /// Negative whatever natural numbers its symbols are.
+  bool IsNegative() const;
+  /// No coefficient is negative, and not zero.
+  bool IsPositiveSum() const;
+
+ private:
+  void Add(Monomial monomial, double coefficient);
+
+  std::map<Monomial, double> terms_;  // no zero coefficients
+};
+
+}  // namespace heddle::compiler

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/build/body_builder.h"
+#include "compiler/build/other_functions.h"
+
+namespace heddle::compiler {
+
+void BodyBuilder::BuildStatements(const std::vector<Statement>& statements) {
+  for (const Statement& statement : statements) BuildStatement(statement);
+}
+
+void BodyBuilder::BuildStatement(const Statement& statement) {
+  switch (statement.kind) {
+    case Statement::Kind::kAssign: return BuildAssign(statement);
+    case Statement::Kind::kMultiAssign: return BuildMultiAssign(statement);
+    case Statement::Kind::kAccumulate: return BuildAccumulate(statement);
+    case Statement::Kind::kCall: return BuildCallStatement(statement);
+    case Statement::Kind::kIfdef: return BuildIfdef(statement);
+    case Statement::Kind::kIf: return BuildIf(statement);
+    case Statement::Kind::kWhile: return BuildWhile(statement);
+    case Statement::Kind::kFor:
+    case Statement::Kind::kParallelFor: return BuildFor(statement);
+    case Statement::Kind::kSource:
+    case Statement::Kind::kSetDirectory: return;
+  }
+}
+
+void BodyBuilder::BuildAssign(const Statement& statement) {
+  const Target& target = statement.targets[0];
+  const Expression& value = *statement.value;
+  // x = f(...) binds the result to x itself.
+  if (value.kind == Expression::Kind::kCall && target.index == nullptr) {
+    if (const DmlFunction* function = program_.FindFunction(file_, value)) {
+      if (function->definition->results.empty()) {
+        Error(value.range, fmt::format("{}() returns no result", value.name));
+        DefineAs(target.name, LiveIn(), target.range);
+        return;
+      }
+      std::vector<std::string> results(function->definition->results.size());
+      results[0] = VariableFor(target.name);
+      EmitCall(value, *function, results);
+      scope_[results[0]].assigned_at = target.range;
+      return;
+    }
+  }
+  HoistCalls(value);
+  if (target.index) ForbidCallsInIndex(*target.index);
+  AssignTo(target, BuildExpression(value));
+}
+
+void BodyBuilder::AssignTo(const Target& target, NodeId value) {
+  if (target.index == nullptr) return Define(target.name, value, target.range);
+  const NodeId old_value = ReadVariable(target.name, target.range);
+  if (InfoOf(old_value).IsScalar()) {
+    Error(target.range, fmt::format("'{}' is a scalar and has no cells to assign", target.name));
+    return;
+  }
+  std::vector<NodeId> inputs = {old_value, value};
+  BuildIndex(*target.index, &inputs);
+  Define(target.name, block_.Add("indexAssign", std::move(inputs), At(target.range)), target.range);
+}
+
+void BodyBuilder::BuildAccumulate(const Statement& statement) {
+  const Target& target = statement.targets[0];
+  HoistCalls(*statement.value);
+  NodeId old_value = ReadVariable(target.name, target.range);
+  std::vector<NodeId> index;
+  if (target.index) {
+    ForbidCallsInIndex(*target.index);
+    BuildIndex(*target.index, &index);
+    std::vector<NodeId> inputs = {old_value};
+    inputs.insert(inputs.end(), index.begin(), index.end());
+    const NodeId part = block_.Add("index", std::move(inputs), At(target.range));
+    const NodeId sum = block_.Add("+", {part, BuildExpression(*statement.value)}, At(target.range));
+    inputs = {old_value, sum};
+    inputs.insert(inputs.end(), index.begin(), index.end());
+    Define(target.name, block_.Add("indexAssign", std::move(inputs), At(target.range)), target.range);
+    return;
+  }
+  Define(target.name, block_.Add("+", {old_value, BuildExpression(*statement.value)}, At(target.range)),
+         target.range);
+}
+
+void BodyBuilder::BuildIfdef(const Statement& statement) {
+  const Target& target = statement.targets[0];
+  if (target.index) ForbidCallsInIndex(*target.index);
+  if (std::optional<Scalar> given = FindScriptArgument(statement.name)) {
+    AssignTo(target, block_.Literal(*std::move(given), At(statement.value->range)));
+    return;
+  }
+  HoistCalls(*statement.value);
+  AssignTo(target, BuildExpression(*statement.value));
+}
+
+void BodyBuilder::BuildMultiAssign(const Statement& statement) {
+  const Expression& call = *statement.value;
+  const auto define_unknown = [&] {
+    for (const Target& target : statement.targets)
+      if (target.index == nullptr) DefineAs(target.name, LiveIn(), target.range);
+  };
+  const DmlFunction* function = program_.FindFunction(file_, call);
+  if (function == nullptr) {
+    if (call.name_space.empty() && FindBuiltin(call.name) != nullptr) {
+      Error(call.name_range, fmt::format("{}() returns one result, {} variables are assigned", call.name,
+                                         statement.targets.size()));
+    } else {
+      ReportUnknownFunction(call);
+    }
+    for (const Argument& argument : call.arguments) BuildExpression(*argument.value);
+    return define_unknown();
+  }
+  const size_t count = function->definition->results.size();
+  if (statement.targets.size() > count) {
+    Error(call.name_range, fmt::format("{}() returns {} result{}, {} variables are assigned", call.name,
+                                       count, count == 1 ? "" : "s", statement.targets.size()));
+    return define_unknown();
+  }
+  std::vector<std::string> results(count);
+  for (size_t i = 0; i < statement.targets.size(); ++i)
+    results[i] = statement.targets[i].index ? NewTemporary() : VariableFor(statement.targets[i].name);
+  EmitCall(call, *function, results);
+  for (size_t i = 0; i < statement.targets.size(); ++i) {
+    const Target& target = statement.targets[i];
+    if (target.index == nullptr) {
+      scope_[results[i]].assigned_at = target.range;
+    } else {
+      ForbidCallsInIndex(*target.index);
+      AssignTo(target, block_.Read(results[i], scope_[results[i]].known, At(target.range)));
+    }
+  }
+}
+
+void BodyBuilder::BuildCallStatement(const Statement& statement) {
+  const Expression& call = *statement.value;
+  if (const DmlFunction* function = program_.FindFunction(file_, call)) {
+    EmitCall(call, *function, std::vector<std::string>(function->definition->results.size()));
+    return;
+  }
+  const Builtin* builtin = call.name_space.empty() ? FindBuiltin(call.name) : nullptr;
+  calls_in_index_ = builtin != nullptr && builtin->form == CallForm::kPrint;
+  HoistCalls(call);
+  calls_in_index_ = false;
+  if (builtin == nullptr) {
+    BuildExpression(call);  // says what is wrong
+    return;
+  }
+  switch (builtin->form) {
+    case CallForm::kPrint: return BuildPrint(call);
+    case CallForm::kWrite: return BuildWrite(call);
+    case CallForm::kStop:
+    case CallForm::kAssert: return BuildStopOrAssert(call, *builtin);
+    default:
+      Error(call.name_range, fmt::format("the result of {}() is not used", call.name))
+          .notes.push_back(fmt::format("assign it to a variable: x = {}(...)", call.name));
+  }
+}
+
+}  // namespace heddle::compiler
