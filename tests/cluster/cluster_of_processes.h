@@ -122,7 +122,7 @@ class ClusterOfProcesses {
   }
   Finished Run(std::vector<std::string> words) {
     words.insert(words.begin(), Binary());
-    return RunProcess(words, folder_.path(), 30);
+    return RunProcess(words, folder_.path(), 120);
   }
 
   BackgroundProcess& master() { return *master_; }
