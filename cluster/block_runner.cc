@@ -3,37 +3,8 @@
 
 #include <algorithm>
 
-#include "cluster/graph_cut.h"
-#include "compiler/optimize/pass.h"
-#include "scheduler/schedule.h"
-
 namespace heddle::cluster {
 namespace {
-
-// What inference may know about the variables that `graph` reads. A missing variable stays missing: inference
-// names it.
-compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
-  compiler::LiveIns live_in;
-  for (const Node& node : graph.nodes) {
-    if (!node.Is("variable")) continue;
-    const std::string& name = node.Text("name");
-    const Variable* variable = frame.Find(name);
-    if (variable == nullptr) continue;
-    compiler::LiveIn& entry = live_in[name];
-    entry.info = variable->info;
-    if (variable->info.IsScalar()) entry.value = variable->value.scalar();
-  }
-  return live_in;
-}
-
-uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
-  const uint64_t kind = static_cast<uint64_t>(info.data_type) << 16 |
-                        static_cast<uint64_t>(info.value_type) << 8 | static_cast<uint64_t>(info.format);
-  hash = FoldHash(hash, kind);
-  if (!info.IsMatrix()) return hash;
-  return FoldHash(FoldHash(hash, static_cast<uint64_t>(info.shape.rows)),
-                  static_cast<uint64_t>(info.shape.columns));
-}
 
 const ops::KernelSource& KernelsOf(const SessionEnvironment& environment) {
   return environment.kernels != nullptr ? *environment.kernels : ops::CatalogKernels();
@@ -49,13 +20,8 @@ BlockRunner::BlockRunner(const SessionOptions& options, const SessionEnvironment
       kernels_(KernelsOf(environment)),
       scalars_(options.rank, kernels_, context),
       seeds_(options.seed),
-      plans_(options.rank, options.ranks, environment.control) {
-  uint64_t hash = FoldHash(1, static_cast<uint64_t>(options.ranks));
-  hash = FoldHash(hash, static_cast<uint64_t>(options.min_distributed_bytes));
-  hash = FoldHash(hash, static_cast<uint64_t>(options.memory_bytes));
-  for (const std::string& pass : options.disabled_passes) hash = FoldHash(hash, pass);
-  options_hash_ = hash;
-}
+      plans_(options.rank, options.ranks, environment.control),
+      compiler_(options, environment.files) {}
 
 Status BlockRunner::AddPlans() {
   for (const std::string& text : options_.plans) HEDDLE_RETURN_IF_ERROR(plans_.AddText(text));
@@ -80,16 +46,9 @@ void BlockRunner::Cancel(const Status& why) {
   if (runtime_ != nullptr) runtime_->Cancel(why);
 }
 
-void BlockRunner::DrawSeeds(const Graph& graph, Frame* frame) {
-  int64_t seed = 0;
-  for (const Node& node : graph.nodes)
-    if (node.Is("variable") && seeds_.Draw(node.Text("name"), &seed))
-      frame->Set(node.Text("name"), Variable::OfScalar(seed));
-}
-
 Status BlockRunner::Run(int32_t block, const Graph& graph, Frame* frame) {
   if (graph.nodes.empty()) return OkStatus();
-  DrawSeeds(graph, frame);
+  seeds_.DrawFor(graph, frame);
   HEDDLE_ASSIGN_OR_RETURN(const bool done, scalars_.Evaluate(graph, frame));
   if (done) {
     ++statistics_.scalar_blocks;
@@ -99,7 +58,7 @@ Status BlockRunner::Run(int32_t block, const Graph& graph, Frame* frame) {
 }
 
 Status BlockRunner::RunByPlans(int32_t block, const Graph& graph, Frame* frame) {
-  uint64_t history = FoldHash(options_hash_, static_cast<uint64_t>(block));
+  uint64_t history = compiler_.FirstHistory(block);
   std::vector<std::string> temporaries;
   Graph rest = graph;
   Status status;
@@ -109,65 +68,27 @@ Status BlockRunner::RunByPlans(int32_t block, const Graph& graph, Frame* frame) 
       status = done.status();
       if (!status.ok() || *done) break;
     }
-    const compiler::LiveIns live_in = LiveInsOf(rest, *frame);
-    compiler::InferOutcome inferred = compiler::InferShapes(std::move(rest), live_in, context_.files);
-    Cut cut;
-    if (inferred.complete) {
-      cut.first = std::move(inferred.graph);
-    } else {
-      cut = CutGraph(inferred, part);
-      temporaries.insert(temporaries.end(), cut.temporaries.begin(), cut.temporaries.end());
-      if (cut.first.nodes.empty()) {
-        status = inferred.error.ok() ? Internal("block {} waits for sizes that nothing tells", block)
-                                     : inferred.error;
-        break;
-      }
-    }
+    Result<BlockPart> next = compiler_.NextPart(block, std::move(rest), *frame, part);
+    status = next.status();
+    if (!status.ok()) break;
+    temporaries.insert(temporaries.end(), next->temporaries.begin(), next->temporaries.end());
     uint64_t key = 0;
-    status = RunPlan(block, history, cut.first, frame, &key);
-    if (!status.ok() || cut.rest.nodes.empty()) break;
+    status = RunPlan(block, history, next->graph, frame, &key);
+    if (!status.ok() || next->rest.nodes.empty()) break;
     history = FoldHash(history, key);
-    rest = std::move(cut.rest);
+    rest = std::move(next->rest);
   }
   for (const std::string& name : temporaries) frame->Erase(name);
   return status;
 }
 
-uint64_t BlockRunner::KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const {
-  uint64_t hash = FoldHash(history, graph.nodes.size());
-  for (const Node& node : graph.nodes) {
-    hash = FoldInfo(hash, node.info);
-    if (!node.Is("variable")) continue;
-    const Variable* variable = frame.Find(node.Text("name"));
-    hash = FoldHash(hash, static_cast<uint64_t>(variable->distribution));
-  }
-  return hash == 0 ? 1 : hash;
-}
-
-Result<Plan> BlockRunner::MakePlan(const Graph& graph, const compiler::LiveIns& live_in, const Frame& frame) {
-  compiler::PassOptions passes;
-  passes.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
-  HEDDLE_ASSIGN_OR_RETURN(Graph optimized, compiler::RunGraphPasses(graph, passes));
-  compiler::InferOutcome inferred = compiler::InferShapes(std::move(optimized), live_in, context_.files);
-  HEDDLE_RETURN_IF_ERROR(inferred.error);
-
-  std::map<std::string, Distribution> distributions;
-  for (const Node& node : inferred.graph.nodes)
-    if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;
-  scheduler::ScheduleOptions options;
-  options.ranks = options_.ranks;
-  options.min_distributed_bytes = options_.min_distributed_bytes;
-  options.memory_bytes = options_.memory_bytes;
-  return scheduler::Schedule(inferred.graph, distributions, options);
-}
-
 Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame,
                             uint64_t* key) {
-  *key = KeyOf(history, graph, *frame);
+  *key = compiler_.KeyOf(history, graph, *frame);
   guard_.AddPlan(block, *key);
   const int64_t misses = plans_.misses();
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plans_.Obtain(*key, guard_, [&] {
-    return MakePlan(graph, LiveInsOf(graph, *frame), *frame);
+    return compiler_.MakePlan(graph, *frame);
   }));
   if (plans_.misses() != misses && environment_.observe_plan) environment_.observe_plan(*plan);
 

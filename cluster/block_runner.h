@@ -8,13 +8,13 @@
 #include <string>
 
 #include "actor/runtime.h"
+#include "cluster/block_compiler.h"
 #include "cluster/divergence_guard.h"
 #include "cluster/plan_cache.h"
 #include "cluster/random_seeds.h"
 #include "cluster/scalar_block.h"
 #include "cluster/session.h"
 #include "cluster/variables.h"
-#include "compiler/optimize/infer.h"
 
 namespace heddle::cluster {
 
@@ -45,11 +45,8 @@ class BlockRunner {
 
  private:
   bool failed_in_plan_ = false;
-  void DrawSeeds(const Graph& graph, Frame* frame);
   Status RunByPlans(int32_t block, const Graph& graph, Frame* frame);
   Status RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame, uint64_t* key);
-  Result<Plan> MakePlan(const Graph& graph, const compiler::LiveIns& live_in, const Frame& frame);
-  uint64_t KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const;
   Status Adopt(const Plan& plan, actor::RunResult result, Frame* frame);
   void Count(const Plan& plan, const actor::RunResult& result);
 
@@ -61,8 +58,8 @@ class BlockRunner {
   RandomSeeds seeds_;
   DivergenceGuard guard_;
   PlanCache plans_;
+  BlockCompiler compiler_;
   SessionStatistics statistics_;
-  uint64_t options_hash_ = 0;
   uint32_t runs_ = 0;
   std::mutex runtime_mutex_;
   std::unique_ptr<actor::Runtime> runtime_;

@@ -37,7 +37,13 @@ struct JobSpecification {
   std::string program;         ///< Program::ToText().
   std::string directory;       ///< Where relative paths start.
   int workers_wanted = 0;      ///< 0: all that are alive.
-  SessionOptions options;      ///< rank and ranks open; threads 0: what each worker has; seed drawn.
+  SessionOptions options;      ///< rank open; ranks: those of its plans; threads 0: what each worker has; seed drawn.
+
+  /// Of a job that ended: what nobody needs any more.
+  void DropProgram() {
+    program.clear();
+    options.plans.clear();
+  }
 };
 
 /// A job as the store keeps it.

@@ -315,6 +315,7 @@ class SqliteJobStore : public JobStore {
     message.start->program = specification.program;
     message.start->directory = specification.directory;
     message.start->options = specification.options;
+    message.start->options.plans.clear();  // executors make what they miss
     return ToLine(message);
   }
 

@@ -24,7 +24,7 @@ Status MasterCore::Start() {
 Status MasterCore::Restore(Entry& entry) {
   Job& job = entry.job;
   if (IsFinal(job.state)) {
-    job.specification.program.clear();
+    job.specification.DropProgram();
     return OkStatus();
   }
   if (job.state == JobState::kQueued || (job.state == JobState::kRecovering && job.workers.empty())) return OkStatus();
@@ -91,7 +91,7 @@ Status MasterCore::Cancel(const std::string& job) {
   if (entry.attempt == nullptr) {
     entry.job.outcome = why;
     if (!Move(entry, JobState::kCancelled, why.message())) return ResourceExhausted("the master cannot write to its job store");
-    entry.job.specification.program.clear();
+    entry.job.specification.DropProgram();
     Schedule();
     return OkStatus();
   }

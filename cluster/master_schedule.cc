@@ -11,6 +11,11 @@ namespace {
 constexpr int64_t kStoreRetryNs = 1'000'000'000;  // The disk may be full for a while.
 constexpr int kFailuresThatExclude = 2;
 
+void LimitMemory(const Worker& worker, SessionOptions* options) {
+  const int64_t limit = worker.description.memory_bytes;
+  if (limit > 0 && (options->memory_bytes == 0 || limit < options->memory_bytes)) options->memory_bytes = limit;
+}
+
 }  // namespace
 
 void MasterCore::Schedule() {
@@ -104,13 +109,25 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
   start.options = job.specification.options;
   start.options.rank = static_cast<int>(rank);
   start.options.ranks = static_cast<int>(job.workers.size());
+  if (start.options.ranks != job.specification.options.ranks) start.options.plans.clear();  // made for other ranks
   // Plans depend on the budget, so that it must be the same on every rank: the smallest.
   for (const std::string& uuid : job.workers) {
     const auto found = membership_.workers().find(uuid);
-    const int64_t limit = found == membership_.workers().end() ? 0 : found->second.description.memory_bytes;
-    if (limit > 0 && (start.options.memory_bytes == 0 || limit < start.options.memory_bytes)) start.options.memory_bytes = limit;
+    if (found != membership_.workers().end()) LimitMemory(found->second, &start.options);
   }
   return message;
+}
+
+SessionOptions MasterCore::ExpectedOptions(const JobSpecification& specification) const {
+  SessionOptions options = specification.options;
+  int alive = 0;
+  for (const auto& [uuid, worker] : membership_.workers()) {
+    if (worker.state != WorkerState::kAlive) continue;
+    ++alive;
+    LimitMemory(worker, &options);
+  }
+  options.ranks = specification.workers_wanted > 0 ? specification.workers_wanted : std::max(1, alive);
+  return options;
 }
 
 void MasterCore::Order(const Entry& entry, size_t rank, WorkerOrder::Kind kind, LauncherMessage message) {
@@ -209,7 +226,7 @@ void MasterCore::Finish(Entry& entry) {
     if (worker != nullptr && worker->job == job.id) worker->job.clear();
   }
   entry.attempt.reset();
-  if (IsFinal(job.state)) job.specification.program.clear();
+  if (IsFinal(job.state)) job.specification.DropProgram();
 }
 
 }  // namespace heddle::cluster

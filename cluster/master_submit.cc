@@ -2,6 +2,7 @@
 #include "cluster/master_submit.h"
 
 #include "cluster/master_wire.h"
+#include "cluster/precompile.h"
 #include "cluster/value_wire.h"
 #include "compiler/compile.h"
 #include "core/random.h"
@@ -46,6 +47,10 @@ Status Submit(MasterHub* hub, const SubmitRequest& request, SubmitReply* reply) 
   if (specification.options.seed == -1) specification.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
   HEDDLE_ASSIGN_OR_RETURN(const Program program, Compile(request, specification.options, reply->mutable_warnings()));
   specification.program = program.ToText();
+  // Made here, where nobody waits but this client. Should the job get other workers, its executors make their own.
+  const SessionOptions expected = hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
+  specification.options.ranks = expected.ranks;
+  specification.options.plans = Precompile(program, expected, /*files=*/nullptr);
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification));
     ToProto(*job, reply->mutable_job());

@@ -3,6 +3,8 @@
 
 #include <charconv>
 
+#include "cluster/variables.h"
+
 namespace heddle::cluster {
 namespace {
 
@@ -99,6 +101,13 @@ bool RandomSeeds::Draw(const std::string& name, int64_t* seed) {
                             static_cast<uint64_t>(++draws_));
   *seed = static_cast<int64_t>(bits >> 11);  // 53 bits: exact also as a double
   return true;
+}
+
+void RandomSeeds::DrawFor(const Graph& graph, Frame* frame) {
+  int64_t seed = 0;
+  for (const Node& node : graph.nodes)
+    if (node.Is("variable") && Draw(node.Text("name"), &seed))
+      frame->Set(node.Text("name"), Variable::OfScalar(seed));
 }
 
 }  // namespace heddle::cluster

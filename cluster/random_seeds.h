@@ -9,6 +9,8 @@
 
 namespace heddle::cluster {
 
+class Frame;
+
 /// Gives every rand() without a seed (or whose seed turns out to be -1) a seed of its own each time it runs:
 /// a function of the job's seed, the call's place in the script, and how often it ran. Equal on every rank
 /// and for any distribution.
@@ -22,6 +24,8 @@ class RandomSeeds {
   static void Connect(Program* program);
   /// If `name` is a seed variable: draws its next value. Otherwise false.
   bool Draw(const std::string& name, int64_t* seed);
+  /// Draws all seed variables that `graph` reads into `frame`; before every run of it.
+  void DrawFor(const Graph& graph, Frame* frame);
 
  private:
   int64_t job_seed_;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/block_compiler.h"
+
+#include "cluster/divergence_guard.h"
+#include "cluster/graph_cut.h"
+#include "compiler/optimize/pass.h"
+#include "scheduler/schedule.h"
+
+namespace heddle::cluster {
+namespace {
+
+// What inference may know about the variables that `graph` reads. A missing variable stays missing: inference
+// names it.
+compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
+  compiler::LiveIns live_in;
+  for (const Node& node : graph.nodes) {
+    if (!node.Is("variable")) continue;
+    const std::string& name = node.Text("name");
+    const Variable* variable = frame.Find(name);
+    if (variable == nullptr) continue;
+    compiler::LiveIn& entry = live_in[name];
+    entry.info = variable->info;
+    if (variable->info.IsScalar() && variable->value.IsScalar()) entry.value = variable->value.scalar();
+  }
+  return live_in;
+}
+
+uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
+  const uint64_t kind = static_cast<uint64_t>(info.data_type) << 16 |
+                        static_cast<uint64_t>(info.value_type) << 8 | static_cast<uint64_t>(info.format);
+  hash = FoldHash(hash, kind);
+  if (!info.IsMatrix()) return hash;
+  return FoldHash(FoldHash(hash, static_cast<uint64_t>(info.shape.rows)),
+                  static_cast<uint64_t>(info.shape.columns));
+}
+
+}  // namespace
+
+BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files)
+    : options_(options), files_(files) {
+  uint64_t hash = FoldHash(1, static_cast<uint64_t>(options.ranks));
+  hash = FoldHash(hash, static_cast<uint64_t>(options.min_distributed_bytes));
+  hash = FoldHash(hash, static_cast<uint64_t>(options.memory_bytes));
+  for (const std::string& pass : options.disabled_passes) hash = FoldHash(hash, pass);
+  options_hash_ = hash;
+}
+
+uint64_t BlockCompiler::FirstHistory(int32_t block) const {
+  return FoldHash(options_hash_, static_cast<uint64_t>(block));
+}
+
+Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame& frame, int part) const {
+  const compiler::LiveIns live_in = LiveInsOf(rest, frame);
+  compiler::InferOutcome inferred = compiler::InferShapes(std::move(rest), live_in, files_);
+  BlockPart result;
+  result.complete = inferred.complete;
+  result.error = inferred.error;
+  if (inferred.complete) {
+    result.graph = std::move(inferred.graph);
+    result.values = std::move(inferred.values);
+    return result;
+  }
+  Cut cut = CutGraph(inferred, part);
+  if (cut.first.nodes.empty()) {
+    if (!inferred.error.ok()) return inferred.error;
+    return Internal("block {} waits for sizes that nothing tells", block);
+  }
+  result.graph = std::move(cut.first);
+  result.rest = std::move(cut.rest);
+  result.temporaries = std::move(cut.temporaries);
+  return result;
+}
+
+uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const {
+  uint64_t hash = FoldHash(history, graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    hash = FoldInfo(hash, node.info);
+    if (!node.Is("variable")) continue;
+    const Variable* variable = frame.Find(node.Text("name"));
+    hash = FoldHash(hash, static_cast<uint64_t>(variable->distribution));
+  }
+  return hash == 0 ? 1 : hash;
+}
+
+Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) const {
+  compiler::PassOptions passes;
+  passes.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
+  HEDDLE_ASSIGN_OR_RETURN(Graph optimized, compiler::RunGraphPasses(graph, passes));
+  compiler::InferOutcome inferred =
+      compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame), files_);
+  HEDDLE_RETURN_IF_ERROR(inferred.error);
+
+  std::map<std::string, Distribution> distributions;
+  for (const Node& node : inferred.graph.nodes)
+    if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;
+  scheduler::ScheduleOptions options;
+  options.ranks = options_.ranks;
+  options.min_distributed_bytes = options_.min_distributed_bytes;
+  options.memory_bytes = options_.memory_bytes;
+  return scheduler::Schedule(inferred.graph, distributions, options);
+}
+
+}  // namespace heddle::cluster
