@@ -20,7 +20,10 @@ class StreamEvents {
   /// The next frame to send, when there is one. Called with the stream's lock held: do not call the stream.
   virtual bool NextFrame(Frame* frame) = 0;
   virtual void OnFrame(Frame& frame) = 0;
-  /// Last call. `status` is what the server said (client end), or OK (server end).
+  /// The port goes: do not call it any more. Only OnClosed follows.
+  virtual void OnDetached() {}
+  /// Last call. `status` is what the server said (client end), or OK (server end). At the client end nothing of the
+  /// call is left by then: the channel may be closed and the process may end.
   virtual void OnClosed(const grpc::Status& status) = 0;
 };
 
@@ -95,8 +98,11 @@ class ClientStream : public grpc::ClientBidiReactor<Frame, Frame>, public Stream
     if (ok) Pump();
   }
   void OnDone(const grpc::Status& status) override {
-    events_->OnClosed(status);
-    const std::shared_ptr<ClientStream> last = std::move(self_);
+    const std::shared_ptr<StreamEvents<Frame>> events = events_;
+    const grpc::Status last_words = status;
+    events->OnDetached();
+    self_.reset();  // *this goes here, and the call with it
+    events->OnClosed(last_words);
   }
 
   std::shared_ptr<StreamEvents<Frame>> events_;

@@ -94,11 +94,12 @@ void WorkerConnection::OnFrame(WorkerFrame& frame) {
   Wake();
 }
 
+void WorkerConnection::OnDetached() {
+  const std::lock_guard lock(stream_mutex_);
+  stream_ = nullptr;
+}
+
 void WorkerConnection::OnClosed(const grpc::Status& status) {
-  {
-    const std::lock_guard lock(stream_mutex_);
-    stream_ = nullptr;
-  }
   {
     const std::lock_guard lock(mutex_);
     state_.closed = true;

@@ -40,6 +40,7 @@ class WorkerConnection : public StreamEvents<WorkerFrame> {
 
   bool NextFrame(WorkerFrame* frame) override;
   void OnFrame(WorkerFrame& frame) override;
+  void OnDetached() override;
   void OnClosed(const grpc::Status& status) override;
 
  private:
