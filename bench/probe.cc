@@ -34,8 +34,10 @@ double Chains256(int64_t rounds) {
   __m256d s[12];
   for (int k = 0; k < 12; ++k) s[k] = _mm256_set1_pd(k);
   const __m256d a = _mm256_set1_pd(0.999999), b = _mm256_set1_pd(1e-6);
-  for (int64_t r = 0; r < rounds; ++r)
-    for (auto& lane : s) lane = _mm256_fmadd_pd(lane, a, b);
+  for (int64_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int k = 0; k < 12; ++k) s[k] = _mm256_fmadd_pd(s[k], a, b);
+  }
   alignas(32) double lanes[4];
   double total = 0;
   for (const auto& lane : s) {
@@ -49,8 +51,10 @@ __attribute__((target("avx512f"))) double Chains512(int64_t rounds) {
   __m512d s[12];
   for (int k = 0; k < 12; ++k) s[k] = _mm512_set1_pd(k);
   const __m512d a = _mm512_set1_pd(0.999999), b = _mm512_set1_pd(1e-6);
-  for (int64_t r = 0; r < rounds; ++r)
-    for (auto& lane : s) lane = _mm512_fmadd_pd(lane, a, b);
+  for (int64_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int k = 0; k < 12; ++k) s[k] = _mm512_fmadd_pd(s[k], a, b);
+  }
   alignas(64) double lanes[8];
   double total = 0;
   for (const auto& lane : s) {
