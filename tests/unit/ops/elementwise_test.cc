@@ -100,6 +100,7 @@ const std::vector<std::string> kUnaryNames = {"!",   "sqrt", "exp",  "log",  "ab
 class ElementwiseTest : public testing::TestWithParam<std::tuple<Cpu, int>> {
  protected:
   void SetUp() override {
+    // The other copy of the kernels can only run where the CPU has its instructions.
     if (!IsSupported(std::get<0>(GetParam()))) GTEST_SKIP() << "this machine cannot run " << Name(std::get<0>(GetParam()));
     ASSERT_TRUE(ForceCpu(std::get<0>(GetParam())).ok());
     arena_ = std::make_unique<Arena>(std::get<1>(GetParam()));

@@ -222,6 +222,7 @@ void ExpectSameBitsInEveryLane(const ElementwiseKernels& table, const Elementwis
 TEST(MathTest, Avx2GivesTheSameBitsInEveryLane) { ExpectSameBitsInEveryLane(kElementwiseKernelsAvx2, kElementwiseKernelsAvx2); }
 
 TEST(MathTest, Avx512GivesTheBitsOfAvx2) {
+  // The other copy of the kernels can only run where the CPU has its instructions.
   if (!IsSupported(Cpu::kAvx512)) GTEST_SKIP() << "this machine has no AVX-512";
   ExpectSameBitsInEveryLane(kElementwiseKernelsAvx512, kElementwiseKernelsAvx2);
 }
