@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actor/launch_estimate.h"
 #include "actor/plan_instance.h"
 #include "actor/runtime.h"
 #include "actor/task_body.h"
@@ -20,8 +21,9 @@ struct ActiveRun {
   uint32_t run = 0;
   PlanInstance* instance = nullptr;
   TaskBody* body = nullptr;
-  std::vector<TaskStatistics>* statistics =
-      nullptr;                                  ///< By actor number; each written by its actor's thread only.
+  /// By actor number; each entry of both is touched only by the thread that runs an act of the actor.
+  std::vector<TaskStatistics>* statistics = nullptr;
+  std::vector<LaunchEstimate>* estimates = nullptr;
   std::array<Dispatcher*, kStreams> serving{};  ///< Which dispatcher runs the actors of a stream.
   std::atomic<int> dispatchers_left{0};         ///< Those whose actors are not all done.
   std::atomic<bool> aborting{false};
@@ -37,7 +39,7 @@ class RunControl {
   virtual void ActorFailed(uint32_t run, NodeId node, Status status) = 0;
   /// All actors of one dispatcher are done; it does not touch `active` after this.
   virtual void StreamDone(ActiveRun& active) = 0;
-  virtual void Expose(uint32_t run, RegisterId register_id, uint8_t slot, const Value& value) = 0;
+  virtual void Expose(RegisterId register_id, uint8_t slot, const Value& value) = 0;
   virtual void Withdraw(RegisterId register_id, uint8_t slot) = 0;
   /// What actors waited for when a stalled run was ended.
   virtual void AddWaits(std::vector<std::string> lines) = 0;

@@ -29,7 +29,8 @@ Actor::Actor(const Task& task, size_t number, std::vector<InputEdge> edges,
 void Actor::Begin(uint32_t run) {
   run_ = run;
   state_ = State::kRunning;
-  in_flight_ = false;
+  flight_ = Flight::kNone;
+  aborted_ = false;
   holds_input_ = false;
   for (InputEdge& edge : edges_) {
     edge.queue.Clear();
@@ -46,6 +47,7 @@ void Actor::Begin(uint32_t run) {
   pulled_bytes_ = 0;
   held_.clear();
   pulled_.reset();
+  result_ = Value();
 }
 
 void Actor::Clear() {
@@ -54,35 +56,29 @@ void Actor::Clear() {
 }
 
 void Actor::Start(ActorHost& host) {
-  if (edges_.empty() || counted_) TryAct(host);
+  if (state_ == State::kRunning && counted_) TryAct(host);
 }
 
 void Actor::Handle(const Message& message, ActorHost& host) {
   HEDDLE_DEBUG_CHECK(message.run == run_, "a message of a stale run changes no counter (I6)");
-  if (state_ == State::kFailed || state_ == State::kDone || state_ == State::kIdle) return;
+  if (message.type == MessageType::kDone && message.port == kLaunchDone) return OnLaunchDone(host);
+  HEDDLE_DEBUG_CHECK(state_ != State::kDone || aborted_, "a task that is done receives nothing (I7)");
+  if (state_ != State::kRunning && state_ != State::kDraining) return;
   switch (message.type) {
     case MessageType::kReady: return OnReady(message, host);
     case MessageType::kAck: return OnAck(message, host);
-    case MessageType::kDone: return OnDone(host);
-    case MessageType::kEos: {
-      if (message.port >= edges_.size() || edges_[message.port].ended) {
-        return Fail(Internal("task {} got EOS twice or on no edge", task_->id.index()), host);
-      }
-      InputEdge& edge = edges_[message.port];
-      edge.ended = true;
-      ++ended_edges_;
-      if (edge.queue.empty()) ++exhausted_edges_;
-      return TryFinish(host);
-    }
+    case MessageType::kEos: return OnEos(message, host);
+    case MessageType::kDone: return OnPullDone(host);
     default: HEDDLE_CHECK(false, "only kReady, kAck, kEos and kDone are for actors");
   }
 }
 
+// EOS is the last message of an edge (I7), READYs come in sequence (I5).
 void Actor::OnReady(const Message& message, ActorHost& host) {
   if (message.port >= edges_.size() || edges_[message.port].register_id != message.register_id ||
       edges_[message.port].ended || edges_[message.port].received != message.sequence) {
-    return Fail(Internal("task {} got READY of register {} out of order (number {})", task_->id.index(),
-                         message.register_id, message.sequence),
+    return Fail(Internal("task {} got READY of register {} out of order (number {}; I5, I7)",
+                         task_->id.index(), message.register_id, message.sequence),
                 host);
   }
   InputEdge& edge = edges_[message.port];
@@ -92,10 +88,23 @@ void Actor::OnReady(const Message& message, ActorHost& host) {
   TryAct(host);
 }
 
+void Actor::OnEos(const Message& message, ActorHost& host) {
+  if (message.port >= edges_.size() || edges_[message.port].ended) {
+    return Fail(Internal("task {} got EOS twice or on no edge (I7)", task_->id.index()), host);
+  }
+  InputEdge& edge = edges_[message.port];
+  edge.ended = true;
+  ++ended_edges_;
+  if (edge.queue.empty()) ++exhausted_edges_;
+  TryFinish(host);
+}
+
 void Actor::OnAck(const Message& message, ActorHost& host) {
-  if (message.port >= produced_.size() || produced_[message.port]->description().id != message.register_id) {
-    return Fail(Internal("task {} got ACK of register {}, which it does not produce", task_->id.index(),
-                         message.register_id),
+  if (message.port >= produced_.size() ||
+      produced_[message.port]->description().id != message.register_id ||
+      !produced_[message.port]->IsRead(message.slot)) {
+    return Fail(Internal("task {} got ACK of register {}, slot {}, which nobody reads (I1)",
+                         task_->id.index(), message.register_id, message.slot),
                 host);
   }
   RegisterState& produced = *produced_[message.port];
@@ -108,8 +117,8 @@ void Actor::OnAck(const Message& message, ActorHost& host) {
   TryAct(host);
 }
 
-void Actor::OnDone(ActorHost& host) {
-  if (!in_flight_ || pulled_ == nullptr)
+void Actor::OnPullDone(ActorHost& host) {
+  if (flight_ != Flight::kPull)
     return Fail(Internal("task {} got DONE without a launch", task_->id.index()), host);
   if (!pulled_->value.ok()) {
     // The other rank has dropped the body because its run failed; its error is on the way and says why.
@@ -118,68 +127,91 @@ void Actor::OnDone(ActorHost& host) {
   }
   Value value = *std::move(pulled_->value);
   pulled_.reset();
-  in_flight_ = false;
+  flight_ = Flight::kNone;
   ++acts_;
   pulled_bytes_ += BytesOf(value);
   Publish(std::move(value), host);
   TryAct(host);
 }
 
+void Actor::OnLaunchDone(ActorHost& host) {
+  HEDDLE_CHECK(flight_ == Flight::kKernel, "only the device says that a launch has ended, once");
+  flight_ = Flight::kNone;
+  if (state_ == State::kAborting) {
+    if (!result_.ok()) host.Failed(*this, result_.status());
+    return End(host);
+  }
+  // A task that has failed meanwhile (a broken protocol) waits for its abort.
+  if (state_ == State::kRunning && CompleteAct(host)) TryAct(host);
+}
+
 void Actor::TryAct(ActorHost& host) {
   while (IsReady()) {
     if (counted_ && acts_ == task_->count) break;
-    if (Act(host)) return;
+    if (!Act(host)) return;
   }
   TryFinish(host);
 }
 
 bool Actor::Act(ActorHost& host) {
-  if (task_->kind == TaskKind::kCopy) {
-    const int position = data_edges_.empty() ? -1 : data_edges_[0];
-    if (position >= 0 && edges_[static_cast<size_t>(position)].source == nullptr) {
-      const InputEdge& edge = edges_[static_cast<size_t>(position)];
-      in_flight_ = true;
-      pulled_ = std::make_shared<PulledBody>();
-      host.Pull(*this, edge.producer, edge.register_id, edge.queue.front(), pulled_);
+  for (RegisterState* produced : produced_) produced->BeginWrite();
+  if (task_->kind == TaskKind::kCopy && !data_edges_.empty() && data_edges_[0] >= 0) {
+    const InputEdge& edge = edges_[static_cast<size_t>(data_edges_[0])];
+    if (edge.source == nullptr) return StartPull(edge, host);
+  }
+  BindInputs();
+  if (task_->kind == TaskKind::kPack) {
+    held_.push_back(*inputs_[0]);
+    if ((acts_ + 1) % rate_ != 0) {
+      ++acts_;
+      Publish(Value(), host);
       return true;
     }
+    inputs_.clear();
+    for (const Value& piece : held_) inputs_.push_back(&piece);
   }
+  if (host.Perform(*this, inputs_, acts_, &result_) == Launch::kInline) return CompleteAct(host);
+  flight_ = Flight::kKernel;
+  return false;
+}
+
+bool Actor::StartPull(const InputEdge& edge, ActorHost& host) {
+  flight_ = Flight::kPull;
+  pulled_ = std::make_shared<PulledBody>();
+  host.Pull(*this, edge.producer, edge.register_id, edge.queue.front(), pulled_);
+  return false;
+}
+
+void Actor::BindInputs() {
   inputs_.clear();
   if (task_->kind == TaskKind::kAccumulate) inputs_.push_back(held_.empty() ? nullptr : &held_[0]);
   for (int position : data_edges_) {
     const InputEdge* edge = position < 0 ? nullptr : &edges_[static_cast<size_t>(position)];
     inputs_.push_back(edge == nullptr ? nullptr : &edge->source->value(edge->queue.front()));
   }
-  const bool is_last = (acts_ + 1) % rate_ == 0;
-  if (task_->kind == TaskKind::kPack) {
-    held_.push_back(*inputs_[0]);
-    if (!is_last) {
-      ++acts_;
-      Publish(Value(), host);
-      return false;
-    }
-    inputs_.clear();
-    for (const Value& piece : held_) inputs_.push_back(&piece);
+}
+
+bool Actor::CompleteAct(ActorHost& host) {
+  if (!result_.ok()) {
+    Fail(result_.status(), host);
+    return false;
   }
-  Result<Value> result = host.Perform(*this, inputs_, acts_);
-  if (!result.ok()) {
-    Fail(result.status(), host);
-    return true;
+  const bool at_period = ++acts_ % rate_ == 0;
+  if (collects_) held_.clear();
+  if (task_->kind == TaskKind::kAccumulate && !at_period) {
+    held_.push_back(*std::move(result_));
+    Publish(Value(), host);
+  } else {
+    Publish(*std::move(result_), host);
   }
-  ++acts_;
-  if (task_->kind == TaskKind::kPack) held_.clear();
-  if (task_->kind == TaskKind::kAccumulate) {
-    held_.clear();
-    if (!is_last) held_.push_back(*std::move(result));
-  }
-  Publish(is_last || !collects_ ? *std::move(result) : Value(), host);
-  return false;
+  return true;
 }
 
 void Actor::ReleaseInputs(ActorHost& host) {
   holds_input_ = false;
   for (InputEdge& edge : edges_) {
     const uint8_t slot = edge.queue.Pop();
+    if (edge.source != nullptr) edge.source->EndRead(slot);
     if (edge.queue.empty()) {
       ++unready_inputs_;
       if (edge.ended) ++exhausted_edges_;
@@ -225,7 +257,7 @@ void Actor::Publish(Value value, ActorHost& host) {
 }
 
 void Actor::TryFinish(ActorHost& host) {
-  if (state_ == State::kRunning && !in_flight_) {
+  if (state_ == State::kRunning && flight_ == Flight::kNone) {
     const int edges = static_cast<int>(edges_.size());
     const bool input_left = unready_inputs_ < edges;
     if (exhausted_edges_ == edges && (!counted_ || acts_ == task_->count)) {
@@ -234,16 +266,7 @@ void Actor::TryFinish(ActorHost& host) {
             Internal("rates differ: task {} ended after {} acts, rate {}", task_->id.index(), acts_, rate_),
             host);
       }
-      for (RegisterState* produced : produced_) {
-        for (const Reader& reader : produced->readers()) {
-          host.Send({.destination = reader.task,
-                     .source = task_->id,
-                     .run = run_,
-                     .register_id = produced->description().id,
-                     .type = MessageType::kEos,
-                     .port = reader.port});
-        }
-      }
+      SendEos(host);
       state_ = State::kDraining;
     } else if (edges > 0 && (exhausted_edges_ == edges || (exhausted_edges_ > 0 && input_left) ||
                              (counted_ && acts_ == task_->count && input_left))) {
@@ -254,87 +277,45 @@ void Actor::TryFinish(ActorHost& host) {
           host);
     }
   }
-  if (state_ == State::kDraining && outstanding_ == 0) {
-    state_ = State::kDone;
-    host.Finished(*this);
+  if (state_ == State::kDraining && outstanding_ == 0) End(host);
+}
+
+void Actor::SendEos(ActorHost& host) {
+  for (RegisterState* produced : produced_) {
+    for (const Reader& reader : produced->readers()) {
+      host.Send({.destination = reader.task,
+                 .source = task_->id,
+                 .run = run_,
+                 .register_id = produced->description().id,
+                 .type = MessageType::kEos,
+                 .port = reader.port});
+    }
   }
 }
 
+// A kernel on the device stays in flight: its inputs and its result must outlive it.
 void Actor::Fail(Status status, ActorHost& host) {
   state_ = State::kFailed;
-  in_flight_ = false;
+  if (flight_ == Flight::kPull) flight_ = Flight::kNone;
   pulled_.reset();
   host.Failed(*this, std::move(status));
 }
 
 void Actor::Abort(ActorHost& host) {
-  if (state_ == State::kDone || state_ == State::kIdle) return;
-  state_ = State::kDone;
-  in_flight_ = false;
+  if (state_ == State::kDone || state_ == State::kIdle || state_ == State::kAborting) return;
+  aborted_ = true;
   pulled_.reset();
+  if (flight_ == Flight::kKernel) {
+    state_ = State::kAborting;
+    return;
+  }
+  flight_ = Flight::kNone;
+  End(host);
+}
+
+void Actor::End(ActorHost& host) {
+  state_ = State::kDone;
   host.Finished(*this);
-}
-
-Status Actor::CheckInvariants(bool quiet) const {
-  int64_t outstanding = 0;
-  int unready_outputs = 0;
-  for (const RegisterState* produced : produced_) {
-    HEDDLE_RETURN_IF_ERROR(produced->CheckInvariants());
-    outstanding += produced->outstanding();
-    unready_outputs += !produced->HasFreeSlot();
-  }
-  if (outstanding != outstanding_)
-    return Internal("I3: task {}: outstanding {} != {}", task_->id.index(), outstanding_, outstanding);
-  if (unready_outputs != unready_outputs_)
-    return Internal("task {}: counter of outputs is wrong", task_->id.index());
-  int unready_inputs = 0;
-  for (const InputEdge& edge : edges_) {
-    unready_inputs += edge.queue.empty();
-    if (edge.source != nullptr && edge.queue.size() > edge.source->outstanding()) {
-      return Internal("I2: task {}: edge of register {} holds more than was sent", task_->id.index(),
-                      edge.register_id);
-    }
-  }
-  if (unready_inputs != unready_inputs_)
-    return Internal("task {}: counter of inputs is wrong", task_->id.index());
-  if (quiet &&
-      (state_ != State::kDone || outstanding != 0 || unready_inputs != static_cast<int>(edges_.size()) ||
-       ended_edges_ != static_cast<int>(edges_.size()) || in_flight_ || holds_input_ || !held_.empty())) {
-    return Internal("I12: task {} left something behind", task_->id.index());
-  }
-  return OkStatus();
-}
-
-std::string Actor::DescribeWait() const {
-  if (state_ == State::kDone || state_ == State::kIdle) return "";
-  std::string text = fmt::format("task {} ({}, node {}, rank {}) after {} acts", task_->id.index(),
-                                 Name(task_->kind), task_->node, task_->id.rank(), acts_);
-  if (in_flight_) return text + " waits for a pull";
-  for (const InputEdge& edge : edges_) {
-    if (edge.queue.empty() && !edge.ended) {
-      text += fmt::format(", needs register {} of task {} on rank {}", edge.register_id,
-                          edge.producer.index(), edge.producer.rank());
-    }
-  }
-  for (const RegisterState* produced : produced_) {
-    if (produced->HasFreeSlot() && state_ != State::kDraining) continue;
-    if (produced->outstanding() > 0) {
-      text += fmt::format(", all {} slots of register {} are unread", produced->description().slots,
-                          produced->description().id);
-    }
-  }
-  return text;
-}
-
-bool Actor::WaitsForOtherRank() const {
-  if (state_ == State::kDone || state_ == State::kIdle) return false;
-  for (const InputEdge& edge : edges_) {
-    if (edge.source == nullptr && (!edge.ended || in_flight_)) return true;
-  }
-  for (const RegisterState* produced : produced_) {
-    if (produced->has_remote_readers() && produced->outstanding() > 0) return true;
-  }
-  return false;
 }
 
 }  // namespace heddle::actor

@@ -20,7 +20,7 @@ struct InputEdge {
   TaskId producer;
   uint16_t producer_port = 0;  ///< Position among the producer's registers, for ACK.
   bool control = false;
-  const RegisterState* source = nullptr;  ///< nullptr when the producer lives on another rank.
+  RegisterState* source = nullptr;  ///< Read only. nullptr when the producer lives on another rank.
   SlotQueue queue{1};
   bool ended = false;     ///< EOS has come.
   uint32_t received = 0;  ///< READYs so far: the sequence number expected next (I5).
@@ -36,7 +36,14 @@ struct InputEdge {
 /// owns it.
 class Actor {
  public:
-  enum class State : uint8_t { kIdle, kRunning, kDraining, kFailed, kDone };
+  enum class State : uint8_t {
+    kIdle,
+    kRunning,
+    kDraining,  ///< All acts are done, not all readers.
+    kFailed,    ///< Waits to be aborted.
+    kAborting,  ///< Aborted; a kernel of it still runs on the device.
+    kDone
+  };
 
   Actor(const Task& task, size_t number, std::vector<InputEdge> edges, std::vector<RegisterState*> produced,
         std::vector<int> data_edges);
@@ -55,14 +62,16 @@ class Actor {
   void Start(ActorHost& host);
   /// kReady, kAck, kEos, kDone of this run. Bounded work but for the kernels it runs.
   void Handle(const Message& message, ActorHost& host);
-  /// Ends at once, whatever it is at. Registers keep their slots (a reader on another thread may still use
-  /// them) until the next Begin or Clear.
+  /// Ends whatever it is at: at once, or, with a kernel on the device, when that has come back. Registers keep
+  /// their slots (a reader on another thread may still use them) until the next Begin or Clear.
   void Abort(ActorHost& host);
   /// Drops what registers and queues still hold. Only while no host runs any actor of the plan.
   void Clear();
 
-  /// I1-I3 of this actor's own registers and edges; I12 when it is done and `quiet` (the run ended well).
+  /// I1-I3 of this actor's own registers and edges; I12 with `quiet` (the run ended well). O(edges + slots).
   Status CheckInvariants(bool quiet) const;
+  /// I2 with the registers of other actors: only where one thread runs all of them.
+  Status CheckEdges() const;
   /// What the actor waits for, e.g. "task 3 (sum, rank 0) after 1 acts waits for register 2 of task 1"; empty
   /// when done.
   std::string DescribeWait() const;
@@ -70,19 +79,31 @@ class Actor {
   bool WaitsForOtherRank() const;
 
  private:
+  /// An asynchronous act that has begun.
+  enum class Flight : uint8_t { kNone, kPull, kKernel };
+
   bool IsReady() const {
-    return (unready_inputs_ | unready_outputs_) == 0 && !in_flight_ && !holds_input_ &&
+    return (unready_inputs_ | unready_outputs_) == 0 && flight_ == Flight::kNone && !holds_input_ &&
            state_ == State::kRunning;
   }
   void OnReady(const Message& message, ActorHost& host);
   void OnAck(const Message& message, ActorHost& host);
-  void OnDone(ActorHost& host);
+  void OnEos(const Message& message, ActorHost& host);
+  void OnPullDone(ActorHost& host);
+  void OnLaunchDone(ActorHost& host);
   void TryAct(ActorHost& host);
   void TryFinish(ActorHost& host);
-  /// True if the act was launched asynchronously or failed.
+  /// True if the act is over and went well: the next one may follow.
   bool Act(ActorHost& host);
+  bool StartPull(const InputEdge& edge, ActorHost& host);
+  /// Fills inputs_ for the next act.
+  void BindInputs();
+  /// What follows when a kernel has filled result_. False if it failed.
+  bool CompleteAct(ActorHost& host);
   void Publish(Value value, ActorHost& host);
   void ReleaseInputs(ActorHost& host);
+  void SendEos(ActorHost& host);
+  void End(ActorHost& host);
   void Fail(Status status, ActorHost& host);
 
   const Task* task_;
@@ -97,7 +118,8 @@ class Actor {
 
   uint32_t run_ = 0;
   State state_ = State::kIdle;
-  bool in_flight_ = false;    ///< An asynchronous act has begun.
+  Flight flight_ = Flight::kNone;
+  bool aborted_ = false;
   bool holds_input_ = false;  ///< kRepeat, kUnpack: all outputs are made, not all have come back.
   int unready_inputs_ = 0;    ///< Consumed edges with an empty queue.
   int unready_outputs_ = 0;   ///< Produced registers without a free slot.
@@ -106,7 +128,8 @@ class Actor {
   int64_t outstanding_ = 0;   ///< Sum over produced registers.
   int64_t acts_ = 0;
   int64_t pulled_bytes_ = 0;
-  std::vector<const Value*> inputs_;  ///< Scratch of Act.
+  std::vector<const Value*> inputs_;  ///< Of the act under way.
+  Result<Value> result_ = Value();    ///< Of the act under way, written by the host.
   std::vector<Value> held_;           ///< kPack: pieces so far; kAccumulate: the one value so far.
   std::shared_ptr<PulledBody> pulled_;
 };

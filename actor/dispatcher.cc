@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actor/dispatcher.h"
 
-#include <optional>
+#include <ctime>
 #include <utility>
 
+#include "actor/device_worker.h"
 #include "core/clock.h"
 #include "ops/parallel.h"
 
@@ -13,6 +14,25 @@ namespace {
 constexpr int kLocalBatch = 256;  // Local messages before the mailbox is looked at again.
 constexpr int64_t kForeverNs = int64_t{3600} * 1'000'000'000;
 constexpr size_t kWaitLines = 4;
+
+#ifdef NDEBUG
+constexpr bool kIsDebugBuild = false;
+#else
+constexpr bool kIsDebugBuild = true;
+#endif
+
+// CPU time of the calling thread, in debug builds.
+int64_t ThreadCpuNs() {
+  if constexpr (!kIsDebugBuild) return 0;
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// A broken invariant is our bug: the process stops and says which one it was.
+void StopUnlessOk(const Status& status) {
+  if (!status.ok()) CheckFailed(__FILE__, __LINE__, "invariants of the run", status.message().c_str());
+}
 
 }  // namespace
 
@@ -25,8 +45,8 @@ void LocalQueue::Grow() {
   tail_ = size;
 }
 
-Dispatcher::Dispatcher(uint32_t rank, RunControl& control, Link* link)
-    : rank_(rank), control_(control), link_(link) {}
+Dispatcher::Dispatcher(uint32_t rank, RunControl& control, Link* link, DeviceWorker* device)
+    : rank_(rank), control_(control), link_(link), device_(device) {}
 
 Dispatcher::~Dispatcher() { StopThread(); }
 
@@ -39,7 +59,7 @@ void Dispatcher::StartThread(int threads, bool set_floating_point_mode) {
 void Dispatcher::StopThread() {
   if (!thread_.joinable()) return;
   stop_.store(true);
-  Post(Message());  // Of no live run: wakes the thread, changes nothing.
+  Post({.type = MessageType::kWake});
   thread_.join();
 }
 
@@ -86,39 +106,53 @@ bool Dispatcher::Enter(uint32_t run) {
   run_ = run;
   remaining_ = 0;
   ForEachActor([&](Actor&) { ++remaining_; });
-  HEDDLE_DEBUG_CHECK(remaining_ > 0, "a dispatcher without actors is not part of a run");
-  return true;
+  // Nonsense from another rank, for a stream that has no part in the run.
+  if (remaining_ == 0) active_ = nullptr;
+  return remaining_ > 0;
 }
 
 void Dispatcher::Handle(const Message& message) {
+  if (message.type == MessageType::kWake) return;
   if (active_ == nullptr || message.run != run_) {
-    if (active_ != nullptr || !Enter(message.run)) return;  // Stale.
+    if (active_ != nullptr || !Enter(message.run)) return;  // Stale (I6).
   }
   switch (message.type) {
     case MessageType::kStart: ForEachActor([&](Actor& actor) { actor.Start(*this); }); break;
-    case MessageType::kAbort: {
-      if (message.port != 0) {
-        std::vector<std::string> lines;
-        ForEachActor([&](Actor& actor) {
-          std::string line = lines.size() < kWaitLines ? actor.DescribeWait() : "";
-          if (!line.empty()) lines.push_back(std::move(line));
-        });
-        control_.AddWaits(std::move(lines));
-      }
-      ForEachActor([&](Actor& actor) { actor.Abort(*this); });
-      break;
-    }
-    default: {
-      Actor* actor = active_->instance->Find(message.destination);
-      if (actor != nullptr && active_->serving[message.destination.stream()] == this)
-        actor->Handle(message, *this);
-    }
+    case MessageType::kAbort: Abort(/*describe_waits=*/message.port != 0); break;
+    default: HandleForActor(message);
   }
   if (remaining_ > 0) return;
   finished_run_ = run_;
   ActiveRun& active = *active_;
   active_ = nullptr;
   control_.StreamDone(active);
+}
+
+void Dispatcher::HandleForActor(const Message& message) {
+  if (message.type == MessageType::kDone && message.port == kLaunchDone)
+    launches_.store(launches_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+  Actor* actor = active_->instance->Find(message.destination);
+  if (actor == nullptr || active_->serving[message.destination.stream()] != this) return;
+  if constexpr (!kIsDebugBuild) return actor->Handle(message, *this);
+  const int64_t start_ns = ThreadCpuNs();
+  kernel_cpu_ns_ = 0;
+  actor->Handle(message, *this);
+  message_times_.Add(ThreadCpuNs() - start_ns - kernel_cpu_ns_);
+  HEDDLE_DEBUG_CHECK(message_times_.WithinBound(), "messages are handled in bounded time (I10)");
+  StopUnlessOk(actor->CheckInvariants(/*quiet=*/false));  // I1-I3
+  if (const MemoryLedger* ledger = active_->instance->ledger()) StopUnlessOk(ledger->status());  // I8, I11
+}
+
+void Dispatcher::Abort(bool describe_waits) {
+  if (describe_waits) {
+    std::vector<std::string> lines;
+    ForEachActor([&](Actor& actor) {
+      std::string line = lines.size() < kWaitLines ? actor.DescribeWait() : "";
+      if (!line.empty()) lines.push_back(std::move(line));
+    });
+    control_.AddWaits(std::move(lines));
+  }
+  ForEachActor([&](Actor& actor) { actor.Abort(*this); });
 }
 
 void Dispatcher::Send(const Message& message) {
@@ -134,20 +168,50 @@ void Dispatcher::Send(const Message& message) {
   }
 }
 
-Result<Value> Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act) {
-  if (active_->aborting.load(std::memory_order_relaxed)) return Cancelled("the run has ended");
-  TaskStatistics& statistics = (*active_->statistics)[actor.number()];
-  const int64_t start = SystemClock().MonotonicNs();
-  Result<Value> result = [&] {
-    if (arena_threads_ == 0) return active_->body->Perform(actor.number(), inputs, act);
+void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Value* const> inputs,
+                           int64_t act, Result<Value>* result) {
+  if (active.aborting.load(std::memory_order_relaxed)) {
+    *result = Cancelled("the run has ended");
+    return;
+  }
+  const int64_t start_ns = SystemClock().MonotonicNs();
+  *result = active.body->Perform(number, inputs, act);
+  const int64_t kernel_ns = SystemClock().MonotonicNs() - start_ns;
+  TaskStatistics& statistics = (*active.statistics)[number];
+  statistics.kernel_ns += kernel_ns;
+  if (!result->ok()) return;
+  (*active.estimates)[number].Measured(kernel_ns);
+  if ((*result)->IsMatrix()) statistics.rows += (*result)->matrix().rows();
+}
+
+Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
+                           Result<Value>* result) {
+  ActiveRun& active = *active_;
+  const size_t number = actor.number();
+  if (device_ != nullptr && device_->has_started() &&
+      (*active.estimates)[number].NeedsDevice(/*device_is_busy=*/HasLaunches())) {
+    launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    const TaskId task = actor.task().id;
+    const Message done{.destination = task,
+                       .source = task,
+                       .run = run_,
+                       .type = MessageType::kDone,
+                       .port = kLaunchDone};
+    device_->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done] {
+      RunKernel(active, number, inputs, act, result);
+      mailbox->Post(done);  // The run may be over before this returns.
+    });
+    return Launch::kAsynchronous;
+  }
+  const int64_t start_cpu_ns = ThreadCpuNs();
+  if (arena_threads_ == 0) {
+    RunKernel(active, number, inputs, act, result);
+  } else {
     if (arena_ == nullptr) arena_ = std::make_unique<ops::Arena>(arena_threads_);
-    std::optional<Result<Value>> in_arena;
-    arena_->Execute([&] { in_arena.emplace(active_->body->Perform(actor.number(), inputs, act)); });
-    return *std::move(in_arena);
-  }();
-  statistics.kernel_ns += SystemClock().MonotonicNs() - start;
-  if (result.ok() && result->IsMatrix()) statistics.rows += result->matrix().rows();
-  return result;
+    arena_->Execute([&] { RunKernel(active, number, inputs, act, result); });
+  }
+  kernel_cpu_ns_ += ThreadCpuNs() - start_cpu_ns;
+  return Launch::kInline;
 }
 
 void Dispatcher::Pull(Actor& actor, TaskId producer, RegisterId register_id, uint8_t slot,
@@ -158,18 +222,19 @@ void Dispatcher::Pull(Actor& actor, TaskId producer, RegisterId register_id, uin
                      .run = run_,
                      .register_id = register_id,
                      .slot = slot,
-                     .type = MessageType::kDone};
-  pulls_->fetch_add(1, std::memory_order_relaxed);
+                     .type = MessageType::kDone,
+                     .port = kPullDone};
+  pulls_->fetch_add(1, std::memory_order_release);
   link_->Pull(producer.rank(), run_, register_id, slot,
               [body = std::move(body), mailbox = mailbox_, pulls = pulls_, done](Result<Value> value) {
                 body->value = std::move(value);
-                pulls->fetch_sub(1, std::memory_order_relaxed);
                 mailbox->Post(done);
+                pulls->fetch_sub(1, std::memory_order_release);  // Busy until the message is there to be seen.
               });
 }
 
 void Dispatcher::Expose(RegisterId register_id, uint8_t slot, const Value& value) {
-  control_.Expose(run_, register_id, slot, value);
+  control_.Expose(register_id, slot, value);
 }
 
 void Dispatcher::Withdraw(RegisterId register_id, uint8_t slot) { control_.Withdraw(register_id, slot); }

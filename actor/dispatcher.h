@@ -10,12 +10,15 @@
 #include "actor/actor_host.h"
 #include "actor/link.h"
 #include "actor/mailbox.h"
+#include "actor/message_times.h"
 
 namespace heddle::ops {
 class Arena;
 }
 
 namespace heddle::actor {
+
+class DeviceWorker;
 
 /// First-in first-out messages between actors of one thread: no locks, no atomics, grows to the most ever in
 /// flight.
@@ -35,13 +38,14 @@ class LocalQueue {
   size_t tail_ = 0;
 };
 
-/// Runs the actors of one or more streams on one thread: takes messages, hands them to actors, runs their
-/// kernels in place. Either it owns its thread (StartThread) or the caller of a run lends its own (Step,
-/// Wait).
+/// Runs the actors of one or more streams on one thread: takes messages, hands them to actors, runs short
+/// kernels in place and launches long ones on the device. Either it owns its thread (StartThread) or the
+/// caller of a run lends its own (Step, Wait).
 class Dispatcher : public ActorHost {
  public:
-  /// `link` may be nullptr when no plan has remote edges. All pointers outlive the dispatcher.
-  Dispatcher(uint32_t rank, RunControl& control, Link* link);
+  /// `link` may be nullptr when no plan has remote edges; without `device` every kernel runs in place. All
+  /// pointers outlive the dispatcher, but no launch does.
+  Dispatcher(uint32_t rank, RunControl& control, Link* link, DeviceWorker* device);
   ~Dispatcher() override;
 
   /// Spawns the thread; kernels on it run in an arena of `threads` threads, made when the first one comes.
@@ -61,11 +65,15 @@ class Dispatcher : public ActorHost {
   /// Messages handled so far; with is_busy, what the stall detector looks at. Any thread.
   uint64_t progress() const { return progress_.load(std::memory_order_acquire); }
   bool is_busy() const {
-    return busy_.load(std::memory_order_acquire) || pulls_->load(std::memory_order_relaxed) > 0;
+    return busy_.load(std::memory_order_acquire) || pulls_->load(std::memory_order_acquire) > 0 ||
+           launches_.load(std::memory_order_acquire) > 0;
   }
+  /// Kernels of its actors are on the device: a message will come. Own thread only.
+  bool HasLaunches() const { return launches_.load(std::memory_order_relaxed) > 0; }
 
   void Send(const Message& message) override;
-  Result<Value> Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act) override;
+  Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
+                 Result<Value>* result) override;
   void Pull(Actor& actor, TaskId producer, RegisterId register_id, uint8_t slot,
             std::shared_ptr<PulledBody> body) override;
   void Expose(RegisterId register_id, uint8_t slot, const Value& value) override;
@@ -76,6 +84,11 @@ class Dispatcher : public ActorHost {
  private:
   void ThreadMain(bool set_floating_point_mode);
   void Handle(const Message& message);
+  void HandleForActor(const Message& message);
+  void Abort(bool describe_waits);
+  /// One act, on whatever thread calls it: measured, and nothing once the run has been aborted.
+  static void RunKernel(ActiveRun& active, size_t number, std::span<const Value* const> inputs, int64_t act,
+                        Result<Value>* result);
   /// Makes `run` the one this dispatcher works on; false when it is not live (any more).
   bool Enter(uint32_t run);
   template <typename Body>
@@ -84,6 +97,7 @@ class Dispatcher : public ActorHost {
   const uint32_t rank_;
   RunControl& control_;
   Link* const link_;
+  DeviceWorker* const device_;
   const std::shared_ptr<Mailbox> mailbox_ =
       std::make_shared<Mailbox>();  ///< Shared with pulls that end late.
   LocalQueue local_;
@@ -97,6 +111,9 @@ class Dispatcher : public ActorHost {
   std::atomic<uint64_t> progress_{0};
   std::atomic<bool> busy_{false};
   const std::shared_ptr<std::atomic<int>> pulls_ = std::make_shared<std::atomic<int>>(0);  ///< In flight.
+  std::atomic<int> launches_{0};  ///< On the device; changed by the own thread only.
+  MessageTimes message_times_;    ///< Debug builds only, as the next.
+  int64_t kernel_cpu_ns_ = 0;
   std::atomic<bool> stop_{false};
   int64_t spin_ns_ = 0;
   int arena_threads_ = 0;  ///< 0: the thread is in an arena already.

@@ -12,12 +12,19 @@ enum class MessageType : uint8_t {
   kReady,  ///< producer -> consumer: slot filled, you may read
   kAck,    ///< consumer -> producer: I no longer read the slot
   kEos,    ///< producer -> consumer: no kReady will follow on this edge
-  kError,  ///< reserved: failures cross ranks as Link::SendError, because they carry text
   kStart,  ///< runtime -> stream: begin the run
-  kDone,   ///< link -> actor: an asynchronous launch ended; stream -> runtime: all its actors are done
+  kDone,   ///< link or device -> actor: a pull (port kPullDone) or an asynchronous launch (kLaunchDone) ended
   kAbort,  ///< runtime -> stream: end the run, whatever its actors are at
   kIdle,   ///< runtime -> runtime: nothing has happened here for a while (stall detection)
+  kWake,   ///< runtime -> stream: look around; changes nothing
 };
+/// True for what actors of one rank send to actors of another. Failures cross ranks as Link::SendError,
+/// because they carry text.
+constexpr bool CrossesRanks(MessageType type) {
+  return type == MessageType::kReady || type == MessageType::kAck || type == MessageType::kEos;
+}
+constexpr uint16_t kPullDone = 0;    ///< Ports of kDone.
+constexpr uint16_t kLaunchDone = 1;
 
 /// 32 bytes, trivially copyable (runtime reference 2.3). `run` tells the plan instance: stale messages are
 /// dropped.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "actor/launch_estimate.h"
 #include "actor/plan_instance.h"
 #include "actor/runtime.h"
 #include "actor/task_body.h"
@@ -19,6 +20,7 @@ struct ReadyPlan {
   std::unique_ptr<PlanInstance> instance;
   std::unique_ptr<KernelBody> body;
   std::vector<TaskStatistics> statistics;  ///< node and phase filled in, numbers zero.
+  std::vector<LaunchEstimate> estimates;   ///< By actor number, corrected by every act.
 };
 
 /// The plans that ran last, by key. Holds no values, only actors and routes. Not thread-safe.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actor/actor.h"
+#include "actor/memory_ledger.h"
 #include "actor/register_state.h"
 #include "core/plan.h"
 
@@ -17,7 +18,7 @@ namespace heddle::actor {
 class PlanInstance {
  public:
   /// kInternal when the plan is not one that actors can run: unknown streams, more than 255 slots, a register
-  /// of another rank that is read by anything but a kCopy task.
+  /// of another rank that is read by anything but a kCopy task. Linear in the plan.
   static Result<std::unique_ptr<PlanInstance>> Create(std::shared_ptr<const Plan> plan, uint32_t rank);
 
   const Plan& plan() const { return *plan_; }
@@ -37,12 +38,16 @@ class PlanInstance {
   void Begin(uint32_t run);
   /// Drops every value. Only while no host runs an actor.
   void Clear();
+  /// I1-I3, I8 and I11 (in debug builds), with `quiet` I12. Only while no host runs an actor.
   Status CheckInvariants(bool quiet) const;
+  /// Who knows of the memory in use; nullptr in release builds and for plans that place no registers.
+  const MemoryLedger* ledger() const { return ledger_.get(); }
   /// One line per actor that is not done, at most `limit`.
   std::vector<std::string> DescribeWaits(size_t limit) const;
   bool WaitsForOtherRank() const;
 
  private:
+  class Builder;
   struct StreamActors {
     std::vector<Actor*> actors;
     std::vector<Actor*> by_index;
@@ -50,6 +55,7 @@ class PlanInstance {
   PlanInstance() = default;
 
   std::shared_ptr<const Plan> plan_;
+  std::unique_ptr<MemoryLedger> ledger_;
   std::deque<RegisterState> registers_;
   std::deque<Actor> actors_;
   std::array<StreamActors, kStreams> streams_;

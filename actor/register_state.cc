@@ -6,10 +6,11 @@
 namespace heddle::actor {
 
 RegisterState::RegisterState(const Register& description, std::vector<Reader> readers,
-                             bool has_remote_readers)
+                             bool has_remote_readers, MemoryLedger* ledger)
     : description_(&description),
       readers_(std::move(readers)),
       has_remote_readers_(has_remote_readers),
+      ledger_(ledger),
       slots_(static_cast<size_t>(description.slots)),
       free_(description.slots) {
   Reset();
@@ -20,6 +21,8 @@ uint8_t RegisterState::Publish(Value value) {
   Slot& slot = slots_[index];
   HEDDLE_DEBUG_CHECK(slot.references == 0, "a slot is written only while nobody reads it (I4)");
   ++published_;
+  if constexpr (kMemoryIsChecked)
+    if (ledger_ != nullptr) ledger_->Publish(*description_, index, static_cast<int>(readers_.size()), value);
   if (readers_.empty()) {
     free_.Push(index);
     return index;
@@ -37,6 +40,8 @@ bool RegisterState::Release(uint8_t index) {
   if (--slot.references > 0) return false;
   slot.value = Value();
   free_.Push(index);
+  if constexpr (kMemoryIsChecked)
+    if (ledger_ != nullptr && has_remote_readers_) ledger_->Free(*description_, index);
   return true;
 }
 

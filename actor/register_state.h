@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "actor/memory_ledger.h"
 #include "actor/slot_queue.h"
 #include "core/plan.h"
 #include "core/value.h"
@@ -18,11 +19,13 @@ struct Reader {
 
 /// One register while a plan runs: its slots and their reference counts (runtime reference 2.2).
 ///
-/// Only the producer's thread changes it. A reader may look at a slot's value from its READY until it sends
+/// Only the producer's thread changes it (EndRead changes the ledger alone). A reader may look at a slot's value from its READY until it sends
 /// ACK; the queues between threads order these accesses, so nothing here needs a lock.
 class RegisterState {
  public:
-  RegisterState(const Register& description, std::vector<Reader> readers, bool has_remote_readers);
+  /// `ledger` is told of every use of memory in debug builds; nullptr: nobody is. It outlives the register.
+  RegisterState(const Register& description, std::vector<Reader> readers, bool has_remote_readers,
+                MemoryLedger* ledger = nullptr);
 
   const Register& description() const { return *description_; }
   const std::vector<Reader>& readers() const { return readers_; }
@@ -31,10 +34,22 @@ class RegisterState {
 
   bool HasFreeSlot() const { return !free_.empty(); }
   int64_t outstanding() const { return outstanding_; }  ///< Sum of the reference counts of all slots.
-  uint32_t published() const {
-    return published_;
-  }  ///< Slots filled in this run; sequence number of the next READY.
+  /// Slots filled in this run: the sequence number of the next READY.
+  uint32_t published() const { return published_; }
 
+  bool IsRead(uint8_t slot) const { return slot < slots_.size() && slots_[slot].references > 0; }
+
+  /// The slot that Publish will take is being written from now on (I4, I11). Needs a free slot.
+  void BeginWrite() {
+    HEDDLE_DEBUG_CHECK(HasFreeSlot(), "a slot is written only while nobody reads it (I4)");
+    if constexpr (kMemoryIsChecked)
+      if (ledger_ != nullptr) ledger_->BeginWrite(*description_, free_.front());
+  }
+  /// Said by a reader on this rank, on its own thread, before it sends ACK.
+  void EndRead([[maybe_unused]] uint8_t slot) {
+    if constexpr (kMemoryIsChecked)
+      if (ledger_ != nullptr && !has_remote_readers_) ledger_->EndRead(*description_, slot);
+  }
   /// Takes a free slot, fills it and gives it one reference per reader. With no reader the slot is free again
   /// at once.
   uint8_t Publish(Value value);
@@ -55,6 +70,7 @@ class RegisterState {
   const Register* description_;
   std::vector<Reader> readers_;
   bool has_remote_readers_;
+  MemoryLedger* ledger_;
   std::vector<Slot> slots_;
   SlotQueue free_;
   int64_t outstanding_ = 0;

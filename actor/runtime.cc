@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actor/active_run.h"
+#include "actor/device_worker.h"
 #include "actor/dispatcher.h"
 #include "actor/plan_cache.h"
 #include "actor/run_errors.h"
@@ -39,9 +40,10 @@ class RuntimeImpl : public Runtime, public RunControl {
         context_(context),
         link_(link),
         arena_(options.threads),
-        caller_(options.rank, *this, link),
-        host_(options.rank, *this, link),
-        network_(options.rank, *this, link),
+        device_(options.threads, options.set_denormals),
+        caller_(options.rank, *this, link, &device_),
+        host_(options.rank, *this, link, nullptr),
+        network_(options.rank, *this, link, nullptr),
         plans_(kCachedPlans) {
     context_.cancelled = &stop_kernels_;
     if (link_ == nullptr) return;
@@ -85,7 +87,10 @@ class RuntimeImpl : public Runtime, public RunControl {
 
   void OnMessage(const Message& message) override {
     if (message.type == MessageType::kIdle) return OnIdle(message);
-    if (message.destination.rank() != options_.rank || message.destination.stream() >= kStreams) return;
+    if (!CrossesRanks(message.type) || message.destination.rank() != options_.rank ||
+        message.destination.stream() >= kStreams) {
+      return;
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
     if (is_running_ && message.run == active_.run) {
       if (Dispatcher* dispatcher = active_.serving[message.destination.stream()]) dispatcher->Post(message);
@@ -139,10 +144,10 @@ class RuntimeImpl : public Runtime, public RunControl {
 
   void StreamDone(ActiveRun& active) override {
     if (active.dispatchers_left.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      caller_.Post(Message());  // Only wakes it.
+      caller_.Post({.type = MessageType::kWake});
   }
 
-  void Expose(uint32_t, RegisterId register_id, uint8_t slot, const Value& value) override {
+  void Expose(RegisterId register_id, uint8_t slot, const Value& value) override {
     const std::lock_guard<std::mutex> lock(exposed_mutex_);
     exposed_.insert_or_assign(SlotKey(register_id, slot), value);
   }
@@ -162,6 +167,11 @@ class RuntimeImpl : public Runtime, public RunControl {
     return uint64_t{static_cast<uint32_t>(register_id)} << 8 | slot;
   }
 
+  bool HasNothingExposed() {
+    const std::lock_guard<std::mutex> lock(exposed_mutex_);
+    return exposed_.empty();
+  }
+
   Result<ReadyPlan*> Prepare(const std::shared_ptr<const Plan>& plan) {
     if (ReadyPlan* ready = plans_.Find(*plan)) return ready;
     ReadyPlan fresh;
@@ -172,6 +182,7 @@ class RuntimeImpl : public Runtime, public RunControl {
       statistics.node = actor.task().node;
       statistics.phase = actor.task().phase;
       fresh.statistics.push_back(std::move(statistics));
+      fresh.estimates.emplace_back(actor.task().cost_ns);
     }
     if (fresh.instance->HasRemoteEdges() && link_ == nullptr)
       return Internal("a plan of {} ranks needs a link", plan->ranks);
@@ -182,6 +193,8 @@ class RuntimeImpl : public Runtime, public RunControl {
   Status Begin(ReadyPlan& ready, uint32_t run) {
     PlanInstance& instance = *ready.instance;
     instance.Begin(run);
+    const auto is_long = [](const LaunchEstimate& estimate) { return estimate.IsLong(); };
+    if (std::any_of(ready.estimates.begin(), ready.estimates.end(), is_long)) device_.Start();
     statistics_ = ready.statistics;
     {
       const std::lock_guard<std::mutex> lock(exposed_mutex_);
@@ -195,14 +208,12 @@ class RuntimeImpl : public Runtime, public RunControl {
       late_errors_.Clear();
       return late;
     }
-    const bool has_copies =
-        std::any_of(instance.actors().begin(), instance.actors().end(), [](const Actor& actor) {
-          return actor.task().id.stream() == static_cast<uint32_t>(Stream::kNetwork);
-        });
+    const bool has_copies = !instance.OnStream(static_cast<uint32_t>(Stream::kNetwork)).empty();
     active_.run = run;
     active_.instance = &instance;
     active_.body = ready.body.get();
     active_.statistics = &statistics_;
+    active_.estimates = &ready.estimates;
     active_.aborting.store(false);
     active_.serving = has_copies ? std::array<Dispatcher*, kStreams>{&caller_, &host_, &network_}
                                  : std::array<Dispatcher*, kStreams>{&caller_, &caller_, &caller_};
@@ -229,6 +240,7 @@ class RuntimeImpl : public Runtime, public RunControl {
       dispatcher->Post(message);
     }
     if (!early_messages_.empty()) DeliverEarly(run);
+    if (!early_errors_.empty()) FailEarly(run);
     return OkStatus();
   }
 
@@ -256,14 +268,13 @@ class RuntimeImpl : public Runtime, public RunControl {
 
   // The calling thread as dispatcher, until every stream's actors are done.
   void ServeUntilDone() {
-    StartEarlyFailure();
     const int64_t period_ns = options_.stall_ms * 1'000'000;
     int64_t next_tick_ns = -1;
     while (active_.dispatchers_left.load(std::memory_order_acquire) > 0) {
       if (caller_.Step()) continue;
       if (active_.dispatchers_left.load(std::memory_order_acquire) == 0) break;
       // Nothing is queued and nobody else can send: whatever is not done never will be.
-      if (is_alone_ && !active_.aborting.load()) {
+      if (is_alone_ && !caller_.HasLaunches() && !active_.aborting.load()) {
         FailStalled(active_.instance->DescribeWaits(kWaitLines));
         continue;
       }
@@ -278,9 +289,8 @@ class RuntimeImpl : public Runtime, public RunControl {
   }
 
   // An error that another rank sent before this one was so far.
-  void StartEarlyFailure() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto early = early_errors_.find(active_.run);
+  void FailEarly(uint32_t run) {
+    const auto early = early_errors_.find(run);
     if (early == early_errors_.end()) return;
     FailLocked(early->second.node(), early->second.rank(), early->second.First(), false);
     early_errors_.erase(early_errors_.begin(), std::next(early));
@@ -393,6 +403,7 @@ class RuntimeImpl : public Runtime, public RunControl {
     }
     HEDDLE_DEBUG_CHECK(ready.instance->CheckInvariants(/*quiet=*/true).ok(),
                        "a run that ends well leaves nothing behind (I12)");
+    HEDDLE_DEBUG_CHECK(HasNothingExposed(), "a run that ends well leaves no body for other ranks (I12)");
     result.statistics = std::move(statistics_);
     return result;
   }
@@ -402,6 +413,7 @@ class RuntimeImpl : public Runtime, public RunControl {
   ops::KernelContext& context_;
   Link* const link_;
   ops::Arena arena_;
+  DeviceWorker device_;
   Dispatcher caller_;
   Dispatcher host_;
   Dispatcher network_;

@@ -32,7 +32,7 @@ struct RunResult {
 
 struct RuntimeOptions {
   uint32_t rank = 0;
-  int threads = 1;  ///< Concurrency of the compute stream's oneTBB arena.
+  int threads = 1;  ///< Concurrency of the CPU device: of the arena in which a kernel runs.
   bool set_denormals =
       true;  ///< Sets MXCSR (round to nearest, no flush to zero) on every thread that runs kernels.
   int64_t stall_ms = 10'000;  ///< Nothing happens for this long: look whether anything still can.
@@ -42,8 +42,9 @@ struct RuntimeOptions {
 ///
 /// The thread that calls Run() serves the compute stream itself, and all streams when the plan has no copy
 /// tasks on this rank: no hand-over between threads then. Plans with copy tasks use two threads of the
-/// runtime (host, network), made once by Create when there is a link. Run() waits only when none of its
-/// actors can act.
+/// runtime (host, network), made once by Create when there is a link. Kernels too long for a thread that has
+/// messages to answer run on the device's thread (device_worker.h), made once before the first run that needs
+/// it. Run() waits only when none of its actors can act.
 class Runtime : public LinkHandler {
  public:
   /// `kernels`, `context` and `link` outlive the runtime; link may be nullptr when plans have one rank. Sets

@@ -2,6 +2,7 @@
 #include "actor/simulation.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -41,6 +42,7 @@ class Simulation::Rank : public ActorHost {
     has_begun_ = aborting_ = false;
     errors_.Clear();
     exposed_.clear();
+    device_.clear();
   }
 
   void Begin() {
@@ -86,26 +88,31 @@ class Simulation::Rank : public ActorHost {
     simulation_.Enqueue(rank_ * kStreams + current_, to.rank() * kStreams + to.stream(), message);
   }
 
-  Result<Value> Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act) override {
-    if (aborting_) return Cancelled("the run has ended");
+  Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
+                 Result<Value>* result) override {
+    const int64_t one_in = simulation_.options_.launch_one_in;
+    if (one_in > 0 && simulation_.Random(static_cast<uint64_t>(one_in)) == 0) {
+      device_.push_back([this, &actor, inputs, act, result] {
+        RunKernel(actor, inputs, act, result);
+        TellDone(actor.task().id, kLaunchDone);
+      });
+      if (device_.size() == 1) RunDevice();
+      return Launch::kAsynchronous;
+    }
     simulation_.busy_until_ns_[rank_ * kStreams + current_] = simulation_.DueAfterDelay();
-    return body_->Perform(actor.number(), inputs, act);
+    RunKernel(actor, inputs, act, result);
+    return Launch::kInline;
   }
 
   void Pull(Actor& actor, TaskId producer, RegisterId register_id, uint8_t slot,
             std::shared_ptr<PulledBody> body) override {
-    Message done;
-    done.type = MessageType::kDone;
-    done.run = run_;
-    done.destination = done.source = actor.task().id;
-    done.register_id = register_id;
     Rank* from = simulation_.ranks_[producer.rank()].get();
-    simulation_.events_.push_back(
-        {simulation_.DueAfterDelay(), [this, from, body = std::move(body), done, slot] {
-           body->value = from->Published(done.run, done.register_id, slot);
-           const size_t thread = rank_ * kStreams + done.destination.stream();
-           simulation_.Enqueue(thread, thread, done);
-         }});
+    const TaskId task = actor.task().id;
+    simulation_.events_.push_back({simulation_.DueAfterDelay(),
+                                   [this, from, body = std::move(body), task, run = run_, register_id, slot] {
+                                     body->value = from->Published(run, register_id, slot);
+                                     TellDone(task, kPullDone, run);
+                                   }});
   }
 
   void Expose(RegisterId register_id, uint8_t slot, const Value& value) override {
@@ -126,6 +133,26 @@ class Simulation::Rank : public ActorHost {
     return found->second;
   }
 
+  void RunKernel(Actor& actor, std::span<const Value* const> inputs, int64_t act, Result<Value>* result) {
+    *result = aborting_ ? Cancelled("the run has ended") : body_->Perform(actor.number(), inputs, act);
+  }
+
+  // The first launch in the queue ends some time from now, then the next one begins.
+  void RunDevice() {
+    simulation_.events_.push_back({simulation_.DueAfterDelay(), [this] {
+                                     device_.front()();
+                                     device_.pop_front();
+                                     if (!device_.empty()) RunDevice();
+                                   }});
+  }
+
+  void TellDone(TaskId task, uint16_t port) { TellDone(task, port, run_); }
+  void TellDone(TaskId task, uint16_t port, uint32_t run) {
+    const size_t thread = rank_ * kStreams + task.stream();
+    simulation_.Enqueue(thread, thread,
+                        {.destination = task, .source = task, .run = run, .type = MessageType::kDone, .port = port});
+  }
+
   void Abort() {
     if (std::exchange(aborting_, true)) return;
     for (uint32_t stream = 0; stream < kStreams; ++stream) Tell(stream, MessageType::kAbort);
@@ -142,7 +169,7 @@ class Simulation::Rank : public ActorHost {
   }
 
   void Check(const Actor& actor) {
-    if (simulation_.broken_.ok()) simulation_.broken_ = simulation_.CheckStep(actor);
+    if (simulation_.broken_.ok()) simulation_.broken_ = simulation_.CheckStep(actor, *instance_);
   }
 
   Simulation& simulation_;
@@ -156,6 +183,7 @@ class Simulation::Rank : public ActorHost {
   size_t remaining_ = 0;
   RunErrors errors_;
   std::map<std::pair<RegisterId, uint8_t>, Value> exposed_;
+  std::deque<std::function<void()>> device_;  // Launches; the first one is running.
 };
 
 Simulation::Simulation() = default;
@@ -202,8 +230,11 @@ void Simulation::Enqueue(size_t from, size_t to, const Message& message) {
   queue.push_back({message, due_ns});
 }
 
-Status Simulation::CheckStep(const Actor& actor) const {
-  return options_.check_invariants ? actor.CheckInvariants(/*quiet=*/false) : OkStatus();
+Status Simulation::CheckStep(const Actor& actor, const PlanInstance& instance) const {
+  if (!options_.check_invariants) return OkStatus();
+  HEDDLE_RETURN_IF_ERROR(actor.CheckInvariants(/*quiet=*/false));
+  HEDDLE_RETURN_IF_ERROR(actor.CheckEdges());
+  return instance.ledger() == nullptr ? OkStatus() : instance.ledger()->status();
 }
 
 bool Simulation::Step() {

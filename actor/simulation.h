@@ -18,13 +18,15 @@ struct SimulationOptions {
   uint64_t seed = 0;
   int64_t abort_at_step = -1;    ///< Cancels the run on a random rank at this step; -1: never.
   int64_t most_delay_ns = 1000;  ///< Of a message between ranks, a pull, an act, the start of a rank.
-  bool check_invariants = true;  ///< I1-I3 of the touched actor after every step, I12 at the end.
+  bool check_invariants = true;  ///< I1-I3, I8, I11 after every step, I12 at the end.
+  /// One act in so many is launched on the device of its rank and comes back as a message; 0: none.
+  int64_t launch_one_in = 3;
 };
 
 /// All ranks of a plan with the real actors, on one thread and a virtual clock (runtime reference 2.14). A
-/// seed decides which mailbox is served next, how long messages between ranks, pulls and acts take, and when
-/// ranks begin: one seed is one interleaving. Kept as in production: order per sender and receiving thread,
-/// one act at a time per thread.
+/// seed decides which mailbox is served next, how long messages between ranks, pulls and acts take, which acts
+/// are launched on the device, and when ranks begin: one seed is one interleaving. Kept as in production: order
+/// per sender and receiving thread, one act at a time per thread, launches of a rank one after the other.
 class Simulation {
  public:
   using BodyFactory = std::function<std::unique_ptr<TaskBody>(const PlanInstance& instance)>;
@@ -61,7 +63,7 @@ class Simulation {
   }
   void Enqueue(size_t from, size_t to, const Message& message);
   bool Step();
-  Status CheckStep(const Actor& actor) const;
+  Status CheckStep(const Actor& actor, const PlanInstance& instance) const;
   Status Finish();
 
   std::shared_ptr<const Plan> plan_;
@@ -75,7 +77,7 @@ class Simulation {
   std::vector<size_t> heads_;                    ///< First envelope of each channel that is not delivered.
   std::vector<size_t> active_channels_;          ///< Those with something in them.
   std::vector<int64_t> busy_until_ns_;           ///< By thread.
-  std::vector<Event> events_;                    ///< Starts, pulls and errors on the way.
+  std::vector<Event> events_;                    ///< Starts, pulls, launches and errors on the way.
 };
 
 }  // namespace heddle::actor

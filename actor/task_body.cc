@@ -26,9 +26,31 @@ Result<Value> UnpackPart(const Value& value, int64_t part, int64_t parts) {
 
 }  // namespace
 
+KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
+  switch (task.kind) {
+    case TaskKind::kCopy:
+    case TaskKind::kRepeat: return Work::kForward;
+    case TaskKind::kPack:
+    case TaskKind::kAccumulate: return Work::kGather;
+    case TaskKind::kUnpack: return Work::kUnpack;
+    default: break;
+  }
+  const bool is_sink = task.kind == TaskKind::kSink;
+  const auto is = [node](std::string_view op) { return node != nullptr && node->Is(op); };
+  if (is("variable") && task.consumed.empty()) return Work::kVariable;
+  if (task.phase == "slice") return Work::kSlice;
+  if (task.phase == "gather") return Work::kGather;
+  if (task.phase == "shape") return is_sink ? Work::kKeep : Work::kShape;
+  if (is("literal")) return Work::kLiteral;
+  if (is("assign")) return is_sink ? Work::kKeep : Work::kForward;
+  if (is("variable")) return Work::kForward;
+  return Work::kKernel;
+}
+
 KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& kernels,
                        ops::KernelContext& context)
     : kernels_(kernels), context_(context), tasks_(instance.actors().size()) {
+  static const std::string no_name;
   const Graph& graph = instance.plan().graph;
   for (const Actor& actor : instance.actors()) {
     const Task& task = actor.task();
@@ -40,38 +62,13 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
         prepared.input_infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
       }
     }
-    const Node* node = prepared.node;
-    const bool is_sink = task.kind == TaskKind::kSink;
-    switch (task.kind) {
-      case TaskKind::kCopy:
-      case TaskKind::kRepeat: prepared.work = Work::kForward; break;
-      case TaskKind::kPack:
-      case TaskKind::kAccumulate: prepared.work = Work::kGather; break;
-      case TaskKind::kUnpack: prepared.work = Work::kUnpack; break;
-      default:
-        if (node != nullptr && node->Is("variable") && task.consumed.empty())
-          prepared.work = Work::kVariable;
-        else if (task.phase == "slice")
-          prepared.work = Work::kSlice;
-        else if (task.phase == "gather")
-          prepared.work = Work::kGather;
-        else if (task.phase == "shape")
-          prepared.work = is_sink ? Work::kKeep : Work::kShape;
-        else if (node != nullptr && node->Is("literal"))
-          prepared.work = Work::kLiteral;
-        else if (node != nullptr && node->Is("assign"))
-          prepared.work = is_sink ? Work::kKeep : Work::kForward;
-        else if (node != nullptr && node->Is("variable"))
-          prepared.work = Work::kForward;
-    }
-    if (prepared.work == Work::kVariable || prepared.work == Work::kKeep) {
-      static const std::string no_name;
-      prepared.variable = node == nullptr ? &no_name : &node->Text("name");
-    }
+    prepared.work = WorkOf(task, prepared.node);
     if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
     if (prepared.work == Work::kKeep) sinks_.push_back(&prepared);
+    if (prepared.work == Work::kVariable || prepared.work == Work::kKeep)
+      prepared.variable = prepared.node == nullptr ? &no_name : &prepared.node->Text("name");
     if (prepared.work == Work::kLiteral) {
-      if (const Scalar* literal = node->FindAttribute("value"); literal != nullptr)
+      if (const Scalar* literal = prepared.node->FindAttribute("value"); literal != nullptr)
         prepared.held = Value(*literal);
     }
   }

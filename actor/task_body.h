@@ -25,14 +25,16 @@ class TaskBody {
 
 /// The body of real plans: operators through a KernelSource, and what the runtime itself knows how to do.
 ///
-///   variable (source)   publishes the live-in; phase "slice": its rows [row_begin, row_end)
-///   literal (source)    publishes the scalar
-///   phase "slice"       rows [row_begin, row_end) of the input
-///   phase "gather"      rows of all inputs, in order (kPack and kAccumulate do the same with their pieces)
-///   phase "shape"       1x3 (rows, columns, 0) of the input; as a sink: RunResult.shapes of the node's
-///   variable assign (sink)       keeps the input as live-out of the node's variable kCopy, kRepeat      hand
-///   on their input; kUnpack hands on the next of `rate` equal row ranges all else            the kernel of
-///   the node, in the task's phase
+///   variable (source)        publishes the live-in; phase "slice": its rows [row_begin, row_end)
+///   literal (source)         publishes the scalar
+///   phase "slice"            rows [row_begin, row_end) of the input
+///   phase "gather"           rows of all inputs, in order (kPack and kAccumulate: of their pieces)
+///   phase "shape"            1x3 (rows, columns, 0) of the input; as a sink: RunResult.shapes of the node's
+///                            variable
+///   assign (sink)            keeps the input as live-out of the node's variable
+///   kCopy, kRepeat, assign   hand on their input
+///   kUnpack                  hands on the next of `rate` equal row ranges
+///   all else                 the kernel of the node, in the task's phase
 class KernelBody : public TaskBody {
  public:
   /// Everything outlives the body; the plan's graph is where nodes and their input infos come from.
@@ -65,6 +67,7 @@ class KernelBody : public TaskBody {
     std::vector<ValueInfo> input_infos;
     Value held;  ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
+  static Work WorkOf(const Task& task, const Node* node);
   Result<Value> RunKernel(const Prepared& prepared, std::span<const Value* const> inputs) const;
 
   const ops::KernelSource& kernels_;

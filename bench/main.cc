@@ -5,7 +5,9 @@
 #include <string>
 #include <thread>
 
+#include "bench/fusion.h"
 #include "bench/operators.h"
+#include "compiler/fuse/fuse.h"
 
 int main(int argc, char** argv) {
   using heddle::bench::BenchOptions;
@@ -18,10 +20,13 @@ int main(int argc, char** argv) {
     else if (word == "--threads" && i + 1 < argc) options.threads = std::max(1, std::atoi(argv[++i]));
     else if (word == "--cells" && i + 1 < argc) options.cells = std::atoll(argv[++i]);
     else if (word == "--only" && i + 1 < argc) options.only = argv[++i];
+    else if (word == "--plan" && i + 1 < argc && heddle::compiler::ParseFusionMode(argv[i + 1])) options.plan = argv[++i];
     else if (word[0] != '-' && name.empty()) name = word;
     else name = "?";
   }
   if (name == "operators") return heddle::bench::RunOperators(options);
-  std::fputs("usage: heddle-bench operators [--json] [--threads N] [--cells N] [--only TEXT]\n", stderr);
+  if (name == "fusion") return heddle::bench::RunFusion(options);
+  std::fputs("usage: heddle-bench operators|fusion [--json] [--threads N] [--cells N] [--only TEXT]\n"
+             "       fusion: [--plan off|all|no-redundancy|cost]\n", stderr);
   return 2;
 }

@@ -10,6 +10,7 @@ struct BenchOptions {
   bool json = false;
   int threads = 1;
   int64_t cells = 100'000'000;  ///< Of the dense matrices.
+  std::string plan = "cost";    ///< --fusion of the fusion bench.
   std::string only;             ///< Cases whose name holds this text; all when empty.
 };
 

@@ -14,7 +14,7 @@ double Time(const std::function<void()>& work);
 /// Least of `rounds` calls after one to warm up.
 double BestTime(int rounds, const std::function<void()>& work);
 
-/// GB/s of summing `count` doubles with `threads` threads: the limit of every one-pass operator.
+/// GB/s of summing `count` doubles once with `threads` threads: the limit of every one-pass operator. Take the best of several.
 double ReadBandwidth(const double* data, int64_t count, int threads);
 /// GFLOP/s of independent fused multiply-adds in registers, widest vectors this build and machine have.
 double FmaPeak(int threads);

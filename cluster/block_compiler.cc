@@ -5,6 +5,8 @@
 #include "cluster/graph_cut.h"
 #include "compiler/optimize/pass.h"
 #include "scheduler/schedule.h"
+#include "compiler/fuse/fuse.h"
+#include "ops/fused/fused.h"
 
 namespace heddle::cluster {
 namespace {
@@ -34,6 +36,32 @@ uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
                   static_cast<uint64_t>(info.shape.columns));
 }
 
+// The last step before placement: nothing it chooses changes a bit.
+Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const Frame& frame) {
+  compiler::FuseOptions options;
+  constexpr std::string_view kRandom = "random:";
+  if (session.fusion.starts_with(kRandom)) {
+    options.mode = compiler::FusionMode::kRandom;
+    options.seed = std::stoull(session.fusion.substr(kRandom.size()));
+  } else if (const auto mode = compiler::ParseFusionMode(session.fusion)) {
+    options.mode = *mode;
+  } else {
+    return Internal("unknown fusion mode {}", session.fusion);
+  }
+  options.memory_budget = session.memory_bytes;
+  options.threads = session.threads;
+  options.ranks = session.ranks;
+  options.min_distributed_bytes = session.min_distributed_bytes;
+  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  options.sparsity_of = [&](std::string_view name) {
+    const Variable* variable = frame.Find(std::string(name));
+    if (variable == nullptr || !variable->value.IsMatrix() || variable->distribution != Distribution::kOne) return -1.0;
+    const Matrix& matrix = variable->value.matrix();
+    return matrix.cells() == 0 ? 0.0 : static_cast<double>(matrix.stored()) / static_cast<double>(matrix.cells());
+  };
+  return compiler::Fuse(graph, options, nullptr);
+}
+
 }  // namespace
 
 BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files)
@@ -42,6 +70,7 @@ BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files)
   hash = FoldHash(hash, static_cast<uint64_t>(options.min_distributed_bytes));
   hash = FoldHash(hash, static_cast<uint64_t>(options.memory_bytes));
   for (const std::string& pass : options.disabled_passes) hash = FoldHash(hash, pass);
+  hash = FoldHash(hash, options.fusion);
   options_hash_ = hash;
 }
 
@@ -84,20 +113,22 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Frame&
 
 Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) const {
   compiler::PassOptions passes;
+  passes.infos_are_exact = true;
   passes.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
   HEDDLE_ASSIGN_OR_RETURN(Graph optimized, compiler::RunGraphPasses(graph, passes));
   compiler::InferOutcome inferred =
       compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame), files_);
   HEDDLE_RETURN_IF_ERROR(inferred.error);
 
+  HEDDLE_ASSIGN_OR_RETURN(const Graph fused, FuseGraph(options_, inferred.graph, frame));
   std::map<std::string, Distribution> distributions;
-  for (const Node& node : inferred.graph.nodes)
+  for (const Node& node : fused.nodes)
     if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;
   scheduler::ScheduleOptions options;
   options.ranks = options_.ranks;
   options.min_distributed_bytes = options_.min_distributed_bytes;
   options.memory_bytes = options_.memory_bytes;
-  return scheduler::Schedule(inferred.graph, distributions, options);
+  return scheduler::Schedule(fused, distributions, options);
 }
 
 }  // namespace heddle::cluster

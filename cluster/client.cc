@@ -35,9 +35,9 @@ class RecordingLoader : public compiler::SourceLoader {
 };
 
 // Ends the waiting and the call in progress when somebody cancels.
-class WatchControl {
+class CallControl {
  public:
-  explicit WatchControl(Cancellation* cancellation) : cancellation_(cancellation) {
+  explicit CallControl(Cancellation* cancellation) : cancellation_(cancellation) {
     if (cancellation_ == nullptr) return;
     cancellation_->Listen([this](const Status& why) {
       const std::lock_guard lock(mutex_);
@@ -46,7 +46,7 @@ class WatchControl {
       changed_.notify_all();
     });
   }
-  ~WatchControl() {
+  ~CallControl() {
     if (cancellation_ != nullptr) cancellation_->Listen(nullptr);
   }
   void Enter(grpc::ClientContext* context) {
@@ -76,7 +76,7 @@ class GrpcClient : public Client {
   GrpcClient(const MasterAddress& address, std::shared_ptr<grpc::Channel> channel)
       : address_(address), channel_(std::move(channel)), jobs_(Jobs::NewStub(channel_)), admin_(Admin::NewStub(channel_)) {}
 
-  Result<std::string> Submit(const JobSubmission& submission, std::string* warnings) override {
+  Result<SubmittedJob> Submit(const JobSubmission& submission, Cancellation* cancellation) override {
     SubmitRequest request;
     request.set_request_id(submission.request_id);
     request.set_script_name(submission.script_name);
@@ -85,21 +85,30 @@ class GrpcClient : public Client {
     for (const auto& [name, value] : submission.parameters) (*request.mutable_arguments())[name] = value;
     request.set_directory(submission.directory);
     request.set_workers(submission.workers);
+    request.set_explain(submission.explain);
     SubmitOptions* options = request.mutable_options();
     options->set_threads(submission.options.threads);
     options->set_min_distributed_bytes(submission.options.min_distributed_bytes);
     options->set_memory_bytes(submission.options.memory_bytes);
     options->set_seed(submission.options.seed);
     for (const std::string& pass : submission.options.disabled_passes) options->add_disabled_passes(pass);
+    options->set_cpu(submission.options.cpu);
+    options->set_fusion(submission.options.fusion);
+    options->set_fusion_strict(submission.options.fusion_strict);
     SubmitReply reply;
-    HEDDLE_RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) { return jobs_->Submit(context, request, &reply); }));
-    *warnings = reply.warnings();
+    CallControl control(cancellation);
+    HEDDLE_RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {
+      control.Enter(context);
+      const grpc::Status status = jobs_->Submit(context, request, &reply);
+      control.Enter(nullptr);
+      return status;
+    }));
     if (!reply.status().empty()) {
       Status refused;
       HEDDLE_RETURN_IF_ERROR(DecodeStatus(reply.status(), &refused));
       return refused.ok() ? Internal("the master refused the job and did not say why") : refused;
     }
-    return reply.job().job();
+    return SubmittedJob{reply.job().job(), reply.warnings(), reply.explanation()};
   }
 
   Status List(int most, std::vector<JobDescription>* jobs) override {
@@ -127,9 +136,16 @@ class GrpcClient : public Client {
     return Call([&](grpc::ClientContext* context) { return admin_->Nodes(context, NodesRequest(), nodes); });
   }
 
+  Status Drain(const std::string& node, bool drained, NodeDescription* description) override {
+    DrainRequest request;
+    request.set_node(node);
+    request.set_drained(drained);
+    return Call([&](grpc::ClientContext* context) { return admin_->Drain(context, request, description); });
+  }
+
   Status Watch(const std::string& job, bool follow, const WatchEvents& events, Cancellation* cancellation, JobDescription* last,
                int64_t patience_ms) override {
-    WatchControl control(cancellation);
+    CallControl control(cancellation);
     WatchRequest request;
     request.set_job(job);
     request.set_follow(follow);

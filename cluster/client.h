@@ -14,6 +14,7 @@
 
 namespace heddle {
 class JobDescription;
+class NodeDescription;
 class NodesReply;
 }  // namespace heddle
 
@@ -37,7 +38,15 @@ struct JobSubmission {
   std::map<std::string, std::string> parameters;
   std::string directory;
   int workers = 0;
+  bool explain = false;
   SessionOptions options;  ///< threads 0: what each worker has.
+};
+
+/// What the master says of a script that it took.
+struct SubmittedJob {
+  std::string id;
+  std::string warnings;     ///< Of the compiler.
+  std::string explanation;  ///< If asked for: the program, then the plans that travel with the job.
 };
 
 /// The texts of all files that a script sources, directly or not, found as the compiler finds them from `directory`.
@@ -50,12 +59,14 @@ class Client {
   static Result<std::unique_ptr<Client>> Connect(const MasterAddress& address);
   virtual ~Client() = default;
 
-  /// The id of the job. The errors of the script are the status; `warnings` are the compiler's.
-  virtual Result<std::string> Submit(const JobSubmission& submission, std::string* warnings) = 0;
+  /// Queues a job. The errors of the script are the status. `cancellation` (may be nullptr) gives up waiting for the answer.
+  virtual Result<SubmittedJob> Submit(const JobSubmission& submission, Cancellation* cancellation) = 0;
   virtual Status List(int most, std::vector<JobDescription>* jobs) = 0;  ///< Newest first; 0: all.
   virtual Status Get(const std::string& job, JobDescription* description) = 0;
   virtual Status Cancel(const std::string& job, JobDescription* description) = 0;
   virtual Status Nodes(NodesReply* nodes) = 0;
+  /// Gives a worker (by name or uuid) no more jobs, or jobs again. kNotFound for an unknown one.
+  virtual Status Drain(const std::string& node, bool drained, NodeDescription* description) = 0;
 
   struct WatchEvents {
     std::function<void(std::string_view text)> output;

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -22,6 +23,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr int kBugExitCode = 70;
+constexpr int kSignsInSilence = 10;
 
 // What the launcher said so far. One thread reads, the main thread waits for the parts it needs.
 class LauncherInbox {
@@ -55,8 +57,9 @@ class LauncherInbox {
 
  private:
   void Read() {
-    while (const std::optional<std::string> line = channel_.ReadLine()) {
-      Result<LauncherMessage> message = ParseLauncherMessage(*line);
+    std::string line;
+    while (channel_.ReadLine(&line) == LineChannel::Outcome::kLine) {
+      Result<LauncherMessage> message = ParseLauncherMessage(line);
       if (!message.ok()) break;
       const std::lock_guard lock(mutex_);
       if (message->start) start_ = std::move(message->start);
@@ -83,9 +86,37 @@ class LauncherInbox {
   std::thread thread_;
 };
 
+// Tells the launcher again and again that this process runs.
+class SignsOfLife {
+ public:
+  SignsOfLife(LineChannel& channel, int64_t silence_ms)
+      : thread_([this, &channel, pause = std::chrono::milliseconds(silence_ms / kSignsInSilence)] {
+          std::unique_lock lock(mutex_);
+          while (!changed_.wait_for(lock, pause, [&] { return ended_; })) {
+            lock.unlock();
+            channel.WriteLine(ToLine(ExecutorMessage()));
+            lock.lock();
+          }
+        }) {}
+  ~SignsOfLife() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
 std::vector<LinkPeer> ToLinkPeers(const std::vector<ExecutorPeer>& peers) {
   std::vector<LinkPeer> result;
-  for (const ExecutorPeer& peer : peers) result.push_back({peer.endpoint, peer.name});
+  for (const ExecutorPeer& peer : peers) result.push_back({peer.endpoint, peer.certificate, peer.name});
   return result;
 }
 
@@ -124,7 +155,6 @@ class ExecutorRun {
       link.ranks = options.ranks;
       link.token = start_.token;
       link.listen = start_.listen;
-      link.allow_remote = start_.allow_remote;
       HEDDLE_ASSIGN_OR_RETURN(link_, GrpcLink::Listen(link));
     }
     SessionEnvironment environment;
@@ -145,7 +175,8 @@ class ExecutorRun {
 
   Status JoinAndRun(bool* own_cause) {
     ExecutorMessage ready;
-    ready.ready = link_ != nullptr ? link_->endpoint() : std::string();
+    ready.ready.emplace();
+    if (link_ != nullptr) ready.ready = ExecutorReady{link_->endpoint(), link_->certificate()};
     channel_.WriteLine(ToLine(ready));
     const std::optional<std::vector<ExecutorPeer>> peers = inbox_.WaitForPeers();
     if (link_ != nullptr && peers.has_value()) {
@@ -192,7 +223,10 @@ int RunExecutor(int control_fd) {
   LauncherInbox inbox(channel);
   const ExecutorStart start = inbox.WaitForStart();
   ExecutorMessage message;
-  message.done = ExecutorRun(start, channel, inbox).Run();
+  {
+    const SignsOfLife signs(channel, start.silence_ms);
+    message.done = ExecutorRun(start, channel, inbox).Run();
+  }
   return channel.WriteLine(ToLine(message)) ? 0 : kBugExitCode;
 }
 

@@ -98,6 +98,8 @@ Json ToJson(const SessionOptions& options) {
           {"seed", options.seed},
           {"disabled_passes", ToJson(options.disabled_passes)},
           {"plans", ToJson(options.plans)},
+          {"fusion", ToText(options.fusion)},
+          {"fusion_strict", options.fusion_strict},
           {"cpu", ToText(options.cpu)},
           {"max_call_depth", options.max_call_depth}};
 }
@@ -111,6 +113,8 @@ void ReadOptions(const Json& json, SessionOptions* options) {
   Read(json, "seed", &options->seed);
   Read(json, "disabled_passes", &options->disabled_passes);
   Read(json, "plans", &options->plans);
+  Read(json, "fusion", &options->fusion);
+  Read(json, "fusion_strict", &options->fusion_strict);
   Read(json, "cpu", &options->cpu);
   Read(json, "max_call_depth", &options->max_call_depth);
 }
@@ -118,11 +122,11 @@ void ReadOptions(const Json& json, SessionOptions* options) {
 Json ToJson(const ExecutorStart& start) {
   return {{"job", ToText(start.job)},
           {"attempt", start.attempt},
-          {"token", start.token},
+          {"token", ToText(start.token)},
           {"program", ToText(start.program)},
           {"directory", ToText(start.directory)},
           {"listen", ToText(start.listen)},
-          {"allow_remote", start.allow_remote},
+          {"silence_ms", start.silence_ms},
           {"options", ToJson(start.options)}};
 }
 
@@ -134,7 +138,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "program", &start.program);
   Read(json, "directory", &start.directory);
   Read(json, "listen", &start.listen);
-  Read(json, "allow_remote", &start.allow_remote);
+  Read(json, "silence_ms", &start.silence_ms);
   if (json.contains("options")) ReadOptions(json["options"], &start.options);
   return start;
 }
@@ -154,7 +158,8 @@ std::string ToLine(const LauncherMessage& message) {
   if (message.peers) {
     json["peers"] = Json::array();
     for (const ExecutorPeer& peer : *message.peers)
-      json["peers"].push_back({{"endpoint", ToText(peer.endpoint)}, {"name", ToText(peer.name)}});
+      json["peers"].push_back(
+          {{"endpoint", ToText(peer.endpoint)}, {"certificate", ToText(peer.certificate)}, {"name", ToText(peer.name)}});
   }
   return json.dump();
 }
@@ -169,6 +174,7 @@ Result<LauncherMessage> ParseLauncherMessage(const std::string& line) {
     for (const Json& entry : json["peers"]) {
       ExecutorPeer& peer = message.peers->emplace_back();
       Read(entry, "endpoint", &peer.endpoint);
+      Read(entry, "certificate", &peer.certificate);
       Read(entry, "name", &peer.name);
     }
   }
@@ -177,7 +183,8 @@ Result<LauncherMessage> ParseLauncherMessage(const std::string& line) {
 
 std::string ToLine(const ExecutorMessage& message) {
   Json json = Json::object();
-  if (message.ready) json["ready"] = ToText(*message.ready);
+  if (message.ready)
+    json["ready"] = {{"endpoint", ToText(message.ready->endpoint)}, {"certificate", ToText(message.ready->certificate)}};
   if (message.output) json["output"] = ToText(*message.output);
   if (message.done) {
     json["done"] = ToJson(message.done->status);
@@ -192,15 +199,12 @@ std::string ToLine(const ExecutorMessage& message) {
 Result<ExecutorMessage> ParseExecutorMessage(const std::string& line) {
   HEDDLE_ASSIGN_OR_RETURN(const Json json, ParseObject(line));
   ExecutorMessage message;
-  std::string text;
   if (json.contains("ready")) {
-    Read(json, "ready", &text);
-    message.ready = text;
+    message.ready.emplace();
+    Read(json["ready"], "endpoint", &message.ready->endpoint);
+    Read(json["ready"], "certificate", &message.ready->certificate);
   }
-  if (json.contains("output")) {
-    Read(json, "output", &text);
-    message.output = text;
-  }
+  if (json.contains("output")) Read(json, "output", &message.output.emplace());
   if (json.contains("done")) {
     message.done.emplace();
     message.done->status = ReadStatus(json["done"]);

@@ -28,9 +28,14 @@ struct LauncherMessage {
 std::string ToLine(const LauncherMessage& message);
 Result<LauncherMessage> ParseLauncherMessage(const std::string& line);
 
-/// Executor to launcher: exactly one of these is set.
+struct ExecutorReady {
+  std::string endpoint;
+  std::string certificate;  ///< That its peers must see at the endpoint; "" without TLS.
+};
+
+/// Executor to launcher: one of these is set, or none: a sign of life.
 struct ExecutorMessage {
-  std::optional<std::string> ready;   ///< endpoint
+  std::optional<ExecutorReady> ready;
   std::optional<std::string> output;  ///< standard output of the script
   std::optional<ExecutorDone> done;
 };

@@ -3,13 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -23,6 +26,7 @@ namespace {
 
 constexpr int kControlFd = 3;
 constexpr int kFirstFreeFd = 10;  // above all descriptors that the child uses
+constexpr int kBeatsUntilStuck = 10;
 
 // posix_spawn's argument objects, given back whatever happens.
 class SpawnSetup {
@@ -87,6 +91,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
   // The thread that spawns is the one that stays until the process has ended: the kernel kills the child with
   // it.
   Status Spawn(const ExecutorStart& start, const std::string& binary, int child_fd, int log) {
+    silence_ms_ = start.silence_ms;
     std::promise<Result<pid_t>> spawned;
     std::future<Result<pid_t>> result = spawned.get_future();
     LauncherMessage message;
@@ -99,8 +104,10 @@ class ExecutorProcessImpl : public ExecutorProcess {
           if (running) pid_ = *pid;
           spawned.set_value(std::move(pid));
           if (!running) return;
-          channel_.WriteLine(line);
+          channel_.LimitWriting(silence_ms_);
+          if (!channel_.WriteLine(line)) Kill();  // it does not even listen
           Read();
+          WaitForEnd();
           Reap();
         });
     return result.get().status();
@@ -126,15 +133,43 @@ class ExecutorProcessImpl : public ExecutorProcess {
   }
 
  private:
+  // To the end of the conversation. Beats are counted, not time: should this process itself be stopped for a while, that
+  // is one beat.
   void Read() {
-    while (const std::optional<std::string> line = channel_.ReadLine()) {
-      Result<ExecutorMessage> message = ParseExecutorMessage(*line);
-      if (!message.ok()) break;  // not our executor any more
-      if (message->ready && events_.ready) events_.ready(*message->ready);
+    const int beat_ms = static_cast<int>(std::max<int64_t>(silence_ms_ / kBeatsUntilStuck, 1));
+    int missed_beats = 0;
+    std::string line;
+    for (;;) {
+      const LineChannel::Outcome outcome = channel_.ReadLine(&line, beat_ms);
+      if (outcome == LineChannel::Outcome::kClosed) return;
+      if (outcome == LineChannel::Outcome::kSilence) {
+        if (++missed_beats < kBeatsUntilStuck) continue;
+        silent_ms_ = silence_ms_;
+        return Kill();
+      }
+      missed_beats = 0;
+      Result<ExecutorMessage> message = ParseExecutorMessage(line);
+      if (!message.ok()) return Kill();  // not our executor any more
+      if (message->ready && events_.ready) events_.ready(message->ready->endpoint, message->ready->certificate);
       if (message->output && events_.output) events_.output(*message->output);
       if (message->done && events_.done)
         events_.done(message->done->status, message->done->own_cause, std::move(message->done->statistics));
     }
+  }
+
+  // It has closed its end, so that it is about to end; one that does not is stuck.
+  void WaitForEnd() {
+    // Not by <sys/pidfd.h>: that of Debian 12 is no C++ header.
+    const auto fd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+    if (fd < 0) return;
+    pollfd poller = {fd, POLLIN, 0};
+    int ready = 0;
+    while ((ready = poll(&poller, 1, static_cast<int>(silence_ms_))) < 0 && errno == EINTR) {
+    }
+    close(fd);
+    if (ready != 0) return;
+    silent_ms_ = silence_ms_;
+    Kill();
   }
 
   void Reap() {
@@ -144,6 +179,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
     }
     ExecutorExit exit;
     exit.pid = pid_;
+    exit.silent_ms = silent_ms_;
     {
       const std::lock_guard lock(mutex_);
       int status = 0;
@@ -160,12 +196,15 @@ class ExecutorProcessImpl : public ExecutorProcess {
   pid_t pid_ = 0;  // set before Spawn returns
   std::mutex mutex_;
   bool reaped_ = false;
+  int64_t silence_ms_ = 0;  // set before the thread starts
+  int64_t silent_ms_ = 0;   // of the thread
   std::thread thread_;
 };
 
 }  // namespace
 
 std::string ExecutorExit::Describe() const {
+  if (silent_ms > 0) return fmt::format("gave no sign of life for {} s and was killed", static_cast<double>(silent_ms) / 1e3);
   return signalled ? fmt::format("was killed by signal {}", value) : fmt::format("ended with code {}", value);
 }
 

@@ -24,29 +24,35 @@ struct ExecutorStart {
   std::string token;                   ///< Secret of this attempt: executors only talk to peers that know it.
   std::string program;                 ///< Program::ToText().
   std::string directory;               ///< Where relative paths of the script start; absolute.
-  std::string listen = "127.0.0.1:0";  ///< Address to bind: host:0, or unix:/path.
-  bool allow_remote = false;           ///< May bind addresses that other hosts reach.
+  std::string listen = "127.0.0.1:0";  ///< Address to bind (GrpcLinkOptions).
+  int64_t silence_ms = 10'000;         ///< It gives a sign of life ten times as often; silent for so long, it is stuck.
   SessionOptions options;              ///< rank and ranks included.
 };
 
 /// One entry of the rank table.
 struct ExecutorPeer {
-  std::string endpoint;  ///< What the executor reported.
-  std::string name;      ///< For messages: "worker 2 (pid 1234)".
+  std::string endpoint;     ///< What the executor reported.
+  std::string certificate;  ///< That it shows; "" without TLS.
+  std::string name;         ///< For messages: "worker 2 (pid 1234)".
 };
 
 /// How an executor process ended.
 struct ExecutorExit {
   pid_t pid = 0;
   bool signalled = false;
-  int value = 0;                 ///< Exit code, or number of the signal.
-  std::string Describe() const;  ///< "was killed by signal 9", "ended with code 70"
+  int value = 0;           ///< Exit code, or number of the signal.
+  int64_t silent_ms = 0;   ///< It was killed because it gave no sign of life for so long.
+  std::string log;         ///< File with its standard error; "" when there is none.
+  std::string last_words;  ///< Last line of its log.
+  /// "was killed by signal 9", "ended with code 70", "gave no sign of life for 10 s and was killed"
+  std::string Describe() const;
 };
 
 /// What an executor reports. Called on a thread of the ExecutorProcess, in order; `exited` is the last call.
 /// None of them may destroy the ExecutorProcess.
 struct ExecutorEvents {
-  std::function<void(const std::string& endpoint)> ready;  ///< Bound; waits for SendPeers.
+  /// Bound; waits for SendPeers.
+  std::function<void(const std::string& endpoint, const std::string& certificate)> ready;
   std::function<void(std::string_view text)> output;       ///< Standard output of the script (rank 0).
   std::function<void(const Status& status, bool own_cause,
                      std::optional<SessionStatistics> statistics)>
@@ -54,7 +60,8 @@ struct ExecutorEvents {
   std::function<void(const ExecutorExit& exit)> exited;
 };
 
-/// A running executor. The process dies with its launcher: it ends itself when the control socket closes.
+/// A running executor. The process dies with its launcher: it ends itself when the control socket closes. One that is
+/// stuck (stopped, or without a thread that runs) is killed.
 class ExecutorProcess {
  public:
   /// Starts `binary executor --control-fd 3` and hands it `start`. `binary` empty: this program

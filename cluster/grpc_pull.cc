@@ -101,26 +101,41 @@ void PullServer::OnClosed(const grpc::Status&) {
   active_.clear();
 }
 
+void PullClient::Use(std::weak_ptr<StreamPort> port) {
+  const std::lock_guard lock(mutex_);
+  port_ = std::move(port);
+  requests_.clear();
+  for (auto& [request, pending] : pending_) {
+    auto fresh = std::make_shared<Pending>();  // the value starts over
+    fresh->request = pending->request;
+    fresh->done = std::move(pending->done);
+    pending = std::move(fresh);
+    requests_.push_back(pending->request);
+  }
+}
+
 void PullClient::Pull(uint32_t run, RegisterId register_id, uint8_t slot, Done done) {
-  bool queued = false;
+  auto pending = std::make_shared<Pending>();
+  FrameHeader& header = pending->request;
+  header.kind = FrameKind::kPull;
+  header.run = run;
+  header.register_id = register_id;
+  header.slot = slot;
+  pending->done = std::move(done);
+  Status failure;
+  std::shared_ptr<StreamPort> port;
   {
     const std::lock_guard lock(mutex_);
-    if (!closed_) {
-      queued = true;
-      FrameHeader header;
-      header.kind = FrameKind::kPull;
+    failure = failure_;
+    if (failure.ok()) {
       header.request = next_request_++;
-      header.run = run;
-      header.register_id = register_id;
-      header.slot = slot;
-      auto pending = std::make_shared<Pending>();
-      pending->done = std::move(done);
-      pending_.emplace(header.request, std::move(pending));
       requests_.push_back(header);
+      pending_.emplace(header.request, pending);
+      port = port_.lock();
     }
   }
-  if (!queued) return done(Unavailable("the link is closed"));
-  Wake(port_);
+  if (!failure.ok()) return pending->done(failure);
+  if (port != nullptr) port->Wake();
 }
 
 bool PullClient::NextFrame(grpc::ByteBuffer* frame) {
@@ -143,10 +158,19 @@ Status PullClient::Accept(const FrameHeader& header, Pending& pending,
   return pending.value.Accept(header, payload);
 }
 
+void PullClient::AbortStream() {
+  std::weak_ptr<StreamPort> port;
+  {
+    const std::lock_guard lock(mutex_);
+    port = port_;
+  }
+  Abort(port);
+}
+
 void PullClient::OnFrame(grpc::ByteBuffer& frame) {
   std::vector<grpc::Slice> slices;
   const Result<FrameHeader> header = ReadHeader(frame, &slices);
-  if (!header.ok()) return Abort(port_);
+  if (!header.ok()) return AbortStream();
   bytes_received_.fetch_add(header->size, std::memory_order_relaxed);
   std::shared_ptr<Pending> pending;
   {
@@ -164,16 +188,15 @@ void PullClient::OnFrame(grpc::ByteBuffer& frame) {
   pending->done(status.ok() ? pending->value.Finish() : Result<Value>(status));
 }
 
-void PullClient::OnClosed(const grpc::Status& status) {
-  std::unordered_map<uint64_t, std::shared_ptr<Pending>> abandoned;
+void PullClient::Fail(const Status& why) {
+  std::map<uint64_t, std::shared_ptr<Pending>> abandoned;
   {
     const std::lock_guard lock(mutex_);
-    closed_ = true;
+    if (failure_.ok()) failure_ = why;
     abandoned.swap(pending_);
     requests_.clear();
   }
-  on_closed_(status);  // first: whoever fails by the pulls knows the cause then
-  for (const auto& [request, pending] : abandoned) pending->done(Unavailable("the link is closed"));
+  for (const auto& [request, pending] : abandoned) pending->done(why);
 }
 
 }  // namespace heddle::cluster

@@ -5,8 +5,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <map>
 #include <mutex>
-#include <unordered_map>
 
 #include "actor/link.h"
 #include "cluster/grpc_stream.h"
@@ -36,36 +36,46 @@ class PullServer : public StreamEvents<grpc::ByteBuffer> {
   std::deque<OutgoingValue> active_;
 };
 
-/// The end of a data stream that pulls.
+/// The end of data streams that pulls. Streams may follow one another: what has not arrived is asked for again.
 class PullClient : public StreamEvents<grpc::ByteBuffer> {
  public:
   using Done = std::function<void(Result<Value>)>;
-  /// `bytes_received` outlives the stream; `on_closed` is called once, after the stream has ended.
-  PullClient(std::atomic<int64_t>& bytes_received, std::function<void(const grpc::Status&)> on_closed)
-      : bytes_received_(bytes_received), on_closed_(std::move(on_closed)) {}
-  void SetPort(std::weak_ptr<StreamPort> port) { port_ = std::move(port); }
+  struct Events {
+    std::function<void()> opened;  ///< The other end has answered.
+    std::function<void(const grpc::Status& status)> closed;
+  };
+  /// `bytes_received` outlives the streams; so does what `events` needs.
+  PullClient(std::atomic<int64_t>& bytes_received, Events events)
+      : bytes_received_(bytes_received), events_(std::move(events)) {}
 
+  /// Before a stream starts, and after the one before has closed: asks there for all that is missing.
+  void Use(std::weak_ptr<StreamPort> port);
+  /// No stream will follow: ends what is pending, and all later pulls, with `why`.
+  void Fail(const Status& why);
   void Pull(uint32_t run, RegisterId register_id, uint8_t slot, Done done);
 
   bool NextFrame(grpc::ByteBuffer* frame) override;
   void OnFrame(grpc::ByteBuffer& frame) override;
-  void OnClosed(const grpc::Status& status) override;
+  void OnOpened() override { events_.opened(); }
+  void OnClosed(const grpc::Status& status) override { events_.closed(status); }
 
  private:
   struct Pending {
+    FrameHeader request;
     IncomingValue value;
     Done done;
   };
+  void AbortStream();
   Status Accept(const FrameHeader& header, Pending& pending, const std::vector<grpc::Slice>& slices);
 
   std::atomic<int64_t>& bytes_received_;
-  std::function<void(const grpc::Status&)> on_closed_;
-  std::weak_ptr<StreamPort> port_;
+  const Events events_;
   std::mutex mutex_;
-  bool closed_ = false;
+  std::weak_ptr<StreamPort> port_;
+  Status failure_;
   uint64_t next_request_ = 1;
   std::deque<FrameHeader> requests_;                                // not sent yet
-  std::unordered_map<uint64_t, std::shared_ptr<Pending>> pending_;  // each touched by the reading thread only
+  std::map<uint64_t, std::shared_ptr<Pending>> pending_;  // each touched by the reading thread only
 };
 
 }  // namespace heddle::cluster

@@ -20,6 +20,8 @@ class StreamEvents {
   /// The next frame to send, when there is one. Called with the stream's lock held: do not call the stream.
   virtual bool NextFrame(Frame* frame) = 0;
   virtual void OnFrame(Frame& frame) = 0;
+  /// Client end only: the server has taken the call and said so.
+  virtual void OnOpened() {}
   /// The port goes: do not call it any more. Only OnClosed follows.
   virtual void OnDetached() {}
   /// Last call. `status` is what the server said (client end), or OK (server end). At the client end nothing of the
@@ -68,6 +70,9 @@ class ClientStream : public grpc::ClientBidiReactor<Frame, Frame>, public Stream
   void Abort() override { context_.TryCancel(); }
 
  private:
+  void OnReadInitialMetadataDone(bool ok) override {
+    if (ok) events_->OnOpened();
+  }
   void Pump() {
     if (closed_ || writing_ || half_closed_) return;
     if (events_->NextFrame(&outgoing_)) {

@@ -33,9 +33,13 @@ struct InterruptGuard::Impl {
 };
 
 InterruptGuard::InterruptGuard(Cancellation& cancellation) : impl_(std::make_unique<Impl>()) {
-  asio::error_code error;
-  for (int number : {SIGINT, SIGTERM, SIGHUP}) impl_->signals.add(number, error);
-  if (error) return;  // without descriptors left, signals keep their default
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction present = {};
+    if (sigaction(number, nullptr, &present) == 0 && present.sa_handler == SIG_IGN) continue;  // nohup
+    asio::error_code error;
+    impl_->signals.add(number, error);
+    if (error) return;  // without descriptors left, signals keep their default
+  }
   impl_->Wait(cancellation);
   impl_->thread = std::thread([impl = impl_.get()] { impl->context.run(); });
 }

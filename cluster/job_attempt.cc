@@ -32,7 +32,10 @@ void JobAttempt::Report(const ExecutorNews& news) {
   Member& member = members_[static_cast<size_t>(news.rank)];
   member.reported = true;
   if (news.pid > 0) member.name = fmt::format("{}, pid {})", member.short_name.substr(0, member.short_name.size() - 1), news.pid);
-  if (news.endpoint) member.endpoint = news.endpoint;
+  if (news.endpoint) {
+    member.endpoint = news.endpoint;
+    member.certificate = news.certificate;
+  }
   if (news.done && !member.done) {
     member.done = news.done;
     if (!news.done->status.ok()) {
@@ -52,6 +55,8 @@ void JobAttempt::Report(const ExecutorNews& news) {
       if (crash_.ok()) {
         const std::string text = fmt::format("{} {}", member.name, news.exit->Describe());
         crash_ = Status(IsOurBug(*news.exit) ? StatusCode::kInternal : StatusCode::kUnavailable, text);
+        if (!news.exit->last_words.empty()) crash_ = crash_.WithNote("its last words: " + news.exit->last_words);
+        if (!news.exit->log.empty()) crash_ = crash_.WithNote(fmt::format("its log is {} on that worker's machine", news.exit->log));
       }
       SetCause(crash_);
     }
@@ -94,7 +99,7 @@ Status JobAttempt::Cause() const {
 
 std::vector<ExecutorPeer> JobAttempt::Peers() const {
   std::vector<ExecutorPeer> peers;
-  for (const Member& member : members_) peers.push_back({member.endpoint.value_or(""), member.name});
+  for (const Member& member : members_) peers.push_back({member.endpoint.value_or(""), member.certificate, member.name});
   return peers;
 }
 

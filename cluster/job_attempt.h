@@ -20,6 +20,7 @@ struct ExecutorNews {
   int rank = 0;
   int64_t pid = 0;
   std::optional<std::string> endpoint;  ///< It is ready.
+  std::string certificate;              ///< Of the endpoint; "" without TLS.
   std::string output;                   ///< Standard output from output_offset on.
   int64_t output_offset = 0;
   std::optional<ExecutorDone> done;
@@ -36,6 +37,7 @@ class JobAttempt {
     std::string short_name;  ///< "worker 1 (alpha)"
     bool reported = false;   ///< Its worker has said something of it.
     std::optional<std::string> endpoint;
+    std::string certificate;
     std::optional<ExecutorDone> done;
     bool ended = false;      ///< No such process any more, as far as can be known.
   };
@@ -56,8 +58,6 @@ class JobAttempt {
   bool HasFailed() const { return !cause_.ok() || !provisional_.ok(); }
   /// Why the attempt failed. kUnavailable when a process or a machine was lost: another attempt may do better.
   Status Cause() const;
-  /// All executors answered, or none will.
-  bool MayStillRun() const { return !AllEnded(); }
 
   std::vector<ExecutorPeer> Peers() const;
   std::vector<std::string> Statistics() const;

@@ -3,6 +3,8 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -12,8 +14,8 @@
 namespace heddle::cluster {
 namespace {
 
-constexpr int kSchemaVersion = 1;
-constexpr const char* kSchema = R"(
+// Version n of the schema is what the first n of these make; a store of an older version gets the rest.
+constexpr const char* kSchema[] = {R"(
 CREATE TABLE jobs (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   request_id TEXT NOT NULL UNIQUE,
@@ -43,7 +45,15 @@ CREATE TABLE output (
   first INTEGER NOT NULL,
   bytes BLOB NOT NULL,
   PRIMARY KEY (job, first)) WITHOUT ROWID;
-)";
+)",
+                                   R"(
+CREATE TABLE drained_workers (
+  uuid TEXT PRIMARY KEY,
+  name BLOB NOT NULL) WITHOUT ROWID;
+)"};
+constexpr int64_t kSchemaVersion = std::size(kSchema);
+
+constexpr int kBusyTimeoutMs = 5'000;  // somebody may look at the file with another program
 
 int64_t NumberOf(const std::string& job) {
   return job.size() > 1 && job.size() < 18 && job[0] == 'j' ? std::strtoll(job.c_str() + 1, nullptr, 10) : -1;
@@ -143,6 +153,7 @@ class SqliteJobStore : public JobStore {
   Status Start(const std::string& path) {
     if (sqlite3_open_v2(path.c_str(), &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK)
       return ResourceExhausted("job store: cannot open '{}': {}", path, sqlite3_errmsg(database_));
+    sqlite3_busy_timeout(database_, kBusyTimeoutMs);
     for (const char* setting : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON"})
       HEDDLE_RETURN_IF_ERROR(Query(database_, setting).Run());
     int64_t version = 0;
@@ -157,7 +168,9 @@ class SqliteJobStore : public JobStore {
     if (version == kSchemaVersion) return OkStatus();
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
-    const std::string schema = fmt::format("{} PRAGMA user_version={};", kSchema, kSchemaVersion);
+    std::string schema;
+    for (int64_t i = std::max<int64_t>(version, 0); i < kSchemaVersion; ++i) schema += kSchema[i];
+    schema += fmt::format("PRAGMA user_version={};", kSchemaVersion);
     if (sqlite3_exec(database_, schema.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
       return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
     return transaction.Commit();
@@ -246,6 +259,22 @@ class SqliteJobStore : public JobStore {
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
     job->output_bytes += size;
     return OkStatus();
+  }
+
+  Status SetDrained(const DrainedWorker& worker, bool drained) override {
+    if (!drained) return Query(database_, "DELETE FROM drained_workers WHERE uuid = ?").Bind(worker.uuid).Run();
+    return Query(database_, "INSERT OR REPLACE INTO drained_workers (uuid, name) VALUES (?, ?)")
+        .Bind(worker.uuid)
+        .BindBytes(worker.name)
+        .Run();
+  }
+
+  Result<std::vector<DrainedWorker>> Drained() override {
+    std::vector<DrainedWorker> drained;
+    Query query(database_, "SELECT uuid, name FROM drained_workers ORDER BY uuid");
+    while (query.Step()) drained.push_back({query.Bytes(0), query.Bytes(1)});
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return drained;
   }
 
   Result<std::vector<Job>> Load() override {
@@ -348,6 +377,7 @@ class SqliteJobStore : public JobStore {
     job.submitted_ms = query.Integer(12);
     job.finished_ms = query.Integer(13);
     job.output_bytes = query.Integer(14);
+    if (IsFinal(job.state)) job.specification.DropProgram();
     return job;
   }
 

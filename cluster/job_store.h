@@ -16,6 +16,12 @@ struct JobStoreOptions {
   int most_finished_jobs = 1000;                   ///< Older finished jobs are forgotten.
 };
 
+/// A worker that gets no new job, whether it is here or not.
+struct DrainedWorker {
+  std::string uuid;
+  std::string name;  ///< When it was drained.
+};
+
 /// What the master must not lose. Everything that returned Ok is on disk (design promise 4). Not thread-safe.
 class JobStore {
  public:
@@ -32,7 +38,11 @@ class JobStore {
   /// Adds to the standard output of the job. kResourceExhausted past most_output_bytes.
   virtual Status AppendOutput(Job* job, std::string_view bytes) = 0;
 
-  /// All jobs, oldest first.
+  /// Writes down that a worker gets no more jobs, or gets jobs again.
+  virtual Status SetDrained(const DrainedWorker& worker, bool drained) = 0;
+  virtual Result<std::vector<DrainedWorker>> Drained() = 0;
+
+  /// All jobs, oldest first; those of finished ones without their program.
   virtual Result<std::vector<Job>> Load() = 0;
   virtual Result<std::vector<JobTransition>> Transitions(const std::string& job) = 0;
   /// Standard output from `offset`, at most about `most_bytes`.

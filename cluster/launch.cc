@@ -17,6 +17,7 @@ constexpr auto kGrace = std::chrono::seconds(5);
 struct Member {
   std::unique_ptr<ExecutorProcess> process;
   std::optional<std::string> endpoint;
+  std::string certificate;
   std::optional<Status> done;
   bool own_cause = false;
   std::optional<SessionStatistics> statistics;
@@ -55,6 +56,8 @@ class Launch {
   Status StartAll(ExecutorStart start, const std::string& binary) {
     for (size_t rank = 0; rank < members_.size(); ++rank) {
       start.options.rank = static_cast<int>(rank);
+      // Sockets without a name in the file system: faster than loopback, and nothing is left of them.
+      start.listen = fmt::format("unix-abstract:heddle-{}", MakeToken());
       HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<ExecutorProcess> process,
                               ExecutorProcess::Start(start, EventsOf(rank), binary));
       const std::lock_guard lock(mutex_);
@@ -65,9 +68,10 @@ class Launch {
 
   ExecutorEvents EventsOf(size_t rank) {
     ExecutorEvents events;
-    events.ready = [this, rank](const std::string& endpoint) {
+    events.ready = [this, rank](const std::string& endpoint, const std::string& certificate) {
       const std::lock_guard lock(mutex_);
       members_[rank].endpoint = endpoint;
+      members_[rank].certificate = certificate;
       changed_.notify_all();
     };
     events.output = surroundings_.print;
@@ -96,7 +100,7 @@ class Launch {
     if (!before_peers) {
       std::vector<ExecutorPeer> peers;
       for (size_t rank = 0; rank < members_.size(); ++rank)
-        peers.push_back({*members_[rank].endpoint, NameOf(rank)});
+        peers.push_back({*members_[rank].endpoint, members_[rank].certificate, NameOf(rank)});
       ForAll(lock, [&](ExecutorProcess& process) { process.SendPeers(peers); });
       changed_.wait(lock, [&] { return AllHave(&Member::done) || HasTrouble(); });
     }
@@ -176,6 +180,7 @@ RunOutcome RunOnLocalProcesses(const Program& program, const SessionOptions& opt
   start.token = MakeToken();
   start.program = program.ToText();
   start.directory = surroundings.directory;
+  start.silence_ms = surroundings.silence_ms;
   start.options = options;
   if (start.options.seed == -1) start.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
   return Launch(surroundings, static_cast<size_t>(options.ranks)).Run(start, binary);

@@ -22,6 +22,7 @@ struct RunSurroundings {
   std::string directory;                               ///< Relative paths of the script; absolute itself.
   std::function<void(std::string_view text)> print;    ///< Standard output of the script, in order.
   Cancellation* cancellation = nullptr;                ///< nullptr: cannot be cancelled.
+  int64_t silence_ms = 10'000;                         ///< An executor without a sign of life for so long is stuck.
   std::function<void(const Plan& plan)> observe_plan;  ///< May be empty; only for runs in this process.
 };
 

@@ -10,6 +10,8 @@ MasterCore::MasterCore(JobStore& store, Clock& clock, const MasterCoreOptions& o
     : store_(store), clock_(clock), options_(options), membership_(options.ttl_ns) {}
 
 Status MasterCore::Start() {
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<DrainedWorker> drained, store_.Drained());
+  for (const DrainedWorker& worker : drained) drained_[worker.uuid] = worker.name;
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Job> jobs, store_.Load());
   for (Job& job : jobs) {
     const std::string id = job.id;
@@ -23,10 +25,7 @@ Status MasterCore::Start() {
 
 Status MasterCore::Restore(Entry& entry) {
   Job& job = entry.job;
-  if (IsFinal(job.state)) {
-    job.specification.DropProgram();
-    return OkStatus();
-  }
+  if (IsFinal(job.state)) return OkStatus();
   if (job.state == JobState::kQueued || (job.state == JobState::kRecovering && job.workers.empty())) return OkStatus();
   entry.attempt = std::make_unique<JobAttempt>(job, /*token=*/"", /*restored=*/true);
   entry.attempt->deadline_ns = clock_.MonotonicNs() + 2 * options_.ttl_ns;
@@ -64,8 +63,11 @@ Result<const Job*> MasterCore::Submit(const JobSpecification& specification) {
     entries_[id].job = std::move(job);
     changed_.push_back(id);
     const Result<std::vector<std::string>> pruned = store_.Prune();
-    if (pruned.ok())
+    if (pruned.ok()) {
       for (const std::string& old : *pruned) entries_.erase(old);
+    } else {  // tried again with the next job
+      HEDDLE_LOG(kWarning, "old jobs not removed", {"error", pruned.status()});
+    }
     Schedule();
   }
   return Find(id);
@@ -90,7 +92,10 @@ Status MasterCore::Cancel(const std::string& job) {
   const Status why = Cancelled("the job was cancelled");
   if (entry.attempt == nullptr) {
     entry.job.outcome = why;
-    if (!Move(entry, JobState::kCancelled, why.message())) return ResourceExhausted("the master cannot write to its job store");
+    if (!Move(entry, JobState::kCancelled, why.message())) {
+      entry.job.outcome = OkStatus();
+      return ResourceExhausted("the master cannot write to its job store");
+    }
     entry.job.specification.DropProgram();
     Schedule();
     return OkStatus();
@@ -101,6 +106,27 @@ Status MasterCore::Cancel(const std::string& job) {
   return OkStatus();
 }
 
+Result<DrainedWorker> MasterCore::FindWorker(const std::string& node) const {
+  std::map<std::string, std::string> found(drained_);  // name by uuid
+  for (const auto& [uuid, worker] : membership_.workers()) found[uuid] = worker.description.name;
+  std::erase_if(found, [&](const auto& worker) { return worker.first != node && worker.second != node; });
+  if (found.empty()) return NotFound("there is no worker '{}'", node).WithNote("'heddle admin nodes' lists the workers");
+  if (found.size() > 1)
+    return Usage("{} workers are called '{}'", found.size(), node).WithNote("name one by its uuid: heddle admin nodes --json");
+  return DrainedWorker{found.begin()->first, found.begin()->second};
+}
+
+Result<DrainedWorker> MasterCore::Drain(const std::string& node, bool drained) {
+  HEDDLE_ASSIGN_OR_RETURN(const DrainedWorker worker, FindWorker(node));
+  HEDDLE_RETURN_IF_ERROR(store_.SetDrained(worker, drained));
+  if (drained) drained_[worker.uuid] = worker.name;
+  else drained_.erase(worker.uuid);
+  if (Worker* here = membership_.Find(worker.uuid)) here->drained = drained;
+  HEDDLE_LOG(kInfo, drained ? "worker drained" : "worker undrained", {"worker", worker.name});
+  Schedule();
+  return worker;
+}
+
 void MasterCore::WorkerConnected(const WorkerDescription& description, const std::vector<ExecutorNews>& executors) {
   const std::string& uuid = description.uuid;
   const bool replaced = membership_.Register(description, clock_.MonotonicNs());
@@ -109,15 +135,10 @@ void MasterCore::WorkerConnected(const WorkerDescription& description, const std
   for (const ExecutorNews& news : executors) {
     const auto found = entries_.find(news.job);
     const bool known = found != entries_.end() && found->second.attempt != nullptr && found->second.job.attempt == news.attempt;
-    if (known) continue;
-    WorkerOrder order;
-    order.worker = uuid;
-    order.job = news.job;
-    order.attempt = news.attempt;
-    order.kind = WorkerOrder::Kind::kForget;
-    orders_.push_back(std::move(order));
+    if (!known) OrderForget(uuid, news);
   }
   membership_.Find(uuid)->job.clear();
+  membership_.Find(uuid)->drained = drained_.contains(uuid);
   for (auto& [id, entry] : entries_)
     if (entry.attempt != nullptr) Reconcile(entry, uuid, executors, replaced);
   Schedule();
@@ -142,7 +163,7 @@ void MasterCore::Reconcile(Entry& entry, const std::string& uuid, const std::vec
       attempt.Lose(rank, "was lost: its worker was restarted");
     } else if (!member.ended) {
       membership_.Find(uuid)->job = entry.job.id;
-      Order(entry, rank, WorkerOrder::Kind::kStart, StartMessage(entry, rank));
+      Order(entry, rank, WorkerOrder::Kind::kStart).message = StartMessage(entry, rank);
     }
   }
   if (concerned) Advance(entry);
@@ -151,20 +172,9 @@ void MasterCore::Reconcile(Entry& entry, const std::string& uuid, const std::vec
 // What a worker may have missed while it was not connected.
 void MasterCore::Repeat(Entry& entry, size_t rank) {
   JobAttempt& attempt = *entry.attempt;
-  if (rank == 0) {
-    Order(entry, rank, WorkerOrder::Kind::kOutputUntil);
-    orders_.back().output_until = entry.job.output_bytes;
-  }
-  if (attempt.peers_sent) {
-    LauncherMessage message;
-    message.peers = attempt.Peers();
-    Order(entry, rank, WorkerOrder::Kind::kPeers, std::move(message));
-  }
-  if (!attempt.stop.ok()) {
-    LauncherMessage message;
-    message.cancel = attempt.stop;
-    Order(entry, rank, WorkerOrder::Kind::kCancel, std::move(message));
-  }
+  if (rank == 0) Order(entry, rank, WorkerOrder::Kind::kOutputUntil).output_until = entry.job.output_bytes;
+  if (attempt.peers_sent) Order(entry, rank, WorkerOrder::Kind::kPeers).message.peers = attempt.Peers();
+  if (!attempt.stop.ok()) Order(entry, rank, WorkerOrder::Kind::kCancel).message.cancel = attempt.stop;
   if (attempt.killed) Order(entry, rank, WorkerOrder::Kind::kKill);
 }
 
@@ -207,15 +217,7 @@ void MasterCore::News(const std::string& uuid, const ExecutorNews& news) {
   const bool known = found != entries_.end() && found->second.attempt != nullptr && found->second.job.attempt == news.attempt &&
                      news.rank >= 0 && news.rank < static_cast<int>(found->second.attempt->members().size()) &&
                      found->second.attempt->members()[static_cast<size_t>(news.rank)].worker == uuid;
-  if (!known) {
-    WorkerOrder order;
-    order.worker = uuid;
-    order.job = news.job;
-    order.attempt = news.attempt;
-    order.kind = WorkerOrder::Kind::kForget;
-    orders_.push_back(std::move(order));
-    return;
-  }
+  if (!known) return OrderForget(uuid, news);
   Entry& entry = found->second;
   if (!news.output.empty()) TakeOutput(entry, news);
   entry.attempt->Report(news);
@@ -241,13 +243,7 @@ void MasterCore::TakeOutput(Entry& entry, const ExecutorNews& news) {
       entry.attempt->Report(failed);
     }
   }
-  WorkerOrder order;
-  order.worker = entry.attempt->members()[static_cast<size_t>(news.rank)].worker;
-  order.job = entry.job.id;
-  order.attempt = entry.job.attempt;
-  order.kind = WorkerOrder::Kind::kOutputUntil;
-  order.output_until = end;
-  orders_.push_back(std::move(order));
+  Order(entry, static_cast<size_t>(news.rank), WorkerOrder::Kind::kOutputUntil).output_until = end;
 }
 
 void MasterCore::Tick() {
@@ -270,7 +266,7 @@ void MasterCore::Tick() {
 }
 
 int64_t MasterCore::NextDeadline() const {
-  int64_t next = membership_.NextDeadline();
+  int64_t next = std::min(membership_.NextDeadline(), schedule_again_ns_);
   for (const auto& [id, entry] : entries_)
     if (entry.attempt != nullptr) next = std::min(next, entry.attempt->deadline_ns);
   return next;

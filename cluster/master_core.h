@@ -56,6 +56,13 @@ class MasterCore {
   Status Cancel(const std::string& job);
   std::vector<const Job*> Jobs() const;  ///< Oldest first.
 
+  // From administrators.
+  /// Gives a worker (by name or uuid; it need not be here) no more jobs, or jobs again; the job that it works on goes on.
+  /// kNotFound for an unknown worker, kUsage for a name that several have.
+  Result<DrainedWorker> Drain(const std::string& node, bool drained);
+  /// Names of the drained workers, here or not, by uuid.
+  const std::map<std::string, std::string>& drained() const { return drained_; }
+
   // From workers.
   void WorkerConnected(const WorkerDescription& description, const std::vector<ExecutorNews>& executors);
   /// False: it must register again.
@@ -86,6 +93,7 @@ class MasterCore {
   };
 
   Status Restore(Entry& entry);
+  Result<DrainedWorker> FindWorker(const std::string& node) const;
   bool Move(Entry& entry, JobState state, const std::string& reason);
   void SetReason(Entry& entry, const std::string& reason);
   void Schedule();
@@ -100,13 +108,16 @@ class MasterCore {
   void Stop(Entry& entry, const Status& why);
   void Kill(Entry& entry);
   void Finish(Entry& entry);
-  void Order(const Entry& entry, size_t rank, WorkerOrder::Kind kind, LauncherMessage message = {});
+  WorkerOrder& Order(const Entry& entry, size_t rank, WorkerOrder::Kind kind);
+  void OrderForget(const std::string& uuid, const ExecutorNews& news);
 
   JobStore& store_;
   Clock& clock_;
   const MasterCoreOptions options_;
   Membership membership_;
   std::map<std::string, Entry, InOrder> entries_;
+  int64_t schedule_again_ns_ = Membership::kNever;  // after the store refused
+  std::map<std::string, std::string> drained_;
   std::vector<WorkerOrder> orders_;
   std::vector<std::string> changed_;
 };

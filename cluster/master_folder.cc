@@ -26,6 +26,14 @@ void MakeParents(const std::string& path) {
   }
 }
 
+// So that a new name in it is still there after a power failure. A file system that cannot do it does not need it.
+void SyncFolder(const std::string& folder) {
+  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)fsync(fd);
+  close(fd);
+}
+
 std::string FromEnvironment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -36,7 +44,7 @@ std::string FromEnvironment(const char* name) {
 std::string UserStateFolder() {
   if (const std::string state = FromEnvironment("XDG_STATE_HOME"); state.starts_with("/")) return state + "/heddle";
   const std::string home = FromEnvironment("HOME");
-  return (home.empty() ? "/tmp" : home) + "/.local/state/heddle";
+  return home.empty() ? fmt::format("/tmp/heddle-{}", geteuid()) : home + "/.local/state/heddle";
 }
 
 Status MakePrivateFolder(const std::string& path) {
@@ -65,10 +73,17 @@ Status WritePrivateFile(const std::string& path, const std::string& text) {
   const std::string next = path + ".new";
   const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return PermissionDenied("cannot write '{}': {}", path, strerror(errno));
-  const bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
+  const ssize_t written = write(fd, text.data(), text.size());
+  int error = written < 0 || fsync(fd) != 0 ? errno : 0;
+  if (written >= 0 && written < static_cast<ssize_t>(text.size())) error = ENOSPC;
   close(fd);
-  if (!written || rename(next.c_str(), path.c_str()) != 0) return ResourceExhausted("cannot write '{}': {}", path, strerror(errno));
-  return OkStatus();
+  if (error == 0 && rename(next.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) {
+    SyncFolder(path.substr(0, path.rfind('/')));
+    return OkStatus();
+  }
+  unlink(next.c_str());
+  return ResourceExhausted("cannot write '{}': {}", path, strerror(error));
 }
 
 Result<std::string> ReadFirstLine(const std::string& path) {

@@ -9,7 +9,7 @@
 // The folder in which a master or a worker keeps its state, and where the other verbs find a master without a flag.
 namespace heddle::cluster {
 
-/// $XDG_STATE_HOME/heddle, or ~/.local/state/heddle.
+/// $XDG_STATE_HOME/heddle, or ~/.local/state/heddle, or, for a user without a home, /tmp/heddle-UID.
 std::string UserStateFolder();
 
 /// Makes a folder that only this user may enter, with those above it. kPermissionDenied when that is not possible or when

@@ -10,6 +10,10 @@ namespace {
 
 constexpr int64_t kStoreRetryNs = 1'000'000'000;  // The disk may be full for a while.
 constexpr int kFailuresThatExclude = 2;
+constexpr int64_t kNsPerMs = 1'000'000;
+constexpr int64_t kLeastSilenceMs = 3'000;  // A busy machine may keep an executor waiting.
+
+bool TakesJobs(const Worker& worker) { return worker.state == WorkerState::kAlive && !worker.drained; }
 
 void LimitMemory(const Worker& worker, SessionOptions* options) {
   const int64_t limit = worker.description.memory_bytes;
@@ -19,6 +23,7 @@ void LimitMemory(const Worker& worker, SessionOptions* options) {
 }  // namespace
 
 void MasterCore::Schedule() {
+  schedule_again_ns_ = Membership::kNever;
   const Entry* head = nullptr;
   for (auto& [id, entry] : entries_) {
     const bool waits = entry.attempt == nullptr && (entry.job.state == JobState::kQueued || entry.job.state == JobState::kRecovering);
@@ -33,15 +38,20 @@ void MasterCore::Schedule() {
 
 std::vector<const Worker*> MasterCore::Choose(const Entry& entry, std::string* why_not) const {
   std::vector<const Worker*> alive;
-  for (const auto& [uuid, worker] : membership_.workers())
-    if (worker.state == WorkerState::kAlive) alive.push_back(&worker);
+  size_t drained = 0;
+  for (const auto& [uuid, worker] : membership_.workers()) {
+    if (TakesJobs(worker)) alive.push_back(&worker);
+    else if (worker.state == WorkerState::kAlive) ++drained;
+  }
   const auto wanted = static_cast<size_t>(entry.job.specification.workers_wanted);
   if (alive.empty()) {
-    *why_not = "waits: no worker is alive; 'heddle worker' starts one";
+    *why_not = drained == 0 ? "waits: no worker is alive; 'heddle worker' starts one"
+                            : "waits: every worker is drained; 'heddle admin undrain' gives one jobs again";
     return {};
   }
   if (alive.size() < wanted) {
     *why_not = fmt::format("waits for {} workers; {} alive", wanted, alive.size() == 1 ? "1 is" : fmt::format("{} are", alive.size()));
+    if (drained > 0) *why_not += fmt::format(" and {} drained", drained);
     return {};
   }
   std::vector<const Worker*> chosen;
@@ -85,13 +95,15 @@ bool MasterCore::Admit(Entry& entry) {
   }
   if (!Move(entry, JobState::kAdmitted, "has its workers")) {
     job = before;
+    SetReason(entry, "waits: the master cannot write to its job store");
+    schedule_again_ns_ = clock_.MonotonicNs() + kStoreRetryNs;
     return false;
   }
   Move(entry, JobState::kStarting, "executors are being started");
   entry.attempt = std::make_unique<JobAttempt>(job, MakeToken(), /*restored=*/false);
   for (size_t rank = 0; rank < job.workers.size(); ++rank) {
     membership_.Find(job.workers[rank])->job = job.id;
-    Order(entry, rank, WorkerOrder::Kind::kStart, StartMessage(entry, rank));
+    Order(entry, rank, WorkerOrder::Kind::kStart).message = StartMessage(entry, rank);
   }
   return true;
 }
@@ -104,6 +116,7 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
   start.job = job.id;
   start.attempt = job.attempt;
   start.token = entry.attempt->token();
+  start.silence_ms = std::max(options_.ttl_ns / kNsPerMs, kLeastSilenceMs);
   start.program = job.specification.program;
   start.directory = job.specification.directory;
   start.options = job.specification.options;
@@ -122,7 +135,7 @@ SessionOptions MasterCore::ExpectedOptions(const JobSpecification& specification
   SessionOptions options = specification.options;
   int alive = 0;
   for (const auto& [uuid, worker] : membership_.workers()) {
-    if (worker.state != WorkerState::kAlive) continue;
+    if (!TakesJobs(worker)) continue;
     ++alive;
     LimitMemory(worker, &options);
   }
@@ -130,14 +143,23 @@ SessionOptions MasterCore::ExpectedOptions(const JobSpecification& specification
   return options;
 }
 
-void MasterCore::Order(const Entry& entry, size_t rank, WorkerOrder::Kind kind, LauncherMessage message) {
-  WorkerOrder order;
+// The caller adds what belongs to an order of its kind.
+WorkerOrder& MasterCore::Order(const Entry& entry, size_t rank, WorkerOrder::Kind kind) {
+  WorkerOrder& order = orders_.emplace_back();
   order.worker = entry.attempt->members()[rank].worker;
   order.job = entry.job.id;
   order.attempt = entry.job.attempt;
   order.kind = kind;
-  order.message = std::move(message);
-  orders_.push_back(std::move(order));
+  return order;
+}
+
+// An executor of which the master knows nothing (any more).
+void MasterCore::OrderForget(const std::string& uuid, const ExecutorNews& news) {
+  WorkerOrder& order = orders_.emplace_back();
+  order.worker = uuid;
+  order.job = news.job;
+  order.attempt = news.attempt;
+  order.kind = WorkerOrder::Kind::kForget;
 }
 
 // Does what the news of an attempt call for.
@@ -156,9 +178,8 @@ void MasterCore::Advance(Entry& entry) {
   if (attempt.HasFailed() && attempt.stop.ok()) Stop(entry, Cancelled("another executor failed: {}", attempt.Cause().message()));
   if (!attempt.restored && attempt.stop.ok() && !attempt.peers_sent && attempt.AllReady()) {
     attempt.peers_sent = true;
-    LauncherMessage message;
-    message.peers = attempt.Peers();
-    for (size_t rank = 0; rank < attempt.members().size(); ++rank) Order(entry, rank, WorkerOrder::Kind::kPeers, message);
+    for (size_t rank = 0; rank < attempt.members().size(); ++rank)
+      Order(entry, rank, WorkerOrder::Kind::kPeers).message.peers = attempt.Peers();
     if (entry.job.state == JobState::kAdmitted) Move(entry, JobState::kStarting, "executors are ready");
     const size_t ranks = attempt.members().size();
     if (entry.job.state != JobState::kAdmitted)
@@ -173,10 +194,8 @@ void MasterCore::Stop(Entry& entry, const Status& why) {
   JobAttempt& attempt = *entry.attempt;
   attempt.stop = why;
   if (!attempt.restored) attempt.deadline_ns = clock_.MonotonicNs() + options_.grace_ns;
-  LauncherMessage message;
-  message.cancel = why;
   for (size_t rank = 0; rank < attempt.members().size(); ++rank)
-    if (!attempt.members()[rank].ended) Order(entry, rank, WorkerOrder::Kind::kCancel, message);
+    if (!attempt.members()[rank].ended) Order(entry, rank, WorkerOrder::Kind::kCancel).message.cancel = why;
 }
 
 void MasterCore::Kill(Entry& entry) {
@@ -195,6 +214,7 @@ void MasterCore::Finish(Entry& entry) {
     moved = Move(entry, JobState::kCancelled, job.outcome.message());
   } else if (attempt.AllDone() && !attempt.HasFailed()) {
     job.statistics = attempt.Statistics();
+    job.outcome = OkStatus();  // an earlier try to store another one may have failed
     // A job that ended while the master was away has not been seen running.
     if (job.state == JobState::kAdmitted) moved = Move(entry, JobState::kStarting, "");
     if (moved && job.state != JobState::kRunning) moved = Move(entry, JobState::kRunning, "");

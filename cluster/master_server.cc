@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master_server.h"
 
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <asio/io_context.hpp>
+#include <asio/local/stream_protocol.hpp>
 #include <chrono>
 
 #include "cluster/grpc_stream.h"
@@ -20,7 +24,24 @@ namespace heddle::cluster {
 namespace {
 
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
-constexpr int kMostTokensBytes = 4096;
+constexpr size_t kLeastTokenBytes = 16;
+constexpr size_t kMostTokenBytes = 4096;
+constexpr int kMostThreads = 64;  // each serves a call of a user; streams take none
+constexpr std::string_view kUnixScheme = "unix:";
+
+// Takes away the socket of a master that is gone. kUnavailable when somebody listens there, or when it is no socket.
+Status ClearSocket(const std::string& path) {
+  struct stat status = {};
+  if (lstat(path.c_str(), &status) != 0) return OkStatus();
+  if (!S_ISSOCK(status.st_mode)) return Unavailable("cannot listen on {}{}: another file is there", kUnixScheme, path);
+  asio::io_context context;
+  asio::local::stream_protocol::socket socket(context);
+  asio::error_code error;
+  if (path.size() < sizeof(sockaddr_un::sun_path)) socket.connect(asio::local::stream_protocol::endpoint(path), error);
+  if (!error) return Unavailable("cannot listen on {}{}: the address is in use", kUnixScheme, path);
+  unlink(path.c_str());
+  return OkStatus();
+}
 
 // A call that is turned away.
 template <typename Reactor>
@@ -96,15 +117,37 @@ class AdminService : public Admin::Service {
   grpc::Status Nodes(grpc::ServerContext* context, const NodesRequest*, NodesReply* reply) override {
     if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
     hub_->Call([&](MasterCore& core) {
-      const int64_t now = hub_->clock().MonotonicNs();
-      for (const auto& [uuid, worker] : core.membership().workers()) ToProto(worker, now, reply->add_nodes());
+      for (const auto& [uuid, worker] : core.membership().workers()) Describe(core, uuid, reply->add_nodes());
+      for (const auto& [uuid, name] : core.drained())
+        if (!core.membership().workers().contains(uuid)) Describe(core, uuid, reply->add_nodes());
       reply->set_epoch(core.membership().epoch());
       return true;
     });
     return grpc::Status::OK;
   }
 
+  grpc::Status Drain(grpc::ServerContext* context, const DrainRequest* request, NodeDescription* reply) override {
+    if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
+    return ToGrpc(hub_->Call([&](MasterCore& core) -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(const DrainedWorker worker, core.Drain(request->node(), request->drained()));
+      reply->set_name(worker.name);  // of one that has never been here and is not drained any more
+      Describe(core, worker.uuid, reply);
+      return OkStatus();
+    }));
+  }
+
  private:
+  // A drained worker that has not been here since the master started is LOST.
+  void Describe(const MasterCore& core, const std::string& uuid, NodeDescription* node) {
+    const auto here = core.membership().workers().find(uuid);
+    if (here != core.membership().workers().end()) return ToProto(here->second, hub_->clock().MonotonicNs(), node);
+    const auto drained = core.drained().find(uuid);
+    if (drained != core.drained().end()) node->set_name(drained->second);
+    node->set_uuid(uuid);
+    node->set_state(std::string(Name(WorkerState::kLost)));
+    node->set_drained(drained != core.drained().end());
+  }
+
   MasterHub* hub_;
   const std::string token_;
 };
@@ -133,7 +176,7 @@ class MasterServerImpl : public MasterServer {
     server_.reset();  // waits for the last call
     hub_.reset();
     if (announced_) unlink(AddressFile(options_.folder).c_str());
-    if (announced_ && address_.starts_with("unix:")) unlink(address_.substr(5).c_str());
+    if (announced_ && address_.starts_with(kUnixScheme)) unlink(address_.substr(kUnixScheme.size()).c_str());
   }
 
   Status Start() {
@@ -146,8 +189,10 @@ class MasterServerImpl : public MasterServer {
     if (lock_ == nullptr) return Unavailable("another master works on '{}'", options_.folder);
     HEDDLE_ASSIGN_OR_RETURN(const std::string token, options_.token_file.empty() ? ReadOrMakeSecret(TokenFile(options_.folder))
                                                                                  : ReadFirstLine(options_.token_file));
-    if (token.size() < 16 || token.size() > kMostTokensBytes)
-      return Usage("the token in '{}' is too short: at least 16 characters", options_.token_file);
+    if (token.size() < kLeastTokenBytes || token.size() > kMostTokenBytes)
+      return Usage("the token in '{}' has {} characters; it needs {} to {}",
+                   options_.token_file.empty() ? TokenFile(options_.folder) : options_.token_file, token.size(), kLeastTokenBytes,
+                   kMostTokenBytes);
     HEDDLE_ASSIGN_OR_RETURN(store_, JobStore::Open(options_.folder + "/jobs.sqlite", options_.store, SystemClock()));
     hub_ = std::make_unique<MasterHub>(*store_, SystemClock(), options_.core);
     HEDDLE_RETURN_IF_ERROR(hub_->Start());
@@ -163,8 +208,10 @@ class MasterServerImpl : public MasterServer {
   Status Listen() {
     HEDDLE_ASSIGN_OR_RETURN(const auto credentials,
                             MakeServerCredentials({options_.certificate, options_.key, options_.client_authority}));
-    if (options_.listen.starts_with("unix:")) unlink(options_.listen.substr(5).c_str());  // the lock says that it is ours
+    const bool unix_socket = options_.listen.starts_with(kUnixScheme);
+    if (unix_socket) HEDDLE_RETURN_IF_ERROR(ClearSocket(options_.listen.substr(kUnixScheme.size())));
     grpc::ServerBuilder builder;
+    builder.SetResourceQuota(grpc::ResourceQuota("master").SetMaxThreads(kMostThreads));
     int port = 0;
     builder.AddListeningPort(options_.listen, credentials, &port);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -178,9 +225,10 @@ class MasterServerImpl : public MasterServer {
     builder.RegisterService(admin_.get());
     builder.RegisterService(workers_.get());
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) return Unavailable("cannot listen on {}", options_.listen);
+    if (server_ == nullptr || port == 0)
+      return Unavailable("cannot listen on {}", options_.listen).WithNote("another process may listen there, or it is no address of this machine");
     address_ = options_.listen;
-    if (!address_.starts_with("unix:")) address_ = fmt::format("{}:{}", address_.substr(0, address_.rfind(':')), port);
+    if (!unix_socket) address_ = fmt::format("{}:{}", address_.substr(0, address_.rfind(':')), port);
     announced_ = true;
     HEDDLE_LOG(kInfo, "master listens", {"address", address_});
     return WritePrivateFile(AddressFile(options_.folder), address_ + "\n");

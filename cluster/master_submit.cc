@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master_submit.h"
 
+#include "cluster/files_ahead.h"
 #include "cluster/master_wire.h"
 #include "cluster/precompile.h"
 #include "cluster/value_wire.h"
 #include "compiler/compile.h"
+#include "compiler/explain.h"
 #include "core/random.h"
 
 namespace heddle::cluster {
@@ -48,9 +50,13 @@ Status Submit(MasterHub* hub, const SubmitRequest& request, SubmitReply* reply) 
   HEDDLE_ASSIGN_OR_RETURN(const Program program, Compile(request, specification.options, reply->mutable_warnings()));
   specification.program = program.ToText();
   // Made here, where nobody waits but this client. Should the job get other workers, its executors make their own.
+  if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
   const SessionOptions expected = hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
   specification.options.ranks = expected.ranks;
-  specification.options.plans = Precompile(program, expected, /*files=*/nullptr);
+  const std::unique_ptr<ops::Files> files = MakeFilesAhead(specification.directory);
+  specification.options.plans = Precompile(program, expected, files.get());
+  if (request.explain())
+    for (const std::string& plan : specification.options.plans) *reply->mutable_explanation() += plan + "\n";
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification));
     ToProto(*job, reply->mutable_job());

@@ -40,6 +40,7 @@ void ToProto(const Worker& worker, int64_t now_ns, NodeDescription* proto) {
   proto->set_memory_bytes(description.memory_bytes);
   proto->set_version(description.version);
   proto->set_job(worker.job);
+  proto->set_drained(worker.drained);
   proto->set_silent_ms((now_ns - worker.heard_ns) / 1'000'000);
 }
 
@@ -74,6 +75,7 @@ void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
   if (news.endpoint) {
     proto->set_ready(true);
     proto->set_endpoint(*news.endpoint);
+    proto->set_certificate(news.certificate);
   }
   proto->set_output(news.output);
   proto->set_output_offset(news.output_offset);
@@ -86,6 +88,9 @@ void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
   if (news.exit) {
     proto->mutable_exit()->set_signalled(news.exit->signalled);
     proto->mutable_exit()->set_value(news.exit->value);
+    proto->mutable_exit()->set_silent_ms(news.exit->silent_ms);
+    proto->mutable_exit()->set_log(news.exit->log);
+    proto->mutable_exit()->set_last_words(news.exit->last_words);
   }
 }
 
@@ -107,7 +112,10 @@ Result<ExecutorNews> FromProto(const ExecutorReport& proto) {
   news.attempt = proto.attempt();
   news.rank = proto.rank();
   news.pid = proto.pid();
-  if (proto.ready()) news.endpoint = proto.endpoint();
+  if (proto.ready()) {
+    news.endpoint = proto.endpoint();
+    news.certificate = proto.certificate();
+  }
   news.output = proto.output();
   news.output_offset = proto.output_offset();
   if (!proto.done().empty()) {
@@ -120,6 +128,9 @@ Result<ExecutorNews> FromProto(const ExecutorReport& proto) {
     news.exit->pid = static_cast<pid_t>(proto.pid());
     news.exit->signalled = proto.exit().signalled();
     news.exit->value = proto.exit().value();
+    news.exit->silent_ms = proto.exit().silent_ms();
+    news.exit->log = proto.exit().log();
+    news.exit->last_words = proto.exit().last_words();
   }
   return news;
 }
@@ -130,6 +141,9 @@ SessionOptions FromProto(const SubmitOptions& proto) {
   options.min_distributed_bytes = proto.min_distributed_bytes();
   options.memory_bytes = proto.memory_bytes();
   options.seed = proto.seed();
+  options.cpu = proto.cpu();
+  options.fusion = proto.fusion();
+  options.fusion_strict = proto.fusion_strict();
   options.disabled_passes.assign(proto.disabled_passes().begin(), proto.disabled_passes().end());
   return options;
 }

@@ -33,7 +33,8 @@ struct Worker {
   WorkerDescription description;
   WorkerState state = WorkerState::kAlive;
   int64_t heard_ns = 0;
-  std::string job;  ///< That it works on; "" when free. Kept by the master.
+  std::string job;       ///< That it works on; "" when free. Kept by the master.
+  bool drained = false;  ///< Gets no new job. Kept by the master.
 };
 
 /// Who belongs to the cluster: leases by the master's own monotonic clock (runtime reference 5.2). Time comes in as an

@@ -61,15 +61,15 @@ Status PlanCache::AddText(const std::string& text) {
   HEDDLE_ASSIGN_OR_RETURN(Plan plan, Plan::Parse(text));
   if (plan.ranks != ranks_)
     return Internal("a plan for {} ranks was delivered to a job of {}", plan.ranks, ranks_);
-  Insert(std::make_shared<const Plan>(std::move(plan)));
+  Insert(std::make_shared<const Plan>(std::move(plan)), /*is_ahead=*/true);
   return OkStatus();
 }
 
-void PlanCache::Insert(std::shared_ptr<const Plan> plan) {
+void PlanCache::Insert(std::shared_ptr<const Plan> plan, bool is_ahead) {
   const uint64_t key = plan->key;
   if (plans_.contains(key)) return;
   uses_.push_front(key);
-  plans_[key] = {std::move(plan), uses_.begin()};
+  plans_[key] = {std::move(plan), uses_.begin(), is_ahead};
   if (plans_.size() > capacity_) {
     plans_.erase(uses_.back());
     uses_.pop_back();
@@ -80,6 +80,7 @@ Result<std::shared_ptr<const Plan>> PlanCache::Obtain(uint64_t key, const Diverg
                                                       const std::function<Result<Plan>()>& make) {
   if (auto found = plans_.find(key); found != plans_.end()) {
     ++hits_;
+    if (std::exchange(found->second.is_unused_ahead, false)) ++ahead_;
     uses_.splice(uses_.begin(), uses_, found->second.use);
     return found->second.plan;
   }
@@ -87,7 +88,7 @@ Result<std::shared_ptr<const Plan>> PlanCache::Obtain(uint64_t key, const Diverg
   Result<Plan> made = rank_ == 0 ? MakeAndSend(key, guard, make) : ReceivePlan(key, guard);
   HEDDLE_RETURN_IF_ERROR(made.status());
   auto plan = std::make_shared<const Plan>(*std::move(made));
-  Insert(plan);
+  Insert(plan, /*is_ahead=*/false);
   return plan;
 }
 

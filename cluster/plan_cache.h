@@ -37,14 +37,16 @@ class PlanCache {
   Status Compare(const DivergenceGuard& guard);
 
   int64_t hits() const { return hits_; }
+  int64_t ahead() const { return ahead_; }  ///< Plans made ahead that were asked for.
   int64_t misses() const { return misses_; }
 
  private:
   struct Entry {
     std::shared_ptr<const Plan> plan;
     std::list<uint64_t>::iterator use;
+    bool is_unused_ahead = false;  // made ahead and not asked for yet
   };
-  void Insert(std::shared_ptr<const Plan> plan);
+  void Insert(std::shared_ptr<const Plan> plan, bool is_ahead);
   Result<Plan> MakeAndSend(uint64_t key, const DivergenceGuard& guard,
                            const std::function<Result<Plan>()>& make);
   Result<Plan> ReceivePlan(uint64_t key, const DivergenceGuard& guard);
@@ -56,6 +58,7 @@ class PlanCache {
   std::unordered_map<uint64_t, Entry> plans_;
   std::list<uint64_t> uses_;  // most recent first
   int64_t hits_ = 0;
+  int64_t ahead_ = 0;
   int64_t misses_ = 0;
 };
 

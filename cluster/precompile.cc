@@ -9,10 +9,10 @@
 
 #include "cluster/block_compiler.h"
 #include "cluster/divergence_guard.h"
+#include "cluster/files_ahead.h"
 #include "cluster/random_seeds.h"
 #include "cluster/scalar_block.h"
 #include "core/clock.h"
-#include "ops/formats/files.h"
 
 namespace heddle::cluster {
 namespace {
@@ -20,21 +20,6 @@ namespace {
 // In the second round variables of a loop have the homes that they keep.
 constexpr int kRoundsAhead = 2;
 constexpr int kSilentRank = 1;  // rank 0 prints
-
-// For a master that must not touch files of users: every look at one is an error, which ends compiling ahead.
-class NoFiles : public ops::Files {
- public:
-  Result<std::unique_ptr<ops::InputFile>> Open(const std::string& path) override { return Refuse(path); }
-  bool Exists(const std::string&) override { return false; }
-  bool IsDirectory(const std::string&) override { return false; }
-  Result<std::vector<std::string>> List(const std::string& path) override { return Refuse(path); }
-  Result<std::string> Fingerprint(const std::string& path) override { return Refuse(path); }
-  Status Replace(const std::string& path, std::string_view) override { return Refuse(path); }
-  Status Remove(const std::string& path) override { return Refuse(path); }
-
- private:
-  static Status Refuse(const std::string& path) { return Unavailable("{} is not looked at ahead", path); }
-};
 
 // A scalar that only a run tells has the info of a scalar and no scalar as value.
 bool HasValue(const Variable& variable) { return variable.info.IsMatrix() || variable.value.IsScalar(); }
@@ -61,7 +46,7 @@ class Precompiler {
         limits_(limits),
         clock_(limits.clock != nullptr ? *limits.clock : SystemClock()),
         end_ns_(clock_.MonotonicNs() + limits.most_ns),
-        compiler_(options_, files != nullptr ? files : &no_files_),
+        compiler_(options_, files != nullptr ? files : no_files_.get()),
         scalars_(kSilentRank, ops::CatalogKernels(), context_),
         seeds_(options.seed) {
     RandomSeeds::Connect(&program_);
@@ -221,7 +206,7 @@ class Precompiler {
   const PrecompileLimits& limits_;
   Clock& clock_;
   const int64_t end_ns_;
-  NoFiles no_files_;
+  const std::unique_ptr<ops::Files> no_files_ = MakeNoFiles();
   ops::KernelContext context_;
   BlockCompiler compiler_;
   ScalarBlocks scalars_;

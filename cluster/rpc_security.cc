@@ -28,7 +28,7 @@ Result<std::string> ReadPem(const std::string& path) {
 }  // namespace
 
 bool IsLocalAddress(const std::string& address) {
-  if (address.starts_with("unix:")) return true;
+  if (address.starts_with("unix:") || address.starts_with("unix-abstract:")) return true;
   const size_t colon = address.rfind(':');
   const std::string host = colon == std::string::npos ? address : address.substr(0, colon);
   return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");

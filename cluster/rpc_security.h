@@ -22,7 +22,7 @@ struct TlsFiles {
 /// Messages above this are refused.
 constexpr int kMostMessageBytes = 64 << 20;
 
-/// True for addresses that other machines cannot reach: unix:..., localhost, 127.x.y.z, [::1].
+/// True for addresses that other machines cannot reach: unix:..., unix-abstract:..., localhost, 127.x.y.z, [::1].
 bool IsLocalAddress(const std::string& address);
 
 /// kNotFound for files that cannot be read; kUsage for a certificate without a key.

@@ -9,6 +9,9 @@
 #include "cluster/random_seeds.h"
 #include "core/block_pool.h"
 #include "core/clock.h"
+#include "compiler/codegen/codegen.h"
+#include "core/log.h"
+#include "ops/fused/fused.h"
 
 namespace heddle::cluster {
 namespace {
@@ -32,7 +35,11 @@ class SessionOfOneRank : public Session {
         environment_(environment),
         program_(std::move(program)),
         context_(MakeContext(options_, environment_, cancelled_)),
+        code_(codegen::GeneratedRegions()),
+        fused_(code_, options_.fusion_strict,
+               [](const Status& why) { HEDDLE_LOG(kWarning, "fused operators run without machine code", {"why", why}); }),
         blocks_(options_, environment_, context_) {
+    context_.fused = &fused_;
     RandomSeeds::Connect(&program_);
   }
 
@@ -87,8 +94,16 @@ class SessionOfOneRank : public Session {
     statistics.ranks = options_.ranks;
     statistics.seed = options_.seed;
     statistics.elapsed_ns = elapsed_ns;
+    statistics.plans_ahead = blocks_.plans().ahead();
     statistics.plans_compiled = blocks_.plans().misses();
     statistics.plans_reused = blocks_.plans().hits();
+    const codegen::CodegenStatistics code = code_->statistics();
+    statistics.code_compiled = code.compiled;
+    statistics.code_from_disk = code.from_disk;
+    statistics.code_ns = static_cast<int64_t>(code.compile_ms * 1e6);
+    statistics.fusion_fallbacks = fused_.fallbacks();
+    for (const ops::FusedCounts& counts : fused_.Counts())
+      statistics.fused.push_back({counts.label, counts.calls, counts.nanoseconds, counts.bytes, counts.interpreted});
     statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;
   }
 
@@ -97,6 +112,8 @@ class SessionOfOneRank : public Session {
   Program program_;
   std::atomic<bool> cancelled_{false};
   ops::KernelContext context_;
+  std::shared_ptr<codegen::GeneratedCode> code_;
+  ops::FusedRuntime fused_;
   BlockRunner blocks_;
   bool own_cause_ = false;
   std::mutex mutex_;

@@ -28,6 +28,8 @@ struct SessionOptions {
                                              ///< the job draws one.
   std::vector<std::string> disabled_passes;  ///< Of the compiler, by name.
   std::vector<std::string> plans;            ///< Texts of plans made ahead: first entries of the plan cache.
+  std::string fusion = "cost";                       ///< "off", "all", "no-redundancy", "cost" or "random:SEED".
+  bool fusion_strict = false;                ///< A fused operator without machine code is an error.
   std::string cpu;                                    ///< Kernels to use: "avx2" or "avx512"; "": the widest. Same bits.
   int max_call_depth = 10'000;               ///< Calls within calls; more is an error of the script.
 };

@@ -18,20 +18,36 @@ struct OperatorStatistics {
   int64_t bytes_in = 0;  ///< Bytes pulled from other ranks.
 };
 
+/// What one fused operator did.
+struct FusedOperatorStatistics {
+  std::string label;         ///< Template and roots.
+  int64_t calls = 0;
+  int64_t kernel_ns = 0;
+  int64_t bytes = 0;         ///< Read from its inputs and written to its result.
+  bool interpreted = false;  ///< Some part of it had no machine code.
+  bool operator==(const FusedOperatorStatistics&) const = default;
+};
+
 /// What one rank did in a job (-stats).
 struct SessionStatistics {
   int rank = 0;
   int ranks = 1;
   int64_t seed = 0;  ///< Of the job: what unseeded rand() is drawn from.
   int64_t elapsed_ns = 0;
-  int64_t plans_compiled = 0;  ///< Misses of the plan cache.
+  int64_t plans_ahead = 0;     ///< That came with the job and were used.
+  int64_t plans_compiled = 0;  ///< Misses of the plan cache: made while the script ran.
   int64_t plans_reused = 0;    ///< Hits.
   int64_t scalar_blocks = 0;   ///< Blocks evaluated in place, without a plan.
   int64_t rows_held = 0;       ///< With several ranks: most rows that this rank held or computed at once.
   int64_t bytes_sent = 0;      ///< Over links, payload.
   int64_t bytes_received = 0;
   int64_t messages_sent = 0;                            ///< Control messages over links.
+  int64_t code_compiled = 0;   ///< Regions of fused operators compiled to machine code.
+  int64_t code_from_disk = 0;  ///< Regions whose code was in the cache on disk.
+  int64_t code_ns = 0;         ///< Time of both.
+  int64_t fusion_fallbacks = 0;  ///< Fused operators that had to be interpreted.
   int64_t peak_bytes = 0;                               ///< Most matrix memory alive at once.
+  std::vector<FusedOperatorStatistics> fused;           ///< By descending time.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
 };
 

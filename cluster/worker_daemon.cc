@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -23,6 +24,8 @@ using std::chrono::milliseconds;
 constexpr int64_t kFirstPauseMs = 50;
 constexpr int64_t kLongestPauseMs = 5'000;
 constexpr int64_t kGoodbyeMs = 2'000;
+constexpr int64_t kFirstPatienceMs = 5'000;  // master and workers may be started by the same script
+constexpr size_t kLongestName = 64;
 constexpr int kMostWorkersOfAHost = 64;
 
 std::string HostName() {
@@ -37,8 +40,11 @@ struct Identity {
   std::unique_ptr<FolderLock> lock;
 };
 
-Result<bool> TryIdentity(const std::string& folder, const std::string& name, Identity* identity) {
-  const std::string path = folder + "/workers/" + name;
+std::string WorkerFolder(const WorkerOptions& options, const std::string& name) {
+  return options.folder + "/workers/" + name;
+}
+
+Result<bool> TryIdentity(const std::string& path, const std::string& name, Identity* identity) {
   HEDDLE_RETURN_IF_ERROR(MakePrivateFolder(path));
   HEDDLE_ASSIGN_OR_RETURN(identity->lock, FolderLock::TryTake(path + "/lock"));
   if (identity->lock == nullptr) return false;
@@ -47,31 +53,35 @@ Result<bool> TryIdentity(const std::string& folder, const std::string& name, Ide
   return true;
 }
 
+// It becomes a folder, a column of a table and a field of logs.
+bool IsName(const std::string& name) {
+  return name[0] != '.' && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
 Result<Identity> TakeIdentity(const WorkerOptions& options) {
   Identity identity;
   if (!options.name.empty()) {
-    if (options.name.find('/') != std::string::npos || options.name[0] == '.')
-      return Usage("--name '{}': a name has no '/' and does not begin with '.'", options.name);
-    HEDDLE_ASSIGN_OR_RETURN(const bool taken, TryIdentity(options.folder, options.name, &identity));
+    if (!IsName(options.name))
+      return Usage("--name '{}': a name has up to {} letters, digits, '-', '_' and '.', and does not begin with '.'", options.name, kLongestName);
+    HEDDLE_ASSIGN_OR_RETURN(const bool taken, TryIdentity(WorkerFolder(options, options.name), options.name, &identity));
     if (!taken) return Usage("a worker called '{}' is running already", options.name);
     return identity;
   }
   for (int number = 1; number <= kMostWorkersOfAHost; ++number) {
-    HEDDLE_ASSIGN_OR_RETURN(const bool taken, TryIdentity(options.folder, fmt::format("{}-{}", HostName(), number), &identity));
+    const std::string name = fmt::format("{}-{}", HostName(), number);
+    HEDDLE_ASSIGN_OR_RETURN(const bool taken, TryIdentity(WorkerFolder(options, name), name, &identity));
     if (taken) return identity;
   }
   return Usage("{} workers run on this machine already", kMostWorkersOfAHost);
 }
 
-Result<WorkerExecutorsOptions> ExecutorsOptions(const WorkerOptions& options) {
+WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const Identity& identity) {
   WorkerExecutorsOptions executors;
   executors.threads = options.threads;
-  if (options.peer_host.empty() || IsLocalAddress(options.peer_host + ":0")) return executors;
-  if (!options.plaintext_peers)
-    return Usage("--peer-host {}: executors of other machines would talk to it without TLS", options.peer_host)
-        .WithNote("give --plaintext-peers as well if the network between the workers is your own");
-  executors.listen = options.peer_host + ":0";
-  executors.allow_remote = true;
+  executors.log_folder = WorkerFolder(options, identity.name) + "/logs";
+  if (!options.peer_host.empty()) executors.listen = options.peer_host + ":0";
   return executors;
 }
 
@@ -122,11 +132,13 @@ class Daemon {
         failure = master.status();
       }
       if (Stopped()) return OkStatus();
-      const bool hopeless = failure.code() != StatusCode::kUnavailable && failure.code() != StatusCode::kNotFound;
-      if (!ever_connected || hopeless) return failure;
+      // Files of a master that is just being replaced may be missing.
+      const bool may_come = failure.code() == StatusCode::kUnavailable || (ever_connected && failure.code() == StatusCode::kNotFound);
+      if (!may_come) return failure;
+      if (!ever_connected && NowMs() - away_since_ms > std::min(kFirstPatienceMs, options_.patience_ms)) return failure;
       if (NowMs() - away_since_ms > options_.patience_ms)
         return failure.WithNote(fmt::format("no master for {} s: this worker gives up and ends its executors", options_.patience_ms / 1000));
-      HEDDLE_LOG(kWarning, "master lost", {"worker", identity_.name}, {"again_in_ms", pause_ms}, {"error", failure});
+      HEDDLE_LOG(kWarning, ever_connected ? "master lost" : "no master yet", {"worker", identity_.name}, {"again_in_ms", pause_ms}, {"error", failure});
       Pause(pause_ms / 2 + static_cast<int64_t>(SystemRandom().Below(static_cast<uint64_t>(pause_ms))));
       pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
       if (Stopped()) return OkStatus();
@@ -233,9 +245,8 @@ class Daemon {
 
 Status RunWorker(const WorkerOptions& options, Cancellation* cancellation,
                  const std::function<void(const std::string& name, const std::string& address)>& connected) {
-  HEDDLE_ASSIGN_OR_RETURN(const WorkerExecutorsOptions executors, ExecutorsOptions(options));
   HEDDLE_ASSIGN_OR_RETURN(Identity identity, TakeIdentity(options));
-  return Daemon(options, executors, std::move(identity)).Run(cancellation, connected);
+  return Daemon(options, ExecutorsOptions(options, identity), std::move(identity)).Run(cancellation, connected);
 }
 
 }  // namespace heddle::cluster

@@ -18,13 +18,12 @@ struct WorkerOptions {
   std::string name;             ///< "": the first free one of "<host>-1", "<host>-2", ...
   int threads = 1;
   int64_t memory_bytes = 0;     ///< 0: unlimited.
-  std::string peer_host;        ///< Address by which the executors of other machines reach ours; "": loopback.
-  bool plaintext_peers = false; ///< Executors may talk to other machines without TLS.
+  std::string peer_host;        ///< Address by which the executors of other machines reach ours, by TLS; "": loopback.
   int64_t patience_ms = 600'000;  ///< How long it goes on without a master.
 };
 
 /// A worker of the cluster, until `cancellation` ends it (kCancelled then is success), the master refuses it, or no
-/// master answers for `patience_ms`. `connected` is called with the worker's name at the first connection.
+/// master answers for `patience_ms` (at the start: a few seconds). `connected` is called with the worker's name at the first connection.
 Status RunWorker(const WorkerOptions& options, Cancellation* cancellation,
                  const std::function<void(const std::string& name, const std::string& address)>& connected);
 

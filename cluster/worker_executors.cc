@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cluster/executor_log.h"
 #include "cluster/executor_messages.h"
 #include "core/log.h"
 
@@ -56,12 +57,17 @@ void WorkerExecutors::Obey(const ExecutorOrder& order) {
     changed_();
     return;
   }
-  if (record->process == nullptr) return;  // it could not be started
-  if (order.has_kill()) return record->process->Kill();
+  std::shared_ptr<ExecutorProcess> process;  // may be forgotten meanwhile
+  {
+    const std::lock_guard lock(mutex_);
+    process = record->process;
+  }
+  if (process == nullptr) return;  // it could not be started
+  if (order.has_kill()) return process->Kill();
   const Result<LauncherMessage> message = ParseLauncherMessage(order.has_peers() ? order.peers() : order.cancel());
   if (!message.ok()) return;
-  if (message->peers) record->process->SendPeers(*message->peers);
-  if (message->cancel) record->process->Cancel(*message->cancel);
+  if (message->peers) process->SendPeers(*message->peers);
+  if (message->cancel) process->Cancel(*message->cancel);
 }
 
 void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
@@ -69,7 +75,6 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   ExecutorStart start = *message.start;
   if (start.options.threads <= 0) start.options.threads = options_.threads;
   start.listen = options_.listen;
-  start.allow_remote = options_.allow_remote;
   record->news.job = start.job;
   record->news.attempt = start.attempt;
   record->news.rank = start.options.rank;
@@ -77,28 +82,43 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
     const std::lock_guard lock(mutex_);
     if (!records_.emplace(key, record).second) return;
   }
+  int log_fd = -1;
+  if (!options_.log_folder.empty()) {
+    Result<std::unique_ptr<ExecutorLog>> log =
+        ExecutorLog::Open(options_.log_folder, fmt::format("{}-{}-{}", start.job, start.attempt, start.options.rank));
+    if (log.ok()) {
+      record->log = *std::move(log);
+      log_fd = record->log->write_end();
+    } else {
+      HEDDLE_LOG(kWarning, "no log of an executor", {"job", start.job}, {"error", log.status()});
+    }
+  }
   // Orders come one at a time, so that nobody asks for the process before it is here. Its events may come earlier.
-  Result<std::unique_ptr<ExecutorProcess>> process = ExecutorProcess::Start(start, EventsOf(record));
+  Result<std::unique_ptr<ExecutorProcess>> started = ExecutorProcess::Start(start, EventsOf(record), "", log_fd);
+  if (record->log != nullptr) record->log->CloseWriteEnd();
+  const std::shared_ptr<ExecutorProcess> process = started.ok() ? *std::move(started) : nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (process.ok()) {
-      record->process = *std::move(process);
-      record->news.pid = record->process->pid();
+    if (record->forgotten) return;  // the worker ends; so does the process, here
+    if (process != nullptr) {
+      record->process = process;
+      record->news.pid = process->pid();
     } else {
-      record->news.failure = process.status();
+      record->news.failure = started.status();
     }
   }
   HEDDLE_LOG(kInfo, "executor started", {"job", start.job}, {"attempt", start.attempt}, {"rank", start.options.rank},
-             {"pid", record->news.pid});
+             {"pid", process != nullptr ? process->pid() : 0});
   changed_();
 }
 
 ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) {
   ExecutorEvents events;
-  events.ready = [this, record](const std::string& endpoint) {
+  events.ready = [this, record](const std::string& endpoint, const std::string& certificate) {
     {
       const std::lock_guard lock(mutex_);
       record->news.endpoint = endpoint;
+      record->news.certificate = certificate;
     }
     changed_();
   };
@@ -111,7 +131,12 @@ ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) 
     }
     changed_();
   };
-  events.exited = [this, record](const ExecutorExit& exit) {
+  events.exited = [this, record](ExecutorExit exit) {
+    if (record->log != nullptr) {
+      record->log->End(exit);
+      exit.log = record->log->path();
+      exit.last_words = record->log->last_line();
+    }
     {
       const std::lock_guard lock(mutex_);
       record->news.exit = exit;
@@ -134,18 +159,19 @@ void WorkerExecutors::OnOutput(Record& record, std::string_view text) {
 }
 
 void WorkerExecutors::Forget(const Key& key) {
-  std::shared_ptr<Record> record;
+  std::shared_ptr<ExecutorProcess> process;
   {
     const std::lock_guard lock(mutex_);
     const auto found = records_.find(key);
     if (found == records_.end()) return;
-    record = std::move(found->second);
+    found->second->forgotten = true;
+    // The process holds the record by its events; the cycle is cut here.
+    process = std::move(found->second->process);
     records_.erase(found);
-    record->forgotten = true;
   }
   drained_.notify_all();
-  // Kills what is left and waits for it. Its events hold the record, hence the cycle is cut here.
-  const std::unique_ptr<ExecutorProcess> process = std::move(record->process);
+  if (process != nullptr) process->Kill();
+  process.reset();  // waits for it
 }
 
 std::vector<ExecutorNews> WorkerExecutors::Introduce() {
@@ -158,6 +184,7 @@ std::vector<ExecutorNews> WorkerExecutors::Introduce() {
     news.rank = record->news.rank;
     news.pid = record->news.pid;
     news.endpoint = record->news.endpoint;
+    news.certificate = record->news.certificate;
     all.push_back(std::move(news));
     record->ready_sent = record->news.endpoint.has_value();
     record->output_sent = false;
@@ -178,6 +205,7 @@ std::optional<ExecutorNews> WorkerExecutors::NextReport() {
     if (known.endpoint && !record->ready_sent) {
       record->ready_sent = true;
       report.endpoint = known.endpoint;
+      report.certificate = known.certificate;
       return report;
     }
     if (record->output_sent) continue;

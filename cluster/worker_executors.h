@@ -20,9 +20,11 @@ namespace heddle::cluster {
 struct WorkerExecutorsOptions {
   int threads = 1;                       ///< For jobs that do not say.
   std::string listen = "127.0.0.1:0";    ///< Where executors listen for their peers.
-  bool allow_remote = false;
+  std::string log_folder;                ///< For what executors say on standard error; "": the worker's own standard error.
   size_t most_buffered_bytes = 64 << 20; ///< Of output of one executor that the master does not have yet.
 };
+
+class ExecutorLog;
 
 /// The executors of a worker and what the master does not know of them yet. News are kept until the master has them, so
 /// that a running job needs no master. Thread-safe.
@@ -48,7 +50,8 @@ class WorkerExecutors {
     bool output_sent = false;  // and not acknowledged
     bool end_sent = false;
     bool forgotten = false;
-    std::unique_ptr<ExecutorProcess> process;
+    std::unique_ptr<ExecutorLog> log;  // nullptr: standard error of the worker
+    std::shared_ptr<ExecutorProcess> process;  // of its own thread-safety; ends with the last who uses it
   };
 
   void Start(const Key& key, const LauncherMessage& message);

@@ -24,8 +24,7 @@ Status VerifyGraphs(Program* program, std::string_view stage) {
 
 std::vector<std::string_view> Stages() {
   std::vector<std::string_view> stages = {"build", "shapes"};
-  for (const Pass& pass : GraphPasses()) stages.push_back(pass.name);
-  for (const ProgramPass& pass : ProgramPasses()) stages.push_back(pass.name);
+  for (const Pass& pass : Passes()) stages.push_back(pass.name);
   return stages;
 }
 
@@ -46,7 +45,10 @@ Result<Program> CompileScript(std::string text, const CompileOptions& options, D
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
   if (options.observe) options.observe("shapes", program);
 
-  HEDDLE_RETURN_IF_ERROR(RunPasses(&program, {options.disabled_passes, options.observe}));
+  PassOptions passes;
+  passes.disabled = options.disabled_passes;
+  passes.observe = options.observe;
+  HEDDLE_RETURN_IF_ERROR(RunPasses(&program, passes));
   return program;
 }
 

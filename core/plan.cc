@@ -128,6 +128,7 @@ void AppendTask(const Task& task, std::string* out) {
   AppendField("total_rows", task.total_rows, 0, out);
   AppendField("count", task.count, 1, out);
   AppendField("rate", task.rate, 1, out);
+  AppendField("cost_ns", task.cost_ns, 0, out);
   out->push_back('\n');
 }
 
@@ -145,6 +146,7 @@ Task ReadTask(TextReader& reader) {
   task.total_rows = ReadField(reader, "total_rows", 0);
   task.count = ReadField(reader, "count", 1);
   task.rate = ReadField(reader, "rate", 1);
+  task.cost_ns = ReadField(reader, "cost_ns", 0);
   return task;
 }
 
@@ -157,6 +159,7 @@ void AppendRegister(const Register& reg, std::string* out) {
   AppendField("slots", reg.slots, 1, out);
   if (reg.control) out->append(" control");
   AppendField("bytes", reg.bytes, 0, out);
+  AppendField("offset", reg.offset, kNoOffset, out);
   AppendInfo(reg.info, out);
   out->push_back('\n');
 }
@@ -170,6 +173,7 @@ Register ReadRegister(TextReader& reader) {
   if (reader.AcceptWord("slots")) reg.slots = reader.Integer32();
   reg.control = reader.AcceptWord("control");
   reg.bytes = ReadField(reader, "bytes", 0);
+  reg.offset = ReadField(reader, "offset", kNoOffset);
   reg.info = reader.Info();
   return reg;
 }

@@ -54,6 +54,7 @@ enum class TaskKind : uint8_t {
 std::string_view Name(TaskKind kind);
 
 using RegisterId = int32_t;
+constexpr int64_t kNoOffset = -1;
 
 /// One physical instance of an operator on one rank.
 struct Task {
@@ -70,7 +71,10 @@ struct Task {
   int64_t total_rows = 0;
   int64_t count = 1;                ///< Acts of a source per run.
   int64_t rate = 1;                 ///< Of the multi-rate kinds.
+  int64_t cost_ns = 0;              ///< About how long an act takes, from shapes alone; kUnboundedCost where it waits
+                                    ///< for the world outside (files). 0: next to nothing, or not known.
 };
+constexpr int64_t kUnboundedCost = -1;
 
 /// A typed memory slot group with reference counters: one producer, some consumers (runtime reference 2.2).
 struct Register {
@@ -79,7 +83,10 @@ struct Register {
   std::vector<TaskId> consumers;
   int32_t slots = 1;
   bool control = false;             ///< Zero bytes; carries order only.
-  int64_t bytes = 0;                ///< Upper bound of one slot; 0 for scalars and control.
+  int64_t bytes = 0;                ///< Upper bound of one slot; 0 for scalars and control. The entries of a CSR matrix are
+                                    ///< not in it: they are counted when they are allocated.
+  int64_t offset = kNoOffset;       ///< Place of its slots, one behind the other, in the block of its rank. Registers that
+                                    ///< share a place are never filled at the same time (invariant I11).
   ValueInfo info;                   ///< Of the local piece (rows of this rank).
 };
 
@@ -100,7 +107,8 @@ struct Plan {
   std::vector<Register> registers;  ///< registers[i].id == i
   std::vector<Binding> live_in;
   std::vector<Binding> live_out;
-  std::vector<int64_t> peak_bytes;  ///< Per rank: register bytes alive at once, checked before the plan runs.
+  std::vector<int64_t> peak_bytes;  ///< Per rank: size of its block, which no interleaving of acts outgrows (I8); checked
+                                    ///< before the plan runs.
 
   std::string ToText() const;
   static Result<Plan> Parse(std::string_view text);

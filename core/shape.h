@@ -15,8 +15,12 @@ struct Shape {
   int64_t columns = kUnknown;
 
   bool IsKnown() const { return rows >= 0 && columns >= 0; }
-  /// Number of cells, kUnknown when not known.
-  int64_t Cells() const { return IsKnown() ? rows * columns : kUnknown; }
+  /// Number of cells, kUnknown when not known; INT64_MAX when there are more.
+  int64_t Cells() const {
+    int64_t cells = 0;
+    if (!IsKnown()) return kUnknown;
+    return __builtin_mul_overflow(rows, columns, &cells) ? INT64_MAX : cells;
+  }
   bool operator==(const Shape&) const = default;
 };
 

@@ -32,6 +32,8 @@ class Verifier {
           return Internal("broken plan: variable {} is bound to no node", binding.variable);
     if (!plan_.peak_bytes.empty() && plan_.peak_bytes.size() != static_cast<size_t>(plan_.ranks))
       return Internal("broken plan: peak bytes of {} ranks, not {}", plan_.peak_bytes.size(), plan_.ranks);
+    for (const Register& reg : plan_.registers)
+      if (reg.offset != kNoOffset && !IsInBlock(reg)) return Broken(reg, "lies outside the block of its rank");
     return OkStatus();
   }
 
@@ -50,6 +52,12 @@ class Verifier {
                : nullptr;
   }
 
+  bool IsInBlock(const Register& reg) const {
+    const uint32_t rank = reg.producer.rank();
+    if (reg.offset < 0 || rank >= plan_.peak_bytes.size()) return false;
+    return reg.bytes <= (plan_.peak_bytes[rank] - reg.offset) / reg.slots;
+  }
+
   // Ids, ranges, and who makes and reads what according to the tasks.
   Status CheckTasks() {
     uint32_t rank = 0;
@@ -62,6 +70,7 @@ class Verifier {
       rank = task.id.rank();
       if (!IsNode(task.node)) return Broken(task, "is an instance of no node");
       if (task.count < 1 || task.rate < 1) return Broken(task, "has a count or rate below one");
+      if (task.cost_ns < kUnboundedCost) return Broken(task, "has a negative cost");
       if (task.row_begin < 0 || task.row_begin > task.row_end || task.row_end > task.total_rows)
         return Broken(task, "computes rows outside its matrix");
       HEDDLE_RETURN_IF_ERROR(CheckLists(task));

@@ -159,15 +159,12 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
       call.phase == "finish" ? call.input_infos[0].shape.columns : call.inputs[0]->matrix().columns();
   const int64_t m = call.phase == "finish" ? call.input_infos[0].shape.rows : call.inputs[0]->matrix().rows();
   const Reduction reduction = ReductionOf(call, kind, n);
-  Matrix nodes;
-  if (call.phase == "finish") {
-    nodes = call.inputs[0]->matrix();
-  } else {
-    HEDDLE_ASSIGN_OR_RETURN(nodes, Partial(call, kind, reduction));
-    if (call.phase == "partial") return Value(std::move(nodes));
-  }
-  HEDDLE_ASSIGN_OR_RETURN(AlignedArray root, JoinNodes(reduction, nodes));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == "finish" ? Result<Matrix>(call.inputs[0]->matrix())
+                                                               : Partial(call, kind, reduction));
+  if (call.phase == "partial") return Value(std::move(nodes));
+  // First what the budget may refuse: without rows there are no nodes that it could have refused before.
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, n));
+  HEDDLE_ASSIGN_OR_RETURN(AlignedArray root, JoinNodes(reduction, nodes));
   double* out = result.mutable_data();
   for (int64_t j = 0; j < n; ++j) {
     if (IsSpread(kind)) {

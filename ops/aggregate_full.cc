@@ -122,13 +122,9 @@ Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind) {
                             .width = IsSpread(kind) ? 3 : 8,
                             .identity = IsSpread(kind) ? 0.0 : simd::StartOf(FoldOf(kind)),
                             .cancelled = call.context.cancelled};
-  Matrix nodes;
-  if (call.phase == "finish") {
-    nodes = call.inputs[0]->matrix();
-  } else {
-    HEDDLE_ASSIGN_OR_RETURN(nodes, Partial(call, kind, reduction));
-    if (call.phase == "partial") return Value(std::move(nodes));
-  }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == "finish" ? Result<Matrix>(call.inputs[0]->matrix())
+                                                               : Partial(call, kind, reduction));
+  if (call.phase == "partial") return Value(std::move(nodes));
   HEDDLE_ASSIGN_OR_RETURN(AlignedArray root, JoinNodes(reduction, nodes));
   if (IsSpread(kind)) return Value(Scalar(SpreadOf(kind, root[0], root[2])));
   const double result = simd::FoldLanes(FoldOf(kind), root.data());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/catalog.h"
 
+#include <new>
+#include <stdexcept>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 namespace heddle::ops {
 namespace {
@@ -12,18 +13,16 @@ namespace {
 using Family = std::span<const Operator> (*)();
 constexpr Family kFamilies[] = {
     ElementwiseOperators, AggregateOperators, CumulativeOperators, MatmulOperators, ReorganizeOperators, IndexOperators,
-    GenerateOperators,    SelectOperators,    SolveOperators,      ScalarOperators, TextOperators,       FileOperators,
+    GenerateOperators,    SampledProductOperators, SelectOperators,    SolveOperators,      ScalarOperators, TextOperators,       FileOperators,
+    FusedOperators,
 };
 
 struct Catalog {
-  std::vector<const Operator*> all;
   std::unordered_map<std::string_view, const Operator*> by_name;
   Catalog() {
     for (Family family : kFamilies) {
-      for (const Operator& op : family()) {
+      for (const Operator& op : family())
         HEDDLE_CHECK(by_name.emplace(op.name, &op).second, "operator names are unique");
-        all.push_back(&op);
-      }
     }
   }
 };
@@ -33,12 +32,24 @@ const Catalog& TheCatalog() {
   return catalog;
 }
 
+// Scratch vectors of a kernel are small beside its operands, but sizes in a script may be absurd: the standard library's
+// exception stops here.
+template <typename Work>
+auto WithinMemory(const Node& node, const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  }
+  return ResourceExhausted("{}: out of memory for its working copies", node.op);
+}
+
 class CatalogKernelSource : public KernelSource {
  public:
   Result<Value> Run(const KernelCall& call) const override {
     const Operator* op = FindOperator(call.node.op);
     if (op == nullptr || op->run == nullptr) return Internal("no kernel for operator {}", call.node.op);
-    return op->run(call);
+    return WithinMemory(call.node, [&] { return op->run(call); });
   }
 };
 
@@ -50,15 +61,13 @@ const Operator* FindOperator(std::string_view name) {
   return found == catalog.by_name.end() ? nullptr : found->second;
 }
 
-std::span<const Operator* const> AllOperators() { return TheCatalog().all; }
-
 Result<ValueInfo> Infer(const InferContext& context) {
   const Operator* op = FindOperator(context.node.op);
   if (op == nullptr) return Internal("unknown operator {}", context.node.op);
   const int inputs = static_cast<int>(context.inputs.size());
   if (inputs < op->min_inputs || (op->max_inputs >= 0 && inputs > op->max_inputs))
     return Internal("operator {} has {} inputs", context.node.op, inputs);
-  return op->infer(context);
+  return WithinMemory(context.node, [&] { return op->infer(context); });
 }
 
 RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs) {

@@ -58,6 +58,7 @@ Result<Value> RunCumulative(const KernelCall& call) {
   const int64_t m = x.rows(), n = x.columns(), padded = (n + 7) / 8 * 8;
   const int64_t height = Granule(m), granules = CeilDivide(m, height);
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
+  if (m == 0 || n == 0) return Value(std::move(result));
   double* out = result.mutable_data();
   const auto rows_of = [&](int64_t granule) { return std::min(height, m - granule * height); };
 
@@ -65,7 +66,7 @@ Result<Value> RunCumulative(const KernelCall& call) {
   AlignedArray offsets((granules + 1) * padded);
   std::fill_n(offsets.data(), (granules + 1) * padded, simd::StartOf(fold));
   ParallelFor(granules - 1, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t g = begin; g < end; ++g)
+    for (int64_t g = begin; g < end && !IsCancelled(call.context.cancelled); ++g)
       simd::FoldColumns(fold, x.data() + g * height * n, rows_of(g), n, n, offsets.data() + (g + 1) * padded);
   });
   for (int64_t g = 0; g + 1 < granules; ++g)
@@ -75,12 +76,13 @@ Result<Value> RunCumulative(const KernelCall& call) {
 
   ParallelFor(granules, 1, [&](int64_t begin, int64_t end) {
     AlignedArray local(padded);
-    for (int64_t g = begin; g < end; ++g) {
+    for (int64_t g = begin; g < end && !IsCancelled(call.context.cancelled); ++g) {
       std::fill_n(local.data(), padded, simd::StartOf(fold));
       ScanGranule(fold, x.data() + g * height * n, rows_of(g), n, offsets.data() + g * padded, local.data(),
                   out + g * height * n);
     }
   });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   return Value(std::move(result));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ops/kernel.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {
@@ -14,10 +15,6 @@ constexpr int64_t kStreamCells = (32 << 20) / 8;     // larger results do not st
 constexpr int64_t kNarrowColumns = 256;              // narrower rows are treated several at a time
 constexpr int64_t kTileCells = 2048;                 // of several narrow rows: buffers stay in L1
 constexpr int64_t kChunkColumns = 16384;             // longer rows are cut
-
-bool IsCancelled(const std::atomic<bool>* cancelled) {
-  return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
-}
 
 // Rows [row_begin, row_end) and columns [column_begin, column_end): whole rows, or a part of one.
 struct Tile {

@@ -23,7 +23,6 @@ struct RowRange {
   int64_t end;
 };
 
-
 // The size the script asks for, at run time.
 Result<int64_t> GivenSize(const KernelCall& call, int i, std::string_view what, int64_t fallback) {
   const Scalar* scalar = GivenScalar(call, i);
@@ -286,6 +285,7 @@ Result<Value> RunRand(const KernelCall& call) {
   request.sparsity = NumberOr(call, kSparsity, 1);
   request.lambda = NumberOr(call, kLambda, 1);
   request.seed = SeedOf(call);
+  request.cancelled = call.context.cancelled;
   const RowRange rows(call, request.rows);
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, RandomRows(request, rows.begin, rows.end, call.node.info.format));
   return Value(std::move(result));

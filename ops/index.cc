@@ -242,8 +242,7 @@ Result<Matrix> AssignSparse(const Matrix& x, const Region& region, const Replace
     keep_until(x.columns());
     counts[static_cast<size_t>(i)] = static_cast<int64_t>(values.size() - before);
   }
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(x.rows(), x.columns(), static_cast<int64_t>(values.size())));
-  OffsetsFromCounts(counts, result.mutable_row_offsets());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(x.columns(), counts));
   std::copy(indexes.begin(), indexes.end(), result.mutable_column_indexes());
   std::copy(values.begin(), values.end(), result.mutable_values());
   return result;

@@ -16,13 +16,15 @@ class Clock;
 
 namespace heddle::ops {
 
-class Files;  // ops/formats/files.h
+class Files;         // ops/formats/files.h
+class FusedRuntime;  // ops/fused/fused.h
 
 /// What a kernel may use besides its inputs. One per executor; shared by all its kernels.
 struct KernelContext {
   Files* files = nullptr;                               ///< read and write.
   Clock* clock = nullptr;                               ///< time().
   std::function<void(std::string_view text)> print;     ///< Standard output of the script; called on rank 0 only.
+  FusedRuntime* fused = nullptr;                        ///< Code of fused operators; nullptr: interpreted.
   const std::atomic<bool>* cancelled = nullptr;         ///< Polled between tiles; a kernel then returns Cancelled().
   int threads = 1;                                      ///< Concurrency of the arena the kernel runs in.
   int rank = 0;                                         ///< Only for messages ("worker 2 cannot read ...").
@@ -30,6 +32,11 @@ struct KernelContext {
   uint64_t execution = 0;                               ///< Blocks this job has run so far, same on every rank: makes
                                                         ///< rand() without a seed differ from one round to the next.
 };
+
+/// Asked by kernels between tiles; a kernel that saw true returns Cancelled().
+inline bool IsCancelled(const std::atomic<bool>* cancelled) {
+  return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+}
 
 /// One invocation of a kernel on one rank.
 struct KernelCall {

@@ -29,6 +29,9 @@ struct PaddedColumns {
 };
 PaddedColumns PadColumns(const Matrix& dense);
 
+/// Rows [begin, end) of A %*% B, B with at most 8 columns, to out[i * b.count + c] for row i.
+void MultiplyNarrowRows(const Matrix& a, const PaddedColumns& b, int64_t begin, int64_t end, double* out);
+
 /// A %*% B for the rows of A at hand.
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b,
                               const KernelContext& context);  ///< B has at most 8 columns.

@@ -88,6 +88,16 @@ PaddedColumns PadColumns(const Matrix& dense) {
   return padded;
 }
 
+void MultiplyNarrowRows(const Matrix& a, const PaddedColumns& b, int64_t begin, int64_t end, double* out) {
+  const int64_t n = a.columns(), k = b.count;
+  if (n > kColumnChunk || (a.IsSparse() && k > 1))
+    MultiplyLongRows(a, b, begin, end, out);
+  else if (a.IsSparse())
+    MultiplySparseRows(a, b.Column(0), begin, end, out);
+  else
+    simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, b.cells.data(), b.stride, k, out + begin * k, k);
+}
+
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context) {
   const int64_t m = a.rows(), n = a.columns(), k = b.columns();
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, k));
@@ -112,14 +122,7 @@ Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelCont
   const int64_t row_cells = a.IsSparse() ? a.stored() / m + 1 : n;
   ParallelFor(m, std::max<int64_t>(4, kTaskCells / std::max<int64_t>(row_cells, 8)),
               [&](int64_t begin, int64_t end) {
-                if (IsCancelled(context.cancelled)) return;
-                if (n > kColumnChunk || (a.IsSparse() && k > 1))
-                  MultiplyLongRows(a, padded, begin, end, out);
-                else if (a.IsSparse())
-                  MultiplySparseRows(a, padded.Column(0), begin, end, out);
-                else
-                  simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, padded.cells.data(),
-                                     padded.stride, k, out + begin * k, k);
+                if (!IsCancelled(context.cancelled)) MultiplyNarrowRows(a, padded, begin, end, out);
               });
   return result;
 }

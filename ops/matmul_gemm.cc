@@ -131,6 +131,7 @@ void MaybeParallel(bool parallel, int64_t count, const std::function<void(int64_
 void Run(const Gemm& g) {
   if (g.m == 0 || g.n == 0) return;
   if (g.k == 0) {
+    if (g.accumulate) return;
     for (int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_row, g.n, 0.0);
     return;
   }
@@ -142,7 +143,7 @@ void Run(const Gemm& g) {
   for (int64_t j0 = 0; j0 < g.n; j0 += kBlockColumns) {
     for (int64_t k0 = 0; k0 < g.k; k0 += kDepth) {
       const int64_t depth = std::min(kDepth, g.k - k0), columns = std::min(kBlockColumns, g.n - j0);
-      const Step step{j0, columns, k0, depth, k0 == 0, g.canonical && k0 + depth == g.k};
+      const Step step{j0, columns, k0, depth, k0 == 0 && !g.accumulate, g.canonical && k0 + depth == g.k};
       MaybeParallel(g.parallel, CeilDivide(columns, kernel.columns), [&](int64_t begin, int64_t end) {
         for (int64_t strip = begin; strip < end; ++strip)
           PackB(g, j0, columns, k0, depth, kernel.columns, strip, packed_b.data());

@@ -19,6 +19,7 @@ struct Gemm {
   int64_t b_row = 0;  ///< Doubles between rows of B.
   double* c = nullptr;
   int64_t c_row = 0;
+  bool accumulate = false;  ///< Chains go on from the cells of C.
   bool canonical = false;  ///< End every cell with + 0.0; k must be all of its chain.
   bool upper_only =
       false;              ///< Cells below the diagonal of C need not be right (they are left or overwritten).

@@ -4,7 +4,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "core/panels.h"
@@ -87,10 +87,11 @@ Result<Matrix> TransposeSparse(const Matrix& x) {
 
 int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, columns)); }
 
-int64_t OffsetsFromCounts(std::span<const int64_t> counts, int64_t* row_offsets) {
-  row_offsets[0] = 0;
-  for (size_t i = 0; i < counts.size(); ++i) row_offsets[i + 1] = row_offsets[i] + counts[i];
-  return row_offsets[counts.size()];
+Result<Matrix> SparseOfCounts(int64_t columns, std::span<const int64_t> counts) {
+  const int64_t stored = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Sparse(static_cast<int64_t>(counts.size()), columns, stored));
+  std::partial_sum(counts.begin(), counts.end(), matrix.mutable_row_offsets() + 1);
+  return matrix;
 }
 
 Result<Matrix> Transpose(const Matrix& x) { return x.IsSparse() ? TransposeSparse(x) : TransposeDense(x); }
@@ -108,10 +109,8 @@ Result<Matrix> GatherRows(const Matrix& x, std::span<const int64_t> rows) {
   }
   const int64_t* offsets = x.row_offsets();
   std::vector<int64_t> counts(rows.size());
-  int64_t stored = 0;
-  for (size_t i = 0; i < rows.size(); ++i) stored += counts[i] = offsets[rows[i] + 1] - offsets[rows[i]];
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(count, n, stored));
-  OffsetsFromCounts(counts, result.mutable_row_offsets());
+  for (size_t i = 0; i < rows.size(); ++i) counts[i] = offsets[rows[i] + 1] - offsets[rows[i]];
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(n, counts));
   int32_t* indexes = result.mutable_column_indexes();
   double* values = result.mutable_values();
   ParallelFor(count, 1024, [&](int64_t begin, int64_t end) {
@@ -145,10 +144,7 @@ Result<Matrix> GatherColumns(const Matrix& x, std::span<const int64_t> columns) 
       for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k)
         counts[static_cast<size_t>(i)] += target[static_cast<size_t>(x.column_indexes()[k])] >= 0;
   });
-  int64_t stored = 0;
-  for (int64_t c : counts) stored += c;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(m, count, stored));
-  OffsetsFromCounts(counts, result.mutable_row_offsets());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(count, counts));
   int32_t* indexes = result.mutable_column_indexes();
   double* values = result.mutable_values();
   ParallelFor(m, 1024, [&](int64_t begin, int64_t end) {
@@ -191,10 +187,7 @@ Result<Matrix> SliceColumns(const Matrix& x, int64_t begin, int64_t end) {
       counts[static_cast<size_t>(i)] = upper - lower;
     }
   });
-  int64_t stored = 0;
-  for (int64_t c : counts) stored += c;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(m, width, stored));
-  OffsetsFromCounts(counts, result.mutable_row_offsets());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(width, counts));
   int32_t* indexes = result.mutable_column_indexes();
   double* values = result.mutable_values();
   ParallelFor(m, 1024, [&](int64_t first, int64_t last) {

@@ -21,8 +21,8 @@ Result<Matrix> GatherColumns(const Matrix& x, std::span<const int64_t> columns);
 /// Columns [begin, end) of X; same format. Shares memory when that is all of X. Parallel.
 Result<Matrix> SliceColumns(const Matrix& x, int64_t begin, int64_t end);
 
-/// Makes row_offsets of `result` from the entries of each row in counts (counts[i] for row i); returns the sum.
-int64_t OffsetsFromCounts(std::span<const int64_t> counts, int64_t* row_offsets);
+/// A CSR matrix with counts[i] entries in row i; their columns and values are the caller's to write.
+Result<Matrix> SparseOfCounts(int64_t columns, std::span<const int64_t> counts);
 
 /// Rows of a matrix that make up about 256 KiB: the grain of loops that copy rows.
 int64_t RowGrain(int64_t columns);

@@ -53,7 +53,6 @@ struct Operator {
 
 /// nullptr when there is no operator of that name.
 const Operator* FindOperator(std::string_view name);
-std::span<const Operator* const> AllOperators();
 
 /// FindOperator + infer, with defaults for the callbacks that an operator leaves out.
 Result<ValueInfo> Infer(const InferContext& context);

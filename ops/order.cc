@@ -103,6 +103,7 @@ Result<Value> RunOrder(const KernelCall& call) {
   std::vector<KeyedRow> scratch;
   for (size_t i = 0; i < rows.size(); ++i) rows[i].row = static_cast<int64_t>(i);
   for (size_t c = columns.size(); c-- > 0;) {
+    if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     const std::vector<double> cells = Column(x, columns[c]);
     for (KeyedRow& row : rows) {
       row.key = SortKey(cells[static_cast<size_t>(row.row)]);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/panels.h"
+#include "ops/kernel.h"
 #include "ops/parallel.h"
 #include "ops/precise_math.h"
 #include "ops/random_stream.h"
@@ -150,14 +151,13 @@ struct RowsOfBlock {
   int64_t end;
 };
 
-Result<Matrix> DenseRows(const Generator& generator, int64_t row_begin, int64_t row_end) {
+// Fills `out`, rows [row_begin, row_end) of the matrix.
+void DenseRows(const Generator& generator, int64_t row_begin, int64_t row_end, double* out) {
   const RandRequest& request = generator.request;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(row_end - row_begin, request.columns));
-  double* out = result.mutable_data();
   const int64_t first = row_begin / kBlock;
   const int64_t last = CeilDivide(row_end, kBlock);
   ParallelFor((last - first) * generator.block_columns, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
+    for (int64_t task = begin; task < end && !IsCancelled(request.cancelled); ++task) {
       const int64_t i = first + task / generator.block_columns;
       const int64_t j = task % generator.block_columns;
       const Block block = generator.BlockAt(i, j);
@@ -174,7 +174,6 @@ Result<Matrix> DenseRows(const Generator& generator, int64_t row_begin, int64_t 
       });
     }
   });
-  return result;
 }
 
 struct Entry {
@@ -191,7 +190,7 @@ Result<Matrix> SparseRows(const Generator& generator, int64_t row_begin, int64_t
   std::vector<std::vector<Entry>> entries(static_cast<size_t>(strips));
   std::vector<int64_t> counts(static_cast<size_t>(row_end - row_begin) + 1, 0);
   ParallelFor(strips, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t strip = begin; strip < end; ++strip) {
+    for (int64_t strip = begin; strip < end && !IsCancelled(request.cancelled); ++strip) {
       const int64_t i = first + strip;
       const RowsOfBlock rows(i, row_begin, row_end);
       std::vector<Entry>& list = entries[static_cast<size_t>(strip)];
@@ -207,6 +206,7 @@ Result<Matrix> SparseRows(const Generator& generator, int64_t row_begin, int64_t
       }
     }
   });
+  if (IsCancelled(request.cancelled)) return Cancelled("cancelled");
   for (size_t row = 1; row < counts.size(); ++row) counts[row] += counts[row - 1];
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(row_end - row_begin, request.columns, counts.back()));
   std::copy(counts.begin(), counts.end(), result.mutable_row_offsets());
@@ -257,11 +257,15 @@ Result<Matrix> RandomRows(const RandRequest& request, int64_t row_begin, int64_t
   if (uniform && request.sparsity == 1 && request.min == request.max) {
     HEDDLE_ASSIGN_OR_RETURN(result, FilledMatrix(rows, request.columns, request.min));
   } else {
+    // First what the budget may refuse, then the seeds, which grow with the blocks.
+    const bool sparse = format == Format::kSparse && request.sparsity < 1;
+    HEDDLE_ASSIGN_OR_RETURN(result, sparse ? Matrix::Sparse(rows, request.columns, 0) : Matrix::Dense(rows, request.columns));
     Generator generator(request);
     generator.seeds = BlockSeeds(request.seed, CeilDivide(row_end, kBlock) * generator.block_columns);
-    if (format == Format::kSparse && request.sparsity < 1) return SparseRows(generator, row_begin, row_end);
-    HEDDLE_ASSIGN_OR_RETURN(result, DenseRows(generator, row_begin, row_end));
+    if (sparse) return SparseRows(generator, row_begin, row_end);
+    DenseRows(generator, row_begin, row_end, result.mutable_data());
   }
+  if (IsCancelled(request.cancelled)) return Cancelled("cancelled");
   return format == Format::kSparse ? ToSparse(result) : result;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/matrix.h"
@@ -19,6 +20,7 @@ struct RandRequest {
   int64_t seed = 0;
   Distribution distribution = Distribution::kUniform;
   double lambda = 1;    ///< Mean of kPoisson.
+  const std::atomic<bool>* cancelled = nullptr;  ///< Polled between blocks; then kCancelled.
 };
 
 /// Rows [row_begin, row_end) of the random matrix, in the given format: the same cells whichever way the rows are cut.

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "ops/parallel.h"
+#include "ops/reduction_tasks.h"
 
 namespace heddle::ops {
 namespace {
@@ -17,15 +18,6 @@ namespace {
 constexpr int64_t kTaskCells = 1 << 18;
 constexpr int64_t kMostTasks = 256;
 constexpr int64_t kMostPayloads = 1 << 22;  // Doubles of all tasks' payloads.
-// Joining wide payloads is itself parallel, in pieces of this size.
-constexpr int64_t kJoinGrain = 1 << 16;
-
-void JoinWide(Join join, double* left, const double* right, int64_t width) {
-  if (join == Join::kMoments || width <= kJoinGrain) return JoinPayloads(join, left, right, width);
-  ParallelFor(width, kJoinGrain, [&](int64_t begin, int64_t end) {
-    JoinPayloads(join, left + begin, right + begin, end - begin);
-  });
-}
 
 // One node, serially: its payload ends in `payload`.
 void ReduceNode(const Reduction& reduction, TreeNode node, const LeafFunction& leaf, PayloadStack& stack,
@@ -124,53 +116,20 @@ const double* PayloadStack::Finish() {
   return Row(0);
 }
 
-Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix partial, Matrix::Dense(static_cast<int64_t>(nodes.size()), 2 + width));
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    double* row = partial.mutable_data() + static_cast<int64_t>(i) * (2 + width);
-    row[0] = static_cast<double>(nodes[i].index);
-    row[1] = nodes[i].level;
-  }
-  return partial;
-}
-
 Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end,
                             const LeafFunction& leaf) {
-  const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
   const int64_t width = reduction.width;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix partial, PartialMatrix(nodes, width));
-
-  // Tasks are the nodes, the large ones divided into their descendants of one level.
   int level = 0;
   const int64_t most_tasks = std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMostTasks);
   while ((std::max<int64_t>(reduction.leaf_cells, width) << level) < kTaskCells ||
          ((end - begin) >> level) > most_tasks)
     ++level;
-  std::vector<TreeNode> tasks;
-  for (const TreeNode& node : nodes) {
-    const int down = std::max(0, node.level - level);
-    for (int64_t i = 0; i < (int64_t{1} << down); ++i)
-      tasks.push_back({(node.index << down) + i, node.level - down});
-  }
-  AlignedArray payloads(static_cast<int64_t>(tasks.size()) * width);
-  ParallelFor(static_cast<int64_t>(tasks.size()), 1, [&](int64_t first, int64_t last) {
+  HEDDLE_ASSIGN_OR_RETURN(ReductionTasks tasks, ReductionTasks::Divide(reduction, begin, end, level));
+  ParallelFor(tasks.size(), 1, [&](int64_t first, int64_t last) {
     PayloadStack stack(reduction.join, width, level);
-    for (int64_t i = first; i < last; ++i)
-      ReduceNode(reduction, tasks[static_cast<size_t>(i)], leaf, stack, payloads.data() + i * width);
+    for (int64_t i = first; i < last; ++i) ReduceNode(reduction, tasks[i], leaf, stack, tasks.Payload(i));
   });
-  if (IsCancelled(reduction.cancelled)) return Cancelled("cancelled");
-
-  double* piece = payloads.data();
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const int64_t pieces = int64_t{1} << std::max(0, nodes[i].level - level);
-    for (int64_t step = 1; step < pieces; step *= 2)
-      for (int64_t p = 0; p + step < pieces; p += 2 * step)
-        JoinWide(reduction.join, piece + p * width, piece + (p + step) * width, width);
-    std::memcpy(partial.mutable_data() + static_cast<int64_t>(i) * (2 + width) + 2, piece,
-                static_cast<size_t>(width) * sizeof(double));
-    piece += pieces * width;
-  }
-  return partial;
+  return tasks.Close();
 }
 
 std::vector<Tile> TilesOf(int64_t rows, int64_t columns, int64_t tile_rows, int64_t tile_columns) {

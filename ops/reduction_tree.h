@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -10,6 +9,7 @@
 
 #include "core/matrix.h"
 #include "core/status.h"
+#include "ops/kernel.h"
 
 // The tree of docs/numerics.md, section 2: T(a, b) = T(a, a + s) + T(a + s, b) over leaves, s the largest
 // power of two < b - a. It is the perfect binary tree over leaves 0, 1, 2, ... with the missing ones left
@@ -78,11 +78,6 @@ class PayloadStack {
   int64_t leaves_[66];
   AlignedArray memory_;
 };
-
-/// Polled by kernels between tiles; a kernel that saw true returns Cancelled().
-inline bool IsCancelled(const std::atomic<bool>* cancelled) {
-  return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
-}
 
 /// Writes the payload of a leaf (uninitialised, 64-byte aligned memory); false if the leaf holds nothing that
 /// counts.
@@ -159,9 +154,6 @@ constexpr bool AreSparseLeaves(int64_t entries, int64_t leaves, int64_t width) {
 
 /// Level of the smallest node that contains both leaves; 0 for a leaf itself.
 inline int CommonLevel(int64_t a, int64_t b) { return std::bit_width(static_cast<uint64_t>(a ^ b)); }
-
-/// A partial value with its (index, level) columns written and its payloads uninitialised.
-Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width);
 
 /// The root of a partial value whose rows may be in any order; `identity` everywhere when it has no rows.
 Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes);

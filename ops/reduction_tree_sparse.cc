@@ -2,10 +2,8 @@
 // The tree over leaves that touch few places of a wide payload: a stack for each place instead of one of
 // whole payloads. Leaves that do not touch a place are missing from its tree, which changes nothing
 // (docs/numerics.md R2).
-#include <algorithm>
-
 #include "ops/parallel.h"
-#include "ops/reduction_tree.h"
+#include "ops/reduction_tasks.h"
 
 namespace heddle::ops {
 namespace {
@@ -58,42 +56,21 @@ void SparsePayload::Finish(double* payload) {
 Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t begin, int64_t end,
                                   const SparseLeafFunction& leaf) {
   HEDDLE_CHECK(reduction.join == Join::kSum, "only sums may skip places");
-  const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
-  const int64_t width = reduction.width;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix partial, PartialMatrix(nodes, width));
   int level = 0;
   while ((int64_t{1} << level) < kLeastLeaves || ((end - begin) >> level) > kMostTasks) ++level;
-  std::vector<TreeNode> tasks;
-  for (const TreeNode& node : nodes) {
-    const int down = std::max(0, node.level - level);
-    for (int64_t i = 0; i < (int64_t{1} << down); ++i)
-      tasks.push_back({(node.index << down) + i, node.level - down});
-  }
-  AlignedArray payloads(static_cast<int64_t>(tasks.size()) * width);
-  ParallelFor(static_cast<int64_t>(tasks.size()), 1, [&](int64_t first, int64_t last) {
-    SparsePayload payload(width, level);
+  HEDDLE_ASSIGN_OR_RETURN(ReductionTasks tasks, ReductionTasks::Divide(reduction, begin, end, level));
+  ParallelFor(tasks.size(), 1, [&](int64_t first, int64_t last) {
+    SparsePayload payload(reduction.width, level);
     for (int64_t t = first; t < last; ++t) {
-      const TreeNode& task = tasks[static_cast<size_t>(t)];
-      for (int64_t i = task.FirstLeaf();
-           i < (task.index + 1) << task.level && !IsCancelled(reduction.cancelled); ++i) {
+      const int64_t end_leaf = (tasks[t].index + 1) << tasks[t].level;
+      for (int64_t i = tasks[t].FirstLeaf(); i < end_leaf && !IsCancelled(reduction.cancelled); ++i) {
         leaf(i, payload);
         payload.CloseLeaf(i);
       }
-      payload.Finish(payloads.data() + t * width);
+      payload.Finish(tasks.Payload(t));
     }
   });
-  if (IsCancelled(reduction.cancelled)) return Cancelled("cancelled");
-
-  double* piece = payloads.data();
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const int64_t pieces = int64_t{1} << std::max(0, nodes[i].level - level);
-    for (int64_t step = 1; step < pieces; step *= 2)
-      for (int64_t p = 0; p + step < pieces; p += 2 * step)
-        JoinPayloads(Join::kSum, piece + p * width, piece + (p + step) * width, width);
-    std::copy_n(piece, width, partial.mutable_data() + static_cast<int64_t>(i) * (2 + width) + 2);
-    piece += pieces * width;
-  }
-  return partial;
+  return tasks.Close();
 }
 
 }  // namespace heddle::ops

@@ -101,13 +101,10 @@ Result<Matrix> CbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_
 }
 
 Result<Matrix> CbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
-  int64_t stored = 0;
-  for (const Matrix& part : parts) stored += part.stored();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(rows, columns, stored));
   std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
   for (const Matrix& part : parts)
     for (int64_t i = 0; i < rows; ++i) counts[static_cast<size_t>(i)] += part.row_offsets()[i + 1] - part.row_offsets()[i];
-  OffsetsFromCounts(counts, result.mutable_row_offsets());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(columns, counts));
   int32_t* indexes = result.mutable_column_indexes();
   double* values = result.mutable_values();
   ParallelFor(rows, 1024, [&](int64_t begin, int64_t end) {

@@ -16,6 +16,8 @@ namespace {
 
 enum Input { kA, kB, kW, kD1, kD2 };
 
+constexpr int64_t kCellsBetweenPolls = 1 << 20;
+
 // Wider tables are CSR.
 constexpr int64_t kMostDenseColumns = 8;
 
@@ -78,7 +80,7 @@ class Operand {
 // A key after truncation, 0-based; keys beyond 2^52 are all outside any table. Negative: below 1, an error.
 inline int64_t Key(double x) {
   constexpr double kHuge = 0x1.0p52;
-  return (x >= kHuge ? static_cast<int64_t>(kHuge) : TruncateToInteger(x)) - 1;
+  return std::max<int64_t>(0, x >= kHuge ? static_cast<int64_t>(kHuge) : TruncateToInteger(x)) - 1;
 }
 
 Status BadKey(double x, int64_t position, int64_t columns_of_a) {
@@ -142,6 +144,7 @@ Result<std::vector<Entry>> ReadEntries(const KernelCall& call, Shape* shape) {
   std::vector<Entry> entries;
   entries.reserve(static_cast<size_t>(a.cells()));
   for (int64_t k = 0; k < a.cells(); ++k) {
+    if (k % kCellsBetweenPolls == 0 && IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     const double x = a.data()[k];
     const double y = b[k];
     if (std::isnan(x) || std::isnan(y) || std::isnan(w[k])) continue;
@@ -219,6 +222,7 @@ Result<Value> RunTable(const KernelCall& call) {
     return Value(std::move(result));
   }
   SortEntries(&entries, shape.rows);
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   int64_t nonzeros = 0;
   SumCells(entries, [&](int64_t, int32_t, double sum) { nonzeros += sum != 0; });
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(shape.rows, shape.columns, nonzeros));

@@ -2,7 +2,7 @@
 #include "scheduler/liveness.h"
 
 #include <algorithm>
-#include <limits>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,7 +20,15 @@ struct Edge {
   RegisterId register_id = 0;
   size_t producer = 0;
   size_t consumer = 0;
-  int64_t filled = 0;  // published and not yet released by this consumer
+  int64_t filled = 0;    // published and not yet released by this consumer
+  int64_t released = 0;  // by this consumer, in the order of publication
+};
+
+// The slots of one register that are not free, oldest first.
+struct SlotsInUse {
+  int64_t count = 0;
+  int64_t first = 0;            // how many have been taken before the oldest one listed
+  std::deque<int64_t> readers;  // of each, who has not released it yet; 0: free again
 };
 
 struct TaskState {
@@ -40,7 +48,7 @@ class TokenGame {
     for (size_t i = 0; i < plan_.tasks.size(); ++i) index[plan_.tasks[i].id] = i;
     tasks_.resize(plan_.tasks.size());
     edges_of_.resize(plan_.registers.size());
-    in_use_.assign(plan_.registers.size(), {});
+    in_use_.resize(plan_.registers.size());
     for (const Register& reg : plan_.registers) {
       const auto producer = index.find(reg.producer);
       if (producer == index.end()) return Internal("register {} has no producer", reg.id);
@@ -50,7 +58,7 @@ class TokenGame {
         if (consumer == index.end()) return Internal("register {} has an unknown consumer", reg.id);
         edges_of_[static_cast<size_t>(reg.id)].push_back(edges_.size());
         tasks_[consumer->second].in.push_back(edges_.size());
-        edges_.push_back({reg.id, producer->second, consumer->second, 0});
+        edges_.push_back({reg.id, producer->second, consumer->second});
       }
     }
     return CountActs();
@@ -144,7 +152,7 @@ class TokenGame {
   int64_t Rate(size_t task) const { return plan_.tasks[task].rate; }
 
   bool HasFreeSlot(RegisterId id) const {
-    return static_cast<int32_t>(in_use_[static_cast<size_t>(id)].size()) < plan_.registers[static_cast<size_t>(id)].slots;
+    return in_use_[static_cast<size_t>(id)].count < plan_.registers[static_cast<size_t>(id)].slots;
   }
 
   bool InputsReady(size_t i) const {
@@ -161,25 +169,31 @@ class TokenGame {
     return std::all_of(task.out.begin(), task.out.end(), [&](RegisterId out) { return HasFreeSlot(out); });
   }
 
+  void TakeSlot(RegisterId id) {
+    SlotsInUse& slots = in_use_[static_cast<size_t>(id)];
+    ++slots.count;
+    slots.readers.push_back(static_cast<int64_t>(edges_of_[static_cast<size_t>(id)].size()));
+  }
+
+  void FreeLastSlot(RegisterId id) {
+    SlotsInUse& slots = in_use_[static_cast<size_t>(id)];
+    --slots.count;
+    slots.readers.pop_back();
+  }
+
   template <typename Touch>
   void Release(size_t e, const Touch& touch) {
-    --edges_[e].filled;
-    auto& slots = in_use_[static_cast<size_t>(edges_[e].register_id)];
-    const auto& edges = edges_of_[static_cast<size_t>(edges_[e].register_id)];
-    const auto place = static_cast<size_t>(std::find(edges.begin(), edges.end(), e) - edges.begin());
-    for (size_t s = 0; s < slots.size(); ++s) {
-      if (slots[s][place]) continue;
-      slots[s][place] = true;
-      if (std::all_of(slots[s].begin(), slots[s].end(), [](bool released) { return released; })) {
-        slots.erase(slots.begin() + static_cast<std::ptrdiff_t>(s));
-        const size_t producer = edges_[e].producer;
-        if (HoldsInputs(plan_.tasks[producer].kind) && --tasks_[producer].waiting_outputs == 0 &&
-            tasks_[producer].acts % Rate(producer) == 0)
-          for (size_t in : tasks_[producer].in) Release(in, touch);
-        touch(producer);
-      }
-      return;
-    }
+    Edge& edge = edges_[e];
+    SlotsInUse& slots = in_use_[static_cast<size_t>(edge.register_id)];
+    --edge.filled;
+    if (--slots.readers[static_cast<size_t>(edge.released++ - slots.first)] > 0) return;
+    --slots.count;
+    for (; !slots.readers.empty() && slots.readers.front() == 0; ++slots.first) slots.readers.pop_front();
+    const size_t producer = edge.producer;
+    if (HoldsInputs(plan_.tasks[producer].kind) && --tasks_[producer].waiting_outputs == 0 &&
+        tasks_[producer].acts % Rate(producer) == 0)
+      for (size_t in : tasks_[producer].in) Release(in, touch);
+    touch(producer);
   }
 
   template <typename Touch>
@@ -187,8 +201,7 @@ class TokenGame {
     TaskState& task = tasks_[i];
     const TaskKind kind = plan_.tasks[i].kind;
     if (HoldsOutputs(kind) && task.acts % Rate(i) == 0)
-      for (RegisterId out : task.out)
-        in_use_[static_cast<size_t>(out)].push_back(std::vector<bool>(edges_of_[static_cast<size_t>(out)].size(), false));
+      for (RegisterId out : task.out) TakeSlot(out);
     ++task.acts;
     if (HoldsInputs(kind)) ++task.waiting_outputs;
     if (!HoldsOutputs(kind) || task.acts % Rate(i) == 0) Publish(i, touch);
@@ -203,8 +216,11 @@ class TokenGame {
     bool outstanding = false;
     for (RegisterId out : tasks_[i].out) {
       const auto& edges = edges_of_[static_cast<size_t>(out)];
-      if (!HoldsOutputs(plan_.tasks[i].kind)) in_use_[static_cast<size_t>(out)].push_back(std::vector<bool>(edges.size(), false));
-      if (edges.empty()) in_use_[static_cast<size_t>(out)].pop_back();  // nobody reads it: free at once
+      if (edges.empty()) {  // nobody reads it: free at once
+        if (HoldsOutputs(plan_.tasks[i].kind)) FreeLastSlot(out);
+        continue;
+      }
+      if (!HoldsOutputs(plan_.tasks[i].kind)) TakeSlot(out);
       for (size_t e : edges) {
         ++edges_[e].filled;
         outstanding = true;
@@ -223,7 +239,7 @@ class TokenGame {
   std::vector<TaskState> tasks_;
   std::vector<Edge> edges_;
   std::vector<std::vector<size_t>> edges_of_;                // register -> edges
-  std::vector<std::vector<std::vector<bool>>> in_use_;       // register -> slots in use -> released by each edge
+  std::vector<SlotsInUse> in_use_;                           // by register
 };
 
 }  // namespace

@@ -18,76 +18,100 @@ bool IsWorthSplitting(const ValueInfo& info, const ScheduleOptions& options) {
          DenseBytes(info) >= options.min_distributed_bytes;
 }
 
+// Places the nodes of one graph in order; the placements of a node's inputs are there when it is placed.
+class Placer {
+ public:
+  Placer(const Graph& graph, const std::map<std::string, Distribution>& live_in, const ScheduleOptions& options)
+      : graph_(graph), live_in_(live_in), options_(options), placements_(graph.nodes.size()) {}
+
+  Result<std::vector<Placement>> Run() {
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      placements_[static_cast<size_t>(id)].inputs.assign(graph_[id].inputs.size(), Distribution::kOne);
+      HEDDLE_RETURN_IF_ERROR(PlaceNode(graph_[id], placements_[static_cast<size_t>(id)]));
+    }
+    return std::move(placements_);
+  }
+
+ private:
+  Distribution DistributionOf(NodeId input) const { return placements_[static_cast<size_t>(input)].result; }
+
+  Status PlaceNode(const Node& node, Placement& placement) {
+    if (node.Is("literal")) {
+      placement.result = Distribution::kEach;
+      return OkStatus();
+    }
+    if (node.Is("variable")) {
+      const auto found = live_in_.find(node.Text("name"));
+      if (found == live_in_.end()) return Internal("variable {} has no distribution", node.Text("name"));
+      placement.result = options_.ranks == 1 && !node.info.IsScalar() ? Distribution::kOne : found->second;
+      return OkStatus();
+    }
+    if (node.Is("assign")) {
+      placement.result = node.info.IsScalar() ? Distribution::kEach : DistributionOf(node.inputs[0]);
+      placement.inputs[0] = placement.result;
+      return OkStatus();
+    }
+    const ops::Operator* op = ops::FindOperator(node.op);
+    if (op == nullptr) return Internal("unknown operator {}", node.op).At(node.position);
+    infos_.clear();
+    for (NodeId input : node.inputs) infos_.push_back(input == kNoNode ? ValueInfo{} : graph_[input].info);
+    if (IsComputedEverywhere(node, *op)) {
+      placement.result = Distribution::kEach;
+      std::fill(placement.inputs.begin(), placement.inputs.end(), Distribution::kEach);
+      return OkStatus();
+    }
+    placement.rule = op->effect ? ops::RowRule::kWhole : ops::RowRuleOf(node, infos_);
+    if (options_.ranks == 1 || placement.rule == ops::RowRule::kWhole) return OkStatus();
+    DecideSplit(node, placement);
+    if (!placement.split) return OkStatus();
+    for (size_t i = 0; i < infos_.size(); ++i)
+      placement.inputs[i] = IsReadByRows(node, i) ? Distribution::kSplit : Distribution::kEach;
+    placement.result = placement.rule == ops::RowRule::kReduce ? Distribution::kOne : Distribution::kSplit;
+    return OkStatus();
+  }
+
+  // Scalars computed from scalars that every rank has: every rank computes them.
+  bool IsComputedEverywhere(const Node& node, const ops::Operator& op) const {
+    if (!node.info.IsScalar() || op.effect || !op.pure) return false;
+    for (size_t i = 0; i < infos_.size(); ++i) {
+      if (infos_[i].IsMatrix()) return false;
+      if (node.inputs[i] != kNoNode && DistributionOf(node.inputs[i]) != Distribution::kEach) return false;
+    }
+    return true;
+  }
+
+  bool IsReadByRows(const Node& node, size_t i) const {
+    return node.inputs[i] != kNoNode && ops::InputUseOf(node, infos_, static_cast<int>(i)) == ops::InputUse::kRows;
+  }
+
+  void DecideSplit(const Node& node, Placement& placement) const {
+    if (placement.rule == ops::RowRule::kGenerate) {
+      placement.split = IsWorthSplitting(node.info, options_);
+      placement.total_rows = node.info.shape.rows;
+      return;
+    }
+    for (size_t i = 0; i < infos_.size(); ++i) {
+      if (!IsReadByRows(node, i)) continue;
+      placement.total_rows = infos_[i].shape.rows;
+      placement.split |= DistributionOf(node.inputs[i]) == Distribution::kSplit || IsWorthSplitting(infos_[i], options_);
+    }
+    // The result of a row-wise operator may be what is large (an outer product of two vectors).
+    if (placement.rule == ops::RowRule::kRowWise && placement.total_rows > 0)
+      placement.split |= IsWorthSplitting(node.info, options_);
+  }
+
+  const Graph& graph_;
+  const std::map<std::string, Distribution>& live_in_;
+  const ScheduleOptions& options_;
+  std::vector<Placement> placements_;
+  std::vector<ValueInfo> infos_;  // Of the inputs of the node that is being placed.
+};
+
 }  // namespace
 
 Result<std::vector<Placement>> Place(const Graph& graph, const std::map<std::string, Distribution>& live_in,
                                      const ScheduleOptions& options) {
-  std::vector<Placement> placements(graph.nodes.size());
-  std::vector<ValueInfo> infos;
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph[id];
-    Placement& placement = placements[static_cast<size_t>(id)];
-    placement.inputs.assign(node.inputs.size(), Distribution::kOne);
-
-    if (node.Is("literal")) {
-      placement.result = Distribution::kEach;
-      continue;
-    }
-    if (node.Is("variable")) {
-      auto found = live_in.find(node.Text("name"));
-      if (found == live_in.end()) return Internal("variable {} has no distribution", node.Text("name"));
-      placement.result = options.ranks == 1 && !node.info.IsScalar() ? Distribution::kOne : found->second;
-      continue;
-    }
-    infos.clear();
-    for (NodeId input : node.inputs) infos.push_back(input == kNoNode ? ValueInfo{} : graph[input].info);
-    auto distribution_of = [&](size_t i) { return placements[static_cast<size_t>(node.inputs[i])].result; };
-
-    if (node.Is("assign")) {
-      placement.result = node.info.IsScalar() ? Distribution::kEach : distribution_of(0);
-      placement.inputs[0] = placement.result;
-      continue;
-    }
-    const ops::Operator* op = ops::FindOperator(node.op);
-    if (op == nullptr) return Internal("unknown operator {}", node.op).At(node.position);
-
-    // Scalars computed from scalars that every rank has: every rank computes them.
-    const bool only_scalars = std::all_of(infos.begin(), infos.end(), [](const ValueInfo& info) { return !info.IsMatrix(); });
-    if (only_scalars && node.info.IsScalar() && !op->effect && op->pure) {
-      bool everywhere = true;
-      for (size_t i = 0; i < node.inputs.size(); ++i)
-        if (node.inputs[i] != kNoNode) everywhere = everywhere && distribution_of(i) == Distribution::kEach;
-      if (everywhere) {
-        placement.result = Distribution::kEach;
-        std::fill(placement.inputs.begin(), placement.inputs.end(), Distribution::kEach);
-        continue;
-      }
-    }
-
-    placement.rule = op->effect ? ops::RowRule::kWhole : ops::RowRuleOf(node, infos);
-    if (options.ranks == 1 || placement.rule == ops::RowRule::kWhole) continue;
-
-    if (placement.rule == ops::RowRule::kGenerate) {
-      placement.split = IsWorthSplitting(node.info, options);
-      placement.total_rows = node.info.shape.rows;
-    } else {
-      for (size_t i = 0; i < infos.size(); ++i) {
-        if (node.inputs[i] == kNoNode || ops::InputUseOf(node, infos, static_cast<int>(i)) != ops::InputUse::kRows) continue;
-        placement.total_rows = infos[i].shape.rows;
-        placement.split = placement.split || distribution_of(i) == Distribution::kSplit || IsWorthSplitting(infos[i], options);
-      }
-      // The result of a row-wise operator may be what is large (an outer product of two vectors).
-      if (placement.rule == ops::RowRule::kRowWise && placement.total_rows > 0)
-        placement.split = placement.split || IsWorthSplitting(node.info, options);
-    }
-    if (!placement.split) continue;
-    for (size_t i = 0; i < infos.size(); ++i) {
-      const bool by_rows = node.inputs[i] != kNoNode && ops::InputUseOf(node, infos, static_cast<int>(i)) == ops::InputUse::kRows;
-      placement.inputs[i] = by_rows ? Distribution::kSplit : Distribution::kEach;
-    }
-    placement.result = placement.rule == ops::RowRule::kReduce ? Distribution::kOne : Distribution::kSplit;
-  }
-  return placements;
+  return Placer(graph, live_in, options).Run();
 }
 
 }  // namespace heddle::scheduler

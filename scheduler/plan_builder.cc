@@ -201,31 +201,12 @@ void PlanBuilder::EmitShape(NodeId id, RegisterId matrix) {
 void PlanBuilder::EmitOperator(NodeId id) {
   const Node& node = graph_[id];
   const Placement& placement = placements_[static_cast<size_t>(id)];
-  const ops::Operator* op = ops::FindOperator(node.op);
+  const bool has_effect = ops::FindOperator(node.op)->effect;
   const bool reduce = placement.split && placement.rule == ops::RowRule::kReduce;
   std::vector<RegisterId> outputs(static_cast<size_t>(ranks_), kNoRegister);
-
   for (int32_t rank = 0; rank < (placement.split ? ranks_ : 1); ++rank) {
-    std::vector<RegisterId> inputs;
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-      inputs.push_back(node.inputs[i] == kNoNode ? kNoRegister : Piece(node.inputs[i], placement.inputs[i], rank));
-    TaskKind kind = TaskKind::kCompute;
-    if (op->effect) kind = TaskKind::kSink;
-    if (node.inputs.empty()) kind = TaskKind::kSource;
-    const Stream stream = op->effect ? Stream::kHost : Stream::kCompute;
-    const size_t task = AddTask(rank, stream, kind, id, reduce ? "partial" : "", std::move(inputs));
-    if (placement.split) {
-      plan_.tasks[task].total_rows = placement.total_rows;
-      plan_.tasks[task].row_begin = CutRow(placement.total_rows, rank, ranks_);
-      plan_.tasks[task].row_end = CutRow(placement.total_rows, rank + 1, ranks_);
-    } else {
-      // Whole: the rows of the dimension a row rule would cut.
-      int64_t rows = node.info.IsMatrix() ? node.info.shape.rows : 0;
-      if (placement.rule == ops::RowRule::kReduce && !node.inputs.empty() && graph_[node.inputs[0]].info.IsMatrix())
-        rows = graph_[node.inputs[0]].info.shape.rows;
-      plan_.tasks[task].total_rows = plan_.tasks[task].row_end = std::max<int64_t>(rows, 0);
-    }
-    if (!op->effect) {
+    const size_t task = EmitTask(id, rank, has_effect);
+    if (!has_effect) {
       ValueInfo info = node.info;
       if (reduce) info = ValueInfo::OfMatrix({kUnknown, kUnknown});
       if (placement.split && !reduce) info = SplitInfo(node.info, rank);
@@ -233,17 +214,46 @@ void PlanBuilder::EmitOperator(NodeId id) {
     }
     AddControl(task);
   }
-  if (op->effect) return;
-  if (reduce) {
-    const RegisterId nodes = AddGather(id, std::move(outputs), 0, ValueInfo::OfMatrix({kUnknown, kUnknown}));
-    const size_t finish = AddTask(0, Stream::kCompute, TaskKind::kCompute, id, "finish", {nodes});
-    plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end = placement.total_rows;
-    pieces_[{id, Distribution::kOne}].assign(static_cast<size_t>(ranks_), kNoRegister);
-    pieces_[{id, Distribution::kOne}][0] = AddOutput(finish, node.info);
-    last_task_[{id, 0}] = finish;
-    return;
-  }
+  if (has_effect) return;
+  if (reduce) return EmitFinish(id, std::move(outputs));
   pieces_[{id, placement.result}] = std::move(outputs);
+}
+
+size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
+  const Node& node = graph_[id];
+  const Placement& placement = placements_[static_cast<size_t>(id)];
+  std::vector<RegisterId> inputs;
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    inputs.push_back(node.inputs[i] == kNoNode ? kNoRegister : Piece(node.inputs[i], placement.inputs[i], rank));
+  TaskKind kind = TaskKind::kCompute;
+  if (has_effect) kind = TaskKind::kSink;
+  if (node.inputs.empty()) kind = TaskKind::kSource;
+  const bool partial = placement.split && placement.rule == ops::RowRule::kReduce;
+  const size_t index = AddTask(rank, has_effect ? Stream::kHost : Stream::kCompute, kind, id, partial ? "partial" : "",
+                               std::move(inputs));
+  Task& task = plan_.tasks[index];
+  if (placement.split) {
+    task.total_rows = placement.total_rows;
+    task.row_begin = CutRow(placement.total_rows, rank, ranks_);
+    task.row_end = CutRow(placement.total_rows, rank + 1, ranks_);
+    return index;
+  }
+  // Whole: the rows of the dimension a row rule would cut.
+  int64_t rows = node.info.IsMatrix() ? node.info.shape.rows : 0;
+  if (placement.rule == ops::RowRule::kReduce && !node.inputs.empty() && graph_[node.inputs[0]].info.IsMatrix())
+    rows = graph_[node.inputs[0]].info.shape.rows;
+  task.total_rows = task.row_end = std::max<int64_t>(rows, 0);
+  return index;
+}
+
+void PlanBuilder::EmitFinish(NodeId id, std::vector<RegisterId> partials) {
+  const RegisterId nodes = AddGather(id, std::move(partials), 0, ValueInfo::OfMatrix({kUnknown, kUnknown}));
+  const size_t finish = AddTask(0, Stream::kCompute, TaskKind::kCompute, id, "finish", {nodes});
+  plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end = placements_[static_cast<size_t>(id)].total_rows;
+  std::vector<RegisterId>& pieces = pieces_[{id, Distribution::kOne}];
+  pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
+  pieces[0] = AddOutput(finish, graph_[id].info);
+  last_task_[{id, 0}] = finish;
 }
 
 }  // namespace heddle::scheduler

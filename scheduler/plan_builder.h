@@ -30,6 +30,9 @@ class PlanBuilder {
   void EmitVariable(NodeId node);
   void EmitAssign(NodeId node);
   void EmitOperator(NodeId node);
+  size_t EmitTask(NodeId node, int32_t rank, bool has_effect);
+  /// "finish" of a reduction on rank 0, from the ranks' partial results.
+  void EmitFinish(NodeId node, std::vector<RegisterId> partials);
   void EmitShape(NodeId node, RegisterId matrix);
 
   /// Appends a task; returns its index in plan_.tasks. Adds it to the consumers of what it consumes.

@@ -2,31 +2,242 @@
 #include "scheduler/plan_memory.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <map>
+#include <string_view>
+#include <vector>
 
 namespace heddle::scheduler {
+namespace {
 
-void MeasurePeak(Plan* plan) {
-  std::map<TaskId, size_t> order;
-  for (size_t i = 0; i < plan->tasks.size(); ++i) order[plan->tasks[i].id] = i;
-  std::vector<int64_t> change(plan->tasks.size() + 1, 0);  // bytes that begin (+) or end (-) before task i
-  std::vector<size_t> end_of_rank(static_cast<size_t>(plan->ranks), 0);
-  for (size_t i = 0; i < plan->tasks.size(); ++i) end_of_rank[plan->tasks[i].id.rank()] = i + 1;
-  for (const Register& reg : plan->registers) {
-    if (reg.bytes == 0) continue;
-    const size_t begin = order.at(reg.producer);
-    size_t end = begin + 1;
-    for (TaskId consumer : reg.consumers)
-      end = std::max(end, consumer.rank() == reg.producer.rank() ? order.at(consumer) + 1 : end_of_rank[reg.producer.rank()]);
-    change[begin] += reg.bytes * reg.slots;
-    change[end] -= reg.bytes * reg.slots;
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kLeastGuardedBytes = 64 << 10;  // Smaller registers are not worth an edge.
+constexpr size_t kMostOrderedTasks = 8192;        // Beyond it the bit sets would be larger than what they save.
+constexpr size_t kMostTriedOrders = 256;          // Registers; beyond it one order of placement has to do.
+
+// A register of one rank in the time of its tasks: alive in [begin, end], both included.
+struct Lifetime {
+  RegisterId id = 0;
+  int64_t bytes = 0;  // Of all slots, aligned.
+  size_t begin = 0;
+  size_t end = 0;
+  std::vector<size_t> last;  // The tasks that must have acted before its place is used again.
+  int64_t offset = 0;
+};
+
+bool Meet(const Lifetime& a, const Lifetime& b) {
+  return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+// Plans the block of one rank: tasks [first, last) of the plan.
+class RankMemory {
+ public:
+  RankMemory(Plan& plan, size_t first, size_t last) : plan_(plan), first_(first), size_(last - first) {
+    for (size_t i = 0; i < size_; ++i) position_[TaskAt(i).id] = i;
   }
+
+  int64_t Run() {
+    FindLifetimes();
+    FindOrder();
+    const int64_t block = PlaceBest();
+    for (const Lifetime& lifetime : lifetimes_) RegisterOf(lifetime.id).offset = lifetime.offset;
+    AddGuards();
+    return block;
+  }
+
+ private:
+  using Bits = std::vector<uint64_t>;
+
+  Task& TaskAt(size_t position) { return plan_.tasks[first_ + position]; }
+  Register& RegisterOf(RegisterId id) { return plan_.registers[static_cast<size_t>(id)]; }
+  bool IsOf(const Task& task, std::string_view op) const {
+    return task.node != kNoNode && plan_.graph[task.node].Is(op);
+  }
+
+  void FindLifetimes() {
+    // With several acts a task, the order of tasks says nothing about the order of acts.
+    bool acts_once = true;
+    for (size_t i = 0; i < size_; ++i) acts_once &= TaskAt(i).count == 1 && TaskAt(i).rate == 1;
+    for (size_t i = 0; i < size_; ++i) {
+      for (RegisterId id : TaskAt(i).produced) {
+        const Register& reg = RegisterOf(id);
+        if (reg.bytes == 0) continue;
+        Lifetime lifetime{.id = id, .begin = i, .end = i};
+        lifetime.bytes = (reg.bytes * reg.slots + kAlignment - 1) / kAlignment * kAlignment;
+        bool stays = !acts_once;
+        for (TaskId consumer : reg.consumers) {
+          const auto reader = position_.find(consumer);
+          stays |= reader == position_.end();
+          if (reader == position_.end()) continue;
+          const Task& task = TaskAt(reader->second);
+          stays |= task.kind == TaskKind::kSink && IsOf(task, "assign");
+          lifetime.end = std::max(lifetime.end, reader->second);
+          lifetime.last.push_back(reader->second);
+        }
+        if (lifetime.last.empty()) lifetime.last.push_back(i);
+        const bool is_live_in = TaskAt(i).kind == TaskKind::kSource && IsOf(TaskAt(i), "variable");
+        if (is_live_in || !acts_once) lifetime.begin = 0;
+        if (is_live_in || stays) lifetime.end = size_;
+        lifetimes_.push_back(std::move(lifetime));
+      }
+    }
+  }
+
+  // before_[i]: the tasks that the plan's edges on this rank let act before task i.
+  void FindOrder() {
+    if (size_ > kMostOrderedTasks) return;
+    before_.assign(size_, Bits());
+    for (size_t i = 0; i < size_; ++i) CollectBefore(i);
+  }
+
+  void CollectBefore(size_t i) {
+    before_[i].assign((size_ + 63) / 64, 0);
+    for (const auto* list : {&TaskAt(i).consumed, &TaskAt(i).control_in}) {
+      for (RegisterId id : *list) {
+        if (id < 0) continue;
+        const auto producer = position_.find(RegisterOf(id).producer);
+        if (producer != position_.end()) AddBefore(producer->second, i);
+      }
+    }
+  }
+
+  void AddBefore(size_t earlier, size_t later) {
+    if (before_.empty()) return;
+    for (size_t word = 0; word < before_[later].size(); ++word) before_[later][word] |= before_[earlier][word];
+    before_[later][earlier / 64] |= uint64_t{1} << (earlier % 64);
+  }
+
+  bool IsBefore(size_t earlier, size_t later) const {
+    return !before_.empty() && (before_[later][earlier / 64] >> (earlier % 64) & 1) != 0;
+  }
+
+  bool MayShare(const Lifetime& a, const Lifetime& b) const {
+    const Lifetime& first = a.begin <= b.begin ? a : b;
+    const Lifetime& second = a.begin <= b.begin ? b : a;
+    if (first.end >= second.begin) return false;
+    if (std::min(first.bytes, second.bytes) >= kLeastGuardedBytes) return true;
+    return std::all_of(first.last.begin(), first.last.end(),
+                       [&](size_t reader) { return IsBefore(reader, second.begin); });
+  }
+
+  // Several deterministic orders of placement; the smallest block wins, the first of equals.
+  int64_t PlaceBest() {
+    const auto length = [](const Lifetime& l) { return static_cast<int64_t>(l.end - l.begin) + 1; };
+    using Key = std::function<double(const Lifetime&)>;
+    const std::vector<Key> keys = {
+        [](const Lifetime& l) { return static_cast<double>(l.bytes); },
+        [&](const Lifetime& l) { return static_cast<double>(length(l)); },
+        [&](const Lifetime& l) { return static_cast<double>(l.bytes) * static_cast<double>(length(l)); },
+        [](const Lifetime& l) { return -static_cast<double>(l.begin); },
+    };
+    std::vector<int64_t> best_offsets;
+    int64_t best = std::numeric_limits<int64_t>::max();
+    for (const Key& key : keys) {
+      std::vector<Lifetime*> order;
+      for (Lifetime& lifetime : lifetimes_) order.push_back(&lifetime);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](const Lifetime* a, const Lifetime* b) { return key(*a) > key(*b); });
+      const int64_t block = Place(order);
+      if (block < best) {
+        best = block;
+        best_offsets.clear();
+        for (const Lifetime& lifetime : lifetimes_) best_offsets.push_back(lifetime.offset);
+      }
+      if (lifetimes_.size() > kMostTriedOrders) break;
+    }
+    for (size_t i = 0; i < lifetimes_.size(); ++i) lifetimes_[i].offset = best_offsets[i];
+    return best;
+  }
+
+  // Each into the smallest gap it fits in between those that may not share its place, or behind them.
+  int64_t Place(const std::vector<Lifetime*>& order) const {
+    int64_t block = 0;
+    std::vector<const Lifetime*> placed;  // Sorted by offset.
+    for (Lifetime* lifetime : order) {
+      int64_t end_of_used = 0;
+      int64_t best_gap = std::numeric_limits<int64_t>::max();
+      int64_t place = -1;
+      for (const Lifetime* other : placed) {
+        if (MayShare(*lifetime, *other)) continue;
+        const int64_t gap = other->offset - end_of_used;
+        if (gap >= lifetime->bytes && gap < best_gap) {
+          best_gap = gap;
+          place = end_of_used;
+        }
+        end_of_used = std::max(end_of_used, other->offset + other->bytes);
+      }
+      lifetime->offset = place >= 0 ? place : end_of_used;
+      block = std::max(block, lifetime->offset + lifetime->bytes);
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), lifetime,
+                                     [](const Lifetime* a, const Lifetime* b) { return a->offset < b->offset; }),
+                    lifetime);
+    }
+    return block;
+  }
+
+  // A register's producer waits for the readers of all that had its place before.
+  void AddGuards() {
+    std::vector<const Lifetime*> by_begin;
+    for (const Lifetime& lifetime : lifetimes_) by_begin.push_back(&lifetime);
+    std::stable_sort(by_begin.begin(), by_begin.end(),
+                     [](const Lifetime* a, const Lifetime* b) { return a->begin < b->begin; });
+    size_t next = 0;
+    std::vector<const Lifetime*> earlier;  // The one that ends last comes first: it implies most of the others.
+    for (size_t i = 0; i < size_; ++i) {
+      if (!before_.empty()) CollectBefore(i);
+      for (; next < by_begin.size() && by_begin[next]->begin == i; ++next) {
+        earlier.clear();
+        for (const Lifetime& other : lifetimes_)
+          if (other.end < i && Meet(other, *by_begin[next])) earlier.push_back(&other);
+        std::stable_sort(earlier.begin(), earlier.end(),
+                         [](const Lifetime* a, const Lifetime* b) { return a->end > b->end; });
+        for (const Lifetime* other : earlier)
+          for (size_t reader : other->last) AddGuard(reader, i);
+      }
+    }
+  }
+
+  void AddGuard(size_t from, size_t to) {
+    if (IsBefore(from, to)) return;
+    const std::vector<RegisterId>& produced = TaskAt(from).produced;
+    const auto found = std::find_if(produced.begin(), produced.end(), [&](RegisterId id) { return RegisterOf(id).control; });
+    RegisterId guard = found == produced.end() ? static_cast<RegisterId>(plan_.registers.size()) : *found;
+    if (found == produced.end()) {
+      Register reg;
+      reg.id = guard;
+      reg.producer = TaskAt(from).id;
+      reg.control = true;
+      plan_.registers.push_back(std::move(reg));
+      TaskAt(from).produced.push_back(guard);
+    }
+    std::vector<TaskId>& consumers = RegisterOf(guard).consumers;
+    if (std::find(consumers.begin(), consumers.end(), TaskAt(to).id) == consumers.end()) {
+      consumers.push_back(TaskAt(to).id);
+      TaskAt(to).control_in.push_back(guard);
+    }
+    AddBefore(from, to);
+  }
+
+  Plan& plan_;
+  const size_t first_;
+  const size_t size_;
+  std::map<TaskId, size_t> position_;  // On this rank.
+  std::vector<Lifetime> lifetimes_;
+  std::vector<Bits> before_;  // Empty: not known.
+};
+
+}  // namespace
+
+void PlanMemory(Plan* plan) {
   plan->peak_bytes.assign(static_cast<size_t>(plan->ranks), 0);
-  int64_t alive = 0;
-  for (size_t i = 0; i < plan->tasks.size(); ++i) {
-    alive += change[i];
-    int64_t& peak = plan->peak_bytes[plan->tasks[i].id.rank()];
-    peak = std::max(peak, alive);
+  size_t first = 0;
+  while (first < plan->tasks.size()) {
+    const uint32_t rank = plan->tasks[first].id.rank();
+    size_t last = first;
+    while (last < plan->tasks.size() && plan->tasks[last].id.rank() == rank) ++last;
+    plan->peak_bytes[rank] = RankMemory(*plan, first, last).Run();
+    first = last;
   }
 }
 

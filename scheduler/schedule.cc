@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/schedule.h"
 
+#include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
 #include "scheduler/place.h"
 #include "scheduler/plan_builder.h"
@@ -12,8 +13,10 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
                       const ScheduleOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
   Plan plan = PlanBuilder(graph, placements, options.ranks).Build();
+  for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task);
   HEDDLE_RETURN_IF_ERROR(AssignSlots(&plan));
-  MeasurePeak(&plan);
+  PlanMemory(&plan);
+  HEDDLE_DEBUG_CHECK(CheckLive(plan).ok(), "guard edges follow plan order, so the plan stays live");
   HEDDLE_RETURN_IF_ERROR(CheckMemory(plan, options.memory_bytes));
   HEDDLE_RETURN_IF_ERROR(Verify(plan));
   return plan;

@@ -7,23 +7,16 @@
 #include "cluster/cli/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
+#include "cluster/membership.h"
 
 namespace heddle::cluster::cli {
 namespace {
-
-const std::vector<Option>& Options() {
-  static const std::vector<Option> options = [] {
-    std::vector<Option> all = {{"json", Option::Kind::kFlag, "", "print JSON, one object a line"}};
-    for (const Option& option : ConnectionOptions()) all.push_back(option);
-    return all;
-  }();
-  return options;
-}
 
 std::string ToJson(const NodeDescription& node) {
   nlohmann::ordered_json json;
   json["name"] = node.name();
   json["state"] = node.state();
+  json["drained"] = node.drained();
   json["host"] = node.host();
   json["pid"] = node.pid();
   json["threads"] = node.threads();
@@ -35,9 +28,13 @@ std::string ToJson(const NodeDescription& node) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// A lost worker is that first of all.
+std::string StateOf(const NodeDescription& node) {
+  if (!node.drained() || node.state() == Name(WorkerState::kLost)) return node.state();
+  return node.job().empty() ? "DRAINED" : "DRAINING";
+}
+
 int Nodes(const Arguments& arguments) {
-  if (!arguments.positional().empty())
-    return ReportOutcome(arguments, Usage("'{}': heddle admin nodes takes options only", arguments.positional()[0]));
   const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   NodesReply nodes;
@@ -45,10 +42,10 @@ int Nodes(const Arguments& arguments) {
   WarnOfVersion(**client);
   std::string text;
   if (!arguments.Has("json"))
-    text = fmt::format("{:<20}{:<9}{:<8}{:<20}{:<9}{:<9}{:>10}\n", "NAME", "STATE", "JOB", "HOST", "PID", "THREADS", "SILENT S");
+    text = fmt::format("{:<19} {:<8} {:<7} {:<19} {:<8} {:<8} {:>9}\n", "NAME", "STATE", "JOB", "HOST", "PID", "THREADS", "SILENT S");
   for (const NodeDescription& node : nodes.nodes()) {
     text += arguments.Has("json") ? ToJson(node) + "\n"
-                                  : fmt::format("{:<20}{:<9}{:<8}{:<20}{:<9}{:<9}{:>10.1f}\n", node.name(), node.state(),
+                                  : fmt::format("{:<19} {:<8} {:<7} {:<19} {:<8} {:<8} {:>9.1f}\n", node.name(), StateOf(node),
                                                 node.job().empty() ? "-" : node.job(), node.host(), node.pid(), node.threads(),
                                                 static_cast<double>(node.silent_ms()) / 1e3);
   }
@@ -56,8 +53,34 @@ int Nodes(const Arguments& arguments) {
   return 0;
 }
 
+int SetDrained(const Arguments& arguments, bool drained) {
+  if (arguments.positional().size() != 1)
+    return ReportOutcome(arguments, Usage("give the name or uuid of one worker").WithNote("'heddle admin nodes' lists the workers"));
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
+  if (!client.ok()) return ReportOutcome(arguments, client.status());
+  NodeDescription node;
+  if (Status status = (*client)->Drain(arguments.positional()[0], drained, &node); !status.ok()) return ReportOutcome(arguments, status);
+  WarnOfVersion(**client);
+  if (arguments.Has("json")) {
+    PrintOutput(ToJson(node) + "\n");
+    return 0;
+  }
+  const std::string job = node.job().empty() ? "" : fmt::format("; job {} goes on there to its end", node.job());
+  PrintOutput(drained ? fmt::format("{} gets no new job{}\n", node.name(), job) : fmt::format("{} gets jobs again\n", node.name()));
+  return 0;
+}
+
+int Drain(const Arguments& arguments) { return SetDrained(arguments, true); }
+int Undrain(const Arguments& arguments) { return SetDrained(arguments, false); }
+
 }  // namespace
 
-const Verb kAdminNodesVerb = {"admin nodes", "list the workers of a master", "admin nodes [OPTIONS]", Options(), "heddle admin nodes --json", Nodes};
+const Verb kAdminNodesVerb = {"admin nodes", "list the workers of a master", "admin nodes [OPTIONS]", MasterVerbOptions(),
+                              "heddle admin nodes --json", Nodes};
+const Verb kAdminDrainVerb = {"admin drain", "give a worker no new job; the one that it works on ends first",
+                              "admin drain [OPTIONS] NODE", MasterVerbOptions(), "heddle admin drain HOST-1", Drain,
+                              /*takes_words=*/true};
+const Verb kAdminUndrainVerb = {"admin undrain", "give a drained worker jobs again", "admin undrain [OPTIONS] NODE",
+                                MasterVerbOptions(), "heddle admin undrain HOST-1", Undrain, /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

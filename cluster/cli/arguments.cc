@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cctype>
+#include <thread>
 
 #include "compiler/parse/diagnostics.h"
 
@@ -22,7 +23,7 @@ Status UnknownOption(std::string_view word, std::string_view name, std::span<con
     if (!option.help.empty()) names.emplace_back(option.name);
   const std::string nearest = compiler::SuggestName(name, names);
   if (nearest.empty()) return Usage("unknown option {}", word);
-  return Usage("unknown option {}; did you mean --{}?", word, nearest);
+  return Usage("unknown option {}; did you mean {}?", word, WithDashes(*Find(options, nearest)));
 }
 
 bool IsNumber(std::string_view word) {
@@ -43,6 +44,17 @@ bool IsParameterName(std::string_view name) {
 }
 
 }  // namespace
+
+std::vector<Option> JoinOptions(std::initializer_list<std::span<const Option>> lists) {
+  std::vector<Option> all;
+  for (const std::span<const Option> list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+std::string WithDashes(const Option& option) {
+  const bool short_form = option.name.size() == 1 || option.kind == Option::Kind::kRest;
+  return fmt::format("{}{}", short_form ? "-" : "--", option.name);
+}
 
 std::optional<std::string> Arguments::Value(std::string_view option) const {
   const auto found = values_.find(std::string(option));
@@ -102,16 +114,19 @@ Result<Arguments> ParseArguments(std::span<const std::string> words, std::span<c
     std::vector<std::string>& values = arguments.values_[std::string(option->name)];
     switch (option->kind) {
       case Option::Kind::kFlag:
-        if (attached) return Usage("--{} takes no value", option->name);
+        if (attached) return Usage("{} takes no value", WithDashes(*option));
         break;
       case Option::Kind::kValue:
         if (!attached) {
-          if (i + 1 >= words.size()) return Usage("--{} needs a value: --{} {}", option->name, option->name, option->value_name);
+          if (i + 1 >= words.size())
+            return Usage("{} needs a value: {} {}", WithDashes(*option), WithDashes(*option), option->value_name);
           attached = words[++i];
         }
         values.push_back(*attached);
         break;
       case Option::Kind::kOptionalValue:
+        if (attached && !IsOptionalValue(option->name, *attached))
+          return Usage("{} does not know '{}'", WithDashes(*option), *attached);
         if (attached) values.push_back(*attached);
         else if (i + 1 < words.size() && IsOptionalValue(option->name, words[i + 1])) values.push_back(words[++i]);
         break;
@@ -127,6 +142,13 @@ Result<Arguments> ParseArguments(std::span<const std::string> words, std::span<c
   return arguments;
 }
 
+Result<int> ReadThreads(const Arguments& arguments) {
+  constexpr int64_t kMostThreads = 4096;
+  const auto cores = static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t threads, arguments.Integer("threads", cores, 1, kMostThreads));
+  return static_cast<int>(threads);
+}
+
 Result<std::map<std::string, std::string>> ScriptParameters(const Arguments& arguments) {
   std::map<std::string, std::string> parameters;
   if (arguments.Has("args")) {
@@ -139,7 +161,10 @@ Result<std::map<std::string, std::string>> ScriptParameters(const Arguments& arg
   for (const std::string& word : arguments.rest("nvargs")) {
     if (word == "-args" || word == "--args") return Usage("-args and -nvargs cannot be mixed");
     const size_t equals = word.find('=');
-    if (equals == std::string::npos) return Usage("-nvargs takes name=value words, not '{}'", word);
+    if (equals == std::string::npos) {
+      const Status status = Usage("-nvargs takes name=value words, not '{}'", word);
+      return word.starts_with("-") ? status.WithNote("options of heddle itself go before -nvargs") : status;
+    }
     const std::string name = word.substr(0, equals);
     if (!IsParameterName(name)) return Usage("-nvargs: '{}' is not a parameter name", name);
     if (!parameters.emplace(name, word.substr(equals + 1)).second) return Usage("-nvargs: '{}' is given twice", name);

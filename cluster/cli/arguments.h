@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -18,7 +19,7 @@ struct Option {
   enum class Kind : uint8_t {
     kFlag,
     kValue,          ///< must be followed by a value
-    kOptionalValue,  ///< takes the next word when that is one of `choices` (SystemDS: -stats 10, -explain hops)
+    kOptionalValue,  ///< takes the next word when that may be its value (SystemDS: -stats 10, -explain hops)
     kRest,           ///< takes all following words (-args, -nvargs)
     kIgnored,        ///< accepted for SystemDS, means nothing here: a warning, value taken when `value_name` is set
   };
@@ -28,6 +29,15 @@ struct Option {
   std::string_view help;        ///< one line; "" hides the option from help
   std::string_view alias = "";  ///< a second name
 };
+
+/// -stats of the verbs that tell how a run went.
+inline constexpr Option kStatsOption = {"stats", Option::Kind::kOptionalValue, "", "print what was done, by operator"};
+
+/// Lists of options behind each other: what a verb adds, then what it shares with others.
+std::vector<Option> JoinOptions(std::initializer_list<std::span<const Option>> lists);
+
+/// An option as people write it: "-e", "-nvargs", "--threads".
+std::string WithDashes(const Option& option);
 
 /// The words of a command line by option.
 class Arguments {
@@ -40,6 +50,7 @@ class Arguments {
   /// A size such as 512, 64k, 100M, 2g (powers of 1024); kUsage when malformed.
   Result<int64_t> Bytes(std::string_view option, int64_t otherwise) const;
   const std::vector<std::string>& positional() const { return positional_; }
+  /// All values given, in order.
   const std::vector<std::string>& rest(std::string_view option) const;
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -52,6 +63,9 @@ class Arguments {
 
 /// kUsage "unknown option --thread; did you mean --threads?" for a word that is no option.
 Result<Arguments> ParseArguments(std::span<const std::string> words, std::span<const Option> options);
+
+/// --threads; all cores of this machine when it was not given.
+Result<int> ReadThreads(const Arguments& arguments);
 
 /// Script parameters from -args / -nvargs (language reference 1.7): name or "1", "2", ... to text. kUsage when malformed.
 Result<std::map<std::string, std::string>> ScriptParameters(const Arguments& arguments);

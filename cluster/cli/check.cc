@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
@@ -6,23 +8,39 @@
 namespace heddle::cluster::cli {
 namespace {
 
-const std::vector<Option>& Options() {
-  static const std::vector<Option> options = ScriptOptions();
-  return options;
+using Json = nlohmann::ordered_json;
+
+// For editors: one object of the outcome with everything that was found, errors first.
+std::string ToJson(const Status& status, const compiler::Diagnostics& diagnostics) {
+  Json json = Json::parse(OutcomeJson(status), nullptr, /*allow_exceptions=*/false);
+  json["diagnostics"] = Json::array();
+  for (const compiler::Severity severity : {compiler::Severity::kError, compiler::Severity::kWarning})
+    for (const compiler::Diagnostic* found : diagnostics.Sorted(severity))
+      json["diagnostics"].push_back({{"severity", severity == compiler::Severity::kError ? "error" : "warning"},
+                                     {"file", found->file},
+                                     {"line", found->range.begin.line},
+                                     {"column", found->range.begin.column},
+                                     {"message", found->message},
+                                     {"suggestion", found->suggestion}});
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 int Run(const Arguments& arguments) {
+  compiler::Diagnostics diagnostics;
   const Result<ScriptInput> script = ReadScript(arguments);
-  const Status status = script.ok() ? Compile(*script, arguments).status() : script.status();
-  if (arguments.Has("json")) PrintOutput(OutcomeJson(status) + "\n");
-  if (!status.ok()) return arguments.Has("json") ? ExitCode(status) : Report(status);
-  if (!arguments.Has("json")) PrintOutput(script->name + ": no errors\n");
-  return 0;
+  const Status status = script.ok() ? Compile(*script, arguments, &diagnostics).status() : script.status();
+  if (arguments.Has("json")) {
+    PrintOutput(ToJson(status, diagnostics));
+    return ExitCode(status);
+  }
+  if (status.ok()) PrintOutput(script->name + ": no errors\n");
+  return Report(status);
 }
 
 }  // namespace
 
 const Verb kCheckVerb = {"check", "find all errors of a script without running it",
-                         "check SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", Options(), "heddle check train.dml", Run};
+                         "check SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", ScriptOptions(), "heddle check train.dml", Run,
+                         /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -10,14 +9,17 @@
 namespace heddle::cluster::cli {
 namespace {
 
-constexpr std::array<const Verb*, 16> kVerbs = {
-    &kRunVerb,     &kCheckVerb,     &kExplainVerb, &kSimVerb,      &kMasterVerb,     &kWorkerVerb,  &kJobSubmitVerb,    &kJobListVerb,
-    &kJobStatusVerb, &kJobLogsVerb, &kJobWaitVerb, &kJobCancelVerb, &kAdminNodesVerb, &kVersionVerb, &kCompletionVerb, &kExecutorVerb};
+constexpr int kUsageExitCode = 2;
+
+constexpr std::array<const Verb*, 18> kVerbs = {
+    &kRunVerb,        &kCheckVerb,      &kExplainVerb,      &kSimVerb,     &kMasterVerb,     &kWorkerVerb,
+    &kJobSubmitVerb,  &kJobListVerb,    &kJobStatusVerb,    &kJobLogsVerb, &kJobWaitVerb,    &kJobCancelVerb,
+    &kAdminNodesVerb, &kAdminDrainVerb, &kAdminUndrainVerb, &kVersionVerb, &kCompletionVerb, &kExecutorVerb};
 
 std::string Overview() {
   std::string text = "heddle runs linear-algebra and machine-learning programs written in DML.\n\nusage: heddle VERB [OPTIONS]\n\n";
   for (const Verb* verb : kVerbs)
-    if (!verb->hidden) text += fmt::format("  {:<12} {}\n", verb->name, verb->summary);
+    if (!verb->hidden) text += fmt::format("  {:<14} {}\n", verb->name, verb->summary);
   text += "\n'heddle VERB --help' tells more. Example:\n  heddle run -e 'print(\"Hello \" + sum(rand(rows=1000, cols=1000, seed=1)))'\n";
   return text;
 }
@@ -39,23 +41,30 @@ const Verb* FindVerb(std::span<const std::string> words, size_t* taken) {
   return nullptr;
 }
 
-bool IsHelp(const std::string& word) { return word == "--help" || word == "-help" || word == "-h" || word == "help"; }
+bool IsHelpOption(const std::string& word) { return word == "--help" || word == "-help" || word == "-h"; }
+bool IsHelp(const std::string& word) { return IsHelpOption(word) || word == "help"; }
 
-// "job" alone or with an unknown second word: the verbs of that group.
+// The verbs that begin with the word "job"; "" when there are none.
 std::string GroupHelp(std::string_view group) {
-  std::string text;
+  std::string text = fmt::format("usage: heddle {} VERB [OPTIONS]\n\n", group);
+  const size_t heading = text.size();
   for (const Verb* verb : kVerbs)
-    if (verb->name.starts_with(std::string(group) + " ")) text += fmt::format("  {:<12} {}\n", verb->name, verb->summary);
-  return text;
+    if (verb->name.starts_with(std::string(group) + " ")) text += fmt::format("  {:<14} {}\n", verb->name, verb->summary);
+  return text.size() == heading ? "" : text;
+}
+
+int ShowHelp(const std::string& text) { return PrintOutput(text) ? 0 : Report(OutputStatus()); }
+
+int ReportNoVerb(const std::string& help) {
+  std::fputs(help.c_str(), stderr);
+  return kUsageExitCode;
 }
 
 int UnknownVerb(std::span<const std::string> words) {
   const std::string group = GroupHelp(words[0]);
   if (!group.empty()) {
-    if (words.size() == 1 || IsHelp(words[1])) {
-      std::fputs(("usage: heddle " + words[0] + " VERB [OPTIONS]\n\n" + group).c_str(), words.size() == 1 ? stderr : stdout);
-      return words.size() == 1 ? 2 : 0;
-    }
+    if (words.size() == 1) return ReportNoVerb(group);
+    if (IsHelp(words[1])) return ShowHelp(group);
     std::vector<std::string> names;
     for (const Verb* verb : kVerbs)
       if (verb->name.starts_with(words[0] + " ")) names.emplace_back(verb->name.substr(words[0].size() + 1));
@@ -81,7 +90,8 @@ std::string Help(const Verb& verb) {
   std::string options;
   for (const Option& option : verb.options) {
     if (option.help.empty()) continue;
-    std::string name = fmt::format("{}{}", option.kind == Option::Kind::kRest ? "-" : "--", option.name);
+    std::string name = WithDashes(option);
+    if (option.alias.size() == 1) name = fmt::format("-{}, {}", option.alias, name);
     if (!option.value_name.empty()) name += fmt::format(" {}", option.value_name);
     options += fmt::format("  {:<28} {}\n", name, option.help);
   }
@@ -90,32 +100,38 @@ std::string Help(const Verb& verb) {
   return text;
 }
 
-int Main(std::span<const std::string> words) {
-  if (words.empty()) {
-    std::fputs(Overview().c_str(), stderr);
-    return 2;
-  }
-  if (IsHelp(words[0])) {
-    std::fputs(Overview().c_str(), stdout);
-    return 0;
-  }
-  if (words[0] == "--version" || words[0] == "-version") return kVersionVerb.run(Arguments());
-  size_t taken = 0;
-  const Verb* verb = FindVerb(words, &taken);
-  if (verb == nullptr) return UnknownVerb(words);
-  const std::span<const std::string> rest = words.subspan(taken);
-  for (const std::string& word : rest) {
+namespace {
+
+int RunVerb(const Verb& verb, std::span<const std::string> words) {
+  for (const std::string& word : words) {
     if (word == "-args" || word == "-nvargs" || word == "--args" || word == "--nvargs") break;
-    if (word == "--help" || word == "-help" || word == "-h") {
-      std::fputs(Help(*verb).c_str(), stdout);
-      return 0;
-    }
+    if (IsHelpOption(word)) return ShowHelp(Help(verb));
   }
-  Result<Arguments> arguments = ParseArguments(rest, verb->options);
-  if (!arguments.ok())
-    return Report(arguments.status().WithNote(fmt::format("'heddle {} --help' tells more", verb->name)));
+  Result<Arguments> arguments = ParseArguments(words, verb.options);
+  Status status = arguments.status();
+  if (status.ok() && !verb.takes_words && !arguments->positional().empty())
+    status = Usage("'{}': heddle {} takes options only", arguments->positional()[0], verb.name);
+  if (!status.ok()) return Report(status.WithNote(fmt::format("'heddle {} --help' tells more", verb.name)));
   for (const std::string& warning : arguments->warnings()) Warn(warning);
-  return verb->run(*arguments);
+  const int code = verb.run(*arguments);
+  return code == 0 ? Report(OutputStatus()) : code;
+}
+
+}  // namespace
+
+int Main(std::span<const std::string> words) {
+  if (words.empty()) return ReportNoVerb(Overview());
+  size_t taken = 0;
+  if (IsHelp(words[0])) {  // "help job submit" as well as "job submit --help"
+    if (words.size() == 1) return ShowHelp(Overview());
+    words = words.subspan(1);
+    if (const Verb* verb = FindVerb(words, &taken)) return ShowHelp(Help(*verb));
+    const std::string group = GroupHelp(words[0]);
+    return words.size() == 1 && !group.empty() ? ShowHelp(group) : UnknownVerb(words);
+  }
+  if (words[0] == "--version" || words[0] == "-version") return RunVerb(kVersionVerb, words.subspan(1));
+  const Verb* verb = FindVerb(words, &taken);
+  return verb == nullptr ? UnknownVerb(words) : RunVerb(*verb, words.subspan(taken));
 }
 
 }  // namespace heddle::cluster::cli

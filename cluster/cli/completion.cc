@@ -7,6 +7,7 @@ namespace {
 
 // First words and, per verb, its options; everything else completes as file names.
 int Run(const Arguments& arguments) {
+  if (arguments.positional().size() > 1) return Report(Usage("completion takes one shell, bash or zsh"));
   const std::string shell = arguments.positional().empty() ? "bash" : arguments.positional()[0];
   if (shell != "bash" && shell != "zsh") return Report(Usage("completion for bash and zsh, not '{}'", shell));
   std::string first;
@@ -41,6 +42,7 @@ int Run(const Arguments& arguments) {
 }  // namespace
 
 const Verb kCompletionVerb = {"completion", "print a completion script for bash or zsh", "completion [bash|zsh]", {},
-                              "heddle completion bash > ~/.heddle-completion && echo 'source ~/.heddle-completion' >> ~/.bashrc", Run};
+                              "heddle completion bash > ~/.heddle-completion && echo 'source ~/.heddle-completion' >> ~/.bashrc", Run,
+                              /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/cli/connection.h"
 
+#include <charconv>
+
 #include "cluster/master_folder.h"
 #include "cluster/master_server.h"
 
@@ -17,12 +19,33 @@ std::vector<Option> ConnectionOptions() {
   };
 }
 
+std::vector<Option> MasterVerbOptions() {
+  const Option json[] = {{"json", Option::Kind::kFlag, "", "print JSON, one object a line"}};
+  return JoinOptions({json, ConnectionOptions()});
+}
+
 std::string DevelopmentFolder() { return UserStateFolder() + "/master"; }
+
+Result<std::string> CheckAddress(std::string_view option, const std::string& address) {
+  constexpr int kHighestPort = 65535;
+  if (address.starts_with("unix:/")) return address;
+  if (address.starts_with("/")) return "unix:" + address;
+  const size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon != std::string::npos && colon > 0) {
+    const char* end = address.data() + address.size();
+    const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
+    if (error != std::errc() || stop != end) port = -1;
+  }
+  if (port < 0 || port > kHighestPort)
+    return Usage("--{} takes HOST:PORT or unix:/path, not '{}'", option, address);
+  return address;
+}
 
 Result<MasterAddress> FindMaster(const Arguments& arguments) {
   MasterAddress master;
   if (const auto address = arguments.Value("master")) {
-    master.address = *address;
+    HEDDLE_ASSIGN_OR_RETURN(master.address, CheckAddress("master", *address));
   } else {
     const Result<std::string> found = ReadFirstLine(AddressFile(DevelopmentFolder()));
     if (!found.ok())

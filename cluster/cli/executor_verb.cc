@@ -18,6 +18,7 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kExecutorVerb = {"executor", "one session of one job", "executor --control-fd N", kOptions, "", Run, /*hidden=*/true};
+const Verb kExecutorVerb = {"executor", "one session of one job", "executor --control-fd N", JoinOptions({kOptions}), "", Run, /*takes_words=*/false,
+                            /*hidden=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/explain.h"
 
+#include <nlohmann/json.hpp>
+
+#include "cluster/cli/explain_fusion.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
-#include "compiler/compile.h"
 
 namespace heddle::cluster::cli {
 namespace {
 
-const std::vector<Option>& Options() {
-  static const std::vector<Option> options = [] {
-    std::vector<Option> all = {{"level", Option::Kind::kValue, "STAGE", "ast, a stage of the compiler, program (default) or all"}};
-    for (const Option& option : ScriptOptions()) all.push_back(option);
-    return all;
-  }();
-  return options;
+constexpr Option kOptions[] = {
+    {"level", Option::Kind::kValue, "STAGE", "ast, a stage of the compiler, program (default), all, fusion, cost or codegen"}};
+
+Result<std::string> ExplainScript(const Arguments& arguments) {
+  HEDDLE_ASSIGN_OR_RETURN(const ScriptInput script, ReadScript(arguments));
+  compiler::FileSourceLoader loader(WorkingDirectory());
+  HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
+  compiler::Diagnostics diagnostics;
+  const std::string level = arguments.Value("level").value_or("program");
+  if (!IsFusionLevel(level)) return compiler::Explain(script.text, options, level, &diagnostics);
+  HEDDLE_ASSIGN_OR_RETURN(Program program, compiler::CompileScript(script.text, options, &diagnostics));
+  return ExplainFusion(std::move(program), level, arguments);
 }
 
 int Run(const Arguments& arguments) {
-  const Result<ScriptInput> script = ReadScript(arguments);
-  if (!script.ok()) return Report(script.status());
-  compiler::FileSourceLoader loader(WorkingDirectory());
-  compiler::CompileOptions options;
-  options.script = script->name;
-  options.arguments = script->parameters;
-  options.loader = &loader;
-  for (const std::string& pass : arguments.rest("disable-pass")) options.disabled_passes.insert(pass);
-  compiler::Diagnostics diagnostics;
-  const Result<std::string> text =
-      compiler::Explain(script->text, options, arguments.Value("level").value_or("program"), &diagnostics);
-  if (!text.ok()) return Report(text.status());
-  PrintOutput(*text);
+  const Result<std::string> text = ExplainScript(arguments);
+  if (!text.ok()) return ReportOutcome(arguments, text.status());
+  if (arguments.Has("json"))
+    PrintOutput(nlohmann::json{{"text", *text}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  else
+    PrintOutput(*text);
   return 0;
 }
 
 }  // namespace
 
 const Verb kExplainVerb = {"explain", "show what the compiler makes of a script, stage by stage; runs nothing",
-                           "explain [--level STAGE] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", Options(),
-                           "heddle explain --level all train.dml -nvargs X=data.csv", Run};
+                           "explain [--level STAGE] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
+                           JoinOptions({kOptions, ScriptOptions()}), "heddle explain --level all train.dml -nvargs X=data.csv", Run,
+                           /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -14,28 +14,11 @@ namespace {
 
 using Kind = Option::Kind;
 
-std::vector<Option> WithConnection(std::vector<Option> options) {
-  options.push_back({"json", Kind::kFlag, "", "print JSON, one object a line"});
-  for (const Option& option : ConnectionOptions()) options.push_back(option);
-  return options;
-}
+constexpr Option kListOptions[] = {{"most", Kind::kValue, "N", "newest jobs only (default 50; 0: all)"}};
+constexpr Option kLogsOptions[] = {{"follow", Kind::kFlag, "", "until the job ends, with its exit code", "f"}};
+constexpr Option kWaitOptions[] = {kStatsOption};
 
-const std::vector<Option>& PlainOptions() {
-  static const std::vector<Option> options = WithConnection({});
-  return options;
-}
-const std::vector<Option>& ListOptions() {
-  static const std::vector<Option> options = WithConnection({{"most", Kind::kValue, "N", "newest jobs only (default 50; 0: all)"}});
-  return options;
-}
-const std::vector<Option>& LogsOptions() {
-  static const std::vector<Option> options = WithConnection({{"follow", Kind::kFlag, "", "until the job ends, with its exit code", "f"}});
-  return options;
-}
-const std::vector<Option>& WaitOptions() {
-  static const std::vector<Option> options = WithConnection({{"stats", Kind::kOptionalValue, "", "print what was done, by operator"}});
-  return options;
-}
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // Runs `act` with a client and the one job that the words name.
 int WithJob(const Arguments& arguments, int (*act)(const Arguments& arguments, Client& client, const std::string& job)) {
@@ -51,17 +34,17 @@ int WithJob(const Arguments& arguments, int (*act)(const Arguments& arguments, C
 int List(const Arguments& arguments) {
   const Result<int64_t> most = arguments.Integer("most", 50, 0, INT32_MAX);
   if (!most.ok()) return ReportOutcome(arguments, most.status());
-  if (!arguments.positional().empty()) return ReportOutcome(arguments, Usage("'{}': heddle job list takes options only", arguments.positional()[0]));
   const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   std::vector<JobDescription> jobs;
   if (Status status = (*client)->List(static_cast<int>(*most), &jobs); !status.ok()) return ReportOutcome(arguments, status);
   WarnOfVersion(**client);
   std::string text;
-  if (!arguments.Has("json") && !jobs.empty()) text = fmt::format("{:<8}{:<12}{:<9}{:<24}{}\n", "JOB", "STATE", "ATTEMPT", "SCRIPT", "REASON");
+  if (!arguments.Has("json")) text = fmt::format("{:<7} {:<11} {:<8} {:<23} {}\n", "JOB", "STATE", "ATTEMPT", "SCRIPT", "REASON");
   for (const JobDescription& job : jobs) {
     text += arguments.Has("json") ? ToJson(job) + "\n"
-                                  : fmt::format("{:<8}{:<12}{:<9}{:<24}{}\n", job.job(), job.state(), job.attempt(), job.script(), job.reason());
+                                  : fmt::format("{:<7} {:<11} {:<8} {:<23} {}\n", job.job(), job.state(), job.attempt(),
+                                                job.script(), FirstLine(job.reason()));
   }
   PrintOutput(text);
   return 0;
@@ -70,11 +53,15 @@ int List(const Arguments& arguments) {
 std::string ToText(const JobDescription& job) {
   std::string text = fmt::format("job      {}\nscript   {}\nstate    {}\n", job.job(), job.script(), job.state());
   if (!job.reason().empty()) text += fmt::format("reason   {}\n", job.reason());
-  text += fmt::format("attempt  {}\nworkers  {}\noutput   {} bytes\n", job.attempt(), fmt::join(job.workers(), ", "), job.output_bytes());
+  text += fmt::format("attempt  {}\n", job.attempt());
+  if (job.workers_size() > 0) text += fmt::format("workers  {}\n", fmt::join(job.workers(), ", "));
+  text += fmt::format("output   {} bytes\n", job.output_bytes());
   for (int i = 0; i < job.transitions_size(); ++i) {
     const Transition& transition = job.transitions(i);
-    text += fmt::format("{} {:>9.3f} s  {:<11} {}\n", i == 0 ? "history " : "        ",
-                        static_cast<double>(transition.time_ms() - job.submitted_ms()) / 1e3, transition.state(), transition.reason());
+    text += fmt::format("{} {:>9.3f} s  {}", i == 0 ? "history " : "        ",
+                        static_cast<double>(transition.time_ms() - job.submitted_ms()) / 1e3, transition.state());
+    if (!transition.reason().empty()) text += fmt::format("{:>{}}{}", "", 12 - transition.state().size(), FirstLine(transition.reason()));
+    text += '\n';
   }
   return text;
 }
@@ -93,7 +80,7 @@ int Logs(const Arguments& arguments) {
     if (words.Has("follow")) return FollowJob(words, client, id, /*print=*/true);
     JobDescription last;
     Client::WatchEvents events;
-    events.output = PrintOutput;
+    events.output = [](std::string_view text) { PrintOutput(text); };
     return ReportOutcome(words, client.Watch(id, /*follow=*/false, events, nullptr, &last, /*patience_ms=*/0));
   });
 }
@@ -115,13 +102,15 @@ int Cancel(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kJobListVerb = {"job list", "list jobs, newest first", "job list [OPTIONS]", ListOptions(), "heddle job list --most 5", List};
-const Verb kJobStatusVerb = {"job status", "tell how a job stands and how it came there", "job status [OPTIONS] JOB", PlainOptions(),
-                             "heddle job status j17", ShowStatus};
-const Verb kJobLogsVerb = {"job logs", "print what a job's script printed", "job logs [-f] [OPTIONS] JOB", LogsOptions(),
-                           "heddle job logs -f j17", Logs};
-const Verb kJobWaitVerb = {"job wait", "wait for a job and end with its exit code", "job wait [OPTIONS] JOB", WaitOptions(),
-                           "heddle job wait j17", Wait};
-const Verb kJobCancelVerb = {"job cancel", "stop a job", "job cancel [OPTIONS] JOB", PlainOptions(), "heddle job cancel j17", Cancel};
+const Verb kJobListVerb = {"job list", "list jobs, newest first", "job list [OPTIONS]",
+                           JoinOptions({kListOptions, MasterVerbOptions()}), "heddle job list --most 5", List};
+const Verb kJobStatusVerb = {"job status", "tell how a job stands and how it came there", "job status [OPTIONS] JOB", MasterVerbOptions(),
+                             "heddle job status j17", ShowStatus, /*takes_words=*/true};
+const Verb kJobLogsVerb = {"job logs", "print what a job's script printed", "job logs [-f] [OPTIONS] JOB",
+                           JoinOptions({kLogsOptions, MasterVerbOptions()}), "heddle job logs -f j17", Logs, /*takes_words=*/true};
+const Verb kJobWaitVerb = {"job wait", "wait for a job and end with its exit code", "job wait [OPTIONS] JOB",
+                           JoinOptions({kWaitOptions, MasterVerbOptions()}), "heddle job wait j17", Wait, /*takes_words=*/true};
+const Verb kJobCancelVerb = {"job cancel", "stop a job", "job cancel [OPTIONS] JOB", MasterVerbOptions(),
+                             "heddle job cancel j17", Cancel, /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -36,12 +36,6 @@ std::string ToJson(const JobDescription& job) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-int ReportOutcome(const Arguments& arguments, const Status& status) {
-  if (!arguments.Has("json")) return Report(status);
-  std::fputs((OutcomeJson(status) + "\n").c_str(), stderr);
-  return ExitCode(status);
-}
-
 void WarnOfVersion(const Client& client) {
   if (const std::string warning = client.version_warning(); !warning.empty()) Warn(warning);
 }
@@ -50,8 +44,8 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
   Cancellation cancellation;
   InterruptGuard guard(cancellation);
   Client::WatchEvents events;
-  events.output = [print](std::string_view text) {
-    if (print) PrintOutput(text);
+  events.output = [&cancellation, print](std::string_view text) {
+    if (print && !PrintOutput(text)) cancellation.Request(OutputStatus());
   };
   std::string told;
   events.state = [&](const JobDescription& description) {
@@ -63,12 +57,13 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
   };
   JobDescription last;
   const Status watched = client.Watch(job, /*follow=*/true, events, &cancellation, &last, kMasterPatienceMs);
+  const std::string again = fmt::format("job {} goes on; to attach again: heddle job logs -f {}", job, job);
+  if (Status output = OutputStatus(); !output.ok()) return ReportOutcome(arguments, output.WithNote(again));
   if (!cancellation.why().ok()) {
     std::fputs(fmt::format("heddle: detached from job {}, which goes on; to attach again: heddle job logs -f {}\n", job, job).c_str(), stderr);
-    return 0;
+    return ExitCode(cancellation.why());  // not success: nobody knows how the job ends
   }
-  if (watched.code() == StatusCode::kUnavailable)
-    return ReportOutcome(arguments, watched.WithNote(fmt::format("job {} goes on; to attach again: heddle job logs -f {}", job, job)));
+  if (watched.code() == StatusCode::kUnavailable) return ReportOutcome(arguments, watched.WithNote(again));
   if (!watched.ok()) return ReportOutcome(arguments, watched);
   std::vector<SessionStatistics> statistics;
   for (const std::string& text : last.statistics())

@@ -15,14 +15,11 @@ constexpr int64_t kMasterPatienceMs = 60'000;
 /// One JSON object: id, state, script, reason, attempt, workers, times, and the outcome of a finished job.
 std::string ToJson(const JobDescription& job);
 
-/// Prints a failure, as text or, with --json, as an object; its exit code.
-int ReportOutcome(const Arguments& arguments, const Status& status);
-
 /// Warns when the master is of another version.
 void WarnOfVersion(const Client& client);
 
-/// Follows a job to its end: output to stdout if `print`, then statistics (-stats) and outcome. Ctrl-C detaches: says how to
-/// attach again, and is success. Returns the exit code.
+/// Follows a job to its end: output to stdout if `print`, then statistics (-stats) and outcome. Ctrl-C detaches and says how
+/// to attach again. Returns the exit code: that of the job, or of what ended the following (8 for Ctrl-C).
 int FollowJob(const Arguments& arguments, Client& client, const std::string& job, bool print);
 
 }  // namespace heddle::cluster::cli

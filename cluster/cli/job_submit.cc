@@ -7,25 +7,18 @@
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "cluster/executor_process.h"
+#include "cluster/interrupt.h"
 
 namespace heddle::cluster::cli {
 namespace {
 
-const std::vector<Option>& Options() {
-  using Kind = Option::Kind;
-  static const std::vector<Option> options = [] {
-    std::vector<Option> all = {
-        {"workers", Kind::kValue, "N", "number of workers (default: all that are alive)"},
-        {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
-        {"request-id", Kind::kValue, "ID", "the same id again is the same job (default: a new one)"},
-    };
-    for (const Option& option : RunOptions())
-      if (option.name != "explain" && option.name != "cpu") all.push_back(option);
-    for (const Option& option : ConnectionOptions()) all.push_back(option);
-    return all;
-  }();
-  return options;
-}
+using Kind = Option::Kind;
+
+constexpr Option kOptions[] = {
+    {"workers", Kind::kValue, "N", "number of workers (default: all that are alive)"},
+    {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
+    {"request-id", Kind::kValue, "ID", "the same id again is the same job (default: a new one)"},
+};
 
 Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   JobSubmission submission;
@@ -34,6 +27,7 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   if (!arguments.Has("threads")) submission.options.threads = 0;  // what each worker has
   HEDDLE_ASSIGN_OR_RETURN(const int64_t workers, arguments.Integer("workers", 0, 1, 4096));
   submission.workers = static_cast<int>(workers);
+  submission.explain = arguments.Has("explain");
   submission.request_id = arguments.Value("request-id").value_or(MakeToken());
   submission.directory = WorkingDirectory();
   submission.files = CollectSources(script.name, script.text, submission.directory);
@@ -43,27 +37,38 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   return submission;
 }
 
+// Ctrl-C while the master compiles gives up waiting for its answer.
+Result<SubmittedJob> Submit(Client& client, const JobSubmission& submission) {
+  Cancellation cancellation;
+  InterruptGuard guard(cancellation);
+  Result<SubmittedJob> job = client.Submit(submission, &cancellation);
+  if (job.ok() || cancellation.why().ok()) return job;
+  return cancellation.why().WithNote("the master may have taken the job all the same: 'heddle job list' tells");
+}
+
 int Run(const Arguments& arguments) {
   const Result<JobSubmission> submission = ReadSubmission(arguments);
   if (!submission.ok()) return ReportOutcome(arguments, submission.status());
   const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
-  std::string warnings;
-  const Result<std::string> job = (*client)->Submit(*submission, &warnings);
+  const Result<SubmittedJob> job = Submit(**client, *submission);
   WarnOfVersion(**client);
-  if (!arguments.Has("json")) std::fputs(warnings.c_str(), stderr);
   if (!job.ok()) return ReportOutcome(arguments, job.status());
+  if (!arguments.Has("json")) std::fputs(job->warnings.c_str(), stderr);
+  std::fputs(job->explanation.c_str(), stderr);
   if (arguments.Has("detach")) {
-    PrintOutput(arguments.Has("json") ? fmt::format("{{\"job\":\"{}\"}}\n", *job) : *job + "\n");
+    PrintOutput(arguments.Has("json") ? fmt::format("{{\"job\":\"{}\"}}\n", job->id) : job->id + "\n");
     return 0;
   }
-  return FollowJob(arguments, **client, *job, /*print=*/true);
+  return FollowJob(arguments, **client, job->id, /*print=*/true);
 }
 
 }  // namespace
 
 const Verb kJobSubmitVerb = {"job submit", "run a script on the workers of a master",
-                             "job submit [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", Options(),
-                             "heddle job submit --workers 2 train.dml -nvargs X=data.csv model=w.csv", Run};
+                             "job submit [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", 
+                             JoinOptions({kOptions, RunOptions(), ConnectionOptions()}),
+                             "heddle job submit --workers 2 train.dml -nvargs X=data.csv model=w.csv", Run,
+                             /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -18,10 +18,10 @@ constexpr size_t kLongestSocketPath = 100;
 constexpr int64_t kNsPerMs = 1'000'000;
 
 constexpr Option kOptions[] = {
-    {"dev", Kind::kFlag, "", "for this user and machine only; the other verbs find it without a flag"},
-    {"listen", Kind::kValue, "HOST:PORT", "address; one that other machines reach needs TLS"},
-    {"state", Kind::kValue, "DIR", "folder of the job store (default with --dev: the user's state folder)"},
-    {"token-file", Kind::kValue, "FILE", "file with the token of clients and workers (default: DIR/token, made when missing)"},
+    {"dev", Kind::kFlag, "", "for this user and machine; other verbs find it by themselves"},
+    {"listen", Kind::kValue, "ADDRESS", "HOST:PORT or unix:/path; what other machines reach needs TLS"},
+    {"state", Kind::kValue, "DIR", "folder of the job store (--dev: in the user's state folder)"},
+    {"token-file", Kind::kValue, "FILE", "token of clients and workers (default: DIR/token)"},
     {"tls-certificate", Kind::kValue, "FILE", "certificate of the master"},
     {"tls-key", Kind::kValue, "FILE", "its key"},
     {"tls-ca", Kind::kValue, "FILE", "clients and workers need a certificate signed by one of these"},
@@ -35,10 +35,11 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   MasterOptions options;
   const bool development = arguments.Has("dev");
   if (!development && (!arguments.Has("listen") || !arguments.Has("state")))
-    return Usage("a master needs --listen HOST:PORT and --state DIR").WithNote("'heddle master --dev' starts one for this user and machine only");
+    return Usage("a master needs --listen ADDRESS and --state DIR").WithNote("'heddle master --dev' starts one for this user and machine only");
   options.folder = arguments.Value("state").value_or(DevelopmentFolder());
   const std::string socket = options.folder + "/master.sock";
   options.listen = arguments.Value("listen").value_or(socket.size() < kLongestSocketPath ? "unix:" + socket : "127.0.0.1:0");
+  HEDDLE_ASSIGN_OR_RETURN(options.listen, CheckAddress("listen", options.listen));
   options.token_file = arguments.Value("token-file").value_or("");
   options.certificate = arguments.Value("tls-certificate").value_or("");
   options.key = arguments.Value("tls-key").value_or("");
@@ -52,7 +53,6 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
 }
 
 int Run(const Arguments& arguments) {
-  if (!arguments.positional().empty()) return Report(Usage("'{}': heddle master takes options only", arguments.positional()[0]));
   const Result<MasterOptions> options = ReadOptions(arguments);
   if (!options.ok()) return Report(options.status());
   if (arguments.Has("verbose")) SetLogLevel(LogLevel::kInfo);
@@ -80,7 +80,7 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kMasterVerb = {"master", "queue jobs and give them to workers", "master --dev | master --listen HOST:PORT --state DIR [OPTIONS]",
-                          kOptions, "heddle master --dev", Run};
+const Verb kMasterVerb = {"master", "queue jobs and give them to workers", "master --dev | master --listen ADDRESS --state DIR [OPTIONS]",
+                          JoinOptions({kOptions}), "heddle master --dev", Run};
 
 }  // namespace heddle::cluster::cli

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/cli/report.h"
 
-#include <unistd.h>
+#include <errno.h>
+#include <string.h>
 
+#include <atomic>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace heddle::cluster::cli {
+namespace {
+
+std::atomic<int> output_errno = 0;  // of the first write that failed; output comes from a session's threads too
+
+}  // namespace
 
 int Report(const Status& status) {
   if (status.ok()) return 0;
@@ -21,11 +28,24 @@ int Report(const Status& status) {
   return ExitCode(status);
 }
 
+int ReportOutcome(const Arguments& arguments, const Status& status) {
+  if (!arguments.Has("json")) return Report(status);
+  std::fputs((OutcomeJson(status) + "\n").c_str(), stderr);
+  return ExitCode(status);
+}
+
 void Warn(std::string_view text) { std::fputs(fmt::format("heddle: warning: {}\n", text).c_str(), stderr); }
 
-void PrintOutput(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+bool PrintOutput(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return true;
+  int none = 0;
+  output_errno.compare_exchange_strong(none, errno);
+  return false;
+}
+
+Status OutputStatus() {
+  const int number = output_errno;
+  return number == 0 ? OkStatus() : ResourceExhausted("cannot write to standard output: {}", strerror(number));
 }
 
 std::string OutcomeJson(const Status& status) {

@@ -6,11 +6,6 @@
 namespace heddle::cluster::cli {
 namespace {
 
-const std::vector<Option>& Options() {
-  static const std::vector<Option> options = RunOptions();
-  return options;
-}
-
 int Run(const Arguments& arguments) {
   return RunScript(arguments, 1, [](const Program& program, const SessionOptions& options, const RunSurroundings& surroundings) {
     return RunLocally(program, options, surroundings);
@@ -20,6 +15,6 @@ int Run(const Arguments& arguments) {
 }  // namespace
 
 const Verb kRunVerb = {"run", "run a script on this machine", "run [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                       Options(), "heddle run train.dml -nvargs X=data.csv model=w.csv", Run};
+                       RunOptions(), "heddle run train.dml -nvargs X=data.csv model=w.csv", Run, /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -7,6 +7,7 @@
 #include "cluster/cli/script_input.h"
 #include "cluster/interrupt.h"
 #include "compiler/explain.h"
+#include "ops/cpu.h"
 
 namespace heddle::cluster::cli {
 
@@ -20,32 +21,25 @@ void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatis
   std::fputs(ToText(ranks, most.ok() ? static_cast<int>(*most) : 20).c_str(), stderr);
 }
 
-namespace {
-
-int Finish(const Arguments& arguments, const Status& status) {
-  if (arguments.Has("json")) {
-    std::fputs((OutcomeJson(status) + "\n").c_str(), stderr);
-    return ExitCode(status);
-  }
-  return Report(status);
-}
-
-}  // namespace
-
 int RunScript(const Arguments& arguments, int ranks, Execute execute) {
   const Result<ScriptInput> script = ReadScript(arguments);
-  if (!script.ok()) return Finish(arguments, script.status());
+  if (!script.ok()) return ReportOutcome(arguments, script.status());
   Result<SessionOptions> options = ReadSessionOptions(arguments);
-  if (!options.ok()) return Finish(arguments, options.status());
+  if (!options.ok()) return ReportOutcome(arguments, options.status());
   options->ranks = ranks;
+  if (!options->cpu.empty())
+    if (Status status = ops::ForceCpu(options->cpu); !status.ok())
+      return ReportOutcome(arguments, Usage("--cpu: {}", status.message()));
   const Result<Program> program = Compile(*script, arguments);
-  if (!program.ok()) return Finish(arguments, program.status());
+  if (!program.ok()) return ReportOutcome(arguments, program.status());
 
   Cancellation cancellation;
   InterruptGuard guard(cancellation);
   RunSurroundings surroundings;
   surroundings.directory = WorkingDirectory();
-  surroundings.print = PrintOutput;
+  surroundings.print = [&cancellation](std::string_view text) {
+    if (!PrintOutput(text)) cancellation.Request(OutputStatus());
+  };
   surroundings.cancellation = &cancellation;
   if (arguments.Has("explain")) {
     std::fputs(compiler::ExplainProgram(*program).c_str(), stderr);
@@ -53,7 +47,7 @@ int RunScript(const Arguments& arguments, int ranks, Execute execute) {
   }
   const RunOutcome outcome = execute(*program, *options, surroundings);
   PrintStatistics(arguments, outcome.statistics);
-  return Finish(arguments, outcome.status);
+  return ReportOutcome(arguments, outcome.status.ok() ? OutputStatus() : outcome.status);
 }
 
 }  // namespace heddle::cluster::cli

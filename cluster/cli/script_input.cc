@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <thread>
 
 #include "cluster/cli/report.h"
-#include "compiler/compile.h"
 #include "compiler/optimize/pass.h"
-#include "ops/cpu.h"
 #include "ops/formats/files.h"
 
 namespace heddle::cluster::cli {
@@ -24,7 +24,7 @@ std::vector<Option> ScriptOptions() {
       {"e", Kind::kValue, "CODE", "the script itself, instead of a file", "s"},
       {"f", Kind::kValue, "FILE", ""},
       {"json", Kind::kFlag, "", "print the outcome as one JSON object"},
-      {"disable-pass", Kind::kValue, "NAME", "leave out a pass of the compiler (see heddle explain)"},
+      {"disable-pass", Kind::kValue, "NAME", "leave out a pass or rule of the compiler"},
       {"args", Kind::kRest, "V...", "values of $1, $2, ...; takes the rest of the line"},
       {"nvargs", Kind::kRest, "K=V...", "values of $K; takes the rest of the line"},
       {"exec", Kind::kIgnored, "MODE", ""},
@@ -34,17 +34,19 @@ std::vector<Option> ScriptOptions() {
 
 std::vector<Option> RunOptions() {
   using Kind = Option::Kind;
-  std::vector<Option> options = {
+  const Option options[] = {
       {"threads", Kind::kValue, "N", "threads of a worker's kernels (default: all cores)"},
       {"memory", Kind::kValue, "SIZE", "most matrix memory of a worker, e.g. 4G"},
       {"min-distributed-bytes", Kind::kValue, "SIZE", "smaller matrices stay on one worker (default 8M)"},
       {"seed", Kind::kValue, "N", "of rand() without a seed"},
       {"cpu", Kind::kValue, "NAME", "avx2 or avx512 kernels (default: the widest; same results)"},
-      {"stats", Kind::kOptionalValue, "", "print what was done, by operator"},
+      {"fusion", Kind::kValue, "MODE", "off, all, no-redundancy or cost (default: cost; same results)"},
+      {"fusion-seed", Kind::kValue, "N", "fuse at random instead, for tests"},
+      {"fusion-strict", Kind::kFlag, "", "no machine code for a fused operator is an error"},
+      kStatsOption,
       {"explain", Kind::kOptionalValue, "", "print the program and its plans before they run"},
   };
-  for (const Option& option : ScriptOptions()) options.push_back(option);
-  return options;
+  return JoinOptions({options, ScriptOptions()});
 }
 
 std::string WorkingDirectory() {
@@ -58,6 +60,7 @@ Result<ScriptInput> ReadScript(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(script.parameters, ScriptParameters(arguments));
   std::vector<std::string> names = arguments.positional();
   if (const auto file = arguments.Value("f")) names.push_back(*file);
+  if (arguments.rest("e").size() > 1) return Usage("-e is given twice; one script is enough");
   if (const auto code = arguments.Value("e")) {
     if (!names.empty()) return Usage("-e CODE and the script '{}' were given; one of them is enough", names[0]);
     script.name = "-e";
@@ -68,9 +71,11 @@ Result<ScriptInput> ReadScript(const Arguments& arguments) {
   if (names.size() > 1)
     return Usage("two scripts, '{}' and '{}'; script parameters go behind -args or -nvargs", names[0], names[1]);
   script.name = names[0];
+  if (script.name.empty()) return Usage("the name of the script is empty");
   if (script.name == "-") {
-    char block[1 << 16];
-    while (const size_t got = std::fread(block, 1, sizeof(block), stdin)) script.text.append(block, got);
+    std::array<char, 1 << 16> block;
+    while (const size_t got = std::fread(block.data(), 1, block.size(), stdin)) script.text.append(block.data(), got);
+    if (std::ferror(stdin) != 0) return NotFound("cannot read the script from standard input: {}", std::strerror(errno));
     return script;
   }
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
@@ -84,39 +89,72 @@ Result<ScriptInput> ReadScript(const Arguments& arguments) {
   return script;
 }
 
-Result<Program> Compile(const ScriptInput& script, const Arguments& arguments) {
-  compiler::FileSourceLoader loader(WorkingDirectory());
+namespace {
+
+Status CheckPasses(const std::vector<std::string>& disabled) {
+  const std::vector<std::string> names = compiler::NamesToDisable();
+  for (const std::string& name : disabled) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string nearest = compiler::SuggestName(name, names);
+    return Usage("--disable-pass: '{}' is no pass or rule{}", name, nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest))
+        .WithNote(fmt::format("there are {}", fmt::join(names, ", ")));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, const Arguments& arguments,
+                                                    compiler::SourceLoader* loader) {
+  HEDDLE_RETURN_IF_ERROR(CheckPasses(arguments.rest("disable-pass")));
   compiler::CompileOptions options;
   options.script = script.name;
   options.arguments = script.parameters;
-  options.loader = &loader;
+  options.loader = loader;
   for (const std::string& pass : arguments.rest("disable-pass")) options.disabled_passes.insert(pass);
-  compiler::Diagnostics diagnostics;
-  Result<Program> program = compiler::CompileScript(script.text, options, &diagnostics);
+  return options;
+}
+
+Result<Program> Compile(const ScriptInput& script, const Arguments& arguments, compiler::Diagnostics* diagnostics) {
+  compiler::FileSourceLoader loader(WorkingDirectory());
+  HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
+  compiler::Diagnostics own;
+  if (diagnostics == nullptr) diagnostics = &own;
+  Result<Program> program = compiler::CompileScript(script.text, options, diagnostics);
   // Warnings of a script with errors are mostly about what the errors left out.
-  if (program.ok() && !arguments.Has("json")) std::fputs(diagnostics.RenderAll(compiler::Severity::kWarning).c_str(), stderr);
+  if (program.ok() && !arguments.Has("json")) std::fputs(diagnostics->RenderAll(compiler::Severity::kWarning).c_str(), stderr);
   return program;
 }
 
+namespace {
+
+Status ReadFusion(const Arguments& arguments, SessionOptions* options) {
+  options->fusion = arguments.Value("fusion").value_or(options->fusion);
+  constexpr std::string_view kModes[] = {"off", "all", "no-redundancy", "cost"};
+  if (std::find(std::begin(kModes), std::end(kModes), options->fusion) == std::end(kModes))
+    return Usage("--fusion takes off, all, no-redundancy or cost, not '{}'", options->fusion);
+  options->fusion_strict = arguments.Has("fusion-strict");
+  if (!arguments.Has("fusion-seed")) return OkStatus();
+  if (arguments.Has("fusion")) return Usage("--fusion and --fusion-seed exclude each other");
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t seed, arguments.Integer("fusion-seed", 0, 0, INT64_MAX));
+  options->fusion = fmt::format("random:{}", seed);
+  return OkStatus();
+}
+
+}  // namespace
+
 Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
   SessionOptions options;
-  const auto cores = static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t threads, arguments.Integer("threads", cores, 1, 4096));
-  options.threads = static_cast<int>(threads);
+  HEDDLE_ASSIGN_OR_RETURN(options.threads, ReadThreads(arguments));
   HEDDLE_ASSIGN_OR_RETURN(options.memory_bytes, arguments.Bytes("memory", 0));
   HEDDLE_ASSIGN_OR_RETURN(options.min_distributed_bytes, arguments.Bytes("min-distributed-bytes", options.min_distributed_bytes));
   HEDDLE_ASSIGN_OR_RETURN(options.seed, arguments.Integer("seed", -1, -1, INT64_MAX));
-  std::vector<std::string> passes;
-  for (const compiler::Pass& pass : compiler::GraphPasses()) passes.emplace_back(pass.name);
-  for (const std::string& pass : arguments.rest("disable-pass")) {
-    if (std::find(passes.begin(), passes.end(), pass) == passes.end())
-      return Usage("--disable-pass: '{}' is no pass; the passes are {}", pass, fmt::join(passes, ", "));
-    options.disabled_passes.push_back(pass);
-  }
-  if (const auto cpu = arguments.Value("cpu")) {
-    options.cpu = *cpu;
-    if (Status status = ops::ForceCpu(*cpu); !status.ok()) return Usage("--cpu: {}", status.message());
-  }
+  HEDDLE_RETURN_IF_ERROR(CheckPasses(arguments.rest("disable-pass")));
+  options.disabled_passes = arguments.rest("disable-pass");
+  options.cpu = arguments.Value("cpu").value_or("");
+  if (!options.cpu.empty() && options.cpu != "auto" && options.cpu != "avx2" && options.cpu != "avx512")
+    return Usage("--cpu takes auto, avx2 or avx512, not '{}'", options.cpu);
+  HEDDLE_RETURN_IF_ERROR(ReadFusion(arguments, &options));
   return options;
 }
 

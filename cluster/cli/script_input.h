@@ -7,6 +7,7 @@
 
 #include "cluster/cli/arguments.h"
 #include "cluster/session.h"
+#include "compiler/compile.h"
 #include "core/program.h"
 
 namespace heddle::cluster::cli {
@@ -22,13 +23,17 @@ struct ScriptInput {
   std::map<std::string, std::string> parameters;
 };
 
-/// kUsage without a script or with two; kNotFound (exit 4) for a missing file.
+/// kUsage without a script or with two; kNotFound (exit 4) for a file or standard input that cannot be read.
 Result<ScriptInput> ReadScript(const Arguments& arguments);
 
-/// Parses, builds and checks; prints warnings to stderr. `directory`: where source() looks.
-Result<Program> Compile(const ScriptInput& script, const Arguments& arguments);
+/// What the compiler needs to know of a script; `loader` looks for what it sources. kUsage for an unknown --disable-pass.
+Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, const Arguments& arguments,
+                                                    compiler::SourceLoader* loader);
 
-/// --threads, --min-distributed-bytes, --memory, --seed, --cpu, --disable-pass. --cpu takes effect at once.
+/// Parses, builds and checks; prints warnings to stderr (not with --json). `diagnostics`, if given, has them all.
+Result<Program> Compile(const ScriptInput& script, const Arguments& arguments, compiler::Diagnostics* diagnostics = nullptr);
+
+/// --threads, --min-distributed-bytes, --memory, --seed, --cpu, --disable-pass.
 Result<SessionOptions> ReadSessionOptions(const Arguments& arguments);
 
 std::string WorkingDirectory();

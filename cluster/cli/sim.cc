@@ -9,19 +9,13 @@
 namespace heddle::cluster::cli {
 namespace {
 
-const std::vector<Option>& Options() {
-  static const std::vector<Option> options = [] {
-    std::vector<Option> all = {{"workers", Option::Kind::kValue, "N", "number of worker processes (required)"}};
-    for (const Option& option : RunOptions()) all.push_back(option);
-    return all;
-  }();
-  return options;
-}
+constexpr Option kOptions[] = {{"workers", Option::Kind::kValue, "N", "number of worker processes (required)"}};
 
 int Run(const Arguments& arguments) {
-  if (!arguments.Has("workers")) return Report(Usage("sim needs the number of workers: heddle sim --workers 2 SCRIPT.dml"));
+  if (!arguments.Has("workers")) 
+    return ReportOutcome(arguments, Usage("sim needs the number of workers: heddle sim --workers 2 SCRIPT.dml"));
   const Result<int64_t> workers = arguments.Integer("workers", 1, 1, 256);
-  if (!workers.ok()) return Report(workers.status());
+  if (!workers.ok()) return ReportOutcome(arguments, workers.status());
   return RunScript(arguments, static_cast<int>(*workers),
                    [](const Program& program, const SessionOptions& options, const RunSurroundings& surroundings) {
                      return RunOnLocalProcesses(program, options, surroundings);
@@ -31,7 +25,7 @@ int Run(const Arguments& arguments) {
 }  // namespace
 
 const Verb kSimVerb = {"sim", "run a script on worker processes of this machine, as on a cluster",
-                       "sim --workers N [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", Options(),
-                       "heddle sim --workers 4 train.dml -nvargs X=data.csv model=w.csv", Run};
+                       "sim --workers N [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", JoinOptions({kOptions, RunOptions()}),
+                       "heddle sim --workers 4 train.dml -nvargs X=data.csv model=w.csv", Run, /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

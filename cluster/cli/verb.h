@@ -15,10 +15,11 @@ struct Verb {
   std::string_view name;         ///< "run", "job submit"
   std::string_view summary;      ///< One line.
   std::string_view usage;        ///< After "heddle ".
-  std::span<const Option> options;
-  std::string_view example;      ///< One or two command lines.
+  std::vector<Option> options;
+  std::string_view example;      ///< One command line.
   /// Returns the exit code of the process.
   int (*run)(const Arguments& arguments) = nullptr;
+  bool takes_words = false;      ///< Else a word that is no option is a mistake.
   bool hidden = false;
 };
 
@@ -38,11 +39,14 @@ extern const Verb kJobLogsVerb;
 extern const Verb kJobWaitVerb;
 extern const Verb kJobCancelVerb;
 extern const Verb kAdminNodesVerb;  // admin.cc
+extern const Verb kAdminDrainVerb;
+extern const Verb kAdminUndrainVerb;
 extern const Verb kVersionVerb;     // version.cc
 extern const Verb kCompletionVerb;  // completion.cc
 extern const Verb kExecutorVerb;    // executor_verb.cc; started by sim and by workers
 
-/// The whole command line: finds the verb, parses its options, runs it. Usage mistakes go to stderr with exit code 2.
+/// The whole command line: finds the verb, parses its options, runs it. Usage mistakes go to stderr with exit code 2; a
+/// standard output that could not be written turns success into exit code 5.
 int Main(std::span<const std::string> words);
 
 /// Options of a verb as a screen of text.

@@ -24,6 +24,6 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kVersionVerb = {"version", "print the version", "version [--json]", kOptions, "heddle version", Run};
+const Verb kVersionVerb = {"version", "print the version", "version [--json]", JoinOptions({kOptions}), "heddle version", Run};
 
 }  // namespace heddle::cluster::cli

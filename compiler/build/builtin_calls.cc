@@ -204,10 +204,13 @@ NodeId BodyBuilder::BuildTable(const Expression& call) {
     if (argument.name != "outputEmptyBlocks") given.push_back(node);
   }
   if (!CheckCount(call, 2, 6)) return ErrorNode(call.range);
+  if (given.size() < 2) {
+    Error(call.range, fmt::format("{}() takes two matrices at least", call.name));
+    return ErrorNode(call.range);
+  }
   if (given.size() == 6) given.pop_back();  // how the reference engine stores it
-  if (given.size() == 3) given.resize(5, kNoNode);
-  if (given.size() == 2) given.resize(5, kNoNode);
   if (given.size() == 4) given.insert(given.begin() + 2, kNoNode);
+  given.resize(5, kNoNode);
   return block_.Add("table", std::move(given), At(call.name_range));
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "compiler/parse/lexer.h"
 #include "core/double_text.h"
 
 namespace heddle::compiler {
@@ -17,24 +18,6 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
   return value;
 }
 
-// As the lexer does for string literals: \b \t \n \f \r \" \' are replaced, any other backslash stays.
-std::string ProcessEscapes(std::string_view text) {
-  constexpr std::string_view kEscapes = "btnfr\"'";
-  constexpr std::string_view kMeanings = "\b\t\n\f\r\"'";
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const size_t escape =
-        text[i] == '\\' && i + 1 < text.size() ? kEscapes.find(text[i + 1]) : std::string_view::npos;
-    if (escape == std::string_view::npos) {
-      result += text[i];
-    } else {
-      result += kMeanings[escape];
-      ++i;
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 Scalar ArgumentValue(const std::string& text) {
@@ -45,7 +28,7 @@ Scalar ArgumentValue(const std::string& text) {
   std::string_view inner = text;
   if (inner.size() >= 2 && (inner.front() == '"' || inner.front() == '\'') && inner.back() == inner.front())
     inner = inner.substr(1, inner.size() - 2);
-  return Scalar(ProcessEscapes(inner));
+  return Scalar(Unescape(inner));
 }
 
 }  // namespace heddle::compiler

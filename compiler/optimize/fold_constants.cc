@@ -8,23 +8,20 @@
 namespace heddle::compiler {
 namespace {
 
-// Live-ins as far as their type goes: their sizes and values are a matter of the run.
-LiveIns TypesOfLiveIns(const Graph& graph) {
+// What is known of live-ins: their types, and their sizes as far as these are the same on every way to the
+// block.
+LiveIns LiveInsOf(const Graph& graph) {
   LiveIns live_in;
-  for (const Node& node : graph.nodes) {
-    if (!node.Is("variable")) continue;
-    ValueInfo info = node.info;
-    if (info.IsMatrix()) info.shape = Shape();
-    live_in[node.Text("name")] = {info, std::nullopt};
-  }
+  for (const Node& node : graph.nodes)
+    if (node.Is("variable")) live_in[node.Text("name")] = {node.info, std::nullopt};
   return live_in;
 }
 
 }  // namespace
 
-Result<Graph> FoldConstants(Graph graph) {
+Result<Graph> FoldConstants(Graph graph, const PassOptions&) {
   std::vector<std::pair<NodeId, Status>> ignored;  // The static pass has reported them.
-  const InferOutcome outcome = InferShapes(graph, TypesOfLiveIns(graph), nullptr, &ignored);
+  const InferOutcome outcome = InferShapes(graph, LiveInsOf(graph), nullptr, &ignored);
   std::vector<NodeId> itself(graph.nodes.size());
   std::iota(itself.begin(), itself.end(), 0);
   for (NodeId id = 0; id < graph.size(); ++id) {

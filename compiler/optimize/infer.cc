@@ -28,6 +28,15 @@ Status InferVariable(const LiveIns& live_in, Node& node, std::optional<Scalar>& 
   return OkStatus();
 }
 
+// Numbers of cells are 64-bit everywhere behind this check.
+Status CheckCells(const std::string& op, const ValueInfo& info) {
+  int64_t cells = 0;
+  if (!info.IsMatrix() || !info.shape.IsKnown() ||
+      !__builtin_mul_overflow(info.shape.rows, info.shape.columns, &cells))
+    return OkStatus();
+  return InvalidArgument("{}: a matrix of {} has more cells than can be counted", op, info.shape);
+}
+
 bool IsComplete(const ValueInfo& info) {
   return info.data_type != DataType::kUnknown && (!info.IsMatrix() || info.shape.IsKnown());
 }
@@ -78,6 +87,7 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
 
   Result<ValueInfo> info = ops::Infer({node, infos_, scalars_, files_});
   if (!info.ok()) return value_types_known ? info.status() : OkStatus();
+  HEDDLE_RETURN_IF_ERROR(CheckCells(node.op, *info));
   node.info = *info;
   if (!node.info.IsScalar()) return OkStatus();
   if (values_known) {

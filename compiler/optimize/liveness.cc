@@ -163,7 +163,7 @@ Status RemoveUnreadAssignments(Program* program) {
     if (!changed) break;
     Status status;
     ForEachBlock(program, [&](Block& block) {
-      Result<Graph> graph = RemoveDeadNodes(std::move(block.graph));
+      Result<Graph> graph = RemoveDeadNodes(std::move(block.graph), PassOptions());
       if (graph.ok()) {
         block.graph = *std::move(graph);
       } else {

@@ -1,36 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/optimize/pass.h"
 
+#include "compiler/optimize/rules.h"
+
 namespace heddle::compiler {
 namespace {
 
-constexpr Pass kGraphPasses[] = {
-    {"rules", ApplyRules, "exact algebra; exposes equal subgraphs and dead nodes"},
-    {"fold-constants", FoldConstants, "after rules; literals make nodes equal"},
-    {"share", ShareCommonSubexpressions, "after everything that makes nodes equal"},
-    {"remove-dead", RemoveDeadNodes, "last: sweeps what the others left behind"},
-};
-
-constexpr ProgramPass kProgramPasses[] = {
-    {"simplify-branches", SimplifyBranches, "after folding, which turns predicates into literals"},
-    {"remove-unread", RemoveUnreadAssignments, "after branches: what only a dead branch read is unread"},
-    {"mark-dead", MarkDeadVariables, "last: describes the final blocks"},
+constexpr Pass kPasses[] = {
+    {"propagate-constants", nullptr, PropagateConstants, "first: settles predicates and sizes"},
+    {"fold-constants", FoldConstants, nullptr, "turns predicates into literals"},
+    {"simplify-branches", nullptr, SimplifyBranches, "after folding; leaves neighbours that can be merged"},
+    {"hoist", nullptr, HoistLoopInvariants, "before merging, which takes in what it leaves before the loops"},
+    {"merge-blocks", nullptr, MergeBlocks, "before the graph rewrites, which see one block at a time"},
+    {"rules", ApplyExactRules, nullptr, "exact algebra; exposes equal subgraphs and dead nodes"},
+    {"order-rules", ApplyOrderRules, nullptr, "on what exact algebra left; before anything is fused"},
+    {"order-products", OrderProducts, nullptr, "after the rules, which make and remove products"},
+    {"share", ShareCommonSubexpressions, nullptr, "after everything that makes nodes equal"},
+    {"remove-dead", RemoveDeadNodes, nullptr, "sweeps what the others left behind"},
+    {"remove-unread", nullptr, RemoveUnreadAssignments, "what only a dead branch or node read is unread"},
+    {"mark-dead", nullptr, MarkDeadVariables, "last: describes the final blocks"},
 };
 
 // Switching it off would only leak memory, never help.
 bool IsRequired(std::string_view pass) { return pass == "mark-dead"; }
 
-Result<Graph> RunPass(const Pass& pass, Graph graph) {
-  HEDDLE_ASSIGN_OR_RETURN(Graph result, pass.run(std::move(graph)));
+bool IsLeftOut(const Pass& pass, const PassOptions& options) {
+  return options.disabled.contains(pass.name) && !IsRequired(pass.name);
+}
+
+Result<Graph> RunOnGraph(const Pass& pass, Graph graph, const PassOptions& options) {
+  HEDDLE_ASSIGN_OR_RETURN(Graph result, pass.on_graph(std::move(graph), options));
   if (Status status = Verify(result); !status.ok())
     return status.WithNote(fmt::format("after pass {}", pass.name));
   return result;
 }
 
+Status RunOnProgram(const Pass& pass, Program* program, const PassOptions& options) {
+  if (pass.on_program != nullptr) HEDDLE_RETURN_IF_ERROR(pass.on_program(program));
+  Status status;
+  ForEachBlock(program, [&](Block& block) {
+    if (!status.ok() || block.graph.nodes.empty()) return;
+    if (pass.on_graph == nullptr) {
+      if (status = Verify(block.graph); !status.ok())
+        status = status.WithNote(fmt::format("after pass {}", pass.name));
+      return;
+    }
+    Result<Graph> graph = RunOnGraph(pass, std::move(block.graph), options);
+    if (graph.ok()) {
+      block.graph = *std::move(graph);
+    } else {
+      status = graph.status();
+    }
+  });
+  return status;
+}
+
+void VisitSequences(std::vector<Block>& blocks, const std::function<void(std::vector<Block>&)>& visit) {
+  for (Block& block : blocks) {
+    VisitSequences(block.body, visit);
+    VisitSequences(block.otherwise, visit);
+  }
+  visit(blocks);
+}
+
 }  // namespace
 
-std::span<const Pass> GraphPasses() { return kGraphPasses; }
-std::span<const ProgramPass> ProgramPasses() { return kProgramPasses; }
+std::span<const Pass> Passes() { return kPasses; }
+
+std::vector<std::string> NamesToDisable() {
+  std::vector<std::string> names;
+  for (const Pass& pass : kPasses)
+    if (!IsRequired(pass.name)) names.emplace_back(pass.name);
+  for (const std::span<const Rule> rules : {ExactRules(), OrderRules()})
+    for (const Rule& rule : rules) names.emplace_back(rule.name);
+  return names;
+}
 
 void ForEachBlock(std::vector<Block>* blocks, const std::function<void(Block&)>& visit) {
   for (Block& block : *blocks) {
@@ -45,33 +89,23 @@ void ForEachBlock(Program* program, const std::function<void(Block&)>& visit) {
   for (auto& [name, function] : program->functions) ForEachBlock(&function.body, visit);
 }
 
+void ForEachSequence(Program* program, const std::function<void(std::vector<Block>&)>& visit) {
+  VisitSequences(program->main, visit);
+  for (auto& [name, function] : program->functions) VisitSequences(function.body, visit);
+}
+
 Result<Graph> RunGraphPasses(Graph graph, const PassOptions& options) {
-  for (const Pass& pass : kGraphPasses) {
-    if (options.disabled.contains(pass.name)) continue;
-    HEDDLE_ASSIGN_OR_RETURN(graph, RunPass(pass, std::move(graph)));
+  for (const Pass& pass : kPasses) {
+    if (pass.on_graph == nullptr || IsLeftOut(pass, options)) continue;
+    HEDDLE_ASSIGN_OR_RETURN(graph, RunOnGraph(pass, std::move(graph), options));
   }
   return graph;
 }
 
 Status RunPasses(Program* program, const PassOptions& options) {
-  for (const Pass& pass : kGraphPasses) {
-    if (options.disabled.contains(pass.name)) continue;
-    Status status;
-    ForEachBlock(program, [&](Block& block) {
-      if (!status.ok() || block.graph.nodes.empty()) return;
-      Result<Graph> graph = RunPass(pass, std::move(block.graph));
-      if (graph.ok()) {
-        block.graph = *std::move(graph);
-      } else {
-        status = graph.status();
-      }
-    });
-    HEDDLE_RETURN_IF_ERROR(status);
-    if (options.observe) options.observe(pass.name, *program);
-  }
-  for (const ProgramPass& pass : kProgramPasses) {
-    if (options.disabled.contains(pass.name) && !IsRequired(pass.name)) continue;
-    HEDDLE_RETURN_IF_ERROR(pass.run(program));
+  for (const Pass& pass : kPasses) {
+    if (IsLeftOut(pass, options)) continue;
+    HEDDLE_RETURN_IF_ERROR(RunOnProgram(pass, program, options));
     if (options.observe) options.observe(pass.name, *program);
   }
   return OkStatus();

@@ -6,62 +6,77 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/program.h"
 
 namespace heddle::compiler {
 
-/// A rewrite of one block's graph. None may change the bits of a result. Keeps: node.info of the nodes that
-/// stay.
-struct Pass {
-  std::string_view name;
-  Result<Graph> (*run)(Graph graph);
-  std::string_view why;  ///< Why it is where it is in the table.
-};
-
-/// A rewrite of the control program.
-struct ProgramPass {
-  std::string_view name;
-  Status (*run)(Program* program);
-  std::string_view why;
-};
-
 struct PassOptions {
-  std::set<std::string, std::less<>> disabled;
+  std::set<std::string, std::less<>> disabled;  ///< Names of passes, and of rules (rules.h).
+  /// True when every node.info of a graph is what the run will have, formats included; else formats of
+  /// variables and of what is read are not known.
+  bool infos_are_exact = false;
   /// Called after every pass, with its name.
   std::function<void(std::string_view pass, const Program&)> observe;
 };
 
-/// The tables, in the order in which they run: all graph passes on all blocks, then the program passes.
-std::span<const Pass> GraphPasses();
-std::span<const ProgramPass> ProgramPasses();
+/// One step of the compiler: a rewrite of one block's graph, or of the control program. Every pass says
+/// whether it keeps the bits of results; one that does not is decided by types, shapes and formats alone and
+/// runs in every mode (docs/numerics.md, end of section 3). Keeps: node.info of the nodes that stay.
+struct Pass {
+  std::string_view name;
+  Result<Graph> (*on_graph)(Graph graph, const PassOptions& options);
+  Status (*on_program)(Program* program);  ///< nullptr for a graph pass, and the other way round.
+  std::string_view why;                    ///< Why it is where it is in the table.
+};
 
-/// Runs the tables over a whole program and verifies each graph after each pass: the pass that broke a graph
+/// The table, in the order in which the passes run over a program.
+std::span<const Pass> Passes();
+/// Everything that PassOptions::disabled may name: the passes that can be left out, then the rules.
+std::vector<std::string> NamesToDisable();
+
+/// Runs the table over a whole program and verifies each graph after each pass: the pass that broke a graph
 /// is named.
 Status RunPasses(Program* program, const PassOptions& options);
 
-/// The graph passes on one graph.
+/// The graph passes on one graph, as at the entry of a block.
 Result<Graph> RunGraphPasses(Graph graph, const PassOptions& options);
 
 /// Calls visit(block) for every block, outer before inner, in the order of the text.
 void ForEachBlock(std::vector<Block>* blocks, const std::function<void(Block&)>& visit);
 void ForEachBlock(Program* program, const std::function<void(Block&)>& visit);
+/// Calls visit(blocks) for every list of blocks that run one after the other: bodies, branches; inner before
+/// outer.
+void ForEachSequence(Program* program, const std::function<void(std::vector<Block>&)>& visit);
 
 // The passes, one file each.
 
-/// Exact algebra, written in DML (rules.cc). Needs: types of live-ins where a rule has a condition.
-Result<Graph> ApplyRules(Graph graph);
-/// Scalars that only depend on literals become literals. Needs: nothing.
-Result<Graph> FoldConstants(Graph graph);
-/// Equal pure operators on equal inputs become one. Effects are never merged. Needs: nothing.
-Result<Graph> ShareCommonSubexpressions(Graph graph);
-/// Removes nodes that lead to no effect, no operator that may fail and no variable. Needs: nothing.
-Result<Graph> RemoveDeadNodes(Graph graph);
-
-/// An if whose predicate is a literal becomes the branch it takes; a while that is never entered goes.
+/// Scalars that are the same on every way to a block become literals in it. Keeps bits.
+Status PropagateConstants(Program* program);
+/// Scalars that only depend on literals and on known sizes become literals. Keeps bits.
+Result<Graph> FoldConstants(Graph graph, const PassOptions& options);
+/// An if whose predicate is a literal becomes the branch it takes; a while that is never entered goes, and so
+/// does a loop over an empty sequence. Keeps bits.
 Status SimplifyBranches(Program* program);
+/// What a loop would compute anew in every round moves before it (hoist.cc says what and when). Keeps bits.
+Status HoistLoopInvariants(Program* program);
+/// Straight-line blocks that follow each other become one: more to rewrite and to fuse in a graph. Keeps
+/// bits, but for rand() without a seed, which depends on the number of blocks run.
+Status MergeBlocks(Program* program);
+/// Algebra that keeps bits (rules_exact.cc). Needs: shapes and formats where a rule has a condition.
+Result<Graph> ApplyExactRules(Graph graph, const PassOptions& options);
+/// Algebra that changes the order of sums (rules_order.cc). Needs: shapes and formats.
+Result<Graph> ApplyOrderRules(Graph graph, const PassOptions& options);
+/// The cheapest order of A %*% B %*% C (order_products.cc). Changes the order of sums. Needs: shapes and
+/// formats.
+Result<Graph> OrderProducts(Graph graph, const PassOptions& options);
+/// Equal pure operators on equal inputs become one. Effects are never merged. Keeps bits.
+Result<Graph> ShareCommonSubexpressions(Graph graph, const PassOptions& options);
+/// Removes nodes that lead to no effect, no operator that may fail and no variable. Keeps bits.
+Result<Graph> RemoveDeadNodes(Graph graph, const PassOptions& options);
 /// Removes assignments that nothing reads, then blocks that are left empty, until nothing changes
-/// (liveness.h).
+/// (liveness.h). Keeps bits.
 Status RemoveUnreadAssignments(Program* program);
 /// Fills in Block::dead_after (liveness.h). Cannot be switched off: the run needs it.
 Status MarkDeadVariables(Program* program);

@@ -6,7 +6,7 @@
 
 namespace heddle::compiler {
 
-Result<Graph> RemoveDeadNodes(Graph graph) {
+Result<Graph> RemoveDeadNodes(Graph graph, const PassOptions&) {
   std::vector<NodeId> itself(graph.nodes.size());
   std::iota(itself.begin(), itself.end(), 0);
   std::vector<bool> keep(graph.nodes.size(), false);

@@ -4,17 +4,32 @@
 #include <span>
 #include <string_view>
 
+#include "compiler/optimize/rule_match.h"
+
 namespace heddle::compiler {
 
-/// Algebra in DML. Single capital letters in `before` stand for any matrix; what is left of the graph must
-/// have the bits of what was there.
+/// Algebra in DML, so that a user can read it and one property test can check every rule on random matrices.
+///
+/// In `before` a capital letter stands for any matrix, a small one for any scalar that is a number, a number
+/// for itself; the same letter twice means the same node. f(...) stands for any chain of cell-wise operators
+/// around the one inside, other operands included, none at all included; it says the same chain in `after`.
+/// Operators inside have no other reader, unless `shared` says that this does not matter. `after` may use
+/// operators that DML has no name for. A rule never changes type, size or format of the result.
 struct Rule {
   std::string_view name;
   std::string_view before;
   std::string_view after;
+  bool (*condition)(const Match& match) =
+      nullptr;  ///< On types, shapes and formats only (docs/numerics.md R3).
+  bool shared = false;
 };
 
-/// All rules, in the order in which they are tried.
-std::span<const Rule> Rules();
+/// Both sides have the same bits for every matrix, NaN, infinities and signed zeros included
+/// (rules_exact.cc).
+std::span<const Rule> ExactRules();
+/// Both sides are the same number, added up in different orders: equal to a few ulp of the sum of absolute
+/// values. These rules belong to the definition of the program's result and apply in every mode
+/// (rules_order.cc).
+std::span<const Rule> OrderRules();
 
 }  // namespace heddle::compiler

@@ -34,7 +34,7 @@ bool CanShare(const Node& node) {
 
 }  // namespace
 
-Result<Graph> ShareCommonSubexpressions(Graph graph) {
+Result<Graph> ShareCommonSubexpressions(Graph graph, const PassOptions&) {
   std::vector<NodeId> stands_for(graph.nodes.size());
   std::unordered_map<std::string, NodeId> first;
   for (NodeId id = 0; id < graph.size(); ++id) {

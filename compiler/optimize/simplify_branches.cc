@@ -1,18 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iterator>
-#include <optional>
 
 #include "compiler/optimize/pass.h"
+#include "compiler/optimize/rewrite.h"
 
 namespace heddle::compiler {
 namespace {
 
-// The value of a predicate that is a literal and does nothing else.
-std::optional<bool> LiteralPredicate(const Graph& graph) {
-  if (graph.size() != 2 || !graph[0].Is("literal") || !graph[1].Is("assign")) return std::nullopt;
-  const Scalar& value = *graph[0].FindAttribute("value");
-  if (value.IsString()) return std::nullopt;  // an error of the run
-  return value.AsBoolean();
+// The literal that `name` is assigned by a graph that does nothing else that shows.
+const Scalar* AssignedLiteral(const Graph& graph, std::string_view name) {
+  const Scalar* value = nullptr;
+  for (const Node& node : graph.nodes) {
+    if (IsOrdered(node)) return nullptr;
+    if (node.Is("assign") && node.Text("name") == name) value = graph[node.inputs[0]].FindAttribute("value");
+  }
+  return value == nullptr || value->IsString() ? nullptr : value;  // a string is an error of the run
+}
+
+// True if seq(from, to, increment) has nothing to run over.
+bool IsEmptyLoop(const Block& block) {
+  if (!block.has_increment) return false;  // from:to counts down where it cannot count up
+  const Scalar* from = AssignedLiteral(block.graph, Block::kFrom);
+  const Scalar* to = AssignedLiteral(block.graph, Block::kTo);
+  const Scalar* increment = AssignedLiteral(block.graph, Block::kIncrement);
+  for (const Scalar* bound : {from, to, increment})
+    if (bound == nullptr || !bound->IsInteger()) return false;
+  const int64_t step = increment->AsInteger();
+  return step > 0 ? from->AsInteger() > to->AsInteger() : step < 0 && from->AsInteger() < to->AsInteger();
+}
+
+bool IsRemoved(const Block& block) {
+  switch (block.kind) {
+    case Block::Kind::kWhile: {
+      const Scalar* predicate = AssignedLiteral(block.graph, Block::kPredicate);
+      return predicate != nullptr && !predicate->AsBoolean();
+    }
+    case Block::Kind::kFor:
+    case Block::Kind::kParallelFor: return IsEmptyLoop(block);
+    default: return false;
+  }
 }
 
 void Simplify(std::vector<Block>* blocks) {
@@ -20,14 +46,14 @@ void Simplify(std::vector<Block>* blocks) {
   for (Block& block : *blocks) {
     Simplify(&block.body);
     Simplify(&block.otherwise);
-    const bool has_predicate = block.kind == Block::Kind::kIf || block.kind == Block::Kind::kWhile;
-    const std::optional<bool> predicate = has_predicate ? LiteralPredicate(block.graph) : std::nullopt;
-    if (predicate && block.kind == Block::Kind::kIf) {
-      std::vector<Block>& taken = *predicate ? block.body : block.otherwise;
-      std::move(taken.begin(), taken.end(), std::back_inserter(result));
-    } else if (!(predicate == false && block.kind == Block::Kind::kWhile)) {
-      result.push_back(std::move(block));
+    if (block.kind == Block::Kind::kIf) {
+      if (const Scalar* predicate = AssignedLiteral(block.graph, Block::kPredicate)) {
+        std::vector<Block>& taken = predicate->AsBoolean() ? block.body : block.otherwise;
+        std::move(taken.begin(), taken.end(), std::back_inserter(result));
+        continue;
+      }
     }
+    if (!IsRemoved(block)) result.push_back(std::move(block));
   }
   *blocks = std::move(result);
 }

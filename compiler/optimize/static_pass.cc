@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/optimize/infer.h"
+#include "compiler/parse/ast.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {
@@ -19,6 +20,9 @@ constexpr int kMostTriedLoops = 3;
 constexpr int kMostLoops = 8;
 // Different calls of one function that are followed; further ones count as calls with unknown sizes.
 constexpr int kMostCalls = 16;
+// Calls below this many blocks and calls inside each other wait their turn, with unknown sizes: the stack is
+// finite. More than a single body can nest.
+constexpr int kMostDepth = 2 * kMaxNesting;
 
 ValueInfo Join(const ValueInfo& a, const ValueInfo& b) {
   if (a.data_type != b.data_type) return ValueInfo();
@@ -73,13 +77,21 @@ LiveIn FromDeclaration(const Parameter& parameter) {
 
 class StaticPass {
  public:
-  StaticPass(Program* program, Diagnostics* diagnostics) : program_(*program), diagnostics_(*diagnostics) {}
+  StaticPass(Program* program, Diagnostics* diagnostics, LiveInValues* values, ops::Files* files)
+      : program_(*program), diagnostics_(*diagnostics), values_(values), files_(files) {}
 
   void Run() {
     LiveIns state;
     state["%error"];  // stands for what an error was reported about
     Context context;
     Walk(program_.main, state, context);
+    while (!waiting_.empty()) {
+      const WaitingCall call = waiting_.back();
+      waiting_.pop_back();
+      Context later;
+      later.certain = false;
+      Call(*call.function, call.arguments, *call.block, later);
+    }
   }
 
  private:
@@ -95,9 +107,16 @@ class StaticPass {
     std::vector<LiveIn> results;
     bool may_stop = false;
   };
+  struct WaitingCall {
+    Function* function;
+    LiveIns arguments;
+    const Block* block;
+  };
 
   void Walk(std::vector<Block>& blocks, LiveIns& state, Context& context) {
+    ++depth_;
     for (Block& block : blocks) WalkBlock(block, state, context);
+    --depth_;
   }
 
   void WalkBlock(Block& block, LiveIns& state, Context& context) {
@@ -114,7 +133,7 @@ class StaticPass {
   // Infers one graph and moves the state behind it. Returns what its assigns are.
   LiveIns WalkGraph(Block& block, LiveIns& state, Context& context) {
     std::vector<std::pair<NodeId, Status>> errors;
-    InferOutcome outcome = InferShapes(block.graph, state, nullptr, &errors);
+    InferOutcome outcome = InferShapes(block.graph, state, files_, &errors);
     NodeId first_stop = outcome.graph.size();
     for (NodeId id = outcome.graph.size(); id-- > 0;)
       if (outcome.graph[id].Is("stop") || outcome.graph[id].Is("assert")) first_stop = id;
@@ -124,7 +143,7 @@ class StaticPass {
         const bool certain = context.certain && id < first_stop && !block.graph[id].Is("variable");
         Report(status, certain, context);
       }
-      Record(block, outcome.graph);
+      Record(block, outcome);
     }
     LiveIns assigned;
     for (NodeId id = 0; id < outcome.graph.size(); ++id) {
@@ -142,11 +161,15 @@ class StaticPass {
   }
 
   // A block that was recorded before keeps what both agree on.
-  void Record(Block& block, const Graph& inferred) {
+  void Record(Block& block, const InferOutcome& inferred) {
     const bool is_first = recorded_.insert(block.id).second;
-    for (NodeId id = 0; id < inferred.size(); ++id) {
+    for (NodeId id = 0; id < inferred.graph.size(); ++id) {
       ValueInfo& info = block.graph[id].info;
-      info = is_first ? inferred[id].info : Join(info, inferred[id].info);
+      info = is_first ? inferred.graph[id].info : Join(info, inferred.graph[id].info);
+      if (values_ == nullptr || !block.graph[id].Is("variable")) continue;
+      const std::optional<Scalar>& value = inferred.values[static_cast<size_t>(id)];
+      const auto [known, is_new] = values_->try_emplace({block.id, id}, value);
+      if (!is_new && !IsSame(known->second, value)) known->second.reset();
     }
   }
 
@@ -278,7 +301,8 @@ class StaticPass {
     for (const Parameter& result : function.results) outcome.results.push_back(FromDeclaration(result));
     int& active = active_[function.name];
     if (active >= 2) return outcome;  // a recursion that does not come to an end here
-    if (active == 1 || calls_[function.name] >= kMostCalls) {
+    const bool is_too_deep = depth_ >= kMostDepth;
+    if (active == 1 || calls_[function.name] >= kMostCalls || is_too_deep) {
       for (auto& [name, known] : arguments) KeepTypeOnly(&known);
     }
     std::string key = function.name + (context.certain ? " certain" : "") + (context.record ? " record" : "");
@@ -288,6 +312,12 @@ class StaticPass {
       if (known.value) key += known.value->ToLiteral();
     }
     if (auto remembered = outcomes_.find(key); remembered != outcomes_.end()) return remembered->second;
+    if (is_too_deep) {
+      outcome.may_stop = true;  // as far as known now
+      if (context.record && waiting_keys_.insert(std::move(key)).second)
+        waiting_.push_back({&function, std::move(arguments), &call});
+      return outcome;
+    }
 
     ++calls_[function.name];
     ++active;
@@ -310,14 +340,21 @@ class StaticPass {
 
   Program& program_;
   Diagnostics& diagnostics_;
+  LiveInValues* values_;
+  ops::Files* files_;
   std::set<int32_t> recorded_;
   std::map<std::string, CallOutcome> outcomes_;  // by function and what is known of the arguments
   std::map<std::string, int> calls_;
   std::map<std::string, int> active_;
+  int depth_ = 0;  // blocks and calls that are walked inside each other
+  std::vector<WaitingCall> waiting_;
+  std::set<std::string> waiting_keys_;
 };
 
 }  // namespace
 
-void PropagateShapes(Program* program, Diagnostics* diagnostics) { StaticPass(program, diagnostics).Run(); }
+void PropagateShapes(Program* program, Diagnostics* diagnostics, LiveInValues* values, ops::Files* files) {
+  StaticPass(program, diagnostics, values, files).Run();
+}
 
 }  // namespace heddle::compiler

@@ -129,6 +129,10 @@ bool StatementParser::ParseParameter(std::string_view what, bool is_result, Para
     stream_.ErrorExpected(fmt::format("the name of a {}", what));
     return false;
   }
+  if (IsConstant(name.text)) {
+    stream_.Error(name.range, fmt::format("the constant {} cannot name a {}", Describe(name), what));
+    return false;
+  }
   stream_.Take();
   parameter->name = name.text;
   parameter->name_range = name.range;

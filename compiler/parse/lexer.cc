@@ -57,24 +57,6 @@ bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 bool IsNamePart(char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// The other escapes are replaced textually while "\\" stays two characters; so "\\n" is a backslash and a
-// newline.
-std::string Unescape(std::string_view raw) {
-  std::string result;
-  result.reserve(raw.size());
-  for (size_t i = 0; i < raw.size(); ++i) {
-    const size_t escape = raw[i] == '\\' && i + 1 < raw.size() ? std::string_view("btnfr\"'").find(raw[i + 1])
-                                                               : std::string_view::npos;
-    if (escape == std::string_view::npos) {
-      result += raw[i];
-    } else {
-      result += "\b\t\n\f\r\"'"[escape];
-      ++i;
-    }
-  }
-  return result;
-}
-
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
@@ -397,6 +379,22 @@ class Lexer {
 }  // namespace
 
 std::vector<Token> Tokenize(std::string_view text) { return Lexer(text).Run(); }
+
+std::string Unescape(std::string_view raw) {
+  std::string result;
+  result.reserve(raw.size());
+  for (size_t i = 0; i < raw.size(); ++i) {
+    const size_t escape = raw[i] == '\\' && i + 1 < raw.size() ? std::string_view("btnfr\"'").find(raw[i + 1])
+                                                               : std::string_view::npos;
+    if (escape == std::string_view::npos) {
+      result += raw[i];
+    } else {
+      result += "\b\t\n\f\r\"'"[escape];
+      ++i;
+    }
+  }
+  return result;
+}
 
 bool IsReservedWord(std::string_view word) {
   return !word.empty() &&

@@ -7,14 +7,13 @@
 namespace heddle::compiler {
 
 ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics) {
-  constexpr size_t kMostBytes = size_t{64} << 20;
   ScriptFile file;
   file.path = std::move(path);
   file.text = std::move(text);
-  if (file.text.size() > kMostBytes) {
+  if (file.text.size() > kMostScriptBytes) {
     diagnostics
         ->Error(file.path, {},
-                fmt::format("a script has at most {} bytes, this has {}", kMostBytes, file.text.size()))
+                fmt::format("a script has at most {} bytes, this has more", kMostScriptBytes))
         .notes.push_back("is this a data file?");
     return file;
   }

@@ -8,6 +8,9 @@
 
 namespace heddle::compiler {
 
+/// A longer text is refused: it is no script.
+constexpr size_t kMostScriptBytes = size_t{64} << 20;
+
 /// Parses one file: the complete grammar of the language, by recursive descent with operator precedence.
 ///
 /// Any bytes are accepted. All errors go to `diagnostics`, one per statement: after an error the parser goes

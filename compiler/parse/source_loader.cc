@@ -5,11 +5,16 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
+#include "compiler/parse/parser.h"
 #include "compiler/parse/source_path.h"
 
 namespace heddle::compiler {
+namespace {
+
+constexpr int64_t kPieceBytes = 64 << 10;
+
+}  // namespace
 
 std::string JoinPath(const std::string& directory, const std::string& path) {
   // An absolute path replaces what stands before it.
@@ -24,11 +29,18 @@ Result<std::string> FileSourceLoader::Load(const std::string& path) {
   if (!std::filesystem::exists(status)) return NotFound("script not found: {}", place);
   if (std::filesystem::is_directory(status)) return NotFound("not a script but a directory: {}", place);
   std::ifstream stream(place, std::ios::binary);
-  std::ostringstream text;
-  if (!stream || (stream.peek() != std::ifstream::traits_type::eof() && !(text << stream.rdbuf()))) {
+  std::string text;
+  // A device may never end: what is longer than a script may be is refused by its length alone.
+  while (stream && text.size() <= kMostScriptBytes) {
+    const size_t before = text.size();
+    text.resize(before + kPieceBytes);
+    stream.read(text.data() + before, kPieceBytes);
+    text.resize(before + static_cast<size_t>(stream.gcount()));
+  }
+  if (stream.bad() || (!stream && !stream.eof())) {
     return PermissionDenied("script cannot be read: {} ({})", place, std::strerror(errno));
   }
-  return text.str();
+  return text;
 }
 
 Result<std::string> MemorySourceLoader::Load(const std::string& path) {

@@ -13,9 +13,9 @@ constexpr std::array<std::string_view, 10> kLoopOptions = {
     "check",           "par",         "mode", "opt",    "taskpartitioner", "tasksize",
     "datapartitioner", "resultmerge", "log",  "profile"};
 
-bool IsConstant(std::string_view name) { return name == "pi" || name == "Inf" || name == "NaN"; }
-
 }  // namespace
+
+bool IsConstant(std::string_view name) { return name == "pi" || name == "Inf" || name == "NaN"; }
 
 void StatementParser::ParseFile() {
   while (!stream_.AtEnd()) {

@@ -11,6 +11,9 @@
 
 namespace heddle::compiler {
 
+/// True for the names that stand for a number and cannot be assigned: pi, Inf, NaN.
+bool IsConstant(std::string_view name);
+
 /// Parses statements and function definitions (language reference 1.2) into a ScriptFile.
 class StatementParser {
  public:

@@ -9,11 +9,16 @@
 #include "core/double_text.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/readers.h"
+#include "ops/kernel.h"
 
 namespace heddle::ops {
 namespace {
 
 enum class Symmetry : uint8_t { kGeneral, kSymmetric, kSkew };
+
+// Doubles count rows exactly up to here.
+constexpr int64_t kMostRows = int64_t{1} << 53;
+constexpr int64_t kLinesBetweenPolls = 1 << 16;
 
 struct Header {
   bool coordinates = true;  // else an array, column by column
@@ -70,7 +75,15 @@ Result<Header> ReadHeader(const ReadOptions& options, std::string_view text) {
   if (!TakeInteger(&line, &shape.rows) || !TakeInteger(&line, &shape.columns) || shape.rows < 0 || shape.columns < 0 ||
       (header.coordinates && !TakeInteger(&line, &header.entries)))
     return DataLoss("cannot read '{}': line {} is not a size line", options.path, header.lines);
-  if (!header.coordinates) header.entries = shape.rows * shape.columns;
+  if (header.symmetry != Symmetry::kGeneral && shape.rows != shape.columns)
+    return DataLoss("cannot read '{}': a {} matrix is square, the file says {}", options.path, symmetry, shape);
+  if (!header.coordinates) {
+    // Of a symmetric array the file has the lower triangle, of a skew-symmetric one without the diagonal.
+    int64_t cells = shape.Cells();
+    if (header.symmetry == Symmetry::kSymmetric && cells != INT64_MAX) cells = (cells + shape.rows) / 2;
+    if (header.symmetry == Symmetry::kSkew && cells != INT64_MAX) cells = (cells - shape.rows) / 2;
+    header.entries = cells;
+  }
   if ((options.rows != kUnknown && options.rows != shape.rows) || (options.columns != kUnknown && options.columns != shape.columns))
     return DataLoss("cannot read '{}': {}x{} was asked for, the file says {}", options.path, options.rows, options.columns, shape);
   header.shape = shape;
@@ -87,11 +100,12 @@ Status VisitCells(const ReadOptions& options, const Header& header, const Visit&
     visit(row, column, value);
     if (header.symmetry != Symmetry::kGeneral && row != column) visit(column, row, header.symmetry == Symmetry::kSkew ? -value : value);
   };
-  int64_t array_row = 0;
+  int64_t array_row = header.symmetry == Symmetry::kSkew ? 1 : 0;
   int64_t array_column = 0;
   while (!rest.empty()) {
     std::string_view line = TakeLine(&rest);
     ++line_number;
+    if (line_number % kLinesBetweenPolls == 0 && IsCancelled(options.cancelled)) return Cancelled("cancelled");
     const std::string_view whole = Trim(line);
     if (whole.empty() || whole.front() == '%') continue;
     int64_t row = 0;
@@ -120,14 +134,13 @@ Status VisitCells(const ReadOptions& options, const Header& header, const Visit&
     if (row == 0 && column == 0 && value == 0 && options.format == FileFormat::kText) continue;  // an all-zero matrix
     const bool inside = row >= 1 && column >= 1 && (header.shape.rows == kUnknown || row <= header.shape.rows) &&
                         (header.shape.columns == kUnknown || column <= header.shape.columns) &&
-                        column < std::numeric_limits<int32_t>::max();
+                        row <= kMostRows && column < std::numeric_limits<int32_t>::max();
     if (!inside)
       return DataLoss("cannot read '{}': line {}: cell ({}, {}) is outside of the {} matrix", options.path, line_number, row, column,
                       header.shape);
     emit(row - 1, column - 1, value);
   }
-  const bool expected_all = header.coordinates || header.symmetry == Symmetry::kGeneral;
-  if (header.entries != kUnknown && expected_all && seen != header.entries)
+  if (header.entries != kUnknown && seen != header.entries)
     return DataLoss("cannot read '{}': its header says {} entries, it has {}", options.path, header.entries, seen);
   return OkStatus();
 }
@@ -158,29 +171,34 @@ Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary,
   HEDDLE_ASSIGN_OR_RETURN(const Header header, ReadHeader(options, text));
   const int64_t rows = row_end - row_begin;
   const int64_t columns = summary.shape.columns;
-  // Count the cells of each row, then place them, then order each row by column.
-  std::vector<int64_t> starts(static_cast<size_t>(rows) + 1, 0);
-  auto mine = [&](int64_t row, double value) { return row >= row_begin && row < row_end && value != 0; };
-  HEDDLE_RETURN_IF_ERROR(VisitCells(options, header, [&](int64_t row, int64_t, double value) {
-    if (mine(row, value)) ++starts[static_cast<size_t>(row - row_begin) + 1];
-  }));
-  for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
+  // Count the cells of each row, then place them, then order each row by column. A small file may name a huge row: what
+  // grows with the rows comes from the budget.
   struct Cell {
     int32_t column;
     double value;
   };
-  std::vector<Cell> cells(static_cast<size_t>(starts.back()));
-  std::vector<int64_t> next(starts.begin(), starts.end() - 1);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix counted, Matrix::Sparse(rows, columns, 0));
+  int64_t* const starts = counted.mutable_row_offsets();
+  const auto is_mine = [&](int64_t row, double value) { return row >= row_begin && row < row_end && value != 0; };
+  bool fits = true;
   HEDDLE_RETURN_IF_ERROR(VisitCells(options, header, [&](int64_t row, int64_t column, double value) {
-    if (mine(row, value)) cells[static_cast<size_t>(next[static_cast<size_t>(row - row_begin)]++)] = {static_cast<int32_t>(column), value};
+    fits &= column < columns;
+    if (is_mine(row, value)) ++starts[row - row_begin + 1];
   }));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(rows, columns, starts.back()));
+  if (!fits) return DataLoss("cannot read '{}': it changed while it was read", options.path);
+  for (int64_t i = 0; i < rows; ++i) starts[i + 1] += starts[i];
+  std::vector<Cell> cells(static_cast<size_t>(starts[rows]));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(rows, columns, starts[rows]));
   int64_t* offsets = sparse.mutable_row_offsets();
+  std::copy_n(starts, rows + 1, offsets);  // For now, where the next cell of each row goes.
+  HEDDLE_RETURN_IF_ERROR(VisitCells(options, header, [&](int64_t row, int64_t column, double value) {
+    if (is_mine(row, value)) cells[static_cast<size_t>(offsets[row - row_begin]++)] = {static_cast<int32_t>(column), value};
+  }));
   int64_t at = 0;
   offsets[0] = 0;
   for (int64_t i = 0; i < rows; ++i) {
-    const auto begin = cells.begin() + starts[static_cast<size_t>(i)];
-    const auto end = cells.begin() + starts[static_cast<size_t>(i) + 1];
+    const auto begin = cells.begin() + starts[i];
+    const auto end = cells.begin() + starts[i + 1];
     std::stable_sort(begin, end, [](const Cell& a, const Cell& b) { return a.column < b.column; });
     for (auto cell = begin; cell != end; ++cell) {
       // A cell given twice is added up, as MatrixMarket readers do.

@@ -10,6 +10,7 @@
 #include "core/double_text.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/readers.h"
+#include "ops/kernel.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {
@@ -140,6 +141,7 @@ Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, s
   Status failure;  // of the first bad line of the file, whoever finds it first
   ParallelFor(chunks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
+      if (IsCancelled(options.cancelled)) return;
       const auto chunk = static_cast<size_t>(c);
       if (summary.chunk_rows[chunk + 1] <= row_begin || summary.chunk_rows[chunk] >= row_end) continue;
       std::string_view rest = text.substr(static_cast<size_t>(summary.chunk_offsets[chunk]),
@@ -158,6 +160,7 @@ Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, s
       }
     }
   });
+  if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
   HEDDLE_RETURN_IF_ERROR(failure);
   return summary.format == Format::kSparse ? ToSparse(matrix) : Result<Matrix>(std::move(matrix));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct ReadOptions {
   double default_value = 0;
   std::vector<std::string> missing_texts; ///< naStrings: read as NaN
   std::string index_separator = ":";
+  const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
 
 /// Options from the attributes of a `read` node and, where it exists, `<path>.mtd`; then from the file's own beginning.
@@ -60,6 +62,7 @@ struct WriteOptions {
   bool header = false;
   bool sparse = false;
   std::string description;
+  const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then nothing is written and kCancelled.
 };
 
 Result<WriteOptions> ResolveWriteOptions(const Node& node);

@@ -36,7 +36,8 @@ Result<ValueInfo> InferRead(const InferContext& context) {
 Result<Value> RunRead(const KernelCall& call) {
   Files& files = *call.context.files;
   const std::string path = call.inputs[0]->scalar().ToText();
-  HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(call.node, path, files));
+  HEDDLE_ASSIGN_OR_RETURN(ReadOptions options, ResolveReadOptions(call.node, path, files));
+  options.cancelled = call.context.cancelled;
   if (options.data_type == DataType::kScalar) {
     HEDDLE_ASSIGN_OR_RETURN(Scalar scalar, ReadScalar(options, files));
     return Value(std::move(scalar));
@@ -58,7 +59,8 @@ Result<ValueInfo> InferWrite(const InferContext& context) {
 }
 
 Result<Value> RunWrite(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const WriteOptions options, ResolveWriteOptions(call.node));
+  HEDDLE_ASSIGN_OR_RETURN(WriteOptions options, ResolveWriteOptions(call.node));
+  options.cancelled = call.context.cancelled;
   HEDDLE_RETURN_IF_ERROR(WriteValue(*call.inputs[0], call.inputs[1]->scalar().ToText(), options, *call.context.files));
   return Value();
 }

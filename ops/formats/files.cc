@@ -151,6 +151,9 @@ class RealFiles : public Files {
   Status Replace(const std::string& path, std::string_view bytes) override {
     const std::string target = Absolute(path);
     if (IsDirectory(path)) return DataLoss("cannot write '{}': a directory of that name is there", path);
+    // A device or a pipe would be gone afterwards.
+    if (struct stat status {}; stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+      return DataLoss("cannot write '{}': it is no ordinary file", path);
     const size_t slash = target.rfind('/');
     const std::string folder = slash == 0 ? "/" : target.substr(0, slash);
     HEDDLE_RETURN_IF_ERROR(MakeFolders(folder, path));

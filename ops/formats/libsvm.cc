@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libsvm: "label index:value index:value ..." per row, indexes from 1. The label becomes the last column.
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstring>
 #include <limits>
@@ -10,6 +11,7 @@
 #include "core/double_text.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/readers.h"
+#include "ops/kernel.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {
@@ -78,6 +80,7 @@ Status VisitRows(const ReadOptions& options, const FileSummary& summary, std::st
   ParallelFor(static_cast<int64_t>(summary.chunk_rows.size()) - 1, 1, [&](int64_t begin, int64_t end) {
     std::vector<Entry> entries;
     for (auto c = static_cast<size_t>(begin); c < static_cast<size_t>(end); ++c) {
+      if (IsCancelled(options.cancelled)) return;
       std::string_view rest = text.substr(static_cast<size_t>(summary.chunk_offsets[c]),
                                           static_cast<size_t>(summary.chunk_offsets[c + 1] - summary.chunk_offsets[c]));
       for (int64_t row = summary.chunk_rows[c]; row < std::min(row_end, summary.chunk_rows[c + 1]); ++row) {
@@ -96,6 +99,7 @@ Status VisitRows(const ReadOptions& options, const FileSummary& summary, std::st
       }
     }
   });
+  if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
   return failure;
 }
 
@@ -136,8 +140,10 @@ Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary
     std::vector<int64_t> row_sizes;
   };
   std::vector<Piece> pieces(summary.chunk_rows.size());
+  std::atomic<bool> fits = true;
   HEDDLE_RETURN_IF_ERROR(VisitRows(options, summary, text, row_begin, row_end, [&](size_t chunk, int64_t, const std::vector<Entry>& entries, double label) {
     Piece& piece = pieces[chunk];
+    if (!entries.empty() && entries.back().column >= columns - 1) fits = false;
     for (const Entry& entry : entries) {
       piece.indexes.push_back(entry.column);
       piece.values.push_back(entry.value);
@@ -148,6 +154,7 @@ Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary
     }
     piece.row_sizes.push_back(static_cast<int64_t>(entries.size()) + (label != 0));
   }));
+  if (!fits) return DataLoss("cannot read '{}': it changed while it was read", options.path);
   int64_t stored = 0;
   for (const Piece& piece : pieces) stored += static_cast<int64_t>(piece.values.size());
   HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(row_end - row_begin, columns, stored));

@@ -8,6 +8,7 @@
 
 #include "core/double_text.h"
 #include "ops/formats/file_format.h"
+#include "ops/kernel.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {
@@ -79,13 +80,14 @@ void AppendLibsvmRow(const Matrix& matrix, int64_t row, const WriteOptions& opti
   *out += '\n';
 }
 
-// Rows in parallel, in row order.
-std::string AppendRows(const Matrix& matrix, const std::function<void(int64_t row, std::string* out)>& append) {
+// Rows in parallel, in row order; some are missing when cancelled.
+std::string AppendRows(const Matrix& matrix, const WriteOptions& options,
+                       const std::function<void(int64_t row, std::string* out)>& append) {
   const int64_t rows_per_piece = std::max<int64_t>(1, (1 << 16) / std::max<int64_t>(1, matrix.columns()));
   const int64_t pieces = (matrix.rows() + rows_per_piece - 1) / rows_per_piece;
   std::vector<std::string> texts(static_cast<size_t>(pieces));
   ParallelFor(pieces, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
+    for (int64_t i = begin; i < end && !IsCancelled(options.cancelled); ++i)
       for (int64_t row = i * rows_per_piece; row < std::min(matrix.rows(), (i + 1) * rows_per_piece); ++row)
         append(row, &texts[static_cast<size_t>(i)]);
   });
@@ -108,16 +110,16 @@ std::string MatrixBytes(const Matrix& matrix, const WriteOptions& options) {
         for (int64_t j = 1; j <= matrix.columns(); ++j) header += fmt::format("{}C{}", j > 1 ? options.separator : "", j);
         header += '\n';
       }
-      return header + AppendRows(matrix, [&](int64_t row, std::string* out) { AppendCsvRow(matrix, row, options, out); });
+      return header + AppendRows(matrix, options, [&](int64_t row, std::string* out) { AppendCsvRow(matrix, row, options, out); });
     }
     case FileFormat::kLibsvm:
-      return AppendRows(matrix, [&](int64_t row, std::string* out) { AppendLibsvmRow(matrix, row, options, out); });
+      return AppendRows(matrix, options, [&](int64_t row, std::string* out) { AppendLibsvmRow(matrix, row, options, out); });
     case FileFormat::kMatrixMarket:
       return fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", matrix.rows(), matrix.columns(),
                          matrix.CountNonzeros()) +
-             AppendRows(matrix, [&](int64_t row, std::string* out) { AppendCellRow(matrix, row, out); });
+             AppendRows(matrix, options, [&](int64_t row, std::string* out) { AppendCellRow(matrix, row, out); });
     case FileFormat::kText: {
-      std::string cells = AppendRows(matrix, [&](int64_t row, std::string* out) { AppendCellRow(matrix, row, out); });
+      std::string cells = AppendRows(matrix, options, [&](int64_t row, std::string* out) { AppendCellRow(matrix, row, out); });
       return cells.empty() ? "0 0 0\n" : cells;
     }
   }
@@ -156,6 +158,7 @@ Status WriteValue(const Value& value, const std::string& path, const WriteOption
   if (value.IsMatrix() && options.format == FileFormat::kLibsvm && value.matrix().columns() < 1)
     return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}", value.matrix().shape());
   const std::string bytes = value.IsMatrix() ? MatrixBytes(value.matrix(), options) : value.scalar().ToText() + "\n";
+  if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
   HEDDLE_RETURN_IF_ERROR(files.Replace(path, bytes));
   if (value.IsMatrix() && options.format == FileFormat::kMatrixMarket)
     return files.Remove(path + ".mtd");  // the header says it all; metadata of an older output would contradict it

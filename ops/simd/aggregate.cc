@@ -5,12 +5,13 @@
 
 #include <limits>
 
+#include "core/panels.h"
 #include "ops/reduction_tree.h"
+#include "ops/simd/rows.h"
 
 namespace heddle::ops::simd {
 namespace {
 
-constexpr int64_t kLongRow = 512;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The four folds on a vector (a = accumulator, x = cell) and on one cell.
@@ -51,10 +52,6 @@ auto Dispatch(Fold fold, const Body& body) {
     case Fold::kMaximum: break;
   }
   return body(Maximum{});
-}
-
-__m256i FirstOfFour(int64_t n) {
-  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 
 template <typename Op>
@@ -101,12 +98,19 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
   const __m256i mask = FirstOfFour(n - whole);
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride) {
-    for (int64_t j = 0; j < whole; j += 4) {
+    const auto add = [&](int64_t j) __attribute__((always_inline)) {
       __m256d sum = _mm256_load_pd(columns + j);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) sum = Op::Of(sum, _mm256_loadu_pd(x + r * stride + j));
       _mm256_store_pd(columns + j, sum);
+    };
+    int64_t j = 0;
+    for (; j + 8 <= whole; j += 8) {
+      if constexpr (kRows == 1) PrefetchAhead(x + j);
+      add(j);
+      add(j + 4);
     }
+    if (j < whole) add(j);
     if (whole == n) continue;
     __m256d sum = _mm256_load_pd(columns + whole);
 #pragma GCC unroll 8
@@ -118,18 +122,10 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
 
 template <typename Op>
 void Columns(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
-  switch ((n + 3) / 4) {
-    case 0: return;
-    case 1: return ColumnsInRegisters<Op, 1>(x, rows, stride, n, columns);
-    case 2: return ColumnsInRegisters<Op, 2>(x, rows, stride, n, columns);
-    case 3: return ColumnsInRegisters<Op, 3>(x, rows, stride, n, columns);
-    case 4: return ColumnsInRegisters<Op, 4>(x, rows, stride, n, columns);
-    case 5: return ColumnsInRegisters<Op, 5>(x, rows, stride, n, columns);
-    case 6: return ColumnsInRegisters<Op, 6>(x, rows, stride, n, columns);
-    case 7: return ColumnsInRegisters<Op, 7>(x, rows, stride, n, columns);
-    case 8: return ColumnsInRegisters<Op, 8>(x, rows, stride, n, columns);
-    default: break;
-  }
+  if (n == 0) return;
+  const bool few = WithConstant<1, 8>(
+      CeilDivide(n, 4), [&](auto vectors) { ColumnsInRegisters<Op, vectors>(x, rows, stride, n, columns); });
+  if (few) return;
   const int64_t done = n < kLongRow ? 0 : ColumnsInMemory<Op, 8>(x, rows, stride, n, columns);
   ColumnsInMemory<Op, 1>(x + done * stride, rows - done, stride, n, columns);
 }
@@ -152,17 +148,7 @@ void NarrowInRegisters(const double* x, int64_t rows, double* narrow) {
 
 template <typename Op>
 void Narrow(const double* x, int64_t rows, int64_t n, double* narrow) {
-  switch (n) {
-    case 1: return NarrowInRegisters<Op, 1>(x, rows, narrow);
-    case 2: return NarrowInRegisters<Op, 2>(x, rows, narrow);
-    case 3: return NarrowInRegisters<Op, 3>(x, rows, narrow);
-    case 4: return NarrowInRegisters<Op, 4>(x, rows, narrow);
-    case 5: return NarrowInRegisters<Op, 5>(x, rows, narrow);
-    case 6: return NarrowInRegisters<Op, 6>(x, rows, narrow);
-    case 7: return NarrowInRegisters<Op, 7>(x, rows, narrow);
-    case 8: return NarrowInRegisters<Op, 8>(x, rows, narrow);
-    default: return;
-  }
+  WithConstant<1, 8>(n, [&](auto columns) { NarrowInRegisters<Op, columns>(x, rows, narrow); });
 }
 
 // How a row ends after its whole eights: kTail 0: nothing, 1: at most four cells, 2: more. kWhole is the

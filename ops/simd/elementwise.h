@@ -7,7 +7,7 @@
 // it is the one definition of every cell-wise operator (docs/numerics.md R5). No standard headers: see vector.h.
 namespace heddle::ops {
 
-/// Binary operators. The meaning of each is at its struct in elementwise.inc.
+/// Binary operators. The meaning of each is at its line in cell_operators.h.
 #define HEDDLE_BINARY_KERNELS(X)                                                                                   \
   X(Add) X(Subtract) X(Multiply) X(Divide) X(Power) X(Modulus) X(IntegerDivide)                                    \
   X(Less) X(LessEqual) X(Greater) X(GreaterEqual) X(Equal) X(NotEqual) X(LogicalAnd) X(LogicalOr) X(ExclusiveOr)   \

@@ -147,7 +147,7 @@ HEDDLE_SIMD_INLINE Vector Power(Vector x, Vector y) {
   const Vector one = Broadcast(1.0), infinity = Broadcast(kInfinity), zero = Zero();
   const Mask is_square = Equal(y, Broadcast(2.0));
   const Vector squared = x * x;
-  if (Bits(is_square) == 0xff) return squared;
+  if (All(is_square)) return squared;
   const Vector base = Abs(x);
   const Pair logarithm = LogPair(base);
   const Vector product = y * logarithm.high;

@@ -6,15 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/panels.h"
+#include "ops/simd/rows.h"
+
 namespace heddle::ops::simd {
 namespace {
 
-constexpr int64_t kLongRow = 512;
 constexpr int64_t kBlockCells = 2048;
-
-__m256i FirstOfFour(int64_t n) {
-  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
-}
 
 double SumOfLanes(const double* r) {
   return ((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7]));
@@ -174,13 +172,20 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
     __m256d weights[kRows];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) weights[r] = _mm256_broadcast_sd(w + r * w_stride);
-    for (int64_t j = 0; j < whole; j += 4) {
+    const auto add = [&](int64_t j) __attribute__((always_inline)) {
       __m256d sum = _mm256_load_pd(columns + j);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r)
         sum = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * stride + j), weights[r], sum);
       _mm256_store_pd(columns + j, sum);
+    };
+    int64_t j = 0;
+    for (; j + 8 <= whole; j += 8) {
+      if constexpr (kRows == 1) PrefetchAhead(x + j);
+      add(j);
+      add(j + 4);
     }
+    if (j < whole) add(j);
     if (whole == n) continue;
     __m256d sum = _mm256_load_pd(columns + whole);
 #pragma GCC unroll 8
@@ -250,51 +255,25 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
     for (int64_t c = 0; c < count; c += 4) {
       const double *from = x + i * stride, *v = vectors + c * vector_stride;
       double* to = out + i * out_stride + c;
-      switch (std::min<int64_t>(4, count - c)) {
-        case 1: RowsTimesVectors<1>(from, here, stride, n, v, vector_stride, to, out_stride); break;
-        case 2: RowsTimesVectors<2>(from, here, stride, n, v, vector_stride, to, out_stride); break;
-        case 3: RowsTimesVectors<3>(from, here, stride, n, v, vector_stride, to, out_stride); break;
-        default: RowsTimesVectors<4>(from, here, stride, n, v, vector_stride, to, out_stride); break;
-      }
+      WithConstant<1, 4>(std::min<int64_t>(4, count - c), [&](auto together) {
+        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, to, out_stride);
+      });
     }
   }
 }
 
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride) {
+  if (n == 0) return;
   const int64_t block =
       count == 1 ? rows : std::max<int64_t>(8, kBlockCells / std::max<int64_t>(n, 1) / 8 * 8);
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
     const double *from = x + i * stride, *weights = w + i * w_stride;
-    switch ((n + 3) / 4) {
-      case 0: return;
-      case 1:
-        ColumnsByCount<1>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
-        continue;
-      case 2:
-        ColumnsByCount<2>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
-        continue;
-      case 3:
-        ColumnsByCount<3>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
-        continue;
-      case 4:
-        ColumnsByCount<4>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
-        continue;
-      case 5:
-        ColumnsByCount<5>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
-        continue;
-      case 6:
-        ColumnsByCount<6>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
-        continue;
-      case 7:
-        ColumnsByCount<7>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
-        continue;
-      case 8:
-        ColumnsByCount<8>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
-        continue;
-      default: break;
-    }
+    const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
+      ColumnsByCount<vectors>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
+    });
+    if (few) continue;
     // The first column of w brings the rows into L1.
     for (int64_t c = 0; c < count; ++c)
       ColumnsInMemory(c > 0 || n >= kLongRow, from, here, stride, n, weights + c, w_stride,

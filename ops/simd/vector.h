@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <immintrin.h>
 #include <stdint.h>
 
 // Eight double lanes, the unit in which every order of docs/numerics.md is written: two AVX2 registers, or one AVX-512
@@ -11,6 +10,15 @@
 // the library that is compiled for AVX-512 could replace its baseline copy.
 //
 // Lanes never influence each other except in SumLanes, so every function gives the same bits for both targets.
+//
+// The code generator (compiler/codegen) compiles the functions and operators that are written on these types a third
+// time: HEDDLE_SIMD_VECTOR_HEADER names a header that defines the same interface so that each call emits LLVM IR.
+#if defined(HEDDLE_SIMD_VECTOR_HEADER)
+#include HEDDLE_SIMD_VECTOR_HEADER
+#else
+
+#include <immintrin.h>
+
 #if defined(__AVX512F__)
 #define HEDDLE_SIMD_NAMESPACE avx512
 #else
@@ -260,6 +268,15 @@ HEDDLE_SIMD_INLINE double SumLanes(Vector a) {
 
 /// Makes streamed stores visible to other threads.
 HEDDLE_SIMD_INLINE void StreamFence() { _mm_sfence(); }
+HEDDLE_SIMD_INLINE bool Any(Mask mask) { return Bits(mask) != 0; }
+/// A shortcut may ask this; what follows it must hold without it too (generated code only knows of constants).
+HEDDLE_SIMD_INLINE bool All(Mask mask) { return Bits(mask) == 0xff; }
+
+}  // namespace heddle::ops::HEDDLE_SIMD_NAMESPACE
+#endif
+
+namespace heddle::ops::HEDDLE_SIMD_NAMESPACE {
+
 HEDDLE_SIMD_INLINE Vector Negate(Vector a) { return Xor(a, Broadcast(-0.0)); }
 HEDDLE_SIMD_INLINE Vector Abs(Vector a) { return AndNot(Broadcast(-0.0), a); }
 /// |a| with the sign bit of b.
@@ -269,6 +286,5 @@ HEDDLE_SIMD_INLINE Vector CopySign(Vector a, Vector b) {
 }
 /// 1.0 where the mask holds, else 0.0.
 HEDDLE_SIMD_INLINE Vector OneWhere(Mask mask) { return KeepWhere(mask, Broadcast(1.0)); }
-HEDDLE_SIMD_INLINE bool Any(Mask mask) { return Bits(mask) != 0; }
 
 }  // namespace heddle::ops::HEDDLE_SIMD_NAMESPACE

@@ -158,7 +158,8 @@ class ClusterOfProcesses {
       EXPECT_EQ(entry.path().filename().string().find("heddle"), std::string::npos) << entry.path();
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path() + "/state")) {
       const std::string name = entry.path().filename().string();
-      EXPECT_TRUE(entry.is_directory() || name == "lock" || name == "token" || name == "uuid" || name == "jobs.sqlite") << entry.path();
+      EXPECT_TRUE(entry.is_directory() || name == "lock" || name == "token" || name == "uuid" || name == "jobs.sqlite" || name.ends_with(".log"))
+          << entry.path();
     }
   }
 

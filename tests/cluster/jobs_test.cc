@@ -68,6 +68,9 @@ class LongJob {
 
   void ExpectSuccess(const std::string& attempt) {
     EXPECT_EQ(submit_->Wait(), 0) << submit_->output();
+    ExpectResults(attempt);
+  }
+  void ExpectResults(const std::string& attempt) {
     EXPECT_EQ(cluster_.Run({"job", "logs", "j1"}).output, expected_);
     EXPECT_EQ(ReadText(cluster_.folder() + "/out.csv"), expected_file_);
     const Finished status = cluster_.Run({"job", "status", "--json", "j1"});
@@ -94,6 +97,70 @@ TEST(JobsTest, KilledExecutorMeansAnotherAttempt) {
   job.ExpectSuccess("2");
   const Finished status = cluster.Run({"job", "status", "j1"});
   EXPECT_NE(status.output.find("beta, pid " + std::to_string(executors[0]) + ") was killed by signal 9"), std::string::npos) << status.output;
+  cluster.EndAndExpectNothingLeft();
+}
+
+TEST(JobsTest, StoppedExecutorMeansAnotherAttempt) {
+  ClusterOfProcesses cluster(/*lease_ms=*/3'000);
+  cluster.StartWorker("alpha");
+  cluster.StartWorker("beta");
+  LongJob job(cluster);
+  const std::vector<pid_t> executors = ClusterOfProcesses::ChildrenOf(cluster.worker(1).pid());
+  ASSERT_EQ(executors.size(), 1u);
+  kill(executors[0], SIGSTOP);
+  job.ExpectSuccess("2");
+  const Finished status = cluster.Run({"job", "status", "j1"});
+  EXPECT_NE(status.output.find("beta, pid " + std::to_string(executors[0]) + ") gave no sign of life for 3 s and was killed"),
+            std::string::npos)
+      << status.output;
+  cluster.EndAndExpectNothingLeft();
+}
+
+// What the last executor said is where its job's error points.
+TEST(JobsTest, ADeadExecutorLeavesALog) {
+  ClusterOfProcesses cluster;
+  cluster.StartWorker("alpha");
+  WriteText(cluster.folder() + "/endless.dml",
+            "print(\"begun\")\nX = rand(rows=10, cols=10, seed=1)\nwhile (sum(X) > 0) { X = X + 1 }\n");
+  const auto submit = cluster.Start({"job", "submit", "endless.dml"});
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    pid_t executor = 0;
+    for (int tries = 0; tries < 2000 && executor == 0; ++tries) {
+      const Finished status = cluster.Run({"job", "status", "--json", "j1"});
+      const bool runs = status.output.find("\"attempt\":" + std::to_string(attempt) + ",") != std::string::npos &&
+                        status.output.find("\"state\":\"RUNNING\"") != std::string::npos;
+      const std::vector<pid_t> executors = ClusterOfProcesses::ChildrenOf(cluster.worker(0).pid());
+      if (runs && executors.size() == 1) executor = executors[0];
+    }
+    ASSERT_NE(executor, 0);
+    kill(executor, SIGKILL);
+  }
+  EXPECT_EQ(submit->Wait(), 6) << submit->output();
+  const size_t at = submit->output().find("its log is ");
+  ASSERT_NE(at, std::string::npos) << submit->output();
+  const std::string rest = submit->output().substr(at + std::string("its log is ").size());
+  EXPECT_NE(ReadText(rest.substr(0, rest.find(' '))).find("was killed by signal 9"), std::string::npos) << rest;
+  cluster.EndAndExpectNothingLeft();
+}
+
+TEST(JobsTest, PlansTravelWithTheJob) {
+  ClusterOfProcesses cluster;
+  cluster.StartWorker("alpha");
+  cluster.StartWorker("beta");
+  std::string cells;
+  for (int row = 0; row < 500; ++row) cells += std::to_string(row) + ",1,2\n";
+  WriteText(cluster.folder() + "/X.csv", cells);
+  WriteText(cluster.folder() + "/p.dml",
+            "X = read(\"X.csv\", format=\"csv\")\nif (nrow(X) > 10) { Y = t(X) %*% X } else { Y = X }\nprint(sum(Y))\n");
+  const std::vector<std::string> words = {"job", "submit", "--min-distributed-bytes", "0", "-stats", "--json", "p.dml"};
+  const Finished job = cluster.Run(words);
+  ASSERT_EQ(job.code, 0) << job.errors;
+  EXPECT_EQ(job.output, cluster.Run({"run", "p.dml"}).output);
+  // Both ranks took every plan from the job's header.
+  const size_t first = job.errors.find("\"plans_compiled\":0");
+  ASSERT_NE(first, std::string::npos) << job.errors;
+  EXPECT_NE(job.errors.find("\"plans_compiled\":0", first + 1), std::string::npos) << job.errors;
+  EXPECT_EQ(job.errors.find("\"plans_ahead\":0"), std::string::npos) << job.errors;
   cluster.EndAndExpectNothingLeft();
 }
 
@@ -167,10 +234,10 @@ TEST(JobsTest, InterruptDetaches) {
   cluster.StartWorker("beta");
   LongJob job(cluster);
   job.submit().Signal(SIGINT);
-  EXPECT_EQ(job.submit().Wait(), 0) << job.submit().output();
+  EXPECT_EQ(job.submit().Wait(), 8) << job.submit().output();
   EXPECT_NE(job.submit().output().find("heddle job logs -f j1"), std::string::npos) << job.submit().output();
   EXPECT_EQ(cluster.Run({"job", "logs", "-f", "j1"}).code, 0);
-  job.ExpectSuccess("1");
+  job.ExpectResults("1");
   cluster.EndAndExpectNothingLeft();
 }
 

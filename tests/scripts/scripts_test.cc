@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 #include "tests/support/process.h"
 
@@ -14,17 +16,55 @@ namespace {
 
 using testing_support::Finished;
 
+// A pairwise cover of fusion modes, threads, instructions, passes and workers.
 const char* const kVariants[] = {
-    "run --threads 1",
-    "run --threads 2",
-    "run --threads 2 --cpu avx2",
-    "run --threads 1 --disable-pass rules",
-    "run --threads 1 --disable-pass share",
-    "run --threads 1 --disable-pass fold-constants",
-    "run --threads 1 --disable-pass remove-dead",
-    "sim --workers 2 --threads 1 --min-distributed-bytes 0",
-    "sim --workers 3 --threads 1 --min-distributed-bytes 0",
+    "run --threads 1 --fusion-strict",
+    "run --threads 2 --fusion off",
+    "run --threads 2 --cpu avx2 --fusion all --fusion-strict",
+    "run --threads 1 --fusion no-redundancy --fusion-strict",
+    "run --threads 1 --fusion-seed 1 --fusion-strict",
+    "run --threads 2 --fusion-seed 2 --fusion-strict",
+    "run --threads 1 --disable-pass share --fusion-seed 3",
+    "run --threads 1 --disable-pass fold-constants --fusion all",
+    "run --threads 1 --disable-pass remove-dead --fusion off",
+    "sim --workers 2 --threads 1 --min-distributed-bytes 0 --fusion-strict",
+    "sim --workers 3 --threads 1 --min-distributed-bytes 0 --fusion all --fusion-strict",
+    "sim --workers 3 --threads 2 --min-distributed-bytes 0 --fusion off",
 };
+
+// Everything: HEDDLE_ALL_PLANS=1 (deploy/test --all-plans).
+std::vector<std::string> AllVariants() {
+  std::vector<std::string> modes;
+  for (const char* mode : {"off", "all", "no-redundancy", "cost"}) modes.push_back(std::string("--fusion ") + mode);
+  for (int seed = 1; seed <= 20; ++seed) modes.push_back("--fusion-seed " + std::to_string(seed));
+  std::vector<std::string> cpus = {"avx2"};
+  if (__builtin_cpu_supports("avx512f")) cpus.push_back("avx512");
+  std::vector<std::string> variants;
+  for (const std::string& mode : modes)
+    for (const std::string& cpu : cpus)
+      for (const char* threads : {"1", "2"})
+        for (const char* verb : {"run", "sim --workers 3 --min-distributed-bytes 0"})
+          variants.push_back(std::string(verb) + " --threads " + threads + " --cpu " + cpu + " " + mode + " --fusion-strict -stats");
+  return variants;
+}
+
+std::vector<std::string> Variants() {
+  const char* all = std::getenv("HEDDLE_ALL_PLANS");
+  if (all != nullptr && *all == '1') return AllVariants();
+  return {std::begin(kVariants), std::end(kVariants)};
+}
+
+// The fused operators of a run, from the table that -stats prints: what tells two plans apart.
+std::string FusedOperators(const std::string& statistics) {
+  const size_t begin = statistics.find("Fused operator ");
+  if (begin == std::string::npos) return "";
+  std::set<std::string> labels;
+  std::istringstream lines(statistics.substr(statistics.find('\n', begin) + 1));
+  for (std::string line; std::getline(lines, line) && line.size() > 24;) labels.insert(line.substr(0, line.find("  ")));
+  std::string text;
+  for (const std::string& label : labels) text += (text.empty() ? "" : "; ") + label;
+  return text;
+}
 
 class ScriptCase : public testing::TestWithParam<std::string> {};
 
@@ -37,7 +77,8 @@ TEST_P(ScriptCase, PrintsTheSameBytesHoweverItRuns) {
     line.resize(line.find('\n'));
     script = testing_support::SplitWords(line);
   }
-  for (const char* variant : kVariants) {
+  std::set<std::string> plans;
+  for (const std::string& variant : Variants()) {
     SCOPED_TRACE(variant);
     std::vector<std::string> words = {HEDDLE_BINARY_DIR "/heddle"};
     for (const std::string& word : testing_support::SplitWords(variant)) words.push_back(word);
@@ -49,7 +90,11 @@ TEST_P(ScriptCase, PrintsTheSameBytesHoweverItRuns) {
     }
     ASSERT_EQ(finished.code, 0) << finished.errors;
     ASSERT_EQ(finished.output, testing_support::ReadText(expected_path));
+    if (variant.ends_with("-stats")) plans.insert(FusedOperators(finished.errors));
   }
+  if (plans.empty()) return;
+  std::printf("%zu distinct sets of fused operators\n", plans.size());
+  for (const std::string& plan : plans) std::printf("  %s\n", plan.c_str());
 }
 
 std::vector<std::string> Cases() {

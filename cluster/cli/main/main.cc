@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "cluster/cli/verb.h"
 
+namespace {
+
+// A standard stream that the caller closed would be given to the next file that is opened. Its stand-in fails when used.
+void OpenStandardStreams() {
+  constexpr int kUnusable[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+  for (int number = 0; number < 3; ++number)
+    if (fcntl(number, F_GETFD) < 0) (void)!open("/dev/null", kUnusable[number]);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  OpenStandardStreams();
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);  // we tell what is wrong ourselves
   const std::vector<std::string> words(argv + 1, argv + argc);
   const int code = heddle::cluster::cli::Main(words);
   // Threads of libraries may still be about to end; their static objects must not go before them.

@@ -157,6 +157,37 @@ TEST(DistributedRuntimeTest, AnErrorBeforeTheOtherRankBeginsFailsItsRun) {
   EXPECT_EQ(cluster.runtime(1).Run(Ring(2, 1), 1, {{"x", Value(1.0)}}).status().message(), "no good");
 }
 
+TEST(DistributedRuntimeTest, AnErrorBeforeARunWithoutTasksFailsIt) {
+  Cluster cluster(2);
+  PlanWriter writer(2);
+  const auto empty = std::make_shared<const Plan>(writer.Finish());
+  cluster.runtime(1).OnError(0, 1, 3, FailedPrecondition("no good"));
+  EXPECT_EQ(cluster.runtime(1).Run(empty, 1, {}).status().message(), "no good");
+  EXPECT_TRUE(cluster.runtime(1).Run(empty, 2, {}).ok());
+}
+
+// A peer may send what it likes: only READY, ACK and EOS reach actors, and only those of streams that take part.
+TEST(DistributedRuntimeTest, NonsenseFromAnotherRankChangesNothing) {
+  Cluster cluster(2);
+  cluster.kernels.Set("spam", [&](const ops::KernelCall& call) -> Result<Value> {
+    for (const MessageType type : {MessageType::kReady, MessageType::kStart, MessageType::kDone, MessageType::kAbort,
+                                   MessageType::kWake}) {
+      for (const uint16_t port : {kPullDone, kLaunchDone}) {
+        const uint32_t stream = type == MessageType::kReady ? kHost : kCompute;  // Rank 1 has no task on kHost.
+        cluster.runtime(1).OnMessage(
+            {.destination = TaskId::Make(1, stream, 0), .run = 1, .type = type, .port = port});
+      }
+    }
+    return Value(call.inputs[0]->scalar().AsDouble() + call.inputs[1]->scalar().AsDouble());
+  });
+  for (const auto& result : cluster.Run(Ring(2, 3, "spam"), 1, {{"x", Value(1.0)}})) {
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+  }
+  for (const auto& result : cluster.Run(Ring(2, 3), 2, {{"x", Value(1.0)}})) {
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+  }
+}
+
 TEST(DistributedRuntimeTest, AnErrorAfterTheEndFailsTheNextRunOnce) {
   Cluster cluster(2);
   PlanWriter writer(2);

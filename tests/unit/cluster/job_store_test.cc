@@ -2,6 +2,7 @@
 #include "cluster/job_store.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "tests/support/process.h"
 
@@ -41,12 +42,15 @@ TEST(JobStoreTest, KeepsJobsOverARestart) {
     ASSERT_TRUE((*store)->AppendOutput(&*job, "world\n").ok());
     job->outcome = Aborted("enough").At({"a.dml", 3, 4});
     ASSERT_TRUE((*store)->Move(&*job, JobState::kFailed, "enough").ok());
+    ASSERT_TRUE((*store)->Add(Specification("r2"), &existed).ok());
   }
   auto store = JobStore::Open(path, {}, clock);
   ASSERT_TRUE(store.ok());
   const Result<std::vector<Job>> jobs = (*store)->Load();
   ASSERT_TRUE(jobs.ok());
-  ASSERT_EQ(jobs->size(), 1u);
+  ASSERT_EQ(jobs->size(), 2u);
+  EXPECT_EQ(jobs->back().id, "j2");
+  EXPECT_EQ(jobs->back().specification.program, "program \xff text");
   const Job& job = jobs->front();
   EXPECT_EQ(job.id, "j1");
   EXPECT_EQ(job.state, JobState::kFailed);
@@ -57,7 +61,7 @@ TEST(JobStoreTest, KeepsJobsOverARestart) {
   EXPECT_EQ(job.outcome.code(), StatusCode::kAborted);
   EXPECT_EQ(job.submitted_ms, 5000);
   EXPECT_EQ(job.output_bytes, 12);
-  EXPECT_EQ(job.specification.program, "program \xff text");
+  EXPECT_EQ(job.specification.program, "") << "nobody runs it again";
   EXPECT_EQ(job.specification.directory, "/home/someone");
   EXPECT_EQ(job.specification.options.seed, 7);
   EXPECT_EQ(job.specification.options.min_distributed_bytes, 0);
@@ -79,6 +83,47 @@ TEST(JobStoreTest, KeepsJobsOverARestart) {
     }
     EXPECT_EQ(text, std::string("hello world\n").substr(static_cast<size_t>(offset)));
   }
+}
+
+TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = folder.path() + "/jobs.sqlite";
+  VirtualClock clock;
+  bool existed = false;
+  ASSERT_TRUE((*JobStore::Open(path, {}, clock))->Add(Specification("r1"), &existed).ok());
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "DROP TABLE drained_workers; PRAGMA user_version=1;", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  {
+    const auto store = JobStore::Open(path, {}, clock);
+    ASSERT_TRUE(store.ok()) << store.status().ToString();
+    EXPECT_EQ((*store)->Load()->size(), 1u);
+    EXPECT_TRUE((*store)->SetDrained({"u1", "alpha"}, true).ok());
+  }
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "PRAGMA user_version=99;", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  EXPECT_EQ(JobStore::Open(path, {}, clock).status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(JobStoreTest, KeepsWhichWorkersAreDrained) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = folder.path() + "/jobs.sqlite";
+  VirtualClock clock;
+  {
+    const auto store = JobStore::Open(path, {}, clock);
+    ASSERT_TRUE((*store)->SetDrained({"u1", "alpha"}, true).ok());
+    ASSERT_TRUE((*store)->SetDrained({"u2", "beta"}, true).ok());
+    ASSERT_TRUE((*store)->SetDrained({"u2", "beta"}, true).ok()) << "twice is once";
+    ASSERT_TRUE((*store)->SetDrained({"u1", "alpha"}, false).ok());
+  }
+  const auto store = JobStore::Open(path, {}, clock);
+  const Result<std::vector<DrainedWorker>> drained = (*store)->Drained();
+  ASSERT_TRUE(drained.ok());
+  ASSERT_EQ(drained->size(), 1u);
+  EXPECT_EQ((*drained)[0].uuid, "u2");
+  EXPECT_EQ((*drained)[0].name, "beta");
 }
 
 TEST(JobStoreTest, TheSameRequestIsTheSameJob) {

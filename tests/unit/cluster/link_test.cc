@@ -9,6 +9,7 @@
 #include "cluster/grpc_hello.h"
 #include "cluster/grpc_link.h"
 #include "core/plan.h"
+#include "tests/unit/cluster/cuttable_proxy.h"
 
 namespace heddle::cluster {
 namespace {
@@ -61,23 +62,27 @@ GrpcLinkOptions OptionsOf(int rank, int ranks) {
   options.rank = rank;
   options.ranks = ranks;
   options.token = "0123456789abcdef";
+  options.repair_ms = 400;
   return options;
 }
 
 // Links of one job in this process, joined.
 class Links {
  public:
-  explicit Links(int ranks, const std::vector<std::string>& tokens = {})
+  explicit Links(int ranks, const std::vector<std::string>& tokens = {}, const std::string& listen = "127.0.0.1:0",
+                 int64_t repair_ms = 400)
       : failures_(static_cast<size_t>(ranks)) {
     for (int rank = 0; rank < ranks; ++rank) {
       GrpcLinkOptions options = OptionsOf(rank, ranks);
       if (!tokens.empty()) options.token = tokens[static_cast<size_t>(rank)];
+      options.listen = listen;
+      options.repair_ms = repair_ms;
       runtimes_.push_back(std::make_unique<FakeRuntime>());
       links_.push_back(*GrpcLink::Listen(options));
       links_.back()->Serve(runtimes_.back().get(), [this, rank](const Status& why) {
         failures_[static_cast<size_t>(rank)].set_value(why);
       });
-      peers_.push_back({links_.back()->endpoint(), fmt::format("worker {} (pid {})", rank, 1000 + rank)});
+      peers_.push_back({links_.back()->endpoint(), links_.back()->certificate(), fmt::format("worker {} (pid {})", rank, 1000 + rank)});
     }
   }
   ~Links() {  // all at once, as executors do: each waits for the others to close
@@ -92,6 +97,7 @@ class Links {
     for (auto& result : results) statuses.push_back(result.get());
     return statuses;
   }
+  LinkPeer& peer(size_t rank) { return peers_[rank]; }
   GrpcLink& operator[](size_t rank) { return *links_[rank]; }
   FakeRuntime& runtime(size_t rank) { return *runtimes_[rank]; }
   void Drop(size_t rank) { links_[rank].reset(); }
@@ -200,12 +206,87 @@ TEST(GrpcLinkTest, TokensAreComparedWhole) {
   EXPECT_FALSE(EqualInConstantTime("", "abc"));
 }
 
-TEST(GrpcLinkTest, OnlyLoopbackIsBoundUnlessAllowed) {
-  GrpcLinkOptions options = OptionsOf(0, 2);
-  options.listen = "0.0.0.0:0";
-  EXPECT_EQ(GrpcLink::Listen(options).status().code(), StatusCode::kPermissionDenied);
-  options.allow_remote = true;
-  EXPECT_TRUE(GrpcLink::Listen(options).ok());
+TEST(GrpcLinkTest, AddressesThatOthersReachSpeakTlsOnly) {
+  Links links(2, {}, "0.0.0.0:0");
+  EXPECT_NE(links.peer(0).certificate, "");
+  EXPECT_NE(links.peer(0).certificate, links.peer(1).certificate);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  links.runtime(0).Publish(1, 4, 0, Numbered(3000, 100));
+  EXPECT_TRUE(Matrix::SameCells(links.Pull(1, 0, 1, 4, 0)->matrix(), Numbered(3000, 100)));
+
+  Links local(2);
+  EXPECT_EQ(local.peer(0).certificate, "");
+}
+
+TEST(GrpcLinkTest, AnExecutorWithAnotherCertificateIsNotSpokenTo) {
+  Links links(2, {}, "0.0.0.0:0");
+  links.peer(0).certificate = links.peer(1).certificate;
+  std::future<Status> own = std::async(std::launch::async, [&] { return links[0].Connect({links.peer(0), links.peer(1)}, 300); });
+  EXPECT_EQ(links[1].Connect({links.peer(0), links.peer(1)}, 300).code(), StatusCode::kUnavailable);
+  EXPECT_EQ(own.get().code(), StatusCode::kUnavailable);  // nobody called it
+}
+
+TEST(GrpcLinkTest, AnExecutorElsewhereWithoutCertificateIsNotSpokenTo) {
+  Links links(2, {}, "0.0.0.0:0");
+  links.peer(0).certificate.clear();
+  EXPECT_EQ(links[1].Connect({links.peer(0), links.peer(1)}, 300).code(), StatusCode::kPermissionDenied);
+}
+
+TEST(GrpcLinkTest, ABrokenConnectionIsMendedAndNothingIsLost) {
+  Links links(2, {}, "127.0.0.1:0", /*repair_ms=*/20'000);
+  CuttableProxy to_first(links.peer(0).endpoint);
+  CuttableProxy to_second(links.peer(1).endpoint);
+  links.peer(0).endpoint = to_first.endpoint();
+  links.peer(1).endpoint = to_second.endpoint();
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  constexpr uint32_t kMessages = 3000;
+  constexpr uint32_t kBetweenCuts = 300;
+  const Matrix large = Numbered(3000, 100);
+  links.runtime(0).Publish(1, 4, 0, large);
+  links.runtime(1).Publish(1, 4, 0, large);
+  std::vector<std::promise<Result<Value>>> pulled(2 * kMessages / kBetweenCuts);
+  for (uint32_t i = 0; i < kMessages; ++i) {
+    for (const uint32_t rank : {0u, 1u}) {
+      actor::Message message;
+      message.source = TaskId::Make(rank, 0, 1);
+      message.destination = TaskId::Make(1 - rank, 0, 1);
+      message.sequence = i;
+      links[rank].Send(1 - rank, message);
+      if (i % kBetweenCuts == 0) {
+        std::promise<Result<Value>>& promise = pulled[2 * i / kBetweenCuts + rank];
+        links[rank].Pull(1 - rank, 1, 4, 0, [&promise](Result<Value> value) { promise.set_value(std::move(value)); });
+      }
+    }
+    if (i % kBetweenCuts == kBetweenCuts / 2) {
+      to_first.Cut();
+      to_second.Cut();
+    }
+  }
+  for (const size_t rank : {0, 1}) {
+    const std::vector<actor::Message> messages = links.runtime(rank).WaitForMessages(kMessages);
+    ASSERT_EQ(messages.size(), kMessages);
+    for (uint32_t i = 0; i < kMessages; ++i) ASSERT_EQ(messages[i].sequence, i);
+  }
+  for (auto& promise : pulled) {
+    const Result<Value> value = promise.get_future().get();
+    ASSERT_TRUE(value.ok()) << value.status().ToString();
+    EXPECT_TRUE(Matrix::SameCells(value->matrix(), large));
+  }
+  EXPECT_GT(links[0].statistics().repairs, 0);
+  // The last words get through as well.
+  to_first.Cut();
+  std::future<Status> other = std::async(std::launch::async, [&] { return links[1].Finish(); });
+  EXPECT_TRUE(links[0].Finish().ok());
+  EXPECT_TRUE(other.get().ok());
+}
+
+TEST(GrpcLinkTest, AConnectionThatStaysBrokenIsALoss) {
+  Links links(2);
+  CuttableProxy to_first(links.peer(0).endpoint);
+  links.peer(0).endpoint = to_first.endpoint();
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  to_first.Refuse();
+  for (const size_t rank : {0, 1}) EXPECT_EQ(links.WaitForFailure(rank).code(), StatusCode::kUnavailable);
 }
 
 TEST(GrpcLinkTest, ALostPeerIsNamed) {

@@ -10,13 +10,44 @@ using Kind = WorkerOrder::Kind;
 
 constexpr int64_t kTtlNs = 10'000'000'000;
 
+// A store whose disk is full while `full`.
+class FullStore : public JobStore {
+ public:
+  explicit FullStore(JobStore& store) : store_(store) {}
+
+  Result<Job> Add(const JobSpecification& specification, bool* existed) override {
+    if (full) return Refusal();
+    return store_.Add(specification, existed);
+  }
+  Status Move(Job* job, JobState state, const std::string& reason) override {
+    return full ? Refusal() : store_.Move(job, state, reason);
+  }
+  Status AppendOutput(Job* job, std::string_view bytes) override { return full ? Refusal() : store_.AppendOutput(job, bytes); }
+  Status SetDrained(const DrainedWorker& worker, bool drained) override {
+    return full ? Refusal() : store_.SetDrained(worker, drained);
+  }
+  Result<std::vector<DrainedWorker>> Drained() override { return store_.Drained(); }
+  Result<std::vector<Job>> Load() override { return store_.Load(); }
+  Result<std::vector<JobTransition>> Transitions(const std::string& job) override { return store_.Transitions(job); }
+  Result<std::string> Output(const std::string& job, int64_t offset, int64_t most_bytes) override {
+    return store_.Output(job, offset, most_bytes);
+  }
+  Result<std::vector<std::string>> Prune() override { return store_.Prune(); }
+
+  bool full = false;
+
+ private:
+  static Status Refusal() { return ResourceExhausted("job store: the disk is full"); }
+  JobStore& store_;
+};
+
 class MasterCoreTest : public testing::Test {
  protected:
-  MasterCoreTest() : store_(*JobStore::Open(":memory:", {}, clock_)) { Restart(); }
+  MasterCoreTest() : store_(*JobStore::Open(":memory:", {}, clock_)), disk_(*store_) { Restart(); }
 
   // As after kill -9: only the store is left.
   void Restart() {
-    core_ = std::make_unique<MasterCore>(*store_, clock_, MasterCoreOptions{});
+    core_ = std::make_unique<MasterCore>(disk_, clock_, MasterCoreOptions{});
     EXPECT_TRUE(core_->Start().ok());
   }
 
@@ -77,6 +108,7 @@ class MasterCoreTest : public testing::Test {
 
   VirtualClock clock_;
   std::unique_ptr<JobStore> store_;
+  FullStore disk_;
   std::unique_ptr<MasterCore> core_;
   int requests_ = 0;
 };
@@ -278,6 +310,80 @@ TEST_F(MasterCoreTest, ARestartedMasterStartsLostJobsAgain) {
   core_->Tick();
   EXPECT_EQ(Get(id).attempt, 2);
   EXPECT_EQ(Get(id).workers, std::vector<std::string>{"b"});
+}
+
+TEST_F(MasterCoreTest, ADrainedWorkerEndsItsJobAndGetsNoOther) {
+  Connect("a");
+  const std::string first = Submit(1);
+  RunUntilRunning(first);
+  EXPECT_EQ(core_->Drain("worker-a", true)->uuid, "a");
+  EXPECT_EQ(Get(first).state, JobState::kRunning);
+  EXPECT_EQ(Count(Kind::kStart), 1u);
+  const std::string second = Submit(1);
+  End(first, 0, OkStatus());
+  EXPECT_EQ(Get(first).state, JobState::kSucceeded);
+  EXPECT_EQ(Get(second).state, JobState::kQueued);
+  EXPECT_EQ(Get(second).reason, "waits: every worker is drained; 'heddle admin undrain' gives one jobs again");
+  Connect("a", "2");
+  EXPECT_EQ(Get(second).state, JobState::kQueued) << "another process of the same worker";
+
+  Restart();
+  EXPECT_EQ(core_->drained().at("a"), "worker-a") << "known before the worker is";
+  Connect("a", "2");
+  EXPECT_EQ(Get(second).state, JobState::kQueued);
+  EXPECT_TRUE(core_->membership().workers().at("a").drained);
+  Connect("b");
+  EXPECT_EQ(Get(second).workers, std::vector<std::string>{"b"});
+  const std::string third = Submit(2);
+  EXPECT_EQ(Get(third).reason, "waits for 2 workers; 1 is alive and 1 drained");
+  EXPECT_EQ(core_->ExpectedOptions(JobSpecification{}).ranks, 1);
+  EXPECT_TRUE(core_->Drain("a", false).ok());
+  RunUntilRunning(second);
+  End(second, 0, OkStatus());
+  EXPECT_EQ(Get(third).workers, (std::vector<std::string>{"a", "b"}));
+  Restart();
+  EXPECT_TRUE(core_->drained().empty());
+}
+
+TEST_F(MasterCoreTest, DrainNamesOneWorker) {
+  EXPECT_EQ(core_->Drain("worker-a", true).status().code(), StatusCode::kNotFound);
+  Connect("a");
+  WorkerDescription twin;
+  twin.uuid = "b";
+  twin.name = "worker-a";
+  core_->WorkerConnected(twin, {});
+  EXPECT_EQ(core_->Drain("worker-a", true).status().message(), "2 workers are called 'worker-a'");
+  EXPECT_EQ(core_->Drain("b", true)->name, "worker-a");
+  disk_.full = true;
+  EXPECT_EQ(core_->Drain("a", true).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_FALSE(core_->membership().workers().at("a").drained) << "what is not durable has not happened";
+}
+
+TEST_F(MasterCoreTest, AFullDiskDelaysOutcomesAndChangesNone) {
+  const std::string waiting = Submit(1);
+  disk_.full = true;
+  EXPECT_EQ(core_->Cancel(waiting).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(Get(waiting).state, JobState::kQueued);
+  Connect("a");
+  EXPECT_EQ(Get(waiting).state, JobState::kQueued) << "an attempt that is not written down is not started";
+  EXPECT_EQ(Get(waiting).attempt, 0);
+  EXPECT_EQ(Get(waiting).reason, "waits: the master cannot write to its job store");
+  EXPECT_EQ(Count(Kind::kStart), 0u);
+  disk_.full = false;
+  EXPECT_EQ(core_->NextDeadline(), clock_.MonotonicNs() + 1'000'000'000) << "it tries again by itself";
+  clock_.Advance(1'000'000'000);
+  core_->Tick();
+  RunUntilRunning(waiting);
+  disk_.full = true;
+  End(waiting, 0, OkStatus());
+  EXPECT_EQ(Get(waiting).state, JobState::kRunning);
+  disk_.full = false;
+  clock_.Advance(1'000'000'000);
+  core_->WorkerHeard("a");
+  core_->Tick();
+  EXPECT_EQ(Get(waiting).state, JobState::kSucceeded);
+  EXPECT_TRUE(Get(waiting).outcome.ok()) << Get(waiting).outcome.ToString();
+  EXPECT_TRUE((*store_->Load())[0].outcome.ok());
 }
 
 TEST_F(MasterCoreTest, CancelKillsWhatDoesNotStop) {

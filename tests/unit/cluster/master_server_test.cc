@@ -3,6 +3,8 @@
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "cluster/client.h"
 #include "cluster/master_folder.h"
@@ -58,13 +60,16 @@ TEST_F(MasterServerTest, AcknowledgedJobsAreThereAfterARestart) {
   submission.script_name = "a.dml";
   submission.script_text = "print(1)";
   submission.directory = "/";
-  std::string warnings;
+  submission.explain = true;
   auto client = Client::Connect(master_);
   ASSERT_TRUE(client.ok());
-  EXPECT_EQ(*(*client)->Submit(submission, &warnings), "j1");
+  const Result<SubmittedJob> taken = (*client)->Submit(submission, nullptr);
+  ASSERT_TRUE(taken.ok()) << taken.status().ToString();
+  EXPECT_EQ(taken->id, "j1");
+  EXPECT_EQ(taken->explanation, "program \"a.dml\"\n  block  # line 1\n    print(1)\n");
   submission.script_text = "print(1";
   submission.request_id = "other";
-  EXPECT_EQ(ExitCode((*client)->Submit(submission, &warnings).status()), 3);
+  EXPECT_EQ(ExitCode((*client)->Submit(submission, nullptr).status()), 3);
 
   EXPECT_FALSE(MasterServer::Start(options_).ok()) << "one master a folder";
   server_.reset();
@@ -81,6 +86,59 @@ TEST_F(MasterServerTest, AcknowledgedJobsAreThereAfterARestart) {
   EXPECT_EQ((*client)->Cancel("j1", &job).code(), StatusCode::kOk);
   EXPECT_EQ(job.state(), "CANCELLED");
   EXPECT_EQ((*client)->Get("j2", &job).code(), StatusCode::kNotFound);
+}
+
+TEST_F(MasterServerTest, ASubmitThatIsCancelledGivesUpWaiting) {
+  JobSubmission submission;
+  submission.request_id = "mine";
+  submission.script_text = "print(1)";
+  submission.directory = "/";
+  auto client = Client::Connect(master_);
+  Cancellation cancellation;
+  cancellation.Request(Cancelled("enough"));
+  EXPECT_EQ(ExitCode((*client)->Submit(submission, &cancellation).status()), 6);
+}
+
+TEST_F(MasterServerTest, SocketsOfOthersAreLeftAlone) {
+  const std::string path = folder_.path() + "/socket";
+  MasterOptions first = options_;
+  first.folder = folder_.path() + "/first";
+  first.listen = "unix:" + path;
+  testing_support::WriteText(path, "mine");
+  EXPECT_EQ(MasterServer::Start(first).status().message(), "cannot listen on unix:" + path + ": another file is there");
+  EXPECT_EQ(testing_support::ReadText(path), "mine");
+  std::filesystem::remove(path);
+
+  auto server = MasterServer::Start(first);
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  MasterOptions second = first;
+  second.folder = folder_.path() + "/second";
+  EXPECT_EQ(MasterServer::Start(second).status().message(), "cannot listen on unix:" + path + ": the address is in use");
+  auto client = Client::Connect({"unix:" + path, *ReadFirstLine(TokenFile(first.folder)), "", "", ""});
+  std::vector<JobDescription> jobs;
+  EXPECT_TRUE((*client)->List(0, &jobs).ok());
+
+  // What a killed master leaves is no obstacle.
+  server->reset();
+  const int stale = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(bind(stale, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  close(stale);
+  ASSERT_TRUE(std::filesystem::exists(path));
+  EXPECT_TRUE(MasterServer::Start(second).ok());
+}
+
+TEST_F(MasterServerTest, APortInUseIsToldAndTheFirstMasterGoesOn) {
+  MasterOptions second = options_;
+  second.folder = folder_.path() + "/second";
+  second.listen = server_->address();
+  const Status status = MasterServer::Start(second).status();
+  EXPECT_EQ(status.message(), "cannot listen on " + server_->address());
+  EXPECT_EQ(ExitCode(status), 6);
+  EXPECT_FALSE(std::filesystem::exists(AddressFile(second.folder)));
+  EXPECT_TRUE(List(kVersion, kProtocolVersion).ok());
 }
 
 }  // namespace

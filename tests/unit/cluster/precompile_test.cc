@@ -40,6 +40,8 @@ TEST(PrecompileTest, AStraightScriptNeedsNoOtherPlans) {
   const Both both = RunBoth(kStraight, {});
   EXPECT_GT(both.plain.statistics[0].plans_compiled, 1);
   EXPECT_EQ(both.ahead.statistics[0].plans_compiled, 0);
+  EXPECT_EQ(both.plain.statistics[0].plans_ahead, 0);
+  EXPECT_EQ(both.ahead.statistics[0].plans_ahead, static_cast<int64_t>(both.plans));
 }
 
 TEST(PrecompileTest, EveryRankFindsThePlansOfItsRanks) {

@@ -124,5 +124,13 @@ TEST(FileSourceLoaderTest, ReadsBelowItsDirectory) {
   std::filesystem::remove_all(directory);
 }
 
+TEST(LoadScriptsTest, AFileThatNeverEndsIsRefused) {
+  FileSourceLoader loader("");
+  Diagnostics diagnostics;
+  LoadScripts("main.dml", "source(\"/dev/zero\") as z", {}, &loader, &diagnostics);
+  ASSERT_EQ(diagnostics.errors(), 1u);
+  EXPECT_EQ(diagnostics.Sorted(Severity::kError)[0]->message, "a script has at most 67108864 bytes, this has more");
+}
+
 }  // namespace
 }  // namespace heddle::compiler

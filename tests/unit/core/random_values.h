@@ -155,7 +155,8 @@ class RandomValues {
       task.consumed = Registers();
       task.produced = Registers();
       task.control_in = Registers();
-      for (int64_t* field : {&task.row_begin, &task.row_end, &task.total_rows, &task.count, &task.rate})
+      for (int64_t* field : {&task.row_begin, &task.row_end, &task.total_rows, &task.count, &task.rate,
+                             &task.cost_ns})
         if (Sometimes()) *field = Number();
       plan.tasks.push_back(std::move(task));
     }
@@ -167,6 +168,7 @@ class RandomValues {
       reg.slots = Sometimes() ? Number32() : 1;
       reg.control = Sometimes();
       reg.bytes = Sometimes() ? Number() : 0;
+      if (Sometimes()) reg.offset = Number();
       reg.info = Info();
       plan.registers.push_back(std::move(reg));
     }
@@ -279,6 +281,7 @@ inline void ExpectSame(const Plan& a, const Plan& b) {
     EXPECT_EQ(x.total_rows, y.total_rows);
     EXPECT_EQ(x.count, y.count);
     EXPECT_EQ(x.rate, y.rate);
+    EXPECT_EQ(x.cost_ns, y.cost_ns);
   }
   ASSERT_EQ(a.registers.size(), b.registers.size());
   for (size_t i = 0; i < a.registers.size(); ++i) {
@@ -290,6 +293,7 @@ inline void ExpectSame(const Plan& a, const Plan& b) {
     EXPECT_EQ(x.slots, y.slots);
     EXPECT_EQ(x.control, y.control);
     EXPECT_EQ(x.bytes, y.bytes);
+    EXPECT_EQ(x.offset, y.offset);
     EXPECT_EQ(x.info, y.info);
   }
   ExpectSame(a.live_in, b.live_in);

@@ -92,6 +92,8 @@ TEST(TableTest, SkipsNanAndReportsKeysBelowOne) {
   EXPECT_EQ(Table({Rows({{1}, {0}}), Rows({{1}, {1}})}).Error(&code), "table: key 0 at row 2, column 1 is below 1");
   EXPECT_EQ(code, StatusCode::kFailedPrecondition);
   EXPECT_EQ(Table({Rows({{1}, {2}}), Rows({{1}, {-3.5}})}).Error(), "table: key -3.5 at row 2, column 1 is below 1");
+  EXPECT_EQ(Table({Rows({{1}, {-INFINITY}}), S(1)}).Error(), "table: key -inf at row 2, column 1 is below 1");
+  EXPECT_EQ(Table({Rows({{1}, {-INFINITY}}), S(1), {}, S(2), S(2)}).Error(), "table: key -inf at row 2, column 1 is below 1");
   EXPECT_EQ(Table({Rows({{1}, {2}}), Rows({{1, 2}})}).Error(), "table: the first argument is 2x1 but the second is 1x2");
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -175,6 +176,44 @@ TEST_F(FormatsTest, MatrixMarketKinds) {
   EXPECT_EQ(Read("d.mtx").status().message(), "cannot read 'd.mtx': its header says 2 entries, it has 1");
   Put("e.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n");
   EXPECT_EQ(Read("e.mtx").status().message(), "cannot read 'e.mtx': line 3: cell (3, 1) is outside of the 2x2 matrix");
+}
+
+TEST_F(FormatsTest, MatrixMarketArraysOfSymmetricMatricesAreTriangles) {
+  Put("a.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n");
+  ExpectCells(Read("a.mtx"), 2, 2, {1, 2, 2, 3});
+  Put("b.mtx", "%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n");
+  ExpectCells(Read("b.mtx"), 3, 3, {0, -1, -2, 1, 0, -3, 2, 3, 0});
+  Put("c.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n");
+  EXPECT_EQ(Read("c.mtx").status().message(), "cannot read 'c.mtx': its header says 3 entries, it has 2");
+  // Mirrored, its cell would lie outside.
+  Put("d.mtx", "%%MatrixMarket matrix coordinate real symmetric\n5 3 1\n5 1 1\n");
+  EXPECT_EQ(Read("d.mtx").status().message(), "cannot read 'd.mtx': a symmetric matrix is square, the file says 5x3");
+}
+
+TEST_F(FormatsTest, SmallFilesOfHugeMatricesAreRefusedNotFatal) {
+  Put("a.mtx", "%%MatrixMarket matrix array real general\n4294967296 4294967296\n1\n");
+  EXPECT_EQ(Read("a.mtx").status().code(), StatusCode::kDataLoss);
+  Put("b.mtx", "%%MatrixMarket matrix coordinate real general\n9000000000000000000 5 1\n1 1 1\n");
+  EXPECT_EQ(Read("b.mtx").status().code(), StatusCode::kResourceExhausted);
+  Put("c.ijv", "900000000000000 1 1\n");
+  EXPECT_EQ(Read("c.ijv").status().code(), StatusCode::kResourceExhausted);
+  Put("d.ijv", "9000000000000000000 1 1\n");
+  EXPECT_EQ(Read("d.ijv").status().code(), StatusCode::kDataLoss);
+}
+
+TEST_F(FormatsTest, CancelledReadsAndWritesLeaveNothing) {
+  const std::atomic<bool> cancelled = true;
+  for (const char* name : {"a.csv", "a.libsvm"}) {
+    Put(name, std::string(name) == "a.csv" ? "1,2\n" : "1 1:2\n");
+    Result<ReadOptions> options = ResolveReadOptions(Node(), name, *files_);
+    ASSERT_TRUE(options.ok());
+    const Result<FileSummary> summary = Summarize(*options, *files_);
+    ASSERT_TRUE(summary.ok());
+    options->cancelled = &cancelled;
+    EXPECT_EQ(ReadRows(*options, *summary, 0, 1, *files_).status().code(), StatusCode::kCancelled) << name;
+  }
+  EXPECT_EQ(Write(Make(1, 1, {1}), "b.csv", {.format = FileFormat::kCsv, .cancelled = &cancelled}).code(), StatusCode::kCancelled);
+  EXPECT_FALSE(files_->Exists("b.csv"));
 }
 
 TEST_F(FormatsTest, TextCells) {

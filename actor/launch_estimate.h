@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/plan.h"
+
+namespace heddle::actor {
+
+/// A kernel shorter than this hardly uses more than one thread: it may run beside one that fills the device.
+constexpr int64_t kSerialKernelNs = 15'000;
+/// A kernel longer than this would keep messages waiting for too long (runtime reference 1.4, B3).
+constexpr int64_t kLongKernelNs = 50'000'000;
+
+/// How long an act of one task takes: what the plan states, then what was measured. Kept with the plan from
+/// run to run.
+class LaunchEstimate {
+ public:
+  explicit LaunchEstimate(int64_t stated_ns) : ns_(stated_ns) {}
+
+  /// A moving mean; one act that was slow for another reason (first touch, a busy machine) fades. What has no
+  /// bound keeps none, however fast it was last time.
+  void Measured(int64_t ns) {
+    if (ns_ == kUnboundedCost) return;
+    ns_ = has_measured_ ? ns_ + (ns - ns_) / 4 : ns;
+    has_measured_ = true;
+  }
+  bool IsLong() const { return ns_ > kLongKernelNs || ns_ == kUnboundedCost; }
+  /// `device_is_busy`: the device computes already. Kernels that need it then queue for it, in order.
+  bool NeedsDevice(bool device_is_busy) const { return IsLong() || (device_is_busy && ns_ > kSerialKernelNs); }
+
+ private:
+  int64_t ns_;
+  bool has_measured_ = false;
+};
+
+}  // namespace heddle::actor

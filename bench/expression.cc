@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/expression.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/compile.h"
+#include "compiler/fuse/fuse.h"
+#include "compiler/optimize/infer.h"
+#include "compiler/optimize/pass.h"
+#include "core/clock.h"
+#include "ops/fused/fused.h"
+#include "ops/kernel.h"
+
+namespace heddle::bench {
+
+struct Expression::State {
+  Graph graph;
+  NodeId result = kNoNode;
+  std::map<std::string, Value> inputs;
+  std::vector<std::vector<ValueInfo>> infos;
+  std::vector<std::vector<NodeId>> last_use;  ///< By node: values that nobody reads after it.
+  std::shared_ptr<codegen::GeneratedCode> code;
+  std::unique_ptr<ops::FusedRuntime> fused;
+  ops::KernelContext context;
+  ops::Arena* arena = nullptr;
+  double compile_ms = 0;
+};
+
+namespace {
+
+[[noreturn]] void Fail(const Status& status) {
+  std::fprintf(stderr, "heddle-bench: %s\n", status.ToString().c_str());
+  std::exit(1);
+}
+
+// The statements as the body of a function: its parameters are the live-ins.
+Result<Graph> Build(const std::string& code, const std::string& result, const std::map<std::string, Value>& inputs) {
+  std::string parameters, arguments;
+  for (const auto& [name, value] : inputs) {
+    const bool matrix = value.IsMatrix();
+    parameters += fmt::format("{}{} {}", parameters.empty() ? "" : ", ", matrix ? "matrix[double]" : "double", name);
+    arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", matrix ? "rand(rows=$n, cols=$n)" : "1.5");
+  }
+  const std::string script = fmt::format("f = function({}) return (matrix[double] {}) {{\n{}\n}}\nr = f({})\nprint(sum(r))\n", parameters,
+                                         "result__", code + "\nresult__ = as.matrix(" + result + ")", arguments);
+  compiler::CompileOptions options;
+  options.arguments = {{"n", "3"}};
+  compiler::Diagnostics diagnostics;
+  Result<Program> program = compiler::CompileScript(script, options, &diagnostics);
+  if (!program.ok()) return program.status();
+  for (auto& [name, function] : program->functions)
+    if (function.body.size() == 1) return std::move(function.body[0].graph);
+  return Internal("the expression is not one block:\n{}", script);
+}
+
+}  // namespace
+
+Expression::Expression(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Expression::Expression(Expression&&) noexcept = default;
+Expression::~Expression() = default;
+
+Result<Expression> Expression::Compile(const std::string& code, const std::string& result, std::map<std::string, Value> inputs,
+                                       const std::string& fusion, ops::Arena* arena) {
+  auto state = std::make_unique<State>();
+  HEDDLE_ASSIGN_OR_RETURN(Graph graph, Build(code, result, inputs));
+  const int64_t begin = SystemClock().MonotonicNs();
+  compiler::LiveIns live_in;
+  for (const auto& [name, value] : inputs) {
+    compiler::LiveIn& entry = live_in[name];
+    if (value.IsMatrix()) {
+      entry.info = ValueInfo::OfMatrix(value.matrix().shape(), value.matrix().format());
+    } else {
+      entry.info = ValueInfo::OfScalar(value.scalar().type());
+    }
+  }
+  for (int round = 0; round < 2; ++round) {
+    compiler::InferOutcome inferred = compiler::InferShapes(std::move(graph), live_in, nullptr);
+    HEDDLE_RETURN_IF_ERROR(inferred.error);
+    graph = std::move(inferred.graph);
+    if (round > 0) break;
+    compiler::PassOptions passes;
+    passes.infos_are_exact = true;
+    HEDDLE_ASSIGN_OR_RETURN(graph, compiler::RunGraphPasses(std::move(graph), passes));
+  }
+  compiler::FuseOptions options;
+  options.mode = *compiler::ParseFusionMode(fusion);
+  options.threads = arena->threads();
+  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  options.sparsity_of = [&](std::string_view name) {
+    const auto found = inputs.find(std::string(name));
+    if (found == inputs.end() || !found->second.IsMatrix()) return -1.0;
+    const Matrix& matrix = found->second.matrix();
+    return static_cast<double>(matrix.stored()) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
+  };
+  HEDDLE_ASSIGN_OR_RETURN(state->graph, compiler::Fuse(graph, options, nullptr));
+  state->code = codegen::GeneratedRegions({.use_disk_cache = false});
+  state->fused = std::make_unique<ops::FusedRuntime>(state->code, /*strict=*/true, nullptr);
+  std::vector<NodeId> last_reader(state->graph.nodes.size(), kNoNode);
+  for (NodeId id = 0; id < state->graph.size(); ++id) {
+    const Node& node = state->graph[id];
+    if (node.Is("fused")) HEDDLE_RETURN_IF_ERROR(state->fused->Get(node.Text("operator")).status());
+    state->infos.emplace_back();
+    for (NodeId input : node.inputs) {
+      state->infos.back().push_back(input == kNoNode ? ValueInfo() : state->graph[input].info);
+      if (input != kNoNode) last_reader[static_cast<size_t>(input)] = id;
+    }
+    if (node.Is("assign")) state->result = node.inputs[0];
+  }
+  state->last_use.resize(state->graph.nodes.size());
+  for (NodeId id = 0; id < state->graph.size(); ++id)
+    if (last_reader[static_cast<size_t>(id)] != kNoNode && id != state->result)
+      state->last_use[static_cast<size_t>(last_reader[static_cast<size_t>(id)])].push_back(id);
+  state->compile_ms = static_cast<double>(SystemClock().MonotonicNs() - begin) * 1e-6;
+  state->inputs = std::move(inputs);
+  state->arena = arena;
+  state->context.clock = &SystemClock();
+  state->context.threads = arena->threads();
+  state->context.fused = state->fused.get();
+  return Expression(std::move(state));
+}
+
+Value Expression::Run() {
+  State& s = *state_;
+  std::vector<Value> values(s.graph.nodes.size());
+  s.arena->Execute([&] {
+    for (NodeId id = 0; id < s.graph.size(); ++id) {
+      const Node& node = s.graph[id];
+      const auto i = static_cast<size_t>(id);
+      if (node.Is("variable")) {
+        values[i] = s.inputs.at(node.Text("name"));
+      } else if (node.Is("literal")) {
+        values[i] = Value(*node.FindAttribute("value"));
+      } else if (!node.Is("assign")) {
+        std::vector<const Value*> operands;
+        for (NodeId input : node.inputs) operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
+        Result<Value> value = ops::CatalogKernels().Run({.node = node, .phase = "", .inputs = operands, .input_infos = s.infos[i],
+                                                         .context = s.context});
+        if (!value.ok()) Fail(value.status());
+        values[i] = *std::move(value);
+      }
+      for (NodeId dead : s.last_use[i]) values[static_cast<size_t>(dead)] = Value();
+    }
+  });
+  return values[static_cast<size_t>(s.result)];
+}
+
+double Expression::compile_ms() const { return state_->compile_ms; }
+
+std::string Expression::Plan() const {
+  std::string text;
+  for (const Node& node : state_->graph.nodes) {
+    if (node.Is("variable") || node.Is("literal") || node.Is("assign")) continue;
+    std::string name = node.op;
+    if (node.Is("fused"))
+      if (const Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator")); fused.ok()) {
+        name = "fused " + std::string(Name(fused->kind));
+        for (NodeId root : fused->roots) name += " " + fused->body[root].op;
+      }
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+}  // namespace heddle::bench

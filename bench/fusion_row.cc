@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/fusion_row.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "bench/expression.h"
+#include "bench/probe.h"
+#include "bench/random_matrices.h"
+
+namespace heddle::bench {
+namespace {
+
+constexpr int kAttempts = 5;
+constexpr double kDrift = 0.10;
+constexpr double kTolerance = 1e-9;
+constexpr double kMillisecondsOfRow = 1500;  // About, for each attempt.
+
+// The largest difference of a cell, relative to the largest cell.
+double Difference(const double* a, const double* b, int64_t cells) {
+  double largest = 0, difference = 0;
+  for (int64_t i = 0; i < cells; ++i) {
+    largest = std::max(largest, std::abs(b[i]));
+    const double d = std::abs(a[i] - b[i]);
+    difference = std::isnan(d) ? INFINITY : std::max(difference, d);
+  }
+  return difference == 0 ? 0 : difference / largest;
+}
+
+}  // namespace
+
+FusionMeter::FusionMeter(const BenchOptions& options, ops::Arena* arena)
+    : options_(options), arena_(arena),
+      probe_data_(RandomDense(1, std::clamp<int64_t>(options.cells / 2, 1 << 16, 50'000'000), 1, arena)) {}
+
+double FusionMeter::Probe() const {
+  double best = 0;
+  for (int i = 0; i < 4; ++i) best = std::max(best, ReadBandwidth(probe_data_.data(), probe_data_.cells(), options_.threads));
+  return best;
+}
+
+void FusionMeter::Measure(const FusionRow& row) {
+  if (!Wants(row.name)) return;
+  Result<Expression> expression = Expression::Compile(row.code, row.result, row.inputs, options_.plan, arena_);
+  if (!expression.ok()) {
+    std::fprintf(stderr, "heddle-bench: %s: %s\n", row.name.c_str(), expression.status().ToString().c_str());
+    all_agree_ = false;
+    return;
+  }
+  Matrix out = TouchedDense(row.shape.rows, row.shape.columns, arena_);
+  const auto hand = [&] { arena_->Execute([&] { row.hand(out.mutable_data()); }); };
+  const auto ours = [&] { expression->Run(); };
+  hand();
+  double first_ms = 0;
+  {
+    Value value;
+    first_ms = Time([&] { value = expression->Run(); });
+    Result<Matrix> matrix = value.IsMatrix() ? ToDense(value.matrix()) : Result<Matrix>(FilledMatrix(1, 1, value.scalar().AsDouble()));
+    const bool same_shape = matrix.ok() && matrix->shape() == row.shape;
+    const double difference = same_shape ? Difference(matrix->data(), out.data(), out.cells()) : INFINITY;
+    if (!(difference <= kTolerance)) {
+      std::fprintf(stderr, "heddle-bench: %s: the result differs from the hand loop's by %g\n", row.name.c_str(), difference);
+      all_agree_ = false;
+    }
+  }
+  first_ms += Time(hand);
+  const int rounds = std::clamp(static_cast<int>(kMillisecondsOfRow / first_ms), 3, 200);
+  Figures best{.drift = 1e300};
+  for (int attempt = 0; attempt < kAttempts && best.drift > kDrift; ++attempt) {
+    Figures now;
+    const double peak = row.flops > 0 ? FmaPeak(options_.threads) : 0, probe = Probe();
+    for (int round = 0; round < rounds; ++round) {
+      now.hand_ms = std::min(now.hand_ms, Time(hand));
+      now.ours_ms = std::min(now.ours_ms, Time(ours));
+    }
+    const double probe_after = Probe(), peak_after = row.flops > 0 ? FmaPeak(options_.threads) : 0;
+    now.probe = std::max(probe, probe_after);
+    now.peak = std::max(peak, peak_after);
+    now.drift = row.flops > 0 ? std::abs(peak - peak_after) / now.peak : std::abs(probe - probe_after) / now.probe;
+    if (now.drift < best.drift) best = now;
+  }
+  Print(row, best, expression->compile_ms(), expression->Plan());
+}
+
+void FusionMeter::Print(const FusionRow& row, const Figures& figures, double compile_ms, const std::string& plan) const {
+  double limit_ms = figures.hand_ms;
+  if (row.flops > 0) limit_ms = std::max(row.flops / figures.peak, row.bytes / figures.probe) / 1e6;
+  PrintLine(row.name, options_.plan, figures.ours_ms, limit_ms, row, figures, compile_ms, plan);
+  if (row.flops > 0) PrintLine(row.name, "eigen", figures.hand_ms, limit_ms, row, figures, 0, "Eigen");
+}
+
+void FusionMeter::PrintLine(const std::string& name, const std::string& plan, double ms, double limit_ms, const FusionRow& row,
+                            const Figures& figures, double compile_ms, const std::string& text) const {
+  const double bandwidth = row.bytes / ms / 1e6;
+  const double hand_to_probe = row.flops > 0 ? row.flops / figures.hand_ms / 1e6 / figures.peak
+                                             : row.bytes / figures.hand_ms / 1e6 / figures.probe;
+  if (options_.json) {
+    std::printf("{\"bench\":\"fusion\",\"case\":\"%s\",\"plan\":\"%s\",\"ms\":%.3f,\"limit_ms\":%.3f,\"ratio_to_limit\":%.3f,"
+                "\"gb_per_s\":%.2f,\"probe_gb_per_s\":%.2f,\"compile_ms\":%.1f,\"threads\":%d,\"hand_to_probe\":%.3f,"
+                "\"plan_text\":\"%s\"}\n",
+                name.c_str(), plan.c_str(), ms, limit_ms, ms / limit_ms, bandwidth, figures.probe, compile_ms, options_.threads,
+                hand_to_probe, text.c_str());
+  } else {
+    std::printf("%-46s %-5s %9.3f ms  limit %9.3f ms  ratio %6.3f  %6.2f of %6.2f GB/s  hand/probe %.2f  compile %5.1f ms  %s\n",
+                name.c_str(), plan.c_str(), ms, limit_ms, ms / limit_ms, bandwidth, figures.probe, hand_to_probe, compile_ms, text.c_str());
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace heddle::bench

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "bench/operators.h"
+#include "core/matrix.h"
+#include "core/value.h"
+#include "ops/parallel.h"
+
+namespace heddle::bench {
+
+/// One expression to measure.
+struct FusionRow {
+  std::string name;
+  std::string code, result;              ///< As Expression::Compile takes them.
+  std::map<std::string, Value> inputs;
+  Shape shape;                           ///< Of the result.
+  double bytes = 0;                      ///< Compulsory traffic.
+  double flops = 0;                      ///< Not 0: the limit is the FMA peak (or the read probe where that is slower).
+  std::function<void(double* out)> hand;  ///< Writes the result, row-major. With `flops`: a library's product.
+};
+
+/// Measures rows and prints a line for each.
+class FusionMeter {
+ public:
+  FusionMeter(const BenchOptions& options, ops::Arena* arena);
+  bool Wants(const std::string& name) const { return name.find(options_.only) != std::string::npos; }
+  /// Probe, then loop and expression in turn, then the probe again; once more (at most five times in all) where the two
+  /// probes differ by more than 10 %, since the machine changed its speed meanwhile.
+  void Measure(const FusionRow& row);
+  ops::Arena* arena() const { return arena_; }
+  const BenchOptions& options() const { return options_; }
+  bool all_agree() const { return all_agree_; }
+
+ private:
+  struct Figures {
+    double ours_ms = 1e300, hand_ms = 1e300, probe = 0, peak = 0, drift = 0;
+  };
+  double Probe() const;
+  void Print(const FusionRow& row, const Figures& figures, double compile_ms, const std::string& plan) const;
+  void PrintLine(const std::string& name, const std::string& plan, double ms, double limit_ms, const FusionRow& row,
+                 const Figures& figures, double compile_ms, const std::string& text) const;
+
+  BenchOptions options_;
+  ops::Arena* arena_;
+  Matrix probe_data_;
+  bool all_agree_ = true;
+};
+
+}  // namespace heddle::bench

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/simd/vector.h"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/Module.h>
+
+#include <utility>
+
+namespace heddle::ops::emitted {
+namespace {
+
+llvm::Value* PartPointer(llvm::Value* cells, size_t part) {
+  return Builder().CreateConstInBoundsGEP1_64(Builder().getDoubleTy(), cells,
+                                              part * static_cast<uint64_t>(Emitter::Current().register_lanes()));
+}
+
+using Stores = llvm::SmallVector<std::pair<llvm::Value*, llvm::Value*>, 4>;  // where, which lanes
+
+/// If `count` has the bit `width`: stores the lower half of each value, and goes on with the upper half behind it;
+/// else goes on with the lower half. Values have 2 * width lanes.
+void StoreHalf(Stores& stores, llvm::Value* count, int width) {
+  Emitter& emitter = Emitter::Current();
+  llvm::IRBuilder<>& builder = emitter.builder;
+  llvm::SmallVector<int, 4> low, high;
+  for (int k = 0; k < width; ++k) {
+    low.push_back(k);
+    high.push_back(width + k);
+  }
+  llvm::SmallVector<llvm::Value*, 4> lower;
+  for (const auto& [cells, value] : stores) lower.push_back(builder.CreateShuffleVector(value, low));
+  llvm::BasicBlock* const before = builder.GetInsertBlock();
+  llvm::BasicBlock* const then = emitter.NewBlock("store");
+  llvm::BasicBlock* const after = emitter.NewBlock("stored");
+  llvm::Value* const has = builder.CreateICmpNE(builder.CreateAnd(count, emitter.Integer(width)), emitter.Integer(0));
+  builder.CreateCondBr(has, then, after);
+  builder.SetInsertPoint(then);
+  llvm::SmallVector<llvm::Value*, 4> upper, behind;
+  for (size_t k = 0; k < stores.size(); ++k) {
+    builder.CreateAlignedStore(lower[k], stores[k].first, llvm::Align(8));
+    upper.push_back(builder.CreateShuffleVector(stores[k].second, high));
+    behind.push_back(PointerTo(stores[k].first, emitter.Integer(width)));
+  }
+  builder.CreateBr(after);
+  builder.SetInsertPoint(after);
+  for (size_t k = 0; k < stores.size(); ++k) {
+    llvm::PHINode* const cells = builder.CreatePHI(behind[k]->getType(), 2);
+    cells->addIncoming(behind[k], then);
+    cells->addIncoming(stores[k].first, before);
+    llvm::PHINode* const rest = builder.CreatePHI(lower[k]->getType(), 2);
+    rest->addIncoming(upper[k], then);
+    rest->addIncoming(lower[k], before);
+    stores[k] = {cells, rest};
+  }
+}
+
+}  // namespace
+
+llvm::Value* PointerTo(llvm::Value* cells, llvm::Value* index) {
+  return Builder().CreateInBoundsGEP(Builder().getDoubleTy(), cells, index);
+}
+
+Vector Load(llvm::Value* cells) {
+  return {EachPart([&](size_t k) {
+    return Builder().CreateAlignedLoad(Emitter::Current().doubles(), PartPointer(cells, k), llvm::Align(8));
+  })};
+}
+
+Mask FirstLanes(llvm::Value* count) {
+  const Parts counts = Splat(count);
+  const int lanes = Emitter::Current().register_lanes();
+  return {EachPart([&](size_t part) {
+    llvm::SmallVector<llvm::Constant*, 8> numbers;
+    for (int k = 0; k < lanes; ++k) numbers.push_back(Emitter::Current().Integer(static_cast<int>(part) * lanes + k));
+    return Builder().CreateICmpSGT(counts[part], llvm::ConstantVector::get(numbers));
+  })};
+}
+
+Vector LoadWhere(Mask mask, llvm::Value* cells) {
+  const Vector zero = Zero();
+  return {EachPart([&](size_t k) {
+    return Builder().CreateMaskedLoad(Emitter::Current().doubles(), PartPointer(cells, k), llvm::Align(8), mask.v[k], zero.v[k]);
+  })};
+}
+
+Vector BroadcastFrom(llvm::Value* cell) {
+  return {Splat(Builder().CreateAlignedLoad(Builder().getDoubleTy(), cell, llvm::Align(8)))};
+}
+
+void Store(llvm::Value* cells, Vector a) {
+  for (int k = 0; k < Emitter::Current().parts(); ++k)
+    Builder().CreateAlignedStore(a.v[static_cast<size_t>(k)], PartPointer(cells, static_cast<size_t>(k)), llvm::Align(8));
+}
+
+void Stream(llvm::Value* cells, Vector a) {
+  llvm::MDNode* const one = llvm::MDNode::get(
+      Builder().getContext(), llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(Builder().getInt32Ty(), 1)));
+  for (int k = 0; k < Emitter::Current().parts(); ++k) {
+    llvm::StoreInst* const store = Builder().CreateAlignedStore(
+        a.v[static_cast<size_t>(k)], PartPointer(cells, static_cast<size_t>(k)),
+        llvm::Align(static_cast<uint64_t>(Emitter::Current().register_lanes()) * sizeof(double)));
+    store->setMetadata(llvm::LLVMContext::MD_nontemporal, one);
+  }
+}
+
+// By halves: the masked store of AVX2 is slow on AMD's processors.
+void StoreFirst(llvm::ArrayRef<std::pair<llvm::Value*, Vector>> stores, llvm::Value* count) {
+  Emitter& emitter = Emitter::Current();
+  if (emitter.parts() == 1) {
+    const Mask mask = FirstLanes(count);
+    for (const auto& [cells, value] : stores)
+      emitter.builder.CreateMaskedStore(value.v[0], cells, llvm::Align(8), mask.v[0]);
+    return;
+  }
+  Stores rest;
+  for (const auto& [cells, value] : stores)
+    rest.push_back({cells, emitter.builder.CreateShuffleVector(value.v[0], value.v[1], {0, 1, 2, 3, 4, 5, 6, 7})});
+  StoreHalf(rest, count, 4);
+  StoreHalf(rest, count, 2);
+  StoreHalf(rest, count, 1);
+}
+
+llvm::Value* Lane(Vector a, int k) {
+  const int lanes = Emitter::Current().register_lanes();
+  return Builder().CreateExtractElement(a.v[static_cast<size_t>(k / lanes)], static_cast<uint64_t>(k % lanes));
+}
+
+Vector CallKernel(const char* symbol, Vector a) {
+  Emitter& emitter = Emitter::Current();
+  llvm::IRBuilder<>& builder = emitter.builder;
+  llvm::Type* const pointer = builder.getPtrTy();
+  llvm::FunctionCallee kernel = emitter.function()->getParent()->getOrInsertFunction(
+      symbol, llvm::FunctionType::get(builder.getVoidTy(), {pointer, pointer, builder.getInt64Ty(), builder.getInt1Ty()}, false));
+  auto* const callee = llvm::cast<llvm::Function>(kernel.getCallee());
+  callee->setDoesNotThrow();
+  callee->addParamAttr(3, llvm::Attribute::ZExt);
+  llvm::AllocaInst* const cells = emitter.Reserve(llvm::ArrayType::get(builder.getDoubleTy(), kLanes), "cells");
+  cells->setAlignment(llvm::Align(64));
+  Store(cells, a);
+  builder.CreateCall(kernel, {cells, cells, emitter.Integer(kLanes), builder.getFalse()});
+  return Load(cells);
+}
+
+}  // namespace heddle::ops::emitted

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/module/lowering.h"
+
+namespace heddle::codegen {
+
+using namespace ops::emitted;
+using llvm::BasicBlock;
+using ops::Access;
+using ops::RegionNode;
+using ops::RegionOp;
+using ops::RegionOutput;
+using ops::Sink;
+
+// A light body is limited by loads and by the loop around it; a large one fills the machine as it is: 0, LargeLoop.
+int Lowering::UnrollFactor() const {
+  int cells = 0;
+  for (size_t i = 0; i < region_.nodes.size(); ++i) {
+    if (rates_[i] != Rate::kPerCell) continue;
+    if (IsHeavy(region_.nodes[i])) return 0;
+    ++cells;
+  }
+  return cells <= 14 ? 2 : 0;
+}
+
+// The nodes of one rate that are not inputs per cell.
+void Lowering::ComputeAt(Rate rate, Values& values) {
+  for (size_t i = 0; i < region_.nodes.size(); ++i) {
+    const RegionNode& node = region_.nodes[i];
+    if (rates_[i] != rate) continue;
+    Vector value;
+    if (node.op == RegionOp::kLiteral) {
+      value = Broadcast(node.literal);
+    } else if (node.op == RegionOp::kInput) {
+      if (rate == Rate::kPerCell) {
+        value = *values[i];
+      } else {
+        const size_t k = static_cast<size_t>(node.input);
+        value = BroadcastFrom(rate == Rate::kOnce ? inputs_[k] : rows_of_inputs_[k]);
+      }
+    } else {
+      const auto operand = [&](int k) {
+        if (k < 0) return Vector{};
+        const std::optional<Vector>& own = values[static_cast<size_t>(k)];
+        return own ? *own : *values_[static_cast<size_t>(k)];
+      };
+      value = EmitCell(node, operand(node.a), operand(node.b), operand(node.c));
+    }
+    values[i] = node.drops_negative_zero ? value + Zero() : value;
+  }
+}
+
+bool Lowering::IsCells(size_t i) const { return region_.nodes[i].op == RegionOp::kInput && rates_[i] == Rate::kPerCell; }
+
+// Where the cells of each node that is an input per cell begin, in the current row.
+std::vector<llvm::Value*> Lowering::Sources() const {
+  std::vector<llvm::Value*> sources(region_.nodes.size());
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (!IsCells(i)) continue;
+    const size_t k = static_cast<size_t>(region_.nodes[i].input);
+    sources[i] = region_.nodes[i].access == Access::kCells ? rows_of_inputs_[k] : inputs_[k];
+  }
+  return sources;
+}
+
+// All values at eight columns from j.
+Lowering::Values Lowering::ComputeCells(const std::vector<llvm::Value*>& sources, llvm::Value* j, const Mask* mask) {
+  Values values(region_.nodes.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    if (IsCells(i)) values[i] = LoadCells(PointerTo(sources[i], j), mask);
+  ComputeAt(Rate::kPerCell, values);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!values[i]) values[i] = values_[i];
+  return values;
+}
+
+void Lowering::FoldInto(size_t o, Vector value, llvm::Value* j, const Mask* mask) {
+  const RegionOutput& output = region_.outputs[o];
+  if (output.sink == Sink::kFoldColumns) {
+    // Padded to whole eights: lanes behind the last column may take anything.
+    llvm::Value* const cells = PointerTo(outputs_[o], j);
+    return Store(cells, EmitFold(output.fold, Load(cells), value));
+  }
+  const Vector before = Get(accumulators_[o]);
+  const Vector after = EmitFold(output.fold, before, value);
+  Set(accumulators_[o], mask == nullptr ? after : Select(*mask, after, before));
+}
+
+void Lowering::Prefetch(int unroll) {
+  std::vector<llvm::Value*> rows;
+  for (const RegionNode& node : region_.nodes)
+    if (UsesCells(node)) rows.push_back(rows_of_inputs_[static_cast<size_t>(node.input)]);
+  if (rows.empty()) return;
+  If(b_.CreateICmpNE(prefetch_, Integer(0)), [&] {
+    for (llvm::Value* const row : rows)
+      for (int u = 0; u < unroll; ++u) {
+        llvm::Value* const here = PointerTo(row, b_.CreateAdd(Get(j_), Integer(8 * u)));
+        llvm::Value* const ahead = b_.CreateGEP(b_.getInt8Ty(), here, prefetch_);
+        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {ahead, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+      }
+  });
+}
+
+void Lowering::WriteWhole(const Stores& stores) {
+  if (stores.empty()) return;
+  BasicBlock* const past = emitter_.NewBlock("stream");
+  BasicBlock* const normal = emitter_.NewBlock("store");
+  BasicBlock* const after = emitter_.NewBlock("stored");
+  b_.CreateCondBr(Get(row_stream_), past, normal);
+  b_.SetInsertPoint(past);
+  for (const auto& [cells, value] : stores) Stream(cells, value);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(normal);
+  for (const auto& [cells, value] : stores) Store(cells, value);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
+// `unroll` whole eights at j.
+void Lowering::WholeBody(int unroll) {
+  Prefetch(unroll);
+  Stores stores;
+  for (int u = 0; u < unroll; ++u) {
+    llvm::Value* const j = b_.CreateNSWAdd(Get(j_), Integer(8 * u));
+    const Values values = ComputeCells(Sources(), j, nullptr);
+    for (size_t o = 0; o < region_.outputs.size(); ++o) {
+      const Vector value = *values[static_cast<size_t>(region_.outputs[o].node)];
+      if (region_.outputs[o].sink == Sink::kStore)
+        stores.emplace_back(PointerTo(rows_of_outputs_[o], j), value);
+      else
+        FoldInto(o, value, j, nullptr);
+    }
+  }
+  WriteWhole(stores);
+  b_.CreateStore(b_.CreateNSWAdd(Get(j_), Integer(8 * unroll)), j_);
+}
+
+// while (j + 8 * unroll <= columns) body
+void Lowering::WholeLoop(int unroll) {
+  llvm::Value* const last = b_.CreateNSWSub(row_columns_, Integer(8 * unroll));
+  If(b_.CreateICmpSLE(Get(j_), last), [&] {
+    BasicBlock* const loop = emitter_.NewBlock("columns");
+    BasicBlock* const done = emitter_.NewBlock("columns_done");
+    b_.CreateBr(loop);
+    b_.SetInsertPoint(loop);
+    WholeBody(unroll);
+    b_.CreateCondBr(b_.CreateICmpSLE(Get(j_), last), loop, done);
+    b_.SetInsertPoint(done);
+  });
+}
+
+// 1 to 7 columns at j.
+void Lowering::RaggedBody(llvm::Value* count) {
+  const Mask mask = FirstLanes(count);
+  llvm::Value* const j = Get(j_);
+  const Values values = ComputeCells(Sources(), j, &mask);
+  Stores stores;
+  for (size_t o = 0; o < region_.outputs.size(); ++o) {
+    const Vector value = *values[static_cast<size_t>(region_.outputs[o].node)];
+    if (region_.outputs[o].sink == Sink::kStore)
+      stores.emplace_back(PointerTo(rows_of_outputs_[o], j), value);
+    else
+      FoldInto(o, value, j, &mask);
+  }
+  if (!stores.empty()) StoreFirst(stores, count);
+}
+
+// Sources(), but where the step is ragged: copies on the stack, padded to eight cells at column j.
+std::vector<llvm::Value*> Lowering::PaddedSources(llvm::Value* is_ragged, llvm::Value* count) {
+  std::vector<llvm::Value*> sources = Sources();
+  std::vector<llvm::AllocaInst*> chosen(sources.size());
+  for (size_t i = 0; i < sources.size(); ++i)
+    if (sources[i] != nullptr) chosen[i] = Variable(sources[i], "source");
+  If(is_ragged, [&] {
+    const Mask mask = FirstLanes(count);
+    for (size_t i = 0; i < sources.size(); ++i) {
+      if (sources[i] == nullptr) continue;
+      llvm::AllocaInst* const copy = emitter_.Reserve(llvm::ArrayType::get(b_.getDoubleTy(), kLanes), "padded");
+      copy->setAlignment(llvm::Align(64));
+      Store(copy, LoadWhere(mask, PointerTo(sources[i], Get(j_))));
+      b_.CreateStore(b_.CreateGEP(b_.getDoubleTy(), copy, b_.CreateNeg(Get(j_))), chosen[i]);
+    }
+  });
+  for (size_t i = 0; i < sources.size(); ++i)
+    if (sources[i] != nullptr) sources[i] = Get(chosen[i]);
+  return sources;
+}
+
+// 1 to 8 columns at j.
+void Lowering::LargeBody(llvm::Value* count) {
+  llvm::Value* const is_ragged = b_.CreateICmpSLT(count, Integer(kLanes));
+  Prefetch(1);
+  llvm::Value* const j = Get(j_);
+  const Values values = ComputeCells(PaddedSources(is_ragged, count), j, nullptr);
+  Stores stores;
+  std::vector<std::pair<Accumulator, Vector>> before;
+  for (size_t o = 0; o < region_.outputs.size(); ++o) {
+    const Vector value = *values[static_cast<size_t>(region_.outputs[o].node)];
+    const Sink sink = region_.outputs[o].sink;
+    if (sink == Sink::kStore) {
+      stores.emplace_back(PointerTo(rows_of_outputs_[o], j), value);
+      continue;
+    }
+    if (sink != Sink::kFoldColumns) before.emplace_back(accumulators_[o], Get(accumulators_[o]));
+    FoldInto(o, value, j, nullptr);
+  }
+  const auto finish_ragged = [&] {
+    const Mask mask = FirstLanes(count);
+    for (const auto& [accumulator, old] : before) Set(accumulator, Select(mask, Get(accumulator), old));
+    if (!stores.empty()) StoreFirst(stores, count);
+  };
+  BasicBlock* const whole = emitter_.NewBlock("whole");
+  BasicBlock* const ragged = emitter_.NewBlock("ragged");
+  BasicBlock* const after = emitter_.NewBlock("stepped");
+  b_.CreateCondBr(is_ragged, ragged, whole);
+  b_.SetInsertPoint(whole);
+  WriteWhole(stores);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(ragged);
+  finish_ragged();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
+// A large body exists once, since its time to compile counts; ragged ends go through it on padded copies of their cells.
+void Lowering::LargeLoop() {
+  const auto next_count = [&](llvm::Value* j) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(row_columns_, j), Integer(kLanes));
+  };
+  llvm::Value* first = next_count(Integer(0));
+  if (Any(Sink::kStore)) first = b_.CreateSelect(b_.CreateICmpSGT(Get(count_), Integer(0)), Get(count_), first);
+  b_.CreateStore(first, count_);
+  If(b_.CreateICmpSGT(row_columns_, Integer(0)), [&] {
+    BasicBlock* const loop = emitter_.NewBlock("columns");
+    BasicBlock* const done = emitter_.NewBlock("columns_done");
+    b_.CreateBr(loop);
+    b_.SetInsertPoint(loop);
+    LargeBody(Get(count_));
+    b_.CreateStore(b_.CreateNSWAdd(Get(j_), Get(count_)), j_);
+    b_.CreateStore(next_count(Get(j_)), count_);
+    b_.CreateCondBr(b_.CreateICmpSLT(Get(j_), row_columns_), loop, done);
+    b_.SetInsertPoint(done);
+  });
+}
+
+// The stores of a row go past the caches where all outputs reach a line at the same column. Lanes of folds start at
+// column 0, so that next to a fold this must be the first column.
+void Lowering::FindStream() {
+  llvm::Value* offset = nullptr;
+  llvm::Value* agree = stream_;
+  for (size_t o = 0; o < region_.outputs.size(); ++o) {
+    if (region_.outputs[o].sink != Sink::kStore) continue;
+    llvm::Value* const address = b_.CreatePtrToInt(rows_of_outputs_[o], b_.getInt64Ty());
+    llvm::Value* const own = b_.CreateAnd(b_.CreateNeg(address), Integer(63));
+    if (offset == nullptr) {
+      offset = own;
+    } else {
+      agree = b_.CreateAnd(agree, b_.CreateICmpEQ(own, offset));
+    }
+  }
+  if (Any(Sink::kFoldFlat) || Any(Sink::kFoldColumns) || Any(Sink::kFoldRows)) {
+    agree = b_.CreateAnd(agree, b_.CreateICmpEQ(offset, Integer(0)));
+  }
+  b_.CreateStore(agree, row_stream_);
+  llvm::Value* const head = b_.CreateSelect(agree, b_.CreateLShr(offset, Integer(3)), Integer(0));
+  b_.CreateStore(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, head, row_columns_), count_);
+}
+
+// Head (up to the first line, when streaming), whole eights, rest.
+void Lowering::EmitColumns() {
+  b_.CreateStore(Integer(0), j_);
+  if (Any(Sink::kStore)) FindStream();
+  const int unroll = UnrollFactor();
+  if (unroll == 0) return LargeLoop();
+  BasicBlock* const next = emitter_.NewBlock("next");
+  BasicBlock* const whole = emitter_.NewBlock("whole");
+  BasicBlock* const ragged = emitter_.NewBlock("ragged");
+  BasicBlock* const done = emitter_.NewBlock("row_done");
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
+  if (Any(Sink::kStore))
+    b_.CreateCondBr(b_.CreateICmpSGT(Get(count_), Integer(0)), ragged, whole);
+  else
+    b_.CreateBr(whole);
+  b_.SetInsertPoint(whole);
+  if (unroll > 1) WholeLoop(unroll);
+  WholeLoop(1);
+  b_.CreateStore(b_.CreateNSWSub(row_columns_, Get(j_)), count_);
+  b_.CreateCondBr(b_.CreateICmpSGT(Get(count_), Integer(0)), ragged, done);
+  b_.SetInsertPoint(ragged);
+  RaggedBody(Get(count_));
+  b_.CreateStore(b_.CreateNSWAdd(Get(j_), Get(count_)), j_);
+  b_.CreateStore(Integer(0), count_);
+  if (Any(Sink::kStore))
+    b_.CreateCondBr(b_.CreateICmpSLT(Get(j_), row_columns_), next, done);
+  else
+    b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
+}  // namespace heddle::codegen

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/fuse/build_operator.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "compiler/fuse/cost.h"
+
+namespace heddle::compiler::fusion {
+namespace {
+
+class Builder {
+ public:
+  Builder(const Dag& dag, const std::vector<NodeId>& covered) : dag_(dag), graph_(*dag.graph), covered_(covered) {}
+
+  std::optional<BuiltOperator> Build(FusionTemplate kind, const std::vector<NodeId>& roots) {
+    built_.fused.kind = kind;
+    height_ = HeightOf(dag_, roots[0]);
+    for (NodeId id : covered_) AddNode(id);
+    for (NodeId root : roots) built_.fused.roots.push_back(inside_.at(root));
+    const int driver = FindDriver(kind, roots);
+    if (driver < 0) return std::nullopt;
+    built_.fused.driver = driver;
+    return std::move(built_);
+  }
+
+ private:
+  struct Input {
+    NodeId node;
+    bool whole;
+    auto operator<=>(const Input&) const = default;
+  };
+
+  void AddNode(NodeId id) {
+    Node node = graph_[id];
+    node.after.clear();
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const NodeId input = node.inputs[i];
+      if (input == kNoNode) continue;
+      if (dag_[id].op->use == RowUse::kColumnRange && i >= 3) {
+        const int64_t begin = dag_[id].range_begin;
+        node.inputs[i] = AddLiteral(i == 3 ? begin : begin + dag_[id].columns - 1);
+      } else if (const auto found = inside_.find(input); found != inside_.end()) {
+        node.inputs[i] = found->second;
+      } else {
+        node.inputs[i] = AddInput({input, IsWhole(id, i)});
+      }
+    }
+    inside_[id] = built_.fused.body.Add(std::move(node));
+  }
+
+  // Needed by every row.
+  bool IsWhole(NodeId id, size_t position) const {
+    const DagNode& node = dag_[id];
+    const DagNode& input = dag_[node.inputs[position]];
+    switch (node.op->use) {
+      case RowUse::kProduct:
+        return position == 1;
+      case RowUse::kSampledProduct:
+        return position == 2;
+      case RowUse::kCells:
+        return input.matrix && input.rows != node.rows;
+      default:
+        return false;
+    }
+  }
+
+  NodeId AddLiteral(int64_t value) {
+    Node literal;
+    literal.op = "literal";
+    literal.info = ValueInfo::OfScalar(ValueType::kInteger);
+    literal.SetAttribute("value", Scalar(value));
+    return built_.fused.body.Add(std::move(literal));
+  }
+
+  NodeId AddInput(Input input) {
+    const auto found = outside_.find(input);
+    if (found != outside_.end()) return found->second;
+    Node node;
+    if (graph_[input.node].Is("literal")) {
+      node = graph_[input.node];
+    } else {
+      node.op = "variable";
+      node.SetAttribute("name", std::to_string(built_.inputs.size()));
+      node.info = graph_[input.node].info;
+      node.position = graph_[input.node].position;
+      built_.inputs.push_back(input.node);
+      whole_.push_back(input.whole);
+    }
+    return outside_[input] = built_.fused.body.Add(std::move(node));
+  }
+
+  // Where all is absent that is absent in a CSR input, that one; else the largest whose rows are walked.
+  int FindDriver(FusionTemplate kind, const std::vector<NodeId>& roots) const {
+    const NodeId walked = WalkedValue(dag_, roots[0]);
+    const bool by_nonzeros = kind != FusionTemplate::kRow && walked != kNoNode && dag_[walked].sparse;
+    int best = -1;
+    for (size_t i = 0; i < built_.inputs.size(); ++i) {
+      const DagNode& input = dag_[built_.inputs[i]];
+      if (whole_[i] || !input.matrix || input.rows != height_) continue;
+      if (best < 0 || IsBetter(input, dag_[built_.inputs[static_cast<size_t>(best)]], by_nonzeros, walked)) best = static_cast<int>(i);
+    }
+    return best;
+  }
+
+  bool IsBetter(const DagNode& a, const DagNode& b, bool by_nonzeros, NodeId walked) const {
+    if (by_nonzeros) {
+      const bool drives_a = a.sparse && a.cells == dag_[walked].cells, drives_b = b.sparse && b.cells == dag_[walked].cells;
+      if (drives_a != drives_b) return drives_a;
+      if (drives_a) return a.sparsity < b.sparsity;
+    }
+    return a.cells > b.cells;
+  }
+
+  const Dag& dag_;
+  const Graph& graph_;
+  const std::vector<NodeId>& covered_;
+  BuiltOperator built_;
+  std::vector<bool> whole_;  // By input.
+  std::map<NodeId, NodeId> inside_;
+  std::map<Input, NodeId> outside_;
+  int64_t height_ = 0;
+};
+
+}  // namespace
+
+std::optional<BuiltOperator> BuildOperator(const Dag& dag, FusionTemplate kind, const std::vector<NodeId>& roots,
+                                           const std::vector<NodeId>& covered) {
+  return Builder(dag, covered).Build(kind, roots);
+}
+
+}  // namespace heddle::compiler::fusion

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "compiler/fuse/template.h"
+
+// Cell: chains of cell-wise operators of one shape, ended by an aggregate in any direction.
+namespace heddle::compiler::fusion {
+
+bool IsPlainCellWise(const Dag& dag, NodeId id) {
+  const DagNode& node = dag[id];
+  if (node.op->use != RowUse::kCells || node.cells <= 1) return false;
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+    return input != kNoNode && dag[input].matrix && dag[input].rows == node.rows && dag[input].columns == node.columns;
+  });
+}
+
+namespace {
+
+bool IsAggregate(RowUse use) {
+  return use == RowUse::kFullAggregate || use == RowUse::kRowAggregate || use == RowUse::kColumnAggregate;
+}
+
+// t(v) %*% w of two column vectors.
+bool IsDotProduct(const DagNode& node) { return node.op->use == RowUse::kTransposedProduct && node.cells == 1; }
+
+bool Open(const Dag& dag, NodeId id) {
+  const DagNode& node = dag[id];
+  if (!node.op->cell) return false;
+  if (node.op->use == RowUse::kColumnRange) return node.columns == 1;
+  return IsPlainCellWise(dag, id);
+}
+
+bool Fuse(const Dag& dag, NodeId id, NodeId input) {
+  const DagNode& node = dag[id];
+  if (!node.op->cell) return false;
+  if (IsAggregate(node.op->use) || IsDotProduct(node)) return true;
+  return IsPlainCellWise(dag, id) && IsRowAligned(node, dag[input]);
+}
+
+bool Merge(const Dag& dag, NodeId id, NodeId input) {
+  return IsDotProduct(dag[id]) || (IsPlainCellWise(dag, id) && IsRowAligned(dag[id], dag[input]));
+}
+
+Close CloseCell(const Dag& dag, NodeId id, const Entry&) {
+  const RowUse use = dag[id].op->use;
+  return use == RowUse::kCells || use == RowUse::kColumnRange ? Close::kOpenValid : Close::kClosedValid;
+}
+
+}  // namespace
+
+const Template kCellTemplate = {FusionTemplate::kCell, Open, Fuse, Merge, CloseCell};
+
+}  // namespace heddle::compiler::fusion

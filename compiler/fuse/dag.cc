@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/fuse/dag.h"
+
+#include <algorithm>
+
+namespace heddle::compiler::fusion {
+namespace {
+
+// The first column of X[, a:b] when the bounds are known and within X, else 0. The upper one follows from the shape.
+int64_t RangeBegin(const Graph& graph, const Node& node) {
+  if (!node.Is("index") || node.inputs.size() != 5) return 0;
+  const auto given = [&](size_t i) { return node.inputs[i] != kNoNode; };
+  if (given(1) || given(2) || !given(3) || !given(4)) return 0;
+  const Node& lower = graph[node.inputs[3]];
+  if (!lower.Is("literal")) return 0;
+  const Scalar* value = lower.FindAttribute("value");
+  if (value == nullptr || value->IsString()) return 0;
+  const int64_t begin = value->AsInteger();
+  const int64_t width = node.info.shape.columns, columns = graph[node.inputs[0]].info.shape.columns;
+  return begin >= 1 && width >= 1 && columns >= 1 && begin + width - 1 <= columns ? begin : 0;
+}
+
+bool IsKnownMatrix(const ValueInfo& info) {
+  return info.IsMatrix() && info.value_type == ValueType::kDouble && info.shape.IsKnown();
+}
+
+// All operands are numbers or matrices of known size.
+bool HasPlainInputs(const Graph& graph, const Node& node) {
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+    if (input == kNoNode) return true;
+    const ValueInfo& info = graph[input].info;
+    return info.IsScalar() ? info.value_type != ValueType::kString : IsKnownMatrix(info);
+  });
+}
+
+const FusionOperator* CandidateOperator(const Graph& graph, const Node& node, const std::vector<bool>& ordered,
+                                        NodeId id) {
+  const FusionOperator* op = FindFusionOperator(node.op);
+  if (op == nullptr || node.inputs.empty() || ordered[static_cast<size_t>(id)] || !HasPlainInputs(graph, node)) return nullptr;
+  if (op->use != RowUse::kFullAggregate && !IsKnownMatrix(node.info)) return nullptr;
+  if (op->use == RowUse::kColumnRange && RangeBegin(graph, node) == 0) return nullptr;
+  if (op->use == RowUse::kCells &&
+      std::any_of(node.inputs.begin(), node.inputs.end() - 1, [](NodeId input) { return input == kNoNode; }))
+    return nullptr;
+  if (op->use == RowUse::kCells) return node.info.shape.rows > 1 ? op : nullptr;
+  if (op->use == RowUse::kCbind && std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+        return !graph[input].info.IsMatrix() || graph[input].info.shape.rows != node.info.shape.rows;
+      }))
+    return nullptr;
+  // What is walked has at least two rows.
+  const NodeId walked = node.inputs[0];
+  return graph[walked].info.IsMatrix() && graph[walked].info.shape.rows > 1 ? op : nullptr;
+}
+
+// Sparsity and pattern of a CSR result from those of its operands; different patterns are taken as independent.
+void PropagateSparsity(const Dag& dag, NodeId id, const Node& node, DagNode* made) {
+  double product = 1, absent = 1, first = kGuessedSparsity;
+  made->pattern = kNoNode;
+  int patterns = 0;
+  for (NodeId input : node.inputs) {
+    if (input == kNoNode || !dag[input].sparse) continue;
+    if (patterns > 0 && dag[input].pattern == made->pattern) continue;
+    if (patterns++ == 0) {
+      first = dag[input].sparsity;
+      made->pattern = dag[input].pattern;
+    }
+    product *= dag[input].sparsity;
+    absent *= 1 - dag[input].sparsity;
+  }
+  made->sparsity = patterns < 2 ? first : node.Is("*") || node.Is("&") ? product : node.Is("/") ? first : 1 - absent;
+  if (node.Is("%*%")) made->sparsity = std::min(1.0, product * static_cast<double>(dag[node.inputs[0]].columns));
+  const bool cell_wise = made->matrix && made->pattern != kNoNode && dag[made->pattern].cells == made->cells;
+  if (patterns != 1 || !cell_wise || node.Is("%*%")) made->pattern = id;
+}
+
+}  // namespace
+
+Graph WithoutHarmlessOrder(Graph graph) {
+  std::vector<std::vector<NodeId>> instead(graph.nodes.size());
+  std::vector<bool> harmless(graph.nodes.size(), false);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    Node& node = graph[id];
+    std::vector<NodeId> after;
+    const auto add = [&after](NodeId earlier) {
+      if (std::find(after.begin(), after.end(), earlier) == after.end()) after.push_back(earlier);
+    };
+    for (NodeId earlier : node.after) {
+      if (!harmless[static_cast<size_t>(earlier)]) add(earlier);
+      for (NodeId other : instead[static_cast<size_t>(earlier)]) add(other);
+    }
+    harmless[static_cast<size_t>(id)] = RangeBegin(graph, node) != 0;
+    if (harmless[static_cast<size_t>(id)])
+      instead[static_cast<size_t>(id)] = std::move(after);
+    else
+      node.after = std::move(after);
+    if (harmless[static_cast<size_t>(id)]) node.after.clear();
+  }
+  return graph;
+}
+
+bool IsRowAligned(const DagNode& node, const DagNode& input) {
+  return input.matrix && input.rows == node.rows && (input.columns == node.columns || input.columns == 1);
+}
+
+int64_t HeightOf(const Dag& dag, NodeId id) {
+  const DagNode& node = dag[id];
+  return node.op != nullptr && node.op->use != RowUse::kCells ? dag[node.inputs[0]].rows : node.rows;
+}
+
+Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
+  Dag dag;
+  dag.graph = &graph;
+  dag.nodes.resize(graph.nodes.size());
+  std::vector<bool> ordered(graph.nodes.size(), false);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!graph[id].after.empty()) ordered[static_cast<size_t>(id)] = true;
+    for (NodeId earlier : graph[id].after) ordered[static_cast<size_t>(earlier)] = true;
+  }
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    DagNode& made = dag.nodes[static_cast<size_t>(id)];
+    made.inputs = node.inputs;
+    for (NodeId input : node.inputs) {
+      if (input == kNoNode) continue;
+      std::vector<NodeId>& consumers = dag.nodes[static_cast<size_t>(input)].consumers;
+      if (consumers.empty() || consumers.back() != id) consumers.push_back(id);
+    }
+    made.matrix = IsKnownMatrix(node.info);
+    made.range_begin = RangeBegin(graph, node);
+    if (made.matrix) {
+      made.rows = node.info.shape.rows;
+      made.columns = node.info.shape.columns;
+      made.cells = static_cast<double>(std::max<int64_t>(made.rows, 1)) * static_cast<double>(std::max<int64_t>(made.columns, 1));
+      made.sparse = node.info.format == Format::kSparse;
+      if (made.sparse) {
+        PropagateSparsity(dag, id, node, &made);
+        const double told = node.Is("variable") && sparsity_of ? sparsity_of(node.Text("name")) : -1;
+        if (told >= 0) made.sparsity = std::min(told, 1.0);
+      }
+      made.bytes = made.sparse ? 12 * made.sparsity * made.cells + 8 * static_cast<double>(made.rows + 1) : 8 * made.cells;
+    }
+    made.op = CandidateOperator(graph, node, ordered, id);
+    if (made.op != nullptr)
+      made.arity = made.op->use == RowUse::kColumnRange ? 1 : std::min<int>(kMaxArity, static_cast<int>(node.inputs.size()));
+  }
+  return dag;
+}
+
+}  // namespace heddle::compiler::fusion

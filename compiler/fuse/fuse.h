@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/fuse/cost.h"
+#include "core/clock.h"
+#include "core/fused_operator.h"
+#include "core/graph.h"
+
+namespace heddle::compiler {
+
+/// Who chooses among the candidates. No choice changes a bit of a result.
+enum class FusionMode : uint8_t {
+  kOff,           ///< Nothing is fused.
+  kAll,           ///< As much as possible, computing shared values again.
+  kNoRedundancy,  ///< As much as possible without computing anything twice.
+  kCost,          ///< The plan of the lowest modelled cost.
+  kRandom,        ///< Any legal plan, by a seed.
+};
+std::string_view Name(FusionMode mode);  ///< "off" "all" "no-redundancy" "cost" "random"
+std::optional<FusionMode> ParseFusionMode(std::string_view name);
+
+struct FuseOptions {
+  FusionMode mode = FusionMode::kCost;
+  uint64_t seed = 0;                  ///< Of kRandom.
+  MachineConstants constants;         ///< All zero: DefaultConstants(threads).
+  int64_t memory_budget = 0;          ///< Bytes of one operator's inputs and result; 0: no limit.
+  int threads = 1;
+  int ranks = 1;
+  int64_t min_distributed_bytes = 0;  ///< As in placement: from this size rows are spread over the ranks.
+  Clock* clock = nullptr;             ///< For the deadline of large partitions; nullptr: the system's.
+  int64_t deadline_ms = 1000;         ///< Of all partitions that are too large for an exact search.
+  /// Share of cells of a CSR live-in that are present, negative when unknown; may be empty.
+  std::function<double(std::string_view variable)> sparsity_of;
+  /// Whether the executor can run this body; what it refuses is not formed. Empty: everything.
+  std::function<bool(const FusedOperator&)> can_run;
+  /// Gets the report as text (ToText with costs); may be empty.
+  std::function<void(std::string_view text)> observe;
+};
+
+/// How the plan of one partition was found.
+struct PartitionReport {
+  std::string nodes, roots, inputs, materialization, external;  ///< "{4,6}"
+  std::string points;                                           ///< "(6->4) (8->4)"
+  double log2_plans = 0;
+  int64_t costed = 0;
+  std::string chosen;  ///< One 0 or 1 for every point.
+  double cost = 0, fuse_all = 0, no_redundancy = 0, cut_all = 0;
+  double gap = 0;  ///< (cost - lower bound) / cost: 0 when proven to be the best.
+  std::vector<std::string> operators;  ///< "11{4,5,6,8,9,11} write .. read .. compute .. total .." in seconds.
+};
+
+/// What `explain --level fusion|cost` prints.
+struct FuseReport {
+  std::string memo;
+  std::vector<PartitionReport> partitions;
+  std::vector<std::string> fused;    ///< FusedOperator::ToText, in the order of the result.
+  std::vector<std::string> refused;  ///< Roots whose operators the executor refused.
+};
+std::string ToText(const FuseReport& report, bool with_costs);
+
+/// A copy of the graph in which sets of nodes are replaced by nodes "fused" with the attribute "operator", a string
+/// FusedOperator::ToText(). Its inputs are those of the fused operator, in order. A multi-aggregate's 1 x k result is
+/// read by nodes "index" and "as.scalar". Nodes that stay keep their order, and every node its position in the script.
+///
+/// Needs: inferred infos; nodes of unknown size are left alone. Keeps: every bit of every result. Linear in the graph but
+/// for the search in each partition (fuse/select.h).
+Result<Graph> Fuse(const Graph& graph, const FuseOptions& options, FuseReport* report);
+
+}  // namespace heddle::compiler

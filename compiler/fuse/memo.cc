@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/fuse/memo.h"
+
+#include <algorithm>
+
+namespace heddle::compiler::fusion {
+namespace {
+
+char LetterOf(FusionTemplate kind) {
+  switch (kind) {
+    case FusionTemplate::kMultiAggregate: return 'M';
+    case FusionTemplate::kOuter: return 'O';
+    case FusionTemplate::kRow: return 'R';
+    case FusionTemplate::kCell: return 'C';
+  }
+  return '?';
+}
+
+// exp and log stand in the table on their own, as in the published system; nothing else depends on it.
+bool StandsAlone(const Dag& dag, NodeId id) {
+  const std::string& op = dag.graph->nodes[static_cast<size_t>(id)].op;
+  return op == "exp" || op == "log";
+}
+
+void RemoveSingleOperators(const Dag& dag, Memo* memo) {
+  std::vector<bool> referenced(memo->groups.size(), false);
+  for (const std::vector<Entry>& group : memo->groups)
+    for (const Entry& entry : group)
+      for (NodeId ref : entry.refs)
+        if (ref != kNoNode) referenced[static_cast<size_t>(ref)] = true;
+  for (NodeId id = 0; id < dag.size(); ++id)
+    if (!referenced[static_cast<size_t>(id)] && !StandsAlone(dag, id))
+      std::erase_if((*memo)[id], [](const Entry& entry) { return entry.References() == 0; });
+}
+
+// Nodes at, above or below an operator that needs whole rows of what is inside the same candidate.
+std::vector<bool> NeedRows(const Dag& dag, const Memo& memo) {
+  const size_t count = memo.groups.size();
+  std::vector<bool> referenced(count, false), above(count, false), below(count, false), at(count, false);
+  const auto is = [](const std::vector<bool>& set, NodeId id) { return set[static_cast<size_t>(id)]; };
+  for (const std::vector<Entry>& group : memo.groups)
+    for (const Entry& entry : group)
+      for (NodeId ref : entry.refs)
+        if (ref != kNoNode) referenced[static_cast<size_t>(ref)] = true;
+  for (NodeId id = 0; id < dag.size(); ++id) {
+    if (memo[id].empty()) continue;
+    switch (dag[id].op->use) {
+      case RowUse::kProduct:
+      case RowUse::kTransposedProduct:
+      case RowUse::kCbind:
+        at[static_cast<size_t>(id)] = true;
+        break;
+      case RowUse::kColumnRange:
+        at[static_cast<size_t>(id)] = dag[id].columns > 1;
+        break;
+      case RowUse::kRowAggregate:
+        at[static_cast<size_t>(id)] = is(referenced, id);
+        break;
+      default:
+        break;
+    }
+    above[static_cast<size_t>(id)] = is(at, id);
+    for (const Entry& entry : memo[id])
+      for (NodeId ref : entry.refs)
+        if (ref != kNoNode && is(above, ref)) above[static_cast<size_t>(id)] = true;
+  }
+  for (NodeId id = dag.size(); id-- > 0;) {
+    if (!is(at, id) && !is(below, id)) continue;
+    below[static_cast<size_t>(id)] = true;
+    for (const Entry& entry : memo[id])
+      for (NodeId ref : entry.refs)
+        if (ref != kNoNode) below[static_cast<size_t>(ref)] = true;
+  }
+  for (size_t i = 0; i < count; ++i) at[i] = above[i] || below[i];
+  return at;
+}
+
+std::vector<std::array<NodeId, kMaxArity>> ReferencesOf(const std::vector<Entry>& group, FusionTemplate kind) {
+  std::vector<std::array<NodeId, kMaxArity>> result;
+  for (const Entry& entry : group)
+    if (entry.kind == kind) result.push_back(entry.refs);
+  return result;
+}
+
+void RowToCell(const Dag& dag, Memo* memo) {
+  const std::vector<bool> need_rows = NeedRows(dag, *memo);
+  for (NodeId id = 0; id < dag.size(); ++id)
+    if (!need_rows[static_cast<size_t>(id)] &&
+        ReferencesOf((*memo)[id], FusionTemplate::kRow) == ReferencesOf((*memo)[id], FusionTemplate::kCell))
+      std::erase_if((*memo)[id], [](const Entry& entry) { return entry.kind == FusionTemplate::kRow; });
+}
+
+}  // namespace
+
+int Entry::References() const {
+  return static_cast<int>(std::count_if(refs.begin(), refs.end(), [](NodeId ref) { return ref != kNoNode; }));
+}
+
+bool Entry::Refers(NodeId id) const { return std::find(refs.begin(), refs.end(), id) != refs.end(); }
+
+bool IsCompatible(FusionTemplate inside, FusionTemplate other) {
+  return other == inside || other == FusionTemplate::kCell;
+}
+
+std::string ToText(const Entry& entry) {
+  std::string text(1, LetterOf(entry.kind));
+  for (int i = 0; i < entry.arity; ++i) {
+    text += i == 0 ? '(' : ',';
+    text += std::to_string(entry.refs[static_cast<size_t>(i)]);
+  }
+  text += ')';
+  if (!entry.valid) text += "|x";
+  return text;
+}
+
+std::string ToText(const Memo& memo, const Graph& graph) {
+  std::string text;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (memo[id].empty()) continue;
+    text += std::to_string(id) + " " + graph[id].op + ":";
+    for (const Entry& entry : memo[id]) text += " " + ToText(entry);
+    text += '\n';
+  }
+  return text;
+}
+
+void Prune(const Dag& dag, Memo* memo) {
+  RemoveSingleOperators(dag, memo);
+  RowToCell(dag, memo);
+}
+
+}  // namespace heddle::compiler::fusion

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/fuse/operator_table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+
+namespace heddle::compiler::fusion {
+namespace {
+
+constexpr FusionOperator CellWise(std::string_view name, double published, double flops) {
+  return {name, RowUse::kCells, true, true, true, published, flops};
+}
+// Mean and product are not in the published table; they cost what sum and min cost.
+constexpr FusionOperator Aggregate(std::string_view name, RowUse use, double published) {
+  return {name, use, true, true, use == RowUse::kFullAggregate, published, 1};
+}
+
+// Sparse-safety has no column: a node's format says where its cells may be absent (docs/numerics.md R6), and the
+// executor finds by itself where a body is zero.
+constexpr FusionOperator kTable[] = {
+    CellWise("+", 1, 1),
+    CellWise("-", 1, 1),
+    CellWise("*", 1, 1),
+    CellWise("/", 22, 5),
+    CellWise("^", 16, 20),
+    CellWise("%%", 8, 8),
+    CellWise("%/%", 6, 6),
+    CellWise("<", 1, 1),
+    CellWise("<=", 1, 1),
+    CellWise(">", 1, 1),
+    CellWise(">=", 1, 1),
+    CellWise("==", 1, 1),
+    CellWise("!=", 1, 1),
+    CellWise("&", 1, 2),
+    CellWise("|", 1, 2),
+    CellWise("xor", 1, 2),
+    CellWise("pmin", 1, 2),
+    CellWise("pmax", 1, 2),
+    CellWise("bitwAnd", 1, 4),
+    CellWise("bitwOr", 1, 4),
+    CellWise("bitwXor", 1, 4),
+    CellWise("bitwShiftL", 1, 4),
+    CellWise("bitwShiftR", 1, 4),
+    CellWise("!", 1, 1),
+    CellWise("sqrt", 2, 5),
+    CellWise("exp", 18, 8),
+    CellWise("log", 32, 10),
+    CellWise("abs", 1, 1),
+    CellWise("round", 1, 2),
+    CellWise("floor", 1, 1),
+    CellWise("ceil", 1, 1),
+    CellWise("sign", 1, 2),
+    CellWise("sin", 18, 16),
+    CellWise("cos", 22, 16),
+    CellWise("tan", 42, 30),
+    CellWise("asin", 93, 30),
+    CellWise("acos", 103, 30),
+    CellWise("atan", 40, 30),
+    CellWise("sinh", 93, 16),
+    CellWise("cosh", 103, 16),
+    CellWise("tanh", 40, 14),
+    CellWise("is.nan", 1, 1),
+    CellWise("is.na", 1, 1),
+    CellWise("is.infinite", 1, 1),
+    CellWise("ifelse", 2, 2),
+    Aggregate("sum", RowUse::kFullAggregate, 4),
+    Aggregate("mean", RowUse::kFullAggregate, 4),
+    Aggregate("min", RowUse::kFullAggregate, 1),
+    Aggregate("max", RowUse::kFullAggregate, 1),
+    Aggregate("prod", RowUse::kFullAggregate, 1),
+    Aggregate("rowSums", RowUse::kRowAggregate, 4),
+    Aggregate("rowMeans", RowUse::kRowAggregate, 4),
+    Aggregate("rowMins", RowUse::kRowAggregate, 1),
+    Aggregate("rowMaxs", RowUse::kRowAggregate, 1),
+    Aggregate("rowProds", RowUse::kRowAggregate, 1),
+    Aggregate("colSums", RowUse::kColumnAggregate, 4),
+    Aggregate("colMeans", RowUse::kColumnAggregate, 4),
+    Aggregate("colMins", RowUse::kColumnAggregate, 1),
+    Aggregate("colMaxs", RowUse::kColumnAggregate, 1),
+    Aggregate("colProds", RowUse::kColumnAggregate, 1),
+    // Multiply-adds run at the peak of the machine, eight times the rate of single operations through the caches.
+    {"%*%", RowUse::kProduct, false, true, true, 2, 0.3},
+    {"t%*%", RowUse::kTransposedProduct, true, true, true, 2, 0.3},
+    {"index", RowUse::kColumnRange, true, true, false, 1, 1},
+    {"cbind", RowUse::kCbind, false, true, false, 1, 1},
+    {"sampledProduct", RowUse::kSampledProduct, false, false, true, 2, 1},
+};
+
+}  // namespace
+
+const FusionOperator* FindFusionOperator(std::string_view name) {
+  static const auto* const table = [] {
+    auto* result = new std::unordered_map<std::string_view, const FusionOperator*>;
+    for (const FusionOperator& line : kTable) result->emplace(line.name, &line);
+    return result;
+  }();
+  const auto found = table->find(name);
+  return found == table->end() ? nullptr : found->second;
+}
+
+}  // namespace heddle::compiler::fusion

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/fuse/plan_cost.h"
+
+#include <algorithm>
+
+namespace heddle::compiler::fusion {
+
+struct PlanCost::Open {
+  OperatorWork work;
+  size_t id = 0;  // Position of its (first) root: unique, since a value is materialised once.
+  std::vector<NodeId> inputs;
+  std::vector<NodeId> covered;
+  double least_compute = 0;
+  bool undecided = false;  // Some node's entry is not settled: what is known of it is a lower bound.
+};
+
+namespace {
+
+// The template that an operator with this entry at its root is costed as; on its own it is no Row operator.
+FusionTemplate KindOf(const Entry* entry) {
+  if (entry == nullptr || (entry->References() == 0 && entry->kind == FusionTemplate::kRow)) return FusionTemplate::kCell;
+  return entry->kind;
+}
+
+}  // namespace
+
+EntryPicker::EntryPicker(const Dag& dag, const Memo& memo, EntryChoice choice, uint64_t seed)
+    : memo_(memo), choice_(choice), seed_(seed), permanent_(memo.groups.size(), 0) {
+  if (choice == EntryChoice::kNoRedundancy)
+    for (NodeId id = 0; id < dag.size(); ++id)
+      for (size_t i = 0; i < memo[id].size(); ++i)
+        for (NodeId ref : memo[id][i].refs)
+          if (ref != kNoNode && dag[ref].consumers.size() > 1) permanent_[static_cast<size_t>(id)] |= uint64_t{1} << i;
+  blocked_ = permanent_;
+}
+
+void EntryPicker::Block(NodeId consumer, NodeId target) {
+  for (size_t i = 0; i < memo_[consumer].size(); ++i)
+    if (memo_[consumer][i].Refers(target)) blocked_[static_cast<size_t>(consumer)] |= uint64_t{1} << i;
+}
+
+void EntryPicker::UnblockAll() { blocked_ = permanent_; }
+
+int EntryPicker::RandomRank(NodeId id, size_t entry) const {
+  uint64_t x = seed_ + 0x9e3779b97f4a7c15u * (static_cast<uint64_t>(id) * 64 + entry + 1);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<int>((x ^ (x >> 31)) & 0xffffff);
+}
+
+bool EntryPicker::MustRead(NodeId id, NodeId input) const {
+  const std::vector<Entry>& group = memo_[id];
+  for (size_t i = 0; i < group.size(); ++i)
+    if (!IsBlocked(id, i) && group[i].Refers(input)) return false;
+  return true;
+}
+
+const Entry* EntryPicker::PickRoot(NodeId id) const {
+  const Entry* best = nullptr;
+  int best_rank = 0;
+  const std::vector<Entry>& group = memo_[id];
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (!group[i].valid || IsBlocked(id, i)) continue;
+    // An entry without references is the plain operator: any other goes first.
+    const int references = group[i].References();
+    const int rank = choice_ == EntryChoice::kRandom
+                         ? RandomRank(id, i)
+                         : (references == 0 ? 1000 : 0) + 10 * static_cast<int>(group[i].kind) - references;
+    if (best == nullptr || rank < best_rank) {
+      best = &group[i];
+      best_rank = rank;
+    }
+  }
+  return best;
+}
+
+const Entry* EntryPicker::PickInside(NodeId id, FusionTemplate kind) const {
+  const Entry* best = nullptr;
+  int best_rank = 0;
+  const std::vector<Entry>& group = memo_[id];
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (IsBlocked(id, i) || !group[i].open || !IsCompatible(kind, group[i].kind)) continue;
+    const int rank = choice_ == EntryChoice::kRandom ? RandomRank(id, i)
+                                                     : 7 - (group[i].kind == kind ? 4 : 0) - group[i].References();
+    if (best == nullptr || rank < best_rank) {
+      best = &group[i];
+      best_rank = rank;
+    }
+  }
+  return best;
+}
+
+PlanCost::PlanCost(const Dag& dag, const Memo& memo, const Partition& partition, const CostModel& model, EntryChoice choice)
+    : dag_(dag), partition_(partition), model_(model), picker_(dag, memo, choice, 0) {
+  const size_t count = partition.nodes.size();
+  local_.assign(dag.nodes.size(), -1);
+  for (size_t i = 0; i < count; ++i) local_[static_cast<size_t>(partition.nodes[i])] = static_cast<int>(i);
+  for (NodeId id : partition.nodes) work_.push_back(WorkOf(dag, id, model.constants));
+  external_.assign(count, 0);
+  for (NodeId id : partition.external) external_[Local(id)] = 1;
+  group_.assign(count, -1);
+  for (size_t g = 0; g < partition.aggregates.size(); ++g)
+    for (NodeId id : partition.aggregates[g]) group_[Local(id)] = static_cast<int>(g);
+  materialized_.assign(count, 0);
+  undecided_.assign(count, 0);
+  computed_.assign(count, 0);
+  read_.assign(dag.nodes.size(), 0);
+  visited_.assign(count * count, 0);
+  PrepareBound(memo);
+}
+
+void PlanCost::Apply(const Assignment& assignment) {
+  picker_.UnblockAll();
+  for (size_t i = 0; i < assignment.size(); ++i)
+    if (assignment[i] != 0) picker_.Block(partition_.points[i].consumer, partition_.points[i].target);
+  ++epoch_;
+  total_ = 0;
+}
+
+double PlanCost::Cost(const Assignment& assignment, double stop_at) {
+  Apply(assignment);
+  stop_at_ = stop_at;
+  for (NodeId root : partition_.roots) {
+    if (total_ >= stop_at_) return std::numeric_limits<double>::infinity();
+    Materialize(root);
+  }
+  return total_ >= stop_at_ ? std::numeric_limits<double>::infinity() : total_;
+}
+
+std::vector<PlannedOperator> PlanCost::Operators(const Assignment& assignment) {
+  std::vector<PlannedOperator> operators;
+  trace_ = &operators;
+  (void)Cost(assignment);
+  trace_ = nullptr;
+  for (PlannedOperator& planned : operators) planned.work.inputs = planned.inputs;
+  return operators;
+}
+
+void PlanCost::Materialize(NodeId id) {
+  if (materialized_[Local(id)] == epoch_ || total_ >= stop_at_) return;
+  Open open;
+  open.id = Local(id);
+  const auto add_root = [&](NodeId root) {
+    const Entry* entry = picker_.PickRoot(root);
+    const FusionTemplate kind = KindOf(entry);
+    if (open.work.roots.empty() || kind == FusionTemplate::kRow) open.work.kind = kind;
+    open.work.roots.push_back(root);
+    materialized_[Local(root)] = epoch_;
+    AddNode(root, entry, kind, &open);
+  };
+  const int group = group_[Local(id)];
+  // With a root undecided, the bound takes the group as one operator: nothing is cheaper.
+  const bool undecided = group >= 0 && !std::all_of(partition_.aggregates[static_cast<size_t>(group)].begin(),
+                                                    partition_.aggregates[static_cast<size_t>(group)].end(),
+                                                    [this](NodeId root) { return IsDecided(root); });
+  const auto joins = [&](NodeId root) {
+    return materialized_[Local(root)] != epoch_ &&
+           (undecided || KindOf(picker_.PickRoot(root)) != FusionTemplate::kOuter);
+  };
+  if (group >= 0 && joins(id)) {
+    for (NodeId root : partition_.aggregates[static_cast<size_t>(group)])
+      if (joins(root)) add_root(root);
+  } else {
+    add_root(id);
+  }
+  Finish(&open);
+}
+
+void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open* open) {
+  const NodeWork& work = work_[Local(id)];
+  open->work.work.along += work.along;
+  open->work.work.fixed += work.fixed;
+  if (trace_ != nullptr) open->covered.push_back(id);
+  computed_[Local(id)] = epoch_;
+  open->least_compute += least_compute_[Local(id)];
+  const bool decided = IsDecided(id);
+  if (!decided) open->undecided = true;
+  const std::vector<NodeId>& inputs = dag_[id].inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const NodeId input = inputs[i];
+    if (input == kNoNode || (!decided && !picker_.MustRead(id, input))) continue;
+    if (decided && entry != nullptr && i < kMaxArity && entry->refs[i] == input) {
+      uint32_t& visited = visited_[open->id * partition_.nodes.size() + Local(input)];
+      if (visited == epoch_) continue;
+      visited = epoch_;
+      AddNode(input, picker_.PickInside(input, kind), kind, open);
+      if (external_[Local(input)] != 0) Materialize(input);
+      continue;
+    }
+    if (Inside(input)) Materialize(input);
+    if (dag_[input].matrix && std::find(open->inputs.begin(), open->inputs.end(), input) == open->inputs.end())
+      open->inputs.push_back(input);
+  }
+}
+
+void PlanCost::Finish(Open* open) {
+  if (open->undecided) return FinishUndecided(*open);
+  for (NodeId input : open->inputs) read_[static_cast<size_t>(input)] = epoch_;
+  open->work.inputs = open->inputs;
+  const OperatorTime time = TimeOf(dag_, open->work, model_);
+  total_ += time.total;
+  if (trace_ == nullptr) return;
+  std::sort(open->covered.begin(), open->covered.end());
+  std::sort(open->inputs.begin(), open->inputs.end());
+  trace_->push_back({open->work, open->covered, open->inputs, time});
+}
+
+void PlanCost::PrepareBound(const Memo& memo) {
+  const MachineConstants& constants = model_.constants;
+  const size_t count = partition_.nodes.size();
+  const bool has_outer = std::any_of(partition_.nodes.begin(), partition_.nodes.end(), [&](NodeId id) {
+    return std::any_of(memo[id].begin(), memo[id].end(),
+                       [](const Entry& entry) { return entry.kind == FusionTemplate::kOuter; });
+  });
+  // The smallest share of its cells that a node can be computed on, in any operator that may hold it.
+  std::vector<double> share(count, 1);
+  for (size_t i = count; i-- > 0;) {
+    const NodeId id = partition_.nodes[i];
+    if (!constants.published) {
+      const NodeId walked = WalkedValue(dag_, id);
+      if (walked != kNoNode && dag_[walked].sparse) share[i] = std::min(share[i], dag_[walked].sparsity);
+      for (NodeId input : dag_[id].inputs)
+        if (input != kNoNode && Inside(input)) share[Local(input)] = std::min(share[Local(input)], share[i]);
+    } else {
+      for (NodeId input : dag_[id].inputs)
+        if (has_outer && input != kNoNode) bound_factor_ = std::min(bound_factor_, dag_[input].sparsity);
+    }
+  }
+  const auto read_share = [&](NodeId id) {
+    double least = 1;
+    if (dag_[id].sparse || constants.published) return least;
+    for (NodeId consumer : dag_[id].consumers)
+      if (Inside(consumer)) least = std::min(least, share[Local(consumer)]);
+    return least;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    least_compute_.push_back((work_[i].along * share[i] + work_[i].fixed) / constants.compute);
+    bound_compute_ += least_compute_.back();
+  }
+  for (NodeId input : partition_.inputs) {
+    input_read_.push_back(dag_[input].bytes * read_share(input) / constants.read);
+    bound_read_ += input_read_.back();
+  }
+  const double spread = model_.ranks > 1 ? 1.0 / model_.ranks : 1.0;
+  bound_factor_ *= spread;
+  counted_.assign(count, 0);
+  target_write_.assign(count, 0);
+  target_read_.assign(count, 0);
+  for (size_t i = 0; i < count; ++i) {
+    const NodeId id = partition_.nodes[i];
+    // What one operator costs whatever it does is not spread; a group of aggregates is one operator.
+    target_write_[i] = WriteBytes(dag_, id, constants) / constants.write * bound_factor_ +
+                       (group_[i] < 0 ? constants.operator_seconds : constants.operator_seconds / FusedOperator::kMaxRoots);
+    target_read_[i] = dag_[id].bytes * read_share(id) / constants.read;
+  }
+  for (const std::vector<NodeId>* list : {&partition_.roots, &partition_.external})
+    for (NodeId id : *list) {
+      bound_fixed_ += target_write_[Local(id)];
+      counted_[Local(id)] = 1;
+    }
+}
+
+void PlanCost::FinishUndecided(const Open& open) {
+  double read = 0;
+  for (NodeId input : open.inputs) {
+    read_[static_cast<size_t>(input)] = epoch_;
+    if (Inside(input)) {
+      read += target_read_[Local(input)];
+      continue;
+    }
+    const auto at = std::lower_bound(partition_.inputs.begin(), partition_.inputs.end(), input) - partition_.inputs.begin();
+    read += input_read_[static_cast<size_t>(at)];
+  }
+  for (NodeId root : open.work.roots) open_fixed_ += target_write_[Local(root)];
+  open_read_ += read;
+  open_compute_ += open.least_compute;
+  open_largest_ += std::max(read, open.least_compute);
+}
+
+double PlanCost::PartialBound(const Assignment& assignment, const Assignment& known) {
+  picker_.UnblockAll();
+  for (size_t i = 0; i < assignment.size(); ++i) {
+    const Point& point = partition_.points[i];
+    if (known[i] == 0) ++undecided_[Local(point.consumer)];
+    if (known[i] != 0 && assignment[i] != 0) picker_.Block(point.consumer, point.target);
+  }
+  ++epoch_;
+  total_ = open_fixed_ = open_read_ = open_compute_ = open_largest_ = 0;
+  stop_at_ = std::numeric_limits<double>::infinity();
+  for (const std::vector<NodeId>* list : {&partition_.roots, &partition_.external})
+    for (NodeId id : *list) Materialize(id);
+  // What no operator above accounts for is still to be written, computed and read, once at least.
+  double compute = open_compute_, read = open_read_;
+  for (size_t i = 0; i < assignment.size(); ++i) {
+    const NodeId target = partition_.points[i].target;
+    if (known[i] == 0 || assignment[i] == 0 || materialized_[Local(target)] == epoch_) continue;
+    materialized_[Local(target)] = epoch_;
+    open_fixed_ += target_write_[Local(target)];
+    if (read_[static_cast<size_t>(target)] != epoch_) read += target_read_[Local(target)];
+  }
+  for (size_t i = 0; i < partition_.nodes.size(); ++i)
+    if (computed_[i] != epoch_) compute += least_compute_[i];
+  for (size_t i = 0; i < partition_.inputs.size(); ++i)
+    if (read_[static_cast<size_t>(partition_.inputs[i])] != epoch_) read += input_read_[i];
+  std::fill(undecided_.begin(), undecided_.end(), 0);
+  return total_ + open_fixed_ + bound_factor_ * std::max({open_largest_, read, compute});
+}
+
+double PlanCost::LowerBound(const Assignment& assignment) {
+  ++epoch_;
+  double read = bound_read_, fixed = bound_fixed_;
+  for (size_t i = 0; i < assignment.size(); ++i) {
+    if (assignment[i] == 0) continue;
+    const size_t target = Local(partition_.points[i].target);
+    if (materialized_[target] == epoch_) continue;
+    materialized_[target] = epoch_;
+    read += target_read_[target];
+    if (counted_[target] == 0) fixed += target_write_[target];
+  }
+  return bound_factor_ * std::max(read, bound_compute_) + fixed;
+}
+
+}  // namespace heddle::compiler::fusion

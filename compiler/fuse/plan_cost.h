@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "compiler/fuse/cost.h"
+#include "compiler/fuse/memo.h"
+#include "compiler/fuse/partition.h"
+
+namespace heddle::compiler::fusion {
+
+/// One 0 or 1 for every point of a partition, in the order of Partition::points.
+using Assignment = std::vector<uint8_t>;
+
+/// How entries are chosen once an assignment has blocked some.
+enum class EntryChoice : uint8_t {
+  kBest,           ///< Outer before Row before Cell, then most references.
+  kNoRedundancy,   ///< The same; entries with a reference to a node of several consumers are out.
+  kRandom,         ///< By a number drawn for each entry.
+};
+
+/// The entry of each node under an assignment: what a plan is. Both choices look at unblocked entries only; the first of
+/// equals wins.
+class EntryPicker {
+ public:
+  EntryPicker(const Dag& dag, const Memo& memo, EntryChoice choice, uint64_t seed);
+
+  /// Blocks the entries of `consumer` that refer to `target`.
+  void Block(NodeId consumer, NodeId target);
+  void UnblockAll();
+  /// True if no unblocked entry of the node computes `input` inside.
+  bool MustRead(NodeId id, NodeId input) const;
+  /// For a node whose value is needed: an entry valid as root; nullptr when it runs as a plain operator.
+  const Entry* PickRoot(NodeId id) const;
+  /// For a node inside an operator of that template; nullptr: all its inputs are read.
+  const Entry* PickInside(NodeId id, FusionTemplate kind) const;
+
+ private:
+  bool IsBlocked(NodeId id, size_t entry) const { return (blocked_[static_cast<size_t>(id)] >> entry & 1) != 0; }
+  int RandomRank(NodeId id, size_t entry) const;
+
+  const Memo& memo_;
+  EntryChoice choice_;
+  uint64_t seed_;
+  std::vector<uint64_t> permanent_, blocked_;  // Bit i of a node: its entry i.
+};
+
+/// One operator of a plan, for reports.
+struct PlannedOperator {
+  OperatorWork work;
+  std::vector<NodeId> covered;  ///< Ascending, roots included.
+  std::vector<NodeId> inputs;
+  OperatorTime time;
+};
+
+/// Costs assignments of one partition. Not thread-safe; reuses its arrays: about a microsecond per ten nodes.
+class PlanCost {
+ public:
+  PlanCost(const Dag& dag, const Memo& memo, const Partition& partition, const CostModel& model,
+           EntryChoice choice = EntryChoice::kBest);
+
+  /// Modelled seconds; +infinity as soon as they reach `stop_at`.
+  double Cost(const Assignment& assignment, double stop_at = std::numeric_limits<double>::infinity());
+  /// No assignment that has at least these ones costs less: every input and every node counted once, every root, every
+  /// materialised target and every externally read node written once. Monotone in the set of ones.
+  double LowerBound(const Assignment& assignment);
+  /// The same for the assignments that agree with this one wherever `known` is 1; much tighter, at the price of a Cost.
+  /// Operators without an open decision are costed exactly, so with all known this is the cost.
+  double PartialBound(const Assignment& assignment, const Assignment& known);
+  /// The operators of the plan, in the order in which they end.
+  std::vector<PlannedOperator> Operators(const Assignment& assignment);
+  const Partition& partition() const { return partition_; }
+  const Dag& dag() const { return dag_; }
+
+ private:
+  struct Open;  // An operator whose work is being added up.
+  void Apply(const Assignment& assignment);
+  void Materialize(NodeId id);
+  void AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open* open);
+  void Finish(Open* open);
+  void FinishUndecided(const Open& open);
+  bool IsDecided(NodeId id) const { return undecided_[Local(id)] == 0; }
+  size_t Local(NodeId id) const { return static_cast<size_t>(local_[static_cast<size_t>(id)]); }
+  bool Inside(NodeId id) const { return local_[static_cast<size_t>(id)] >= 0; }
+  void PrepareBound(const Memo& memo);
+
+  const Dag& dag_;
+  const Partition& partition_;
+  CostModel model_;
+  EntryPicker picker_;
+  std::vector<int> local_;              // By node: position in the partition, or -1.
+  std::vector<NodeWork> work_;          // By position.
+  std::vector<uint8_t> external_;       // By position.
+  std::vector<int> group_;              // By position: index in Partition::aggregates, or -1.
+  std::vector<uint32_t> materialized_;  // By position: epoch when it was last materialised.
+  std::vector<uint32_t> visited_;       // By operator (its root's position) and position: epoch.
+  uint32_t epoch_ = 0;
+  double total_ = 0, stop_at_ = 0;
+  std::vector<PlannedOperator>* trace_ = nullptr;
+  // Of the bounds. A share is the smallest part of its cells that a value can be computed (read) on.
+  double bound_read_ = 0, bound_compute_ = 0, bound_fixed_ = 0, bound_factor_ = 1;
+  std::vector<double> target_write_, target_read_, least_compute_;  // By position: seconds.
+  std::vector<double> input_read_;                                   // By Partition::inputs: seconds.
+  std::vector<uint8_t> counted_;                                     // By position: its write is in bound_fixed_.
+  // Of PartialBound.
+  std::vector<int> undecided_;       // By position: points of this consumer that are not known.
+  std::vector<uint32_t> computed_;   // By position: epoch when some operator computed it.
+  std::vector<uint32_t> read_;       // By node: epoch when some operator read it.
+  double open_fixed_ = 0, open_read_ = 0, open_compute_ = 0, open_largest_ = 0;
+};
+
+}  // namespace heddle::compiler::fusion

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/fuse/replace.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "compiler/fuse/build_operator.h"
+#include "compiler/fuse/multi_aggregate.h"
+
+namespace heddle::compiler::fusion {
+namespace {
+
+// What stands in the new graph for one node or, of a multi-aggregate, for several.
+struct Unit {
+  std::vector<NodeId> roots;
+  FusionTemplate kind = FusionTemplate::kCell;
+  std::vector<NodeId> covered;
+  std::optional<BuiltOperator> built;  ///< None: the node itself.
+};
+
+class Replacer {
+ public:
+  Replacer(const Dag& dag, const Memo& memo, const EntryPicker& picker, const ReplaceOptions& options, ReplaceReport* report)
+      : dag_(dag), graph_(*dag.graph), memo_(memo), picker_(picker), options_(options), report_(report) {}
+
+  Graph Run() {
+    FindUnits();
+    MergeUnits();
+    new_id_.assign(graph_.nodes.size(), kNoNode);
+    FindNeeded();
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      if (needed_[static_cast<size_t>(id)]) Emit(id);
+    return std::move(result_);
+  }
+
+ private:
+  // Nodes that nothing reads stay, and so does all that is ordered.
+  std::vector<bool> Sinks() const {
+    std::vector<bool> sinks(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (dag_[id].consumers.empty() || !graph_[id].after.empty()) sinks[static_cast<size_t>(id)] = true;
+      for (NodeId earlier : graph_[id].after) sinks[static_cast<size_t>(earlier)] = true;
+    }
+    return sinks;
+  }
+
+  // From the consumers down: what is needed, and by which operator it is made.
+  void FindUnits() {
+    unit_of_.assign(graph_.nodes.size(), -1);
+    std::vector<bool> needed = Sinks();
+    for (NodeId id = graph_.size(); id-- > 0;) {
+      if (!needed[static_cast<size_t>(id)]) continue;
+      unit_of_[static_cast<size_t>(id)] = static_cast<int>(units_.size());
+      units_.push_back(UnitOf(id));
+      const Unit& unit = units_.back();
+      for (NodeId input : unit.built ? unit.built->inputs : graph_[id].inputs)
+        if (input != kNoNode) needed[static_cast<size_t>(input)] = true;
+    }
+  }
+
+  // Once aggregates are merged, some values are only computed inside of them.
+  void FindNeeded() {
+    needed_.assign(graph_.nodes.size(), false);
+    const std::vector<bool> sinks = Sinks();
+    std::vector<NodeId> work;
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      if (sinks[static_cast<size_t>(id)]) work.push_back(id);
+    while (!work.empty()) {
+      const NodeId id = work.back();
+      work.pop_back();
+      if (needed_[static_cast<size_t>(id)]) continue;
+      const Unit& unit = units_[static_cast<size_t>(unit_of_[static_cast<size_t>(id)])];
+      needed_[static_cast<size_t>(id)] = true;
+      for (NodeId root : unit.roots) needed_[static_cast<size_t>(root)] = true;
+      for (NodeId input : unit.built ? unit.built->inputs : graph_[id].inputs)
+        if (input != kNoNode) work.push_back(input);
+    }
+  }
+
+  Unit UnitOf(NodeId id) {
+    Unit unit;
+    unit.roots = {id};
+    unit.covered = {id};
+    const Entry* entry = memo_[id].empty() ? nullptr : picker_.PickRoot(id);
+    if (entry == nullptr || entry->References() == 0) return unit;
+    unit.kind = entry->kind;
+    std::set<NodeId> covered;
+    Cover(id, entry, entry->kind, &covered);
+    unit.covered.assign(covered.begin(), covered.end());
+    unit.built = BuildOperator(dag_, unit.kind, unit.roots, unit.covered);
+    if (CanRun(unit)) return unit;
+    report_->refused.push_back(std::to_string(id) + " " + graph_[id].op);
+    unit.built.reset();
+    unit.covered = {id};
+    unit.kind = FusionTemplate::kCell;
+    return unit;
+  }
+
+  bool CanRun(const Unit& unit) const {
+    return unit.built.has_value() && (!options_.can_run || options_.can_run(unit.built->fused));
+  }
+
+  // The same walk as in the cost model.
+  void Cover(NodeId id, const Entry* entry, FusionTemplate kind, std::set<NodeId>* covered) const {
+    covered->insert(id);
+    if (entry == nullptr) return;
+    for (NodeId ref : entry->refs)
+      if (ref != kNoNode && !covered->contains(ref)) Cover(ref, picker_.PickInside(ref, kind), kind, covered);
+  }
+
+  void MergeUnits() {
+    std::vector<ChosenAggregate> aggregates;
+    for (const Unit& unit : units_) {
+      const NodeId id = unit.roots[0];
+      if (!IsFullAggregate(dag_, id) || unit.kind == FusionTemplate::kOuter) continue;
+      ChosenAggregate aggregate{id, {}, dag_[dag_[id].inputs[0]].sparse};
+      for (NodeId input : unit.built ? unit.built->inputs : dag_[id].inputs)
+        if (dag_[input].matrix) aggregate.inputs.push_back(input);
+      std::sort(aggregate.inputs.begin(), aggregate.inputs.end());
+      for (size_t g = 0; g < options_.aggregates.size(); ++g)
+        if (std::binary_search(options_.aggregates[g].begin(), options_.aggregates[g].end(), id))
+          aggregate.group = static_cast<int>(g);
+      aggregates.push_back(std::move(aggregate));
+    }
+    const auto wanted = [&](NodeId a, NodeId b) { return !options_.wants_merge || options_.wants_merge(a, b); };
+    for (const std::vector<NodeId>& group : MergeAggregates(dag_, std::move(aggregates), wanted)) MergeGroup(group);
+  }
+
+  void MergeGroup(const std::vector<NodeId>& group) {
+    Unit unit;
+    unit.roots = group;
+    unit.kind = FusionTemplate::kMultiAggregate;
+    std::set<NodeId> covered;
+    for (NodeId root : group) {
+      const Unit& single = units_[static_cast<size_t>(unit_of_[static_cast<size_t>(root)])];
+      covered.insert(single.covered.begin(), single.covered.end());
+    }
+    unit.covered.assign(covered.begin(), covered.end());
+    unit.built = BuildOperator(dag_, unit.kind, unit.roots, unit.covered);
+    if (!CanRun(unit)) {
+      report_->refused.push_back(std::to_string(group[0]) + " multi-aggregate");
+      return;
+    }
+    for (NodeId root : group) unit_of_[static_cast<size_t>(root)] = static_cast<int>(units_.size());
+    units_.push_back(std::move(unit));
+  }
+
+  // Inputs first. Only a multi-aggregate needs something from further down; the dependencies have no cycle.
+  void Emit(NodeId id) {
+    if (new_id_[static_cast<size_t>(id)] != kNoNode) return;
+    const Unit& unit = units_[static_cast<size_t>(unit_of_[static_cast<size_t>(id)])];
+    const std::vector<NodeId>& inputs = unit.built ? unit.built->inputs : graph_[id].inputs;
+    for (NodeId input : inputs)
+      if (input != kNoNode) Emit(input);
+    for (NodeId earlier : graph_[id].after) Emit(earlier);
+    if (unit.built) return EmitFused(unit);
+    Node node = graph_[id];
+    for (std::vector<NodeId>* list : {&node.inputs, &node.after})
+      for (NodeId& other : *list)
+        if (other != kNoNode) other = new_id_[static_cast<size_t>(other)];
+    new_id_[static_cast<size_t>(id)] = result_.Add(std::move(node));
+  }
+
+  void EmitFused(const Unit& unit) {
+    Node node;
+    node.op = "fused";
+    for (NodeId input : unit.built->inputs) node.inputs.push_back(new_id_[static_cast<size_t>(input)]);
+    node.position = graph_[unit.roots[0]].position;
+    std::string text = unit.built->fused.ToText();
+    report_->fused.push_back(text);
+    node.SetAttribute("operator", Scalar(std::move(text)));
+    const auto count = static_cast<int64_t>(unit.roots.size());
+    if (count == 1) {
+      node.info = graph_[unit.roots[0]].info;
+      new_id_[static_cast<size_t>(unit.roots[0])] = result_.Add(std::move(node));
+      return;
+    }
+    node.info = ValueInfo::OfMatrix({1, count});
+    const NodeId results = result_.Add(std::move(node));
+    const NodeId row = AddInteger(1);
+    for (int64_t i = 0; i < count; ++i) {
+      const Node& root = graph_[unit.roots[static_cast<size_t>(i)]];
+      const NodeId column = i == 0 ? row : AddInteger(i + 1);
+      Node cell;
+      cell.op = "index";
+      cell.inputs = {results, row, row, column, column};
+      cell.info = ValueInfo::OfMatrix({1, 1});
+      cell.position = root.position;
+      const NodeId cell_id = result_.Add(std::move(cell));
+      Node value;
+      value.op = "as.scalar";
+      value.inputs = {cell_id};
+      value.info = root.info;
+      value.position = root.position;
+      new_id_[static_cast<size_t>(unit.roots[static_cast<size_t>(i)])] = result_.Add(std::move(value));
+    }
+  }
+
+  NodeId AddInteger(int64_t value) {
+    Node literal;
+    literal.op = "literal";
+    literal.info = ValueInfo::OfScalar(ValueType::kInteger);
+    literal.SetAttribute("value", Scalar(value));
+    return result_.Add(std::move(literal));
+  }
+
+  const Dag& dag_;
+  const Graph& graph_;
+  const Memo& memo_;
+  const EntryPicker& picker_;
+  const ReplaceOptions& options_;
+  ReplaceReport* report_;
+  std::vector<Unit> units_;
+  std::vector<int> unit_of_;  // By node that stays; -1: nobody needs it.
+  std::vector<bool> needed_;  // By node: it stands in the result.
+  std::vector<NodeId> new_id_;
+  Graph result_;
+};
+
+}  // namespace
+
+Result<Graph> Replace(const Dag& dag, const Memo& memo, const EntryPicker& picker, const ReplaceOptions& options, ReplaceReport* report) {
+  Graph graph = Replacer(dag, memo, picker, options, report).Run();
+  HEDDLE_RETURN_IF_ERROR(Verify(graph));
+  return graph;
+}
+
+}  // namespace heddle::compiler::fusion

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/fuse/plan_cost.h"
+
+namespace heddle::compiler::fusion {
+
+struct ReplaceOptions {
+  std::function<bool(const FusedOperator&)> can_run;     ///< Empty: yes.
+  std::function<bool(NodeId a, NodeId b)> wants_merge;   ///< Puts two aggregates together; empty: yes.
+  std::vector<std::vector<NodeId>> aggregates;           ///< Groups of all partitions (Partition::aggregates).
+};
+
+struct ReplaceReport {
+  std::vector<std::string> fused;
+  std::vector<std::string> refused;
+};
+
+/// Carries out the plan that the picker describes. Values that nobody reads any more are left out.
+Result<Graph> Replace(const Dag& dag, const Memo& memo, const EntryPicker& picker, const ReplaceOptions& options,
+                      ReplaceReport* report);
+
+}  // namespace heddle::compiler::fusion

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "compiler/fuse/template.h"
+
+// Row: whole rows of a matrix through cell-wise operators, row aggregates, products with a small matrix, and at the end
+// a column or full aggregate or t(X) %*% Y.
+namespace heddle::compiler::fusion {
+namespace {
+
+constexpr int64_t kSkinny = 64;                   // Wider products have kernels of their own.
+constexpr double kMostAccumulators = 1 << 18;     // Cells of t(X) %*% Y that each task keeps.
+
+bool IsRealMatrix(const DagNode& node) { return node.matrix && node.rows > 1 && node.columns > 1; }
+
+// X %*% B with a narrow result. Where X has fewer columns than B the published template leaves the product to Outer;
+// here only sampled products are Outer, so narrow ones of any depth are welcome.
+bool IsSkinnyProduct(const Dag& dag, const DagNode& node) {
+  const DagNode& left = dag[node.inputs[0]];
+  return IsRealMatrix(left) && dag[node.inputs[1]].matrix && node.columns < kSkinny && left.rows > node.columns;
+}
+
+// t(X) %*% Y whose result is a vector or narrow in one direction.
+bool IsSkinnyTransposedProduct(const Dag& dag, const DagNode& node) {
+  const int64_t narrow = std::min(node.rows, node.columns);
+  return narrow < kSkinny && dag[node.inputs[0]].rows > narrow && node.cells <= kMostAccumulators;
+}
+
+bool Open(const Dag& dag, NodeId id) {
+  const DagNode& node = dag[id];
+  if (!node.op->row) return false;
+  switch (node.op->use) {
+    case RowUse::kCells:
+      return node.cells > 1 && std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+               return input != kNoNode && IsRealMatrix(dag[input]) && dag[input].rows == node.rows;
+             });
+    case RowUse::kRowAggregate:
+    case RowUse::kColumnAggregate:
+    case RowUse::kColumnRange:
+      return IsRealMatrix(dag[node.inputs[0]]);
+    case RowUse::kCbind:
+      return true;
+    case RowUse::kProduct:
+      return IsSkinnyProduct(dag, node);
+    case RowUse::kTransposedProduct:
+      return IsSkinnyTransposedProduct(dag, node);
+    case RowUse::kFullAggregate:
+    case RowUse::kSampledProduct:
+      return false;
+  }
+  return false;
+}
+
+bool Fuse(const Dag& dag, NodeId id, NodeId input) {
+  const DagNode& node = dag[id];
+  if (!node.op->row) return false;
+  switch (node.op->use) {
+    case RowUse::kCells:
+      return IsRowAligned(node, dag[input]);
+    case RowUse::kFullAggregate:
+    case RowUse::kRowAggregate:
+    case RowUse::kColumnAggregate:
+    case RowUse::kColumnRange:
+    case RowUse::kCbind:
+      return true;
+    case RowUse::kProduct:  // A CSR chain under a product goes by its non-zeros or not at all (Outer).
+      return input == node.inputs[0] && input != node.inputs[1] && !dag[input].sparse && IsSkinnyProduct(dag, node);
+    case RowUse::kTransposedProduct:
+      return !dag[input].sparse && IsSkinnyTransposedProduct(dag, node);
+    case RowUse::kSampledProduct:
+      return false;
+  }
+  return false;
+}
+
+bool Merge(const Dag& dag, NodeId id, NodeId input) {
+  const DagNode& node = dag[id];
+  switch (node.op->use) {
+    case RowUse::kCells:
+      return IsRowAligned(node, dag[input]);
+    case RowUse::kCbind:
+      return true;
+    case RowUse::kTransposedProduct:
+      return !dag[input].sparse;
+    default:
+      return false;
+  }
+}
+
+Close CloseRow(const Dag& dag, NodeId id, const Entry&) {
+  switch (dag[id].op->use) {
+    case RowUse::kFullAggregate:
+    case RowUse::kColumnAggregate:
+    case RowUse::kTransposedProduct:
+      return Close::kClosedValid;
+    default:
+      return Close::kOpenValid;
+  }
+}
+
+}  // namespace
+
+const Template kRowTemplate = {FusionTemplate::kRow, Open, Fuse, Merge, CloseRow};
+
+}  // namespace heddle::compiler::fusion

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/optimize/pass.h"
+#include "compiler/optimize/rewrite.h"
+
+namespace heddle::compiler {
+namespace {
+
+// The blocks of a run of straight-line blocks, appended to each other: what one assigns and a later one reads
+// is an edge, only the last assignment of a variable is left, and what acts or may fail stays in the order of
+// the script.
+class Merger {
+ public:
+  void Append(Graph next) {
+    const size_t count = next.nodes.size();
+    std::vector<NodeId> new_ids(count, kNoNode);
+    std::vector<NodeId> before = LastOrdered();
+    std::map<std::string, NodeId, std::less<>> current = current_;
+    for (size_t i = 0; i < count; ++i) {
+      Node& node = next.nodes[i];
+      if (node.Is("variable")) {
+        const auto found = current_.find(node.Text("name"));
+        new_ids[i] = found != current_.end() ? found->second : graph_.Add(std::move(node));
+        continue;
+      }
+      for (NodeId& input : node.inputs)
+        if (input != kNoNode) input = new_ids[static_cast<size_t>(input)];
+      if (node.Is("assign")) {
+        current[node.Text("name")] = node.inputs[0];
+        assigns_[node.Text("name")] = std::move(node);
+        continue;
+      }
+      for (NodeId& earlier : node.after) earlier = new_ids[static_cast<size_t>(earlier)];
+      if (node.after.empty() && IsOrdered(node)) node.after = before;
+      new_ids[i] = graph_.Add(std::move(node));
+    }
+    current_ = std::move(current);
+  }
+
+  Graph Finish() {
+    for (auto& [name, node] : assigns_) graph_.Add(std::move(node));
+    return std::move(graph_);
+  }
+
+ private:
+  // Ordered nodes that no other one comes after.
+  std::vector<NodeId> LastOrdered() const {
+    std::vector<bool> is_last(graph_.nodes.size(), false);
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      is_last[static_cast<size_t>(id)] = IsOrdered(graph_[id]);
+      for (const NodeId earlier : graph_[id].after) is_last[static_cast<size_t>(earlier)] = false;
+    }
+    std::vector<NodeId> last;
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      if (is_last[static_cast<size_t>(id)]) last.push_back(id);
+    return last;
+  }
+
+  Graph graph_;
+  std::map<std::string, NodeId, std::less<>> current_;  // what variables are behind the blocks so far
+  std::map<std::string, Node> assigns_;
+};
+
+void MergeSequence(std::vector<Block>& blocks) {
+  std::vector<Block> result;
+  for (size_t i = 0; i < blocks.size();) {
+    size_t end = i + 1;
+    if (blocks[i].kind == Block::Kind::kBasic)
+      while (end < blocks.size() && blocks[end].kind == Block::Kind::kBasic) ++end;
+    result.push_back(std::move(blocks[i]));
+    if (end - i > 1) {
+      Merger merger;
+      merger.Append(std::move(result.back().graph));
+      for (size_t j = i + 1; j < end; ++j) merger.Append(std::move(blocks[j].graph));
+      result.back().graph = merger.Finish();
+    }
+    i = end;
+  }
+  blocks = std::move(result);
+}
+
+}  // namespace
+
+Status MergeBlocks(Program* program) {
+  ForEachSequence(program, MergeSequence);
+  return OkStatus();
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/optimize/rules.h"
+
+// What is missing here on purpose, because bits would change: X + 0 (-0.0 becomes 0.0), X * 0, (X>0) - (X<0)
+// as sign(X) (NaN), X * (X > 0) as max(X, 0) (-Infinity), X * (Y * Z) as (X * Y) * Z (rounding).
+namespace heddle::compiler {
+namespace {
+
+bool AreAlike(const Match& match) {
+  return match.ShapeOf("X").IsKnown() && match.ShapeOf("X") == match.ShapeOf("Y");
+}
+
+// -Y has absent cells where Y has, +0.0 and not -0.0.
+bool IsDenseY(const Match& match) { return AreAlike(match) && match.IsDense("Y"); }
+
+// A matrix of one value stands where a scalar can: the other operand alone decides the shape.
+bool IsFill(const Match& match) {
+  return match.ShapeOf("X").IsKnown() && match.ShapeOf("X") == match.ShapeOfRoot();
+}
+
+constexpr Rule kRules[] = {
+    // Transposes and reversals.
+    {"double-transpose", "t(t(X))", "X", nullptr, true},
+    {"double-reverse", "rev(rev(X))", "X", nullptr, true},
+    {"transpose-of-scaled", "t(s * t(X))", "s * X"},
+    {"transpose-of-negated", "t(-t(X))", "-X"},
+    {"sum-of-transposes", "t(X) + t(Y)", "t(X + Y)", AreAlike},
+    {"difference-of-transposes", "t(X) - t(Y)", "t(X - Y)", AreAlike},
+    {"product-of-transposes", "t(X) * t(Y)", "t(X * Y)", AreAlike},
+    {"quotient-of-transposes", "t(X) / t(Y)", "t(X / Y)", AreAlike},
+    {"rows-of-transpose", "nrow(t(X))", "ncol(X)", nullptr, true},
+    {"columns-of-transpose", "ncol(t(X))", "nrow(X)", nullptr, true},
+    {"cells-of-transpose", "length(t(X))", "length(X)", nullptr, true},
+    // Minima and maxima have no order.
+    {"min-of-transpose", "min(t(X))", "min(X)", nullptr, true},
+    {"max-of-transpose", "max(t(X))", "max(X)", nullptr, true},
+    {"row-mins-of-transpose", "rowMins(t(X))", "t(colMins(X))"},
+    {"row-maxs-of-transpose", "rowMaxs(t(X))", "t(colMaxs(X))"},
+    {"column-mins-of-transpose", "colMins(t(X))", "t(rowMins(X))"},
+    {"column-maxs-of-transpose", "colMaxs(t(X))", "t(rowMaxs(X))"},
+    {"min-of-row-mins", "min(rowMins(X))", "min(X)"},
+    {"max-of-row-maxs", "max(rowMaxs(X))", "max(X)"},
+    {"min-of-column-mins", "min(colMins(X))", "min(X)"},
+    {"max-of-column-maxs", "max(colMaxs(X))", "max(X)"},
+    // Operations that do nothing, or that another does in one step.
+    {"times-one", "X * 1", "X", nullptr, true},
+    {"divided-by-one", "X / 1", "X", nullptr, true},
+    {"minus-zero", "X - 0", "X", nullptr, true},
+    {"power-one", "X ^ 1", "X", nullptr, true},
+    {"double-negation", "-(-X)", "X", nullptr, true},
+    {"plus-negated", "X + -Y", "X - Y", IsDenseY},
+    {"minus-negated", "X - -Y", "X + Y", IsDenseY},
+    {"square", "X * X", "X ^ 2", nullptr, true},
+    {"twice", "X + X", "X * 2", nullptr, true},
+    // matrix(s, rows, columns) beside a matrix of its size is s.
+    {"filled-plus", "matrix(s, n, m) + X", "s + X", IsFill},
+    {"filled-minus", "matrix(s, n, m) - X", "s - X", IsFill},
+    {"filled-times", "matrix(s, n, m) * X", "s * X", IsFill},
+    {"filled-divided", "matrix(s, n, m) / X", "s / X", IsFill},
+    {"minus-filled", "X - matrix(s, n, m)", "X - s", IsFill},
+    {"divided-filled", "X / matrix(s, n, m)", "X / s", IsFill},
+};
+
+}  // namespace
+
+std::span<const Rule> ExactRules() { return kRules; }
+
+}  // namespace heddle::compiler

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/optimize/rules.h"
+
+// Rules that add up in another order. Missing on purpose: sum(A + B) as sum(A) + sum(B), which can lose every
+// digit of sum(A - B); sum(v * w) as t(v) %*% w, which gains nothing once the left side is fused; sum((X - U
+// %*% t(V))^2) multiplied out, which cancels.
+namespace heddle::compiler {
+namespace {
+
+double Cells(const Shape& shape) {
+  return static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
+}
+
+bool AreKnown(const Match& match, std::initializer_list<std::string_view> letters) {
+  for (const std::string_view letter : letters)
+    if (!match.ShapeOf(letter).IsKnown()) return false;
+  return true;
+}
+
+// The product is a matrix, not a vector: without it there is much less to compute.
+bool IsRealProduct(const Match& match) {
+  return AreKnown(match, {"A", "B"}) && match.ShapeOf("A").rows > 1 && match.ShapeOf("A").columns > 0 &&
+         match.ShapeOf("B").columns > 1;
+}
+bool IsRealTransposedProduct(const Match& match) {
+  return AreKnown(match, {"A", "B"}) && match.ShapeOf("A").columns > 1 && match.ShapeOf("B").columns > 1;
+}
+bool IsSquareProduct(const Match& match) {
+  return IsRealProduct(match) && match.ShapeOf("A").rows == match.ShapeOf("B").columns;
+}
+
+// The sampled product costs the driver's entries times the length of the rows of U; the sum over them is not
+// split.
+constexpr int64_t kLongestSampled = 4096;
+
+bool CanSample(const Match& match, const Shape& product, int64_t inner) {
+  return match.IsSparse("W") && match.IsDense("U") && match.IsDense("V") && match.ShapeOf("W") == product &&
+         product.rows > 1 && product.columns > 1 && inner > 0 && inner <= kLongestSampled;
+}
+bool CanSampleRows(const Match& match) {  // U %*% t(V)
+  return AreKnown(match, {"W", "U", "V"}) &&
+         CanSample(match, {match.ShapeOf("U").rows, match.ShapeOf("V").rows}, match.ShapeOf("U").columns);
+}
+bool CanSampleColumns(const Match& match) {  // U %*% V
+  return AreKnown(match, {"W", "U", "V"}) &&
+         CanSample(match, {match.ShapeOf("U").rows, match.ShapeOf("V").columns}, match.ShapeOf("U").columns);
+}
+bool CanSampleTransposed(const Match& match) {  // t(U) %*% V
+  return AreKnown(match, {"W", "U", "V"}) &&
+         CanSample(match, {match.ShapeOf("U").columns, match.ShapeOf("V").columns}, match.ShapeOf("U").rows);
+}
+
+bool IsWeightedByColumn(const Match& match) {
+  return AreKnown(match, {"X", "V"}) && match.IsColumn("V") && match.ShapeOf("X").columns > 1 &&
+         match.ShapeOf("X").rows == match.ShapeOf("V").rows;
+}
+bool IsWeightedByRow(const Match& match) {
+  return AreKnown(match, {"X", "V"}) && match.IsColumn("V") && match.ShapeOf("X").rows > 1 &&
+         match.ShapeOf("X").columns == match.ShapeOf("V").rows;
+}
+bool IsColumnV(const Match& match) { return AreKnown(match, {"V"}) && match.IsColumn("V"); }
+bool IsColumnVOfMany(const Match& match) { return IsColumnV(match) && match.ShapeOf("V").rows > 1; }
+
+// All operands dense and of one size on each side: one product instead of two.
+bool AreAddable(const Match& match) {
+  return AreKnown(match, {"A", "B", "C"}) && match.ShapeOf("B") == match.ShapeOf("C") && match.IsDense("A") &&
+         match.IsDense("B") && match.IsDense("C") && match.ShapeOfRoot().IsKnown() &&
+         Cells(match.ShapeOf("A")) > 1;
+}
+bool NegatesLess(const Match& match) {
+  return match.ShapeOfRoot().IsKnown() && AreKnown(match, {"A"}) &&
+         Cells(match.ShapeOfRoot()) < Cells(match.ShapeOf("A"));
+}
+// t(A) %*% t(B): the result is smaller than the B that would be transposed.
+bool TransposesLess(const Match& match) {
+  return match.ShapeOfRoot().IsKnown() && AreKnown(match, {"B"}) &&
+         Cells(match.ShapeOfRoot()) < Cells(match.ShapeOf("B"));
+}
+// t(A %*% B): B is smaller than the result that would be transposed.
+bool TransposesOperand(const Match& match) {
+  return match.ShapeOfRoot().IsKnown() && AreKnown(match, {"A"}) &&
+         Cells(match.ShapeOf("A")) < Cells(match.ShapeOfRoot());
+}
+bool IsOnesRow(const Match& match) {
+  return AreKnown(match, {"A", "V"}) && match.IsColumn("V") && match.ShapeOf("A").columns > 1 &&
+         match.ShapeOf("A") == match.ShapeOfRoot();
+}
+
+constexpr Rule kRules[] = {
+    // Sums of what has been moved around.
+    {"sum-of-transpose", "sum(t(X))", "sum(X)", nullptr, true},
+    {"mean-of-transpose", "mean(t(X))", "mean(X)", nullptr, true},
+    {"row-sums-of-transpose", "rowSums(t(X))", "t(colSums(X))"},
+    {"column-sums-of-transpose", "colSums(t(X))", "t(rowSums(X))"},
+    {"row-means-of-transpose", "rowMeans(t(X))", "t(colMeans(X))"},
+    {"column-means-of-transpose", "colMeans(t(X))", "t(rowMeans(X))"},
+    {"sum-of-row-sums", "sum(rowSums(X))", "sum(X)"},
+    {"sum-of-column-sums", "sum(colSums(X))", "sum(X)"},
+    // A common factor leaves the sum.
+    {"sum-of-scaled", "sum(s * X)", "s * sum(X)"},
+    {"row-sums-of-scaled", "rowSums(s * X)", "s * rowSums(X)"},
+    {"column-sums-of-scaled", "colSums(s * X)", "s * colSums(X)"},
+    {"sum-of-divided", "sum(X / s)", "sum(X) / s"},
+    {"row-sums-of-divided", "rowSums(X / s)", "rowSums(X) / s"},
+    {"column-sums-of-divided", "colSums(X / s)", "colSums(X) / s"},
+    // Sums over products need no product.
+    {"sum-of-product", "sum(A %*% B)", "sum(t(colSums(A)) * rowSums(B))", IsRealProduct},
+    {"row-sums-of-product", "rowSums(A %*% B)", "A %*% rowSums(B)", IsRealProduct},
+    {"column-sums-of-product", "colSums(A %*% B)", "colSums(A) %*% B", IsRealProduct},
+    {"sum-of-transposed-product", "sum(t(A) %*% B)", "sum(rowSums(A) * rowSums(B))", IsRealTransposedProduct},
+    {"row-sums-of-transposed-product", "rowSums(t(A) %*% B)", "t(A) %*% rowSums(B)", IsRealTransposedProduct},
+    {"column-sums-of-transposed-product", "colSums(t(A) %*% B)", "t(rowSums(A)) %*% B",
+     IsRealTransposedProduct},
+    {"trace-of-product", "trace(A %*% B)", "sum(A * t(B))", IsSquareProduct},
+    {"sum-of-diagonal-of-product", "sum(diag(A %*% B))", "sum(A * t(B))", IsSquareProduct},
+    {"diagonal-of-product", "diag(A %*% B)", "rowSums(A * t(B))", IsSquareProduct},
+    // Weighted sums are products.
+    {"column-sums-of-weighted", "colSums(X * V)", "t(V) %*% X", IsWeightedByColumn},
+    {"row-sums-of-weighted", "rowSums(X * t(V))", "X %*% V", IsWeightedByRow},
+    // Products with special matrices are cell-wise.
+    {"diagonal-times", "diag(V) %*% Y", "Y * V", IsColumnVOfMany},
+    {"times-diagonal", "X %*% diag(V)", "X * t(V)", IsColumnVOfMany},
+    {"plus-outer-with-ones", "A + V %*% matrix(1, 1, n)", "A + V", IsOnesRow},
+    {"minus-outer-with-ones", "A - V %*% matrix(1, 1, n)", "A - V", IsOnesRow},
+    // One product for two, and signs and transposes on the smaller matrix.
+    {"sum-of-products", "A %*% B + A %*% C", "A %*% (B + C)", AreAddable},
+    {"sum-of-transposed-products", "t(A) %*% B + t(A) %*% C", "t(A) %*% (B + C)", AreAddable},
+    {"negated-transpose-times", "(-t(A)) %*% B", "-(t(A) %*% B)", NegatesLess},
+    {"negated-times", "(-A) %*% B", "-(A %*% B)", NegatesLess},
+    {"product-of-transposed", "t(A) %*% t(B)", "t(B %*% A)", TransposesLess},
+    {"transpose-of-transposed-product", "t(t(A) %*% B)", "t(B) %*% A"},
+    {"transpose-of-product", "t(A %*% B)", "t(B) %*% t(A)", TransposesOperand},
+    // A product that a sparse matrix picks a few cells of. Should another reader need all cells after all,
+    // the few cost
+    // little beside them.
+    {"sampled-product", "W * f(U %*% t(V))", "W * f(sampledProduct(W, U, V))", CanSampleRows, true},
+    {"sampled-product-of-columns", "W * f(U %*% V)", "W * f(sampledProduct(W, U, t(V)))", CanSampleColumns,
+     true},
+    {"sampled-product-of-transposed", "W * f(t(U) %*% V)", "W * f(sampledProduct(W, t(U), t(V)))",
+     CanSampleTransposed, true},
+};
+
+}  // namespace
+
+std::span<const Rule> OrderRules() { return kRules; }
+
+}  // namespace heddle::compiler

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/fused_operator.h"
+#include "core/status.h"
+
+// What the values of a fused operator's body are to its tiles.
+namespace heddle::ops {
+
+enum class BodyRole : uint8_t {
+  kUnused,
+  kScalar,  ///< A scalar, known before the first tile.
+  kWhole,   ///< An input needed whole: a row vector, the right operand of a product.
+  kRows,    ///< As many rows as the driver: a tile holds some of them.
+  kRoot,    ///< A reduction over all rows.
+};
+
+struct BodyRoles {
+  std::vector<BodyRole> nodes;   ///< By node of the body.
+  std::vector<BodyRole> inputs;  ///< By input of the fused node: kScalar, kWhole or kRows.
+  std::vector<NodeId> variables; ///< Body node of each input; kNoNode if unused.
+  int64_t rows = 0;              ///< Of the driver.
+  bool reduces = false;          ///< The roots are reductions; else there is one root of kRows.
+};
+
+/// Follows the roots down. kUnimplemented, with the reason, for a body that cannot be run by tiles: then its operators
+/// must run one by one.
+Result<BodyRoles> FindRoles(const FusedOperator& fused);
+
+}  // namespace heddle::ops

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/fused.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/clock.h"
+#include "ops/catalog.h"
+#include "ops/fused/run_tiles.h"
+#include "ops/fused/tile_program.h"
+
+namespace heddle::ops {
+
+struct FusedRuntime::Entry {
+  std::once_flag once;
+  Status status;
+  std::shared_ptr<const TileProgram> program;
+  FusedCounts counts;
+};
+
+FusedRuntime::FusedRuntime(std::shared_ptr<RegionSource> source, bool strict, std::function<void(const Status&)> warn)
+    : source_(std::move(source)), strict_(strict), warn_(std::move(warn)) {}
+FusedRuntime::~FusedRuntime() = default;
+
+Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& text) {
+  Entry* entry = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Entry>& slot = entries_[text];
+    if (slot == nullptr) slot = std::make_unique<Entry>();
+    entry = slot.get();
+  }
+  std::call_once(entry->once, [&] {
+    Result<FusedOperator> fused = FusedOperator::Parse(text);
+    Result<TileProgram> program = fused.ok() ? Lower(*std::move(fused)) : Result<TileProgram>(fused.status());
+    if (!program.ok()) {
+      entry->status = program.status();
+      return;
+    }
+    for (const Region& region : program->regions) {
+      Result<std::shared_ptr<const RegionCode>> code = (source_ == nullptr ? InterpretedRegions() : *source_).Compile(region);
+      if (!code.ok()) {
+        if (strict_) {
+          entry->status = code.status();
+          return;
+        }
+        program->interpreted = true;
+        const std::lock_guard lock(mutex_);
+        if (fallbacks_++ == 0 && warn_) warn_(code.status());
+        code = InterpretedRegions().Compile(region);
+      }
+      program->codes.push_back(*std::move(code));
+    }
+    entry->counts.label = std::string(Name(program->fused.kind));
+    for (NodeId root : program->fused.roots) entry->counts.label += " " + program->fused.body[root].op;
+    entry->counts.interpreted = program->interpreted;
+    entry->program = std::make_shared<const TileProgram>(*std::move(program));
+  });
+  if (!entry->status.ok()) return entry->status;
+  return entry->program;
+}
+
+void FusedRuntime::Record(const std::string& text, int64_t nanoseconds, int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  FusedCounts& counts = entries_[text]->counts;
+  ++counts.calls;
+  counts.nanoseconds += nanoseconds;
+  counts.bytes += bytes;
+}
+
+std::vector<FusedCounts> FusedRuntime::Counts() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<FusedCounts> counts;
+  for (const auto& [text, entry] : entries_)
+    if (entry->counts.calls > 0) counts.push_back(entry->counts);
+  std::sort(counts.begin(), counts.end(), [](const FusedCounts& a, const FusedCounts& b) {
+    return std::tie(b.nanoseconds, a.label) < std::tie(a.nanoseconds, b.label);
+  });
+  return counts;
+}
+
+int64_t FusedRuntime::fallbacks() const {
+  const std::lock_guard lock(mutex_);
+  return fallbacks_;
+}
+
+FusedRuntime& InterpretedRuntime() {
+  static FusedRuntime runtime(nullptr, false, nullptr);
+  return runtime;
+}
+
+Status CanRunFused(const FusedOperator& fused) { return Lower(fused).status(); }
+
+namespace {
+
+const std::string& TextOf(const Node& node) { return node.Text("operator"); }
+
+// Inference, placement and cost ask several times for each node while a plan is made.
+Result<std::shared_ptr<const TileProgram>> ProgramOf(const Node& node) { return InterpretedRuntime().Get(TextOf(node)); }
+
+Result<ValueInfo> InferFused(const InferContext& context) {
+  HEDDLE_ASSIGN_OR_RETURN(const FusedOperator fused, FusedOperator::Parse(TextOf(context.node)));
+  if (fused.roots.size() == 1) return fused.body[fused.roots[0]].info;
+  return ValueInfo::OfMatrix({1, static_cast<int64_t>(fused.roots.size())});
+}
+
+RowRule FusedRowRule(const Node& node, std::span<const ValueInfo>) {
+  const auto program = ProgramOf(node);
+  if (!program.ok()) return RowRule::kWhole;
+  return (*program)->roles.reduces ? RowRule::kReduce : RowRule::kRowWise;
+}
+
+InputUse FusedInputUse(const Node& node, std::span<const ValueInfo>, int i) {
+  const auto program = ProgramOf(node);
+  return program.ok() && (*program)->roles.inputs[static_cast<size_t>(i)] == BodyRole::kRows ? InputUse::kRows : InputUse::kWhole;
+}
+
+// Arithmetic of the whole body; memory of the inputs and the result only.
+Cost FusedCost(const Node& node, std::span<const ValueInfo> inputs) {
+  Cost cost;
+  const auto program = ProgramOf(node);
+  if (!program.ok()) return cost;
+  const Graph& body = (*program)->fused.body;
+  for (const Node& inner : body.nodes) {
+    if (inner.Is("variable") || inner.Is("literal")) continue;
+    std::vector<ValueInfo> infos;
+    for (NodeId input : inner.inputs) infos.push_back(input == kNoNode ? ValueInfo() : body[input].info);
+    cost.flops += CostOf(inner, infos).flops;
+  }
+  for (const ValueInfo& input : inputs)
+    if (input.IsMatrix() && input.shape.IsKnown()) cost.bytes += 8.0 * static_cast<double>(input.shape.Cells());
+  if (node.info.IsMatrix() && node.info.shape.IsKnown()) cost.bytes += 8.0 * static_cast<double>(node.info.shape.Cells());
+  return cost;
+}
+
+Result<Value> RunFused(const KernelCall& call) {
+  FusedRuntime& runtime = call.context.fused == nullptr ? InterpretedRuntime() : *call.context.fused;
+  const std::string& text = TextOf(call.node);
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const TileProgram> program, runtime.Get(text));
+  const bool timed = call.context.clock != nullptr && call.phase != "finish";
+  const int64_t start = timed ? call.context.clock->MonotonicNs() : 0;
+  Result<Value> result = RunTiles(*program, call);
+  if (timed && result.ok()) {
+    int64_t bytes = result->IsMatrix() ? result->matrix().bytes() : 0;
+    for (const Value* input : call.inputs)
+      if (input != nullptr && input->IsMatrix()) bytes += input->matrix().bytes();
+    runtime.Record(text, call.context.clock->MonotonicNs() - start, bytes);
+  }
+  return result;
+}
+
+constexpr Operator kOperators[] = {{.name = "fused",
+                                    .min_inputs = 1,
+                                    .max_inputs = -1,
+                                    .infer = InferFused,
+                                    .row_rule = FusedRowRule,
+                                    .input_use = FusedInputUse,
+                                    .cost = FusedCost,
+                                    .run = RunFused}};
+
+}  // namespace
+
+std::span<const Operator> FusedOperators() { return kOperators; }
+
+}  // namespace heddle::ops

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/fused_operator.h"
+#include "ops/fused/region.h"
+
+// The operator "fused" (docs/fusion.md): any number of inputs, attribute "operator" = FusedOperator::ToText().
+namespace heddle::ops {
+
+struct TileProgram;  // ops/fused/tile_program.h
+
+/// Whether the skeletons of this folder can run it; OK, or kUnimplemented with the reason. The planner asks before it
+/// forms an operator, so that a fused node always runs.
+Status CanRunFused(const FusedOperator& fused);
+
+/// What one fused operator did in a job.
+struct FusedCounts {
+  std::string label;        ///< Template and roots: "row t%*%", "cell sum".
+  int64_t calls = 0;
+  int64_t nanoseconds = 0;
+  int64_t bytes = 0;        ///< Read from inputs and written to the result.
+  bool interpreted = false; ///< Some region had no machine code.
+};
+
+/// Machine code and records of the fused operators of one executor. Thread-safe.
+class FusedRuntime {
+ public:
+  /// `source` makes machine code; nullptr: all regions are interpreted, and that counts as no fallback. `strict`: a
+  /// region that cannot be compiled is an error. `warn` hears of the first fallback.
+  FusedRuntime(std::shared_ptr<RegionSource> source, bool strict, std::function<void(const Status&)> warn);
+  ~FusedRuntime();
+
+  /// The lowered program with its code, from a cache by text.
+  Result<std::shared_ptr<const TileProgram>> Get(const std::string& text);
+  void Record(const std::string& text, int64_t nanoseconds, int64_t bytes);
+  /// By descending time.
+  std::vector<FusedCounts> Counts() const;
+  int64_t fallbacks() const;
+
+ private:
+  struct Entry;
+  std::shared_ptr<RegionSource> source_;
+  bool strict_;
+  std::function<void(const Status&)> warn_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
+  int64_t fallbacks_ = 0;
+};
+
+/// The runtime of calls whose KernelContext has none: interpreted regions.
+FusedRuntime& InterpretedRuntime();
+
+}  // namespace heddle::ops

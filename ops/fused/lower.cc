@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a body to the steps of a tile. Cell-wise nodes are grouped into regions by (stage, columns): a value's stage is
+// the number of steps that are no regions on the longest way to it, so no path leaves a region and comes back.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/panels.h"
+#include "ops/broadcast.h"
+#include "ops/elementwise_codes.h"
+#include "ops/fused/tile_program.h"
+#include "ops/matmul.h"
+
+namespace heddle::ops {
+namespace {
+
+// What a tile of all buffers and of the inputs read twice may take: half of a second-level cache of 256 KiB.
+constexpr int64_t kTileBytes = 64 << 10;
+constexpr int64_t kMostTileRows = 4096;
+// Tiles of one pass: as much as a task should be.
+constexpr int64_t kPassCells = 1 << 17;
+// Narrower rows are treated as one flat run of cells: loops over a short row cost more than repeating its vectors.
+constexpr int64_t kNarrowRow = 32;
+// Results larger than this are written past the caches.
+constexpr int64_t kStreamBytes = 32 << 20;
+
+class Lowering {
+ public:
+  explicit Lowering(FusedOperator fused) {
+    program_.fused = std::move(fused);
+    const size_t count = body().nodes.size();
+    stage_.assign(count, 0);
+    places_.assign(count, {});
+    consumers_.assign(count, {});
+  }
+
+  Result<TileProgram> Run() {
+    HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused));
+    HEDDLE_RETURN_IF_ERROR(MakeRoots());
+    FindStages();
+    program_.by_pattern = CanWalkPattern();
+    for (NodeId id = 0; id < body().size(); ++id)
+      if (IsRows(id) && node(id).Is("sampledProduct") && !program_.by_pattern)
+        return Unimplemented("a sampled product beside cells that are needed everywhere");
+    PlaceInputs();
+    for (int stage = 0; stage <= last_stage_; ++stage) {
+      for (int64_t columns : widths_) HEDDLE_RETURN_IF_ERROR(MakeRegion(stage, columns));
+      for (NodeId id = 0; id < body().size(); ++id)
+        if (IsRows(id) && !IsCellwise(id) && stage_[Index(id)] == stage + 1) HEDDLE_RETURN_IF_ERROR(MakeStep(id));
+    }
+    for (size_t r = 0; r < program_.roots.size(); ++r) HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
+    if (!program_.roles.reduces) HEDDLE_RETURN_IF_ERROR(FinishResult());
+    ChooseTileRows();
+    return std::move(program_);
+  }
+
+ private:
+  using Kind = TileRef::Kind;
+  static size_t Index(NodeId id) { return static_cast<size_t>(id); }
+  const Graph& body() const { return program_.fused.body; }
+  const Node& node(NodeId id) const { return body()[id]; }
+  int64_t Columns(NodeId id) const { return node(id).info.shape.columns; }
+  bool IsRows(NodeId id) const { return program_.roles.nodes[Index(id)] == BodyRole::kRows; }
+  bool IsInput(NodeId id) const { return node(id).Is("variable"); }
+  bool IsCsrInput(NodeId id) const { return IsInput(id) && node(id).info.format == Format::kSparse; }
+  bool IsCellwise(NodeId id) const {
+    const Node& n = node(id);
+    return IsRows(id) && (n.Is("ifelse") || FindUnaryCode(n.op) || FindBinaryCode(n.op));
+  }
+  static int InputPosition(const Node& variable) { return std::stoi(variable.Text("name")); }
+
+  // Roots ------------------------------------------------------------------------------------------------------
+
+  Status MakeRoots() {
+    if (!program_.roles.reduces) return OkStatus();
+    const int64_t m = program_.roles.rows;
+    int64_t offset = 0;
+    for (NodeId id : program_.fused.roots) {
+      TileRoot root{.node = id, .offset = offset};
+      const Node& n = node(id);
+      root.n = Columns(n.inputs[0]);
+      int64_t height = 0;
+      Join join = Join::kSum;
+      double identity = 0.0;
+      if (n.Is("t%*%")) {
+        root.k = Columns(n.inputs[1]);
+        root.padded = (root.n + 7) / 8 * 8;
+        root.kind = root.n * root.k <= 8     ? TileRoot::Kind::kLanes
+                    : root.k <= kFewColumns ? TileRoot::Kind::kVectors
+                                            : TileRoot::Kind::kProduct;
+        root.width = root.kind == TileRoot::Kind::kLanes     ? 8 * root.n * root.k
+                     : root.kind == TileRoot::Kind::kVectors ? root.k * root.padded
+                                                             : root.n * root.k;
+        height = root.k <= kFewColumns ? ColumnPanelHeight(m, root.n) : Granule(m);
+      } else {
+        const Aggregate& aggregate = *FindAggregate(n.op);
+        root.aggregate = aggregate.kind;
+        const bool full = aggregate.scope == AggregateScope::kFull;
+        root.kind = full ? TileRoot::Kind::kFull : TileRoot::Kind::kColumns;
+        root.width = full ? 8 : root.n <= 8 ? 8 * root.n : (root.n + 7) / 8 * 8;
+        height = full ? FullPanelHeight(m, root.n) : ColumnPanelHeight(m, root.n);
+        join = JoinOf(aggregate.kind);
+        identity = simd::StartOf(FoldOf(aggregate.kind));
+      }
+      if (root.n == 0 || root.k == 0) return Unimplemented("a matrix without columns");
+      if (!program_.roots.empty() && (height != program_.panel_rows || join != program_.reduction.join))
+        return Unimplemented("roots with different panels or folds");
+      program_.panel_rows = height;
+      program_.reduction.join = join;
+      program_.reduction.identity = identity;
+      offset += (root.width + 7) / 8 * 8;
+      program_.roots.push_back(root);
+    }
+    // One root: the payload is exactly the root's own. Several: all are eight lanes.
+    program_.reduction.width = program_.roots.size() == 1 ? program_.roots[0].width : offset;
+    return OkStatus();
+  }
+
+  // Stages -----------------------------------------------------------------------------------------------------
+
+  void FindStages() {
+    std::set<int64_t> widths;
+    for (NodeId id = 0; id < body().size(); ++id) {
+      for (NodeId input : node(id).inputs)
+        if (input != kNoNode) consumers_[Index(input)].push_back(id);
+      if (!IsRows(id) || IsInput(id)) continue;
+      int stage = 0;
+      for (NodeId input : node(id).inputs)
+        if (input != kNoNode && IsRows(input)) stage = std::max(stage, stage_[Index(input)]);
+      stage_[Index(id)] = stage + (IsCellwise(id) ? 0 : 1);
+      if (IsCellwise(id)) widths.insert(Columns(id));
+      last_stage_ = std::max(last_stage_, stage_[Index(id)]);
+    }
+    widths_.assign(widths.begin(), widths.end());  // Column vectors first: wider regions of the stage read them.
+  }
+
+  void PlaceInputs() {
+    for (NodeId id = 0; id < body().size(); ++id)
+      if (IsRows(id) && IsInput(id) && !IsCsrInput(id) && !IsPattern(id))
+        places_[Index(id)] = {Kind::kInput, InputPosition(node(id)), 0};
+    if (program_.by_pattern) places_[Index(Driver())] = {Kind::kDriver, 0, 0};
+  }
+
+  // A walk along the entries of a CSR driver -------------------------------------------------------------------
+
+  NodeId Driver() const { return program_.roles.variables[static_cast<size_t>(program_.fused.driver)]; }
+  bool HasDriversShape(NodeId id) const { return IsRows(id) && Columns(id) == Columns(Driver()); }
+  bool IsPattern(NodeId id) const { return program_.by_pattern && HasDriversShape(id); }
+
+  // True if every value of the driver's shape is needed only where the driver has entries: what is zero elsewhere may
+  // be used by anything, everything else only to compute such values.
+  bool CanWalkPattern() const {
+    if (!IsCsrInput(Driver()) || Columns(Driver()) < 2) return false;
+    std::vector<bool> vanishes(body().nodes.size(), false);  // Absent (or zero) wherever the driver is.
+    bool computes = false;
+    for (NodeId id = 0; id < body().size(); ++id) {
+      if (!HasDriversShape(id)) continue;
+      const bool sampled = node(id).Is("sampledProduct");
+      computes |= IsCellwise(id) || sampled;
+      if (!IsInput(id) && !IsCellwise(id) && !sampled) return false;
+      vanishes[Index(id)] = id == Driver() || sampled || (IsCellwise(id) && Vanishes(id, vanishes));
+    }
+    for (NodeId id = 0; id < body().size(); ++id) {
+      if (!HasDriversShape(id)) continue;
+      bool leaves = !program_.roles.reduces && id == program_.fused.roots[0];
+      for (NodeId consumer : consumers_[Index(id)]) leaves |= !HasDriversShape(consumer);
+      if (!computes || (leaves && (!vanishes[Index(id)] || node(id).info.format != Format::kSparse))) return false;
+    }
+    for (const TileRoot& root : program_.roots) {
+      const bool sums = FoldOf(root.aggregate) == simd::Fold::kAdd || node(root.node).Is("t%*%");
+      if (HasDriversShape(node(root.node).inputs[0]) && !sums) return false;
+      if (node(root.node).Is("t%*%") && HasDriversShape(node(root.node).inputs[1])) return false;
+    }
+    for (NodeId id = 0; id < body().size(); ++id) {
+      if (!IsRows(id) || IsInput(id) || IsCellwise(id) || !HasDriversShape(node(id).inputs[0])) continue;
+      if (node(id).Is("%*%") || node(id).Is("sampledProduct")) continue;
+      const Aggregate* aggregate = FindAggregate(node(id).op);
+      if (aggregate == nullptr || FoldOf(aggregate->kind) != simd::Fold::kAdd || aggregate->kind == AggregateKind::kIndexMax ||
+          aggregate->kind == AggregateKind::kIndexMin)
+        return false;
+    }
+    return true;
+  }
+
+  // f(0, ...) = 0 whatever the other operands hold. Scalars count only where they are literals.
+  bool Vanishes(NodeId id, const std::vector<bool>& vanishes) const {
+    const Node& n = node(id);
+    if (n.Is("ifelse")) return false;
+    const bool left = PatternOf(id, 0) == Pattern::kCells && vanishes[Index(n.inputs[0])];
+    if (n.inputs.size() < 2 || n.inputs[1] == kNoNode)
+      return left && UnaryFormat(*FindUnaryCode(n.op), {.format = Format::kSparse}) == Format::kSparse;
+    const bool right = PatternOf(id, 1) == Pattern::kCells && vanishes[Index(n.inputs[1])];
+    const Scalar* literal = node(n.inputs[1]).Is("literal") ? node(n.inputs[1]).FindAttribute("value") : nullptr;
+    switch (*FindBinaryCode(n.op)) {
+      case BinaryCode::kMultiply:
+      case BinaryCode::kLogicalAnd: return (left && Skips(id, 0)) || (right && Skips(id, 1));
+      case BinaryCode::kAdd:
+      case BinaryCode::kSubtract:
+      case BinaryCode::kLogicalOr:
+      case BinaryCode::kExclusiveOr:
+      case BinaryCode::kMinimum:
+      case BinaryCode::kMaximum: return left && right;
+      case BinaryCode::kNotEqual:
+      case BinaryCode::kLess:
+      case BinaryCode::kGreater: return left && (right || (literal != nullptr && literal->AsDouble() == 0));
+      case BinaryCode::kPower: return left && literal != nullptr && literal->AsDouble() > 0;
+      case BinaryCode::kDivide: return left && literal != nullptr && literal->AsDouble() != 0 && !std::isnan(literal->AsDouble());
+      default: return false;
+    }
+  }
+
+  TileRef NewPattern() { return {Kind::kPattern, program_.patterns++, 0}; }
+
+  // Values of an operand at the driver's entries.
+  TileRef PatternPlace(NodeId input, Pattern pattern) {
+    if (pattern == Pattern::kCells) {
+      TileRef& place = places_[Index(input)];
+      if (place.kind == Kind::kNone) {
+        place = NewPattern();
+        program_.steps.push_back({.kind = Step::Kind::kGatherCells, .index = InputPosition(node(input)), .to = place});
+      }
+      return place;
+    }
+    TileRef& place = gathered_[input];
+    if (place.kind != Kind::kNone) return place;
+    Step step;
+    if (pattern == Pattern::kColumn) {
+      step.kind = Step::Kind::kGatherColumn;
+      step.from = ContiguousPlace(input);
+    } else {
+      step.kind = Step::Kind::kGatherRow;
+      step.index = InputPosition(node(input));
+    }
+    place = step.to = NewPattern();
+    program_.steps.push_back(std::move(step));
+    return place;
+  }
+
+  int NewBuffer(int64_t columns) {
+    program_.buffers.push_back(columns);
+    return static_cast<int>(program_.buffers.size()) - 1;
+  }
+  TileRef NewPlace(NodeId id) {
+    if (IsPattern(id) && (program_.roles.reduces || id != program_.fused.roots[0])) return NewPattern();
+    if (!program_.roles.reduces && id == program_.fused.roots[0] && consumers_[Index(id)].empty())
+      return {Kind::kResult, 0, 0};
+    return {Kind::kBuffer, NewBuffer(Columns(id)), 0};
+  }
+  int64_t StrideOf(const TileRef& ref) const {
+    if (ref.kind == Kind::kInput) return Columns(program_.roles.variables[static_cast<size_t>(ref.index)]);
+    if (ref.kind == Kind::kResult) return Columns(program_.fused.roots[0]);
+    return program_.buffers[static_cast<size_t>(ref.index)];
+  }
+
+  // Where the dense cells of a value are; CSR inputs are made dense when first asked for.
+  TileRef DensePlace(NodeId id) {
+    TileRef& place = places_[Index(id)];
+    if (place.kind == Kind::kNone) {
+      HEDDLE_CHECK(IsCsrInput(id), "every other value was placed by the step that makes it");
+      place = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
+      program_.steps.push_back({.kind = Step::Kind::kDensify, .index = InputPosition(node(id)), .columns = Columns(id), .to = place});
+    }
+    return place;
+  }
+  // The same without gaps between rows.
+  TileRef ContiguousPlace(NodeId id) {
+    const TileRef place = DensePlace(id);
+    if (StrideOf(place) == Columns(id)) return place;
+    TileRef& copy = copies_[id];
+    if (copy.kind == Kind::kNone) {
+      copy = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
+      program_.steps.push_back({.kind = Step::Kind::kCopy, .columns = Columns(id), .from = place, .to = copy});
+    }
+    return copy;
+  }
+
+  // Regions ----------------------------------------------------------------------------------------------------
+
+  struct RegionBuilder {
+    Region region;
+    Step step;
+    std::map<NodeId, int> values;                     // Body node -> region node, for results.
+    std::map<std::pair<NodeId, Pattern>, int> reads;  // Operand -> region node.
+  };
+
+  // True if the region must walk row by row: a vector is repeated along a row that is long enough to be walked.
+  bool WalksRows(const std::vector<NodeId>& members, int64_t columns) {
+    if (columns < kNarrowRow) return false;
+    for (NodeId id : members) {
+      for (size_t i = 0; i < node(id).inputs.size(); ++i) {
+        const NodeId input = node(id).inputs[i];
+        if (input == kNoNode || !node(input).info.IsMatrix()) continue;
+        if (PatternOf(id, i) != Pattern::kCells) return true;
+        if (!IsCellwise(input) && places_[Index(input)].kind != Kind::kNone && StrideOf(places_[Index(input)]) != columns)
+          return true;
+      }
+    }
+    return false;
+  }
+
+  Pattern PatternOf(NodeId id, size_t i) const {
+    const Node& n = node(id);
+    const ValueInfo& info = node(n.inputs[i]).info;
+    if (info.IsScalar()) return Pattern::kScalar;
+    if (n.inputs.size() != 2 || n.inputs[1] == kNoNode) return Pattern::kCells;
+    const Patterns patterns = PatternsOf(node(n.inputs[0]).info, node(n.inputs[1]).info);
+    return i == 0 ? patterns.left : patterns.right;
+  }
+
+  Status MakeRegion(int stage, int64_t columns) {
+    std::vector<NodeId> members;
+    for (NodeId id = 0; id < body().size(); ++id)
+      if (IsCellwise(id) && stage_[Index(id)] == stage && Columns(id) == columns) members.push_back(id);
+    if (members.empty()) return OkStatus();
+    RegionBuilder builder;
+    builder.step.kind = Step::Kind::kRegion;
+    builder.step.columns = columns;
+    const bool pattern = program_.by_pattern && columns == Columns(Driver());
+    bool walks = !pattern && WalksRows(members, columns);
+    // Sums of columns are folded along with a walk over rows.
+    const int columns_root = ColumnsRootOver(members);
+    if (columns_root >= 0 && columns >= kNarrowRow && !pattern) walks = true;
+    builder.step.flat = !walks;
+    builder.step.by_entries = pattern;
+    for (NodeId id : members) HEDDLE_RETURN_IF_ERROR(AddMember(&builder, id));
+    for (NodeId id : members) AddOutputs(&builder, id);
+    builder.step.index = static_cast<int>(program_.regions.size());
+    builder.region.inputs = static_cast<int>(builder.step.operands.size());
+    program_.regions.push_back(std::move(builder.region));
+    program_.steps.push_back(std::move(builder.step));
+    return OkStatus();
+  }
+
+  // The root colSums(v) of a member v wider than eight columns, or -1.
+  int ColumnsRootOver(const std::vector<NodeId>& members) const {
+    for (size_t r = 0; r < program_.roots.size(); ++r) {
+      const TileRoot& root = program_.roots[r];
+      if (root.kind == TileRoot::Kind::kColumns && root.n > 8 &&
+          std::find(members.begin(), members.end(), node(root.node).inputs[0]) != members.end())
+        return static_cast<int>(r);
+    }
+    return -1;
+  }
+
+  static int Push(RegionBuilder* builder, RegionNode value) {
+    builder->region.nodes.push_back(value);
+    return static_cast<int>(builder->region.nodes.size()) - 1;
+  }
+  static int PushInput(RegionBuilder* builder, Access access, RegionOperand operand) {
+    builder->step.operands.push_back(operand);
+    return Push(builder, {.op = RegionOp::kInput, .access = access, .input = static_cast<int>(builder->step.operands.size()) - 1});
+  }
+
+  // The region's node for operand i of member `id`.
+  Result<int> Operand(RegionBuilder* builder, NodeId id, size_t i) {
+    const NodeId input = node(id).inputs[i];
+    if (const auto found = builder->values.find(input); found != builder->values.end() && PatternOf(id, i) == Pattern::kCells)
+      return found->second;
+    const Pattern pattern = PatternOf(id, i);
+    const auto [known, fresh] = builder->reads.try_emplace({input, pattern}, -1);
+    if (!fresh) return known->second;
+    const int64_t columns = builder->step.columns;
+    int read = -1;
+    if (IsPattern(id) && pattern != Pattern::kScalar) {
+      if (pattern == Pattern::kRow && Columns(input) != columns)
+        return Unimplemented("a row vector of {} columns beside {}", Columns(input), columns);
+      read = PushInput(builder, Access::kCells, {.tile = PatternPlace(input, pattern)});
+      builder->reads[{input, pattern}] = read;
+      return read;
+    }
+    switch (pattern) {
+      case Pattern::kScalar: {
+        const Scalar* literal = node(input).Is("literal") ? node(input).FindAttribute("value") : nullptr;
+        // Whole numbers are part of the code; others are arguments, so that a changing constant compiles nothing anew.
+        if (literal != nullptr && std::floor(literal->AsDouble()) == literal->AsDouble() && std::abs(literal->AsDouble()) < 1e6)
+          read = Push(builder, {.op = RegionOp::kLiteral, .literal = literal->AsDouble()});
+        else
+          read = PushInput(builder, Access::kScalar, {.from = RegionOperand::From::kScalar, .index = input});
+        break;
+      }
+      case Pattern::kRow: {
+        const int position = InputPosition(node(input));
+        if (Columns(input) != columns) return Unimplemented("a row vector of {} columns beside {}", Columns(input), columns);
+        if (columns == 1) {  // A 1 x 1 matrix.
+          read = PushInput(builder, Access::kScalar, {.from = RegionOperand::From::kWhole, .index = position});
+        } else if (!builder->step.flat) {
+          read = PushInput(builder, Access::kPerColumn, {.from = RegionOperand::From::kWhole, .index = position});
+        } else {
+          program_.repeated.push_back({position, columns});
+          read = PushInput(builder, Access::kCells,
+                           {.from = RegionOperand::From::kRepeated, .index = static_cast<int>(program_.repeated.size()) - 1});
+        }
+        break;
+      }
+      case Pattern::kColumn: {
+        if (columns == 1) {  // m x 1 op m x 1
+          read = PushInput(builder, Access::kCells, {.tile = ContiguousPlace(input)});
+        } else if (!builder->step.flat) {
+          read = PushInput(builder, Access::kPerRow, {.tile = DensePlace(input)});
+        } else {
+          TileRef& expanded = expanded_[{input, columns}];
+          if (expanded.kind == Kind::kNone) {
+            expanded = {Kind::kBuffer, NewBuffer(columns), 0};
+            program_.steps.push_back({.kind = Step::Kind::kExpand, .columns = columns, .from = ContiguousPlace(input), .to = expanded});
+          }
+          read = PushInput(builder, Access::kCells, {.tile = expanded});
+        }
+        break;
+      }
+      case Pattern::kCells:
+        read = PushInput(builder, Access::kCells, {.tile = builder->step.flat ? ContiguousPlace(input) : DensePlace(input)});
+        break;
+    }
+    builder->reads[{input, pattern}] = read;
+    return read;
+  }
+
+  // Absent cells of this operand make absent cells of the result (docs/numerics.md, section 7).
+  bool Skips(NodeId id, size_t i) const {
+    const std::optional<BinaryCode> code = FindBinaryCode(node(id).op);
+    return code && SkipsAbsentCells(*code) && PatternOf(id, i) == Pattern::kCells &&
+           node(node(id).inputs[i]).info.format == Format::kSparse && node(node(id).inputs[i]).info.IsMatrix();
+  }
+
+  Status AddMember(RegionBuilder* builder, NodeId id) {
+    const Node& n = node(id);
+    RegionNode value;
+    const bool binary = n.inputs.size() == 2 && n.inputs[1] != kNoNode;
+    HEDDLE_ASSIGN_OR_RETURN(value.a, Operand(builder, id, 0));
+    if (n.Is("ifelse")) {
+      value.op = RegionOp::kSelect;
+      HEDDLE_ASSIGN_OR_RETURN(value.b, Operand(builder, id, 1));
+      HEDDLE_ASSIGN_OR_RETURN(value.c, Operand(builder, id, 2));
+    } else if (binary) {
+      value.op = RegionOp::kBinary;
+      value.binary = *FindBinaryCode(n.op);
+      HEDDLE_ASSIGN_OR_RETURN(value.b, Operand(builder, id, 1));
+      const RegionNode& right = builder->region.nodes[static_cast<size_t>(value.b)];
+      if (value.binary == BinaryCode::kPower && right.op == RegionOp::kLiteral && right.literal == 2) {
+        value.binary = BinaryCode::kMultiply;  // x^2 is x*x by definition.
+        value.b = value.a;
+      } else {
+        value.skips_a = Skips(id, 0);
+        value.skips_b = Skips(id, 1);
+      }
+    } else {
+      value.op = RegionOp::kUnary;
+      value.unary = *FindUnaryCode(n.op);
+    }
+    value.drops_negative_zero = n.info.format == Format::kSparse;
+    builder->values[id] = Push(builder, value);
+    return OkStatus();
+  }
+
+  void AddOutputs(RegionBuilder* builder, NodeId id) {
+    bool store = !program_.roles.reduces && id == program_.fused.roots[0];
+    for (NodeId consumer : consumers_[Index(id)]) {
+      if (IsRows(consumer)) {
+        if (!builder->values.contains(consumer) || PatternOf(consumer, 0) == Pattern::kColumn) store = true;
+        if (builder->values.contains(consumer)) {
+          for (size_t i = 0; i < node(consumer).inputs.size(); ++i)
+            if (node(consumer).inputs[i] == id && PatternOf(consumer, i) != Pattern::kCells && builder->step.columns > 1)
+              store = true;
+        }
+        continue;
+      }
+      for (size_t r = 0; r < program_.roots.size(); ++r) {
+        const TileRoot& root = program_.roots[r];
+        if (root.node != consumer) continue;
+        if (CanSink(*builder, root) && !IsPattern(id)) {
+          builder->region.outputs.push_back(
+              {.node = builder->values[id],
+               .sink = root.kind == TileRoot::Kind::kFull ? Sink::kFoldFlat : Sink::kFoldColumns,
+               .fold = FoldOf(root.aggregate)});
+          builder->step.outputs.push_back({});
+          builder->step.output_roots.push_back(static_cast<int>(r));
+          sunk_.insert(static_cast<int>(r));
+        } else {
+          store = true;
+        }
+      }
+    }
+    if (!store) return;
+    const TileRef place = NewPlace(id);
+    places_[Index(id)] = place;
+    if (place.kind == Kind::kResult && !builder->step.by_entries)
+      builder->step.stream = 8 * node(id).info.shape.Cells() > kStreamBytes;
+    builder->region.outputs.push_back({.node = builder->values[id], .sink = Sink::kStore});
+    builder->step.outputs.push_back(place);
+    builder->step.output_roots.push_back(-1);
+  }
+
+  static bool CanSink(const RegionBuilder& builder, const TileRoot& root) {
+    if (root.kind == TileRoot::Kind::kFull) return builder.step.flat;
+    return root.kind == TileRoot::Kind::kColumns && root.n > 8 && !builder.step.flat;
+  }
+
+  // Other steps ------------------------------------------------------------------------------------------------
+
+  Status MakeStep(NodeId id) {
+    const Node& n = node(id);
+    if (n.Is("index")) {
+      int64_t first = 0;
+      if (n.inputs.size() > 3 && n.inputs[3] != kNoNode) first = node(n.inputs[3]).FindAttribute("value")->AsInteger() - 1;
+      TileRef place = DensePlace(n.inputs[0]);
+      place.column += first;
+      places_[Index(id)] = place;
+      return OkStatus();
+    }
+    Step step{.columns = Columns(id)};
+    if (n.Is("cbind")) {
+      const TileRef place = NewPlace(id);
+      places_[Index(id)] = place;
+      TileRef to = place;
+      for (NodeId part : n.inputs) {
+        program_.steps.push_back({.kind = Step::Kind::kCopy, .columns = Columns(part), .from = DensePlace(part), .to = to});
+        to.column += Columns(part);
+      }
+      return OkStatus();
+    }
+    if (n.Is("sampledProduct")) {
+      step.kind = Step::Kind::kSample;
+      step.index = InputPosition(node(n.inputs[1]));
+      step.right = InputPosition(node(n.inputs[2]));
+    } else if (n.Is("%*%")) {
+      step.kind = Step::Kind::kMultiply;
+      step.right = InputPosition(node(n.inputs[1]));
+      if (step.columns > kFewColumns && node(n.inputs[1]).info.format == Format::kSparse)
+        return Unimplemented("a product with a CSR right operand");
+      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.index));
+    } else {
+      const Aggregate& aggregate = *FindAggregate(n.op);
+      step.kind = Step::Kind::kFoldRows;
+      step.aggregate = aggregate.kind;
+      step.columns = Columns(n.inputs[0]);
+      step.from = IsPattern(n.inputs[0]) ? places_[Index(n.inputs[0])]
+                  : aggregate.kind == AggregateKind::kIndexMax || aggregate.kind == AggregateKind::kIndexMin
+                      ? ContiguousPlace(n.inputs[0])
+                      : DensePlace(n.inputs[0]);
+    }
+    step.to = NewPlace(id);
+    places_[Index(id)] = step.to;
+    program_.steps.push_back(std::move(step));
+    return OkStatus();
+  }
+
+  // The rows of a product's operand: a CSR input is read as it is (absent cells are skipped), everything else dense.
+  Status ReadForProduct(NodeId id, TileRef* from, int* csr_input) {
+    *csr_input = -1;
+    if (IsPattern(id)) {
+      *from = places_[Index(id)];
+      return OkStatus();
+    }
+    if (IsCsrInput(id)) {
+      *csr_input = InputPosition(node(id));
+      return OkStatus();
+    }
+    if (node(id).info.format == Format::kSparse) return Unimplemented("a product of a CSR intermediate");
+    *from = DensePlace(id);
+    return OkStatus();
+  }
+
+  Status MakeRootStep(int r) {
+    if (sunk_.contains(r)) return OkStatus();
+    const TileRoot& root = program_.roots[static_cast<size_t>(r)];
+    const Node& n = node(root.node);
+    Step step{.kind = Step::Kind::kRoot, .index = r, .columns = root.n};
+    if (n.Is("t%*%")) {
+      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.right));
+      if (node(n.inputs[1]).info.format == Format::kSparse) return Unimplemented("t(X) %*% a CSR matrix");
+      step.from_right = DensePlace(n.inputs[1]);
+      if (root.kind == TileRoot::Kind::kLanes && step.right < 0) {
+        if (!IsPattern(n.inputs[0])) step.from = ContiguousPlace(n.inputs[0]);
+        step.from_right = ContiguousPlace(n.inputs[1]);
+      }
+    } else {
+      const bool gaps = root.kind == TileRoot::Kind::kColumns && root.n > 8;
+      step.from = IsPattern(n.inputs[0]) ? places_[Index(n.inputs[0])]
+                  : gaps                 ? DensePlace(n.inputs[0])
+                                         : ContiguousPlace(n.inputs[0]);
+    }
+    program_.steps.push_back(std::move(step));
+    return OkStatus();
+  }
+
+  // A result that no step wrote where it belongs: a column range.
+  Status FinishResult() {
+    const NodeId root = program_.fused.roots[0];
+    if (IsPattern(root)) return OkStatus();  // The pattern and these values are the result.
+    const TileRef place = DensePlace(root);
+    if (place.kind == Kind::kResult) return OkStatus();
+    program_.steps.push_back({.kind = Step::Kind::kCopy, .columns = Columns(root), .from = place, .to = {Kind::kResult, 0, 0}});
+    return OkStatus();
+  }
+
+  void ChooseTileRows() {
+    // Bytes of a row that are touched twice: buffers, and inputs that more than one step reads.
+    std::map<int, int> reads;
+    const auto read = [&](const TileRef& ref) {
+      if (ref.kind == Kind::kInput) ++reads[ref.index];
+    };
+    for (const Step& step : program_.steps) {
+      read(step.from);
+      read(step.from_right);
+      if (step.kind == Step::Kind::kMultiply && step.index >= 0) ++reads[step.index];
+      if (step.kind == Step::Kind::kRoot && step.right >= 0) ++reads[step.right];
+      for (const RegionOperand& operand : step.operands) read(operand.tile);
+    }
+    int64_t bytes = 0, widest = 1;
+    for (int64_t columns : program_.buffers) bytes += 8 * columns;
+    for (const auto& [input, count] : reads) {
+      const int64_t columns = Columns(program_.roles.variables[static_cast<size_t>(input)]);
+      widest = std::max(widest, columns);
+      if (count > 1) bytes += 8 * columns;
+    }
+    for (const TileProgram::Repeated& repeated : program_.repeated) bytes += 8 * repeated.columns;
+    if (program_.by_pattern) bytes = std::max<int64_t>(bytes, 8);
+    const bool product = !program_.roots.empty() && program_.roots[0].kind == TileRoot::Kind::kProduct;
+    int64_t rows = bytes == 0 ? FloorPowerOfTwo(std::max<int64_t>(8, kPassCells / widest))
+                              : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, kTileBytes / bytes)), product ? 256 : 8,
+                                                    kMostTileRows);
+    if (program_.panel_rows > 0) rows = std::min(rows, program_.panel_rows);
+    program_.tile_rows = rows;
+  }
+
+  TileProgram program_;
+  std::vector<int> stage_;
+  int last_stage_ = 0;
+  std::vector<int64_t> widths_;
+  std::vector<TileRef> places_;
+  std::vector<std::vector<NodeId>> consumers_;
+  std::map<NodeId, TileRef> copies_;
+  std::map<std::pair<NodeId, int64_t>, TileRef> expanded_;
+  std::map<NodeId, TileRef> gathered_;
+  std::set<int> sunk_;
+};
+
+}  // namespace
+
+Result<TileProgram> Lower(FusedOperator fused) { return Lowering(std::move(fused)).Run(); }
+
+}  // namespace heddle::ops

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/fused/tile_program.h"
+#include "ops/kernel.h"
+
+namespace heddle::ops {
+
+/// Computes a fused operator tile by tile in the phase that `call` names (ops/kernel.h). Dense walk: CSR inputs that
+/// cell-wise operators read are made dense tile by tile.
+Result<Value> RunTiles(const TileProgram& program, const KernelCall& call);
+
+/// The result of a fused reduction from all tree nodes of its payloads.
+Result<Value> FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call);
+
+/// The scalars of the body by node, from the inputs of the call; 0 for nodes that are no scalars.
+Result<std::vector<double>> BodyScalars(const TileProgram& program, const KernelCall& call);
+
+}  // namespace heddle::ops

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/fused_operator.h"
+#include "ops/aggregate.h"
+#include "ops/fused/body.h"
+#include "ops/fused/region.h"
+#include "ops/reduction_tree.h"
+
+// A fused operator lowered to what happens on one tile of rows (docs/fusion.md, section 3). Plain data, made once for
+// each operator; RunTiles (run_tiles.h) follows it.
+namespace heddle::ops {
+
+/// Rows of a value in the current tile.
+struct TileRef {
+  enum class Kind : uint8_t {
+    kNone,
+    kInput,    ///< Dense rows of an input.
+    kBuffer,   ///< Dense rows.
+    kResult,   ///< Rows of the result; its entries' values where it has the driver's pattern.
+    kDriver,   ///< Values of the driver's entries.
+    kPattern,  ///< A buffer with one value for each entry of the driver.
+  } kind = Kind::kNone;
+  int index = 0;       ///< Input position or buffer number; kPattern counts its own.
+  int64_t column = 0;  ///< First column, of a column range.
+  bool operator==(const TileRef&) const = default;
+};
+
+/// What an input of a region is.
+struct RegionOperand {
+  enum class From : uint8_t {
+    kTile,
+    kWhole,     ///< Dense cells of an input needed whole.
+    kRepeated,  ///< A whole row vector, repeated for every row of a tile.
+    kScalar,
+  } from = From::kTile;
+  TileRef tile;
+  int index = 0;  ///< kWhole: input; kRepeated: TileProgram::repeated; kScalar: body node.
+};
+
+struct Step {
+  enum class Kind : uint8_t {
+    kRegion,    ///< Calls a region.
+    kDensify,   ///< Rows of a CSR input to a buffer.
+    kExpand,    ///< A column vector, each cell `columns` times, to a buffer.
+    kCopy,      ///< `columns` columns of `from` to `to` (cbind, gaps closed).
+    kFoldRows,  ///< rowSums and its family of `from`.
+    kMultiply,  ///< `from` %*% the whole input `right`.
+    kRoot,      ///< `from` (and `from_right`) into the payload of root `index`.
+    // Along the entries of a CSR driver, to a kPattern buffer:
+    kGatherCells,   ///< Input `index` (dense or CSR, of the driver's shape) at each entry.
+    kGatherColumn,  ///< The cell of a column vector in the entry's row.
+    kSample,        ///< U %*% t(V): rows of input `index`, all of input `right`.
+    kGatherRow,     ///< The cell of the whole row vector, input `index`, in the entry's column.
+  } kind = Kind::kRegion;
+  int index = 0;                        ///< Of the region or root; the input of kDensify.
+  std::vector<RegionOperand> operands;  ///< kRegion
+  std::vector<TileRef> outputs;         ///< kRegion: kNone is the payload of the root in output_roots.
+  std::vector<int> output_roots;
+  bool flat = false;                    ///< kRegion: one row of rows * columns cells.
+  bool by_entries = false;              ///< kRegion: one cell for each entry of the driver.
+  bool stream = false;                  ///< kRegion: what it stores in the result goes past the caches.
+  int64_t columns = 0;
+  TileRef from, from_right, to;
+  int right = -1;                              ///< kMultiply: input
+  AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
+};
+
+/// A reduction: where its payload is and what goes into it.
+struct TileRoot {
+  enum class Kind : uint8_t { kFull, kColumns, kLanes, kVectors, kProduct } kind = Kind::kFull;
+  NodeId node = kNoNode;
+  AggregateKind aggregate = AggregateKind::kSum;
+  int64_t n = 0, k = 1;    ///< Columns of the operands.
+  int64_t offset = 0;      ///< Of its payload, in doubles; a multiple of 8.
+  int64_t width = 0;       ///< Doubles of its payload, as the root's own kernel has it.
+  int64_t padded = 0;      ///< kVectors: n rounded up to 8.
+};
+
+struct TileProgram {
+  FusedOperator fused;
+  BodyRoles roles;
+  std::vector<Region> regions;
+  std::vector<std::shared_ptr<const RegionCode>> codes;  ///< Of `regions`.
+  bool interpreted = false;                              ///< Some region could not be compiled.
+  std::vector<int64_t> buffers;                          ///< Columns of each.
+  bool by_pattern = false;                               ///< Cells are those at the entries of the CSR driver.
+  int patterns = 0;                                      ///< kPattern buffers.
+  struct Repeated {
+    int input;
+    int64_t columns;
+  };
+  std::vector<Repeated> repeated;
+  std::vector<Step> steps;
+  std::vector<TileRoot> roots;  ///< Empty when the result has a row for each of the driver's.
+  int64_t tile_rows = 0;
+  int64_t panel_rows = 0;       ///< Rows of a leaf; 0 without roots.
+  Reduction reduction;          ///< Of all payloads together.
+};
+
+/// kUnimplemented, with the reason, for a body that cannot be lowered.
+Result<TileProgram> Lower(FusedOperator fused);
+
+}  // namespace heddle::ops

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/estimate.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "ops/operator.h"
+
+namespace heddle::scheduler {
+namespace {
+
+constexpr double kBytesPerNs = 8;
+constexpr double kFlopsPerNs = 4;
+constexpr double kUnknownWork = 10;  // Times the bytes, for operators that state no cost of their own (order, table).
+constexpr double kMostNs = 1e15;
+
+double BytesOf(const ValueInfo& info) {
+  return info.IsMatrix() && info.shape.IsKnown() ? 8.0 * static_cast<double>(info.shape.Cells()) : 0;
+}
+
+double NsOf(const ops::Cost& cost) { return std::max(cost.bytes / kBytesPerNs, cost.flops / kFlopsPerNs); }
+
+double OperatorNs(const Graph& graph, const Node& node) {
+  const ops::Operator* op = ops::FindOperator(node.op);
+  if (op == nullptr) return 0;
+  std::vector<ValueInfo> inputs;
+  for (NodeId input : node.inputs) inputs.push_back(input == kNoNode ? ValueInfo{} : graph[input].info);
+  return NsOf(ops::CostOf(node, inputs)) * (op->cost == nullptr ? kUnknownWork : 1);
+}
+
+}  // namespace
+
+int64_t EstimateNs(const Graph& graph, const Task& task) {
+  const bool computes = task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource || task.kind == TaskKind::kSink;
+  if (task.node == kNoNode || !computes) return 0;
+  const Node& node = graph[task.node];
+  if (task.phase == "gather") return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / kBytesPerNs, kMostNs));
+  if (task.phase == "slice" || task.phase == "shape") return 0;
+  if (node.Is("variable") || node.Is("literal") || node.Is("assign")) return 0;
+  if (node.Is("read") || node.Is("write")) return kUnboundedCost;
+  double ns = OperatorNs(graph, node);
+  if (task.phase == "finish") {
+    ns = BytesOf(node.info) / kBytesPerNs;
+  } else if (task.total_rows > 0) {
+    ns *= static_cast<double>(task.row_end - task.row_begin) / static_cast<double>(task.total_rows);
+  }
+  return static_cast<int64_t>(std::min(ns, kMostNs));
+}
+
+}  // namespace heddle::scheduler

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/object_cache.h"
+#include "tests/unit/codegen/region_case.h"
+
+namespace heddle::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+using ops::Region;
+
+// A folder of its own for each test, with code in it that goes when the test does.
+class CodeCacheTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/heddle-code-cache-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::unique_ptr<GeneratedCode> Source(int64_t disk_bytes = int64_t{1} << 20, size_t entries = 1024) const {
+    CodegenOptions options;
+    options.cache_folder = folder_ + "/code";
+    options.disk_cache_bytes = disk_bytes;
+    options.memory_cache_entries = entries;
+    return GeneratedRegions(options);
+  }
+  std::vector<fs::path> Files() const {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(folder_ + "/code")) files.push_back(entry.path());
+    return files;
+  }
+  std::string folder_;
+};
+
+Region AddNumber(double x) {
+  return *Region::Parse(fmt::format("region 1\n%0 = cells 0\n%1 = literal {}\n%2 = Add %0 %1\nstore %2\n", x));
+}
+
+// True if the code computes what literal loops do.
+bool IsRight(const Region& region, const ops::RegionCode& code) {
+  RegionCase test(region, {2, 37, 1}, 5);
+  return FirstDifference(test.RunLiterally(), test.Run(code)).empty();
+}
+
+TEST_F(CodeCacheTest, TheSecondRequestIsAnsweredFromMemory) {
+  const auto source = Source();
+  const auto first = source->Compile(AddNumber(1)), second = source->Compile(AddNumber(1)), other = source->Compile(AddNumber(2));
+  ASSERT_TRUE(first.ok() && second.ok() && other.ok()) << first.status().ToString();
+  EXPECT_EQ(first->get(), second->get());
+  EXPECT_NE(first->get(), other->get());
+  EXPECT_EQ(source->statistics().compiled, 2);
+  EXPECT_EQ(source->statistics().from_memory, 1);
+  EXPECT_GT(source->statistics().compile_ms, 0);
+}
+
+TEST_F(CodeCacheTest, ManyThreadsCompileARegionOnce) {
+  const auto source = Source();
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&] {
+      for (int k = 0; k < 5; ++k) {
+        const auto code = source->Compile(AddNumber(k));
+        if (code.ok() && IsRight(AddNumber(k), **code)) ++right;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 40);
+  EXPECT_EQ(source->statistics().compiled, 5);
+  EXPECT_EQ(source->statistics().from_memory, 35);
+}
+
+TEST_F(CodeCacheTest, ForgottenCodeRunsAsLongAsSomebodyHoldsIt) {
+  auto source = Source(0, 2);
+  const auto held = source->Compile(AddNumber(0));
+  ASSERT_TRUE(held.ok());
+  for (int k = 1; k < 5; ++k) ASSERT_TRUE(source->Compile(AddNumber(k)).ok());
+  EXPECT_EQ((*held).use_count(), 1);
+  ASSERT_TRUE(source->Compile(AddNumber(4)).ok());
+  EXPECT_EQ(source->statistics().from_memory, 1);
+  ASSERT_TRUE(source->Compile(AddNumber(0)).ok());
+  EXPECT_EQ(source->statistics().compiled, 6);
+  source.reset();
+  EXPECT_TRUE(IsRight(AddNumber(0), **held));
+}
+
+TEST_F(CodeCacheTest, TheNextRunFindsCodeOnDisk) {
+  ASSERT_TRUE(Source()->Compile(AddNumber(1)).ok());
+  ASSERT_EQ(Files().size(), 1u);
+  const auto source = Source();
+  const auto code = source->Compile(AddNumber(1));
+  ASSERT_TRUE(code.ok());
+  EXPECT_EQ(source->statistics().from_disk, 1);
+  EXPECT_EQ(source->statistics().compiled, 0);
+  EXPECT_TRUE(IsRight(AddNumber(1), **code));
+}
+
+TEST_F(CodeCacheTest, DamagedAndForeignFilesAreReplaced) {
+  ASSERT_TRUE(Source()->Compile(AddNumber(1)).ok());
+  const fs::path file = Files().at(0);
+  const auto size = static_cast<int64_t>(fs::file_size(file));
+  std::string good(static_cast<size_t>(size), '\0');
+  std::ifstream(file, std::ios::binary).read(good.data(), size);
+  std::vector<std::string> damaged = {"", "not ours", good.substr(0, good.size() - 1), good + "x"};
+  for (size_t at = 0; at < good.size(); at += good.size() / 23) {
+    damaged.push_back(good);
+    damaged.back()[at] = static_cast<char>(damaged.back()[at] ^ 0x20);
+  }
+  for (const std::string& text : damaged) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << text;
+    const auto source = Source();
+    const auto code = source->Compile(AddNumber(1));
+    ASSERT_TRUE(code.ok());
+    EXPECT_EQ(source->statistics().compiled, 1) << text.size();
+    EXPECT_TRUE(IsRight(AddNumber(1), **code));
+    std::string now(good.size(), '\0');
+    std::ifstream(file, std::ios::binary).read(now.data(), size);
+    EXPECT_EQ(now, good);
+  }
+}
+
+// Whole, and of another key: as if two keys had one hash.
+TEST_F(CodeCacheTest, AFileOfAnotherKeyIsNotUsed) {
+  const ObjectCache cache(folder_, 1 << 20);
+  cache.Store("one", "code of one");
+  EXPECT_EQ(cache.Find("one"), "code of one");
+  fs::copy_file(cache.PathOf("one"), cache.PathOf("two"));
+  EXPECT_EQ(cache.Find("two"), std::nullopt);
+  fs::remove(cache.PathOf("one"));
+  fs::create_symlink(cache.PathOf("two"), cache.PathOf("one"));
+  EXPECT_EQ(cache.Find("one"), std::nullopt);
+}
+
+TEST_F(CodeCacheTest, TheOldestFilesMakeRoom) {
+  const ObjectCache cache(folder_, 10'000);
+  const std::string object(3000, 'x');
+  for (int k = 0; k < 6; ++k) {
+    const std::string key = fmt::format("key {}", k);
+    cache.Store(key, object);
+    // Files of one clock tick: give them ages.
+    fs::last_write_time(cache.PathOf(key), fs::file_time_type::clock::now() - std::chrono::hours(10 - k));
+  }
+  EXPECT_EQ(cache.Find("key 2"), std::nullopt);
+  EXPECT_EQ(cache.Find("key 3"), object);
+  EXPECT_EQ(cache.Find("key 5"), object);
+}
+
+TEST_F(CodeCacheTest, AFolderThatCannotBeWrittenIsNoError) {
+  CodegenOptions options;
+  options.cache_folder = "/proc/heddle/code";
+  const auto code = GeneratedRegions(options)->Compile(AddNumber(1));
+  ASSERT_TRUE(code.ok()) << code.status().ToString();
+  EXPECT_TRUE(IsRight(AddNumber(1), **code));
+}
+
+// Processes that compile the same regions into a cache that is too small for them.
+TEST_F(CodeCacheTest, ProcessesShareAFolder) {
+  ASSERT_TRUE(Source()->Compile(AddNumber(0)).ok());
+  const auto bytes = static_cast<int64_t>(fs::file_size(Files().at(0)));
+  std::vector<pid_t> children;
+  for (int child = 0; child < 3; ++child) {
+    const pid_t pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      bool right = true;
+      for (int round = 0; round < 3; ++round) {
+        const auto source = Source(bytes * 4);
+        for (int k = 0; k < 8; ++k) {
+          const Region region = AddNumber((k + child) % 8);
+          const auto code = source->Compile(region);
+          right = right && code.ok() && IsRight(region, **code);
+        }
+      }
+      ::_exit(right ? 0 : 1);
+    }
+    children.push_back(pid);
+  }
+  for (const pid_t pid : children) {
+    int status = -1;
+    ::waitpid(pid, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+  ASSERT_TRUE(Source(bytes * 4)->Compile(AddNumber(77)).ok());
+  EXPECT_LE(Files().size(), 4u);
+  for (const fs::path& file : Files()) EXPECT_EQ(file.extension(), ".code");
+}
+
+TEST_F(CodeCacheTest, NoPageIsWritableAndExecutable) {
+  const auto code = Source()->Compile(AddNumber(1));
+  ASSERT_TRUE(code.ok());
+  std::ifstream maps("/proc/self/maps");
+  int executable = 0;
+  for (std::string line; std::getline(maps, line);) {
+    const std::string rights = line.substr(line.find(' ') + 1, 4);
+    EXPECT_FALSE(rights[1] == 'w' && rights[2] == 'x') << line;
+    if (rights[2] == 'x' && line.find('/') == std::string::npos && line.find('[') == std::string::npos) ++executable;
+  }
+  EXPECT_GT(executable, 0) << "the generated code is nowhere";
+}
+
+TEST_F(CodeCacheTest, AMalformedRegionIsAnError) {
+  Region region = AddNumber(1);
+  region.outputs[0].node = 9;
+  const auto code = Source()->Compile(region);
+  ASSERT_FALSE(code.ok());
+  EXPECT_EQ(code.status().code(), StatusCode::kInternal);
+}
+
+// What a copy of this program far from the module does; started by the next test.
+TEST(AbsentModuleTest, DISABLED_InACopyOfThisProgram) {
+  const auto source = GeneratedRegions();
+  for (int k = 0; k < 2; ++k) {
+    const auto code = source->Compile(AddNumber(1));
+    ASSERT_FALSE(code.ok());
+    EXPECT_EQ(code.status().code(), StatusCode::kUnavailable);
+    EXPECT_NE(code.status().message().find("libheddle_codegen.so"), std::string::npos) << code.status().ToString();
+  }
+  EXPECT_EQ(source->statistics().failed, 2);
+}
+
+TEST_F(CodeCacheTest, WithoutTheModuleARequestFailsCleanly) {
+  fs::create_directory(folder_ + "/bin");
+  const fs::path copy = folder_ + "/bin/program";
+  fs::copy_file("/proc/self/exe", copy);
+  const pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    ::execl(copy.c_str(), copy.c_str(), "--gtest_also_run_disabled_tests", "--gtest_filter=AbsentModuleTest.*", nullptr);
+    ::_exit(9);
+  }
+  int status = -1;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+}  // namespace
+}  // namespace heddle::codegen

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be seen in the text of generated code, also of code that this machine cannot run.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "compiler/codegen/codegen.h"
+
+namespace heddle::codegen {
+namespace {
+
+using ops::Cpu;
+using ops::Region;
+
+std::string TextOf(const std::string& region, CodeText kind, Cpu cpu) {
+  const Result<Region> parsed = Region::Parse(region);
+  EXPECT_TRUE(parsed.ok()) << region;
+  const Result<std::string> text = ExplainRegion(*parsed, kind, cpu);
+  EXPECT_TRUE(text.ok()) << text.status().ToString();
+  return text.ok() ? *text : std::string();
+}
+
+// Every operator: the code of AVX-512 is 512 bits wide, that of AVX2 is not, and neither calls anything but the three kernels.
+TEST(CodeTextTest, CodeIsAsWideAsItsLevelAndCallsNothing) {
+  const std::regex calls("\\n\\s+(call|jmp)q?\\s+[*a-z]");
+  std::vector<std::string> operators;
+#define HEDDLE_TEXT(Name) operators.push_back("%2 = " #Name " %0 %1\n");
+  HEDDLE_BINARY_KERNELS(HEDDLE_TEXT)
+#undef HEDDLE_TEXT
+#define HEDDLE_TEXT(Name) operators.push_back("%2 = " #Name " %0\n");
+  HEDDLE_UNARY_KERNELS(HEDDLE_TEXT)
+#undef HEDDLE_TEXT
+  for (const std::string& line : operators) {
+    const std::string region = "region 2\n%0 = cells 0\n%1 = cells 1\n" + line + "fold-flat add %2\n";
+    const std::string narrow = TextOf(region, CodeText::kAssembly, Cpu::kAvx2);
+    const std::string wide = TextOf(region, CodeText::kAssembly, Cpu::kAvx512);
+    const bool calls_kernel = line.find("Sine %") == 5 || line.find("Cosine %") == 5 || line.find("Tangent %") == 5;
+    EXPECT_NE(narrow.find("ymm"), std::string::npos) << line;
+    EXPECT_EQ(narrow.find("zmm"), std::string::npos) << line;
+    EXPECT_NE(wide.find("zmm"), std::string::npos) << line;
+    EXPECT_EQ(std::regex_search(narrow, calls), calls_kernel) << line << narrow;
+    EXPECT_EQ(std::regex_search(wide, calls), calls_kernel) << line << wide;
+  }
+}
+
+// Two operators never share a rounding, and LLVM is not told that it may change one.
+TEST(CodeTextTest, NothingIsContracted) {
+  const std::string region =
+      "region 3\n%0 = cells 0\n%1 = cells 1\n%2 = cells 2\n%3 = Multiply %0 %1\n%4 = Add %3 %2\nstore %4\nfold-rows add %3\n";
+  for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
+    EXPECT_EQ(TextOf(region, CodeText::kAssembly, cpu).find("vfm"), std::string::npos);
+    const std::string ir = TextOf(region, CodeText::kIr, cpu);
+    EXPECT_NE(ir.find("define void @heddle_region("), std::string::npos);
+    for (const char* const flag : {" fast ", "contract", "reassoc", "nnan", "nsz", "arcp", "afn", "@llvm.exp", "@llvm.pow"})
+      EXPECT_EQ(ir.find(flag), std::string::npos) << flag;
+  }
+}
+
+// A square costs a multiplication, as in hand-written kernels.
+TEST(CodeTextTest, ASquareIsAMultiplication) {
+  const std::string region = "region 1\n%0 = cells 0\n%1 = literal 0x1p+1\n%2 = Power %0 %1\nstore %2\n";
+  const std::string text = TextOf(region, CodeText::kAssembly, Cpu::kAvx2);
+  EXPECT_NE(text.find("vmulpd"), std::string::npos);
+  EXPECT_EQ(text.find("vfm"), std::string::npos);
+  EXPECT_EQ(text.find("vdivpd"), std::string::npos);
+}
+
+TEST(CodeTextTest, StreamedStoresArePartOfTheCode) {
+  const std::string region = "region 1\n%0 = cells 0\nstore %0\n";
+  for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
+    const std::string text = TextOf(region, CodeText::kAssembly, cpu);
+    EXPECT_NE(text.find("vmovnt"), std::string::npos);
+    EXPECT_NE(text.find("sfence"), std::string::npos);
+    EXPECT_NE(text.find("prefetch"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace heddle::codegen

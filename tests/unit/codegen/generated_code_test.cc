@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generated code, the interpreter and literal loops give the same bits.
+#include <gtest/gtest.h>
+
+#include "compiler/codegen/codegen.h"
+#include "tests/unit/codegen/region_case.h"
+
+namespace heddle::codegen {
+namespace {
+
+using ops::Access;
+using ops::Region;
+using ops::RegionNode;
+using ops::RegionOp;
+using ops::RegionOutput;
+using ops::Sink;
+using ops::simd::Fold;
+
+GeneratedCode& Source() {
+  static auto* const source = [] {
+    CodegenOptions options;
+    options.use_disk_cache = false;
+    return GeneratedRegions(options).release();
+  }();
+  return *source;
+}
+
+void ExpectSameBits(const Region& region, const std::vector<CaseShape>& shapes, uint32_t seed = 1) {
+  const auto generated = Source().Compile(region);
+  ASSERT_TRUE(generated.ok()) << generated.status().ToString();
+  const auto interpreted = ops::InterpretedRegions().Compile(region);
+  ASSERT_TRUE(interpreted.ok()) << interpreted.status().ToString();
+  for (const CaseShape& shape : shapes) {
+    RegionCase test(region, shape, seed++);
+    const std::vector<double> expected = test.RunLiterally();
+    const std::string where = fmt::format("{} x {} gap {} stream {} prefetch {} seed {}\n{}", shape.rows, shape.columns, shape.gap,
+                                          shape.stream, shape.prefetch_bytes, seed - 1, region.ToText());
+    ASSERT_EQ(FirstDifference(expected, test.Run(**interpreted)), "") << "interpreted " << where;
+    ASSERT_EQ(FirstDifference(expected, test.Run(**generated)), "") << "generated " << where;
+  }
+}
+
+std::vector<CaseShape> FewShapes() {
+  return {{1, 1}, {1, 64}, {3, 7}, {5, 9, 2}, {2, 100, 3, true, 512}, {4, 33, 0, true}, {1, 600, 0, true}, {2, 515, 1}};
+}
+
+RegionNode Input(int input, Access access = Access::kCells) {
+  RegionNode node;
+  node.input = input;
+  node.access = access;
+  return node;
+}
+RegionNode Unary(ops::UnaryCode code, int a) {
+  RegionNode node;
+  node.op = RegionOp::kUnary;
+  node.unary = code;
+  node.a = a;
+  return node;
+}
+RegionNode Binary(ops::BinaryCode code, int a, int b) {
+  RegionNode node;
+  node.op = RegionOp::kBinary;
+  node.binary = code;
+  node.a = a;
+  node.b = b;
+  return node;
+}
+
+TEST(GeneratedCodeTest, EveryUnaryOperator) {
+  for (int code = 0; code < ops::kUnaryCodes; ++code) {
+    const Region region{{Input(0), Unary(static_cast<ops::UnaryCode>(code), 0)}, {{1}}, 1};
+    ExpectSameBits(region, {{1, 700}, {3, 7}});
+  }
+}
+
+TEST(GeneratedCodeTest, EveryBinaryOperatorOnCellsAndScalars) {
+  for (int code = 0; code < ops::kBinaryCodes; ++code) {
+    const auto op = static_cast<ops::BinaryCode>(code);
+    const Region region{{Input(0), Input(1), Input(2, Access::kScalar), Binary(op, 0, 1), Binary(op, 0, 2), Binary(op, 2, 1)},
+                        {{3}, {4}, {5}},
+                        3};
+    ExpectSameBits(region, {{1, 999}, {1, 9}, {3, 7, 1}, {1, 800}}, static_cast<uint32_t>(code) * 7);
+  }
+}
+
+TEST(GeneratedCodeTest, LiteralsOfEveryBinaryOperator) {
+  for (int code = 0; code < ops::kBinaryCodes; ++code) {
+    for (const double literal : {2.0, -0.0, -3.5}) {
+      RegionNode number;
+      number.op = RegionOp::kLiteral;
+      number.literal = literal;
+      const auto op = static_cast<ops::BinaryCode>(code);
+      ExpectSameBits({{Input(0), number, Binary(op, 0, 1), Binary(op, 1, 0), Binary(op, 1, 1)}, {{2}, {3}, {4}}, 1}, {{1, 200}});
+    }
+  }
+}
+
+TEST(GeneratedCodeTest, ZeroRules) {
+  for (const auto code : {ops::BinaryCode::kMultiply, ops::BinaryCode::kLogicalAnd, ops::BinaryCode::kDivide}) {
+    for (int rules = 0; rules < 8; ++rules) {
+      RegionNode node = Binary(code, 0, 1);
+      node.skips_a = (rules & 1) != 0;
+      node.skips_b = (rules & 2) != 0;
+      node.drops_negative_zero = (rules & 4) != 0;
+      ExpectSameBits({{Input(0), Input(1), node}, {{2}}, 2}, {{1, 900}, {5, 7}});
+    }
+  }
+}
+
+TEST(GeneratedCodeTest, EverySinkAndFoldWithEveryAccess) {
+  for (int access = 0; access < 4; ++access) {
+    for (int sink = 0; sink < 4; ++sink) {
+      for (int fold = 0; fold < 4; ++fold) {
+        if (sink == 0 && fold > 0) continue;
+        const Region region{{Input(0), Input(1, static_cast<Access>(access)), Binary(ops::BinaryCode::kMultiply, 0, 1)},
+                            {{2, static_cast<Sink>(sink), static_cast<Fold>(fold)}, {1, static_cast<Sink>(sink), static_cast<Fold>(fold)}},
+                            2};
+        std::vector<CaseShape> shapes;
+        for (const int64_t columns : {1, 2, 7, 8, 9, 15, 16, 17, 100})
+          for (const int64_t rows : {0, 1, 2, 8, 21})
+            if (rows == 1 || static_cast<Sink>(sink) != Sink::kFoldFlat) shapes.push_back({rows, columns, rows % 2, columns % 2 == 0});
+        ExpectSameBits(region, shapes);
+      }
+    }
+  }
+}
+
+TEST(GeneratedCodeTest, EveryShapeOfAMixedRegion) {
+  const Region region{{Input(0), Input(1, Access::kPerRow), Input(2, Access::kPerColumn), Binary(ops::BinaryCode::kSubtract, 0, 1),
+                       Binary(ops::BinaryCode::kMultiply, 3, 2)},
+                      {{4}, {3, Sink::kFoldRows, Fold::kMaximum}, {4, Sink::kFoldColumns, Fold::kAdd}},
+                      3};
+  std::vector<CaseShape> shapes;
+  for (int64_t rows = 0; rows <= 40; ++rows)
+    for (const int64_t columns : {0, 1, 2, 7, 8, 9, 15, 16, 17, 100}) shapes.push_back({rows, columns, rows % 3, rows % 2 == 0});
+  ExpectSameBits(region, shapes);
+}
+
+// Streaming needs whole lines: heads of every length, outputs that reach lines together or not.
+TEST(GeneratedCodeTest, StreamedStoresAtEveryAlignment) {
+  const Region one{{Input(0), Input(1), Binary(ops::BinaryCode::kMultiply, 0, 1)}, {{2}}, 2};
+  const Region two{{Input(0), Input(1), Binary(ops::BinaryCode::kMultiply, 0, 1)}, {{2}, {0}}, 2};
+  const Region with_fold{{Input(0), Input(1), Binary(ops::BinaryCode::kMultiply, 0, 1)}, {{2}, {2, Sink::kFoldRows, Fold::kAdd}}, 2};
+  std::vector<CaseShape> shapes;
+  for (int64_t columns = 1; columns <= 80; ++columns)
+    for (const int64_t rows : {1, 3}) shapes.push_back({rows, columns, columns % 2, true, 256});
+  ExpectSameBits(one, shapes);
+  ExpectSameBits(two, shapes);
+  ExpectSameBits(with_fold, shapes);
+}
+
+TEST(GeneratedCodeTest, RandomRegions) {
+  std::mt19937 random(20);
+  for (int round = 0; round < 60; ++round) {
+    const bool flat = round % 2 == 0;
+    const Region region = RandomRegion(random, 2 + static_cast<int>(random() % 29), flat);
+    std::vector<CaseShape> shapes = FewShapes();
+    if (flat) std::erase_if(shapes, [](const CaseShape& shape) { return shape.rows != 1; });
+    if (flat) shapes.insert(shapes.end(), {{1, 0}, {1, 7}, {1, 8}, {1, 17}, {1, 100, 0, true, 128}});
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(region, shapes, static_cast<uint32_t>(round)));
+  }
+}
+
+}  // namespace
+}  // namespace heddle::codegen

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes that rewrite the control program: constants between blocks, merging, hoisting.
+#include <gtest/gtest.h>
+
+#include "compiler/explain.h"
+#include "compiler/optimize/pass.h"
+
+namespace heddle::compiler {
+namespace {
+
+// What a script is after a stage, in words.
+std::string After(std::string_view stage, const std::string& script) {
+  Diagnostics diagnostics;
+  const Result<std::string> text = Explain(script, CompileOptions(), stage, &diagnostics);
+  EXPECT_TRUE(text.ok()) << text.status().ToString();
+  return text.ok() ? *text : "";
+}
+
+bool Contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+constexpr const char* kCoin = "coin = sum(rand(rows=1, cols=1))\n";  // in no pass's power to know
+
+TEST(PropagateConstantsTest, AScalarAssignedOnceIsALiteralBehindBranchesAndInLoops) {
+  const std::string text =
+      After("program", std::string("n = 3\n") + kCoin +
+                           "if (coin > 0.5) { print(1) }\nfor (i in 1:2) { print(n * 2) }\nprint(n + 1)");
+  EXPECT_TRUE(Contains(text, "print(6)")) << text;
+  EXPECT_TRUE(Contains(text, "print(4)")) << text;
+  EXPECT_FALSE(Contains(text, "n = 3")) << text;
+}
+
+TEST(PropagateConstantsTest, WhatALoopOrABranchChangesStaysAVariable) {
+  const std::string text =
+      After("program", std::string("n = 3\nm = 3\n") + kCoin +
+                           "while (n < 5) { n = n + 1 }\nif (coin > 0.5) { m = 4 }\nprint(n + m)");
+  EXPECT_FALSE(Contains(text, "print(6)")) << text;
+  EXPECT_FALSE(Contains(text, "print(7)")) << text;
+}
+
+TEST(PropagateConstantsTest, AFunctionSeesWhatAllItsCallsAgreeOn) {
+  const std::string text =
+      After("program",
+            "f = function(double a, double b) return (double y) { if (a > b) { y = 1 } else { y = a } }\n"
+            "x = f(1.0, 2.0)\nz = f(1.0, 3.0)\nprint(x + z)");
+  EXPECT_TRUE(Contains(text, "1.0 > b")) << text;
+}
+
+TEST(PropagateConstantsTest, ValuesAreThoseOfTheRun) {
+  const std::string text =
+      After("program", "a = 0.1\nb = -0.0\nfor (i in 1:2) {\nprint(a * 3)\nprint(1 / b)\n}");
+  EXPECT_TRUE(Contains(text, "print(0.30000000000000004)")) << text;
+  EXPECT_TRUE(Contains(text, "print(-Infinity)")) << text;
+}
+
+TEST(MergeBlocksTest, NeighboursLeftByABranchBecomeOneGraph) {
+  const std::string text =
+      After("merge-blocks",
+            "x = sum(rand(rows=2, cols=2))\nif (FALSE) { x = 5 }\ny = x * 2\nif (TRUE) { x = y }\nprint(x)");
+  EXPECT_EQ(text.find("block"), text.rfind("block")) << text;
+  EXPECT_TRUE(Contains(text, "x = %3")) << text;
+}
+
+TEST(MergeBlocksTest, EffectsKeepTheOrderOfTheScript) {
+  CompileOptions options;
+  Diagnostics diagnostics;
+  const Result<Program> program = CompileScript(
+      "x = sum(rand(rows=1, cols=1))\nprint(x)\nif (TRUE) { print(2 * x)\nprint(3 * x) }\nprint(4 * x)",
+      options, &diagnostics);
+  ASSERT_TRUE(program.ok());
+  ASSERT_EQ(program->main.size(), 1u);
+  const Graph& graph = program->main[0].graph;
+  NodeId previous = kNoNode;
+  int prints = 0;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!graph[id].Is("print")) continue;
+    ++prints;
+    if (previous != kNoNode) {
+      ASSERT_EQ(graph[id].after.size(), 1u) << graph.ToText();
+      EXPECT_EQ(graph[id].after[0], previous);
+    }
+    previous = id;
+  }
+  EXPECT_EQ(prints, 4);
+}
+
+TEST(MergeBlocksTest, TheLastAssignmentCountsAndReadsBeforeItSeeTheOldValue) {
+  const std::string text = After("merge-blocks",
+                                 "x = sum(rand(rows=1, cols=1))\nif (TRUE) { y = x }\nif (TRUE) { x = 7 * y "
+                                 "}\nif (TRUE) { print(x - y) }");
+  EXPECT_TRUE(Contains(text, "print(%4)")) << text;
+  EXPECT_TRUE(Contains(text, "%4 = %3 - %2")) << text;
+}
+
+TEST(HoistTest, AnAggregateOfWhatDoesNotChangeIsComputedOnce) {
+  const std::string text =
+      After("hoist", std::string("X = rand(rows=20, cols=3)\nw = rand(rows=3, cols=1)\n") + kCoin +
+                         "for (i in 1:10) { s = sum(X ^ 2)\nw = w * s + t(X) %*% (X %*% w) }\nprint(sum(w))");
+  const size_t loop = text.find("for i");
+  EXPECT_LT(text.find("^ 2"), loop) << text;
+  EXPECT_NE(text.find("t%*%", loop), std::string::npos) << text;
+}
+
+TEST(HoistTest, NothingMovesOutOfALoopThatMayNotRun) {
+  const std::string text =
+      After("hoist", std::string("X = rand(rows=20, cols=3)\n") + kCoin +
+                         "while (coin > 0.5) { coin = coin - sum(t(X) %*% X) }\nprint(coin)");
+  EXPECT_GT(text.find("t%*%"), text.find("while")) << text;
+}
+
+TEST(HoistTest, ALoopThatIsKnownToBeginCounts) {
+  const std::string text =
+      After("hoist", std::string("X = rand(rows=20, cols=3)\ni = 0\ngo = TRUE\n") + kCoin +
+                         "while (go & i < 10) { i = i + 1\ngo = coin < sum(X)\n}\nprint(i)");
+  EXPECT_LT(text.find("sum(X)"), text.find("while")) << text;
+}
+
+TEST(HoistTest, NothingMovesAcrossAnEffectOrOutOfABranch) {
+  const std::string text = After("hoist", std::string("X = rand(rows=20, cols=3)\n") + kCoin +
+                                              "for (i in 1:3) { print(i)\nprint(sum(X)) }\n"
+                                              "for (i in 1:3) { if (coin > i) { print(min(X)) } }");
+  EXPECT_GT(text.find("sum(X)"), text.find("for i")) << text;
+  EXPECT_GT(text.find("min(X)"), text.find("if")) << text;
+}
+
+TEST(HoistTest, AProductThatARuleMaySampleStays) {
+  const std::string text = After("hoist", std::string("X = read(\"x.csv\")\nU = read(\"u.csv\")\n") + kCoin +
+                                              "for (i in 1:3) { X = X * (U %*% t(U)) }\nprint(sum(X))");
+  EXPECT_GT(text.find("%*%"), text.find("for i")) << text;
+}
+
+TEST(HoistTest, RandomNumbersAreNewInEveryRound) {
+  const std::string text = After("hoist", "for (i in 1:3) { print(sum(rand(rows=2, cols=2))) }");
+  EXPECT_GT(text.find("sum("), text.find("for i")) << text;
+}
+
+TEST(HoistTest, InnerLoopsHandOnToOuterOnes) {
+  const std::string text =
+      After("hoist", std::string("X = rand(rows=20, cols=3)\n") + kCoin +
+                         "for (i in 1:3) { for (j in 1:3) { coin = coin + sum(X) } }\nprint(coin)");
+  EXPECT_LT(text.find("sum(X)"), text.find("for i")) << text;
+}
+
+TEST(StaticPassTest, LongChainsOfCallsAreFollowedWithoutRecursion) {
+  std::string script;
+  for (int i = 0; i < 20000; ++i)
+    script += fmt::format("f{} = function(double x) return (double y) {{ y = f{}(x) }}\n", i, i + 1);
+  script += "f20000 = function(double x) return (double y) { y = x }\nprint(f0(1))";
+  Diagnostics diagnostics;
+  EXPECT_TRUE(CompileScript(script, CompileOptions(), &diagnostics).ok());
+}
+
+TEST(StaticPassTest, ShapesBehindDeepCallsHoldForEveryCall) {
+  // f is called with two sizes, once below so many others that it has to wait its turn.
+  std::string script =
+      "f = function(matrix[double] X) return (double y) { y = nrow(X) }\nprint(f(matrix(1, 3, 3)))\n";
+  for (int i = 0; i < 1200; ++i)
+    script += fmt::format("g{} = function(matrix[double] X) return (double y) {{ y = g{}(X) }}\n", i, i + 1);
+  script += "g1200 = function(matrix[double] X) return (double y) { y = f(X) }\nprint(g0(matrix(1, 5, 5)))";
+  const std::string text = After("program", script);
+  EXPECT_TRUE(Contains(text, "nrow(X)")) << text.substr(0, 2000);
+}
+
+TEST(StaticPassTest, AMatrixOfMoreCellsThanCanBeCountedIsAnError) {
+  Diagnostics diagnostics;
+  const Result<Program> program = CompileScript(
+      "X = rand(rows=4611686018427387904, cols=4)\nprint(length(X))", CompileOptions(), &diagnostics);
+  ASSERT_FALSE(program.ok());
+  EXPECT_TRUE(Contains(program.status().message(),
+                       "rand: a matrix of 4611686018427387904x4 has more cells than can be counted"))
+      << program.status().ToString();
+}
+
+}  // namespace
+}  // namespace heddle::compiler

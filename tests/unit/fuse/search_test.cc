@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search against all assignments, on random blocks.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "compiler/fuse/select.h"
+#include "tests/unit/fuse/examples.h"
+#include "tests/unit/fuse/random_graph.h"
+
+namespace heddle::compiler::fusion {
+namespace {
+
+// A block with its partitions, under some cost model of that seed: both models, limits, several ranks.
+struct Case {
+  explicit Case(uint64_t seed) : graph(RandomGraph(seed).Make(8 + static_cast<int>(seed % 17))) {
+    SeededRandom random(seed + 1'000'000);
+    const double sparsity = 1.0 / static_cast<double>(1 + random.Below(1000));
+    dag = MakeDag(graph, [sparsity](std::string_view) { return sparsity; });
+    memo = Explore(dag);
+    Prune(dag, &memo);
+    partitions = FindPartitions(dag, memo);
+    const int threads = 1 << random.Below(6);
+    model.constants = random.Below(2) == 0 ? PublishedConstants(threads) : DefaultConstants(threads);
+    if (random.Below(3) == 0) model.memory_budget = static_cast<int64_t>(1'000'000) << random.Below(8);
+    if (random.Below(3) == 0) {
+      model.ranks = 2 + static_cast<int>(random.Below(3));
+      model.min_distributed_bytes = 1 << 20;
+    }
+  }
+
+  Graph graph;
+  Dag dag;
+  Memo memo;
+  std::vector<Partition> partitions;
+  CostModel model;
+};
+
+Assignment AssignmentOf(uint64_t bits, size_t points) {
+  Assignment q(points);
+  for (size_t i = 0; i < points; ++i) q[i] = bits >> (points - 1 - i) & 1;
+  return q;
+}
+
+double CheapestOfAll(PlanCost& cost) {
+  const size_t points = cost.partition().points.size();
+  double best = cost.Cost(AssignmentOf(0, points));
+  for (uint64_t i = 1; i < uint64_t{1} << points; ++i) best = std::min(best, cost.Cost(AssignmentOf(i, points)));
+  return best;
+}
+
+constexpr double kRounding = 1e-12;
+
+TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
+  const char* wanted_text = std::getenv("HEDDLE_FUSION_PARTITIONS");
+  const int wanted = wanted_text != nullptr ? std::atoi(wanted_text) : 300;
+  const size_t most_points = wanted_text != nullptr ? 14 : 11;
+  int checked = 0, with_cuts = 0, below_heuristics = 0;
+  int64_t costed = 0, all = 0;
+  for (uint64_t seed = 0; checked < wanted; ++seed) {
+    Case random(seed);
+    for (const Partition& partition : random.partitions) {
+      if (partition.points.empty() || partition.points.size() > most_points) continue;
+      SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
+      PlanCost cost(random.dag, random.memo, partition, random.model);
+      const double best = CheapestOfAll(cost);
+      for (int pruning = 0; pruning < 4; ++pruning) {
+        SearchOptions options;
+        options.prune_by_cost = (pruning & 1) != 0;
+        options.prune_by_structure = (pruning & 2) != 0;
+        options.min_structure_points = 0;
+        options.max_enumerated_points = 20;
+        const SearchResult found = Select(cost, options);
+        ASSERT_NEAR(found.cost, best, kRounding * best) << "pruning " << pruning << "\n"
+                                                         << random.graph.ToText() << ToText(partition.points);
+        ASSERT_NEAR(cost.Cost(found.assignment), found.cost, kRounding * best);
+        if (pruning == 3) costed += found.costed;
+        if (pruning == 3) below_heuristics += found.cost < std::min(found.all_zero, found.all_one) * (1 - 1e-9);
+      }
+      SearchOptions bounded;
+      bounded.max_enumerated_points = 0;
+      const SearchResult found = Select(cost, bounded);
+      ASSERT_NEAR(found.cost, best, kRounding * best);
+      ASSERT_LE(found.lower_bound, best * (1 + kRounding));
+      with_cuts += !FindCutSets(random.dag, partition).empty();
+      all += int64_t{1} << partition.points.size();
+      ++checked;
+    }
+  }
+  // The population is worth something: cut sets occur, some optima are no heuristic's, and many plans are never costed.
+  EXPECT_GT(with_cuts, 0);
+  EXPECT_GT(below_heuristics, wanted / 50);
+  EXPECT_LT(static_cast<double>(costed), 0.7 * static_cast<double>(all));
+  RecordProperty("costed", std::to_string(costed) + " of " + std::to_string(all));
+}
+
+TEST(SearchTest, TheLowerBoundIsBelowEveryPlanThatHasItsOnes) {
+  int checked = 0;
+  for (uint64_t seed = 0; checked < 200; ++seed) {
+    Case random(seed);
+    for (const Partition& partition : random.partitions) {
+      const size_t points = partition.points.size();
+      if (points == 0 || points > 7) continue;
+      SCOPED_TRACE(testing::Message() << "replay with seed " << seed << "\n" << random.graph.ToText());
+      PlanCost cost(random.dag, random.memo, partition, random.model);
+      for (uint64_t more = 0; more < uint64_t{1} << points; ++more) {
+        const double exact = cost.Cost(AssignmentOf(more, points));
+        for (uint64_t less = more;; less = (less - 1) & more) {
+          ASSERT_LE(cost.LowerBound(AssignmentOf(less, points)), exact * (1 + kRounding)) << less << " in " << more;
+          if (less == 0) break;
+        }
+      }
+      ++checked;
+    }
+  }
+}
+
+TEST(SearchTest, ThePartialBoundIsBelowEveryPlanThatAgrees) {
+  int checked = 0;
+  for (uint64_t seed = 0; checked < 200; ++seed) {
+    Case random(seed);
+    for (const Partition& partition : random.partitions) {
+      const size_t points = partition.points.size();
+      if (points == 0 || points > 6) continue;
+      SCOPED_TRACE(testing::Message() << "replay with seed " << seed << "\n" << random.graph.ToText());
+      PlanCost cost(random.dag, random.memo, partition, random.model);
+      const uint64_t all = (uint64_t{1} << points) - 1;
+      for (uint64_t plan = 0; plan <= all; ++plan) {
+        const Assignment q = AssignmentOf(plan, points);
+        const double exact = cost.Cost(q);
+        for (uint64_t known = 0; known <= all; ++known)
+          ASSERT_LE(cost.PartialBound(q, AssignmentOf(known, points)), exact * (1 + kRounding)) << plan << " known " << known;
+        ASSERT_NEAR(cost.PartialBound(q, AssignmentOf(all, points)), exact, kRounding * exact);
+      }
+      ++checked;
+    }
+  }
+}
+
+TEST(SearchTest, ACostThatReachesTheLimitIsInfinite) {
+  Case random(3);
+  for (const Partition& partition : random.partitions) {
+    PlanCost cost(random.dag, random.memo, partition, random.model);
+    const Assignment zero(partition.points.size(), 0);
+    const double exact = cost.Cost(zero);
+    EXPECT_EQ(cost.Cost(zero, exact), std::numeric_limits<double>::infinity());
+    EXPECT_EQ(cost.Cost(zero, exact * (1 + 1e-9)), exact);
+  }
+}
+
+// A chain of values that all have two consumers: two points each.
+Graph LongChain(int links) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 1'000'000, 100), y = make.Matrix("Y", 1'000'000, 100);
+  NodeId value = x;
+  for (int i = 0; i < links; ++i) {
+    const NodeId shared = make.Add(i % 2 == 0 ? "asin" : "exp", {value});
+    const NodeId left = make.Add("+", {shared, y});
+    value = make.Add("*", {left, shared});
+  }
+  make.Assign("out", value);
+  return make.graph();
+}
+
+TEST(SearchTest, AboveTwentyPointsTheGapIsProven) {
+  const Graph graph = LongChain(14);
+  const Dag dag = MakeDag(graph, {});
+  Memo memo = Explore(dag);
+  Prune(dag, &memo);
+  const std::vector<Partition> partitions = FindPartitions(dag, memo);
+  ASSERT_EQ(partitions.size(), 1u);
+  ASSERT_GT(partitions[0].points.size(), 20u);
+  CostModel model;
+  model.constants = PublishedConstants(2);
+  PlanCost cost(dag, memo, partitions[0], model);
+  SearchOptions options;
+  options.max_costed = 2'000;
+  const SearchResult found = Select(cost, options);
+  EXPECT_LE(found.costed, 2'000);
+  EXPECT_LE(found.lower_bound, found.cost);
+  EXPECT_LE(found.cost, std::min(found.all_zero, found.all_one));
+  EXPECT_GT(found.lower_bound, 0);
+}
+
+class SteppingClock : public VirtualClock {
+ public:
+  int64_t MonotonicNs() override {
+    Advance(1'000'000);
+    return VirtualClock::MonotonicNs();
+  }
+};
+
+TEST(SearchTest, TheClockEndsALargeSearch) {
+  const Graph graph = LongChain(30);
+  const Dag dag = MakeDag(graph, {});
+  Memo memo = Explore(dag);
+  Prune(dag, &memo);
+  const std::vector<Partition> partitions = FindPartitions(dag, memo);
+  CostModel model;
+  model.constants = PublishedConstants(2);
+  PlanCost cost(dag, memo, partitions[0], model);
+  SteppingClock clock;
+  SearchOptions options;
+  options.clock = &clock;
+  options.deadline_ns = 100'000'000;  // A hundred looks at the clock.
+  const SearchResult found = Select(cost, options);
+  EXPECT_LE(found.costed, 110);
+  EXPECT_LE(found.cost, found.all_zero);
+}
+
+}  // namespace
+}  // namespace heddle::compiler::fusion

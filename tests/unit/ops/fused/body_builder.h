@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/fused_operator.h"
+#include "core/panels.h"
+#include "ops/fused/fused.h"
+#include "ops/operator.h"
+#include "ops/parallel.h"
+
+// Builds the body of a fused operator together with the values of its inputs, and runs it both ways: by tiles, and one
+// operator after the other by the kernels of the catalog.
+namespace heddle::ops::testing {
+
+class BodyBuilder {
+ public:
+  NodeId Input(Value value) {
+    Node node{.op = "variable"};
+    node.SetAttribute("name", Scalar(std::to_string(inputs_.size())));
+    node.info = value.IsScalar() ? ValueInfo::OfScalar(value.scalar().type())
+                                 : ValueInfo::OfMatrix(value.matrix().shape(), value.matrix().format());
+    infos_.push_back(node.info);
+    inputs_.push_back(std::move(value));
+    return fused_.body.Add(std::move(node));
+  }
+  NodeId Literal(Scalar value) {
+    Node node{.op = "literal", .info = ValueInfo::OfScalar(value.type())};
+    node.SetAttribute("value", std::move(value));
+    return fused_.body.Add(std::move(node));
+  }
+  NodeId Op(std::string op, std::vector<NodeId> inputs) {
+    Node node{.op = std::move(op), .inputs = std::move(inputs)};
+    std::vector<ValueInfo> infos;
+    std::vector<const Scalar*> scalars;
+    for (NodeId input : node.inputs) {
+      infos.push_back(input == kNoNode ? ValueInfo() : fused_.body[input].info);
+      scalars.push_back(input == kNoNode ? nullptr : fused_.body[input].FindAttribute("value"));
+    }
+    const Result<ValueInfo> info = Infer({.node = node, .inputs = infos, .scalars = scalars});
+    EXPECT_TRUE(info.ok()) << node.op << ": " << info.status().ToString();
+    if (info.ok()) node.info = *info;
+    return fused_.body.Add(std::move(node));
+  }
+  /// X[, first:last]
+  NodeId Columns(NodeId x, int64_t first, int64_t last) {
+    return Op("index", {x, kNoNode, kNoNode, Literal(Scalar(first)), Literal(Scalar(last))});
+  }
+  void Finish(std::vector<NodeId> roots, int driver = 0) {
+    fused_.roots = std::move(roots);
+    fused_.driver = driver;
+  }
+  FusedOperator& fused() { return fused_; }
+  const ValueInfo& info(NodeId id) const { return fused_.body[id].info; }
+
+  /// Node by node, each operator's own kernel.
+  Value RunOneByOne() {
+    std::vector<Value> values(fused_.body.nodes.size());
+    for (NodeId id = 0; id < fused_.body.size(); ++id) {
+      const Node& node = fused_.body[id];
+      const auto i = static_cast<size_t>(id);
+      if (node.Is("variable")) {
+        values[i] = inputs_[static_cast<size_t>(std::stoi(node.Text("name")))];
+      } else if (node.Is("literal")) {
+        values[i] = Value(*node.FindAttribute("value"));
+      } else {
+        std::vector<const Value*> operands;
+        std::vector<ValueInfo> infos;
+        for (NodeId input : node.inputs) {
+          operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
+          infos.push_back(input == kNoNode ? ValueInfo() : fused_.body[input].info);
+        }
+        Result<Value> result = FindOperator(node.op)->run({.node = node, .phase = "", .inputs = operands, .input_infos = infos, .context = context_});
+        EXPECT_TRUE(result.ok()) << node.op << ": " << result.status().ToString();
+        if (result.ok()) values[i] = *std::move(result);
+      }
+    }
+    if (fused_.roots.size() == 1) return values[static_cast<size_t>(fused_.roots[0])];
+    Result<Matrix> row = Matrix::Dense(1, static_cast<int64_t>(fused_.roots.size()));
+    for (size_t r = 0; r < fused_.roots.size(); ++r)
+      row->mutable_data()[r] = values[static_cast<size_t>(fused_.roots[r])].scalar().AsDouble();
+    return Value(*std::move(row));
+  }
+
+  /// By tiles, on `workers` workers whose pieces are put together.
+  Result<Value> RunFused(int workers, int threads, FusedRuntime* runtime = nullptr) {
+    Node node{.op = "fused"};
+    for (size_t i = 0; i < inputs_.size(); ++i) node.inputs.push_back(static_cast<NodeId>(i));
+    node.SetAttribute("operator", Scalar(fused_.ToText()));
+    HEDDLE_ASSIGN_OR_RETURN(node.info, Infer({.node = node, .inputs = infos_, .scalars = {}}));
+    const Operator& op = *FindOperator("fused");
+    context_.fused = runtime;
+    Result<Value> result = Status();
+    Arena(threads).Execute([&] { result = RunOn(op, node, workers); });
+    return result;
+  }
+
+  /// Both ways, several workers and thread counts; the same bytes.
+  void ExpectSame(const std::string& what, FusedRuntime* runtime = nullptr) {
+    SCOPED_TRACE(what);
+    const Status can_run = CanRunFused(fused_);
+    ASSERT_TRUE(can_run.ok()) << can_run.ToString() << "\n" << fused_.ToText();
+    const Value expected = RunOneByOne();
+    for (const auto& [workers, threads] : {std::pair(1, 1), std::pair(1, 2), std::pair(3, 1)}) {
+      const Result<Value> actual = RunFused(workers, threads, runtime);
+      ASSERT_TRUE(actual.ok()) << actual.status().ToString() << "\n" << fused_.ToText();
+      ExpectEqual(expected, *actual);
+      if (::testing::Test::HasFailure()) {
+        ADD_FAILURE() << workers << " workers, " << threads << " threads\n" << fused_.ToText();
+        return;
+      }
+    }
+  }
+
+ private:
+  static void ExpectEqual(const Value& expected, const Value& actual) {
+    ASSERT_EQ(expected.IsScalar(), actual.IsScalar());
+    if (expected.IsScalar()) {
+      const double a = expected.scalar().AsDouble(), b = actual.scalar().AsDouble();
+      EXPECT_TRUE(std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b)) << a << " " << b;
+      return;
+    }
+    EXPECT_EQ(expected.matrix().format(), actual.matrix().format());
+    ASSERT_EQ(expected.matrix().shape(), actual.matrix().shape());
+    if (Matrix::SameCells(expected.matrix(), actual.matrix())) return;
+    for (int64_t i = 0, shown = 0; i < expected.matrix().rows() && shown < 3; ++i)
+      for (int64_t j = 0; j < expected.matrix().columns() && shown < 3; ++j) {
+        const double a = expected.matrix().At(i, j), b = actual.matrix().At(i, j);
+        if (std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b)) continue;
+        ADD_FAILURE() << "cell " << i << "," << j << ": " << a << " by operators, " << b << " fused";
+        ++shown;
+      }
+  }
+
+  Result<Value> RunOn(const Operator& op, const Node& node, int workers) {
+    const RowRule rule = op.row_rule(node, infos_);
+    std::vector<Value> parts;
+    int64_t rows = 0;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (op.input_use(node, infos_, static_cast<int>(i)) == InputUse::kRows) rows = inputs_[i].matrix().rows();
+    for (int worker = 0; worker < workers; ++worker) {
+      const int64_t begin = CutRow(rows, worker, workers), end = CutRow(rows, worker + 1, workers);
+      if (workers > 1 && begin == end) continue;
+      std::vector<Value> pieces = inputs_;
+      std::vector<const Value*> pointers;
+      for (size_t i = 0; i < pieces.size(); ++i) {
+        if (workers > 1 && op.input_use(node, infos_, static_cast<int>(i)) == InputUse::kRows)
+          pieces[i] = Value(pieces[i].matrix().Rows(begin, end));
+        pointers.push_back(&pieces[i]);
+      }
+      const bool whole = workers == 1;
+      HEDDLE_ASSIGN_OR_RETURN(
+          Value part, op.run({.node = node, .phase = !whole && rule == RowRule::kReduce ? "partial" : "", .inputs = pointers,
+                              .input_infos = infos_, .row_begin = whole ? 0 : begin, .row_end = whole ? 0 : end,
+                              .total_rows = whole ? 0 : rows, .context = context_}));
+      if (whole) return part;
+      parts.push_back(std::move(part));
+    }
+    // Put together: rows below one another, tree nodes in any order.
+    int64_t total = 0;
+    for (const Value& part : parts) total += part.matrix().rows();
+    HEDDLE_ASSIGN_OR_RETURN(Matrix all, Matrix::Dense(total, parts[0].matrix().columns()));
+    int64_t row = 0;
+    for (const Value& part : parts) {
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, ToDense(part.matrix()));
+      std::copy_n(dense.data(), dense.cells(), all.mutable_data() + row * all.columns());
+      row += dense.rows();
+    }
+    if (rule != RowRule::kReduce) {
+      if (parts[0].matrix().IsSparse()) {
+        HEDDLE_ASSIGN_OR_RETURN(all, ToSparse(all));
+      }
+      return Value(std::move(all));
+    }
+    const Value nodes(std::move(all));
+    const Value* const pointer = &nodes;
+    return op.run({.node = node, .phase = "finish", .inputs = std::span(&pointer, 1), .input_infos = infos_, .context = context_});
+  }
+
+  FusedOperator fused_;
+  std::vector<Value> inputs_;
+  std::vector<ValueInfo> infos_;
+  KernelContext context_;
+};
+
+}  // namespace heddle::ops::testing

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fused operators give the bytes of their operators run one by one, on every shape, format, thread and worker count.
+#include "ops/fused/fused.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "body_builder.h"
+#include "ops/fused/tile_program.h"
+
+namespace heddle::ops::testing {
+namespace {
+
+// Cells of several magnitudes, some zeros of both signs; with `special`, a few NaN and infinities.
+Matrix Cells(int64_t rows, int64_t columns, uint32_t seed, bool special = false, double density = 1) {
+  std::mt19937_64 random(seed);
+  Result<Matrix> result = Matrix::Dense(rows, columns);
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+    double cell = (unit - 0.4) * std::ldexp(1.0, static_cast<int>(random() % 9) - 4);
+    if (random() % 17 == 0) cell = random() % 2 == 0 ? 0.0 : -0.0;
+    if (special && random() % 97 == 0)
+      cell = random() % 3 == 0 ? std::nan("") : (random() % 2 == 0 ? 1 : -1) * std::numeric_limits<double>::infinity();
+    if (density < 1 && static_cast<double>(random() >> 11) * 0x1p-53 >= density) cell = 0.0;
+    result->mutable_data()[i] = cell;
+  }
+  return *std::move(result);
+}
+
+const std::vector<Shape> kShapes = {{2, 1},    {65, 1},   {4099, 1}, {3, 2},     {130, 3},   {1000, 7},  {999, 8},   {1025, 9},
+                                    {777, 10}, {333, 31}, {200, 32}, {129, 100}, {70, 1000}, {9, 20000}, {4200, 13}, {20011, 4}};
+
+class FusedShapes : public ::testing::TestWithParam<Shape> {};
+INSTANTIATE_TEST_SUITE_P(Awkward, FusedShapes, ::testing::ValuesIn(kShapes), [](const auto& info) {
+  return std::to_string(info.param.rows) + "x" + std::to_string(info.param.columns);
+});
+
+TEST_P(FusedShapes, CellChainsIntoEveryRoot) {
+  const auto [m, n] = GetParam();
+  for (const char* root : {"", "sum", "mean", "min", "max", "prod", "rowSums", "rowMeans", "rowMaxs", "rowIndexMax", "colSums", "colMeans",
+                           "colMins", "colProds"}) {
+    for (const bool sparse : {false, true}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(sparse ? *ToSparse(Cells(m, n, 1, true, 0.2)) : Cells(m, n, 1, true)));
+      const NodeId y = body.Input(Value(Cells(m, n, 2, true)));
+      const NodeId s = body.Input(Value(Scalar(0.7)));
+      const NodeId chain = body.Op("*", {body.Op("+", {body.Op("*", {x, y}), s}), y});
+      body.Finish({*root == 0 ? chain : body.Op(root, {chain})});
+      body.ExpectSame(std::string("x*y+s ") + root + (sparse ? " CSR" : ""));
+    }
+  }
+}
+
+TEST_P(FusedShapes, VectorsAreRepeatedOverRowsAndColumns) {
+  const auto [m, n] = GetParam();
+  for (const char* root : {"", "sum", "rowSums", "colSums", "colMaxs"}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(m, n, 3)));
+    const NodeId column = body.Input(Value(Cells(m, 1, 4)));
+    const NodeId row = body.Input(Value(Cells(1, n, 5)));
+    NodeId value = body.Op("/", {body.Op("-", {x, column}), row});
+    value = body.Op("^", {value, body.Literal(Scalar(int64_t{2}))});
+    value = body.Op("*", {value, body.Op("+", {column, body.Literal(Scalar(0.25))})});
+    body.Finish({*root == 0 ? value : body.Op(root, {value})});
+    body.ExpectSame(std::string("vectors ") + root);
+  }
+}
+
+TEST_P(FusedShapes, ProductsWithTheTransposed) {
+  const auto [m, n] = GetParam();
+  for (const int64_t k : {1, 3, 9}) {
+    if (n * k > 100000) continue;
+    for (const bool sparse : {false, true}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(sparse ? *ToSparse(Cells(m, n, 6, false, 0.3)) : Cells(m, n, 6)));
+      const NodeId v = body.Input(Value(Cells(n, k, 7)));
+      const NodeId w = body.Input(Value(Cells(m, 1, 8)));
+      NodeId product = body.Op("%*%", {x, v});
+      product = k == 1 ? body.Op("*", {w, product}) : body.Op("*", {product, w});
+      body.Finish({body.Op("t%*%", {x, product})});
+      body.ExpectSame("t(X)%*%(w*(X%*%V)) k=" + std::to_string(k) + (sparse ? " CSR" : ""));
+    }
+  }
+}
+
+TEST_P(FusedShapes, RowChains) {
+  const auto [m, n] = GetParam();
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(Cells(m, n, 9)));
+  const NodeId e = body.Op("exp", {body.Op("-", {x, body.Op("rowMaxs", {x})})});
+  body.Finish({body.Op("/", {e, body.Op("rowSums", {e})})});
+  body.ExpectSame("softmax");
+}
+
+TEST_P(FusedShapes, MultinomialInnerLoop) {
+  const auto [m, n] = GetParam();
+  const int64_t k = 4;
+  if (n > 2000) return;  // The payload is too wide to be interesting.
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(Cells(m, n, 10)));
+  const NodeId v = body.Input(Value(Cells(n, k, 11)));
+  const NodeId p = body.Input(Value(Cells(m, k + 1, 12)));
+  const NodeId left = body.Columns(p, 1, k);
+  const NodeId q = body.Op("*", {left, body.Op("%*%", {x, v})});
+  const NodeId h = body.Op("-", {q, body.Op("*", {left, body.Op("rowSums", {q})})});
+  body.Finish({body.Op("t%*%", {x, h})});
+  body.ExpectSame("t(X)%*%(Q-P[,1:k]*rowSums(Q))");
+}
+
+TEST_P(FusedShapes, SeveralAggregatesInOnePass) {
+  const auto [m, n] = GetParam();
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(Cells(m, n, 13)));
+  const NodeId y = body.Input(Value(Cells(m, n, 14)));
+  const NodeId a = body.Op("sum", {body.Op("*", {x, y})}), b = body.Op("mean", {x}), c = body.Op("sum", {body.Op("exp", {y})});
+  body.Finish({a, b, c});
+  body.fused().kind = FusionTemplate::kMultiAggregate;
+  body.ExpectSame("sum(X*Y), mean(X), sum(exp(Y))");
+}
+
+TEST_P(FusedShapes, ColumnRangesAndJoinedColumns) {
+  const auto [m, n] = GetParam();
+  if (n < 3) return;
+  for (const char* root : {"", "sum", "colSums", "rowSums"}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(m, n, 15)));
+    const NodeId part = body.Columns(x, 2, n - 1);
+    const NodeId joined = body.Op("cbind", {body.Op("abs", {part}), body.Columns(x, n, n), part});
+    body.Finish({*root == 0 ? joined : body.Op(root, {joined})});
+    body.ExpectSame(std::string("cbind(abs(X[,2:n-1]), X[,n], ...) ") + root);
+  }
+}
+
+TEST_P(FusedShapes, CellsAtTheEntriesOfASparseDriver) {
+  const auto [m, n] = GetParam();
+  if (n < 2) return;
+  for (const double density : {0.0, 0.02, 0.5}) {
+    for (const char* root : {"", "sum", "mean", "rowSums", "colSums", "%*% 1", "%*% 3", "%*% 9", "t%*% 1", "t%*% 2", "t%*% 9"}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 20, false, density))));
+      const NodeId y = body.Input(Value(*ToSparse(Cells(m, n, 21, true, 0.4))));
+      const NodeId z = body.Input(Value(Cells(m, n, 22, true)));
+      const NodeId w = body.Input(Value(Cells(m, 1, 23)));
+      const NodeId r = body.Input(Value(Cells(1, n, 24)));
+      const NodeId free = body.Op("exp", {body.Op("+", {body.Op("-", {z, w}), r})});  // Needed at X's entries only.
+      NodeId value = body.Op("*", {x, free});
+      value = body.Op("*", {value, body.Op("+", {y, body.Literal(Scalar(0.125))})});
+      value = body.Op("*", {value, body.Op("!=", {x, body.Literal(Scalar(int64_t{0}))})});
+      const std::string name = root;
+      const int64_t k = name.find(' ') == std::string::npos ? 0 : std::stoll(name.substr(name.find(' ')));
+      if (n * k > 100000 || k == n) continue;
+      if (name.starts_with("%*%")) {
+        value = body.Op("%*%", {value, body.Input(Value(Cells(n, k, 25)))});
+      } else if (name.starts_with("t%*%")) {
+        value = body.Op("t%*%", {value, body.Input(Value(Cells(m, k, 26)))});
+      } else if (!name.empty()) {
+        value = body.Op(name, {value});
+      }
+      body.Finish({value});
+      const Result<TileProgram> program = Lower(body.fused());
+      ASSERT_TRUE(program.ok()) << program.status().ToString();
+      EXPECT_TRUE(program->by_pattern);
+      body.ExpectSame(name + " at density " + std::to_string(density));
+    }
+  }
+}
+
+TEST_P(FusedShapes, ProductsSampledAtTheEntriesOfTheDriver) {
+  const auto [m, n] = GetParam();
+  if (n < 2) return;
+  for (const int64_t rank : {1, 7, 20}) {
+    for (const char* root : {"", "sum", "%*% V", "t%*% U"}) {
+      if (rank == n || n * rank > 100000) continue;
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 30, false, 0.1))));
+      const NodeId u = body.Input(Value(Cells(m, rank, 31))), v = body.Input(Value(Cells(n, rank, 32)));
+      const NodeId product = body.Op("sampledProduct", {x, u, v});
+      NodeId value = body.Op("*", {x, body.Op("log", {body.Op("+", {body.Op("abs", {product}), body.Literal(Scalar(1e-15))}), kNoNode})});
+      if (*root == 's') value = body.Op("sum", {value});
+      if (*root == '%') value = body.Op("%*%", {value, v});
+      if (*root == 't') value = body.Op("t%*%", {value, u});
+      body.Finish({value});
+      body.ExpectSame(std::string("X*log(abs(U%*%t(V))+1e-15) ") + root + " rank " + std::to_string(rank));
+    }
+  }
+}
+
+// Every cell-wise operator alone and under a sum, dense and CSR operands, special values.
+TEST(FusedTest, EveryCellwiseOperatorOfTwoOperands) {
+  for (const char* op : {"+", "-", "*", "/", "^", "%%", "%/%", "<", "<=", ">", ">=", "==", "!=", "&", "|", "xor", "pmin", "pmax", "bitwAnd"}) {
+    for (const auto& [left, right] : {std::pair(false, false), std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
+      BodyBuilder body;
+      const Matrix a = Cells(123, 11, 16, true, left ? 0.3 : 1), b = Cells(123, 11, 17, true, right ? 0.3 : 1);
+      const NodeId x = body.Input(Value(left ? *ToSparse(a) : a)), y = body.Input(Value(right ? *ToSparse(b) : b));
+      body.Finish({body.Op("+", {body.Op(op, {x, y}), body.Op(op, {y, x})})});
+      body.ExpectSame(op);
+    }
+  }
+}
+
+// Random bodies of up to a dozen operators over every shape class.
+TEST(FusedTest, RandomBodies) {
+  int ran = 0;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](size_t n) { return random() % n; };
+    const Shape shape = kShapes[pick(kShapes.size())];
+    if (shape.Cells() > 60000) continue;
+    BodyBuilder body;
+    std::vector<NodeId> matrices, columns, scalars;
+    const bool sparse = pick(3) == 0;
+    matrices.push_back(body.Input(Value(sparse ? *ToSparse(Cells(shape.rows, shape.columns, seed, false, 0.2)) : Cells(shape.rows, shape.columns, seed))));
+    matrices.push_back(body.Input(Value(Cells(shape.rows, shape.columns, seed + 1000, pick(2) == 0))));
+    columns.push_back(body.Input(Value(Cells(shape.rows, 1, seed + 2000))));
+    scalars.push_back(body.Literal(Scalar(0.5)));
+    scalars.push_back(body.Input(Value(Scalar(1.25))));
+    const NodeId v = body.Input(Value(Cells(shape.columns, 1, seed + 3000)));
+    const NodeId row = body.Input(Value(Cells(1, shape.columns, seed + 4000)));
+    const char* const binary[] = {"+", "-", "*", "/", "pmin", "pmax", ">", "!="};
+    const char* const unary[] = {"abs", "exp", "sqrt", "sign", "!", "round"};
+    const char* const folds[] = {"rowSums", "rowMaxs", "rowMeans", "rowMins"};
+    for (size_t step = 0, count = 2 + pick(10); step < count; ++step) {
+      const NodeId a = matrices[pick(matrices.size())];
+      switch (pick(9)) {
+        case 0: case 1: matrices.push_back(body.Op(binary[pick(8)], {a, matrices[pick(matrices.size())]})); break;
+        case 2: matrices.push_back(body.Op(unary[pick(6)], {a})); break;
+        case 3: matrices.push_back(body.Op(binary[pick(8)], {a, columns[pick(columns.size())]})); break;
+        case 4: matrices.push_back(body.Op(binary[pick(8)], {a, scalars[pick(scalars.size())]})); break;
+        case 5: columns.push_back(body.Op(folds[pick(4)], {a})); break;
+        case 6: columns.push_back(body.Op(binary[pick(8)], {columns[pick(columns.size())], columns[pick(columns.size())]})); break;
+        case 7: if (shape.columns > 1) matrices.push_back(body.Op(binary[pick(8)], {a, row})); break;
+        case 8: if (body.info(a).format == Format::kDense || a == matrices[0]) columns.push_back(body.Op("%*%", {a, v})); break;
+      }
+    }
+    const NodeId last = matrices.back(), last_column = columns.back();
+    NodeId root = last;
+    switch (pick(6)) {
+      case 0: break;
+      case 1: root = body.Op("sum", {last}); break;
+      case 2: root = body.Op("colSums", {last}); break;
+      case 3: root = last_column; break;
+      case 4: root = body.info(last).format == Format::kDense ? body.Op("t%*%", {last, last_column}) : body.Op("rowSums", {last}); break;
+      case 5: root = body.Op("sum", {last_column}); break;
+    }
+    body.Finish({root}, 0);
+    // The driver must be used: walk the rows of whichever matrix is.
+    if (!CanRunFused(body.fused()).ok()) body.Finish({root}, 1);
+    if (!CanRunFused(body.fused()).ok()) body.Finish({root}, 2);
+    if (!CanRunFused(body.fused()).ok()) continue;
+    ++ran;
+    body.ExpectSame("seed " + std::to_string(seed));
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(ran, 150);
+}
+
+}  // namespace
+}  // namespace heddle::ops::testing
