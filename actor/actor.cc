@@ -30,7 +30,7 @@ void Actor::Begin(uint32_t run) {
   run_ = run;
   state_ = State::kRunning;
   flight_ = Flight::kNone;
-  aborted_ = false;
+  if (std::exchange(aborted_, false)) result_ = Value();  // Of a launch that nobody waited for any more.
   holds_input_ = false;
   for (InputEdge& edge : edges_) {
     edge.queue.Clear();
@@ -47,7 +47,6 @@ void Actor::Begin(uint32_t run) {
   pulled_bytes_ = 0;
   held_.clear();
   pulled_.reset();
-  result_ = Value();
 }
 
 void Actor::Clear() {

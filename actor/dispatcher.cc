@@ -2,6 +2,8 @@
 #include "actor/dispatcher.h"
 
 #include <ctime>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "actor/device_worker.h"
@@ -175,7 +177,9 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
     return;
   }
   const int64_t start_ns = SystemClock().MonotonicNs();
-  *result = active.body->Perform(number, inputs, act);
+  // In place: the value is moved only once, into its register.
+  std::destroy_at(result);
+  new (result) Result<Value>(active.body->Perform(number, inputs, act));
   const int64_t kernel_ns = SystemClock().MonotonicNs() - start_ns;
   TaskStatistics& statistics = (*active.statistics)[number];
   statistics.kernel_ns += kernel_ns;

@@ -35,18 +35,27 @@ namespace {
   std::exit(1);
 }
 
+double Density(const Matrix& matrix) {
+  return static_cast<double>(matrix.stored()) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
+}
+
 // The statements as the body of a function: its parameters are the live-ins.
 Result<Graph> Build(const std::string& code, const std::string& result, const std::map<std::string, Value>& inputs) {
   std::string parameters, arguments;
   for (const auto& [name, value] : inputs) {
     const bool matrix = value.IsMatrix();
     parameters += fmt::format("{}{} {}", parameters.empty() ? "" : ", ", matrix ? "matrix[double]" : "double", name);
-    arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", matrix ? "rand(rows=$n, cols=$n)" : "1.5");
+    arguments += arguments.empty() ? "" : ", ";
+    if (!matrix) {
+      arguments += "1.5";
+    } else {
+      const Matrix& m = value.matrix();
+      arguments += fmt::format("rand(rows={}, cols={}, sparsity={})", m.rows(), m.columns(), Density(m));
+    }
   }
   const std::string script = fmt::format("f = function({}) return (matrix[double] {}) {{\n{}\n}}\nr = f({})\nprint(sum(r))\n", parameters,
-                                         "result__", code + "\nresult__ = as.matrix(" + result + ")", arguments);
+                                         "result__", code + "\nresult__ = " + result, arguments);
   compiler::CompileOptions options;
-  options.arguments = {{"n", "3"}};
   compiler::Diagnostics diagnostics;
   Result<Program> program = compiler::CompileScript(script, options, &diagnostics);
   if (!program.ok()) return program.status();
@@ -91,8 +100,7 @@ Result<Expression> Expression::Compile(const std::string& code, const std::strin
   options.sparsity_of = [&](std::string_view name) {
     const auto found = inputs.find(std::string(name));
     if (found == inputs.end() || !found->second.IsMatrix()) return -1.0;
-    const Matrix& matrix = found->second.matrix();
-    return static_cast<double>(matrix.stored()) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
+    return Density(found->second.matrix());
   };
   HEDDLE_ASSIGN_OR_RETURN(state->graph, compiler::Fuse(graph, options, nullptr));
   state->code = codegen::GeneratedRegions({.use_disk_cache = false});

@@ -17,7 +17,7 @@ namespace heddle::bench {
 /// without the control program around it.
 class Expression {
  public:
-  /// `code` assigns the result to `result`; `inputs` are its variables. `fusion` as --fusion takes it.
+  /// `result` is an expression for the result, a matrix, after the statements of `code`; `inputs` are their variables. `fusion` as --fusion takes it.
   static Result<Expression> Compile(const std::string& code, const std::string& result, std::map<std::string, Value> inputs,
                                     const std::string& fusion, ops::Arena* arena);
   Expression(Expression&&) noexcept;

@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kTen = 10;
 constexpr int64_t kCells = 4096;  // Grain of flat loops.
 constexpr int64_t kRows = 64;     // Grain of loops over rows.
+constexpr int64_t kAhead = 240;   // Cells between a load and its prefetch.
 
 double SumOf(__m256d lanes) {
   const __m128d two = _mm256_castpd256_pd128(lanes) + _mm256_extractf128_pd(lanes, 1);
@@ -38,7 +39,7 @@ void ChainRows(const double* x, int64_t n, const double* v, double* sums) {
 #pragma GCC unroll 8
   for (int r = 0; r < kAtOnce; ++r) dots[r] = tail[r] = _mm256_setzero_pd();
   const int64_t whole = n / 8 * 8;
-  const double* ahead = x + kAtOnce * n + (kAtOnce == 1 ? 2 * n : 0);
+  const double* ahead = x + 2 * n;
   int64_t j = 0;
   for (; j < whole; j += 8) {
     const __m256d weights = _mm256_load_pd(v + j), next = _mm256_load_pd(v + j + 4);
@@ -75,6 +76,8 @@ void ChainOfTen(const double* x, const double* v, double* sums, int64_t rows) {
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * kTen) {
     const auto cells = [&](int k) __attribute__((always_inline)) { return _mm256_loadu_pd(x + 4 * k); };
+#pragma GCC unroll 5
+    for (int k = 0; k < 5; ++k) _mm_prefetch(reinterpret_cast<const char*>(x + kAhead + 8 * k), _MM_HINT_T0);
     const __m256d first = _mm256_hadd_pd(_mm256_fmadd_pd(cells(0), weights[0], cells(1) * weights[1]),
                                          _mm256_fmadd_pd(cells(3), weights[3], cells(4) * weights[4])),
                   second = _mm256_hadd_pd(_mm256_fmadd_pd(cells(5), weights[0], cells(6) * weights[1]),

@@ -34,7 +34,8 @@ __m256d FourDots(const double* u, const double* const v[4], int64_t rank_argumen
   }
   const __m256d low = _mm256_hadd_pd(s[0], s[1]), high = _mm256_hadd_pd(s[2], s[3]);
   __m256d dots = _mm256_permute2f128_pd(low, high, 0x20) + _mm256_permute2f128_pd(low, high, 0x31);
-  for (; k < rank; ++k) dots = _mm256_fmadd_pd(_mm256_set1_pd(u[k]), _mm256_setr_pd(v[0][k], v[1][k], v[2][k], v[3][k]), dots);
+  if constexpr (kRank % 4 != 0 || kRank == 0)
+    for (; k < rank; ++k) dots = _mm256_fmadd_pd(_mm256_set1_pd(u[k]), _mm256_setr_pd(v[0][k], v[1][k], v[2][k], v[3][k]), dots);
   return dots;
 }
 
@@ -123,8 +124,9 @@ void OuterRight(const HandCsr& x, const double* u, const double* v, int64_t rank
           for (int r = 0; r < 4; ++r) sum = _mm256_fmadd_pd(d[r], _mm256_loadu_pd(rows[r] + k), sum);
           _mm256_storeu_pd(sums + k, sum);
         }
-        for (; k < rank; ++k)
-          for (int r = 0; r < 4; ++r) sums[k] += d[r][0] * rows[r][k];
+        if constexpr (kRank % 4 != 0 || kRank == 0)
+          for (; k < rank; ++k)
+            for (int r = 0; r < 4; ++r) sums[k] += d[r][0] * rows[r][k];
       });
     }
   });

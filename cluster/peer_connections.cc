@@ -19,6 +19,7 @@ Status Refusal(const std::string& name, const grpc::Status& status) {
     case grpc::StatusCode::PERMISSION_DENIED:
       return PermissionDenied("{} refused the link: {}", name, status.error_message());
     case grpc::StatusCode::FAILED_PRECONDITION:
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:  // a message past the limits would be the same again
     case grpc::StatusCode::UNIMPLEMENTED: return Unavailable("{} was lost", name).WithNote(status.error_message());
     default: return OkStatus();
   }

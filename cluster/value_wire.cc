@@ -21,6 +21,9 @@ struct MatrixDescription {
 };
 constexpr size_t kMatrixBytes = 27;  // tag, rows, columns, stored, format, element type
 constexpr char kScalarTag = 's';
+constexpr char kTextTag = 't';  // a long string: its size here, its bytes as values
+constexpr size_t kLongTextBytes = 4096;
+constexpr uint64_t kMostTextBytes = uint64_t{1} << 32;
 constexpr char kMatrixTag = 'm';
 
 template <typename T>
@@ -63,8 +66,17 @@ T Get(const uint8_t* bytes, size_t at) {
   return value;
 }
 
+bool IsLongText(const Value& value) {
+  return value.IsScalar() && value.scalar().IsString() && value.scalar().AsString().size() > kLongTextBytes;
+}
+
 std::string Describe(const Value& value) {
   std::string out;
+  if (IsLongText(value)) {
+    out.push_back(kTextTag);
+    Append(&out, static_cast<uint64_t>(value.scalar().AsString().size()));
+    return out;
+  }
   if (value.IsScalar()) {
     out.push_back(kScalarTag);
     const Scalar& scalar = value.scalar();
@@ -160,6 +172,10 @@ OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value)
     : request_(request), failure_(value.status()) {
   if (!value.ok()) return;
   value_ = std::make_shared<const Value>(*std::move(value));
+  if (IsLongText(*value_)) {
+    const std::string& text = value_->scalar().AsString();
+    spans_[spans_size_++] = {Section::kValues, reinterpret_cast<const uint8_t*>(text.data()), static_cast<int64_t>(text.size())};
+  }
   if (!value_->IsMatrix()) return;
   const Matrix& matrix = value_->matrix();
   const int64_t element = BytesOf(matrix.element_type());
@@ -212,6 +228,7 @@ std::optional<OutgoingFrame> OutgoingValue::Next() {
 }
 
 int64_t IncomingValue::SectionBytes(Section section) const {
+  if (is_text_) return section == Section::kValues ? static_cast<int64_t>(text_.size()) : 0;
   switch (section) {
     case Section::kRowOffsets: return matrix_.IsSparse() && matrix_.rows() > 0 ? (matrix_.rows() + 1) * 8 : 0;
     case Section::kColumnIndexes: return matrix_.IsSparse() ? stored_ * 4 : 0;
@@ -227,6 +244,7 @@ Result<uint8_t*> IncomingValue::Place(const FrameHeader& header) {
   if (header.offset > bytes || header.size > bytes - header.offset)
     return DataLoss("a data frame outside its matrix");
   received_ += header.size;
+  if (is_text_) return reinterpret_cast<uint8_t*>(text_.data()) + header.offset;
   void* base = matrix_.mutable_data<double>();
   if (header.section == Section::kRowOffsets) base = matrix_.mutable_row_offsets();
   if (header.section == Section::kColumnIndexes) base = matrix_.mutable_column_indexes();
@@ -249,6 +267,13 @@ Status IncomingValue::Accept(const FrameHeader& header, std::string_view payload
     HEDDLE_ASSIGN_OR_RETURN(scalar_, DecodeScalar(payload));
     return OkStatus();
   }
+  if (tag == kTextTag) {
+    uint64_t size = 0;
+    if (!Take(&payload, &size) || !payload.empty() || size > kMostTextBytes) return DataLoss("a text frame is malformed");
+    is_text_ = true;
+    text_.resize(size);
+    return OkStatus();
+  }
   MatrixDescription description;
   if (tag != kMatrixTag || payload.size() + 1 != kMatrixBytes || !DecodeMatrix(payload, &description))
     return DataLoss("a matrix frame is malformed");
@@ -268,7 +293,8 @@ Result<Value> IncomingValue::Finish() {
   if (is_scalar_) return Value(std::move(scalar_));
   const int64_t expected = SectionBytes(Section::kRowOffsets) + SectionBytes(Section::kColumnIndexes) +
                            SectionBytes(Section::kValues);
-  if (received_ != expected) return DataLoss("a matrix arrived with {} of {} bytes", received_, expected);
+  if (received_ != expected) return DataLoss("a value arrived with {} of {} bytes", received_, expected);
+  if (is_text_) return Value(Scalar(std::move(text_)));
   if (matrix_.IsSparse() && matrix_.rows() > 0) {
     // Panels keep the offsets of the matrix they were cut from: start at zero here, and trust nothing.
     int64_t* offsets = matrix_.mutable_row_offsets();

@@ -95,6 +95,8 @@ class IncomingValue {
   bool begun_ = false;
   Scalar scalar_;
   bool is_scalar_ = false;
+  bool is_text_ = false;  // a long string
+  std::string text_;
   Matrix matrix_;
   int64_t stored_ = 0;
   int64_t received_ = 0;

@@ -115,6 +115,7 @@ class Daemon {
     int64_t away_since_ms = NowMs();
     int64_t pause_ms = kFirstPauseMs;
     bool ever_connected = false;
+    bool told = false;
     for (;;) {
       Status failure;
       Result<MasterAddress> master = options_.find_master();
@@ -138,7 +139,9 @@ class Daemon {
       if (!ever_connected && NowMs() - away_since_ms > std::min(kFirstPatienceMs, options_.patience_ms)) return failure;
       if (NowMs() - away_since_ms > options_.patience_ms)
         return failure.WithNote(fmt::format("no master for {} s: this worker gives up and ends its executors", options_.patience_ms / 1000));
-      HEDDLE_LOG(kWarning, ever_connected ? "master lost" : "no master yet", {"worker", identity_.name}, {"again_in_ms", pause_ms}, {"error", failure});
+      if (ever_connected || !std::exchange(told, true))
+        HEDDLE_LOG(kWarning, ever_connected ? "master lost" : "no master yet", {"worker", identity_.name}, {"again_in_ms", pause_ms},
+                   {"error", failure.message()});
       Pause(pause_ms / 2 + static_cast<int64_t>(SystemRandom().Below(static_cast<uint64_t>(pause_ms))));
       pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
       if (Stopped()) return OkStatus();
@@ -246,7 +249,8 @@ class Daemon {
 Status RunWorker(const WorkerOptions& options, Cancellation* cancellation,
                  const std::function<void(const std::string& name, const std::string& address)>& connected) {
   HEDDLE_ASSIGN_OR_RETURN(Identity identity, TakeIdentity(options));
-  return Daemon(options, ExecutorsOptions(options, identity), std::move(identity)).Run(cancellation, connected);
+  const WorkerExecutorsOptions executors = ExecutorsOptions(options, identity);
+  return Daemon(options, executors, std::move(identity)).Run(cancellation, connected);
 }
 
 }  // namespace heddle::cluster

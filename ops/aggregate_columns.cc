@@ -130,7 +130,7 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
   };
   if (n > kWide && !x.IsSparse() && !IsSpread(kind)) {
     const simd::Fold fold = FoldOf(kind);
-    return ReduceTiles(reduction, begin, end, TilesOf(1, reduction.width, 1, kWideTile), reduction.width,
+    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, kWideTile},
                        [&](const Tile& tile, int64_t leaf, double* payload) {
                          const Panel rows = panel(leaf);
                          std::fill_n(payload, tile.columns, simd::StartOf(fold));

@@ -161,10 +161,10 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, 
 }
 
 // Tiles of a wide payload: squares for packed products, long strips along the rows of a CSR operand.
-std::vector<Tile> ProductTiles(const Product& p, const Matrix& x, const Matrix& y) {
-  if (!x.IsSparse() && !y.IsSparse()) return TilesOf(p.n, p.k, kTileSide, kTileSide);
-  if (y.IsSparse()) return TilesOf(p.n, p.k, std::max<int64_t>(1, kTileCells / p.k), p.k);
-  return TilesOf(p.n, p.k, p.n, std::max<int64_t>(32, kTileCells / p.n / 32 * 32));
+Tiling TilingOf(const Product& p, const Matrix& x, const Matrix& y) {
+  if (!x.IsSparse() && !y.IsSparse()) return {p.n, p.k, kTileSide, kTileSide};
+  if (y.IsSparse()) return {p.n, p.k, std::max<int64_t>(1, kTileCells / p.k), p.k};
+  return {p.n, p.k, p.n, std::max<int64_t>(32, kTileCells / p.n / 32 * 32)};
 }
 
 Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64_t row_begin,
@@ -177,12 +177,12 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
     return Rows{leaf * p.height - row_begin, std::min(row_end, (leaf + 1) * p.height) - row_begin};
   };
   if (p.form == Form::kProduct && p.reduction.width > kWide)
-    return ReduceTiles(p.reduction, begin, end, ProductTiles(p, x, y), p.k,
+    return ReduceTiles(p.reduction, begin, end, TilingOf(p, x, y),
                        [&](const Tile& tile, int64_t leaf, double* payload) {
                          return ProductLeaf(p, x, y, rows_of(leaf), tile, payload);
                        });
   if (p.form == Form::kVectors && !x.IsSparse() && p.reduction.width > 2 * kWide)
-    return ReduceTiles(p.reduction, begin, end, TilesOf(p.k, p.padded, p.k, 8192), p.padded,
+    return ReduceTiles(p.reduction, begin, end, Tiling{p.k, p.padded, p.k, 8192},
                        [&](const Tile& tile, int64_t leaf, double* payload) {
                          std::fill_n(payload, tile.Cells(), 0.0);
                          DenseVectorsLeaf(p, x, y, rows_of(leaf), tile.column,

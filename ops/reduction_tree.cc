@@ -132,19 +132,17 @@ Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t e
   return tasks.Close();
 }
 
-std::vector<Tile> TilesOf(int64_t rows, int64_t columns, int64_t tile_rows, int64_t tile_columns) {
-  std::vector<Tile> tiles;
-  for (int64_t i = 0; i < rows; i += tile_rows)
-    for (int64_t j = 0; j < columns; j += tile_columns)
-      tiles.push_back({i, j, std::min(tile_rows, rows - i), std::min(tile_columns, columns - j)});
-  return tiles;
-}
-
-Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end,
-                           const std::vector<Tile>& tiles, int64_t stride, const TileFunction& leaf) {
+Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const Tiling& tiling,
+                           const TileFunction& leaf) {
   HEDDLE_CHECK(reduction.join != Join::kMoments, "moments are joined as whole payloads");
   const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
   HEDDLE_ASSIGN_OR_RETURN(Matrix partial, PartialMatrix(nodes, reduction.width));
+  if (nodes.empty()) return partial;
+  std::vector<Tile> tiles;
+  for (int64_t i = 0; i < tiling.rows; i += tiling.tile_rows)
+    for (int64_t j = 0; j < tiling.columns; j += tiling.tile_columns)
+      tiles.push_back(
+          {i, j, std::min(tiling.tile_rows, tiling.rows - i), std::min(tiling.tile_columns, tiling.columns - j)});
   int levels = 0;
   for (const TreeNode& node : nodes) levels = std::max(levels, node.level);
   ParallelFor(static_cast<int64_t>(tiles.size()), 1, [&](int64_t first, int64_t last) {
@@ -159,7 +157,7 @@ Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t en
         ReduceNode(part, nodes[i], tile_leaf, stack, payload.data());
         double* row = partial.mutable_data() + static_cast<int64_t>(i) * (2 + reduction.width) + 2;
         for (int64_t r = 0; r < tile.rows; ++r)
-          std::memcpy(row + (tile.row + r) * stride + tile.column, payload.data() + r * tile.columns,
+          std::memcpy(row + (tile.row + r) * tiling.columns + tile.column, payload.data() + r * tile.columns,
                       static_cast<size_t>(tile.columns) * sizeof(double));
       }
     }

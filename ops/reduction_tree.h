@@ -96,20 +96,22 @@ struct Reduction {
 /// cancelled.
 Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end, const LeafFunction& leaf);
 
-/// A rectangle of a payload that is itself a row-major array with `stride` columns.
+/// A rectangle of a payload that is itself a row-major array.
 struct Tile {
   int64_t row = 0, column = 0, rows = 1, columns = 0;
   int64_t Cells() const { return rows * columns; }
 };
-/// Rectangles of at most tile_rows x tile_columns that cover rows x columns, row by row.
-std::vector<Tile> TilesOf(int64_t rows, int64_t columns, int64_t tile_rows, int64_t tile_columns);
+/// Cuts a payload of rows x columns into tiles of at most tile_rows x tile_columns, row by row.
+struct Tiling {
+  int64_t rows, columns, tile_rows, tile_columns;
+};
 /// Writes the cells of one tile of a leaf's payload, row-major without gaps; false if they do not count.
 using TileFunction = std::function<bool(const Tile& tile, int64_t leaf, double* payload)>;
 
 /// ReduceLeaves for payloads so wide that tasks are tiles of the payload, each over all leaves. Not for
 /// kMoments.
-Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end,
-                           const std::vector<Tile>& tiles, int64_t stride, const TileFunction& leaf);
+Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const Tiling& tiling,
+                           const TileFunction& leaf);
 
 /// The payload of one leaf of which few places hold anything, and the tree above each place on its own.
 class SparsePayload {

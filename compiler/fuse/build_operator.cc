@@ -91,8 +91,14 @@ class Builder {
     return outside_[input] = built_.fused.body.Add(std::move(node));
   }
 
-  // Where all is absent that is absent in a CSR input, that one; else the largest whose rows are walked.
+  // The pattern of a sampled product; where all is absent that is absent in a CSR input, that one; else the largest whose
+  // rows are walked.
   int FindDriver(FusionTemplate kind, const std::vector<NodeId>& roots) const {
+    for (NodeId id : covered_) {
+      if (dag_[id].op->use != RowUse::kSampledProduct) continue;
+      const auto found = std::find(built_.inputs.begin(), built_.inputs.end(), dag_[id].inputs[0]);
+      if (found != built_.inputs.end()) return static_cast<int>(found - built_.inputs.begin());
+    }
     const NodeId walked = WalkedValue(dag_, roots[0]);
     const bool by_nonzeros = kind != FusionTemplate::kRow && walked != kNoNode && dag_[walked].sparse;
     int best = -1;

@@ -139,7 +139,9 @@ TEST(JobsTest, ADeadExecutorLeavesALog) {
   const size_t at = submit->output().find("its log is ");
   ASSERT_NE(at, std::string::npos) << submit->output();
   const std::string rest = submit->output().substr(at + std::string("its log is ").size());
-  EXPECT_NE(ReadText(rest.substr(0, rest.find(' '))).find("was killed by signal 9"), std::string::npos) << rest;
+  const std::string path = rest.substr(0, rest.find(' '));
+  EXPECT_NE(path.find("/workers/alpha/logs/j1-3-0.log"), std::string::npos) << path;
+  EXPECT_NE(ReadText(path).find("was killed by signal 9"), std::string::npos) << path;
   cluster.EndAndExpectNothingLeft();
 }
 

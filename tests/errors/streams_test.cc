@@ -35,7 +35,7 @@ TEST(StreamsTest, AScriptWhoseOutputIsLostStops) {
 TEST(StreamsTest, ClosedStreamsAreErrorsAndNoFileTakesTheirPlace) {
   const Finished output = Shell("$heddle run -e 'write(matrix(1, rows=2, cols=1), \"x.csv\", format=\"csv\"); print(7)' >&-; code=$?; cat x.csv; exit $code");
   EXPECT_EQ(output.code, 5);
-  EXPECT_EQ(output.output, "1\n1\n") << "what is printed does not get into a file";
+  EXPECT_EQ(output.output, "1.0\n1.0\n") << "what is printed does not get into a file";
   EXPECT_EQ(output.errors, "heddle: error: cannot write to standard output: Bad file descriptor\n");
   const Finished input = Shell("$heddle run - <&-");
   EXPECT_EQ(input.code, 4);

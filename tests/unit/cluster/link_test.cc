@@ -157,6 +157,16 @@ TEST(GrpcLinkTest, ValuesArePulledByteForByte) {
   EXPECT_GE(links[1].statistics().bytes_received, 3000 * 100 * 8);
 }
 
+TEST(GrpcLinkTest, ALongTextIsPulled) {
+  Links links(2);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  const std::string text = std::string(5'000'000, 'a') + "b";
+  links.runtime(0).Publish(1, 4, 0, Scalar(text));
+  const Result<Value> pulled = links.Pull(1, 0, 1, 4, 0);
+  ASSERT_TRUE(pulled.ok()) << pulled.status().ToString();
+  EXPECT_EQ(pulled->scalar().AsString(), text);
+}
+
 TEST(GrpcLinkTest, ManyPullsAtOnceAllArrive) {
   Links links(2);
   for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();

@@ -11,10 +11,10 @@
 namespace heddle::cluster {
 namespace {
 
-// The if keeps the products in a block of their own.
+// The loop keeps what is before it, in it and after it in blocks of their own.
 constexpr const char* kStraight =
     "n = 6\nX = rand(rows=n, cols=4)\nprint(\"start \" + nrow(X))\n"
-    "if (n > 5) { Y = t(X) %*% X } else { Y = X }\n"
+    "Y = t(X) %*% X\nfor (i in 1:2) { Y = Y * i }\n"
     "Z = Y + 1\nprint(sum(Z) + \" \" + ncol(Z))";
 
 struct Both {
@@ -62,7 +62,7 @@ TEST(PrecompileTest, TheFirstRoundsOfALoopAreIncluded) {
 
 TEST(PrecompileTest, SizesThatOnlyARunTellsEndIt) {
   const char* script =
-      "A = matrix(\"1 0 2 0 3 0\", rows=6, cols=1)\nif (nrow(A) > 2) { B = A * 2 } else { B = A }\n"
+      "A = matrix(\"1 0 2 0 3 0\", rows=6, cols=1)\nB = A\nfor (i in 1:2) { B = B * i }\n"
       "Y = removeEmpty(target=B, margin=\"rows\")\nR = matrix(7, rows=nrow(Y), cols=as.integer(sum(Y)))\nprint(sum(R))";
   const Both both = RunBoth(script, {});
   EXPECT_GE(both.plans, 2u);

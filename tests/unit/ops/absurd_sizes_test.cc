@@ -26,6 +26,8 @@ TEST(AbsurdSizesTest, ResultsOfEmptyMatricesAreChargedToTheBudget) {
   EXPECT_EQ(CodeOf(AggregateOperators(), "colMaxs", {Value(wide)}), StatusCode::kResourceExhausted);
   const Matrix x = Empty(0, 10'000'000);
   EXPECT_EQ(CodeOf(MatmulOperators(), "t%*%", {Value(x), Value(x)}), StatusCode::kResourceExhausted);
+  const Matrix row = Empty(1, 10'000'000);
+  EXPECT_EQ(CodeOf(MatmulOperators(), "t%*%", {Value(row), Value(row)}), StatusCode::kResourceExhausted);
 }
 
 TEST(AbsurdSizesTest, EmptyMatricesOfAnyWidthAccumulate) {

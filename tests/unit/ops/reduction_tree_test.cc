@@ -92,7 +92,7 @@ TEST(ReductionTreeTest, TilesGiveTheSamePayload) {
     for (int64_t i = 0; i < rows * columns; ++i) payload[i] = cell(leaf, i);
     return true;
   });
-  const Matrix tiled = *ReduceTiles(reduction, 0, leaves, TilesOf(rows, columns, 2, 8), columns,
+  const Matrix tiled = *ReduceTiles(reduction, 0, leaves, Tiling{rows, columns, 2, 8},
                                     [&](const Tile& tile, int64_t leaf, double* payload) {
                                       for (int64_t r = 0; r < tile.rows; ++r)
                                         for (int64_t c = 0; c < tile.columns; ++c)
