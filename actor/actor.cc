@@ -60,14 +60,18 @@ void Actor::Start(ActorHost& host) {
 
 void Actor::Handle(const Message& message, ActorHost& host) {
   HEDDLE_DEBUG_CHECK(message.run == run_, "a message of a stale run changes no counter (I6)");
-  if (message.type == MessageType::kDone && message.port == kLaunchDone) return OnLaunchDone(host);
   HEDDLE_DEBUG_CHECK(state_ != State::kDone || aborted_, "a task that is done receives nothing (I7)");
-  if (state_ != State::kRunning && state_ != State::kDraining) return;
+  const bool is_launch_done = message.type == MessageType::kDone && message.port == kLaunchDone;
+  if (state_ != State::kRunning && state_ != State::kDraining) {
+    // Nothing matters any more to a task that has failed or been aborted, but that its kernel comes back.
+    if (is_launch_done) OnLaunchDone(host);
+    return;
+  }
   switch (message.type) {
     case MessageType::kReady: return OnReady(message, host);
     case MessageType::kAck: return OnAck(message, host);
     case MessageType::kEos: return OnEos(message, host);
-    case MessageType::kDone: return OnPullDone(host);
+    case MessageType::kDone: return is_launch_done ? OnLaunchDone(host) : OnPullDone(host);
     default: HEDDLE_CHECK(false, "only kReady, kAck, kEos and kDone are for actors");
   }
 }

@@ -20,7 +20,6 @@ namespace {
 constexpr int64_t kRows = 64;
 constexpr int64_t kTen = 10;
 constexpr int64_t kLongRow = 512;
-constexpr int64_t kAhead = 192;
 
 struct alignas(64) Line {
   double cells[8] = {};
@@ -122,7 +121,7 @@ void ColumnsOfTen(const double* x, const double* w, double* sums, int64_t rows) 
     for (int64_t j = 0; j < kTen; ++j) sums[j] += kWeighted ? x[j] * w[i] : x[j];
 }
 
-// Returns the rows done. One row at a time asks for cells ahead: stores between the loads slow the prefetcher down.
+// Returns the rows done.
 template <bool kWeighted, int kAtOnce>
 int64_t WideColumns(const double* x, const double* w, double* sums, int64_t rows, int64_t n) {
   int64_t i = 0;
@@ -140,10 +139,9 @@ int64_t WideColumns(const double* x, const double* w, double* sums, int64_t rows
       _mm256_store_pd(sums + j, sum);
     };
     int64_t j = 0;
-    for (; j + 8 <= n; j += 8) {
-      if (kAtOnce == 1) _mm_prefetch(reinterpret_cast<const char*>(x + j + kAhead), _MM_HINT_T0);
-      add(j);
-      add(j + 4);
+    for (; j + 16 <= n; j += 16) {
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < 16; v += 4) add(j + v);
     }
     for (; j + 4 <= n; j += 4) add(j);
     for (; j < n; ++j)

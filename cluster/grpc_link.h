@@ -18,8 +18,9 @@ struct GrpcLinkOptions {
   int rank = 0;
   int ranks = 1;
   std::string token;
-  std::string listen = "127.0.0.1:0";  ///< host:port (port 0: any free one), unix:PATH or unix-abstract:NAME; TLS when others can reach it.
-  int64_t repair_ms = 3'000;           ///< A peer that cannot be reached again for so long is lost.
+  /// host:port (port 0: any free one), unix:PATH or unix-abstract:NAME. TLS when other machines can reach it.
+  std::string listen = "127.0.0.1:0";
+  int64_t repair_ms = 3'000;  ///< A peer that cannot be reached again for so long is lost.
 };
 
 /// Another executor of the job.

@@ -15,8 +15,6 @@ namespace {
 
 constexpr int kMostControlBytes = 4 << 20;
 constexpr int kMostDataBytes = static_cast<int>(kChunkBytes) + 4096;
-// On the way per stream. Fixed: measuring it costs pings, and with them wake-ups, among messages that wait for nothing else.
-constexpr int kWindowBytes = 4 * static_cast<int>(kChunkBytes);
 
 using DataStub = grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>;
 
@@ -68,8 +66,6 @@ class LinkServerImpl : public LinkServer {
     builder.RegisterService(&service_);
     builder.SetMaxReceiveMessageSize(kMostControlBytes);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
     server_ = builder.BuildAndStart();
@@ -98,8 +94,6 @@ Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& endpoint, 
   arguments.SetMaxReceiveMessageSize(most_bytes);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

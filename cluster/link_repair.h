@@ -30,7 +30,13 @@ class LinkRepair {
     return was_broken;
   }
 
-  bool IsBroken() const { return deadline_ns_ != kNever; }
+  /// It stays broken; nothing will be due.
+  void GiveUp() {
+    given_up_ = true;
+    deadline_ns_ = call_ns_ = kNever;
+  }
+
+  bool IsBroken() const { return given_up_ || deadline_ns_ != kNever; }
   bool IsHopeless(int64_t now_ns) const { return now_ns >= deadline_ns_; }
   /// True once after each break, when it is time to call.
   bool TakeCall(int64_t now_ns) {
@@ -48,6 +54,7 @@ class LinkRepair {
   int64_t deadline_ns_ = kNever;
   int64_t call_ns_ = kNever;
   int64_t pause_ns_ = kFirstPauseNs;
+  bool given_up_ = false;
   std::string cause_;
 };
 

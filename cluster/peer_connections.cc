@@ -65,13 +65,16 @@ PeerConnections::~PeerConnections() {
   }
   if (watcher_.joinable()) watcher_.join();
   std::vector<std::shared_ptr<StreamPort>> ports;
+  std::vector<std::shared_ptr<StreamPort>> broken;  // nobody is there to end them
   {
     const std::lock_guard lock(mutex_);
-    for (const Peer& peer : peers_)
-      for (const auto& port : {peer.control, peer.data})
-        if (port != nullptr) ports.push_back(port);
+    for (const Peer& peer : peers_) {
+      if (peer.control != nullptr) (peer.control_repair.IsBroken() ? broken : ports).push_back(peer.control);
+      if (peer.data != nullptr) (peer.data_repair.IsBroken() ? broken : ports).push_back(peer.data);
+    }
   }
   for (const auto& port : ports) port->Finish();
+  for (const auto& port : broken) port->Abort();
   GiveUp(Unavailable("the link is closed"));
   if (server_ != nullptr) server_->Shutdown(kGoodbyeMs);
   std::unique_lock lock(mutex_);
@@ -199,11 +202,8 @@ void PeerConnections::GiveUp(const Status& why) {
   {
     const std::lock_guard lock(mutex_);
     gave_up_ = true;
-    for (Peer& peer : peers_) {
+    for (const Peer& peer : peers_)
       if (peer.pulls != nullptr) pulls.push_back(peer.pulls);
-      peer.control_repair = LinkRepair();
-      peer.data_repair = LinkRepair();
-    }
   }
   for (const auto& pull : pulls) pull->Fail(why);
 }
@@ -385,6 +385,8 @@ void PeerConnections::Watch() {
 // Under mutex_. False: nothing to do for `wait_ns`.
 bool PeerConnections::FindRepairs(std::vector<size_t>* control_calls, std::vector<size_t>* data_calls, Status* loss,
                                   int64_t* wait_ns) {
+  *wait_ns = LinkRepair::kNever;
+  if (gave_up_) return false;
   const int64_t now_ns = SystemClock().MonotonicNs();
   int64_t next_ns = LinkRepair::kNever;
   bool found = false;
@@ -399,7 +401,7 @@ bool PeerConnections::FindRepairs(std::vector<size_t>* control_calls, std::vecto
           *loss = Unavailable("{} was lost", peer.address.name);
           if (!repair->cause().empty()) *loss = loss->WithNote(repair->cause());
         }
-        *repair = LinkRepair();
+        repair->GiveUp();
       } else if (repair->TakeCall(now_ns)) {
         found = true;
         (repair == &peer.control_repair ? control_calls : data_calls)->push_back(rank);

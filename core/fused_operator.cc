@@ -33,14 +33,16 @@ std::vector<NodeId> ReadRoots(TextReader& reader) {
 Status Broken(std::string_view why) { return Internal("broken fused operator: {}", why); }
 
 Status VerifyRoots(const FusedOperator& fused) {
-  if (fused.roots.empty() || fused.roots.size() > FusedOperator::kMaxRoots) return Broken("it has no or too many roots");
+  if (fused.roots.empty() || fused.roots.size() > FusedOperator::kMaxRoots)
+    return Broken("it has no or too many roots");
   if (fused.roots.size() > 1 && fused.kind != FusionTemplate::kMultiAggregate)
     return Broken("several roots, but it is no multi-aggregate");
   std::set<NodeId> seen;
   for (const NodeId root : fused.roots) {
     if (root < 0 || root >= fused.body.size()) return Broken("a root is not in the body");
     if (!seen.insert(root).second) return Broken("a root stands twice");
-    if (fused.body[root].Is("variable") || fused.body[root].Is("literal")) return Broken("a root computes nothing");
+    if (fused.body[root].Is("variable") || fused.body[root].Is("literal"))
+      return Broken("a root computes nothing");
     if (fused.roots.size() > 1 && !fused.body[root].info.IsScalar())
       return Broken("a root of a multi-aggregate is not a scalar");
   }
@@ -86,14 +88,17 @@ Status Verify(const FusedOperator& fused) {
   for (const Node& node : fused.body.nodes) {
     if (node.Is("assign")) return Broken("an assignment in the body");
     if (!node.after.empty()) return Broken("an order edge in the body");
-    if (node.Is("variable") && !names.insert(node.Text("name")).second) return Broken("an input stands twice");
+    if (node.Is("variable") && !names.insert(node.Text("name")).second)
+      return Broken("an input stands twice");
   }
   for (size_t i = 0; i < names.size(); ++i)
     if (!names.contains(std::to_string(i))) return Broken("inputs are not named 0, 1, ...");
-  if (fused.driver < 0 || fused.driver >= static_cast<int>(names.size())) return Broken("the driver is no input");
+  if (fused.driver < 0 || fused.driver >= static_cast<int>(names.size()))
+    return Broken("the driver is no input");
   const std::string driver = std::to_string(fused.driver);
   for (const Node& node : fused.body.nodes)
-    if (node.Is("variable") && node.Text("name") == driver && !node.info.IsMatrix()) return Broken("the driver is no matrix");
+    if (node.Is("variable") && node.Text("name") == driver && !node.info.IsMatrix())
+      return Broken("the driver is no matrix");
   return OkStatus();
 }
 

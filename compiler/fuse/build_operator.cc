@@ -12,7 +12,8 @@ namespace {
 
 class Builder {
  public:
-  Builder(const Dag& dag, const std::vector<NodeId>& covered) : dag_(dag), graph_(*dag.graph), covered_(covered) {}
+  Builder(const Dag& dag, const std::vector<NodeId>& covered)
+      : dag_(dag), graph_(*dag.graph), covered_(covered) {}
 
   std::optional<BuiltOperator> Build(FusionTemplate kind, const std::vector<NodeId>& roots) {
     built_.fused.kind = kind;
@@ -55,14 +56,10 @@ class Builder {
     const DagNode& node = dag_[id];
     const DagNode& input = dag_[node.inputs[position]];
     switch (node.op->use) {
-      case RowUse::kProduct:
-        return position == 1;
-      case RowUse::kSampledProduct:
-        return position == 2;
-      case RowUse::kCells:
-        return input.matrix && input.rows != node.rows;
-      default:
-        return false;
+      case RowUse::kProduct: return position == 1;
+      case RowUse::kSampledProduct: return position == 2;
+      case RowUse::kCells: return input.matrix && input.rows != node.rows;
+      default: return false;
     }
   }
 
@@ -91,8 +88,8 @@ class Builder {
     return outside_[input] = built_.fused.body.Add(std::move(node));
   }
 
-  // The pattern of a sampled product; where all is absent that is absent in a CSR input, that one; else the largest whose
-  // rows are walked.
+  // The pattern of a sampled product; where all is absent that is absent in a CSR input, that one; else the
+  // largest whose rows are walked.
   int FindDriver(FusionTemplate kind, const std::vector<NodeId>& roots) const {
     for (NodeId id : covered_) {
       if (dag_[id].op->use != RowUse::kSampledProduct) continue;
@@ -105,14 +102,16 @@ class Builder {
     for (size_t i = 0; i < built_.inputs.size(); ++i) {
       const DagNode& input = dag_[built_.inputs[i]];
       if (whole_[i] || !input.matrix || input.rows != height_) continue;
-      if (best < 0 || IsBetter(input, dag_[built_.inputs[static_cast<size_t>(best)]], by_nonzeros, walked)) best = static_cast<int>(i);
+      if (best < 0 || IsBetter(input, dag_[built_.inputs[static_cast<size_t>(best)]], by_nonzeros, walked))
+        best = static_cast<int>(i);
     }
     return best;
   }
 
   bool IsBetter(const DagNode& a, const DagNode& b, bool by_nonzeros, NodeId walked) const {
     if (by_nonzeros) {
-      const bool drives_a = a.sparse && a.cells == dag_[walked].cells, drives_b = b.sparse && b.cells == dag_[walked].cells;
+      const bool drives_a = a.sparse && a.cells == dag_[walked].cells,
+                 drives_b = b.sparse && b.cells == dag_[walked].cells;
       if (drives_a != drives_b) return drives_a;
       if (drives_a) return a.sparsity < b.sparsity;
     }
@@ -131,7 +130,8 @@ class Builder {
 
 }  // namespace
 
-std::optional<BuiltOperator> BuildOperator(const Dag& dag, FusionTemplate kind, const std::vector<NodeId>& roots,
+std::optional<BuiltOperator> BuildOperator(const Dag& dag, FusionTemplate kind,
+                                           const std::vector<NodeId>& roots,
                                            const std::vector<NodeId>& covered) {
   return Builder(dag, covered).Build(kind, roots);
 }

@@ -15,10 +15,11 @@ struct BuiltOperator {
   std::vector<NodeId> inputs;
 };
 
-/// The operator that computes `roots` from whatever `covered` (ascending, roots included) reads from outside. Literals are copied
-/// into the body, bounds of column ranges become literals, and a value that is needed both row by row and as a whole
-/// becomes two inputs. nullopt when none of its inputs has rows to walk.
-std::optional<BuiltOperator> BuildOperator(const Dag& dag, FusionTemplate kind, const std::vector<NodeId>& roots,
+/// The operator that computes `roots` from whatever `covered` (ascending, roots included) reads from outside.
+/// Literals are copied into the body, bounds of column ranges become literals, and a value that is needed
+/// both row by row and as a whole becomes two inputs. nullopt when none of its inputs has rows to walk.
+std::optional<BuiltOperator> BuildOperator(const Dag& dag, FusionTemplate kind,
+                                           const std::vector<NodeId>& roots,
                                            const std::vector<NodeId>& covered);
 
 }  // namespace heddle::compiler::fusion

@@ -10,7 +10,8 @@ bool IsPlainCellWise(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];
   if (node.op->use != RowUse::kCells || node.cells <= 1) return false;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-    return input != kNoNode && dag[input].matrix && dag[input].rows == node.rows && dag[input].columns == node.columns;
+    return input != kNoNode && dag[input].matrix && dag[input].rows == node.rows &&
+           dag[input].columns == node.columns;
   });
 }
 
@@ -21,7 +22,9 @@ bool IsAggregate(RowUse use) {
 }
 
 // t(v) %*% w of two column vectors.
-bool IsDotProduct(const DagNode& node) { return node.op->use == RowUse::kTransposedProduct && node.cells == 1; }
+bool IsDotProduct(const DagNode& node) {
+  return node.op->use == RowUse::kTransposedProduct && node.cells == 1;
+}
 
 bool Open(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];

@@ -10,12 +10,16 @@ constexpr double kGibi = 1024.0 * 1024.0 * 1024.0;
 }
 
 MachineConstants PublishedConstants(int threads) {
-  return {.write = 2 * kGibi, .read = 32 * kGibi, .broadcast = kGibi / 8, .compute = 2 * kGibi * threads, .published = true};
+  return {.write = 2 * kGibi,
+          .read = 32 * kGibi,
+          .broadcast = kGibi / 8,
+          .compute = 2 * kGibi * threads,
+          .published = true};
 }
 
 MachineConstants DefaultConstants(int threads) {
-  // One thread streams 28 GB/s, all together about 36 (the slower of the bandwidth modes seen); simple vector operations on
-  // tiles in the cache reach 8e9 a second and thread.
+  // One thread streams 28 GB/s, all together about 36 (the slower of the bandwidth modes seen); simple vector
+  // operations on tiles in the cache reach 8e9 a second and thread.
   return {.write = std::min(20e9 * threads, 30e9),
           .read = std::min(28e9 * threads, 36e9),
           .broadcast = 1e9,
@@ -46,7 +50,8 @@ double VisitedShare(const Dag& dag, const OperatorWork& operation) {
     if (walked == kNoNode || operation.kind == FusionTemplate::kRow || !dag[walked].sparse) return 1;
     double driver = 1;
     for (NodeId input : operation.inputs)
-      if (dag[input].sparse && dag[input].cells == dag[walked].cells) driver = std::min(driver, dag[input].sparsity);
+      if (dag[input].sparse && dag[input].cells == dag[walked].cells)
+        driver = std::min(driver, dag[input].sparsity);
     share = std::max({share, driver < 1 ? driver : 0, dag[walked].sparsity});
   }
   return std::min(1.0, share);
@@ -60,13 +65,13 @@ double PublishedShare(const Dag& dag, const OperatorWork& operation) {
   return dag[*largest].sparsity;
 }
 
-// Operators on spread rows: every rank does its part, needs a copy of what is not walked, and sends its partial result.
+// Operators on spread rows: every rank does its part, needs a copy of what is not walked, and sends its
+// partial result.
 void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& model, OperatorTime* time) {
   const NodeId root = operation.roots[0];
   const int64_t height = HeightOf(dag, root);
   double spread = 0, copied = 0;
-  for (NodeId input : operation.inputs)
-    (dag[input].rows == height ? spread : copied) += dag[input].bytes;
+  for (NodeId input : operation.inputs) (dag[input].rows == height ? spread : copied) += dag[input].bytes;
   if (model.ranks < 2 || spread < static_cast<double>(model.min_distributed_bytes)) return;
   const bool reduces = !dag[root].matrix || dag[root].rows != height;
   const double sent = copied * (model.ranks - 1) + (reduces ? dag[root].bytes * model.ranks : 0);
@@ -80,19 +85,17 @@ NodeId WalkedValue(const Dag& dag, NodeId root) {
   if (node.op == nullptr) return kNoNode;
   switch (node.op->use) {
     case RowUse::kCells:
-    case RowUse::kSampledProduct:
-      return root;
+    case RowUse::kSampledProduct: return root;
     case RowUse::kFullAggregate:
     case RowUse::kRowAggregate:
-    case RowUse::kColumnAggregate:
-      return node.inputs[0];
-    case RowUse::kProduct:
-      return dag[node.inputs[0]].sparse ? node.inputs[0] : kNoNode;
+    case RowUse::kColumnAggregate: return node.inputs[0];
+    case RowUse::kProduct: return dag[node.inputs[0]].sparse ? node.inputs[0] : kNoNode;
     case RowUse::kTransposedProduct:
-      return dag[node.inputs[0]].sparse ? node.inputs[0] : dag[node.inputs[1]].sparse ? node.inputs[1] : kNoNode;
+      return dag[node.inputs[0]].sparse   ? node.inputs[0]
+             : dag[node.inputs[1]].sparse ? node.inputs[1]
+                                          : kNoNode;
     case RowUse::kColumnRange:
-    case RowUse::kCbind:
-      return kNoNode;
+    case RowUse::kCbind: return kNoNode;
   }
   return kNoNode;
 }
@@ -107,8 +110,7 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
       return {.along = node.cells * unit * ((*dag.graph)[id].Is("log") && HasBase(node) ? 2 : 1)};
     case RowUse::kFullAggregate:
     case RowUse::kRowAggregate:
-    case RowUse::kColumnAggregate:
-      return {.along = unit * operand(0).cells};
+    case RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
     case RowUse::kProduct:
       return {.fixed = unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity};
     case RowUse::kTransposedProduct: {
@@ -121,8 +123,7 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
     case RowUse::kSampledProduct:
       return {.along = unit * node.cells * static_cast<double>(operand(1).columns)};
     case RowUse::kColumnRange:
-    case RowUse::kCbind:
-      return {.along = unit * node.cells};
+    case RowUse::kCbind: return {.along = unit * node.cells};
   }
   return {};
 }
@@ -159,7 +160,8 @@ OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostMod
   }
   Distribute(dag, operation, model, &time);
   time.total += constants.operator_seconds;
-  if (model.memory_budget > 0 && held > static_cast<double>(model.memory_budget)) time.total += kInfeasibleSeconds;
+  if (model.memory_budget > 0 && held > static_cast<double>(model.memory_budget))
+    time.total += kInfeasibleSeconds;
   return time;
 }
 

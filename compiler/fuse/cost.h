@@ -13,23 +13,25 @@ namespace heddle::compiler {
 
 /// What the analytical model knows about the machine: rates of all threads together, per second.
 struct MachineConstants {
-  double write = 0;      ///< Bytes of results.
-  double read = 0;       ///< Bytes of inputs.
-  double broadcast = 0;  ///< Bytes sent to or from one other rank.
-  double compute = 0;    ///< Units of FusionOperator::flops (or published_flops).
+  double write = 0;             ///< Bytes of results.
+  double read = 0;              ///< Bytes of inputs.
+  double broadcast = 0;         ///< Bytes sent to or from one other rank.
+  double compute = 0;           ///< Units of FusionOperator::flops (or published_flops).
   double operator_seconds = 0;  ///< To start an operator and hand on its result.
-  /// The published model: its table of operators, results written as if dense, an Outer operator scaled as a whole by the
-  /// sparsity of its largest input and nothing else by sparsity, and a transpose counted under t(X) %*% Y. Otherwise results go by
-  /// their format, and whatever goes along the non-zeros of a driver computes and gathers only there.
+  /// The published model: its table of operators, results written as if dense, an Outer operator scaled as a
+  /// whole by the sparsity of its largest input and nothing else by sparsity, and a transpose counted under
+  /// t(X) %*% Y. Otherwise results go by their format, and whatever goes along the non-zeros of a driver
+  /// computes and gathers only there.
   bool published = false;
 
   bool operator==(const MachineConstants&) const = default;
 };
 
-/// The constants of the reference (2 GiB/s write, 32 GiB/s read, 2 Gi operations per second and thread): golden tests.
+/// The constants of the reference (2 GiB/s write, 32 GiB/s read, 2 Gi operations per second and thread):
+/// golden tests.
 MachineConstants PublishedConstants(int threads);
-/// Built-in constants of this engine until a machine has measured its own: huge pages are reused, so writing costs
-/// little more than reading.
+/// Built-in constants of this engine until a machine has measured its own: huge pages are reused, so writing
+/// costs little more than reading.
 MachineConstants DefaultConstants(int threads);
 
 namespace fusion {
@@ -37,7 +39,7 @@ namespace fusion {
 /// The model and the limits that one optimisation runs under.
 struct CostModel {
   MachineConstants constants;
-  int64_t memory_budget = 0;         ///< Bytes of inputs and result of one operator; 0: no limit.
+  int64_t memory_budget = 0;  ///< Bytes of inputs and result of one operator; 0: no limit.
   int ranks = 1;
   int64_t min_distributed_bytes = 0;  ///< From this size an input is spread over the ranks.
 };
@@ -58,7 +60,7 @@ double WriteBytes(const Dag& dag, NodeId id, const MachineConstants& constants);
 /// One operator, fused or not, as the model sees it.
 struct OperatorWork {
   FusionTemplate kind = FusionTemplate::kCell;
-  std::vector<NodeId> roots;     ///< Several: a multi-aggregate.
+  std::vector<NodeId> roots;  ///< Several: a multi-aggregate.
   NodeWork work;
   std::span<const NodeId> inputs;  ///< Distinct matrices that it reads.
 };
@@ -69,8 +71,8 @@ struct OperatorTime {
 };
 OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostModel& model);
 
-/// The value whose cells an operator with this root walks: the operand of an aggregate, the CSR operand of a product, else
-/// the root itself. kNoNode when the root's work does not shrink with it.
+/// The value whose cells an operator with this root walks: the operand of an aggregate, the CSR operand of a
+/// product, else the root itself. kNoNode when the root's work does not shrink with it.
 NodeId WalkedValue(const Dag& dag, NodeId root);
 
 }  // namespace fusion

@@ -47,7 +47,8 @@ class Reachability {
       work.pop_back();
       if (!seen_.emplace(id, current).second) continue;
       for (NodeId input : dag_[id].inputs) {
-        if (input == kNoNode || !std::binary_search(partition_.nodes.begin(), partition_.nodes.end(), input)) continue;
+        if (input == kNoNode || !std::binary_search(partition_.nodes.begin(), partition_.nodes.end(), input))
+          continue;
         const auto found = point_of_.find({id, input});
         if (found != point_of_.end()) children_[static_cast<size_t>(current)].insert(found->second);
         work.emplace_back(input, found != point_of_.end() ? found->second : current);
@@ -89,8 +90,9 @@ bool Split(const Partition& partition, const Reachability& reachability, CutSet*
   cut->left.assign(left.begin(), left.end());
   cut->right.assign(right.begin(), right.end());
   const double fixed = std::exp2(-static_cast<double>(own.size()));
-  cut->score = (1 - fixed) * std::exp2(static_cast<double>(partition.points.size())) +
-               fixed * (std::exp2(static_cast<double>(left.size())) + std::exp2(static_cast<double>(right.size())));
+  cut->score =
+      (1 - fixed) * std::exp2(static_cast<double>(partition.points.size())) +
+      fixed * (std::exp2(static_cast<double>(left.size())) + std::exp2(static_cast<double>(right.size())));
   return true;
 }
 
@@ -116,7 +118,8 @@ std::vector<CutSet> FindCutSets(const Dag& dag, const Partition& partition) {
     for (size_t a = 0; a < failed.size(); ++a)
       for (size_t b = a + 1; b < failed.size(); ++b) {
         CutSet cut;
-        std::merge(failed[a].begin(), failed[a].end(), failed[b].begin(), failed[b].end(), std::back_inserter(cut.points));
+        std::merge(failed[a].begin(), failed[a].end(), failed[b].begin(), failed[b].end(),
+                   std::back_inserter(cut.points));
         if (Split(partition, reachability, &cut)) found.push_back(std::move(cut));
       }
   std::stable_sort(found.begin(), found.end(), [](const CutSet& a, const CutSet& b) {
@@ -126,7 +129,8 @@ std::vector<CutSet> FindCutSets(const Dag& dag, const Partition& partition) {
   std::vector<CutSet> result;
   PointSet used;
   for (CutSet& cut : found) {
-    if (std::any_of(cut.points.begin(), cut.points.end(), [&](int point) { return used.contains(point); })) continue;
+    if (std::any_of(cut.points.begin(), cut.points.end(), [&](int point) { return used.contains(point); }))
+      continue;
     used.insert(cut.points.begin(), cut.points.end());
     result.push_back(std::move(cut));
   }

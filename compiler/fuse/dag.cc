@@ -6,7 +6,8 @@
 namespace heddle::compiler::fusion {
 namespace {
 
-// The first column of X[, a:b] when the bounds are known and within X, else 0. The upper one follows from the shape.
+// The first column of X[, a:b] when the bounds are known and within X, else 0. The upper one follows from the
+// shape.
 int64_t RangeBegin(const Graph& graph, const Node& node) {
   if (!node.Is("index") || node.inputs.size() != 5) return 0;
   const auto given = [&](size_t i) { return node.inputs[i] != kNoNode; };
@@ -33,10 +34,12 @@ bool HasPlainInputs(const Graph& graph, const Node& node) {
   });
 }
 
-const FusionOperator* CandidateOperator(const Graph& graph, const Node& node, const std::vector<bool>& ordered,
-                                        NodeId id) {
+const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
+                                        const std::vector<bool>& ordered, NodeId id) {
   const FusionOperator* op = FindFusionOperator(node.op);
-  if (op == nullptr || node.inputs.empty() || ordered[static_cast<size_t>(id)] || !HasPlainInputs(graph, node)) return nullptr;
+  if (op == nullptr || node.inputs.empty() || ordered[static_cast<size_t>(id)] ||
+      !HasPlainInputs(graph, node))
+    return nullptr;
   if (op->use != RowUse::kFullAggregate && !IsKnownMatrix(node.info)) return nullptr;
   if (op->use == RowUse::kColumnRange && RangeBegin(graph, node) == 0) return nullptr;
   if (op->use == RowUse::kCells &&
@@ -52,7 +55,8 @@ const FusionOperator* CandidateOperator(const Graph& graph, const Node& node, co
   return graph[walked].info.IsMatrix() && graph[walked].info.shape.rows > 1 ? op : nullptr;
 }
 
-// Sparsity and pattern of a CSR result from those of its operands; different patterns are taken as independent.
+// Sparsity and pattern of a CSR result from those of its operands; different patterns are taken as
+// independent.
 void PropagateSparsity(const Dag& dag, NodeId id, const Node& node, DagNode* made) {
   double product = 1, absent = 1, first = kGuessedSparsity;
   made->pattern = kNoNode;
@@ -67,8 +71,12 @@ void PropagateSparsity(const Dag& dag, NodeId id, const Node& node, DagNode* mad
     product *= dag[input].sparsity;
     absent *= 1 - dag[input].sparsity;
   }
-  made->sparsity = patterns < 2 ? first : node.Is("*") || node.Is("&") ? product : node.Is("/") ? first : 1 - absent;
-  if (node.Is("%*%")) made->sparsity = std::min(1.0, product * static_cast<double>(dag[node.inputs[0]].columns));
+  made->sparsity = patterns < 2                   ? first
+                   : node.Is("*") || node.Is("&") ? product
+                   : node.Is("/")                 ? first
+                                                  : 1 - absent;
+  if (node.Is("%*%"))
+    made->sparsity = std::min(1.0, product * static_cast<double>(dag[node.inputs[0]].columns));
   const bool cell_wise = made->matrix && made->pattern != kNoNode && dag[made->pattern].cells == made->cells;
   if (patterns != 1 || !cell_wise || node.Is("%*%")) made->pattern = id;
 }
@@ -130,18 +138,22 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
     if (made.matrix) {
       made.rows = node.info.shape.rows;
       made.columns = node.info.shape.columns;
-      made.cells = static_cast<double>(std::max<int64_t>(made.rows, 1)) * static_cast<double>(std::max<int64_t>(made.columns, 1));
+      made.cells = static_cast<double>(std::max<int64_t>(made.rows, 1)) *
+                   static_cast<double>(std::max<int64_t>(made.columns, 1));
       made.sparse = node.info.format == Format::kSparse;
       if (made.sparse) {
         PropagateSparsity(dag, id, node, &made);
         const double told = node.Is("variable") && sparsity_of ? sparsity_of(node.Text("name")) : -1;
         if (told >= 0) made.sparsity = std::min(told, 1.0);
       }
-      made.bytes = made.sparse ? 12 * made.sparsity * made.cells + 8 * static_cast<double>(made.rows + 1) : 8 * made.cells;
+      made.bytes = made.sparse ? 12 * made.sparsity * made.cells + 8 * static_cast<double>(made.rows + 1)
+                               : 8 * made.cells;
     }
     made.op = CandidateOperator(graph, node, ordered, id);
     if (made.op != nullptr)
-      made.arity = made.op->use == RowUse::kColumnRange ? 1 : std::min<int>(kMaxArity, static_cast<int>(node.inputs.size()));
+      made.arity = made.op->use == RowUse::kColumnRange
+                       ? 1
+                       : std::min<int>(kMaxArity, static_cast<int>(node.inputs.size()));
   }
   return dag;
 }

@@ -10,8 +10,9 @@
 
 namespace heddle::compiler::fusion {
 
-constexpr int kMaxArity = 3;            ///< More inputs of a node are never fused.
-constexpr double kGuessedSparsity = 0.1;  ///< Of a CSR matrix of which nothing else is known; favours sparse plans.
+constexpr int kMaxArity = 3;  ///< More inputs of a node are never fused.
+constexpr double kGuessedSparsity =
+    0.1;  ///< Of a CSR matrix of which nothing else is known; favours sparse plans.
 
 /// What the optimiser looks at, for one node of the graph.
 struct DagNode {
@@ -20,12 +21,13 @@ struct DagNode {
   int arity = 0;                       ///< Inputs 0..arity-1 may be fused.
   std::vector<NodeId> consumers;       ///< Distinct, ascending.
   bool matrix = false;
-  bool sparse = false;    ///< CSR.
+  bool sparse = false;  ///< CSR.
   int64_t rows = 0, columns = 0;
-  double cells = 1;       ///< 1 for a scalar.
-  double sparsity = 1;    ///< Estimated share of cells that are present; 1 when dense.
-  NodeId pattern = kNoNode;  ///< Of a CSR value: the node that its present cells follow; itself when they are its own.
-  double bytes = 8;       ///< Memory of the value.
+  double cells = 1;     ///< 1 for a scalar.
+  double sparsity = 1;  ///< Estimated share of cells that are present; 1 when dense.
+  NodeId pattern =
+      kNoNode;  ///< Of a CSR value: the node that its present cells follow; itself when they are its own.
+  double bytes = 8;         ///< Memory of the value.
   int64_t range_begin = 0;  ///< Of kColumnRange: its first column, from 1.
 };
 
@@ -44,10 +46,12 @@ using SparsityOf = std::function<double(std::string_view variable)>;
 /// Needs: inferred infos. Linear in the graph. `sparsity_of` may be empty. The graph must outlive the result.
 Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of);
 
-/// Column ranges with known bounds cannot fail: they leave the order of effects (what was before and after them stays so).
+/// Column ranges with known bounds cannot fail: they leave the order of effects (what was before and after
+/// them stays so).
 Graph WithoutHarmlessOrder(Graph graph);
 
-/// True if `input` lies row by row beside the rows of the cell-wise node `node` (not a row vector that is repeated).
+/// True if `input` lies row by row beside the rows of the cell-wise node `node` (not a row vector that is
+/// repeated).
 bool IsRowAligned(const DagNode& node, const DagNode& input);
 
 /// Height of the rows that a fused operator with this node walks.

@@ -12,7 +12,8 @@ namespace {
 constexpr const Template* kTemplates[] = {&kRowTemplate, &kCellTemplate, &kOuterTemplate};
 
 bool HasOpen(const std::vector<Entry>& group, FusionTemplate kind) {
-  return std::any_of(group.begin(), group.end(), [kind](const Entry& entry) { return entry.open && entry.kind == kind; });
+  return std::any_of(group.begin(), group.end(),
+                     [kind](const Entry& entry) { return entry.open && entry.kind == kind; });
 }
 
 class Explorer {
@@ -32,13 +33,18 @@ class Explorer {
       if (kind->open(dag_, id)) Expand(id, kNoNode, *kind);
       for (int i = 0; i < dag_[id].arity; ++i) {
         const NodeId input = dag_[id].inputs[static_cast<size_t>(i)];
-        if (input != kNoNode && HasOpen(memo_[input], kind->kind) && kind->fuse(dag_, id, input)) Expand(id, input, *kind);
+        if (input != kNoNode && HasOpen(memo_[input], kind->kind) && kind->fuse(dag_, id, input))
+          Expand(id, input, *kind);
       }
     }
     const auto rank = [](const Entry& entry) {
-      return std::pair(entry.kind == FusionTemplate::kRow ? 0 : entry.kind == FusionTemplate::kCell ? 1 : 2, entry.refs);
+      return std::pair(entry.kind == FusionTemplate::kRow    ? 0
+                       : entry.kind == FusionTemplate::kCell ? 1
+                                                             : 2,
+                       entry.refs);
     };
-    std::sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) { return rank(a) < rank(b); });
+    std::sort(entries_.begin(), entries_.end(),
+              [&](const Entry& a, const Entry& b) { return rank(a) < rank(b); });
     entries_.erase(std::unique(entries_.begin(), entries_.end()), entries_.end());
     memo_[id] = entries_;
   }
@@ -54,7 +60,8 @@ class Explorer {
     for (int i = 0; i < node.arity; ++i) {
       const NodeId input = node.inputs[static_cast<size_t>(i)];
       if (input == kNoNode || input == fused) continue;
-      if (std::find(choices, choices + count, input) == choices + count && CanMerge(id, input, kind)) choices[count++] = input;
+      if (std::find(choices, choices + count, input) == choices + count && CanMerge(id, input, kind))
+        choices[count++] = input;
     }
     for (int mask = 0; mask < 1 << count; ++mask) {
       for (int i = 0; i < node.arity; ++i) {

@@ -16,8 +16,11 @@ namespace {
 using namespace fusion;  // The parts of this folder.
 
 constexpr std::pair<FusionMode, std::string_view> kModes[] = {
-    {FusionMode::kOff, "off"},   {FusionMode::kAll, "all"},       {FusionMode::kNoRedundancy, "no-redundancy"},
-    {FusionMode::kCost, "cost"}, {FusionMode::kRandom, "random"},
+    {FusionMode::kOff, "off"},
+    {FusionMode::kAll, "all"},
+    {FusionMode::kNoRedundancy, "no-redundancy"},
+    {FusionMode::kCost, "cost"},
+    {FusionMode::kRandom, "random"},
 };
 
 EntryChoice ChoiceOf(FusionMode mode) {
@@ -40,8 +43,9 @@ std::string BitsText(const Assignment& assignment) {
 std::string OperatorText(const PlannedOperator& planned) {
   std::string text;
   for (NodeId root : planned.work.roots) text += (text.empty() ? "" : "+") + std::to_string(root);
-  return fmt::format("{} {}{} write {:.3g} read {:.3g} compute {:.3g} total {:.3g}", Name(planned.work.kind), text,
-                     SetText(planned.covered), planned.time.write, planned.time.read, planned.time.compute, planned.time.total);
+  return fmt::format("{} {}{} write {:.3g} read {:.3g} compute {:.3g} total {:.3g}", Name(planned.work.kind),
+                     text, SetText(planned.covered), planned.time.write, planned.time.read,
+                     planned.time.compute, planned.time.total);
 }
 
 PartitionReport Describe(const Partition& partition) {
@@ -66,8 +70,8 @@ class Fuser {
         picker_(dag_, memo_, ChoiceOf(options.mode), options.seed),
         random_(options.seed) {
     const bool given = options.constants.read > 0;
-    model_ = {given ? options.constants : DefaultConstants(options.threads), options.memory_budget, options.ranks,
-              options.min_distributed_bytes};
+    model_ = {given ? options.constants : DefaultConstants(options.threads), options.memory_budget,
+              options.ranks, options.min_distributed_bytes};
     search_.clock = options.clock != nullptr ? options.clock : &SystemClock();
     search_.deadline_ns = search_.clock->MonotonicNs() + options.deadline_ms * 1'000'000;
   }
@@ -77,10 +81,12 @@ class Fuser {
     ReplaceOptions replace;
     for (const Partition& partition : FindPartitions(dag_, memo_)) {
       Choose(partition, report);
-      replace.aggregates.insert(replace.aggregates.end(), partition.aggregates.begin(), partition.aggregates.end());
+      replace.aggregates.insert(replace.aggregates.end(), partition.aggregates.begin(),
+                                partition.aggregates.end());
     }
     replace.can_run = options_.can_run;
-    if (options_.mode == FusionMode::kRandom) replace.wants_merge = [this](NodeId, NodeId) { return random_.Below(2) == 0; };
+    if (options_.mode == FusionMode::kRandom)
+      replace.wants_merge = [this](NodeId, NodeId) { return random_.Below(2) == 0; };
     ReplaceReport replaced;
     HEDDLE_ASSIGN_OR_RETURN(Graph result, Replace(dag_, memo_, picker_, replace, &replaced));
     report->fused = std::move(replaced.fused);
@@ -115,9 +121,10 @@ class Fuser {
     described->fuse_all = found.all_zero;
     described->cut_all = found.all_one;
     described->gap = found.cost > 0 ? (found.cost - found.lower_bound) / found.cost : 0;
-    described->no_redundancy =
-        PlanCost(dag_, memo_, partition, model_, EntryChoice::kNoRedundancy).Cost(Assignment(partition.points.size(), 0));
-    for (const PlannedOperator& planned : cost.Operators(found.assignment)) described->operators.push_back(OperatorText(planned));
+    described->no_redundancy = PlanCost(dag_, memo_, partition, model_, EntryChoice::kNoRedundancy)
+                                   .Cost(Assignment(partition.points.size(), 0));
+    for (const PlannedOperator& planned : cost.Operators(found.assignment))
+      described->operators.push_back(OperatorText(planned));
     return found.assignment;
   }
 
@@ -134,12 +141,14 @@ class Fuser {
 }  // namespace
 
 std::string_view Name(FusionMode mode) {
-  return std::find_if(std::begin(kModes), std::end(kModes), [mode](const auto& entry) { return entry.first == mode; })->second;
+  return std::find_if(std::begin(kModes), std::end(kModes),
+                      [mode](const auto& entry) { return entry.first == mode; })
+      ->second;
 }
 
 std::optional<FusionMode> ParseFusionMode(std::string_view name) {
-  const auto* found =
-      std::find_if(std::begin(kModes), std::end(kModes), [name](const auto& entry) { return entry.second == name; });
+  const auto* found = std::find_if(std::begin(kModes), std::end(kModes),
+                                   [name](const auto& entry) { return entry.second == name; });
   return found == std::end(kModes) ? std::nullopt : std::optional(found->first);
 }
 

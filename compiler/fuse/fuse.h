@@ -28,9 +28,9 @@ std::optional<FusionMode> ParseFusionMode(std::string_view name);
 
 struct FuseOptions {
   FusionMode mode = FusionMode::kCost;
-  uint64_t seed = 0;                  ///< Of kRandom.
-  MachineConstants constants;         ///< All zero: DefaultConstants(threads).
-  int64_t memory_budget = 0;          ///< Bytes of one operator's inputs and result; 0: no limit.
+  uint64_t seed = 0;           ///< Of kRandom.
+  MachineConstants constants;  ///< All zero: DefaultConstants(threads).
+  int64_t memory_budget = 0;   ///< Bytes of one operator's inputs and result; 0: no limit.
   int threads = 1;
   int ranks = 1;
   int64_t min_distributed_bytes = 0;  ///< As in placement: from this size rows are spread over the ranks.
@@ -53,7 +53,8 @@ struct PartitionReport {
   std::string chosen;  ///< One 0 or 1 for every point.
   double cost = 0, fuse_all = 0, no_redundancy = 0, cut_all = 0;
   double gap = 0;  ///< (cost - lower bound) / cost: 0 when proven to be the best.
-  std::vector<std::string> operators;  ///< "11{4,5,6,8,9,11} write .. read .. compute .. total .." in seconds.
+  std::vector<std::string>
+      operators;  ///< "11{4,5,6,8,9,11} write .. read .. compute .. total .." in seconds.
 };
 
 /// What `explain --level fusion|cost` prints.
@@ -65,12 +66,13 @@ struct FuseReport {
 };
 std::string ToText(const FuseReport& report, bool with_costs);
 
-/// A copy of the graph in which sets of nodes are replaced by nodes "fused" with the attribute "operator", a string
-/// FusedOperator::ToText(). Its inputs are those of the fused operator, in order. A multi-aggregate's 1 x k result is
-/// read by nodes "index" and "as.scalar". Nodes that stay keep their order, and every node its position in the script.
+/// A copy of the graph in which sets of nodes are replaced by nodes "fused" with the attribute "operator", a
+/// string FusedOperator::ToText(). Its inputs are those of the fused operator, in order. A multi-aggregate's
+/// 1 x k result is read by nodes "index" and "as.scalar". Nodes that stay keep their order, and every node
+/// its position in the script.
 ///
-/// Needs: inferred infos; nodes of unknown size are left alone. Keeps: every bit of every result. Linear in the graph but
-/// for the search in each partition (fuse/select.h).
+/// Needs: inferred infos; nodes of unknown size are left alone. Keeps: every bit of every result. Linear in
+/// the graph but for the search in each partition (fuse/select.h).
 Result<Graph> Fuse(const Graph& graph, const FuseOptions& options, FuseReport* report);
 
 }  // namespace heddle::compiler

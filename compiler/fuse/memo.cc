@@ -47,17 +47,10 @@ std::vector<bool> NeedRows(const Dag& dag, const Memo& memo) {
     switch (dag[id].op->use) {
       case RowUse::kProduct:
       case RowUse::kTransposedProduct:
-      case RowUse::kCbind:
-        at[static_cast<size_t>(id)] = true;
-        break;
-      case RowUse::kColumnRange:
-        at[static_cast<size_t>(id)] = dag[id].columns > 1;
-        break;
-      case RowUse::kRowAggregate:
-        at[static_cast<size_t>(id)] = is(referenced, id);
-        break;
-      default:
-        break;
+      case RowUse::kCbind: at[static_cast<size_t>(id)] = true; break;
+      case RowUse::kColumnRange: at[static_cast<size_t>(id)] = dag[id].columns > 1; break;
+      case RowUse::kRowAggregate: at[static_cast<size_t>(id)] = is(referenced, id); break;
+      default: break;
     }
     above[static_cast<size_t>(id)] = is(at, id);
     for (const Entry& entry : memo[id])
@@ -75,7 +68,8 @@ std::vector<bool> NeedRows(const Dag& dag, const Memo& memo) {
   return at;
 }
 
-std::vector<std::array<NodeId, kMaxArity>> ReferencesOf(const std::vector<Entry>& group, FusionTemplate kind) {
+std::vector<std::array<NodeId, kMaxArity>> ReferencesOf(const std::vector<Entry>& group,
+                                                        FusionTemplate kind) {
   std::vector<std::array<NodeId, kMaxArity>> result;
   for (const Entry& entry : group)
     if (entry.kind == kind) result.push_back(entry.refs);

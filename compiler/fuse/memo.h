@@ -10,11 +10,13 @@
 
 namespace heddle::compiler::fusion {
 
-/// One way to compute a node as the root of an (unfinished) fused operator: by which template, and which of its inputs
-/// are computed inside. A reference means "some compatible entry of that node"; which one, the selection decides.
+/// One way to compute a node as the root of an (unfinished) fused operator: by which template, and which of
+/// its inputs are computed inside. A reference means "some compatible entry of that node"; which one, the
+/// selection decides.
 struct Entry {
   FusionTemplate kind = FusionTemplate::kCell;
-  std::array<NodeId, kMaxArity> refs = {kNoNode, kNoNode, kNoNode};  ///< By position: the input, or kNoNode: it is read.
+  std::array<NodeId, kMaxArity> refs = {kNoNode, kNoNode,
+                                        kNoNode};  ///< By position: the input, or kNoNode: it is read.
   int arity = 0;
   bool open = true;   ///< May still grow upwards.
   bool valid = true;  ///< May be the root of an operator.
@@ -27,8 +29,8 @@ struct Entry {
 /// Row and Outer may hold Cell entries of other nodes; apart from that templates do not mix.
 bool IsCompatible(FusionTemplate inside, FusionTemplate other);
 
-/// Entries of every node, those of one node in the order Row, Cell, Outer, then by references: all later choices
-/// among equals take the first, so the order is part of what a plan is.
+/// Entries of every node, those of one node in the order Row, Cell, Outer, then by references: all later
+/// choices among equals take the first, so the order is part of what a plan is.
 struct Memo {
   std::vector<std::vector<Entry>> groups;  ///< By node.
 
@@ -45,8 +47,8 @@ std::string ToText(const Memo& memo, const Graph& graph);
 /// (template.h). Time and space linear in the graph.
 Memo Explore(const Dag& dag);
 
-/// Removes what no plan needs: groups of single operators that nothing refers to, and Row entries that Cell entries
-/// equal where nobody needs whole rows.
+/// Removes what no plan needs: groups of single operators that nothing refers to, and Row entries that Cell
+/// entries equal where nobody needs whole rows.
 void Prune(const Dag& dag, Memo* memo);
 
 }  // namespace heddle::compiler::fusion

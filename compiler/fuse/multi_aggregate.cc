@@ -65,7 +65,8 @@ bool HasCycle(const Dependencies& dependencies, const std::vector<int>& group_of
 }
 
 bool ShareInput(const std::vector<NodeId>& a, const std::vector<NodeId>& b) {
-  return std::any_of(a.begin(), a.end(), [&](NodeId id) { return std::binary_search(b.begin(), b.end(), id); });
+  return std::any_of(a.begin(), a.end(),
+                     [&](NodeId id) { return std::binary_search(b.begin(), b.end(), id); });
 }
 
 bool SameOperandShape(const Dag& dag, NodeId a, NodeId b) {
@@ -87,10 +88,14 @@ std::vector<std::vector<NodeId>> Merge(const Dag& dag, const std::vector<ChosenA
     groups[i] = {i};
   }
   const auto can_join = [&](size_t a, size_t b) {
-    if (groups[a].empty() || groups[b].empty() || groups[a].size() + groups[b].size() > FusedOperator::kMaxRoots) return false;
+    if (groups[a].empty() || groups[b].empty() ||
+        groups[a].size() + groups[b].size() > FusedOperator::kMaxRoots)
+      return false;
     for (size_t i : groups[a])
       for (size_t j : groups[b])
-        if (!SameOperandShape(dag, nodes[i], nodes[j]) || dependencies.Needs(i, j) || dependencies.Needs(j, i)) return false;
+        if (!SameOperandShape(dag, nodes[i], nodes[j]) || dependencies.Needs(i, j) ||
+            dependencies.Needs(j, i))
+          return false;
     for (size_t i : groups[a])
       for (size_t j : groups[b])
         if (wanted(i, j)) return true;
@@ -143,7 +148,8 @@ std::vector<std::vector<NodeId>> GroupAggregates(const Dag& dag, const std::vect
   std::vector<ChosenAggregate> aggregates;
   for (NodeId root : roots)
     if (IsFullAggregate(dag, root)) aggregates.push_back({root, {}, dag[dag[root].inputs[0]].sparse});
-  return Merge(dag, aggregates, [&](size_t a, size_t b) { return aggregates[a].by_nonzeros == aggregates[b].by_nonzeros; });
+  return Merge(dag, aggregates,
+               [&](size_t a, size_t b) { return aggregates[a].by_nonzeros == aggregates[b].by_nonzeros; });
 }
 
 }  // namespace heddle::compiler::fusion

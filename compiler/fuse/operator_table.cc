@@ -16,8 +16,8 @@ constexpr FusionOperator Aggregate(std::string_view name, RowUse use, double pub
   return {name, use, true, true, use == RowUse::kFullAggregate, published, 1};
 }
 
-// Sparse-safety has no column: a node's format says where its cells may be absent (docs/numerics.md R6), and the
-// executor finds by itself where a body is zero.
+// Sparse-safety has no column: a node's format says where its cells may be absent (docs/numerics.md R6), and
+// the executor finds by itself where a body is zero.
 constexpr FusionOperator kTable[] = {
     CellWise("+", 1, 1),
     CellWise("-", 1, 1),
@@ -79,7 +79,8 @@ constexpr FusionOperator kTable[] = {
     Aggregate("colMins", RowUse::kColumnAggregate, 1),
     Aggregate("colMaxs", RowUse::kColumnAggregate, 1),
     Aggregate("colProds", RowUse::kColumnAggregate, 1),
-    // Multiply-adds run at the peak of the machine, eight times the rate of single operations through the caches.
+    // Multiply-adds run at the peak of the machine, eight times the rate of single operations through the
+    // caches.
     {"%*%", RowUse::kProduct, false, true, true, 2, 0.3},
     {"t%*%", RowUse::kTransposedProduct, true, true, true, 2, 0.3},
     {"index", RowUse::kColumnRange, true, true, false, 1, 1},

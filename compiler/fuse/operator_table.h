@@ -16,19 +16,21 @@ enum class RowUse : uint8_t {
   kTransposedProduct,  ///< t(X) %*% Y: rows of X and Y.
   kColumnRange,        ///< X[, a:b]
   kCbind,
-  kSampledProduct,     ///< U %*% t(V) at the non-zeros of X; inputs X, U, V.
+  kSampledProduct,  ///< U %*% t(V) at the non-zeros of X; inputs X, U, V.
 };
 
-/// One line per operator that may be inside a fused operator: what the predicates of the templates and the cost model
-/// know about it. `flops` is per cell of the result, of aggregates per cell of the input, of products per multiply-add.
+/// One line per operator that may be inside a fused operator: what the predicates of the templates and the
+/// cost model know about it. `flops` is per cell of the result, of aggregates per cell of the input, of
+/// products per multiply-add.
 struct FusionOperator {
   std::string_view name;
   RowUse use = RowUse::kCells;
-  bool cell = false;         ///< The Cell template may hold it.
-  bool row = false;          ///< The Row template may hold it.
-  bool outer = false;        ///< The Outer template may hold it.
+  bool cell = false;           ///< The Cell template may hold it.
+  bool row = false;            ///< The Row template may hold it.
+  bool outer = false;          ///< The Outer template may hold it.
   double published_flops = 1;  ///< The published table (scalar code).
-  double flops = 1;            ///< This engine: vector code; divide, exp and log by their measured ratio to an addition.
+  double flops =
+      1;  ///< This engine: vector code; divide, exp and log by their measured ratio to an addition.
 };
 
 /// nullptr when the operator never is part of a fused operator.

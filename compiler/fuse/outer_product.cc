@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/fuse/template.h"
 
-// Outer: everything between a product sampled at the non-zeros of a CSR matrix and a sum, another product, or a CSR
-// result. A rule made the sampled product before exploration (docs/fusion.md), so a driver is always there; what may be
-// a root follows from formats: a CSR value is absent where the driver is.
+// Outer: everything between a product sampled at the non-zeros of a CSR matrix and a sum, another product, or
+// a CSR result. A rule made the sampled product before exploration (docs/fusion.md), so a driver is always
+// there; what may be a root follows from formats: a CSR value is absent where the driver is.
 namespace heddle::compiler::fusion {
 namespace {
 
@@ -15,22 +15,18 @@ bool Fuse(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
   if (!node.op->outer) return false;
   switch (node.op->use) {
-    case RowUse::kCells:
-      return SameShape(node, dag[input]);
-    case RowUse::kFullAggregate:
-      return dag.graph->nodes[static_cast<size_t>(id)].Is("sum");
-    case RowUse::kProduct:
-      return input == node.inputs[0] && input != node.inputs[1];
-    case RowUse::kTransposedProduct:
-      return node.inputs[0] != node.inputs[1];
-    default:
-      return false;
+    case RowUse::kCells: return SameShape(node, dag[input]);
+    case RowUse::kFullAggregate: return dag.graph->nodes[static_cast<size_t>(id)].Is("sum");
+    case RowUse::kProduct: return input == node.inputs[0] && input != node.inputs[1];
+    case RowUse::kTransposedProduct: return node.inputs[0] != node.inputs[1];
+    default: return false;
   }
 }
 
 // X * f(...) beside something that is absent where X is: (X != 0) * f(...).
 bool Merge(const Dag& dag, NodeId id, NodeId input) {
-  return dag.graph->nodes[static_cast<size_t>(id)].Is("*") && dag[input].sparse && SameShape(dag[id], dag[input]);
+  return dag.graph->nodes[static_cast<size_t>(id)].Is("*") && dag[input].sparse &&
+         SameShape(dag[id], dag[input]);
 }
 
 Close CloseOuter(const Dag& dag, NodeId id, const Entry& entry) {

@@ -26,14 +26,18 @@ class UnionFind {
   std::vector<NodeId> parent_;
 };
 
-bool Contains(const std::vector<NodeId>& sorted, NodeId id) { return std::binary_search(sorted.begin(), sorted.end(), id); }
+bool Contains(const std::vector<NodeId>& sorted, NodeId id) {
+  return std::binary_search(sorted.begin(), sorted.end(), id);
+}
 
 bool HasReference(const std::vector<Entry>& group, NodeId target) {
-  return std::any_of(group.begin(), group.end(), [target](const Entry& entry) { return entry.Refers(target); });
+  return std::any_of(group.begin(), group.end(),
+                     [target](const Entry& entry) { return entry.Refers(target); });
 }
 
 // The template that ends at the target is none of those by which the consumer can go on.
-bool ChangesTemplate(const std::vector<Entry>& consumer, const std::vector<Entry>& target, NodeId id, int position) {
+bool ChangesTemplate(const std::vector<Entry>& consumer, const std::vector<Entry>& target, NodeId id,
+                     int position) {
   bool kinds[4] = {};
   bool any = false;
   for (const Entry& entry : consumer) {
@@ -54,11 +58,13 @@ void FindPoints(const Dag& dag, const Memo& memo, Partition* partition) {
   for (NodeId target : partition->materialization)
     for (NodeId consumer : dag[target].consumers)
       // A consumer that cannot compute the target inside has nothing to decide.
-      if (Contains(partition->nodes, consumer) && HasReference(memo[consumer], target)) add({consumer, target});
+      if (Contains(partition->nodes, consumer) && HasReference(memo[consumer], target))
+        add({consumer, target});
   for (NodeId consumer : partition->nodes)
     for (int i = 0; i < dag[consumer].arity; ++i) {
       const NodeId target = dag[consumer].inputs[static_cast<size_t>(i)];
-      if (target != kNoNode && ChangesTemplate(memo[consumer], memo[target], target, i)) add({consumer, target});
+      if (target != kNoNode && ChangesTemplate(memo[consumer], memo[target], target, i))
+        add({consumer, target});
     }
 }
 
@@ -68,12 +74,15 @@ void FindSets(const Dag& dag, const Memo& memo, const std::vector<bool>& referen
     if (root) partition->roots.push_back(id);
     if (!root && dag[id].matrix && dag[id].consumers.size() > 1) partition->materialization.push_back(id);
     const auto outside = [&](NodeId consumer) { return !Contains(partition->nodes, consumer); };
-    if (!root && std::any_of(dag[id].consumers.begin(), dag[id].consumers.end(), outside)) partition->external.push_back(id);
+    if (!root && std::any_of(dag[id].consumers.begin(), dag[id].consumers.end(), outside))
+      partition->external.push_back(id);
     for (NodeId input : dag[id].inputs)
-      if (input != kNoNode && dag[input].matrix && !Contains(partition->nodes, input)) partition->inputs.push_back(input);
+      if (input != kNoNode && dag[input].matrix && !Contains(partition->nodes, input))
+        partition->inputs.push_back(input);
   }
   std::sort(partition->inputs.begin(), partition->inputs.end());
-  partition->inputs.erase(std::unique(partition->inputs.begin(), partition->inputs.end()), partition->inputs.end());
+  partition->inputs.erase(std::unique(partition->inputs.begin(), partition->inputs.end()),
+                          partition->inputs.end());
   FindPoints(dag, memo, partition);
   partition->aggregates = GroupAggregates(dag, partition->roots);
 }

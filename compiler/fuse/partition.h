@@ -16,7 +16,8 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
-/// Nodes that may share fused operators, and none besides. Partitions are optimised one by one. All lists ascend.
+/// Nodes that may share fused operators, and none besides. Partitions are optimised one by one. All lists
+/// ascend.
 struct Partition {
   std::vector<NodeId> nodes;
   std::vector<NodeId> roots;            ///< No entry of the partition refers to them.

@@ -18,7 +18,8 @@ namespace {
 
 // The template that an operator with this entry at its root is costed as; on its own it is no Row operator.
 FusionTemplate KindOf(const Entry* entry) {
-  if (entry == nullptr || (entry->References() == 0 && entry->kind == FusionTemplate::kRow)) return FusionTemplate::kCell;
+  if (entry == nullptr || (entry->References() == 0 && entry->kind == FusionTemplate::kRow))
+    return FusionTemplate::kCell;
   return entry->kind;
 }
 
@@ -30,7 +31,8 @@ EntryPicker::EntryPicker(const Dag& dag, const Memo& memo, EntryChoice choice, u
     for (NodeId id = 0; id < dag.size(); ++id)
       for (size_t i = 0; i < memo[id].size(); ++i)
         for (NodeId ref : memo[id][i].refs)
-          if (ref != kNoNode && dag[ref].consumers.size() > 1) permanent_[static_cast<size_t>(id)] |= uint64_t{1} << i;
+          if (ref != kNoNode && dag[ref].consumers.size() > 1)
+            permanent_[static_cast<size_t>(id)] |= uint64_t{1} << i;
   blocked_ = permanent_;
 }
 
@@ -80,8 +82,9 @@ const Entry* EntryPicker::PickInside(NodeId id, FusionTemplate kind) const {
   const std::vector<Entry>& group = memo_[id];
   for (size_t i = 0; i < group.size(); ++i) {
     if (IsBlocked(id, i) || !group[i].open || !IsCompatible(kind, group[i].kind)) continue;
-    const int rank = choice_ == EntryChoice::kRandom ? RandomRank(id, i)
-                                                     : 7 - (group[i].kind == kind ? 4 : 0) - group[i].References();
+    const int rank = choice_ == EntryChoice::kRandom
+                         ? RandomRank(id, i)
+                         : 7 - (group[i].kind == kind ? 4 : 0) - group[i].References();
     if (best == nullptr || rank < best_rank) {
       best = &group[i];
       best_rank = rank;
@@ -90,7 +93,8 @@ const Entry* EntryPicker::PickInside(NodeId id, FusionTemplate kind) const {
   return best;
 }
 
-PlanCost::PlanCost(const Dag& dag, const Memo& memo, const Partition& partition, const CostModel& model, EntryChoice choice)
+PlanCost::PlanCost(const Dag& dag, const Memo& memo, const Partition& partition, const CostModel& model,
+                   EntryChoice choice)
     : dag_(dag), partition_(partition), model_(model), picker_(dag, memo, choice, 0) {
   const size_t count = partition.nodes.size();
   local_.assign(dag.nodes.size(), -1);
@@ -188,7 +192,8 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
       continue;
     }
     if (Inside(input)) Materialize(input);
-    if (dag_[input].matrix && std::find(open->inputs.begin(), open->inputs.end(), input) == open->inputs.end())
+    if (dag_[input].matrix &&
+        std::find(open->inputs.begin(), open->inputs.end(), input) == open->inputs.end())
       open->inputs.push_back(input);
   }
 }
@@ -249,8 +254,9 @@ void PlanCost::PrepareBound(const Memo& memo) {
   for (size_t i = 0; i < count; ++i) {
     const NodeId id = partition_.nodes[i];
     // What one operator costs whatever it does is not spread; a group of aggregates is one operator.
-    target_write_[i] = WriteBytes(dag_, id, constants) / constants.write * bound_factor_ +
-                       (group_[i] < 0 ? constants.operator_seconds : constants.operator_seconds / FusedOperator::kMaxRoots);
+    target_write_[i] =
+        WriteBytes(dag_, id, constants) / constants.write * bound_factor_ +
+        (group_[i] < 0 ? constants.operator_seconds : constants.operator_seconds / FusedOperator::kMaxRoots);
     target_read_[i] = dag_[id].bytes * read_share(id) / constants.read;
   }
   for (const std::vector<NodeId>* list : {&partition_.roots, &partition_.external})
@@ -268,7 +274,8 @@ void PlanCost::FinishUndecided(const Open& open) {
       read += target_read_[Local(input)];
       continue;
     }
-    const auto at = std::lower_bound(partition_.inputs.begin(), partition_.inputs.end(), input) - partition_.inputs.begin();
+    const auto at = std::lower_bound(partition_.inputs.begin(), partition_.inputs.end(), input) -
+                    partition_.inputs.begin();
     read += input_read_[static_cast<size_t>(at)];
   }
   for (NodeId root : open.work.roots) open_fixed_ += target_write_[Local(root)];

@@ -16,13 +16,13 @@ using Assignment = std::vector<uint8_t>;
 
 /// How entries are chosen once an assignment has blocked some.
 enum class EntryChoice : uint8_t {
-  kBest,           ///< Outer before Row before Cell, then most references.
-  kNoRedundancy,   ///< The same; entries with a reference to a node of several consumers are out.
-  kRandom,         ///< By a number drawn for each entry.
+  kBest,          ///< Outer before Row before Cell, then most references.
+  kNoRedundancy,  ///< The same; entries with a reference to a node of several consumers are out.
+  kRandom,        ///< By a number drawn for each entry.
 };
 
-/// The entry of each node under an assignment: what a plan is. Both choices look at unblocked entries only; the first of
-/// equals wins.
+/// The entry of each node under an assignment: what a plan is. Both choices look at unblocked entries only;
+/// the first of equals wins.
 class EntryPicker {
  public:
   EntryPicker(const Dag& dag, const Memo& memo, EntryChoice choice, uint64_t seed);
@@ -38,7 +38,9 @@ class EntryPicker {
   const Entry* PickInside(NodeId id, FusionTemplate kind) const;
 
  private:
-  bool IsBlocked(NodeId id, size_t entry) const { return (blocked_[static_cast<size_t>(id)] >> entry & 1) != 0; }
+  bool IsBlocked(NodeId id, size_t entry) const {
+    return (blocked_[static_cast<size_t>(id)] >> entry & 1) != 0;
+  }
   int RandomRank(NodeId id, size_t entry) const;
 
   const Memo& memo_;
@@ -63,11 +65,12 @@ class PlanCost {
 
   /// Modelled seconds; +infinity as soon as they reach `stop_at`.
   double Cost(const Assignment& assignment, double stop_at = std::numeric_limits<double>::infinity());
-  /// No assignment that has at least these ones costs less: every input and every node counted once, every root, every
-  /// materialised target and every externally read node written once. Monotone in the set of ones.
+  /// No assignment that has at least these ones costs less: every input and every node counted once, every
+  /// root, every materialised target and every externally read node written once. Monotone in the set of
+  /// ones.
   double LowerBound(const Assignment& assignment);
-  /// The same for the assignments that agree with this one wherever `known` is 1; much tighter, at the price of a Cost.
-  /// Operators without an open decision are costed exactly, so with all known this is the cost.
+  /// The same for the assignments that agree with this one wherever `known` is 1; much tighter, at the price
+  /// of a Cost. Operators without an open decision are costed exactly, so with all known this is the cost.
   double PartialBound(const Assignment& assignment, const Assignment& known);
   /// The operators of the plan, in the order in which they end.
   std::vector<PlannedOperator> Operators(const Assignment& assignment);
@@ -102,12 +105,12 @@ class PlanCost {
   // Of the bounds. A share is the smallest part of its cells that a value can be computed (read) on.
   double bound_read_ = 0, bound_compute_ = 0, bound_fixed_ = 0, bound_factor_ = 1;
   std::vector<double> target_write_, target_read_, least_compute_;  // By position: seconds.
-  std::vector<double> input_read_;                                   // By Partition::inputs: seconds.
-  std::vector<uint8_t> counted_;                                     // By position: its write is in bound_fixed_.
+  std::vector<double> input_read_;                                  // By Partition::inputs: seconds.
+  std::vector<uint8_t> counted_;  // By position: its write is in bound_fixed_.
   // Of PartialBound.
-  std::vector<int> undecided_;       // By position: points of this consumer that are not known.
-  std::vector<uint32_t> computed_;   // By position: epoch when some operator computed it.
-  std::vector<uint32_t> read_;       // By node: epoch when some operator read it.
+  std::vector<int> undecided_;      // By position: points of this consumer that are not known.
+  std::vector<uint32_t> computed_;  // By position: epoch when some operator computed it.
+  std::vector<uint32_t> read_;      // By node: epoch when some operator read it.
   double open_fixed_ = 0, open_read_ = 0, open_compute_ = 0, open_largest_ = 0;
 };
 

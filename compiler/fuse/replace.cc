@@ -21,7 +21,8 @@ struct Unit {
 
 class Replacer {
  public:
-  Replacer(const Dag& dag, const Memo& memo, const EntryPicker& picker, const ReplaceOptions& options, ReplaceReport* report)
+  Replacer(const Dag& dag, const Memo& memo, const EntryPicker& picker, const ReplaceOptions& options,
+           ReplaceReport* report)
       : dag_(dag), graph_(*dag.graph), memo_(memo), picker_(picker), options_(options), report_(report) {}
 
   Graph Run() {
@@ -123,8 +124,11 @@ class Replacer {
           aggregate.group = static_cast<int>(g);
       aggregates.push_back(std::move(aggregate));
     }
-    const auto wanted = [&](NodeId a, NodeId b) { return !options_.wants_merge || options_.wants_merge(a, b); };
-    for (const std::vector<NodeId>& group : MergeAggregates(dag_, std::move(aggregates), wanted)) MergeGroup(group);
+    const auto wanted = [&](NodeId a, NodeId b) {
+      return !options_.wants_merge || options_.wants_merge(a, b);
+    };
+    for (const std::vector<NodeId>& group : MergeAggregates(dag_, std::move(aggregates), wanted))
+      MergeGroup(group);
   }
 
   void MergeGroup(const std::vector<NodeId>& group) {
@@ -220,7 +224,8 @@ class Replacer {
 
 }  // namespace
 
-Result<Graph> Replace(const Dag& dag, const Memo& memo, const EntryPicker& picker, const ReplaceOptions& options, ReplaceReport* report) {
+Result<Graph> Replace(const Dag& dag, const Memo& memo, const EntryPicker& picker,
+                      const ReplaceOptions& options, ReplaceReport* report) {
   Graph graph = Replacer(dag, memo, picker, options, report).Run();
   HEDDLE_RETURN_IF_ERROR(Verify(graph));
   return graph;

@@ -10,9 +10,9 @@
 namespace heddle::compiler::fusion {
 
 struct ReplaceOptions {
-  std::function<bool(const FusedOperator&)> can_run;     ///< Empty: yes.
-  std::function<bool(NodeId a, NodeId b)> wants_merge;   ///< Puts two aggregates together; empty: yes.
-  std::vector<std::vector<NodeId>> aggregates;           ///< Groups of all partitions (Partition::aggregates).
+  std::function<bool(const FusedOperator&)> can_run;    ///< Empty: yes.
+  std::function<bool(NodeId a, NodeId b)> wants_merge;  ///< Puts two aggregates together; empty: yes.
+  std::vector<std::vector<NodeId>> aggregates;          ///< Groups of all partitions (Partition::aggregates).
 };
 
 struct ReplaceReport {
@@ -21,7 +21,7 @@ struct ReplaceReport {
 };
 
 /// Carries out the plan that the picker describes. Values that nobody reads any more are left out.
-Result<Graph> Replace(const Dag& dag, const Memo& memo, const EntryPicker& picker, const ReplaceOptions& options,
-                      ReplaceReport* report);
+Result<Graph> Replace(const Dag& dag, const Memo& memo, const EntryPicker& picker,
+                      const ReplaceOptions& options, ReplaceReport* report);
 
 }  // namespace heddle::compiler::fusion

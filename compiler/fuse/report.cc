@@ -16,14 +16,16 @@ void AppendIndented(const std::string& text, std::string* out) {
 }
 
 void AppendPartition(const PartitionReport& partition, bool with_costs, std::string* out) {
-  *out += fmt::format("partition {} roots {} inputs {} shared {} external {}\n", partition.nodes, partition.roots,
-                      partition.inputs, partition.materialization, partition.external);
+  *out += fmt::format("partition {} roots {} inputs {} shared {} external {}\n", partition.nodes,
+                      partition.roots, partition.inputs, partition.materialization, partition.external);
   *out += fmt::format("  points: {}\n  chosen: {}\n", partition.points.empty() ? "none" : partition.points,
                       partition.chosen.empty() ? "-" : partition.chosen);
   if (!with_costs || partition.costed == 0) return;
-  *out += fmt::format("  cost: {:.4g} s; all {:.4g}, no-redundancy {:.4g}, cut everywhere {:.4g}; {} of 2^{:.0f} plans costed; gap {:.2g}\n",
-                      partition.cost, partition.fuse_all, partition.no_redundancy, partition.cut_all, partition.costed,
-                      partition.log2_plans, partition.gap);
+  *out += fmt::format(
+      "  cost: {:.4g} s; all {:.4g}, no-redundancy {:.4g}, cut everywhere {:.4g}; {} of 2^{:.0f} plans "
+      "costed; gap {:.2g}\n",
+      partition.cost, partition.fuse_all, partition.no_redundancy, partition.cut_all, partition.costed,
+      partition.log2_plans, partition.gap);
   for (const std::string& planned : partition.operators) *out += "    " + planned + "\n";
 }
 

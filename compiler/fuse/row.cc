@@ -3,21 +3,22 @@
 
 #include "compiler/fuse/template.h"
 
-// Row: whole rows of a matrix through cell-wise operators, row aggregates, products with a small matrix, and at the end
-// a column or full aggregate or t(X) %*% Y.
+// Row: whole rows of a matrix through cell-wise operators, row aggregates, products with a small matrix, and
+// at the end a column or full aggregate or t(X) %*% Y.
 namespace heddle::compiler::fusion {
 namespace {
 
-constexpr int64_t kSkinny = 64;                   // Wider products have kernels of their own.
-constexpr double kMostAccumulators = 1 << 18;     // Cells of t(X) %*% Y that each task keeps.
+constexpr int64_t kSkinny = 64;                // Wider products have kernels of their own.
+constexpr double kMostAccumulators = 1 << 18;  // Cells of t(X) %*% Y that each task keeps.
 
 bool IsRealMatrix(const DagNode& node) { return node.matrix && node.rows > 1 && node.columns > 1; }
 
-// X %*% B with a narrow result. Where X has fewer columns than B the published template leaves the product to Outer;
-// here only sampled products are Outer, so narrow ones of any depth are welcome.
+// X %*% B with a narrow result. Where X has fewer columns than B the published template leaves the product to
+// Outer; here only sampled products are Outer, so narrow ones of any depth are welcome.
 bool IsSkinnyProduct(const Dag& dag, const DagNode& node) {
   const DagNode& left = dag[node.inputs[0]];
-  return IsRealMatrix(left) && dag[node.inputs[1]].matrix && node.columns < kSkinny && left.rows > node.columns;
+  return IsRealMatrix(left) && dag[node.inputs[1]].matrix && node.columns < kSkinny &&
+         left.rows > node.columns;
 }
 
 // t(X) %*% Y whose result is a vector or narrow in one direction.
@@ -36,17 +37,12 @@ bool Open(const Dag& dag, NodeId id) {
              });
     case RowUse::kRowAggregate:
     case RowUse::kColumnAggregate:
-    case RowUse::kColumnRange:
-      return IsRealMatrix(dag[node.inputs[0]]);
-    case RowUse::kCbind:
-      return true;
-    case RowUse::kProduct:
-      return IsSkinnyProduct(dag, node);
-    case RowUse::kTransposedProduct:
-      return IsSkinnyTransposedProduct(dag, node);
+    case RowUse::kColumnRange: return IsRealMatrix(dag[node.inputs[0]]);
+    case RowUse::kCbind: return true;
+    case RowUse::kProduct: return IsSkinnyProduct(dag, node);
+    case RowUse::kTransposedProduct: return IsSkinnyTransposedProduct(dag, node);
     case RowUse::kFullAggregate:
-    case RowUse::kSampledProduct:
-      return false;
+    case RowUse::kSampledProduct: return false;
   }
   return false;
 }
@@ -55,20 +51,17 @@ bool Fuse(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
   if (!node.op->row) return false;
   switch (node.op->use) {
-    case RowUse::kCells:
-      return IsRowAligned(node, dag[input]);
+    case RowUse::kCells: return IsRowAligned(node, dag[input]);
     case RowUse::kFullAggregate:
     case RowUse::kRowAggregate:
     case RowUse::kColumnAggregate:
     case RowUse::kColumnRange:
-    case RowUse::kCbind:
-      return true;
+    case RowUse::kCbind: return true;
     case RowUse::kProduct:  // A CSR chain under a product goes by its non-zeros or not at all (Outer).
-      return input == node.inputs[0] && input != node.inputs[1] && !dag[input].sparse && IsSkinnyProduct(dag, node);
-    case RowUse::kTransposedProduct:
-      return !dag[input].sparse && IsSkinnyTransposedProduct(dag, node);
-    case RowUse::kSampledProduct:
-      return false;
+      return input == node.inputs[0] && input != node.inputs[1] && !dag[input].sparse &&
+             IsSkinnyProduct(dag, node);
+    case RowUse::kTransposedProduct: return !dag[input].sparse && IsSkinnyTransposedProduct(dag, node);
+    case RowUse::kSampledProduct: return false;
   }
   return false;
 }
@@ -76,14 +69,10 @@ bool Fuse(const Dag& dag, NodeId id, NodeId input) {
 bool Merge(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
   switch (node.op->use) {
-    case RowUse::kCells:
-      return IsRowAligned(node, dag[input]);
-    case RowUse::kCbind:
-      return true;
-    case RowUse::kTransposedProduct:
-      return !dag[input].sparse;
-    default:
-      return false;
+    case RowUse::kCells: return IsRowAligned(node, dag[input]);
+    case RowUse::kCbind: return true;
+    case RowUse::kTransposedProduct: return !dag[input].sparse;
+    default: return false;
   }
 }
 
@@ -91,10 +80,8 @@ Close CloseRow(const Dag& dag, NodeId id, const Entry&) {
   switch (dag[id].op->use) {
     case RowUse::kFullAggregate:
     case RowUse::kColumnAggregate:
-    case RowUse::kTransposedProduct:
-      return Close::kClosedValid;
-    default:
-      return Close::kOpenValid;
+    case RowUse::kTransposedProduct: return Close::kClosedValid;
+    default: return Close::kOpenValid;
   }
 }
 

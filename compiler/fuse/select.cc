@@ -8,7 +8,8 @@
 namespace heddle::compiler::fusion {
 namespace {
 
-// MPSkipEnum over a list of points, of which the first `offset` stay 1 and all that are not in the list stay 0.
+// MPSkipEnum over a list of points, of which the first `offset` stay 1 and all that are not in the list stay
+// 0.
 class Enumeration {
  public:
   Enumeration(PlanCost& cost, const SearchOptions& options, SearchResult* result)
@@ -76,7 +77,8 @@ class Enumeration {
 
   static int FindCut(const std::vector<CutSet>& cuts, const Assignment& q) {
     for (size_t i = 0; i < cuts.size(); ++i)
-      if (std::all_of(cuts[i].points.begin(), cuts[i].points.end(), [&](int point) { return q[static_cast<size_t>(point)] != 0; }))
+      if (std::all_of(cuts[i].points.begin(), cuts[i].points.end(),
+                      [&](int point) { return q[static_cast<size_t>(point)] != 0; }))
         return static_cast<int>(i);
     return -1;
   }
@@ -111,18 +113,23 @@ std::vector<int> OrderOfSearch(const Partition& partition, const Dag& dag, const
   for (int i = 0; i < static_cast<int>(partition.points.size()); ++i)
     if (std::find(order.begin(), order.end(), i) == order.end()) rest.push_back(i);
   std::stable_sort(rest.begin(), rest.end(), [&](int a, int b) {
-    return dag[partition.points[static_cast<size_t>(a)].target].cells > dag[partition.points[static_cast<size_t>(b)].target].cells;
+    return dag[partition.points[static_cast<size_t>(a)].target].cells >
+           dag[partition.points[static_cast<size_t>(b)].target].cells;
   });
   order.insert(order.end(), rest.begin(), rest.end());
   return order;
 }
 
-// Depth first, from the points of the roots down: what is decided first settles whole operators, so that the bound of a partial
-// plan soon is close to its cost. When time is up, the smallest bound of what was left out is what nobody can beat.
+// Depth first, from the points of the roots down: what is decided first settles whole operators, so that the
+// bound of a partial plan soon is close to its cost. When time is up, the smallest bound of what was left out
+// is what nobody can beat.
 class BranchAndBound {
  public:
   BranchAndBound(PlanCost& cost, const SearchOptions& options, SearchResult* result)
-      : cost_(cost), options_(options), result_(result), count_(cost.partition().points.size()),
+      : cost_(cost),
+        options_(options),
+        result_(result),
+        count_(cost.partition().points.size()),
         timed_(static_cast<int>(count_) > options.max_exact_points) {}
 
   void Run() {
@@ -233,7 +240,8 @@ SearchResult Select(PlanCost& cost, const SearchOptions& options) {
     return result;
   }
   std::vector<CutSet> cuts;
-  if (options.prune_by_structure && points >= options.min_structure_points) cuts = FindCutSets(cost.dag(), partition);
+  if (options.prune_by_structure && points >= options.min_structure_points)
+    cuts = FindCutSets(cost.dag(), partition);
   Enumeration enumeration(cost, options, &result);
   const Enumeration::Best best = enumeration.Run(OrderOfSearch(partition, cost.dag(), cuts), 0, cuts);
   result.assignment = best.assignment;

@@ -12,10 +12,11 @@ namespace heddle::compiler::fusion {
 struct SearchOptions {
   bool prune_by_cost = true;
   bool prune_by_structure = true;
-  int min_structure_points = 10;   ///< Cut sets gain nothing below.
-  int max_enumerated_points = 10;  ///< Above: branch and bound over partial plans, which has the tighter bound.
-  int max_exact_points = 20;       ///< Up to here the optimum is found, however long it takes.
-  Clock* clock = nullptr;          ///< Above: until the deadline; nullptr: until max_costed alone.
+  int min_structure_points = 10;  ///< Cut sets gain nothing below.
+  int max_enumerated_points =
+      10;                     ///< Above: branch and bound over partial plans, which has the tighter bound.
+  int max_exact_points = 20;  ///< Up to here the optimum is found, however long it takes.
+  Clock* clock = nullptr;     ///< Above: until the deadline; nullptr: until max_costed alone.
   int64_t deadline_ns = 0;
   int64_t max_costed = 1'000'000;  ///< Above max_exact_points, so that it ends where the clock stands still.
 };
@@ -28,9 +29,9 @@ struct SearchResult {
   int64_t costed = 0;                ///< Assignments, whole or partial, whose cost was computed.
 };
 
-/// The cheapest assignment. Few points: MPSkipEnum, all assignments in binary order, skipping those that a lower bound or a
-/// solved sub-problem excludes. More: branch and bound, deciding points from the roots down. Exact up to max_exact_points
-/// points. Partitions without points have one plan.
+/// The cheapest assignment. Few points: MPSkipEnum, all assignments in binary order, skipping those that a
+/// lower bound or a solved sub-problem excludes. More: branch and bound, deciding points from the roots down.
+/// Exact up to max_exact_points points. Partitions without points have one plan.
 SearchResult Select(PlanCost& cost, const SearchOptions& options);
 
 /// Points that, all 1, split the rest into two parts without influence on each other.
@@ -38,8 +39,8 @@ struct CutSet {
   std::vector<int> points, left, right;  ///< Ascending positions in Partition::points.
   double score = 0;                      ///< Assignments left to cost; fewer is better.
 };
-/// Valid cut sets by ascending score. Targets of the cut, of the left and of the right side are pairwise different, and no operator
-/// reaches both sides, so the cost is a sum of the two.
+/// Valid cut sets by ascending score. Targets of the cut, of the left and of the right side are pairwise
+/// different, and no operator reaches both sides, so the cost is a sum of the two.
 std::vector<CutSet> FindCutSets(const Dag& dag, const Partition& partition);
 
 }  // namespace heddle::compiler::fusion

@@ -11,8 +11,8 @@ enum class Close : uint8_t { kOpenValid, kOpenInvalid, kClosedValid, kClosedInva
 
 /// Multi-aggregates are no template of this kind: they are formed after the search (multi_aggregate.h).
 ///
-/// A template is four questions about nodes; whoever walks the graph asks them (Explore). `node` and `input` are
-/// candidates (DagNode::op is set); `input` is among the first `arity` inputs of `node`.
+/// A template is four questions about nodes; whoever walks the graph asks them (Explore). `node` and `input`
+/// are candidates (DagNode::op is set); `input` is among the first `arity` inputs of `node`.
 struct Template {
   FusionTemplate kind;
   /// May an operator of this kind begin at this node?

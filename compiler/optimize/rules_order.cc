@@ -138,6 +138,7 @@ constexpr Rule kRules[] = {
      true},
     {"sampled-product-of-transposed", "W * f(t(U) %*% V)", "W * f(sampledProduct(W, t(U), t(V)))",
      CanSampleTransposed, true},
+    {"sampled-at-nonzeros", "sampledProduct(X != 0, U, V)", "sampledProduct(X, U, V)", nullptr, true},
 };
 
 }  // namespace

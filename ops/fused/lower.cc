@@ -603,8 +603,6 @@ class Lowering {
     for (const Step& step : program_.steps) {
       read(step.from);
       read(step.from_right);
-      if (step.kind == Step::Kind::kMultiply && step.index >= 0) ++reads[step.index];
-      if (step.kind == Step::Kind::kRoot && step.right >= 0) ++reads[step.right];
       for (const RegionOperand& operand : step.operands) read(operand.tile);
     }
     int64_t bytes = 0, widest = 1;

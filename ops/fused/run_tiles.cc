@@ -7,6 +7,8 @@
 #include <mutex>
 #include <optional>
 
+#include "core/panels.h"
+#include "ops/fused/entries.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/operator.h"
@@ -19,103 +21,12 @@ namespace {
 
 // Entries of a tile along a CSR driver: its buffers stay in the first-level cache.
 constexpr int64_t kTileEntries = 2048;
+// Entries of a CSR input in one tile: they are read twice.
+constexpr int64_t kSparseTileBytes = 32 << 10;
+// Leaves of about so many cells are one task of a reduction.
+constexpr int64_t kTaskCells = 1 << 18;
 // Tiles begin at multiples of this in their panel: the lanes of narrow column sums go by row modulo 8.
 constexpr int64_t kRowsTogether = 8;
-
-// Entries of some rows of a CSR matrix; `values` may be others than its own.
-struct Entries {
-  const int64_t* offsets;  // Of the first row and those after it; places in columns and values.
-  const int32_t* columns;
-  const double* values;
-};
-
-// Calls visit(first, last) for the runs of entries of [first, last) that are not zero: a zero counts as absent.
-template <typename Visit>
-void ForNonzeroRuns(const double* values, int64_t first, int64_t last, Visit visit) {
-  while (first < last) {
-    int64_t end = first;
-    while (end < last && values[end] != 0.0) ++end;
-    if (end > first) visit(first, end);
-    first = end + 1;
-  }
-}
-
-// Adds t(X) Y of some rows of a CSR X to a payload. `lane` is the first row's place in its panel, modulo 8.
-void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, int64_t lane,
-                      double* payload) {
-  const int32_t* columns = x.columns;
-  const double* values = x.values;
-  for (int64_t i = 0; i < rows; ++i, y += y_stride) {
-    ForNonzeroRuns(values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
-      if (root.kind == TileRoot::Kind::kVectors) {
-        for (int64_t c = 0; c < root.k; ++c) {
-          double* column = payload + c * root.padded;
-          for (int64_t e = first; e < last; ++e) column[columns[e]] = std::fma(values[e], y[c], column[columns[e]]);
-        }
-      } else if (root.kind == TileRoot::Kind::kLanes) {
-        double* cells = payload + ((lane + i) & 7) * root.n * root.k;
-        for (int64_t e = first; e < last; ++e)
-          for (int64_t c = 0; c < root.k; ++c) {
-            double& cell = cells[columns[e] * root.k + c];
-            cell = std::fma(values[e], y[c], cell);
-          }
-      } else {
-        const int32_t none = 0;
-        for (int64_t e = first; e < last; ++e)
-          simd::MultiplySparseRow(values + e, &none, 1, y, y_stride, root.k, payload + columns[e] * root.k);
-      }
-    });
-  }
-}
-
-// rowSums of some rows: eight lanes by column.
-void SumRows(const Entries& x, int64_t rows, double* out) {
-  for (int64_t i = 0; i < rows; ++i) {
-    double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    for (int64_t e = x.offsets[i]; e < x.offsets[i + 1]; ++e) s[x.columns[e] & 7] += x.values[e];
-    out[i] = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-  }
-}
-
-// X %*% B of some rows: eight lanes for few columns of B, else one chain a cell; + 0.0 at the end.
-void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const PaddedColumns& padded, double* out) {
-  const int64_t k = b.columns();
-  for (int64_t i = 0; i < rows; ++i, out += k) {
-    if (k <= kFewColumns) {
-      for (int64_t c = 0; c < k; ++c) {
-        const double* column = padded.Column(c);
-        double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-        ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
-          for (int64_t e = first; e < last; ++e) {
-            double& lane = s[x.columns[e] & 7];
-            lane = std::fma(x.values[e], column[x.columns[e]], lane);
-          }
-        });
-        out[c] = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + 0.0;
-      }
-      continue;
-    }
-    std::fill_n(out, k, 0.0);
-    ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
-      simd::MultiplySparseRow(x.values + first, x.columns + first, last - first, b.data(), k, k, out);
-    });
-    for (int64_t c = 0; c < k; ++c) out[c] = out[c] + 0.0;
-  }
-}
-
-// Adds some rows to the payload of a sum.
-void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload) {
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t first = x.offsets[i], last = x.offsets[i + 1];
-    if (root.kind == TileRoot::Kind::kFull) {
-      const int64_t base = (row_in_panel + i) * root.n;
-      for (int64_t e = first; e < last; ++e) payload[(base + x.columns[e]) & 7] += x.values[e];
-    } else {
-      double* lane = root.n <= 8 ? payload + ((row_in_panel + i) & 7) * root.n : payload;
-      for (int64_t e = first; e < last; ++e) lane[x.columns[e]] += x.values[e];
-    }
-  }
-}
 
 // Adds t(X) Y of some rows.
 void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride, int64_t rows,
@@ -169,10 +80,11 @@ class TileRun {
       inputs_[i] = *std::move(matrix);
     }
     rows_ = driver().rows();
+    ChooseTileRows();
     for (const TileProgram::Repeated& repeated : program_.repeated) {
-      AlignedArray cells(program_.tile_rows * repeated.columns + 8);
+      AlignedArray cells(tile_rows_ * repeated.columns + 8);
       const double* row = inputs_[static_cast<size_t>(repeated.input)].data();
-      for (int64_t i = 0; i < program_.tile_rows; ++i) std::copy_n(row, repeated.columns, cells.data() + i * repeated.columns);
+      for (int64_t i = 0; i < tile_rows_; ++i) std::copy_n(row, repeated.columns, cells.data() + i * repeated.columns);
       repeated_.push_back(std::move(cells));
     }
     padded_.resize(program_.steps.size());
@@ -184,7 +96,7 @@ class TileRun {
     int64_t offset = 0;
     for (int64_t columns : program_.buffers) {
       buffer_offsets_.push_back(offset);
-      offset += (program_.tile_rows * columns + 15) / 8 * 8;  // Whole lines, and room for RepeatEach's overrun.
+      offset += (tile_rows_ * columns + 15) / 8 * 8;  // Whole lines, and room for RepeatEach's overrun.
     }
     scratch_doubles_ = offset;
     if (program_.by_pattern) {
@@ -203,7 +115,7 @@ class TileRun {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries ? Matrix::Dense(1, driver().stored()) : Matrix::Dense(rows_, info.shape.columns));
     result_ = result.mutable_data();
     // Tasks are runs of whole groups of rows.
-    const int64_t grain = std::max(program_.tile_rows, (int64_t{1} << 17) / WidestRow() / kRowsTogether * kRowsTogether);
+    const int64_t grain = std::max(tile_rows_, (int64_t{1} << 17) / WidestRow() / kRowsTogether * kRowsTogether);
     ParallelFor(CeilDivide(rows_, grain), 1, [&](int64_t begin, int64_t end) {
       Scratch scratch = Take();
       const int64_t last = std::min(rows_, end * grain);
@@ -228,10 +140,27 @@ class TileRun {
     reduction.cancelled = call_.context.cancelled;
     const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
     const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
+    const bool several = HoldsSeveralLeaves();
+    const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
     return ReduceLeaves(reduction, begin, end, [&](int64_t leaf, double* payload) {
       std::fill_n(payload, reduction.width, reduction.identity);
       const int64_t first = leaf * height - span_begin, last = std::min(span_end, (leaf + 1) * height) - span_begin;
-      Scratch scratch = Take();
+      Scratch scratch = Take(first);
+      if (several && Count(first, last) <= entries_) {
+        if (first < scratch.held_begin || last > scratch.held_end) {
+          // As many leaves as the buffers have room for, up to the end of what is one task.
+          const int64_t stop = std::min(span_end, (leaf / most_leaves + 1) * most_leaves * height) - span_begin;
+          int64_t hold = last;
+          while (hold < stop && Count(first, std::min(stop, hold + height)) <= entries_) hold = std::min(stop, hold + height);
+          RunTile(scratch, first, hold, 0, nullptr);
+          scratch.held_begin = first;
+          scratch.held_end = hold;
+        }
+        AddHeldEntries(scratch, first, last, payload);
+        GiveBack(std::move(scratch));
+        return true;
+      }
+      scratch.held_begin = scratch.held_end = 0;
       for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
         next = TileEnd(row, last);
         RunTile(scratch, row, next, row - first, payload);
@@ -249,15 +178,22 @@ class TileRun {
     std::vector<const double*> inputs;
     std::vector<double*> outputs;
     std::vector<int64_t> input_strides, output_strides;
+    int64_t held_begin = 0, held_end = 0;  // Rows whose values at the driver's entries are in `patterns`.
   };
   struct Place {
     double* cells = nullptr;
     int64_t stride = 0;
   };
 
-  Scratch Take() {
+  // The one that holds `row` already, if there is one.
+  Scratch Take(int64_t row = -1) {
     {
       const std::lock_guard lock(mutex_);
+      for (size_t i = free_.size(); i-- > 0;)
+        if (free_[i].held_begin <= row && row < free_[i].held_end) {
+          std::swap(free_[i], free_.back());
+          break;
+        }
       if (!free_.empty()) {
         Scratch scratch = std::move(free_.back());
         free_.pop_back();
@@ -284,7 +220,7 @@ class TileRun {
   }
 
   int64_t TileEnd(int64_t row, int64_t last) const {
-    int64_t end = std::min(last, row + program_.tile_rows);
+    int64_t end = std::min(last, row + tile_rows_);
     if (!program_.by_pattern) return end;
     const int64_t* offsets = driver().row_offsets();
     if (offsets[end] - offsets[row] <= entries_) return end;
@@ -325,6 +261,40 @@ class TileRun {
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (program_.roles.inputs[i] == BodyRole::kRows) widest = std::max(widest, inputs_[i].columns());
     return widest;
+  }
+
+  // True if all that happens before the sums is one value for each entry, so that a tile may span leaves.
+  bool HoldsSeveralLeaves() const {
+    if (!program_.by_pattern || !program_.buffers.empty()) return false;
+    for (const Step& step : program_.steps) {
+      for (int root : step.output_roots)
+        if (root >= 0) return false;
+      if (step.kind != Step::Kind::kRoot) continue;
+      const TileRoot::Kind kind = program_.roots[static_cast<size_t>(step.index)].kind;
+      if (!IsByEntry(step.from) || (kind != TileRoot::Kind::kFull && kind != TileRoot::Kind::kColumns)) return false;
+    }
+    return true;
+  }
+  void AddHeldEntries(Scratch& scratch, int64_t first, int64_t last, double* payload) const {
+    for (const Step& step : program_.steps) {
+      if (step.kind != Step::Kind::kRoot) continue;
+      const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+      Entries entries = EntriesAt(Locate(scratch, step.from, scratch.held_begin).cells, scratch.held_begin);
+      entries.offsets += first - scratch.held_begin;
+      AddEntries(root, entries, last - first, 0, payload + root.offset);
+    }
+  }
+
+  // As many rows as the program says, fewer where CSR inputs that products read have many entries.
+  void ChooseTileRows() {
+    tile_rows_ = program_.tile_rows;
+    for (const Step& step : program_.steps) {
+      const int input = step.kind == Step::Kind::kMultiply ? step.index : step.kind == Step::Kind::kRoot ? step.right : -1;
+      if (input < 0) continue;
+      const Matrix& x = inputs_[static_cast<size_t>(input)];
+      const int64_t row_bytes = 12 * (x.stored() / std::max<int64_t>(x.rows(), 1)) + 8;
+      tile_rows_ = std::clamp(FloorPowerOfTwo(std::max<int64_t>(1, kSparseTileBytes / row_bytes)), kRowsTogether, std::max(kRowsTogether, tile_rows_));
+    }
   }
 
   // Cells of a value for the rows from `row` on; inputs are only read through it.
@@ -389,7 +359,9 @@ class TileRun {
         }
         case Step::Kind::kFoldRows: FoldRows(scratch, step, row, rows); break;
         case Step::Kind::kMultiply: Multiply(scratch, step, padded_[s], row, row_end); break;
-        case Step::Kind::kRoot: AddToRoot(scratch, step, row, row_end, row_in_panel, payload); break;
+        case Step::Kind::kRoot:
+          if (payload != nullptr) AddToRoot(scratch, step, row, rows, row_in_panel, payload);
+          break;
       }
     }
   }
@@ -474,6 +446,7 @@ class TileRun {
     if (scratch.row.empty()) scratch.row.assign(static_cast<size_t>(x.columns()), 0.0);
     double* spread = scratch.row.data();
     for (int64_t i = row; i < row_end; ++i) {
+      if (offsets[i] == offsets[i + 1]) continue;
       const int64_t first = x.row_offsets()[i], last = x.row_offsets()[i + 1];
       for (int64_t e = first; e < last; ++e) spread[x.column_indexes()[e]] = x.values()[e];
       for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) *out++ = spread[columns[e]];
@@ -522,9 +495,8 @@ class TileRun {
              .c_row = k, .canonical = true});
   }
 
-  void AddToRoot(Scratch& scratch, const Step& step, int64_t row, int64_t row_end, int64_t row_in_panel, double* payload) const {
+  void AddToRoot(Scratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const {
     const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-    const int64_t rows = row_end - row;
     double* out = payload + root.offset;
     if (step.right >= 0) {
       const Place y = Locate(scratch, step.from_right, row);
@@ -563,7 +535,8 @@ class TileRun {
   std::vector<int64_t> buffer_offsets_;
   int64_t scratch_doubles_ = 0;
   int64_t rows_ = 0;
-  int64_t entries_ = 0;  ///< Room of a kPattern buffer.
+  int64_t tile_rows_ = 0;
+  int64_t entries_ = 0;         ///< Room of a kPattern buffer.
   double* result_ = nullptr;
   std::mutex mutex_;
   std::vector<Scratch> free_;

@@ -90,33 +90,13 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   for (int v = 0; v < kVectors; ++v) _mm256_store_pd(columns + 4 * v, sums[v]);
 }
 
-// Many columns: accumulators in L1, kRows rows at a time. One row at a time follows the prefetcher on short
-// rows; on long rows several save accumulator traffic (docs/numerics.md, section 4).
+// Many columns. Returns the rows done: kRows at a time.
 template <typename Op, int kRows>
 int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
-  const int64_t whole = n / 4 * 4;
-  const __m256i mask = FirstOfFour(n - whole);
   int64_t i = 0;
-  for (; i + kRows <= rows; i += kRows, x += kRows * stride) {
-    const auto add = [&](int64_t j) __attribute__((always_inline)) {
-      __m256d sum = _mm256_load_pd(columns + j);
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) sum = Op::Of(sum, _mm256_loadu_pd(x + r * stride + j));
-      _mm256_store_pd(columns + j, sum);
-    };
-    int64_t j = 0;
-    for (; j + 8 <= whole; j += 8) {
-      if constexpr (kRows == 1) PrefetchAhead(x + j);
-      add(j);
-      add(j + 4);
-    }
-    if (j < whole) add(j);
-    if (whole == n) continue;
-    __m256d sum = _mm256_load_pd(columns + whole);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) sum = Op::Of(sum, _mm256_maskload_pd(x + r * stride + whole, mask));
-    _mm256_store_pd(columns + whole, sum);
-  }
+  for (; i + kRows <= rows; i += kRows, x += kRows * stride)
+    UpdateColumns<kRows>(x, stride, n, columns, [](int, __m256d sum, __m256d cells)
+                             __attribute__((always_inline)) { return Op::Of(sum, cells); });
   return i;
 }
 

@@ -159,39 +159,18 @@ void ColumnsByCount(const double* x, int64_t rows, int64_t stride, int64_t n, co
   }
 }
 
-// Many columns: accumulators in L1, kRows rows at a time. One row at a time follows the prefetcher on short
-// rows; on long rows, and on rows that are in the cache already, several save accumulator traffic
-// (docs/numerics.md, section 4). Returns the rows done.
+// Many columns. Returns the rows done: kRows at a time. Several pay also on rows that are in the cache already.
 template <int kRows>
 int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                         int64_t w_stride, double* columns) {
-  const int64_t whole = n / 4 * 4;
-  const __m256i mask = FirstOfFour(n - whole);
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride, w += kRows * w_stride) {
     __m256d weights[kRows];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) weights[r] = _mm256_broadcast_sd(w + r * w_stride);
-    const auto add = [&](int64_t j) __attribute__((always_inline)) {
-      __m256d sum = _mm256_load_pd(columns + j);
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r)
-        sum = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * stride + j), weights[r], sum);
-      _mm256_store_pd(columns + j, sum);
-    };
-    int64_t j = 0;
-    for (; j + 8 <= whole; j += 8) {
-      if constexpr (kRows == 1) PrefetchAhead(x + j);
-      add(j);
-      add(j + 4);
-    }
-    if (j < whole) add(j);
-    if (whole == n) continue;
-    __m256d sum = _mm256_load_pd(columns + whole);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r)
-      sum = _mm256_fmadd_pd(_mm256_maskload_pd(x + r * stride + whole, mask), weights[r], sum);
-    _mm256_store_pd(columns + whole, sum);
+    UpdateColumns<kRows>(x, stride, n, columns, [&](int r, __m256d sum, __m256d cells) __attribute__((always_inline)) {
+      return _mm256_fmadd_pd(cells, weights[r], sum);
+    });
   }
   return i;
 }
@@ -229,6 +208,27 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
     if constexpr (kVectors == 2) _mm256_storeu_pd(lanes + lane * n, sums[lane][0]);
     _mm256_maskstore_pd(lanes + lane * n + 4 * (kVectors - 1), mask, sums[lane][kVectors - 1]);
   }
+}
+
+// out += the row times B for n <= 4 * kVectors columns, all in registers.
+template <int kVectors>
+void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t entries, const double* b,
+                          int64_t b_stride, int64_t n, double* out) {
+  const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
+  __m256d sums[kVectors];
+#pragma GCC unroll 8
+  for (int v = 0; v + 1 < kVectors; ++v) sums[v] = _mm256_loadu_pd(out + 4 * v);
+  sums[kVectors - 1] = _mm256_maskload_pd(out + 4 * (kVectors - 1), mask);
+  for (int64_t e = 0; e < entries; ++e) {
+    const double* row = b + columns[e] * b_stride;
+    const __m256d value = _mm256_broadcast_sd(values + e);
+#pragma GCC unroll 8
+    for (int v = 0; v + 1 < kVectors; ++v) sums[v] = _mm256_fmadd_pd(_mm256_loadu_pd(row + 4 * v), value, sums[v]);
+    sums[kVectors - 1] = _mm256_fmadd_pd(_mm256_maskload_pd(row + 4 * (kVectors - 1), mask), value, sums[kVectors - 1]);
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v + 1 < kVectors; ++v) _mm256_storeu_pd(out + 4 * v, sums[v]);
+  _mm256_maskstore_pd(out + 4 * (kVectors - 1), mask, sums[kVectors - 1]);
 }
 
 }  // namespace
@@ -303,14 +303,10 @@ void MultiplySparseRow(const double* values, const int32_t* columns, int64_t ent
 #pragma GCC unroll 8
     for (int v = 0; v < 8; ++v) _mm256_storeu_pd(out + c + 4 * v, sums[v]);
   }
-  for (; c < n; c += 4) {
-    const __m256i mask = FirstOfFour(n - c);
-    __m256d sum = _mm256_maskload_pd(out + c, mask);
-    for (int64_t e = 0; e < entries; ++e)
-      sum = _mm256_fmadd_pd(_mm256_maskload_pd(b + columns[e] * b_stride + c, mask),
-                            _mm256_broadcast_sd(values + e), sum);
-    _mm256_maskstore_pd(out + c, mask, sum);
-  }
+  // The rest at once too, so that its chains run side by side.
+  WithConstant<1, 8>(CeilDivide(n - c, 4), [&](auto vectors) {
+    SparseRowInRegisters<vectors>(values, columns, entries, b + c, b_stride, n - c, out + c);
+  });
 }
 
 }  // namespace heddle::ops::simd

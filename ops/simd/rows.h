@@ -17,12 +17,6 @@ inline __m256i FirstOfFour(int64_t n) {
   return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 
-/// Asks for the line 1.5 KiB behind `cells`: stores between the loads slow the hardware's prefetcher down. The address
-/// may lie beyond the matrix.
-inline void PrefetchAhead(const double* cells) {
-  _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(cells) + 1536), _MM_HINT_T0);
-}
-
 /// Calls body(std::integral_constant<int, value>) when kFirst <= value <= kLast; false otherwise.
 template <int kFirst, int kLast, typename Body>
 inline bool WithConstant(int64_t value, const Body& body) {
@@ -32,6 +26,33 @@ inline bool WithConstant(int64_t value, const Body& body) {
   }
   if constexpr (kFirst < kLast) return WithConstant<kFirst + 1, kLast>(value, body);
   return false;
+}
+
+/// columns[j] = join(r, columns[j], x[r, j]) for r = 0, ..., kRows - 1 and all j < n: accumulators in L1 take kRows rows.
+/// One row at a time follows the prefetcher on short rows; on long rows several save accumulator traffic
+/// (docs/numerics.md, section 4).
+template <int kRows, typename Join>
+inline __attribute__((always_inline)) void UpdateColumns(const double* x, int64_t stride, int64_t n, double* columns,
+                                                         const Join& join) {
+  const int64_t whole = n / 4 * 4;
+  const auto update = [&](int64_t j) __attribute__((always_inline)) {
+    __m256d sum = _mm256_load_pd(columns + j);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sum = join(r, sum, _mm256_loadu_pd(x + r * stride + j));
+    _mm256_store_pd(columns + j, sum);
+  };
+  int64_t j = 0;
+  for (; j + 16 <= whole; j += 16) {
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < 16; v += 4) update(j + v);
+  }
+  for (; j < whole; j += 4) update(j);
+  if (whole == n) return;
+  const __m256i mask = FirstOfFour(n - whole);
+  __m256d sum = _mm256_load_pd(columns + whole);
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) sum = join(r, sum, _mm256_maskload_pd(x + r * stride + whole, mask));
+  _mm256_store_pd(columns + whole, sum);
 }
 
 }  // namespace heddle::ops::simd

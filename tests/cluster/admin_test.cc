@@ -4,33 +4,45 @@
 namespace heddle::testing_support {
 namespace {
 
+// What a command prints; it must succeed.
+std::string OutputOf(ClusterOfProcesses& cluster, const std::vector<std::string>& words) {
+  const Finished finished = cluster.Run(words);
+  EXPECT_EQ(finished.code, 0) << words[0] << " " << words[1] << ": " << finished.errors;
+  return finished.output;
+}
+
+// The line of `heddle job status` that names a job's workers.
+std::string WorkersOf(ClusterOfProcesses& cluster, const std::string& job) {
+  const std::string status = OutputOf(cluster, {"job", "status", job});
+  const size_t begin = status.find("workers  ");
+  return begin == std::string::npos ? status : status.substr(begin, status.find('\n', begin) - begin);
+}
+
 TEST(AdminTest, ADrainedWorkerGetsNoJobUntilItIsUndrained) {
   ClusterOfProcesses cluster;
   cluster.StartWorker("alpha");
   cluster.StartWorker("beta");
-  const Finished drained = cluster.Run({"admin", "drain", "beta"});
-  EXPECT_EQ(drained.code, 0) << drained.errors;
-  EXPECT_EQ(drained.output, "beta gets no new job\n");
-  const Finished job = cluster.Run({"job", "submit", "-e", "print(1)"});
-  EXPECT_EQ(job.code, 0) << job.errors;
-  EXPECT_NE(cluster.Run({"job", "status", "j1"}).output.find("workers  alpha\n"), std::string::npos);
+  EXPECT_EQ(OutputOf(cluster, {"admin", "drain", "beta"}), "beta gets no new job\n");
+  EXPECT_EQ(OutputOf(cluster, {"job", "submit", "-e", "print(1)"}), "1\n");
+  EXPECT_EQ(WorkersOf(cluster, "j1"), "workers  alpha");
 
   // Neither a new master nor a new worker process changes that.
   cluster.master().Signal(SIGKILL);
   EXPECT_EQ(cluster.master().Wait(), 128 + SIGKILL);
   cluster.StartMaster();
-  EXPECT_EQ(cluster.Run({"job", "submit", "-e", "print(1)"}).code, 0);
-  EXPECT_NE(cluster.Run({"job", "status", "j2"}).output.find("workers  alpha\n"), std::string::npos);
+  EXPECT_EQ(OutputOf(cluster, {"job", "submit", "-e", "print(1)"}), "1\n");
+  EXPECT_EQ(WorkersOf(cluster, "j2"), "workers  alpha");
   cluster.worker(1).Signal(SIGTERM);
   EXPECT_EQ(cluster.worker(1).Wait(), 0) << cluster.worker(1).output();
   cluster.StartWorker("beta");
-  const Finished nodes = cluster.Run({"admin", "nodes"});
-  EXPECT_NE(nodes.output.find("DRAINED"), std::string::npos) << nodes.output;
-  EXPECT_NE(cluster.Run({"admin", "nodes", "--json"}).output.find("\"state\":\"ALIVE\",\"drained\":true"), std::string::npos);
+  const std::string nodes = OutputOf(cluster, {"admin", "nodes"});
+  EXPECT_NE(nodes.find("DRAINED"), std::string::npos) << nodes;
+  const std::string json = OutputOf(cluster, {"admin", "nodes", "--json"});
+  EXPECT_NE(json.find("\"state\":\"ALIVE\",\"drained\":true"), std::string::npos) << json;
 
-  EXPECT_EQ(cluster.Run({"admin", "undrain", "beta"}).output, "beta gets jobs again\n");
-  EXPECT_EQ(cluster.Run({"job", "submit", "--workers", "2", "-e", "print(1)"}).code, 0);
-  EXPECT_NE(cluster.Run({"job", "status", "j3"}).output.find("workers  alpha, beta\n"), std::string::npos);
+  EXPECT_EQ(OutputOf(cluster, {"admin", "undrain", "beta"}), "beta gets jobs again\n");
+  EXPECT_EQ(OutputOf(cluster, {"job", "submit", "--workers", "2", "-e", "print(1)"}), "1\n");
+  EXPECT_EQ(WorkersOf(cluster, "j3"), "workers  alpha, beta");
   const Finished unknown = cluster.Run({"admin", "drain", "gamma"});
   EXPECT_EQ(unknown.code, 4);
   EXPECT_EQ(unknown.errors, "heddle: error: there is no worker 'gamma'\n'heddle admin nodes' lists the workers\n");

@@ -141,6 +141,9 @@ TEST(LinkRepairTest, TheDeadlineCountsFromTheFirstBreak) {
   EXPECT_FALSE(repair.IsHopeless(1'000'000'099));
   EXPECT_TRUE(repair.IsHopeless(1'000'000'100));
   EXPECT_EQ(repair.cause(), "cut again");
+  repair.GiveUp();
+  EXPECT_TRUE(repair.IsBroken());
+  EXPECT_EQ(repair.NextNs(), LinkRepair::kNever);
   EXPECT_TRUE(repair.Mend());
   EXPECT_FALSE(repair.Mend());
   EXPECT_FALSE(repair.IsHopeless(2'000'000'000));

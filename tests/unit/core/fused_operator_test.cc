@@ -40,8 +40,8 @@ TEST(FusedOperatorTest, ItsTextParsesBack) {
 }
 
 TEST(FusedOperatorTest, EveryTemplateHasAName) {
-  for (const FusionTemplate kind :
-       {FusionTemplate::kMultiAggregate, FusionTemplate::kOuter, FusionTemplate::kRow, FusionTemplate::kCell}) {
+  for (const FusionTemplate kind : {FusionTemplate::kMultiAggregate, FusionTemplate::kOuter,
+                                    FusionTemplate::kRow, FusionTemplate::kCell}) {
     FusedOperator fused = Parsed(kTwoSums);
     fused.kind = kind;
     EXPECT_EQ(Parsed(fused.ToText()).kind, kind) << Name(kind);

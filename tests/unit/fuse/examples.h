@@ -9,15 +9,16 @@ namespace heddle::compiler {
 /// C = A + s*B; D = (C/2)^(C-1); E = exp(C-1)
 inline Graph ExampleA() {
   GraphMaker make;
-  const NodeId a = make.Matrix("A", 1'000'000, 100), b = make.Matrix("B", 1'000'000, 100), s = make.Scalar("s");
+  const NodeId a = make.Matrix("A", 1'000'000, 100), b = make.Matrix("B", 1'000'000, 100),
+               s = make.Scalar("s");
   const NodeId two = make.Literal(2.0), one = make.Literal(1.0);
   make.SkipTo(6);
-  make.Add("*", {b, s});      // 6
-  make.Add("+", {a, 6});      // 7
-  make.Add("/", {7, two});    // 8
-  make.Add("-", {7, one});    // 9
-  make.Add("^", {8, 9});      // 10
-  make.Add("exp", {9});       // 11
+  make.Add("*", {b, s});    // 6
+  make.Add("+", {a, 6});    // 7
+  make.Add("/", {7, two});  // 8
+  make.Add("-", {7, one});  // 9
+  make.Add("^", {8, 9});    // 10
+  make.Add("exp", {9});     // 11
   make.Assign("D", 10);
   make.Assign("E", 11);
   return make.graph();
@@ -26,10 +27,12 @@ inline Graph ExampleA() {
 /// Q = P[,1:5]*(X%*%v); H = t(X) %*% (Q - P[,1:5]*rowSums(Q)). Node 10, the transpose, is part of 11 here.
 inline Graph ExampleB() {
   GraphMaker make;
-  const NodeId x = make.Matrix("X", 1'000'000, 100), v = make.Matrix("v", 100, 5), p = make.Matrix("P", 1'000'000, 6);
+  const NodeId x = make.Matrix("X", 1'000'000, 100), v = make.Matrix("v", 100, 5),
+               p = make.Matrix("P", 1'000'000, 6);
   const NodeId one = make.Literal(heddle::Scalar(1));
   NodeId five = make.Literal(heddle::Scalar(5));
-  // Literals stand behind the inputs; the operators begin at 4 in the text, at 5 here, so five moves in front of X.
+  // Literals stand behind the inputs; the operators begin at 4 in the text, at 5 here, so five moves in front
+  // of X.
   (void)five;
   make.SkipTo(5);
   make.Add("index", {p, kNoNode, kNoNode, one, five});  // 5
@@ -46,7 +49,8 @@ inline Graph ExampleB() {
 /// T = asin(X); r = rowSums(T*Y); c = colSums(T*Z)
 inline Graph ExampleC() {
   GraphMaker make;
-  const NodeId x = make.Matrix("X", 1'000'000, 100), y = make.Matrix("Y", 1'000'000, 100), z = make.Matrix("Z", 1'000'000, 100);
+  const NodeId x = make.Matrix("X", 1'000'000, 100), y = make.Matrix("Y", 1'000'000, 100),
+               z = make.Matrix("Z", 1'000'000, 100);
   make.SkipTo(4);
   make.Add("asin", {x});     // 4
   make.Add("*", {4, y});     // 5
@@ -58,7 +62,8 @@ inline Graph ExampleC() {
   return make.graph();
 }
 
-/// L = sum(X*log(U%*%t(V)+eps)); G = (X*(U%*%t(V)))%*%V, where a rule made U%*%t(V) at the non-zeros of X one operator.
+/// L = sum(X*log(U%*%t(V)+eps)); G = (X*(U%*%t(V)))%*%V, where a rule made U%*%t(V) at the non-zeros of X one
+/// operator.
 inline Graph ExampleD() {
   GraphMaker make;
   const NodeId x = make.Matrix("X", 100'000, 100'000, Format::kSparse), u = make.Matrix("U", 100'000, 20),

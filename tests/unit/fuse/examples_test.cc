@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worked examples: memo tables, points, every cost to four digits, chosen plans, evaluation counts, with the published
-// constants. Node 10 of example B, the transpose, is part of the product here, and its other nodes are one further on.
+// The worked examples: memo tables, points, every cost to four digits, chosen plans, evaluation counts, with
+// the published constants. Node 10 of example B, the transpose, is part of the product here, and its other
+// nodes are one further on.
 #include "tests/unit/fuse/examples.h"
 
 #include <gtest/gtest.h>
@@ -83,13 +84,27 @@ TEST(ExamplesTest, ASharedExpressionIsCheapToComputeAgain) {
   EXPECT_EQ(example.partition().inputs, (std::vector<NodeId>{0, 1}));
   EXPECT_EQ(example.partition().materialization, (std::vector<NodeId>{7, 9}));
   EXPECT_EQ(ToText(example.partition().points), "(8->7) (9->7) (10->9) (11->9)");
-  ExpectCosts(example.Cost(16), {{"0000", 0.9255}, {"0011", 1.3330}, {"1100", 1.3330}, {"0001", 1.3359},
-                                 {"0100", 1.3388}, {"0010", 1.3417}, {"1000", 1.3446}, {"1111", 1.7229},
-                                 {"1101", 1.7259}, {"1110", 1.7259}, {"0111", 1.7288}, {"0101", 1.7317},
-                                 {"0110", 1.7317}, {"1011", 1.7462}, {"1001", 1.7550}, {"1010", 1.7550}});
-  EXPECT_EQ(Operators(example.Cost(16), "0000"), (std::vector<std::string>{"10{6,7,8,9,10} 0.4919", "11{6,7,9,11} 0.4336"}));
+  ExpectCosts(example.Cost(16), {{"0000", 0.9255},
+                                 {"0011", 1.3330},
+                                 {"1100", 1.3330},
+                                 {"0001", 1.3359},
+                                 {"0100", 1.3388},
+                                 {"0010", 1.3417},
+                                 {"1000", 1.3446},
+                                 {"1111", 1.7229},
+                                 {"1101", 1.7259},
+                                 {"1110", 1.7259},
+                                 {"0111", 1.7288},
+                                 {"0101", 1.7317},
+                                 {"0110", 1.7317},
+                                 {"1011", 1.7462},
+                                 {"1001", 1.7550},
+                                 {"1010", 1.7550}});
+  EXPECT_EQ(Operators(example.Cost(16), "0000"),
+            (std::vector<std::string>{"10{6,7,8,9,10} 0.4919", "11{6,7,9,11} 0.4336"}));
   PlanCost cost = example.Cost(16);
-  for (const char* bits : {"1000", "0100", "0010", "0001"}) EXPECT_GE(cost.LowerBound(Bits(bits)), 1.2892) << bits;
+  for (const char* bits : {"1000", "0100", "0010", "0001"})
+    EXPECT_GE(cost.LowerBound(Bits(bits)), 1.2892) << bits;
   const SearchResult found = Search(example.Cost(16), true, false);
   EXPECT_EQ(Text(found.assignment), "0000");
   EXPECT_EQ(found.costed, 2);
@@ -125,13 +140,14 @@ TEST(ExamplesTest, MaterialisationDependsOnCompute) {
   EXPECT_EQ(ToText(example.partition().points), "(5->4) (7->4)");
   ExpectCosts(example.Cost(8), {{"00", 1.1446}, {"01", 1.5346}, {"10", 1.5346}, {"11", 1.0107}});
   ExpectCosts(example.Cost(32), {{"00", 0.2889}, {"01", 0.7008}, {"10", 0.7008}, {"11", 0.6047}});
-  EXPECT_EQ(Operators(example.Cost(8), "11"), (std::vector<std::string>{"4{4} 0.9139", "6{5,6} 0.0503", "8{7,8} 0.0466"}));
+  EXPECT_EQ(Operators(example.Cost(8), "11"),
+            (std::vector<std::string>{"4{4} 0.9139", "6{5,6} 0.0503", "8{7,8} 0.0466"}));
   EXPECT_EQ(Text(Search(example.Cost(8), true, true).assignment), "11");
   EXPECT_EQ(Text(Search(example.Cost(32), true, true).assignment), "00");
 }
 
-// The product is sampled by a rule, so 6 is an operator that can be materialised in the format of X: the published 48.9 s
-// of a dense 1e5 x 1e5 product never arise. The fused plan costs as published.
+// The product is sampled by a rule, so 6 is an operator that can be materialised in the format of X: the
+// published 48.9 s of a dense 1e5 x 1e5 product never arise. The fused plan costs as published.
 TEST(ExamplesTest, TheSparsityDriverCarriesTwoOuterOperators) {
   const Example example(ExampleD());
   EXPECT_EQ(example.MemoText(),
@@ -147,7 +163,8 @@ TEST(ExamplesTest, TheSparsityDriverCarriesTwoOuterOperators) {
   EXPECT_EQ(ToText(example.partition().points), "(7->6) (11->6)");
   // 48.9 s of work, 37 of them writes, on 1e-3 of the cells.
   ExpectCosts(example.Cost(16), {{"00", 0.0347}, {"01", 0.0719}, {"10", 0.0719}, {"11", 0.0603}});
-  EXPECT_EQ(Operators(example.Cost(16), "00"), (std::vector<std::string>{"10{6,7,8,9,10} 0.0227", "12{6,11,12} 0.0120"}));
+  EXPECT_EQ(Operators(example.Cost(16), "00"),
+            (std::vector<std::string>{"10{6,7,8,9,10} 0.0227", "12{6,11,12} 0.0120"}));
   EXPECT_EQ(Text(Search(example.Cost(16), true, true).assignment), "00");
 }
 
@@ -168,7 +185,8 @@ TEST(ExamplesTest, NeitherHeuristicFindsTheBestPlan) {
     double cost, all_zero, all_one;
     int64_t by_cost, by_structure, by_both;
   };
-  for (const Row& row : {Row{2, "001111", 4.4974, 6.8955, 4.8699, 20, 58, 38}, Row{8, "000011", 1.5753, 1.7267, 2.0759, 11, 58, 19},
+  for (const Row& row : {Row{2, "001111", 4.4974, 6.8955, 4.8699, 20, 58, 38},
+                         Row{8, "000011", 1.5753, 1.7267, 2.0759, 11, 58, 19},
                          Row{32, "000000", 0.4345, 0.4345, 1.4691, 2, 58, 2}}) {
     SCOPED_TRACE(row.cores);
     const SearchResult brute = Search(example.Cost(row.cores), false, false);
@@ -180,12 +198,15 @@ TEST(ExamplesTest, NeitherHeuristicFindsTheBestPlan) {
     EXPECT_EQ(Search(example.Cost(row.cores), true, false).costed, row.by_cost);
     EXPECT_EQ(Search(example.Cost(row.cores), false, true).costed, row.by_structure);
     EXPECT_EQ(Search(example.Cost(row.cores), true, true).costed, row.by_both);
-    for (bool structure : {false, true}) EXPECT_EQ(Text(Search(example.Cost(row.cores), true, structure).assignment), row.optimum);
+    for (bool structure : {false, true})
+      EXPECT_EQ(Text(Search(example.Cost(row.cores), true, structure).assignment), row.optimum);
   }
   EXPECT_EQ(Operators(example.Cost(2), "001111"),
-            (std::vector<std::string>{"10{8,9,10} 0.4927", "12{11,12} 0.1164", "6{3,4,5,6} 1.3504", "7{7} 2.5379"}));
-  EXPECT_EQ(Operators(example.Cost(8), "000011"),
-            (std::vector<std::string>{"10{3,4,5,6,8,9,10} 0.3704", "12{11,12} 0.0466", "7{3,4,5,6,7} 1.1583"}));
+            (std::vector<std::string>{"10{8,9,10} 0.4927", "12{11,12} 0.1164", "6{3,4,5,6} 1.3504",
+                                      "7{7} 2.5379"}));
+  EXPECT_EQ(
+      Operators(example.Cost(8), "000011"),
+      (std::vector<std::string>{"10{3,4,5,6,8,9,10} 0.3704", "12{11,12} 0.0466", "7{3,4,5,6,7} 1.1583"}));
   EXPECT_EQ(Operators(example.Cost(32), "000000"),
             (std::vector<std::string>{"10{3,4,5,6,7,8,9,10} 0.2307", "12{3,4,5,6,7,11,12} 0.2037"}));
 }

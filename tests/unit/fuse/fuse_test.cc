@@ -14,7 +14,8 @@
 namespace heddle::compiler {
 namespace {
 
-constexpr FusionMode kModes[] = {FusionMode::kOff, FusionMode::kAll, FusionMode::kNoRedundancy, FusionMode::kCost};
+constexpr FusionMode kModes[] = {FusionMode::kOff, FusionMode::kAll, FusionMode::kNoRedundancy,
+                                 FusionMode::kCost};
 
 Graph Fused(const Graph& graph, FuseOptions options, FuseReport* report = nullptr) {
   const Result<Graph> result = Fuse(graph, options, report);
@@ -37,7 +38,8 @@ std::vector<FusedOperator> OperatorsOf(const Graph& graph) {
 }
 
 int CountOf(const Graph& graph, std::string_view op) {
-  return static_cast<int>(std::count_if(graph.nodes.begin(), graph.nodes.end(), [op](const Node& node) { return node.Is(op); }));
+  return static_cast<int>(
+      std::count_if(graph.nodes.begin(), graph.nodes.end(), [op](const Node& node) { return node.Is(op); }));
 }
 
 TEST(FuseTest, EveryPlanMeansWhatTheGraphMeans) {
@@ -51,7 +53,8 @@ TEST(FuseTest, EveryPlanMeansWhatTheGraphMeans) {
     const auto check = [&](FusionMode mode, uint64_t plan_seed) {
       const Graph fused = Fused(graph, mode, plan_seed);
       ASSERT_TRUE(Verify(fused).ok()) << Verify(fused).ToString();
-      ASSERT_EQ(meaning.Of(fused), wanted) << Name(mode) << " " << plan_seed << "\n" << graph.ToText() << fused.ToText();
+      ASSERT_EQ(meaning.Of(fused), wanted) << Name(mode) << " " << plan_seed << "\n"
+                                           << graph.ToText() << fused.ToText();
       for (const FusedOperator& fused_operator : OperatorsOf(fused)) {
         ++fused_operators;
         ++kinds[fused_operator.kind];
@@ -67,9 +70,11 @@ TEST(FuseTest, EveryPlanMeansWhatTheGraphMeans) {
 
 TEST(FuseTest, RandomPlansDiffer) {
   std::set<std::string> plans;
-  for (uint64_t seed = 0; seed < 20; ++seed) plans.insert(Fused(ExampleE(), FusionMode::kRandom, seed).ToText());
+  for (uint64_t seed = 0; seed < 20; ++seed)
+    plans.insert(Fused(ExampleE(), FusionMode::kRandom, seed).ToText());
   EXPECT_GE(plans.size(), 10u);
-  EXPECT_EQ(Fused(ExampleE(), FusionMode::kRandom, 7).ToText(), Fused(ExampleE(), FusionMode::kRandom, 7).ToText());
+  EXPECT_EQ(Fused(ExampleE(), FusionMode::kRandom, 7).ToText(),
+            Fused(ExampleE(), FusionMode::kRandom, 7).ToText());
 }
 
 TEST(FuseTest, OffLeavesTheGraphAlone) {
@@ -83,11 +88,13 @@ TEST(FuseTest, NoRedundancyComputesNothingTwice) {
     const Graph fused = Fused(graph, FusionMode::kNoRedundancy);
     std::set<int> lines;
     for (const Node& node : fused.nodes)
-      if (!node.Is("fused") && !node.Is("index") && !node.Is("as.scalar") && node.position.IsKnown()) lines.insert(node.position.line);
+      if (!node.Is("fused") && !node.Is("index") && !node.Is("as.scalar") && node.position.IsKnown())
+        lines.insert(node.position.line);
     for (const FusedOperator& fused_operator : OperatorsOf(fused))
       for (const Node& node : fused_operator.body.nodes) {
         if (node.Is("variable") || node.Is("literal")) continue;
-        EXPECT_TRUE(lines.insert(node.position.line).second) << "seed " << seed << "\n" << graph.ToText() << fused.ToText();
+        EXPECT_TRUE(lines.insert(node.position.line).second) << "seed " << seed << "\n"
+                                                             << graph.ToText() << fused.ToText();
       }
   }
 }
@@ -140,13 +147,15 @@ TEST(FuseTest, AggregatesThatNeedEachOtherStayApart) {
   for (NodeId id : {a1, b1, b2, a2}) make.Assign("o" + std::to_string(id), id);
   Meaning meaning;
   const std::vector<std::string> wanted = meaning.Of(make.graph());
-  for (uint64_t seed = 0; seed < 50; ++seed) EXPECT_EQ(meaning.Of(Fused(make.graph(), FusionMode::kRandom, seed)), wanted);
+  for (uint64_t seed = 0; seed < 50; ++seed)
+    EXPECT_EQ(meaning.Of(Fused(make.graph(), FusionMode::kRandom, seed)), wanted);
   EXPECT_EQ(meaning.Of(Fused(make.graph(), FusionMode::kCost)), wanted);
 }
 
 TEST(FuseTest, EffectsKeepTheirOrderAndRangesLeaveIt) {
   GraphMaker make;
-  const NodeId x = make.Matrix("X", 1000, 10), text = make.Variable("text", ValueInfo::OfScalar(ValueType::kString));
+  const NodeId x = make.Matrix("X", 1000, 10),
+               text = make.Variable("text", ValueInfo::OfScalar(ValueType::kString));
   const NodeId one = make.Literal(heddle::Scalar(1)), three = make.Literal(heddle::Scalar(3));
   Graph& graph = make.graph();
   const NodeId first = make.Add("print", {text});
@@ -169,7 +178,8 @@ TEST(FuseTest, WhatTheExecutorRefusesIsNotFormed) {
   FuseReport report;
   options.can_run = [](const FusedOperator& fused) { return fused.kind != FusionTemplate::kRow; };
   const Graph fused = Fused(ExampleB(), options, &report);
-  for (const FusedOperator& fused_operator : OperatorsOf(fused)) EXPECT_NE(fused_operator.kind, FusionTemplate::kRow);
+  for (const FusedOperator& fused_operator : OperatorsOf(fused))
+    EXPECT_NE(fused_operator.kind, FusionTemplate::kRow);
   ASSERT_FALSE(report.refused.empty());
   Meaning meaning;
   EXPECT_EQ(meaning.Of(fused), meaning.Of(ExampleB()));
@@ -214,13 +224,15 @@ TEST(FuseTest, TheReportTellsWhatWasDecided) {
   EXPECT_EQ(report.partitions[0].chosen, "11");
   EXPECT_EQ(report.partitions[0].gap, 0);
   EXPECT_EQ(observed, ToText(report, true));
-  EXPECT_NE(observed.find("cost: 1.011 s; all 1.145, no-redundancy 1.011, cut everywhere 1.011; 4 of 2^2 plans costed; gap 0"),
+  EXPECT_NE(observed.find("cost: 1.011 s; all 1.145, no-redundancy 1.011, cut everywhere 1.011; 4 of 2^2 "
+                          "plans costed; gap 0"),
             std::string::npos)
       << observed;
 }
 
 TEST(FuseTest, ModesHaveNames) {
-  for (FusionMode mode : {FusionMode::kOff, FusionMode::kAll, FusionMode::kNoRedundancy, FusionMode::kCost, FusionMode::kRandom})
+  for (FusionMode mode : {FusionMode::kOff, FusionMode::kAll, FusionMode::kNoRedundancy, FusionMode::kCost,
+                          FusionMode::kRandom})
     EXPECT_EQ(ParseFusionMode(Name(mode)), mode);
   EXPECT_EQ(ParseFusionMode("gen"), std::nullopt);
 }

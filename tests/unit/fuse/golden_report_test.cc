@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What explain prints for the worked examples: tests/golden/fusion/example_*.txt. UPDATE_GOLDEN=1 rewrites them.
+// What explain prints for the worked examples: tests/golden/fusion/example_*.txt. UPDATE_GOLDEN=1 rewrites
+// them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -12,7 +12,8 @@
 
 namespace heddle::compiler {
 
-/// Writes inferred graphs, one node a line. Left-out literals and variables can be padded so that ids are as wanted.
+/// Writes inferred graphs, one node a line. Left-out literals and variables can be padded so that ids are as
+/// wanted.
 class GraphMaker {
  public:
   NodeId Matrix(const std::string& name, int64_t rows, int64_t columns, Format format = Format::kDense) {

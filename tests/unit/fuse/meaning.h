@@ -15,8 +15,9 @@
 
 namespace heddle::compiler {
 
-/// What the sinks of a graph (assignments, effects, whatever nobody reads) compute, as one number per distinct computation.
-/// Fused operators count as the bodies they hold, so a graph and any fusion of it agree, whatever is shared or computed twice.
+/// What the sinks of a graph (assignments, effects, whatever nobody reads) compute, as one number per
+/// distinct computation. Fused operators count as the bodies they hold, so a graph and any fusion of it
+/// agree, whatever is shared or computed twice.
 class Meaning {
  public:
   /// "name:number" of every assignment, then "op:number" of every other sink, sorted.
@@ -63,8 +64,10 @@ class Meaning {
     std::vector<int> numbers;
     for (const Node& inner : fused->body.nodes) {
       std::vector<int> operands;
-      for (NodeId input : inner.inputs) operands.push_back(input == kNoNode ? -1 : numbers[static_cast<size_t>(input)]);
-      numbers.push_back(inner.Is("variable") ? inputs.at(std::stoul(inner.Text("name"))) : Number(inner, operands, fused->body));
+      for (NodeId input : inner.inputs)
+        operands.push_back(input == kNoNode ? -1 : numbers[static_cast<size_t>(input)]);
+      numbers.push_back(inner.Is("variable") ? inputs.at(std::stoul(inner.Text("name")))
+                                             : Number(inner, operands, fused->body));
     }
     std::vector<int> roots;
     for (NodeId root : fused->roots) roots.push_back(numbers[static_cast<size_t>(root)]);
@@ -76,8 +79,8 @@ class Meaning {
     if (node.Is("index") && inputs.size() == 5 && node.inputs[1] == kNoNode && node.inputs[3] != kNoNode &&
         graph[node.inputs[3]].Is("literal")) {
       // The upper bound follows from the shape; inside fused operators it is a literal.
-      key += " from " + std::to_string(graph[node.inputs[3]].FindAttribute("value")->AsInteger()) + " width " +
-             std::to_string(node.info.shape.columns);
+      key += " from " + std::to_string(graph[node.inputs[3]].FindAttribute("value")->AsInteger()) +
+             " width " + std::to_string(node.info.shape.columns);
       inputs.resize(1);
     }
     for (int input : inputs) key += " " + std::to_string(input);

@@ -6,15 +6,16 @@
 
 namespace heddle::compiler {
 
-/// Random blocks of operators that fuse in all templates: shared values, dense and CSR inputs of one height, scalars that feed
-/// further operators, values that leave the block. Never executed, so sizes may be large.
+/// Random blocks of operators that fuse in all templates: shared values, dense and CSR inputs of one height,
+/// scalars that feed further operators, values that leave the block. Never executed, so sizes may be large.
 class RandomGraph {
  public:
   explicit RandomGraph(uint64_t seed) : random_(seed) {}
 
   Graph Make(int operators) {
     rows_ = int64_t{1000} << Below(8);
-    for (int i = 0; i < 3; ++i) values_.push_back(make_.Matrix("X" + std::to_string(i), rows_, kWidths[Below(3)]));
+    for (int i = 0; i < 3; ++i)
+      values_.push_back(make_.Matrix("X" + std::to_string(i), rows_, kWidths[Below(3)]));
     values_.push_back(make_.Matrix("V", rows_, 1));
     values_.push_back(make_.Matrix("S", rows_, kWidths[1 + Below(2)], Format::kSparse));
     factor_left_ = make_.Matrix("U", rows_, 5);

@@ -45,7 +45,8 @@ Assignment AssignmentOf(uint64_t bits, size_t points) {
 double CheapestOfAll(PlanCost& cost) {
   const size_t points = cost.partition().points.size();
   double best = cost.Cost(AssignmentOf(0, points));
-  for (uint64_t i = 1; i < uint64_t{1} << points; ++i) best = std::min(best, cost.Cost(AssignmentOf(i, points)));
+  for (uint64_t i = 1; i < uint64_t{1} << points; ++i)
+    best = std::min(best, cost.Cost(AssignmentOf(i, points)));
   return best;
 }
 
@@ -72,10 +73,11 @@ TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
         options.max_enumerated_points = 20;
         const SearchResult found = Select(cost, options);
         ASSERT_NEAR(found.cost, best, kRounding * best) << "pruning " << pruning << "\n"
-                                                         << random.graph.ToText() << ToText(partition.points);
+                                                        << random.graph.ToText() << ToText(partition.points);
         ASSERT_NEAR(cost.Cost(found.assignment), found.cost, kRounding * best);
         if (pruning == 3) costed += found.costed;
-        if (pruning == 3) below_heuristics += found.cost < std::min(found.all_zero, found.all_one) * (1 - 1e-9);
+        if (pruning == 3)
+          below_heuristics += found.cost < std::min(found.all_zero, found.all_one) * (1 - 1e-9);
       }
       SearchOptions bounded;
       bounded.max_enumerated_points = 0;
@@ -87,7 +89,8 @@ TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
       ++checked;
     }
   }
-  // The population is worth something: cut sets occur, some optima are no heuristic's, and many plans are never costed.
+  // The population is worth something: cut sets occur, some optima are no heuristic's, and many plans are
+  // never costed.
   EXPECT_GT(with_cuts, 0);
   EXPECT_GT(below_heuristics, wanted / 50);
   EXPECT_LT(static_cast<double>(costed), 0.7 * static_cast<double>(all));
@@ -106,7 +109,8 @@ TEST(SearchTest, TheLowerBoundIsBelowEveryPlanThatHasItsOnes) {
       for (uint64_t more = 0; more < uint64_t{1} << points; ++more) {
         const double exact = cost.Cost(AssignmentOf(more, points));
         for (uint64_t less = more;; less = (less - 1) & more) {
-          ASSERT_LE(cost.LowerBound(AssignmentOf(less, points)), exact * (1 + kRounding)) << less << " in " << more;
+          ASSERT_LE(cost.LowerBound(AssignmentOf(less, points)), exact * (1 + kRounding))
+              << less << " in " << more;
           if (less == 0) break;
         }
       }
@@ -129,7 +133,8 @@ TEST(SearchTest, ThePartialBoundIsBelowEveryPlanThatAgrees) {
         const Assignment q = AssignmentOf(plan, points);
         const double exact = cost.Cost(q);
         for (uint64_t known = 0; known <= all; ++known)
-          ASSERT_LE(cost.PartialBound(q, AssignmentOf(known, points)), exact * (1 + kRounding)) << plan << " known " << known;
+          ASSERT_LE(cost.PartialBound(q, AssignmentOf(known, points)), exact * (1 + kRounding))
+              << plan << " known " << known;
         ASSERT_NEAR(cost.PartialBound(q, AssignmentOf(all, points)), exact, kRounding * exact);
       }
       ++checked;

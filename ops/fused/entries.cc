@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/entries.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/simd/matmul.h"
+
+namespace heddle::ops {
+namespace {
+
+// Calls visit(first, last) for the runs of entries of [first, last) that are not zero.
+template <typename Visit>
+void ForNonzeroRuns(const double* values, int64_t first, int64_t last, Visit visit) {
+  while (first < last) {
+    int64_t end = first;
+    while (end < last && values[end] != 0.0) ++end;
+    if (end > first) visit(first, end);
+    first = end + 1;
+  }
+}
+
+}  // namespace
+
+void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, int64_t lane,
+                      double* payload) {
+  const int32_t* columns = x.columns;
+  const double* values = x.values;
+  for (int64_t i = 0; i < rows; ++i, y += y_stride) {
+    // A zero times a finite number adds nothing: no need to look for zeros.
+    if (root.kind == TileRoot::Kind::kVectors && root.k == 1 && std::isfinite(y[0])) {
+      const double weight = y[0];
+      for (int64_t e = x.offsets[i], last = x.offsets[i + 1]; e < last; ++e)
+        payload[columns[e]] = std::fma(values[e], weight, payload[columns[e]]);
+      continue;
+    }
+    ForNonzeroRuns(values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
+      if (root.kind == TileRoot::Kind::kVectors) {
+        for (int64_t c = 0; c < root.k; ++c) {
+          double* column = payload + c * root.padded;
+          for (int64_t e = first; e < last; ++e) column[columns[e]] = std::fma(values[e], y[c], column[columns[e]]);
+        }
+      } else if (root.kind == TileRoot::Kind::kLanes) {
+        double* cells = payload + ((lane + i) & 7) * root.n * root.k;
+        for (int64_t e = first; e < last; ++e)
+          for (int64_t c = 0; c < root.k; ++c) {
+            double& cell = cells[columns[e] * root.k + c];
+            cell = std::fma(values[e], y[c], cell);
+          }
+      } else {
+        const int32_t none = 0;
+        for (int64_t e = first; e < last; ++e)
+          simd::MultiplySparseRow(values + e, &none, 1, y, y_stride, root.k, payload + columns[e] * root.k);
+      }
+    });
+  }
+}
+
+// Eight lanes by column.
+void SumRows(const Entries& x, int64_t rows, double* out) {
+  for (int64_t i = 0; i < rows; ++i) {
+    double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    for (int64_t e = x.offsets[i]; e < x.offsets[i + 1]; ++e) s[x.columns[e] & 7] += x.values[e];
+    out[i] = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+  }
+}
+
+// Eight lanes for few columns of B, else one chain a cell; + 0.0 at the end.
+void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const PaddedColumns& padded, double* out) {
+  const int64_t k = b.columns();
+  for (int64_t i = 0; i < rows; ++i, out += k) {
+    if (k <= kFewColumns) {
+      for (int64_t c = 0; c < k; ++c) {
+        const double* column = padded.Column(c);
+        double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+        ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
+          for (int64_t e = first; e < last; ++e) {
+            double& lane = s[x.columns[e] & 7];
+            lane = std::fma(x.values[e], column[x.columns[e]], lane);
+          }
+        });
+        out[c] = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + 0.0;
+      }
+      continue;
+    }
+    std::fill_n(out, k, 0.0);
+    ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
+      simd::MultiplySparseRow(x.values + first, x.columns + first, last - first, b.data(), k, k, out);
+    });
+    for (int64_t c = 0; c < k; ++c) out[c] = out[c] + 0.0;
+  }
+}
+
+void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload) {
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t first = x.offsets[i], last = x.offsets[i + 1];
+    if (root.kind == TileRoot::Kind::kFull) {
+      const int64_t base = (row_in_panel + i) * root.n;
+      for (int64_t e = first; e < last; ++e) payload[(base + x.columns[e]) & 7] += x.values[e];
+    } else {
+      double* lane = root.n <= 8 ? payload + ((row_in_panel + i) & 7) * root.n : payload;
+      for (int64_t e = first; e < last; ++e) lane[x.columns[e]] += x.values[e];
+    }
+  }
+}
+
+}  // namespace heddle::ops

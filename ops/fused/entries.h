@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/matrix.h"
+#include "ops/fused/tile_program.h"
+#include "ops/matmul.h"
+
+// Loops along the entries of some CSR rows, in the orders of docs/numerics.md. An explicit zero counts as absent.
+namespace heddle::ops {
+
+/// Entries of some rows of a CSR matrix; `values` may be others than its own.
+struct Entries {
+  const int64_t* offsets;  ///< Of the first row and those after it; places in columns and values.
+  const int32_t* columns;
+  const double* values;
+};
+
+/// Adds t(X) Y of some rows of X to a payload. `lane` is the first row's place in its panel, modulo 8.
+void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, int64_t lane,
+                      double* payload);
+/// rowSums.
+void SumRows(const Entries& x, int64_t rows, double* out);
+/// X %*% B.
+void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const PaddedColumns& padded, double* out);
+/// Adds some rows to the payload of a sum or of column sums; `row_in_panel` is that of the first.
+void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload);
+
+}  // namespace heddle::ops
