@@ -40,11 +40,13 @@ double Density(const Matrix& matrix) {
 }
 
 // The statements as the body of a function: its parameters are the live-ins.
-Result<Graph> Build(const std::string& code, const std::string& result, const std::map<std::string, Value>& inputs) {
+Result<Graph> Build(const std::string& code, const std::string& result,
+                    const std::map<std::string, Value>& inputs) {
   std::string parameters, arguments;
   for (const auto& [name, value] : inputs) {
     const bool matrix = value.IsMatrix();
-    parameters += fmt::format("{}{} {}", parameters.empty() ? "" : ", ", matrix ? "matrix[double]" : "double", name);
+    parameters +=
+        fmt::format("{}{} {}", parameters.empty() ? "" : ", ", matrix ? "matrix[double]" : "double", name);
     arguments += arguments.empty() ? "" : ", ";
     if (!matrix) {
       arguments += "1.5";
@@ -53,8 +55,9 @@ Result<Graph> Build(const std::string& code, const std::string& result, const st
       arguments += fmt::format("rand(rows={}, cols={}, sparsity={})", m.rows(), m.columns(), Density(m));
     }
   }
-  const std::string script = fmt::format("f = function({}) return (matrix[double] {}) {{\n{}\n}}\nr = f({})\nprint(sum(r))\n", parameters,
-                                         "result__", code + "\nresult__ = " + result, arguments);
+  const std::string script =
+      fmt::format("f = function({}) return (matrix[double] {}) {{\n{}\n}}\nr = f({})\nprint(sum(r))\n",
+                  parameters, "result__", code + "\nresult__ = " + result, arguments);
   compiler::CompileOptions options;
   compiler::Diagnostics diagnostics;
   Result<Program> program = compiler::CompileScript(script, options, &diagnostics);
@@ -70,8 +73,9 @@ Expression::Expression(std::unique_ptr<State> state) : state_(std::move(state)) 
 Expression::Expression(Expression&&) noexcept = default;
 Expression::~Expression() = default;
 
-Result<Expression> Expression::Compile(const std::string& code, const std::string& result, std::map<std::string, Value> inputs,
-                                       const std::string& fusion, ops::Arena* arena) {
+Result<Expression> Expression::Compile(const std::string& code, const std::string& result,
+                                       std::map<std::string, Value> inputs, const std::string& fusion,
+                                       ops::Arena* arena) {
   auto state = std::make_unique<State>();
   HEDDLE_ASSIGN_OR_RETURN(Graph graph, Build(code, result, inputs));
   const int64_t begin = SystemClock().MonotonicNs();
@@ -142,9 +146,10 @@ Value Expression::Run() {
         values[i] = Value(*node.FindAttribute("value"));
       } else if (!node.Is("assign")) {
         std::vector<const Value*> operands;
-        for (NodeId input : node.inputs) operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
-        Result<Value> value = ops::CatalogKernels().Run({.node = node, .phase = "", .inputs = operands, .input_infos = s.infos[i],
-                                                         .context = s.context});
+        for (NodeId input : node.inputs)
+          operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
+        Result<Value> value = ops::CatalogKernels().Run(
+            {.node = node, .phase = "", .inputs = operands, .input_infos = s.infos[i], .context = s.context});
         if (!value.ok()) Fail(value.status());
         values[i] = *std::move(value);
       }

@@ -13,13 +13,15 @@
 
 namespace heddle::bench {
 
-/// A few statements of DML over given values, compiled, fused and run operator by operator in an arena: what one plan costs
-/// without the control program around it.
+/// A few statements of DML over given values, compiled, fused and run operator by operator in an arena: what
+/// one plan costs without the control program around it.
 class Expression {
  public:
-  /// `result` is an expression for the result, a matrix, after the statements of `code`; `inputs` are their variables. `fusion` as --fusion takes it.
-  static Result<Expression> Compile(const std::string& code, const std::string& result, std::map<std::string, Value> inputs,
-                                    const std::string& fusion, ops::Arena* arena);
+  /// `result` is an expression for the result, a matrix, after the statements of `code`; `inputs` are their
+  /// variables. `fusion` as --fusion takes it.
+  static Result<Expression> Compile(const std::string& code, const std::string& result,
+                                    std::map<std::string, Value> inputs, const std::string& fusion,
+                                    ops::Arena* arena);
   Expression(Expression&&) noexcept;
   ~Expression();
 

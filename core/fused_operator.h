@@ -10,19 +10,21 @@
 
 namespace heddle {
 
-/// Which set of rules formed a fused operator (docs/fusion.md, section 2). It decides what may be inside, not what is computed.
+/// Which set of rules formed a fused operator (docs/fusion.md, section 2). It decides what may be inside, not
+/// what is computed.
 enum class FusionTemplate : uint8_t { kMultiAggregate, kOuter, kRow, kCell };
 std::string_view Name(FusionTemplate kind);  ///< "multi-aggregate" "outer" "row" "cell"
 
-/// Several operators of a block that are computed in one pass over the rows of their inputs. Plain data: it travels in
-/// the attribute "operator" of a graph node named "fused"; machine code does not travel.
+/// Several operators of a block that are computed in one pass over the rows of their inputs. Plain data: it
+/// travels in the attribute "operator" of a graph node named "fused"; machine code does not travel.
 ///
-/// The body is a graph of the operators that it replaces, unchanged: its "variable" nodes are named "0", "1", ... after
-/// the inputs of the fused node, all other nodes are operators of ops/catalog.h with their known shapes and formats. What
-/// the fused operator computes is, to the last bit, what the body computes node by node (docs/numerics.md).
+/// The body is a graph of the operators that it replaces, unchanged: its "variable" nodes are named "0", "1",
+/// ... after the inputs of the fused node, all other nodes are operators of ops/catalog.h with their known
+/// shapes and formats. What the fused operator computes is, to the last bit, what the body computes node by
+/// node (docs/numerics.md).
 ///
-/// One root: the value of the node. Several roots (multi-aggregate, at most kMaxRoots): full aggregates of matrices of
-/// one shape; the value is the dense 1 x roots matrix of their results.
+/// One root: the value of the node. Several roots (multi-aggregate, at most kMaxRoots): full aggregates of
+/// matrices of one shape; the value is the dense 1 x roots matrix of their results.
 struct FusedOperator {
   static constexpr int kMaxRoots = 3;
   FusionTemplate kind = FusionTemplate::kCell;

@@ -61,8 +61,7 @@ class Dot {
     has_rest_ = whole_ < count;
   }
 
-  /// (r0+r4, r1+r5, r2+r6, r3+r7)
-  __m256d HalfLanes(const double* u, const double* v) const {
+  double operator()(const double* u, const double* v) const {
     __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
     for (int64_t k = 0; k < whole_; k += 8) {
       low = _mm256_fmadd_pd(_mm256_loadu_pd(u + k), _mm256_loadu_pd(v + k), low);
@@ -73,20 +72,36 @@ class Dot {
       high = _mm256_fmadd_pd(_mm256_maskload_pd(u + whole_ + 4, high_),
                              _mm256_maskload_pd(v + whole_ + 4, high_), high);
     }
-    return _mm256_add_pd(low, high);
-  }
-
-  double operator()(const double* u, const double* v) const {
-    const __m256d four = HalfLanes(u, v);
+    const __m256d four = _mm256_add_pd(low, high);  // r0+r4 r1+r5 r2+r6 r3+r7
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
     return (_mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two))) + 0.0;
   }
 
-  /// Four at once: one row of u, four of v.
-  __m256d Four(const double* u, const double* a, const double* b, const double* c, const double* d) const {
-    const __m256d ra = HalfLanes(u, a), rb = HalfLanes(u, b), rc = HalfLanes(u, c), rd = HalfLanes(u, d);
-    const __m256d ab = _mm256_add_pd(_mm256_permute2f128_pd(ra, rb, 0x20), _mm256_permute2f128_pd(ra, rb, 0x31));
-    const __m256d cd = _mm256_add_pd(_mm256_permute2f128_pd(rc, rd, 0x20), _mm256_permute2f128_pd(rc, rd, 0x31));
+  /// One row of u and four of v, whose loads wait for memory side by side.
+  __m256d Four(const double* u, const double* const v[4]) const {
+    __m256d low[4], high[4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) low[r] = high[r] = _mm256_setzero_pd();
+    for (int64_t k = 0; k < whole_; k += 8) {
+      const __m256d u_low = _mm256_loadu_pd(u + k), u_high = _mm256_loadu_pd(u + k + 4);
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) {
+        low[r] = _mm256_fmadd_pd(u_low, _mm256_loadu_pd(v[r] + k), low[r]);
+        high[r] = _mm256_fmadd_pd(u_high, _mm256_loadu_pd(v[r] + k + 4), high[r]);
+      }
+    }
+    if (has_rest_) {
+      const __m256d u_low = _mm256_maskload_pd(u + whole_, low_), u_high = _mm256_maskload_pd(u + whole_ + 4, high_);
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) {
+        low[r] = _mm256_fmadd_pd(u_low, _mm256_maskload_pd(v[r] + whole_, low_), low[r]);
+        high[r] = _mm256_fmadd_pd(u_high, _mm256_maskload_pd(v[r] + whole_ + 4, high_), high[r]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) low[r] = _mm256_add_pd(low[r], high[r]);
+    const __m256d ab = _mm256_add_pd(_mm256_permute2f128_pd(low[0], low[1], 0x20), _mm256_permute2f128_pd(low[0], low[1], 0x31));
+    const __m256d cd = _mm256_add_pd(_mm256_permute2f128_pd(low[2], low[3], 0x20), _mm256_permute2f128_pd(low[2], low[3], 0x31));
     return _mm256_add_pd(_mm256_permute4x64_pd(_mm256_hadd_pd(ab, cd), 0xd8), _mm256_setzero_pd());
   }
 
@@ -101,8 +116,6 @@ class Dot {
 bool SampleRows(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin, int64_t end, double* out) {
   // Far enough ahead that the row of V has come from memory when it is needed.
   constexpr int64_t kAhead = 8;
-  // Rows whose sum of lanes costs as much as their products: four at once.
-  constexpr int64_t kShortRow = 48;
   const int64_t rank = u.columns(), base = w.row_offsets()[0], last_entry = w.row_offsets()[end];
   const int32_t* columns = w.column_indexes();
   const Dot dot(rank);
@@ -116,10 +129,11 @@ bool SampleRows(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin
     };
     int64_t e = w.row_offsets()[i];
     const int64_t row_end = w.row_offsets()[i + 1];
-    for (; rank <= kShortRow && e + 4 <= row_end; e += 4) {
+    for (; e + 4 <= row_end; e += 4) {
       for (int64_t next = e + kAhead; next < e + kAhead + 4; ++next) prefetch(next);
-      const auto row_of = [&](int64_t k) { return v.data() + columns[e + k] * rank; };
-      const __m256d cells = dot.Four(row, row_of(0), row_of(1), row_of(2), row_of(3));
+      const double* const rows[4] = {v.data() + columns[e] * rank, v.data() + columns[e + 1] * rank, v.data() + columns[e + 2] * rank,
+                                     v.data() + columns[e + 3] * rank};
+      const __m256d cells = dot.Four(row, rows);
       _mm256_storeu_pd(out + (e - base), cells);
       has_zero = has_zero || _mm256_movemask_pd(_mm256_cmp_pd(cells, _mm256_setzero_pd(), _CMP_EQ_OQ)) != 0;
     }

@@ -26,7 +26,7 @@ compiler::LiveIns LiveInsOf(const Graph& graph) {
 
 bool HasMatrixOfUnknownSize(const Graph& graph) {
   for (const Node& node : graph.nodes)
-    if (node.info.data_type == DataType::kUnknown || (node.info.IsMatrix() && !node.info.shape.IsKnown())) return true;
+    if (node.info.IsMatrix() && !node.info.shape.IsKnown()) return true;
   return false;
 }
 
@@ -34,7 +34,8 @@ Result<std::string> CodeText(const std::string& text) {
   HEDDLE_ASSIGN_OR_RETURN(FusedOperator fused, FusedOperator::Parse(text));
   std::string out = fmt::format("{} operator\n", Name(fused.kind));
   HEDDLE_ASSIGN_OR_RETURN(const ops::TileProgram program, ops::Lower(std::move(fused)));
-  out += fmt::format("tiles of {} rows, {} steps, {} regions\n", program.tile_rows, program.steps.size(), program.regions.size());
+  out += fmt::format("tiles of {} rows, {} steps, {} regions\n", program.tile_rows, program.steps.size(),
+                     program.regions.size());
   for (const ops::Region& region : program.regions) {
     out += "region\n" + region.ToText();
     HEDDLE_ASSIGN_OR_RETURN(const std::string code, codegen::ExplainRegion(region, codegen::CodeText::kIr));
@@ -45,16 +46,17 @@ Result<std::string> CodeText(const std::string& text) {
 
 class FusionText {
  public:
-  FusionText(std::string_view level, compiler::FuseOptions options) : level_(level), options_(std::move(options)) {}
+  FusionText(std::string_view level, compiler::FuseOptions options, ops::Files* files)
+      : level_(level), options_(std::move(options)), files_(files) {}
 
   Status Add(const Block& block) {
     if (block.graph.nodes.empty()) return OkStatus();
-    compiler::InferOutcome inferred = compiler::InferShapes(block.graph, LiveInsOf(block.graph), nullptr);
+    compiler::InferOutcome inferred = compiler::InferShapes(block.graph, LiveInsOf(block.graph), files_);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
     compiler::PassOptions passes;
     passes.infos_are_exact = true;
     HEDDLE_ASSIGN_OR_RETURN(Graph graph, compiler::RunGraphPasses(std::move(inferred.graph), passes));
-    inferred = compiler::InferShapes(std::move(graph), LiveInsOf(block.graph), nullptr);
+    inferred = compiler::InferShapes(std::move(graph), LiveInsOf(block.graph), files_);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
     compiler::FuseReport report;
     HEDDLE_ASSIGN_OR_RETURN(const Graph fused, compiler::Fuse(inferred.graph, options_, &report));
@@ -78,12 +80,15 @@ class FusionText {
  private:
   std::string_view level_;
   compiler::FuseOptions options_;
+  ops::Files* files_;
   std::string text_;
 };
 
 }  // namespace
 
-bool IsFusionLevel(std::string_view level) { return level == "fusion" || level == "cost" || level == "codegen"; }
+bool IsFusionLevel(std::string_view level) {
+  return level == "fusion" || level == "cost" || level == "codegen";
+}
 
 Result<std::string> ExplainFusion(Program program, std::string_view level, const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const SessionOptions session, ReadSessionOptions(arguments));
@@ -97,7 +102,7 @@ Result<std::string> ExplainFusion(Program program, std::string_view level, const
   options.memory_budget = session.memory_bytes;
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
-  FusionText text(level, std::move(options));
+  FusionText text(level, std::move(options), files.get());
   Status status;
   compiler::ForEachBlock(&program, [&](Block& block) {
     if (status.ok()) status = text.Add(block);

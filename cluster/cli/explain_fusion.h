@@ -9,12 +9,13 @@
 
 namespace heddle::cluster::cli {
 
-/// True for the levels of `explain` that show what fusion makes of each block: "fusion" (candidates, partitions, choice),
-/// "cost" (the same with every alternative's cost) and "codegen" (the code of every region).
+/// True for the levels of `explain` that show what fusion makes of each block: "fusion" (candidates,
+/// partitions, choice), "cost" (the same with every alternative's cost) and "codegen" (the code of every
+/// region).
 bool IsFusionLevel(std::string_view level);
 
-/// The text of one of them. Sizes are those known without running: reads are looked up for their sizes. Blocks whose sizes
-/// only a run tells are named as such.
+/// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.
+/// Blocks whose sizes only a run tells are named as such.
 Result<std::string> ExplainFusion(Program program, std::string_view level, const Arguments& arguments);
 
 }  // namespace heddle::cluster::cli

@@ -68,7 +68,8 @@ class RoleFinder {
       return reduce({node.inputs[0]});
     }
     if (node.Is("t%*%")) {
-      const int64_t n = body_[node.inputs[0]].info.shape.columns, k = body_[node.inputs[1]].info.shape.columns;
+      const int64_t n = body_[node.inputs[0]].info.shape.columns,
+                    k = body_[node.inputs[1]].info.shape.columns;
       if (n * k > kMostPayload) return Unimplemented("a product of {} cells", n * k);
       return reduce({node.inputs[0], node.inputs[1]});
     }
@@ -107,7 +108,8 @@ class RoleFinder {
   Status DemandInputsOfRows(const Node& node) {
     const auto input = [&](size_t i) { return node.inputs[i]; };
     if (node.Is("%*%")) {
-      if (body_[input(0)].info.shape.columns > kColumnChunk) return Unimplemented("rows longer than a column chunk");
+      if (body_[input(0)].info.shape.columns > kColumnChunk)
+        return Unimplemented("rows longer than a column chunk");
       if (SplitsInner(roles_.rows, body_[input(0)].info.shape.columns, node.info.shape.columns))
         return Unimplemented("a product with a split inner dimension");
       if (node.info.format == Format::kSparse) return Unimplemented("a product with a CSR result");
@@ -117,11 +119,13 @@ class RoleFinder {
     if (const Aggregate* aggregate = FindAggregate(node.op); aggregate != nullptr) {
       if (aggregate->scope != AggregateScope::kRow || IsSpread(aggregate->kind))
         return Unimplemented("{} inside a fused operator", node.op);
-      if (body_[input(0)].info.shape.columns > kColumnChunk) return Unimplemented("rows longer than a column chunk");
+      if (body_[input(0)].info.shape.columns > kColumnChunk)
+        return Unimplemented("rows longer than a column chunk");
       return Demand(input(0), BodyRole::kRows);
     }
     if (node.Is("sampledProduct")) {
-      if (input(0) != roles_.variables[static_cast<size_t>(fused_.driver)]) return Unimplemented("a product sampled elsewhere than at the driver");
+      if (input(0) != roles_.variables[static_cast<size_t>(fused_.driver)])
+        return Unimplemented("a product sampled elsewhere than at the driver");
       if (!body_[input(1)].Is("variable") || body_[input(1)].info.format != Format::kDense)
         return Unimplemented("a sampled product of a computed factor");
       HEDDLE_RETURN_IF_ERROR(Demand(input(0), BodyRole::kRows));
@@ -135,7 +139,8 @@ class RoleFinder {
     if (node.Is("index")) {
       const bool all_rows = input(1) == kNoNode && input(2) == kNoNode;
       for (size_t i = 3; i < node.inputs.size(); ++i)
-        if (input(i) != kNoNode && !body_[input(i)].Is("literal")) return Unimplemented("index with computed bounds");
+        if (input(i) != kNoNode && !body_[input(i)].Is("literal"))
+          return Unimplemented("index with computed bounds");
       if (!all_rows) return Unimplemented("index of rows");
       return Demand(input(0), BodyRole::kRows);
     }

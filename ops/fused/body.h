@@ -19,15 +19,15 @@ enum class BodyRole : uint8_t {
 };
 
 struct BodyRoles {
-  std::vector<BodyRole> nodes;   ///< By node of the body.
-  std::vector<BodyRole> inputs;  ///< By input of the fused node: kScalar, kWhole or kRows.
-  std::vector<NodeId> variables; ///< Body node of each input; kNoNode if unused.
-  int64_t rows = 0;              ///< Of the driver.
-  bool reduces = false;          ///< The roots are reductions; else there is one root of kRows.
+  std::vector<BodyRole> nodes;    ///< By node of the body.
+  std::vector<BodyRole> inputs;   ///< By input of the fused node: kScalar, kWhole or kRows.
+  std::vector<NodeId> variables;  ///< Body node of each input; kNoNode if unused.
+  int64_t rows = 0;               ///< Of the driver.
+  bool reduces = false;           ///< The roots are reductions; else there is one root of kRows.
 };
 
-/// Follows the roots down. kUnimplemented, with the reason, for a body that cannot be run by tiles: then its operators
-/// must run one by one.
+/// Follows the roots down. kUnimplemented, with the reason, for a body that cannot be run by tiles: then its
+/// operators must run one by one.
 Result<BodyRoles> FindRoles(const FusedOperator& fused);
 
 }  // namespace heddle::ops

@@ -18,7 +18,8 @@ struct FusedRuntime::Entry {
   FusedCounts counts;
 };
 
-FusedRuntime::FusedRuntime(std::shared_ptr<RegionSource> source, bool strict, std::function<void(const Status&)> warn)
+FusedRuntime::FusedRuntime(std::shared_ptr<RegionSource> source, bool strict,
+                           std::function<void(const Status&)> warn)
     : source_(std::move(source)), strict_(strict), warn_(std::move(warn)) {}
 FusedRuntime::~FusedRuntime() = default;
 
@@ -38,10 +39,11 @@ Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& 
       return;
     }
     for (const Region& region : program->regions) {
-      Result<std::shared_ptr<const RegionCode>> code = (source_ == nullptr ? InterpretedRegions() : *source_).Compile(region);
+      Result<std::shared_ptr<const RegionCode>> code =
+          (source_ == nullptr ? InterpretedRegions() : *source_).Compile(region);
       if (!code.ok()) {
         if (strict_) {
-          entry->status = code.status();
+          entry->status = code.status().WithCode(StatusCode::kFailedPrecondition);
           return;
         }
         program->interpreted = true;
@@ -96,7 +98,9 @@ namespace {
 const std::string& TextOf(const Node& node) { return node.Text("operator"); }
 
 // Inference, placement and cost ask several times for each node while a plan is made.
-Result<std::shared_ptr<const TileProgram>> ProgramOf(const Node& node) { return InterpretedRuntime().Get(TextOf(node)); }
+Result<std::shared_ptr<const TileProgram>> ProgramOf(const Node& node) {
+  return InterpretedRuntime().Get(TextOf(node));
+}
 
 Result<ValueInfo> InferFused(const InferContext& context) {
   HEDDLE_ASSIGN_OR_RETURN(const FusedOperator fused, FusedOperator::Parse(TextOf(context.node)));
@@ -112,7 +116,9 @@ RowRule FusedRowRule(const Node& node, std::span<const ValueInfo>) {
 
 InputUse FusedInputUse(const Node& node, std::span<const ValueInfo>, int i) {
   const auto program = ProgramOf(node);
-  return program.ok() && (*program)->roles.inputs[static_cast<size_t>(i)] == BodyRole::kRows ? InputUse::kRows : InputUse::kWhole;
+  return program.ok() && (*program)->roles.inputs[static_cast<size_t>(i)] == BodyRole::kRows
+             ? InputUse::kRows
+             : InputUse::kWhole;
 }
 
 // Arithmetic of the whole body; memory of the inputs and the result only.
@@ -128,8 +134,10 @@ Cost FusedCost(const Node& node, std::span<const ValueInfo> inputs) {
     cost.flops += CostOf(inner, infos).flops;
   }
   for (const ValueInfo& input : inputs)
-    if (input.IsMatrix() && input.shape.IsKnown()) cost.bytes += 8.0 * static_cast<double>(input.shape.Cells());
-  if (node.info.IsMatrix() && node.info.shape.IsKnown()) cost.bytes += 8.0 * static_cast<double>(node.info.shape.Cells());
+    if (input.IsMatrix() && input.shape.IsKnown())
+      cost.bytes += 8.0 * static_cast<double>(input.shape.Cells());
+  if (node.info.IsMatrix() && node.info.shape.IsKnown())
+    cost.bytes += 8.0 * static_cast<double>(node.info.shape.Cells());
   return cost;
 }
 

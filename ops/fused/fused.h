@@ -12,29 +12,30 @@
 #include "core/fused_operator.h"
 #include "ops/fused/region.h"
 
-// The operator "fused" (docs/fusion.md): any number of inputs, attribute "operator" = FusedOperator::ToText().
+// The operator "fused" (docs/fusion.md): any number of inputs, attribute "operator" =
+// FusedOperator::ToText().
 namespace heddle::ops {
 
 struct TileProgram;  // ops/fused/tile_program.h
 
-/// Whether the skeletons of this folder can run it; OK, or kUnimplemented with the reason. The planner asks before it
-/// forms an operator, so that a fused node always runs.
+/// Whether the skeletons of this folder can run it; OK, or kUnimplemented with the reason. The planner asks
+/// before it forms an operator, so that a fused node always runs.
 Status CanRunFused(const FusedOperator& fused);
 
 /// What one fused operator did in a job.
 struct FusedCounts {
-  std::string label;        ///< Template and roots: "row t%*%", "cell sum".
+  std::string label;  ///< Template and roots: "row t%*%", "cell sum".
   int64_t calls = 0;
   int64_t nanoseconds = 0;
-  int64_t bytes = 0;        ///< Read from inputs and written to the result.
-  bool interpreted = false; ///< Some region had no machine code.
+  int64_t bytes = 0;         ///< Read from inputs and written to the result.
+  bool interpreted = false;  ///< Some region had no machine code.
 };
 
 /// Machine code and records of the fused operators of one executor. Thread-safe.
 class FusedRuntime {
  public:
-  /// `source` makes machine code; nullptr: all regions are interpreted, and that counts as no fallback. `strict`: a
-  /// region that cannot be compiled is an error. `warn` hears of the first fallback.
+  /// `source` makes machine code; nullptr: all regions are interpreted, and that counts as no fallback.
+  /// `strict`: a region that cannot be compiled is an error. `warn` hears of the first fallback.
   FusedRuntime(std::shared_ptr<RegionSource> source, bool strict, std::function<void(const Status&)> warn);
   ~FusedRuntime();
 

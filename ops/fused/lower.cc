@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a body to the steps of a tile. Cell-wise nodes are grouped into regions by (stage, columns): a value's stage is
-// the number of steps that are no regions on the longest way to it, so no path leaves a region and comes back.
+// From a body to the steps of a tile. Cell-wise nodes are grouped into regions by (stage, columns): a value's
+// stage is the number of steps that are no regions on the longest way to it, so no path leaves a region and
+// comes back.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -20,7 +21,8 @@ constexpr int64_t kTileBytes = 64 << 10;
 constexpr int64_t kMostTileRows = 4096;
 // Tiles of one pass: as much as a task should be.
 constexpr int64_t kPassCells = 1 << 17;
-// Narrower rows are treated as one flat run of cells: loops over a short row cost more than repeating its vectors.
+// Narrower rows are treated as one flat run of cells: loops over a short row cost more than repeating its
+// vectors.
 constexpr int64_t kNarrowRow = 32;
 // Results larger than this are written past the caches.
 constexpr int64_t kStreamBytes = 32 << 20;
@@ -47,9 +49,11 @@ class Lowering {
     for (int stage = 0; stage <= last_stage_; ++stage) {
       for (int64_t columns : widths_) HEDDLE_RETURN_IF_ERROR(MakeRegion(stage, columns));
       for (NodeId id = 0; id < body().size(); ++id)
-        if (IsRows(id) && !IsCellwise(id) && stage_[Index(id)] == stage + 1) HEDDLE_RETURN_IF_ERROR(MakeStep(id));
+        if (IsRows(id) && !IsCellwise(id) && stage_[Index(id)] == stage + 1)
+          HEDDLE_RETURN_IF_ERROR(MakeStep(id));
     }
-    for (size_t r = 0; r < program_.roots.size(); ++r) HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
+    for (size_t r = 0; r < program_.roots.size(); ++r)
+      HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
     if (!program_.roles.reduces) HEDDLE_RETURN_IF_ERROR(FinishResult());
     ChooseTileRows();
     return std::move(program_);
@@ -70,7 +74,8 @@ class Lowering {
   }
   static int InputPosition(const Node& variable) { return std::stoi(variable.Text("name")); }
 
-  // Roots ------------------------------------------------------------------------------------------------------
+  // Roots
+  // ------------------------------------------------------------------------------------------------------
 
   Status MakeRoots() {
     if (!program_.roles.reduces) return OkStatus();
@@ -86,7 +91,7 @@ class Lowering {
       if (n.Is("t%*%")) {
         root.k = Columns(n.inputs[1]);
         root.padded = (root.n + 7) / 8 * 8;
-        root.kind = root.n * root.k <= 8     ? TileRoot::Kind::kLanes
+        root.kind = root.n * root.k <= 8    ? TileRoot::Kind::kLanes
                     : root.k <= kFewColumns ? TileRoot::Kind::kVectors
                                             : TileRoot::Kind::kProduct;
         root.width = root.kind == TileRoot::Kind::kLanes     ? 8 * root.n * root.k
@@ -117,7 +122,8 @@ class Lowering {
     return OkStatus();
   }
 
-  // Stages -----------------------------------------------------------------------------------------------------
+  // Stages
+  // -----------------------------------------------------------------------------------------------------
 
   void FindStages() {
     std::set<int64_t> widths;
@@ -132,7 +138,8 @@ class Lowering {
       if (IsCellwise(id)) widths.insert(Columns(id));
       last_stage_ = std::max(last_stage_, stage_[Index(id)]);
     }
-    widths_.assign(widths.begin(), widths.end());  // Column vectors first: wider regions of the stage read them.
+    widths_.assign(widths.begin(),
+                   widths.end());  // Column vectors first: wider regions of the stage read them.
   }
 
   void PlaceInputs() {
@@ -142,14 +149,15 @@ class Lowering {
     if (program_.by_pattern) places_[Index(Driver())] = {Kind::kDriver, 0, 0};
   }
 
-  // A walk along the entries of a CSR driver -------------------------------------------------------------------
+  // A walk along the entries of a CSR driver
+  // -------------------------------------------------------------------
 
   NodeId Driver() const { return program_.roles.variables[static_cast<size_t>(program_.fused.driver)]; }
   bool HasDriversShape(NodeId id) const { return IsRows(id) && Columns(id) == Columns(Driver()); }
   bool IsPattern(NodeId id) const { return program_.by_pattern && HasDriversShape(id); }
 
-  // True if every value of the driver's shape is needed only where the driver has entries: what is zero elsewhere may
-  // be used by anything, everything else only to compute such values.
+  // True if every value of the driver's shape is needed only where the driver has entries: what is zero
+  // elsewhere may be used by anything, everything else only to compute such values.
   bool CanWalkPattern() const {
     if (!IsCsrInput(Driver()) || Columns(Driver()) < 2) return false;
     std::vector<bool> vanishes(body().nodes.size(), false);  // Absent (or zero) wherever the driver is.
@@ -165,7 +173,8 @@ class Lowering {
       if (!HasDriversShape(id)) continue;
       bool leaves = !program_.roles.reduces && id == program_.fused.roots[0];
       for (NodeId consumer : consumers_[Index(id)]) leaves |= !HasDriversShape(consumer);
-      if (!computes || (leaves && (!vanishes[Index(id)] || node(id).info.format != Format::kSparse))) return false;
+      if (!computes || (leaves && (!vanishes[Index(id)] || node(id).info.format != Format::kSparse)))
+        return false;
     }
     for (const TileRoot& root : program_.roots) {
       const bool sums = FoldOf(root.aggregate) == simd::Fold::kAdd || node(root.node).Is("t%*%");
@@ -176,8 +185,8 @@ class Lowering {
       if (!IsRows(id) || IsInput(id) || IsCellwise(id) || !HasDriversShape(node(id).inputs[0])) continue;
       if (node(id).Is("%*%") || node(id).Is("sampledProduct")) continue;
       const Aggregate* aggregate = FindAggregate(node(id).op);
-      if (aggregate == nullptr || FoldOf(aggregate->kind) != simd::Fold::kAdd || aggregate->kind == AggregateKind::kIndexMax ||
-          aggregate->kind == AggregateKind::kIndexMin)
+      if (aggregate == nullptr || FoldOf(aggregate->kind) != simd::Fold::kAdd ||
+          aggregate->kind == AggregateKind::kIndexMax || aggregate->kind == AggregateKind::kIndexMin)
         return false;
     }
     return true;
@@ -191,7 +200,8 @@ class Lowering {
     if (n.inputs.size() < 2 || n.inputs[1] == kNoNode)
       return left && UnaryFormat(*FindUnaryCode(n.op), {.format = Format::kSparse}) == Format::kSparse;
     const bool right = PatternOf(id, 1) == Pattern::kCells && vanishes[Index(n.inputs[1])];
-    const Scalar* literal = node(n.inputs[1]).Is("literal") ? node(n.inputs[1]).FindAttribute("value") : nullptr;
+    const Scalar* literal =
+        node(n.inputs[1]).Is("literal") ? node(n.inputs[1]).FindAttribute("value") : nullptr;
     switch (*FindBinaryCode(n.op)) {
       case BinaryCode::kMultiply:
       case BinaryCode::kLogicalAnd: return (left && Skips(id, 0)) || (right && Skips(id, 1));
@@ -205,7 +215,8 @@ class Lowering {
       case BinaryCode::kLess:
       case BinaryCode::kGreater: return left && (right || (literal != nullptr && literal->AsDouble() == 0));
       case BinaryCode::kPower: return left && literal != nullptr && literal->AsDouble() > 0;
-      case BinaryCode::kDivide: return left && literal != nullptr && literal->AsDouble() != 0 && !std::isnan(literal->AsDouble());
+      case BinaryCode::kDivide:
+        return left && literal != nullptr && literal->AsDouble() != 0 && !std::isnan(literal->AsDouble());
       default: return false;
     }
   }
@@ -218,7 +229,8 @@ class Lowering {
       TileRef& place = places_[Index(input)];
       if (place.kind == Kind::kNone) {
         place = NewPattern();
-        program_.steps.push_back({.kind = Step::Kind::kGatherCells, .index = InputPosition(node(input)), .to = place});
+        program_.steps.push_back(
+            {.kind = Step::Kind::kGatherCells, .index = InputPosition(node(input)), .to = place});
       }
       return place;
     }
@@ -259,7 +271,10 @@ class Lowering {
     if (place.kind == Kind::kNone) {
       HEDDLE_CHECK(IsCsrInput(id), "every other value was placed by the step that makes it");
       place = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
-      program_.steps.push_back({.kind = Step::Kind::kDensify, .index = InputPosition(node(id)), .columns = Columns(id), .to = place});
+      program_.steps.push_back({.kind = Step::Kind::kDensify,
+                                .index = InputPosition(node(id)),
+                                .columns = Columns(id),
+                                .to = place});
     }
     return place;
   }
@@ -270,12 +285,14 @@ class Lowering {
     TileRef& copy = copies_[id];
     if (copy.kind == Kind::kNone) {
       copy = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
-      program_.steps.push_back({.kind = Step::Kind::kCopy, .columns = Columns(id), .from = place, .to = copy});
+      program_.steps.push_back(
+          {.kind = Step::Kind::kCopy, .columns = Columns(id), .from = place, .to = copy});
     }
     return copy;
   }
 
-  // Regions ----------------------------------------------------------------------------------------------------
+  // Regions
+  // ----------------------------------------------------------------------------------------------------
 
   struct RegionBuilder {
     Region region;
@@ -284,7 +301,8 @@ class Lowering {
     std::map<std::pair<NodeId, Pattern>, int> reads;  // Operand -> region node.
   };
 
-  // True if the region must walk row by row: a vector is repeated along a row that is long enough to be walked.
+  // True if the region must walk row by row: a vector is repeated along a row that is long enough to be
+  // walked.
   bool WalksRows(const std::vector<NodeId>& members, int64_t columns) {
     if (columns < kNarrowRow) return false;
     for (NodeId id : members) {
@@ -292,7 +310,8 @@ class Lowering {
         const NodeId input = node(id).inputs[i];
         if (input == kNoNode || !node(input).info.IsMatrix()) continue;
         if (PatternOf(id, i) != Pattern::kCells) return true;
-        if (!IsCellwise(input) && places_[Index(input)].kind != Kind::kNone && StrideOf(places_[Index(input)]) != columns)
+        if (!IsCellwise(input) && places_[Index(input)].kind != Kind::kNone &&
+            StrideOf(places_[Index(input)]) != columns)
           return true;
       }
     }
@@ -349,13 +368,16 @@ class Lowering {
   }
   static int PushInput(RegionBuilder* builder, Access access, RegionOperand operand) {
     builder->step.operands.push_back(operand);
-    return Push(builder, {.op = RegionOp::kInput, .access = access, .input = static_cast<int>(builder->step.operands.size()) - 1});
+    return Push(builder, {.op = RegionOp::kInput,
+                          .access = access,
+                          .input = static_cast<int>(builder->step.operands.size()) - 1});
   }
 
   // The region's node for operand i of member `id`.
   Result<int> Operand(RegionBuilder* builder, NodeId id, size_t i) {
     const NodeId input = node(id).inputs[i];
-    if (const auto found = builder->values.find(input); found != builder->values.end() && PatternOf(id, i) == Pattern::kCells)
+    if (const auto found = builder->values.find(input);
+        found != builder->values.end() && PatternOf(id, i) == Pattern::kCells)
       return found->second;
     const Pattern pattern = PatternOf(id, i);
     const auto [known, fresh] = builder->reads.try_emplace({input, pattern}, -1);
@@ -372,8 +394,10 @@ class Lowering {
     switch (pattern) {
       case Pattern::kScalar: {
         const Scalar* literal = node(input).Is("literal") ? node(input).FindAttribute("value") : nullptr;
-        // Whole numbers are part of the code; others are arguments, so that a changing constant compiles nothing anew.
-        if (literal != nullptr && std::floor(literal->AsDouble()) == literal->AsDouble() && std::abs(literal->AsDouble()) < 1e6)
+        // Whole numbers are part of the code; others are arguments, so that a changing constant compiles
+        // nothing anew.
+        if (literal != nullptr && std::floor(literal->AsDouble()) == literal->AsDouble() &&
+            std::abs(literal->AsDouble()) < 1e6)
           read = Push(builder, {.op = RegionOp::kLiteral, .literal = literal->AsDouble()});
         else
           read = PushInput(builder, Access::kScalar, {.from = RegionOperand::From::kScalar, .index = input});
@@ -381,15 +405,19 @@ class Lowering {
       }
       case Pattern::kRow: {
         const int position = InputPosition(node(input));
-        if (Columns(input) != columns) return Unimplemented("a row vector of {} columns beside {}", Columns(input), columns);
+        if (Columns(input) != columns)
+          return Unimplemented("a row vector of {} columns beside {}", Columns(input), columns);
         if (columns == 1) {  // A 1 x 1 matrix.
-          read = PushInput(builder, Access::kScalar, {.from = RegionOperand::From::kWhole, .index = position});
+          read =
+              PushInput(builder, Access::kScalar, {.from = RegionOperand::From::kWhole, .index = position});
         } else if (!builder->step.flat) {
-          read = PushInput(builder, Access::kPerColumn, {.from = RegionOperand::From::kWhole, .index = position});
+          read = PushInput(builder, Access::kPerColumn,
+                           {.from = RegionOperand::From::kWhole, .index = position});
         } else {
           program_.repeated.push_back({position, columns});
           read = PushInput(builder, Access::kCells,
-                           {.from = RegionOperand::From::kRepeated, .index = static_cast<int>(program_.repeated.size()) - 1});
+                           {.from = RegionOperand::From::kRepeated,
+                            .index = static_cast<int>(program_.repeated.size()) - 1});
         }
         break;
       }
@@ -402,14 +430,18 @@ class Lowering {
           TileRef& expanded = expanded_[{input, columns}];
           if (expanded.kind == Kind::kNone) {
             expanded = {Kind::kBuffer, NewBuffer(columns), 0};
-            program_.steps.push_back({.kind = Step::Kind::kExpand, .columns = columns, .from = ContiguousPlace(input), .to = expanded});
+            program_.steps.push_back({.kind = Step::Kind::kExpand,
+                                      .columns = columns,
+                                      .from = ContiguousPlace(input),
+                                      .to = expanded});
           }
           read = PushInput(builder, Access::kCells, {.tile = expanded});
         }
         break;
       }
       case Pattern::kCells:
-        read = PushInput(builder, Access::kCells, {.tile = builder->step.flat ? ContiguousPlace(input) : DensePlace(input)});
+        read = PushInput(builder, Access::kCells,
+                         {.tile = builder->step.flat ? ContiguousPlace(input) : DensePlace(input)});
         break;
     }
     builder->reads[{input, pattern}] = read;
@@ -420,7 +452,8 @@ class Lowering {
   bool Skips(NodeId id, size_t i) const {
     const std::optional<BinaryCode> code = FindBinaryCode(node(id).op);
     return code && SkipsAbsentCells(*code) && PatternOf(id, i) == Pattern::kCells &&
-           node(node(id).inputs[i]).info.format == Format::kSparse && node(node(id).inputs[i]).info.IsMatrix();
+           node(node(id).inputs[i]).info.format == Format::kSparse &&
+           node(node(id).inputs[i]).info.IsMatrix();
   }
 
   Status AddMember(RegionBuilder* builder, NodeId id) {
@@ -460,7 +493,8 @@ class Lowering {
         if (!builder->values.contains(consumer) || PatternOf(consumer, 0) == Pattern::kColumn) store = true;
         if (builder->values.contains(consumer)) {
           for (size_t i = 0; i < node(consumer).inputs.size(); ++i)
-            if (node(consumer).inputs[i] == id && PatternOf(consumer, i) != Pattern::kCells && builder->step.columns > 1)
+            if (node(consumer).inputs[i] == id && PatternOf(consumer, i) != Pattern::kCells &&
+                builder->step.columns > 1)
               store = true;
         }
         continue;
@@ -496,13 +530,15 @@ class Lowering {
     return root.kind == TileRoot::Kind::kColumns && root.n > 8 && !builder.step.flat;
   }
 
-  // Other steps ------------------------------------------------------------------------------------------------
+  // Other steps
+  // ------------------------------------------------------------------------------------------------
 
   Status MakeStep(NodeId id) {
     const Node& n = node(id);
     if (n.Is("index")) {
       int64_t first = 0;
-      if (n.inputs.size() > 3 && n.inputs[3] != kNoNode) first = node(n.inputs[3]).FindAttribute("value")->AsInteger() - 1;
+      if (n.inputs.size() > 3 && n.inputs[3] != kNoNode)
+        first = node(n.inputs[3]).FindAttribute("value")->AsInteger() - 1;
       TileRef place = DensePlace(n.inputs[0]);
       place.column += first;
       places_[Index(id)] = place;
@@ -514,7 +550,8 @@ class Lowering {
       places_[Index(id)] = place;
       TileRef to = place;
       for (NodeId part : n.inputs) {
-        program_.steps.push_back({.kind = Step::Kind::kCopy, .columns = Columns(part), .from = DensePlace(part), .to = to});
+        program_.steps.push_back(
+            {.kind = Step::Kind::kCopy, .columns = Columns(part), .from = DensePlace(part), .to = to});
         to.column += Columns(part);
       }
       return OkStatus();
@@ -545,7 +582,8 @@ class Lowering {
     return OkStatus();
   }
 
-  // The rows of a product's operand: a CSR input is read as it is (absent cells are skipped), everything else dense.
+  // The rows of a product's operand: a CSR input is read as it is (absent cells are skipped), everything else
+  // dense.
   Status ReadForProduct(NodeId id, TileRef* from, int* csr_input) {
     *csr_input = -1;
     if (IsPattern(id)) {
@@ -590,7 +628,8 @@ class Lowering {
     if (IsPattern(root)) return OkStatus();  // The pattern and these values are the result.
     const TileRef place = DensePlace(root);
     if (place.kind == Kind::kResult) return OkStatus();
-    program_.steps.push_back({.kind = Step::Kind::kCopy, .columns = Columns(root), .from = place, .to = {Kind::kResult, 0, 0}});
+    program_.steps.push_back(
+        {.kind = Step::Kind::kCopy, .columns = Columns(root), .from = place, .to = {Kind::kResult, 0, 0}});
     return OkStatus();
   }
 
@@ -616,8 +655,8 @@ class Lowering {
     if (program_.by_pattern) bytes = std::max<int64_t>(bytes, 8);
     const bool product = !program_.roots.empty() && program_.roots[0].kind == TileRoot::Kind::kProduct;
     int64_t rows = bytes == 0 ? FloorPowerOfTwo(std::max<int64_t>(8, kPassCells / widest))
-                              : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, kTileBytes / bytes)), product ? 256 : 8,
-                                                    kMostTileRows);
+                              : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, kTileBytes / bytes)),
+                                                    product ? 256 : 8, kMostTileRows);
     if (program_.panel_rows > 0) rows = std::min(rows, program_.panel_rows);
     program_.tile_rows = rows;
   }

@@ -11,8 +11,9 @@
 #include "ops/simd/aggregate.h"
 #include "ops/simd/elementwise.h"
 
-// A region is a maximal chain of cell-wise operators of a fused operator that one loop can compute: the unit of code
-// generation. It knows nothing of matrices, formats and threads; the skeletons of this folder call it on tiles of rows.
+// A region is a maximal chain of cell-wise operators of a fused operator that one loop can compute: the unit
+// of code generation. It knows nothing of matrices, formats and threads; the skeletons of this folder call it
+// on tiles of rows.
 namespace heddle::ops {
 
 /// How an input is read at cell (i, j) of the region's rows x columns.
@@ -28,21 +29,21 @@ enum class RegionOp : uint8_t { kInput, kLiteral, kUnary, kBinary, kSelect };
 /// One value of a region. Operands are positions of earlier nodes.
 struct RegionNode {
   RegionOp op = RegionOp::kInput;
-  Access access = Access::kCells;             ///< kInput
-  int input = 0;                              ///< kInput: position in RegionCall::inputs
-  double literal = 0;                         ///< kLiteral
-  UnaryCode unary = UnaryCode::kNot;          ///< kUnary
-  BinaryCode binary = BinaryCode::kAdd;       ///< kBinary
-  int a = -1, b = -1, c = -1;                 ///< kSelect: a != 0 ? b : c
-  bool skips_a = false, skips_b = false;      ///< kBinary: +0.0 where that operand is zero (docs/numerics.md R6)
-  bool drops_negative_zero = false;           ///< The result of a CSR node: + 0.0 at the end (R6)
+  Access access = Access::kCells;         ///< kInput
+  int input = 0;                          ///< kInput: position in RegionCall::inputs
+  double literal = 0;                     ///< kLiteral
+  UnaryCode unary = UnaryCode::kNot;      ///< kUnary
+  BinaryCode binary = BinaryCode::kAdd;   ///< kBinary
+  int a = -1, b = -1, c = -1;             ///< kSelect: a != 0 ? b : c
+  bool skips_a = false, skips_b = false;  ///< kBinary: +0.0 where that operand is zero (docs/numerics.md R6)
+  bool drops_negative_zero = false;       ///< The result of a CSR node: + 0.0 at the end (R6)
   bool operator==(const RegionNode&) const = default;
 };
 
 /// What becomes of a value.
 enum class Sink : uint8_t {
-  kStore,        ///< output[i * stride + j] = value
-  kFoldFlat,     ///< output[j mod 8] takes value, j ascending; only for calls with rows == 1. The fold says how.
+  kStore,     ///< output[i * stride + j] = value
+  kFoldFlat,  ///< output[j mod 8] takes value, j ascending; only for calls with rows == 1. The fold says how.
   kFoldColumns,  ///< output[j] takes value, i ascending; output is 64-byte aligned and padded to 8 doubles
   kFoldRows,     ///< output[i] = L of eight lanes over j, started afresh (simd::FoldRows); plus nothing
 };
@@ -65,18 +66,20 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-/// Operands, inputs, codes, outputs. An error here is our bug (kInternal). Parse and all sources of code ask it.
+/// Operands, inputs, codes, outputs. An error here is our bug (kInternal). Parse and all sources of code ask
+/// it.
 Status Verify(const Region& region);
 
-/// One call of the code of a region. A C structure: generated code reads it, see compiler/codegen. Change kRegionAbi with it.
+/// One call of the code of a region. A C structure: generated code reads it, see compiler/codegen. Change
+/// kRegionAbi with it.
 struct RegionCall {
   int64_t rows = 1, columns = 0;
   const double* const* inputs = nullptr;
-  const int64_t* input_strides = nullptr;   ///< Doubles between rows; of kCells and kPerRow inputs.
+  const int64_t* input_strides = nullptr;  ///< Doubles between rows; of kCells and kPerRow inputs.
   double* const* outputs = nullptr;
   const int64_t* output_strides = nullptr;  ///< Of kStore outputs.
-  int64_t stream = 0;                       ///< Not 0: kStore outputs go past the caches (aligned whole lines).
-  int64_t prefetch_bytes = 0;               ///< Distance ahead at which kCells inputs are prefetched; 0: not at all.
+  int64_t stream = 0;          ///< Not 0: kStore outputs go past the caches (aligned whole lines).
+  int64_t prefetch_bytes = 0;  ///< Distance ahead at which kCells inputs are prefetched; 0: not at all.
 };
 constexpr int kRegionAbi = 1;
 using RegionFunction = void (*)(const RegionCall* call);
@@ -95,8 +98,8 @@ class RegionSource {
   virtual Result<std::shared_ptr<const RegionCode>> Compile(const Region& region) = 0;
 };
 
-/// Runs regions by the kernels of ops/simd/elementwise.h on runs of a few hundred cells that stay in the first-level
-/// cache: the same bits as generated code, about two to five times slower. Never fails.
+/// Runs regions by the kernels of ops/simd/elementwise.h on runs of a few hundred cells that stay in the
+/// first-level cache: the same bits as generated code, about two to five times slower. Never fails.
 RegionSource& InterpretedRegions();
 
 }  // namespace heddle::ops

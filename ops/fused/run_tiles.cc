@@ -23,6 +23,8 @@ namespace {
 constexpr int64_t kTileEntries = 2048;
 // Entries of a CSR input in one tile: they are read twice.
 constexpr int64_t kSparseTileBytes = 32 << 10;
+// Finding an entry of a CSR row and its partners costs as much as so many dense cells.
+constexpr int64_t kWorkOfEntry = 4;
 // Leaves of about so many cells are one task of a reduction.
 constexpr int64_t kTaskCells = 1 << 18;
 // Tiles begin at multiples of this in their panel: the lanes of narrow column sums go by row modulo 8.
@@ -126,7 +128,7 @@ class TileRun {
       GiveBack(std::move(scratch));
     });
     if (IsCancelled(call_.context.cancelled)) return Cancelled("cancelled");
-    if (entries) return WithoutZeros(result.data());
+    if (entries) return WithValues(driver(), result.data());
     if (info.format == Format::kSparse) return ToSparse(result);
     return result;
   }
@@ -230,33 +232,14 @@ class TileRun {
     return std::min(last, row + std::max<int64_t>(groups, 1) * kRowsTogether);
   }
 
-  // The driver's pattern with other values, zeros dropped.
-  Result<Matrix> WithoutZeros(const double* values) const {
-    const int64_t* offsets = driver().row_offsets();
-    const int64_t first = offsets[0];
-    std::vector<int64_t> counts(static_cast<size_t>(rows_) + 1, 0);
-    ParallelFor(rows_, 4096, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) counts[static_cast<size_t>(i) + 1] += values[e - first] != 0.0;
-    });
-    for (size_t i = 1; i < counts.size(); ++i) counts[i] += counts[i - 1];
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(rows_, driver().columns(), counts.back()));
-    std::copy(counts.begin(), counts.end(), result.mutable_row_offsets());
-    ParallelFor(rows_, 4096, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t place = counts[static_cast<size_t>(i)];
-        for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) {
-          if (values[e - first] == 0.0) continue;
-          result.mutable_column_indexes()[place] = driver().column_indexes()[e];
-          result.mutable_values()[place++] = values[e - first];
-        }
-      }
-    });
-    return result;
-  }
-
+  // What a row costs, in cells of a dense pass: how much is one task.
   int64_t WidestRow() const {
-    if (program_.by_pattern) return driver().stored() / std::max<int64_t>(rows_, 1) + 1;
+    if (program_.by_pattern) {
+      int64_t work_of_entry = kWorkOfEntry;
+      for (const Step& step : program_.steps)
+        if (step.kind == Step::Kind::kSample) work_of_entry += inputs_[static_cast<size_t>(step.index)].columns();
+      return (driver().stored() / std::max<int64_t>(rows_, 1) + 1) * work_of_entry;
+    }
     int64_t widest = 1;
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (program_.roles.inputs[i] == BodyRole::kRows) widest = std::max(widest, inputs_[i].columns());

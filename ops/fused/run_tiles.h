@@ -6,8 +6,8 @@
 
 namespace heddle::ops {
 
-/// Computes a fused operator tile by tile in the phase that `call` names (ops/kernel.h). Dense walk: CSR inputs that
-/// cell-wise operators read are made dense tile by tile.
+/// Computes a fused operator tile by tile in the phase that `call` names (ops/kernel.h). Dense walk: CSR
+/// inputs that cell-wise operators read are made dense tile by tile.
 Result<Value> RunTiles(const TileProgram& program, const KernelCall& call);
 
 /// The result of a fused reduction from all tree nodes of its payloads.

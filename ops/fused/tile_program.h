@@ -11,8 +11,8 @@
 #include "ops/fused/region.h"
 #include "ops/reduction_tree.h"
 
-// A fused operator lowered to what happens on one tile of rows (docs/fusion.md, section 3). Plain data, made once for
-// each operator; RunTiles (run_tiles.h) follows it.
+// A fused operator lowered to what happens on one tile of rows (docs/fusion.md, section 3). Plain data, made
+// once for each operator; RunTiles (run_tiles.h) follows it.
 namespace heddle::ops {
 
 /// Rows of a value in the current tile.
@@ -61,12 +61,12 @@ struct Step {
   std::vector<RegionOperand> operands;  ///< kRegion
   std::vector<TileRef> outputs;         ///< kRegion: kNone is the payload of the root in output_roots.
   std::vector<int> output_roots;
-  bool flat = false;                    ///< kRegion: one row of rows * columns cells.
-  bool by_entries = false;              ///< kRegion: one cell for each entry of the driver.
-  bool stream = false;                  ///< kRegion: what it stores in the result goes past the caches.
+  bool flat = false;        ///< kRegion: one row of rows * columns cells.
+  bool by_entries = false;  ///< kRegion: one cell for each entry of the driver.
+  bool stream = false;      ///< kRegion: what it stores in the result goes past the caches.
   int64_t columns = 0;
   TileRef from, from_right, to;
-  int right = -1;                              ///< kMultiply: input
+  int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
 };
 
@@ -75,10 +75,10 @@ struct TileRoot {
   enum class Kind : uint8_t { kFull, kColumns, kLanes, kVectors, kProduct } kind = Kind::kFull;
   NodeId node = kNoNode;
   AggregateKind aggregate = AggregateKind::kSum;
-  int64_t n = 0, k = 1;    ///< Columns of the operands.
-  int64_t offset = 0;      ///< Of its payload, in doubles; a multiple of 8.
-  int64_t width = 0;       ///< Doubles of its payload, as the root's own kernel has it.
-  int64_t padded = 0;      ///< kVectors: n rounded up to 8.
+  int64_t n = 0, k = 1;  ///< Columns of the operands.
+  int64_t offset = 0;    ///< Of its payload, in doubles; a multiple of 8.
+  int64_t width = 0;     ///< Doubles of its payload, as the root's own kernel has it.
+  int64_t padded = 0;    ///< kVectors: n rounded up to 8.
 };
 
 struct TileProgram {
@@ -88,8 +88,8 @@ struct TileProgram {
   std::vector<std::shared_ptr<const RegionCode>> codes;  ///< Of `regions`.
   bool interpreted = false;                              ///< Some region could not be compiled.
   std::vector<int64_t> buffers;                          ///< Columns of each.
-  bool by_pattern = false;                               ///< Cells are those at the entries of the CSR driver.
-  int patterns = 0;                                      ///< kPattern buffers.
+  bool by_pattern = false;  ///< Cells are those at the entries of the CSR driver.
+  int patterns = 0;         ///< kPattern buffers.
   struct Repeated {
     int input;
     int64_t columns;
@@ -98,8 +98,8 @@ struct TileProgram {
   std::vector<Step> steps;
   std::vector<TileRoot> roots;  ///< Empty when the result has a row for each of the driver's.
   int64_t tile_rows = 0;
-  int64_t panel_rows = 0;       ///< Rows of a leaf; 0 without roots.
-  Reduction reduction;          ///< Of all payloads together.
+  int64_t panel_rows = 0;  ///< Rows of a leaf; 0 without roots.
+  Reduction reduction;     ///< Of all payloads together.
 };
 
 /// kUnimplemented, with the reason, for a body that cannot be lowered.

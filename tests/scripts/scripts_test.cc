@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts end to end. Every case of tests/scripts/cases/NAME.dml must print NAME.expected, byte for byte, however it is run:
-// one or two threads, AVX2 kernels, each optional pass left out, and as worker processes with everything distributed.
-// A case NAME.args holds a script of the project and its arguments instead, with paths from the project's folder.
-// UPDATE_GOLDEN=1 writes NAME.expected from the plain run.
+// Scripts end to end. Every case of tests/scripts/cases/NAME.dml must print NAME.expected, byte for byte,
+// however it is run: one or two threads, AVX2 kernels, each optional pass left out, and as worker processes
+// with everything distributed. A case NAME.args holds a script of the project and its arguments instead, with
+// paths from the project's folder. UPDATE_GOLDEN=1 writes NAME.expected from the plain run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,8 @@ const char* const kVariants[] = {
 // Everything: HEDDLE_ALL_PLANS=1 (deploy/test --all-plans).
 std::vector<std::string> AllVariants() {
   std::vector<std::string> modes;
-  for (const char* mode : {"off", "all", "no-redundancy", "cost"}) modes.push_back(std::string("--fusion ") + mode);
+  for (const char* mode : {"off", "all", "no-redundancy", "cost"})
+    modes.push_back(std::string("--fusion ") + mode);
   for (int seed = 1; seed <= 20; ++seed) modes.push_back("--fusion-seed " + std::to_string(seed));
   std::vector<std::string> cpus = {"avx2"};
   if (__builtin_cpu_supports("avx512f")) cpus.push_back("avx512");
@@ -44,7 +45,8 @@ std::vector<std::string> AllVariants() {
     for (const std::string& cpu : cpus)
       for (const char* threads : {"1", "2"})
         for (const char* verb : {"run", "sim --workers 3 --min-distributed-bytes 0"})
-          variants.push_back(std::string(verb) + " --threads " + threads + " --cpu " + cpu + " " + mode + " --fusion-strict -stats");
+          variants.push_back(std::string(verb) + " --threads " + threads + " --cpu " + cpu + " " + mode +
+                             " --fusion-strict -stats");
   return variants;
 }
 
@@ -60,7 +62,8 @@ std::string FusedOperators(const std::string& statistics) {
   if (begin == std::string::npos) return "";
   std::set<std::string> labels;
   std::istringstream lines(statistics.substr(statistics.find('\n', begin) + 1));
-  for (std::string line; std::getline(lines, line) && line.size() > 24;) labels.insert(line.substr(0, line.find("  ")));
+  for (std::string line; std::getline(lines, line) && line.size() > 24;)
+    labels.insert(line.substr(0, line.find("  ")));
   std::string text;
   for (const std::string& label : labels) text += (text.empty() ? "" : "; ") + label;
   return text;
@@ -100,14 +103,16 @@ TEST_P(ScriptCase, PrintsTheSameBytesHoweverItRuns) {
 std::vector<std::string> Cases() {
   std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/scripts/cases"))
-    if (entry.path().extension() == ".dml" || entry.path().extension() == ".args") paths.push_back(entry.path().string());
+    if (entry.path().extension() == ".dml" || entry.path().extension() == ".args")
+      paths.push_back(entry.path().string());
   std::sort(paths.begin(), paths.end());
   return paths;
 }
 
-INSTANTIATE_TEST_SUITE_P(Scripts, ScriptCase, testing::ValuesIn(Cases()), [](const testing::TestParamInfo<std::string>& info) {
-  return std::filesystem::path(info.param).stem().string();
-});
+INSTANTIATE_TEST_SUITE_P(Scripts, ScriptCase, testing::ValuesIn(Cases()),
+                         [](const testing::TestParamInfo<std::string>& info) {
+                           return std::filesystem::path(info.param).stem().string();
+                         });
 
 }  // namespace
 }  // namespace heddle

@@ -12,8 +12,8 @@
 #include "ops/operator.h"
 #include "ops/parallel.h"
 
-// Builds the body of a fused operator together with the values of its inputs, and runs it both ways: by tiles, and one
-// operator after the other by the kernels of the catalog.
+// Builds the body of a fused operator together with the values of its inputs, and runs it both ways: by
+// tiles, and one operator after the other by the kernels of the catalog.
 namespace heddle::ops::testing {
 
 class BodyBuilder {
@@ -73,7 +73,8 @@ class BodyBuilder {
           operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
           infos.push_back(input == kNoNode ? ValueInfo() : fused_.body[input].info);
         }
-        Result<Value> result = FindOperator(node.op)->run({.node = node, .phase = "", .inputs = operands, .input_infos = infos, .context = context_});
+        Result<Value> result = FindOperator(node.op)->run(
+            {.node = node, .phase = "", .inputs = operands, .input_infos = infos, .context = context_});
         EXPECT_TRUE(result.ok()) << node.op << ": " << result.status().ToString();
         if (result.ok()) values[i] = *std::move(result);
       }
@@ -120,7 +121,8 @@ class BodyBuilder {
     ASSERT_EQ(expected.IsScalar(), actual.IsScalar());
     if (expected.IsScalar()) {
       const double a = expected.scalar().AsDouble(), b = actual.scalar().AsDouble();
-      EXPECT_TRUE(std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b)) << a << " " << b;
+      EXPECT_TRUE(std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b))
+          << a << " " << b;
       return;
     }
     EXPECT_EQ(expected.matrix().format(), actual.matrix().format());
@@ -140,7 +142,8 @@ class BodyBuilder {
     std::vector<Value> parts;
     int64_t rows = 0;
     for (size_t i = 0; i < inputs_.size(); ++i)
-      if (op.input_use(node, infos_, static_cast<int>(i)) == InputUse::kRows) rows = inputs_[i].matrix().rows();
+      if (op.input_use(node, infos_, static_cast<int>(i)) == InputUse::kRows)
+        rows = inputs_[i].matrix().rows();
     for (int worker = 0; worker < workers; ++worker) {
       const int64_t begin = CutRow(rows, worker, workers), end = CutRow(rows, worker + 1, workers);
       if (workers > 1 && begin == end) continue;
@@ -152,10 +155,15 @@ class BodyBuilder {
         pointers.push_back(&pieces[i]);
       }
       const bool whole = workers == 1;
-      HEDDLE_ASSIGN_OR_RETURN(
-          Value part, op.run({.node = node, .phase = !whole && rule == RowRule::kReduce ? "partial" : "", .inputs = pointers,
-                              .input_infos = infos_, .row_begin = whole ? 0 : begin, .row_end = whole ? 0 : end,
-                              .total_rows = whole ? 0 : rows, .context = context_}));
+      HEDDLE_ASSIGN_OR_RETURN(Value part,
+                              op.run({.node = node,
+                                      .phase = !whole && rule == RowRule::kReduce ? "partial" : "",
+                                      .inputs = pointers,
+                                      .input_infos = infos_,
+                                      .row_begin = whole ? 0 : begin,
+                                      .row_end = whole ? 0 : end,
+                                      .total_rows = whole ? 0 : rows,
+                                      .context = context_}));
       if (whole) return part;
       parts.push_back(std::move(part));
     }
@@ -177,7 +185,11 @@ class BodyBuilder {
     }
     const Value nodes(std::move(all));
     const Value* const pointer = &nodes;
-    return op.run({.node = node, .phase = "finish", .inputs = std::span(&pointer, 1), .input_infos = infos_, .context = context_});
+    return op.run({.node = node,
+                   .phase = "finish",
+                   .inputs = std::span(&pointer, 1),
+                   .input_infos = infos_,
+                   .context = context_});
   }
 
   FusedOperator fused_;

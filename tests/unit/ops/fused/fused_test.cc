@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused operators give the bytes of their operators run one by one, on every shape, format, thread and worker count.
+// Fused operators give the bytes of their operators run one by one, on every shape, format, thread and worker
+// count.
 #include "ops/fused/fused.h"
 
 #include <cmath>
@@ -21,15 +22,17 @@ Matrix Cells(int64_t rows, int64_t columns, uint32_t seed, bool special = false,
     double cell = (unit - 0.4) * std::ldexp(1.0, static_cast<int>(random() % 9) - 4);
     if (random() % 17 == 0) cell = random() % 2 == 0 ? 0.0 : -0.0;
     if (special && random() % 97 == 0)
-      cell = random() % 3 == 0 ? std::nan("") : (random() % 2 == 0 ? 1 : -1) * std::numeric_limits<double>::infinity();
+      cell = random() % 3 == 0 ? std::nan("")
+                               : (random() % 2 == 0 ? 1 : -1) * std::numeric_limits<double>::infinity();
     if (density < 1 && static_cast<double>(random() >> 11) * 0x1p-53 >= density) cell = 0.0;
     result->mutable_data()[i] = cell;
   }
   return *std::move(result);
 }
 
-const std::vector<Shape> kShapes = {{2, 1},    {65, 1},   {4099, 1}, {3, 2},     {130, 3},   {1000, 7},  {999, 8},   {1025, 9},
-                                    {777, 10}, {333, 31}, {200, 32}, {129, 100}, {70, 1000}, {9, 20000}, {4200, 13}, {20011, 4}};
+const std::vector<Shape> kShapes = {{2, 1},     {65, 1},    {4099, 1},  {3, 2},    {130, 3},  {1000, 7},
+                                    {999, 8},   {1025, 9},  {777, 10},  {333, 31}, {200, 32}, {129, 100},
+                                    {70, 1000}, {9, 20000}, {4200, 13}, {20011, 4}};
 
 class FusedShapes : public ::testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Awkward, FusedShapes, ::testing::ValuesIn(kShapes), [](const auto& info) {
@@ -38,11 +41,12 @@ INSTANTIATE_TEST_SUITE_P(Awkward, FusedShapes, ::testing::ValuesIn(kShapes), [](
 
 TEST_P(FusedShapes, CellChainsIntoEveryRoot) {
   const auto [m, n] = GetParam();
-  for (const char* root : {"", "sum", "mean", "min", "max", "prod", "rowSums", "rowMeans", "rowMaxs", "rowIndexMax", "colSums", "colMeans",
-                           "colMins", "colProds"}) {
+  for (const char* root : {"", "sum", "mean", "min", "max", "prod", "rowSums", "rowMeans", "rowMaxs",
+                           "rowIndexMax", "colSums", "colMeans", "colMins", "colProds"}) {
     for (const bool sparse : {false, true}) {
       BodyBuilder body;
-      const NodeId x = body.Input(Value(sparse ? *ToSparse(Cells(m, n, 1, true, 0.2)) : Cells(m, n, 1, true)));
+      const NodeId x =
+          body.Input(Value(sparse ? *ToSparse(Cells(m, n, 1, true, 0.2)) : Cells(m, n, 1, true)));
       const NodeId y = body.Input(Value(Cells(m, n, 2, true)));
       const NodeId s = body.Input(Value(Scalar(0.7)));
       const NodeId chain = body.Op("*", {body.Op("+", {body.Op("*", {x, y}), s}), y});
@@ -113,7 +117,8 @@ TEST_P(FusedShapes, SeveralAggregatesInOnePass) {
   BodyBuilder body;
   const NodeId x = body.Input(Value(Cells(m, n, 13)));
   const NodeId y = body.Input(Value(Cells(m, n, 14)));
-  const NodeId a = body.Op("sum", {body.Op("*", {x, y})}), b = body.Op("mean", {x}), c = body.Op("sum", {body.Op("exp", {y})});
+  const NodeId a = body.Op("sum", {body.Op("*", {x, y})}), b = body.Op("mean", {x}),
+               c = body.Op("sum", {body.Op("exp", {y})});
   body.Finish({a, b, c});
   body.fused().kind = FusionTemplate::kMultiAggregate;
   body.ExpectSame("sum(X*Y), mean(X), sum(exp(Y))");
@@ -136,14 +141,16 @@ TEST_P(FusedShapes, CellsAtTheEntriesOfASparseDriver) {
   const auto [m, n] = GetParam();
   if (n < 2) return;
   for (const double density : {0.0, 0.02, 0.5}) {
-    for (const char* root : {"", "sum", "mean", "rowSums", "colSums", "%*% 1", "%*% 3", "%*% 9", "t%*% 1", "t%*% 2", "t%*% 9"}) {
+    for (const char* root :
+         {"", "sum", "mean", "rowSums", "colSums", "%*% 1", "%*% 3", "%*% 9", "t%*% 1", "t%*% 2", "t%*% 9"}) {
       BodyBuilder body;
       const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 20, false, density))));
       const NodeId y = body.Input(Value(*ToSparse(Cells(m, n, 21, true, 0.4))));
       const NodeId z = body.Input(Value(Cells(m, n, 22, true)));
       const NodeId w = body.Input(Value(Cells(m, 1, 23)));
       const NodeId r = body.Input(Value(Cells(1, n, 24)));
-      const NodeId free = body.Op("exp", {body.Op("+", {body.Op("-", {z, w}), r})});  // Needed at X's entries only.
+      const NodeId free =
+          body.Op("exp", {body.Op("+", {body.Op("-", {z, w}), r})});  // Needed at X's entries only.
       NodeId value = body.Op("*", {x, free});
       value = body.Op("*", {value, body.Op("+", {y, body.Literal(Scalar(0.125))})});
       value = body.Op("*", {value, body.Op("!=", {x, body.Literal(Scalar(int64_t{0}))})});
@@ -176,7 +183,9 @@ TEST_P(FusedShapes, ProductsSampledAtTheEntriesOfTheDriver) {
       const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 30, false, 0.1))));
       const NodeId u = body.Input(Value(Cells(m, rank, 31))), v = body.Input(Value(Cells(n, rank, 32)));
       const NodeId product = body.Op("sampledProduct", {x, u, v});
-      NodeId value = body.Op("*", {x, body.Op("log", {body.Op("+", {body.Op("abs", {product}), body.Literal(Scalar(1e-15))}), kNoNode})});
+      NodeId value = body.Op(
+          "*", {x, body.Op("log", {body.Op("+", {body.Op("abs", {product}), body.Literal(Scalar(1e-15))}),
+                                   kNoNode})});
       if (*root == 's') value = body.Op("sum", {value});
       if (*root == '%') value = body.Op("%*%", {value, v});
       if (*root == 't') value = body.Op("t%*%", {value, u});
@@ -188,11 +197,15 @@ TEST_P(FusedShapes, ProductsSampledAtTheEntriesOfTheDriver) {
 
 // Every cell-wise operator alone and under a sum, dense and CSR operands, special values.
 TEST(FusedTest, EveryCellwiseOperatorOfTwoOperands) {
-  for (const char* op : {"+", "-", "*", "/", "^", "%%", "%/%", "<", "<=", ">", ">=", "==", "!=", "&", "|", "xor", "pmin", "pmax", "bitwAnd"}) {
-    for (const auto& [left, right] : {std::pair(false, false), std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
+  for (const char* op : {"+", "-", "*", "/", "^", "%%", "%/%", "<", "<=", ">", ">=", "==", "!=", "&", "|",
+                         "xor", "pmin", "pmax", "bitwAnd"}) {
+    for (const auto& [left, right] :
+         {std::pair(false, false), std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
       BodyBuilder body;
-      const Matrix a = Cells(123, 11, 16, true, left ? 0.3 : 1), b = Cells(123, 11, 17, true, right ? 0.3 : 1);
-      const NodeId x = body.Input(Value(left ? *ToSparse(a) : a)), y = body.Input(Value(right ? *ToSparse(b) : b));
+      const Matrix a = Cells(123, 11, 16, true, left ? 0.3 : 1),
+                   b = Cells(123, 11, 17, true, right ? 0.3 : 1);
+      const NodeId x = body.Input(Value(left ? *ToSparse(a) : a)),
+                   y = body.Input(Value(right ? *ToSparse(b) : b));
       body.Finish({body.Op("+", {body.Op(op, {x, y}), body.Op(op, {y, x})})});
       body.ExpectSame(op);
     }
@@ -210,7 +223,8 @@ TEST(FusedTest, RandomBodies) {
     BodyBuilder body;
     std::vector<NodeId> matrices, columns, scalars;
     const bool sparse = pick(3) == 0;
-    matrices.push_back(body.Input(Value(sparse ? *ToSparse(Cells(shape.rows, shape.columns, seed, false, 0.2)) : Cells(shape.rows, shape.columns, seed))));
+    matrices.push_back(body.Input(Value(sparse ? *ToSparse(Cells(shape.rows, shape.columns, seed, false, 0.2))
+                                               : Cells(shape.rows, shape.columns, seed))));
     matrices.push_back(body.Input(Value(Cells(shape.rows, shape.columns, seed + 1000, pick(2) == 0))));
     columns.push_back(body.Input(Value(Cells(shape.rows, 1, seed + 2000))));
     scalars.push_back(body.Literal(Scalar(0.5)));
@@ -223,14 +237,23 @@ TEST(FusedTest, RandomBodies) {
     for (size_t step = 0, count = 2 + pick(10); step < count; ++step) {
       const NodeId a = matrices[pick(matrices.size())];
       switch (pick(9)) {
-        case 0: case 1: matrices.push_back(body.Op(binary[pick(8)], {a, matrices[pick(matrices.size())]})); break;
+        case 0:
+        case 1: matrices.push_back(body.Op(binary[pick(8)], {a, matrices[pick(matrices.size())]})); break;
         case 2: matrices.push_back(body.Op(unary[pick(6)], {a})); break;
         case 3: matrices.push_back(body.Op(binary[pick(8)], {a, columns[pick(columns.size())]})); break;
         case 4: matrices.push_back(body.Op(binary[pick(8)], {a, scalars[pick(scalars.size())]})); break;
         case 5: columns.push_back(body.Op(folds[pick(4)], {a})); break;
-        case 6: columns.push_back(body.Op(binary[pick(8)], {columns[pick(columns.size())], columns[pick(columns.size())]})); break;
-        case 7: if (shape.columns > 1) matrices.push_back(body.Op(binary[pick(8)], {a, row})); break;
-        case 8: if (body.info(a).format == Format::kDense || a == matrices[0]) columns.push_back(body.Op("%*%", {a, v})); break;
+        case 6:
+          columns.push_back(
+              body.Op(binary[pick(8)], {columns[pick(columns.size())], columns[pick(columns.size())]}));
+          break;
+        case 7:
+          if (shape.columns > 1) matrices.push_back(body.Op(binary[pick(8)], {a, row}));
+          break;
+        case 8:
+          if (body.info(a).format == Format::kDense || a == matrices[0])
+            columns.push_back(body.Op("%*%", {a, v}));
+          break;
       }
     }
     const NodeId last = matrices.back(), last_column = columns.back();
@@ -240,7 +263,10 @@ TEST(FusedTest, RandomBodies) {
       case 1: root = body.Op("sum", {last}); break;
       case 2: root = body.Op("colSums", {last}); break;
       case 3: root = last_column; break;
-      case 4: root = body.info(last).format == Format::kDense ? body.Op("t%*%", {last, last_column}) : body.Op("rowSums", {last}); break;
+      case 4:
+        root = body.info(last).format == Format::kDense ? body.Op("t%*%", {last, last_column})
+                                                        : body.Op("rowSums", {last});
+        break;
       case 5: root = body.Op("sum", {last_column}); break;
     }
     body.Finish({root}, 0);

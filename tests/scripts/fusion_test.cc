@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user sees of fusion: explain's levels, -stats, and what happens without machine code.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/support/process.h"
+
+namespace heddle {
+namespace {
+
+using testing_support::Finished;
+
+constexpr const char* kScript =
+    "X = rand(rows=50000, cols=10, seed=1)\n"
+    "v = rand(rows=10, cols=1, seed=2)\n"
+    "print(sum(X * exp(X)))\n"
+    "print(sum(t(X) %*% (X %*% v)))\n";
+
+Finished Heddle(std::vector<std::string> words) {
+  words.insert(words.begin(), HEDDLE_BINARY_DIR "/heddle");
+  return testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
+}
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(FusionTest, ExplainShowsCandidatesAndChoice) {
+  const Finished finished = Heddle({"explain", "--level", "fusion", "-e", kScript});
+  ASSERT_EQ(finished.code, 0) << finished.errors;
+  EXPECT_TRUE(Contains(finished.output, "memo")) << finished.output;
+  EXPECT_TRUE(Contains(finished.output, "cell driver=0")) << finished.output;
+  EXPECT_TRUE(Contains(finished.output, "row driver=0")) << finished.output;
+  EXPECT_FALSE(Contains(finished.output, "known only when it runs")) << finished.output;
+}
+
+TEST(FusionTest, ExplainShowsCostsAndCode) {
+  const Finished cost = Heddle({"explain", "--level", "cost", "-e", kScript});
+  ASSERT_EQ(cost.code, 0) << cost.errors;
+  EXPECT_TRUE(Contains(cost.output, "plans costed")) << cost.output;
+  const Finished code = Heddle({"explain", "--level", "codegen", "-e", kScript});
+  ASSERT_EQ(code.code, 0) << code.errors;
+  EXPECT_TRUE(Contains(code.output, "define void @heddle_region")) << code.output;
+}
+
+TEST(FusionTest, SizesOfFilesAreKnownToExplain) {
+  const Finished finished = Heddle({"explain", "--level", "fusion", "-e",
+                                    "X = read(\"examples/data/breast_cancer.csv\")\nprint(sum(X * X + X))"});
+  ASSERT_EQ(finished.code, 0) << finished.errors;
+  EXPECT_TRUE(Contains(finished.output, "cell driver=0")) << finished.output;
+}
+
+TEST(FusionTest, StatisticsNameEveryFusedOperator) {
+  const Finished finished = Heddle({"run", "-stats", "--fusion-strict", "-e", kScript});
+  ASSERT_EQ(finished.code, 0) << finished.errors;
+  EXPECT_TRUE(Contains(finished.errors, "cell sum ")) << finished.errors;
+  EXPECT_TRUE(Contains(finished.errors, "row t%*% ")) << finished.errors;
+  EXPECT_TRUE(Contains(finished.errors, " 0 interpreted for want of code")) << finished.errors;
+  const Finished off = Heddle({"run", "-stats", "--fusion", "off", "-e", kScript});
+  EXPECT_FALSE(Contains(off.errors, "Fused operator")) << off.errors;
+  EXPECT_EQ(off.output, finished.output);
+}
+
+// A copy of the binary without the module beside it.
+TEST(FusionTest, WithoutMachineCodeOperatorsAreInterpretedWithOneWarning) {
+  char name[] = "/tmp/heddle-bare-XXXXXX";
+  ASSERT_NE(mkdtemp(name), nullptr);
+  const std::filesystem::path folder = name;
+  std::filesystem::copy_file(HEDDLE_BINARY_DIR "/heddle", folder / "heddle");
+  const std::string bare = (folder / "heddle").string();
+  const Finished with = Heddle({"run", "-e", kScript});
+  const Finished without = testing_support::RunProcess({bare, "run", "-e", kScript}, folder.string());
+  EXPECT_EQ(without.code, 0) << without.errors;
+  EXPECT_EQ(without.output, with.output);
+  const size_t warning = without.errors.find("without machine code");
+  ASSERT_NE(warning, std::string::npos) << without.errors;
+  EXPECT_EQ(without.errors.find("without machine code", warning + 1), std::string::npos) << without.errors;
+  const Finished strict =
+      testing_support::RunProcess({bare, "run", "--fusion-strict", "-e", kScript}, folder.string());
+  EXPECT_EQ(strict.code, 1) << strict.errors;
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace heddle
