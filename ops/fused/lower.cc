@@ -10,6 +10,7 @@
 #include "core/panels.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise_codes.h"
+#include "ops/fused/body_view.h"
 #include "ops/fused/tile_program.h"
 #include "ops/matmul.h"
 
@@ -27,21 +28,21 @@ constexpr int64_t kNarrowRow = 32;
 // Results larger than this are written past the caches.
 constexpr int64_t kStreamBytes = 32 << 20;
 
-class Lowering {
+class Lowering : private BodyView {
  public:
-  explicit Lowering(FusedOperator fused) {
+  explicit Lowering(FusedOperator fused) : BodyView(program_) {
     program_.fused = std::move(fused);
     const size_t count = body().nodes.size();
     stage_.assign(count, 0);
     places_.assign(count, {});
-    consumers_.assign(count, {});
+    FindConsumers();
   }
 
   Result<TileProgram> Run() {
     HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused));
     HEDDLE_RETURN_IF_ERROR(MakeRoots());
     FindStages();
-    program_.by_pattern = CanWalkPattern();
+    program_.by_pattern = CanWalkEntries(*this);
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsRows(id) && node(id).Is("sampledProduct") && !program_.by_pattern)
         return Unimplemented("a sampled product beside cells that are needed everywhere");
@@ -61,18 +62,6 @@ class Lowering {
 
  private:
   using Kind = TileRef::Kind;
-  static size_t Index(NodeId id) { return static_cast<size_t>(id); }
-  const Graph& body() const { return program_.fused.body; }
-  const Node& node(NodeId id) const { return body()[id]; }
-  int64_t Columns(NodeId id) const { return node(id).info.shape.columns; }
-  bool IsRows(NodeId id) const { return program_.roles.nodes[Index(id)] == BodyRole::kRows; }
-  bool IsInput(NodeId id) const { return node(id).Is("variable"); }
-  bool IsCsrInput(NodeId id) const { return IsInput(id) && node(id).info.format == Format::kSparse; }
-  bool IsCellwise(NodeId id) const {
-    const Node& n = node(id);
-    return IsRows(id) && (n.Is("ifelse") || FindUnaryCode(n.op) || FindBinaryCode(n.op));
-  }
-  static int InputPosition(const Node& variable) { return std::stoi(variable.Text("name")); }
 
   // Roots
   // ------------------------------------------------------------------------------------------------------
@@ -128,8 +117,6 @@ class Lowering {
   void FindStages() {
     std::set<int64_t> widths;
     for (NodeId id = 0; id < body().size(); ++id) {
-      for (NodeId input : node(id).inputs)
-        if (input != kNoNode) consumers_[Index(input)].push_back(id);
       if (!IsRows(id) || IsInput(id)) continue;
       int stage = 0;
       for (NodeId input : node(id).inputs)
@@ -153,74 +140,8 @@ class Lowering {
   // -------------------------------------------------------------------
 
   NodeId Driver() const { return program_.roles.variables[static_cast<size_t>(program_.fused.driver)]; }
-  bool HasDriversShape(NodeId id) const { return IsRows(id) && Columns(id) == Columns(Driver()); }
+
   bool IsPattern(NodeId id) const { return program_.by_pattern && HasDriversShape(id); }
-
-  // True if every value of the driver's shape is needed only where the driver has entries: what is zero
-  // elsewhere may be used by anything, everything else only to compute such values.
-  bool CanWalkPattern() const {
-    if (!IsCsrInput(Driver()) || Columns(Driver()) < 2) return false;
-    std::vector<bool> vanishes(body().nodes.size(), false);  // Absent (or zero) wherever the driver is.
-    bool computes = false;
-    for (NodeId id = 0; id < body().size(); ++id) {
-      if (!HasDriversShape(id)) continue;
-      const bool sampled = node(id).Is("sampledProduct");
-      computes |= IsCellwise(id) || sampled;
-      if (!IsInput(id) && !IsCellwise(id) && !sampled) return false;
-      vanishes[Index(id)] = id == Driver() || sampled || (IsCellwise(id) && Vanishes(id, vanishes));
-    }
-    for (NodeId id = 0; id < body().size(); ++id) {
-      if (!HasDriversShape(id)) continue;
-      bool leaves = !program_.roles.reduces && id == program_.fused.roots[0];
-      for (NodeId consumer : consumers_[Index(id)]) leaves |= !HasDriversShape(consumer);
-      if (!computes || (leaves && (!vanishes[Index(id)] || node(id).info.format != Format::kSparse)))
-        return false;
-    }
-    for (const TileRoot& root : program_.roots) {
-      const bool sums = FoldOf(root.aggregate) == simd::Fold::kAdd || node(root.node).Is("t%*%");
-      if (HasDriversShape(node(root.node).inputs[0]) && !sums) return false;
-      if (node(root.node).Is("t%*%") && HasDriversShape(node(root.node).inputs[1])) return false;
-    }
-    for (NodeId id = 0; id < body().size(); ++id) {
-      if (!IsRows(id) || IsInput(id) || IsCellwise(id) || !HasDriversShape(node(id).inputs[0])) continue;
-      if (node(id).Is("%*%") || node(id).Is("sampledProduct")) continue;
-      const Aggregate* aggregate = FindAggregate(node(id).op);
-      if (aggregate == nullptr || FoldOf(aggregate->kind) != simd::Fold::kAdd ||
-          aggregate->kind == AggregateKind::kIndexMax || aggregate->kind == AggregateKind::kIndexMin)
-        return false;
-    }
-    return true;
-  }
-
-  // f(0, ...) = 0 whatever the other operands hold. Scalars count only where they are literals.
-  bool Vanishes(NodeId id, const std::vector<bool>& vanishes) const {
-    const Node& n = node(id);
-    if (n.Is("ifelse")) return false;
-    const bool left = PatternOf(id, 0) == Pattern::kCells && vanishes[Index(n.inputs[0])];
-    if (n.inputs.size() < 2 || n.inputs[1] == kNoNode)
-      return left && UnaryFormat(*FindUnaryCode(n.op), {.format = Format::kSparse}) == Format::kSparse;
-    const bool right = PatternOf(id, 1) == Pattern::kCells && vanishes[Index(n.inputs[1])];
-    const Scalar* literal =
-        node(n.inputs[1]).Is("literal") ? node(n.inputs[1]).FindAttribute("value") : nullptr;
-    switch (*FindBinaryCode(n.op)) {
-      case BinaryCode::kMultiply:
-      case BinaryCode::kLogicalAnd: return (left && Skips(id, 0)) || (right && Skips(id, 1));
-      case BinaryCode::kAdd:
-      case BinaryCode::kSubtract:
-      case BinaryCode::kLogicalOr:
-      case BinaryCode::kExclusiveOr:
-      case BinaryCode::kMinimum:
-      case BinaryCode::kMaximum: return left && right;
-      case BinaryCode::kNotEqual:
-      case BinaryCode::kLess:
-      case BinaryCode::kGreater: return left && (right || (literal != nullptr && literal->AsDouble() == 0));
-      case BinaryCode::kPower: return left && literal != nullptr && literal->AsDouble() > 0;
-      case BinaryCode::kDivide:
-        return left && literal != nullptr && literal->AsDouble() != 0 && !std::isnan(literal->AsDouble());
-      default: return false;
-    }
-  }
-
   TileRef NewPattern() { return {Kind::kPattern, program_.patterns++, 0}; }
 
   // Values of an operand at the driver's entries.
@@ -255,7 +176,7 @@ class Lowering {
   }
   TileRef NewPlace(NodeId id) {
     if (IsPattern(id) && (program_.roles.reduces || id != program_.fused.roots[0])) return NewPattern();
-    if (!program_.roles.reduces && id == program_.fused.roots[0] && consumers_[Index(id)].empty())
+    if (!program_.roles.reduces && id == program_.fused.roots[0] && consumers(id).empty())
       return {Kind::kResult, 0, 0};
     return {Kind::kBuffer, NewBuffer(Columns(id)), 0};
   }
@@ -316,15 +237,6 @@ class Lowering {
       }
     }
     return false;
-  }
-
-  Pattern PatternOf(NodeId id, size_t i) const {
-    const Node& n = node(id);
-    const ValueInfo& info = node(n.inputs[i]).info;
-    if (info.IsScalar()) return Pattern::kScalar;
-    if (n.inputs.size() != 2 || n.inputs[1] == kNoNode) return Pattern::kCells;
-    const Patterns patterns = PatternsOf(node(n.inputs[0]).info, node(n.inputs[1]).info);
-    return i == 0 ? patterns.left : patterns.right;
   }
 
   Status MakeRegion(int stage, int64_t columns) {
@@ -448,14 +360,6 @@ class Lowering {
     return read;
   }
 
-  // Absent cells of this operand make absent cells of the result (docs/numerics.md, section 7).
-  bool Skips(NodeId id, size_t i) const {
-    const std::optional<BinaryCode> code = FindBinaryCode(node(id).op);
-    return code && SkipsAbsentCells(*code) && PatternOf(id, i) == Pattern::kCells &&
-           node(node(id).inputs[i]).info.format == Format::kSparse &&
-           node(node(id).inputs[i]).info.IsMatrix();
-  }
-
   Status AddMember(RegionBuilder* builder, NodeId id) {
     const Node& n = node(id);
     RegionNode value;
@@ -488,7 +392,7 @@ class Lowering {
 
   void AddOutputs(RegionBuilder* builder, NodeId id) {
     bool store = !program_.roles.reduces && id == program_.fused.roots[0];
-    for (NodeId consumer : consumers_[Index(id)]) {
+    for (NodeId consumer : consumers(id)) {
       if (IsRows(consumer)) {
         if (!builder->values.contains(consumer) || PatternOf(consumer, 0) == Pattern::kColumn) store = true;
         if (builder->values.contains(consumer)) {
@@ -666,7 +570,6 @@ class Lowering {
   int last_stage_ = 0;
   std::vector<int64_t> widths_;
   std::vector<TileRef> places_;
-  std::vector<std::vector<NodeId>> consumers_;
   std::map<NodeId, TileRef> copies_;
   std::map<std::pair<NodeId, int64_t>, TileRef> expanded_;
   std::map<NodeId, TileRef> gathered_;

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ops/broadcast.h"
+#include "ops/elementwise_codes.h"
+#include "ops/fused/tile_program.h"
+
+namespace heddle::ops {
+
+/// Questions about the body of a fused operator that is being lowered: its roles are known, its steps may not
+/// be yet.
+class BodyView {
+ public:
+  explicit BodyView(const TileProgram& program) : program_(program) {}
+
+  /// Needs program.fused. Call before consumers().
+  void FindConsumers() {
+    consumers_.assign(body().nodes.size(), {});
+    for (NodeId id = 0; id < body().size(); ++id)
+      for (NodeId input : node(id).inputs)
+        if (input != kNoNode) consumers_[Index(input)].push_back(id);
+  }
+
+  const TileProgram& program() const { return program_; }
+  static size_t Index(NodeId id) { return static_cast<size_t>(id); }
+  const Graph& body() const { return program_.fused.body; }
+  const Node& node(NodeId id) const { return body()[id]; }
+  int64_t Columns(NodeId id) const { return node(id).info.shape.columns; }
+  bool IsRows(NodeId id) const { return program_.roles.nodes[Index(id)] == BodyRole::kRows; }
+  bool IsInput(NodeId id) const { return node(id).Is("variable"); }
+  bool IsCsrInput(NodeId id) const { return IsInput(id) && node(id).info.format == Format::kSparse; }
+  bool IsCellwise(NodeId id) const {
+    const Node& n = node(id);
+    return IsRows(id) && (n.Is("ifelse") || FindUnaryCode(n.op) || FindBinaryCode(n.op));
+  }
+  static int InputPosition(const Node& variable) { return std::stoi(variable.Text("name")); }
+  const std::vector<NodeId>& consumers(NodeId id) const { return consumers_[Index(id)]; }
+
+  NodeId Driver() const { return program_.roles.variables[static_cast<size_t>(program_.fused.driver)]; }
+  bool HasDriversShape(NodeId id) const { return IsRows(id) && Columns(id) == Columns(Driver()); }
+
+  /// How operand i of a cell-wise node is repeated.
+  Pattern PatternOf(NodeId id, size_t i) const {
+    const Node& n = node(id);
+    const ValueInfo& info = node(n.inputs[i]).info;
+    if (info.IsScalar()) return Pattern::kScalar;
+    if (n.inputs.size() != 2 || n.inputs[1] == kNoNode) return Pattern::kCells;
+    const Patterns patterns = PatternsOf(node(n.inputs[0]).info, node(n.inputs[1]).info);
+    return i == 0 ? patterns.left : patterns.right;
+  }
+  /// Absent cells of this operand make absent cells of the result (docs/numerics.md, section 7).
+  bool Skips(NodeId id, size_t i) const {
+    const std::optional<BinaryCode> code = FindBinaryCode(node(id).op);
+    return code && SkipsAbsentCells(*code) && PatternOf(id, i) == Pattern::kCells &&
+           node(node(id).inputs[i]).info.format == Format::kSparse &&
+           node(node(id).inputs[i]).info.IsMatrix();
+  }
+
+ private:
+  const TileProgram& program_;
+  std::vector<std::vector<NodeId>> consumers_;
+};
+
+/// True if every value of the driver's shape is needed only where the CSR driver has entries: what is zero
+/// elsewhere may be used by anything, everything else only to compute such values. Found by following zeros
+/// through the body.
+bool CanWalkEntries(const BodyView& view);
+
+}  // namespace heddle::ops

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "ops/elementwise_codes.h"
+#include "ops/fused/body_view.h"
+
+namespace heddle::ops {
+namespace {
+
+// f(0, ...) = 0 whatever the other operands hold. Scalars count only where they are literals.
+bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes) {
+  const Node& n = view.node(id);
+  if (n.Is("ifelse")) return false;
+  const bool left = view.PatternOf(id, 0) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[0])];
+  if (n.inputs.size() < 2 || n.inputs[1] == kNoNode)
+    return left && UnaryFormat(*FindUnaryCode(n.op), {.format = Format::kSparse}) == Format::kSparse;
+  const bool right = view.PatternOf(id, 1) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[1])];
+  const Scalar* literal =
+      view.node(n.inputs[1]).Is("literal") ? view.node(n.inputs[1]).FindAttribute("value") : nullptr;
+  switch (*FindBinaryCode(n.op)) {
+    case BinaryCode::kMultiply:
+    case BinaryCode::kLogicalAnd: return (left && view.Skips(id, 0)) || (right && view.Skips(id, 1));
+    case BinaryCode::kAdd:
+    case BinaryCode::kSubtract:
+    case BinaryCode::kLogicalOr:
+    case BinaryCode::kExclusiveOr:
+    case BinaryCode::kMinimum:
+    case BinaryCode::kMaximum: return left && right;
+    case BinaryCode::kNotEqual:
+    case BinaryCode::kLess:
+    case BinaryCode::kGreater: return left && (right || (literal != nullptr && literal->AsDouble() == 0));
+    case BinaryCode::kPower: return left && literal != nullptr && literal->AsDouble() > 0;
+    case BinaryCode::kDivide:
+      return left && literal != nullptr && literal->AsDouble() != 0 && !std::isnan(literal->AsDouble());
+    default: return false;
+  }
+}
+
+}  // namespace
+
+bool CanWalkEntries(const BodyView& view) {
+  if (!view.IsCsrInput(view.Driver()) || view.Columns(view.Driver()) < 2) return false;
+  std::vector<bool> vanishes(view.body().nodes.size(), false);  // Absent (or zero) wherever the driver is.
+  bool computes = false;
+  for (NodeId id = 0; id < view.body().size(); ++id) {
+    if (!view.HasDriversShape(id)) continue;
+    const bool sampled = view.node(id).Is("sampledProduct");
+    computes |= view.IsCellwise(id) || sampled;
+    if (!view.IsInput(id) && !view.IsCellwise(id) && !sampled) return false;
+    vanishes[BodyView::Index(id)] =
+        id == view.Driver() || sampled || (view.IsCellwise(id) && Vanishes(view, id, vanishes));
+  }
+  for (NodeId id = 0; id < view.body().size(); ++id) {
+    if (!view.HasDriversShape(id)) continue;
+    bool leaves = !view.program().roles.reduces && id == view.program().fused.roots[0];
+    for (NodeId consumer : view.consumers(id)) leaves |= !view.HasDriversShape(consumer);
+    if (!computes ||
+        (leaves && (!vanishes[BodyView::Index(id)] || view.node(id).info.format != Format::kSparse)))
+      return false;
+  }
+  for (const TileRoot& root : view.program().roots) {
+    const bool sums = FoldOf(root.aggregate) == simd::Fold::kAdd || view.node(root.node).Is("t%*%");
+    if (view.HasDriversShape(view.node(root.node).inputs[0]) && !sums) return false;
+    if (view.node(root.node).Is("t%*%") && view.HasDriversShape(view.node(root.node).inputs[1])) return false;
+  }
+  for (NodeId id = 0; id < view.body().size(); ++id) {
+    if (!view.IsRows(id) || view.IsInput(id) || view.IsCellwise(id) ||
+        !view.HasDriversShape(view.node(id).inputs[0]))
+      continue;
+    if (view.node(id).Is("%*%") || view.node(id).Is("sampledProduct")) continue;
+    const Aggregate* aggregate = FindAggregate(view.node(id).op);
+    if (aggregate == nullptr || FoldOf(aggregate->kind) != simd::Fold::kAdd ||
+        aggregate->kind == AggregateKind::kIndexMax || aggregate->kind == AggregateKind::kIndexMin)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace heddle::ops
