@@ -10,6 +10,23 @@
 #include "ops/fused/tile_program.h"
 
 namespace heddle::ops {
+namespace {
+
+std::string LabelOf(const FusedOperator& fused) {
+  std::string label(Name(fused.kind));
+  for (NodeId root : fused.roots) label += " " + fused.body[root].op;
+  return label;
+}
+
+void Add(const FusedCounts& more, FusedCounts* counts) {
+  counts->label = more.label;
+  counts->calls += more.calls;
+  counts->nanoseconds += more.nanoseconds;
+  counts->bytes += more.bytes;
+  counts->interpreted |= more.interpreted;
+}
+
+}  // namespace
 
 struct FusedRuntime::Entry {
   std::once_flag once;
@@ -24,12 +41,17 @@ FusedRuntime::FusedRuntime(std::shared_ptr<RegionSource> source, bool strict,
 FusedRuntime::~FusedRuntime() = default;
 
 Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& text) {
-  Entry* entry = nullptr;
+  std::shared_ptr<Entry> entry;
   {
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<Entry>& slot = entries_[text];
-    if (slot == nullptr) slot = std::make_unique<Entry>();
-    entry = slot.get();
+    if (entries_.size() >= kMostPrograms && !entries_.contains(text)) {
+      for (const auto& [unused, old] : entries_)
+        if (old->counts.calls > 0) Add(old->counts, &forgotten_[old->counts.label]);
+      entries_.clear();
+    }
+    std::shared_ptr<Entry>& slot = entries_[text];
+    if (slot == nullptr) slot = std::make_shared<Entry>();
+    entry = slot;
   }
   std::call_once(entry->once, [&] {
     Result<FusedOperator> fused = FusedOperator::Parse(text);
@@ -53,21 +75,23 @@ Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& 
       }
       program->codes.push_back(*std::move(code));
     }
-    entry->counts.label = std::string(Name(program->fused.kind));
-    for (NodeId root : program->fused.roots) entry->counts.label += " " + program->fused.body[root].op;
-    entry->counts.interpreted = program->interpreted;
     entry->program = std::make_shared<const TileProgram>(*std::move(program));
   });
   if (!entry->status.ok()) return entry->status;
   return entry->program;
 }
 
-void FusedRuntime::Record(const std::string& text, int64_t nanoseconds, int64_t bytes) {
+void FusedRuntime::Record(const std::string& text, const TileProgram& program, int64_t nanoseconds,
+                          int64_t bytes) {
+  const FusedCounts call{LabelOf(program.fused), 1, nanoseconds, bytes, program.interpreted};
   const std::lock_guard lock(mutex_);
-  FusedCounts& counts = entries_[text]->counts;
-  ++counts.calls;
-  counts.nanoseconds += nanoseconds;
-  counts.bytes += bytes;
+  const auto entry = entries_.find(text);
+  Add(call, entry == entries_.end() ? &forgotten_[call.label] : &entry->second->counts);
+}
+
+size_t FusedRuntime::programs() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
 }
 
 std::vector<FusedCounts> FusedRuntime::Counts() const {
@@ -75,6 +99,7 @@ std::vector<FusedCounts> FusedRuntime::Counts() const {
   std::vector<FusedCounts> counts;
   for (const auto& [text, entry] : entries_)
     if (entry->counts.calls > 0) counts.push_back(entry->counts);
+  for (const auto& [label, old] : forgotten_) counts.push_back(old);
   std::sort(counts.begin(), counts.end(), [](const FusedCounts& a, const FusedCounts& b) {
     return std::tie(b.nanoseconds, a.label) < std::tie(a.nanoseconds, b.label);
   });
@@ -152,7 +177,7 @@ Result<Value> RunFused(const KernelCall& call) {
     int64_t bytes = result->IsMatrix() ? result->matrix().bytes() : 0;
     for (const Value* input : call.inputs)
       if (input != nullptr && input->IsMatrix()) bytes += input->matrix().bytes();
-    runtime.Record(text, call.context.clock->MonotonicNs() - start, bytes);
+    runtime.Record(text, *program, call.context.clock->MonotonicNs() - start, bytes);
   }
   return result;
 }

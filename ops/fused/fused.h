@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -39,12 +40,16 @@ class FusedRuntime {
   FusedRuntime(std::shared_ptr<RegionSource> source, bool strict, std::function<void(const Status&)> warn);
   ~FusedRuntime();
 
+  /// Programs kept; one more forgets them all. Sizes that change from round to round give new texts for ever.
+  static constexpr size_t kMostPrograms = 1024;
+
   /// The lowered program with its code, from a cache by text.
   Result<std::shared_ptr<const TileProgram>> Get(const std::string& text);
-  void Record(const std::string& text, int64_t nanoseconds, int64_t bytes);
+  void Record(const std::string& text, const TileProgram& program, int64_t nanoseconds, int64_t bytes);
   /// By descending time.
   std::vector<FusedCounts> Counts() const;
   int64_t fallbacks() const;
+  size_t programs() const;
 
  private:
   struct Entry;
@@ -52,7 +57,8 @@ class FusedRuntime {
   bool strict_;
   std::function<void(const Status&)> warn_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
+  std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
+  std::map<std::string, FusedCounts> forgotten_;  ///< By label: what operators did whose programs went.
   int64_t fallbacks_ = 0;
 };
 

@@ -95,6 +95,7 @@ Plan Without(const Plan& plan, std::pair<size_t, size_t> guard) {
 class MemoryPlanTest : public testing::Test {
  protected:
   void SetUp() override {
+    // I8 and I11 are asserted in debug builds only (presets dev, asan, tsan): there is nothing to see in others.
     if (!kMemoryIsChecked) GTEST_SKIP() << "release builds keep no ledger";
   }
 };

@@ -212,6 +212,31 @@ TEST(FusedTest, EveryCellwiseOperatorOfTwoOperands) {
   }
 }
 
+// A job whose sizes change with every round, and a master that plans for ever, must not grow with what they
+// have seen.
+TEST(FusedTest, ProgramsAreForgottenButNotWhatTheyDid) {
+  FusedRuntime runtime(nullptr, false, nullptr);
+  constexpr int64_t kRounds = static_cast<int64_t>(FusedRuntime::kMostPrograms) + 10;
+  for (int64_t rows = 2; rows < 2 + kRounds; ++rows) {
+    BodyBuilder body;
+    body.Finish({body.Op("sum", {body.Op("abs", {body.Input(Value(*FilledMatrix(rows, 1, -1.0)))})})});
+    const std::string text = body.fused().ToText();
+    const auto program = runtime.Get(text);
+    ASSERT_TRUE(program.ok()) << program.status().ToString();
+    runtime.Record(text, **program, 5, 8);
+    ASSERT_LE(runtime.programs(), FusedRuntime::kMostPrograms);
+  }
+  EXPECT_EQ(runtime.programs(), 10u);
+  int64_t calls = 0, bytes = 0;
+  for (const FusedCounts& counts : runtime.Counts()) {
+    EXPECT_EQ(counts.label, "cell sum");
+    calls += counts.calls;
+    bytes += counts.bytes;
+  }
+  EXPECT_EQ(calls, kRounds);
+  EXPECT_EQ(bytes, 8 * kRounds);
+}
+
 // Random bodies of up to a dozen operators over every shape class.
 TEST(FusedTest, RandomBodies) {
   int ran = 0;
