@@ -24,7 +24,8 @@ void AccumulateOffsets(int64_t* offsets, int64_t rows) {
   for (int64_t i = 0; i < rows; ++i) offsets[i + 1] += offsets[i];
 }
 
-// Leaves out entries that are zero; x itself when there are none.
+}  // namespace
+
 Result<Matrix> DropZeros(const Matrix& x) {
   std::atomic<int64_t> zeros = 0;
   const int64_t* from = x.row_offsets();
@@ -50,7 +51,6 @@ Result<Matrix> DropZeros(const Matrix& x) {
   return result;
 }
 
-// A CSR matrix with the pattern of x and values to be filled in.
 Result<Matrix> SamePattern(const Matrix& x) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(x.rows(), x.columns(), x.stored()));
   if (x.rows() == 0) return result;
@@ -61,6 +61,8 @@ Result<Matrix> SamePattern(const Matrix& x) {
   });
   return result;
 }
+
+namespace {
 
 const double* FirstEntry(const Matrix& x) { return x.rows() == 0 ? x.values() : x.values() + x.row_offsets()[0]; }
 

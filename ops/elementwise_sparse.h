@@ -8,6 +8,11 @@
 // Cell-wise operators with a CSR result (docs/numerics.md, section 7). Results hold no explicit zeros, so -0.0 becomes +0.0.
 namespace heddle::ops {
 
+/// A CSR matrix with the entries of a CSR x, from offset 0 on; its values are the caller's to write.
+Result<Matrix> SamePattern(const Matrix& x);
+/// Without the entries that are zero (no kernel stores zeros); x itself when there are none. Parallel.
+Result<Matrix> DropZeros(const Matrix& x);
+
 /// f(x) for an f with f(0) = 0.
 Result<Matrix> SparseUnary(UnaryCode code, const Matrix& x);
 

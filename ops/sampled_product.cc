@@ -4,9 +4,9 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "ops/catalog.h"
+#include "ops/elementwise_sparse.h"
 #include "ops/parallel.h"
 #include "ops/reduction_tree.h"
 
@@ -113,13 +113,12 @@ class Dot {
 
 }  // namespace
 
-bool SampleRows(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin, int64_t end, double* out) {
+void SampleRows(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin, int64_t end, double* out) {
   // Far enough ahead that the row of V has come from memory when it is needed.
   constexpr int64_t kAhead = 8;
   const int64_t rank = u.columns(), base = w.row_offsets()[0], last_entry = w.row_offsets()[end];
   const int32_t* columns = w.column_indexes();
   const Dot dot(rank);
-  bool has_zero = false;
   for (int64_t i = begin; i < end; ++i) {
     const double* row = u.data() + i * rank;
     const auto prefetch = [&](int64_t e) {
@@ -135,37 +134,16 @@ bool SampleRows(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin
                                      v.data() + columns[e + 3] * rank};
       const __m256d cells = dot.Four(row, rows);
       _mm256_storeu_pd(out + (e - base), cells);
-      has_zero = has_zero || _mm256_movemask_pd(_mm256_cmp_pd(cells, _mm256_setzero_pd(), _CMP_EQ_OQ)) != 0;
     }
     for (; e < row_end; ++e) {
       prefetch(e + kAhead);
       const double cell = dot(row, v.data() + columns[e] * rank);
       out[e - base] = cell;
-      has_zero = has_zero || cell == 0.0;
     }
   }
-  return has_zero;
 }
 
 namespace {
-
-Result<Matrix> WithoutZeros(const Matrix& x) {
-  int64_t entries = 0;
-  for (int64_t e = x.row_offsets()[0]; e < x.row_offsets()[x.rows()]; ++e)
-    entries += x.values()[e] != 0.0 ? 1 : 0;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(x.rows(), x.columns(), entries));
-  int64_t next = 0;
-  for (int64_t i = 0; i < x.rows(); ++i) {
-    result.mutable_row_offsets()[i] = next;
-    for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
-      if (x.values()[e] == 0.0) continue;
-      result.mutable_column_indexes()[next] = x.column_indexes()[e];
-      result.mutable_values()[next++] = x.values()[e];
-    }
-  }
-  result.mutable_row_offsets()[x.rows()] = next;
-  return result;
-}
 
 Result<Value> RunSampled(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const Matrix w, ToSparse(call.inputs[0]->matrix()));
@@ -173,23 +151,16 @@ Result<Value> RunSampled(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const Matrix v, ToDense(call.inputs[2]->matrix()));
   if (Status fit = CheckShapes(w.shape(), u.shape(), v.shape()); !fit.ok())
     return fit.WithCode(StatusCode::kFailedPrecondition);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(w.rows(), w.columns(), w.stored()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SamePattern(w));
   if (w.rows() == 0) return Value(std::move(result));
-  const int64_t base = w.row_offsets()[0];
-  for (int64_t i = 0; i <= w.rows(); ++i) result.mutable_row_offsets()[i] = w.row_offsets()[i] - base;
-  std::copy_n(w.column_indexes() + base, w.stored(), result.mutable_column_indexes());
-  std::atomic<bool> has_zero{false};
   constexpr int64_t kTaskCells = 1 << 17;
   const int64_t row_work = (w.stored() / w.rows() + 1) * std::max<int64_t>(u.columns(), 8);
   ParallelFor(w.rows(), std::max<int64_t>(1, kTaskCells / row_work), [&](int64_t begin, int64_t end) {
-    if (IsCancelled(call.context.cancelled)) return;
-    if (SampleRows(w, u, v, begin, end, result.mutable_values()))
-      has_zero.store(true, std::memory_order_relaxed);
+    if (!IsCancelled(call.context.cancelled)) SampleRows(w, u, v, begin, end, result.mutable_values());
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  if (!has_zero) return Value(std::move(result));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix compact, WithoutZeros(result));  // no kernel stores zeros
-  return Value(std::move(compact));
+  HEDDLE_ASSIGN_OR_RETURN(result, DropZeros(result));
+  return Value(std::move(result));
 }
 
 /// sampledProduct(W, U, V): cell (i, j) is sum over k of U[i,k] * V[j,k] where W has an entry, else absent.

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
-#include "ops/parallel.h"
 #include "ops/simd/matmul.h"
 
 namespace heddle::ops {
@@ -104,30 +102,6 @@ void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t ro
       for (int64_t e = first; e < last; ++e) lane[x.columns[e]] += x.values[e];
     }
   }
-}
-
-Result<Matrix> WithValues(const Matrix& pattern, const double* values) {
-  const int64_t* offsets = pattern.row_offsets();
-  const int64_t first = offsets[0], rows = pattern.rows();
-  std::vector<int64_t> counts(static_cast<size_t>(rows) + 1, 0);
-  ParallelFor(rows, 4096, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) counts[static_cast<size_t>(i) + 1] += values[e - first] != 0.0;
-  });
-  for (size_t i = 1; i < counts.size(); ++i) counts[i] += counts[i - 1];
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(rows, pattern.columns(), counts.back()));
-  std::copy(counts.begin(), counts.end(), result.mutable_row_offsets());
-  ParallelFor(rows, 4096, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t place = counts[static_cast<size_t>(i)];
-      for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) {
-        if (values[e - first] == 0.0) continue;
-        result.mutable_column_indexes()[place] = pattern.column_indexes()[e];
-        result.mutable_values()[place++] = values[e - first];
-      }
-    }
-  });
-  return result;
 }
 
 }  // namespace heddle::ops

@@ -27,7 +27,4 @@ void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const Padd
 /// Adds some rows to the payload of a sum or of column sums; `row_in_panel` is that of the first.
 void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload);
 
-/// The pattern of a CSR matrix with other values, zeros dropped.
-Result<Matrix> WithValues(const Matrix& pattern, const double* values);
-
 }  // namespace heddle::ops

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/panels.h"
+#include "ops/elementwise_sparse.h"
 #include "ops/fused/entries.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
@@ -114,7 +115,7 @@ class TileRun {
   Result<Matrix> RunRows() {
     const ValueInfo& info = program_.fused.body[program_.fused.roots[0]].info;
     const bool entries = HasPattern();
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries ? Matrix::Dense(1, driver().stored()) : Matrix::Dense(rows_, info.shape.columns));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries ? SamePattern(driver()) : Matrix::Dense(rows_, info.shape.columns));
     result_ = result.mutable_data();
     // Tasks are runs of whole groups of rows.
     const int64_t grain = std::max(tile_rows_, (int64_t{1} << 17) / WidestRow() / kRowsTogether * kRowsTogether);
@@ -128,7 +129,7 @@ class TileRun {
       GiveBack(std::move(scratch));
     });
     if (IsCancelled(call_.context.cancelled)) return Cancelled("cancelled");
-    if (entries) return WithValues(driver(), result.data());
+    if (entries) return DropZeros(result);
     if (info.format == Format::kSparse) return ToSparse(result);
     return result;
   }
@@ -322,7 +323,7 @@ class TileRun {
         }
         case Step::Kind::kSample: {
           double* to = Locate(scratch, step.to, row).cells;
-          (void)SampleRows(driver(), inputs_[static_cast<size_t>(step.index)], inputs_[static_cast<size_t>(step.right)], row, row_end,
+          SampleRows(driver(), inputs_[static_cast<size_t>(step.index)], inputs_[static_cast<size_t>(step.right)], row, row_end,
                            to - (driver().row_offsets()[row] - driver().row_offsets()[0]));
           break;
         }
