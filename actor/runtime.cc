@@ -57,10 +57,10 @@ class RuntimeImpl : public Runtime, public RunControl {
   }
 
   Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run,
-                        const std::map<std::string, Value>& live_in) override {
+                        std::map<std::string, Value> live_in) override {
     Result<ReadyPlan*> ready = Prepare(plan);
     Status start = ready.status();
-    if (start.ok()) start = (*ready)->body->Begin(live_in);
+    if (start.ok()) start = (*ready)->body->Begin(std::move(live_in));
     if (start.ok()) start = Begin(**ready, run);
     if (!start.ok()) {
       RunResult dropped;
@@ -220,8 +220,12 @@ class RuntimeImpl : public Runtime, public RunControl {
     is_alone_ = !has_copies && !instance.HasRemoteEdges();
     participants_.clear();
     for (uint32_t stream = 0; stream < kStreams; ++stream) {
-      Dispatcher* dispatcher = active_.serving[stream];
-      if (instance.OnStream(stream).empty()) continue;
+      Dispatcher*& dispatcher = active_.serving[stream];
+      if (instance.OnStream(stream).empty()) {
+        // The end of the run does not wait for this stream's thread: it must not even look at a message of the run.
+        dispatcher = nullptr;
+        continue;
+      }
       if (std::find(participants_.begin(), participants_.end(), dispatcher) == participants_.end())
         participants_.push_back(dispatcher);
     }
@@ -248,7 +252,7 @@ class RuntimeImpl : public Runtime, public RunControl {
     for (auto early = early_messages_.begin(); early != early_messages_.end() && early->first <= run;) {
       if (early->first == run) {
         for (const Message& message : early->second)
-          active_.serving[message.destination.stream()]->Post(message);
+          if (Dispatcher* dispatcher = active_.serving[message.destination.stream()]) dispatcher->Post(message);
       }
       early = early_messages_.erase(early);
     }

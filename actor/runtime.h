@@ -59,7 +59,7 @@ class Runtime : public LinkHandler {
   /// in its next run, which then fails. Actors of a plan are constructed once and reused while the same plan
   /// (by key; by object if the key is 0) runs again; the last 256 are kept. One caller at a time.
   virtual Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run,
-                                const std::map<std::string, Value>& live_in) = 0;
+                                std::map<std::string, Value> live_in) = 0;
 
   /// Ends the run in progress and all later ones with `why` (Ctrl-C, a lost peer); the other ranks are told.
   /// Any thread, returns at once. An error that a script caused in the same run is reported rather than

@@ -24,6 +24,13 @@ Result<Value> UnpackPart(const Value& value, int64_t part, int64_t parts) {
   return SliceRows(value, rows * part / parts, rows * (part + 1) / parts);
 }
 
+// True if the task's first input is in a register that no other task reads.
+bool ReadsAlone(const Plan& plan, const Task& task) {
+  if (task.consumed.empty() || task.consumed[0] < 0) return false;
+  const Register& source = plan.registers[static_cast<size_t>(task.consumed[0])];
+  return source.consumers.size() == 1 && source.producer.rank() == task.id.rank();
+}
+
 }  // namespace
 
 KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
@@ -63,6 +70,7 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
       }
     }
     prepared.work = WorkOf(task, prepared.node);
+    prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute && ReadsAlone(instance.plan(), task);
     if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
     if (prepared.work == Work::kKeep) sinks_.push_back(&prepared);
     if (prepared.work == Work::kVariable || prepared.work == Work::kKeep)
@@ -74,7 +82,7 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
   }
 }
 
-Status KernelBody::Begin(const std::map<std::string, Value>& live_in) {
+Status KernelBody::Begin(std::map<std::string, Value> live_in) {
   for (Prepared* prepared : variables_) {
     const auto found = live_in.find(*prepared->variable);
     if (found == live_in.end())
@@ -95,6 +103,8 @@ Result<Value> KernelBody::Perform(size_t number, std::span<const Value* const> i
   switch (prepared.work) {
     case Work::kVariable:
       if (task.phase == "slice") return SliceRows(prepared.held, task.row_begin, task.row_end);
+      // Its register holds the only reference then, so that an assignment to cells need not copy all others.
+      if (task.count == 1) return std::exchange(prepared.held, Value());
       return prepared.held;
     case Work::kLiteral: return prepared.held;
     case Work::kSlice: return SliceRows(*input, task.row_begin, task.row_end);
@@ -121,7 +131,8 @@ Result<Value> KernelBody::RunKernel(const Prepared& prepared, std::span<const Va
                                        .row_begin = task.row_begin,
                                        .row_end = task.row_end,
                                        .total_rows = task.total_rows,
-                                       .context = context_});
+                                       .context = context_,
+                                       .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr});
   if (!result.ok()) return result.status().At(prepared.node->position);
   return result;
 }

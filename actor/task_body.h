@@ -40,8 +40,9 @@ class KernelBody : public TaskBody {
   /// Everything outlives the body; the plan's graph is where nodes and their input infos come from.
   KernelBody(const PlanInstance& instance, const ops::KernelSource& kernels, ops::KernelContext& context);
 
-  /// Binds the live-ins of the next run. kInternal when one that this rank's tasks need is missing.
-  Status Begin(const std::map<std::string, Value>& live_in);
+  /// Binds the live-ins of the next run, and keeps no other reference to them. kInternal when one that this rank's tasks
+  /// need is missing.
+  Status Begin(std::map<std::string, Value> live_in);
   Result<Value> Perform(size_t number, std::span<const Value* const> inputs, int64_t act) override;
 
   /// What the sinks of this run kept, moved out. Only while no task runs.
@@ -65,6 +66,7 @@ class KernelBody : public TaskBody {
     Work work = Work::kKernel;
     const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
     std::vector<ValueInfo> input_infos;
+    bool reads_last = false;                ///< kKernel: nobody but this task reads its first input.
     Value held;  ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
   static Work WorkOf(const Task& task, const Node* node);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/fusion.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "bench/expression.h"
 #include "bench/fusion_row.h"
 #include "bench/hand_fusion.h"
 #include "bench/random_matrices.h"
@@ -136,6 +138,34 @@ void RunOuter(FusionMeter& meter) {
   }
 }
 
+// What the rule of sampled products brings: the limit is the same expression with it.
+void RunWithoutSampling(FusionMeter& meter) {
+  const int64_t n = std::llround(std::sqrt(static_cast<double>(meter.options().cells)));
+  const double density = 0.001;
+  for (const int64_t rank : {20, 100}) {
+    const std::string suffix = fmt::format(" {}x{} not sampled, {}, rank {}", n, n, density, rank), log = "sum(X*log(U%*%t(V)+1e-15))",
+                      right = "((X!=0)*(U%*%t(V)))%*%V", loss = "sum((X!=0)*(X-U%*%t(V))^2)";
+    if (!WantsAny(meter, {log + suffix, right + suffix, loss + suffix})) continue;
+    const Matrix x = RandomSparse(n, n, density, 61, meter.arena()), u = RandomDense(n, rank, 62, meter.arena()),
+                 v = RandomDense(n, rank, 63, meter.arena());
+    const std::map<std::string, Value> inputs = {{"X", x}, {"U", u}, {"V", v}};
+    const auto measure = [&](const std::string& name, const std::string& result, Shape shape) {
+      if (!meter.Wants(name)) return;
+      Result<Expression> sampled = Expression::Compile("", result, inputs, meter.options().plan, meter.arena());
+      if (!sampled.ok()) return meter.Fail(name, sampled.status());
+      const auto run_sampled = [&](double* out) {
+        const Value value = sampled->Run();
+        std::copy_n(value.matrix().data(), shape.Cells(), out);
+      };
+      meter.Measure({name, "", result, inputs, shape, Bytes(x) + Bytes(u) + Bytes(v), 0, run_sampled,
+                     {"sampled-product", "sampled-product-of-columns", "sampled-product-of-transposed"}});
+    };
+    measure(log + suffix, AsMatrix(log), {1, 1});
+    measure(right + suffix, right, {n, rank});
+    measure(loss + suffix, AsMatrix(loss), {1, 1});
+  }
+}
+
 }  // namespace
 
 int RunFusion(const BenchOptions& options) {
@@ -146,6 +176,7 @@ int RunFusion(const BenchOptions& options) {
   RunProduct(meter);
   RunSparse(meter);
   RunOuter(meter);
+  RunWithoutSampling(meter);
   return meter.all_agree() ? 0 : 1;
 }
 

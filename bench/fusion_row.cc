@@ -41,14 +41,15 @@ double FusionMeter::Probe() const {
   return best;
 }
 
+void FusionMeter::Fail(const std::string& name, const Status& status) {
+  std::fprintf(stderr, "heddle-bench: %s: %s\n", name.c_str(), status.ToString().c_str());
+  all_agree_ = false;
+}
+
 void FusionMeter::Measure(const FusionRow& row) {
   if (!Wants(row.name)) return;
-  Result<Expression> expression = Expression::Compile(row.code, row.result, row.inputs, options_.plan, arena_);
-  if (!expression.ok()) {
-    std::fprintf(stderr, "heddle-bench: %s: %s\n", row.name.c_str(), expression.status().ToString().c_str());
-    all_agree_ = false;
-    return;
-  }
+  Result<Expression> expression = Expression::Compile(row.code, row.result, row.inputs, options_.plan, arena_, row.disabled);
+  if (!expression.ok()) return Fail(row.name, expression.status());
   Matrix out = TouchedDense(row.shape.rows, row.shape.columns, arena_);
   const auto hand = [&] { arena_->Execute([&] { row.hand(out.mutable_data()); }); };
   const auto ours = [&] { expression->Run(); };

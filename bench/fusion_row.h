@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "bench/operators.h"
@@ -21,6 +22,7 @@ struct FusionRow {
   double bytes = 0;                      ///< Compulsory traffic.
   double flops = 0;                      ///< Not 0: the limit is the FMA peak (or the read probe where that is slower).
   std::function<void(double* out)> hand;  ///< Writes the result, row-major. With `flops`: a library's product.
+  std::set<std::string, std::less<>> disabled;  ///< Rules to leave out, as Expression::Compile takes them.
 };
 
 /// Measures rows and prints a line for each.
@@ -31,6 +33,8 @@ class FusionMeter {
   /// Probe, then loop and expression in turn, then the probe again; once more (at most five times in all) where the two
   /// probes differ by more than 10 %, since the machine changed its speed meanwhile.
   void Measure(const FusionRow& row);
+  /// A row that could not be compiled.
+  void Fail(const std::string& name, const Status& status);
   ops::Arena* arena() const { return arena_; }
   const BenchOptions& options() const { return options_; }
   bool all_agree() const { return all_agree_; }

@@ -3,6 +3,7 @@
 
 #include "cluster/divergence_guard.h"
 #include "cluster/graph_cut.h"
+#include "cluster/machine_constants.h"
 #include "compiler/optimize/pass.h"
 #include "scheduler/schedule.h"
 #include "compiler/fuse/fuse.h"
@@ -49,6 +50,7 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
     return Internal("unknown fusion mode {}", session.fusion);
   }
   options.memory_budget = session.memory_bytes;
+  options.constants = session.constants;
   options.threads = session.threads;
   options.ranks = session.ranks;
   options.min_distributed_bytes = session.min_distributed_bytes;
@@ -71,6 +73,7 @@ BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files)
   hash = FoldHash(hash, static_cast<uint64_t>(options.memory_bytes));
   for (const std::string& pass : options.disabled_passes) hash = FoldHash(hash, pass);
   hash = FoldHash(hash, options.fusion);
+  hash = FoldHash(hash, EncodeConstants(options.constants));  // they choose among fused operators
   options_hash_ = hash;
 }
 

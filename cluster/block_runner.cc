@@ -10,6 +10,24 @@ const ops::KernelSource& KernelsOf(const SessionEnvironment& environment) {
   return environment.kernels != nullptr ? *environment.kernels : ops::CatalogKernels();
 }
 
+int64_t DenseBytes(const ValueInfo& info) {
+  if (!info.IsMatrix() || !info.shape.IsKnown() || info.format != Format::kDense) return 0;
+  return info.shape.rows * info.shape.columns * static_cast<int64_t>(sizeof(double));
+}
+
+// About what the acts of a task read and wrote on this rank. Fused operators count for themselves.
+int64_t BytesMoved(const Plan& plan, const actor::TaskStatistics& task) {
+  const Node& node = plan.graph[task.node];
+  const bool whole = task.phase.empty();
+  if (!(whole || task.phase == "partial") || task.acts == 0) return 0;
+  if (node.Is("variable") || node.Is("assign") || node.Is("fused")) return 0;
+  int64_t bytes = DenseBytes(node.info);
+  for (const NodeId input : node.inputs)
+    if (input != kNoNode) bytes += DenseBytes(plan.graph[input].info);
+  const bool is_part = !whole || (node.info.IsMatrix() && task.rows < task.acts * node.info.shape.rows);
+  return task.acts * bytes / (is_part ? plan.ranks : 1);
+}
+
 }  // namespace
 
 BlockRunner::BlockRunner(const SessionOptions& options, const SessionEnvironment& environment,
@@ -97,9 +115,18 @@ Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph,
     const Variable* variable = frame->Find(binding.variable);
     if (variable == nullptr)
       return Internal("a plan of block {} reads {}, which has no value", block, binding.variable);
-    if (variable->IsHeldBy(options_.rank)) live_in.emplace(binding.variable, variable->value);
+    if (!variable->IsHeldBy(options_.rank)) continue;
+    const bool is_replaced = std::any_of(plan->live_out.begin(), plan->live_out.end(),
+                                         [&](const Binding& out) { return out.variable == binding.variable; });
+    if (is_replaced) {
+      // The plan's alone: it may be overwritten.
+      HEDDLE_ASSIGN_OR_RETURN(Variable replaced, frame->Take(binding.variable));
+      live_in.emplace(binding.variable, std::move(replaced.value));
+    } else {
+      live_in.emplace(binding.variable, variable->value);
+    }
   }
-  Result<actor::RunResult> result = runtime().Run(plan, ++runs_, live_in);
+  Result<actor::RunResult> result = runtime().Run(plan, ++runs_, std::move(live_in));
   failed_in_plan_ = !result.ok();
   HEDDLE_RETURN_IF_ERROR(result.status());
   Count(*plan, *result);
@@ -138,6 +165,7 @@ void BlockRunner::Count(const Plan& plan, const actor::RunResult& result) {
     entry.kernel_ns += task.kernel_ns;
     entry.rows += task.rows;
     entry.bytes_in += task.bytes_in;
+    statistics_.bytes_moved += BytesMoved(plan, task);
     if (plan.ranks > 1 && task.acts > 0)
       statistics_.rows_held = std::max(statistics_.rows_held, task.rows / task.acts);
   }

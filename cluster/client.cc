@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "cluster/job.h"
+#include "cluster/machine_constants.h"
 #include "cluster/rpc_security.h"
 #include "cluster/value_wire.h"
 #include "compiler/parse/load_scripts.h"
@@ -95,6 +96,8 @@ class GrpcClient : public Client {
     options->set_cpu(submission.options.cpu);
     options->set_fusion(submission.options.fusion);
     options->set_fusion_strict(submission.options.fusion_strict);
+    if (ArePlausible(submission.options.constants))
+      options->set_constants(EncodeConstants(submission.options.constants));
     SubmitReply reply;
     CallControl control(cancellation);
     HEDDLE_RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cluster/background_measurement.h"
 #include "cluster/executor_messages.h"
 #include "cluster/grpc_link.h"
 #include "cluster/line_channel.h"
@@ -165,6 +166,12 @@ class ExecutorRun {
       message.output = std::string(text);
       channel_.WriteLine(ToLine(message));
     };
+    if (start_.show_plans)
+      environment.observe_plan = [this](const Plan& plan) {
+        ExecutorMessage message;
+        message.plan = plan.ToText();
+        channel_.WriteLine(ToLine(message));
+      };
     environment.link = link_.get();
     environment.control = link_.get();
     session_ = Session::Create(options, std::move(program), environment);
@@ -227,7 +234,11 @@ int RunExecutor(int control_fd) {
     const SignsOfLife signs(channel, start.silence_ms);
     message.done = ExecutorRun(start, channel, inbox).Run();
   }
-  return channel.WriteLine(ToLine(message)) ? 0 : kBugExitCode;
+  if (!channel.WriteLine(ToLine(message))) return kBugExitCode;
+  // Nobody waits for this process any more. One measures, as several may share a machine.
+  if (start.options.rank == 0 && message.done->status.ok() && message.done->statistics)
+    BackgroundMeasurement().StartBehind(*message.done->statistics, start.options.threads);
+  return 0;
 }
 
 }  // namespace heddle::cluster

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cluster/machine_constants.h"
+
 namespace heddle::cluster {
 namespace {
 
@@ -100,6 +102,7 @@ Json ToJson(const SessionOptions& options) {
           {"plans", ToJson(options.plans)},
           {"fusion", ToText(options.fusion)},
           {"fusion_strict", options.fusion_strict},
+          {"constants", EncodeConstants(options.constants)},
           {"cpu", ToText(options.cpu)},
           {"max_call_depth", options.max_call_depth}};
 }
@@ -115,6 +118,9 @@ void ReadOptions(const Json& json, SessionOptions* options) {
   Read(json, "plans", &options->plans);
   Read(json, "fusion", &options->fusion);
   Read(json, "fusion_strict", &options->fusion_strict);
+  std::string constants;
+  Read(json, "constants", &constants);
+  options->constants = DecodeConstants(constants).value_or(compiler::MachineConstants());
   Read(json, "cpu", &options->cpu);
   Read(json, "max_call_depth", &options->max_call_depth);
 }
@@ -127,6 +133,7 @@ Json ToJson(const ExecutorStart& start) {
           {"directory", ToText(start.directory)},
           {"listen", ToText(start.listen)},
           {"silence_ms", start.silence_ms},
+          {"show_plans", start.show_plans},
           {"options", ToJson(start.options)}};
 }
 
@@ -139,6 +146,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "directory", &start.directory);
   Read(json, "listen", &start.listen);
   Read(json, "silence_ms", &start.silence_ms);
+  Read(json, "show_plans", &start.show_plans);
   if (json.contains("options")) ReadOptions(json["options"], &start.options);
   return start;
 }
@@ -186,6 +194,7 @@ std::string ToLine(const ExecutorMessage& message) {
   if (message.ready)
     json["ready"] = {{"endpoint", ToText(message.ready->endpoint)}, {"certificate", ToText(message.ready->certificate)}};
   if (message.output) json["output"] = ToText(*message.output);
+  if (message.plan) json["plan"] = ToText(*message.plan);
   if (message.done) {
     json["done"] = ToJson(message.done->status);
     json["own_cause"] = message.done->own_cause;
@@ -205,6 +214,7 @@ Result<ExecutorMessage> ParseExecutorMessage(const std::string& line) {
     Read(json["ready"], "certificate", &message.ready->certificate);
   }
   if (json.contains("output")) Read(json, "output", &message.output.emplace());
+  if (json.contains("plan")) Read(json, "plan", &message.plan.emplace());
   if (json.contains("done")) {
     message.done.emplace();
     message.done->status = ReadStatus(json["done"]);

@@ -37,6 +37,7 @@ struct ExecutorReady {
 struct ExecutorMessage {
   std::optional<ExecutorReady> ready;
   std::optional<std::string> output;  ///< standard output of the script
+  std::optional<std::string> plan;    ///< text of a plan that is about to run (ExecutorStart::show_plans)
   std::optional<ExecutorDone> done;
 };
 std::string ToLine(const ExecutorMessage& message);

@@ -152,6 +152,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
       if (!message.ok()) return Kill();  // not our executor any more
       if (message->ready && events_.ready) events_.ready(message->ready->endpoint, message->ready->certificate);
       if (message->output && events_.output) events_.output(*message->output);
+      if (message->plan && events_.plan) events_.plan(*message->plan);
       if (message->done && events_.done)
         events_.done(message->done->status, message->done->own_cause, std::move(message->done->statistics));
     }

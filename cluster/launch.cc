@@ -56,6 +56,7 @@ class Launch {
   Status StartAll(ExecutorStart start, const std::string& binary) {
     for (size_t rank = 0; rank < members_.size(); ++rank) {
       start.options.rank = static_cast<int>(rank);
+      start.show_plans = rank == 0 && surroundings_.show_plan != nullptr;  // the others run the same
       // Sockets without a name in the file system: faster than loopback, and nothing is left of them.
       start.listen = fmt::format("unix-abstract:heddle-{}", MakeToken());
       HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<ExecutorProcess> process,
@@ -75,6 +76,7 @@ class Launch {
       changed_.notify_all();
     };
     events.output = surroundings_.print;
+    events.plan = surroundings_.show_plan;
     events.done = [this, rank](const Status& status, bool own_cause,
                                std::optional<SessionStatistics> statistics) {
       const std::lock_guard lock(mutex_);

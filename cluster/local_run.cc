@@ -19,7 +19,8 @@ RunOutcome RunLocally(const Program& program, SessionOptions options, const RunS
   environment.files = files.get();
   environment.clock = &SystemClock();
   environment.print = surroundings.print;
-  environment.observe_plan = surroundings.observe_plan;
+  if (surroundings.show_plan)
+    environment.observe_plan = [&](const Plan& plan) { surroundings.show_plan(plan.ToText()); };
   const std::unique_ptr<Session> session = Session::Create(options, program, environment);
   if (surroundings.cancellation != nullptr)
     surroundings.cancellation->Listen([&](const Status& why) { session->Cancel(why); });

@@ -48,7 +48,8 @@ class MasterCore {
 
   // From clients.
   Result<const Job*> Submit(const JobSpecification& specification);
-  /// Those its executors would start with if it got the workers that are here now: ranks and memory budget filled in.
+  /// Those its executors would start with if it got the workers that are here now: ranks, memory budget and
+  /// constants filled in.
   SessionOptions ExpectedOptions(const JobSpecification& specification) const;
   /// kNotFound for a job that is not known.
   Result<const Job*> Find(const std::string& job) const;

@@ -134,12 +134,16 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
 SessionOptions MasterCore::ExpectedOptions(const JobSpecification& specification) const {
   SessionOptions options = specification.options;
   int alive = 0;
+  int threads = options.threads;
   for (const auto& [uuid, worker] : membership_.workers()) {
     if (!TakesJobs(worker)) continue;
     ++alive;
+    const int theirs = worker.description.threads;
+    if (options.threads <= 0) threads = threads <= 0 ? theirs : std::min(threads, theirs);
     LimitMemory(worker, &options);
   }
   options.ranks = specification.workers_wanted > 0 ? specification.workers_wanted : std::max(1, alive);
+  options.constants = compiler::OrDefault(options.constants, threads);
   return options;
 }
 

@@ -53,6 +53,8 @@ Status Submit(MasterHub* hub, const SubmitRequest& request, SubmitReply* reply) 
   if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
   const SessionOptions expected = hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
   specification.options.ranks = expected.ranks;
+  // For plans made here and for those of rank 0 alike.
+  specification.options.constants = expected.constants;
   const std::unique_ptr<ops::Files> files = MakeFilesAhead(specification.directory);
   specification.options.plans = Precompile(program, expected, files.get());
   if (request.explain())

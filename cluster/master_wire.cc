@@ -2,6 +2,7 @@
 #include "cluster/master_wire.h"
 
 #include "cluster/executor_messages.h"
+#include "cluster/machine_constants.h"
 #include "cluster/value_wire.h"
 
 namespace heddle::cluster {
@@ -144,6 +145,7 @@ SessionOptions FromProto(const SubmitOptions& proto) {
   options.cpu = proto.cpu();
   options.fusion = proto.fusion();
   options.fusion_strict = proto.fusion_strict();
+  options.constants = DecodeConstants(proto.constants()).value_or(compiler::MachineConstants());
   options.disabled_passes.assign(proto.disabled_passes().begin(), proto.disabled_passes().end());
   return options;
 }

@@ -94,6 +94,7 @@ class SessionOfOneRank : public Session {
     statistics.ranks = options_.ranks;
     statistics.seed = options_.seed;
     statistics.elapsed_ns = elapsed_ns;
+    statistics.constants = compiler::OrDefault(options_.constants, options_.threads);
     statistics.plans_ahead = blocks_.plans().ahead();
     statistics.plans_compiled = blocks_.plans().misses();
     statistics.plans_reused = blocks_.plans().hits();
@@ -102,8 +103,10 @@ class SessionOfOneRank : public Session {
     statistics.code_from_disk = code.from_disk;
     statistics.code_ns = static_cast<int64_t>(code.compile_ms * 1e6);
     statistics.fusion_fallbacks = fused_.fallbacks();
-    for (const ops::FusedCounts& counts : fused_.Counts())
+    for (const ops::FusedCounts& counts : fused_.Counts()) {
       statistics.fused.push_back({counts.label, counts.calls, counts.nanoseconds, counts.bytes, counts.interpreted});
+      statistics.bytes_moved += counts.bytes;
+    }
     statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;
   }
 

@@ -8,6 +8,7 @@
 
 #include "actor/link.h"
 #include "cluster/statistics.h"
+#include "compiler/fuse/machine_constants.h"
 #include "core/plan.h"
 #include "core/program.h"
 #include "core/status.h"
@@ -30,6 +31,8 @@ struct SessionOptions {
   std::vector<std::string> plans;            ///< Texts of plans made ahead: first entries of the plan cache.
   std::string fusion = "cost";                       ///< "off", "all", "no-redundancy", "cost" or "random:SEED".
   bool fusion_strict = false;                ///< A fused operator without machine code is an error.
+  compiler::MachineConstants constants;      ///< Of the cost model, the same on every rank. All zero: the built-in
+                                             ///< ones of the threads of whoever makes a plan.
   std::string cpu;                                    ///< Kernels to use: "avx2" or "avx512"; "": the widest. Same bits.
   int max_call_depth = 10'000;               ///< Calls within calls; more is an error of the script.
 };

@@ -21,6 +21,7 @@ constexpr Field kFields[] = {
     {"plans_reused", &SessionStatistics::plans_reused},
     {"scalar_blocks", &SessionStatistics::scalar_blocks},
     {"rows_held", &SessionStatistics::rows_held},
+    {"bytes_moved", &SessionStatistics::bytes_moved},
     {"bytes_sent", &SessionStatistics::bytes_sent},
     {"bytes_received", &SessionStatistics::bytes_received},
     {"messages_sent", &SessionStatistics::messages_sent},
@@ -29,6 +30,18 @@ constexpr Field kFields[] = {
     {"code_ns", &SessionStatistics::code_ns},
     {"fusion_fallbacks", &SessionStatistics::fusion_fallbacks},
     {"peak_bytes", &SessionStatistics::peak_bytes},
+};
+
+struct Rate {
+  const char* name;
+  double compiler::MachineConstants::*value;
+};
+constexpr Rate kRates[] = {
+    {"read", &compiler::MachineConstants::read},
+    {"write", &compiler::MachineConstants::write},
+    {"compute", &compiler::MachineConstants::compute},
+    {"broadcast", &compiler::MachineConstants::broadcast},
+    {"operator_seconds", &compiler::MachineConstants::operator_seconds},
 };
 
 // One line a fused operator of rank 0: achieved bandwidth is bytes of inputs and result by time.
@@ -61,6 +74,8 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
         rank.rank, rank.rows_held, Megabytes(rank.bytes_sent), Megabytes(rank.bytes_received),
         rank.messages_sent, Megabytes(rank.peak_bytes));
 
+  out += fmt::format("Plans chosen by {}\n", compiler::ToText(first.constants));
+
   std::map<std::string, OperatorStatistics> total;
   for (const SessionStatistics& rank : ranks) {
     for (const auto& [name, operator_statistics] : rank.operators) {
@@ -87,6 +102,8 @@ std::string ToJson(const SessionStatistics& statistics) {
   json["rank"] = statistics.rank;
   json["ranks"] = statistics.ranks;
   for (const Field& field : kFields) json[field.name] = statistics.*field.value;
+  json["constants"] = {{"measured", statistics.constants.measured}};
+  for (const Rate& rate : kRates) json["constants"][rate.name] = statistics.constants.*rate.value;
   json["operators"] = nlohmann::ordered_json::object();
   for (const auto& [name, entry] : statistics.operators)
     json["operators"][name] = {{"acts", entry.acts},
@@ -114,6 +131,13 @@ Result<SessionStatistics> ParseStatistics(const std::string& text) {
   statistics.rank = static_cast<int>(number(json, "rank"));
   statistics.ranks = static_cast<int>(number(json, "ranks"));
   for (const Field& field : kFields) statistics.*field.value = number(json, field.name);
+  if (const auto constants = json.find("constants"); constants != json.end() && constants->is_object()) {
+    const auto measured = constants->find("measured");
+    statistics.constants.measured = measured != constants->end() && measured->is_boolean() && *measured;
+    for (const Rate& rate : kRates)
+      if (const auto found = constants->find(rate.name); found != constants->end() && found->is_number())
+        statistics.constants.*rate.value = found->get<double>();
+  }
   if (const auto fused = json.find("fused"); fused != json.end() && fused->is_array())
     for (const auto& entry : *fused)
       if (entry.is_object())

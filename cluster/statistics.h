@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/fuse/machine_constants.h"
 #include "core/status.h"
 
 namespace heddle::cluster {
@@ -39,6 +40,7 @@ struct SessionStatistics {
   int64_t plans_reused = 0;    ///< Hits.
   int64_t scalar_blocks = 0;   ///< Blocks evaluated in place, without a plan.
   int64_t rows_held = 0;       ///< With several ranks: most rows that this rank held or computed at once.
+  int64_t bytes_moved = 0;     ///< About what operators read and wrote; of CSR what fused operators did.
   int64_t bytes_sent = 0;      ///< Over links, payload.
   int64_t bytes_received = 0;
   int64_t messages_sent = 0;                            ///< Control messages over links.
@@ -47,6 +49,7 @@ struct SessionStatistics {
   int64_t code_ns = 0;         ///< Time of both.
   int64_t fusion_fallbacks = 0;  ///< Fused operators that had to be interpreted.
   int64_t peak_bytes = 0;                               ///< Most matrix memory alive at once.
+  compiler::MachineConstants constants;                 ///< That plans were chosen by.
   std::vector<FusedOperatorStatistics> fused;           ///< By descending time.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
 };

@@ -270,6 +270,11 @@ Result<Value> RunIndexAssign(const KernelCall& call) {
   Matrix result;
   if (x.IsSparse()) {
     HEDDLE_ASSIGN_OR_RETURN(result, AssignSparse(x, region, replacement));
+  } else if (call.last_read != nullptr && call.last_read->matrix().HoldsCellsAlone()) {
+    result = std::move(call.last_read->matrix());
+    for (int64_t i = region.row_begin; i < region.row_end; ++i)
+      replacement.CopyRow(i - region.row_begin, region.column_end - region.column_begin,
+                          result.mutable_data() + i * result.columns() + region.column_begin);
   } else {
     HEDDLE_ASSIGN_OR_RETURN(result, AssignDense(x, region, replacement));
   }

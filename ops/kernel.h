@@ -49,6 +49,8 @@ struct KernelCall {
   int64_t row_end = 0;                         ///< of total_rows. kRows inputs hold just these rows; kWhole inputs all.
   int64_t total_rows = 0;
   KernelContext& context;
+  Value* last_read = nullptr;                  ///< inputs[0], when this kernel is the last to read it: it may take it and
+                                               ///< write the result over its cells.
 };
 
 /// Where the actor runtime finds code; whether it was compiled ahead or just in time is not its business.

@@ -15,25 +15,37 @@
 namespace heddle::ops {
 namespace {
 
-// A block of A (kBlockRows x kDepth) stays in L2 while a strip of B (kDepth x kernel.columns) is used from
-// L1; all of the packed B (kDepth x kBlockColumns) stays in L3.
-constexpr int64_t kDepth = 192;
+// A block of A (kBlockRows rows) stays in L2 while a strip of B is used from L1; all of the packed B (kBlockColumns
+// columns) stays in L3.
 constexpr int64_t kBlockRows = 144;
 constexpr int64_t kBlockColumns = 4080;
-constexpr int64_t kLargestKernel = 8 * 24;
+constexpr int64_t kLargestTile = 8 * 24;
+// Strips packed together: each row of B is read in long pieces.
+constexpr int64_t kStripsTogether = 16;
+// With at most so many strips of B, packing A would cost more than it gives.
+constexpr int64_t kFewStrips = 2;
+// So many tasks keep every thread of an arena busy.
+constexpr int64_t kTasks = 32;
 
 const GemmKernel& Kernel() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2; }
 
-// `width` doubles from each of `depth` rows, `stride` apart; `width` is a multiple of 4, a constant size lets
-// the copy be inlined.
-void CopyRows(const double* from, int64_t stride, int64_t depth, int64_t width, double* out) {
-  for (int64_t k = 0; k < depth; ++k, from += stride, out += width)
-    for (int64_t v = 0; v < width; v += 4) std::memcpy(out + v, from + v, 4 * sizeof(double));
+// Doubles from strip to strip. Two lines more than a strip has: without them the strips of one row would lie multiples
+// of a page apart and share a few places of the first-level cache.
+int64_t StripCells(int64_t width, int64_t depth) { return width * depth + 16; }
+
+// `count` strips of `width` doubles (a multiple of 4) of each of `depth` rows, k-major within a strip.
+void PackStrips(const double* from, int64_t stride, int64_t depth, int64_t width, int64_t count, double* out) {
+  const int64_t strip_cells = StripCells(width, depth);
+  for (int64_t k = 0; k < depth; ++k, from += stride, out += width) {
+    const double* cells = from;
+    double* to = out;
+    for (int64_t strip = 0; strip < count; ++strip, cells += width, to += strip_cells)
+      for (int64_t v = 0; v < width; v += 4) _mm256_storeu_pd(to + v, _mm256_loadu_pd(cells + v));
+  }
 }
 
-// The same for `here` < `width` doubles, the others zeros.
-void CopyNarrowRows(const double* from, int64_t stride, int64_t depth, int64_t here, int64_t width,
-                    double* out) {
+// One strip of `here` <= `width` doubles of each row, the others zeros.
+void PackNarrowStrip(const double* from, int64_t stride, int64_t depth, int64_t here, int64_t width, double* out) {
   std::fill_n(out, depth * width, 0.0);
   for (int64_t k = 0; k < depth; ++k, from += stride, out += width) std::copy_n(from, here, out);
 }
@@ -50,18 +62,19 @@ inline void TransposeFour(const double* from, int64_t stride, int64_t width, dou
   _mm256_store_pd(out + 3 * width, _mm256_permute2f128_pd(ab1, cd1, 0x31));
 }
 
-// Strips of `width` rows of A, k-major within a strip; missing rows are zeros.
+// Strips of `width` rows of A from row i0 on, k-major within a strip; missing rows are zeros.
 void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, int64_t width, double* out) {
-  for (int64_t i = 0; i < rows; i += width, out += depth * width) {
+  const double* block = g.a + i0 * g.a_row + k0 * g.a_column;
+  if (g.a_row == 1) {
+    const int64_t whole = rows / width;
+    PackStrips(block, g.a_column, depth, width, whole, out);
+    if (const int64_t left = rows - whole * width; left > 0)
+      PackNarrowStrip(block + whole * width, g.a_column, depth, left, width, out + whole * StripCells(width, depth));
+    return;
+  }
+  for (int64_t i = 0; i < rows; i += width, out += StripCells(width, depth)) {
     const int64_t here = std::min(width, rows - i);
-    const double* a = g.a + (i0 + i) * g.a_row + k0 * g.a_column;
-    if (g.a_row == 1) {
-      if (here == width)
-        CopyRows(a, g.a_column, depth, width, out);
-      else
-        CopyNarrowRows(a, g.a_column, depth, here, width, out);
-      continue;
-    }
+    const double* a = block + i * g.a_row;
     int64_t r = 0;
     if (here < width) std::fill_n(out, depth * width, 0.0);
     for (; r + 4 <= here && g.a_column == 1; r += 4) {
@@ -75,48 +88,166 @@ void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, i
   }
 }
 
-// Strip `strip` of `width` columns of B, k-major; missing columns are zeros.
-void PackB(const Gemm& g, int64_t j0, int64_t columns, int64_t k0, int64_t depth, int64_t width,
-           int64_t strip, double* packed) {
-  const int64_t j = strip * width, here = std::min(width, columns - j);
-  const double* b = g.b + k0 * g.b_row + j0 + j;
-  if (here == width)
-    CopyRows(b, g.b_row, depth, width, packed + j * depth);
-  else
-    CopyNarrowRows(b, g.b_row, depth, here, width, packed + j * depth);
-}
-
+// Columns [j0, j0 + columns) of B, rows [k0, k0 + depth), in strips: what the tiles read.
 struct Step {
   int64_t j0, columns, k0, depth;
   bool first, last;
 };
 
-// Rows [i0, i0 + rows) of C take one step of k.
+// Strips [begin, end) of a step.
+void PackB(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t begin, int64_t end, double* packed) {
+  const int64_t width = kernel.columns;
+  const double* b = g.b + step.k0 * g.b_row + step.j0;
+  while (begin < end) {
+    const int64_t j = begin * width, whole = std::min(end, step.columns / width) - begin;
+    double* out = packed + begin * StripCells(width, step.depth);
+    if (whole > 0) {
+      PackStrips(b + j, g.b_row, step.depth, width, std::min(whole, kStripsTogether), out);
+      begin += std::min(whole, kStripsTogether);
+    } else {
+      const int64_t left = step.columns - j;
+      PackNarrowStrip(b + j, g.b_row, step.depth, left, kernel.TileFor(left).columns, out);
+      ++begin;
+    }
+  }
+}
+
+enum class FormOfA {
+  kPacked,
+  kUnpacked,   // Read where it is.
+  kSymmetric,  // t(B), and one step has all columns: read from the packed B.
+};
+
+FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
+  if (g.upper_only && g.a == g.b && g.a_row == 1 && g.a_column == g.b_row && g.m == g.n && g.n <= kBlockColumns)
+    return FormOfA::kSymmetric;
+  const bool few = g.n <= kFewStrips * kernel.columns;
+  return few && (g.a_row == 1 || g.a_column == 1) ? FormOfA::kUnpacked : FormOfA::kPacked;
+}
+
+// Rows of B in one step. Cells of a transposed A that is not packed for itself lie apart and take as much of the
+// first-level cache as the strip of B does.
+int64_t DepthOf(const Gemm& g, const GemmKernel& kernel) {
+  const bool apart = g.a_row == 1 && FindForm(g, kernel) != FormOfA::kPacked;
+  return std::min(apart ? kernel.depth / 2 : kernel.depth, g.k);
+}
+
+// Where the tiles of one block of rows find A.
+class RowsOfA {
+ public:
+  RowsOfA(const Gemm& g, const GemmKernel& kernel) : g_(g), kernel_(kernel), form_(FindForm(g, kernel)) {
+    const int64_t strips = form_ == FormOfA::kSymmetric ? 0 : form_ == FormOfA::kUnpacked ? 1 : kMostStrips;
+    packed_ = AlignedArray(strips * StripCells(kernel.rows, DepthOf(g, kernel)));
+  }
+
+  // Rows [i0, i0 + rows).
+  void Prepare(const Step& step, int64_t i0, int64_t rows, const double* packed_b) {
+    const int64_t height = kernel_.rows, depth = step.depth, whole = rows / height * height;
+    if (form_ == FormOfA::kPacked) {
+      PackA(g_, i0, rows, step.k0, depth, height, packed_.data());
+    } else if (form_ == FormOfA::kUnpacked && whole < rows) {
+      PackA(g_, i0 + whole, rows - whole, step.k0, depth, height, packed_.data());
+    }
+    for (int64_t i = 0; i < rows; i += height) {
+      GemmRows& strip = strips_[i / height];
+      strip = {packed_.data(), nullptr, 1, height};
+      if (form_ == FormOfA::kSymmetric) {
+        // A strip of B holds whole strips of A: they are the same cells.
+        const int64_t row = i0 + i, of_b = row / kernel_.columns, first = of_b * kernel_.columns;
+        strip.a = packed_b + of_b * StripCells(kernel_.columns, depth) + (row - first);
+        strip.column = kernel_.TileFor(std::min(kernel_.columns, step.columns - first)).columns;
+      } else if (form_ == FormOfA::kPacked) {
+        strip.a += i / height * StripCells(height, depth);
+      } else if (i < whole) {
+        strip = {g_.a + (i0 + i) * g_.a_row + step.k0 * g_.a_column, nullptr, g_.a_row, g_.a_column};
+      }
+      strip.next = strip.a;
+    }
+  }
+
+  const GemmRows& Strip(int64_t strip) const { return strips_[strip]; }
+
+ private:
+  static constexpr int64_t kMostStrips = kBlockRows / 4;
+  const Gemm& g_;
+  const GemmKernel& kernel_;
+  const FormOfA form_;
+  AlignedArray packed_;
+  GemmRows strips_[kMostStrips];
+};
+
+// Memory that the next step will read: part after part of it is fetched while this one computes.
+struct Ahead {
+  const double* cells;
+  int64_t count, part;
+
+  void Fetch() {
+    for (int64_t q = 0, last = std::min(part, count); q < last; q += 8)
+      _mm_prefetch(reinterpret_cast<const char*>(cells + q), _MM_HINT_T1);
+    cells += part;
+    count -= part;
+  }
+};
+
+// Rows [i0, i0 + rows) of C take strips [begin, end) of a step.
 void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
-                   const double* packed_a, const double* packed_b) {
-  alignas(64) double edge[kLargestKernel] = {};
-  for (int64_t j = 0; j < step.columns; j += kernel.columns) {
-    const int64_t width = std::min(kernel.columns, step.columns - j);
-    for (int64_t i = 0; i < rows; i += kernel.rows) {
-      if (g.upper_only && step.j0 + j + width <= i0 + i) continue;
-      const int64_t height = std::min(kernel.rows, rows - i);
+                   const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end, Ahead next_step) {
+  alignas(64) double edge[kLargestTile] = {};
+  const int64_t strip_cells = StripCells(kernel.columns, step.depth);
+  for (int64_t strip = begin; strip < end; ++strip) {
+    const int64_t j = strip * kernel.columns, width = std::min(kernel.columns, step.columns - j);
+    const GemmTile& tile = kernel.TileFor(width);
+    const double* b = packed_b + strip * strip_cells;
+    Ahead next_strip{b + strip_cells, strip + 1 < end && next_step.count == 0 ? strip_cells : 0,
+                     CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / tile.rows)) * 8};
+    for (int64_t i = 0, height; i < rows; i += height) {
+      if (g.upper_only && step.j0 + j + width <= i0 + i) break;
+      GemmRows a = rows_of_a.Strip(i / kernel.rows);
+      height = std::min(kernel.rows, rows - i);
+      if (tile.rows > kernel.rows && i + kernel.rows < rows) {
+        const GemmRows& next = rows_of_a.Strip(i / kernel.rows + 1);
+        if (next.row == a.row && next.column == a.column) {
+          a.next = next.a;
+          height = std::min(tile.rows, rows - i);
+        }
+      }
       double* c = g.c + (i0 + i) * g.c_row + step.j0 + j;
-      const double *a = packed_a + i * step.depth, *b = packed_b + j * step.depth;
       // A chain cannot start before its cell of C is there: fetch the next block's cells while this one
       // computes.
-      for (int64_t r = 0; r < kernel.rows && i + kernel.rows + r < rows; ++r)
-        for (int64_t v = 0; v < width; v += 8)
-          _mm_prefetch(reinterpret_cast<const char*>(c + (kernel.rows + r) * g.c_row + v), _MM_HINT_T0);
-      if (height == kernel.rows && width == kernel.columns) {
-        kernel.run(step.depth, a, b, c, g.c_row, step.first, step.last);
+      for (int64_t r = height, last = std::min(2 * height, rows - i); r < last; ++r)
+        for (int64_t v = 0; v < width; v += 8) _mm_prefetch(reinterpret_cast<const char*>(c + r * g.c_row + v), _MM_HINT_T0);
+      next_strip.Fetch();
+      next_step.Fetch();
+      // Rows of A that were not packed come from memory, some at a time.
+      if (strip == begin && a.column == 1 && a.row > 1)
+        for (int64_t r = 2 * height, last = std::min(3 * height, rows - i); r < last; ++r)
+          for (int64_t k = 0; k < step.depth; k += 8)
+            _mm_prefetch(reinterpret_cast<const char*>(a.a + r * a.row + k), _MM_HINT_T0);
+      if (height == tile.rows) {
+        tile.run(step.depth, a, b, c, g.c_row, width, step.first, step.last);
         continue;
       }
       if (!step.first)
-        for (int64_t r = 0; r < height; ++r) std::copy_n(c + r * g.c_row, width, edge + r * kernel.columns);
-      kernel.run(step.depth, a, b, edge, kernel.columns, step.first, step.last);
-      for (int64_t r = 0; r < height; ++r) std::copy_n(edge + r * kernel.columns, width, c + r * g.c_row);
+        for (int64_t r = 0; r < height; ++r) std::copy_n(c + r * g.c_row, width, edge + r * tile.columns);
+      tile.run(step.depth, a, b, edge, tile.columns, width, step.first, step.last);
+      for (int64_t r = 0; r < height; ++r) std::copy_n(edge + r * tile.columns, width, c + r * g.c_row);
     }
   }
+}
+
+// All of B in the next step if its rows lie without gaps, or what the caller reads next: where one task computes all
+// of C.
+Ahead NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step) {
+  int64_t tiles = CeilDivide(g.m, kernel.rows) * CeilDivide(g.n, kernel.columns);
+  if (g.upper_only) tiles = tiles / 2 + 1;
+  const int64_t depth = std::min(step.depth, g.k - step.k0 - step.depth);
+  const double* cells = g.b + (step.k0 + step.depth) * g.b_row;
+  int64_t count = g.b_row == g.n && step.columns == g.n ? depth * g.n : 0;
+  if (g.ahead != nullptr) {
+    cells = g.ahead + step.k0 * g.m / 4;
+    count = step.depth * g.m / 4;
+  }
+  return {cells, count, CeilDivide(count, 8 * tiles) * 8};
 }
 
 void MaybeParallel(bool parallel, int64_t count, const std::function<void(int64_t, int64_t)>& body) {
@@ -136,25 +267,30 @@ void Run(const Gemm& g) {
     return;
   }
   const GemmKernel& kernel = Kernel();
-  const int64_t most_depth = std::min(kDepth, g.k);
-  const int64_t strips = CeilDivide(std::min(kBlockColumns, g.n), kernel.columns);
-  AlignedArray packed_b(strips * kernel.columns * most_depth);
+  const int64_t most_strips = CeilDivide(std::min(kBlockColumns, g.n), kernel.columns);
+  const int64_t most_depth = DepthOf(g, kernel);
+  AlignedArray packed_b(most_strips * StripCells(kernel.columns, most_depth));
   const int64_t blocks = CeilDivide(g.m, kBlockRows);
+  // Few blocks of rows: strips are shared out too, so that every thread has something to do.
+  const int64_t groups = g.parallel ? std::min(CeilDivide(kTasks, blocks), CeilDivide(most_strips, kFewStrips)) : 1;
   for (int64_t j0 = 0; j0 < g.n; j0 += kBlockColumns) {
-    for (int64_t k0 = 0; k0 < g.k; k0 += kDepth) {
-      const int64_t depth = std::min(kDepth, g.k - k0), columns = std::min(kBlockColumns, g.n - j0);
+    for (int64_t k0 = 0; k0 < g.k; k0 += most_depth) {
+      const int64_t depth = std::min(most_depth, g.k - k0), columns = std::min(kBlockColumns, g.n - j0);
       const Step step{j0, columns, k0, depth, k0 == 0 && !g.accumulate, g.canonical && k0 + depth == g.k};
-      MaybeParallel(g.parallel, CeilDivide(columns, kernel.columns), [&](int64_t begin, int64_t end) {
-        for (int64_t strip = begin; strip < end; ++strip)
-          PackB(g, j0, columns, k0, depth, kernel.columns, strip, packed_b.data());
+      const int64_t strips = CeilDivide(columns, kernel.columns);
+      MaybeParallel(g.parallel, CeilDivide(strips, kStripsTogether), [&](int64_t begin, int64_t end) {
+        PackB(g, kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), packed_b.data());
       });
-      MaybeParallel(g.parallel, blocks, [&](int64_t begin, int64_t end) {
-        AlignedArray packed_a((kBlockRows + kernel.rows) * depth);
-        for (int64_t block = begin; block < end; ++block) {
+      MaybeParallel(g.parallel, blocks * groups, [&](int64_t begin, int64_t end) {
+        RowsOfA rows_of_a(g, kernel);
+        for (int64_t task = begin, prepared = -1; task < end; ++task) {
+          const int64_t block = task / groups, group = task % groups;
           const int64_t i0 = block * kBlockRows, rows = std::min(kBlockRows, g.m - i0);
           if ((g.upper_only && j0 + columns <= i0) || IsCancelled(g.cancelled)) continue;
-          PackA(g, i0, rows, k0, depth, kernel.rows, packed_a.data());
-          MultiplyBlock(g, kernel, step, i0, rows, packed_a.data(), packed_b.data());
+          if (block != prepared) rows_of_a.Prepare(step, i0, rows, packed_b.data());
+          prepared = block;
+          MultiplyBlock(g, kernel, step, i0, rows, rows_of_a, packed_b.data(), strips * group / groups,
+                        strips * (group + 1) / groups, blocks * groups == 1 ? NextStep(g, kernel, step) : Ahead{});
         }
       });
     }

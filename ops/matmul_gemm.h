@@ -24,6 +24,9 @@ struct Gemm {
   bool upper_only =
       false;              ///< Cells below the diagonal of C need not be right (they are left or overwritten).
   bool parallel = false;  ///< Blocks of rows of C are tasks of the calling arena.
+  /// What the caller reads next from memory: a quarter as much as A has is fetched meanwhile, where one task computes
+  /// all of C.
+  const double* ahead = nullptr;
   const std::atomic<bool>* cancelled = nullptr;  ///< When set, C is left unfinished.
 };
 void Run(const Gemm& gemm);

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 
+#include "core/panels.h"
 #include "ops/catalog.h"
 #include "ops/elementwise_sparse.h"
 #include "ops/parallel.h"
 #include "ops/reduction_tree.h"
+#include "ops/simd/rows.h"
 
 // sampledProduct(W, U, V): the cells of U %*% t(V) at the entries of W.
 namespace heddle::ops {
@@ -50,97 +52,143 @@ __m256i FirstLanes(int64_t n) {
   return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 
-// Eight lanes over k of s = fma(u_k, v_k, s), lane k mod 8, then L = ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)),
-// plus +0.0. A lane that ends early adds fma(0, 0, s).
-class Dot {
+// Eight lanes over k of s = fma(u_k, v_k, s), lane k mod 8, for one row of u and four of v whose loads wait
+// for memory side by side; then L = ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)), plus +0.0.
+inline __attribute__((always_inline)) __m256d JoinLanes(const __m256d low[4], const __m256d high[4]) {
+  __m256d four[4];
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) four[r] = _mm256_add_pd(low[r], high[r]);  // r0+r4 r1+r5 r2+r6 r3+r7
+  // The halves of rows 0 and 2 side by side, and of 1 and 3.
+  const __m256d even = _mm256_add_pd(_mm256_blend_pd(four[0], four[2], 0b1100),
+                                     _mm256_permute2f128_pd(four[0], four[2], 0x21));
+  const __m256d odd = _mm256_add_pd(_mm256_blend_pd(four[1], four[3], 0b1100),
+                                    _mm256_permute2f128_pd(four[1], four[3], 0x21));
+  return _mm256_add_pd(_mm256_add_pd(_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd)),
+                       _mm256_setzero_pd());
+}
+
+// A rank of at most 32: the row of u stays in registers.
+template <int kVectors, bool kMasked>
+class ShortRow {
  public:
-  explicit Dot(int64_t count)
-      : whole_(count / 8 * 8),
-        low_(FirstLanes(std::min<int64_t>(4, count - whole_))),
-        high_(FirstLanes(count - whole_ - 4)) {
-    has_rest_ = whole_ < count;
+  static constexpr int64_t kAhead = 16;  // Entries whose rows of v are on the way from memory.
+  explicit ShortRow(int64_t rank) : mask_(FirstLanes(rank - 4 * (kVectors - 1))) {}
+  void Take(const double* u) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i) u_[i] = Load(u, i);
+  }
+  void Fetch(const double* v) const {
+#pragma GCC unroll 4
+    for (int line = 0; line < (kVectors + 1) / 2; ++line)
+      _mm_prefetch(reinterpret_cast<const char*>(v + 8 * line), _MM_HINT_T0);
+  }
+  __attribute__((always_inline)) __m256d Dots(const double* const v[4]) const {
+    __m256d sums[2][4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) sums[0][r] = sums[1][r] = _mm256_setzero_pd();
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i)
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) sums[i % 2][r] = _mm256_fmadd_pd(u_[i], Load(v[r], i), sums[i % 2][r]);
+    return JoinLanes(sums[0], sums[1]);
   }
 
-  double operator()(const double* u, const double* v) const {
-    __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
-    for (int64_t k = 0; k < whole_; k += 8) {
-      low = _mm256_fmadd_pd(_mm256_loadu_pd(u + k), _mm256_loadu_pd(v + k), low);
-      high = _mm256_fmadd_pd(_mm256_loadu_pd(u + k + 4), _mm256_loadu_pd(v + k + 4), high);
-    }
-    if (has_rest_) {
-      low = _mm256_fmadd_pd(_mm256_maskload_pd(u + whole_, low_), _mm256_maskload_pd(v + whole_, low_), low);
-      high = _mm256_fmadd_pd(_mm256_maskload_pd(u + whole_ + 4, high_),
-                             _mm256_maskload_pd(v + whole_ + 4, high_), high);
-    }
-    const __m256d four = _mm256_add_pd(low, high);  // r0+r4 r1+r5 r2+r6 r3+r7
-    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
-    return (_mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two))) + 0.0;
+ private:
+  __m256d Load(const double* row, int i) const {
+    return kMasked && i == kVectors - 1 ? _mm256_maskload_pd(row + 4 * i, mask_)
+                                        : _mm256_loadu_pd(row + 4 * i);
   }
+  __m256i mask_;
+  __m256d u_[kVectors];
+};
 
-  /// One row of u and four of v, whose loads wait for memory side by side.
-  __m256d Four(const double* u, const double* const v[4]) const {
+class LongRow {
+ public:
+  static constexpr int64_t kAhead = 8;
+  explicit LongRow(int64_t rank)
+      : whole_(rank / 8 * 8),
+        has_rest_(whole_ < rank),
+        low_(FirstLanes(std::min<int64_t>(4, rank - whole_))),
+        high_(FirstLanes(rank - whole_ - 4)) {}
+  void Take(const double* u) { u_ = u; }
+  /// The machine goes on with what follows.
+  void Fetch(const double* v) const {
+    for (int64_t k = 0; k < whole_ && k < 64; k += 8)
+      _mm_prefetch(reinterpret_cast<const char*>(v + k), _MM_HINT_T0);
+  }
+  __attribute__((always_inline)) __m256d Dots(const double* const v[4]) const {
     __m256d low[4], high[4];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r) low[r] = high[r] = _mm256_setzero_pd();
     for (int64_t k = 0; k < whole_; k += 8) {
-      const __m256d u_low = _mm256_loadu_pd(u + k), u_high = _mm256_loadu_pd(u + k + 4);
+      const __m256d u_low = _mm256_loadu_pd(u_ + k), u_high = _mm256_loadu_pd(u_ + k + 4);
 #pragma GCC unroll 4
       for (int r = 0; r < 4; ++r) {
         low[r] = _mm256_fmadd_pd(u_low, _mm256_loadu_pd(v[r] + k), low[r]);
         high[r] = _mm256_fmadd_pd(u_high, _mm256_loadu_pd(v[r] + k + 4), high[r]);
       }
     }
+    // A lane that ends early adds fma(0, 0, s).
     if (has_rest_) {
-      const __m256d u_low = _mm256_maskload_pd(u + whole_, low_), u_high = _mm256_maskload_pd(u + whole_ + 4, high_);
+      const __m256d u_low = _mm256_maskload_pd(u_ + whole_, low_),
+                    u_high = _mm256_maskload_pd(u_ + whole_ + 4, high_);
 #pragma GCC unroll 4
       for (int r = 0; r < 4; ++r) {
         low[r] = _mm256_fmadd_pd(u_low, _mm256_maskload_pd(v[r] + whole_, low_), low[r]);
         high[r] = _mm256_fmadd_pd(u_high, _mm256_maskload_pd(v[r] + whole_ + 4, high_), high[r]);
       }
     }
-#pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) low[r] = _mm256_add_pd(low[r], high[r]);
-    const __m256d ab = _mm256_add_pd(_mm256_permute2f128_pd(low[0], low[1], 0x20), _mm256_permute2f128_pd(low[0], low[1], 0x31));
-    const __m256d cd = _mm256_add_pd(_mm256_permute2f128_pd(low[2], low[3], 0x20), _mm256_permute2f128_pd(low[2], low[3], 0x31));
-    return _mm256_add_pd(_mm256_permute4x64_pd(_mm256_hadd_pd(ab, cd), 0xd8), _mm256_setzero_pd());
+    return JoinLanes(low, high);
   }
 
  private:
   int64_t whole_;
-  __m256i low_, high_;
   bool has_rest_;
+  __m256i low_, high_;
+  const double* u_ = nullptr;
 };
+
+template <typename Row>
+void SampleWith(Row row, const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin, int64_t end,
+                double* out) {
+  const int64_t rank = u.columns(), last_entry = w.row_offsets()[end];
+  const int64_t* offsets = w.row_offsets();
+  const int32_t* columns = w.column_indexes();
+  const double* cells = v.data();
+  out -= offsets[0];
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t first = offsets[i], last = offsets[i + 1];
+    row.Take(u.data() + i * rank);
+    if (last - first < 4) {
+      if (first == last) continue;
+      const double* rows[4];
+      for (int64_t r = 0; r < 4; ++r) rows[r] = cells + columns[std::min(first + r, last - 1)] * rank;
+      const __m256d dots = row.Dots(rows);
+      for (int64_t r = 0; r < last - first; ++r) out[first + r] = dots[r];
+      continue;
+    }
+    // The last four overlap those before them.
+    for (int64_t e = first; e < last; e += 4) {
+      e = std::min(e, last - 4);
+      if (e + Row::kAhead + 4 <= last_entry)
+#pragma GCC unroll 4
+        for (int64_t k = Row::kAhead; k < Row::kAhead + 4; ++k) row.Fetch(cells + columns[e + k] * rank);
+      const double* const rows[4] = {cells + columns[e] * rank, cells + columns[e + 1] * rank,
+                                     cells + columns[e + 2] * rank, cells + columns[e + 3] * rank};
+      _mm256_storeu_pd(out + e, row.Dots(rows));
+    }
+  }
+}
 
 }  // namespace
 
 void SampleRows(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin, int64_t end, double* out) {
-  // Far enough ahead that the row of V has come from memory when it is needed.
-  constexpr int64_t kAhead = 8;
-  const int64_t rank = u.columns(), base = w.row_offsets()[0], last_entry = w.row_offsets()[end];
-  const int32_t* columns = w.column_indexes();
-  const Dot dot(rank);
-  for (int64_t i = begin; i < end; ++i) {
-    const double* row = u.data() + i * rank;
-    const auto prefetch = [&](int64_t e) {
-      if (e >= last_entry) return;
-      const char* next = reinterpret_cast<const char*>(v.data() + columns[e] * rank);
-      for (int64_t byte = 0; byte < 8 * rank && byte < 512; byte += 64) _mm_prefetch(next + byte, _MM_HINT_T0);
-    };
-    int64_t e = w.row_offsets()[i];
-    const int64_t row_end = w.row_offsets()[i + 1];
-    for (; e + 4 <= row_end; e += 4) {
-      for (int64_t next = e + kAhead; next < e + kAhead + 4; ++next) prefetch(next);
-      const double* const rows[4] = {v.data() + columns[e] * rank, v.data() + columns[e + 1] * rank, v.data() + columns[e + 2] * rank,
-                                     v.data() + columns[e + 3] * rank};
-      const __m256d cells = dot.Four(row, rows);
-      _mm256_storeu_pd(out + (e - base), cells);
-    }
-    for (; e < row_end; ++e) {
-      prefetch(e + kAhead);
-      const double cell = dot(row, v.data() + columns[e] * rank);
-      out[e - base] = cell;
-    }
-  }
+  const int64_t rank = u.columns();
+  const bool is_short = simd::WithConstant<1, 8>(CeilDivide(rank, 4), [&](auto vectors) {
+    if (rank % 4 == 0) return SampleWith(ShortRow<vectors, false>(rank), w, u, v, begin, end, out);
+    SampleWith(ShortRow<vectors, true>(rank), w, u, v, begin, end, out);
+  });
+  if (!is_short) SampleWith(LongRow(rank), w, u, v, begin, end, out);
 }
 
 namespace {

@@ -98,17 +98,19 @@ Result<std::string> ExplainFusion(Program program, std::string_view level, const
   HEDDLE_RETURN_IF_ERROR(diagnostics.HasErrors() ? diagnostics.ToStatus() : OkStatus());
   compiler::FuseOptions options;
   options.mode = compiler::ParseFusionMode(session.fusion).value_or(compiler::FusionMode::kCost);
+  options.constants = compiler::OrDefault(session.constants, session.threads);
   options.threads = session.threads;
   options.memory_budget = session.memory_bytes;
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  const std::string constants = level == "cost" ? compiler::ToText(options.constants) + "\n" : "";
   FusionText text(level, std::move(options), files.get());
   Status status;
   compiler::ForEachBlock(&program, [&](Block& block) {
     if (status.ok()) status = text.Add(block);
   });
   HEDDLE_RETURN_IF_ERROR(status);
-  return text.Take();
+  return constants + text.Take();
 }
 
 }  // namespace heddle::cluster::cli

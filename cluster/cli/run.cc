@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cluster/background_measurement.h"
 #include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
@@ -7,8 +8,12 @@ namespace heddle::cluster::cli {
 namespace {
 
 int Run(const Arguments& arguments) {
-  return RunScript(arguments, 1, [](const Program& program, const SessionOptions& options, const RunSurroundings& surroundings) {
-    return RunLocally(program, options, surroundings);
+  BackgroundMeasurement measurement;
+  return RunScript(arguments, 1, [&](const Program& program, const SessionOptions& options,
+                                     const RunSurroundings& surroundings) {
+    RunOutcome outcome = RunLocally(program, options, surroundings);
+    if (outcome.status.ok()) measurement.StartBehind(outcome.statistics[0], options.threads);
+    return outcome;
   });
 }
 

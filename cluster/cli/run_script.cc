@@ -21,7 +21,7 @@ void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatis
   std::fputs(ToText(ranks, most.ok() ? static_cast<int>(*most) : 20).c_str(), stderr);
 }
 
-int RunScript(const Arguments& arguments, int ranks, Execute execute) {
+int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   const Result<ScriptInput> script = ReadScript(arguments);
   if (!script.ok()) return ReportOutcome(arguments, script.status());
   Result<SessionOptions> options = ReadSessionOptions(arguments);
@@ -43,7 +43,7 @@ int RunScript(const Arguments& arguments, int ranks, Execute execute) {
   surroundings.cancellation = &cancellation;
   if (arguments.Has("explain")) {
     std::fputs(compiler::ExplainProgram(*program).c_str(), stderr);
-    surroundings.observe_plan = [](const Plan& plan) { std::fputs((plan.ToText() + "\n").c_str(), stderr); };
+    surroundings.show_plan = [](std::string_view text) { std::fputs(fmt::format("{}\n", text).c_str(), stderr); };
   }
   const RunOutcome outcome = execute(*program, *options, surroundings);
   PrintStatistics(arguments, outcome.statistics);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "cluster/cli/arguments.h"
 #include "cluster/local_run.h"
 
@@ -8,8 +10,9 @@ namespace heddle::cluster::cli {
 
 /// What `run` and `sim` share: reads and compiles the script, runs it by `execute`, prints explain, statistics and the
 /// outcome. Returns the exit code.
-using Execute = RunOutcome (*)(const Program& program, const SessionOptions& options, const RunSurroundings& surroundings);
-int RunScript(const Arguments& arguments, int ranks, Execute execute);
+using Execute = std::function<RunOutcome(const Program& program, const SessionOptions& options,
+                                         const RunSurroundings& surroundings)>;
+int RunScript(const Arguments& arguments, int ranks, const Execute& execute);
 
 /// -stats and --json of a finished run, on stderr.
 void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatistics>& ranks);

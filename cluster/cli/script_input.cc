@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "cluster/cli/report.h"
+#include "cluster/machine_constants.h"
 #include "compiler/optimize/pass.h"
 #include "ops/formats/files.h"
 
@@ -155,6 +156,7 @@ Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
   if (!options.cpu.empty() && options.cpu != "auto" && options.cpu != "avx2" && options.cpu != "avx512")
     return Usage("--cpu takes auto, avx2 or avx512, not '{}'", options.cpu);
   HEDDLE_RETURN_IF_ERROR(ReadFusion(arguments, &options));
+  options.constants = ConstantsCache().Find(MachineKey(options.threads)).value_or(compiler::MachineConstants());
   return options;
 }
 

@@ -33,7 +33,8 @@ Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, c
 /// Parses, builds and checks; prints warnings to stderr (not with --json). `diagnostics`, if given, has them all.
 Result<Program> Compile(const ScriptInput& script, const Arguments& arguments, compiler::Diagnostics* diagnostics = nullptr);
 
-/// --threads, --min-distributed-bytes, --memory, --seed, --cpu, --disable-pass.
+/// --threads, --min-distributed-bytes, --memory, --seed, --cpu, --disable-pass, --fusion; and the constants of
+/// the cost model where this machine has measured them.
 Result<SessionOptions> ReadSessionOptions(const Arguments& arguments);
 
 std::string WorkingDirectory();

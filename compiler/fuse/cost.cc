@@ -5,28 +5,6 @@
 
 namespace heddle::compiler {
 
-namespace {
-constexpr double kGibi = 1024.0 * 1024.0 * 1024.0;
-}
-
-MachineConstants PublishedConstants(int threads) {
-  return {.write = 2 * kGibi,
-          .read = 32 * kGibi,
-          .broadcast = kGibi / 8,
-          .compute = 2 * kGibi * threads,
-          .published = true};
-}
-
-MachineConstants DefaultConstants(int threads) {
-  // One thread streams 28 GB/s, all together about 36 (the slower of the bandwidth modes seen); simple vector
-  // operations on tiles in the cache reach 8e9 a second and thread.
-  return {.write = std::min(20e9 * threads, 30e9),
-          .read = std::min(28e9 * threads, 36e9),
-          .broadcast = 1e9,
-          .compute = 8e9 * threads,
-          .operator_seconds = 3e-6};
-}
-
 namespace fusion {
 namespace {
 

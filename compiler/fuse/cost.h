@@ -7,32 +7,10 @@
 #include <vector>
 
 #include "compiler/fuse/dag.h"
+#include "compiler/fuse/machine_constants.h"
 #include "core/fused_operator.h"
 
 namespace heddle::compiler {
-
-/// What the analytical model knows about the machine: rates of all threads together, per second.
-struct MachineConstants {
-  double write = 0;             ///< Bytes of results.
-  double read = 0;              ///< Bytes of inputs.
-  double broadcast = 0;         ///< Bytes sent to or from one other rank.
-  double compute = 0;           ///< Units of FusionOperator::flops (or published_flops).
-  double operator_seconds = 0;  ///< To start an operator and hand on its result.
-  /// The published model: its table of operators, results written as if dense, an Outer operator scaled as a
-  /// whole by the sparsity of its largest input and nothing else by sparsity, and a transpose counted under
-  /// t(X) %*% Y. Otherwise results go by their format, and whatever goes along the non-zeros of a driver
-  /// computes and gathers only there.
-  bool published = false;
-
-  bool operator==(const MachineConstants&) const = default;
-};
-
-/// The constants of the reference (2 GiB/s write, 32 GiB/s read, 2 Gi operations per second and thread):
-/// golden tests.
-MachineConstants PublishedConstants(int threads);
-/// Built-in constants of this engine until a machine has measured its own: huge pages are reused, so writing
-/// costs little more than reading.
-MachineConstants DefaultConstants(int threads);
 
 namespace fusion {
 

@@ -69,9 +69,8 @@ class Fuser {
         memo_(PrunedMemo(dag_)),
         picker_(dag_, memo_, ChoiceOf(options.mode), options.seed),
         random_(options.seed) {
-    const bool given = options.constants.read > 0;
-    model_ = {given ? options.constants : DefaultConstants(options.threads), options.memory_budget,
-              options.ranks, options.min_distributed_bytes};
+    model_ = {OrDefault(options.constants, options.threads), options.memory_budget, options.ranks,
+              options.min_distributed_bytes};
     search_.clock = options.clock != nullptr ? options.clock : &SystemClock();
     search_.deadline_ns = search_.clock->MonotonicNs() + options.deadline_ms * 1'000'000;
   }

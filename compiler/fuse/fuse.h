@@ -29,7 +29,7 @@ std::optional<FusionMode> ParseFusionMode(std::string_view name);
 struct FuseOptions {
   FusionMode mode = FusionMode::kCost;
   uint64_t seed = 0;           ///< Of kRandom.
-  MachineConstants constants;  ///< All zero: DefaultConstants(threads).
+  MachineConstants constants;  ///< Not plausible (all zero): DefaultConstants(threads).
   int64_t memory_budget = 0;   ///< Bytes of one operator's inputs and result; 0: no limit.
   int threads = 1;
   int ranks = 1;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused/entries.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ops/simd/matmul.h"
@@ -9,18 +12,39 @@
 namespace heddle::ops {
 namespace {
 
+// The first entry of [first, last) that is zero, or last.
+int64_t FindZero(const double* values, int64_t first, int64_t last) {
+  for (; first + 4 <= last; first += 4) {
+    const __m256d zeros = _mm256_cmp_pd(_mm256_loadu_pd(values + first), _mm256_setzero_pd(), _CMP_EQ_OQ);
+    if (const auto mask = static_cast<unsigned>(_mm256_movemask_pd(zeros)); mask != 0) return first + std::countr_zero(mask);
+  }
+  while (first < last && values[first] != 0.0) ++first;
+  return first;
+}
+
 // Calls visit(first, last) for the runs of entries of [first, last) that are not zero.
 template <typename Visit>
 void ForNonzeroRuns(const double* values, int64_t first, int64_t last, Visit visit) {
   while (first < last) {
-    int64_t end = first;
-    while (end < last && values[end] != 0.0) ++end;
+    const int64_t end = FindZero(values, first, last);
     if (end > first) visit(first, end);
     first = end + 1;
   }
 }
 
 }  // namespace
+
+bool HoldsSeveralLeaves(const TileProgram& program) {
+  if (!program.by_pattern || !program.buffers.empty()) return false;
+  for (const Step& step : program.steps) {
+    for (int root : step.output_roots)
+      if (root >= 0) return false;
+    if (step.kind != Step::Kind::kRoot) continue;
+    const TileRoot::Kind kind = program.roots[static_cast<size_t>(step.index)].kind;
+    if (!IsByEntry(step.from) || (kind != TileRoot::Kind::kFull && kind != TileRoot::Kind::kColumns)) return false;
+  }
+  return true;
+}
 
 void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, int64_t lane,
                       double* payload) {
@@ -92,6 +116,11 @@ void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const Padd
 }
 
 void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload) {
+  // Rows of whole eights: a cell's lane is that of its column.
+  if (root.kind == TileRoot::Kind::kFull && (root.n & 7) == 0) {
+    for (int64_t e = x.offsets[0], last = x.offsets[rows]; e < last; ++e) payload[x.columns[e] & 7] += x.values[e];
+    return;
+  }
   for (int64_t i = 0; i < rows; ++i) {
     const int64_t first = x.offsets[i], last = x.offsets[i + 1];
     if (root.kind == TileRoot::Kind::kFull) {

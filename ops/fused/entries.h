@@ -17,6 +17,13 @@ struct Entries {
   const double* values;
 };
 
+/// True for one value at each entry of the driver.
+inline bool IsByEntry(const TileRef& ref) {
+  return ref.kind == TileRef::Kind::kDriver || ref.kind == TileRef::Kind::kPattern;
+}
+/// True if all that happens before the sums is one value for each entry, so that a tile may span leaves.
+bool HoldsSeveralLeaves(const TileProgram& program);
+
 /// Adds t(X) Y of some rows of X to a payload. `lane` is the first row's place in its panel, modulo 8.
 void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, int64_t lane,
                       double* payload);

@@ -49,6 +49,12 @@ bool IsUniform(const RegionNode& node, const std::vector<bool>& uniform) {
          (node.op != RegionOp::kSelect || is_uniform(node.c));
 }
 
+// sums[j mod period] takes the cell j, of cells first ... first + count - 1; first and the period are multiples of 8.
+void FoldPeriod(simd::Fold fold, const double* cells, int64_t first, int64_t count, int64_t period, double* sums) {
+  if (period == 8) return simd::FoldFlat(fold, cells, count, sums);
+  for (int64_t p = 0; p < count; p += 8) simd::FoldFlat(fold, cells + p, std::min<int64_t>(8, count - p), sums + (first + p) % period);
+}
+
 class InterpretedCode : public RegionCode {
  public:
   explicit InterpretedCode(const Region& region) : region_(region) {
@@ -115,6 +121,9 @@ void InterpretedCode::Run(const RegionCall& call) const {
       if (region_.outputs[o].sink == Sink::kFoldRows)
         call.outputs[o][i] = simd::FoldLanes(region_.outputs[o].fold, &row_lanes[o * 8]);
   }
+  for (size_t o = 0; o < region_.outputs.size(); ++o)
+    if (region_.outputs[o].is_mean)
+      for (int64_t i = 0; i < call.rows; ++i) call.outputs[o][i] = call.outputs[o][i] / static_cast<double>(call.columns);
 }
 
 Value InterpretedCode::ReadInput(const RegionNode& node, const RegionCall& call, const Tile& tile, double* slot) const {
@@ -199,7 +208,7 @@ void InterpretedCode::Write(size_t o, const RegionCall& call, const Tile& tile, 
                     static_cast<size_t>(tile.columns) * sizeof(double));
       break;
     }
-    case Sink::kFoldFlat: simd::FoldFlat(output.fold, cells, tile.cells(), out); break;
+    case Sink::kFoldFlat: FoldPeriod(output.fold, cells, tile.first_column, tile.columns, 8 * output.eights, out); break;
     case Sink::kFoldColumns:
       simd::FoldColumns(output.fold, cells, tile.rows, tile.columns, tile.columns, out + tile.first_column);
       break;

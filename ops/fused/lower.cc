@@ -11,6 +11,7 @@
 #include "ops/broadcast.h"
 #include "ops/elementwise_codes.h"
 #include "ops/fused/body_view.h"
+#include "ops/fused/region_walk.h"
 #include "ops/fused/tile_program.h"
 #include "ops/matmul.h"
 
@@ -22,9 +23,6 @@ constexpr int64_t kTileBytes = 64 << 10;
 constexpr int64_t kMostTileRows = 4096;
 // Tiles of one pass: as much as a task should be.
 constexpr int64_t kPassCells = 1 << 17;
-// Narrower rows are treated as one flat run of cells: loops over a short row cost more than repeating its
-// vectors.
-constexpr int64_t kNarrowRow = 32;
 // Results larger than this are written past the caches.
 constexpr int64_t kStreamBytes = 32 << 20;
 
@@ -248,11 +246,9 @@ class Lowering : private BodyView {
     builder.step.kind = Step::Kind::kRegion;
     builder.step.columns = columns;
     const bool pattern = program_.by_pattern && columns == Columns(Driver());
-    bool walks = !pattern && WalksRows(members, columns);
-    // Sums of columns are folded along with a walk over rows.
-    const int columns_root = ColumnsRootOver(members);
-    if (columns_root >= 0 && columns >= kNarrowRow && !pattern) walks = true;
-    builder.step.flat = !walks;
+    const RegionWalk walk = pattern ? RegionWalk::kFlat : ChooseWalk(*this, members);
+    if (walk == RegionWalk::kNarrow) builder.region.columns = static_cast<int>(columns);
+    builder.step.flat = walk == RegionWalk::kFlat && (pattern || !WalksRows(members, columns));
     builder.step.by_entries = pattern;
     for (NodeId id : members) HEDDLE_RETURN_IF_ERROR(AddMember(&builder, id));
     for (NodeId id : members) AddOutputs(&builder, id);
@@ -261,17 +257,6 @@ class Lowering : private BodyView {
     program_.regions.push_back(std::move(builder.region));
     program_.steps.push_back(std::move(builder.step));
     return OkStatus();
-  }
-
-  // The root colSums(v) of a member v wider than eight columns, or -1.
-  int ColumnsRootOver(const std::vector<NodeId>& members) const {
-    for (size_t r = 0; r < program_.roots.size(); ++r) {
-      const TileRoot& root = program_.roots[r];
-      if (root.kind == TileRoot::Kind::kColumns && root.n > 8 &&
-          std::find(members.begin(), members.end(), node(root.node).inputs[0]) != members.end())
-        return static_cast<int>(r);
-    }
-    return -1;
   }
 
   static int Push(RegionBuilder* builder, RegionNode value) {
@@ -337,7 +322,8 @@ class Lowering : private BodyView {
         if (columns == 1) {  // m x 1 op m x 1
           read = PushInput(builder, Access::kCells, {.tile = ContiguousPlace(input)});
         } else if (!builder->step.flat) {
-          read = PushInput(builder, Access::kPerRow, {.tile = DensePlace(input)});
+          read = PushInput(builder, Access::kPerRow,
+                           {.tile = builder->region.columns > 0 ? ContiguousPlace(input) : DensePlace(input)});
         } else {
           TileRef& expanded = expanded_[{input, columns}];
           if (expanded.kind == Kind::kNone) {
@@ -353,7 +339,8 @@ class Lowering : private BodyView {
       }
       case Pattern::kCells:
         read = PushInput(builder, Access::kCells,
-                         {.tile = builder->step.flat ? ContiguousPlace(input) : DensePlace(input)});
+                         {.tile = builder->step.flat || builder->region.columns > 0 ? ContiguousPlace(input)
+                                                                                    : DensePlace(input)});
         break;
     }
     builder->reads[{input, pattern}] = read;
@@ -394,6 +381,10 @@ class Lowering : private BodyView {
     bool store = !program_.roles.reduces && id == program_.fused.roots[0];
     for (NodeId consumer : consumers(id)) {
       if (IsRows(consumer)) {
+        if (!builder->step.flat && FoldsRows(node(consumer))) {
+          SinkRowFold(builder, id, consumer);
+          continue;
+        }
         if (!builder->values.contains(consumer) || PatternOf(consumer, 0) == Pattern::kColumn) store = true;
         if (builder->values.contains(consumer)) {
           for (size_t i = 0; i < node(consumer).inputs.size(); ++i)
@@ -409,8 +400,9 @@ class Lowering : private BodyView {
         if (CanSink(*builder, root) && !IsPattern(id)) {
           builder->region.outputs.push_back(
               {.node = builder->values[id],
-               .sink = root.kind == TileRoot::Kind::kFull ? Sink::kFoldFlat : Sink::kFoldColumns,
-               .fold = FoldOf(root.aggregate)});
+               .sink = builder->step.flat ? Sink::kFoldFlat : Sink::kFoldColumns,
+               .fold = FoldOf(root.aggregate),
+               .eights = builder->step.flat && root.kind == TileRoot::Kind::kColumns ? static_cast<int>(root.n) : 1});
           builder->step.outputs.push_back({});
           builder->step.output_roots.push_back(static_cast<int>(r));
           sunk_.insert(static_cast<int>(r));
@@ -429,15 +421,35 @@ class Lowering : private BodyView {
     builder->step.output_roots.push_back(-1);
   }
 
+  void SinkRowFold(RegionBuilder* builder, NodeId id, NodeId fold) {
+    const AggregateKind kind = FindAggregate(node(fold).op)->kind;
+    builder->region.outputs.push_back({.node = builder->values[id],
+                                       .sink = Sink::kFoldRows,
+                                       .fold = FoldOf(kind),
+                                       .is_mean = kind == AggregateKind::kMean});
+    const TileRef place = NewPlace(fold);
+    places_[Index(fold)] = place;
+    if (place.kind == Kind::kResult)
+      builder->step.stream = 8 * node(fold).info.shape.Cells() > kStreamBytes;
+    builder->step.outputs.push_back(place);
+    builder->step.output_roots.push_back(-1);
+    sunk_row_folds_.insert(fold);
+  }
+
   static bool CanSink(const RegionBuilder& builder, const TileRoot& root) {
     if (root.kind == TileRoot::Kind::kFull) return builder.step.flat;
-    return root.kind == TileRoot::Kind::kColumns && root.n > 8 && !builder.step.flat;
+    if (root.kind != TileRoot::Kind::kColumns) return false;
+    // Sums of up to eight columns are sums of every n-th eight of the flat cells; the loop exists n times.
+    if (root.n <= 8)
+      return builder.step.flat && static_cast<int64_t>(builder.region.nodes.size()) * root.n <= kMostUnrolled;
+    return !builder.step.flat;
   }
 
   // Other steps
   // ------------------------------------------------------------------------------------------------
 
   Status MakeStep(NodeId id) {
+    if (sunk_row_folds_.contains(id)) return OkStatus();
     const Node& n = node(id);
     if (n.Is("index")) {
       int64_t first = 0;
@@ -574,6 +586,7 @@ class Lowering : private BodyView {
   std::map<std::pair<NodeId, int64_t>, TileRef> expanded_;
   std::map<NodeId, TileRef> gathered_;
   std::set<int> sunk_;
+  std::set<NodeId> sunk_row_folds_;
 };
 
 }  // namespace

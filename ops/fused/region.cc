@@ -116,18 +116,33 @@ bool ReadNode(Words words, RegionNode* node) {
   return true;
 }
 
-/// "store %3" or "fold-rows add %3".
+/// "store %3", "fold-rows add %3", "fold-rows add %3 mean" or "fold-flat add %3 eights 5".
 bool ReadOutput(Words words, RegionOutput* output) {
   if (words.empty()) return false;
   const auto sink = Find(kSinkNames, words[0]);
   if (!sink) return false;
   output->sink = static_cast<Sink>(*sink);
   if (output->sink == Sink::kStore) return words.size() == 2 && ReadOperand(words[1], &output->node);
+  if (words.size() == 4 && words.back() == "mean") {
+    output->is_mean = true;
+    words = words.first(3);
+  }
+  if (words.size() == 5 && words[3] == "eights") {
+    if (!ReadInteger(words[4], &output->eights)) return false;
+    words = words.first(3);
+  }
   if (words.size() != 3) return false;
   const auto fold = Find(kFoldNames, words[1]);
   if (!fold) return false;
   output->fold = static_cast<simd::Fold>(*fold);
   return ReadOperand(words[2], &output->node);
+}
+
+/// "region 2" or "region 2 columns 10".
+bool ReadHead(Words words, Region* region) {
+  if (words.size() == 4 && words[2] == "columns")
+    return words[0] == "region" && ReadInteger(words[1], &region->inputs) && ReadInteger(words[3], &region->columns);
+  return words.size() == 2 && words[0] == "region" && ReadInteger(words[1], &region->inputs);
 }
 
 int OperandsOf(RegionOp op) {
@@ -144,12 +159,14 @@ int OperandsOf(RegionOp op) {
 }  // namespace
 
 std::string Region::ToText() const {
-  std::string text = fmt::format("region {}\n", inputs);
+  std::string text = fmt::format("region {}", inputs);
+  text += columns == 0 ? "\n" : fmt::format(" columns {}\n", columns);
   for (size_t i = 0; i < nodes.size(); ++i) text += fmt::format("%{} = {}\n", i, NodeText(nodes[i]));
   for (const RegionOutput& output : outputs) {
     text += kSinkNames[static_cast<size_t>(output.sink)];
     if (output.sink != Sink::kStore) text += fmt::format(" {}", kFoldNames[static_cast<size_t>(output.fold)]);
-    text += fmt::format(" %{}\n", output.node);
+    text += fmt::format(" %{}{}", output.node, output.is_mean ? " mean" : "");
+    text += output.eights == 1 ? "\n" : fmt::format(" eights {}\n", output.eights);
   }
   return text;
 }
@@ -166,7 +183,7 @@ Result<Region> Region::Parse(std::string_view text) {
     bool good = false;
     int position = 0;
     if (!headed) {
-      good = headed = words.size() == 2 && words[0] == "region" && ReadInteger(words[1], &region.inputs);
+      good = headed = ReadHead(words, &region);
     } else if (words[0].starts_with('%')) {
       good = words.size() > 2 && words[1] == "=" && ReadOperand(words[0], &position) &&
              position == static_cast<int>(region.nodes.size()) && region.outputs.empty() &&
@@ -183,6 +200,8 @@ Result<Region> Region::Parse(std::string_view text) {
 
 Status Verify(const Region& region) {
   if (region.inputs < 0) return Internal("region: {} inputs", region.inputs);
+  if (region.columns < 0 || region.columns > kMostNarrowColumns)
+    return Internal("region: made for {} columns", region.columns);
   if (region.outputs.empty()) return Internal("region: no outputs");
   for (size_t i = 0; i < region.nodes.size(); ++i) {
     const RegionNode& node = region.nodes[i];
@@ -192,15 +211,25 @@ Status Verify(const Region& region) {
                 (operands < 3 || is_earlier(node.c));
     if (node.op == RegionOp::kInput)
       good = good && node.input >= 0 && node.input < region.inputs && node.access <= Access::kScalar;
+    for (const RegionNode& other : region.nodes)  // Of a stride of 1 or of all columns.
+      if (region.columns > 0 && node.op == RegionOp::kInput && node.access == Access::kPerRow &&
+          other.op == RegionOp::kInput && other.input == node.input)
+        good = good && other.access != Access::kCells;
     if (node.op == RegionOp::kUnary) good = good && static_cast<int>(node.unary) < kUnaryCodes;
     if (node.op == RegionOp::kBinary) good = good && static_cast<int>(node.binary) < kBinaryCodes;
     if (node.skips_a || node.skips_b) good = good && node.op == RegionOp::kBinary;
     if (!good) return Internal("region: wrong node: %{} = {}", i, NodeText(node));
   }
-  for (const RegionOutput& output : region.outputs)
+  int eights = 0;
+  for (const RegionOutput& output : region.outputs) {
+    if (output.sink == Sink::kFoldFlat && eights == 0) eights = output.eights;
+    if (output.eights != (output.sink == Sink::kFoldFlat ? eights : 1) || output.eights < 1 || output.eights > 8)
+      return Internal("region: an output of {} eights", output.eights);
     if (output.node < 0 || output.node >= static_cast<int>(region.nodes.size()) || output.sink > Sink::kFoldRows ||
-        output.fold > simd::Fold::kMaximum)
+        output.fold > simd::Fold::kMaximum || (region.columns > 0 && output.sink == Sink::kFoldFlat) ||
+        (output.is_mean && (output.sink != Sink::kFoldRows || output.fold != simd::Fold::kAdd)))
       return Internal("region: an output of node %{}", output.node);
+  }
   return OkStatus();
 }
 

@@ -43,15 +43,17 @@ struct RegionNode {
 /// What becomes of a value.
 enum class Sink : uint8_t {
   kStore,     ///< output[i * stride + j] = value
-  kFoldFlat,  ///< output[j mod 8] takes value, j ascending; only for calls with rows == 1. The fold says how.
+  kFoldFlat,  ///< output[j mod 8 eights] takes value, j ascending; only for calls with rows == 1. The fold says how.
   kFoldColumns,  ///< output[j] takes value, i ascending; output is 64-byte aligned and padded to 8 doubles
-  kFoldRows,     ///< output[i] = L of eight lanes over j, started afresh (simd::FoldRows); plus nothing
+  kFoldRows,     ///< output[i] = L of eight lanes over j, started afresh (simd::FoldRows)
 };
 
 struct RegionOutput {
   int node = 0;
   Sink sink = Sink::kStore;
   simd::Fold fold = simd::Fold::kAdd;  ///< Of the folding sinks.
+  int eights = 1;                      ///< kFoldFlat: 1 to 8, the same for all of a region.
+  bool is_mean = false;                ///< kFoldRows: the fold divided by the number of columns.
   bool operator==(const RegionOutput&) const = default;
 };
 
@@ -59,12 +61,19 @@ struct Region {
   std::vector<RegionNode> nodes;
   std::vector<RegionOutput> outputs;
   int inputs = 0;
+  /// Not 0: every call has so many columns, and no input or kStore output has gaps between rows (of one cell where it is
+  /// kPerRow, which it then is everywhere). Rows are unrolled and several are in flight, so this is for short rows of
+  /// light operators. No kFoldFlat.
+  int columns = 0;
 
   /// One line a node; the key of every cache of generated code. Parses back.
   std::string ToText() const;
   static Result<Region> Parse(std::string_view text);
   bool operator==(const Region&) const = default;
 };
+
+/// Columns of a region that is made for a number of columns.
+constexpr int kMostNarrowColumns = 64;
 
 /// Operands, inputs, codes, outputs. An error here is our bug (kInternal). Parse and all sources of code ask
 /// it.
@@ -78,10 +87,10 @@ struct RegionCall {
   const int64_t* input_strides = nullptr;  ///< Doubles between rows; of kCells and kPerRow inputs.
   double* const* outputs = nullptr;
   const int64_t* output_strides = nullptr;  ///< Of kStore outputs.
-  int64_t stream = 0;          ///< Not 0: kStore outputs go past the caches (aligned whole lines).
-  int64_t prefetch_bytes = 0;  ///< Distance ahead at which kCells inputs are prefetched; 0: not at all.
+  int64_t stream = 0;          ///< Not 0: kStore (aligned whole lines) and kFoldRows outputs go past the caches.
+  int64_t prefetch_bytes = 0;  ///< Distance ahead at which kCells inputs of long rows are prefetched; 0: not at all.
 };
-constexpr int kRegionAbi = 1;
+constexpr int kRegionAbi = 2;
 using RegionFunction = void (*)(const RegionCall* call);
 
 /// Machine code of a region; owns what it needs. Thread-safe to call.

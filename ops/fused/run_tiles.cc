@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <mutex>
+#include <map>
+#include <memory>
 #include <optional>
 
 #include "core/panels.h"
 #include "ops/elementwise_sparse.h"
 #include "ops/fused/entries.h"
+#include "ops/fused/paired_product.h"
+#include "ops/fused/gather_cells.h"
+#include "ops/fused/thread_slots.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/operator.h"
@@ -22,6 +26,11 @@ namespace {
 
 // Entries of a tile along a CSR driver: its buffers stay in the first-level cache.
 constexpr int64_t kTileEntries = 2048;
+// Rows of a right operand that one tile gathers twice: they stay in the second-level cache.
+constexpr int64_t kGatheredBytes = 128 << 10;
+constexpr int64_t kLeastEntries = 32;
+// Rows of X of a paired product in one tile.
+constexpr int64_t kPairedTileBytes = 12 << 10;
 // Entries of a CSR input in one tile: they are read twice.
 constexpr int64_t kSparseTileBytes = 32 << 10;
 // Finding an entry of a CSR row and its partners costs as much as so many dense cells.
@@ -31,14 +40,14 @@ constexpr int64_t kTaskCells = 1 << 18;
 // Tiles begin at multiples of this in their panel: the lanes of narrow column sums go by row modulo 8.
 constexpr int64_t kRowsTogether = 8;
 
-// Adds t(X) Y of some rows.
+// Adds t(X) Y of some rows, which are in the cache; `ahead` is what comes from memory next, or null.
 void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride, int64_t rows,
-                int64_t lane, double* payload) {
+                const double* ahead, int64_t lane, double* payload) {
   switch (root.kind) {
     case TileRoot::Kind::kVectors:
-      return simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, root.padded);
+      return simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, root.padded, ahead);
     case TileRoot::Kind::kLanes:
-      if (root.k == 1) return simd::MultiplyNarrow(x, rows, root.n, y, payload);
+      if (root.k == 1) return simd::MultiplyNarrow(x, rows, root.n, y, payload, ahead);
       if (root.n == 1) return simd::MultiplyNarrow(y, rows, root.k, x, payload);
       for (int64_t i = 0; i < rows; ++i) {
         double* cells = payload + ((lane + i) & 7) * root.n * root.k;
@@ -49,7 +58,7 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
       return;
     default:
       return Run(Gemm{.m = root.n, .n = root.k, .k = rows, .a = x, .a_row = 1, .a_column = x_stride, .b = y, .b_row = y_stride,
-                      .c = payload, .c_row = root.k, .accumulate = true});
+                      .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead});
   }
 }
 
@@ -66,7 +75,8 @@ void WithLanes(double* payload, int64_t base, Fold fold) {
 // What all tiles of one run share.
 class TileRun {
  public:
-  TileRun(const TileProgram& program, const KernelCall& call) : program_(program), call_(call) {}
+  TileRun(const TileProgram& program, const KernelCall& call)
+      : program_(program), call_(call), pair_(FindPairedProduct(program)) {}
 
   Status Prepare() {
     HEDDLE_ASSIGN_OR_RETURN(scalars_, BodyScalars(program_, call_));
@@ -102,11 +112,7 @@ class TileRun {
       offset += (tile_rows_ * columns + 15) / 8 * 8;  // Whole lines, and room for RepeatEach's overrun.
     }
     scratch_doubles_ = offset;
-    if (program_.by_pattern) {
-      int64_t longest = 0;
-      for (int64_t i = 0; i < rows_; ++i) longest = std::max(longest, driver().row_offsets()[i + 1] - driver().row_offsets()[i]);
-      entries_ = (std::min(std::max(kTileEntries, kRowsTogether * longest), driver().stored()) + 7) / 8 * 8;
-    }
+    ChooseTileEntries();
     return OkStatus();
   }
 
@@ -118,15 +124,16 @@ class TileRun {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries ? SamePattern(driver()) : Matrix::Dense(rows_, info.shape.columns));
     result_ = result.mutable_data();
     // Tasks are runs of whole groups of rows.
-    const int64_t grain = std::max(tile_rows_, (int64_t{1} << 17) / WidestRow() / kRowsTogether * kRowsTogether);
+    const int64_t least = program_.by_pattern ? kRowsTogether : tile_rows_;
+    const int64_t grain = std::max(least, (int64_t{1} << 17) / WidestRow() / kRowsTogether * kRowsTogether);
     ParallelFor(CeilDivide(rows_, grain), 1, [&](int64_t begin, int64_t end) {
-      Scratch scratch = Take();
+      std::unique_ptr<Scratch> scratch = Take();
       const int64_t last = std::min(rows_, end * grain);
       for (int64_t row = begin * grain, next; row < last && !IsCancelled(call_.context.cancelled); row = next) {
         next = TileEnd(row, last);
-        RunTile(scratch, row, next, 0, nullptr);
+        RunTile(*scratch, row, next, 0, nullptr);
       }
-      GiveBack(std::move(scratch));
+      scratches_.GiveBack(std::move(scratch));
     });
     if (IsCancelled(call_.context.cancelled)) return Cancelled("cancelled");
     if (entries) return DropZeros(result);
@@ -143,32 +150,32 @@ class TileRun {
     reduction.cancelled = call_.context.cancelled;
     const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
     const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
-    const bool several = HoldsSeveralLeaves();
+    const bool several = HoldsSeveralLeaves(program_);
     const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
     return ReduceLeaves(reduction, begin, end, [&](int64_t leaf, double* payload) {
       std::fill_n(payload, reduction.width, reduction.identity);
       const int64_t first = leaf * height - span_begin, last = std::min(span_end, (leaf + 1) * height) - span_begin;
-      Scratch scratch = Take(first);
+      std::unique_ptr<Scratch> scratch = Take();
       if (several && Count(first, last) <= entries_) {
-        if (first < scratch.held_begin || last > scratch.held_end) {
+        if (first < scratch->held_begin || last > scratch->held_end) {
           // As many leaves as the buffers have room for, up to the end of what is one task.
           const int64_t stop = std::min(span_end, (leaf / most_leaves + 1) * most_leaves * height) - span_begin;
           int64_t hold = last;
           while (hold < stop && Count(first, std::min(stop, hold + height)) <= entries_) hold = std::min(stop, hold + height);
-          RunTile(scratch, first, hold, 0, nullptr);
-          scratch.held_begin = first;
-          scratch.held_end = hold;
+          RunTile(*scratch, first, hold, 0, nullptr);
+          scratch->held_begin = first;
+          scratch->held_end = hold;
         }
-        AddHeldEntries(scratch, first, last, payload);
-        GiveBack(std::move(scratch));
-        return true;
+        AddHeldEntries(*scratch, first, last, payload);
+      } else {
+        scratch->held_begin = scratch->held_end = 0;
+        for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
+          next = TileEnd(row, last);
+          RunTile(*scratch, row, next, row - first, payload);
+        }
+        AddWaiting(*scratch, payload);
       }
-      scratch.held_begin = scratch.held_end = 0;
-      for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
-        next = TileEnd(row, last);
-        RunTile(scratch, row, next, row - first, payload);
-      }
-      GiveBack(std::move(scratch));
+      scratches_.GiveBack(std::move(scratch));
       return true;
     });
   }
@@ -177,9 +184,12 @@ class TileRun {
   // Memory of one thread's tile.
   struct Scratch {
     AlignedArray buffers, patterns;
-    std::vector<double> row;  // A whole row of the driver's columns, all zero between uses.
+    int64_t entries = 0;                    // Room of each of `patterns`.
+    std::map<int, SpreadRow> spread_rows;  // By input.
     std::vector<const double*> inputs;
     std::vector<double*> outputs;
+    const double* waiting = nullptr;  // Rows of X whose part of a paired root is still to be added.
+    int64_t waiting_rows = 0;
     std::vector<int64_t> input_strides, output_strides;
     int64_t held_begin = 0, held_end = 0;  // Rows whose values at the driver's entries are in `patterns`.
   };
@@ -188,29 +198,17 @@ class TileRun {
     int64_t stride = 0;
   };
 
-  // The one that holds `row` already, if there is one.
-  Scratch Take(int64_t row = -1) {
-    {
-      const std::lock_guard lock(mutex_);
-      for (size_t i = free_.size(); i-- > 0;)
-        if (free_[i].held_begin <= row && row < free_[i].held_end) {
-          std::swap(free_[i], free_.back());
-          break;
-        }
-      if (!free_.empty()) {
-        Scratch scratch = std::move(free_.back());
-        free_.pop_back();
-        return scratch;
-      }
-    }
-    Scratch scratch;
-    scratch.buffers = AlignedArray(scratch_doubles_);
-    if (program_.by_pattern) scratch.patterns = AlignedArray(program_.patterns * entries_);
+  std::unique_ptr<Scratch> Take() {
+    std::unique_ptr<Scratch> scratch = scratches_.Take();
+    if (scratch != nullptr) return scratch;
+    scratch = std::make_unique<Scratch>();
+    scratch->buffers = AlignedArray(scratch_doubles_);
     return scratch;
   }
-  void GiveBack(Scratch scratch) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(scratch));
+  void MakeRoom(Scratch& scratch, int64_t entries) const {
+    if (entries + kGatherOverrun <= scratch.entries) return;
+    scratch.entries = (std::max(entries, std::min(entries_, driver().stored())) + kGatherOverrun + 7) / 8 * 8;
+    scratch.patterns = AlignedArray(program_.patterns * scratch.entries);
   }
 
   const Matrix& driver() const { return inputs_[static_cast<size_t>(program_.fused.driver)]; }
@@ -225,12 +223,11 @@ class TileRun {
   int64_t TileEnd(int64_t row, int64_t last) const {
     int64_t end = std::min(last, row + tile_rows_);
     if (!program_.by_pattern) return end;
+    // As many rows as have so many entries, and one group (or row) at least.
     const int64_t* offsets = driver().row_offsets();
     if (offsets[end] - offsets[row] <= entries_) return end;
-    // By halves of the groups: as many rows as the buffers have room for.
-    int64_t groups = (end - row) / kRowsTogether;
-    while (groups > 1 && offsets[row + groups * kRowsTogether] - offsets[row] > entries_) groups /= 2;
-    return std::min(last, row + std::max<int64_t>(groups, 1) * kRowsTogether);
+    const int64_t rows = std::upper_bound(offsets + row, offsets + end, offsets[row] + entries_) - (offsets + row) - 1;
+    return std::min(last, row + std::max(rows / rows_together_, int64_t{1}) * rows_together_);
   }
 
   // What a row costs, in cells of a dense pass: how much is one task.
@@ -247,18 +244,6 @@ class TileRun {
     return widest;
   }
 
-  // True if all that happens before the sums is one value for each entry, so that a tile may span leaves.
-  bool HoldsSeveralLeaves() const {
-    if (!program_.by_pattern || !program_.buffers.empty()) return false;
-    for (const Step& step : program_.steps) {
-      for (int root : step.output_roots)
-        if (root >= 0) return false;
-      if (step.kind != Step::Kind::kRoot) continue;
-      const TileRoot::Kind kind = program_.roots[static_cast<size_t>(step.index)].kind;
-      if (!IsByEntry(step.from) || (kind != TileRoot::Kind::kFull && kind != TileRoot::Kind::kColumns)) return false;
-    }
-    return true;
-  }
   void AddHeldEntries(Scratch& scratch, int64_t first, int64_t last, double* payload) const {
     for (const Step& step : program_.steps) {
       if (step.kind != Step::Kind::kRoot) continue;
@@ -269,9 +254,24 @@ class TileRun {
     }
   }
 
+  void ChooseTileEntries() {
+    if (!program_.by_pattern) return;
+    entries_ = kTileEntries;
+    // Rows of a result that go straight to it may be cut anywhere.
+    if (program_.roots.empty() && program_.buffers.empty()) rows_together_ = 1;
+    for (const Step& step : program_.steps)
+      if (step.kind == Step::Kind::kMultiply && IsByEntry(step.from))
+        entries_ = std::clamp(kGatheredBytes / (8 * step.columns), kLeastEntries, kTileEntries);
+  }
+
   // As many rows as the program says, fewer where CSR inputs that products read have many entries.
   void ChooseTileRows() {
     tile_rows_ = program_.tile_rows;
+    if (pair_.root >= 0) {
+      // Both tiles in the first-level cache.
+      const int64_t row_bytes = 8 * program_.steps[static_cast<size_t>(pair_.root)].columns;
+      tile_rows_ = std::min(tile_rows_, FloorPowerOfTwo(kPairedTileBytes / row_bytes));
+    }
     for (const Step& step : program_.steps) {
       const int input = step.kind == Step::Kind::kMultiply ? step.index : step.kind == Step::Kind::kRoot ? step.right : -1;
       if (input < 0) continue;
@@ -292,7 +292,7 @@ class TileRun {
         return {scratch.buffers.data() + buffer_offsets_[static_cast<size_t>(ref.index)] + ref.column,
                 program_.buffers[static_cast<size_t>(ref.index)]};
       case TileRef::Kind::kDriver: return {const_cast<double*>(driver().values()) + driver().row_offsets()[row], 1};
-      case TileRef::Kind::kPattern: return {scratch.patterns.data() + ref.index * entries_, 1};
+      case TileRef::Kind::kPattern: return {scratch.patterns.data() + ref.index * scratch.entries, 1};
       case TileRef::Kind::kResult: {
         if (HasPattern()) return {result_ + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
         const int64_t columns = program_.fused.body[program_.fused.roots[0]].info.shape.columns;
@@ -305,6 +305,7 @@ class TileRun {
 
   void RunTile(Scratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel, double* payload) const {
     const int64_t rows = row_end - row;
+    if (program_.by_pattern) MakeRoom(scratch, Count(row, row_end));
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       const Step& step = program_.steps[s];
       switch (step.kind) {
@@ -327,7 +328,10 @@ class TileRun {
                            to - (driver().row_offsets()[row] - driver().row_offsets()[0]));
           break;
         }
-        case Step::Kind::kGatherCells: GatherCells(scratch, step, row, row_end); break;
+        case Step::Kind::kGatherCells:
+          GatherCells(driver(), inputs_[static_cast<size_t>(step.index)], row, row_end, scratch.spread_rows[step.index],
+                      Locate(scratch, step.to, row).cells);
+          break;
         case Step::Kind::kGatherColumn: {
           const double* from = Locate(scratch, step.from, row).cells;
           double* to = Locate(scratch, step.to, row).cells;
@@ -342,16 +346,23 @@ class TileRun {
           break;
         }
         case Step::Kind::kFoldRows: FoldRows(scratch, step, row, rows); break;
-        case Step::Kind::kMultiply: Multiply(scratch, step, padded_[s], row, row_end); break;
+        case Step::Kind::kMultiply:
+          if (static_cast<int>(s) == pair_.multiply && scratch.waiting_rows >= rows)
+            MultiplyAndAddWaiting(scratch, step, padded_[s], row, rows, payload);
+          else
+            Multiply(scratch, step, padded_[s], row, row_end);
+          break;
         case Step::Kind::kRoot:
-          if (payload != nullptr) AddToRoot(scratch, step, row, rows, row_in_panel, payload);
+          if (payload == nullptr) break;
+          if (static_cast<int>(s) == pair_.root) {
+            scratch.waiting = Locate(scratch, step.from, row).cells;
+            scratch.waiting_rows = rows;
+          } else {
+            AddToRoot(scratch, step, row, rows, row_in_panel, payload);
+          }
           break;
       }
     }
-  }
-
-  static bool IsByEntry(const TileRef& ref) {
-    return ref.kind == TileRef::Kind::kDriver || ref.kind == TileRef::Kind::kPattern;
   }
 
   void CallRegion(Scratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const {
@@ -414,30 +425,6 @@ class TileRun {
 
   int64_t Count(int64_t row, int64_t row_end) const { return driver().row_offsets()[row_end] - driver().row_offsets()[row]; }
 
-  // A matrix of the driver's shape at the driver's entries. A CSR row is spread out first: faster than merging.
-  void GatherCells(Scratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
-    const Matrix& x = inputs_[static_cast<size_t>(step.index)];
-    const int64_t* offsets = driver().row_offsets();
-    const int32_t* columns = driver().column_indexes();
-    double* out = Locate(scratch, step.to, row).cells;
-    if (!x.IsSparse()) {
-      for (int64_t i = row; i < row_end; ++i) {
-        const double* cells = x.data() + i * x.columns();
-        for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) *out++ = cells[columns[e]];
-      }
-      return;
-    }
-    if (scratch.row.empty()) scratch.row.assign(static_cast<size_t>(x.columns()), 0.0);
-    double* spread = scratch.row.data();
-    for (int64_t i = row; i < row_end; ++i) {
-      if (offsets[i] == offsets[i + 1]) continue;
-      const int64_t first = x.row_offsets()[i], last = x.row_offsets()[i + 1];
-      for (int64_t e = first; e < last; ++e) spread[x.column_indexes()[e]] = x.values()[e];
-      for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) *out++ = spread[columns[e]];
-      for (int64_t e = first; e < last; ++e) spread[x.column_indexes()[e]] = 0.0;
-    }
-  }
-
   void Densify(Scratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
     const Matrix& x = inputs_[static_cast<size_t>(step.index)];
     double* out = Locate(scratch, step.to, row).cells;
@@ -479,6 +466,27 @@ class TileRun {
              .c_row = k, .canonical = true});
   }
 
+  // The product of a tile and the root of the tile before it.
+  void MultiplyAndAddWaiting(Scratch& scratch, const Step& step, const PaddedColumns& padded, int64_t row, int64_t rows,
+                             double* payload) const {
+    const Step& root = program_.steps[static_cast<size_t>(pair_.root)];
+    const Place x = Locate(scratch, step.from, row);
+    simd::MultiplyRowsAndColumns({.n = root.columns, .stride = x.stride, .x = x.cells, .rows = rows, .v = padded.cells.data(),
+                                  .out = Locate(scratch, step.to, row).cells, .previous = scratch.waiting,
+                                  .previous_rows = scratch.waiting_rows, .w = Locate(scratch, root.from_right, row).cells,
+                                  .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset});
+    scratch.waiting_rows = 0;
+  }
+  // The last root of a leaf, which no further product took along.
+  void AddWaiting(Scratch& scratch, double* payload) const {
+    if (scratch.waiting_rows == 0) return;
+    const Step& step = program_.steps[static_cast<size_t>(pair_.root)];
+    const Place x = Locate(scratch, step.from, 0), y = Locate(scratch, step.from_right, 0);
+    const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+    AddProduct(root, scratch.waiting, x.stride, y.cells, y.stride, scratch.waiting_rows, nullptr, 0, payload + root.offset);
+    scratch.waiting_rows = 0;
+  }
+
   void AddToRoot(Scratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const {
     const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
     double* out = payload + root.offset;
@@ -505,13 +513,15 @@ class TileRun {
         return simd::FoldColumns(FoldOf(root.aggregate), x.cells, rows, x.stride, root.n, out);
       default: {
         const Place y = Locate(scratch, step.from_right, row);
-        return AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, row_in_panel & 7, out);
+        const double* ahead = step.from.kind == TileRef::Kind::kInput ? x.cells + rows * x.stride : nullptr;
+        return AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ahead, row_in_panel & 7, out);
       }
     }
   }
 
   const TileProgram& program_;
   const KernelCall& call_;
+  const PairedProduct pair_;
   std::vector<Matrix> inputs_;
   std::vector<double> scalars_;
   std::vector<AlignedArray> repeated_;
@@ -520,60 +530,13 @@ class TileRun {
   int64_t scratch_doubles_ = 0;
   int64_t rows_ = 0;
   int64_t tile_rows_ = 0;
-  int64_t entries_ = 0;         ///< Room of a kPattern buffer.
+  int64_t entries_ = 0;                    // Of a tile, unless a row (or a group) has more.
+  int64_t rows_together_ = kRowsTogether;  // Tiles are groups of these.
   double* result_ = nullptr;
-  std::mutex mutex_;
-  std::vector<Scratch> free_;
+  ThreadSlots<Scratch> scratches_;
 };
 
 }  // namespace
-
-Result<std::vector<double>> BodyScalars(const TileProgram& program, const KernelCall& call) {
-  const Graph& body = program.fused.body;
-  std::vector<Scalar> scalars(body.nodes.size());
-  std::vector<double> numbers(body.nodes.size(), 0.0);
-  for (NodeId id = 0; id < body.size(); ++id) {
-    const Node& node = body[id];
-    const auto i = static_cast<size_t>(id);
-    if (!node.info.IsScalar() || program.roles.nodes[i] != BodyRole::kScalar) continue;
-    if (node.Is("literal")) {
-      scalars[i] = *node.FindAttribute("value");
-    } else if (node.Is("variable")) {
-      scalars[i] = call.inputs[static_cast<size_t>(std::stoi(node.Text("name")))]->scalar();
-    } else {
-      std::vector<const Scalar*> operands;
-      for (NodeId input : node.inputs) operands.push_back(input == kNoNode ? nullptr : &scalars[static_cast<size_t>(input)]);
-      HEDDLE_ASSIGN_OR_RETURN(scalars[i], EvaluateScalar(node, operands));
-    }
-    if (!scalars[i].IsString()) numbers[i] = scalars[i].AsDouble();
-  }
-  return numbers;
-}
-
-Result<Value> FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call) {
-  const Graph& body = program.fused.body;
-  if (program.roots.size() == 1) {
-    // The root's own last phase: the payloads are its own.
-    const Node& root = body[program.roots[0].node];
-    std::vector<ValueInfo> infos;
-    for (NodeId input : root.inputs) infos.push_back(body[input].info);
-    const Value value(nodes);
-    const Value* const inputs[] = {&value};
-    KernelCall finish{.node = root, .phase = "finish", .inputs = inputs, .input_infos = infos, .total_rows = program.roles.rows,
-                      .context = call.context};
-    return FindOperator(root.op)->run(finish);
-  }
-  HEDDLE_ASSIGN_OR_RETURN(const AlignedArray root, JoinNodes(program.reduction, nodes));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, static_cast<int64_t>(program.roots.size())));
-  for (size_t r = 0; r < program.roots.size(); ++r) {
-    const TileRoot& part = program.roots[r];
-    double value = simd::FoldLanes(FoldOf(part.aggregate), root.data() + part.offset);
-    if (part.aggregate == AggregateKind::kMean)
-      value = value / (static_cast<double>(program.roles.rows) * static_cast<double>(part.n));
-    result.mutable_data()[r] = value;
-  }
-  return Value(std::move(result));
-}
 
 Result<Value> RunTiles(const TileProgram& program, const KernelCall& call) {
   if (call.phase == "finish") return FinishRoots(program, call.inputs[0]->matrix(), call);

@@ -5,15 +5,34 @@
 
 namespace heddle::ops {
 
-/// The innermost loop of matrix products, one copy per CPU: a block of C, `rows` x `columns`, in registers.
-struct GemmKernel {
+/// Rows of A as a tile reads them: A(r, k) = a[r * row + k * column], for r of one strip; the rows after them, of a
+/// tile that is higher than a strip, likewise from `next`.
+struct GemmRows {
+  const double* a;
+  const double* next;
+  int64_t row, column;
+};
+
+/// A block of C, `rows` x `columns`, in registers.
+struct GemmTile {
   int64_t rows;
   int64_t columns;
-  /// C(r, c) = chain of fma(a[k * rows + r], b[k * columns + c], .) over k < depth, ascending, from +0.0 when
-  /// `first`, else from C; plus +0.0 at the end when `last` (so that no -0.0 of an underflow remains). a and
-  /// b are 64-byte aligned.
-  void (*run)(int64_t depth, const double* a, const double* b, double* c, int64_t c_stride, bool first,
-              bool last);
+  /// C(r, c) = chain of fma(A(r, k), b[k * columns + c], .) over k < depth, ascending, from +0.0 when `first`, else
+  /// from C; plus +0.0 at the end when `last` (so that no -0.0 of an underflow remains). The first `width` columns of
+  /// C are read and written, all but less than a vector of them. b is 32-byte aligned.
+  void (*run)(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_t c_stride, int64_t width,
+              bool first, bool last);
+};
+
+/// The innermost loops of matrix products, one set per CPU.
+struct GemmKernel {
+  static constexpr int kTiles = 3;
+  int64_t rows;     ///< Of a strip of A; tiles have as many or twice as many.
+  int64_t columns;  ///< Of a strip of B: those of the widest tile.
+  int64_t depth;    ///< Rows of B of which a strip stays in the first-level cache.
+  GemmTile tiles[kTiles];  ///< Wider and wider, by equal steps: a narrow last strip wastes little.
+
+  const GemmTile& TileFor(int64_t width) const { return tiles[(width - 1) / tiles[0].columns]; }
 };
 
 extern const GemmKernel kGemmAvx2;    ///< 4 x 12: 12 accumulators of 4 doubles.

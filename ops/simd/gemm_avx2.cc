@@ -2,40 +2,62 @@
 #include <immintrin.h>
 
 #include "ops/simd/gemm.h"
+#include "ops/simd/rows.h"
 
 namespace heddle::ops {
 // Every loop over the accumulators is unrolled, or they would live in memory.
 namespace {
 
-void Run(int64_t depth, const double* a, const double* b, double* c, int64_t c_stride, bool first,
-         bool last) {
-  __m256d s[4][3];
-#pragma GCC unroll 4
-  for (int r = 0; r < 4; ++r)
+constexpr int kStripRows = 4;
+
+// The first `count` doubles, 1 to 4. A masked store would take twenty cycles on some CPUs.
+inline void StoreFirst(double* out, __m256d cells, int64_t count) {
+  if (count == 4) return _mm256_storeu_pd(out, cells);
+  const __m128d low = _mm256_castpd256_pd128(cells);
+  if (count == 1) return _mm_store_sd(out, low);
+  _mm_storeu_pd(out, low);
+  if (count == 3) _mm_store_sd(out + 2, _mm256_extractf128_pd(cells, 1));
+}
+
+template <int kRows, int kVectors>
+void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_t c_stride, int64_t width,
+         bool first, bool last) {
+  const int64_t left = width - 4 * (kVectors - 1);  // In the last vector.
+  const __m256i mask = simd::FirstOfFour(left);
+  __m256d s[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 3
-    for (int v = 0; v < 3; ++v)
-      s[r][v] = first ? _mm256_setzero_pd() : _mm256_loadu_pd(c + r * c_stride + 4 * v);
+    for (int v = 0; v < kVectors; ++v)
+      s[r][v] = first              ? _mm256_setzero_pd()
+                : v + 1 < kVectors ? _mm256_loadu_pd(c + r * c_stride + 4 * v)
+                                   : _mm256_maskload_pd(c + r * c_stride + 4 * v, mask);
+  const double *a = rows.a, *next = rows.next;
+  const int64_t row = rows.row, column = rows.column;
 #pragma GCC unroll 2
-  for (int64_t k = 0; k < depth; ++k, a += 4, b += 12) {
-    const __m256d b0 = _mm256_load_pd(b), b1 = _mm256_load_pd(b + 4), b2 = _mm256_load_pd(b + 8);
-#pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) {
-      const __m256d x = _mm256_broadcast_sd(a + r);
-      s[r][0] = _mm256_fmadd_pd(x, b0, s[r][0]);
-      s[r][1] = _mm256_fmadd_pd(x, b1, s[r][1]);
-      s[r][2] = _mm256_fmadd_pd(x, b2, s[r][2]);
+  for (int64_t k = 0; k < depth; ++k, a += column, next += column, b += 4 * kVectors) {
+    __m256d cells[kVectors];
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) cells[v] = _mm256_load_pd(b + 4 * v);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const __m256d x = _mm256_broadcast_sd(r < kStripRows ? a + r * row : next + (r - kStripRows) * row);
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v) s[r][v] = _mm256_fmadd_pd(x, cells[v], s[r][v]);
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < 4; ++r)
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 3
-    for (int v = 0; v < 3; ++v)
-      _mm256_storeu_pd(c + r * c_stride + 4 * v,
-                       last ? _mm256_add_pd(s[r][v], _mm256_setzero_pd()) : s[r][v]);
+    for (int v = 0; v < kVectors; ++v)
+      StoreFirst(c + r * c_stride + 4 * v, last ? _mm256_add_pd(s[r][v], _mm256_setzero_pd()) : s[r][v],
+                 v + 1 < kVectors ? 4 : left);
 }
 
 }  // namespace
 
-const GemmKernel kGemmAvx2 = {4, 12, Run};
+// Eight chains at least are in flight in every tile: two additions a cycle, four cycles each.
+const GemmKernel kGemmAvx2 = {
+    kStripRows, 12, 256, {{8, 4, Run<8, 1>}, {4, 8, Run<4, 2>}, {4, 12, Run<4, 3>}}};
 
 }  // namespace heddle::ops

@@ -7,34 +7,42 @@ namespace heddle::ops {
 // Every loop over the accumulators is unrolled, or they would live in memory.
 namespace {
 
-void Run(int64_t depth, const double* a, const double* b, double* c, int64_t c_stride, bool first,
-         bool last) {
-  __m512d s[8][3];
+constexpr int kStripRows = 8;
+
+template <int kVectors>
+void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_t c_stride, int64_t width,
+         bool first, bool last) {
+  const auto last_lanes = static_cast<__mmask8>(0xff >> (8 * kVectors - width));
+  __m512d s[kStripRows][kVectors];
 #pragma GCC unroll 8
-  for (int r = 0; r < 8; ++r)
+  for (int r = 0; r < kStripRows; ++r)
 #pragma GCC unroll 3
-    for (int v = 0; v < 3; ++v)
-      s[r][v] = first ? _mm512_setzero_pd() : _mm512_loadu_pd(c + r * c_stride + 8 * v);
-  for (int64_t k = 0; k < depth; ++k, a += 8, b += 24) {
-    const __m512d b0 = _mm512_load_pd(b), b1 = _mm512_load_pd(b + 8), b2 = _mm512_load_pd(b + 16);
+    for (int v = 0; v < kVectors; ++v)
+      s[r][v] = first ? _mm512_setzero_pd()
+                      : _mm512_maskz_loadu_pd(v + 1 < kVectors ? 0xff : last_lanes, c + r * c_stride + 8 * v);
+  const double* a = rows.a;
+  const int64_t row = rows.row, column = rows.column;
+  for (int64_t k = 0; k < depth; ++k, a += column, b += 8 * kVectors) {
+    __m512d cells[kVectors];
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) cells[v] = _mm512_loadu_pd(b + 8 * v);
 #pragma GCC unroll 8
-    for (int r = 0; r < 8; ++r) {
-      const __m512d x = _mm512_set1_pd(a[r]);
-      s[r][0] = _mm512_fmadd_pd(x, b0, s[r][0]);
-      s[r][1] = _mm512_fmadd_pd(x, b1, s[r][1]);
-      s[r][2] = _mm512_fmadd_pd(x, b2, s[r][2]);
+    for (int r = 0; r < kStripRows; ++r) {
+      const __m512d x = _mm512_set1_pd(a[r * row]);
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v) s[r][v] = _mm512_fmadd_pd(x, cells[v], s[r][v]);
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < 8; ++r)
+  for (int r = 0; r < kStripRows; ++r)
 #pragma GCC unroll 3
-    for (int v = 0; v < 3; ++v)
-      _mm512_storeu_pd(c + r * c_stride + 8 * v,
-                       last ? _mm512_add_pd(s[r][v], _mm512_setzero_pd()) : s[r][v]);
+    for (int v = 0; v < kVectors; ++v)
+      _mm512_mask_storeu_pd(c + r * c_stride + 8 * v, v + 1 < kVectors ? 0xff : last_lanes,
+                            last ? _mm512_add_pd(s[r][v], _mm512_setzero_pd()) : s[r][v]);
 }
 
 }  // namespace
 
-const GemmKernel kGemmAvx512 = {8, 24, Run};
+const GemmKernel kGemmAvx512 = {kStripRows, 24, 160, {{8, 8, Run<1>}, {8, 16, Run<2>}, {8, 24, Run<3>}}};
 
 }  // namespace heddle::ops

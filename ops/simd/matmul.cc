@@ -12,7 +12,12 @@
 namespace heddle::ops::simd {
 namespace {
 
-constexpr int64_t kBlockCells = 2048;
+constexpr int64_t kBlockCells = 3072;
+// Doubles ahead of a loop that reads from memory where it asks for the next lines.
+constexpr int64_t kAhead = 1024;
+
+// One load for several uses, where the compiler would load again for each.
+inline void KeepInRegister(__m256d& cells) { asm("" : "+x"(cells)); }
 
 double SumOfLanes(const double* r) {
   return ((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7]));
@@ -28,6 +33,7 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
   for (int c = 0; c < kCount; ++c) low[c] = high[c] = _mm256_setzero_pd();
   int64_t j = 0;
   for (; j < whole; j += 8) {
+    _mm_prefetch(reinterpret_cast<const char*>(x + kAhead + j), _MM_HINT_T0);
     const __m256d x_low = _mm256_loadu_pd(x + j), x_high = _mm256_loadu_pd(x + j + 4);
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) {
@@ -51,6 +57,44 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
   for (int c = 0; c < kCount; ++c) half[c] = _mm256_add_pd(low[c], high[c]);
 }
 
+// The same for two rows of many vectors: first lanes 0-3 of both, then lanes 4-7, so that each vector is read once for
+// both and eight chains fill the additions.
+template <int kCount, int kTail>
+inline void HalfLanesOfTwo(const double* x, int64_t stride, int64_t whole, const double* v, int64_t v_stride,
+                           __m256i mask, __m256d* first, __m256d* second) {
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    __m256d a[kCount], b[kCount];
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) a[c] = b[c] = _mm256_setzero_pd();
+    const auto add = [&](__m256d x_a, __m256d x_b, int64_t j) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) {
+        __m256d cells = _mm256_load_pd(v + c * v_stride + j);
+        KeepInRegister(cells);
+        a[c] = _mm256_fmadd_pd(x_a, cells, a[c]);
+        b[c] = _mm256_fmadd_pd(x_b, cells, b[c]);
+      }
+    };
+    const int64_t offset = 4 * half;
+    for (int64_t j = offset; j < whole; j += 8) {
+      _mm_prefetch(reinterpret_cast<const char*>(x + kAhead + half * stride + j), _MM_HINT_T0);
+      add(_mm256_loadu_pd(x + j), _mm256_loadu_pd(x + stride + j), j);
+    }
+    const int64_t tail = whole + offset;
+    if (kTail > half) {
+      const bool masked = kTail == half + 1;
+      add(masked ? _mm256_maskload_pd(x + tail, mask) : _mm256_loadu_pd(x + tail),
+          masked ? _mm256_maskload_pd(x + stride + tail, mask) : _mm256_loadu_pd(x + stride + tail), tail);
+    }
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) {
+      first[c] = half == 0 ? a[c] : _mm256_add_pd(first[c], a[c]);
+      second[c] = half == 0 ? b[c] : _mm256_add_pd(second[c], b[c]);
+    }
+  }
+}
+
 // The rest of L for four rows at once, and + 0.0.
 inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
   const __m256d ab = _mm256_add_pd(_mm256_permute2f128_pd(a, b, 0x20), _mm256_permute2f128_pd(a, b, 0x31));
@@ -67,8 +111,13 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride, out += 4 * out_stride) {
     __m256d half[4][kCount];
+    if constexpr (kCount > 2) {
+      HalfLanesOfTwo<kCount, kTail>(x, stride, whole, v, v_stride, mask, half[0], half[1]);
+      HalfLanesOfTwo<kCount, kTail>(x + 2 * stride, stride, whole, v, v_stride, mask, half[2], half[3]);
+    } else {
 #pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, half[r]);
+      for (int r = 0; r < 4; ++r) HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, half[r]);
+    }
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) {
       const __m256d four = JoinFourRows(half[0][c], half[1][c], half[2][c], half[3][c]);
@@ -115,7 +164,7 @@ void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, 
 // = ceil(n / 4).
 template <int kVectors, int kCount>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                        int64_t w_stride, double* columns, int64_t columns_stride) {
+                        int64_t w_stride, double* columns, int64_t columns_stride, const double* ahead) {
   __m256d sums[kCount][kVectors];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c)
@@ -123,13 +172,22 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
     for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm256_load_pd(columns + c * columns_stride + 4 * v);
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   for (int64_t i = 0; i < rows; ++i, x += stride, w += w_stride) {
+    if (ahead != nullptr && i % 4 == 0) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; v += 2) Fetch(ahead + 4 * v);
+      ahead += 4 * kVectors;
+    }
+    __m256d cells[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      const __m256d cells =
-          v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
+      cells[v] = v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
+      if constexpr (kCount > 1) KeepInRegister(cells[v]);
+    }
 #pragma GCC unroll 4
-      for (int c = 0; c < kCount; ++c)
-        sums[c][v] = _mm256_fmadd_pd(cells, _mm256_broadcast_sd(w + c), sums[c][v]);
+    for (int c = 0; c < kCount; ++c) {
+      const __m256d weight = _mm256_broadcast_sd(w + c);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm256_fmadd_pd(cells[v], weight, sums[c][v]);
     }
   }
 #pragma GCC unroll 4
@@ -140,50 +198,109 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
 
 template <int kVectors>
 void ColumnsByCount(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                    int64_t w_stride, int64_t count, double* columns, int64_t columns_stride) {
+                    int64_t w_stride, int64_t count, double* columns, int64_t columns_stride, const double* ahead) {
   for (int64_t c = 0; c < count;) {
     const int64_t left = count - c;
     double* here = columns + c * columns_stride;
     if (kVectors <= 3 && left >= 4) {
       ColumnsInRegisters<kVectors, kVectors <= 3 ? 4 : 1>(x, rows, stride, n, w + c, w_stride, here,
-                                                          columns_stride);
+                                                          columns_stride, ahead);
       c += 4;
     } else if (kVectors <= 6 && left >= 2) {
       ColumnsInRegisters<kVectors, kVectors <= 6 ? 2 : 1>(x, rows, stride, n, w + c, w_stride, here,
-                                                          columns_stride);
+                                                          columns_stride, ahead);
       c += 2;
     } else {
-      ColumnsInRegisters<kVectors, 1>(x, rows, stride, n, w + c, w_stride, here, columns_stride);
+      ColumnsInRegisters<kVectors, 1>(x, rows, stride, n, w + c, w_stride, here, columns_stride, ahead);
       c += 1;
     }
   }
 }
 
+// Four rows of the product and four rows of the columns at a time, so that the CPU waits for memory with work at hand.
+// Returns the rows done. n <= 16 is in (4 * (kVectors - 1), 4 * kVectors].
+template <int kVectors>
+int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
+  const int64_t n = call.n, stride = call.stride, groups = std::min(call.rows, call.previous_rows) / 4;
+  const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
+  __m256d sums[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_load_pd(call.columns + 4 * v);
+  const auto row = [&](const double* x, int v) __attribute__((always_inline)) {
+    return v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
+  };
+  for (int64_t i = 0; i < 4 * groups; i += 4) {
+    const double* previous = call.previous + i * stride;
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) {
+      const __m256d weight = _mm256_broadcast_sd(call.w + i + r);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(previous + r * stride, v), weight, sums[v]);
+    }
+    const double* x = call.x + i * stride;
+    for (int64_t line = 0; line < 4 * stride; line += 8) _mm_prefetch(reinterpret_cast<const char*>(x + kAhead + line), _MM_HINT_T0);
+    __m256d half[4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r, x += stride) {
+      // Lanes 0-3 take vectors 0 and 2, lanes 4-7 vectors 1 and 3; each chain begins at +0.0.
+      __m256d lanes[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) lanes[v % 2] = _mm256_fmadd_pd(row(x, v), _mm256_load_pd(call.v + 4 * v), lanes[v % 2]);
+      half[r] = _mm256_add_pd(lanes[0], lanes[1]);
+    }
+    _mm256_storeu_pd(call.out + i, JoinFourRows(half[0], half[1], half[2], half[3]));
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) _mm256_store_pd(call.columns + 4 * v, sums[v]);
+  return 4 * groups;
+}
+
 // Many columns. Returns the rows done: kRows at a time. Several pay also on rows that are in the cache already.
-template <int kRows>
+template <int kRows, int kFetch = 0>
 int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                        int64_t w_stride, double* columns) {
+                        int64_t w_stride, double* columns, const double* ahead = nullptr) {
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride, w += kRows * w_stride) {
     __m256d weights[kRows];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) weights[r] = _mm256_broadcast_sd(w + r * w_stride);
-    UpdateColumns<kRows>(x, stride, n, columns, [&](int r, __m256d sum, __m256d cells) __attribute__((always_inline)) {
+    const auto join = [&](int r, __m256d sum, __m256d cells) __attribute__((always_inline)) {
       return _mm256_fmadd_pd(cells, weights[r], sum);
-    });
+    };
+    UpdateColumns<kRows, kFetch>(x, stride, n, columns, join, ahead);
+    if constexpr (kFetch > 0) ahead += n / kFetch * 8;
   }
   return i;
 }
 
-void ColumnsInMemory(bool several, const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                     int64_t w_stride, double* columns) {
-  const int64_t done = several ? ColumnsInMemory<8>(x, rows, stride, n, w, w_stride, columns) : 0;
-  ColumnsInMemory<1>(x + done * stride, rows - done, stride, n, w + done * w_stride, w_stride, columns);
+// All `count` columns of w over a block of rows that stays in L1. Without `ahead` the first column of w brings the rows
+// into L1. Else they are there, and several columns of w have the accumulators of a block of columns in registers.
+void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
+                     int64_t count, double* columns, int64_t columns_stride, const double* ahead) {
+  if (ahead != nullptr && count > 1) {
+    const int64_t width = count >= 4 ? 12 : 24;
+    for (int64_t j = 0; j < n; j += width) {
+      const int64_t here = std::min(width, n - j);
+      WithConstant<1, 6>(CeilDivide(here, 4), [&](auto vectors) {
+        ColumnsByCount<vectors>(x + j, rows, stride, here, w, w_stride, count, columns + j, columns_stride,
+                                ahead + rows * j / 4);
+      });
+    }
+    return;
+  }
+  for (int64_t c = 0; c < count; ++c, ++w, columns += columns_stride) {
+    int64_t done = 0;
+    if (ahead != nullptr)
+      done = ColumnsInMemory<8, 4>(x, rows, stride, n, w, w_stride, columns, ahead);
+    else if (c > 0 || n >= kLongRow)
+      done = ColumnsInMemory<8>(x, rows, stride, n, w, w_stride, columns);
+    ColumnsInMemory<1>(x + done * stride, rows - done, stride, n, w + done * w_stride, w_stride, columns);
+  }
 }
 
 // One lane is one row of accumulators: kVectors = ceil(n / 4) registers.
 template <int kVectors>
-void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w, double* lanes) {
+void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w, double* lanes, const double* ahead) {
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   __m256d sums[8][kVectors];
 #pragma GCC unroll 8
@@ -199,6 +316,9 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
   };
   int64_t i = 0;
   for (; i + 8 <= rows; i += 8, x += 8 * n, w += 8) {
+    if (ahead != nullptr) {
+      for (int64_t line = 0; line < n; line += 4) Fetch(ahead + 2 * (i * n / 8 + line));
+    }
 #pragma GCC unroll 8
     for (int lane = 0; lane < 8; ++lane) add_row(lane, x + lane * n, w[lane]);
   }
@@ -228,7 +348,11 @@ void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t 
   }
 #pragma GCC unroll 8
   for (int v = 0; v + 1 < kVectors; ++v) _mm256_storeu_pd(out + 4 * v, sums[v]);
-  _mm256_maskstore_pd(out + 4 * (kVectors - 1), mask, sums[kVectors - 1]);
+  // A masked store is slow, and what reads the row next would wait for it.
+  if (n == 4 * kVectors)
+    _mm256_storeu_pd(out + 4 * (kVectors - 1), sums[kVectors - 1]);
+  else
+    _mm256_maskstore_pd(out + 4 * (kVectors - 1), mask, sums[kVectors - 1]);
 }
 
 }  // namespace
@@ -263,28 +387,33 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
 }
 
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride) {
+                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride, const double* ahead) {
   if (n == 0) return;
-  const int64_t block =
-      count == 1 ? rows : std::max<int64_t>(8, kBlockCells / std::max<int64_t>(n, 1) / 8 * 8);
+  const int64_t block = count == 1 ? rows : std::max<int64_t>(8, kBlockCells / std::max<int64_t>(n, 1) / 8 * 8);
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
     const double *from = x + i * stride, *weights = w + i * w_stride;
+    const double* next = ahead == nullptr ? nullptr : ahead + i * n / 4;
     const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
-      ColumnsByCount<vectors>(from, here, stride, n, weights, w_stride, count, columns, columns_stride);
+      ColumnsByCount<vectors>(from, here, stride, n, weights, w_stride, count, columns, columns_stride, next);
     });
-    if (few) continue;
-    // The first column of w brings the rows into L1.
-    for (int64_t c = 0; c < count; ++c)
-      ColumnsInMemory(c > 0 || n >= kLongRow, from, here, stride, n, weights + c, w_stride,
-                      columns + c * columns_stride);
+    if (!few)
+      ColumnsInMemory(from, here, stride, n, weights, w_stride, count, columns, columns_stride, next);
   }
 }
 
-void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes) {
+void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
+  const int64_t done = call.n <= 12 ? RowsAndColumns<3>(call) : RowsAndColumns<4>(call);
+  MultiplyColumns(call.previous + done * call.stride, call.previous_rows - done, call.stride, call.n, call.w + done, 1, 1,
+                  call.columns, 0);
+  MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done, 1);
+}
+
+void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
+                    const double* ahead) {
   if (n == 1) return MultiplyFlat(x, w, rows, lanes);
-  if (n <= 4) return NarrowInRegisters<1>(x, rows, n, w, lanes);
-  return NarrowInRegisters<2>(x, rows, n, w, lanes);
+  if (n <= 4) return NarrowInRegisters<1>(x, rows, n, w, lanes, ahead);
+  return NarrowInRegisters<2>(x, rows, n, w, lanes, ahead);
 }
 
 void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b,

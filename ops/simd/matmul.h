@@ -17,12 +17,32 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride);
 
-/// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count.
+/// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count. For
+/// rows that are in the cache already: not null, `ahead` is what the caller reads next from memory, of which a quarter
+/// of as many cells is fetched meanwhile (these chains take about a quarter of the time that memory takes).
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride);
+                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
+                     const double* ahead = nullptr);
 
-/// lanes[(i mod 8) * n + j] = fma(x[i, j], w[i], .), i ascending, for n <= 8 and rows without gaps.
-void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes);
+/// MultiplyRows of `x` with one vector v, and MultiplyColumns of other rows of the same matrix, `previous`, with the
+/// weights w, in one loop: one of the two waits for memory, the other computes. 8 < n <= 16. out[i] may be the place of
+/// w[i]; previous_rows >= rows.
+struct RowsAndColumnsCall {
+  int64_t n, stride;
+  const double* x;
+  int64_t rows;
+  const double* v;  ///< Padded with zeros to 16.
+  double* out;
+  const double* previous;
+  int64_t previous_rows;
+  const double* w;
+  double* columns;
+};
+void MultiplyRowsAndColumns(const RowsAndColumnsCall& call);
+
+/// lanes[(i mod 8) * n + j] = fma(x[i, j], w[i], .), i ascending, for n <= 8 and rows without gaps; `ahead` as above.
+void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
+                    const double* ahead = nullptr);
 
 /// out[c] = fma(values[e], b[columns[e], c], out[c]) over entries e in order, c < n: one row of CSR times
 /// dense.

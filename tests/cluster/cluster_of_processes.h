@@ -49,19 +49,20 @@ class BackgroundProcess {
   pid_t pid() const { return pid_; }
   void Signal(int number) { kill(pid_, number); }
 
-  /// Reads until `text` has been printed. False after `timeout_s` seconds or at the end of the output.
+  /// Reads until `text` has been printed. False after `timeout_s` seconds (times kPatience) or at the end of the output.
   bool WaitFor(const std::string& text, int timeout_s = 20) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s * kPatience);
     while (output_.find(text) == std::string::npos) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
       if (left <= 0 || !ReadSome(static_cast<int>(left))) return false;
     }
     return true;
   }
-  /// Waits for the end; the exit code, 128 + signal when killed. Kills it after `timeout_s` seconds without output.
+  /// Waits for the end; the exit code, 128 + signal when killed. Kills it after `timeout_s` seconds (times kPatience)
+  /// without output.
   int Wait(int timeout_s = 30) {
     if (code_) return *code_;
-    while (ReadSome(timeout_s * 1000)) {
+    while (ReadSome(timeout_s * kPatience * 1000)) {
     }
     if (timed_out_) Signal(SIGKILL);
     int status = 0;
@@ -95,7 +96,7 @@ class BackgroundProcess {
 /// A master and workers in a folder of their own, and what they leave behind.
 class ClusterOfProcesses {
  public:
-  explicit ClusterOfProcesses(int lease_ms = 10'000) : lease_ms_(std::to_string(lease_ms)) {
+  explicit ClusterOfProcesses(int lease_ms = 10'000) : lease_ms_(std::to_string(lease_ms * kPatience)) {
     std::filesystem::create_directories(folder_.path() + "/tmp");
     setenv("XDG_STATE_HOME", (folder_.path() + "/state").c_str(), 1);
     setenv("TMPDIR", (folder_.path() + "/tmp").c_str(), 1);

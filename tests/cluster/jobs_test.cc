@@ -110,7 +110,8 @@ TEST(JobsTest, StoppedExecutorMeansAnotherAttempt) {
   kill(executors[0], SIGSTOP);
   job.ExpectSuccess("2");
   const Finished status = cluster.Run({"job", "status", "j1"});
-  EXPECT_NE(status.output.find("beta, pid " + std::to_string(executors[0]) + ") gave no sign of life for 3 s and was killed"),
+  EXPECT_NE(status.output.find("beta, pid " + std::to_string(executors[0]) + ") gave no sign of life for " +
+                               std::to_string(3 * testing_support::kPatience) + " s and was killed"),
             std::string::npos)
       << status.output;
   cluster.EndAndExpectNothingLeft();

@@ -15,6 +15,23 @@
 
 namespace heddle::testing_support {
 
+/// How many times as long as usual a build with sanitizers may take: waits and leases of tests are this much longer.
+#if defined(__SANITIZE_THREAD__)
+constexpr int kPatience = 10;
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr int kPatience = 5;
+#else
+constexpr int kPatience = 1;
+#endif
+
+/// Processes that tests start keep their caches in the build folder and know no measured constants of this machine, unless
+/// a test sets XDG_CACHE_HOME itself.
+inline const bool kCachesAreOurs = [] {
+  std::error_code ignored;
+  std::filesystem::remove_all(HEDDLE_BINARY_DIR "/cache-of-tests/heddle/machine", ignored);
+  return setenv("XDG_CACHE_HOME", HEDDLE_BINARY_DIR "/cache-of-tests", 1) == 0;
+}();
+
 /// How a finished process ended and what it printed.
 struct Finished {
   int code = -1;  ///< Exit code; 128 + signal when killed.
@@ -22,7 +39,8 @@ struct Finished {
   std::string errors;
 };
 
-/// Runs words[0] in `directory` to its end with empty standard input; kills it after `timeout_s` seconds (code 128 + 9).
+/// Runs words[0] in `directory` to its end with empty standard input; kills it after
+/// `timeout_s` seconds (times kPatience) without output (code 128 + 9).
 inline Finished RunProcess(const std::vector<std::string>& words, const std::string& directory, int timeout_s = 60,
                            const std::string& input = "") {
   int in[2], out[2], err[2];
@@ -48,7 +66,7 @@ inline Finished RunProcess(const std::vector<std::string>& words, const std::str
   pollfd fds[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
   int open_pipes = 2;
   while (open_pipes > 0) {
-    const int ready = poll(fds, 2, timeout_s * 1000);
+    const int ready = poll(fds, 2, timeout_s * kPatience * 1000);
     if (ready <= 0) {
       kill(child, SIGKILL);
       break;

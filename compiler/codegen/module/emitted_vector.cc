@@ -82,6 +82,30 @@ Vector LoadWhere(Mask mask, llvm::Value* cells) {
   })};
 }
 
+// One or two cells are a load that clears the rest of the register.
+Vector LoadFirstOfFour(llvm::Value* cells, int count) {
+  llvm::IRBuilder<>& builder = Builder();
+  if (count == 4) return Load(cells);
+  llvm::Value* const zero = Zero().v[0];
+  if (count == 1)
+    return {{builder.CreateInsertElement(zero, builder.CreateAlignedLoad(builder.getDoubleTy(), cells, llvm::Align(8)),
+                                         uint64_t{0})}};
+  if (count == 3) return LoadWhere(FirstLanes(Emitter::Current().Integer(count)), cells);
+  llvm::Type* const two = llvm::FixedVectorType::get(builder.getDoubleTy(), 2);
+  return {{builder.CreateShuffleVector(builder.CreateAlignedLoad(two, cells, llvm::Align(8)),
+                                       llvm::ConstantAggregateZero::get(two), {0, 1, 2, 3})}};
+}
+
+void StoreFirstOfFour(llvm::Value* cells, Vector a, int count) {
+  if (count == 4) return Store(cells, a);
+  llvm::IRBuilder<>& builder = Builder();
+  if (count >= 2) builder.CreateAlignedStore(builder.CreateShuffleVector(a.v[0], {0, 1}), cells, llvm::Align(8));
+  if (count == 2) return;
+  const auto last = static_cast<uint64_t>(count - 1);
+  builder.CreateAlignedStore(builder.CreateExtractElement(a.v[0], last),
+                             builder.CreateConstInBoundsGEP1_64(builder.getDoubleTy(), cells, last), llvm::Align(8));
+}
+
 Vector BroadcastFrom(llvm::Value* cell) {
   return {Splat(Builder().CreateAlignedLoad(Builder().getDoubleTy(), cell, llvm::Align(8)))};
 }
@@ -136,7 +160,7 @@ Vector CallKernel(const char* symbol, Vector a) {
   llvm::AllocaInst* const cells = emitter.Reserve(llvm::ArrayType::get(builder.getDoubleTy(), kLanes), "cells");
   cells->setAlignment(llvm::Align(64));
   Store(cells, a);
-  builder.CreateCall(kernel, {cells, cells, emitter.Integer(kLanes), builder.getFalse()});
+  builder.CreateCall(kernel, {cells, cells, emitter.Integer(emitter.register_lanes() * emitter.parts()), builder.getFalse()});
   return Load(cells);
 }
 

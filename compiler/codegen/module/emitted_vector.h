@@ -184,6 +184,9 @@ void Store(llvm::Value* cells, Vector a);
 void Stream(llvm::Value* cells, Vector a);
 /// The first 1 to 7 lanes of each pair's vector to its pointer.
 void StoreFirst(llvm::ArrayRef<std::pair<llvm::Value*, Vector>> stores, llvm::Value* count);
+/// The same for vectors of one part of four lanes, where the count (1 to 4) is known.
+Vector LoadFirstOfFour(llvm::Value* cells, int count);
+void StoreFirstOfFour(llvm::Value* cells, Vector a, int count);
 /// Lane k (a constant).
 llvm::Value* Lane(Vector a, int k);
 

@@ -35,7 +35,8 @@ void Lowering::ComputeAt(Rate rate, Values& values) {
         value = *values[i];
       } else {
         const size_t k = static_cast<size_t>(node.input);
-        value = BroadcastFrom(rate == Rate::kOnce ? inputs_[k] : rows_of_inputs_[k]);
+        const bool once = rate == Rate::kOnce;
+        value = is_packed_ && !once ? Load(rows_of_inputs_[k]) : BroadcastFrom(once ? inputs_[k] : rows_of_inputs_[k]);
       }
     } else {
       const auto operand = [&](int k) {
@@ -67,6 +68,11 @@ Lowering::Values Lowering::ComputeCells(const std::vector<llvm::Value*>& sources
   Values values(region_.nodes.size());
   for (size_t i = 0; i < values.size(); ++i)
     if (IsCells(i)) values[i] = LoadCells(PointerTo(sources[i], j), mask);
+  return Complete(std::move(values));
+}
+
+// All values, where those of inputs per cell are given.
+Lowering::Values Lowering::Complete(Values values) {
   ComputeAt(Rate::kPerCell, values);
   for (size_t i = 0; i < values.size(); ++i)
     if (!values[i]) values[i] = values_[i];
@@ -80,9 +86,15 @@ void Lowering::FoldInto(size_t o, Vector value, llvm::Value* j, const Mask* mask
     llvm::Value* const cells = PointerTo(outputs_[o], j);
     return Store(cells, EmitFold(output.fold, Load(cells), value));
   }
-  const Vector before = Get(accumulators_[o]);
+  if (output.eights > 1 && eight_ < 0) {
+    llvm::Value* const cells = PointerTo(outputs_[o], Get(place_));
+    const Vector before = Load(cells), after = EmitFold(output.fold, before, value);
+    return Store(cells, mask == nullptr ? after : Select(*mask, after, before));
+  }
+  Accumulator& accumulator = output.eights > 1 ? sums_[o][static_cast<size_t>(eight_)] : accumulators_[o];
+  const Vector before = Get(accumulator);
   const Vector after = EmitFold(output.fold, before, value);
-  Set(accumulators_[o], mask == nullptr ? after : Select(*mask, after, before));
+  Set(accumulator, mask == nullptr ? after : Select(*mask, after, before));
 }
 
 void Lowering::Prefetch(int unroll) {
@@ -119,7 +131,9 @@ void Lowering::WriteWhole(const Stores& stores) {
 void Lowering::WholeBody(int unroll) {
   Prefetch(unroll);
   Stores stores;
+  const bool in_registers = eight_ >= 0;
   for (int u = 0; u < unroll; ++u) {
+    if (in_registers) eight_ = u;
     llvm::Value* const j = b_.CreateNSWAdd(Get(j_), Integer(8 * u));
     const Values values = ComputeCells(Sources(), j, nullptr);
     for (size_t o = 0; o < region_.outputs.size(); ++o) {
@@ -129,6 +143,7 @@ void Lowering::WholeBody(int unroll) {
       else
         FoldInto(o, value, j, nullptr);
     }
+    if (!in_registers) NextPlace();
   }
   WriteWhole(stores);
   b_.CreateStore(b_.CreateNSWAdd(Get(j_), Integer(8 * unroll)), j_);
@@ -146,6 +161,30 @@ void Lowering::WholeLoop(int unroll) {
     b_.CreateCondBr(b_.CreateICmpSLE(Get(j_), last), loop, done);
     b_.SetInsertPoint(done);
   });
+}
+
+void Lowering::NextPlace() {
+  if (eights_ == 1) return;
+  llvm::Value* const next = b_.CreateNSWAdd(Get(place_), Integer(8));
+  b_.CreateStore(b_.CreateSelect(b_.CreateICmpEQ(next, Integer(8 * eights_)), Integer(0), next), place_);
+}
+
+// Folds of several eights: all of them in registers, as long as there are that many cells.
+void Lowering::PeriodLoop() {
+  sums_.resize(outputs_.size());
+  for (size_t o = 0; o < outputs_.size(); ++o) {
+    if (region_.outputs[o].sink != Sink::kFoldFlat) continue;
+    for (int k = 0; k < eights_; ++k) {
+      sums_[o].push_back(NewAccumulator());
+      Set(sums_[o].back(), Load(PointerTo(outputs_[o], Integer(8 * k))));
+    }
+  }
+  eight_ = 0;
+  WholeLoop(eights_);
+  eight_ = -1;
+  for (size_t o = 0; o < outputs_.size(); ++o)
+    for (int k = 0; k < static_cast<int>(sums_[o].size()); ++k)
+      Store(PointerTo(outputs_[o], Integer(8 * k)), Get(sums_[o][static_cast<size_t>(k)]));
 }
 
 // 1 to 7 columns at j.
@@ -200,9 +239,15 @@ void Lowering::LargeBody(llvm::Value* count) {
       stores.emplace_back(PointerTo(rows_of_outputs_[o], j), value);
       continue;
     }
+    if (region_.outputs[o].eights > 1) {
+      const Mask mask = FirstLanes(count);
+      FoldInto(o, value, j, &mask);
+      continue;
+    }
     if (sink != Sink::kFoldColumns) before.emplace_back(accumulators_[o], Get(accumulators_[o]));
     FoldInto(o, value, j, nullptr);
   }
+  NextPlace();
   const auto finish_ragged = [&] {
     const Mask mask = FirstLanes(count);
     for (const auto& [accumulator, old] : before) Set(accumulator, Select(mask, Get(accumulator), old));
@@ -282,7 +327,8 @@ void Lowering::EmitColumns() {
   else
     b_.CreateBr(whole);
   b_.SetInsertPoint(whole);
-  if (unroll > 1) WholeLoop(unroll);
+  if (eights_ > 1) PeriodLoop();
+  if (unroll > 1 && eights_ == 1) WholeLoop(unroll);
   WholeLoop(1);
   b_.CreateStore(b_.CreateNSWSub(row_columns_, Get(j_)), count_);
   b_.CreateCondBr(b_.CreateICmpSGT(Get(count_), Integer(0)), ragged, done);

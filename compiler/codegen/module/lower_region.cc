@@ -103,7 +103,7 @@ void Lowering::FindRates() {
 }
 
 void Lowering::ReadCall() {
-  static_assert(ops::kRegionAbi == 1 && sizeof(RegionCall) == 64);
+  static_assert(ops::kRegionAbi == 2 && sizeof(RegionCall) == 64);
   llvm::Type* const pointer = b_.getPtrTy();
   llvm::Type* const integer = b_.getInt64Ty();
   rows_ = Variable(Field(offsetof(RegionCall, rows), integer), "rows");
@@ -160,42 +160,50 @@ void Lowering::BeginRow(llvm::Value* i) {
       Set(accumulators_[o], EmitStart(region_.outputs[o].fold));
 }
 
-// ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)) with the fold in place of +: halves are folded three times.
-void Lowering::EndRow(llvm::Value* i) {
+// ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)) with the fold in place of +: halves are folded again and again; these are of `width` lanes.
+llvm::Value* Lowering::JoinLanes(const RegionOutput& output, Vector low, Vector high, int width) {
   const int lanes_before = emitter_.register_lanes(), parts_before = emitter_.parts();
+  for (; width >= 1; width /= 2) {
+    emitter_.SetShape(width, 1);
+    low = EmitFold(output.fold, low, high);
+    if (width == 1) break;
+    high.v[0] = b_.CreateShuffleVector(low.v[0], Half(width, width / 2));
+    low.v[0] = b_.CreateShuffleVector(low.v[0], Half(width, 0));
+  }
+  emitter_.SetShape(lanes_before, parts_before);
+  llvm::Value* const joined = b_.CreateExtractElement(low.v[0], uint64_t{0});
+  return output.is_mean ? b_.CreateFDiv(joined, b_.CreateSIToFP(row_columns_, b_.getDoubleTy())) : joined;
+}
+
+void Lowering::EndRow(llvm::Value* i) {
   for (size_t o = 0; o < outputs_.size(); ++o) {
     if (region_.outputs[o].sink != Sink::kFoldRows) continue;
     Vector low = Get(accumulators_[o]), high = low;
-    if (parts_before == 1) {
+    if (emitter_.parts() == 1) {
       low.v[0] = b_.CreateShuffleVector(low.v[0], {0, 1, 2, 3});
       high.v[0] = b_.CreateShuffleVector(high.v[0], {4, 5, 6, 7});
     } else {
       high.v[0] = high.v[1];
     }
-    for (int width = 4; width >= 1; width /= 2) {
-      emitter_.SetShape(width, 1);
-      low = EmitFold(region_.outputs[o].fold, low, high);
-      if (width == 1) break;
-      high.v[0] = b_.CreateShuffleVector(low.v[0], Half(width, width / 2));
-      low.v[0] = b_.CreateShuffleVector(low.v[0], Half(width, 0));
-    }
-    b_.CreateAlignedStore(b_.CreateExtractElement(low.v[0], uint64_t{0}), PointerTo(outputs_[o], i), llvm::Align(8));
-    emitter_.SetShape(lanes_before, parts_before);
+    b_.CreateAlignedStore(JoinLanes(region_.outputs[o], low, high, 4), PointerTo(outputs_[o], i), llvm::Align(8));
   }
 }
 
 void Lowering::Run() {
   FindRates();
   ReadCall();
+  if (region_.columns > 0) return EmitNarrowRows();
   JoinRows();
   j_ = Variable(Integer(0), "j");
   count_ = Variable(Integer(0), "count");
+  place_ = Variable(Integer(0), "place");
   row_stream_ = Variable(b_.getFalse(), "row_stream");
   accumulators_.resize(outputs_.size());
   for (size_t o = 0; o < outputs_.size(); ++o) {
     const Sink sink = region_.outputs[o].sink;
-    if (sink == Sink::kFoldFlat || sink == Sink::kFoldRows) accumulators_[o] = NewAccumulator();
-    if (sink == Sink::kFoldFlat) Set(accumulators_[o], Load(outputs_[o]));
+    if (sink == Sink::kFoldFlat) eights_ = region_.outputs[o].eights;
+    if (sink == Sink::kFoldRows || (sink == Sink::kFoldFlat && eights_ == 1)) accumulators_[o] = NewAccumulator();
+    if (sink == Sink::kFoldFlat && eights_ == 1) Set(accumulators_[o], Load(outputs_[o]));
   }
   ComputeAt(Rate::kOnce, values_);
   row_columns_ = Get(columns_);
@@ -205,7 +213,7 @@ void Lowering::Run() {
     EndRow(i);
   });
   for (size_t o = 0; o < outputs_.size(); ++o)
-    if (region_.outputs[o].sink == Sink::kFoldFlat) Store(outputs_[o], Get(accumulators_[o]));
+    if (region_.outputs[o].sink == Sink::kFoldFlat && eights_ == 1) Store(outputs_[o], Get(accumulators_[o]));
   if (Any(Sink::kStore)) If(stream_, [&] { b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {}); });
   b_.CreateRetVoid();
 }

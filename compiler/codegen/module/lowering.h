@@ -14,7 +14,8 @@ namespace heddle::codegen {
 enum class Rate : uint8_t { kOnce, kPerRow, kPerCell };
 
 /// Writes the function of one region (LowerRegion). lower_region.cc has what happens once and for each row, lower_columns.cc
-/// the loops along a row. Variables of loops are memory of the frame, which the first pass makes registers.
+/// the loops along a row, lower_narrow.cc and lower_packed.cc regions of a
+/// known number of columns. Variables of loops are memory of the frame, which the first pass makes registers.
 class Lowering {
  public:
   Lowering(const ops::Region& region, llvm::Function* function, int register_lanes)
@@ -26,6 +27,8 @@ class Lowering {
   using Vector = ops::emitted::Vector;
   using Mask = ops::emitted::Mask;
   using Values = std::vector<std::optional<Vector>>;
+  /// Columns of a short row that are one register, `lanes` of its four.
+  struct Piece { int64_t first = 0; int lanes = 4; };
   struct Accumulator { std::array<llvm::AllocaInst*, 2> parts = {}; };
   using Stores = std::vector<std::pair<llvm::Value*, Vector>>;  ///< Where, what.
 
@@ -35,8 +38,22 @@ class Lowering {
   void BeginRow(llvm::Value* i);
   void FindStream();
   void EndRow(llvm::Value* i);
+  llvm::Value* JoinLanes(const ops::RegionOutput& output, Vector low, Vector high, int width);
   void EmitColumns();
+  void EmitNarrowRows();
+  void NarrowLoop(int rows, const std::function<void()>& body);
+  void EmitPackedRows();
+  void RepeatColumns();
+  void PackedBody();
+  Vector SpreadRows(Vector rows, int eight);
+  void NarrowBody(int rows);
+  std::vector<Vector> NarrowRow(llvm::Value* row, int row_in_body);
+  Values ComputePiece(llvm::Value* first_cell, int64_t row_offset, Piece piece);
+  std::vector<Piece> Pieces() const;
+  Vector JoinFourRows(const ops::RegionOutput& output, std::array<Vector, 4> rows);
   void WholeLoop(int unroll);
+  void PeriodLoop();
+  void NextPlace();
   void WholeBody(int unroll);
   void RaggedBody(llvm::Value* count);
   void LargeBody(llvm::Value* count);
@@ -47,6 +64,7 @@ class Lowering {
   void ComputeAt(Rate rate, Values& values);
   std::vector<llvm::Value*> Sources() const;
   Values ComputeCells(const std::vector<llvm::Value*>& sources, llvm::Value* j, const Mask* mask);
+  Values Complete(Values values);
   Vector LoadCells(llvm::Value* cells, const Mask* mask) {
     return mask == nullptr ? ops::emitted::Load(cells) : ops::emitted::LoadWhere(*mask, cells);
   }
@@ -78,9 +96,16 @@ class Lowering {
   std::vector<llvm::Value*> inputs_, input_strides_, outputs_, output_strides_;  // by position; nullptr where not needed
   std::vector<llvm::Value*> rows_of_inputs_, rows_of_outputs_;                   // start of the current row
   std::vector<Accumulator> accumulators_;                                        // by output; of kFoldFlat and kFoldRows
+  /// By output; of narrow kFoldColumns by piece, of kFoldFlat of several eights by eight.
+  std::vector<std::vector<Accumulator>> sums_;
+  std::vector<llvm::Value*> columns_repeated_;  ///< By input; of packed rows.
+  bool is_packed_ = false;                      ///< Values per row are of eight rows, one a lane.
   llvm::AllocaInst *rows_ = nullptr, *columns_ = nullptr;
   llvm::Value *stream_ = nullptr, *prefetch_ = nullptr;
   llvm::Value* row_columns_ = nullptr;         ///< Columns, in a row.
+  int eights_ = 1;                             ///< Of kFoldFlat outputs.
+  int eight_ = -1;  ///< Where eights_ > 1: the eight that is folded in registers; -1: in memory, at place_.
+  llvm::AllocaInst* place_ = nullptr;          ///< j_ modulo 8 eights_.
   llvm::AllocaInst* j_ = nullptr;              ///< The current column.
   llvm::AllocaInst* row_stream_ = nullptr;     ///< 1 if this row's stores go past the caches.
   llvm::AllocaInst* count_ = nullptr;          ///< Cells of the next masked step; first those before the first line of the outputs.

@@ -57,6 +57,37 @@ class RuntimeTest : public testing::Test {
   std::unique_ptr<Runtime> runtime_;
 };
 
+// A kernel may overwrite its first input when neither another task nor the caller has it.
+TEST_F(RuntimeTest, TheLastReaderOfAValueMayTakeIt) {
+  bool is_last = false, is_alone = false;
+  kernels_.Set("look", [&](const ops::KernelCall& call) -> Result<Value> {
+    is_last = call.last_read != nullptr;
+    is_alone = is_last && call.last_read->matrix().HoldsCellsAlone();
+    return Value(1.0);
+  });
+  const auto plan = ThreeTasks("look");
+  ASSERT_TRUE(runtime().Run(plan, 1, {{"x", Value(Column({1, 2}))}}).ok());
+  EXPECT_TRUE(is_last);
+  const Value kept(Column({3, 4}));
+  ASSERT_TRUE(runtime().Run(plan, 2, {{"x", kept}}).ok());
+  EXPECT_TRUE(is_last);
+  EXPECT_FALSE(is_alone) << "the caller has it";
+  std::map<std::string, Value> given;
+  given.emplace("x", Column({5, 6}));
+  ASSERT_TRUE(runtime().Run(plan, 3, std::move(given)).ok());
+  EXPECT_TRUE(is_alone);
+
+  writer_ = PlanWriter(1);
+  const NodeId x = AddNode("variable", {}, "x"), look = AddNode("look", {x}), y = AddNode("assign", {x}, "y");
+  const RegisterId in = writer_.Output(Add(TaskKind::kSource, x, {}));
+  const RegisterId out = writer_.Output(Add(TaskKind::kCompute, look, {in}));
+  Add(TaskKind::kSink, y, {in});
+  Add(TaskKind::kSink, AddNode("assign", {look}, "z"), {out});
+  writer_.SetKey(8);
+  ASSERT_TRUE(runtime().Run(Finish(), 4, {{"x", Value(Column({7, 8}))}}).ok());
+  EXPECT_FALSE(is_last) << "y reads it too";
+}
+
 TEST_F(RuntimeTest, RunsThreeTasks) {
   const auto plan = ThreeTasks("add");
   const Result<RunResult> result = runtime().Run(plan, 0, {{"x", Value(2.0)}});

@@ -345,6 +345,35 @@ TEST_F(MasterCoreTest, ADrainedWorkerEndsItsJobAndGetsNoOther) {
   EXPECT_TRUE(core_->drained().empty());
 }
 
+// Plans that the master makes ahead and those of rank 0 go by the same constants.
+TEST_F(MasterCoreTest, AJobWithoutConstantsGetsThoseOfTheWeakestWorker) {
+  JobSpecification specification;
+  specification.options.threads = 0;  // what each worker has
+  EXPECT_EQ(core_->ExpectedOptions(specification).constants, compiler::DefaultConstants(1)) << "nobody is here";
+  for (const int threads : {8, 2, 4}) {
+    WorkerDescription worker;
+    worker.uuid = worker.name = std::to_string(threads);
+    worker.threads = threads;
+    core_->WorkerConnected(worker, {});
+  }
+  EXPECT_EQ(core_->ExpectedOptions(specification).constants, compiler::DefaultConstants(2));
+  specification.options.threads = 3;
+  EXPECT_EQ(core_->ExpectedOptions(specification).constants, compiler::DefaultConstants(3));
+  specification.options.constants = compiler::DefaultConstants(1);
+  specification.options.constants.measured = true;
+  EXPECT_EQ(core_->ExpectedOptions(specification).constants, specification.options.constants);
+  specification.request_id = "r";
+  specification.workers_wanted = 2;
+  ASSERT_TRUE(core_->Submit(specification).ok());
+  int starts = 0;
+  for (const WorkerOrder& order : core_->TakeOrders()) {
+    if (order.kind != Kind::kStart) continue;
+    ++starts;
+    EXPECT_EQ(order.message.start->options.constants, specification.options.constants);
+  }
+  EXPECT_EQ(starts, 2);
+}
+
 TEST_F(MasterCoreTest, DrainNamesOneWorker) {
   EXPECT_EQ(core_->Drain("worker-a", true).status().code(), StatusCode::kNotFound);
   Connect("a");

@@ -125,6 +125,23 @@ TEST(GeneratedCodeTest, EverySinkAndFoldWithEveryAccess) {
   }
 }
 
+// Sums of few columns: every number of eights with ends of every length, of light and heavy bodies.
+TEST(GeneratedCodeTest, FlatFoldsOfSeveralEights) {
+  for (const auto code : {ops::BinaryCode::kMultiply, ops::BinaryCode::kPower}) {
+    for (int eights = 1; eights <= 8; ++eights) {
+      for (int fold = 0; fold < 4; ++fold) {
+        Region region{{Input(0), Input(1), Binary(code, 0, 1)}, {{2, Sink::kFoldFlat, static_cast<Fold>(fold)}, {2}}, 2};
+        region.outputs[0].eights = eights;
+        std::vector<CaseShape> shapes = {{1, 0}, {1, 3}, {1, 800, 0, true}};
+        for (int64_t cells = 8 * eights - 1; cells <= 24 * eights + 9; cells += fold == 0 ? 1 : 13) shapes.push_back({1, cells});
+        ExpectSameBits(region, shapes);
+        region.outputs.pop_back();
+        ExpectSameBits(region, shapes);
+      }
+    }
+  }
+}
+
 TEST(GeneratedCodeTest, EveryShapeOfAMixedRegion) {
   const Region region{{Input(0), Input(1, Access::kPerRow), Input(2, Access::kPerColumn), Binary(ops::BinaryCode::kSubtract, 0, 1),
                        Binary(ops::BinaryCode::kMultiply, 3, 2)},

@@ -72,8 +72,8 @@ RegionCase::RegionCase(const ops::Region& region, const CaseShape& shape, uint32
   }
   for (const RegionOutput& output : region.outputs) {
     // Outputs differ in their strides and in where their first line begins.
-    const auto more = static_cast<int64_t>(outputs_.size());
-    int64_t size = 8;
+    const auto more = region.columns > 0 ? 0 : static_cast<int64_t>(outputs_.size());
+    int64_t size = 8 * output.eights;
     if (output.sink == Sink::kStore) size = shape.rows == 0 ? 0 : (shape.rows - 1) * (stride + more) + shape.columns + more;
     if (output.sink == Sink::kFoldColumns) size = PaddedTo8(shape.columns);
     if (output.sink == Sink::kFoldRows) size = shape.rows;
@@ -131,7 +131,7 @@ std::vector<double> RegionCase::RunLiterally() {
         const auto fold_into = [&](double& cell) { cell = ops::simd::FoldTwo(output.fold, cell, x); };
         switch (output.sink) {
           case Sink::kStore: out[i * output_strides_[o] + j] = x; break;
-          case Sink::kFoldFlat: fold_into(out[j % 8]); break;
+          case Sink::kFoldFlat: fold_into(out[j % (8 * output.eights)]); break;
           case Sink::kFoldColumns: fold_into(out[j]); break;
           case Sink::kFoldRows: fold_into(lanes[o][static_cast<size_t>(j % 8)]); break;
         }
@@ -139,7 +139,8 @@ std::vector<double> RegionCase::RunLiterally() {
     }
     for (size_t o = 0; o < lanes.size(); ++o)
       if (region_.outputs[o].sink == Sink::kFoldRows)
-        output_pointers_[o][i] = ops::simd::FoldLanes(region_.outputs[o].fold, lanes[o].data());
+        output_pointers_[o][i] = ops::simd::FoldLanes(region_.outputs[o].fold, lanes[o].data()) /
+                                 (region_.outputs[o].is_mean ? static_cast<double>(shape_.columns) : 1.0);
   }
   return TakeOutputs();
 }
@@ -212,6 +213,7 @@ ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat) {
     }
     node.drops_negative_zero = random() % 10 == 0;
   }
+  const int eights = random() % 2 == 0 ? 1 : 1 + static_cast<int>(random() % 8);
   const uint32_t outputs = 1 + random() % 3;
   for (uint32_t o = 0; o < outputs; ++o) {
     RegionOutput& output = region.outputs.emplace_back();
@@ -219,6 +221,8 @@ ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat) {
     output.sink = static_cast<Sink>(random() % 4);
     if (output.sink == Sink::kFoldFlat && !flat) output.sink = Sink::kStore;
     if (output.sink != Sink::kStore) output.fold = static_cast<ops::simd::Fold>(random() % 4);
+    if (output.sink == Sink::kFoldFlat) output.eights = eights;
+    output.is_mean = output.sink == Sink::kFoldRows && output.fold == ops::simd::Fold::kAdd && random() % 2 == 0;
   }
   return region;
 }

@@ -31,6 +31,18 @@ TEST(RegionTextTest, ReadsLikeThis) {
   EXPECT_EQ(region->ToText(), text);
 }
 
+TEST(RegionTextTest, ColumnsAndMeans) {
+  const char* const text = "region 1 columns 10\n%0 = cells 0\nfold-rows add %0 mean\n";
+  const Result<Region> region = Region::Parse(text);
+  ASSERT_TRUE(region.ok()) << region.status().ToString();
+  EXPECT_EQ(region->columns, 10);
+  EXPECT_TRUE(region->outputs[0].is_mean);
+  EXPECT_EQ(region->ToText(), text);
+  const Result<Region> flat = Region::Parse("region 1\n%0 = cells 0\nfold-flat minimum %0 eights 5\n");
+  ASSERT_TRUE(flat.ok()) << flat.status().ToString();
+  EXPECT_EQ(flat->outputs[0].eights, 5);
+}
+
 TEST(RegionTextTest, RandomRegionsParseBack) {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {
@@ -62,7 +74,12 @@ TEST(RegionTextTest, WrongTextsAndRegionsAreRefused) {
        {"", "region", "region x\n", "region 1\n%0 = cells 0\n", "region 1\n%0 = cells 1\nstore %0\n", "region 1\n%0 = cells 0\nstore %1\n",
         "region 1\n%1 = cells 0\nstore %0\n", "region 1\n%0 = Add %0 %0\nstore %0\n", "region 1\n%0 = cells 0\nfold-rows %0\n",
         "region 1\n%0 = cells 0\n%1 = Unknown %0\nstore %1\n", "region 1\n%0 = cells 0\nstore %0\n%1 = cells 0\n",
-        "region 1\n%0 = cells 0 skips-a\nstore %0\n", "region 1\n%0 = literal 1x\nstore %0\n"}) {
+        "region 1\n%0 = cells 0\nfold-flat add %0 eights 9\n", "region 1\n%0 = cells 0\nfold-rows add %0 eights 2\n",
+        "region 1\n%0 = cells 0\nfold-flat add %0 eights 2\nfold-flat add %0\n",
+        "region 1 columns 3\n%0 = cells 0\n%1 = row 0\nstore %1\n",
+        "region 1 columns 65\n%0 = cells 0\nstore %0\n", "region 1 columns\n%0 = cells 0\nstore %0\n",
+        "region 1 columns 3\n%0 = cells 0\nfold-flat add %0\n", "region 1\n%0 = cells 0\nfold-rows maximum %0 mean\n",
+        "region 1\n%0 = cells 0\nfold-columns add %0 mean\n", "region 1\n%0 = cells 0 skips-a\nstore %0\n", "region 1\n%0 = literal 1x\nstore %0\n"}) {
     const Result<Region> region = Region::Parse(text);
     ASSERT_FALSE(region.ok()) << text;
     EXPECT_EQ(region.status().code(), StatusCode::kInternal) << text;

@@ -37,7 +37,7 @@ void ExpectDefinition(const Matrix& w, const Matrix& u, const Matrix& v) {
 TEST(SampledProductTest, HasTheCellsOfTheDefinition) {
   for (int64_t m : {0, 1, 7, 130})
     for (int64_t n : {1, 9, 65})
-      for (int64_t rank : {0, 1, 3, 4, 5, 7, 8, 9, 12, 13, 16, 20, 100})
+      for (int64_t rank : {0, 1, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 20, 24, 27, 28, 31, 32, 33, 36, 40, 100})
         ExpectDefinition(RandomCells(m, n, 0.2, static_cast<uint64_t>(m + n)), RandomCells(m, rank, 0.9, 5),
                          RandomCells(n, rank, 0.9, 6));
 }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/gather_cells.h"
+
+#include <immintrin.h>
+
+#include <bit>
+
+namespace heddle::ops {
+namespace {
+
+// Short loops of unknown length cost a wrong guess of a branch each: entries are taken so many at a time, and
+// what is taken too much is overwritten by what comes after it.
+constexpr int64_t kSpreadTogether = 8;
+// Rows of x with at most so many entries are compared with a column at once.
+constexpr int64_t kCompared = 8;
+
+// values[place], or 0.0 unless it is there; without a branch.
+double Where(bool there, const double* values, uint32_t place) {
+  const uint64_t mask = uint64_t{0} - uint64_t{there};
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(values[place & mask]) & mask);
+}
+
+// The rows of x are short: a column of the pattern is compared with all of a row's.
+class ComparedRow {
+ public:
+  static constexpr int64_t kTogether = 2;
+  ComparedRow(const Matrix& x, int64_t first, int64_t last)
+      : values_(x.values() + first),
+        columns_(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x.column_indexes() + first))),
+        valid_((1u << (last - first)) - 1) {}
+  double At(int32_t column) const {
+    const __m256i equal = _mm256_cmpeq_epi32(columns_, _mm256_set1_epi32(column));
+    const unsigned found = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(equal))) & valid_;
+    return Where(found != 0, values_, static_cast<uint32_t>(std::countr_zero(found)));
+  }
+
+ private:
+  const double* values_;
+  __m256i columns_;
+  unsigned valid_;
+};
+
+class PlacedRow {
+ public:
+  static constexpr int64_t kTogether = 4;
+  PlacedRow(const Matrix& x, int64_t first, int64_t last, SpreadRow& spread)
+      : values_(x.values() + first),
+        places_(spread.places.data()),
+        first_(static_cast<uint32_t>(first - spread.base)),
+        count_(static_cast<uint32_t>(last - first)) {}
+  double At(int32_t column) const {
+    const uint32_t place = places_[column] - first_;
+    return Where(place < count_, values_, place);
+  }
+
+ private:
+  const double* values_;
+  const uint32_t* places_;
+  uint32_t first_, count_;
+};
+
+// `past` entries after the row's last are readable; those placed too much come first, so that the row's own
+// stay.
+void Spread(const Matrix& x, int64_t first, int64_t last, int64_t past, SpreadRow& spread) {
+  // Places are less than 2^32; those of other matrices and of earlier calls do not matter after a fill.
+  if (first < spread.base || last - spread.base > int64_t{UINT32_MAX} || spread.places.empty()) {
+    spread.places.assign(static_cast<size_t>(x.columns()), UINT32_MAX);
+    spread.base = first;
+  }
+  const int32_t* columns = x.column_indexes();
+  uint32_t* places = spread.places.data();
+  const auto place = [&](int64_t e) { places[columns[e]] = static_cast<uint32_t>(e - spread.base); };
+  const int64_t tail = first + (last - first - 1) / kSpreadTogether * kSpreadTogether;
+  if (last - tail + past >= kSpreadTogether) {
+#pragma GCC unroll 8
+    for (int64_t k = kSpreadTogether - 1; k >= 0; --k) place(tail + k);
+  } else {
+    for (int64_t e = tail; e < last; ++e) place(e);
+  }
+  for (int64_t e = first; e < tail; e += kSpreadTogether)
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < kSpreadTogether; ++k) place(e + k);
+}
+
+template <typename Row>
+void ReadRow(const Row& row, const int32_t* columns, int64_t count, int64_t past, double* out) {
+  int64_t e = 0;
+  for (; e < count && e + Row::kTogether <= count + past; e += Row::kTogether)
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < Row::kTogether; ++k) out[e + k] = row.At(columns[e + k]);
+  for (; e < count; ++e) out[e] = row.At(columns[e]);
+}
+
+void GatherSparse(const Matrix& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
+                  double* out) {
+  const int64_t *offsets = pattern.row_offsets(), *x_offsets = x.row_offsets();
+  const int64_t pattern_end = offsets[pattern.rows()], x_end = x_offsets[x.rows()];
+  const int64_t first_entry = offsets[begin];
+  const bool short_rows = x.stored() <= kCompared / 2 * x.rows();
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t first = offsets[i], count = offsets[i + 1] - first;
+    const int64_t x_first = x_offsets[i], x_last = x_offsets[i + 1];
+    const int32_t* columns = pattern.column_indexes() + first;
+    double* cells = out + (first - first_entry);
+    // Reading too far is fine but behind the arrays' ends.
+    const int64_t past = pattern_end - offsets[i + 1];
+    if (short_rows && x_last - x_first <= kCompared && x_first + kCompared <= x_end) {
+      ReadRow(ComparedRow(x, x_first, x_last), columns, count, past, cells);
+    } else if (count > 0 && x_first < x_last) {
+      Spread(x, x_first, x_last, x_end - x_last, spread);
+      ReadRow(PlacedRow(x, x_first, x_last, spread), columns, count, past, cells);
+    } else {
+      for (int64_t e = 0; e < count; ++e) cells[e] = 0.0;
+    }
+  }
+}
+
+}  // namespace
+
+void GatherCells(const Matrix& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
+                 double* out) {
+  if (x.IsSparse()) return GatherSparse(pattern, x, begin, end, spread, out);
+  const int64_t* offsets = pattern.row_offsets();
+  const int32_t* columns = pattern.column_indexes();
+  for (int64_t i = begin; i < end; ++i) {
+    const double* cells = x.data() + i * x.columns();
+    for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) *out++ = cells[columns[e]];
+  }
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fused operator computes before its first tile and after its last one.
+#include "core/panels.h"
+#include "ops/fused/run_tiles.h"
+#include "ops/operator.h"
+
+namespace heddle::ops {
+
+Result<std::vector<double>> BodyScalars(const TileProgram& program, const KernelCall& call) {
+  const Graph& body = program.fused.body;
+  std::vector<Scalar> scalars(body.nodes.size());
+  std::vector<double> numbers(body.nodes.size(), 0.0);
+  for (NodeId id = 0; id < body.size(); ++id) {
+    const Node& node = body[id];
+    const auto i = static_cast<size_t>(id);
+    if (!node.info.IsScalar() || program.roles.nodes[i] != BodyRole::kScalar) continue;
+    if (node.Is("literal")) {
+      scalars[i] = *node.FindAttribute("value");
+    } else if (node.Is("variable")) {
+      scalars[i] = call.inputs[static_cast<size_t>(std::stoi(node.Text("name")))]->scalar();
+    } else {
+      std::vector<const Scalar*> operands;
+      for (NodeId input : node.inputs) operands.push_back(input == kNoNode ? nullptr : &scalars[static_cast<size_t>(input)]);
+      HEDDLE_ASSIGN_OR_RETURN(scalars[i], EvaluateScalar(node, operands));
+    }
+    if (!scalars[i].IsString()) numbers[i] = scalars[i].AsDouble();
+  }
+  return numbers;
+}
+
+Result<Value> FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call) {
+  const Graph& body = program.fused.body;
+  if (program.roots.size() == 1) {
+    // The root's own last phase: the payloads are its own.
+    const Node& root = body[program.roots[0].node];
+    std::vector<ValueInfo> infos;
+    for (NodeId input : root.inputs) infos.push_back(body[input].info);
+    const Value value(nodes);
+    const Value* const inputs[] = {&value};
+    KernelCall finish{.node = root, .phase = "finish", .inputs = inputs, .input_infos = infos, .total_rows = program.roles.rows,
+                      .context = call.context};
+    return FindOperator(root.op)->run(finish);
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const AlignedArray root, JoinNodes(program.reduction, nodes));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, static_cast<int64_t>(program.roots.size())));
+  for (size_t r = 0; r < program.roots.size(); ++r) {
+    const TileRoot& part = program.roots[r];
+    double value = simd::FoldLanes(FoldOf(part.aggregate), root.data() + part.offset);
+    if (part.aggregate == AggregateKind::kMean)
+      value = value / (static_cast<double>(program.roles.rows) * static_cast<double>(part.n));
+    result.mutable_data()[r] = value;
+  }
+  return Value(std::move(result));
+}
+
+}  // namespace heddle::ops

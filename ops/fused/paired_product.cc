@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/paired_product.h"
+
+#include <algorithm>
+
+namespace heddle::ops {
+namespace {
+
+// True if some step before `end` writes the buffer: the next tile would overwrite it before its product.
+bool IsWrittenBefore(const TileProgram& program, const TileRef& buffer, int end) {
+  for (int s = 0; s < end; ++s) {
+    const Step& step = program.steps[static_cast<size_t>(s)];
+    const auto is_buffer = [&](const TileRef& ref) { return ref.kind == buffer.kind && ref.index == buffer.index; };
+    if (is_buffer(step.to) || std::any_of(step.outputs.begin(), step.outputs.end(), is_buffer)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+PairedProduct FindPairedProduct(const TileProgram& program) {
+  PairedProduct pair;
+  if (program.by_pattern) return pair;
+  for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
+    const Step& step = program.steps[static_cast<size_t>(s)];
+    if (step.kind == Step::Kind::kMultiply && step.index < 0 && step.columns == 1 && step.from.kind == TileRef::Kind::kInput &&
+        pair.multiply < 0)
+      pair.multiply = s;
+    if (step.kind != Step::Kind::kRoot || pair.multiply < 0 || step.right >= 0) continue;
+    const TileRoot& root = program.roots[static_cast<size_t>(step.index)];
+    const bool narrow = root.kind == TileRoot::Kind::kVectors && root.k == 1 && root.n > 8 && root.n <= 16;
+    const Step& multiply = program.steps[static_cast<size_t>(pair.multiply)];
+    const bool kept = step.from_right.kind == TileRef::Kind::kBuffer && program.buffers[static_cast<size_t>(step.from_right.index)] == 1 &&
+                      !IsWrittenBefore(program, step.from_right, pair.multiply);
+    if (narrow && kept && step.from == multiply.from) {
+      pair.root = s;
+      return pair;
+    }
+  }
+  return {};
+}
+
+}  // namespace heddle::ops

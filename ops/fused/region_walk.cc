@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/region_walk.h"
+
+#include "core/panels.h"
+#include "ops/aggregate.h"
+#include "ops/elementwise_codes.h"
+#include "ops/simd/cell_operators.h"
+
+namespace heddle::ops {
+namespace {
+
+// Heavy operators fill the machine, and on rows that are no whole eights lanes are lost; a fold is worth that
+// on rows of so many columns.
+constexpr int64_t kLongHeavyRow = 128;
+
+bool IsHeavy(UnaryCode code) {
+  switch (code) {
+#define HEDDLE_CASE(Name) \
+  case UnaryCode::k##Name: return HEDDLE_SIMD_NAMESPACE::Name##Operator::kHeavy;
+    HEDDLE_UNARY_KERNELS(HEDDLE_CASE)
+#undef HEDDLE_CASE
+  }
+  return false;
+}
+
+bool IsHeavy(BinaryCode code) {
+  switch (code) {
+#define HEDDLE_CASE(Name) \
+  case BinaryCode::k##Name: return HEDDLE_SIMD_NAMESPACE::Name##Operator::kHeavy;
+    HEDDLE_BINARY_KERNELS(HEDDLE_CASE)
+#undef HEDDLE_CASE
+  }
+  return false;
+}
+
+bool IsHeavyNode(const BodyView& view, NodeId id) {
+  const Node& node = view.node(id);
+  const bool binary = node.inputs.size() == 2 && node.inputs[1] != kNoNode;
+  if (!binary) {
+    const std::optional<UnaryCode> code = FindUnaryCode(node.op);
+    return code && IsHeavy(*code);
+  }
+  const std::optional<BinaryCode> code = FindBinaryCode(node.op);
+  if (!code || *code != BinaryCode::kPower) return code && IsHeavy(*code);
+  const Node& exponent = view.node(node.inputs[1]);
+  return !exponent.Is("literal") ||
+         exponent.FindAttribute("value")->AsDouble() != 2;  // A square is a product.
+}
+
+bool IsRepeated(Pattern pattern) { return pattern == Pattern::kColumn || pattern == Pattern::kRow; }
+
+}  // namespace
+
+bool FoldsRows(const Node& node) {
+  const Aggregate* const aggregate = FindAggregate(node.op);
+  return aggregate != nullptr && aggregate->scope == AggregateScope::kRow && !IsSpread(aggregate->kind) &&
+         aggregate->kind != AggregateKind::kIndexMax && aggregate->kind != AggregateKind::kIndexMin;
+}
+
+RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members) {
+  const int64_t columns = view.Columns(members[0]);
+  bool folds_rows = false, folds_columns = false, is_heavy = false, folds_flat = false, repeats = false;
+  for (NodeId id : members) {
+    is_heavy |= IsHeavyNode(view, id);
+    for (size_t i = 0; i < view.node(id).inputs.size(); ++i)
+      if (view.node(id).inputs[i] != kNoNode) repeats |= IsRepeated(view.PatternOf(id, i));
+    for (NodeId consumer : view.consumers(id))
+      if (view.IsRows(consumer)) folds_rows |= FoldsRows(view.node(consumer));
+    for (const TileRoot& root : view.program().roots) {
+      if (view.node(root.node).inputs[0] != id) continue;
+      folds_flat |=
+          root.kind == TileRoot::Kind::kFull || (root.kind == TileRoot::Kind::kColumns && root.n <= 8);
+      folds_columns |= root.kind == TileRoot::Kind::kColumns && root.n > 8;
+    }
+  }
+  if (columns < 2 || (folds_flat && !folds_rows)) return RegionWalk::kFlat;
+  const int64_t count = static_cast<int64_t>(members.size());
+  if (!folds_rows && !folds_columns)  // Eight rows are as many eights as there are columns.
+    return repeats && !is_heavy && columns <= kMostNarrowColumns && count * columns <= kMostUnrolled
+               ? RegionWalk::kNarrow
+               : RegionWalk::kFlat;
+  const int64_t operators = count * CeilDivide(columns, 4);
+  if (columns <= kMostNarrowColumns && !is_heavy && operators <= kMostUnrolled) return RegionWalk::kNarrow;
+  if (columns >= kNarrowRow && (folds_columns || !is_heavy || columns >= kLongHeavyRow))
+    return RegionWalk::kRows;
+  return RegionWalk::kFlat;
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// -explain of sim: the program and the plans of so many ranks, as run shows them for one.
+#include <gtest/gtest.h>
+
+#include "tests/cluster/cluster_of_processes.h"
+
+namespace heddle {
+namespace {
+
+using testing_support::Finished;
+
+constexpr const char* kScript =
+    "X = rand(rows=100, cols=4, seed=1)\nwhile (sum(X) < 1000) {\n  X = X + 1\n}\nprint(sum(t(X) %*% X))";
+
+Finished Heddle(std::vector<std::string> words) {
+  words.insert(words.begin(), HEDDLE_BINARY_DIR "/heddle");
+  for (const char* word : {"--min-distributed-bytes", "0", "--threads", "1", "--seed", "1", "-e", kScript})
+    words.push_back(word);
+  return testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
+}
+
+size_t Count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(ExplainTest, SimWithOneWorkerShowsWhatRunShows) {
+  const Finished run = Heddle({"run", "-explain"});
+  const Finished sim = Heddle({"sim", "--workers", "1", "-explain"});
+  EXPECT_EQ(run.code, 0) << run.errors;
+  EXPECT_GE(Count(run.errors, "\nplan 0x"), 3u) << run.errors;
+  EXPECT_EQ(sim.errors, run.errors);
+  EXPECT_EQ(sim.output, run.output);
+}
+
+TEST(ExplainTest, SimShowsThePlansOfItsRanksOnce) {
+  const Finished run = Heddle({"run", "-explain"});
+  const Finished sim = Heddle({"sim", "--workers", "2", "-explain"});
+  EXPECT_EQ(sim.code, 0) << sim.errors;
+  EXPECT_EQ(sim.output, run.output);
+  const std::string program = run.errors.substr(0, run.errors.find("plan 0x"));
+  EXPECT_EQ(sim.errors.substr(0, program.size()), program);
+  EXPECT_EQ(Count(sim.errors, "\nplan 0x"), Count(run.errors, "\nplan 0x")) << sim.errors;
+  EXPECT_EQ(Count(sim.errors, " ranks 2\n"), Count(sim.errors, "\nplan 0x")) << sim.errors;
+  EXPECT_GE(Count(sim.errors, "\ntask 1:0:0 "), 2u) << "tasks of the second rank: " << sim.errors;
+  EXPECT_EQ(Heddle({"sim", "--workers", "2"}).errors, "");
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants of the cost model over processes: measured behind a large run, used by the next ones and by jobs.
+#include <gtest/gtest.h>
+
+#include "tests/cluster/cluster_of_processes.h"
+
+namespace heddle {
+namespace {
+
+using testing_support::ClusterOfProcesses;
+using testing_support::Finished;
+using testing_support::TemporaryFolder;
+
+constexpr const char* kSmall = "print(sum(rand(rows=10, cols=10, seed=1)))";
+// Reads 16 MB seventy times.
+constexpr const char* kLarge =
+    "X = rand(rows=2000, cols=1000, seed=1)\ns = 0\nfor (i in 1:70) {\n  s = s + sum(X * i)\n}\nprint(s)";
+
+Finished Heddle(std::vector<std::string> words, const std::string& folder) {
+  words.insert(words.begin(), HEDDLE_BINARY_DIR "/heddle");
+  return testing_support::RunProcess(words, folder);
+}
+
+void UseCache(const std::string& folder) { setenv("XDG_CACHE_HOME", folder.c_str(), 1); }
+
+size_t FilesIn(const std::string& folder) {
+  std::error_code error;
+  size_t count = 0;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; ++at) ++count;
+  return count;
+}
+
+class MachineConstantsTest : public testing::Test {
+ protected:
+  MachineConstantsTest() { UseCache(cache()); }
+  ~MachineConstantsTest() override { UseCache(HEDDLE_BINARY_DIR "/cache-of-tests"); }
+  std::string cache() const { return folder_.path() + "/cache"; }
+
+  void ExpectConstants(std::vector<std::string> words, const std::string& kind) {
+    const Finished finished = Heddle(std::move(words), folder_.path());
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    EXPECT_NE((finished.output + finished.errors).find(kind + " constants: read "), std::string::npos)
+        << finished.output << finished.errors;
+  }
+  // What is measured on a busy machine does not count; the next run tries again.
+  void RunUntilMeasured(const std::vector<std::string>& words, const std::string& folder) {
+    const std::string kept = folder + "/heddle/machine";
+    for (int run = 0; run < 50 && FilesIn(kept) == 0; ++run) ExpectConstants(words, "built-in");
+    EXPECT_EQ(FilesIn(kept), 1u);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(MachineConstantsTest, AreMeasuredBehindTheFirstLargeRunAndUsedByTheNext) {
+  const std::vector<std::string> small = {"run", "-stats", "--threads", "1", "-e", kSmall};
+  const std::vector<std::string> explain = {"explain", "--level", "cost", "--threads", "1", "-e", kSmall};
+  ExpectConstants(small, "built-in");
+  ExpectConstants(explain, "built-in");
+  EXPECT_EQ(FilesIn(cache() + "/heddle/machine"), 0u) << "too small to measure";
+  RunUntilMeasured({"run", "-stats", "--threads", "1", "-e", kLarge}, cache());
+  ExpectConstants(small, "measured");
+  ExpectConstants(explain, "measured");
+  ExpectConstants({"sim", "--workers", "2", "-stats", "--threads", "1", "-e", kSmall}, "measured");
+  ExpectConstants({"run", "-stats", "--threads", "7", "-e", kSmall}, "built-in");
+  for (const auto& file : std::filesystem::directory_iterator(cache() + "/heddle/machine"))
+    testing_support::WriteText(file.path(), "no constants");
+  ExpectConstants(small, "built-in");
+}
+
+TEST_F(MachineConstantsTest, ALargeSimMeasuresToo) {
+  RunUntilMeasured({"sim", "--workers", "2", "-stats", "--threads", "1", "-e", kLarge}, cache());
+  ExpectConstants({"sim", "--workers", "2", "-stats", "--threads", "1", "-e", kSmall}, "measured");
+}
+
+TEST_F(MachineConstantsTest, NoFolderNoHarm) {
+  testing_support::WriteText(cache(), "a file where the folder should be");
+  ExpectConstants({"run", "-stats", "-e", kLarge}, "built-in");
+  ExpectConstants({"run", "-stats", "-e", kSmall}, "built-in");
+}
+
+// Worker and master know nothing of them.
+TEST_F(MachineConstantsTest, AJobUsesThoseOfItsSubmitter) {
+  const std::vector<std::string> submit = {"job", "submit", "-stats", "--threads", "1", "-e", kSmall};
+  ClusterOfProcesses cluster;
+  cluster.StartWorker("alpha");
+  const Finished without = cluster.Run(submit);
+  EXPECT_NE(without.errors.find("built-in constants: read "), std::string::npos) << without.errors;
+  const std::string submitter = folder_.path() + "/submitter";
+  UseCache(submitter);
+  RunUntilMeasured({"run", "-stats", "--threads", "1", "-e", kLarge}, submitter);
+  const Finished with = cluster.Run(submit);
+  EXPECT_NE(with.errors.find("measured constants: read "), std::string::npos) << with.errors;
+  EXPECT_NE(with.errors.find(" 0 plans compiled"), std::string::npos) << "the master's fits: " << with.errors;
+  EXPECT_EQ(with.output, without.output);
+  cluster.EndAndExpectNothingLeft();
+}
+
+}  // namespace
+}  // namespace heddle
