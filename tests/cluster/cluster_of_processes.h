@@ -96,7 +96,7 @@ class BackgroundProcess {
 /// A master and workers in a folder of their own, and what they leave behind.
 class ClusterOfProcesses {
  public:
-  explicit ClusterOfProcesses(int lease_ms = 10'000) : lease_ms_(std::to_string(lease_ms * kPatience)) {
+  explicit ClusterOfProcesses(int lease_ms = 10'000) : lease_ms_(std::to_string(lease_ms * kLeasePatience)) {
     std::filesystem::create_directories(folder_.path() + "/tmp");
     setenv("XDG_STATE_HOME", (folder_.path() + "/state").c_str(), 1);
     setenv("TMPDIR", (folder_.path() + "/tmp").c_str(), 1);

@@ -15,7 +15,7 @@
 
 namespace heddle::testing_support {
 
-/// How many times as long as usual a build with sanitizers may take: waits and leases of tests are this much longer.
+/// How many times as long as usual a build with sanitizers may take: waits of tests are this much longer.
 #if defined(__SANITIZE_THREAD__)
 constexpr int kPatience = 10;
 #elif defined(__SANITIZE_ADDRESS__)
@@ -23,6 +23,8 @@ constexpr int kPatience = 5;
 #else
 constexpr int kPatience = 1;
 #endif
+/// The same for leases, which must stay shorter than the time after which a link without an answer counts as broken.
+constexpr int kLeasePatience = kPatience == 1 ? 1 : 4;
 
 /// Processes that tests start keep their caches in the build folder and know no measured constants of this machine, unless
 /// a test sets XDG_CACHE_HOME itself.
