@@ -7,6 +7,7 @@
 
 #include "bench/fusion.h"
 #include "bench/operators.h"
+#include "bench/scripts.h"
 #include "compiler/fuse/fuse.h"
 
 int main(int argc, char** argv) {
@@ -14,6 +15,7 @@ int main(int argc, char** argv) {
   BenchOptions options;
   options.threads = static_cast<int>(std::thread::hardware_concurrency());
   std::string name;
+  std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--json") options.json = true;
@@ -22,11 +24,14 @@ int main(int argc, char** argv) {
     else if (word == "--only" && i + 1 < argc) options.only = argv[++i];
     else if (word == "--plan" && i + 1 < argc && heddle::compiler::ParseFusionMode(argv[i + 1])) options.plan = argv[++i];
     else if (word[0] != '-' && name.empty()) name = word;
+    else if (word[0] != '-' && name == "scripts") files.push_back(word);
     else name = "?";
   }
   if (name == "operators") return heddle::bench::RunOperators(options);
   if (name == "fusion") return heddle::bench::RunFusion(options);
+  if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
   std::fputs("usage: heddle-bench operators|fusion [--json] [--threads N] [--cells N] [--only TEXT]\n"
-             "       fusion: [--plan off|all|no-redundancy|cost]\n", stderr);
+             "       fusion: [--plan off|all|no-redundancy|cost]\n"
+             "       heddle-bench scripts [--json] [--threads N] FILE.dml...\n", stderr);
   return 2;
 }

@@ -38,8 +38,9 @@ uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
 }
 
 // The last step before placement: nothing it chooses changes a bit.
-Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const Frame& frame) {
+Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const Frame& frame, Clock* clock) {
   compiler::FuseOptions options;
+  options.clock = clock;
   constexpr std::string_view kRandom = "random:";
   if (session.fusion.starts_with(kRandom)) {
     options.mode = compiler::FusionMode::kRandom;
@@ -64,10 +65,24 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
   return compiler::Fuse(graph, options, nullptr);
 }
 
+// Adds the time of its life to a sum.
+class TimeIn {
+ public:
+  TimeIn(Clock& clock, int64_t* sum) : clock_(clock), sum_(sum), begin_ns_(clock.MonotonicNs()) {}
+  ~TimeIn() { *sum_ += clock_.MonotonicNs() - begin_ns_; }
+  TimeIn(const TimeIn&) = delete;
+  TimeIn& operator=(const TimeIn&) = delete;
+
+ private:
+  Clock& clock_;
+  int64_t* sum_;
+  int64_t begin_ns_;
+};
+
 }  // namespace
 
-BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files)
-    : options_(options), files_(files) {
+BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files, Clock* clock)
+    : options_(options), files_(files), clock_(clock) {
   uint64_t hash = FoldHash(1, static_cast<uint64_t>(options.ranks));
   hash = FoldHash(hash, static_cast<uint64_t>(options.min_distributed_bytes));
   hash = FoldHash(hash, static_cast<uint64_t>(options.memory_bytes));
@@ -114,7 +129,8 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Frame&
   return hash == 0 ? 1 : hash;
 }
 
-Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) const {
+Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) {
+  const TimeIn planning(*clock_, &planning_ns_);
   compiler::PassOptions passes;
   passes.infos_are_exact = true;
   passes.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
@@ -123,7 +139,11 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) con
       compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame), files_);
   HEDDLE_RETURN_IF_ERROR(inferred.error);
 
-  HEDDLE_ASSIGN_OR_RETURN(const Graph fused, FuseGraph(options_, inferred.graph, frame));
+  const auto fuse = [&] {
+    const TimeIn choosing(*clock_, &fusion_ns_);
+    return FuseGraph(options_, inferred.graph, frame, clock_);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const Graph fused, fuse());
   std::map<std::string, Distribution> distributions;
   for (const Node& node : fused.nodes)
     if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;

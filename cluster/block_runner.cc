@@ -39,7 +39,7 @@ BlockRunner::BlockRunner(const SessionOptions& options, const SessionEnvironment
       scalars_(options.rank, kernels_, context),
       seeds_(options.seed),
       plans_(options.rank, options.ranks, environment.control),
-      compiler_(options, environment.files) {}
+      compiler_(options, environment.files, context.clock) {}
 
 Status BlockRunner::AddPlans() {
   for (const std::string& text : options_.plans) HEDDLE_RETURN_IF_ERROR(plans_.AddText(text));

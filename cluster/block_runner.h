@@ -40,6 +40,7 @@ class BlockRunner {
   /// scalars, stop) comes out of the replicated control program and is the same on all ranks.
   bool failed_in_plan() const { return failed_in_plan_; }
   PlanCache& plans() { return plans_; }
+  const BlockCompiler& compiler() const { return compiler_; }
   SessionStatistics& statistics() { return statistics_; }
   const SessionStatistics& statistics() const { return statistics_; }
 

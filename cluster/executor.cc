@@ -144,7 +144,8 @@ class ExecutorRun {
 
  private:
   Status Prepare() {
-    if (!start_.options.cpu.empty()) HEDDLE_RETURN_IF_ERROR(ops::ForceCpu(start_.options.cpu));
+    if (!start_.options.cpu.empty()) 
+      HEDDLE_RETURN_IF_ERROR(ops::ForceCpu(ops::CpuOfRank(start_.options.cpu, start_.options.rank)));
     HEDDLE_ASSIGN_OR_RETURN(Program program, Program::Parse(start_.program));
     const SessionOptions& options = start_.options;
     if (options.memory_bytes > 0) MemoryBudget::Process().SetLimit(options.memory_bytes);

@@ -30,8 +30,8 @@ std::unique_ptr<ProbeWork> MakeProbeWork(int threads);
 
 /// Times `work`: once unmeasured, which touches its memory and wakes its threads, then a few rounds, of which
 /// the fastest counts. About 20 ms; after 30 ms no round begins. Constants that are no rates of memory and
-/// arithmetic are the built-in ones. nullopt when what was measured cannot be true, or when in no round the
-/// machine had time for all threads in any round: what others leave of a machine is no constant.
+/// arithmetic are the built-in ones. nullopt when what was measured cannot be true, or when the machine had
+/// time for all threads in no round: what others leave of a machine is no constant.
 std::optional<compiler::MachineConstants> MeasureMachine(ProbeWork& work, int threads, Clock& clock);
 
 }  // namespace heddle::cluster

@@ -46,7 +46,7 @@ class Precompiler {
         limits_(limits),
         clock_(limits.clock != nullptr ? *limits.clock : SystemClock()),
         end_ns_(clock_.MonotonicNs() + limits.most_ns),
-        compiler_(options_, files != nullptr ? files : no_files_.get()),
+        compiler_(options_, files != nullptr ? files : no_files_.get(), &clock_),
         scalars_(kSilentRank, ops::CatalogKernels(), context_),
         seeds_(options.seed) {
     RandomSeeds::Connect(&program_);

@@ -97,6 +97,8 @@ class SessionOfOneRank : public Session {
     statistics.constants = compiler::OrDefault(options_.constants, options_.threads);
     statistics.plans_ahead = blocks_.plans().ahead();
     statistics.plans_compiled = blocks_.plans().misses();
+    statistics.planning_ns = blocks_.compiler().planning_ns();
+    statistics.fusion_ns = blocks_.compiler().fusion_ns();
     statistics.plans_reused = blocks_.plans().hits();
     const codegen::CodegenStatistics code = code_->statistics();
     statistics.code_compiled = code.compiled;

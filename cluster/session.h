@@ -33,7 +33,7 @@ struct SessionOptions {
   bool fusion_strict = false;                ///< A fused operator without machine code is an error.
   compiler::MachineConstants constants;      ///< Of the cost model, the same on every rank. All zero: the built-in
                                              ///< ones of the threads of whoever makes a plan.
-  std::string cpu;                                    ///< Kernels to use: "avx2" or "avx512"; "": the widest. Same bits.
+  std::string cpu;                                    ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
   int max_call_depth = 10'000;               ///< Calls within calls; more is an error of the script.
 };
 

@@ -18,6 +18,8 @@ constexpr Field kFields[] = {
     {"elapsed_ns", &SessionStatistics::elapsed_ns},
     {"plans_ahead", &SessionStatistics::plans_ahead},
     {"plans_compiled", &SessionStatistics::plans_compiled},
+    {"planning_ns", &SessionStatistics::planning_ns},
+    {"fusion_ns", &SessionStatistics::fusion_ns},
     {"plans_reused", &SessionStatistics::plans_reused},
     {"scalar_blocks", &SessionStatistics::scalar_blocks},
     {"rows_held", &SessionStatistics::rows_held},
@@ -65,9 +67,11 @@ double Megabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
 std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operators) {
   if (ranks.empty()) return "";
   const SessionStatistics& first = ranks.front();
-  std::string out = fmt::format("Elapsed {:.3f} s, {} plans compiled, {} made ahead, {} reused, {} scalar blocks, seed {}\n",
-                                static_cast<double>(first.elapsed_ns) / 1e9, first.plans_compiled, first.plans_ahead,
-                                first.plans_reused, first.scalar_blocks, first.seed);
+  std::string out = fmt::format("Elapsed {:.3f} s, {} scalar blocks, seed {}\n"
+                                "Plans: {} made in {:.1f} ms ({:.1f} ms chose fused operators), {} made ahead, {} reused\n",
+                                static_cast<double>(first.elapsed_ns) / 1e9, first.scalar_blocks, first.seed,
+                                first.plans_compiled, static_cast<double>(first.planning_ns) / 1e6,
+                                static_cast<double>(first.fusion_ns) / 1e6, first.plans_ahead, first.plans_reused);
   for (const SessionStatistics& rank : ranks)
     out += fmt::format(
         "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB, {} messages, peak memory {:.1f} MB\n",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cpu.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace heddle::ops {
@@ -39,6 +40,12 @@ Status ForceCpu(std::string_view name) {
   for (Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512})
     if (name == Name(cpu)) return ForceCpu(cpu);
   return InvalidArgument("unknown cpu, use auto, avx2 or avx512: {}", name);
+}
+
+std::string_view CpuOfRank(std::string_view names, int rank) {
+  const auto count = 1 + std::count(names.begin(), names.end(), ',');
+  for (auto skip = rank % count; skip > 0; --skip) names.remove_prefix(names.find(',') + 1);
+  return names.substr(0, names.find(','));
 }
 
 }  // namespace heddle::ops

@@ -21,7 +21,10 @@ Cpu SelectedCpu();
 
 /// Uses that copy from now on (--cpu, tests). kInvalidArgument if the machine cannot run it.
 Status ForceCpu(Cpu cpu);
-/// "avx2", "avx512" or "auto" (the widest).
+/// "avx2", "avx512" or "auto" (the widest); kInvalidArgument for other names too.
 Status ForceCpu(std::string_view name);
+
+/// What --cpu says for a worker: the workers take the names of "NAME[,NAME...]" in turn.
+std::string_view CpuOfRank(std::string_view names, int rank);
 
 }  // namespace heddle::ops

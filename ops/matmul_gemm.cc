@@ -24,8 +24,8 @@ constexpr int64_t kLargestTile = 8 * 24;
 constexpr int64_t kStripsTogether = 16;
 // With at most so many strips of B, packing A would cost more than it gives.
 constexpr int64_t kFewStrips = 2;
-// So many tasks keep every thread of an arena busy.
-constexpr int64_t kTasks = 32;
+// So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are packed.
+constexpr int64_t kTasksOfThread = 16, kPackingTasksOfThread = 6;
 
 const GemmKernel& Kernel() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2; }
 
@@ -136,7 +136,7 @@ int64_t DepthOf(const Gemm& g, const GemmKernel& kernel) {
 class RowsOfA {
  public:
   RowsOfA(const Gemm& g, const GemmKernel& kernel) : g_(g), kernel_(kernel), form_(FindForm(g, kernel)) {
-    const int64_t strips = form_ == FormOfA::kSymmetric ? 0 : form_ == FormOfA::kUnpacked ? 1 : kMostStrips;
+    const int64_t strips = form_ == FormOfA::kSymmetric ? 0 : form_ == FormOfA::kUnpacked ? 1 : kBlockRows / kernel.rows;
     packed_ = AlignedArray(strips * StripCells(kernel.rows, DepthOf(g, kernel)));
   }
 
@@ -271,8 +271,10 @@ void Run(const Gemm& g) {
   const int64_t most_depth = DepthOf(g, kernel);
   AlignedArray packed_b(most_strips * StripCells(kernel.columns, most_depth));
   const int64_t blocks = CeilDivide(g.m, kBlockRows);
-  // Few blocks of rows: strips are shared out too, so that every thread has something to do.
-  const int64_t groups = g.parallel ? std::min(CeilDivide(kTasks, blocks), CeilDivide(most_strips, kFewStrips)) : 1;
+  // Few blocks of rows: strips are shared out too.
+  const int64_t tasks =
+      ParallelThreads() * (FindForm(g, kernel) == FormOfA::kPacked ? kPackingTasksOfThread : kTasksOfThread);
+  const int64_t groups = g.parallel ? std::min(CeilDivide(tasks, blocks), CeilDivide(most_strips, kFewStrips)) : 1;
   for (int64_t j0 = 0; j0 < g.n; j0 += kBlockColumns) {
     for (int64_t k0 = 0; k0 < g.k; k0 += most_depth) {
       const int64_t depth = std::min(most_depth, g.k - k0), columns = std::min(kBlockColumns, g.n - j0);

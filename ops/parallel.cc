@@ -39,10 +39,12 @@ class LoopOrder {
 
 void SetFloatingPointMode() { _mm_setcsr((_mm_getcsr() & ~(0x6000u | 0x8040u)) | 0x1f80u); }
 
+int ParallelThreads() { return tbb::this_task_arena::max_concurrency(); }
+
 void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  const int threads = tbb::this_task_arena::max_concurrency();
+  const int threads = ParallelThreads();
   if (count <= grain || threads == 1) {
     body(0, count);
     return;

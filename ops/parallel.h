@@ -13,6 +13,9 @@ namespace heddle::ops {
 /// results that do not depend on how the range was cut.
 void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body);
 
+/// Threads that ParallelFor would use here.
+int ParallelThreads();
+
 /// A set of worker threads of fixed size in which kernels run (one per executor). Every thread has MXCSR set to round to
 /// nearest without flush to zero.
 class Arena {

@@ -27,8 +27,8 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   Result<SessionOptions> options = ReadSessionOptions(arguments);
   if (!options.ok()) return ReportOutcome(arguments, options.status());
   options->ranks = ranks;
-  if (!options->cpu.empty())
-    if (Status status = ops::ForceCpu(options->cpu); !status.ok())
+  for (int rank = ranks; rank-- > 0 && !options->cpu.empty();)
+    if (Status status = ops::ForceCpu(ops::CpuOfRank(options->cpu, rank)); !status.ok())
       return ReportOutcome(arguments, Usage("--cpu: {}", status.message()));
   const Result<Program> program = Compile(*script, arguments);
   if (!program.ok()) return ReportOutcome(arguments, program.status());

@@ -15,6 +15,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/machine_constants.h"
 #include "compiler/optimize/pass.h"
+#include "ops/cpu.h"
 #include "ops/formats/files.h"
 
 namespace heddle::cluster::cli {
@@ -40,7 +41,7 @@ std::vector<Option> RunOptions() {
       {"memory", Kind::kValue, "SIZE", "most matrix memory of a worker, e.g. 4G"},
       {"min-distributed-bytes", Kind::kValue, "SIZE", "smaller matrices stay on one worker (default 8M)"},
       {"seed", Kind::kValue, "N", "of rand() without a seed"},
-      {"cpu", Kind::kValue, "NAME", "avx2 or avx512 kernels (default: the widest; same results)"},
+      {"cpu", Kind::kValue, "NAME,...", "avx2 or avx512 kernels, workers in turn (default: the widest; same results)"},
       {"fusion", Kind::kValue, "MODE", "off, all, no-redundancy or cost (default: cost; same results)"},
       {"fusion-seed", Kind::kValue, "N", "fuse at random instead, for tests"},
       {"fusion-strict", Kind::kFlag, "", "no machine code for a fused operator is an error"},
@@ -142,6 +143,16 @@ Status ReadFusion(const Arguments& arguments, SessionOptions* options) {
   return OkStatus();
 }
 
+Status CheckCpu(const std::string& names) {
+  if (names.empty()) return OkStatus();
+  for (int i = 0; i <= std::count(names.begin(), names.end(), ','); ++i) {
+    const std::string_view name = ops::CpuOfRank(names, i);
+    if (name != "auto" && name != "avx2" && name != "avx512")
+      return Usage("--cpu takes auto, avx2 or avx512, not '{}'", name);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
@@ -153,8 +164,7 @@ Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
   HEDDLE_RETURN_IF_ERROR(CheckPasses(arguments.rest("disable-pass")));
   options.disabled_passes = arguments.rest("disable-pass");
   options.cpu = arguments.Value("cpu").value_or("");
-  if (!options.cpu.empty() && options.cpu != "auto" && options.cpu != "avx2" && options.cpu != "avx512")
-    return Usage("--cpu takes auto, avx2 or avx512, not '{}'", options.cpu);
+  HEDDLE_RETURN_IF_ERROR(CheckCpu(options.cpu));
   HEDDLE_RETURN_IF_ERROR(ReadFusion(arguments, &options));
   options.constants = ConstantsCache().Find(MachineKey(options.threads)).value_or(compiler::MachineConstants());
   return options;

@@ -87,10 +87,9 @@ struct RegionCall {
   const int64_t* input_strides = nullptr;  ///< Doubles between rows; of kCells and kPerRow inputs.
   double* const* outputs = nullptr;
   const int64_t* output_strides = nullptr;  ///< Of kStore outputs.
-  int64_t stream = 0;          ///< Not 0: kStore (aligned whole lines) and kFoldRows outputs go past the caches.
-  int64_t prefetch_bytes = 0;  ///< Distance ahead at which kCells inputs of long rows are prefetched; 0: not at all.
+  int64_t stream = 0;  ///< Not 0: kStore (aligned whole lines) and kFoldRows outputs go past the caches.
 };
-constexpr int kRegionAbi = 2;
+constexpr int kRegionAbi = 3;
 using RegionFunction = void (*)(const RegionCall* call);
 
 /// Machine code of a region; owns what it needs. Thread-safe to call.

@@ -13,25 +13,7 @@ namespace {
 // on rows of so many columns.
 constexpr int64_t kLongHeavyRow = 128;
 
-bool IsHeavy(UnaryCode code) {
-  switch (code) {
-#define HEDDLE_CASE(Name) \
-  case UnaryCode::k##Name: return HEDDLE_SIMD_NAMESPACE::Name##Operator::kHeavy;
-    HEDDLE_UNARY_KERNELS(HEDDLE_CASE)
-#undef HEDDLE_CASE
-  }
-  return false;
-}
-
-bool IsHeavy(BinaryCode code) {
-  switch (code) {
-#define HEDDLE_CASE(Name) \
-  case BinaryCode::k##Name: return HEDDLE_SIMD_NAMESPACE::Name##Operator::kHeavy;
-    HEDDLE_BINARY_KERNELS(HEDDLE_CASE)
-#undef HEDDLE_CASE
-  }
-  return false;
-}
+using HEDDLE_SIMD_NAMESPACE::IsHeavy;
 
 bool IsHeavyNode(const BodyView& view, NodeId id) {
   const Node& node = view.node(id);

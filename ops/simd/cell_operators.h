@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/simd/elementwise.h"
 #include "ops/simd/math_exponential.h"
 #include "ops/simd/math_inverse_trigonometric.h"
 #include "ops/simd/vector.h"
@@ -90,5 +91,21 @@ HEDDLE_UNARY(IsNaN, false, OneWhere(Unordered(a, a)))
 HEDDLE_UNARY(IsInfinite, false, OneWhere(Equal(Abs(a), Broadcast(kInfinity))))
 #undef HEDDLE_BINARY
 #undef HEDDLE_UNARY
+
+// True for operators that arithmetic limits, not memory.
+#define HEDDLE_CASE(Name) \
+  case UnaryCode::k##Name: return Name##Operator::kHeavy;
+constexpr bool IsHeavy(UnaryCode code) {
+  switch (code) { HEDDLE_UNARY_KERNELS(HEDDLE_CASE) }
+  return false;
+}
+#undef HEDDLE_CASE
+#define HEDDLE_CASE(Name) \
+  case BinaryCode::k##Name: return Name##Operator::kHeavy;
+constexpr bool IsHeavy(BinaryCode code) {
+  switch (code) { HEDDLE_BINARY_KERNELS(HEDDLE_CASE) }
+  return false;
+}
+#undef HEDDLE_CASE
 
 }  // namespace heddle::ops::HEDDLE_SIMD_NAMESPACE

@@ -160,11 +160,16 @@ void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, 
   }
 }
 
+// Of what comes from memory next, a quarter or half is fetched: as much as memory brings while `count` columns of w take
+// their rows from the cache.
+constexpr int64_t ShareAhead(int64_t count) { return count >= 4 ? 2 : 4; }
+
 // Few columns: kVectors * kCount accumulators in registers (every loop over them must be unrolled), kVectors
 // = ceil(n / 4).
 template <int kVectors, int kCount>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                         int64_t w_stride, double* columns, int64_t columns_stride, const double* ahead) {
+  constexpr int64_t kShare = ShareAhead(kCount);
   __m256d sums[kCount][kVectors];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c)
@@ -172,7 +177,7 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
     for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm256_load_pd(columns + c * columns_stride + 4 * v);
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   for (int64_t i = 0; i < rows; ++i, x += stride, w += w_stride) {
-    if (ahead != nullptr && i % 4 == 0) {
+    if (ahead != nullptr && i % kShare == 0) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; v += 2) Fetch(ahead + 4 * v);
       ahead += 4 * kVectors;
@@ -283,7 +288,7 @@ void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, c
       const int64_t here = std::min(width, n - j);
       WithConstant<1, 6>(CeilDivide(here, 4), [&](auto vectors) {
         ColumnsByCount<vectors>(x + j, rows, stride, here, w, w_stride, count, columns + j, columns_stride,
-                                ahead + rows * j / 4);
+                                ahead + rows * j / ShareAhead(count));
       });
     }
     return;
@@ -393,7 +398,7 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
     const double *from = x + i * stride, *weights = w + i * w_stride;
-    const double* next = ahead == nullptr ? nullptr : ahead + i * n / 4;
+    const double* next = ahead == nullptr ? nullptr : ahead + i * n / ShareAhead(count);
     const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
       ColumnsByCount<vectors>(from, here, stride, n, weights, w_stride, count, columns, columns_stride, next);
     });

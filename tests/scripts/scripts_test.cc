@@ -27,7 +27,7 @@ const char* const kVariants[] = {
     "run --threads 1 --disable-pass share --fusion-seed 3",
     "run --threads 1 --disable-pass fold-constants --fusion all",
     "run --threads 1 --disable-pass remove-dead --fusion off",
-    "sim --workers 2 --threads 1 --min-distributed-bytes 0 --fusion-strict",
+    "sim --workers 2 --threads 1 --cpu avx2,auto --min-distributed-bytes 0 --fusion-strict",
     "sim --workers 3 --threads 1 --min-distributed-bytes 0 --fusion all --fusion-strict",
     "sim --workers 3 --threads 2 --min-distributed-bytes 0 --fusion off",
 };
@@ -39,7 +39,7 @@ std::vector<std::string> AllVariants() {
     modes.push_back(std::string("--fusion ") + mode);
   for (int seed = 1; seed <= 20; ++seed) modes.push_back("--fusion-seed " + std::to_string(seed));
   std::vector<std::string> cpus = {"avx2"};
-  if (__builtin_cpu_supports("avx512f")) cpus.push_back("avx512");
+  if (__builtin_cpu_supports("avx512f")) cpus.insert(cpus.end(), {"avx512", "avx2,avx512"});
   std::vector<std::string> variants;
   for (const std::string& mode : modes)
     for (const std::string& cpu : cpus)

@@ -65,24 +65,8 @@ Vector EmitFold(Fold fold, Vector a, Vector x) {
   return Or(And(Max(a, x), Max(x, a)), KeepWhere(Unordered(a, x), OfBits(BroadcastInteger(-1))));
 }
 
-bool IsHeavy(const RegionNode& node) {
-  if (node.op == RegionOp::kUnary) {
-    switch (node.unary) {
-#define HEDDLE_CASE(Name) \
-  case ops::UnaryCode::k##Name: return Name##Operator::kHeavy;
-      HEDDLE_UNARY_KERNELS(HEDDLE_CASE)
-#undef HEDDLE_CASE
-    }
-  }
-  if (node.op == RegionOp::kBinary) {
-    switch (node.binary) {
-#define HEDDLE_CASE(Name) \
-  case ops::BinaryCode::k##Name: return Name##Operator::kHeavy;
-      HEDDLE_BINARY_KERNELS(HEDDLE_CASE)
-#undef HEDDLE_CASE
-    }
-  }
-  return false;
+bool IsHeavyNode(const RegionNode& node) {
+  return (node.op == RegionOp::kUnary && IsHeavy(node.unary)) || (node.op == RegionOp::kBinary && IsHeavy(node.binary));
 }
 
 }  // namespace heddle::codegen

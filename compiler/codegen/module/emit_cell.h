@@ -16,6 +16,6 @@ ops::emitted::Vector EmitStart(ops::simd::Fold fold);
 ops::emitted::Vector EmitFold(ops::simd::Fold fold, ops::emitted::Vector accumulator, ops::emitted::Vector x);
 
 /// True for operators that arithmetic limits, not memory.
-bool IsHeavy(const ops::RegionNode& node);
+bool IsHeavyNode(const ops::RegionNode& node);
 
 }  // namespace heddle::codegen

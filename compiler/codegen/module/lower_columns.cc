@@ -16,7 +16,7 @@ int Lowering::UnrollFactor() const {
   int cells = 0;
   for (size_t i = 0; i < region_.nodes.size(); ++i) {
     if (rates_[i] != Rate::kPerCell) continue;
-    if (IsHeavy(region_.nodes[i])) return 0;
+    if (IsHeavyNode(region_.nodes[i])) return 0;
     ++cells;
   }
   return cells <= 14 ? 2 : 0;
@@ -97,21 +97,6 @@ void Lowering::FoldInto(size_t o, Vector value, llvm::Value* j, const Mask* mask
   Set(accumulator, mask == nullptr ? after : Select(*mask, after, before));
 }
 
-void Lowering::Prefetch(int unroll) {
-  std::vector<llvm::Value*> rows;
-  for (const RegionNode& node : region_.nodes)
-    if (UsesCells(node)) rows.push_back(rows_of_inputs_[static_cast<size_t>(node.input)]);
-  if (rows.empty()) return;
-  If(b_.CreateICmpNE(prefetch_, Integer(0)), [&] {
-    for (llvm::Value* const row : rows)
-      for (int u = 0; u < unroll; ++u) {
-        llvm::Value* const here = PointerTo(row, b_.CreateAdd(Get(j_), Integer(8 * u)));
-        llvm::Value* const ahead = b_.CreateGEP(b_.getInt8Ty(), here, prefetch_);
-        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {ahead, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
-      }
-  });
-}
-
 void Lowering::WriteWhole(const Stores& stores) {
   if (stores.empty()) return;
   BasicBlock* const past = emitter_.NewBlock("stream");
@@ -129,7 +114,6 @@ void Lowering::WriteWhole(const Stores& stores) {
 
 // `unroll` whole eights at j.
 void Lowering::WholeBody(int unroll) {
-  Prefetch(unroll);
   Stores stores;
   const bool in_registers = eight_ >= 0;
   for (int u = 0; u < unroll; ++u) {
@@ -227,7 +211,6 @@ std::vector<llvm::Value*> Lowering::PaddedSources(llvm::Value* is_ragged, llvm::
 // 1 to 8 columns at j.
 void Lowering::LargeBody(llvm::Value* count) {
   llvm::Value* const is_ragged = b_.CreateICmpSLT(count, Integer(kLanes));
-  Prefetch(1);
   llvm::Value* const j = Get(j_);
   const Values values = ComputeCells(PaddedSources(is_ragged, count), j, nullptr);
   Stores stores;

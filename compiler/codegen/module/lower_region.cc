@@ -103,7 +103,7 @@ void Lowering::FindRates() {
 }
 
 void Lowering::ReadCall() {
-  static_assert(ops::kRegionAbi == 2 && sizeof(RegionCall) == 64);
+  static_assert(ops::kRegionAbi == 3 && sizeof(RegionCall) == 56);
   llvm::Type* const pointer = b_.getPtrTy();
   llvm::Type* const integer = b_.getInt64Ty();
   rows_ = Variable(Field(offsetof(RegionCall, rows), integer), "rows");
@@ -128,7 +128,6 @@ void Lowering::ReadCall() {
     output_strides_.push_back(strided ? Element(output_strides, static_cast<int>(o), integer) : nullptr);
   }
   stream_ = b_.CreateICmpNE(Field(offsetof(RegionCall, stream), integer), Integer(0));
-  prefetch_ = Field(offsetof(RegionCall, prefetch_bytes), integer);
 }
 
 // Rows without gaps are one long row, unless somebody asks where a row ends.

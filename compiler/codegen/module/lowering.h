@@ -60,7 +60,6 @@ class Lowering {
   void LargeLoop();
   std::vector<llvm::Value*> PaddedSources(llvm::Value* is_ragged, llvm::Value* count);
   void WriteWhole(const Stores& stores);
-  void Prefetch(int unroll);
   void ComputeAt(Rate rate, Values& values);
   std::vector<llvm::Value*> Sources() const;
   Values ComputeCells(const std::vector<llvm::Value*>& sources, llvm::Value* j, const Mask* mask);
@@ -101,7 +100,7 @@ class Lowering {
   std::vector<llvm::Value*> columns_repeated_;  ///< By input; of packed rows.
   bool is_packed_ = false;                      ///< Values per row are of eight rows, one a lane.
   llvm::AllocaInst *rows_ = nullptr, *columns_ = nullptr;
-  llvm::Value *stream_ = nullptr, *prefetch_ = nullptr;
+  llvm::Value* stream_ = nullptr;
   llvm::Value* row_columns_ = nullptr;         ///< Columns, in a row.
   int eights_ = 1;                             ///< Of kFoldFlat outputs.
   int eight_ = -1;  ///< Where eights_ > 1: the eight that is folded in registers; -1: in memory, at place_.

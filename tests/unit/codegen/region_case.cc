@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/codegen/region_case.h"
 
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "compiler/codegen/codegen.h"
 #include "ops/math.h"
 
 namespace heddle::codegen {
@@ -111,7 +113,6 @@ std::vector<double> RegionCase::Run(const ops::RegionCode& code) {
   call.outputs = output_pointers_.data();
   call.output_strides = output_strides_.data();
   call.stream = shape_.stream ? 1 : 0;
-  call.prefetch_bytes = shape_.prefetch_bytes;
   code.Run(call);
   return TakeOutputs();
 }
@@ -178,6 +179,26 @@ std::string FirstDifference(const std::vector<double>& expected, const std::vect
       return fmt::format("output cell {}: expected {}, is {}", i, expected[i], actual[i]);
   }
   return {};
+}
+
+void ExpectSameBits(const ops::Region& region, const std::vector<CaseShape>& shapes, uint32_t seed) {
+  static GeneratedCode& source = []() -> GeneratedCode& {
+    CodegenOptions options;
+    options.use_disk_cache = false;
+    return *GeneratedRegions(options).release();
+  }();
+  const auto generated = source.Compile(region);
+  ASSERT_TRUE(generated.ok()) << generated.status().ToString();
+  const auto interpreted = ops::InterpretedRegions().Compile(region);
+  ASSERT_TRUE(interpreted.ok()) << interpreted.status().ToString();
+  for (const CaseShape& shape : shapes) {
+    RegionCase test(region, shape, seed++);
+    const std::vector<double> expected = test.RunLiterally();
+    const std::string where = fmt::format("{} x {} gap {} stream {} seed {}\n{}", shape.rows, shape.columns, shape.gap,
+                                          shape.stream, seed - 1, region.ToText());
+    ASSERT_EQ(FirstDifference(expected, test.Run(**interpreted)), "") << "interpreted " << where;
+    ASSERT_EQ(FirstDifference(expected, test.Run(**generated)), "") << "generated " << where;
+  }
 }
 
 ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat) {

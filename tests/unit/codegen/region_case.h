@@ -31,9 +31,8 @@ class GuardedArray {
 /// How a region is called, with inputs drawn from ordinary and special values (-0.0, denormals, Inf, NaN).
 struct CaseShape {
   int64_t rows = 1, columns = 1;
-  int64_t gap = 0;        ///< Cells between rows.
+  int64_t gap = 0;  ///< Cells between rows.
   bool stream = false;
-  int64_t prefetch_bytes = 0;
 };
 
 /// Inputs and outputs of one call. All sources of code get the same; outputs begin with a value that is not theirs.
@@ -60,6 +59,9 @@ class RegionCase {
 
 /// "" when the two agree bit for bit (NaN equals NaN), else the first difference.
 std::string FirstDifference(const std::vector<double>& expected, const std::vector<double>& actual);
+
+/// Generated code and the interpreter give the bits of literal loops, on inputs drawn by `seed` and what follows it.
+void ExpectSameBits(const ops::Region& region, const std::vector<CaseShape>& shapes, uint32_t seed = 1);
 
 /// `nodes` nodes of all kinds, stores and folds of some of them; fold-flat only where `flat`.
 ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat);

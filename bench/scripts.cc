@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/scripts.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+
+#include "bench/probe.h"
+#include "bench/random_matrices.h"
+#include "cluster/statistics.h"
+#include "core/status.h"
+
+namespace heddle::bench {
+namespace {
+
+constexpr const char* kModes[] = {"off", "all", "no-redundancy", "cost"};
+constexpr int kRounds = 3;
+constexpr int64_t kProbeCells = 25'000'000;
+
+struct ScriptRun {
+  std::string output;  // What the script printed.
+  cluster::SessionStatistics statistics;
+};
+
+// In a process of its own, as users run it.
+Result<ScriptRun> RunScript(const std::string& heddle, const std::string& file, const std::string& mode, int threads) {
+  const std::string command =
+      fmt::format("'{}' run --fusion {} --fusion-strict --threads {} --stats --json '{}' 2>&1", heddle, mode, threads, file);
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return Internal("{} does not start", heddle);
+  std::string text;
+  char part[4096];
+  for (size_t n; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, n);
+  const int status = ::pclose(pipe);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return Internal("{} --fusion {} failed:\n{}", file, mode, text);
+  ScriptRun run;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.starts_with("{\"rank\"")) {
+      HEDDLE_ASSIGN_OR_RETURN(run.statistics, cluster::ParseStatistics(line));
+    } else if (!line.starts_with("{\"code\"")) {
+      run.output += line + '\n';
+    }
+  }
+  return run;
+}
+
+double Seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
+// Time that no plan changes: drawing the data.
+double SecondsOfDrawing(const cluster::SessionStatistics& statistics) {
+  const auto found = statistics.operators.find("rand");
+  return found == statistics.operators.end() ? 0 : Seconds(found->second.kernel_ns);
+}
+
+struct Figures {
+  double seconds = std::numeric_limits<double>::infinity();
+  ScriptRun run;
+};
+
+void Print(const std::string& name, const char* mode, const Figures& own, const Figures& off, double probe, const BenchOptions& options) {
+  const cluster::SessionStatistics& statistics = own.run.statistics;
+  const double saved = static_cast<double>(off.run.statistics.bytes_moved - statistics.bytes_moved);
+  const double gigabytes = static_cast<double>(statistics.bytes_moved) / 1e9;
+  const double factor = off.seconds / own.seconds, predicted = 1 + saved / (probe * 1e9) / own.seconds;
+  const double planning = 1e3 * Seconds(statistics.planning_ns), fusion = 1e3 * Seconds(statistics.fusion_ns);
+  const double drawing = SecondsOfDrawing(statistics);
+  if (options.json) {
+    std::printf("{\"bench\":\"scripts\",\"case\":\"%s\",\"plan\":\"%s\",\"s\":%.3f,\"drawing_s\":%.3f,\"gb_moved\":%.2f,"
+                "\"faster_than_off\":%.2f,\"predicted\":%.2f,\"planning_ms\":%.1f,\"fusion_ms\":%.2f,\"probe_gb_per_s\":%.2f,"
+                "\"threads\":%d}\n",
+                name.c_str(), mode, own.seconds, drawing, gigabytes, factor, predicted, planning, fusion, probe, options.threads);
+  } else {
+    std::printf("%-24s %-14s %8.3f s (and %6.3f s drawing data)  %9.2f GB  %6.2f times faster than off, predicted %6.2f  "
+                "planning %6.1f ms, of fusion %6.2f ms\n",
+                name.c_str(), mode, own.seconds, drawing, gigabytes, factor, predicted, planning, fusion);
+  }
+  std::fflush(stdout);
+}
+
+Status Measure(const std::string& heddle, const std::string& file, const Matrix& probe_data, const BenchOptions& options) {
+  Figures best[std::size(kModes)];
+  double probe = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    for (size_t i = 0; i < std::size(kModes); ++i) {
+      probe = std::max(probe, ReadBandwidth(probe_data.data(), probe_data.cells(), options.threads));
+      HEDDLE_ASSIGN_OR_RETURN(ScriptRun run, RunScript(heddle, file, kModes[i], options.threads));
+      if (i + static_cast<size_t>(round) > 0 && run.output != best[0].run.output)
+        return Internal("{} prints something else with --fusion {}", file, kModes[i]);
+      const double seconds = Seconds(run.statistics.elapsed_ns) - SecondsOfDrawing(run.statistics);
+      if (seconds < best[i].seconds) best[i] = {seconds, std::move(run)};
+    }
+  }
+  for (size_t i = 0; i < std::size(kModes); ++i)
+    Print(std::filesystem::path(file).stem(), kModes[i], best[i], best[0], probe, options);
+  return OkStatus();
+}
+
+}  // namespace
+
+int RunScripts(const BenchOptions& options, const std::vector<std::string>& files) {
+  const std::string heddle = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "heddle";
+  ops::Arena arena(options.threads);
+  const Matrix probe_data = RandomDense(1, kProbeCells, 1, &arena);
+  bool all_ran = true;
+  for (const std::string& file : files) {
+    if (const Status status = Measure(heddle, file, probe_data, options); !status.ok()) {
+      std::fprintf(stderr, "heddle-bench: %s\n", status.ToString().c_str());
+      all_ran = false;
+    }
+  }
+  return all_ran ? 0 : 1;
+}
+
+}  // namespace heddle::bench

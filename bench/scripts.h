@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/operators.h"
+
+namespace heddle::bench {
+
+/// Whole scripts with each --fusion, in turns, by the `heddle` beside this program: seconds without the time that draws
+/// the data, bytes that operators moved, and how much faster than unfused that is. Predicted: what the bytes saved take
+/// at the read probe. Every mode must print the same.
+int RunScripts(const BenchOptions& options, const std::vector<std::string>& files);
+
+}  // namespace heddle::bench
