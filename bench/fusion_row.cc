@@ -71,15 +71,17 @@ void FusionMeter::Measure(const FusionRow& row) {
   Figures best{.drift = 1e300};
   for (int attempt = 0; attempt < kAttempts && best.drift > kDrift; ++attempt) {
     Figures now;
-    const double peak = row.flops > 0 ? FmaPeak(options_.threads) : 0, probe = Probe();
+    const double probe = Probe();
     for (int round = 0; round < rounds; ++round) {
       now.hand_ms = std::min(now.hand_ms, Time(hand));
-      now.ours_ms = std::min(now.ours_ms, Time(ours));
+      const double ms = Time(ours);
+      now.ours_ms = std::min(now.ours_ms, ms);
+      // Where arithmetic rules its probe takes turns too, for as long as we took.
+      if (row.flops > 0) now.peak = std::max(now.peak, FmaPeak(options_.threads, ms));
     }
-    const double probe_after = Probe(), peak_after = row.flops > 0 ? FmaPeak(options_.threads) : 0;
+    const double probe_after = Probe();
     now.probe = std::max(probe, probe_after);
-    now.peak = std::max(peak, peak_after);
-    now.drift = row.flops > 0 ? std::abs(peak - peak_after) / now.peak : std::abs(probe - probe_after) / now.probe;
+    now.drift = row.flops > 0 ? 0 : std::abs(probe - probe_after) / now.probe;
     if (now.drift < best.drift) best = now;
   }
   Print(row, best, expression->compile_ms(), expression->Plan());

@@ -218,11 +218,8 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
         for (int64_t v = 0; v < width; v += 8) _mm_prefetch(reinterpret_cast<const char*>(c + r * g.c_row + v), _MM_HINT_T0);
       next_strip.Fetch();
       next_step.Fetch();
-      // Rows of A that were not packed come from memory, some at a time.
-      if (strip == begin && a.column == 1 && a.row > 1)
-        for (int64_t r = 2 * height, last = std::min(3 * height, rows - i); r < last; ++r)
-          for (int64_t k = 0; k < step.depth; k += 8)
-            _mm_prefetch(reinterpret_cast<const char*>(a.a + r * a.row + k), _MM_HINT_T0);
+      // Rows of A that were not packed come from memory.
+      if (strip == begin && a.column == 1 && a.row > 1) a.ahead = a.a + 2 * height * a.row;
       if (height == tile.rows) {
         tile.run(step.depth, a, b, c, g.c_row, width, step.first, step.last);
         continue;

@@ -461,7 +461,8 @@ class TileRun {
     const Place from = Locate(scratch, step.from, row);
     if (IsByEntry(step.from)) return MultiplyEntries(EntriesAt(from.cells, row), rows, right, padded, out);
     if (k <= kFewColumns)
-      return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), padded.cells.data(), padded.stride, k, out, k);
+      return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), padded.cells.data(), padded.stride, k, out, k,
+                                step.from.kind == TileRef::Kind::kInput && !program_.roots.empty());
     Run(Gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k, .c = out,
              .c_row = k, .canonical = true});
   }

@@ -6,11 +6,13 @@
 namespace heddle::ops {
 
 /// Rows of A as a tile reads them: A(r, k) = a[r * row + k * column], for r of one strip; the rows after them, of a
-/// tile that is higher than a strip, likewise from `next`.
+/// tile that is higher than a strip, likewise from `next`. Not null: where `column` is 1, the rows of a later tile begin
+/// at `ahead` and come from memory, so they are fetched bit by bit.
 struct GemmRows {
   const double* a;
   const double* next;
   int64_t row, column;
+  const double* ahead = nullptr;
 };
 
 /// A block of C, `rows` x `columns`, in registers.

@@ -34,16 +34,27 @@ void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_
                                    : _mm256_maskload_pd(c + r * c_stride + 4 * v, mask);
   const double *a = rows.a, *next = rows.next;
   const int64_t row = rows.row, column = rows.column;
+  const auto add = [&](int64_t count) __attribute__((always_inline)) {
 #pragma GCC unroll 2
-  for (int64_t k = 0; k < depth; ++k, a += column, next += column, b += 4 * kVectors) {
-    __m256d cells[kVectors];
+    for (int64_t k = 0; k < count; ++k, a += column, next += column, b += 4 * kVectors) {
+      __m256d cells[kVectors];
 #pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) cells[v] = _mm256_load_pd(b + 4 * v);
+      for (int v = 0; v < kVectors; ++v) cells[v] = _mm256_load_pd(b + 4 * v);
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const __m256d x = _mm256_broadcast_sd(r < kStripRows ? a + r * row : next + (r - kStripRows) * row);
+      for (int r = 0; r < kRows; ++r) {
+        const __m256d x = _mm256_broadcast_sd(r < kStripRows ? a + r * row : next + (r - kStripRows) * row);
 #pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v) s[r][v] = _mm256_fmadd_pd(x, cells[v], s[r][v]);
+        for (int v = 0; v < kVectors; ++v) s[r][v] = _mm256_fmadd_pd(x, cells[v], s[r][v]);
+      }
+    }
+  };
+  if (rows.ahead == nullptr) {
+    add(depth);
+  } else {
+    for (int64_t k = 0; k < depth; k += 8) {
+      for (int r = 0; r < kStripRows; ++r)
+        _mm_prefetch(reinterpret_cast<const char*>(rows.ahead + r * row + k), _MM_HINT_T0);
+      add(k + 8 <= depth ? 8 : depth - k);
     }
   }
 #pragma GCC unroll 8

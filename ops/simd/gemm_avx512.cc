@@ -22,15 +22,26 @@ void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_
                       : _mm512_maskz_loadu_pd(v + 1 < kVectors ? 0xff : last_lanes, c + r * c_stride + 8 * v);
   const double* a = rows.a;
   const int64_t row = rows.row, column = rows.column;
-  for (int64_t k = 0; k < depth; ++k, a += column, b += 8 * kVectors) {
-    __m512d cells[kVectors];
+  const auto add = [&](int64_t count) __attribute__((always_inline)) {
+    for (int64_t k = 0; k < count; ++k, a += column, b += 8 * kVectors) {
+      __m512d cells[kVectors];
 #pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) cells[v] = _mm512_loadu_pd(b + 8 * v);
+      for (int v = 0; v < kVectors; ++v) cells[v] = _mm512_loadu_pd(b + 8 * v);
 #pragma GCC unroll 8
-    for (int r = 0; r < kStripRows; ++r) {
-      const __m512d x = _mm512_set1_pd(a[r * row]);
+      for (int r = 0; r < kStripRows; ++r) {
+        const __m512d x = _mm512_set1_pd(a[r * row]);
 #pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v) s[r][v] = _mm512_fmadd_pd(x, cells[v], s[r][v]);
+        for (int v = 0; v < kVectors; ++v) s[r][v] = _mm512_fmadd_pd(x, cells[v], s[r][v]);
+      }
+    }
+  };
+  if (rows.ahead == nullptr) {
+    add(depth);
+  } else {
+    for (int64_t k = 0; k < depth; k += 8) {
+      for (int r = 0; r < kStripRows; ++r)
+        _mm_prefetch(reinterpret_cast<const char*>(rows.ahead + r * row + k), _MM_HINT_T0);
+      add(k + 8 <= depth ? 8 : depth - k);
     }
   }
 #pragma GCC unroll 8

@@ -27,13 +27,13 @@ double SumOfLanes(const double* r) {
 // 0: nothing, 1: at most four cells, 2: more.
 template <int kCount, int kTail>
 inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v_stride, __m256i mask,
-                      __m256d* half) {
+                      int64_t ahead, __m256d* half) {
   __m256d low[kCount], high[kCount];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) low[c] = high[c] = _mm256_setzero_pd();
   int64_t j = 0;
   for (; j < whole; j += 8) {
-    _mm_prefetch(reinterpret_cast<const char*>(x + kAhead + j), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(x + ahead + j), _MM_HINT_T0);
     const __m256d x_low = _mm256_loadu_pd(x + j), x_high = _mm256_loadu_pd(x + j + 4);
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) {
@@ -61,7 +61,7 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
 // both and eight chains fill the additions.
 template <int kCount, int kTail>
 inline void HalfLanesOfTwo(const double* x, int64_t stride, int64_t whole, const double* v, int64_t v_stride,
-                           __m256i mask, __m256d* first, __m256d* second) {
+                           __m256i mask, int64_t ahead, __m256d* first, __m256d* second) {
 #pragma GCC unroll 2
   for (int half = 0; half < 2; ++half) {
     __m256d a[kCount], b[kCount];
@@ -78,7 +78,7 @@ inline void HalfLanesOfTwo(const double* x, int64_t stride, int64_t whole, const
     };
     const int64_t offset = 4 * half;
     for (int64_t j = offset; j < whole; j += 8) {
-      _mm_prefetch(reinterpret_cast<const char*>(x + kAhead + half * stride + j), _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(x + ahead + half * stride + j), _MM_HINT_T0);
       add(_mm256_loadu_pd(x + j), _mm256_loadu_pd(x + stride + j), j);
     }
     const int64_t tail = whole + offset;
@@ -105,18 +105,18 @@ inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
 // kWhole: the number of whole eights in a row, -1 when it is not a constant.
 template <int kCount, int kWhole, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
-                        int64_t v_stride, double* out, int64_t out_stride) {
+                        int64_t v_stride, int64_t ahead, double* out, int64_t out_stride) {
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride, out += 4 * out_stride) {
     __m256d half[4][kCount];
     if constexpr (kCount > 2) {
-      HalfLanesOfTwo<kCount, kTail>(x, stride, whole, v, v_stride, mask, half[0], half[1]);
-      HalfLanesOfTwo<kCount, kTail>(x + 2 * stride, stride, whole, v, v_stride, mask, half[2], half[3]);
+      HalfLanesOfTwo<kCount, kTail>(x, stride, whole, v, v_stride, mask, ahead, half[0], half[1]);
+      HalfLanesOfTwo<kCount, kTail>(x + 2 * stride, stride, whole, v, v_stride, mask, ahead, half[2], half[3]);
     } else {
 #pragma GCC unroll 4
-      for (int r = 0; r < 4; ++r) HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, half[r]);
+      for (int r = 0; r < 4; ++r) HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, ahead, half[r]);
     }
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) {
@@ -135,22 +135,22 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
 
 template <int kCount, int kWhole>
 int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
-                       int64_t v_stride, double* out, int64_t out_stride) {
-  if (n % 8 == 0) return FourRowsAtATime<kCount, kWhole, 0>(x, rows, stride, n, v, v_stride, out, out_stride);
-  if (n % 8 <= 4) return FourRowsAtATime<kCount, kWhole, 1>(x, rows, stride, n, v, v_stride, out, out_stride);
-  return FourRowsAtATime<kCount, kWhole, 2>(x, rows, stride, n, v, v_stride, out, out_stride);
+                       int64_t v_stride, int64_t ahead, double* out, int64_t out_stride) {
+  if (n % 8 == 0) return FourRowsAtATime<kCount, kWhole, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
+  if (n % 8 <= 4) return FourRowsAtATime<kCount, kWhole, 1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
+  return FourRowsAtATime<kCount, kWhole, 2>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
 }
 
 template <int kCount>
 void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
-                      int64_t v_stride, double* out, int64_t out_stride) {
+                      int64_t v_stride, int64_t ahead, double* out, int64_t out_stride) {
   int64_t i = 0;
   if (n < 8)
-    i = FourRowsByTail<kCount, 0>(x, rows, stride, n, v, v_stride, out, out_stride);
+    i = FourRowsByTail<kCount, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
   else if (n < 16)
-    i = FourRowsByTail<kCount, 1>(x, rows, stride, n, v, v_stride, out, out_stride);
+    i = FourRowsByTail<kCount, 1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
   else
-    i = FourRowsByTail<kCount, -1>(x, rows, stride, n, v, v_stride, out, out_stride);
+    i = FourRowsByTail<kCount, -1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
   for (; i < rows; ++i) {
     for (int c = 0; c < kCount; ++c) {
       double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -375,7 +375,7 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 }
 
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
-                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride) {
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, bool fetch_ahead) {
   // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it.
   const int64_t block =
       count <= 4 ? rows : std::max<int64_t>(4, kBlockCells / std::max<int64_t>(n, 1) / 4 * 4);
@@ -385,7 +385,7 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
       const double *from = x + i * stride, *v = vectors + c * vector_stride;
       double* to = out + i * out_stride + c;
       WithConstant<1, 4>(std::min<int64_t>(4, count - c), [&](auto together) {
-        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, to, out_stride);
+        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, fetch_ahead ? kAhead : 0, to, out_stride);
       });
     }
   }
@@ -411,7 +411,7 @@ void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
   const int64_t done = call.n <= 12 ? RowsAndColumns<3>(call) : RowsAndColumns<4>(call);
   MultiplyColumns(call.previous + done * call.stride, call.previous_rows - done, call.stride, call.n, call.w + done, 1, 1,
                   call.columns, 0);
-  MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done, 1);
+  MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done, 1, true);
 }
 
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
