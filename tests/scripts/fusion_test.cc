@@ -54,6 +54,7 @@ TEST(FusionTest, SizesOfFilesAreKnownToExplain) {
 TEST(FusionTest, StatisticsNameEveryFusedOperator) {
   const Finished finished = Heddle({"run", "-stats", "--fusion-strict", "-e", kScript});
   ASSERT_EQ(finished.code, 0) << finished.errors;
+  EXPECT_TRUE(Contains(finished.errors, " ms chose fused operators)")) << finished.errors;
   EXPECT_TRUE(Contains(finished.errors, "cell sum ")) << finished.errors;
   EXPECT_TRUE(Contains(finished.errors, "row t%*% ")) << finished.errors;
   EXPECT_TRUE(Contains(finished.errors, " 0 interpreted for want of code")) << finished.errors;
@@ -66,7 +67,8 @@ TEST(FusionTest, StatisticsNameEveryFusedOperator) {
 TEST(FusionTest, WithoutMachineCodeOperatorsAreInterpretedWithOneWarning) {
   char name[] = "/tmp/heddle-bare-XXXXXX";
   ASSERT_NE(mkdtemp(name), nullptr);
-  const std::filesystem::path folder = name;
+  const std::filesystem::path folder = std::filesystem::path(name) / "bin";  // Its parent is looked into too.
+  std::filesystem::create_directory(folder);
   std::filesystem::copy_file(HEDDLE_BINARY_DIR "/heddle", folder / "heddle");
   const std::string bare = (folder / "heddle").string();
   const Finished with = Heddle({"run", "-e", kScript});
@@ -79,7 +81,7 @@ TEST(FusionTest, WithoutMachineCodeOperatorsAreInterpretedWithOneWarning) {
   const Finished strict =
       testing_support::RunProcess({bare, "run", "--fusion-strict", "-e", kScript}, folder.string());
   EXPECT_EQ(strict.code, 1) << strict.errors;
-  std::filesystem::remove_all(folder);
+  std::filesystem::remove_all(name);
 }
 
 }  // namespace

@@ -313,10 +313,10 @@ TEST(ConstantsOfAJobTest, ASessionUsesThoseOfItsOptionsOrTheBuiltInOnes) {
 
 TEST(ConstantsOfAJobTest, PlansOfOtherConstantsHaveOtherKeys) {
   SessionOptions options;
-  const uint64_t history = BlockCompiler(options, nullptr).FirstHistory(3);
+  const uint64_t history = BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3);
   options.constants = Odd();
-  EXPECT_NE(BlockCompiler(options, nullptr).FirstHistory(3), history);
-  EXPECT_EQ(BlockCompiler(options, nullptr).FirstHistory(3), BlockCompiler(options, nullptr).FirstHistory(3));
+  EXPECT_NE(BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3), history);
+  EXPECT_EQ(BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3), BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3));
 }
 
 // Reads 80 kB and writes 80 kB, fused or not; then reads 80 kB.
