@@ -5,11 +5,15 @@
 //   n * k <= 8   eight chains a cell by row mod 8; payload place lane * n * k + j * k + c; L at the root
 //   k <= 8       panels of ColumnPanelHeight(m, n); payload place c * padded(n) + j
 //   k > 8        panels of Granule(m); payload place j * k + c
+#include <immintrin.h>
+
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
+#include "ops/parallel.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/matmul.h"
 
@@ -22,6 +26,10 @@ enum class Form { kLanes, kVectors, kProduct };
 constexpr int64_t kWide = 1 << 16;
 constexpr int64_t kTileCells = 1 << 16;
 constexpr int64_t kTileSide = 480;  // A multiple of both kernels' block sizes.
+// Of a CSR X, whose rows are read in as many pieces as there are tiles: few, and no piece of few entries.
+constexpr int64_t kSparseTileCells = 1 << 17;
+constexpr int64_t kLeastEntriesOfTile = 4;
+constexpr int64_t kMostRegisterColumns = 32;
 
 struct Product {
   Form form;
@@ -92,20 +100,68 @@ void DenseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows r
                         y.data() + rows.begin * p.k, p.k, p.k, payload, stride);
 }
 
+// Where the entries of each row of a CSR matrix pass from one block of `width` columns to the next.
+class EntryCuts {
+ public:
+  EntryCuts(const Matrix& x, int64_t width)
+      : x_(x), width_(width), blocks_(x.IsSparse() ? CeilDivide(x.columns(), width) : 1) {
+    if (blocks_ < 2) return;
+    cuts_.resize(static_cast<size_t>(x.rows() * (blocks_ - 1)));
+    ParallelFor(x.rows(), 1024, [&](int64_t begin, int64_t end) {
+      const int32_t* columns = x.column_indexes();
+      for (int64_t i = begin; i < end; ++i) {
+        const int32_t *from = columns + x.row_offsets()[i], *const last = columns + x.row_offsets()[i + 1];
+        for (int64_t b = 1; b < blocks_; ++b) {
+          from = std::lower_bound(from, last, b * width_);
+          cuts_[static_cast<size_t>((b - 1) * x.rows() + i)] = from - columns;
+        }
+      }
+    });
+  }
+
+  // Entries of a row in the block that begins at column `begin`.
+  std::pair<int64_t, int64_t> Of(int64_t row, int64_t begin) const {
+    const int64_t block = begin / width_, at = block * x_.rows() + row;
+    return {block == 0 ? x_.row_offsets()[row] : cuts_[static_cast<size_t>(at - x_.rows())],
+            block == blocks_ - 1 ? x_.row_offsets()[row + 1] : cuts_[static_cast<size_t>(at)]};
+  }
+
+ private:
+  const Matrix& x_;
+  int64_t width_, blocks_;
+  std::vector<int64_t> cuts_;
+};
+
+// The entries of a tile lie here and there in memory: no prefetcher of the machine finds those of the next rows.
+constexpr int64_t kRowsAhead = 8;
+void FetchEntries(const Matrix& x, std::pair<int64_t, int64_t> entries) {
+  for (int64_t e = entries.first; e < entries.second; e += 8) {
+    _mm_prefetch(reinterpret_cast<const char*>(x.values() + e), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(x.column_indexes() + e), _MM_HINT_T0);
+  }
+  _mm_prefetch(reinterpret_cast<const char*>(x.values() + entries.second - 1), _MM_HINT_T0);
+}
+
+// How a payload is cut, and the entries of CSR operands in each tile.
+struct Tiles {
+  Tiling tiling;
+  EntryCuts x, y;
+  Tiles(const Tiling& t, const Matrix& left, const Matrix& right)
+      : tiling(t), x(left, t.tile_rows), y(right, t.tile_columns) {}
+};
+
 // One tile of the result, at least one operand CSR; tile cells are row-major without gaps.
-void SparseProductLeaf(const Matrix& x, const Matrix& y, Rows rows, const Tile& tile, double* payload) {
+void SparseProductLeaf(const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows, const Tile& tile, double* payload) {
   const int64_t n = x.columns(), k = y.columns();
-  const auto entries = [](const Matrix& a, int64_t row, int64_t begin, int64_t count) {
-    const int32_t* columns = a.column_indexes();
-    const int64_t first = a.row_offsets()[row], last = a.row_offsets()[row + 1];
-    if (begin == 0 && count == a.columns()) return std::pair(first, last);
-    return std::pair<int64_t, int64_t>(
-        std::lower_bound(columns + first, columns + last, begin) - columns,
-        std::lower_bound(columns + first, columns + last, begin + count) - columns);
-  };
   for (int64_t i = rows.begin; i < rows.end; ++i) {
-    const auto [y_first, y_last] =
-        y.IsSparse() ? entries(y, i, tile.column, tile.columns) : std::pair<int64_t, int64_t>(0, 0);
+    if (x.IsSparse() && !y.IsSparse() && tile.columns <= kMostRegisterColumns) {
+      const auto [first, last] = tiles.x.Of(i, tile.row);
+      if (i + kRowsAhead < rows.end) FetchEntries(x, tiles.x.Of(i + kRowsAhead, tile.row));
+      simd::AddScaledRow(x.values() + first, x.column_indexes() + first, last - first, y.data() + i * k + tile.column,
+                         tile.columns, payload - tile.row * tile.columns);
+      continue;
+    }
+    const auto [y_first, y_last] = y.IsSparse() ? tiles.y.Of(i, tile.column) : std::pair<int64_t, int64_t>(0, 0);
     const auto add = [&, y_first = y_first, y_last = y_last](int64_t j, double value) {
       double* out = payload + (j - tile.row) * tile.columns;
       if (y.IsSparse()) {
@@ -119,7 +175,7 @@ void SparseProductLeaf(const Matrix& x, const Matrix& y, Rows rows, const Tile& 
       }
     };
     if (x.IsSparse()) {
-      const auto [first, last] = entries(x, i, tile.row, tile.rows);
+      const auto [first, last] = tiles.x.Of(i, tile.row);
       for (int64_t e = first; e < last; ++e) add(x.column_indexes()[e], x.values()[e]);
     } else {
       for (int64_t j = tile.row; j < tile.row + tile.rows; ++j) add(j, x.data()[i * n + j]);
@@ -127,16 +183,20 @@ void SparseProductLeaf(const Matrix& x, const Matrix& y, Rows rows, const Tile& 
   }
 }
 
-bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, const Tile& tile,
+bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows, const Tile& tile,
                  double* payload) {
   std::fill_n(payload, tile.Cells(), 0.0);
   if (x.IsSparse() || y.IsSparse()) {
-    SparseProductLeaf(x, y, rows, tile, payload);
+    SparseProductLeaf(x, y, tiles, rows, tile, payload);
     return true;
   }
   if (p.symmetric && tile.column + tile.columns <= tile.row) return false;
   const double *left = x.data() + rows.begin * p.n + tile.row,
                *right = y.data() + rows.begin * p.k + tile.column;
+  if (tile.rows <= kFewColumns && tile.columns <= kMostRegisterColumns) {
+    simd::MultiplyFewColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload);
+    return true;
+  }
   if (tile.rows <= 2) {
     AlignedArray columns(tile.columns);
     for (int64_t j = 0; j < tile.rows; ++j) {
@@ -164,7 +224,12 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, 
 Tiling TilingOf(const Product& p, const Matrix& x, const Matrix& y) {
   if (!x.IsSparse() && !y.IsSparse()) return {p.n, p.k, kTileSide, kTileSide};
   if (y.IsSparse()) return {p.n, p.k, std::max<int64_t>(1, kTileCells / p.k), p.k};
-  return {p.n, p.k, p.n, std::max<int64_t>(32, kTileCells / p.n / 32 * 32)};
+  const int64_t entries_of_row = x.stored() / std::max<int64_t>(1, x.rows());
+  const int64_t most_blocks = std::max<int64_t>(1, entries_of_row / kLeastEntriesOfTile);
+  const int64_t cells = p.n * std::min(p.k, kMostRegisterColumns);
+  const int64_t blocks = std::min(most_blocks, std::max<int64_t>(cells / kSparseTileCells, 2 * ParallelThreads()));
+  const int64_t tile_rows = CeilDivide(p.n, blocks);
+  return {p.n, p.k, tile_rows, std::max<int64_t>(32, kTileCells / tile_rows / 32 * 32)};
 }
 
 Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64_t row_begin,
@@ -176,11 +241,11 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
   const auto rows_of = [&](int64_t leaf) {
     return Rows{leaf * p.height - row_begin, std::min(row_end, (leaf + 1) * p.height) - row_begin};
   };
+  const Tiles tiles(p.reduction.width > kWide ? TilingOf(p, x, y) : Tiling{p.n, p.k, p.n, p.k}, x, y);
   if (p.form == Form::kProduct && p.reduction.width > kWide)
-    return ReduceTiles(p.reduction, begin, end, TilingOf(p, x, y),
-                       [&](const Tile& tile, int64_t leaf, double* payload) {
-                         return ProductLeaf(p, x, y, rows_of(leaf), tile, payload);
-                       });
+    return ReduceTiles(p.reduction, begin, end, tiles.tiling, [&](const Tile& tile, int64_t leaf, double* payload) {
+      return ProductLeaf(p, x, y, tiles, rows_of(leaf), tile, payload);
+    });
   if (p.form == Form::kVectors && !x.IsSparse() && p.reduction.width > 2 * kWide)
     return ReduceTiles(p.reduction, begin, end, Tiling{p.k, p.padded, p.k, 8192},
                        [&](const Tile& tile, int64_t leaf, double* payload) {
@@ -203,7 +268,7 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
     });
   return ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
     const Rows rows = rows_of(leaf);
-    if (p.form == Form::kProduct) return ProductLeaf(p, x, y, rows, Tile{0, 0, p.n, p.k}, payload);
+    if (p.form == Form::kProduct) return ProductLeaf(p, x, y, tiles, rows, Tile{0, 0, p.n, p.k}, payload);
     std::fill_n(payload, p.reduction.width, 0.0);
     if (p.form == Form::kLanes)
       LanesLeaf(p, x, y, rows, payload);

@@ -9,6 +9,9 @@ namespace fusion {
 namespace {
 
 constexpr double kGatherWaste = 8;  // Cells of a line that a gather along non-zeros brings in.
+// Products of dense rows with at most so many columns join lanes for each cell of the result, at so much work.
+constexpr int64_t kFewColumns = 8;
+constexpr double kWorkOfJoin = 40;
 
 bool IsSquare(const Dag& dag, NodeId id) {
   const Node& node = (*dag.graph)[id];
@@ -89,8 +92,11 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
     case RowUse::kFullAggregate:
     case RowUse::kRowAggregate:
     case RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
-    case RowUse::kProduct:
-      return {.fixed = unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity};
+    case RowUse::kProduct: {
+      const double products = unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity;
+      const bool joins = !constants.published && !operand(0).sparse && node.columns <= kFewColumns;
+      return {.fixed = products + (joins ? kWorkOfJoin * node.cells : 0)};
+    }
     case RowUse::kTransposedProduct: {
       const double products = unit * node.cells * static_cast<double>(operand(0).rows);
       if (constants.published) return {.fixed = products * operand(0).sparsity + operand(0).cells};

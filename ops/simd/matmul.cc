@@ -162,7 +162,7 @@ void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, 
 
 // Of what comes from memory next, a quarter or half is fetched: as much as memory brings while `count` columns of w take
 // their rows from the cache.
-constexpr int64_t ShareAhead(int64_t count) { return count >= 4 ? 2 : 4; }
+constexpr int64_t ShareAhead(int64_t count) { return count >= 3 ? 2 : 4; }
 
 // Few columns: kVectors * kCount accumulators in registers (every loop over them must be unrolled), kVectors
 // = ceil(n / 4).
@@ -211,6 +211,10 @@ void ColumnsByCount(const double* x, int64_t rows, int64_t stride, int64_t n, co
       ColumnsInRegisters<kVectors, kVectors <= 3 ? 4 : 1>(x, rows, stride, n, w + c, w_stride, here,
                                                           columns_stride, ahead);
       c += 4;
+    } else if (kVectors <= 4 && left == 3) {
+      ColumnsInRegisters<kVectors, kVectors <= 4 ? 3 : 1>(x, rows, stride, n, w + c, w_stride, here,
+                                                          columns_stride, ahead);
+      c += 3;
     } else if (kVectors <= 6 && left >= 2) {
       ColumnsInRegisters<kVectors, kVectors <= 6 ? 2 : 1>(x, rows, stride, n, w + c, w_stride, here,
                                                           columns_stride, ahead);
@@ -283,7 +287,7 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
 void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
                      int64_t count, double* columns, int64_t columns_stride, const double* ahead) {
   if (ahead != nullptr && count > 1) {
-    const int64_t width = count >= 4 ? 12 : 24;
+    const int64_t width = count >= 4 ? 12 : count == 3 ? 16 : 24;
     for (int64_t j = 0; j < n; j += width) {
       const int64_t here = std::min(width, n - j);
       WithConstant<1, 6>(CeilDivide(here, 4), [&](auto vectors) {
@@ -405,6 +409,31 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
     if (!few)
       ColumnsInMemory(from, here, stride, n, weights, w_stride, count, columns, columns_stride, next);
   }
+}
+
+void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride,
+                        int64_t k, double* out) {
+  alignas(64) double sums[8 * 32] = {};
+  const int64_t padded = (k + 3) / 4 * 4;
+  for (int64_t j = 0; j < n; ++j) std::copy_n(out + j * k, k, sums + j * padded);
+  MultiplyColumns(y, rows, y_stride, k, x, x_stride, n, sums, padded);
+  for (int64_t j = 0; j < n; ++j) std::copy_n(sums + j * padded, k, out + j * k);
+}
+
+void AddScaledRow(const double* values, const int32_t* columns, int64_t entries, const double* y, int64_t k, double* out) {
+  WithConstant<0, 8>(k / 4, [&](auto vectors) {
+    constexpr int kVectors = decltype(vectors)::value;
+    __m256d cells[kVectors + 1];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) cells[v] = _mm256_loadu_pd(y + 4 * v);
+    for (int64_t e = 0; e < entries; ++e) {
+      double* row = out + columns[e] * k;
+      const __m256d value = _mm256_broadcast_sd(values + e);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) _mm256_storeu_pd(row + 4 * v, _mm256_fmadd_pd(value, cells[v], _mm256_loadu_pd(row + 4 * v)));
+      for (int64_t c = 4 * kVectors; c < k; ++c) row[c] = std::fma(values[e], y[c], row[c]);
+    }
+  });
 }
 
 void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {

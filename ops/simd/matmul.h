@@ -20,10 +20,17 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
 
 /// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count. For
 /// rows that are in the cache already: not null, `ahead` is what the caller reads next from memory, of which a quarter
-/// (half beside four columns) of as many cells is fetched meanwhile: what memory brings in the time of these chains.
+/// (half beside three columns or more) of as many cells is fetched meanwhile: what memory brings in the time of these chains.
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
                      const double* ahead = nullptr);
+
+/// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending, for j < n <= 8, c < k <= 32.
+void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride,
+                        int64_t k, double* out);
+
+/// out[columns[e] * k + c] = fma(values[e], y[c], .) for c < k <= 32 and every entry; all columns differ.
+void AddScaledRow(const double* values, const int32_t* columns, int64_t entries, const double* y, int64_t k, double* out);
 
 /// MultiplyRows of `x` with one vector v, and MultiplyColumns of other rows of the same matrix, `previous`, with the
 /// weights w, in one loop: one of the two waits for memory, the other computes. 8 < n <= 16. out[i] may be the place of

@@ -104,6 +104,7 @@ TEST(MatmulTest, PanelHeightsFollowTheColumnsOfY) {
 TEST(MatmulTest, WideTransposedProductsAreTiled) {
   ExpectDefinition("t%*%", RandomCells(130, 500, 0.1, 1), RandomCells(130, 140, 0.1, 2), 2);
   ExpectDefinition("t%*%", RandomCells(70, 9000, 0.1, 1), RandomCells(70, 9, 0.1, 2), 1);
+  for (int64_t k : {18, 33}) ExpectDefinition("t%*%", RandomCells(90, 4001, 0.02, 3), RandomCells(90, k, 0.9, 4), 1);
 }
 
 // Leaves with few entries are joined cell by cell.
