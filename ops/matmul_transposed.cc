@@ -25,7 +25,7 @@ enum class Form { kLanes, kVectors, kProduct };
 // Payloads wider than this are computed in tiles, so that the nodes in flight stay small.
 constexpr int64_t kWide = 1 << 16;
 constexpr int64_t kTileCells = 1 << 16;
-constexpr int64_t kTileSide = 480;  // A multiple of both kernels' block sizes.
+constexpr int64_t kTileSide = 240;
 // Of a CSR X, whose rows are read in as many pieces as there are tiles: few, and no piece of few entries.
 constexpr int64_t kSparseTileCells = 1 << 17;
 constexpr int64_t kLeastEntriesOfTile = 4;
