@@ -133,6 +133,7 @@ class BranchAndBound {
         timed_(static_cast<int>(count_) > options.max_exact_points) {}
 
   void Run() {
+    if (options_.clock != nullptr) begin_ns_ = options_.clock->MonotonicNs();
     const Assignment zero(count_, 0), one(count_, 1);
     result_->assignment = zero;
     result_->cost = result_->all_zero = Cost(zero, kNever);
@@ -149,7 +150,8 @@ class BranchAndBound {
     assignment_ = result_->assignment;
     known_.assign(count_, 0);
     left_out_ = kNever;
-    Decide(0, Bound());
+    least_cost_ = Bound();
+    Decide(0, least_cost_);
     result_->lower_bound = std::min(result_->cost, left_out_);
   }
 
@@ -157,8 +159,12 @@ class BranchAndBound {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   bool TimeIsUp() const {
-    return timed_ && (result_->costed >= options_.max_costed ||
-                      (options_.clock != nullptr && options_.clock->MonotonicNs() >= options_.deadline_ns));
+    if (!timed_) return false;
+    if (result_->costed >= options_.max_costed) return true;
+    if (options_.clock == nullptr) return false;
+    const int64_t now_ns = options_.clock->MonotonicNs();
+    const double most_seconds = options_.runs_of_plan * (result_->cost - least_cost_);
+    return now_ns >= options_.deadline_ns || static_cast<double>(now_ns - begin_ns_) > most_seconds * 1e9;
   }
 
   double Cost(const Assignment& q, double stop_at) {
@@ -227,6 +233,8 @@ class BranchAndBound {
   std::vector<size_t> order_;
   Assignment assignment_, known_;
   double left_out_ = 0;
+  double least_cost_ = 0;  // No plan costs less.
+  int64_t begin_ns_ = 0;
 };
 
 }  // namespace

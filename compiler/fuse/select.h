@@ -18,6 +18,7 @@ struct SearchOptions {
   int max_exact_points = 20;  ///< Up to here the optimum is found, however long it takes.
   Clock* clock = nullptr;     ///< Above: until the deadline; nullptr: until max_costed alone.
   int64_t deadline_ns = 0;
+  double runs_of_plan = 100;  ///< Above: and until it took as long as a better plan could save in so many runs.
   int64_t max_costed = 1'000'000;  ///< Above max_exact_points, so that it ends where the clock stands still.
 };
 

@@ -105,6 +105,7 @@ TEST(MatmulTest, WideTransposedProductsAreTiled) {
   ExpectDefinition("t%*%", RandomCells(130, 500, 0.1, 1), RandomCells(130, 140, 0.1, 2), 2);
   ExpectDefinition("t%*%", RandomCells(70, 9000, 0.1, 1), RandomCells(70, 9, 0.1, 2), 1);
   for (int64_t k : {18, 33}) ExpectDefinition("t%*%", RandomCells(90, 4001, 0.02, 3), RandomCells(90, k, 0.9, 4), 1);
+  ExpectDefinition("t%*%", RandomCells(40, 200, 0.02, 5), RandomCells(40, 3000, 0.05, 6), 1);  // Entries of a tile are searched for.
 }
 
 // Leaves with few entries are joined cell by cell.
