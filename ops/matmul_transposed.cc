@@ -29,7 +29,7 @@ constexpr int64_t kTileSide = 240;
 // Of a CSR X, whose rows are read in as many pieces as there are tiles: few, and no piece of few entries.
 constexpr int64_t kSparseTileCells = 1 << 17;
 constexpr int64_t kLeastEntriesOfTile = 4;
-constexpr int64_t kMostRegisterColumns = 32;
+using simd::kMostRegisterColumns;
 
 struct Product {
   Form form;
@@ -250,8 +250,9 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
   const auto rows_of = [&](int64_t leaf) {
     return Rows{leaf * p.height - row_begin, std::min(row_end, (leaf + 1) * p.height) - row_begin};
   };
-  const Tiles tiles(p.reduction.width > kWide ? TilingOf(p, x, y) : Tiling{p.n, p.k, p.n, p.k}, x, y);
-  if (p.form == Form::kProduct && p.reduction.width > kWide)
+  const bool tiled = p.form == Form::kProduct && p.reduction.width > kWide;
+  const Tiles tiles(tiled ? TilingOf(p, x, y) : Tiling{p.n, p.k, p.n, p.k}, x, y);
+  if (tiled)
     return ReduceTiles(p.reduction, begin, end, tiles.tiling, [&](const Tile& tile, int64_t leaf, double* payload) {
       return ProductLeaf(p, x, y, tiles, rows_of(leaf), tile, payload);
     });

@@ -3,14 +3,15 @@
 
 #include <algorithm>
 
+#include "ops/matmul.h"
+
 namespace heddle::compiler {
 
 namespace fusion {
 namespace {
 
 constexpr double kGatherWaste = 8;  // Cells of a line that a gather along non-zeros brings in.
-// Products of dense rows with at most so many columns join lanes for each cell of the result, at so much work.
-constexpr int64_t kFewColumns = 8;
+// Narrow products of dense rows join lanes for each cell of the result, at so much work.
 constexpr double kWorkOfJoin = 40;
 
 bool IsSquare(const Dag& dag, NodeId id) {
@@ -94,7 +95,7 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
     case RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
     case RowUse::kProduct: {
       const double products = unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity;
-      const bool joins = !constants.published && !operand(0).sparse && node.columns <= kFewColumns;
+      const bool joins = !constants.published && !operand(0).sparse && ops::IsNarrow(node.columns);
       return {.fixed = products + (joins ? kWorkOfJoin * node.cells : 0)};
     }
     case RowUse::kTransposedProduct: {

@@ -57,7 +57,7 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
       }
       return;
     default:
-      if (root.n <= kFewColumns && root.k <= 32)
+      if (root.n <= kFewColumns && root.k <= simd::kMostRegisterColumns)
         return simd::MultiplyFewColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload);
       return Run(Gemm{.m = root.n, .n = root.k, .k = rows, .a = x, .a_row = 1, .a_column = x_stride, .b = y, .b_row = y_stride,
                       .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead});

@@ -413,7 +413,7 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
 
 void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride,
                         int64_t k, double* out) {
-  alignas(64) double sums[8 * 32] = {};
+  alignas(64) double sums[8 * kMostRegisterColumns] = {};
   const int64_t padded = (k + 3) / 4 * 4;
   for (int64_t j = 0; j < n; ++j) std::copy_n(out + j * k, k, sums + j * padded);
   MultiplyColumns(y, rows, y_stride, k, x, x_stride, n, sums, padded);
@@ -421,7 +421,7 @@ void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t
 }
 
 void AddScaledRow(const double* values, const int32_t* columns, int64_t entries, const double* y, int64_t k, double* out) {
-  WithConstant<0, 8>(k / 4, [&](auto vectors) {
+  WithConstant<0, kMostRegisterColumns / 4>(k / 4, [&](auto vectors) {
     constexpr int kVectors = decltype(vectors)::value;
     __m256d cells[kVectors + 1];
 #pragma GCC unroll 8

@@ -25,11 +25,14 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
                      const double* ahead = nullptr);
 
-/// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending, for j < n <= 8, c < k <= 32.
+/// So many columns of a row are held in registers at once.
+constexpr int64_t kMostRegisterColumns = 32;
+
+/// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending, for j < n <= 8, c < k <= kMostRegisterColumns.
 void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride,
                         int64_t k, double* out);
 
-/// out[columns[e] * k + c] = fma(values[e], y[c], .) for c < k <= 32 and every entry; all columns differ.
+/// out[columns[e] * k + c] = fma(values[e], y[c], .) for c < k <= kMostRegisterColumns and every entry; all columns differ.
 void AddScaledRow(const double* values, const int32_t* columns, int64_t entries, const double* y, int64_t k, double* out);
 
 /// MultiplyRows of `x` with one vector v, and MultiplyColumns of other rows of the same matrix, `previous`, with the

@@ -213,5 +213,28 @@ TEST(SearchTest, TheClockEndsALargeSearch) {
   EXPECT_LE(found.cost, found.all_zero);
 }
 
+// What a search may take is what a better plan could save: here fifty looks at the clock.
+TEST(SearchTest, ASearchIsNotWorthMoreThanItCouldSave) {
+  const Graph graph = LongChain(30);
+  const Dag dag = MakeDag(graph, {});
+  Memo memo = Explore(dag);
+  Prune(dag, &memo);
+  const std::vector<Partition> partitions = FindPartitions(dag, memo);
+  CostModel model;
+  model.constants = PublishedConstants(2);
+  PlanCost cost(dag, memo, partitions[0], model);
+  SteppingClock clock;
+  SearchOptions options;
+  options.clock = &clock;
+  options.deadline_ns = INT64_MAX;
+  options.runs_of_plan = 0.05 / cost.Cost(Assignment(partitions[0].points.size(), 0));
+  const SearchResult found = Select(cost, options);
+  EXPECT_LE(found.costed, 60);
+  EXPECT_LE(found.cost, found.all_zero);
+  EXPECT_LE(found.lower_bound, found.cost);
+  options.clock = nullptr;
+  EXPECT_GT(Select(cost, options).costed, 60);
+}
+
 }  // namespace
 }  // namespace heddle::compiler::fusion
