@@ -30,7 +30,8 @@ compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
 
 uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
   const uint64_t kind = static_cast<uint64_t>(info.data_type) << 16 |
-                        static_cast<uint64_t>(info.value_type) << 8 | static_cast<uint64_t>(info.format);
+                        static_cast<uint64_t>(info.value_type) << 8 |
+                        static_cast<uint64_t>(info.element_type) << 4 | static_cast<uint64_t>(info.format);
   hash = FoldHash(hash, kind);
   if (!info.IsMatrix()) return hash;
   return FoldHash(FoldHash(hash, static_cast<uint64_t>(info.shape.rows)),
@@ -88,6 +89,7 @@ BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files, C
   hash = FoldHash(hash, static_cast<uint64_t>(options.memory_bytes));
   for (const std::string& pass : options.disabled_passes) hash = FoldHash(hash, pass);
   hash = FoldHash(hash, options.fusion);
+  hash = FoldHash(hash, static_cast<uint64_t>(options.element_type));
   hash = FoldHash(hash, EncodeConstants(options.constants));  // they choose among fused operators
   options_hash_ = hash;
 }
@@ -98,7 +100,7 @@ uint64_t BlockCompiler::FirstHistory(int32_t block) const {
 
 Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame& frame, int part) const {
   const compiler::LiveIns live_in = LiveInsOf(rest, frame);
-  compiler::InferOutcome inferred = compiler::InferShapes(std::move(rest), live_in, files_);
+  compiler::InferOutcome inferred = compiler::InferShapes(std::move(rest), live_in, files_, nullptr, options_.element_type);
   BlockPart result;
   result.complete = inferred.complete;
   result.error = inferred.error;
@@ -136,7 +138,7 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) {
   passes.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
   HEDDLE_ASSIGN_OR_RETURN(Graph optimized, compiler::RunGraphPasses(graph, passes));
   compiler::InferOutcome inferred =
-      compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame), files_);
+      compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame), files_, nullptr, options_.element_type);
   HEDDLE_RETURN_IF_ERROR(inferred.error);
 
   const auto fuse = [&] {

@@ -12,7 +12,7 @@ const ops::KernelSource& KernelsOf(const SessionEnvironment& environment) {
 
 int64_t DenseBytes(const ValueInfo& info) {
   if (!info.IsMatrix() || !info.shape.IsKnown() || info.format != Format::kDense) return 0;
-  return info.shape.rows * info.shape.columns * static_cast<int64_t>(sizeof(double));
+  return info.shape.rows * info.shape.columns * BytesOf(info.element_type);
 }
 
 // About what the acts of a task read and wrote on this rank. Fused operators count for themselves.

@@ -96,6 +96,7 @@ class GrpcClient : public Client {
     options->set_cpu(submission.options.cpu);
     options->set_fusion(submission.options.fusion);
     options->set_fusion_strict(submission.options.fusion_strict);
+    options->set_single_precision(submission.options.element_type == ElementType::kFloat32);
     if (ArePlausible(submission.options.constants))
       options->set_constants(EncodeConstants(submission.options.constants));
     SubmitReply reply;

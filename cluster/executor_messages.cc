@@ -102,6 +102,7 @@ Json ToJson(const SessionOptions& options) {
           {"plans", ToJson(options.plans)},
           {"fusion", ToText(options.fusion)},
           {"fusion_strict", options.fusion_strict},
+          {"single_precision", options.element_type == ElementType::kFloat32},
           {"constants", EncodeConstants(options.constants)},
           {"cpu", ToText(options.cpu)},
           {"max_call_depth", options.max_call_depth}};
@@ -118,6 +119,9 @@ void ReadOptions(const Json& json, SessionOptions* options) {
   Read(json, "plans", &options->plans);
   Read(json, "fusion", &options->fusion);
   Read(json, "fusion_strict", &options->fusion_strict);
+  bool single = false;
+  Read(json, "single_precision", &single);
+  options->element_type = single ? ElementType::kFloat32 : ElementType::kFloat64;
   std::string constants;
   Read(json, "constants", &constants);
   options->constants = DecodeConstants(constants).value_or(compiler::MachineConstants());

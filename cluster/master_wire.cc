@@ -145,6 +145,7 @@ SessionOptions FromProto(const SubmitOptions& proto) {
   options.cpu = proto.cpu();
   options.fusion = proto.fusion();
   options.fusion_strict = proto.fusion_strict();
+  options.element_type = proto.single_precision() ? ElementType::kFloat32 : ElementType::kFloat64;
   options.constants = DecodeConstants(proto.constants()).value_or(compiler::MachineConstants());
   options.disabled_passes.assign(proto.disabled_passes().begin(), proto.disabled_passes().end());
   return options;

@@ -33,6 +33,7 @@ struct SessionOptions {
   bool fusion_strict = false;                ///< A fused operator without machine code is an error.
   compiler::MachineConstants constants;      ///< Of the cost model, the same on every rank. All zero: the built-in
                                              ///< ones of the threads of whoever makes a plan.
+  ElementType element_type = ElementType::kFloat64;  ///< Of all matrices: the precision of the program.
   std::string cpu;                                    ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
   int max_call_depth = 10'000;               ///< Calls within calls; more is an error of the script.
 };

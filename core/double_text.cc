@@ -43,6 +43,38 @@ void AppendLayout(const char* digits, int count, int exponent, std::string* out)
   }
 }
 
+// Digits and exponent of std::to_chars in scientific form, laid out by Java's rules.
+void AppendScientific(const char* cursor, const char* end, std::string* out) {
+  char digits[24];
+  int count = 0;
+  for (; *cursor != 'e'; ++cursor)
+    if (*cursor != '.') digits[count++] = *cursor;
+  ++cursor;
+  if (*cursor == '+') ++cursor;
+  int exponent = 0;
+  std::from_chars(cursor, end, exponent);
+  AppendLayout(digits, count, exponent, out);
+}
+
+// What needs no search for digits; true if that was all.
+bool AppendSimple(double x, std::string* out) {
+  if (!std::isfinite(x)) {
+    AppendSpecial(x, out);
+    return true;
+  }
+  if (std::signbit(x)) out->push_back('-');
+  x = std::abs(x);
+  if (x == 0) {
+    out->append("0.0");
+    return true;
+  }
+  if (x >= 1e7 || x != std::floor(x)) return false;
+  char text[24];  // Small whole numbers are most of what is printed.
+  out->append(text, std::to_chars(text, text + sizeof(text), static_cast<int64_t>(x)).ptr);
+  out->append(".0");
+  return true;
+}
+
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && static_cast<unsigned char>(text.front()) <= ' ') text.remove_prefix(1);
   while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.remove_suffix(1);
@@ -63,22 +95,9 @@ std::optional<double> ParseHexadecimal(std::string_view text) {
 }  // namespace
 
 void AppendDouble(double x, std::string* out) {
-  if (!std::isfinite(x)) return AppendSpecial(x, out);
-  if (std::signbit(x)) {
-    out->push_back('-');
-    x = -x;
-  }
-  if (x == 0) {
-    out->append("0.0");
-    return;
-  }
+  if (AppendSimple(x, out)) return;
+  x = std::abs(x);
   char text[40];
-  if (x < 1e7 && x == std::floor(x)) {  // Small whole numbers are most of what is printed.
-    const auto end = std::to_chars(text, text + sizeof(text), static_cast<int64_t>(x)).ptr;
-    out->append(text, end);
-    out->append(".0");
-    return;
-  }
   auto end = std::to_chars(text, text + sizeof(text), x, std::chars_format::scientific).ptr;
   // Where one digit is enough Java takes the best two, which differs only for the few lowest subnormals
   // (4.9E-324).
@@ -89,16 +108,13 @@ void AppendDouble(double x, std::string* out) {
     std::from_chars(two, two_end, back);
     if (back == x && two[2] != '0') end = std::copy(two, two_end, text);
   }
-  char digits[24];
-  int count = 0;
-  const char* cursor = text;
-  for (; *cursor != 'e'; ++cursor)
-    if (*cursor != '.') digits[count++] = *cursor;
-  ++cursor;
-  if (*cursor == '+') ++cursor;
-  int exponent = 0;
-  std::from_chars(cursor, end, exponent);
-  AppendLayout(digits, count, exponent, out);
+  AppendScientific(text, end, out);
+}
+
+void AppendSingle(float x, std::string* out) {
+  if (AppendSimple(static_cast<double>(x), out)) return;
+  char text[24];
+  AppendScientific(text, std::to_chars(text, text + sizeof(text), std::abs(x), std::chars_format::scientific).ptr, out);
 }
 
 std::string FormatDouble(double x) {

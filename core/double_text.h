@@ -12,6 +12,8 @@ namespace heddle {
 std::string FormatDouble(double x);
 /// Appends FormatDouble(x) without building a string.
 void AppendDouble(double x, std::string* out);
+/// Java's Float.toString: as AppendDouble, with the shortest digits that identify the float.
+void AppendSingle(float x, std::string* out);
 /// Exactly `digits` digits after the point, half-even on the exact decimal expansion (toString's cells). -0.0 gives
 /// "0.000" for digits=3; a value that only rounds to zero keeps its sign.
 std::string FormatFixed(double x, int digits);

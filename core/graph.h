@@ -24,13 +24,14 @@ struct ValueInfo {
   ValueType value_type = ValueType::kUnknown;
   Shape shape;
   Format format = Format::kDense;
+  ElementType element_type = ElementType::kFloat64;  ///< Of a matrix; the same for all matrices of a program.
 
   bool IsScalar() const { return data_type == DataType::kScalar; }
   bool IsMatrix() const { return data_type == DataType::kMatrix; }
   bool operator==(const ValueInfo&) const = default;
-  static ValueInfo OfScalar(ValueType type) { return {DataType::kScalar, type, {0, 0}, Format::kDense}; }
+  static ValueInfo OfScalar(ValueType type) { return {.data_type = DataType::kScalar, .value_type = type, .shape = {0, 0}}; }
   static ValueInfo OfMatrix(Shape shape, Format format = Format::kDense) {
-    return {DataType::kMatrix, ValueType::kDouble, shape, format};
+    return {.data_type = DataType::kMatrix, .value_type = ValueType::kDouble, .shape = shape, .format = format};
   }
 };
 

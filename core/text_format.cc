@@ -74,6 +74,7 @@ void AppendInfo(const ValueInfo& info, std::string* out) {
   dimension(info.shape.columns);
   out->push_back(' ');
   out->append(Name(info.format));
+  if (info.element_type == ElementType::kFloat32) out->append(" f32");
 }
 
 void AppendPosition(const SourcePosition& position, std::string* out) {
@@ -272,6 +273,7 @@ ValueInfo TextReader::Info() {
   Expect("x");
   info.shape.columns = Dimension();
   read(ParseFormat, &info.format, "a format");
+  if (Accept("f32")) info.element_type = ElementType::kFloat32;
   return info;
 }
 

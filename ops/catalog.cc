@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/catalog.h"
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
+
+#include "ops/single_precision.h"
 
 namespace heddle::ops {
 namespace {
@@ -49,7 +52,8 @@ class CatalogKernelSource : public KernelSource {
   Result<Value> Run(const KernelCall& call) const override {
     const Operator* op = FindOperator(call.node.op);
     if (op == nullptr || op->run == nullptr) return Internal("no kernel for operator {}", call.node.op);
-    return WithinMemory(call.node, [&] { return op->run(call); });
+    const bool widened = !op->any_element_type && NeedsWidening(call);
+    return WithinMemory(call.node, [&] { return widened ? RunWidened(*op, call) : op->run(call); });
   }
 };
 
@@ -67,7 +71,12 @@ Result<ValueInfo> Infer(const InferContext& context) {
   const int inputs = static_cast<int>(context.inputs.size());
   if (inputs < op->min_inputs || (op->max_inputs >= 0 && inputs > op->max_inputs))
     return Internal("operator {} has {} inputs", context.node.op, inputs);
-  return WithinMemory(context.node, [&] { return op->infer(context); });
+  Result<ValueInfo> info = WithinMemory(context.node, [&] { return op->infer(context); });
+  if (info.ok() && info->IsMatrix()) {
+    const auto matrix = std::find_if(context.inputs.begin(), context.inputs.end(), [](const ValueInfo& input) { return input.IsMatrix(); });
+    info->element_type = matrix == context.inputs.end() ? context.element_type : matrix->element_type;
+  }
+  return info;
 }
 
 RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs) {

@@ -5,9 +5,11 @@
 #include "ops/catalog.h"
 #include "ops/elementwise_codes.h"
 #include "ops/elementwise_dense.h"
+#include "ops/elementwise_single.h"
 #include "ops/elementwise_sparse.h"
 #include "ops/evaluate_scalar.h"
 #include "ops/operator.h"
+#include "ops/single_precision.h"
 
 // Cell-wise operators. Binary ones broadcast as language reference 2.4 says: the right operand may be a vector. Shapes,
 // formats and special values: docs/numerics.md, section 7. Between scalars the same names are ops/evaluate_scalar.cc.
@@ -120,8 +122,6 @@ Result<Operand> MakeOperand(const KernelCall& call, size_t i, Pattern pattern) {
     return operand;
   }
   operand.matrix = value.matrix();
-  if (operand.matrix.element_type() != ElementType::kFloat64)
-    return Unimplemented("{}: cells of type {}", call.node.op, Name(operand.matrix.element_type()));
   if (call.input_infos[i].format == Format::kSparse) {
     HEDDLE_ASSIGN_OR_RETURN(operand.matrix, ToSparse(operand.matrix));
   }
@@ -137,8 +137,27 @@ Result<Value> Finish(const KernelCall& call, Result<Matrix> result) {
   return Value(*std::move(result));
 }
 
+// True if floats are computed as they are: all is dense.
+bool IsDenseSingle(const KernelCall& call) {
+  if (!ReadsSingles(call) || call.node.info.format == Format::kSparse) return false;
+  for (const ValueInfo& input : call.input_infos)
+    if (input.IsMatrix() && input.format == Format::kSparse) return false;
+  return true;
+}
+
+// Floats of a call; `operands` are as the operator's `run` has them.
+Result<Value> RunSingle(const KernelCall& call, const RegionNode& op, std::span<Operand> operands, Shape shape) {
+  for (Operand& operand : operands)
+    if (operand.pattern != Pattern::kScalar) {
+      HEDDLE_ASSIGN_OR_RETURN(operand.matrix, ToDense(operand.matrix));
+    }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SingleCells(op, operands, shape.rows, shape.columns, call.context.cancelled));
+  return Value(std::move(result));
+}
+
 Result<Value> RunBinary(const KernelCall& call) {
   if (!HasMatrix(call.input_infos)) return RunScalar(call);
+  if (ReadsSingles(call) && !IsDenseSingle(call)) return RunWidened(*FindOperator(call.node.op), call);
   const ValueInfo& left = call.input_infos[0];
   const ValueInfo& right = call.input_infos[1];
   const BinaryCode code = *FindBinaryCode(call.node.op);
@@ -147,6 +166,10 @@ Result<Value> RunBinary(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const Operand b, MakeOperand(call, 1, patterns.right));
   const int64_t rows = left.IsMatrix() ? a.matrix.rows() : b.matrix.rows();
   const int64_t columns = patterns.left == Pattern::kCells ? a.matrix.columns() : b.matrix.columns();
+  if (ReadsSingles(call)) {
+    std::array operands = {a, b};
+    return RunSingle(call, {.op = RegionOp::kBinary, .binary = code}, operands, {rows, columns});
+  }
   const bool sparse = BinaryFormat(code, left, right) == Format::kSparse;
   return Finish(call, sparse ? SparseBinary(code, a, b, rows, columns, call.context.cancelled)
                              : DenseBinary(code, a, b, rows, columns, call.context.cancelled));
@@ -155,20 +178,27 @@ Result<Value> RunBinary(const KernelCall& call) {
 Result<Value> RunUnary(const KernelCall& call) {
   if (Given(call.input_infos) == 2) return RunBinary(call);
   if (!HasMatrix(call.input_infos)) return RunScalar(call);
+  if (ReadsSingles(call) && !IsDenseSingle(call)) return RunWidened(*FindOperator(call.node.op), call);
   const UnaryCode code = *FindUnaryCode(call.node.op);
   HEDDLE_ASSIGN_OR_RETURN(const Operand x, MakeOperand(call, 0, Pattern::kCells));
+  if (ReadsSingles(call)) {
+    std::array operands = {x};
+    return RunSingle(call, {.op = RegionOp::kUnary, .unary = code}, operands, x.matrix.shape());
+  }
   const bool sparse = UnaryFormat(code, call.input_infos[0]) == Format::kSparse;
   return Finish(call, sparse ? SparseUnary(code, x.matrix) : DenseUnary(code, x.matrix, call.context.cancelled));
 }
 
 Result<Value> RunSelect(const KernelCall& call) {
   if (!HasMatrix(call.input_infos)) return RunScalar(call);
+  if (ReadsSingles(call) && !IsDenseSingle(call)) return RunWidened(*FindOperator(call.node.op), call);
   std::array<Operand, 3> operands;
   Shape shape;
   for (size_t i = 0; i < 3; ++i) {
     HEDDLE_ASSIGN_OR_RETURN(operands[i], MakeOperand(call, i, Pattern::kCells));
     if (call.inputs[i]->IsMatrix()) shape = operands[i].matrix.shape();
   }
+  if (ReadsSingles(call)) return RunSingle(call, {.op = RegionOp::kSelect}, operands, shape);
   return Finish(call, DenseSelect(operands[0], operands[1], operands[2], shape.rows, shape.columns, call.context.cancelled));
 }
 
@@ -189,11 +219,11 @@ Cost CostOfCells(const Node& node, std::span<const ValueInfo> inputs) {
 
 constexpr Operator Binary(std::string_view name) {
   return {.name = name, .min_inputs = 2, .max_inputs = 2, .infer = InferBinary, .row_rule = RowRuleOfCells, .input_use = UseOfInput,
-          .cost = CostOfCells, .run = RunBinary};
+          .cost = CostOfCells, .run = RunBinary, .any_element_type = true};
 }
 constexpr Operator Unary(std::string_view name, int max_inputs = 1) {
   return {.name = name, .min_inputs = 1, .max_inputs = max_inputs, .infer = InferUnary, .row_rule = RowRuleOfCells,
-          .input_use = UseOfInput, .cost = CostOfCells, .run = RunUnary};
+          .input_use = UseOfInput, .cost = CostOfCells, .run = RunUnary, .any_element_type = true};
 }
 
 constexpr Operator kOperators[] = {
@@ -206,7 +236,7 @@ constexpr Operator kOperators[] = {
     Unary("asin"),     Unary("acos"),     Unary("atan"),    Unary("sinh"),        Unary("cosh"),        Unary("tanh"),
     Unary("is.nan"),   Unary("is.na"),    Unary("is.infinite"),
     {.name = "ifelse", .min_inputs = 3, .max_inputs = 3, .infer = InferSelect, .row_rule = RowRuleOfCells, .input_use = UseOfInput,
-     .cost = CostOfCells, .run = RunSelect},
+     .cost = CostOfCells, .run = RunSelect, .any_element_type = true},
 };
 
 }  // namespace

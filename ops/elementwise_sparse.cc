@@ -51,8 +51,8 @@ Result<Matrix> DropZeros(const Matrix& x) {
   return result;
 }
 
-Result<Matrix> SamePattern(const Matrix& x) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(x.rows(), x.columns(), x.stored()));
+Result<Matrix> SamePattern(const Matrix& x, ElementType type) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(x.rows(), x.columns(), x.stored(), type));
   if (x.rows() == 0) return result;
   const int64_t first = x.row_offsets()[0];
   for (int64_t i = 0; i <= x.rows(); ++i) result.mutable_row_offsets()[i] = x.row_offsets()[i] - first;

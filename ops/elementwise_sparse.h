@@ -9,7 +9,7 @@
 namespace heddle::ops {
 
 /// A CSR matrix with the entries of a CSR x, from offset 0 on; its values are the caller's to write.
-Result<Matrix> SamePattern(const Matrix& x);
+Result<Matrix> SamePattern(const Matrix& x, ElementType type = ElementType::kFloat64);
 /// Without the entries that are zero (no kernel stores zeros); x itself when there are none. Parallel.
 Result<Matrix> DropZeros(const Matrix& x);
 

@@ -169,19 +169,20 @@ InputUse IndexAssignInputUse(const Node& node, std::span<const ValueInfo> inputs
 }
 
 // What goes into the region: a constant, or the cells of a matrix.
+template <typename T>
 struct Replacement {
   const Matrix* matrix = nullptr;
-  double constant = 0;
+  T constant = 0;
 
-  void CopyRow(int64_t i, int64_t count, double* out) const {
+  void CopyRow(int64_t i, int64_t count, T* out) const {
     if (matrix == nullptr) {
       std::fill_n(out, count, constant);
     } else if (!matrix->IsSparse()) {
-      std::copy_n(matrix->data() + i * count, count, out);
+      std::copy_n(matrix->template data<T>() + i * count, count, out);
     } else {
-      std::fill_n(out, count, 0.0);
+      std::fill_n(out, count, T{0});
       for (int64_t k = matrix->row_offsets()[i]; k < matrix->row_offsets()[i + 1]; ++k)
-        out[matrix->column_indexes()[k]] = matrix->values()[k];
+        out[matrix->column_indexes()[k]] = matrix->template values<T>()[k];
     }
   }
 };
@@ -191,13 +192,14 @@ struct Region {
   int64_t row_begin, row_end, column_begin, column_end;
 };
 
-Result<Matrix> AssignDense(const Matrix& x, const Region& region, const Replacement& replacement) {
+template <typename T>
+Result<Matrix> AssignDense(const Matrix& x, const Region& region, const Replacement<T>& replacement) {
   const int64_t n = x.columns();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), n));
-  double* out = result.mutable_data();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), n, x.element_type()));
+  T* out = result.mutable_data<T>();
   ParallelFor(n == 0 ? 0 : x.rows(), RowGrain(n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const double* in = x.data() + i * n;
+      const T* in = x.data<T>() + i * n;
       if (i < region.row_begin || i >= region.row_end) {
         std::copy_n(in, n, out + i * n);
         continue;
@@ -210,12 +212,13 @@ Result<Matrix> AssignDense(const Matrix& x, const Region& region, const Replacem
   return result;
 }
 
-Result<Matrix> AssignSparse(const Matrix& x, const Region& region, const Replacement& replacement) {
+template <typename T>
+Result<Matrix> AssignSparse(const Matrix& x, const Region& region, const Replacement<T>& replacement) {
   const int64_t width = region.column_end - region.column_begin;
   std::vector<int32_t> indexes;
-  std::vector<double> values;
+  std::vector<T> values;
   std::vector<int64_t> counts(static_cast<size_t>(x.rows()));
-  std::vector<double> row(static_cast<size_t>(width));
+  std::vector<T> row(static_cast<size_t>(width));
   indexes.reserve(static_cast<size_t>(x.stored()));
   values.reserve(static_cast<size_t>(x.stored()));
   for (int64_t i = 0; i < x.rows(); ++i) {
@@ -226,7 +229,7 @@ Result<Matrix> AssignSparse(const Matrix& x, const Region& region, const Replace
     const auto keep_until = [&](int64_t column) {
       for (; k < end && x.column_indexes()[k] < column; ++k) {
         indexes.push_back(x.column_indexes()[k]);
-        values.push_back(x.values()[k]);
+        values.push_back(x.values<T>()[k]);
       }
     };
     if (inside) {
@@ -242,27 +245,28 @@ Result<Matrix> AssignSparse(const Matrix& x, const Region& region, const Replace
     keep_until(x.columns());
     counts[static_cast<size_t>(i)] = static_cast<int64_t>(values.size() - before);
   }
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(x.columns(), counts));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(x.columns(), counts, x.element_type()));
   std::copy(indexes.begin(), indexes.end(), result.mutable_column_indexes());
-  std::copy(values.begin(), values.end(), result.mutable_values());
+  std::copy(values.begin(), values.end(), result.mutable_values<T>());
   return result;
 }
 
-Result<Value> RunIndexAssign(const KernelCall& call) {
+template <typename T>
+Result<Value> AssignCells(const KernelCall& call) {
   const Matrix& x = call.inputs[0]->matrix();
   const Range rows = GivenRange(call, 2);
   const Range columns = GivenRange(call, 4);
   HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, WholeShape(call, x), StatusCode::kFailedPrecondition));
-  Replacement replacement;
+  Replacement<T> replacement;
   if (call.inputs[1]->IsScalar()) {
     if (call.inputs[1]->scalar().IsString())
       return FailedPrecondition("indexAssign: a string cannot be a cell of a matrix");
-    replacement.constant = call.inputs[1]->scalar().AsDouble();
+    replacement.constant = static_cast<T>(call.inputs[1]->scalar().AsDouble());
   } else {
     const Matrix& v = call.inputs[1]->matrix();
     HEDDLE_RETURN_IF_ERROR(CheckReplacement(rows, columns, x.shape(), v.shape(), StatusCode::kFailedPrecondition));
     if (v.rows() == 1 && v.columns() == 1)
-      replacement.constant = v.At(0, 0);
+      replacement.constant = static_cast<T>(v.At(0, 0));
     else
       replacement.matrix = &v;
   }
@@ -274,18 +278,23 @@ Result<Value> RunIndexAssign(const KernelCall& call) {
     result = std::move(call.last_read->matrix());
     for (int64_t i = region.row_begin; i < region.row_end; ++i)
       replacement.CopyRow(i - region.row_begin, region.column_end - region.column_begin,
-                          result.mutable_data() + i * result.columns() + region.column_begin);
+                          result.mutable_data<T>() + i * result.columns() + region.column_begin);
   } else {
     HEDDLE_ASSIGN_OR_RETURN(result, AssignDense(x, region, replacement));
   }
   return Value(std::move(result));
 }
 
+Result<Value> RunIndexAssign(const KernelCall& call) {
+  return call.inputs[0]->matrix().element_type() == ElementType::kFloat64 ? AssignCells<double>(call) : AssignCells<float>(call);
+}
+
 constexpr Operator kOperators[] = {
     {.name = "index", .min_inputs = 1, .max_inputs = 5, .infer = InferIndex, .row_rule = IndexRowRule,
-     .input_use = IndexInputUse, .run = RunIndex, .may_fail = true},
+     .input_use = IndexInputUse, .run = RunIndex, .may_fail = true, .any_element_type = true},
     {.name = "indexAssign", .min_inputs = 2, .max_inputs = 6, .infer = InferIndexAssign,
-     .row_rule = IndexAssignRowRule, .input_use = IndexAssignInputUse, .run = RunIndexAssign, .may_fail = true},
+     .row_rule = IndexAssignRowRule, .input_use = IndexAssignInputUse, .run = RunIndexAssign, .may_fail = true,
+     .any_element_type = true},
 };
 
 }  // namespace

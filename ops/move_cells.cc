@@ -83,13 +83,54 @@ Result<Matrix> TransposeSparse(const Matrix& x) {
   return result;
 }
 
+template <typename T>
+Result<Matrix> SliceColumnsOf(const Matrix& x, int64_t begin, int64_t end) {
+  const int64_t m = x.rows();
+  const int64_t n = x.columns();
+  const int64_t width = end - begin;
+  if (!x.IsSparse()) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, width, x.element_type()));
+    T* out = result.mutable_data<T>();
+    ParallelFor(m, RowGrain(width), [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) std::copy_n(x.data<T>() + i * n + begin, width, out + i * width);
+    });
+    return result;
+  }
+  // Entries of row i between the two columns.
+  std::vector<int64_t> from(static_cast<size_t>(m));
+  std::vector<int64_t> counts(static_cast<size_t>(m));
+  ParallelFor(m, 1024, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const int32_t* row = x.column_indexes() + x.row_offsets()[i];
+      const int32_t* row_end = x.column_indexes() + x.row_offsets()[i + 1];
+      const int32_t* lower = std::lower_bound(row, row_end, begin);
+      const int32_t* upper = std::lower_bound(lower, row_end, end);
+      from[static_cast<size_t>(i)] = lower - x.column_indexes();
+      counts[static_cast<size_t>(i)] = upper - lower;
+    }
+  });
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(width, counts, x.element_type()));
+  int32_t* indexes = result.mutable_column_indexes();
+  T* values = result.mutable_values<T>();
+  ParallelFor(m, 1024, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t at = result.row_offsets()[i];
+      for (int64_t k = 0; k < counts[static_cast<size_t>(i)]; ++k) {
+        indexes[at + k] = x.column_indexes()[from[static_cast<size_t>(i)] + k] - static_cast<int32_t>(begin);
+        values[at + k] = x.values<T>()[from[static_cast<size_t>(i)] + k];
+      }
+    }
+  });
+  return result;
+}
+
 }  // namespace
 
 int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, columns)); }
 
-Result<Matrix> SparseOfCounts(int64_t columns, std::span<const int64_t> counts) {
+Result<Matrix> SparseOfCounts(int64_t columns, std::span<const int64_t> counts, ElementType type) {
   const int64_t stored = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Sparse(static_cast<int64_t>(counts.size()), columns, stored));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Sparse(static_cast<int64_t>(counts.size()), columns, stored, type));
   std::partial_sum(counts.begin(), counts.end(), matrix.mutable_row_offsets() + 1);
   return matrix;
 }
@@ -163,43 +204,7 @@ Result<Matrix> GatherColumns(const Matrix& x, std::span<const int64_t> columns) 
 
 Result<Matrix> SliceColumns(const Matrix& x, int64_t begin, int64_t end) {
   if (begin == 0 && end == x.columns()) return x;
-  const int64_t m = x.rows();
-  const int64_t n = x.columns();
-  const int64_t width = end - begin;
-  if (!x.IsSparse()) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, width));
-    double* out = result.mutable_data();
-    ParallelFor(m, RowGrain(width), [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) std::copy_n(x.data() + i * n + begin, width, out + i * width);
-    });
-    return result;
-  }
-  // Entries of row i between the two columns.
-  std::vector<int64_t> from(static_cast<size_t>(m));
-  std::vector<int64_t> counts(static_cast<size_t>(m));
-  ParallelFor(m, 1024, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      const int32_t* row = x.column_indexes() + x.row_offsets()[i];
-      const int32_t* row_end = x.column_indexes() + x.row_offsets()[i + 1];
-      const int32_t* lower = std::lower_bound(row, row_end, begin);
-      const int32_t* upper = std::lower_bound(lower, row_end, end);
-      from[static_cast<size_t>(i)] = lower - x.column_indexes();
-      counts[static_cast<size_t>(i)] = upper - lower;
-    }
-  });
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(width, counts));
-  int32_t* indexes = result.mutable_column_indexes();
-  double* values = result.mutable_values();
-  ParallelFor(m, 1024, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      const int64_t at = result.row_offsets()[i];
-      for (int64_t k = 0; k < counts[static_cast<size_t>(i)]; ++k) {
-        indexes[at + k] = x.column_indexes()[from[static_cast<size_t>(i)] + k] - static_cast<int32_t>(begin);
-        values[at + k] = x.values()[from[static_cast<size_t>(i)] + k];
-      }
-    }
-  });
-  return result;
+  return x.element_type() == ElementType::kFloat64 ? SliceColumnsOf<double>(x, begin, end) : SliceColumnsOf<float>(x, begin, end);
 }
 
 }  // namespace heddle::ops

@@ -17,6 +17,7 @@ struct InferContext {
   std::span<const ValueInfo> inputs;
   std::span<const Scalar* const> scalars;
   Files* files = nullptr;  ///< Where `read` finds the size of its file; nullptr in passes that may not touch files.
+  ElementType element_type = ElementType::kFloat64;  ///< Of matrices that are made of no other matrix.
 };
 
 /// How the rows of a distributed value meet an operator.
@@ -49,6 +50,8 @@ struct Operator {
   bool effect = false;      ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.
   bool may_fail = false;    ///< Can fail on values (not shapes): kept in script order with the effects.
   bool pure = true;         ///< Same inputs give the same result: common subexpressions may share it.
+  bool any_element_type = false;  ///< `run` takes and makes cells of either type itself. All others know doubles; cells of
+                                  ///< a single-precision program are widened for them (ops/single_precision.h).
 };
 
 /// nullptr when there is no operator of that name.

@@ -9,7 +9,7 @@ namespace heddle::scheduler {
 namespace {
 
 int64_t DenseBytes(const ValueInfo& info) {
-  return info.IsMatrix() && info.shape.IsKnown() ? info.shape.Cells() * 8 : 0;
+  return info.IsMatrix() && info.shape.IsKnown() ? info.shape.Cells() * heddle::BytesOf(info.element_type) : 0;
 }
 
 // Worth cutting: large enough, and more rows than one granule (else one rank would get everything).

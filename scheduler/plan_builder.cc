@@ -13,7 +13,7 @@ constexpr RegisterId kNoRegister = -1;
 // Bytes of one slot, as far as shapes tell: CSR entries are accounted for when they are allocated.
 int64_t SlotBytes(const ValueInfo& info) {
   if (!info.IsMatrix() || !info.shape.IsKnown()) return 0;
-  return info.format == Format::kSparse ? (info.shape.rows + 1) * 8 : info.shape.Cells() * 8;
+  return info.format == Format::kSparse ? (info.shape.rows + 1) * 8 : info.shape.Cells() * BytesOf(info.element_type);
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ std::vector<Option> RunOptions() {
       {"min-distributed-bytes", Kind::kValue, "SIZE", "smaller matrices stay on one worker (default 8M)"},
       {"seed", Kind::kValue, "N", "of rand() without a seed"},
       {"cpu", Kind::kValue, "NAME,...", "avx2 or avx512 kernels, workers in turn (default: the widest; same results)"},
+      {"precision", Kind::kValue, "NAME", "cells of matrices: double or single (half the memory; rounded cells)"},
       {"fusion", Kind::kValue, "MODE", "off, all, no-redundancy or cost (default: cost; same results)"},
       {"fusion-seed", Kind::kValue, "N", "fuse at random instead, for tests"},
       {"fusion-strict", Kind::kFlag, "", "no machine code for a fused operator is an error"},
@@ -166,6 +167,9 @@ Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
   options.cpu = arguments.Value("cpu").value_or("");
   HEDDLE_RETURN_IF_ERROR(CheckCpu(options.cpu));
   HEDDLE_RETURN_IF_ERROR(ReadFusion(arguments, &options));
+  const std::string precision = arguments.Value("precision").value_or("double");
+  if (precision != "double" && precision != "single") return Usage("--precision takes double or single, not '{}'", precision);
+  if (precision == "single") options.element_type = ElementType::kFloat32;
   options.constants = ConstantsCache().Find(MachineKey(options.threads)).value_or(compiler::MachineConstants());
   return options;
 }

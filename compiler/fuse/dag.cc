@@ -146,8 +146,9 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
         const double told = node.Is("variable") && sparsity_of ? sparsity_of(node.Text("name")) : -1;
         if (told >= 0) made.sparsity = std::min(told, 1.0);
       }
-      made.bytes = made.sparse ? 12 * made.sparsity * made.cells + 8 * static_cast<double>(made.rows + 1)
-                               : 8 * made.cells;
+      const double cell_bytes = static_cast<double>(BytesOf(node.info.element_type));
+      made.bytes = made.sparse ? (cell_bytes + 4) * made.sparsity * made.cells + 8 * static_cast<double>(made.rows + 1)
+                               : cell_bytes * made.cells;
     }
     made.op = CandidateOperator(graph, node, ordered, id);
     if (made.op != nullptr)

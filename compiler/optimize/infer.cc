@@ -85,7 +85,7 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
   node.info = ValueInfo();
   if (!types_known) return OkStatus();
 
-  Result<ValueInfo> info = ops::Infer({node, infos_, scalars_, files_});
+  Result<ValueInfo> info = ops::Infer({node, infos_, scalars_, files_, element_type_});
   if (!info.ok()) return value_types_known ? info.status() : OkStatus();
   HEDDLE_RETURN_IF_ERROR(CheckCells(node.op, *info));
   node.info = *info;
@@ -103,11 +103,11 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
 }
 
 InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
-                         std::vector<std::pair<NodeId, Status>>* all_errors) {
+                         std::vector<std::pair<NodeId, Status>>* all_errors, ElementType element_type) {
   InferOutcome outcome;
   outcome.graph = std::move(graph);
   outcome.values.resize(outcome.graph.nodes.size());
-  NodeInference inference(files);
+  NodeInference inference(files, element_type);
   for (NodeId id = 0; id < outcome.graph.size(); ++id) {
     Node& node = outcome.graph[id];
     Status status = node.inputs.empty() && node.op == "variable"

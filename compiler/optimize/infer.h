@@ -38,7 +38,8 @@ struct InferOutcome {
 /// Infers one node after the other; keeps its small arrays between nodes.
 class NodeInference {
  public:
-  explicit NodeInference(ops::Files* files) : files_(files) {}
+  explicit NodeInference(ops::Files* files, ElementType element_type = ElementType::kFloat64)
+      : files_(files), element_type_(element_type) {}
   /// Fills in info and value of node `id` from those of its inputs. Leaves a "variable" node alone. An input
   /// of unknown type makes the result unknown. The error has no position.
   Status Infer(Graph& graph, std::vector<std::optional<Scalar>>& values, NodeId id);
@@ -48,6 +49,7 @@ class NodeInference {
                        std::optional<Scalar>& value);
 
   ops::Files* files_;
+  ElementType element_type_;
   std::vector<ValueInfo> infos_;
   std::vector<const Scalar*> scalars_;
 };
@@ -55,11 +57,13 @@ class NodeInference {
 /// Fills in node.info for every node through ops::Infer. Where a size depends on a value that is not known
 /// yet, the size stays unknown, and so do those that follow from it.
 ///
+/// `element_type` is what matrices that are made of no others hold: the precision of the program.
 /// `files` tells `read` the size of its file; nullptr where files must not be touched.
 /// `all_errors`, when given, collects the error of every node; inference then goes on behind a failing node,
 /// whose type counts as unknown, and `error` is the first of them. Runs at every entry of a block: about a
 /// microsecond a node.
 InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
-                         std::vector<std::pair<NodeId, Status>>* all_errors = nullptr);
+                         std::vector<std::pair<NodeId, Status>>* all_errors = nullptr,
+                         ElementType element_type = ElementType::kFloat64);
 
 }  // namespace heddle::compiler

@@ -20,17 +20,26 @@ void AppendInteger(int64_t value, std::string* out) {
   out->append(digits, error == std::errc() ? end : digits);
 }
 
-// Visits the stored cells of a row, skipping zeros, columns ascending.
-template <typename Visit>
-void VisitNonzeros(const Matrix& matrix, int64_t row, const Visit& visit) {
+void AppendCell(double cell, std::string* out) { AppendDouble(cell, out); }
+void AppendCell(float cell, std::string* out) { AppendSingle(cell, out); }
+
+template <typename T, typename Visit>
+void VisitNonzerosOf(const Matrix& matrix, int64_t row, const Visit& visit) {
   if (matrix.IsSparse()) {
     for (int64_t k = matrix.row_offsets()[row]; k < matrix.row_offsets()[row + 1]; ++k)
-      if (matrix.values()[k] != 0) visit(int64_t{matrix.column_indexes()[k]}, matrix.values()[k]);
+      if (matrix.values<T>()[k] != 0) visit(int64_t{matrix.column_indexes()[k]}, matrix.values<T>()[k]);
     return;
   }
-  const double* cells = matrix.data() + row * matrix.columns();
+  const T* cells = matrix.data<T>() + row * matrix.columns();
   for (int64_t j = 0; j < matrix.columns(); ++j)
     if (cells[j] != 0) visit(j, cells[j]);
+}
+
+// Visits the stored cells of a row, doubles or floats, skipping zeros, columns ascending.
+template <typename Visit>
+void VisitNonzeros(const Matrix& matrix, int64_t row, const Visit& visit) {
+  if (matrix.element_type() == ElementType::kFloat64) return VisitNonzerosOf<double>(matrix, row, visit);
+  VisitNonzerosOf<float>(matrix, row, visit);
 }
 
 void AppendCsvRow(const Matrix& matrix, int64_t row, const WriteOptions& options, std::string* out) {
@@ -41,10 +50,10 @@ void AppendCsvRow(const Matrix& matrix, int64_t row, const WriteOptions& options
       if (!options.sparse) *out += '0';
     }
   };
-  VisitNonzeros(matrix, row, [&](int64_t column, double value) {
+  VisitNonzeros(matrix, row, [&](int64_t column, auto value) {
     zeros_until(column);
     if (column > 0) *out += options.separator;
-    AppendDouble(value, out);
+    AppendCell(value, out);
     next = column + 1;
   });
   zeros_until(matrix.columns());
@@ -52,30 +61,26 @@ void AppendCsvRow(const Matrix& matrix, int64_t row, const WriteOptions& options
 }
 
 void AppendCellRow(const Matrix& matrix, int64_t row, std::string* out) {
-  VisitNonzeros(matrix, row, [&](int64_t column, double value) {
+  VisitNonzeros(matrix, row, [&](int64_t column, auto value) {
     AppendInteger(row + 1, out);
     *out += ' ';
     AppendInteger(column + 1, out);
     *out += ' ';
-    AppendDouble(value, out);
+    AppendCell(value, out);
     *out += '\n';
   });
 }
 
 void AppendLibsvmRow(const Matrix& matrix, int64_t row, const WriteOptions& options, std::string* out) {
-  std::string pairs;
-  double label = 0;
-  VisitNonzeros(matrix, row, [&](int64_t column, double value) {
-    if (column == matrix.columns() - 1) {
-      label = value;
-      return;
-    }
+  std::string pairs, label;
+  VisitNonzeros(matrix, row, [&](int64_t column, auto value) {
+    if (column == matrix.columns() - 1) return AppendCell(value, &label);
     pairs += options.separator;
     AppendInteger(column + 1, &pairs);
     pairs += options.index_separator;
-    AppendDouble(value, &pairs);
+    AppendCell(value, &pairs);
   });
-  AppendDouble(label, out);
+  *out += label.empty() ? "0.0" : label;
   *out += pairs;
   *out += '\n';
 }

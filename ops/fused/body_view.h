@@ -33,6 +33,7 @@ class BodyView {
   bool IsRows(NodeId id) const { return program_.roles.nodes[Index(id)] == BodyRole::kRows; }
   bool IsInput(NodeId id) const { return node(id).Is("variable"); }
   bool IsCsrInput(NodeId id) const { return IsInput(id) && node(id).info.format == Format::kSparse; }
+  bool IsSingle(NodeId id) const { return node(id).info.IsMatrix() && node(id).info.element_type == ElementType::kFloat32; }
   bool IsCellwise(NodeId id) const {
     const Node& n = node(id);
     return IsRows(id) && (n.Is("ifelse") || FindUnaryCode(n.op) || FindBinaryCode(n.op));

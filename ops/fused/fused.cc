@@ -160,9 +160,9 @@ Cost FusedCost(const Node& node, std::span<const ValueInfo> inputs) {
   }
   for (const ValueInfo& input : inputs)
     if (input.IsMatrix() && input.shape.IsKnown())
-      cost.bytes += 8.0 * static_cast<double>(input.shape.Cells());
+      cost.bytes += static_cast<double>(BytesOf(input.element_type) * input.shape.Cells());
   if (node.info.IsMatrix() && node.info.shape.IsKnown())
-    cost.bytes += 8.0 * static_cast<double>(node.info.shape.Cells());
+    cost.bytes += static_cast<double>(BytesOf(node.info.element_type) * node.info.shape.Cells());
   return cost;
 }
 
@@ -189,7 +189,8 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .row_rule = FusedRowRule,
                                     .input_use = FusedInputUse,
                                     .cost = FusedCost,
-                                    .run = RunFused}};
+                                    .run = RunFused,
+                                    .any_element_type = true}};
 
 }  // namespace
 

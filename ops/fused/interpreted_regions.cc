@@ -136,6 +136,17 @@ Value InterpretedCode::ReadInput(const RegionNode& node, const RegionCall& call,
     return {slot, false};
   }
   const int64_t stride = call.input_strides[node.input];
+  if (node.single) {
+    const float* const cells = reinterpret_cast<const float*>(input) + tile.first_row * stride;
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      double* const row = slot + i * tile.columns;
+      if (node.access == Access::kPerRow)
+        std::fill_n(row, tile.columns, static_cast<double>(cells[i * stride]));
+      else
+        SelectedElementwiseKernels().widen(cells + i * stride + tile.first_column, row, tile.columns);
+    }
+    return {slot, false};
+  }
   if (node.access == Access::kPerRow) {
     for (int64_t i = 0; i < tile.rows; ++i)
       std::fill_n(slot + i * tile.columns, tile.columns, input[(tile.first_row + i) * stride]);
@@ -203,6 +214,12 @@ void InterpretedCode::Write(size_t o, const RegionCall& call, const Tile& tile, 
   switch (output.sink) {
     case Sink::kStore: {
       const int64_t stride = call.output_strides[o];
+      if (output.single) {
+        float* const first = reinterpret_cast<float*>(out) + tile.first_row * stride + tile.first_column;
+        for (int64_t i = 0; i < tile.rows; ++i)
+          SelectedElementwiseKernels().narrow(cells + i * tile.columns, first + i * stride, tile.columns);
+        break;
+      }
       for (int64_t i = 0; i < tile.rows; ++i)
         std::memcpy(out + (tile.first_row + i) * stride + tile.first_column, cells + i * tile.columns,
                     static_cast<size_t>(tile.columns) * sizeof(double));

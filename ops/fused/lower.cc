@@ -38,6 +38,7 @@ class Lowering : private BodyView {
 
   Result<TileProgram> Run() {
     HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused));
+    program_.single = IsSingle(Driver());
     HEDDLE_RETURN_IF_ERROR(MakeRoots());
     FindStages();
     program_.by_pattern = CanWalkEntries(*this);
@@ -129,7 +130,7 @@ class Lowering : private BodyView {
 
   void PlaceInputs() {
     for (NodeId id = 0; id < body().size(); ++id)
-      if (IsRows(id) && IsInput(id) && !IsCsrInput(id) && !IsPattern(id))
+      if (IsRows(id) && IsInput(id) && !IsCsrInput(id) && !IsSingle(id) && !IsPattern(id))
         places_[Index(id)] = {Kind::kInput, InputPosition(node(id)), 0};
     if (program_.by_pattern) places_[Index(Driver())] = {Kind::kDriver, 0, 0};
   }
@@ -172,9 +173,10 @@ class Lowering : private BodyView {
     program_.buffers.push_back(columns);
     return static_cast<int>(program_.buffers.size()) - 1;
   }
-  TileRef NewPlace(NodeId id) {
+  // Regions write floats of a result themselves; what other steps make is narrowed at the end.
+  TileRef NewPlace(NodeId id, bool of_region = false) {
     if (IsPattern(id) && (program_.roles.reduces || id != program_.fused.roots[0])) return NewPattern();
-    if (!program_.roles.reduces && id == program_.fused.roots[0] && consumers(id).empty())
+    if (!program_.roles.reduces && id == program_.fused.roots[0] && consumers(id).empty() && (of_region || !program_.single || IsPattern(id)))
       return {Kind::kResult, 0, 0};
     return {Kind::kBuffer, NewBuffer(Columns(id)), 0};
   }
@@ -184,13 +186,13 @@ class Lowering : private BodyView {
     return program_.buffers[static_cast<size_t>(ref.index)];
   }
 
-  // Where the dense cells of a value are; CSR inputs are made dense when first asked for.
+  // Where the dense cells of a value are, as doubles; CSR inputs are made dense, and floats widened, when first asked for.
   TileRef DensePlace(NodeId id) {
     TileRef& place = places_[Index(id)];
     if (place.kind == Kind::kNone) {
-      HEDDLE_CHECK(IsCsrInput(id), "every other value was placed by the step that makes it");
+      HEDDLE_CHECK(IsInput(id), "every other value was placed by the step that makes it");
       place = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
-      program_.steps.push_back({.kind = Step::Kind::kDensify,
+      program_.steps.push_back({.kind = IsCsrInput(id) ? Step::Kind::kDensify : Step::Kind::kWiden,
                                 .index = InputPosition(node(id)),
                                 .columns = Columns(id),
                                 .to = place});
@@ -218,6 +220,7 @@ class Lowering : private BodyView {
     Step step;
     std::map<NodeId, int> values;                     // Body node -> region node, for results.
     std::map<std::pair<NodeId, Pattern>, int> reads;  // Operand -> region node.
+    std::vector<TileRef> row_folds;                   // Row aggregates that the region computes.
   };
 
   // True if the region must walk row by row: a vector is repeated along a row that is long enough to be
@@ -256,6 +259,7 @@ class Lowering : private BodyView {
     builder.region.inputs = static_cast<int>(builder.step.operands.size());
     program_.regions.push_back(std::move(builder.region));
     program_.steps.push_back(std::move(builder.step));
+    for (const TileRef& fold : builder.row_folds) RoundIfSingle(fold, 1);
     return OkStatus();
   }
 
@@ -268,6 +272,15 @@ class Lowering : private BodyView {
     return Push(builder, {.op = RegionOp::kInput,
                           .access = access,
                           .input = static_cast<int>(builder->step.operands.size()) - 1});
+  }
+
+  // Rows of an input or of what an earlier step made. A region reads floats itself.
+  int PushCells(RegionBuilder* builder, Access access, NodeId input, bool contiguous) {
+    if (!IsInput(input) || !IsSingle(input) || IsCsrInput(input))
+      return PushInput(builder, access, {.tile = contiguous ? ContiguousPlace(input) : DensePlace(input)});
+    const int read = PushInput(builder, access, {.tile = {Kind::kInput, InputPosition(node(input)), 0}});
+    builder->region.nodes[static_cast<size_t>(read)].single = true;
+    return read;
   }
 
   // The region's node for operand i of member `id`.
@@ -320,10 +333,9 @@ class Lowering : private BodyView {
       }
       case Pattern::kColumn: {
         if (columns == 1) {  // m x 1 op m x 1
-          read = PushInput(builder, Access::kCells, {.tile = ContiguousPlace(input)});
+          read = PushCells(builder, Access::kCells, input, true);
         } else if (!builder->step.flat) {
-          read = PushInput(builder, Access::kPerRow,
-                           {.tile = builder->region.columns > 0 ? ContiguousPlace(input) : DensePlace(input)});
+          read = PushCells(builder, Access::kPerRow, input, builder->region.columns > 0);
         } else {
           TileRef& expanded = expanded_[{input, columns}];
           if (expanded.kind == Kind::kNone) {
@@ -338,13 +350,26 @@ class Lowering : private BodyView {
         break;
       }
       case Pattern::kCells:
-        read = PushInput(builder, Access::kCells,
-                         {.tile = builder->step.flat || builder->region.columns > 0 ? ContiguousPlace(input)
-                                                                                    : DensePlace(input)});
+        read = PushCells(builder, Access::kCells, input, builder->step.flat || builder->region.columns > 0);
         break;
     }
     builder->reads[{input, pattern}] = read;
     return read;
+  }
+
+  // True if the result needs no rounding to be a float when the operands are floats.
+  static bool KeepsSingles(const RegionNode& value) {
+    using enum UnaryCode;
+    using enum BinaryCode;
+    if (value.op == RegionOp::kUnary) {
+      for (const UnaryCode code : {kNot, kAbsolute, kRoundDown, kRoundUp, kSign, kIsNaN, kIsInfinite})
+        if (value.unary == code) return true;
+      return false;
+    }
+    if (value.op != RegionOp::kBinary) return false;
+    for (const BinaryCode code : {kLess, kLessEqual, kGreater, kGreaterEqual, kEqual, kNotEqual, kLogicalAnd, kLogicalOr, kExclusiveOr})
+      if (value.binary == code) return true;
+    return false;
   }
 
   Status AddMember(RegionBuilder* builder, NodeId id) {
@@ -371,6 +396,10 @@ class Lowering : private BodyView {
     } else {
       value.op = RegionOp::kUnary;
       value.unary = *FindUnaryCode(n.op);
+    }
+    if (IsSingle(id) && !KeepsSingles(value)) {
+      const int exact = Push(builder, value);
+      value = {.op = RegionOp::kUnary, .unary = UnaryCode::kRoundToSingle, .a = exact};
     }
     value.drops_negative_zero = n.info.format == Format::kSparse;
     builder->values[id] = Push(builder, value);
@@ -412,11 +441,13 @@ class Lowering : private BodyView {
       }
     }
     if (!store) return;
-    const TileRef place = NewPlace(id);
+    const TileRef place = NewPlace(id, true);
     places_[Index(id)] = place;
     if (place.kind == Kind::kResult && !builder->step.by_entries)
-      builder->step.stream = 8 * node(id).info.shape.Cells() > kStreamBytes;
-    builder->region.outputs.push_back({.node = builder->values[id], .sink = Sink::kStore});
+      builder->step.stream = BytesOf(node(id).info.element_type) * node(id).info.shape.Cells() > kStreamBytes;
+    builder->region.outputs.push_back({.node = builder->values[id],
+                                       .sink = Sink::kStore,
+                                       .single = place.kind == Kind::kResult && program_.single && !builder->step.by_entries});
     builder->step.outputs.push_back(place);
     builder->step.output_roots.push_back(-1);
   }
@@ -433,6 +464,7 @@ class Lowering : private BodyView {
       builder->step.stream = 8 * node(fold).info.shape.Cells() > kStreamBytes;
     builder->step.outputs.push_back(place);
     builder->step.output_roots.push_back(-1);
+    builder->row_folds.push_back(place);
     sunk_row_folds_.insert(fold);
   }
 
@@ -495,7 +527,13 @@ class Lowering : private BodyView {
     step.to = NewPlace(id);
     places_[Index(id)] = step.to;
     program_.steps.push_back(std::move(step));
+    RoundIfSingle(places_[Index(id)], Columns(id));
     return OkStatus();
+  }
+
+  // What a step that is no region computed is rounded as if it had been stored.
+  void RoundIfSingle(const TileRef& place, int64_t columns) {
+    if (program_.single) program_.steps.push_back({.kind = Step::Kind::kRound, .columns = columns, .to = place});
   }
 
   // The rows of a product's operand: a CSR input is read as it is (absent cells are skipped), everything else
@@ -544,8 +582,10 @@ class Lowering : private BodyView {
     if (IsPattern(root)) return OkStatus();  // The pattern and these values are the result.
     const TileRef place = DensePlace(root);
     if (place.kind == Kind::kResult) return OkStatus();
-    program_.steps.push_back(
-        {.kind = Step::Kind::kCopy, .columns = Columns(root), .from = place, .to = {Kind::kResult, 0, 0}});
+    program_.steps.push_back({.kind = program_.single ? Step::Kind::kNarrow : Step::Kind::kCopy,
+                              .columns = Columns(root),
+                              .from = place,
+                              .to = {Kind::kResult, 0, 0}});
     return OkStatus();
   }
 

@@ -39,7 +39,7 @@ Result<Value> FinishRoots(const TileProgram& program, const Matrix& nodes, const
     const Value* const inputs[] = {&value};
     KernelCall finish{.node = root, .phase = "finish", .inputs = inputs, .input_infos = infos, .total_rows = program.roles.rows,
                       .context = call.context};
-    return FindOperator(root.op)->run(finish);
+    return CatalogKernels().Run(finish);
   }
   HEDDLE_ASSIGN_OR_RETURN(const AlignedArray root, JoinNodes(program.reduction, nodes));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, static_cast<int64_t>(program.roots.size())));

@@ -47,6 +47,7 @@ std::string NodeText(const RegionNode& node) {
       break;
     case RegionOp::kSelect: text = fmt::format("select %{} %{} %{}", node.a, node.b, node.c); break;
   }
+  if (node.single) text += " single";
   if (node.skips_a) text += " skips-a";
   if (node.skips_b) text += " skips-b";
   if (node.drops_negative_zero) text += " drops-negative-zero";
@@ -81,7 +82,8 @@ bool ReadLiteral(std::string_view word, double* value) {
 /// What follows "%7 = ".
 bool ReadNode(Words words, RegionNode* node) {
   for (; !words.empty(); words = words.first(words.size() - 1)) {
-    bool* const flag = words.back() == "skips-a"               ? &node->skips_a
+    bool* const flag = words.back() == "single"                ? &node->single
+                       : words.back() == "skips-a"             ? &node->skips_a
                        : words.back() == "skips-b"             ? &node->skips_b
                        : words.back() == "drops-negative-zero" ? &node->drops_negative_zero
                                                                : nullptr;
@@ -116,12 +118,16 @@ bool ReadNode(Words words, RegionNode* node) {
   return true;
 }
 
-/// "store %3", "fold-rows add %3", "fold-rows add %3 mean" or "fold-flat add %3 eights 5".
+/// "store %3", "store %3 single", "fold-rows add %3", "fold-rows add %3 mean" or "fold-flat add %3 eights 5".
 bool ReadOutput(Words words, RegionOutput* output) {
   if (words.empty()) return false;
   const auto sink = Find(kSinkNames, words[0]);
   if (!sink) return false;
   output->sink = static_cast<Sink>(*sink);
+  if (output->sink == Sink::kStore && words.size() == 3 && words.back() == "single") {
+    output->single = true;
+    words = words.first(2);
+  }
   if (output->sink == Sink::kStore) return words.size() == 2 && ReadOperand(words[1], &output->node);
   if (words.size() == 4 && words.back() == "mean") {
     output->is_mean = true;
@@ -165,7 +171,7 @@ std::string Region::ToText() const {
   for (const RegionOutput& output : outputs) {
     text += kSinkNames[static_cast<size_t>(output.sink)];
     if (output.sink != Sink::kStore) text += fmt::format(" {}", kFoldNames[static_cast<size_t>(output.fold)]);
-    text += fmt::format(" %{}{}", output.node, output.is_mean ? " mean" : "");
+    text += fmt::format(" %{}{}{}", output.node, output.is_mean ? " mean" : "", output.single ? " single" : "");
     text += output.eights == 1 ? "\n" : fmt::format(" eights {}\n", output.eights);
   }
   return text;
@@ -218,6 +224,10 @@ Status Verify(const Region& region) {
     if (node.op == RegionOp::kUnary) good = good && static_cast<int>(node.unary) < kUnaryCodes;
     if (node.op == RegionOp::kBinary) good = good && static_cast<int>(node.binary) < kBinaryCodes;
     if (node.skips_a || node.skips_b) good = good && node.op == RegionOp::kBinary;
+    if (node.single)
+      good = good && node.op == RegionOp::kInput && (node.access == Access::kCells || node.access == Access::kPerRow);
+    for (const RegionNode& other : region.nodes)
+      if (node.op == RegionOp::kInput && other.op == RegionOp::kInput && other.input == node.input) good = good && other.single == node.single;
     if (!good) return Internal("region: wrong node: %{} = {}", i, NodeText(node));
   }
   int eights = 0;
@@ -227,6 +237,7 @@ Status Verify(const Region& region) {
       return Internal("region: an output of {} eights", output.eights);
     if (output.node < 0 || output.node >= static_cast<int>(region.nodes.size()) || output.sink > Sink::kFoldRows ||
         output.fold > simd::Fold::kMaximum || (region.columns > 0 && output.sink == Sink::kFoldFlat) ||
+        (output.single && output.sink != Sink::kStore) ||
         (output.is_mean && (output.sink != Sink::kFoldRows || output.fold != simd::Fold::kAdd)))
       return Internal("region: an output of node %{}", output.node);
   }

@@ -31,6 +31,7 @@ struct RegionNode {
   RegionOp op = RegionOp::kInput;
   Access access = Access::kCells;         ///< kInput
   int input = 0;                          ///< kInput: position in RegionCall::inputs
+  bool single = false;                    ///< kInput of kCells or kPerRow: the cells are floats, the value a double.
   double literal = 0;                     ///< kLiteral
   UnaryCode unary = UnaryCode::kNot;      ///< kUnary
   BinaryCode binary = BinaryCode::kAdd;   ///< kBinary
@@ -54,6 +55,7 @@ struct RegionOutput {
   simd::Fold fold = simd::Fold::kAdd;  ///< Of the folding sinks.
   int eights = 1;                      ///< kFoldFlat: 1 to 8, the same for all of a region.
   bool is_mean = false;                ///< kFoldRows: the fold divided by the number of columns.
+  bool single = false;                 ///< kStore: rounded to floats.
   bool operator==(const RegionOutput&) const = default;
 };
 
@@ -83,13 +85,13 @@ Status Verify(const Region& region);
 /// kRegionAbi with it.
 struct RegionCall {
   int64_t rows = 1, columns = 0;
-  const double* const* inputs = nullptr;
-  const int64_t* input_strides = nullptr;  ///< Doubles between rows; of kCells and kPerRow inputs.
+  const double* const* inputs = nullptr;   ///< In truth of floats where the region says so.
+  const int64_t* input_strides = nullptr;  ///< Cells between rows; of kCells and kPerRow inputs.
   double* const* outputs = nullptr;
   const int64_t* output_strides = nullptr;  ///< Of kStore outputs.
   int64_t stream = 0;  ///< Not 0: kStore (aligned whole lines) and kFoldRows outputs go past the caches.
 };
-constexpr int kRegionAbi = 3;
+constexpr int kRegionAbi = 4;
 using RegionFunction = void (*)(const RegionCall* call);
 
 /// Machine code of a region; owns what it needs. Thread-safe to call.

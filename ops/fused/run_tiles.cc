@@ -20,6 +20,7 @@
 #include "ops/parallel.h"
 #include "ops/sampled_product.h"
 #include "ops/simd/matmul.h"
+#include "ops/single_precision.h"
 
 namespace heddle::ops {
 namespace {
@@ -83,6 +84,7 @@ class TileRun {
   Status Prepare() {
     HEDDLE_ASSIGN_OR_RETURN(scalars_, BodyScalars(program_, call_));
     inputs_.resize(program_.roles.inputs.size());
+    singles_.resize(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (program_.roles.inputs[i] != BodyRole::kRows && program_.roles.inputs[i] != BodyRole::kWhole) continue;
       const Format format = program_.fused.body[program_.roles.variables[i]].info.format;
@@ -91,6 +93,9 @@ class TileRun {
         matrix = ToDense(*matrix);
       else
         matrix = ToSparse(*matrix);
+      const int position = static_cast<int>(i);
+      if (matrix.ok() && ReadsSingles(position)) singles_[i] = *matrix;
+      if (matrix.ok() && (!ReadsSingles(position) || IsSampled(position))) matrix = Widen(*matrix);
       if (!matrix.ok()) return matrix.status();
       inputs_[i] = *std::move(matrix);
     }
@@ -123,7 +128,7 @@ class TileRun {
   Result<Matrix> RunRows() {
     const ValueInfo& info = program_.fused.body[program_.fused.roots[0]].info;
     const bool entries = HasPattern();
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries ? SamePattern(driver()) : Matrix::Dense(rows_, info.shape.columns));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries ? SamePattern(driver()) : Matrix::Dense(rows_, info.shape.columns, info.element_type));
     result_ = result.mutable_data();
     // Tasks are runs of whole groups of rows.
     const int64_t least = program_.by_pattern ? kRowsTogether : tile_rows_;
@@ -138,7 +143,10 @@ class TileRun {
       scratches_.GiveBack(std::move(scratch));
     });
     if (IsCancelled(call_.context.cancelled)) return Cancelled("cancelled");
-    if (entries) return DropZeros(result);
+    if (entries) {
+      HEDDLE_ASSIGN_OR_RETURN(result, DropZeros(result));
+      return info.element_type == ElementType::kFloat32 ? Narrow(result) : result;
+    }
     if (info.format == Format::kSparse) return ToSparse(result);
     return result;
   }
@@ -232,6 +240,23 @@ class TileRun {
     return std::min(last, row + std::max(rows / rows_together_, int64_t{1}) * rows_together_);
   }
 
+  // True for rows of floats that regions read, or a step widens tile by tile.
+  bool ReadsSingles(int input) const {
+    if (!program_.single) return false;
+    for (const Step& step : program_.steps) {
+      if (step.kind == Step::Kind::kWiden && step.index == input) return true;
+      for (const RegionOperand& operand : step.operands)
+        if (operand.from == RegionOperand::From::kTile && operand.tile == TileRef{TileRef::Kind::kInput, input, 0}) return true;
+    }
+    return false;
+  }
+  // True for rows that a step along the driver's entries reads as doubles.
+  bool IsSampled(int input) const {
+    return std::any_of(program_.steps.begin(), program_.steps.end(), [&](const Step& step) {
+      return (step.kind == Step::Kind::kSample || step.kind == Step::Kind::kGatherCells) && step.index == input;
+    });
+  }
+
   // What a row costs, in cells of a dense pass: how much is one task.
   int64_t WidestRow() const {
     if (program_.by_pattern) {
@@ -283,12 +308,17 @@ class TileRun {
     }
   }
 
+  // Floats, too, go by the pointer of doubles that a region's call has.
+  static double* CellsAt(double* cells, ElementType type, int64_t cell) {
+    return type == ElementType::kFloat64 ? cells + cell : reinterpret_cast<double*>(reinterpret_cast<float*>(cells) + cell);
+  }
+
   // Cells of a value for the rows from `row` on; inputs are only read through it.
   Place Locate(Scratch& scratch, const TileRef& ref, int64_t row) const {
     switch (ref.kind) {
       case TileRef::Kind::kInput: {
-        const Matrix& input = inputs_[static_cast<size_t>(ref.index)];
-        return {const_cast<double*>(input.data()) + row * input.columns() + ref.column, input.columns()};
+        const Matrix& input = (program_.single ? singles_ : inputs_)[static_cast<size_t>(ref.index)];
+        return {CellsAt(const_cast<double*>(input.data()), input.element_type(), row * input.columns() + ref.column), input.columns()};
       }
       case TileRef::Kind::kBuffer:
         return {scratch.buffers.data() + buffer_offsets_[static_cast<size_t>(ref.index)] + ref.column,
@@ -298,7 +328,7 @@ class TileRun {
       case TileRef::Kind::kResult: {
         if (HasPattern()) return {result_ + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
         const int64_t columns = program_.fused.body[program_.fused.roots[0]].info.shape.columns;
-        return {result_ + row * columns + ref.column, columns};
+        return {CellsAt(result_, program_.single ? ElementType::kFloat32 : ElementType::kFloat64, row * columns + ref.column), columns};
       }
       case TileRef::Kind::kNone: break;
     }
@@ -313,6 +343,26 @@ class TileRun {
       switch (step.kind) {
         case Step::Kind::kRegion: CallRegion(scratch, step, row, rows, row_in_panel, payload); break;
         case Step::Kind::kDensify: Densify(scratch, step, row, row_end); break;
+        case Step::Kind::kWiden: {
+          const int64_t cells = rows * step.columns;
+          double* to = Locate(scratch, step.to, row).cells;
+          const Matrix& input = singles_[static_cast<size_t>(step.index)];
+          SelectedElementwiseKernels().widen(input.data<float>() + row * step.columns, to, cells);
+          break;
+        }
+        case Step::Kind::kRound: {
+          const bool by_entries = step.to.kind == TileRef::Kind::kPattern || (step.to.kind == TileRef::Kind::kResult && HasPattern());
+          const int64_t cells = by_entries ? Count(row, row_end) : rows * step.columns;
+          double* to = Locate(scratch, step.to, row).cells;
+          SelectedElementwiseKernels().Of(UnaryCode::kRoundToSingle)(to, to, cells, false);
+          break;
+        }
+        case Step::Kind::kNarrow: {
+          const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
+          for (int64_t i = 0; i < rows; ++i)
+            SelectedElementwiseKernels().narrow(from.cells + i * from.stride, reinterpret_cast<float*>(to.cells) + i * to.stride, step.columns);
+          break;
+        }
         case Step::Kind::kExpand: {
           const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
           SelectedElementwiseKernels().repeat(from.cells, rows, step.columns, to.cells);
@@ -525,7 +575,8 @@ class TileRun {
   const TileProgram& program_;
   const KernelCall& call_;
   const PairedProduct pair_;
-  std::vector<Matrix> inputs_;
+  std::vector<Matrix> inputs_;   // As doubles, but for rows that are only read as `singles_`.
+  std::vector<Matrix> singles_;  // Floats of the inputs that tiles read.
   std::vector<double> scalars_;
   std::vector<AlignedArray> repeated_;
   std::vector<PaddedColumns> padded_;  // By step.

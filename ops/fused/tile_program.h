@@ -46,6 +46,9 @@ struct Step {
   enum class Kind : uint8_t {
     kRegion,    ///< Calls a region.
     kDensify,   ///< Rows of a CSR input to a buffer.
+    kWiden,     ///< Rows of a dense input of floats to a buffer.
+    kRound,     ///< Each cell of `to` to the nearest float.
+    kNarrow,    ///< `from` to the result, whose cells are floats.
     kExpand,    ///< A column vector, each cell `columns` times, to a buffer.
     kCopy,      ///< `columns` columns of `from` to `to` (cbind, gaps closed).
     kFoldRows,  ///< rowSums and its family of `from`.
@@ -57,7 +60,7 @@ struct Step {
     kSample,        ///< U %*% t(V): rows of input `index`, all of input `right`.
     kGatherRow,     ///< The cell of the whole row vector, input `index`, in the entry's column.
   } kind = Kind::kRegion;
-  int index = 0;                        ///< Of the region or root; the input of kDensify.
+  int index = 0;                        ///< Of the region or root; the input of kDensify and kWiden.
   std::vector<RegionOperand> operands;  ///< kRegion
   std::vector<TileRef> outputs;         ///< kRegion: kNone is the payload of the root in output_roots.
   std::vector<int> output_roots;
@@ -88,6 +91,7 @@ struct TileProgram {
   std::vector<std::shared_ptr<const RegionCode>> codes;  ///< Of `regions`.
   bool interpreted = false;                              ///< Some region could not be compiled.
   std::vector<int64_t> buffers;                          ///< Columns of each.
+  bool single = false;      ///< Matrices hold floats (docs/numerics.md, section 9).
   bool by_pattern = false;  ///< Cells are those at the entries of the CSR driver.
   int patterns = 0;         ///< kPattern buffers.
   struct Repeated {

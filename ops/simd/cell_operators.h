@@ -89,6 +89,7 @@ HEDDLE_UNARY(HyperbolicCosine, true, Cosh(a))
 HEDDLE_UNARY(HyperbolicTangent, true, Tanh(a))
 HEDDLE_UNARY(IsNaN, false, OneWhere(Unordered(a, a)))
 HEDDLE_UNARY(IsInfinite, false, OneWhere(Equal(Abs(a), Broadcast(kInfinity))))
+HEDDLE_UNARY(RoundToSingle, false, ToSingle(a))  // No operator of the language: what storing a cell as a float does to it.
 #undef HEDDLE_BINARY
 #undef HEDDLE_UNARY
 

@@ -15,7 +15,7 @@ namespace heddle::ops {
 #define HEDDLE_UNARY_KERNELS(X)                                                                                    \
   X(Not) X(SquareRoot) X(Exponential) X(Logarithm) X(Absolute) X(Round) X(RoundDown) X(RoundUp) X(Sign)            \
   X(Sine) X(Cosine) X(Tangent) X(ArcSine) X(ArcCosine) X(ArcTangent) X(HyperbolicSine) X(HyperbolicCosine)         \
-  X(HyperbolicTangent) X(IsNaN) X(IsInfinite)
+  X(HyperbolicTangent) X(IsNaN) X(IsInfinite) X(RoundToSingle)
 
 #define HEDDLE_ENUMERATOR(Name) k##Name,
 #define HEDDLE_COUNT(Name) +1
@@ -40,11 +40,17 @@ using SelectKernel = void (*)(const double* condition, int64_t condition_step, c
 /// Writes each of `count` values `times` times; up to seven more cells of `out` are overwritten.
 using RepeatKernel = void (*)(const double* values, int64_t count, int64_t times, double* out);
 
+/// out[i] = in[i] for i < n: exact, and rounded to nearest.
+using WidenKernel = void (*)(const float* in, double* out, int64_t n);
+using NarrowKernel = void (*)(const double* in, float* out, int64_t n);
+
 struct ElementwiseKernels {
   BinaryKernel binary[kBinaryCodes][3];  ///< [code][Operands]
   UnaryKernel unary[kUnaryCodes];
   SelectKernel select;
   RepeatKernel repeat;
+  WidenKernel widen;
+  NarrowKernel narrow;
 
   BinaryKernel Of(BinaryCode code, Operands operands) const {
     return binary[static_cast<int>(code)][static_cast<int>(operands)];

@@ -59,6 +59,9 @@ HEDDLE_SIMD_INLINE void Store(double* p, Vector a) { _mm512_storeu_pd(p, a.v); }
 HEDDLE_SIMD_INLINE void StoreFirst(double* p, Vector a, int64_t n) { _mm512_mask_storeu_pd(p, FirstLanes(n), a.v); }
 /// Past the caches; p must be 64-byte aligned. Call StreamFence() before anybody else reads.
 HEDDLE_SIMD_INLINE void Stream(double* p, Vector a) { _mm512_stream_pd(p, a.v); }
+/// Eight floats, widened; eight doubles, rounded to floats.
+HEDDLE_SIMD_INLINE Vector LoadSingle(const float* p) { return {_mm512_maskz_cvtps_pd(kAllLanes, _mm256_loadu_ps(p))}; }
+HEDDLE_SIMD_INLINE void StoreSingle(float* p, Vector a) { _mm256_storeu_ps(p, _mm512_maskz_cvtpd_ps(kAllLanes, a.v)); }
 
 HEDDLE_SIMD_BINARY(operator+, _mm512_add_pd)
 HEDDLE_SIMD_BINARY(operator-, _mm512_sub_pd)
@@ -75,6 +78,8 @@ HEDDLE_SIMD_UNARY(Sqrt, _mm512_maskz_sqrt_pd(kAllLanes, a.v))
 HEDDLE_SIMD_UNARY(Floor, _mm512_maskz_roundscale_pd(kAllLanes, a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC))
 HEDDLE_SIMD_UNARY(Ceil, _mm512_maskz_roundscale_pd(kAllLanes, a.v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC))
 HEDDLE_SIMD_UNARY(RoundEven, _mm512_maskz_roundscale_pd(kAllLanes, a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
+/// Rounded to a float, as a double.
+HEDDLE_SIMD_UNARY(ToSingle, _mm512_maskz_cvtps_pd(kAllLanes, _mm512_maskz_cvtpd_ps(kAllLanes, a.v)))
 /// a * b + c, one rounding.
 HEDDLE_SIMD_INLINE Vector Fma(Vector a, Vector b, Vector c) { return {_mm512_fmadd_pd(a.v, b.v, c.v)}; }
 /// a * b - c, one rounding.
@@ -180,6 +185,12 @@ HEDDLE_SIMD_INLINE void Stream(double* p, Vector a) {
   _mm256_stream_pd(p, a.low);
   _mm256_stream_pd(p + 4, a.high);
 }
+/// Eight floats, widened; eight doubles, rounded to floats.
+HEDDLE_SIMD_INLINE Vector LoadSingle(const float* p) { return {_mm256_cvtps_pd(_mm_loadu_ps(p)), _mm256_cvtps_pd(_mm_loadu_ps(p + 4))}; }
+HEDDLE_SIMD_INLINE void StoreSingle(float* p, Vector a) {
+  _mm_storeu_ps(p, _mm256_cvtpd_ps(a.low));
+  _mm_storeu_ps(p + 4, _mm256_cvtpd_ps(a.high));
+}
 
 HEDDLE_SIMD_BINARY(operator+, _mm256_add_pd)
 HEDDLE_SIMD_BINARY(operator-, _mm256_sub_pd)
@@ -196,6 +207,8 @@ HEDDLE_SIMD_UNARY(Sqrt, _mm256_sqrt_pd(a))
 HEDDLE_SIMD_UNARY(Floor, _mm256_round_pd(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC))
 HEDDLE_SIMD_UNARY(Ceil, _mm256_round_pd(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC))
 HEDDLE_SIMD_UNARY(RoundEven, _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
+/// Rounded to a float, as a double.
+HEDDLE_SIMD_UNARY(ToSingle, _mm256_cvtps_pd(_mm256_cvtpd_ps(a)))
 /// a * b + c, one rounding.
 HEDDLE_SIMD_INLINE Vector Fma(Vector a, Vector b, Vector c) {
   return {_mm256_fmadd_pd(a.low, b.low, c.low), _mm256_fmadd_pd(a.high, b.high, c.high)};

@@ -9,12 +9,21 @@
 namespace heddle::ops::emitted {
 namespace {
 
-llvm::Value* PartPointer(llvm::Value* cells, size_t part) {
-  return Builder().CreateConstInBoundsGEP1_64(Builder().getDoubleTy(), cells,
-                                              part * static_cast<uint64_t>(Emitter::Current().register_lanes()));
+Cells PartPointer(Cells cells, size_t part) {
+  return {Builder().CreateConstInBoundsGEP1_64(cells.type(), cells.at, part * static_cast<uint64_t>(Emitter::Current().register_lanes())),
+          cells.single};
 }
 
-using Stores = llvm::SmallVector<std::pair<llvm::Value*, llvm::Value*>, 4>;  // where, which lanes
+// A value of `cells` as one of doubles, and back; vectors of any length.
+llvm::Value* Widened(Cells cells, llvm::Value* value) {
+  return cells.single ? Builder().CreateFPExt(value, value->getType()->getWithNewType(Builder().getDoubleTy())) : value;
+}
+llvm::Value* Narrowed(Cells cells, llvm::Value* value) {
+  return cells.single ? Builder().CreateFPTrunc(value, value->getType()->getWithNewType(Builder().getFloatTy())) : value;
+}
+llvm::Type* Registers(Cells cells) { return llvm::VectorType::get(cells.type(), Lanes()); }
+
+using Stores = llvm::SmallVector<std::pair<Cells, llvm::Value*>, 4>;  // where, which lanes: of the type of the cells
 
 /// If `count` has the bit `width`: stores the lower half of each value, and goes on with the upper half behind it;
 /// else goes on with the lower half. Values have 2 * width lanes.
@@ -34,34 +43,35 @@ void StoreHalf(Stores& stores, llvm::Value* count, int width) {
   llvm::Value* const has = builder.CreateICmpNE(builder.CreateAnd(count, emitter.Integer(width)), emitter.Integer(0));
   builder.CreateCondBr(has, then, after);
   builder.SetInsertPoint(then);
-  llvm::SmallVector<llvm::Value*, 4> upper, behind;
+  llvm::SmallVector<llvm::Value*, 4> upper;
+  llvm::SmallVector<Cells, 4> behind;
   for (size_t k = 0; k < stores.size(); ++k) {
-    builder.CreateAlignedStore(lower[k], stores[k].first, llvm::Align(8));
+    builder.CreateAlignedStore(lower[k], stores[k].first.at, stores[k].first.align());
     upper.push_back(builder.CreateShuffleVector(stores[k].second, high));
     behind.push_back(PointerTo(stores[k].first, emitter.Integer(width)));
   }
   builder.CreateBr(after);
   builder.SetInsertPoint(after);
   for (size_t k = 0; k < stores.size(); ++k) {
-    llvm::PHINode* const cells = builder.CreatePHI(behind[k]->getType(), 2);
-    cells->addIncoming(behind[k], then);
-    cells->addIncoming(stores[k].first, before);
+    llvm::PHINode* const cells = builder.CreatePHI(behind[k].at->getType(), 2);
+    cells->addIncoming(behind[k].at, then);
+    cells->addIncoming(stores[k].first.at, before);
     llvm::PHINode* const rest = builder.CreatePHI(lower[k]->getType(), 2);
     rest->addIncoming(upper[k], then);
     rest->addIncoming(lower[k], before);
-    stores[k] = {cells, rest};
+    stores[k] = {Cells(cells, stores[k].first.single), rest};
   }
 }
 
 }  // namespace
 
-llvm::Value* PointerTo(llvm::Value* cells, llvm::Value* index) {
-  return Builder().CreateInBoundsGEP(Builder().getDoubleTy(), cells, index);
+Cells PointerTo(Cells cells, llvm::Value* index) {
+  return {Builder().CreateInBoundsGEP(cells.type(), cells.at, index), cells.single};
 }
 
-Vector Load(llvm::Value* cells) {
+Vector Load(Cells cells) {
   return {EachPart([&](size_t k) {
-    return Builder().CreateAlignedLoad(Emitter::Current().doubles(), PartPointer(cells, k), llvm::Align(8));
+    return Widened(cells, Builder().CreateAlignedLoad(Registers(cells), PartPointer(cells, k).at, cells.align()));
   })};
 }
 
@@ -75,69 +85,68 @@ Mask FirstLanes(llvm::Value* count) {
   })};
 }
 
-Vector LoadWhere(Mask mask, llvm::Value* cells) {
-  const Vector zero = Zero();
+Vector LoadWhere(Mask mask, Cells cells) {
+  llvm::Constant* const zero = llvm::Constant::getNullValue(Registers(cells));
   return {EachPart([&](size_t k) {
-    return Builder().CreateMaskedLoad(Emitter::Current().doubles(), PartPointer(cells, k), llvm::Align(8), mask.v[k], zero.v[k]);
+    return Widened(cells, Builder().CreateMaskedLoad(Registers(cells), PartPointer(cells, k).at, cells.align(), mask.v[k], zero));
   })};
 }
 
 // One or two cells are a load that clears the rest of the register.
-Vector LoadFirstOfFour(llvm::Value* cells, int count) {
+Vector LoadFirstOfFour(Cells cells, int count) {
   llvm::IRBuilder<>& builder = Builder();
   if (count == 4) return Load(cells);
   llvm::Value* const zero = Zero().v[0];
   if (count == 1)
-    return {{builder.CreateInsertElement(zero, builder.CreateAlignedLoad(builder.getDoubleTy(), cells, llvm::Align(8)),
+    return {{builder.CreateInsertElement(zero, Widened(cells, builder.CreateAlignedLoad(cells.type(), cells.at, cells.align())),
                                          uint64_t{0})}};
   if (count == 3) return LoadWhere(FirstLanes(Emitter::Current().Integer(count)), cells);
-  llvm::Type* const two = llvm::FixedVectorType::get(builder.getDoubleTy(), 2);
-  return {{builder.CreateShuffleVector(builder.CreateAlignedLoad(two, cells, llvm::Align(8)),
-                                       llvm::ConstantAggregateZero::get(two), {0, 1, 2, 3})}};
+  llvm::Value* const two = Widened(cells, builder.CreateAlignedLoad(llvm::FixedVectorType::get(cells.type(), 2), cells.at, cells.align()));
+  return {{builder.CreateShuffleVector(two, llvm::ConstantAggregateZero::get(two->getType()), {0, 1, 2, 3})}};
 }
 
-void StoreFirstOfFour(llvm::Value* cells, Vector a, int count) {
+void StoreFirstOfFour(Cells cells, Vector a, int count) {
   if (count == 4) return Store(cells, a);
   llvm::IRBuilder<>& builder = Builder();
-  if (count >= 2) builder.CreateAlignedStore(builder.CreateShuffleVector(a.v[0], {0, 1}), cells, llvm::Align(8));
+  if (count >= 2) builder.CreateAlignedStore(Narrowed(cells, builder.CreateShuffleVector(a.v[0], {0, 1})), cells.at, cells.align());
   if (count == 2) return;
   const auto last = static_cast<uint64_t>(count - 1);
-  builder.CreateAlignedStore(builder.CreateExtractElement(a.v[0], last),
-                             builder.CreateConstInBoundsGEP1_64(builder.getDoubleTy(), cells, last), llvm::Align(8));
+  builder.CreateAlignedStore(Narrowed(cells, builder.CreateExtractElement(a.v[0], last)),
+                             builder.CreateConstInBoundsGEP1_64(cells.type(), cells.at, last), cells.align());
 }
 
-Vector BroadcastFrom(llvm::Value* cell) {
-  return {Splat(Builder().CreateAlignedLoad(Builder().getDoubleTy(), cell, llvm::Align(8)))};
+Vector BroadcastFrom(Cells cell) {
+  return {Splat(Widened(cell, Builder().CreateAlignedLoad(cell.type(), cell.at, cell.align())))};
 }
 
-void Store(llvm::Value* cells, Vector a) {
+void Store(Cells cells, Vector a) {
   for (int k = 0; k < Emitter::Current().parts(); ++k)
-    Builder().CreateAlignedStore(a.v[static_cast<size_t>(k)], PartPointer(cells, static_cast<size_t>(k)), llvm::Align(8));
+    Builder().CreateAlignedStore(Narrowed(cells, a.v[static_cast<size_t>(k)]), PartPointer(cells, static_cast<size_t>(k)).at, cells.align());
 }
 
-void Stream(llvm::Value* cells, Vector a) {
+void Stream(Cells cells, Vector a) {
   llvm::MDNode* const one = llvm::MDNode::get(
       Builder().getContext(), llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(Builder().getInt32Ty(), 1)));
   for (int k = 0; k < Emitter::Current().parts(); ++k) {
     llvm::StoreInst* const store = Builder().CreateAlignedStore(
-        a.v[static_cast<size_t>(k)], PartPointer(cells, static_cast<size_t>(k)),
-        llvm::Align(static_cast<uint64_t>(Emitter::Current().register_lanes()) * sizeof(double)));
+        Narrowed(cells, a.v[static_cast<size_t>(k)]), PartPointer(cells, static_cast<size_t>(k)).at,
+        llvm::Align(static_cast<uint64_t>(Emitter::Current().register_lanes()) * cells.align().value()));
     store->setMetadata(llvm::LLVMContext::MD_nontemporal, one);
   }
 }
 
 // By halves: the masked store of AVX2 is slow on AMD's processors.
-void StoreFirst(llvm::ArrayRef<std::pair<llvm::Value*, Vector>> stores, llvm::Value* count) {
+void StoreFirst(llvm::ArrayRef<std::pair<Cells, Vector>> stores, llvm::Value* count) {
   Emitter& emitter = Emitter::Current();
   if (emitter.parts() == 1) {
     const Mask mask = FirstLanes(count);
     for (const auto& [cells, value] : stores)
-      emitter.builder.CreateMaskedStore(value.v[0], cells, llvm::Align(8), mask.v[0]);
+      emitter.builder.CreateMaskedStore(Narrowed(cells, value.v[0]), cells.at, cells.align(), mask.v[0]);
     return;
   }
   Stores rest;
   for (const auto& [cells, value] : stores)
-    rest.push_back({cells, emitter.builder.CreateShuffleVector(value.v[0], value.v[1], {0, 1, 2, 3, 4, 5, 6, 7})});
+    rest.push_back({cells, Narrowed(cells, emitter.builder.CreateShuffleVector(value.v[0], value.v[1], {0, 1, 2, 3, 4, 5, 6, 7}))});
   StoreHalf(rest, count, 4);
   StoreHalf(rest, count, 2);
   StoreHalf(rest, count, 1);

@@ -117,6 +117,13 @@ inline Vector Sqrt(Vector a) { return EmitUnary(llvm::Intrinsic::sqrt, a); }
 inline Vector Floor(Vector a) { return EmitUnary(llvm::Intrinsic::floor, a); }
 inline Vector Ceil(Vector a) { return EmitUnary(llvm::Intrinsic::ceil, a); }
 inline Vector RoundEven(Vector a) { return EmitUnary(llvm::Intrinsic::roundeven, a); }
+/// Rounded to a float, as a double.
+inline Vector ToSingle(Vector a) {
+  llvm::Type* const floats = llvm::VectorType::get(Builder().getFloatTy(), Lanes());
+  return {EachPart([&](size_t k) {
+    return Builder().CreateFPExt(Builder().CreateFPTrunc(a.v[k], floats), Emitter::Current().doubles());
+  })};
+}
 
 /// a * b + c, one rounding.
 inline Vector Fma(Vector a, Vector b, Vector c) {
@@ -174,19 +181,30 @@ inline Vector Tan(Vector x) { return CallKernel("heddle_tangent", x); }
 
 // Memory. Lanes that a mask or a count leaves out read as +0.0 and are not touched.
 
-llvm::Value* PointerTo(llvm::Value* cells, llvm::Value* index);  ///< &cells[index]
-Vector Load(llvm::Value* cells);
+/// Where cells are: doubles, or floats that become doubles when they are loaded and floats when they are stored.
+struct Cells {
+  llvm::Value* at = nullptr;
+  bool single = false;
+
+  Cells() = default;
+  Cells(llvm::Value* pointer, bool is_single = false) : at(pointer), single(is_single) {}  // NOLINT: implicit by design
+  llvm::Type* type() const { return single ? Builder().getFloatTy() : Builder().getDoubleTy(); }
+  llvm::Align align() const { return llvm::Align(single ? 4 : 8); }
+};
+
+Cells PointerTo(Cells cells, llvm::Value* index);  ///< &cells[index]
+Vector Load(Cells cells);
 Mask FirstLanes(llvm::Value* count);
-Vector LoadWhere(Mask mask, llvm::Value* cells);
-Vector BroadcastFrom(llvm::Value* cell);  ///< *cell in every lane.
-void Store(llvm::Value* cells, Vector a);
-/// Past the caches; 64-byte aligned.
-void Stream(llvm::Value* cells, Vector a);
+Vector LoadWhere(Mask mask, Cells cells);
+Vector BroadcastFrom(Cells cell);  ///< *cell in every lane.
+void Store(Cells cells, Vector a);
+/// Past the caches; aligned to eight cells.
+void Stream(Cells cells, Vector a);
 /// The first 1 to 7 lanes of each pair's vector to its pointer.
-void StoreFirst(llvm::ArrayRef<std::pair<llvm::Value*, Vector>> stores, llvm::Value* count);
+void StoreFirst(llvm::ArrayRef<std::pair<Cells, Vector>> stores, llvm::Value* count);
 /// The same for vectors of one part of four lanes, where the count (1 to 4) is known.
-Vector LoadFirstOfFour(llvm::Value* cells, int count);
-void StoreFirstOfFour(llvm::Value* cells, Vector a, int count);
+Vector LoadFirstOfFour(Cells cells, int count);
+void StoreFirstOfFour(Cells cells, Vector a, int count);
 /// Lane k (a constant).
 llvm::Value* Lane(Vector a, int k);
 

@@ -53,8 +53,8 @@ void Lowering::ComputeAt(Rate rate, Values& values) {
 bool Lowering::IsCells(size_t i) const { return region_.nodes[i].op == RegionOp::kInput && rates_[i] == Rate::kPerCell; }
 
 // Where the cells of each node that is an input per cell begin, in the current row.
-std::vector<llvm::Value*> Lowering::Sources() const {
-  std::vector<llvm::Value*> sources(region_.nodes.size());
+std::vector<Cells> Lowering::Sources() const {
+  std::vector<Cells> sources(region_.nodes.size());
   for (size_t i = 0; i < sources.size(); ++i) {
     if (!IsCells(i)) continue;
     const size_t k = static_cast<size_t>(region_.nodes[i].input);
@@ -64,7 +64,7 @@ std::vector<llvm::Value*> Lowering::Sources() const {
 }
 
 // All values at eight columns from j.
-Lowering::Values Lowering::ComputeCells(const std::vector<llvm::Value*>& sources, llvm::Value* j, const Mask* mask) {
+Lowering::Values Lowering::ComputeCells(const std::vector<Cells>& sources, llvm::Value* j, const Mask* mask) {
   Values values(region_.nodes.size());
   for (size_t i = 0; i < values.size(); ++i)
     if (IsCells(i)) values[i] = LoadCells(PointerTo(sources[i], j), mask);
@@ -83,11 +83,11 @@ void Lowering::FoldInto(size_t o, Vector value, llvm::Value* j, const Mask* mask
   const RegionOutput& output = region_.outputs[o];
   if (output.sink == Sink::kFoldColumns) {
     // Padded to whole eights: lanes behind the last column may take anything.
-    llvm::Value* const cells = PointerTo(outputs_[o], j);
+    const Cells cells = PointerTo(outputs_[o], j);
     return Store(cells, EmitFold(output.fold, Load(cells), value));
   }
   if (output.eights > 1 && eight_ < 0) {
-    llvm::Value* const cells = PointerTo(outputs_[o], Get(place_));
+    const Cells cells = PointerTo(outputs_[o], Get(place_));
     const Vector before = Load(cells), after = EmitFold(output.fold, before, value);
     return Store(cells, mask == nullptr ? after : Select(*mask, after, before));
   }
@@ -188,23 +188,24 @@ void Lowering::RaggedBody(llvm::Value* count) {
 }
 
 // Sources(), but where the step is ragged: copies on the stack, padded to eight cells at column j.
-std::vector<llvm::Value*> Lowering::PaddedSources(llvm::Value* is_ragged, llvm::Value* count) {
-  std::vector<llvm::Value*> sources = Sources();
+std::vector<Cells> Lowering::PaddedSources(llvm::Value* is_ragged, llvm::Value* count) {
+  std::vector<Cells> sources = Sources();
   std::vector<llvm::AllocaInst*> chosen(sources.size());
   for (size_t i = 0; i < sources.size(); ++i)
-    if (sources[i] != nullptr) chosen[i] = Variable(sources[i], "source");
+    if (sources[i].at != nullptr) chosen[i] = Variable(sources[i].at, "source");
   If(is_ragged, [&] {
     const Mask mask = FirstLanes(count);
     for (size_t i = 0; i < sources.size(); ++i) {
-      if (sources[i] == nullptr) continue;
-      llvm::AllocaInst* const copy = emitter_.Reserve(llvm::ArrayType::get(b_.getDoubleTy(), kLanes), "padded");
+      if (sources[i].at == nullptr) continue;
+      llvm::Type* const type = sources[i].type();
+      llvm::AllocaInst* const copy = emitter_.Reserve(llvm::ArrayType::get(type, kLanes), "padded");
       copy->setAlignment(llvm::Align(64));
-      Store(copy, LoadWhere(mask, PointerTo(sources[i], Get(j_))));
-      b_.CreateStore(b_.CreateGEP(b_.getDoubleTy(), copy, b_.CreateNeg(Get(j_))), chosen[i]);
+      Store({copy, sources[i].single}, LoadWhere(mask, PointerTo(sources[i], Get(j_))));
+      b_.CreateStore(b_.CreateGEP(type, copy, b_.CreateNeg(Get(j_))), chosen[i]);
     }
   });
   for (size_t i = 0; i < sources.size(); ++i)
-    if (sources[i] != nullptr) sources[i] = Get(chosen[i]);
+    if (sources[i].at != nullptr) sources[i].at = Get(chosen[i]);
   return sources;
 }
 
@@ -277,8 +278,9 @@ void Lowering::FindStream() {
   llvm::Value* agree = stream_;
   for (size_t o = 0; o < region_.outputs.size(); ++o) {
     if (region_.outputs[o].sink != Sink::kStore) continue;
-    llvm::Value* const address = b_.CreatePtrToInt(rows_of_outputs_[o], b_.getInt64Ty());
-    llvm::Value* const own = b_.CreateAnd(b_.CreateNeg(address), Integer(63));
+    llvm::Value* const address = b_.CreatePtrToInt(rows_of_outputs_[o].at, b_.getInt64Ty());
+    // Cells before the next eight: a line of doubles, half a line of floats.
+    llvm::Value* const own = b_.CreateAnd(b_.CreateLShr(b_.CreateNeg(address), Integer(region_.outputs[o].single ? 2 : 3)), Integer(7));
     if (offset == nullptr) {
       offset = own;
     } else {
@@ -289,7 +291,7 @@ void Lowering::FindStream() {
     agree = b_.CreateAnd(agree, b_.CreateICmpEQ(offset, Integer(0)));
   }
   b_.CreateStore(agree, row_stream_);
-  llvm::Value* const head = b_.CreateSelect(agree, b_.CreateLShr(offset, Integer(3)), Integer(0));
+  llvm::Value* const head = b_.CreateSelect(agree, offset, Integer(0));
   b_.CreateStore(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, head, row_columns_), count_);
 }
 

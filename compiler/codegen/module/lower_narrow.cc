@@ -42,7 +42,7 @@ void Lowering::EmitNarrowRows() {
   llvm::Value* streams = stream_;
   for (size_t o = 0; o < outputs_.size(); ++o) {
     if (region_.outputs[o].sink == Sink::kFoldRows) {
-      llvm::Value* const address = b_.CreatePtrToInt(outputs_[o], b_.getInt64Ty());
+      llvm::Value* const address = b_.CreatePtrToInt(outputs_[o].at, b_.getInt64Ty());
       streams = b_.CreateAnd(streams, b_.CreateICmpEQ(b_.CreateAnd(address, Integer(31)), Integer(0)));
     }
     if (region_.outputs[o].sink != Sink::kFoldColumns) continue;
@@ -82,7 +82,7 @@ void Lowering::NarrowBody(int rows) {
   Stores stores;
   for (size_t o = 0; o < outputs_.size(); ++o) {
     if (region_.outputs[o].sink != Sink::kFoldRows) continue;
-    llvm::Value* const cells = PointerTo(outputs_[o], Get(j_));
+    const Cells cells = PointerTo(outputs_[o], Get(j_));
     if (rows == kRowsAtOnce) {
       std::array<Vector, 4> lanes;
       for (size_t r = 0; r < lanes.size(); ++r) lanes[r] = folded[r][o];
@@ -92,7 +92,7 @@ void Lowering::NarrowBody(int rows) {
       Vector low = four, high = four;
       low.v[0] = b_.CreateShuffleVector(four.v[0], {0, 1});
       high.v[0] = b_.CreateShuffleVector(four.v[0], {2, 3});
-      b_.CreateAlignedStore(JoinLanes(region_.outputs[o], low, high, 2), cells, llvm::Align(8));
+      b_.CreateAlignedStore(JoinLanes(region_.outputs[o], low, high, 2), cells.at, llvm::Align(8));
     }
   }
   WriteWhole(stores);
@@ -102,7 +102,7 @@ void Lowering::NarrowBody(int rows) {
 // eight lanes joined once: r0+r4, r1+r5, r2+r6, r3+r7.
 std::vector<Vector> Lowering::NarrowRow(llvm::Value* first_row, int row_in_body) {
   llvm::Value* const row = b_.CreateNSWAdd(first_row, Integer(row_in_body));
-  rows_of_inputs_.assign(inputs_.size(), nullptr);
+  rows_of_inputs_.assign(inputs_.size(), {});
   for (const RegionNode& node : region_.nodes)
     if (node.op == ops::RegionOp::kInput && node.access == Access::kPerRow) {
       const auto k = static_cast<size_t>(node.input);
@@ -146,8 +146,8 @@ Lowering::Values Lowering::ComputePiece(llvm::Value* first_cell, int64_t row_off
   Values values(region_.nodes.size());
   for (size_t i = 0; i < values.size(); ++i) {
     if (!IsCells(i)) continue;
-    llvm::Value* const input = inputs_[static_cast<size_t>(region_.nodes[i].input)];
-    llvm::Value* const cells = UsesCells(region_.nodes[i]) ? PointerTo(PointerTo(input, first_cell),
+    const Cells input = inputs_[static_cast<size_t>(region_.nodes[i].input)];
+    const Cells cells = UsesCells(region_.nodes[i]) ? PointerTo(PointerTo(input, first_cell),
                                                                        Integer(row_offset + piece.first))
                                                            : PointerTo(input, Integer(piece.first));
     values[i] = LoadFirstOfFour(cells, piece.lanes);

@@ -16,8 +16,8 @@ void Lowering::EmitPackedRows() {
   ComputeAt(Rate::kOnce, values_);
   RepeatColumns();
   llvm::Value* streams = stream_;
-  for (llvm::Value* const output : outputs_) {
-    llvm::Value* const address = b_.CreatePtrToInt(output, b_.getInt64Ty());
+  for (const Cells& output : outputs_) {
+    llvm::Value* const address = b_.CreatePtrToInt(output.at, b_.getInt64Ty());
     streams = b_.CreateAnd(streams, b_.CreateICmpEQ(b_.CreateAnd(address, Integer(63)), Integer(0)));
   }
   b_.CreateStore(streams, row_stream_);
@@ -26,21 +26,21 @@ void Lowering::EmitPackedRows() {
 
 // Row vectors eight times, one after the other, on the stack.
 void Lowering::RepeatColumns() {
-  columns_repeated_.assign(inputs_.size(), nullptr);
+  columns_repeated_.assign(inputs_.size(), {});
   for (const RegionNode& node : region_.nodes) {
     if (node.op != RegionOp::kInput || node.access != Access::kPerColumn) continue;
     const auto k = static_cast<size_t>(node.input);
-    if (columns_repeated_[k] != nullptr) continue;
+    if (columns_repeated_[k].at != nullptr) continue;
     llvm::AllocaInst* const copies = emitter_.Reserve(
         llvm::ArrayType::get(b_.getDoubleTy(), static_cast<uint64_t>(kLanes * region_.columns)), "repeated");
     copies->setAlignment(llvm::Align(64));
     columns_repeated_[k] = copies;
     For(Integer(kLanes), [&](llvm::Value* copy) {
-      llvm::Value* const to = PointerTo(copies, b_.CreateNSWMul(copy, row_columns_));
+      const Cells to = PointerTo(copies, b_.CreateNSWMul(copy, row_columns_));
       For(row_columns_, [&](llvm::Value* j) {
         llvm::Value* const cell =
-            b_.CreateAlignedLoad(b_.getDoubleTy(), PointerTo(inputs_[k], j), llvm::Align(8));
-        b_.CreateAlignedStore(cell, PointerTo(to, j), llvm::Align(8));
+            b_.CreateAlignedLoad(b_.getDoubleTy(), PointerTo(inputs_[k], j).at, llvm::Align(8));
+        b_.CreateAlignedStore(cell, PointerTo(to, j).at, llvm::Align(8));
       });
     });
   }
@@ -62,9 +62,9 @@ Vector Lowering::SpreadRows(Vector rows, int eight) {
 }
 
 void Lowering::PackedBody() {
-  rows_of_inputs_.assign(inputs_.size(), nullptr);
+  rows_of_inputs_.assign(inputs_.size(), {});
   for (size_t k = 0; k < inputs_.size(); ++k)
-    if (inputs_[k] != nullptr) rows_of_inputs_[k] = PointerTo(inputs_[k], Get(j_));
+    if (inputs_[k].at != nullptr) rows_of_inputs_[k] = PointerTo(inputs_[k], Get(j_));
   is_packed_ = true;
   ComputeAt(Rate::kPerRow, values_);
   is_packed_ = false;

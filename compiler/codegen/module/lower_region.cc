@@ -103,7 +103,7 @@ void Lowering::FindRates() {
 }
 
 void Lowering::ReadCall() {
-  static_assert(ops::kRegionAbi == 3 && sizeof(RegionCall) == 56);
+  static_assert(ops::kRegionAbi == 4 && sizeof(RegionCall) == 56);
   llvm::Type* const pointer = b_.getPtrTy();
   llvm::Type* const integer = b_.getInt64Ty();
   rows_ = Variable(Field(offsetof(RegionCall, rows), integer), "rows");
@@ -118,12 +118,12 @@ void Lowering::ReadCall() {
   for (const RegionNode& node : region_.nodes) {
     if (node.op != RegionOp::kInput) continue;
     const size_t k = static_cast<size_t>(node.input);
-    if (inputs_[k] == nullptr) inputs_[k] = Element(inputs, node.input, pointer);
+    if (inputs_[k].at == nullptr) inputs_[k] = {Element(inputs, node.input, pointer), node.single};
     const bool strided = node.access == Access::kCells || node.access == Access::kPerRow;
     if (strided && input_strides_[k] == nullptr) input_strides_[k] = Element(input_strides, node.input, integer);
   }
   for (size_t o = 0; o < region_.outputs.size(); ++o) {
-    outputs_.push_back(Element(outputs, static_cast<int>(o), pointer));
+    outputs_.emplace_back(Element(outputs, static_cast<int>(o), pointer), region_.outputs[o].single);
     const bool strided = region_.outputs[o].sink == Sink::kStore;
     output_strides_.push_back(strided ? Element(output_strides, static_cast<int>(o), integer) : nullptr);
   }
@@ -147,8 +147,8 @@ void Lowering::JoinRows() {
 }
 
 void Lowering::BeginRow(llvm::Value* i) {
-  rows_of_inputs_.assign(inputs_.size(), nullptr);
-  rows_of_outputs_.assign(outputs_.size(), nullptr);
+  rows_of_inputs_.assign(inputs_.size(), {});
+  rows_of_outputs_.assign(outputs_.size(), {});
   for (size_t k = 0; k < inputs_.size(); ++k)
     if (input_strides_[k] != nullptr) rows_of_inputs_[k] = PointerTo(inputs_[k], b_.CreateMul(i, input_strides_[k]));
   for (size_t o = 0; o < outputs_.size(); ++o)
@@ -184,7 +184,7 @@ void Lowering::EndRow(llvm::Value* i) {
     } else {
       high.v[0] = high.v[1];
     }
-    b_.CreateAlignedStore(JoinLanes(region_.outputs[o], low, high, 4), PointerTo(outputs_[o], i), llvm::Align(8));
+    b_.CreateAlignedStore(JoinLanes(region_.outputs[o], low, high, 4), PointerTo(outputs_[o], i).at, llvm::Align(8));
   }
 }
 

@@ -30,7 +30,8 @@ class Lowering {
   /// Columns of a short row that are one register, `lanes` of its four.
   struct Piece { int64_t first = 0; int lanes = 4; };
   struct Accumulator { std::array<llvm::AllocaInst*, 2> parts = {}; };
-  using Stores = std::vector<std::pair<llvm::Value*, Vector>>;  ///< Where, what.
+  using Cells = ops::emitted::Cells;
+  using Stores = std::vector<std::pair<Cells, Vector>>;  ///< Where, what.
 
   void FindRates();
   void ReadCall();
@@ -58,13 +59,13 @@ class Lowering {
   void RaggedBody(llvm::Value* count);
   void LargeBody(llvm::Value* count);
   void LargeLoop();
-  std::vector<llvm::Value*> PaddedSources(llvm::Value* is_ragged, llvm::Value* count);
+  std::vector<Cells> PaddedSources(llvm::Value* is_ragged, llvm::Value* count);
   void WriteWhole(const Stores& stores);
   void ComputeAt(Rate rate, Values& values);
-  std::vector<llvm::Value*> Sources() const;
-  Values ComputeCells(const std::vector<llvm::Value*>& sources, llvm::Value* j, const Mask* mask);
+  std::vector<Cells> Sources() const;
+  Values ComputeCells(const std::vector<Cells>& sources, llvm::Value* j, const Mask* mask);
   Values Complete(Values values);
-  Vector LoadCells(llvm::Value* cells, const Mask* mask) {
+  Vector LoadCells(Cells cells, const Mask* mask) {
     return mask == nullptr ? ops::emitted::Load(cells) : ops::emitted::LoadWhere(*mask, cells);
   }
   void FoldInto(size_t output, Vector value, llvm::Value* j, const Mask* mask);
@@ -92,12 +93,13 @@ class Lowering {
   llvm::IRBuilder<>& b_;
   std::vector<Rate> rates_;
   Values values_;  ///< Of nodes that are not per cell.
-  std::vector<llvm::Value*> inputs_, input_strides_, outputs_, output_strides_;  // by position; nullptr where not needed
-  std::vector<llvm::Value*> rows_of_inputs_, rows_of_outputs_;                   // start of the current row
+  std::vector<Cells> inputs_, outputs_;                         // by position; null where not needed
+  std::vector<llvm::Value*> input_strides_, output_strides_;    // the same
+  std::vector<Cells> rows_of_inputs_, rows_of_outputs_;         // start of the current row
   std::vector<Accumulator> accumulators_;                                        // by output; of kFoldFlat and kFoldRows
   /// By output; of narrow kFoldColumns by piece, of kFoldFlat of several eights by eight.
   std::vector<std::vector<Accumulator>> sums_;
-  std::vector<llvm::Value*> columns_repeated_;  ///< By input; of packed rows.
+  std::vector<Cells> columns_repeated_;  ///< By input; of packed rows.
   bool is_packed_ = false;                      ///< Values per row are of eight rows, one a lane.
   llvm::AllocaInst *rows_ = nullptr, *columns_ = nullptr;
   llvm::Value* stream_ = nullptr;

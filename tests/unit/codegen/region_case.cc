@@ -50,6 +50,33 @@ GuardedArray::GuardedArray(size_t size) : size_(size) {
 }
 GuardedArray::~GuardedArray() { munmap(pages_, bytes_); }
 
+namespace {
+
+bool IsSingle(const ops::Region& region, int input) {
+  return std::any_of(region.nodes.begin(), region.nodes.end(), [&](const RegionNode& node) {
+    return node.op == RegionOp::kInput && node.input == input && node.single;
+  });
+}
+
+// Room for so many cells, and where the first is: the last ends at the guard.
+std::unique_ptr<GuardedArray> MakeCells(int64_t count, bool single) {
+  return std::make_unique<GuardedArray>(static_cast<size_t>(single ? (count + 1) / 2 : count));
+}
+double* FirstCell(const GuardedArray& array, int64_t count, bool single) {
+  return single ? reinterpret_cast<double*>(reinterpret_cast<float*>(array.data() + array.size()) - count) : array.data();
+}
+double Read(const double* cells, int64_t i, bool single) {
+  return single ? static_cast<double>(reinterpret_cast<const float*>(cells)[i]) : cells[i];
+}
+void Write(double* cells, int64_t i, bool single, double x) {
+  if (single)
+    reinterpret_cast<float*>(cells)[i] = static_cast<float>(x);
+  else
+    cells[i] = x;
+}
+
+}  // namespace
+
 RegionCase::RegionCase(const ops::Region& region, const CaseShape& shape, uint32_t seed) : region_(region), shape_(shape) {
   std::mt19937 random(seed);
   const int64_t stride = shape.columns + shape.gap;
@@ -67,9 +94,11 @@ RegionCase::RegionCase(const ops::Region& region, const CaseShape& shape, uint32
     if (per_column) size = std::max(size, shape.columns);
     if (per_row && shape.rows > 0) size = std::max(size, (shape.rows - 1) * own_stride + 1);
     if (cells && shape.rows > 0) size = std::max(size, (shape.rows - 1) * own_stride + shape.columns);
-    inputs_.push_back(std::make_unique<GuardedArray>(static_cast<size_t>(size)));
-    for (int64_t i = 0; i < size; ++i) inputs_.back()->data()[i] = RandomCell(random);
-    input_pointers_.push_back(inputs_.back()->data());
+    const bool single = IsSingle(region, k);
+    inputs_.push_back(MakeCells(size, single));
+    double* const first = FirstCell(*inputs_.back(), size, single);
+    for (int64_t i = 0; i < size; ++i) Write(first, i, single, RandomCell(random));
+    input_pointers_.push_back(first);
     input_strides_.push_back(own_stride);
   }
   for (const RegionOutput& output : region.outputs) {
@@ -79,8 +108,9 @@ RegionCase::RegionCase(const ops::Region& region, const CaseShape& shape, uint32
     if (output.sink == Sink::kStore) size = shape.rows == 0 ? 0 : (shape.rows - 1) * (stride + more) + shape.columns + more;
     if (output.sink == Sink::kFoldColumns) size = PaddedTo8(shape.columns);
     if (output.sink == Sink::kFoldRows) size = shape.rows;
-    outputs_.push_back(std::make_unique<GuardedArray>(static_cast<size_t>(size)));
-    output_pointers_.push_back(outputs_.back()->data());
+    outputs_.push_back(MakeCells(size, output.single));
+    output_pointers_.push_back(FirstCell(*outputs_.back(), size, output.single));
+    output_sizes_.push_back(size);
     output_strides_.push_back(stride + more);
   }
 }
@@ -89,16 +119,16 @@ void RegionCase::ResetOutputs() {
   for (size_t o = 0; o < outputs_.size(); ++o) {
     const RegionOutput& output = region_.outputs[o];
     const bool folds = output.sink == Sink::kFoldFlat || output.sink == Sink::kFoldColumns;
-    std::fill_n(outputs_[o]->data(), outputs_[o]->size(), folds ? ops::simd::StartOf(output.fold) : kUntouched);
+    for (int64_t i = 0; i < output_sizes_[o]; ++i)
+      Write(output_pointers_[o], i, output.single, folds ? ops::simd::StartOf(output.fold) : kUntouched);
   }
 }
 
 std::vector<double> RegionCase::TakeOutputs() const {
   std::vector<double> all;
   for (size_t o = 0; o < outputs_.size(); ++o) {
-    const size_t size =
-        region_.outputs[o].sink == Sink::kFoldColumns ? static_cast<size_t>(shape_.columns) : outputs_[o]->size();
-    all.insert(all.end(), outputs_[o]->data(), outputs_[o]->data() + size);
+    const int64_t size = region_.outputs[o].sink == Sink::kFoldColumns ? shape_.columns : output_sizes_[o];
+    for (int64_t i = 0; i < size; ++i) all.push_back(Read(output_pointers_[o], i, region_.outputs[o].single));
   }
   return all;
 }
@@ -131,7 +161,7 @@ std::vector<double> RegionCase::RunLiterally() {
         double* const out = output_pointers_[o];
         const auto fold_into = [&](double& cell) { cell = ops::simd::FoldTwo(output.fold, cell, x); };
         switch (output.sink) {
-          case Sink::kStore: out[i * output_strides_[o] + j] = x; break;
+          case Sink::kStore: Write(out, i * output_strides_[o] + j, output.single, x); break;
           case Sink::kFoldFlat: fold_into(out[j % (8 * output.eights)]); break;
           case Sink::kFoldColumns: fold_into(out[j]); break;
           case Sink::kFoldRows: fold_into(lanes[o][static_cast<size_t>(j % 8)]); break;
@@ -154,8 +184,8 @@ double RegionCase::ValueAt(int position, int64_t i, int64_t j, std::vector<doubl
     case RegionOp::kInput: {
       const double* const input = input_pointers_[static_cast<size_t>(node.input)];
       const int64_t stride = input_strides_[static_cast<size_t>(node.input)];
-      value = node.access == Access::kCells       ? input[i * stride + j]
-              : node.access == Access::kPerRow    ? input[i * stride]
+      value = node.access == Access::kCells       ? Read(input, i * stride + j, node.single)
+              : node.access == Access::kPerRow    ? Read(input, i * stride, node.single)
               : node.access == Access::kPerColumn ? input[j]
                                                   : input[0];
       break;
@@ -234,6 +264,13 @@ ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat) {
     }
     node.drops_negative_zero = random() % 10 == 0;
   }
+  for (int k = 0; k < region.inputs; ++k) {
+    bool single = random() % 2 == 0;
+    for (const RegionNode& node : region.nodes)
+      if (node.op == RegionOp::kInput && node.input == k) single = single && (node.access == Access::kCells || node.access == Access::kPerRow);
+    for (RegionNode& node : region.nodes)
+      if (node.op == RegionOp::kInput && node.input == k) node.single = single;
+  }
   const int eights = random() % 2 == 0 ? 1 : 1 + static_cast<int>(random() % 8);
   const uint32_t outputs = 1 + random() % 3;
   for (uint32_t o = 0; o < outputs; ++o) {
@@ -243,6 +280,7 @@ ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat) {
     if (output.sink == Sink::kFoldFlat && !flat) output.sink = Sink::kStore;
     if (output.sink != Sink::kStore) output.fold = static_cast<ops::simd::Fold>(random() % 4);
     if (output.sink == Sink::kFoldFlat) output.eights = eights;
+    output.single = output.sink == Sink::kStore && random() % 3 == 0;
     output.is_mean = output.sink == Sink::kFoldRows && output.fold == ops::simd::Fold::kAdd && random() % 2 == 0;
   }
   return region;

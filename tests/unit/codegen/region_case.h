@@ -54,7 +54,7 @@ class RegionCase {
   std::vector<std::unique_ptr<GuardedArray>> inputs_, outputs_;
   std::vector<const double*> input_pointers_;
   std::vector<double*> output_pointers_;
-  std::vector<int64_t> input_strides_, output_strides_;
+  std::vector<int64_t> input_strides_, output_strides_, output_sizes_;
 };
 
 /// "" when the two agree bit for bit (NaN equals NaN), else the first difference.
