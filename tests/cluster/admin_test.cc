@@ -53,14 +53,16 @@ TEST(AdminTest, ExplainAndCpuOfASubmittedJob) {
   ClusterOfProcesses cluster;
   cluster.StartWorker("alpha");
   const std::string code = "X = rand(rows=4, cols=2, seed=1)\nprint(sum(X))";
-  const Finished run = cluster.Run({"run", "-explain", "-e", code});
-  const Finished job = cluster.Run({"job", "submit", "-explain", "--cpu", "avx2", "--threads", "1", "-e", code});
+  const Finished run = cluster.Run({"run", "-explain", "--precision", "single", "-e", code});
+  const Finished job =
+      cluster.Run({"job", "submit", "-explain", "--cpu", "avx2", "--threads", "1", "--precision", "single", "-e", code});
   EXPECT_EQ(job.code, 0) << job.errors;
   EXPECT_EQ(job.output, run.output);
   ASSERT_NE(run.errors.find("program \"-e\""), std::string::npos) << run.errors;
   const std::string program = run.errors.substr(0, run.errors.find("plan "));
   EXPECT_EQ(job.errors.substr(0, program.size()), program);
   EXPECT_NE(job.errors.find("plan "), std::string::npos) << job.errors;
+  EXPECT_NE(job.errors.find(" dense f32"), std::string::npos) << job.errors;
   const Finished plain = cluster.Run({"job", "submit", "-e", code});
   EXPECT_EQ(plain.errors, "");
   const Finished unknown = cluster.Run({"job", "submit", "--cpu", "sse", "-e", code});
