@@ -5,12 +5,11 @@
 //   n * k <= 8   eight chains a cell by row mod 8; payload place lane * n * k + j * k + c; L at the root
 //   k <= 8       panels of ColumnPanelHeight(m, n); payload place c * padded(n) + j
 //   k > 8        panels of Granule(m); payload place j * k + c
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "ops/fetch.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/parallel.h"
@@ -143,12 +142,10 @@ class EntryCuts {
 
 // The entries of a tile lie here and there in memory: no prefetcher of the machine finds those of the next rows.
 constexpr int64_t kRowsAhead = 8;
-void FetchEntries(const Matrix& x, std::pair<int64_t, int64_t> entries) {
-  for (int64_t e = entries.first; e < entries.second; e += 8) {
-    _mm_prefetch(reinterpret_cast<const char*>(x.values() + e), _MM_HINT_T0);
-    _mm_prefetch(reinterpret_cast<const char*>(x.column_indexes() + e), _MM_HINT_T0);
-  }
-  _mm_prefetch(reinterpret_cast<const char*>(x.values() + entries.second - 1), _MM_HINT_T0);
+[[gnu::always_inline]] inline void FetchEntries(const Matrix& x, std::pair<int64_t, int64_t> entries) {
+  // Lines that begin and end somewhere: one more.
+  FetchLines(x.values() + entries.first, entries.second - entries.first + 7);
+  FetchLines(x.column_indexes() + entries.first, entries.second - entries.first + 15);
 }
 
 // How a payload is cut, and the entries of CSR operands in each tile.

@@ -71,4 +71,8 @@ class BodyView {
 /// through the body.
 bool CanWalkEntries(const BodyView& view);
 
+/// Of a body that walks entries: the other CSR inputs without whose entries nothing leaves the walk, either. Entries of the
+/// driver that they do not share need not be looked at.
+std::vector<NodeId> SharedPatterns(const BodyView& view);
+
 }  // namespace heddle::ops

@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "ops/fetch.h"
+
 namespace heddle::ops {
 namespace {
 
@@ -28,13 +30,18 @@ class ComparedRow {
       : values_(x.values() + first),
         columns_(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x.column_indexes() + first))),
         valid_((1u << (last - first)) - 1) {}
+  bool Has(int32_t column) const { return Matches(column) != 0; }
   double At(int32_t column) const {
-    const __m256i equal = _mm256_cmpeq_epi32(columns_, _mm256_set1_epi32(column));
-    const unsigned found = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(equal))) & valid_;
+    const unsigned found = Matches(column);
     return Where(found != 0, values_, static_cast<uint32_t>(std::countr_zero(found)));
   }
 
  private:
+  unsigned Matches(int32_t column) const {
+    const __m256i equal = _mm256_cmpeq_epi32(columns_, _mm256_set1_epi32(column));
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(equal))) & valid_;
+  }
+
   const double* values_;
   __m256i columns_;
   unsigned valid_;
@@ -48,6 +55,7 @@ class PlacedRow {
         places_(spread.places.data()),
         first_(static_cast<uint32_t>(first - spread.base)),
         count_(static_cast<uint32_t>(last - first)) {}
+  bool Has(int32_t column) const { return places_[column] - first_ < count_; }
   double At(int32_t column) const {
     const uint32_t place = places_[column] - first_;
     return Where(place < count_, values_, place);
@@ -91,22 +99,30 @@ void ReadRow(const Row& row, const int32_t* columns, int64_t count, int64_t past
   for (; e < count; ++e) out[e] = row.At(columns[e]);
 }
 
-void GatherSparse(const Matrix& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
+// Values are read here and there, which the machine does not foresee: fetches as many as row i has, so many further on.
+constexpr int64_t kValuesAhead = 256;
+[[gnu::always_inline]] inline void FetchValues(const Matrix& x, int64_t i) {
+  const int64_t first = x.row_offsets()[i];
+  FetchLines(x.values() + first + kValuesAhead, x.row_offsets()[i + 1] - first);
+}
+
+void GatherSparse(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
                   double* out) {
-  const int64_t *offsets = pattern.row_offsets(), *x_offsets = x.row_offsets();
-  const int64_t pattern_end = offsets[pattern.rows()], x_end = x_offsets[x.rows()];
+  const int64_t *offsets = pattern.offsets - begin, *x_offsets = x.row_offsets();
+  const int64_t pattern_end = pattern.readable, x_end = x_offsets[x.rows()];
   const int64_t first_entry = offsets[begin];
   const bool short_rows = x.stored() <= kCompared / 2 * x.rows();
   for (int64_t i = begin; i < end; ++i) {
     const int64_t first = offsets[i], count = offsets[i + 1] - first;
     const int64_t x_first = x_offsets[i], x_last = x_offsets[i + 1];
-    const int32_t* columns = pattern.column_indexes() + first;
+    const int32_t* columns = pattern.columns + first;
     double* cells = out + (first - first_entry);
     // Reading too far is fine but behind the arrays' ends.
     const int64_t past = pattern_end - offsets[i + 1];
     if (short_rows && x_last - x_first <= kCompared && x_first + kCompared <= x_end) {
       ReadRow(ComparedRow(x, x_first, x_last), columns, count, past, cells);
     } else if (count > 0 && x_first < x_last) {
+      FetchValues(x, i);
       Spread(x, x_first, x_last, x_end - x_last, spread);
       ReadRow(PlacedRow(x, x_first, x_last, spread), columns, count, past, cells);
     } else {
@@ -115,13 +131,98 @@ void GatherSparse(const Matrix& pattern, const Matrix& x, int64_t begin, int64_t
   }
 }
 
+// Entries of one row that were kept so far, and their values in `depth` matrices.
+struct Kept {
+  int32_t* columns;
+  double* const* values;
+  int64_t first;  // Place of the row's first.
+  int64_t count;
+};
+
+// Keeps those of count entries of a row of x that `row`, of the first other matrix, has too. Most are not: their places are
+// found first, with one store an entry.
+template <typename Row>
+void KeepFirst(const Row& row, const int32_t* columns, const double* values, int64_t count, int64_t readable, Kept& kept) {
+  int32_t* const places = kept.columns + kept.first;
+  int64_t left = 0, e = 0;
+  for (; e < count && e + Row::kTogether <= readable; e += Row::kTogether)
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < Row::kTogether; ++k) {
+      places[left] = static_cast<int32_t>(e + k);
+      left += row.Has(columns[e + k]) && e + k < count;
+    }
+  for (; e < count; ++e) {
+    places[left] = static_cast<int32_t>(e);
+    left += row.Has(columns[e]);
+  }
+  double *const own = kept.values[0] + kept.first, *const other = kept.values[1] + kept.first;
+  for (int64_t k = 0; k < left; ++k) {
+    const int32_t place = places[k], column = columns[place];
+    places[k] = column;
+    own[k] = values[place];
+    other[k] = row.At(column);
+  }
+  kept.count = left;
+}
+
+// The same for matrix `depth`, among what was kept.
+template <typename Row>
+void KeepMore(const Row& row, size_t depth, Kept& kept) {
+  int64_t left = 0;
+  for (int64_t k = 0; k < kept.count; ++k) {
+    const int32_t column = kept.columns[kept.first + k];
+    kept.columns[kept.first + left] = column;
+    for (size_t d = 0; d < depth; ++d) kept.values[d][kept.first + left] = kept.values[d][kept.first + k];
+    kept.values[depth][kept.first + left] = row.At(column);
+    left += row.Has(column);
+  }
+  kept.count = left;
+}
+
+// Calls use(row) with row i of x made ready to be searched; false if it has no entries.
+template <typename Use>
+bool WithRow(const Matrix& x, int64_t i, SpreadRow& spread, Use use) {
+  const int64_t first = x.row_offsets()[i], last = x.row_offsets()[i + 1], end = x.row_offsets()[x.rows()];
+  if (first == last) return false;
+  if (last - first <= kCompared && first + kCompared <= end) {
+    use(ComparedRow(x, first, last));
+  } else {
+    Spread(x, first, last, end - last, spread);
+    use(PlacedRow(x, first, last, spread));
+  }
+  return true;
+}
+
 }  // namespace
 
-void GatherCells(const Matrix& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
+void IntersectRows(const Matrix& x, std::span<const Matrix* const> others, int64_t begin, int64_t end,
+                   std::span<SpreadRow* const> spreads, const Intersection& out) {
+  const int64_t readable = x.row_offsets()[x.rows()];
+  Kept kept{out.columns, out.values, 0, 0};
+  out.offsets[0] = 0;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t first = x.row_offsets()[i], count = x.row_offsets()[i + 1] - first;
+    kept.count = 0;
+    FetchValues(x, i);
+    FetchValues(*others[0], i);
+    if (count > 0)
+      WithRow(*others[0], i, *spreads[0], [&](const auto& row) {
+        KeepFirst(row, x.column_indexes() + first, x.values() + first, count, readable - first, kept);
+      });
+    for (size_t d = 1; d < others.size() && kept.count > 0; ++d) {
+      FetchValues(*others[d], i);
+      if (!WithRow(*others[d], i, *spreads[d], [&](const auto& row) { KeepMore(row, d + 1, kept); })) kept.count = 0;
+    }
+    kept.first += kept.count;
+    out.offsets[i - begin + 1] = kept.first;
+  }
+}
+
+void GatherCells(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
                  double* out) {
   if (x.IsSparse()) return GatherSparse(pattern, x, begin, end, spread, out);
-  const int64_t* offsets = pattern.row_offsets();
-  const int32_t* columns = pattern.column_indexes();
+  const int64_t* offsets = pattern.offsets - begin;
+  const int32_t* columns = pattern.columns;
   for (int64_t i = begin; i < end; ++i) {
     const double* cells = x.data() + i * x.columns();
     for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) *out++ = cells[columns[e]];

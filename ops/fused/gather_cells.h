@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/matrix.h"
@@ -15,14 +16,41 @@ struct SpreadRow {
   int64_t base = 0;  ///< Entry number of place 0.
 };
 
-/// Doubles that GatherCells may write past the last cell.
+/// Doubles that GatherCells and IntersectRows may write past the last cell.
 constexpr int64_t kGatherOverrun = 8;
 
-/// The cells of x (dense or CSR) at the entries of rows [begin, end) of `pattern`, a CSR matrix of its shape,
+/// Where the entries of some rows of a CSR matrix are.
+struct RowPattern {
+  const int64_t* offsets = nullptr;    ///< Of the first row and those after it; places in `columns`.
+  const int32_t* columns = nullptr;
+  int64_t readable = 0;                ///< Places of `columns` that may be read.
+
+  int64_t Count(int64_t rows) const { return offsets[rows] - offsets[0]; }
+};
+
+/// The rows of a CSR matrix from `row` on.
+inline RowPattern PatternFrom(const Matrix& matrix, int64_t row) {
+  return {matrix.row_offsets() + row, matrix.column_indexes(), matrix.row_offsets()[matrix.rows()]};
+}
+
+/// The cells of rows [begin, end) of x (dense or CSR) at the entries of `pattern`, whose first row is `begin`,
 /// in their order; 0.0 where a CSR x has no entry. `spread` serves calls with one and the same x and is empty
 /// at first. Cost: a few cycles an entry of `pattern` and of x in rows where `pattern` has entries; rows cost
 /// a wrong guess of a branch or two.
-void GatherCells(const Matrix& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
+void GatherCells(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
                  double* out);
+
+/// What is left of a tile's pattern.
+struct Intersection {
+  int64_t* offsets = nullptr;      ///< end - begin + 1; the first is 0.
+  int32_t* columns = nullptr;
+  double* const* values = nullptr; ///< Of x, then of each of `others`.
+};
+
+/// The entries of rows [begin, end) of the CSR matrix x where all `others`, CSR of its shape, have entries as well. `spreads`
+/// has one for each of the others. Room: as many entries as x has there and kGatherOverrun more. Others are only read in
+/// rows where something is left.
+void IntersectRows(const Matrix& x, std::span<const Matrix* const> others, int64_t begin, int64_t end,
+                   std::span<SpreadRow* const> spreads, const Intersection& out);
 
 }  // namespace heddle::ops

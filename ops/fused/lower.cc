@@ -132,7 +132,17 @@ class Lowering : private BodyView {
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsRows(id) && IsInput(id) && !IsCsrInput(id) && !IsSingle(id) && !IsPattern(id))
         places_[Index(id)] = {Kind::kInput, InputPosition(node(id)), 0};
-    if (program_.by_pattern) places_[Index(Driver())] = {Kind::kDriver, 0, 0};
+    if (!program_.by_pattern) return;
+    places_[Index(Driver())] = {Kind::kDriver, 0, 0};
+    const std::vector<NodeId> shared = SharedPatterns(*this);
+    if (shared.empty()) return;
+    Step step{.kind = Step::Kind::kIntersect};
+    step.outputs.push_back(places_[Index(Driver())] = NewPattern());
+    for (NodeId id : shared) {
+      step.inputs.push_back(InputPosition(node(id)));
+      step.outputs.push_back(places_[Index(id)] = NewPattern());
+    }
+    program_.steps.push_back(std::move(step));
   }
 
   // A walk along the entries of a CSR driver

@@ -11,8 +11,8 @@
 #include "core/panels.h"
 #include "ops/elementwise_sparse.h"
 #include "ops/fused/entries.h"
-#include "ops/fused/paired_product.h"
 #include "ops/fused/gather_cells.h"
+#include "ops/fused/paired_product.h"
 #include "ops/fused/thread_slots.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
@@ -196,6 +196,10 @@ class TileRun {
     AlignedArray buffers, patterns;
     int64_t entries = 0;                    // Room of each of `patterns`.
     std::map<int, SpreadRow> spread_rows;  // By input.
+    RowPattern pattern;                    // Of the tile's rows: the driver's, or what kIntersect left of it.
+    int64_t pattern_row = 0;               // Its first row.
+    std::vector<int64_t> offsets;          // Of kIntersect.
+    std::vector<int32_t> columns;
     std::vector<const double*> inputs;
     std::vector<double*> outputs;
     const double* waiting = nullptr;  // Rows of X whose part of a paired root is still to be added.
@@ -225,9 +229,16 @@ class TileRun {
   bool HasPattern() const {
     return program_.by_pattern && program_.fused.body[program_.fused.roots[0]].info.shape.columns == driver().columns();
   }
-  Entries EntriesAt(const double* values, int64_t row) const {
-    // Values of a tile begin with its first entry; offsets count from the driver's first.
-    return {driver().row_offsets() + row, driver().column_indexes(), values - driver().row_offsets()[row]};
+  // Rows from `row` on, as far as the tile goes.
+  static RowPattern PatternAt(const Scratch& scratch, int64_t row) {
+    RowPattern pattern = scratch.pattern;
+    pattern.offsets += row - scratch.pattern_row;
+    return pattern;
+  }
+  static Entries EntriesAt(const Scratch& scratch, const double* values, int64_t row) {
+    // Values of a tile begin with its first entry.
+    const RowPattern pattern = PatternAt(scratch, row);
+    return {pattern.offsets, pattern.columns, values - pattern.offsets[0]};
   }
 
   int64_t TileEnd(int64_t row, int64_t last) const {
@@ -275,7 +286,7 @@ class TileRun {
     for (const Step& step : program_.steps) {
       if (step.kind != Step::Kind::kRoot) continue;
       const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-      Entries entries = EntriesAt(Locate(scratch, step.from, scratch.held_begin).cells, scratch.held_begin);
+      Entries entries = EntriesAt(scratch, Locate(scratch, step.from, scratch.held_begin).cells, scratch.held_begin);
       entries.offsets += first - scratch.held_begin;
       AddEntries(root, entries, last - first, 0, payload + root.offset);
     }
@@ -337,7 +348,11 @@ class TileRun {
 
   void RunTile(Scratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel, double* payload) const {
     const int64_t rows = row_end - row;
-    if (program_.by_pattern) MakeRoom(scratch, Count(row, row_end));
+    if (program_.by_pattern) {
+      MakeRoom(scratch, Count(row, row_end));
+      scratch.pattern = PatternFrom(driver(), row);
+      scratch.pattern_row = row;
+    }
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       const Step& step = program_.steps[s];
       switch (step.kind) {
@@ -352,7 +367,7 @@ class TileRun {
         }
         case Step::Kind::kRound: {
           const bool by_entries = step.to.kind == TileRef::Kind::kPattern || (step.to.kind == TileRef::Kind::kResult && HasPattern());
-          const int64_t cells = by_entries ? Count(row, row_end) : rows * step.columns;
+          const int64_t cells = by_entries ? scratch.pattern.Count(rows) : rows * step.columns;
           double* to = Locate(scratch, step.to, row).cells;
           SelectedElementwiseKernels().Of(UnaryCode::kRoundToSingle)(to, to, cells, false);
           break;
@@ -380,21 +395,22 @@ class TileRun {
                            to - (driver().row_offsets()[row] - driver().row_offsets()[0]));
           break;
         }
+        case Step::Kind::kIntersect: Intersect(scratch, step, row, row_end); break;
         case Step::Kind::kGatherCells:
-          GatherCells(driver(), inputs_[static_cast<size_t>(step.index)], row, row_end, scratch.spread_rows[step.index],
+          GatherCells(scratch.pattern, inputs_[static_cast<size_t>(step.index)], row, row_end, scratch.spread_rows[step.index],
                       Locate(scratch, step.to, row).cells);
           break;
         case Step::Kind::kGatherColumn: {
           const double* from = Locate(scratch, step.from, row).cells;
           double* to = Locate(scratch, step.to, row).cells;
-          for (int64_t i = 0; i < rows; ++i) to = std::fill_n(to, Count(row + i, row + i + 1), from[i]);
+          for (int64_t i = 0; i < rows; ++i) to = std::fill_n(to, PatternAt(scratch, row + i).Count(1), from[i]);
           break;
         }
         case Step::Kind::kGatherRow: {
           const double* from = inputs_[static_cast<size_t>(step.index)].data();
-          const int32_t* columns = driver().column_indexes() + driver().row_offsets()[row];
+          const int32_t* columns = scratch.pattern.columns + scratch.pattern.offsets[0];
           double* to = Locate(scratch, step.to, row).cells;
-          for (int64_t e = 0, count = Count(row, row_end); e < count; ++e) to[e] = from[columns[e]];
+          for (int64_t e = 0, count = scratch.pattern.Count(rows); e < count; ++e) to[e] = from[columns[e]];
           break;
         }
         case Step::Kind::kFoldRows: FoldRows(scratch, step, row, rows); break;
@@ -454,7 +470,7 @@ class TileRun {
       if (program_.roots[static_cast<size_t>(root)].kind == TileRoot::Kind::kFull) folded = root;
     }
     RegionCall call{.rows = step.flat ? 1 : rows,
-                    .columns = step.by_entries ? Count(row, row + rows) : step.flat ? rows * step.columns : step.columns,
+                    .columns = step.by_entries ? scratch.pattern.Count(rows) : step.flat ? rows * step.columns : step.columns,
                     .inputs = scratch.inputs.data(),
                     .input_strides = scratch.input_strides.data(),
                     .outputs = scratch.outputs.data(),
@@ -477,6 +493,21 @@ class TileRun {
 
   int64_t Count(int64_t row, int64_t row_end) const { return driver().row_offsets()[row_end] - driver().row_offsets()[row]; }
 
+  void Intersect(Scratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
+    scratch.offsets.resize(static_cast<size_t>(row_end - row) + 1);
+    scratch.columns.resize(static_cast<size_t>(Count(row, row_end) + kGatherOverrun));
+    std::vector<const Matrix*> others;
+    std::vector<SpreadRow*> spreads;
+    std::vector<double*> values;
+    for (int input : step.inputs) {
+      others.push_back(&inputs_[static_cast<size_t>(input)]);
+      spreads.push_back(&scratch.spread_rows[input]);
+    }
+    for (const TileRef& place : step.outputs) values.push_back(Locate(scratch, place, row).cells);
+    IntersectRows(driver(), others, row, row_end, spreads, {scratch.offsets.data(), scratch.columns.data(), values.data()});
+    scratch.pattern = {scratch.offsets.data(), scratch.columns.data(), static_cast<int64_t>(scratch.columns.size())};
+  }
+
   void Densify(Scratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
     const Matrix& x = inputs_[static_cast<size_t>(step.index)];
     double* out = Locate(scratch, step.to, row).cells;
@@ -491,7 +522,7 @@ class TileRun {
     if (step.aggregate == AggregateKind::kIndexMax || step.aggregate == AggregateKind::kIndexMin)
       return simd::IndexOfExtreme(step.aggregate == AggregateKind::kIndexMax, from.cells, rows, step.columns, out);
     if (IsByEntry(step.from))
-      SumRows(EntriesAt(from.cells, row), rows, out);
+      SumRows(EntriesAt(scratch, from.cells, row), rows, out);
     else
       simd::FoldRows(FoldOf(step.aggregate), from.cells, rows, from.stride, step.columns, out);
     if (step.aggregate == AggregateKind::kMean)
@@ -511,7 +542,7 @@ class TileRun {
       return;
     }
     const Place from = Locate(scratch, step.from, row);
-    if (IsByEntry(step.from)) return MultiplyEntries(EntriesAt(from.cells, row), rows, right, padded, out);
+    if (IsByEntry(step.from)) return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, padded, out);
     if (k <= kFewColumns)
       return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), padded.cells.data(), padded.stride, k, out, k,
                                 step.from.kind == TileRef::Kind::kInput && !program_.roots.empty());
@@ -551,7 +582,7 @@ class TileRun {
     }
     const Place x = Locate(scratch, step.from, row);
     if (IsByEntry(step.from)) {
-      const Entries entries = EntriesAt(x.cells, row);
+      const Entries entries = EntriesAt(scratch, x.cells, row);
       if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
         return AddEntries(root, entries, rows, row_in_panel, out);
       const Place y = Locate(scratch, step.from_right, row);

@@ -55,6 +55,7 @@ struct Step {
     kMultiply,  ///< `from` %*% the whole input `right`.
     kRoot,      ///< `from` (and `from_right`) into the payload of root `index`.
     // Along the entries of a CSR driver, to a kPattern buffer:
+    kIntersect,     ///< From here on only entries that all `inputs` (CSR) share; of the driver and of them, to `outputs`.
     kGatherCells,   ///< Input `index` (dense or CSR, of the driver's shape) at each entry.
     kGatherColumn,  ///< The cell of a column vector in the entry's row.
     kSample,        ///< U %*% t(V): rows of input `index`, all of input `right`.
@@ -64,6 +65,7 @@ struct Step {
   std::vector<RegionOperand> operands;  ///< kRegion
   std::vector<TileRef> outputs;         ///< kRegion: kNone is the payload of the root in output_roots.
   std::vector<int> output_roots;
+  std::vector<int> inputs;  ///< kIntersect
   bool flat = false;        ///< kRegion: one row of rows * columns cells.
   bool by_entries = false;  ///< kRegion: one cell for each entry of the driver.
   bool stream = false;      ///< kRegion: what it stores in the result goes past the caches.

@@ -36,6 +36,13 @@ bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes
   }
 }
 
+// True if the value is used outside the walk along entries.
+bool Leaves(const BodyView& view, NodeId id) {
+  bool leaves = !view.program().roles.reduces && id == view.program().fused.roots[0];
+  for (NodeId consumer : view.consumers(id)) leaves |= !view.HasDriversShape(consumer);
+  return leaves;
+}
+
 }  // namespace
 
 bool CanWalkEntries(const BodyView& view) {
@@ -52,10 +59,8 @@ bool CanWalkEntries(const BodyView& view) {
   }
   for (NodeId id = 0; id < view.body().size(); ++id) {
     if (!view.HasDriversShape(id)) continue;
-    bool leaves = !view.program().roles.reduces && id == view.program().fused.roots[0];
-    for (NodeId consumer : view.consumers(id)) leaves |= !view.HasDriversShape(consumer);
     if (!computes ||
-        (leaves && (!vanishes[BodyView::Index(id)] || view.node(id).info.format != Format::kSparse)))
+        (Leaves(view, id) && (!vanishes[BodyView::Index(id)] || view.node(id).info.format != Format::kSparse)))
       return false;
   }
   for (const TileRoot& root : view.program().roots) {
@@ -74,6 +79,26 @@ bool CanWalkEntries(const BodyView& view) {
       return false;
   }
   return true;
+}
+
+std::vector<NodeId> SharedPatterns(const BodyView& view) {
+  std::vector<NodeId> shared;
+  const NodeId root = view.program().fused.roots[0];
+  if (!view.program().roles.reduces && view.HasDriversShape(root)) return shared;  // The result has the driver's entries.
+  for (NodeId id = 0; id < view.body().size(); ++id)
+    if (view.IsRows(id) && view.node(id).Is("sampledProduct")) return shared;
+  for (NodeId input = 0; input < view.body().size(); ++input) {
+    if (!view.HasDriversShape(input) || !view.IsCsrInput(input) || input == view.Driver()) continue;
+    std::vector<bool> vanishes(view.body().nodes.size(), false);
+    bool needed = true;
+    for (NodeId id = 0; id < view.body().size(); ++id) {
+      if (!view.HasDriversShape(id)) continue;
+      vanishes[BodyView::Index(id)] = id == input || (view.IsCellwise(id) && Vanishes(view, id, vanishes));
+      needed = needed && (vanishes[BodyView::Index(id)] || !Leaves(view, id));
+    }
+    if (needed) shared.push_back(input);
+  }
+  return shared;
 }
 
 }  // namespace heddle::ops

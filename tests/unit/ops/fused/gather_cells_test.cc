@@ -31,7 +31,7 @@ void ExpectGathered(const Matrix& pattern, const Matrix& x, int64_t tile_rows, S
     const int64_t end = std::min(pattern.rows(), begin + tile_rows);
     const int64_t first = pattern.row_offsets()[begin], count = pattern.row_offsets()[end] - first;
     std::fill(cells.begin(), cells.end(), -99.0);
-    GatherCells(pattern, x, begin, end, spread, cells.data());
+    GatherCells(PatternFrom(pattern, begin), x, begin, end, spread, cells.data());
     for (int64_t k = count + kGatherOverrun; k < static_cast<int64_t>(cells.size()); ++k)
       ASSERT_EQ(cells[static_cast<size_t>(k)], -99.0) << "written too far, rows " << begin << " to " << end;
     for (int64_t i = begin; i < end; ++i)
