@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "ops/fetch.h"
@@ -179,6 +180,58 @@ void KeepMore(const Row& row, size_t depth, Kept& kept) {
   kept.count = left;
 }
 
+// Rows of at most kEntries entries: every column of one is compared with all of the other, with no branch that depends on
+// how many there are.
+template <int kEntries>
+class ShortRows {
+ public:
+  ShortRows(const Matrix& x, const Matrix& y) : x_(x), y_(y), x_end_(End(x)), y_end_(End(y)) {}
+
+  // Intersects row i if both rows are short and so many entries can be read; false otherwise.
+  bool Keep(int64_t i, Kept& kept) const {
+    const int64_t x_first = x_.row_offsets()[i], x_count = x_.row_offsets()[i + 1] - x_first;
+    const int64_t y_first = y_.row_offsets()[i], y_count = y_.row_offsets()[i + 1] - y_first;
+    if (x_count > kEntries || y_count > kEntries || x_first + kEntries > x_end_ || y_first + kEntries > y_end_) return false;
+    const int32_t* const x_columns = x_.column_indexes() + x_first;
+    __m256i y_columns[kVectors];
+    for (int v = 0; v < kVectors; ++v) y_columns[v] = Columns(y_.column_indexes() + y_first + 8 * v, y_count - 8 * v);
+    unsigned common = 0;
+#pragma GCC unroll 16
+    for (int k = 0; k < kEntries; ++k) {
+      const __m256i column = _mm256_set1_epi32(x_columns[k]);
+      __m256i equal = _mm256_cmpeq_epi32(column, y_columns[0]);
+      for (int v = 1; v < kVectors; ++v) equal = _mm256_or_si256(equal, _mm256_cmpeq_epi32(column, y_columns[v]));
+      common |= static_cast<unsigned>(_mm256_testz_si256(equal, equal) == 0) << k;
+    }
+    kept.count = 0;
+    for (common &= (1u << x_count) - 1; common != 0; common &= common - 1, ++kept.count) {
+      const int64_t place = std::countr_zero(common), to = kept.first + kept.count;
+      const int32_t column = x_columns[place];
+      unsigned found = 0;
+      for (int v = 0; v < kVectors; ++v)
+        found |= static_cast<unsigned>(_mm256_movemask_ps(
+                     _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_set1_epi32(column), y_columns[v]))))
+                 << (8 * v);
+      kept.columns[to] = column;
+      kept.values[0][to] = x_.values()[x_first + place];
+      kept.values[1][to] = y_.values()[y_first + std::countr_zero(found)];
+    }
+    return true;
+  }
+
+ private:
+  static constexpr int kVectors = kEntries / 8;
+  static int64_t End(const Matrix& x) { return x.row_offsets()[x.rows()]; }
+  // The first `count` of eight columns; the others are none.
+  static __m256i Columns(const int32_t* columns, int64_t count) {
+    const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int32_t>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_blendv_epi8(_mm256_set1_epi32(-1), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(columns)), there);
+  }
+
+  const Matrix &x_, &y_;
+  int64_t x_end_, y_end_;
+};
+
 // Calls use(row) with row i of x made ready to be searched; false if it has no entries.
 template <typename Use>
 bool WithRow(const Matrix& x, int64_t i, SpreadRow& spread, Use use) {
@@ -193,22 +246,24 @@ bool WithRow(const Matrix& x, int64_t i, SpreadRow& spread, Use use) {
   return true;
 }
 
-}  // namespace
-
-void IntersectRows(const Matrix& x, std::span<const Matrix* const> others, int64_t begin, int64_t end,
-                   std::span<SpreadRow* const> spreads, const Intersection& out) {
+// keep_short(i, kept) intersects row i with the first of the others, or returns false.
+template <typename KeepShort>
+void IntersectRowsWith(KeepShort keep_short, const Matrix& x, std::span<const Matrix* const> others, int64_t begin, int64_t end,
+                       std::span<SpreadRow* const> spreads, const Intersection& out) {
   const int64_t readable = x.row_offsets()[x.rows()];
   Kept kept{out.columns, out.values, 0, 0};
   out.offsets[0] = 0;
   for (int64_t i = begin; i < end; ++i) {
-    const int64_t first = x.row_offsets()[i], count = x.row_offsets()[i + 1] - first;
-    kept.count = 0;
-    FetchValues(x, i);
-    FetchValues(*others[0], i);
-    if (count > 0)
-      WithRow(*others[0], i, *spreads[0], [&](const auto& row) {
-        KeepFirst(row, x.column_indexes() + first, x.values() + first, count, readable - first, kept);
-      });
+    if (!keep_short(i, kept)) {
+      const int64_t first = x.row_offsets()[i], count = x.row_offsets()[i + 1] - first;
+      kept.count = 0;
+      FetchValues(x, i);
+      FetchValues(*others[0], i);
+      if (count > 0)
+        WithRow(*others[0], i, *spreads[0], [&](const auto& row) {
+          KeepFirst(row, x.column_indexes() + first, x.values() + first, count, readable - first, kept);
+        });
+    }
     for (size_t d = 1; d < others.size() && kept.count > 0; ++d) {
       FetchValues(*others[d], i);
       if (!WithRow(*others[d], i, *spreads[d], [&](const auto& row) { KeepMore(row, d + 1, kept); })) kept.count = 0;
@@ -216,6 +271,19 @@ void IntersectRows(const Matrix& x, std::span<const Matrix* const> others, int64
     kept.first += kept.count;
     out.offsets[i - begin + 1] = kept.first;
   }
+}
+
+}  // namespace
+
+void IntersectRows(const Matrix& x, std::span<const Matrix* const> others, int64_t begin, int64_t end,
+                   std::span<SpreadRow* const> spreads, const Intersection& out) {
+  const auto run = [&](auto keep_short) { IntersectRowsWith(keep_short, x, others, begin, end, spreads, out); };
+  const auto use = [&](const auto& rows) { run([&](int64_t i, Kept& kept) { return rows.Keep(i, kept); }); };
+  // Most rows of the longer kind should be short.
+  const double length = static_cast<double>(std::max(x.stored(), others[0]->stored())) / static_cast<double>(std::max<int64_t>(x.rows(), 1));
+  if (length <= 4) return use(ShortRows<8>(x, *others[0]));
+  if (length <= 12) return use(ShortRows<16>(x, *others[0]));
+  run([](int64_t, Kept&) { return false; });
 }
 
 void GatherCells(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,

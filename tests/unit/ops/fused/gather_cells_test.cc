@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -89,6 +90,31 @@ TEST_P(EntryTiles, ProductOfThreePatterns) {
   }
 }
 
+// What else is read along the entries that two patterns share, and what becomes of them.
+TEST_P(EntryTiles, SharedEntriesBesideDenseOperands) {
+  const auto& [shape, density] = GetParam();
+  for (const char* root : {"sum", "colSums", "rowSums", "%*%", "t%*%"}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(RaggedCsr(shape.rows, shape.columns, density, 14)));
+    const NodeId y = body.Input(Value(RaggedCsr(shape.rows, shape.columns, 0.3, 15)));
+    const NodeId dense = body.Input(Value(*ToDense(RaggedCsr(shape.rows, shape.columns, 0.9, 16))));
+    const NodeId column = body.Input(Value(*ToDense(RaggedCsr(shape.rows, 1, 0.9, 17))));
+    const NodeId row = body.Input(Value(*ToDense(RaggedCsr(1, shape.columns, 0.9, 18))));
+    const NodeId z = body.Input(Value(RaggedCsr(shape.rows, shape.columns, 0.2, 19)));
+    NodeId value = body.Op("*", {body.Op("*", {x, y}), dense});
+    value = body.Op("*", {body.Op("*", {value, column}), row});
+    value = body.Op("*", {value, body.Op("+", {x, z})});  // Not shared: absent cells of Z matter nothing.
+    if (std::string_view(root) == "%*%")
+      value = body.Op(root, {value, body.Input(Value(*ToDense(RaggedCsr(shape.columns, 3, 0.9, 20))))});
+    else if (std::string_view(root) == "t%*%")
+      value = body.Op(root, {value, body.Input(Value(*ToDense(RaggedCsr(shape.rows, 2, 0.9, 21))))});
+    else
+      value = body.Op(root, {value});
+    body.Finish({value});
+    body.ExpectSame(std::string("X*Y*D*c*r*(X+Z) ") + root);
+  }
+}
+
 TEST_P(EntryTiles, SampledRowsTimesTheSameFactor) {
   const auto& [shape, density] = GetParam();
   for (const int64_t rank : {3, 20, 37, 100}) {
@@ -113,6 +139,65 @@ TEST_P(EntryTiles, WeightedSquaredLoss) {
   body.Finish(
       {body.Op("sum", {body.Op("*", {present, body.Op("^", {difference, body.Literal(Scalar(2.0))})})})});
   body.ExpectSame("sum((X!=0)*(X-U%*%t(V))^2)");
+}
+
+void ExpectIntersected(const Matrix& x, const std::vector<Matrix>& others, int64_t tile_rows, std::vector<SpreadRow>& spreads) {
+  std::vector<const Matrix*> pointers;
+  std::vector<SpreadRow*> spread_pointers;
+  for (size_t d = 0; d < others.size(); ++d) {
+    pointers.push_back(&others[d]);
+    spread_pointers.push_back(&spreads[d]);
+  }
+  for (int64_t begin = 0; begin < x.rows(); begin += tile_rows) {
+    const int64_t end = std::min(x.rows(), begin + tile_rows);
+    const auto room = static_cast<size_t>(x.row_offsets()[end] - x.row_offsets()[begin] + kGatherOverrun);
+    std::vector<int64_t> offsets(static_cast<size_t>(end - begin) + 1);
+    std::vector<int32_t> columns(room + 1, -7);
+    std::vector<std::vector<double>> values(others.size() + 1, std::vector<double>(room + 1, -99.0));
+    std::vector<double*> value_pointers;
+    for (std::vector<double>& list : values) value_pointers.push_back(list.data());
+    IntersectRows(x, pointers, begin, end, spread_pointers, {offsets.data(), columns.data(), value_pointers.data()});
+    ASSERT_EQ(columns[room], -7) << "written too far";
+    for (const std::vector<double>& list : values) ASSERT_EQ(list[room], -99.0) << "written too far";
+    int64_t at = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      ASSERT_EQ(offsets[static_cast<size_t>(i - begin)], at);
+      for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
+        const int32_t column = x.column_indexes()[e];
+        const bool all = std::all_of(others.begin(), others.end(), [&](const Matrix& other) { return other.At(i, column) != 0; });
+        if (!all) continue;
+        ASSERT_EQ(columns[static_cast<size_t>(at)], column) << "row " << i;
+        ASSERT_EQ(values[0][static_cast<size_t>(at)], x.values()[e]);
+        for (size_t d = 0; d < others.size(); ++d) ASSERT_EQ(values[d + 1][static_cast<size_t>(at)], others[d].At(i, column));
+        ++at;
+      }
+    }
+    ASSERT_EQ(offsets[static_cast<size_t>(end - begin)], at);
+  }
+}
+
+TEST(IntersectRowsTest, WhatAllHaveInCommon) {
+  for (const Shape& shape : {Shape{1, 1}, Shape{1, 9}, Shape{300, 5}, Shape{211, 100}, Shape{37, 1000}}) {
+    for (const double density : {0.0, 0.004, 0.02, 0.1, 0.5, 1.0}) {
+      for (const double other : {0.0, 0.01, 0.09, 0.9}) {
+        SCOPED_TRACE(::testing::Message() << shape.rows << "x" << shape.columns << ", " << density << " with " << other);
+        const Matrix x = RaggedCsr(shape.rows, shape.columns, density, 3);
+        std::vector<Matrix> others;
+        for (uint32_t d = 0; d < 3; ++d) {
+          others.push_back(RaggedCsr(shape.rows, shape.columns, other, 4 + d));
+          std::vector<SpreadRow> spreads(others.size());
+          for (const int64_t tile_rows : {int64_t{1}, int64_t{7}, shape.rows}) ExpectIntersected(x, others, tile_rows, spreads);
+        }
+      }
+    }
+  }
+}
+
+// Rows of a panel: offsets that do not begin at zero.
+TEST(IntersectRowsTest, PanelsOfLargerMatrices) {
+  const Matrix x = RaggedCsr(200, 60, 0.1, 8), y = RaggedCsr(200, 60, 0.1, 9);
+  std::vector<SpreadRow> spreads(1);
+  ExpectIntersected(x.Rows(64, 200), {y.Rows(64, 200)}, 50, spreads);
 }
 
 }  // namespace
