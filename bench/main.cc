@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--json") options.json = true;
+    else if (word == "--rounds" && i + 1 < argc) options.rounds = std::max(1, std::atoi(argv[++i]));
     else if (word == "--threads" && i + 1 < argc) options.threads = std::max(1, std::atoi(argv[++i]));
     else if (word == "--cells" && i + 1 < argc) options.cells = std::atoll(argv[++i]);
     else if (word == "--only" && i + 1 < argc) options.only = argv[++i];
@@ -32,6 +33,6 @@ int main(int argc, char** argv) {
   if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
   std::fputs("usage: heddle-bench operators|fusion [--json] [--threads N] [--cells N] [--only TEXT]\n"
              "       fusion: [--plan off|all|no-redundancy|cost]\n"
-             "       heddle-bench scripts [--json] [--threads N] FILE.dml...\n", stderr);
+             "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n", stderr);
   return 2;
 }

@@ -12,6 +12,7 @@ struct BenchOptions {
   int64_t cells = 100'000'000;  ///< Of the dense matrices.
   std::string plan = "cost";    ///< --fusion of the fusion bench.
   std::string only;             ///< Cases whose name holds this text; all when empty.
+  int rounds = 3;               ///< Runs of each script with each plan; the best counts.
 };
 
 /// Single operators, one line per case: milliseconds, GB/s of compulsory traffic, the limit (a plain loop of the same

@@ -17,7 +17,6 @@ namespace heddle::bench {
 namespace {
 
 constexpr const char* kModes[] = {"off", "all", "no-redundancy", "cost"};
-constexpr int kRounds = 3;
 constexpr int64_t kProbeCells = 25'000'000;
 
 struct ScriptRun {
@@ -86,7 +85,7 @@ void Print(const std::string& name, const char* mode, const Figures& own, const 
 Status Measure(const std::string& heddle, const std::string& file, const Matrix& probe_data, const BenchOptions& options) {
   Figures best[std::size(kModes)];
   double probe = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < options.rounds; ++round) {
     for (size_t i = 0; i < std::size(kModes); ++i) {
       probe = std::max(probe, ReadBandwidth(probe_data.data(), probe_data.cells(), options.threads));
       HEDDLE_ASSIGN_OR_RETURN(ScriptRun run, RunScript(heddle, file, kModes[i], options.threads));
