@@ -61,10 +61,8 @@ class RoleFinder {
     };
     if (const Aggregate* aggregate = FindAggregate(node.op);
         aggregate != nullptr && aggregate->scope != AggregateScope::kRow) {
-      const Shape shape = body_[node.inputs[0]].info.shape;
       if (IsSpread(aggregate->kind) || aggregate->kind == AggregateKind::kTrace)
         return Unimplemented("{} inside a fused operator", node.op);
-      if (shape.columns > kColumnChunk) return Unimplemented("rows longer than a column chunk");
       return reduce({node.inputs[0]});
     }
     if (node.Is("t%*%")) {
@@ -108,8 +106,8 @@ class RoleFinder {
   Status DemandInputsOfRows(const Node& node) {
     const auto input = [&](size_t i) { return node.inputs[i]; };
     if (node.Is("%*%")) {
-      if (body_[input(0)].info.shape.columns > kColumnChunk)
-        return Unimplemented("rows longer than a column chunk");
+      if (body_[input(0)].info.shape.columns > kColumnChunk && IsNarrow(node.info.shape.columns))
+        return Unimplemented("a narrow product of rows longer than a column chunk");
       if (SplitsInner(roles_.rows, body_[input(0)].info.shape.columns, node.info.shape.columns))
         return Unimplemented("a product with a split inner dimension");
       if (node.info.format == Format::kSparse) return Unimplemented("a product with a CSR result");
@@ -120,7 +118,7 @@ class RoleFinder {
       if (aggregate->scope != AggregateScope::kRow || IsSpread(aggregate->kind))
         return Unimplemented("{} inside a fused operator", node.op);
       if (body_[input(0)].info.shape.columns > kColumnChunk)
-        return Unimplemented("rows longer than a column chunk");
+        return Unimplemented("row aggregates of rows longer than a column chunk");
       return Demand(input(0), BodyRole::kRows);
     }
     if (node.Is("sampledProduct")) {

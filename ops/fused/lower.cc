@@ -42,6 +42,9 @@ class Lowering : private BodyView {
     HEDDLE_RETURN_IF_ERROR(MakeRoots());
     FindStages();
     program_.by_pattern = CanWalkEntries(*this);
+    for (const TileRoot& root : program_.roots)
+      if (program_.chunks > 1 && !IsPattern(node(root.node).inputs[0]))
+        return Unimplemented("a full aggregate of dense rows longer than a column chunk");
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsRows(id) && node(id).Is("sampledProduct") && !program_.by_pattern)
         return Unimplemented("a sampled product beside cells that are needed everywhere");
@@ -97,9 +100,11 @@ class Lowering : private BodyView {
         identity = simd::StartOf(FoldOf(aggregate.kind));
       }
       if (root.n == 0 || root.k == 0) return Unimplemented("a matrix without columns");
-      if (!program_.roots.empty() && (height != program_.panel_rows || join != program_.reduction.join))
+      const int64_t chunks = root.kind == TileRoot::Kind::kFull ? CeilDivide(root.n, kColumnChunk) : 1;
+      if (!program_.roots.empty() && (height != program_.panel_rows || chunks != program_.chunks || join != program_.reduction.join))
         return Unimplemented("roots with different panels or folds");
       program_.panel_rows = height;
+      program_.chunks = chunks;
       program_.reduction.join = join;
       program_.reduction.identity = identity;
       offset += (root.width + 7) / 8 * 8;

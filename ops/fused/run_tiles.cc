@@ -156,27 +156,31 @@ class TileRun {
     const int64_t span_begin = whole ? 0 : call_.row_begin, span_end = whole ? rows_ : call_.row_end;
     const int64_t height = program_.panel_rows;
     Reduction reduction = program_.reduction;
-    reduction.leaf_cells = height * WidestRow();
+    const int64_t chunks = program_.chunks;
+    reduction.leaf_cells = CeilDivide(height * WidestRow(), chunks);
     reduction.cancelled = call_.context.cancelled;
     const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
     const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
     const bool several = HoldsSeveralLeaves(program_);
     const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
-    return ReduceLeaves(reduction, begin, end, [&](int64_t leaf, double* payload) {
+    return ReduceLeaves(reduction, begin * chunks, end * chunks, [&](int64_t leaf, double* payload) {
       std::fill_n(payload, reduction.width, reduction.identity);
-      const int64_t first = leaf * height - span_begin, last = std::min(span_end, (leaf + 1) * height) - span_begin;
+      const int64_t panel = leaf / chunks;
+      const int64_t first = panel * height - span_begin, last = std::min(span_end, (panel + 1) * height) - span_begin;
       std::unique_ptr<Scratch> scratch = Take();
-      if (several && Count(first, last) <= entries_) {
+      bool counts = true;
+      if (chunks > 1 || (several && Count(first, last) <= entries_)) {
         if (first < scratch->held_begin || last > scratch->held_end) {
           // As many leaves as the buffers have room for, up to the end of what is one task.
-          const int64_t stop = std::min(span_end, (leaf / most_leaves + 1) * most_leaves * height) - span_begin;
+          const int64_t stop_panel = CeilDivide((leaf / most_leaves + 1) * most_leaves, chunks);
+          const int64_t stop = std::min(span_end, stop_panel * height) - span_begin;
           int64_t hold = last;
-          while (hold < stop && Count(first, std::min(stop, hold + height)) <= entries_) hold = std::min(stop, hold + height);
+          while (several && hold < stop && Count(first, std::min(stop, hold + height)) <= entries_) hold = std::min(stop, hold + height);
           RunTile(*scratch, first, hold, 0, nullptr);
           scratch->held_begin = first;
           scratch->held_end = hold;
         }
-        AddHeldEntries(*scratch, first, last, payload);
+        counts = AddHeldEntries(*scratch, first, last, leaf % chunks, payload);
       } else {
         scratch->held_begin = scratch->held_end = 0;
         for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
@@ -186,7 +190,7 @@ class TileRun {
         AddWaiting(*scratch, payload);
       }
       scratches_.GiveBack(std::move(scratch));
-      return true;
+      return counts;
     });
   }
 
@@ -282,14 +286,26 @@ class TileRun {
     return widest;
   }
 
-  void AddHeldEntries(Scratch& scratch, int64_t first, int64_t last, double* payload) const {
+  // False if a chunk of a row holds nothing.
+  bool AddHeldEntries(Scratch& scratch, int64_t first, int64_t last, int64_t chunk, double* payload) const {
+    bool any = program_.chunks == 1;
     for (const Step& step : program_.steps) {
       if (step.kind != Step::Kind::kRoot) continue;
       const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
       Entries entries = EntriesAt(scratch, Locate(scratch, step.from, scratch.held_begin).cells, scratch.held_begin);
       entries.offsets += first - scratch.held_begin;
+      int64_t of_chunk[2];
+      if (program_.chunks > 1) {
+        const int32_t *const begin = entries.columns + entries.offsets[0], *const end = entries.columns + entries.offsets[1];
+        const int32_t* const from = std::lower_bound(begin, end, chunk * kColumnChunk);
+        of_chunk[0] = from - entries.columns;
+        of_chunk[1] = std::lower_bound(from, end, (chunk + 1) * kColumnChunk) - entries.columns;
+        any |= of_chunk[0] < of_chunk[1];
+        entries.offsets = of_chunk;
+      }
       AddEntries(root, entries, last - first, 0, payload + root.offset);
     }
+    return any;
   }
 
   void ChooseTileEntries() {
@@ -505,7 +521,7 @@ class TileRun {
     }
     for (const TileRef& place : step.outputs) values.push_back(Locate(scratch, place, row).cells);
     IntersectRows(driver(), others, row, row_end, spreads, {scratch.offsets.data(), scratch.columns.data(), values.data()});
-    scratch.pattern = {scratch.offsets.data(), scratch.columns.data(), static_cast<int64_t>(scratch.columns.size())};
+    scratch.pattern = {scratch.offsets.data(), scratch.columns.data(), scratch.offsets.back()};
   }
 
   void Densify(Scratch& scratch, const Step& step, int64_t row, int64_t row_end) const {

@@ -105,6 +105,7 @@ struct TileProgram {
   std::vector<TileRoot> roots;  ///< Empty when the result has a row for each of the driver's.
   int64_t tile_rows = 0;
   int64_t panel_rows = 0;  ///< Rows of a leaf; 0 without roots.
+  int64_t chunks = 1;      ///< Leaves of a row, where rows are longer than a column chunk (docs/numerics.md, section 2).
   Reduction reduction;     ///< Of all payloads together.
 };
 

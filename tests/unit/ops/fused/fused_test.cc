@@ -195,6 +195,51 @@ TEST_P(FusedShapes, ProductsSampledAtTheEntriesOfTheDriver) {
   }
 }
 
+// Rows longer than a column chunk are several leaves of a sum.
+TEST(FusedTest, RowsLongerThanAColumnChunk) {
+  for (const auto& [m, n] : {std::pair<int64_t, int64_t>(70, 70'001), {9, 200'003}, {3, 65'537}}) {
+    for (const double density : {0.0, 0.00002, 0.01}) {
+      for (const std::string_view root : {"sum", "mean", "colSums"}) {
+        BodyBuilder body;
+        const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 40, false, density))));
+        const NodeId y = body.Input(Value(*ToSparse(Cells(m, n, 41, false, 0.1))));
+        const NodeId u = body.Input(Value(Cells(m, 12, 42))), v = body.Input(Value(Cells(n, 12, 43)));
+        NodeId value = body.Op("*", {x, y});
+        if (root == "sum") value = body.Op("*", {x, body.Op("-", {x, body.Op("sampledProduct", {x, u, v})})});
+        body.Finish({body.Op(root.data(), {value})});
+        body.ExpectSame(fmt::format("{} of {}x{}, {}", root, m, n, density));
+      }
+    }
+  }
+}
+
+// So many entries in each row, spread over its columns.
+Matrix FewEntries(int64_t m, int64_t n, int64_t of_row, uint32_t seed) {
+  const Matrix values = Cells(m, of_row, seed);
+  Matrix x = *Matrix::Sparse(m, n, m * of_row);
+  std::mt19937_64 random(seed);
+  for (int64_t i = 0; i < m; ++i) {
+    x.mutable_row_offsets()[i + 1] = (i + 1) * of_row;
+    for (int64_t e = 0; e < of_row; ++e) {
+      const int64_t first = n * e / of_row, last = n * (e + 1) / of_row;
+      x.mutable_column_indexes()[i * of_row + e] = static_cast<int32_t>(first + static_cast<int64_t>(random() % static_cast<uint64_t>(last - first)));
+      x.mutable_values()[i * of_row + e] = values.data()[i * of_row + e];
+    }
+  }
+  return x;
+}
+
+// Products with more than eight columns are chains along all of a row, whatever its length.
+TEST(FusedTest, SampledProductOfVeryManyColumns) {
+  const int64_t m = 6'000, n = 70'001, rank = 12;
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(FewEntries(m, n, 5, 44)));
+  const NodeId u = body.Input(Value(Cells(m, rank, 45))), v = body.Input(Value(Cells(n, rank, 46)));
+  const NodeId present = body.Op("!=", {x, body.Literal(Scalar(0.0))});
+  body.Finish({body.Op("%*%", {body.Op("*", {present, body.Op("sampledProduct", {x, u, v})}), v})});
+  body.ExpectSame("((X!=0)*(U%*%t(V)))%*%V");
+}
+
 // Every cell-wise operator alone and under a sum, dense and CSR operands, special values.
 TEST(FusedTest, EveryCellwiseOperatorOfTwoOperands) {
   for (const char* op : {"+", "-", "*", "/", "^", "%%", "%/%", "<", "<=", ">", ">=", "==", "!=", "&", "|",
