@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/fused_operator.h"
@@ -11,6 +14,7 @@
 #include "ops/fused/fused.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
+#include "ops/single_precision.h"
 
 // Builds the body of a fused operator together with the values of its inputs, and runs it both ways: by
 // tiles, and one operator after the other by the kernels of the catalog.
@@ -73,7 +77,7 @@ class BodyBuilder {
           operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
           infos.push_back(input == kNoNode ? ValueInfo() : fused_.body[input].info);
         }
-        Result<Value> result = FindOperator(node.op)->run(
+        Result<Value> result = CatalogKernels().Run(
             {.node = node, .phase = "", .inputs = operands, .input_infos = infos, .context = context_});
         EXPECT_TRUE(result.ok()) << node.op << ": " << result.status().ToString();
         if (result.ok()) values[i] = *std::move(result);
@@ -99,13 +103,39 @@ class BodyBuilder {
     return result;
   }
 
-  /// Both ways, several workers and thread counts; the same bytes.
+  /// Both ways, several workers and thread counts; the same bytes. Then the same on floats.
   void ExpectSame(const std::string& what, FusedRuntime* runtime = nullptr) {
     SCOPED_TRACE(what);
     const Status can_run = CanRunFused(fused_);
     ASSERT_TRUE(can_run.ok()) << can_run.ToString() << "\n" << fused_.ToText();
+    ExpectSameBytes(runtime, {{1, 1}, {1, 2}, {3, 1}});
+    if (::testing::Test::HasFailure()) return;
+    const BodyBuilder doubles = *this;
+    BecomeSingle();
+    SCOPED_TRACE("single precision");
+    const Status can_run_single = CanRunFused(fused_);
+    EXPECT_TRUE(can_run_single.ok()) << can_run_single.ToString() << "\n" << fused_.ToText();
+    if (can_run_single.ok()) ExpectSameBytes(runtime, {{1, 2}, {3, 1}});
+    fused_ = doubles.fused_;
+    inputs_ = doubles.inputs_;
+    infos_ = doubles.infos_;
+  }
+
+ private:
+  // Inputs rounded to floats, and every matrix of the body one of floats.
+  void BecomeSingle() {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (!inputs_[i].IsMatrix()) continue;
+      inputs_[i] = Value(*Narrow(inputs_[i].matrix()));
+      infos_[i].element_type = ElementType::kFloat32;
+    }
+    for (Node& node : fused_.body.nodes)
+      if (node.info.IsMatrix()) node.info.element_type = ElementType::kFloat32;
+  }
+
+  void ExpectSameBytes(FusedRuntime* runtime, std::initializer_list<std::pair<int, int>> workers_and_threads) {
     const Value expected = RunOneByOne();
-    for (const auto& [workers, threads] : {std::pair(1, 1), std::pair(1, 2), std::pair(3, 1)}) {
+    for (const auto& [workers, threads] : workers_and_threads) {
       const Result<Value> actual = RunFused(workers, threads, runtime);
       ASSERT_TRUE(actual.ok()) << actual.status().ToString() << "\n" << fused_.ToText();
       ExpectEqual(expected, *actual);
@@ -116,7 +146,6 @@ class BodyBuilder {
     }
   }
 
- private:
   static void ExpectEqual(const Value& expected, const Value& actual) {
     ASSERT_EQ(expected.IsScalar(), actual.IsScalar());
     if (expected.IsScalar()) {
@@ -126,6 +155,7 @@ class BodyBuilder {
       return;
     }
     EXPECT_EQ(expected.matrix().format(), actual.matrix().format());
+    EXPECT_EQ(expected.matrix().element_type(), actual.matrix().element_type());
     ASSERT_EQ(expected.matrix().shape(), actual.matrix().shape());
     if (Matrix::SameCells(expected.matrix(), actual.matrix())) return;
     for (int64_t i = 0, shown = 0; i < expected.matrix().rows() && shown < 3; ++i)
@@ -170,12 +200,14 @@ class BodyBuilder {
     // Put together: rows below one another, tree nodes in any order.
     int64_t total = 0;
     for (const Value& part : parts) total += part.matrix().rows();
-    HEDDLE_ASSIGN_OR_RETURN(Matrix all, Matrix::Dense(total, parts[0].matrix().columns()));
-    int64_t row = 0;
+    const ElementType type = parts[0].matrix().element_type();
+    HEDDLE_ASSIGN_OR_RETURN(Matrix all, Matrix::Dense(total, parts[0].matrix().columns(), type));
+    char* to = all.mutable_data<char>();
     for (const Value& part : parts) {
       HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, ToDense(part.matrix()));
-      std::copy_n(dense.data(), dense.cells(), all.mutable_data() + row * all.columns());
-      row += dense.rows();
+      const int64_t bytes = dense.cells() * BytesOf(type);
+      std::memcpy(to, dense.data<char>(), static_cast<size_t>(bytes));
+      to += bytes;
     }
     if (rule != RowRule::kReduce) {
       if (parts[0].matrix().IsSparse()) {
