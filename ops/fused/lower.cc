@@ -11,6 +11,7 @@
 #include "ops/broadcast.h"
 #include "ops/elementwise_codes.h"
 #include "ops/fused/body_view.h"
+#include "ops/fused/lower_roots.h"
 #include "ops/fused/region_walk.h"
 #include "ops/fused/tile_program.h"
 #include "ops/matmul.h"
@@ -18,11 +19,6 @@
 namespace heddle::ops {
 namespace {
 
-// What a tile of all buffers and of the inputs read twice may take: half of a second-level cache of 256 KiB.
-constexpr int64_t kTileBytes = 64 << 10;
-constexpr int64_t kMostTileRows = 4096;
-// Tiles of one pass: as much as a task should be.
-constexpr int64_t kPassCells = 1 << 17;
 // Results larger than this are written past the caches.
 constexpr int64_t kStreamBytes = 32 << 20;
 
@@ -39,7 +35,7 @@ class Lowering : private BodyView {
   Result<TileProgram> Run() {
     HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused));
     program_.single = IsSingle(Driver());
-    HEDDLE_RETURN_IF_ERROR(MakeRoots());
+    HEDDLE_RETURN_IF_ERROR(MakeRoots(*this, &program_));
     FindStages();
     program_.by_pattern = CanWalkEntries(*this);
     for (const TileRoot& root : program_.roots)
@@ -58,62 +54,12 @@ class Lowering : private BodyView {
     for (size_t r = 0; r < program_.roots.size(); ++r)
       HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
     if (!program_.roles.reduces) HEDDLE_RETURN_IF_ERROR(FinishResult());
-    ChooseTileRows();
+    ChooseTileRows(&program_);
     return std::move(program_);
   }
 
  private:
   using Kind = TileRef::Kind;
-
-  // Roots
-  // ------------------------------------------------------------------------------------------------------
-
-  Status MakeRoots() {
-    if (!program_.roles.reduces) return OkStatus();
-    const int64_t m = program_.roles.rows;
-    int64_t offset = 0;
-    for (NodeId id : program_.fused.roots) {
-      TileRoot root{.node = id, .offset = offset};
-      const Node& n = node(id);
-      root.n = Columns(n.inputs[0]);
-      int64_t height = 0;
-      Join join = Join::kSum;
-      double identity = 0.0;
-      if (n.Is("t%*%")) {
-        root.k = Columns(n.inputs[1]);
-        root.padded = (root.n + 7) / 8 * 8;
-        root.kind = root.n * root.k <= 8    ? TileRoot::Kind::kLanes
-                    : root.k <= kFewColumns ? TileRoot::Kind::kVectors
-                                            : TileRoot::Kind::kProduct;
-        root.width = root.kind == TileRoot::Kind::kLanes     ? 8 * root.n * root.k
-                     : root.kind == TileRoot::Kind::kVectors ? root.k * root.padded
-                                                             : root.n * root.k;
-        height = root.k <= kFewColumns ? ColumnPanelHeight(m, root.n) : Granule(m);
-      } else {
-        const Aggregate& aggregate = *FindAggregate(n.op);
-        root.aggregate = aggregate.kind;
-        const bool full = aggregate.scope == AggregateScope::kFull;
-        root.kind = full ? TileRoot::Kind::kFull : TileRoot::Kind::kColumns;
-        root.width = full ? 8 : root.n <= 8 ? 8 * root.n : (root.n + 7) / 8 * 8;
-        height = full ? FullPanelHeight(m, root.n) : ColumnPanelHeight(m, root.n);
-        join = JoinOf(aggregate.kind);
-        identity = simd::StartOf(FoldOf(aggregate.kind));
-      }
-      if (root.n == 0 || root.k == 0) return Unimplemented("a matrix without columns");
-      const int64_t chunks = root.kind == TileRoot::Kind::kFull ? CeilDivide(root.n, kColumnChunk) : 1;
-      if (!program_.roots.empty() && (height != program_.panel_rows || chunks != program_.chunks || join != program_.reduction.join))
-        return Unimplemented("roots with different panels or folds");
-      program_.panel_rows = height;
-      program_.chunks = chunks;
-      program_.reduction.join = join;
-      program_.reduction.identity = identity;
-      offset += (root.width + 7) / 8 * 8;
-      program_.roots.push_back(root);
-    }
-    // One root: the payload is exactly the root's own. Several: all are eight lanes.
-    program_.reduction.width = program_.roots.size() == 1 ? program_.roots[0].width : offset;
-    return OkStatus();
-  }
 
   // Stages
   // -----------------------------------------------------------------------------------------------------
@@ -602,34 +548,6 @@ class Lowering : private BodyView {
                               .from = place,
                               .to = {Kind::kResult, 0, 0}});
     return OkStatus();
-  }
-
-  void ChooseTileRows() {
-    // Bytes of a row that are touched twice: buffers, and inputs that more than one step reads.
-    std::map<int, int> reads;
-    const auto read = [&](const TileRef& ref) {
-      if (ref.kind == Kind::kInput) ++reads[ref.index];
-    };
-    for (const Step& step : program_.steps) {
-      read(step.from);
-      read(step.from_right);
-      for (const RegionOperand& operand : step.operands) read(operand.tile);
-    }
-    int64_t bytes = 0, widest = 1;
-    for (int64_t columns : program_.buffers) bytes += 8 * columns;
-    for (const auto& [input, count] : reads) {
-      const int64_t columns = Columns(program_.roles.variables[static_cast<size_t>(input)]);
-      widest = std::max(widest, columns);
-      if (count > 1) bytes += 8 * columns;
-    }
-    for (const TileProgram::Repeated& repeated : program_.repeated) bytes += 8 * repeated.columns;
-    if (program_.by_pattern) bytes = std::max<int64_t>(bytes, 8);
-    const bool product = !program_.roots.empty() && program_.roots[0].kind == TileRoot::Kind::kProduct;
-    int64_t rows = bytes == 0 ? FloorPowerOfTwo(std::max<int64_t>(8, kPassCells / widest))
-                              : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, kTileBytes / bytes)),
-                                                    product ? 256 : 8, kMostTileRows);
-    if (program_.panel_rows > 0) rows = std::min(rows, program_.panel_rows);
-    program_.tile_rows = rows;
   }
 
   TileProgram program_;

@@ -2,18 +2,18 @@
 #include "ops/fused/run_tiles.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "core/panels.h"
 #include "ops/elementwise_sparse.h"
+#include "ops/fused/dense_rows.h"
 #include "ops/fused/entries.h"
 #include "ops/fused/gather_cells.h"
 #include "ops/fused/paired_product.h"
 #include "ops/fused/thread_slots.h"
+#include "ops/fused/tile_inputs.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/operator.h"
@@ -41,40 +41,6 @@ constexpr int64_t kTaskCells = 1 << 18;
 // Tiles begin at multiples of this in their panel: the lanes of narrow column sums go by row modulo 8.
 constexpr int64_t kRowsTogether = 8;
 
-// Adds t(X) Y of some rows, which are in the cache; `ahead` is what comes from memory next, or null.
-void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride, int64_t rows,
-                const double* ahead, int64_t lane, double* payload) {
-  switch (root.kind) {
-    case TileRoot::Kind::kVectors:
-      return simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, root.padded, ahead);
-    case TileRoot::Kind::kLanes:
-      if (root.k == 1) return simd::MultiplyNarrow(x, rows, root.n, y, payload, ahead);
-      if (root.n == 1) return simd::MultiplyNarrow(y, rows, root.k, x, payload);
-      for (int64_t i = 0; i < rows; ++i) {
-        double* cells = payload + ((lane + i) & 7) * root.n * root.k;
-        for (int64_t j = 0; j < root.n; ++j)
-          for (int64_t c = 0; c < root.k; ++c)
-            cells[j * root.k + c] = std::fma(x[i * x_stride + j], y[i * y_stride + c], cells[j * root.k + c]);
-      }
-      return;
-    default:
-      if (root.n <= kFewColumns && root.k <= simd::kMostRegisterColumns)
-        return simd::MultiplyFewColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload);
-      return Run(Gemm{.m = root.n, .n = root.k, .k = rows, .a = x, .a_row = 1, .a_column = x_stride, .b = y, .b_row = y_stride,
-                      .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead});
-  }
-}
-
-// Calls fold(lanes) with lanes[j] the accumulator of the cells whose flat place is j modulo 8, when the first cell's is `base`.
-template <typename Fold>
-void WithLanes(double* payload, int64_t base, Fold fold) {
-  if (base == 0) return fold(payload);
-  alignas(64) double lanes[8];
-  for (int64_t j = 0; j < 8; ++j) lanes[j] = payload[(j + base) & 7];
-  fold(lanes);
-  for (int64_t j = 0; j < 8; ++j) payload[(j + base) & 7] = lanes[j];
-}
-
 // What all tiles of one run share.
 class TileRun {
  public:
@@ -83,22 +49,9 @@ class TileRun {
 
   Status Prepare() {
     HEDDLE_ASSIGN_OR_RETURN(scalars_, BodyScalars(program_, call_));
-    inputs_.resize(program_.roles.inputs.size());
-    singles_.resize(inputs_.size());
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (program_.roles.inputs[i] != BodyRole::kRows && program_.roles.inputs[i] != BodyRole::kWhole) continue;
-      const Format format = program_.fused.body[program_.roles.variables[i]].info.format;
-      Result<Matrix> matrix = call_.inputs[i]->matrix();
-      if (program_.roles.inputs[i] == BodyRole::kWhole || format == Format::kDense)
-        matrix = ToDense(*matrix);
-      else
-        matrix = ToSparse(*matrix);
-      const int position = static_cast<int>(i);
-      if (matrix.ok() && ReadsSingles(position)) singles_[i] = *matrix;
-      if (matrix.ok() && (!ReadsSingles(position) || IsSampled(position))) matrix = Widen(*matrix);
-      if (!matrix.ok()) return matrix.status();
-      inputs_[i] = *std::move(matrix);
-    }
+    HEDDLE_ASSIGN_OR_RETURN(TileInputs inputs, MakeTileInputs(program_, call_));
+    inputs_ = std::move(inputs.doubles);
+    singles_ = std::move(inputs.singles);
     rows_ = driver().rows();
     ChooseTileRows();
     for (const TileProgram::Repeated& repeated : program_.repeated) {
@@ -253,23 +206,6 @@ class TileRun {
     if (offsets[end] - offsets[row] <= entries_) return end;
     const int64_t rows = std::upper_bound(offsets + row, offsets + end, offsets[row] + entries_) - (offsets + row) - 1;
     return std::min(last, row + std::max(rows / rows_together_, int64_t{1}) * rows_together_);
-  }
-
-  // True for rows of floats that regions read, or a step widens tile by tile.
-  bool ReadsSingles(int input) const {
-    if (!program_.single) return false;
-    for (const Step& step : program_.steps) {
-      if (step.kind == Step::Kind::kWiden && step.index == input) return true;
-      for (const RegionOperand& operand : step.operands)
-        if (operand.from == RegionOperand::From::kTile && operand.tile == TileRef{TileRef::Kind::kInput, input, 0}) return true;
-    }
-    return false;
-  }
-  // True for rows that a step along the driver's entries reads as doubles.
-  bool IsSampled(int input) const {
-    return std::any_of(program_.steps.begin(), program_.steps.end(), [&](const Step& step) {
-      return (step.kind == Step::Kind::kSample || step.kind == Step::Kind::kGatherCells) && step.index == input;
-    });
   }
 
   // What a row costs, in cells of a dense pass: how much is one task.
@@ -604,19 +540,11 @@ class TileRun {
       const Place y = Locate(scratch, step.from_right, row);
       return AddSparseProduct(root, entries, rows, y.cells, y.stride, row_in_panel & 7, out);
     }
-    switch (root.kind) {
-      case TileRoot::Kind::kFull:
-        return WithLanes(out, (row_in_panel * root.n) & 7,
-                         [&](double* lanes) { simd::FoldFlat(FoldOf(root.aggregate), x.cells, rows * root.n, lanes); });
-      case TileRoot::Kind::kColumns:
-        if (root.n <= 8) return simd::FoldNarrow(FoldOf(root.aggregate), x.cells, rows, root.n, out);
-        return simd::FoldColumns(FoldOf(root.aggregate), x.cells, rows, x.stride, root.n, out);
-      default: {
-        const Place y = Locate(scratch, step.from_right, row);
-        const double* ahead = step.from.kind == TileRef::Kind::kInput ? x.cells + rows * x.stride : nullptr;
-        return AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ahead, row_in_panel & 7, out);
-      }
-    }
+    if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
+      return AddRows(root, x.cells, x.stride, rows, row_in_panel, out);
+    const Place y = Locate(scratch, step.from_right, row);
+    const double* ahead = step.from.kind == TileRef::Kind::kInput ? x.cells + rows * x.stride : nullptr;
+    AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ahead, row_in_panel & 7, out);
   }
 
   const TileProgram& program_;

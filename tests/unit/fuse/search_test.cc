@@ -167,20 +167,31 @@ Graph LongChain(int links) {
   return make.graph();
 }
 
+// The one partition of a chain of more points than are searched to the end, and what its plans cost.
+struct LargeSearch {
+  explicit LargeSearch(int length) : graph(LongChain(length)) {}
+
+  Graph graph;
+  Dag dag = MakeDag(graph, {});
+  Memo memo = PrunedMemo(dag);
+  std::vector<Partition> partitions = FindPartitions(dag, memo);
+  CostModel model{.constants = PublishedConstants(2)};
+  PlanCost cost{dag, memo, partitions[0], model};
+
+  static Memo PrunedMemo(const Dag& dag) {
+    Memo memo = Explore(dag);
+    Prune(dag, &memo);
+    return memo;
+  }
+};
+
 TEST(SearchTest, AboveTwentyPointsTheGapIsProven) {
-  const Graph graph = LongChain(14);
-  const Dag dag = MakeDag(graph, {});
-  Memo memo = Explore(dag);
-  Prune(dag, &memo);
-  const std::vector<Partition> partitions = FindPartitions(dag, memo);
-  ASSERT_EQ(partitions.size(), 1u);
-  ASSERT_GT(partitions[0].points.size(), 20u);
-  CostModel model;
-  model.constants = PublishedConstants(2);
-  PlanCost cost(dag, memo, partitions[0], model);
+  LargeSearch search(14);
+  ASSERT_EQ(search.partitions.size(), 1u);
+  ASSERT_GT(search.partitions[0].points.size(), 20u);
   SearchOptions options;
   options.max_costed = 2'000;
-  const SearchResult found = Select(cost, options);
+  const SearchResult found = Select(search.cost, options);
   EXPECT_LE(found.costed, 2'000);
   EXPECT_LE(found.lower_bound, found.cost);
   EXPECT_LE(found.cost, std::min(found.all_zero, found.all_one));
@@ -196,44 +207,30 @@ class SteppingClock : public VirtualClock {
 };
 
 TEST(SearchTest, TheClockEndsALargeSearch) {
-  const Graph graph = LongChain(30);
-  const Dag dag = MakeDag(graph, {});
-  Memo memo = Explore(dag);
-  Prune(dag, &memo);
-  const std::vector<Partition> partitions = FindPartitions(dag, memo);
-  CostModel model;
-  model.constants = PublishedConstants(2);
-  PlanCost cost(dag, memo, partitions[0], model);
+  LargeSearch search(30);
   SteppingClock clock;
   SearchOptions options;
   options.clock = &clock;
   options.deadline_ns = 100'000'000;  // A hundred looks at the clock.
-  const SearchResult found = Select(cost, options);
+  const SearchResult found = Select(search.cost, options);
   EXPECT_LE(found.costed, 110);
   EXPECT_LE(found.cost, found.all_zero);
 }
 
 // What a search may take is what a better plan could save: here fifty looks at the clock.
 TEST(SearchTest, ASearchIsNotWorthMoreThanItCouldSave) {
-  const Graph graph = LongChain(30);
-  const Dag dag = MakeDag(graph, {});
-  Memo memo = Explore(dag);
-  Prune(dag, &memo);
-  const std::vector<Partition> partitions = FindPartitions(dag, memo);
-  CostModel model;
-  model.constants = PublishedConstants(2);
-  PlanCost cost(dag, memo, partitions[0], model);
+  LargeSearch search(30);
   SteppingClock clock;
   SearchOptions options;
   options.clock = &clock;
   options.deadline_ns = INT64_MAX;
-  options.runs_of_plan = 0.05 / cost.Cost(Assignment(partitions[0].points.size(), 0));
-  const SearchResult found = Select(cost, options);
+  options.runs_of_plan = 0.05 / search.cost.Cost(Assignment(search.partitions[0].points.size(), 0));
+  const SearchResult found = Select(search.cost, options);
   EXPECT_LE(found.costed, 60);
   EXPECT_LE(found.cost, found.all_zero);
   EXPECT_LE(found.lower_bound, found.cost);
   options.clock = nullptr;
-  EXPECT_GT(Select(cost, options).costed, 60);
+  EXPECT_GT(Select(search.cost, options).costed, 60);
 }
 
 }  // namespace

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fused operator reduces to, and how large its tiles are: the parts of lowering that make no steps.
+#include "ops/fused/lower_roots.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/panels.h"
+#include "ops/matmul.h"
+
+namespace heddle::ops {
+namespace {
+
+// What a tile of all buffers and of the inputs read twice may take: half of a second-level cache of 256 KiB.
+constexpr int64_t kTileBytes = 64 << 10;
+constexpr int64_t kMostTileRows = 4096;
+// Tiles of one pass: as much as a task should be.
+constexpr int64_t kPassCells = 1 << 17;
+
+}  // namespace
+
+Status MakeRoots(const BodyView& view, TileProgram* program) {
+  if (!program->roles.reduces) return OkStatus();
+  const int64_t m = program->roles.rows;
+  int64_t offset = 0;
+  for (NodeId id : program->fused.roots) {
+    TileRoot root{.node = id, .offset = offset};
+    const Node& n = view.node(id);
+    root.n = view.Columns(n.inputs[0]);
+    int64_t height = 0;
+    Join join = Join::kSum;
+    double identity = 0.0;
+    if (n.Is("t%*%")) {
+      root.k = view.Columns(n.inputs[1]);
+      root.padded = (root.n + 7) / 8 * 8;
+      root.kind = root.n * root.k <= 8    ? TileRoot::Kind::kLanes
+                  : root.k <= kFewColumns ? TileRoot::Kind::kVectors
+                                          : TileRoot::Kind::kProduct;
+      root.width = root.kind == TileRoot::Kind::kLanes     ? 8 * root.n * root.k
+                   : root.kind == TileRoot::Kind::kVectors ? root.k * root.padded
+                                                           : root.n * root.k;
+      height = root.k <= kFewColumns ? ColumnPanelHeight(m, root.n) : Granule(m);
+    } else {
+      const Aggregate& aggregate = *FindAggregate(n.op);
+      root.aggregate = aggregate.kind;
+      const bool full = aggregate.scope == AggregateScope::kFull;
+      root.kind = full ? TileRoot::Kind::kFull : TileRoot::Kind::kColumns;
+      root.width = full ? 8 : root.n <= 8 ? 8 * root.n : (root.n + 7) / 8 * 8;
+      height = full ? FullPanelHeight(m, root.n) : ColumnPanelHeight(m, root.n);
+      join = JoinOf(aggregate.kind);
+      identity = simd::StartOf(FoldOf(aggregate.kind));
+    }
+    if (root.n == 0 || root.k == 0) return Unimplemented("a matrix without columns");
+    const int64_t chunks = root.kind == TileRoot::Kind::kFull ? CeilDivide(root.n, kColumnChunk) : 1;
+    if (!program->roots.empty() && (height != program->panel_rows || chunks != program->chunks || join != program->reduction.join))
+      return Unimplemented("roots with different panels or folds");
+    program->panel_rows = height;
+    program->chunks = chunks;
+    program->reduction.join = join;
+    program->reduction.identity = identity;
+    offset += (root.width + 7) / 8 * 8;
+    program->roots.push_back(root);
+  }
+  // One root: the payload is exactly the root's own. Several: all are eight lanes.
+  program->reduction.width = program->roots.size() == 1 ? program->roots[0].width : offset;
+  return OkStatus();
+}
+
+void ChooseTileRows(TileProgram* program) {
+  const BodyView view(*program);
+  // Bytes of a row that are touched twice: buffers, and inputs that more than one step reads.
+  std::map<int, int> reads;
+  const auto read = [&](const TileRef& ref) {
+    if (ref.kind == TileRef::Kind::kInput) ++reads[ref.index];
+  };
+  for (const Step& step : program->steps) {
+    read(step.from);
+    read(step.from_right);
+    for (const RegionOperand& operand : step.operands) read(operand.tile);
+  }
+  int64_t bytes = 0, widest = 1;
+  for (int64_t columns : program->buffers) bytes += 8 * columns;
+  for (const auto& [input, count] : reads) {
+    const int64_t columns = view.Columns(program->roles.variables[static_cast<size_t>(input)]);
+    widest = std::max(widest, columns);
+    if (count > 1) bytes += 8 * columns;
+  }
+  for (const TileProgram::Repeated& repeated : program->repeated) bytes += 8 * repeated.columns;
+  if (program->by_pattern) bytes = std::max<int64_t>(bytes, 8);
+  const bool product = !program->roots.empty() && program->roots[0].kind == TileRoot::Kind::kProduct;
+  int64_t rows = bytes == 0 ? FloorPowerOfTwo(std::max<int64_t>(8, kPassCells / widest))
+                            : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, kTileBytes / bytes)),
+                                                  product ? 256 : 8, kMostTileRows);
+  if (program->panel_rows > 0) rows = std::min(rows, program->panel_rows);
+  program->tile_rows = rows;
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "ops/fused/tile_program.h"
+#include "ops/kernel.h"
+
+namespace heddle::ops {
+
+/// The matrices of a call in the forms that tiles read, by input; empty where an input is none of these.
+struct TileInputs {
+  std::vector<Matrix> doubles;  ///< But rows that are only read as floats stay floats.
+  std::vector<Matrix> singles;  ///< Floats of the inputs that regions read, or a step widens tile by tile.
+};
+Result<TileInputs> MakeTileInputs(const TileProgram& program, const KernelCall& call);
+
+}  // namespace heddle::ops
