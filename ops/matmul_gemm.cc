@@ -24,6 +24,8 @@ constexpr int64_t kLargestTile = 8 * 24;
 constexpr int64_t kStripsTogether = 16;
 // With at most so many strips of B, packing A would cost more than it gives.
 constexpr int64_t kFewStrips = 2;
+// So many cells of C stay in the second-level cache from one step to the next.
+constexpr int64_t kSmallResult = 1 << 15;
 // So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are packed.
 constexpr int64_t kTasksOfThread = 16, kPackingTasksOfThread = 6;
 
@@ -176,17 +178,35 @@ class RowsOfA {
   GemmRows strips_[kMostStrips];
 };
 
-// Memory that the next step will read: part after part of it is fetched while this one computes.
-struct Ahead {
-  const double* cells;
-  int64_t count, part;
+// Memory that is read next: part after part of it is fetched while this one computes.
+class Ahead {
+ public:
+  Ahead() = default;
+  Ahead(const double* cells, int64_t count, int64_t part) : cells_(cells), count_(count), part_(part) {}
+  bool done() const { return count_ <= 0; }
 
+  // What is in the third-level cache.
   void Fetch() {
-    for (int64_t q = 0, last = std::min(part, count); q < last; q += 8)
-      _mm_prefetch(reinterpret_cast<const char*>(cells + q), _MM_HINT_T1);
-    cells += part;
-    count -= part;
+    for (int64_t q = 0, last = std::min(part_, count_); q < last; q += 8)
+      _mm_prefetch(reinterpret_cast<const char*>(cells_ + q), _MM_HINT_T1);
+    Advance();
   }
+  // What is in memory: in the course of a tile.
+  void Give(int64_t depth, GemmRows* a) {
+    if (done()) return;
+    a->ahead = cells_;
+    a->ahead_row = depth;
+    a->ahead_rows = part_ / depth;
+    Advance();
+  }
+
+ private:
+  void Advance() {
+    cells_ += part_;
+    count_ -= part_;
+  }
+  const double* cells_ = nullptr;
+  int64_t count_ = 0, part_ = 0;
 };
 
 // Rows [i0, i0 + rows) of C take strips [begin, end) of a step.
@@ -198,28 +218,36 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
     const int64_t j = strip * kernel.columns, width = std::min(kernel.columns, step.columns - j);
     const GemmTile& tile = kernel.TileFor(width);
     const double* b = packed_b + strip * strip_cells;
-    Ahead next_strip{b + strip_cells, strip + 1 < end && next_step.count == 0 ? strip_cells : 0,
-                     CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / tile.rows)) * 8};
-    for (int64_t i = 0, height; i < rows; i += height) {
+    Ahead next_strip;
+    if (strip + 1 < end && next_step.done())
+      next_strip = {b + strip_cells, strip_cells, CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / tile.rows)) * 8};
+    for (int64_t i = 0, height, strip_of_a = 0; i < rows; i += height) {
       if (g.upper_only && step.j0 + j + width <= i0 + i) break;
-      GemmRows a = rows_of_a.Strip(i / kernel.rows);
+      GemmRows a = rows_of_a.Strip(strip_of_a++);
       height = std::min(kernel.rows, rows - i);
       if (tile.rows > kernel.rows && i + kernel.rows < rows) {
-        const GemmRows& next = rows_of_a.Strip(i / kernel.rows + 1);
+        const GemmRows& next = rows_of_a.Strip(strip_of_a);
         if (next.row == a.row && next.column == a.column) {
           a.next = next.a;
           height = std::min(tile.rows, rows - i);
+          ++strip_of_a;
         }
       }
       double* c = g.c + (i0 + i) * g.c_row + step.j0 + j;
       // A chain cannot start before its cell of C is there: fetch the next block's cells while this one
       // computes.
-      for (int64_t r = height, last = std::min(2 * height, rows - i); r < last; ++r)
-        for (int64_t v = 0; v < width; v += 8) _mm_prefetch(reinterpret_cast<const char*>(c + r * g.c_row + v), _MM_HINT_T0);
+      if (g.m * g.c_row > kSmallResult)
+        for (int64_t r = height, last = std::min(2 * height, rows - i); r < last; ++r)
+          for (int64_t v = 0; v < width; v += 8) _mm_prefetch(reinterpret_cast<const char*>(c + r * g.c_row + v), _MM_HINT_T0);
       next_strip.Fetch();
-      next_step.Fetch();
-      // Rows of A that were not packed come from memory.
-      if (strip == begin && a.column == 1 && a.row > 1) a.ahead = a.a + 2 * height * a.row;
+      if (strip == begin && a.column == 1 && a.row > 1) {
+        // Rows of A that were not packed come from memory.
+        a.ahead = a.a + 2 * height * a.row;
+        a.ahead_row = a.row;
+        a.ahead_rows = kernel.rows;
+      } else {
+        next_step.Give(step.depth, &a);
+      }
       if (height == tile.rows) {
         tile.run(step.depth, a, b, c, g.c_row, width, step.first, step.last);
         continue;
@@ -244,7 +272,7 @@ Ahead NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step) {
     cells = g.ahead + step.k0 * g.m / 4;
     count = step.depth * g.m / 4;
   }
-  return {cells, count, CeilDivide(count, 8 * tiles) * 8};
+  return {cells, count, CeilDivide(count, step.depth * tiles) * step.depth};
 }
 
 void MaybeParallel(bool parallel, int64_t count, const std::function<void(int64_t, int64_t)>& body) {

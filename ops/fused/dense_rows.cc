@@ -2,11 +2,13 @@
 #include "ops/fused/dense_rows.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/matmul.h"
+#include "ops/simd/rows.h"
 
 namespace heddle::ops {
 namespace {
@@ -52,6 +54,14 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
       return Run(Gemm{.m = root.n, .n = root.k, .k = rows, .a = x, .a_row = 1, .a_column = x_stride, .b = y, .b_row = y_stride,
                       .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead});
   }
+}
+
+void CopyRows(const double* from, int64_t from_stride, int64_t rows, int64_t columns, double* to, int64_t to_stride) {
+  const auto copy = [&](auto count) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < rows; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, static_cast<size_t>(count) * sizeof(double));
+  };
+  // Few cells of known number are a move or two, without a call.
+  if (!simd::WithConstant<1, 8>(columns, copy)) copy(columns);
 }
 
 }  // namespace heddle::ops

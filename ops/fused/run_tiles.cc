@@ -337,8 +337,7 @@ class TileRun {
         }
         case Step::Kind::kCopy: {
           const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
-          for (int64_t i = 0; i < rows; ++i)
-            std::memcpy(to.cells + i * to.stride, from.cells + i * from.stride, static_cast<size_t>(step.columns) * sizeof(double));
+          CopyRows(from.cells, from.stride, rows, step.columns, to.cells, to.stride);
           break;
         }
         case Step::Kind::kSample: {

@@ -6,13 +6,14 @@
 namespace heddle::ops {
 
 /// Rows of A as a tile reads them: A(r, k) = a[r * row + k * column], for r of one strip; the rows after them, of a
-/// tile that is higher than a strip, likewise from `next`. Not null: where `column` is 1, the rows of a later tile begin
-/// at `ahead` and come from memory, so they are fetched bit by bit.
+/// tile that is higher than a strip, likewise from `next`. What later tiles read from memory is fetched bit by bit: the
+/// first `depth` cells of each of `ahead_rows` rows, `ahead_row` doubles apart, from `ahead` on; not null.
 struct GemmRows {
   const double* a;
   const double* next;
   int64_t row, column;
   const double* ahead = nullptr;
+  int64_t ahead_row = 0, ahead_rows = 0;
 };
 
 /// A block of C, `rows` x `columns`, in registers.

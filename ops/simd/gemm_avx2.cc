@@ -52,8 +52,8 @@ void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_
     add(depth);
   } else {
     for (int64_t k = 0; k < depth; k += 8) {
-      for (int r = 0; r < kStripRows; ++r)
-        _mm_prefetch(reinterpret_cast<const char*>(rows.ahead + r * row + k), _MM_HINT_T0);
+      for (int64_t r = 0; r < rows.ahead_rows; ++r)
+        _mm_prefetch(reinterpret_cast<const char*>(rows.ahead + r * rows.ahead_row + k), _MM_HINT_T0);
       add(k + 8 <= depth ? 8 : depth - k);
     }
   }

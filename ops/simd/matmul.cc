@@ -13,8 +13,11 @@ namespace heddle::ops::simd {
 namespace {
 
 constexpr int64_t kBlockCells = 3072;
-// Doubles ahead of a loop that reads from memory where it asks for the next lines.
-constexpr int64_t kAhead = 1024;
+// Doubles ahead of a loop that reads from memory where it asks for the next lines: what is farther the machine's
+// prefetcher finds, and better when nobody else asks for it.
+constexpr int64_t kAhead = 96;
+// Where two loops take turns.
+constexpr int64_t kFarAhead = 256;
 
 // One load for several uses, where the compiler would load again for each.
 inline void KeepInRegister(__m256d& cells) { asm("" : "+x"(cells)); }
@@ -57,41 +60,81 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
   for (int c = 0; c < kCount; ++c) half[c] = _mm256_add_pd(low[c], high[c]);
 }
 
-// The same for two rows of many vectors: first lanes 0-3 of both, then lanes 4-7, so that each vector is read once for
-// both and eight chains fill the additions.
-template <int kCount, int kTail>
-inline void HalfLanesOfTwo(const double* x, int64_t stride, int64_t whole, const double* v, int64_t v_stride,
-                           __m256i mask, int64_t ahead, __m256d* first, __m256d* second) {
+// The same for four long rows of one vector, which is read once for all.
+template <int kTail>
+inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v, __m256i mask, int64_t ahead,
+                            __m256d (*half)[1]) {
+  const int64_t next = ahead == 0 ? 0 : 4 * stride;  // Of the other streams the machine's prefetcher knows.
+  __m256d low[4], high[4];
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) low[r] = high[r] = _mm256_setzero_pd();
+  const auto add = [&](__m256d* lanes, int64_t j, bool masked) __attribute__((always_inline)) {
+    __m256d cells = _mm256_load_pd(v + j);
+    KeepInRegister(cells);
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) {
+      const double* row = x + r * stride + j;
+      lanes[r] = _mm256_fmadd_pd(masked ? _mm256_maskload_pd(row, mask) : _mm256_loadu_pd(row), cells, lanes[r]);
+    }
+  };
+  for (int64_t j = 0; j < whole; j += 8) {
+    _mm_prefetch(reinterpret_cast<const char*>(x + next + j), _MM_HINT_T0);
+    add(low, j, false);
+    add(high, j + 4, false);
+  }
+  if constexpr (kTail > 0) add(low, whole, kTail == 1);
+  if constexpr (kTail == 2) add(high, whole + 4, true);
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) half[r][0] = _mm256_add_pd(low[r], high[r]);
+}
+
+// The same for kRows rows of several vectors: first lanes 0-3 of all, then lanes 4-7, so that each vector is read once for
+// all rows and eight chains or more fill the additions.
+template <int kRows, int kCount, int kTail>
+inline void HalfLanesOfSeveral(const double* x, int64_t stride, int64_t whole, const double* v, int64_t v_stride,
+                               __m256i mask, int64_t ahead, __m256d (*out)[kCount]) {
+  // The next rows but those that are read just now.
+  const int64_t group = kRows * stride, next = ahead == 0 ? 0 : CeilDivide(ahead, group) * group;
 #pragma GCC unroll 2
   for (int half = 0; half < 2; ++half) {
-    __m256d a[kCount], b[kCount];
+    __m256d sums[kRows][kCount];
 #pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c) a[c] = b[c] = _mm256_setzero_pd();
-    const auto add = [&](__m256d x_a, __m256d x_b, int64_t j) __attribute__((always_inline)) {
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) sums[r][c] = _mm256_setzero_pd();
+    const auto row = [&](int r, int64_t j, bool masked) __attribute__((always_inline)) {
+      __m256d cells = masked ? _mm256_maskload_pd(x + r * stride + j, mask) : _mm256_loadu_pd(x + r * stride + j);
+      KeepInRegister(cells);
+      return cells;
+    };
+    const auto weights = [&](int c, int64_t j) __attribute__((always_inline)) {
+      __m256d cells = _mm256_load_pd(v + c * v_stride + j);
+      KeepInRegister(cells);
+      return cells;
+    };
+    const auto add = [&](int64_t j, bool masked) __attribute__((always_inline)) {
+      __m256d cells[kRows];
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) cells[r] = row(r, j, masked);
 #pragma GCC unroll 4
       for (int c = 0; c < kCount; ++c) {
-        __m256d cells = _mm256_load_pd(v + c * v_stride + j);
-        KeepInRegister(cells);
-        a[c] = _mm256_fmadd_pd(x_a, cells, a[c]);
-        b[c] = _mm256_fmadd_pd(x_b, cells, b[c]);
+        const __m256d one = weights(c, j);
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r) sums[r][c] = _mm256_fmadd_pd(cells[r], one, sums[r][c]);
       }
     };
     const int64_t offset = 4 * half;
     for (int64_t j = offset; j < whole; j += 8) {
-      _mm_prefetch(reinterpret_cast<const char*>(x + ahead + half * stride + j), _MM_HINT_T0);
-      add(_mm256_loadu_pd(x + j), _mm256_loadu_pd(x + stride + j), j);
-    }
-    const int64_t tail = whole + offset;
-    if (kTail > half) {
-      const bool masked = kTail == half + 1;
-      add(masked ? _mm256_maskload_pd(x + tail, mask) : _mm256_loadu_pd(x + tail),
-          masked ? _mm256_maskload_pd(x + stride + tail, mask) : _mm256_loadu_pd(x + stride + tail), tail);
-    }
+      // Half of the rows' next lines now, the others in the other half.
 #pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c) {
-      first[c] = half == 0 ? a[c] : _mm256_add_pd(first[c], a[c]);
-      second[c] = half == 0 ? b[c] : _mm256_add_pd(second[c], b[c]);
+      for (int r = half; r < kRows; r += 2) _mm_prefetch(reinterpret_cast<const char*>(x + next + r * stride + j), _MM_HINT_T0);
+      add(j, false);
     }
+    if (kTail > half) add(whole + offset, kTail == half + 1);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) out[r][c] = half == 0 ? sums[r][c] : _mm256_add_pd(out[r][c], sums[r][c]);
   }
 }
 
@@ -102,33 +145,55 @@ inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
   return _mm256_add_pd(_mm256_permute4x64_pd(_mm256_hadd_pd(ab, cd), 0xd8), _mm256_setzero_pd());
 }
 
-// kWhole: the number of whole eights in a row, -1 when it is not a constant.
+// kWhole: the number of whole eights in a row, -1 when it is not a constant. Returns the rows done.
 template <int kCount, int kWhole, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
                         int64_t v_stride, int64_t ahead, double* out, int64_t out_stride) {
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
+  const auto store = [&](const __m256d (*half)[kCount]) __attribute__((always_inline)) {
+    __m256d columns[kCount];
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) columns[c] = JoinFourRows(half[0][c], half[1][c], half[2][c], half[3][c]);
+    if constexpr (kCount == 4) {
+      const __m256d low = _mm256_unpacklo_pd(columns[0], columns[1]), high = _mm256_unpackhi_pd(columns[0], columns[1]),
+                    next_low = _mm256_unpacklo_pd(columns[2], columns[3]), next_high = _mm256_unpackhi_pd(columns[2], columns[3]);
+      _mm256_storeu_pd(out, _mm256_permute2f128_pd(low, next_low, 0x20));
+      _mm256_storeu_pd(out + out_stride, _mm256_permute2f128_pd(high, next_high, 0x20));
+      _mm256_storeu_pd(out + 2 * out_stride, _mm256_permute2f128_pd(low, next_low, 0x31));
+      _mm256_storeu_pd(out + 3 * out_stride, _mm256_permute2f128_pd(high, next_high, 0x31));
+    } else if (kCount == 1 && out_stride == 1) {
+      _mm256_storeu_pd(out, columns[0]);
+    } else {
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) {
+        alignas(32) double results[4];
+        _mm256_store_pd(results, columns[c]);
+        for (int r = 0; r < 4; ++r) out[r * out_stride + c] = results[r];
+      }
+    }
+    out += 4 * out_stride;
+  };
   int64_t i = 0;
-  for (; i + 4 <= rows; i += 4, x += 4 * stride, out += 4 * out_stride) {
+  for (; i + 4 <= rows; i += 4, x += 4 * stride) {
     __m256d half[4][kCount];
     if constexpr (kCount > 2) {
-      HalfLanesOfTwo<kCount, kTail>(x, stride, whole, v, v_stride, mask, ahead, half[0], half[1]);
-      HalfLanesOfTwo<kCount, kTail>(x + 2 * stride, stride, whole, v, v_stride, mask, ahead, half[2], half[3]);
+      HalfLanesOfSeveral<2, kCount, kTail>(x, stride, whole, v, v_stride, mask, ahead, half);
+      HalfLanesOfSeveral<2, kCount, kTail>(x + 2 * stride, stride, whole, v, v_stride, mask, ahead, half + 2);
+    } else if constexpr (kCount == 2 && kWhole < 0) {
+      HalfLanesOfSeveral<4, kCount, kTail>(x, stride, whole, v, v_stride, mask, ahead, half);
+    } else if constexpr (kCount == 1 && kWhole < 0) {
+      if (n >= kLongRow) {
+        HalfLanesOfFour<kTail>(x, stride, whole, v, mask, ahead, half);
+      } else {
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; ++r) HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, ahead, half[r]);
+      }
     } else {
 #pragma GCC unroll 4
       for (int r = 0; r < 4; ++r) HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, ahead, half[r]);
     }
-#pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c) {
-      const __m256d four = JoinFourRows(half[0][c], half[1][c], half[2][c], half[3][c]);
-      if (kCount == 1 && out_stride == 1) {
-        _mm256_storeu_pd(out, four);
-        continue;
-      }
-      alignas(32) double results[4];
-      _mm256_store_pd(results, four);
-      for (int r = 0; r < 4; ++r) out[r * out_stride + c] = results[r];
-    }
+    store(half);
   }
   return i;
 }
@@ -182,17 +247,32 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
       for (int v = 0; v < kVectors; v += 2) Fetch(ahead + 4 * v);
       ahead += 4 * kVectors;
     }
-    __m256d cells[kVectors];
+    const auto cells = [&](int v) __attribute__((always_inline)) {
+      __m256d four = v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
+      if constexpr (kCount > 1) KeepInRegister(four);
+      return four;
+    };
+    // The fewer of cells and weights are held: with the accumulators they just have room in sixteen registers.
+    if constexpr (kVectors <= kCount) {
+      __m256d held[kVectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      cells[v] = v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
-      if constexpr (kCount > 1) KeepInRegister(cells[v]);
-    }
+      for (int v = 0; v < kVectors; ++v) held[v] = cells(v);
 #pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c) {
-      const __m256d weight = _mm256_broadcast_sd(w + c);
+      for (int c = 0; c < kCount; ++c) {
+        const __m256d weight = _mm256_broadcast_sd(w + c);
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm256_fmadd_pd(cells[v], weight, sums[c][v]);
+        for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm256_fmadd_pd(held[v], weight, sums[c][v]);
+      }
+    } else {
+      __m256d held[kCount];
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) held[c] = _mm256_broadcast_sd(w + c);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        const __m256d four = cells(v);
+#pragma GCC unroll 4
+        for (int c = 0; c < kCount; ++c) sums[c][v] = _mm256_fmadd_pd(four, held[c], sums[c][v]);
+      }
     }
   }
 #pragma GCC unroll 4
@@ -247,7 +327,7 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
       for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(previous + r * stride, v), weight, sums[v]);
     }
     const double* x = call.x + i * stride;
-    for (int64_t line = 0; line < 4 * stride; line += 8) _mm_prefetch(reinterpret_cast<const char*>(x + kAhead + line), _MM_HINT_T0);
+    for (int64_t line = 0; line < 4 * stride; line += 8) _mm_prefetch(reinterpret_cast<const char*>(x + kFarAhead + line), _MM_HINT_T0);
     __m256d half[4];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r, x += stride) {
