@@ -52,7 +52,8 @@ class CatalogKernelSource : public KernelSource {
   Result<Value> Run(const KernelCall& call) const override {
     const Operator* op = FindOperator(call.node.op);
     if (op == nullptr || op->run == nullptr) return Internal("no kernel for operator {}", call.node.op);
-    const bool widened = !op->any_element_type && NeedsWidening(call);
+    const bool takes = op->takes_singles != nullptr && op->takes_singles(call);
+    const bool widened = !takes && HasSingles(call);
     return WithinMemory(call.node, [&] { return widened ? RunWidened(*op, call) : op->run(call); });
   }
 };

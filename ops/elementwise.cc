@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 
 #include "ops/broadcast.h"
@@ -137,12 +138,12 @@ Result<Value> Finish(const KernelCall& call, Result<Matrix> result) {
   return Value(*std::move(result));
 }
 
-// True if floats are computed as they are: all is dense.
-bool IsDenseSingle(const KernelCall& call) {
-  if (!ReadsSingles(call) || call.node.info.format == Format::kSparse) return false;
-  for (const ValueInfo& input : call.input_infos)
-    if (input.IsMatrix() && input.format == Format::kSparse) return false;
-  return true;
+// Floats are computed as they are where all is dense.
+bool TakesSingles(const KernelCall& call) {
+  if (!ReadsSingles(call)) return true;
+  if (call.node.info.format == Format::kSparse) return false;
+  return std::none_of(call.input_infos.begin(), call.input_infos.end(),
+                      [](const ValueInfo& input) { return input.IsMatrix() && input.format == Format::kSparse; });
 }
 
 // Floats of a call; `operands` are as the operator's `run` has them.
@@ -157,7 +158,6 @@ Result<Value> RunSingle(const KernelCall& call, const RegionNode& op, std::span<
 
 Result<Value> RunBinary(const KernelCall& call) {
   if (!HasMatrix(call.input_infos)) return RunScalar(call);
-  if (ReadsSingles(call) && !IsDenseSingle(call)) return RunWidened(*FindOperator(call.node.op), call);
   const ValueInfo& left = call.input_infos[0];
   const ValueInfo& right = call.input_infos[1];
   const BinaryCode code = *FindBinaryCode(call.node.op);
@@ -178,7 +178,6 @@ Result<Value> RunBinary(const KernelCall& call) {
 Result<Value> RunUnary(const KernelCall& call) {
   if (Given(call.input_infos) == 2) return RunBinary(call);
   if (!HasMatrix(call.input_infos)) return RunScalar(call);
-  if (ReadsSingles(call) && !IsDenseSingle(call)) return RunWidened(*FindOperator(call.node.op), call);
   const UnaryCode code = *FindUnaryCode(call.node.op);
   HEDDLE_ASSIGN_OR_RETURN(const Operand x, MakeOperand(call, 0, Pattern::kCells));
   if (ReadsSingles(call)) {
@@ -191,7 +190,6 @@ Result<Value> RunUnary(const KernelCall& call) {
 
 Result<Value> RunSelect(const KernelCall& call) {
   if (!HasMatrix(call.input_infos)) return RunScalar(call);
-  if (ReadsSingles(call) && !IsDenseSingle(call)) return RunWidened(*FindOperator(call.node.op), call);
   std::array<Operand, 3> operands;
   Shape shape;
   for (size_t i = 0; i < 3; ++i) {
@@ -219,11 +217,11 @@ Cost CostOfCells(const Node& node, std::span<const ValueInfo> inputs) {
 
 constexpr Operator Binary(std::string_view name) {
   return {.name = name, .min_inputs = 2, .max_inputs = 2, .infer = InferBinary, .row_rule = RowRuleOfCells, .input_use = UseOfInput,
-          .cost = CostOfCells, .run = RunBinary, .any_element_type = true};
+          .cost = CostOfCells, .run = RunBinary, .takes_singles = TakesSingles};
 }
 constexpr Operator Unary(std::string_view name, int max_inputs = 1) {
   return {.name = name, .min_inputs = 1, .max_inputs = max_inputs, .infer = InferUnary, .row_rule = RowRuleOfCells,
-          .input_use = UseOfInput, .cost = CostOfCells, .run = RunUnary, .any_element_type = true};
+          .input_use = UseOfInput, .cost = CostOfCells, .run = RunUnary, .takes_singles = TakesSingles};
 }
 
 constexpr Operator kOperators[] = {
@@ -236,7 +234,7 @@ constexpr Operator kOperators[] = {
     Unary("asin"),     Unary("acos"),     Unary("atan"),    Unary("sinh"),        Unary("cosh"),        Unary("tanh"),
     Unary("is.nan"),   Unary("is.na"),    Unary("is.infinite"),
     {.name = "ifelse", .min_inputs = 3, .max_inputs = 3, .infer = InferSelect, .row_rule = RowRuleOfCells, .input_use = UseOfInput,
-     .cost = CostOfCells, .run = RunSelect, .any_element_type = true},
+     .cost = CostOfCells, .run = RunSelect, .takes_singles = TakesSingles},
 };
 
 }  // namespace

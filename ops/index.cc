@@ -291,10 +291,10 @@ Result<Value> RunIndexAssign(const KernelCall& call) {
 
 constexpr Operator kOperators[] = {
     {.name = "index", .min_inputs = 1, .max_inputs = 5, .infer = InferIndex, .row_rule = IndexRowRule,
-     .input_use = IndexInputUse, .run = RunIndex, .may_fail = true, .any_element_type = true},
+     .input_use = IndexInputUse, .run = RunIndex, .may_fail = true, .takes_singles = TakesAnySingles},
     {.name = "indexAssign", .min_inputs = 2, .max_inputs = 6, .infer = InferIndexAssign,
      .row_rule = IndexAssignRowRule, .input_use = IndexAssignInputUse, .run = RunIndexAssign, .may_fail = true,
-     .any_element_type = true},
+     .takes_singles = TakesAnySingles},
 };
 
 }  // namespace

@@ -50,9 +50,13 @@ struct Operator {
   bool effect = false;      ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.
   bool may_fail = false;    ///< Can fail on values (not shapes): kept in script order with the effects.
   bool pure = true;         ///< Same inputs give the same result: common subexpressions may share it.
-  bool any_element_type = false;  ///< `run` takes and makes cells of either type itself. All others know doubles; cells of
-                                  ///< a single-precision program are widened for them (ops/single_precision.h).
+  /// True if `run` takes and makes the cells of this call as they are, floats too; nullptr: never. Elsewhere it knows doubles,
+  /// and cells of a single-precision program are widened for it (ops/single_precision.h).
+  bool (*takes_singles)(const KernelCall& call) = nullptr;
 };
+
+/// For Operator::takes_singles: whatever the call.
+inline bool TakesAnySingles(const KernelCall&) { return true; }
 
 /// nullptr when there is no operator of that name.
 const Operator* FindOperator(std::string_view name);

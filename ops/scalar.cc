@@ -69,14 +69,14 @@ Result<Value> RunSizeOf(const KernelCall& call) {
 }
 
 constexpr Operator kOperators[] = {
-    {.name = "as.scalar", .min_inputs = 1, .max_inputs = 1, .infer = InferAsScalar, .run = RunAsScalar, .any_element_type = true},
+    {.name = "as.scalar", .min_inputs = 1, .max_inputs = 1, .infer = InferAsScalar, .run = RunAsScalar, .takes_singles = TakesAnySingles},
     {.name = "as.matrix", .min_inputs = 1, .max_inputs = 1, .infer = InferAsMatrix, .run = RunAsMatrix},
     {.name = "as.double", .min_inputs = 1, .max_inputs = 1, .infer = InferCast, .run = RunCast, .may_fail = true},
     {.name = "as.integer", .min_inputs = 1, .max_inputs = 1, .infer = InferCast, .run = RunCast, .may_fail = true},
     {.name = "as.logical", .min_inputs = 1, .max_inputs = 1, .infer = InferCast, .run = RunCast},
-    {.name = "nrow", .min_inputs = 1, .max_inputs = 1, .infer = InferSizeOf, .run = RunSizeOf, .any_element_type = true},
-    {.name = "ncol", .min_inputs = 1, .max_inputs = 1, .infer = InferSizeOf, .run = RunSizeOf, .any_element_type = true},
-    {.name = "length", .min_inputs = 1, .max_inputs = 1, .infer = InferSizeOf, .run = RunSizeOf, .any_element_type = true},
+    {.name = "nrow", .min_inputs = 1, .max_inputs = 1, .infer = InferSizeOf, .run = RunSizeOf, .takes_singles = TakesAnySingles},
+    {.name = "ncol", .min_inputs = 1, .max_inputs = 1, .infer = InferSizeOf, .run = RunSizeOf, .takes_singles = TakesAnySingles},
+    {.name = "length", .min_inputs = 1, .max_inputs = 1, .infer = InferSizeOf, .run = RunSizeOf, .takes_singles = TakesAnySingles},
 };
 
 }  // namespace

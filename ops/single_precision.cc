@@ -32,7 +32,7 @@ void NarrowInto(const double* in, int64_t cells, float* out) {
   ParallelFor(cells, kGrainCells, [&](int64_t begin, int64_t end) { narrow(in + begin, out + begin, end - begin); });
 }
 
-bool IsSingle(const Value* value) {
+bool HoldsSingles(const Value* value) {
   return value != nullptr && value->IsMatrix() && value->matrix().element_type() == ElementType::kFloat32;
 }
 
@@ -78,7 +78,7 @@ class WidenedInputs {
     auto found = copies_.find(key);
     if (found == copies_.end()) {
       Value copy = *value;
-      if (IsSingle(value)) {
+      if (HoldsSingles(value)) {
         HEDDLE_ASSIGN_OR_RETURN(Matrix widened, Widen(value->matrix()));
         copy = Value(std::move(widened));
       }
@@ -240,12 +240,9 @@ Result<Matrix> Narrow(const Matrix& matrix) {
   return result;
 }
 
-bool ReadsSingles(const KernelCall& call) { return std::any_of(call.inputs.begin(), call.inputs.end(), IsSingle); }
+bool ReadsSingles(const KernelCall& call) { return std::any_of(call.inputs.begin(), call.inputs.end(), HoldsSingles); }
 
-bool NeedsWidening(const KernelCall& call) {
-  if (call.node.info.element_type == ElementType::kFloat32) return true;
-  return ReadsSingles(call);
-}
+bool HasSingles(const KernelCall& call) { return call.node.info.element_type == ElementType::kFloat32 || ReadsSingles(call); }
 
 Result<Value> RunWidened(const Operator& op, const KernelCall& call) {
   PanelRun panels(op, call);

@@ -5,7 +5,7 @@
 
 // Single precision (docs/numerics.md, section 9): cells are stored as binary32, every operator computes its binary64
 // definition on them, and each cell of its result is rounded once. Kernels that know doubles only run here on
-// copies, panel by panel; operators with `any_element_type` read floats themselves.
+// copies, panel by panel; others read floats themselves (Operator::takes_singles).
 namespace heddle::ops {
 
 /// The same cells as doubles, exact; CSR keeps its entries. Returns the argument when it has doubles already.
@@ -18,8 +18,8 @@ Result<Matrix> Narrow(const Matrix& matrix);
 /// True if some operand holds floats.
 bool ReadsSingles(const KernelCall& call);
 
-/// True if an operator that knows doubles only needs RunWidened for this call.
-bool NeedsWidening(const KernelCall& call);
+/// True if some operand or the result holds floats.
+bool HasSingles(const KernelCall& call);
 
 /// op.run on doubles, its result narrowed where node.info says so; nodes of a reduction stay doubles. Rows of dense operands
 /// that the operator may be cut along (RowRule) are widened a panel at a time, at the cuts that distribution uses, so

@@ -13,17 +13,20 @@ namespace {
 
 constexpr Option kOptions[] = {
     {"level", Option::Kind::kValue, "STAGE", "ast, a stage of the compiler, program (default), all, fusion, cost or codegen"},
-    {"threads", Option::Kind::kValue, "N", "threads that costs are told for (default: all cores)"}};
+    {"threads", Option::Kind::kValue, "N", "threads that costs are told for (default: all cores)"},
+    kPrecisionOption,
+    kFusionOption};
 
 Result<std::string> ExplainScript(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const ScriptInput script, ReadScript(arguments));
   compiler::FileSourceLoader loader(WorkingDirectory());
   HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
   compiler::Diagnostics diagnostics;
+  HEDDLE_ASSIGN_OR_RETURN(const SessionOptions session, ReadSessionOptions(arguments));
   const std::string level = arguments.Value("level").value_or("program");
   if (!IsFusionLevel(level)) return compiler::Explain(script.text, options, level, &diagnostics);
   HEDDLE_ASSIGN_OR_RETURN(Program program, compiler::CompileScript(script.text, options, &diagnostics));
-  return ExplainFusion(std::move(program), level, arguments);
+  return ExplainFusion(std::move(program), level, session);
 }
 
 int Run(const Arguments& arguments) {

@@ -16,11 +16,15 @@
 namespace heddle::cluster::cli {
 namespace {
 
-// Live-ins of a graph as the static pass left them in its nodes.
-compiler::LiveIns LiveInsOf(const Graph& graph) {
+// Live-ins of a graph as the static pass left them in its nodes, in the program's precision.
+compiler::LiveIns LiveInsOf(const Graph& graph, ElementType element_type) {
   compiler::LiveIns live_in;
-  for (const Node& node : graph.nodes)
-    if (node.Is("variable")) live_in[node.Text("name")] = {.info = node.info};
+  for (const Node& node : graph.nodes) {
+    if (!node.Is("variable")) continue;
+    ValueInfo& info = live_in[node.Text("name")].info;
+    info = node.info;
+    if (info.IsMatrix()) info.element_type = element_type;
+  }
   return live_in;
 }
 
@@ -46,17 +50,17 @@ Result<std::string> CodeText(const std::string& text) {
 
 class FusionText {
  public:
-  FusionText(std::string_view level, compiler::FuseOptions options, ops::Files* files)
-      : level_(level), options_(std::move(options)), files_(files) {}
+  FusionText(std::string_view level, compiler::FuseOptions options, ElementType element_type, ops::Files* files)
+      : level_(level), options_(std::move(options)), element_type_(element_type), files_(files) {}
 
   Status Add(const Block& block) {
     if (block.graph.nodes.empty()) return OkStatus();
-    compiler::InferOutcome inferred = compiler::InferShapes(block.graph, LiveInsOf(block.graph), files_);
+    compiler::InferOutcome inferred = Infer(block.graph, block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
     compiler::PassOptions passes;
     passes.infos_are_exact = true;
     HEDDLE_ASSIGN_OR_RETURN(Graph graph, compiler::RunGraphPasses(std::move(inferred.graph), passes));
-    inferred = compiler::InferShapes(std::move(graph), LiveInsOf(block.graph), files_);
+    inferred = Infer(std::move(graph), block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
     compiler::FuseReport report;
     HEDDLE_ASSIGN_OR_RETURN(const Graph fused, compiler::Fuse(inferred.graph, options_, &report));
@@ -78,8 +82,13 @@ class FusionText {
   std::string Take() { return text_.empty() ? "nothing is fused\n" : std::move(text_); }
 
  private:
+  compiler::InferOutcome Infer(Graph graph, const Block& block) {
+    return compiler::InferShapes(std::move(graph), LiveInsOf(block.graph, element_type_), files_, nullptr, element_type_);
+  }
+
   std::string_view level_;
   compiler::FuseOptions options_;
+  ElementType element_type_;
   ops::Files* files_;
   std::string text_;
 };
@@ -90,8 +99,7 @@ bool IsFusionLevel(std::string_view level) {
   return level == "fusion" || level == "cost" || level == "codegen";
 }
 
-Result<std::string> ExplainFusion(Program program, std::string_view level, const Arguments& arguments) {
-  HEDDLE_ASSIGN_OR_RETURN(const SessionOptions session, ReadSessionOptions(arguments));
+Result<std::string> ExplainFusion(Program program, std::string_view level, const SessionOptions& session) {
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
   compiler::Diagnostics diagnostics;
   compiler::PropagateShapes(&program, &diagnostics, nullptr, files.get());
@@ -104,7 +112,7 @@ Result<std::string> ExplainFusion(Program program, std::string_view level, const
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
   const std::string constants = level == "cost" ? compiler::ToText(options.constants) + "\n" : "";
-  FusionText text(level, std::move(options), files.get());
+  FusionText text(level, std::move(options), session.element_type, files.get());
   Status status;
   compiler::ForEachBlock(&program, [&](Block& block) {
     if (status.ok()) status = text.Add(block);

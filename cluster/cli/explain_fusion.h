@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/cli/arguments.h"
+#include "cluster/session.h"
 #include "core/program.h"
 
 namespace heddle::cluster::cli {
@@ -16,6 +16,6 @@ bool IsFusionLevel(std::string_view level);
 
 /// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.
 /// Blocks whose sizes only a run tells are named as such.
-Result<std::string> ExplainFusion(Program program, std::string_view level, const Arguments& arguments);
+Result<std::string> ExplainFusion(Program program, std::string_view level, const SessionOptions& session);
 
 }  // namespace heddle::cluster::cli

@@ -69,7 +69,7 @@ constexpr Operator kOperators[] = {
     {.name = "read", .min_inputs = 1, .max_inputs = 1, .infer = InferRead, .row_rule = GenerateRows, .run = RunRead, .may_fail = true,
      .pure = false},
     {.name = "write", .min_inputs = 2, .max_inputs = 2, .infer = InferWrite, .run = RunWrite, .effect = true, .may_fail = true,
-     .pure = false, .any_element_type = true},
+     .pure = false, .takes_singles = TakesAnySingles},
 };
 
 }  // namespace

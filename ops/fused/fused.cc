@@ -190,7 +190,7 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .input_use = FusedInputUse,
                                     .cost = FusedCost,
                                     .run = RunFused,
-                                    .any_element_type = true}};
+                                    .takes_singles = TakesAnySingles}};
 
 }  // namespace
 

@@ -44,6 +44,18 @@ TEST(FusionTest, ExplainShowsCostsAndCode) {
   EXPECT_TRUE(Contains(code.output, "define void @heddle_region")) << code.output;
 }
 
+TEST(FusionTest, ExplainFollowsPrecisionAndMode) {
+  const Finished code = Heddle({"explain", "--level", "codegen", "--precision", "single", "-e", kScript});
+  ASSERT_EQ(code.code, 0) << code.errors;
+  EXPECT_TRUE(Contains(code.output, "x float>")) << code.output;
+  EXPECT_FALSE(Contains(Heddle({"explain", "--level", "codegen", "-e", kScript}).output, "x float>"));
+  const Finished off = Heddle({"explain", "--level", "codegen", "--fusion", "off", "-e", kScript});
+  ASSERT_EQ(off.code, 0) << off.errors;
+  EXPECT_FALSE(Contains(off.output, "define void")) << off.output;
+  const Finished typo = Heddle({"explain", "--precision", "half", "--level", "fusion", "-e", kScript});
+  EXPECT_EQ(typo.code, 2) << typo.errors;
+}
+
 TEST(FusionTest, SizesOfFilesAreKnownToExplain) {
   const Finished finished = Heddle({"explain", "--level", "fusion", "-e",
                                     "X = read(\"examples/data/breast_cancer.csv\")\nprint(sum(X * X + X))"});

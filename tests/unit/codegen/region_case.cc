@@ -52,7 +52,7 @@ GuardedArray::~GuardedArray() { munmap(pages_, bytes_); }
 
 namespace {
 
-bool IsSingle(const ops::Region& region, int input) {
+bool ReadsFloats(const ops::Region& region, int input) {
   return std::any_of(region.nodes.begin(), region.nodes.end(), [&](const RegionNode& node) {
     return node.op == RegionOp::kInput && node.input == input && node.single;
   });
@@ -94,7 +94,7 @@ RegionCase::RegionCase(const ops::Region& region, const CaseShape& shape, uint32
     if (per_column) size = std::max(size, shape.columns);
     if (per_row && shape.rows > 0) size = std::max(size, (shape.rows - 1) * own_stride + 1);
     if (cells && shape.rows > 0) size = std::max(size, (shape.rows - 1) * own_stride + shape.columns);
-    const bool single = IsSingle(region, k);
+    const bool single = ReadsFloats(region, k);
     inputs_.push_back(MakeCells(size, single));
     double* const first = FirstCell(*inputs_.back(), size, single);
     for (int64_t i = 0; i < size; ++i) Write(first, i, single, RandomCell(random));
