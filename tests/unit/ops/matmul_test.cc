@@ -67,6 +67,12 @@ TEST(MatmulTest, TallTimesVector) {
       ExpectDefinition("%*%", RandomCells(n == 100 ? 999 : 2011, n, 0.3, 4), RandomCells(n, k, 1.0, 5), 3);
 }
 
+TEST(MatmulTest, LongRowsTimesFewColumns) {
+  for (int64_t n : {511, 512, 513, 516, 517, 519, 1000})
+    for (int64_t k : {1, 2, 3, 4, 7})
+      ExpectDefinition("%*%", RandomCells(23, n, 0.5, static_cast<uint64_t>(n)), RandomCells(n, k, 0.8, 6), 1);
+}
+
 TEST(MatmulTest, LongInnerDimensions) {
   const Matrix row = RandomCells(2, 70001, 0.5, 1), rows = RandomCells(17, 65537, 0.1, 2);
   ExpectDefinition("%*%", row, RandomCells(70001, 1, 0.7, 3), 1);

@@ -73,7 +73,7 @@ TEST_P(FusedShapes, VectorsAreRepeatedOverRowsAndColumns) {
 
 TEST_P(FusedShapes, ProductsWithTheTransposed) {
   const auto [m, n] = GetParam();
-  for (const int64_t k : {1, 3, 9}) {
+  for (const int64_t k : {1, 2, 3, 9}) {
     if (n * k > 100000) continue;
     for (const bool sparse : {false, true}) {
       BodyBuilder body;
