@@ -219,16 +219,19 @@ std::string ExplainGraph(const Graph& graph, int indent) { return GraphText(grap
 
 std::string ExplainProgram(const Program& program) { return ProgramText().Text(program); }
 
-Result<std::string> Explain(std::string text, const CompileOptions& options, std::string_view stage,
-                            Diagnostics* diagnostics) {
+Status CheckStage(std::string_view stage, std::span<const std::string_view> others) {
   std::vector<std::string> known = {"ast", "program", "all"};
   for (std::string_view name : Stages()) known.emplace_back(name);
-  if (std::find(known.begin(), known.end(), stage) == known.end()) {
-    Status error =
-        Usage("unknown stage '{}'", stage).WithNote(fmt::format("stages are {}", fmt::join(known, ", ")));
-    const std::string nearest = SuggestName(stage, known);
-    return nearest.empty() ? error : error.WithNote(fmt::format("did you mean '{}'?", nearest));
-  }
+  known.insert(known.end(), others.begin(), others.end());
+  if (std::find(known.begin(), known.end(), stage) != known.end()) return OkStatus();
+  Status error = Usage("unknown stage '{}'", stage).WithNote(fmt::format("stages are {}", fmt::join(known, ", ")));
+  const std::string nearest = SuggestName(stage, known);
+  return nearest.empty() ? error : error.WithNote(fmt::format("did you mean '{}'?", nearest));
+}
+
+Result<std::string> Explain(std::string text, const CompileOptions& options, std::string_view stage,
+                            Diagnostics* diagnostics) {
+  HEDDLE_RETURN_IF_ERROR(CheckStage(stage));
   std::string result;
   const auto add = [&](std::string_view name, const std::string& content) {
     if (stage == "all") result += fmt::format("---- {}\n{}", name, content);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/explain.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cluster/cli/explain_fusion.h"
@@ -24,7 +25,9 @@ Result<std::string> ExplainScript(const Arguments& arguments) {
   compiler::Diagnostics diagnostics;
   HEDDLE_ASSIGN_OR_RETURN(const SessionOptions session, ReadSessionOptions(arguments));
   const std::string level = arguments.Value("level").value_or("program");
-  if (!IsFusionLevel(level)) return compiler::Explain(script.text, options, level, &diagnostics);
+  HEDDLE_RETURN_IF_ERROR(compiler::CheckStage(level, kFusionLevels));
+  const bool of_fusion = std::find(std::begin(kFusionLevels), std::end(kFusionLevels), level) != std::end(kFusionLevels);
+  if (!of_fusion) return compiler::Explain(script.text, options, level, &diagnostics);
   HEDDLE_ASSIGN_OR_RETURN(Program program, compiler::CompileScript(script.text, options, &diagnostics));
   return ExplainFusion(std::move(program), level, session);
 }

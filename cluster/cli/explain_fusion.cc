@@ -95,10 +95,6 @@ class FusionText {
 
 }  // namespace
 
-bool IsFusionLevel(std::string_view level) {
-  return level == "fusion" || level == "cost" || level == "codegen";
-}
-
 Result<std::string> ExplainFusion(Program program, std::string_view level, const SessionOptions& session) {
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
   compiler::Diagnostics diagnostics;

@@ -9,10 +9,9 @@
 
 namespace heddle::cluster::cli {
 
-/// True for the levels of `explain` that show what fusion makes of each block: "fusion" (candidates,
-/// partitions, choice), "cost" (the same with every alternative's cost) and "codegen" (the code of every
-/// region).
-bool IsFusionLevel(std::string_view level);
+/// The levels of `explain` that show what fusion makes of each block: "fusion" (candidates, partitions, choice), "cost" (the
+/// same with every alternative's cost) and "codegen" (the code of every region).
+inline constexpr std::string_view kFusionLevels[] = {"fusion", "cost", "codegen"};
 
 /// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.
 /// Blocks whose sizes only a run tells are named as such.

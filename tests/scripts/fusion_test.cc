@@ -56,6 +56,12 @@ TEST(FusionTest, ExplainFollowsPrecisionAndMode) {
   EXPECT_EQ(typo.code, 2) << typo.errors;
 }
 
+TEST(FusionTest, AMisspeltLevelIsCorrected) {
+  const Finished typo = Heddle({"explain", "--level", "fuson", "-e", kScript});
+  EXPECT_EQ(typo.code, 2) << typo.errors;
+  EXPECT_TRUE(Contains(typo.errors, "did you mean 'fusion'?")) << typo.errors;
+}
+
 TEST(FusionTest, SizesOfFilesAreKnownToExplain) {
   const Finished finished = Heddle({"explain", "--level", "fusion", "-e",
                                     "X = read(\"examples/data/breast_cancer.csv\")\nprint(sum(X * X + X))"});
