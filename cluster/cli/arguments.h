@@ -30,10 +30,11 @@ struct Option {
   std::string_view alias = "";  ///< a second name
 };
 
-/// -stats of the verbs that tell how a run went.
+/// Of the verbs that run a script, and of explain.
 inline constexpr Option kPrecisionOption = {"precision", Option::Kind::kValue, "NAME",
                                             "cells of matrices: double or single (half the memory; rounded cells)"};
 inline constexpr Option kFusionOption = {"fusion", Option::Kind::kValue, "MODE", "off, all, no-redundancy or cost (default: cost; same results)"};
+/// -stats of the verbs that tell how a run went.
 inline constexpr Option kStatsOption = {"stats", Option::Kind::kOptionalValue, "", "print what was done, by operator"};
 
 /// Lists of options behind each other: what a verb adds, then what it shares with others.

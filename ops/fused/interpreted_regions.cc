@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 #include <new>
 
+#include "ops/fused/dense_rows.h"
 #include "ops/fused/region.h"
 
 namespace heddle::ops {
@@ -131,8 +131,7 @@ Value InterpretedCode::ReadInput(const RegionNode& node, const RegionCall& call,
   if (node.access == Access::kScalar) return {input, true};
   if (node.access == Access::kPerColumn) {
     if (tile.rows == 1) return {input + tile.first_column, false};
-    for (int64_t i = 0; i < tile.rows; ++i)
-      std::memcpy(slot + i * tile.columns, input + tile.first_column, static_cast<size_t>(tile.columns) * sizeof(double));
+    CopyRows(input + tile.first_column, 0, tile.rows, tile.columns, slot, tile.columns);
     return {slot, false};
   }
   const int64_t stride = call.input_strides[node.input];
@@ -154,8 +153,7 @@ Value InterpretedCode::ReadInput(const RegionNode& node, const RegionCall& call,
   }
   const double* const first = input + tile.first_row * stride + tile.first_column;
   if (tile.rows == 1 || stride == tile.columns) return {first, false};
-  for (int64_t i = 0; i < tile.rows; ++i)
-    std::memcpy(slot + i * tile.columns, first + i * stride, static_cast<size_t>(tile.columns) * sizeof(double));
+  CopyRows(first, stride, tile.rows, tile.columns, slot, tile.columns);
   return {slot, false};
 }
 
@@ -220,9 +218,7 @@ void InterpretedCode::Write(size_t o, const RegionCall& call, const Tile& tile, 
           SelectedElementwiseKernels().narrow(cells + i * tile.columns, first + i * stride, tile.columns);
         break;
       }
-      for (int64_t i = 0; i < tile.rows; ++i)
-        std::memcpy(out + (tile.first_row + i) * stride + tile.first_column, cells + i * tile.columns,
-                    static_cast<size_t>(tile.columns) * sizeof(double));
+      CopyRows(cells, tile.columns, tile.rows, tile.columns, out + tile.first_row * stride + tile.first_column, stride);
       break;
     }
     case Sink::kFoldFlat: FoldPeriod(output.fold, cells, tile.first_column, tile.columns, 8 * output.eights, out); break;

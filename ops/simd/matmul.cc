@@ -61,9 +61,9 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
 }
 
 // The same for four long rows of one vector, which is read once for all.
-template <int kTail>
+template <int kTail, int kCount>
 inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v, __m256i mask, int64_t ahead,
-                            __m256d (*half)[1]) {
+                            __m256d (*half)[kCount]) {
   const int64_t next = ahead == 0 ? 0 : 4 * stride;  // Of the other streams the machine's prefetcher knows.
   __m256d low[4], high[4];
 #pragma GCC unroll 4
@@ -102,25 +102,19 @@ inline void HalfLanesOfSeveral(const double* x, int64_t stride, int64_t whole, c
     for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
       for (int c = 0; c < kCount; ++c) sums[r][c] = _mm256_setzero_pd();
-    const auto row = [&](int r, int64_t j, bool masked) __attribute__((always_inline)) {
-      __m256d cells = masked ? _mm256_maskload_pd(x + r * stride + j, mask) : _mm256_loadu_pd(x + r * stride + j);
-      KeepInRegister(cells);
-      return cells;
-    };
-    const auto weights = [&](int c, int64_t j) __attribute__((always_inline)) {
-      __m256d cells = _mm256_load_pd(v + c * v_stride + j);
-      KeepInRegister(cells);
-      return cells;
-    };
     const auto add = [&](int64_t j, bool masked) __attribute__((always_inline)) {
       __m256d cells[kRows];
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) cells[r] = row(r, j, masked);
+      for (int r = 0; r < kRows; ++r) {
+        cells[r] = masked ? _mm256_maskload_pd(x + r * stride + j, mask) : _mm256_loadu_pd(x + r * stride + j);
+        KeepInRegister(cells[r]);
+      }
 #pragma GCC unroll 4
       for (int c = 0; c < kCount; ++c) {
-        const __m256d one = weights(c, j);
+        __m256d weights = _mm256_load_pd(v + c * v_stride + j);
+        KeepInRegister(weights);
 #pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) sums[r][c] = _mm256_fmadd_pd(cells[r], one, sums[r][c]);
+        for (int r = 0; r < kRows; ++r) sums[r][c] = _mm256_fmadd_pd(cells[r], weights, sums[r][c]);
       }
     };
     const int64_t offset = 4 * half;
@@ -182,13 +176,8 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
       HalfLanesOfSeveral<2, kCount, kTail>(x + 2 * stride, stride, whole, v, v_stride, mask, ahead, half + 2);
     } else if constexpr (kCount == 2 && kWhole < 0) {
       HalfLanesOfSeveral<4, kCount, kTail>(x, stride, whole, v, v_stride, mask, ahead, half);
-    } else if constexpr (kCount == 1 && kWhole < 0) {
-      if (n >= kLongRow) {
-        HalfLanesOfFour<kTail>(x, stride, whole, v, mask, ahead, half);
-      } else {
-#pragma GCC unroll 4
-        for (int r = 0; r < 4; ++r) HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, ahead, half[r]);
-      }
+    } else if (kCount == 1 && kWhole < 0 && n >= kLongRow) {
+      HalfLanesOfFour<kTail>(x, stride, whole, v, mask, ahead, half);
     } else {
 #pragma GCC unroll 4
       for (int r = 0; r < 4; ++r) HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, ahead, half[r]);
