@@ -12,12 +12,20 @@
 namespace heddle::ops::simd {
 namespace {
 
+// Rows of several columns are read again and again in blocks of so many cells.
 constexpr int64_t kBlockCells = 3072;
 // Doubles ahead of a loop that reads from memory where it asks for the next lines: what is farther the machine's
 // prefetcher finds, and better when nobody else asks for it.
 constexpr int64_t kAhead = 96;
 // Where two loops take turns.
 constexpr int64_t kFarAhead = 256;
+
+// What is fetched from memory meanwhile: a line from `cells` on for every 2^shift lines at hand. Unless null.
+struct Ahead {
+  const double* cells = nullptr;
+  int shift = 0;
+  Ahead From(int64_t cell) const { return {cells == nullptr ? nullptr : cells + (cell >> shift), shift}; }
+};
 
 // One load for several uses, where the compiler would load again for each.
 inline void KeepInRegister(__m256d& cells) { asm("" : "+x"(cells)); }
@@ -30,13 +38,14 @@ double SumOfLanes(const double* r) {
 // 0: nothing, 1: at most four cells, 2: more.
 template <int kCount, int kTail>
 inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v_stride, __m256i mask,
-                      int64_t ahead, __m256d* half) {
+                      const Ahead& ahead, __m256d* half) {
+  const int64_t skipped = (int64_t{8} << ahead.shift) - 8;
   __m256d low[kCount], high[kCount];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) low[c] = high[c] = _mm256_setzero_pd();
   int64_t j = 0;
   for (; j < whole; j += 8) {
-    _mm_prefetch(reinterpret_cast<const char*>(x + ahead + j), _MM_HINT_T0);
+    if ((j & skipped) == 0) _mm_prefetch(reinterpret_cast<const char*>(ahead.cells + (j >> ahead.shift)), _MM_HINT_T0);
     const __m256d x_low = _mm256_loadu_pd(x + j), x_high = _mm256_loadu_pd(x + j + 4);
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) {
@@ -62,9 +71,8 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
 
 // The same for four long rows of one vector, which is read once for all.
 template <int kTail, int kCount>
-inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v, __m256i mask, int64_t ahead,
+inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v, __m256i mask,
                             __m256d (*half)[kCount]) {
-  const int64_t next = ahead == 0 ? 0 : 4 * stride;  // Of the other streams the machine's prefetcher knows.
   __m256d low[4], high[4];
 #pragma GCC unroll 4
   for (int r = 0; r < 4; ++r) low[r] = high[r] = _mm256_setzero_pd();
@@ -78,7 +86,8 @@ inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, cons
     }
   };
   for (int64_t j = 0; j < whole; j += 8) {
-    _mm_prefetch(reinterpret_cast<const char*>(x + next + j), _MM_HINT_T0);
+    // Of the other streams the machine's prefetcher knows.
+    _mm_prefetch(reinterpret_cast<const char*>(x + 4 * stride + j), _MM_HINT_T0);
     add(low, j, false);
     add(high, j + 4, false);
   }
@@ -86,50 +95,6 @@ inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, cons
   if constexpr (kTail == 2) add(high, whole + 4, true);
 #pragma GCC unroll 4
   for (int r = 0; r < 4; ++r) half[r][0] = _mm256_add_pd(low[r], high[r]);
-}
-
-// The same for kRows rows of several vectors: first lanes 0-3 of all, then lanes 4-7, so that each vector is read once for
-// all rows and eight chains or more fill the additions.
-template <int kRows, int kCount, int kTail>
-inline void HalfLanesOfSeveral(const double* x, int64_t stride, int64_t whole, const double* v, int64_t v_stride,
-                               __m256i mask, int64_t ahead, __m256d (*out)[kCount]) {
-  // The next rows but those that are read just now.
-  const int64_t group = kRows * stride, next = ahead == 0 ? 0 : CeilDivide(ahead, group) * group;
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {
-    __m256d sums[kRows][kCount];
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 4
-      for (int c = 0; c < kCount; ++c) sums[r][c] = _mm256_setzero_pd();
-    const auto add = [&](int64_t j, bool masked) __attribute__((always_inline)) {
-      __m256d cells[kRows];
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        cells[r] = masked ? _mm256_maskload_pd(x + r * stride + j, mask) : _mm256_loadu_pd(x + r * stride + j);
-        KeepInRegister(cells[r]);
-      }
-#pragma GCC unroll 4
-      for (int c = 0; c < kCount; ++c) {
-        __m256d weights = _mm256_load_pd(v + c * v_stride + j);
-        KeepInRegister(weights);
-#pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) sums[r][c] = _mm256_fmadd_pd(cells[r], weights, sums[r][c]);
-      }
-    };
-    const int64_t offset = 4 * half;
-    for (int64_t j = offset; j < whole; j += 8) {
-      // Half of the rows' next lines now, the others in the other half.
-#pragma GCC unroll 4
-      for (int r = half; r < kRows; r += 2) _mm_prefetch(reinterpret_cast<const char*>(x + next + r * stride + j), _MM_HINT_T0);
-      add(j, false);
-    }
-    if (kTail > half) add(whole + offset, kTail == half + 1);
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 4
-      for (int c = 0; c < kCount; ++c) out[r][c] = half == 0 ? sums[r][c] : _mm256_add_pd(out[r][c], sums[r][c]);
-  }
 }
 
 // The rest of L for four rows at once, and + 0.0.
@@ -142,7 +107,7 @@ inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
 // kWhole: the number of whole eights in a row, -1 when it is not a constant. Returns the rows done.
 template <int kCount, int kWhole, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
-                        int64_t v_stride, int64_t ahead, double* out, int64_t out_stride) {
+                        int64_t v_stride, const Ahead& ahead, double* out, int64_t out_stride) {
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
   const auto store = [&](const __m256d (*half)[kCount]) __attribute__((always_inline)) {
@@ -171,16 +136,12 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride) {
     __m256d half[4][kCount];
-    if constexpr (kCount > 2) {
-      HalfLanesOfSeveral<2, kCount, kTail>(x, stride, whole, v, v_stride, mask, ahead, half);
-      HalfLanesOfSeveral<2, kCount, kTail>(x + 2 * stride, stride, whole, v, v_stride, mask, ahead, half + 2);
-    } else if constexpr (kCount == 2 && kWhole < 0) {
-      HalfLanesOfSeveral<4, kCount, kTail>(x, stride, whole, v, v_stride, mask, ahead, half);
-    } else if (kCount == 1 && kWhole < 0 && n >= kLongRow) {
-      HalfLanesOfFour<kTail>(x, stride, whole, v, mask, ahead, half);
+    if (kCount == 1 && kWhole < 0 && n >= kLongRow) {
+      HalfLanesOfFour<kTail>(x, stride, whole, v, mask, half);
     } else {
 #pragma GCC unroll 4
-      for (int r = 0; r < 4; ++r) HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, ahead, half[r]);
+      for (int r = 0; r < 4; ++r)
+        HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, ahead.From((i + r) * stride), half[r]);
     }
     store(half);
   }
@@ -189,7 +150,7 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
 
 template <int kCount, int kWhole>
 int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
-                       int64_t v_stride, int64_t ahead, double* out, int64_t out_stride) {
+                       int64_t v_stride, const Ahead& ahead, double* out, int64_t out_stride) {
   if (n % 8 == 0) return FourRowsAtATime<kCount, kWhole, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
   if (n % 8 <= 4) return FourRowsAtATime<kCount, kWhole, 1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
   return FourRowsAtATime<kCount, kWhole, 2>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
@@ -197,7 +158,7 @@ int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n,
 
 template <int kCount>
 void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
-                      int64_t v_stride, int64_t ahead, double* out, int64_t out_stride) {
+                      int64_t v_stride, const Ahead& ahead, double* out, int64_t out_stride) {
   int64_t i = 0;
   if (n < 8)
     i = FourRowsByTail<kCount, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
@@ -214,16 +175,12 @@ void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, 
   }
 }
 
-// Of what comes from memory next, a quarter or half is fetched: as much as memory brings while `count` columns of w take
-// their rows from the cache.
-constexpr int64_t ShareAhead(int64_t count) { return count >= 3 ? 2 : 4; }
-
 // Few columns: kVectors * kCount accumulators in registers (every loop over them must be unrolled), kVectors
 // = ceil(n / 4).
 template <int kVectors, int kCount>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                        int64_t w_stride, double* columns, int64_t columns_stride, const double* ahead) {
-  constexpr int64_t kShare = ShareAhead(kCount);
+                        int64_t w_stride, double* columns, int64_t columns_stride, const Ahead& ahead) {
+  const double* next = ahead.cells;
   __m256d sums[kCount][kVectors];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c)
@@ -231,10 +188,10 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
     for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm256_load_pd(columns + c * columns_stride + 4 * v);
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   for (int64_t i = 0; i < rows; ++i, x += stride, w += w_stride) {
-    if (ahead != nullptr && i % kShare == 0) {
+    if (next != nullptr && (i & ((int64_t{1} << ahead.shift) - 1)) == 0) {
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; v += 2) Fetch(ahead + 4 * v);
-      ahead += 4 * kVectors;
+      for (int v = 0; v < kVectors; v += 2) Fetch(next + 4 * v);
+      next += 4 * kVectors;
     }
     const auto cells = [&](int v) __attribute__((always_inline)) {
       __m256d four = v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
@@ -272,8 +229,8 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
 
 template <int kVectors>
 void ColumnsByCount(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                    int64_t w_stride, int64_t count, double* columns, int64_t columns_stride, const double* ahead) {
-  for (int64_t c = 0; c < count;) {
+                    int64_t w_stride, int64_t count, double* columns, int64_t columns_stride, Ahead ahead) {
+  for (int64_t c = 0; c < count; ahead = {}) {
     const int64_t left = count - c;
     double* here = columns + c * columns_stride;
     if (kVectors <= 3 && left >= 4) {
@@ -351,29 +308,26 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
   return i;
 }
 
-// All `count` columns of w over a block of rows that stays in L1. Without `ahead` the first column of w brings the rows
-// into L1. Else they are there, and several columns of w have the accumulators of a block of columns in registers.
+// All `count` columns of w over a block of rows that stays in L1.
 void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
-                     int64_t count, double* columns, int64_t columns_stride, const double* ahead) {
-  if (ahead != nullptr && count > 1) {
+                     int64_t count, double* columns, int64_t columns_stride, const Ahead& ahead) {
+  if (count > 1) {
+    // The accumulators of a block of columns in registers.
     const int64_t width = count >= 4 ? 12 : count == 3 ? 16 : 24;
     for (int64_t j = 0; j < n; j += width) {
       const int64_t here = std::min(width, n - j);
       WithConstant<1, 6>(CeilDivide(here, 4), [&](auto vectors) {
-        ColumnsByCount<vectors>(x + j, rows, stride, here, w, w_stride, count, columns + j, columns_stride,
-                                ahead + rows * j / ShareAhead(count));
+        ColumnsByCount<vectors>(x + j, rows, stride, here, w, w_stride, count, columns + j, columns_stride, ahead.From(rows * j));
       });
     }
     return;
   }
-  for (int64_t c = 0; c < count; ++c, ++w, columns += columns_stride) {
-    int64_t done = 0;
-    if (ahead != nullptr)
-      done = ColumnsInMemory<8, 4>(x, rows, stride, n, w, w_stride, columns, ahead);
-    else if (c > 0 || n >= kLongRow)
-      done = ColumnsInMemory<8>(x, rows, stride, n, w, w_stride, columns);
-    ColumnsInMemory<1>(x + done * stride, rows - done, stride, n, w + done * w_stride, w_stride, columns);
-  }
+  int64_t done = 0;
+  if (ahead.cells != nullptr)
+    done = ColumnsInMemory<8, 4>(x, rows, stride, n, w, w_stride, columns, ahead.cells);
+  else if (n >= kLongRow)
+    done = ColumnsInMemory<8>(x, rows, stride, n, w, w_stride, columns);
+  ColumnsInMemory<1>(x + done * stride, rows - done, stride, n, w + done * w_stride, w_stride, columns);
 }
 
 // One lane is one row of accumulators: kVectors = ceil(n / 4) registers.
@@ -448,7 +402,7 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 }
 
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
-                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, bool fetch_ahead) {
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, const double* ahead) {
   // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it.
   const int64_t block =
       count <= 4 ? rows : std::max<int64_t>(4, kBlockCells / std::max<int64_t>(n, 1) / 4 * 4);
@@ -457,8 +411,9 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
     for (int64_t c = 0; c < count; c += 4) {
       const double *from = x + i * stride, *v = vectors + c * vector_stride;
       double* to = out + i * out_stride + c;
+      const Ahead fetch = ahead == nullptr ? Ahead{from + kAhead} : c > 0 ? Ahead{from} : Ahead{ahead, 1}.From(i * stride);
       WithConstant<1, 4>(std::min<int64_t>(4, count - c), [&](auto together) {
-        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, fetch_ahead ? kAhead : 0, to, out_stride);
+        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, fetch, to, out_stride);
       });
     }
   }
@@ -467,11 +422,15 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride, const double* ahead) {
   if (n == 0) return;
-  const int64_t block = count == 1 ? rows : std::max<int64_t>(8, kBlockCells / std::max<int64_t>(n, 1) / 8 * 8);
+  const int64_t block = count == 1 || ahead != nullptr ? rows : std::max<int64_t>(8, kBlockCells / std::max<int64_t>(n, 1) / 8 * 8);
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
     const double *from = x + i * stride, *weights = w + i * w_stride;
-    const double* next = ahead == nullptr ? nullptr : ahead + i * n / ShareAhead(count);
+    Ahead next;
+    if (ahead != nullptr)
+      next = Ahead{ahead, count > 1 ? 1 : 2}.From(i * n);
+    else if (count > 1 && stride == n)
+      next = {from + here * n};  // The next block.
     const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
       ColumnsByCount<vectors>(from, here, stride, n, weights, w_stride, count, columns, columns_stride, next);
     });
@@ -509,7 +468,7 @@ void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
   const int64_t done = call.n <= 12 ? RowsAndColumns<3>(call) : RowsAndColumns<4>(call);
   MultiplyColumns(call.previous + done * call.stride, call.previous_rows - done, call.stride, call.n, call.w + done, 1, 1,
                   call.columns, 0);
-  MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done, 1, true);
+  MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done, 1);
 }
 
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,

@@ -13,14 +13,13 @@ namespace heddle::ops::simd {
 void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[8]);
 
 /// out[i * out_stride + c] = L of eight lanes over j of fma(x[i, j], v_c[j], .), plus +0.0, for c < count;
-/// v_c = vectors + c * vector_stride is 64-byte aligned and padded with zeros to a multiple of 8. `fetch_ahead` asks
-/// for the rows that follow: it pays where other work interrupts the reading, and costs where nothing does.
+/// v_c = vectors + c * vector_stride is 64-byte aligned and padded with zeros to a multiple of 8. Rows come from memory,
+/// or, where `ahead` is not null, are in the cache already: half as many cells are fetched from there on meanwhile.
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
-                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, bool fetch_ahead = false);
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, const double* ahead = nullptr);
 
-/// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count. For
-/// rows that are in the cache already: not null, `ahead` is what the caller reads next from memory, of which a quarter
-/// (half beside three columns or more) of as many cells is fetched meanwhile: what memory brings in the time of these chains.
+/// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count. Rows and
+/// `ahead` as above; beside one column only a quarter as many cells is fetched.
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
                      const double* ahead = nullptr);
