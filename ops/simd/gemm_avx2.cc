@@ -35,7 +35,7 @@ void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_
   const double *a = rows.a, *next = rows.next;
   const int64_t row = rows.row, column = rows.column;
   const auto add = [&](int64_t count) __attribute__((always_inline)) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int64_t k = 0; k < count; ++k, a += column, next += column, b += 4 * kVectors) {
       __m256d cells[kVectors];
 #pragma GCC unroll 3
