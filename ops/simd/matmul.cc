@@ -39,19 +39,30 @@ double SumOfLanes(const double* r) {
 template <int kCount, int kTail>
 inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v_stride, __m256i mask,
                       const Ahead& ahead, __m256d* half) {
-  const int64_t skipped = (int64_t{8} << ahead.shift) - 8;
   __m256d low[kCount], high[kCount];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) low[c] = high[c] = _mm256_setzero_pd();
-  int64_t j = 0;
-  for (; j < whole; j += 8) {
-    if ((j & skipped) == 0) _mm_prefetch(reinterpret_cast<const char*>(ahead.cells + (j >> ahead.shift)), _MM_HINT_T0);
+  const auto add = [&](int64_t j) __attribute__((always_inline)) {
     const __m256d x_low = _mm256_loadu_pd(x + j), x_high = _mm256_loadu_pd(x + j + 4);
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) {
       low[c] = _mm256_fmadd_pd(x_low, _mm256_load_pd(v + c * v_stride + j), low[c]);
       high[c] = _mm256_fmadd_pd(x_high, _mm256_load_pd(v + c * v_stride + j + 4), high[c]);
     }
+  };
+  const auto fetch = [&](int64_t j) __attribute__((always_inline)) {
+    _mm_prefetch(reinterpret_cast<const char*>(ahead.cells + (j >> ahead.shift)), _MM_HINT_T0);
+  };
+  int64_t j = 0;
+  for (; j + 16 <= whole; j += 16) {
+    fetch(j);
+    add(j);
+    fetch(j + 8);
+    add(j + 8);
+  }
+  for (; j < whole; j += 8) {
+    fetch(j);
+    add(j);
   }
   if constexpr (kTail > 0) {
     const __m256d x_low = kTail == 1 ? _mm256_maskload_pd(x + j, mask) : _mm256_loadu_pd(x + j);
