@@ -67,6 +67,13 @@ TEST(MatmulTest, TallTimesVector) {
       ExpectDefinition("%*%", RandomCells(n == 100 ? 999 : 2011, n, 0.3, 4), RandomCells(n, k, 1.0, 5), 3);
 }
 
+// Every number of whole and of left cells that loops over a row have.
+TEST(MatmulTest, RowsOfEveryLengthTimesFewColumns) {
+  for (int64_t n = 14; n < 50; ++n)
+    for (int64_t k : {1, 2, 3, 4, 6})
+      ExpectDefinition("%*%", RandomCells(71, n, 0.7, static_cast<uint64_t>(n)), RandomCells(n, k, 0.8, 6), 1);
+}
+
 TEST(MatmulTest, LongRowsTimesFewColumns) {
   for (int64_t n : {511, 512, 513, 516, 517, 519, 1000})
     for (int64_t k : {1, 2, 3, 4, 7})

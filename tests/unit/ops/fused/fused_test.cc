@@ -73,7 +73,7 @@ TEST_P(FusedShapes, VectorsAreRepeatedOverRowsAndColumns) {
 
 TEST_P(FusedShapes, ProductsWithTheTransposed) {
   const auto [m, n] = GetParam();
-  for (const int64_t k : {1, 2, 3, 9}) {
+  for (const int64_t k : {1, 2, 3, 6, 9}) {
     if (n * k > 100000) continue;
     for (const bool sparse : {false, true}) {
       BodyBuilder body;
@@ -85,6 +85,18 @@ TEST_P(FusedShapes, ProductsWithTheTransposed) {
       body.Finish({body.Op("t%*%", {x, product})});
       body.ExpectSame("t(X)%*%(w*(X%*%V)) k=" + std::to_string(k) + (sparse ? " CSR" : ""));
     }
+  }
+}
+
+// Nothing reads the rows of X before the product does.
+TEST_P(FusedShapes, TransposedTimesComputedColumns) {
+  const auto [m, n] = GetParam();
+  for (const int64_t k : {1, 3, 5}) {
+    if (n * k > 100000) continue;
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(m, n, 6))), p = body.Input(Value(Cells(m, k, 7))), y = body.Input(Value(Cells(m, k, 8)));
+    body.Finish({body.Op("t%*%", {x, body.Op("-", {p, y})})});
+    body.ExpectSame("t(X)%*%(P-Y) k=" + std::to_string(k));
   }
 }
 
