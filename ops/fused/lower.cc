@@ -55,6 +55,7 @@ class Lowering : private BodyView {
       HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
     if (!program_.roles.reduces) HEDDLE_RETURN_IF_ERROR(FinishResult());
     ChooseTileRows(&program_);
+    ChooseFetches(&program_);
     return std::move(program_);
   }
 

@@ -95,4 +95,27 @@ void ChooseTileRows(TileProgram* program) {
   program->tile_rows = rows;
 }
 
+void ChooseFetches(TileProgram* program) {
+  for (auto root = program->steps.begin(); root != program->steps.end(); ++root) {
+    if (root->kind != Step::Kind::kRoot || root->from.kind != TileRef::Kind::kInput) continue;
+    const TileRoot& target = program->roots[static_cast<size_t>(root->index)];
+    if (target.kind == TileRoot::Kind::kProduct) {
+      root->fetch = Step::Fetch::kFromStart;
+      continue;
+    }
+    const auto is_from = [&](const RegionOperand& operand) { return operand.from == RegionOperand::From::kTile && operand.tile == root->from; };
+    for (auto step = program->steps.begin(); step != root; ++step) {
+      // Rows that no step reads before come from memory in the root.
+      if (step->from != root->from && std::none_of(step->operands.begin(), step->operands.end(), is_from)) continue;
+      root->fetch = Step::Fetch::kFromStart;
+      if (step->kind == Step::Kind::kMultiply && step->columns > 1 && step->columns <= kFewColumns &&
+          target.kind == TileRoot::Kind::kVectors && target.k > 1) {
+        step->fetch = Step::Fetch::kFromStart;
+        root->fetch = Step::Fetch::kFromMiddle;
+        break;
+      }
+    }
+  }
+}
+
 }  // namespace heddle::ops

@@ -41,34 +41,6 @@ constexpr int64_t kTaskCells = 1 << 18;
 // Tiles begin at multiples of this in their panel: the lanes of narrow column sums go by row modulo 8.
 constexpr int64_t kRowsTogether = 8;
 
-// What a product of dense rows of an input may fetch of the next tile meanwhile. Where several columns are multiplied
-// first with the rows and then with the transposed rows, each of the two fetches a half.
-enum class Fetch : uint8_t { kNothing, kFromStart, kFromMiddle };
-
-std::vector<Fetch> ChooseFetches(const TileProgram& program) {
-  std::vector<Fetch> fetches(program.steps.size(), Fetch::kNothing);
-  for (size_t r = 0; r < program.steps.size(); ++r) {
-    const Step& root = program.steps[r];
-    if (root.kind != Step::Kind::kRoot || root.from.kind != TileRef::Kind::kInput) continue;
-    const TileRoot& target = program.roots[static_cast<size_t>(root.index)];
-    const auto is_from = [&](const RegionOperand& operand) { return operand.from == RegionOperand::From::kTile && operand.tile == root.from; };
-    for (size_t s = 0; s < r; ++s) {
-      const Step& step = program.steps[s];
-      // Rows that no step reads before come from memory in the root.
-      if (step.from != root.from && std::none_of(step.operands.begin(), step.operands.end(), is_from)) continue;
-      fetches[r] = Fetch::kFromStart;
-      if (step.kind == Step::Kind::kMultiply && step.columns > 1 && step.columns <= kFewColumns &&
-          target.kind == TileRoot::Kind::kVectors && target.k > 1) {
-        fetches[s] = Fetch::kFromStart;
-        fetches[r] = Fetch::kFromMiddle;
-        break;
-      }
-    }
-    if (target.kind == TileRoot::Kind::kProduct) fetches[r] = Fetch::kFromStart;
-  }
-  return fetches;
-}
-
 // What all tiles of one run share.
 class TileRun {
  public:
@@ -94,7 +66,6 @@ class TileRun {
       if (step.kind == Step::Kind::kMultiply && step.columns <= kFewColumns)
         padded_[s] = PadColumns(inputs_[static_cast<size_t>(step.right)]);
     }
-    fetches_ = ChooseFetches(program_);
     int64_t offset = 0;
     for (int64_t columns : program_.buffers) {
       buffer_offsets_.push_back(offset);
@@ -398,7 +369,7 @@ class TileRun {
           if (static_cast<int>(s) == pair_.multiply && scratch.waiting_rows >= rows)
             MultiplyAndAddWaiting(scratch, step, padded_[s], row, rows, payload);
           else
-            Multiply(scratch, step, padded_[s], fetches_[s], row, row_end);
+            Multiply(scratch, step, padded_[s], row, row_end);
           break;
         case Step::Kind::kRoot:
           if (payload == nullptr) break;
@@ -406,7 +377,7 @@ class TileRun {
             scratch.waiting = Locate(scratch, step.from, row).cells;
             scratch.waiting_rows = rows;
           } else {
-            AddToRoot(scratch, step, fetches_[s], row, rows, row_in_panel, payload);
+            AddToRoot(scratch, step, row, rows, row_in_panel, payload);
           }
           break;
       }
@@ -509,12 +480,13 @@ class TileRun {
       for (int64_t i = 0; i < rows; ++i) out[i] = out[i] / static_cast<double>(step.columns);
   }
 
-  static const double* Ahead(Fetch fetch, const Place& x, int64_t rows) {
-    if (fetch == Fetch::kNothing) return nullptr;
-    return x.cells + rows * x.stride + (fetch == Fetch::kFromMiddle ? rows * x.stride / 2 : 0);
+  // Null: nothing.
+  static const double* ToFetch(const Step& step, const Place& x, int64_t rows) {
+    if (step.fetch == Step::Fetch::kNothing) return nullptr;
+    return x.cells + rows * x.stride + (step.fetch == Step::Fetch::kFromMiddle ? rows * x.stride / 2 : 0);
   }
 
-  void Multiply(Scratch& scratch, const Step& step, const PaddedColumns& padded, Fetch fetch, int64_t row, int64_t row_end) const {
+  void Multiply(Scratch& scratch, const Step& step, const PaddedColumns& padded, int64_t row, int64_t row_end) const {
     const int64_t k = step.columns, rows = row_end - row;
     double* out = Locate(scratch, step.to, row).cells;
     const Matrix& right = inputs_[static_cast<size_t>(step.right)];
@@ -530,7 +502,7 @@ class TileRun {
     if (IsByEntry(step.from)) return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, padded, out);
     if (k <= kFewColumns)
       return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), padded.cells.data(), padded.stride, k, out, k,
-                                Ahead(fetch, from, rows));
+                                ToFetch(step, from, rows));
     Run(Gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k, .c = out,
              .c_row = k, .canonical = true});
   }
@@ -556,8 +528,7 @@ class TileRun {
     scratch.waiting_rows = 0;
   }
 
-  void AddToRoot(Scratch& scratch, const Step& step, Fetch fetch, int64_t row, int64_t rows, int64_t row_in_panel,
-                 double* payload) const {
+  void AddToRoot(Scratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const {
     const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
     double* out = payload + root.offset;
     if (step.right >= 0) {
@@ -577,7 +548,7 @@ class TileRun {
     if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
       return AddRows(root, x.cells, x.stride, rows, row_in_panel, out);
     const Place y = Locate(scratch, step.from_right, row);
-    AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, Ahead(fetch, x, rows), row_in_panel & 7, out);
+    AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(step, x, rows), row_in_panel & 7, out);
   }
 
   const TileProgram& program_;
@@ -588,7 +559,6 @@ class TileRun {
   std::vector<double> scalars_;
   std::vector<AlignedArray> repeated_;
   std::vector<PaddedColumns> padded_;  // By step.
-  std::vector<Fetch> fetches_;         // By step.
   std::vector<int64_t> buffer_offsets_;
   int64_t scratch_doubles_ = 0;
   int64_t rows_ = 0;

@@ -73,6 +73,8 @@ struct Step {
   TileRef from, from_right, to;
   int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
+  /// kMultiply and kRoot of an input: where in the rows of the next tile to fetch meanwhile.
+  enum class Fetch : uint8_t { kNothing, kFromStart, kFromMiddle } fetch = Fetch::kNothing;
 };
 
 /// A reduction: where its payload is and what goes into it.
