@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/block_pool.h"
 #include "core/panels.h"
 #include "ops/cpu.h"
+#include "ops/kernel.h"
 #include "ops/parallel.h"
-#include "ops/reduction_tree.h"
 #include "ops/simd/gemm.h"
 
 namespace heddle::ops {
@@ -34,6 +35,29 @@ const GemmKernel& Kernel() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 
 // Doubles from strip to strip. Two lines more than a strip has: without them the strips of one row would lie multiples
 // of a page apart and share a few places of the first-level cache.
 int64_t StripCells(int64_t width, int64_t depth) { return width * depth + 16; }
+
+// Packed operands: on huge pages, which are used again and again. Small ones cost four percent of a product here.
+class PackedCells {
+ public:
+  explicit PackedCells(int64_t count) : bytes_(count * static_cast<int64_t>(sizeof(double))) {
+    const Result<void*> block = Pool().Allocate(bytes_);
+    HEDDLE_CHECK(block.ok(), "scratch memory is small beside the operands");
+    cells_ = static_cast<double*>(*block);
+  }
+  ~PackedCells() { Pool().Free(cells_, bytes_); }
+  PackedCells(const PackedCells&) = delete;
+  PackedCells& operator=(const PackedCells&) = delete;
+  double* data() { return cells_; }
+
+ private:
+  // Not the pool of matrices: the budget of a program counts values.
+  static BlockPool& Pool() {
+    static BlockPool* pool = new BlockPool(new MemoryBudget(INT64_MAX));
+    return *pool;
+  }
+  int64_t bytes_;
+  double* cells_;
+};
 
 // `count` strips of `width` doubles (a multiple of 4) of each of `depth` rows, k-major within a strip.
 void PackStrips(const double* from, int64_t stride, int64_t depth, int64_t width, int64_t count, double* out) {
@@ -137,10 +161,9 @@ int64_t DepthOf(const Gemm& g, const GemmKernel& kernel) {
 // Where the tiles of one block of rows find A.
 class RowsOfA {
  public:
-  RowsOfA(const Gemm& g, const GemmKernel& kernel) : g_(g), kernel_(kernel), form_(FindForm(g, kernel)) {
-    const int64_t strips = form_ == FormOfA::kSymmetric ? 0 : form_ == FormOfA::kUnpacked ? 1 : kBlockRows / kernel.rows;
-    packed_ = AlignedArray(strips * StripCells(kernel.rows, DepthOf(g, kernel)));
-  }
+  RowsOfA(const Gemm& g, const GemmKernel& kernel)
+      : g_(g), kernel_(kernel), form_(FindForm(g, kernel)),
+        packed_(StripsOf(form_, kernel) * StripCells(kernel.rows, DepthOf(g, kernel))) {}
 
   // Rows [i0, i0 + rows).
   void Prepare(const Step& step, int64_t i0, int64_t rows, const double* packed_b) {
@@ -171,10 +194,13 @@ class RowsOfA {
 
  private:
   static constexpr int64_t kMostStrips = kBlockRows / 4;
+  static int64_t StripsOf(FormOfA form, const GemmKernel& kernel) {
+    return form == FormOfA::kSymmetric ? 0 : form == FormOfA::kUnpacked ? 1 : kBlockRows / kernel.rows;
+  }
   const Gemm& g_;
   const GemmKernel& kernel_;
   const FormOfA form_;
-  AlignedArray packed_;
+  PackedCells packed_;
   GemmRows strips_[kMostStrips];
 };
 
@@ -294,7 +320,7 @@ void Run(const Gemm& g) {
   const GemmKernel& kernel = Kernel();
   const int64_t most_strips = CeilDivide(std::min(kBlockColumns, g.n), kernel.columns);
   const int64_t most_depth = DepthOf(g, kernel);
-  AlignedArray packed_b(most_strips * StripCells(kernel.columns, most_depth));
+  PackedCells packed_b(most_strips * StripCells(kernel.columns, most_depth));
   const int64_t blocks = CeilDivide(g.m, kBlockRows);
   // Few blocks of rows: strips are shared out too.
   const int64_t tasks =
