@@ -98,7 +98,9 @@ void RunProduct(FusionMeter& meter) {
   if (!meter.Wants(name)) return;
   const Matrix x = RandomDense(n, n, 31, meter.arena()), y = RandomDense(n, n, 32, meter.arena());
   meter.Measure({name, "", "X%*%Y", {{"X", x}, {"Y", y}}, {n, n}, 3 * Bytes(n * n), 2.0 * static_cast<double>(n * n * n),
-                 [=, px = x.data(), py = y.data()](double* out) { EigenProduct(px, py, out, n, n, n); }});
+                 [=, px = x.data(), py = y.data()](double* out) { EigenProduct(px, py, out, n, n, n); },
+                 meter.blas().present() ? [=, &meter, px = x.data(), py = y.data()](double* out) { meter.blas().Multiply(px, py, out, n, n, n); }
+                                        : std::function<void(double*)>()});
 }
 
 void RunSparse(FusionMeter& meter) {
@@ -157,7 +159,7 @@ void RunWithoutSampling(FusionMeter& meter) {
         const Value value = sampled->Run();
         std::copy_n(value.matrix().data(), shape.Cells(), out);
       };
-      meter.Measure({name, "", result, inputs, shape, Bytes(x) + Bytes(u) + Bytes(v), 0, run_sampled,
+      meter.Measure({name, "", result, inputs, shape, Bytes(x) + Bytes(u) + Bytes(v), 0, run_sampled, nullptr,
                      {"sampled-product", "sampled-product-of-columns", "sampled-product-of-transposed"}});
     };
     measure(log + suffix, AsMatrix(log), {1, 1});
@@ -171,6 +173,7 @@ void RunWithoutSampling(FusionMeter& meter) {
 int RunFusion(const BenchOptions& options) {
   ops::Arena arena(options.threads);
   FusionMeter meter(options, &arena);
+  meter.PrintProbes();
   RunCells(meter);
   RunChains(meter);
   RunProduct(meter);

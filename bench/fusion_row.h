@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "bench/blas.h"
 #include "bench/operators.h"
 #include "core/matrix.h"
 #include "core/value.h"
@@ -21,7 +22,8 @@ struct FusionRow {
   Shape shape;                           ///< Of the result.
   double bytes = 0;                      ///< Compulsory traffic.
   double flops = 0;                      ///< Not 0: the limit is the FMA peak (or the read probe where that is slower).
-  std::function<void(double* out)> hand;  ///< Writes the result, row-major. With `flops`: a library's product.
+  std::function<void(double* out)> hand;  ///< Writes the result, row-major. With `flops`: Eigen's product.
+  std::function<void(double* out)> blas;  ///< The same by OpenBLAS, where there is one.
   std::set<std::string, std::less<>> disabled;  ///< Rules to leave out, as Expression::Compile takes them.
 };
 
@@ -30,20 +32,24 @@ class FusionMeter {
  public:
   FusionMeter(const BenchOptions& options, ops::Arena* arena);
   bool Wants(const std::string& name) const { return name.find(options_.only) != std::string::npos; }
+  /// One line of all probes: read and write bandwidth, FMA peak, a product by OpenBLAS (Eigen without it).
+  void PrintProbes() const;
   /// Probe, then loop and expression in turn, then the probe again; once more (at most five times in all) where the two
   /// probes differ by more than 10 %, since the machine changed its speed meanwhile.
   void Measure(const FusionRow& row);
   /// A row that could not be compiled.
   void Fail(const std::string& name, const Status& status);
+  const Blas& blas() const { return blas_; }
   ops::Arena* arena() const { return arena_; }
   const BenchOptions& options() const { return options_; }
   bool all_agree() const { return all_agree_; }
 
  private:
   struct Figures {
-    double ours_ms = 1e300, hand_ms = 1e300, probe = 0, peak = 0, drift = 0;
+    double ours_ms = 1e300, hand_ms = 1e300, blas_ms = 1e300, probe = 0, peak = 0, gemm = 0, drift = 0;
   };
   double Probe() const;
+  double GemmProbe() const;  // GFLOP/s.
   void Print(const FusionRow& row, const Figures& figures, double compile_ms, const std::string& plan) const;
   void PrintLine(const std::string& name, const std::string& plan, double ms, double limit_ms, const FusionRow& row,
                  const Figures& figures, double compile_ms, const std::string& text) const;
@@ -51,6 +57,7 @@ class FusionMeter {
   BenchOptions options_;
   ops::Arena* arena_;
   Matrix probe_data_;
+  Blas blas_;
   bool all_agree_ = true;
 };
 

@@ -97,6 +97,19 @@ double ReadBandwidth(const double* data, int64_t count, int threads) {
   return static_cast<double>(count) * 8 / ms / 1e6;
 }
 
+double WriteBandwidth(double* data, int64_t count, int threads) {
+  const double ms = Time([&] {
+    OnThreads(threads, count, 4096, [&](int, int64_t begin, int64_t end) {
+      const __m256d cells = _mm256_set1_pd(1.0);
+      int64_t i = begin;
+      for (; i + 4 <= end; i += 4) _mm256_stream_pd(data + i, cells);
+      for (; i < end; ++i) data[i] = 1.0;
+      _mm_sfence();
+    });
+  });
+  return static_cast<double>(count) * 8 / ms / 1e6;
+}
+
 double FmaPeak(int threads, double milliseconds) {
   constexpr double kRoundsOfMillisecond = 500'000;  // 12 chains, 2 operations a cycle, 3 GHz.
   const auto rounds = static_cast<int64_t>(std::max(1.0, milliseconds) * kRoundsOfMillisecond);

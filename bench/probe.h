@@ -16,6 +16,8 @@ double BestTime(int rounds, const std::function<void()>& work);
 
 /// GB/s of summing `count` doubles once with `threads` threads: the limit of every one-pass operator. Take the best of several.
 double ReadBandwidth(const double* data, int64_t count, int threads);
+/// GB/s of filling `count` doubles, 32-byte aligned, with ones by streaming stores: the limit of a large output.
+double WriteBandwidth(double* data, int64_t count, int threads);
 /// GFLOP/s of independent fused multiply-adds in registers, widest vectors this build and machine have, for about so many
 /// milliseconds: what the clock does in a short burst it does not do for long. Take the best of several.
 double FmaPeak(int threads, double milliseconds);

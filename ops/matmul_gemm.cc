@@ -12,6 +12,7 @@
 #include "ops/kernel.h"
 #include "ops/parallel.h"
 #include "ops/simd/gemm.h"
+#include "ops/simd/rows.h"
 
 namespace heddle::ops {
 namespace {
@@ -72,8 +73,17 @@ void PackStrips(const double* from, int64_t stride, int64_t depth, int64_t width
 
 // One strip of `here` <= `width` doubles of each row, the others zeros.
 void PackNarrowStrip(const double* from, int64_t stride, int64_t depth, int64_t here, int64_t width, double* out) {
-  std::fill_n(out, depth * width, 0.0);
-  for (int64_t k = 0; k < depth; ++k, from += stride, out += width) std::copy_n(from, here, out);
+  const int64_t whole = here / 4 * 4;
+  const __m256i mask = simd::FirstOfFour(here - whole);
+  for (int64_t k = 0; k < depth; ++k, from += stride, out += width) {
+    int64_t v = 0;
+    for (; v < whole; v += 4) _mm256_storeu_pd(out + v, _mm256_loadu_pd(from + v));
+    if (whole < here) {
+      _mm256_storeu_pd(out + v, _mm256_maskload_pd(from + v, mask));
+      v += 4;
+    }
+    for (; v < width; v += 4) _mm256_storeu_pd(out + v, _mm256_setzero_pd());
+  }
 }
 
 // Four doubles of each of four rows, transposed: what PackA does most.

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace heddle::bench {
+
+/// OpenBLAS of this machine (libopenblas.so.0), opened at run time: a peer, not a part of what we build.
+class Blas {
+ public:
+  /// `threads`: that it may use from now on.
+  explicit Blas(int threads);
+  bool present() const { return multiply_ != nullptr; }
+  /// out = A %*% B, row-major, A is m x k, B is k x n. Present only.
+  void Multiply(const double* a, const double* b, double* out, int64_t m, int64_t k, int64_t n) const;
+
+ private:
+  // cblas_dgemm with its enumerations as numbers.
+  using Dgemm = void (*)(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
+  Dgemm multiply_ = nullptr;
+};
+
+}  // namespace heddle::bench
