@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include <limits>
+#include <type_traits>
 
 #include "core/panels.h"
 #include "ops/reduction_tree.h"
@@ -190,12 +191,30 @@ int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n,
   return FourRowsAtATime<Op, kWhole, 2>(x, rows, stride, n, out);
 }
 
+// Extremes have no order: four short rows are four lanes. Returns the rows done.
+template <typename Op>
+int64_t ExtremesOfShortRows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4, x += 4 * stride) {
+    const auto column = [&](int64_t j) __attribute__((always_inline)) {
+      return _mm256_setr_pd(x[j], x[stride + j], x[2 * stride + j], x[3 * stride + j]);
+    };
+    __m256d extremes = column(0);
+    for (int64_t j = 1; j < n; ++j) extremes = Op::Of(extremes, column(j));
+    _mm256_storeu_pd(out + i, extremes);
+  }
+  return i;
+}
+
 template <typename Op>
 void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
+  constexpr bool kExtreme = std::is_same_v<Op, Minimum> || std::is_same_v<Op, Maximum>;
   int64_t i = 0;
   if (n == 1 && stride == 1) {
     for (; i + 4 <= rows; i += 4)
       _mm256_storeu_pd(out + i, Op::Of(_mm256_set1_pd(Op::kStart), _mm256_loadu_pd(x + i)));
+  } else if (kExtreme && n > 0 && n < 8) {
+    i = ExtremesOfShortRows<Op>(x, rows, stride, n, out);
   } else if (n < 8) {
     i = FourRowsByTail<Op, 0>(x, rows, stride, n, out);
   } else if (n < 16) {
