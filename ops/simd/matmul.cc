@@ -50,19 +50,22 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
       high[c] = _mm256_fmadd_pd(x_high, _mm256_load_pd(v + c * v_stride + j + 4), high[c]);
     }
   };
-  const auto fetch = [&](int64_t j) __attribute__((always_inline)) {
-    _mm_prefetch(reinterpret_cast<const char*>(ahead.cells + (j >> ahead.shift)), _MM_HINT_T0);
+  const double* next = ahead.cells;
+  const int64_t step = 16 >> ahead.shift;
+  const auto fetch = [&](int64_t cell) __attribute__((always_inline)) {
+    _mm_prefetch(reinterpret_cast<const char*>(next + cell), _MM_HINT_T0);
   };
   int64_t j = 0;
-  for (; j + 16 <= whole; j += 16) {
-    fetch(j);
+  for (; j + 16 <= whole; j += 16, next += step) {
+    fetch(0);
     add(j);
-    fetch(j + 8);
+    fetch(8);
     add(j + 8);
   }
-  for (; j < whole; j += 8) {
-    fetch(j);
+  if (j < whole) {
+    fetch(0);
     add(j);
+    j += 8;
   }
   if constexpr (kTail > 0) {
     const __m256d x_low = kTail == 1 ? _mm256_maskload_pd(x + j, mask) : _mm256_loadu_pd(x + j);
@@ -125,22 +128,27 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
     __m256d columns[kCount];
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) columns[c] = JoinFourRows(half[0][c], half[1][c], half[2][c], half[3][c]);
-    if constexpr (kCount == 4) {
-      const __m256d low = _mm256_unpacklo_pd(columns[0], columns[1]), high = _mm256_unpackhi_pd(columns[0], columns[1]),
-                    next_low = _mm256_unpacklo_pd(columns[2], columns[3]), next_high = _mm256_unpackhi_pd(columns[2], columns[3]);
-      _mm256_storeu_pd(out, _mm256_permute2f128_pd(low, next_low, 0x20));
-      _mm256_storeu_pd(out + out_stride, _mm256_permute2f128_pd(high, next_high, 0x20));
-      _mm256_storeu_pd(out + 2 * out_stride, _mm256_permute2f128_pd(low, next_low, 0x31));
-      _mm256_storeu_pd(out + 3 * out_stride, _mm256_permute2f128_pd(high, next_high, 0x31));
-    } else if (kCount == 1 && out_stride == 1) {
+    // Of rows 0, 1, 2 and 3: two columns in half a vector.
+    const auto store_two = [&](double* to, __m256d first, __m256d second) __attribute__((always_inline)) {
+      const __m256d even = _mm256_unpacklo_pd(first, second), odd = _mm256_unpackhi_pd(first, second);
+      _mm_storeu_pd(to, _mm256_castpd256_pd128(even));
+      _mm_storeu_pd(to + out_stride, _mm256_castpd256_pd128(odd));
+      _mm_storeu_pd(to + 2 * out_stride, _mm256_extractf128_pd(even, 1));
+      _mm_storeu_pd(to + 3 * out_stride, _mm256_extractf128_pd(odd, 1));
+    };
+    const auto store_one = [&](double* to, __m256d column) __attribute__((always_inline)) {
+      const __m128d low = _mm256_castpd256_pd128(column), high = _mm256_extractf128_pd(column, 1);
+      _mm_storel_pd(to, low);
+      _mm_storeh_pd(to + out_stride, low);
+      _mm_storel_pd(to + 2 * out_stride, high);
+      _mm_storeh_pd(to + 3 * out_stride, high);
+    };
+    if (kCount == 1 && out_stride == 1) {
       _mm256_storeu_pd(out, columns[0]);
     } else {
-#pragma GCC unroll 4
-      for (int c = 0; c < kCount; ++c) {
-        alignas(32) double results[4];
-        _mm256_store_pd(results, columns[c]);
-        for (int r = 0; r < 4; ++r) out[r * out_stride + c] = results[r];
-      }
+      if constexpr (kCount >= 2) store_two(out, columns[0], columns[1]);
+      if constexpr (kCount == 4) store_two(out + 2, columns[2], columns[3]);
+      if constexpr (kCount % 2 == 1) store_one(out + kCount - 1, columns[kCount - 1]);
     }
     out += 4 * out_stride;
   };
@@ -188,7 +196,7 @@ void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, 
 
 // Few columns: kVectors * kCount accumulators in registers (every loop over them must be unrolled), kVectors
 // = ceil(n / 4).
-template <int kVectors, int kCount>
+template <int kVectors, int kCount, bool kMasked>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                         int64_t w_stride, double* columns, int64_t columns_stride, const Ahead& ahead) {
   const double* next = ahead.cells;
@@ -198,14 +206,14 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm256_load_pd(columns + c * columns_stride + 4 * v);
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
-  for (int64_t i = 0; i < rows; ++i, x += stride, w += w_stride) {
-    if (next != nullptr && (i & ((int64_t{1} << ahead.shift) - 1)) == 0) {
+  const auto fetch = [&]() __attribute__((always_inline)) {
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; v += 2) Fetch(next + 4 * v);
-      next += 4 * kVectors;
-    }
+    for (int v = 0; v < kVectors; v += 2) Fetch(next + 4 * v);
+    next += 4 * kVectors;
+  };
+  const auto add_row = [&]() __attribute__((always_inline)) {
     const auto cells = [&](int v) __attribute__((always_inline)) {
-      __m256d four = v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
+      __m256d four = kMasked && v + 1 == kVectors ? _mm256_maskload_pd(x + 4 * v, mask) : _mm256_loadu_pd(x + 4 * v);
       if constexpr (kCount > 1) KeepInRegister(four);
       return four;
     };
@@ -231,11 +239,27 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
         for (int c = 0; c < kCount; ++c) sums[c][v] = _mm256_fmadd_pd(four, held[c], sums[c][v]);
       }
     }
+    x += stride;
+    w += w_stride;
+  };
+  int64_t left = rows;
+  const int64_t period = int64_t{1} << ahead.shift;
+  for (int64_t i = 0; next != nullptr && i + period <= rows; i += period, left -= period) {
+    fetch();
+    for (int64_t r = 0; r < period; ++r) add_row();
   }
+  for (; left > 0; --left) add_row();
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c)
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) _mm256_store_pd(columns + c * columns_stride + 4 * v, sums[c][v]);
+}
+
+template <int kVectors, int kCount>
+void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                        int64_t w_stride, double* columns, int64_t columns_stride, const Ahead& ahead) {
+  const auto run = n == 4 * kVectors ? ColumnsInRegisters<kVectors, kCount, false> : ColumnsInRegisters<kVectors, kCount, true>;
+  run(x, rows, stride, n, w, w_stride, columns, columns_stride, ahead);
 }
 
 template <int kVectors>
