@@ -55,29 +55,27 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
   const auto fetch = [&](int64_t cell) __attribute__((always_inline)) {
     _mm_prefetch(reinterpret_cast<const char*>(next + cell), _MM_HINT_T0);
   };
-  int64_t j = 0;
-  for (; j + 16 <= whole; j += 16, next += step) {
+  for (int64_t turns = whole / 16; turns > 0; --turns, x += 16, v += 16, next += step) {
     fetch(0);
-    add(j);
+    add(0);
     fetch(8);
-    add(j + 8);
+    add(8);
   }
-  if (j < whole) {
+  if (whole % 16 > 0) {
     fetch(0);
-    add(j);
-    j += 8;
+    add(0);
+    x += 8;
+    v += 8;
   }
   if constexpr (kTail > 0) {
-    const __m256d x_low = kTail == 1 ? _mm256_maskload_pd(x + j, mask) : _mm256_loadu_pd(x + j);
+    const __m256d x_low = kTail == 1 ? _mm256_maskload_pd(x, mask) : _mm256_loadu_pd(x);
 #pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c)
-      low[c] = _mm256_fmadd_pd(x_low, _mm256_load_pd(v + c * v_stride + j), low[c]);
+    for (int c = 0; c < kCount; ++c) low[c] = _mm256_fmadd_pd(x_low, _mm256_load_pd(v + c * v_stride), low[c]);
   }
   if constexpr (kTail == 2) {
-    const __m256d x_high = _mm256_maskload_pd(x + j + 4, mask);
+    const __m256d x_high = _mm256_maskload_pd(x + 4, mask);
 #pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c)
-      high[c] = _mm256_fmadd_pd(x_high, _mm256_load_pd(v + c * v_stride + j + 4), high[c]);
+    for (int c = 0; c < kCount; ++c) high[c] = _mm256_fmadd_pd(x_high, _mm256_load_pd(v + c * v_stride + 4), high[c]);
   }
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) half[c] = _mm256_add_pd(low[c], high[c]);
