@@ -215,10 +215,10 @@ class RowsOfA {
 };
 
 // Memory that is read next: part after part of it is fetched while this one computes.
-class Ahead {
+class NextReads {
  public:
-  Ahead() = default;
-  Ahead(const double* cells, int64_t count, int64_t part) : cells_(cells), count_(count), part_(part) {}
+  NextReads() = default;
+  NextReads(const double* cells, int64_t count, int64_t part) : cells_(cells), count_(count), part_(part) {}
   bool done() const { return count_ <= 0; }
 
   // What is in the third-level cache.
@@ -247,14 +247,14 @@ class Ahead {
 
 // Rows [i0, i0 + rows) of C take strips [begin, end) of a step.
 void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
-                   const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end, Ahead next_step) {
+                   const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end, NextReads next_step) {
   alignas(64) double edge[kLargestTile] = {};
   const int64_t strip_cells = StripCells(kernel.columns, step.depth);
   for (int64_t strip = begin; strip < end; ++strip) {
     const int64_t j = strip * kernel.columns, width = std::min(kernel.columns, step.columns - j);
     const GemmTile& tile = kernel.TileFor(width);
     const double* b = packed_b + strip * strip_cells;
-    Ahead next_strip;
+    NextReads next_strip;
     if (strip + 1 < end && next_step.done())
       next_strip = {b + strip_cells, strip_cells, CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / tile.rows)) * 8};
     for (int64_t i = 0, height, strip_of_a = 0; i < rows; i += height) {
@@ -298,7 +298,7 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
 
 // All of B in the next step if its rows lie without gaps, or what the caller reads next: where one task computes all
 // of C.
-Ahead NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step) {
+NextReads NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step) {
   int64_t tiles = CeilDivide(g.m, kernel.rows) * CeilDivide(g.n, kernel.columns);
   if (g.upper_only) tiles = tiles / 2 + 1;
   const int64_t depth = std::min(step.depth, g.k - step.k0 - step.depth);
@@ -353,7 +353,7 @@ void Run(const Gemm& g) {
           if (block != prepared) rows_of_a.Prepare(step, i0, rows, packed_b.data());
           prepared = block;
           MultiplyBlock(g, kernel, step, i0, rows, rows_of_a, packed_b.data(), strips * group / groups,
-                        strips * (group + 1) / groups, blocks * groups == 1 ? NextStep(g, kernel, step) : Ahead{});
+                        strips * (group + 1) / groups, blocks * groups == 1 ? NextStep(g, kernel, step) : NextReads{});
         }
       });
     }

@@ -82,9 +82,9 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
 }
 
 // The same for four long rows of one vector, which is read once for all.
-template <int kTail, int kCount>
+template <int kTail>
 inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v, __m256i mask,
-                            __m256d (*half)[kCount]) {
+                            __m256d (*half)[1]) {
   __m256d low[4], high[4];
 #pragma GCC unroll 4
   for (int r = 0; r < 4; ++r) low[r] = high[r] = _mm256_setzero_pd();
@@ -153,13 +153,15 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride) {
     __m256d half[4][kCount];
-    if (kCount == 1 && kWhole < 0 && n >= kLongRow) {
-      HalfLanesOfFour<kTail>(x, stride, whole, v, mask, half);
-    } else {
+    const auto one_by_one = [&]() __attribute__((always_inline)) {
 #pragma GCC unroll 4
       for (int r = 0; r < 4; ++r)
         HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, ahead.From((i + r) * stride), half[r]);
-    }
+    };
+    if constexpr (kCount == 1 && kWhole < 0)
+      n >= kLongRow ? HalfLanesOfFour<kTail>(x, stride, whole, v, mask, half) : one_by_one();
+    else
+      one_by_one();
     store(half);
   }
   return i;

@@ -51,7 +51,7 @@ void ExpectAllDefinitions(const Matrix& dense, int most_workers) {
 
 TEST(AggregateTest, AwkwardShapesHaveTheCellsOfTheDefinition) {
   for (int64_t m : {1, 5, 63, 64, 65, 999})
-    for (int64_t n : {1, 3, 7, 8, 9, 10, 13, 64})
+    for (int64_t n : {1, 2, 3, 5, 7, 8, 9, 10, 13, 64})
       ExpectAllDefinitions(
           RandomCells(m, n, (m + n) % 2 == 0 ? 0.9 : 0.2, static_cast<uint64_t>(m * 1000 + n)),
           m == 999 ? 4 : 2);
