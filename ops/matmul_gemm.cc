@@ -37,7 +37,8 @@ const GemmKernel& Kernel() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 
 // of a page apart and share a few places of the first-level cache.
 int64_t StripCells(int64_t width, int64_t depth) { return width * depth + 16; }
 
-// Packed operands: on huge pages, which are used again and again. Small ones cost four percent of a product here.
+// Packed operands: on huge pages, which are kept and used again and again. With small pages a product takes four percent
+// longer.
 class PackedCells {
  public:
   explicit PackedCells(int64_t count) : bytes_(count * static_cast<int64_t>(sizeof(double))) {

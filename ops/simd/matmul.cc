@@ -141,12 +141,18 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
       _mm_storel_pd(to + 2 * out_stride, high);
       _mm_storeh_pd(to + 3 * out_stride, high);
     };
-    if (kCount == 1 && out_stride == 1) {
+    if constexpr (kCount == 4) {
+      const __m256d low = _mm256_unpacklo_pd(columns[0], columns[1]), high = _mm256_unpackhi_pd(columns[0], columns[1]),
+                    next_low = _mm256_unpacklo_pd(columns[2], columns[3]), next_high = _mm256_unpackhi_pd(columns[2], columns[3]);
+      _mm256_storeu_pd(out, _mm256_permute2f128_pd(low, next_low, 0x20));
+      _mm256_storeu_pd(out + out_stride, _mm256_permute2f128_pd(high, next_high, 0x20));
+      _mm256_storeu_pd(out + 2 * out_stride, _mm256_permute2f128_pd(low, next_low, 0x31));
+      _mm256_storeu_pd(out + 3 * out_stride, _mm256_permute2f128_pd(high, next_high, 0x31));
+    } else if (kCount == 1 && out_stride == 1) {
       _mm256_storeu_pd(out, columns[0]);
     } else {
       if constexpr (kCount >= 2) store_two(out, columns[0], columns[1]);
-      if constexpr (kCount == 4) store_two(out + 2, columns[2], columns[3]);
-      if constexpr (kCount % 2 == 1) store_one(out + kCount - 1, columns[kCount - 1]);
+      if constexpr (kCount != 2) store_one(out + kCount - 1, columns[kCount - 1]);
     }
     out += 4 * out_stride;
   };
