@@ -33,7 +33,7 @@ class FusionMeter {
   FusionMeter(const BenchOptions& options, ops::Arena* arena);
   bool Wants(const std::string& name) const { return name.find(options_.only) != std::string::npos; }
   /// One line of all probes: read and write bandwidth, FMA peak, a product by OpenBLAS (Eigen without it).
-  void PrintProbes() const;
+  void PrintProbes();
   /// Probe, then loop and expression in turn, then the probe again; once more (at most five times in all) where the two
   /// probes differ by more than 10 %, since the machine changed its speed meanwhile.
   void Measure(const FusionRow& row);
@@ -49,14 +49,14 @@ class FusionMeter {
     double ours_ms = 1e300, hand_ms = 1e300, blas_ms = 1e300, probe = 0, peak = 0, gemm = 0, drift = 0;
   };
   double Probe() const;
-  double GemmProbe() const;  // GFLOP/s.
+  double GemmProbe();  // GFLOP/s.
   void Print(const FusionRow& row, const Figures& figures, double compile_ms, const std::string& plan) const;
   void PrintLine(const std::string& name, const std::string& plan, double ms, double limit_ms, const FusionRow& row,
                  const Figures& figures, double compile_ms, const std::string& text) const;
 
   BenchOptions options_;
   ops::Arena* arena_;
-  Matrix probe_data_;
+  Matrix probe_data_, probe_product_;
   Blas blas_;
   bool all_agree_ = true;
 };

@@ -47,11 +47,6 @@ Cost SampledCost(const Node&, std::span<const ValueInfo> inputs) {
           .bytes = 20 * entries + 8 * (static_cast<double>(u.Cells()) + static_cast<double>(v.Cells()))};
 }
 
-// The first n (0-3) lanes, for masked loads.
-__m256i FirstLanes(int64_t n) {
-  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
-}
-
 // Eight lanes over k of s = fma(u_k, v_k, s), lane k mod 8, for one row of u and four of v whose loads wait
 // for memory side by side; then L = ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)), plus +0.0.
 inline __attribute__((always_inline)) __m256d JoinLanes(const __m256d low[4], const __m256d high[4]) {
@@ -72,7 +67,7 @@ template <int kVectors, bool kMasked>
 class ShortRow {
  public:
   static constexpr int64_t kAhead = 16;  // Entries whose rows of v are on the way from memory.
-  explicit ShortRow(int64_t rank) : mask_(FirstLanes(rank - 4 * (kVectors - 1))) {}
+  explicit ShortRow(int64_t rank) : mask_(simd::FirstOfFour(rank - 4 * (kVectors - 1))) {}
   void Take(const double* u) {
 #pragma GCC unroll 8
     for (int i = 0; i < kVectors; ++i) u_[i] = Load(u, i);
@@ -108,8 +103,8 @@ class LongRow {
   explicit LongRow(int64_t rank)
       : whole_(rank / 8 * 8),
         has_rest_(whole_ < rank),
-        low_(FirstLanes(std::min<int64_t>(4, rank - whole_))),
-        high_(FirstLanes(rank - whole_ - 4)) {}
+        low_(simd::FirstOfFour(rank - whole_)),
+        high_(simd::FirstOfFour(rank - whole_ - 4)) {}
   void Take(const double* u) { u_ = u; }
   /// The machine goes on with what follows.
   void Fetch(const double* v) const {

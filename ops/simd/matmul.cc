@@ -248,13 +248,13 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
     x += stride;
     w += w_stride;
   };
-  int64_t left = rows;
   const int64_t period = int64_t{1} << ahead.shift;
-  for (int64_t i = 0; next != nullptr && i + period <= rows; i += period, left -= period) {
+  int64_t i = 0;
+  for (; next != nullptr && i + period <= rows; i += period) {
     fetch();
     for (int64_t r = 0; r < period; ++r) add_row();
   }
-  for (; left > 0; --left) add_row();
+  for (; i < rows; ++i) add_row();
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c)
 #pragma GCC unroll 8
