@@ -223,17 +223,18 @@ class NextReads {
   bool done() const { return count_ <= 0; }
 
   // What is in the third-level cache.
-  void Fetch() {
-    for (int64_t q = 0, last = std::min(part_, count_); q < last; q += 8)
-      _mm_prefetch(reinterpret_cast<const char*>(cells_ + q), _MM_HINT_T1);
+  void GiveStrip(GemmFetches* fetches) {
+    if (done()) return;
+    fetches->strip = cells_;
+    fetches->strip_cells = std::min(part_, count_);
     Advance();
   }
-  // What is in memory: in the course of a tile.
-  void Give(int64_t depth, GemmRows* a) {
+  // What is in memory.
+  void GiveMemory(int64_t depth, GemmFetches* fetches) {
     if (done()) return;
-    a->ahead = cells_;
-    a->ahead_row = depth;
-    a->ahead_rows = part_ / depth;
+    fetches->memory = cells_;
+    fetches->memory_row = depth;
+    fetches->memory_rows = part_ / depth;
     Advance();
   }
 
@@ -271,27 +272,28 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
         }
       }
       double* c = g.c + (i0 + i) * g.c_row + step.j0 + j;
-      // A chain cannot start before its cell of C is there: fetch the next block's cells while this one
-      // computes.
-      if (g.m * g.c_row > kSmallResult)
-        for (int64_t r = height, last = std::min(2 * height, rows - i); r < last; ++r)
-          for (int64_t v = 0; v < width; v += 8) _mm_prefetch(reinterpret_cast<const char*>(c + r * g.c_row + v), _MM_HINT_T0);
-      next_strip.Fetch();
+      GemmFetches fetches;
+      // A chain cannot start before its cell of C is there: the next block's cells come while this one computes.
+      if (g.m * g.c_row > kSmallResult) {
+        fetches.c = c + height * g.c_row;
+        fetches.c_rows = std::min(height, rows - i - height);
+      }
+      next_strip.GiveStrip(&fetches);
       if (strip == begin && a.column == 1 && a.row > 1) {
         // Rows of A that were not packed come from memory.
-        a.ahead = a.a + 2 * height * a.row;
-        a.ahead_row = a.row;
-        a.ahead_rows = kernel.rows;
+        fetches.memory = a.a + 2 * height * a.row;
+        fetches.memory_row = a.row;
+        fetches.memory_rows = kernel.rows;
       } else {
-        next_step.Give(step.depth, &a);
+        next_step.GiveMemory(step.depth, &fetches);
       }
       if (height == tile.rows) {
-        tile.run(step.depth, a, b, c, g.c_row, width, step.first, step.last);
+        tile.run(step.depth, a, fetches, b, c, g.c_row, width, step.first, step.last);
         continue;
       }
       if (!step.first)
         for (int64_t r = 0; r < height; ++r) std::copy_n(c + r * g.c_row, width, edge + r * tile.columns);
-      tile.run(step.depth, a, b, edge, tile.columns, width, step.first, step.last);
+      tile.run(step.depth, a, fetches, b, edge, tile.columns, width, step.first, step.last);
       for (int64_t r = 0; r < height; ++r) std::copy_n(edge + r * tile.columns, width, c + r * g.c_row);
     }
   }

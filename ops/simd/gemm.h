@@ -6,14 +6,22 @@
 namespace heddle::ops {
 
 /// Rows of A as a tile reads them: A(r, k) = a[r * row + k * column], for r of one strip; the rows after them, of a
-/// tile that is higher than a strip, likewise from `next`. What later tiles read from memory is fetched bit by bit: the
-/// first `depth` cells of each of `ahead_rows` rows, `ahead_row` doubles apart, from `ahead` on; not null.
+/// tile that is higher than a strip, likewise from `next`.
 struct GemmRows {
   const double* a;
   const double* next;
   int64_t row, column;
-  const double* ahead = nullptr;
-  int64_t ahead_row = 0, ahead_rows = 0;
+};
+
+/// What later tiles read and a tile fetches meanwhile, bit by bit where the CPU waits for a burst of it; nothing unless
+/// said.
+struct GemmFetches {
+  const double* memory = nullptr;  ///< The first `depth` cells of each of so many rows, so many doubles apart.
+  int64_t memory_row = 0, memory_rows = 0;
+  const double* strip = nullptr;  ///< Cells of the next strip of B, from the third-level cache into the second.
+  int64_t strip_cells = 0;
+  const double* c = nullptr;  ///< So many rows of C, as far apart and as wide as those of this tile.
+  int64_t c_rows = 0;
 };
 
 /// A block of C, `rows` x `columns`, in registers.
@@ -23,8 +31,8 @@ struct GemmTile {
   /// C(r, c) = chain of fma(A(r, k), b[k * columns + c], .) over k < depth, ascending, from +0.0 when `first`, else
   /// from C; plus +0.0 at the end when `last` (so that no -0.0 of an underflow remains). The first `width` columns of
   /// C are read and written, all but less than a vector of them. b is 32-byte aligned.
-  void (*run)(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_t c_stride, int64_t width,
-              bool first, bool last);
+  void (*run)(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, double* c,
+              int64_t c_stride, int64_t width, bool first, bool last);
 };
 
 /// The innermost loops of matrix products, one set per CPU.
@@ -32,7 +40,7 @@ struct GemmKernel {
   static constexpr int kTiles = 3;
   int64_t rows;     ///< Of a strip of A; tiles have as many or twice as many.
   int64_t columns;  ///< Of a strip of B: those of the widest tile.
-  int64_t depth;    ///< Rows of B of which a strip stays in the first-level cache.
+  int64_t depth;    ///< Rows of B in a strip: it stays in the first-level cache, or is read from the second at full speed.
   GemmTile tiles[kTiles];  ///< Wider and wider, by equal steps: a narrow last strip wastes little.
 
   const GemmTile& TileFor(int64_t width) const { return tiles[(width - 1) / tiles[0].columns]; }

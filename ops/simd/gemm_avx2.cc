@@ -21,8 +21,13 @@ inline void StoreFirst(double* out, __m256d cells, int64_t count) {
 
 // kColumn: doubles between columns of rows that lie side by side; 0: rows anywhere.
 template <int kRows, int kVectors, int kColumn>
-void RunRows(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_t c_stride, int64_t width,
-             bool first, bool last) {
+void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, double* c,
+             int64_t c_stride, int64_t width, bool first, bool last) {
+  for (int64_t r = 0; r < fetches.c_rows; ++r)
+    for (int64_t v = 0; v < width; v += 8)
+      _mm_prefetch(reinterpret_cast<const char*>(fetches.c + r * c_stride + v), _MM_HINT_T0);
+  for (int64_t q = 0; q < fetches.strip_cells; q += 8)
+    _mm_prefetch(reinterpret_cast<const char*>(fetches.strip + q), _MM_HINT_T1);
   const int64_t left = width - 4 * (kVectors - 1);  // In the last vector.
   const __m256i mask = simd::FirstOfFour(left);
   __m256d s[kRows][kVectors];
@@ -49,12 +54,12 @@ void RunRows(int64_t depth, const GemmRows& rows, const double* b, double* c, in
       }
     }
   };
-  if (rows.ahead == nullptr) {
+  if (fetches.memory == nullptr) {
     add(depth);
   } else {
     for (int64_t k = 0; k < depth; k += 8) {
-      for (int64_t r = 0; r < rows.ahead_rows; ++r)
-        _mm_prefetch(reinterpret_cast<const char*>(rows.ahead + r * rows.ahead_row + k), _MM_HINT_T0);
+      for (int64_t r = 0; r < fetches.memory_rows; ++r)
+        _mm_prefetch(reinterpret_cast<const char*>(fetches.memory + r * fetches.memory_row + k), _MM_HINT_T0);
       add(k + 8 <= depth ? 8 : depth - k);
     }
   }
@@ -68,12 +73,12 @@ void RunRows(int64_t depth, const GemmRows& rows, const double* b, double* c, in
 
 // Of packed rows the addresses are known: an instruction in forty less.
 template <int kRows, int kVectors>
-void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_t c_stride, int64_t width,
-         bool first, bool last) {
+void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, double* c,
+         int64_t c_stride, int64_t width, bool first, bool last) {
   const auto run = rows.row == 1 && rows.column == kStripRows      ? RunRows<kRows, kVectors, kStripRows>
                    : rows.row == 1 && rows.column == kStripColumns ? RunRows<kRows, kVectors, kStripColumns>
                                                                    : RunRows<kRows, kVectors, 0>;
-  run(depth, rows, b, c, c_stride, width, first, last);
+  run(depth, rows, fetches, b, c, c_stride, width, first, last);
 }
 
 }  // namespace

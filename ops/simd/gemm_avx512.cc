@@ -7,11 +7,14 @@ namespace heddle::ops {
 // Every loop over the accumulators is unrolled, or they would live in memory.
 namespace {
 
-constexpr int kStripRows = 8;
+constexpr int kStripRows = 8, kStripColumns = 24;
+// A strip of B does not stay in the first-level cache: its lines are fetched so many doubles ahead.
+constexpr int kAhead = 192;
 
-template <int kVectors>
-void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_t c_stride, int64_t width,
-         bool first, bool last) {
+// kColumn: doubles between columns of rows that lie side by side; 0: rows anywhere.
+template <int kVectors, int kColumn>
+void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, double* c,
+             int64_t c_stride, int64_t width, bool first, bool last) {
   const auto last_lanes = static_cast<__mmask8>(0xff >> (8 * kVectors - width));
   __m512d s[kStripRows][kVectors];
 #pragma GCC unroll 8
@@ -21,12 +24,15 @@ void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_
       s[r][v] = first ? _mm512_setzero_pd()
                       : _mm512_maskz_loadu_pd(v + 1 < kVectors ? 0xff : last_lanes, c + r * c_stride + 8 * v);
   const double* a = rows.a;
-  const int64_t row = rows.row, column = rows.column;
+  const int64_t row = kColumn > 0 ? 1 : rows.row, column = kColumn > 0 ? kColumn : rows.column;
   const auto add = [&](int64_t count) __attribute__((always_inline)) {
     for (int64_t k = 0; k < count; ++k, a += column, b += 8 * kVectors) {
       __m512d cells[kVectors];
 #pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v) cells[v] = _mm512_loadu_pd(b + 8 * v);
+      for (int v = 0; v < kVectors; ++v) {
+        _mm_prefetch(reinterpret_cast<const char*>(b + 8 * v + kAhead), _MM_HINT_T0);
+        cells[v] = _mm512_loadu_pd(b + 8 * v);
+      }
 #pragma GCC unroll 8
       for (int r = 0; r < kStripRows; ++r) {
         const __m512d x = _mm512_set1_pd(a[r * row]);
@@ -35,12 +41,29 @@ void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_
       }
     }
   };
-  if (rows.ahead == nullptr) {
-    add(depth);
+  // A burst of fetches would wait for the buffers of missed lines: there is a part for each row of the tile.
+  const int64_t strip_part = (fetches.strip_cells + 8 * kStripRows - 1) / (8 * kStripRows) * 8;
+  const auto fetch_part = [&](int64_t part) __attribute__((always_inline)) {
+    if (part < fetches.c_rows) {
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v)
+        _mm_prefetch(reinterpret_cast<const char*>(fetches.c + part * c_stride + 8 * v), _MM_HINT_T0);
+    }
+    const int64_t end = (part + 1) * strip_part;
+    for (int64_t q = part * strip_part; q < (end < fetches.strip_cells ? end : fetches.strip_cells); q += 8)
+      _mm_prefetch(reinterpret_cast<const char*>(fetches.strip + q), _MM_HINT_T1);
+  };
+  if (fetches.memory == nullptr) {
+    const int64_t steps = (depth + kStripRows - 1) / kStripRows;
+    for (int64_t part = 0, k = 0; k < depth; ++part, k += steps) {
+      fetch_part(part);
+      add(k + steps <= depth ? steps : depth - k);
+    }
   } else {
     for (int64_t k = 0; k < depth; k += 8) {
-      for (int64_t r = 0; r < rows.ahead_rows; ++r)
-        _mm_prefetch(reinterpret_cast<const char*>(rows.ahead + r * rows.ahead_row + k), _MM_HINT_T0);
+      if (k < 8 * kStripRows) fetch_part(k / 8);
+      for (int64_t r = 0; r < fetches.memory_rows; ++r)
+        _mm_prefetch(reinterpret_cast<const char*>(fetches.memory + r * fetches.memory_row + k), _MM_HINT_T0);
       add(k + 8 <= depth ? 8 : depth - k);
     }
   }
@@ -52,8 +75,18 @@ void Run(int64_t depth, const GemmRows& rows, const double* b, double* c, int64_
                             last ? _mm512_add_pd(s[r][v], _mm512_setzero_pd()) : s[r][v]);
 }
 
+// Of packed rows the addresses are known.
+template <int kVectors>
+void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, double* c,
+         int64_t c_stride, int64_t width, bool first, bool last) {
+  const auto run = rows.row == 1 && rows.column == kStripRows      ? RunRows<kVectors, kStripRows>
+                   : rows.row == 1 && rows.column == kStripColumns ? RunRows<kVectors, kStripColumns>
+                                                                   : RunRows<kVectors, 0>;
+  run(depth, rows, fetches, b, c, c_stride, width, first, last);
+}
+
 }  // namespace
 
-const GemmKernel kGemmAvx512 = {kStripRows, 24, 160, {{8, 8, Run<1>}, {8, 16, Run<2>}, {8, 24, Run<3>}}};
+const GemmKernel kGemmAvx512 = {kStripRows, kStripColumns, 512, {{8, 8, Run<1>}, {8, 16, Run<2>}, {8, 24, Run<3>}}};
 
 }  // namespace heddle::ops
