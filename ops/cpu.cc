@@ -42,6 +42,11 @@ Status ForceCpu(std::string_view name) {
   return InvalidArgument("unknown cpu, use auto, avx2 or avx512: {}", name);
 }
 
+int MemoryStreams() {
+  static const int streams = __builtin_cpu_is("intel") ? 8 : 1;
+  return streams;
+}
+
 std::string_view CpuOfRank(std::string_view names, int rank) {
   const auto count = 1 + std::count(names.begin(), names.end(), ',');
   for (auto skip = rank % count; skip > 0; --skip) names.remove_prefix(names.find(',') + 1);

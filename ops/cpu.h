@@ -24,6 +24,10 @@ Status ForceCpu(Cpu cpu);
 /// "avx2", "avx512" or "auto" (the widest); kInvalidArgument for other names too.
 Status ForceCpu(std::string_view name);
 
+/// So many pages are best read side by side, 1 where one page after the other is as fast. Intel's prefetcher follows a stream
+/// in each page, a few lines ahead; those of one page do not cover the latency of memory.
+int MemoryStreams();
+
 /// What --cpu says for a worker: the workers take the names of "NAME[,NAME...]" in turn.
 std::string_view CpuOfRank(std::string_view names, int rank);
 

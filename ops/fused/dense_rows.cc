@@ -34,7 +34,7 @@ void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t ro
 }
 
 void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride, int64_t rows,
-                const double* ahead, int64_t lane, double* payload) {
+                simd::Ahead* ahead, int64_t lane, double* payload) {
   switch (root.kind) {
     case TileRoot::Kind::kVectors:
       return simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, root.padded, ahead);
@@ -52,7 +52,7 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
       if (root.n <= kFewColumns && root.k <= simd::kMostRegisterColumns)
         return simd::MultiplyFewColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload);
       return Run(Gemm{.m = root.n, .n = root.k, .k = rows, .a = x, .a_row = 1, .a_column = x_stride, .b = y, .b_row = y_stride,
-                      .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead});
+                      .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead == nullptr ? nullptr : ahead->cells()});
   }
 }
 

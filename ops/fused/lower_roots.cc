@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/panels.h"
+#include "ops/cpu.h"
 #include "ops/matmul.h"
 
 namespace heddle::ops {
@@ -100,18 +101,23 @@ void ChooseFetches(TileProgram* program) {
     if (root->kind != Step::Kind::kRoot || root->from.kind != TileRef::Kind::kInput) continue;
     const TileRoot& target = program->roots[static_cast<size_t>(root->index)];
     if (target.kind == TileRoot::Kind::kProduct) {
-      root->fetch = Step::Fetch::kFromStart;
+      root->fetch = Step::Fetch::kHalf;
       continue;
     }
     const auto is_from = [&](const RegionOperand& operand) { return operand.from == RegionOperand::From::kTile && operand.tile == root->from; };
     for (auto step = program->steps.begin(); step != root; ++step) {
       // Rows that no step reads before come from memory in the root.
       if (step->from != root->from && std::none_of(step->operands.begin(), step->operands.end(), is_from)) continue;
-      root->fetch = Step::Fetch::kFromStart;
-      if (step->kind == Step::Kind::kMultiply && step->columns > 1 && step->columns <= kFewColumns &&
-          target.kind == TileRoot::Kind::kVectors && target.k > 1) {
-        step->fetch = Step::Fetch::kFromStart;
-        root->fetch = Step::Fetch::kFromMiddle;
+      root->fetch = Step::Fetch::kHalf;
+      if (step->kind != Step::Kind::kMultiply || step->columns > kFewColumns || target.kind != TileRoot::Kind::kVectors) continue;
+      if (step->columns > 1 && target.k > 1) {
+        step->fetch = Step::Fetch::kHalf;
+        root->fetch = Step::Fetch::kOtherHalf;
+        break;
+      }
+      if (MemoryStreams() > 1) {
+        step->fetch = Step::Fetch::kAll;
+        root->fetch = Step::Fetch::kNothing;
         break;
       }
     }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/panels.h"
+#include "ops/cpu.h"
 #include "ops/elementwise_sparse.h"
 #include "ops/fused/dense_rows.h"
 #include "ops/fused/entries.h"
@@ -30,8 +31,9 @@ constexpr int64_t kTileEntries = 2048;
 // Rows of a right operand that one tile gathers twice: they stay in the second-level cache.
 constexpr int64_t kGatheredBytes = 128 << 10;
 constexpr int64_t kLeastEntries = 32;
-// Rows of X of a paired product in one tile.
-constexpr int64_t kPairedTileBytes = 12 << 10;
+// Rows of X of a paired product in one tile: both tiles stay in the first-level cache, unless several pages are fetched side by
+// side.
+int64_t PairedTileBytes() { return MemoryStreams() > 1 ? 32 << 10 : 12 << 10; }
 // Entries of a CSR input in one tile: they are read twice.
 constexpr int64_t kSparseTileBytes = 32 << 10;
 // Finding an entry of a CSR row and its partners costs as much as so many dense cells.
@@ -161,6 +163,7 @@ class TileRun {
     std::vector<double*> outputs;
     const double* waiting = nullptr;  // Rows of X whose part of a paired root is still to be added.
     int64_t waiting_rows = 0;
+    simd::Ahead ahead;  // Of the next tile, while products of this one fetch it.
     std::vector<int64_t> input_strides, output_strides;
     int64_t held_begin = 0, held_end = 0;  // Rows whose values at the driver's entries are in `patterns`.
   };
@@ -258,9 +261,8 @@ class TileRun {
   void ChooseTileRows() {
     tile_rows_ = program_.tile_rows;
     if (pair_.root >= 0) {
-      // Both tiles in the first-level cache.
       const int64_t row_bytes = 8 * program_.steps[static_cast<size_t>(pair_.root)].columns;
-      tile_rows_ = std::min(tile_rows_, FloorPowerOfTwo(kPairedTileBytes / row_bytes));
+      tile_rows_ = std::min(tile_rows_, FloorPowerOfTwo(PairedTileBytes() / row_bytes));
     }
     for (const Step& step : program_.steps) {
       const int input = step.kind == Step::Kind::kMultiply ? step.index : step.kind == Step::Kind::kRoot ? step.right : -1;
@@ -480,10 +482,12 @@ class TileRun {
       for (int64_t i = 0; i < rows; ++i) out[i] = out[i] / static_cast<double>(step.columns);
   }
 
-  // Null: nothing.
-  static const double* ToFetch(const Step& step, const Place& x, int64_t rows) {
+  // What a product of rows at x fetches of the next tile; null: nothing.
+  static simd::Ahead* ToFetch(Scratch& scratch, const Step& step, const Place& x, int64_t rows) {
     if (step.fetch == Step::Fetch::kNothing) return nullptr;
-    return x.cells + rows * x.stride + (step.fetch == Step::Fetch::kFromMiddle ? rows * x.stride / 2 : 0);
+    if (step.fetch != Step::Fetch::kOtherHalf)
+      scratch.ahead = simd::Ahead(x.cells + rows * x.stride, rows * x.stride, step.fetch == Step::Fetch::kAll ? 0 : 1);
+    return &scratch.ahead;
   }
 
   void Multiply(Scratch& scratch, const Step& step, const PaddedColumns& padded, int64_t row, int64_t row_end) const {
@@ -502,7 +506,7 @@ class TileRun {
     if (IsByEntry(step.from)) return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, padded, out);
     if (k <= kFewColumns)
       return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), padded.cells.data(), padded.stride, k, out, k,
-                                ToFetch(step, from, rows));
+                                ToFetch(scratch, step, from, rows));
     Run(Gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k, .c = out,
              .c_row = k, .canonical = true});
   }
@@ -548,7 +552,7 @@ class TileRun {
     if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
       return AddRows(root, x.cells, x.stride, rows, row_in_panel, out);
     const Place y = Locate(scratch, step.from_right, row);
-    AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(step, x, rows), row_in_panel & 7, out);
+    AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(scratch, step, x, rows), row_in_panel & 7, out);
   }
 
   const TileProgram& program_;

@@ -73,8 +73,8 @@ struct Step {
   TileRef from, from_right, to;
   int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
-  /// kMultiply and kRoot of an input: where in the rows of the next tile to fetch meanwhile.
-  enum class Fetch : uint8_t { kNothing, kFromStart, kFromMiddle } fetch = Fetch::kNothing;
+  /// kMultiply and kRoot of an input: what of the rows of the next tile to fetch meanwhile.
+  enum class Fetch : uint8_t { kNothing, kHalf, kOtherHalf, kAll } fetch = Fetch::kNothing;
 };
 
 /// A reduction: where its payload is and what goes into it.

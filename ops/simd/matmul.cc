@@ -17,15 +17,10 @@ constexpr int64_t kBlockCells = 3072;
 // Doubles ahead of a loop that reads from memory where it asks for the next lines: what is farther the machine's
 // prefetcher finds, and better when nobody else asks for it.
 constexpr int64_t kAhead = 96;
+// Blocks of so many cells are fetched while the one before is at hand.
+constexpr int64_t kStreamedCells = 4096;
 // Where two loops take turns.
 constexpr int64_t kFarAhead = 256;
-
-// What is fetched from memory meanwhile: a line from `cells` on for every 2^shift lines at hand. Unless null.
-struct Ahead {
-  const double* cells = nullptr;
-  int shift = 0;
-  Ahead From(int64_t cell) const { return {cells == nullptr ? nullptr : cells + (cell >> shift), shift}; }
-};
 
 // One load for several uses, where the compiler would load again for each.
 inline void KeepInRegister(__m256d& cells) { asm("" : "+x"(cells)); }
@@ -38,7 +33,7 @@ double SumOfLanes(const double* r) {
 // 0: nothing, 1: at most four cells, 2: more.
 template <int kCount, int kTail>
 inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v_stride, __m256i mask,
-                      const Ahead& ahead, __m256d* half) {
+                      Ahead& ahead, __m256d* half) {
   __m256d low[kCount], high[kCount];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) low[c] = high[c] = _mm256_setzero_pd();
@@ -50,19 +45,15 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
       high[c] = _mm256_fmadd_pd(x_high, _mm256_load_pd(v + c * v_stride + j + 4), high[c]);
     }
   };
-  const double* next = ahead.cells;
-  const int64_t step = 16 >> ahead.shift;
-  const auto fetch = [&](int64_t cell) __attribute__((always_inline)) {
-    _mm_prefetch(reinterpret_cast<const char*>(next + cell), _MM_HINT_T0);
-  };
-  for (int64_t turns = whole / 16; turns > 0; --turns, x += 16, v += 16, next += step) {
-    fetch(0);
+  const bool every = ahead.shift() == 0;
+  for (int64_t turns = whole / 16; turns > 0; --turns, x += 16, v += 16) {
+    ahead.Fetch();
     add(0);
-    fetch(8);
+    if (every) ahead.Fetch();
     add(8);
   }
   if (whole % 16 > 0) {
-    fetch(0);
+    ahead.Fetch();
     add(0);
     x += 8;
     v += 8;
@@ -84,7 +75,7 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
 // The same for four long rows of one vector, which is read once for all.
 template <int kTail>
 inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v, __m256i mask,
-                            __m256d (*half)[1]) {
+                            Ahead& next, __m256d (*half)[1]) {
   __m256d low[4], high[4];
 #pragma GCC unroll 4
   for (int r = 0; r < 4; ++r) low[r] = high[r] = _mm256_setzero_pd();
@@ -98,8 +89,13 @@ inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, cons
     }
   };
   for (int64_t j = 0; j < whole; j += 8) {
-    // Of the other streams the machine's prefetcher knows.
-    _mm_prefetch(reinterpret_cast<const char*>(x + 4 * stride + j), _MM_HINT_T0);
+    if (next.streams() == 1) {
+      // Of the other streams the machine's prefetcher knows.
+      _mm_prefetch(reinterpret_cast<const char*>(x + 4 * stride + j), _MM_HINT_T0);
+    } else {
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) next.Fetch();
+    }
     add(low, j, false);
     add(high, j + 4, false);
   }
@@ -119,7 +115,7 @@ inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
 // kWhole: the number of whole eights in a row, -1 when it is not a constant. Returns the rows done.
 template <int kCount, int kWhole, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
-                        int64_t v_stride, const Ahead& ahead, double* out, int64_t out_stride) {
+                        int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
   const auto store = [&](const __m256d (*half)[kCount]) __attribute__((always_inline)) {
@@ -156,26 +152,28 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
     }
     out += 4 * out_stride;
   };
+  Ahead next = ahead;
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride) {
     __m256d half[4][kCount];
     const auto one_by_one = [&]() __attribute__((always_inline)) {
 #pragma GCC unroll 4
       for (int r = 0; r < 4; ++r)
-        HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, ahead.From((i + r) * stride), half[r]);
+        HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, next, half[r]);
     };
     if constexpr (kCount == 1 && kWhole < 0)
-      n >= kLongRow ? HalfLanesOfFour<kTail>(x, stride, whole, v, mask, half) : one_by_one();
+      n >= kLongRow ? HalfLanesOfFour<kTail>(x, stride, whole, v, mask, next, half) : one_by_one();
     else
       one_by_one();
     store(half);
   }
+  ahead = next;
   return i;
 }
 
 template <int kCount, int kWhole>
 int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
-                       int64_t v_stride, const Ahead& ahead, double* out, int64_t out_stride) {
+                       int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
   if (n % 8 == 0) return FourRowsAtATime<kCount, kWhole, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
   if (n % 8 <= 4) return FourRowsAtATime<kCount, kWhole, 1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
   return FourRowsAtATime<kCount, kWhole, 2>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
@@ -183,7 +181,7 @@ int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n,
 
 template <int kCount>
 void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
-                      int64_t v_stride, const Ahead& ahead, double* out, int64_t out_stride) {
+                      int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
   int64_t i = 0;
   if (n < 8)
     i = FourRowsByTail<kCount, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
@@ -204,8 +202,8 @@ void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, 
 // = ceil(n / 4).
 template <int kVectors, int kCount, bool kMasked>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                        int64_t w_stride, double* columns, int64_t columns_stride, const Ahead& ahead) {
-  const double* next = ahead.cells;
+                        int64_t w_stride, double* columns, int64_t columns_stride, Ahead& ahead) {
+  Ahead next = ahead;
   __m256d sums[kCount][kVectors];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c)
@@ -214,8 +212,7 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   const auto fetch = [&]() __attribute__((always_inline)) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; v += 2) Fetch(next + 4 * v);
-    next += 4 * kVectors;
+    for (int v = 0; v < kVectors; v += 2) next.Fetch();
   };
   const auto add_row = [&]() __attribute__((always_inline)) {
     const auto cells = [&](int v) __attribute__((always_inline)) {
@@ -248,13 +245,14 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
     x += stride;
     w += w_stride;
   };
-  const int64_t period = int64_t{1} << ahead.shift;
+  const int64_t period = int64_t{1} << ahead.shift();
   int64_t i = 0;
-  for (; next != nullptr && i + period <= rows; i += period) {
+  for (; next && i + period <= rows; i += period) {
     fetch();
     for (int64_t r = 0; r < period; ++r) add_row();
   }
   for (; i < rows; ++i) add_row();
+  ahead = next;
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c)
 #pragma GCC unroll 8
@@ -263,31 +261,34 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
 
 template <int kVectors, int kCount>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                        int64_t w_stride, double* columns, int64_t columns_stride, const Ahead& ahead) {
+                        int64_t w_stride, double* columns, int64_t columns_stride, Ahead& ahead) {
   const auto run = n == 4 * kVectors ? ColumnsInRegisters<kVectors, kCount, false> : ColumnsInRegisters<kVectors, kCount, true>;
   run(x, rows, stride, n, w, w_stride, columns, columns_stride, ahead);
 }
 
 template <int kVectors>
 void ColumnsByCount(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                    int64_t w_stride, int64_t count, double* columns, int64_t columns_stride, Ahead ahead) {
-  for (int64_t c = 0; c < count; ahead = {}) {
+                    int64_t w_stride, int64_t count, double* columns, int64_t columns_stride, Ahead& ahead) {
+  // One pass fetches.
+  Ahead nothing;
+  for (int64_t c = 0; c < count;) {
+    Ahead& next = c == 0 ? ahead : nothing;
     const int64_t left = count - c;
     double* here = columns + c * columns_stride;
     if (kVectors <= 3 && left >= 4) {
       ColumnsInRegisters<kVectors, kVectors <= 3 ? 4 : 1>(x, rows, stride, n, w + c, w_stride, here,
-                                                          columns_stride, ahead);
+                                                          columns_stride, next);
       c += 4;
     } else if (kVectors <= 4 && left == 3) {
       ColumnsInRegisters<kVectors, kVectors <= 4 ? 3 : 1>(x, rows, stride, n, w + c, w_stride, here,
-                                                          columns_stride, ahead);
+                                                          columns_stride, next);
       c += 3;
     } else if (kVectors <= 6 && left >= 2) {
       ColumnsInRegisters<kVectors, kVectors <= 6 ? 2 : 1>(x, rows, stride, n, w + c, w_stride, here,
-                                                          columns_stride, ahead);
+                                                          columns_stride, next);
       c += 2;
     } else {
-      ColumnsInRegisters<kVectors, 1>(x, rows, stride, n, w + c, w_stride, here, columns_stride, ahead);
+      ColumnsInRegisters<kVectors, 1>(x, rows, stride, n, w + c, w_stride, here, columns_stride, next);
       c += 1;
     }
   }
@@ -305,6 +306,7 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
   const auto row = [&](const double* x, int v) __attribute__((always_inline)) {
     return v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
   };
+  Ahead next = MemoryStreams() > 1 ? Ahead(call.x + call.rows * stride, call.rows * stride) : Ahead(call.x + kFarAhead, 0);
   for (int64_t i = 0; i < 4 * groups; i += 4) {
     const double* previous = call.previous + i * stride;
 #pragma GCC unroll 4
@@ -314,7 +316,7 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
       for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(previous + r * stride, v), weight, sums[v]);
     }
     const double* x = call.x + i * stride;
-    for (int64_t line = 0; line < 4 * stride; line += 8) _mm_prefetch(reinterpret_cast<const char*>(x + kFarAhead + line), _MM_HINT_T0);
+    for (int64_t line = 0; line < 4 * stride; line += 8) next.Fetch();
     __m256d half[4];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r, x += stride) {
@@ -334,7 +336,7 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
 // Many columns. Returns the rows done: kRows at a time. Several pay also on rows that are in the cache already.
 template <int kRows, int kFetch = 0>
 int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                        int64_t w_stride, double* columns, const double* ahead = nullptr) {
+                        int64_t w_stride, double* columns, Ahead* ahead = nullptr) {
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride, w += kRows * w_stride) {
     __m256d weights[kRows];
@@ -344,28 +346,27 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
       return _mm256_fmadd_pd(cells, weights[r], sum);
     };
     UpdateColumns<kRows, kFetch>(x, stride, n, columns, join, ahead);
-    if constexpr (kFetch > 0) ahead += n / kFetch * 8;
   }
   return i;
 }
 
 // All `count` columns of w over a block of rows that stays in L1.
 void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
-                     int64_t count, double* columns, int64_t columns_stride, const Ahead& ahead) {
+                     int64_t count, double* columns, int64_t columns_stride, Ahead& ahead) {
   if (count > 1) {
     // The accumulators of a block of columns in registers.
     const int64_t width = count >= 4 ? 12 : count == 3 ? 16 : 24;
     for (int64_t j = 0; j < n; j += width) {
       const int64_t here = std::min(width, n - j);
       WithConstant<1, 6>(CeilDivide(here, 4), [&](auto vectors) {
-        ColumnsByCount<vectors>(x + j, rows, stride, here, w, w_stride, count, columns + j, columns_stride, ahead.From(rows * j));
+        ColumnsByCount<vectors>(x + j, rows, stride, here, w, w_stride, count, columns + j, columns_stride, ahead);
       });
     }
     return;
   }
   int64_t done = 0;
-  if (ahead.cells != nullptr)
-    done = ColumnsInMemory<8, 4>(x, rows, stride, n, w, w_stride, columns, ahead.cells);
+  if (ahead)
+    done = ColumnsInMemory<8, 4>(x, rows, stride, n, w, w_stride, columns, &ahead);
   else if (n >= kLongRow)
     done = ColumnsInMemory<8>(x, rows, stride, n, w, w_stride, columns);
   ColumnsInMemory<1>(x + done * stride, rows - done, stride, n, w + done * w_stride, w_stride, columns);
@@ -373,7 +374,7 @@ void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, c
 
 // One lane is one row of accumulators: kVectors = ceil(n / 4) registers.
 template <int kVectors>
-void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w, double* lanes, const double* ahead) {
+void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w, double* lanes, Ahead* ahead) {
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   __m256d sums[8][kVectors];
 #pragma GCC unroll 8
@@ -390,7 +391,7 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
   int64_t i = 0;
   for (; i + 8 <= rows; i += 8, x += 8 * n, w += 8) {
     if (ahead != nullptr) {
-      for (int64_t line = 0; line < n; line += 4) Fetch(ahead + 2 * (i * n / 8 + line));
+      for (int64_t line = 0; line < n; line += 4) ahead->Fetch();
     }
 #pragma GCC unroll 8
     for (int lane = 0; lane < 8; ++lane) add_row(lane, x + lane * n, w[lane]);
@@ -442,41 +443,56 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
   for (int64_t lane = 0; p < count; ++p, ++lane) lanes[lane] = std::fma(x[p], v[p], lanes[lane]);
 }
 
+// What a loop over blocks of rows fetches in the block from row i on: the next block, or on CPUs that like one stream the
+// lines a little ahead.
+Ahead NextBlock(const double* x, int64_t i, int64_t block, int64_t rows, int64_t stride, int64_t n) {
+  const double* from = x + i * stride;
+  if (MemoryStreams() == 1) return Ahead(from + kAhead, 0);
+  const int64_t next = std::min(block, rows - i - block);
+  return stride == n && next > 0 ? Ahead(from + block * stride, next * stride) : Ahead(from, 0);
+}
+
+int64_t BlockOfCells(int64_t cells, int64_t n) { return std::max<int64_t>(8, cells / std::max<int64_t>(n, 1) / 8 * 8); }
+
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
-                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, const double* ahead) {
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead* ahead) {
   // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it.
-  const int64_t block =
-      count <= 4 ? rows : std::max<int64_t>(4, kBlockCells / std::max<int64_t>(n, 1) / 4 * 4);
+  const int64_t block = count > 4                                  ? BlockOfCells(kBlockCells, n)
+                        : ahead == nullptr && MemoryStreams() > 1 ? BlockOfCells(kStreamedCells, n)
+                                                                  : rows;
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
+    Ahead next = ahead != nullptr ? *ahead : NextBlock(x, i, block, rows, stride, n);
     for (int64_t c = 0; c < count; c += 4) {
       const double *from = x + i * stride, *v = vectors + c * vector_stride;
       double* to = out + i * out_stride + c;
-      const Ahead fetch = ahead == nullptr ? Ahead{from + kAhead} : c > 0 ? Ahead{from} : Ahead{ahead, 1}.From(i * stride);
+      Ahead at_hand(from, 0);
       WithConstant<1, 4>(std::min<int64_t>(4, count - c), [&](auto together) {
-        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, fetch, to, out_stride);
+        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, c == 0 ? next : at_hand, to, out_stride);
       });
     }
+    if (ahead != nullptr) *ahead = next;
   }
 }
 
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride, const double* ahead) {
+                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride, Ahead* ahead) {
   if (n == 0) return;
-  const int64_t block = count == 1 || ahead != nullptr ? rows : std::max<int64_t>(8, kBlockCells / std::max<int64_t>(n, 1) / 8 * 8);
+  const int64_t block = count == 1 || ahead != nullptr ? rows : BlockOfCells(kBlockCells, n);
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
     const double *from = x + i * stride, *weights = w + i * w_stride;
     Ahead next;
     if (ahead != nullptr)
-      next = Ahead{ahead, count > 1 ? 1 : 2}.From(i * n);
+      next = *ahead;
     else if (count > 1 && stride == n)
-      next = {from + here * n};  // The next block.
+      next = Ahead(from + here * n, std::min(block, rows - i - here) * n);
     const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
       ColumnsByCount<vectors>(from, here, stride, n, weights, w_stride, count, columns, columns_stride, next);
     });
     if (!few)
       ColumnsInMemory(from, here, stride, n, weights, w_stride, count, columns, columns_stride, next);
+    if (ahead != nullptr) *ahead = next;
   }
 }
 
@@ -513,7 +529,7 @@ void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
 }
 
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
-                    const double* ahead) {
+                    Ahead* ahead) {
   if (n == 1) return MultiplyFlat(x, w, rows, lanes);
   if (n <= 4) return NarrowInRegisters<1>(x, rows, n, w, lanes, ahead);
   return NarrowInRegisters<2>(x, rows, n, w, lanes, ahead);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "ops/simd/ahead.h"
+
 // Inner loops of matrix-vector products over dense doubles: every cell is a chain s = fma(x, y, s)
 // (docs/numerics.md, section 3). AVX2 on every CPU, as simd/aggregate.h says. Accumulators are read and
 // written in place; those called `columns` are 64-byte aligned and padded to a multiple of 8 doubles, the
@@ -14,15 +16,15 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 
 /// out[i * out_stride + c] = L of eight lanes over j of fma(x[i, j], v_c[j], .), plus +0.0, for c < count;
 /// v_c = vectors + c * vector_stride is 64-byte aligned and padded with zeros to a multiple of 8. Rows come from memory,
-/// or, where `ahead` is not null, are in the cache already: half as many cells are fetched from there on meanwhile.
+/// or, where `ahead` is not null, lines of it are fetched meanwhile, and it goes on behind them.
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
-                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, const double* ahead = nullptr);
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead* ahead = nullptr);
 
 /// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count. Rows and
-/// `ahead` as above; beside one column only a quarter as many cells is fetched.
+/// `ahead` as above; beside one column a line is fetched for four lines of rows.
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
-                     const double* ahead = nullptr);
+                     Ahead* ahead = nullptr);
 
 /// So many columns of a row are held in registers at once.
 constexpr int64_t kMostRegisterColumns = 32;
@@ -52,7 +54,7 @@ void MultiplyRowsAndColumns(const RowsAndColumnsCall& call);
 
 /// lanes[(i mod 8) * n + j] = fma(x[i, j], w[i], .), i ascending, for n <= 8 and rows without gaps; `ahead` as above.
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
-                    const double* ahead = nullptr);
+                    Ahead* ahead = nullptr);
 
 /// out[c] = fma(values[e], b[columns[e], c], out[c]) over entries e in order, c < n: one row of CSR times
 /// dense.

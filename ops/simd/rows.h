@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ops/simd/ahead.h"
+
 // What the loops over dense rows (aggregate.cc, matmul.cc) share. AVX2 only.
 namespace heddle::ops::simd {
 
@@ -16,9 +18,6 @@ constexpr int64_t kLongRow = 512;
 inline __m256i FirstOfFour(int64_t n) {
   return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
-
-/// Brings the line of `cells` into the second-level cache; any address will do.
-inline void Fetch(const double* cells) { _mm_prefetch(reinterpret_cast<const char*>(cells), _MM_HINT_T1); }
 
 /// Calls body(std::integral_constant<int, value>) when kFirst <= value <= kLast; false otherwise.
 template <int kFirst, int kLast, typename Body>
@@ -33,10 +32,10 @@ inline bool WithConstant(int64_t value, const Body& body) {
 
 /// columns[j] = join(r, columns[j], x[r, j]) for r = 0, ..., kRows - 1 and all j < n: accumulators in L1 take kRows rows.
 /// One row at a time follows the prefetcher on short rows; on long rows several save accumulator traffic
-/// (docs/numerics.md, section 4). Meanwhile a line is fetched for every kFetch columns, from `ahead` on; 0: none.
+/// (docs/numerics.md, section 4). Meanwhile a line is fetched for every kFetch columns; 0: none.
 template <int kRows, int kFetch = 0, typename Join>
 inline __attribute__((always_inline)) void UpdateColumns(const double* x, int64_t stride, int64_t n, double* columns,
-                                                         const Join& join, const double* ahead = nullptr) {
+                                                         const Join& join, Ahead* ahead = nullptr) {
   const int64_t whole = n / 4 * 4;
   const auto update = [&](int64_t j) __attribute__((always_inline)) {
     __m256d sum = _mm256_load_pd(columns + j);
@@ -49,7 +48,7 @@ inline __attribute__((always_inline)) void UpdateColumns(const double* x, int64_
 #pragma GCC unroll 4
     for (int64_t v = 0; v < 16; v += 4) {
       if constexpr (kFetch > 0)
-        if (v % kFetch == 0) Fetch(ahead + (j + v) / kFetch * 8);
+        if (v % kFetch == 0) ahead->Fetch();
       update(j + v);
     }
   }

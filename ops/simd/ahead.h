@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "ops/cpu.h"
+
+namespace heddle::ops::simd {
+
+/// Memory that is read next: while a loop computes, it fetches one line after the other of it. Where the CPU brings more when
+/// several pages are read side by side (MemoryStreams), the lines of as many parts take turns.
+class Ahead {
+ public:
+  Ahead() = default;
+  /// `count` doubles from `cells` on, any address will do; a line for every 2^shift lines that the loop reads.
+  Ahead(const double* cells, int64_t count, int shift = 0) : next_(cells), shift_(shift) {
+    const int64_t streams = std::min<int64_t>(MemoryStreams(), count / kPage);
+    if (streams < 2) return;
+    step_ = (count + 8 * streams - 1) / (8 * streams) * 8;
+    back_ = streams * step_ - 8;
+    streams_ = turn_ = streams;
+  }
+  explicit operator bool() const { return next_ != nullptr; }
+  int shift() const { return shift_; }
+  int64_t streams() const { return back_ == 0 ? 1 : streams_; }
+  /// Where the next line comes from.
+  const double* cells() const { return next_; }
+
+  [[gnu::always_inline]] void Fetch() {
+    _mm_prefetch(reinterpret_cast<const char*>(next_), _MM_HINT_T0);
+    next_ += step_;
+    if (--turn_ > 0) return;
+    next_ -= back_;
+    turn_ = streams_;
+  }
+
+ private:
+  static constexpr int64_t kPage = 512;  // Doubles.
+  const double* next_ = nullptr;
+  int64_t step_ = 8, back_ = 0, streams_ = INT64_MAX, turn_ = INT64_MAX;
+  int shift_ = 0;
+};
+
+}  // namespace heddle::ops::simd
