@@ -215,48 +215,64 @@ class RowsOfA {
   GemmRows strips_[kMostStrips];
 };
 
-// Memory that is read next: part after part of it is fetched while this one computes.
-class NextReads {
+// What is read next and in the third-level cache: part after part of it is fetched while this one computes.
+class NextStrip {
  public:
-  NextReads() = default;
-  NextReads(const double* cells, int64_t count, int64_t part) : cells_(cells), count_(count), part_(part) {}
-  bool done() const { return count_ <= 0; }
+  NextStrip() = default;
+  NextStrip(const double* cells, int64_t count, int64_t part) : cells_(cells), count_(count), part_(part) {}
 
-  // What is in the third-level cache.
-  void GiveStrip(GemmFetches* fetches) {
-    if (done()) return;
+  void Give(GemmFetches* fetches) {
+    if (count_ <= 0) return;
     fetches->strip = cells_;
     fetches->strip_cells = std::min(part_, count_);
-    Advance();
-  }
-  // What is in memory.
-  void GiveMemory(int64_t depth, GemmFetches* fetches) {
-    if (done()) return;
-    fetches->memory = cells_;
-    fetches->memory_row = depth;
-    fetches->memory_rows = part_ / depth;
-    Advance();
-  }
-
- private:
-  void Advance() {
     cells_ += part_;
     count_ -= part_;
   }
+
+ private:
   const double* cells_ = nullptr;
   int64_t count_ = 0, part_ = 0;
 };
 
+// What is read next and in memory: each of so many tiles fetches a few rows of `depth` cells, one after the other, or as far
+// apart as they can be where the CPU likes several pages side by side.
+class NextMemory {
+ public:
+  NextMemory() = default;
+  NextMemory(const double* cells, int64_t count, int64_t depth, int64_t tiles)
+      : cells_(cells), rows_(CeilDivide(count, depth * tiles)) {
+    if (rows_ == 0) return;
+    const bool apart = MemoryStreams() > 1;
+    row_ = apart ? CeilDivide(count, rows_) : depth;
+    step_ = apart ? depth : rows_ * depth;
+    left_ = apart ? row_ : count;
+  }
+  bool done() const { return left_ <= 0; }
+
+  void Give(GemmFetches* fetches) {
+    if (done()) return;
+    fetches->memory = cells_;
+    fetches->memory_row = row_;
+    fetches->memory_rows = rows_;
+    cells_ += step_;
+    left_ -= step_;
+  }
+
+ private:
+  const double* cells_ = nullptr;
+  int64_t rows_ = 0, row_ = 0, step_ = 0, left_ = 0;
+};
+
 // Rows [i0, i0 + rows) of C take strips [begin, end) of a step.
 void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
-                   const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end, NextReads next_step) {
+                   const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end, NextMemory next_step) {
   alignas(64) double edge[kLargestTile] = {};
   const int64_t strip_cells = StripCells(kernel.columns, step.depth);
   for (int64_t strip = begin; strip < end; ++strip) {
     const int64_t j = strip * kernel.columns, width = std::min(kernel.columns, step.columns - j);
     const GemmTile& tile = kernel.TileFor(width);
     const double* b = packed_b + strip * strip_cells;
-    NextReads next_strip;
+    NextStrip next_strip;
     if (strip + 1 < end && next_step.done())
       next_strip = {b + strip_cells, strip_cells, CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / tile.rows)) * 8};
     for (int64_t i = 0, height, strip_of_a = 0; i < rows; i += height) {
@@ -278,14 +294,14 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
         fetches.c = c + height * g.c_row;
         fetches.c_rows = std::min(height, rows - i - height);
       }
-      next_strip.GiveStrip(&fetches);
+      next_strip.Give(&fetches);
       if (strip == begin && a.column == 1 && a.row > 1) {
         // Rows of A that were not packed come from memory.
         fetches.memory = a.a + 2 * height * a.row;
         fetches.memory_row = a.row;
         fetches.memory_rows = kernel.rows;
       } else {
-        next_step.GiveMemory(step.depth, &fetches);
+        next_step.Give(&fetches);
       }
       if (height == tile.rows) {
         tile.run(step.depth, a, fetches, b, c, g.c_row, width, step.first, step.last);
@@ -301,7 +317,7 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
 
 // All of B in the next step if its rows lie without gaps, or what the caller reads next: where one task computes all
 // of C.
-NextReads NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step) {
+NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step) {
   int64_t tiles = CeilDivide(g.m, kernel.rows) * CeilDivide(g.n, kernel.columns);
   if (g.upper_only) tiles = tiles / 2 + 1;
   const int64_t depth = std::min(step.depth, g.k - step.k0 - step.depth);
@@ -311,7 +327,7 @@ NextReads NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step) {
     cells = g.ahead + step.k0 * g.m / 4;
     count = step.depth * g.m / 4;
   }
-  return {cells, count, CeilDivide(count, step.depth * tiles) * step.depth};
+  return {cells, count, step.depth, tiles};
 }
 
 void MaybeParallel(bool parallel, int64_t count, const std::function<void(int64_t, int64_t)>& body) {
@@ -356,7 +372,7 @@ void Run(const Gemm& g) {
           if (block != prepared) rows_of_a.Prepare(step, i0, rows, packed_b.data());
           prepared = block;
           MultiplyBlock(g, kernel, step, i0, rows, rows_of_a, packed_b.data(), strips * group / groups,
-                        strips * (group + 1) / groups, blocks * groups == 1 ? NextStep(g, kernel, step) : NextReads{});
+                        strips * (group + 1) / groups, blocks * groups == 1 ? NextStep(g, kernel, step) : NextMemory{});
         }
       });
     }

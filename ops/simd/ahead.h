@@ -2,11 +2,7 @@
 #pragma once
 
 #include <immintrin.h>
-
-#include <algorithm>
-#include <cstdint>
-
-#include "ops/cpu.h"
+#include <stdint.h>
 
 namespace heddle::ops::simd {
 
@@ -16,18 +12,14 @@ class Ahead {
  public:
   Ahead() = default;
   /// `count` doubles from `cells` on, any address will do; a line for every 2^shift lines that the loop reads.
-  Ahead(const double* cells, int64_t count, int shift = 0) : next_(cells), shift_(shift) {
-    const int64_t streams = std::min<int64_t>(MemoryStreams(), count / kPage);
-    if (streams < 2) return;
-    step_ = (count + 8 * streams - 1) / (8 * streams) * 8;
-    back_ = streams * step_ - 8;
-    streams_ = turn_ = streams;
-  }
-  explicit operator bool() const { return next_ != nullptr; }
-  int shift() const { return shift_; }
-  int64_t streams() const { return back_ == 0 ? 1 : streams_; }
+  Ahead(const double* cells, int64_t count, int shift = 0);
+
+  // The rest is inlined by force: loops compiled for AVX-512 use it, too.
+  [[gnu::always_inline]] explicit operator bool() const { return next_ != nullptr; }
+  [[gnu::always_inline]] int shift() const { return shift_; }
+  [[gnu::always_inline]] bool side_by_side() const { return back_ > 0; }
   /// Where the next line comes from.
-  const double* cells() const { return next_; }
+  [[gnu::always_inline]] const double* cells() const { return next_; }
 
   [[gnu::always_inline]] void Fetch() {
     _mm_prefetch(reinterpret_cast<const char*>(next_), _MM_HINT_T0);
@@ -38,7 +30,6 @@ class Ahead {
   }
 
  private:
-  static constexpr int64_t kPage = 512;  // Doubles.
   const double* next_ = nullptr;
   int64_t step_ = 8, back_ = 0, streams_ = INT64_MAX, turn_ = INT64_MAX;
   int shift_ = 0;

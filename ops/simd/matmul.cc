@@ -7,6 +7,9 @@
 #include <cmath>
 
 #include "core/panels.h"
+#include "ops/cpu.h"
+#include "ops/simd/few_columns.h"
+#include "ops/simd/join_rows.h"
 #include "ops/simd/rows.h"
 
 namespace heddle::ops::simd {
@@ -24,6 +27,8 @@ constexpr int64_t kFarAhead = 256;
 
 // One load for several uses, where the compiler would load again for each.
 inline void KeepInRegister(__m256d& cells) { asm("" : "+x"(cells)); }
+
+bool IsForAvx512(int64_t count) { return count >= kLeastFewColumns && SelectedCpu() == Cpu::kAvx512; }
 
 double SumOfLanes(const double* r) {
   return ((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7]));
@@ -89,7 +94,7 @@ inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, cons
     }
   };
   for (int64_t j = 0; j < whole; j += 8) {
-    if (next.streams() == 1) {
+    if (!next.side_by_side()) {
       // Of the other streams the machine's prefetcher knows.
       _mm_prefetch(reinterpret_cast<const char*>(x + 4 * stride + j), _MM_HINT_T0);
     } else {
@@ -105,56 +110,15 @@ inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, cons
   for (int r = 0; r < 4; ++r) half[r][0] = _mm256_add_pd(low[r], high[r]);
 }
 
-// The rest of L for four rows at once, and + 0.0.
-inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
-  const __m256d ab = _mm256_add_pd(_mm256_permute2f128_pd(a, b, 0x20), _mm256_permute2f128_pd(a, b, 0x31));
-  const __m256d cd = _mm256_add_pd(_mm256_permute2f128_pd(c, d, 0x20), _mm256_permute2f128_pd(c, d, 0x31));
-  return _mm256_add_pd(_mm256_permute4x64_pd(_mm256_hadd_pd(ab, cd), 0xd8), _mm256_setzero_pd());
-}
-
 // kWhole: the number of whole eights in a row, -1 when it is not a constant. Returns the rows done.
 template <int kCount, int kWhole, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
                         int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
-  const auto store = [&](const __m256d (*half)[kCount]) __attribute__((always_inline)) {
-    __m256d columns[kCount];
-#pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c) columns[c] = JoinFourRows(half[0][c], half[1][c], half[2][c], half[3][c]);
-    // Of rows 0, 1, 2 and 3: two columns in half a vector.
-    const auto store_two = [&](double* to, __m256d first, __m256d second) __attribute__((always_inline)) {
-      const __m256d even = _mm256_unpacklo_pd(first, second), odd = _mm256_unpackhi_pd(first, second);
-      _mm_storeu_pd(to, _mm256_castpd256_pd128(even));
-      _mm_storeu_pd(to + out_stride, _mm256_castpd256_pd128(odd));
-      _mm_storeu_pd(to + 2 * out_stride, _mm256_extractf128_pd(even, 1));
-      _mm_storeu_pd(to + 3 * out_stride, _mm256_extractf128_pd(odd, 1));
-    };
-    const auto store_one = [&](double* to, __m256d column) __attribute__((always_inline)) {
-      const __m128d low = _mm256_castpd256_pd128(column), high = _mm256_extractf128_pd(column, 1);
-      _mm_storel_pd(to, low);
-      _mm_storeh_pd(to + out_stride, low);
-      _mm_storel_pd(to + 2 * out_stride, high);
-      _mm_storeh_pd(to + 3 * out_stride, high);
-    };
-    if constexpr (kCount == 4) {
-      const __m256d low = _mm256_unpacklo_pd(columns[0], columns[1]), high = _mm256_unpackhi_pd(columns[0], columns[1]),
-                    next_low = _mm256_unpacklo_pd(columns[2], columns[3]), next_high = _mm256_unpackhi_pd(columns[2], columns[3]);
-      _mm256_storeu_pd(out, _mm256_permute2f128_pd(low, next_low, 0x20));
-      _mm256_storeu_pd(out + out_stride, _mm256_permute2f128_pd(high, next_high, 0x20));
-      _mm256_storeu_pd(out + 2 * out_stride, _mm256_permute2f128_pd(low, next_low, 0x31));
-      _mm256_storeu_pd(out + 3 * out_stride, _mm256_permute2f128_pd(high, next_high, 0x31));
-    } else if (kCount == 1 && out_stride == 1) {
-      _mm256_storeu_pd(out, columns[0]);
-    } else {
-      if constexpr (kCount >= 2) store_two(out, columns[0], columns[1]);
-      if constexpr (kCount != 2) store_one(out + kCount - 1, columns[kCount - 1]);
-    }
-    out += 4 * out_stride;
-  };
   Ahead next = ahead;
   int64_t i = 0;
-  for (; i + 4 <= rows; i += 4, x += 4 * stride) {
+  for (; i + 4 <= rows; i += 4, x += 4 * stride, out += 4 * out_stride) {
     __m256d half[4][kCount];
     const auto one_by_one = [&]() __attribute__((always_inline)) {
 #pragma GCC unroll 4
@@ -165,7 +129,7 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
       n >= kLongRow ? HalfLanesOfFour<kTail>(x, stride, whole, v, mask, next, half) : one_by_one();
     else
       one_by_one();
-    store(half);
+    StoreFourRows<kCount>(half, out, out_stride);
   }
   ahead = next;
   return i;
@@ -183,7 +147,9 @@ template <int kCount>
 void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
                       int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
   int64_t i = 0;
-  if (n < 8)
+  if (IsForAvx512(kCount))
+    i = MultiplyRowsAvx512(x, rows, stride, n, v, v_stride, kCount, out, out_stride, ahead);
+  else if (n < 8)
     i = FourRowsByTail<kCount, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
   else if (n < 16)
     i = FourRowsByTail<kCount, 1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
@@ -443,11 +409,11 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
   for (int64_t lane = 0; p < count; ++p, ++lane) lanes[lane] = std::fma(x[p], v[p], lanes[lane]);
 }
 
-// What a loop over blocks of rows fetches in the block from row i on: the next block, or on CPUs that like one stream the
-// lines a little ahead.
-Ahead NextBlock(const double* x, int64_t i, int64_t block, int64_t rows, int64_t stride, int64_t n) {
+// What products of rows with `count` vectors fetch in the block from row i on: the next block, or on CPUs that like one stream
+// what is a little ahead.
+Ahead NextBlock(const double* x, int64_t i, int64_t block, int64_t rows, int64_t stride, int64_t n, int64_t count) {
   const double* from = x + i * stride;
-  if (MemoryStreams() == 1) return Ahead(from + kAhead, 0);
+  if (MemoryStreams() == 1) return Ahead(from + (IsForAvx512(count) ? 4 * stride : kAhead), 0);
   const int64_t next = std::min(block, rows - i - block);
   return stride == n && next > 0 ? Ahead(from + block * stride, next * stride) : Ahead(from, 0);
 }
@@ -462,7 +428,7 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
                                                                   : rows;
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
-    Ahead next = ahead != nullptr ? *ahead : NextBlock(x, i, block, rows, stride, n);
+    Ahead next = ahead != nullptr ? *ahead : NextBlock(x, i, block, rows, stride, n, count);
     for (int64_t c = 0; c < count; c += 4) {
       const double *from = x + i * stride, *v = vectors + c * vector_stride;
       double* to = out + i * out_stride + c;
@@ -487,11 +453,21 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
       next = *ahead;
     else if (count > 1 && stride == n)
       next = Ahead(from + here * n, std::min(block, rows - i - here) * n);
-    const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
-      ColumnsByCount<vectors>(from, here, stride, n, weights, w_stride, count, columns, columns_stride, next);
-    });
-    if (!few)
-      ColumnsInMemory(from, here, stride, n, weights, w_stride, count, columns, columns_stride, next);
+    int64_t done = 0;
+    Ahead nothing;
+    for (int64_t width; IsForAvx512(count - done); done += width) {
+      width = std::min<int64_t>(kMostFewColumns, count - done);
+      MultiplyColumnsAvx512(from, here, stride, n, weights + done, w_stride, width, columns + done * columns_stride, columns_stride,
+                            done == 0 ? next : nothing);
+    }
+    if (done < count) {
+      double* rest = columns + done * columns_stride;
+      Ahead& fetch = done == 0 ? next : nothing;
+      const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
+        ColumnsByCount<vectors>(from, here, stride, n, weights + done, w_stride, count - done, rest, columns_stride, fetch);
+      });
+      if (!few) ColumnsInMemory(from, here, stride, n, weights + done, w_stride, count - done, rest, columns_stride, fetch);
+    }
     if (ahead != nullptr) *ahead = next;
   }
 }
@@ -499,7 +475,7 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
 void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride,
                         int64_t k, double* out) {
   alignas(64) double sums[8 * kMostRegisterColumns] = {};
-  const int64_t padded = (k + 3) / 4 * 4;
+  const int64_t padded = (k + 7) / 8 * 8;
   for (int64_t j = 0; j < n; ++j) std::copy_n(out + j * k, k, sums + j * padded);
   MultiplyColumns(y, rows, y_stride, k, x, x_stride, n, sums, padded);
   for (int64_t j = 0; j < n; ++j) std::copy_n(sums + j * padded, k, out + j * k);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/simd/ahead.h"
+
+namespace heddle::ops::simd {
+
+/// MultiplyRows and MultiplyColumns (simd/matmul.h) of two to four vectors at a time for AVX-512, where arithmetic and not
+/// memory decides; the same bytes.
+constexpr int kLeastFewColumns = 2, kMostFewColumns = 4;
+
+/// All rows but the last ones of an incomplete group of four; returns the rows done.
+int64_t MultiplyRowsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
+                           int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead& ahead);
+void MultiplyColumnsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
+                           int64_t count, double* columns, int64_t columns_stride, Ahead& ahead);
+
+}  // namespace heddle::ops::simd

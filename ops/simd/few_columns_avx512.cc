@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/simd/few_columns.h"
+
+#include "ops/simd/join_rows.h"
+
+namespace heddle::ops::simd {
+// Every loop over accumulators is unrolled, or they would live in memory.
+namespace {
+
+// Vectors of a row in one pass over the rows: with four columns 24 accumulators.
+constexpr int kMostVectors = 6;
+
+__mmask8 FirstLanes(int64_t n) { return static_cast<__mmask8>((1u << n) - 1u); }
+
+// Four rows at a time: a vector is loaded once for all of them.
+template <int kCount>
+int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
+                        int64_t vector_stride, double* out, int64_t out_stride, Ahead& ahead) {
+  const int64_t whole = n / 8 * 8;
+  const __mmask8 mask = FirstLanes(n - whole);
+  const int period = 1 << ahead.shift();
+  Ahead next = ahead;
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4, x += 4 * stride, out += 4 * out_stride) {
+    __m512d lanes[4][kCount];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r)
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) lanes[r][c] = _mm512_setzero_pd();
+    const auto add = [&](int64_t j, __mmask8 cells_there) __attribute__((always_inline)) {
+      __m512d cells[4];
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) cells[r] = _mm512_maskz_loadu_pd(cells_there, x + r * stride + j);
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) {
+        const __m512d v = _mm512_load_pd(vectors + c * vector_stride + j);
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; ++r) lanes[r][c] = _mm512_fmadd_pd(cells[r], v, lanes[r][c]);
+      }
+    };
+    for (int64_t j = 0; j < whole; j += 8) {
+      for (int line = 0; line < 4; line += period) next.Fetch();
+      add(j, 0xff);
+    }
+    if (whole < n) add(whole, mask);
+    __m256d half[4][kCount];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r)
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c)
+        half[r][c] = _mm256_add_pd(_mm512_castpd512_pd256(lanes[r][c]), _mm512_extractf64x4_pd(lanes[r][c], 1));
+    StoreFourRows<kCount>(half, out, out_stride);
+  }
+  ahead = next;
+  return i;
+}
+
+// Of so many vectors of each row, from x on; the last has `mask`.
+template <int kVectors, int kCount>
+void Columns(const double* x, int64_t rows, int64_t stride, __mmask8 mask, const double* w, int64_t w_stride,
+             double* columns, int64_t columns_stride, Ahead& ahead) {
+  __m512d sums[kCount][kVectors];
+#pragma GCC unroll 4
+  for (int c = 0; c < kCount; ++c)
+#pragma GCC unroll 6
+    for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm512_load_pd(columns + c * columns_stride + 8 * v);
+  const auto add_row = [&]() __attribute__((always_inline)) {
+    __m512d weights[kCount];
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) weights[c] = _mm512_set1_pd(w[c]);
+#pragma GCC unroll 6
+    for (int v = 0; v < kVectors; ++v) {
+      const __m512d cells = v + 1 < kVectors ? _mm512_loadu_pd(x + 8 * v) : _mm512_maskz_loadu_pd(mask, x + 8 * v);
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) sums[c][v] = _mm512_fmadd_pd(cells, weights[c], sums[c][v]);
+    }
+    x += stride;
+    w += w_stride;
+  };
+  const int64_t period = int64_t{1} << ahead.shift();
+  Ahead next = ahead;
+  int64_t i = 0;
+  for (; next && i + period <= rows; i += period) {
+#pragma GCC unroll 6
+    for (int v = 0; v < kVectors; ++v) next.Fetch();
+    for (int64_t r = 0; r < period; ++r) add_row();
+  }
+  for (; i < rows; ++i) add_row();
+  ahead = next;
+#pragma GCC unroll 4
+  for (int c = 0; c < kCount; ++c)
+#pragma GCC unroll 6
+    for (int v = 0; v < kVectors; ++v) _mm512_store_pd(columns + c * columns_stride + 8 * v, sums[c][v]);
+}
+
+template <int kCount>
+void ColumnsByVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
+                      double* columns, int64_t columns_stride, Ahead& ahead) {
+  const int64_t vectors = (n + 7) / 8, passes = (vectors + kMostVectors - 1) / kMostVectors;
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    const int64_t first = vectors * pass / passes, here = vectors * (pass + 1) / passes - first;
+    const int64_t left = n - 8 * (first + here - 1);
+    const __mmask8 mask = left >= 8 ? 0xff : FirstLanes(left);
+    const auto run = here == 1   ? Columns<1, kCount>
+                     : here == 2 ? Columns<2, kCount>
+                     : here == 3 ? Columns<3, kCount>
+                     : here == 4 ? Columns<4, kCount>
+                     : here == 5 ? Columns<5, kCount>
+                                 : Columns<6, kCount>;
+    run(x + 8 * first, rows, stride, mask, w, w_stride, columns + 8 * first, columns_stride, ahead);
+  }
+}
+
+}  // namespace
+
+int64_t MultiplyRowsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
+                           int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead& ahead) {
+  const auto run = count == 2 ? FourRowsAtATime<2> : count == 3 ? FourRowsAtATime<3> : FourRowsAtATime<4>;
+  return run(x, rows, stride, n, vectors, vector_stride, out, out_stride, ahead);
+}
+
+void MultiplyColumnsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
+                           int64_t count, double* columns, int64_t columns_stride, Ahead& ahead) {
+  const auto run = count == 2 ? ColumnsByVectors<2> : count == 3 ? ColumnsByVectors<3> : ColumnsByVectors<4>;
+  run(x, rows, stride, n, w, w_stride, columns, columns_stride, ahead);
+}
+
+}  // namespace heddle::ops::simd
