@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/panels.h"
+#include "ops/cpu.h"
+#include "ops/kernel.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/simd/aggregate.h"
@@ -22,6 +25,9 @@ void WithLanes(double* payload, int64_t base, Fold fold) {
   fold(lanes);
   for (int64_t j = 0; j < 8; ++j) payload[(j + base) & 7] = lanes[j];
 }
+
+// A tile of a matrix product with AVX-512 would leave more than a fifth of its lanes empty.
+bool IsWideForTiles(int64_t columns) { return SelectedCpu() == Cpu::kAvx512 && columns < 14; }
 
 }  // namespace
 
@@ -51,6 +57,17 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
     default:
       if (root.n <= kFewColumns && root.k <= simd::kMostRegisterColumns)
         return simd::MultiplyFewColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload);
+      if (IsWideForTiles(root.k)) {
+        // With the rows of X as vectors, not those of Y.
+        const int64_t stride = CeilDivide(root.n, 8) * 8;
+        AlignedArray columns(root.k * stride);
+        for (int64_t j = 0; j < root.n; ++j)
+          for (int64_t c = 0; c < root.k; ++c) columns.data()[c * stride + j] = payload[j * root.k + c];
+        simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, columns.data(), stride, ahead);
+        for (int64_t j = 0; j < root.n; ++j)
+          for (int64_t c = 0; c < root.k; ++c) payload[j * root.k + c] = columns.data()[c * stride + j];
+        return;
+      }
       return Run(Gemm{.m = root.n, .n = root.k, .k = rows, .a = x, .a_row = 1, .a_column = x_stride, .b = y, .b_row = y_stride,
                       .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead == nullptr ? nullptr : ahead->cells()});
   }

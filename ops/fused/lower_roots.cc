@@ -101,7 +101,7 @@ void ChooseFetches(TileProgram* program) {
     if (root->kind != Step::Kind::kRoot || root->from.kind != TileRef::Kind::kInput) continue;
     const TileRoot& target = program->roots[static_cast<size_t>(root->index)];
     if (target.kind == TileRoot::Kind::kProduct) {
-      root->fetch = Step::Fetch::kHalf;
+      root->fetch = Step::Fetch::kAll;
       continue;
     }
     const auto is_from = [&](const RegionOperand& operand) { return operand.from == RegionOperand::From::kTile && operand.tile == root->from; };

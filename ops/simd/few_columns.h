@@ -5,9 +5,9 @@
 
 namespace heddle::ops::simd {
 
-/// MultiplyRows and MultiplyColumns (simd/matmul.h) of two to four vectors at a time for AVX-512, where arithmetic and not
-/// memory decides; the same bytes.
-constexpr int kLeastFewColumns = 2, kMostFewColumns = 4;
+/// MultiplyRows of two to four vectors and MultiplyColumns of two to five columns (simd/matmul.h) for AVX-512, where
+/// arithmetic and not memory decides; the same bytes.
+constexpr int kLeastFewColumns = 2, kMostColumnsTogether = 5;
 
 /// All rows but the last ones of an incomplete group of four; returns the rows done.
 int64_t MultiplyRowsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,

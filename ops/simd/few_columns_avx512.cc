@@ -7,8 +7,8 @@ namespace heddle::ops::simd {
 // Every loop over accumulators is unrolled, or they would live in memory.
 namespace {
 
-// Vectors of a row in one pass over the rows: with four columns 24 accumulators.
-constexpr int kMostVectors = 6;
+// Accumulators of one pass over the rows, beside the weights of a row and a vector of its cells.
+constexpr int kAccumulators = 25;
 
 __mmask8 FirstLanes(int64_t n) { return static_cast<__mmask8>((1u << n) - 1u); }
 
@@ -60,18 +60,18 @@ template <int kVectors, int kCount>
 void Columns(const double* x, int64_t rows, int64_t stride, __mmask8 mask, const double* w, int64_t w_stride,
              double* columns, int64_t columns_stride, Ahead& ahead) {
   __m512d sums[kCount][kVectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 5
   for (int c = 0; c < kCount; ++c)
 #pragma GCC unroll 6
     for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm512_load_pd(columns + c * columns_stride + 8 * v);
   const auto add_row = [&]() __attribute__((always_inline)) {
     __m512d weights[kCount];
-#pragma GCC unroll 4
+#pragma GCC unroll 5
     for (int c = 0; c < kCount; ++c) weights[c] = _mm512_set1_pd(w[c]);
 #pragma GCC unroll 6
     for (int v = 0; v < kVectors; ++v) {
       const __m512d cells = v + 1 < kVectors ? _mm512_loadu_pd(x + 8 * v) : _mm512_maskz_loadu_pd(mask, x + 8 * v);
-#pragma GCC unroll 4
+#pragma GCC unroll 5
       for (int c = 0; c < kCount; ++c) sums[c][v] = _mm512_fmadd_pd(cells, weights[c], sums[c][v]);
     }
     x += stride;
@@ -87,7 +87,7 @@ void Columns(const double* x, int64_t rows, int64_t stride, __mmask8 mask, const
   }
   for (; i < rows; ++i) add_row();
   ahead = next;
-#pragma GCC unroll 4
+#pragma GCC unroll 5
   for (int c = 0; c < kCount; ++c)
 #pragma GCC unroll 6
     for (int v = 0; v < kVectors; ++v) _mm512_store_pd(columns + c * columns_stride + 8 * v, sums[c][v]);
@@ -96,6 +96,7 @@ void Columns(const double* x, int64_t rows, int64_t stride, __mmask8 mask, const
 template <int kCount>
 void ColumnsByVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
                       double* columns, int64_t columns_stride, Ahead& ahead) {
+  constexpr int kMostVectors = kCount >= 4 ? kAccumulators / kCount : 6;
   const int64_t vectors = (n + 7) / 8, passes = (vectors + kMostVectors - 1) / kMostVectors;
   for (int64_t pass = 0; pass < passes; ++pass) {
     const int64_t first = vectors * pass / passes, here = vectors * (pass + 1) / passes - first;
@@ -106,7 +107,7 @@ void ColumnsByVectors(const double* x, int64_t rows, int64_t stride, int64_t n, 
                      : here == 3 ? Columns<3, kCount>
                      : here == 4 ? Columns<4, kCount>
                      : here == 5 ? Columns<5, kCount>
-                                 : Columns<6, kCount>;
+                                 : Columns<kMostVectors, kCount>;
     run(x + 8 * first, rows, stride, mask, w, w_stride, columns + 8 * first, columns_stride, ahead);
   }
 }
@@ -121,7 +122,10 @@ int64_t MultiplyRowsAvx512(const double* x, int64_t rows, int64_t stride, int64_
 
 void MultiplyColumnsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
                            int64_t count, double* columns, int64_t columns_stride, Ahead& ahead) {
-  const auto run = count == 2 ? ColumnsByVectors<2> : count == 3 ? ColumnsByVectors<3> : ColumnsByVectors<4>;
+  const auto run = count == 2   ? ColumnsByVectors<2>
+                   : count == 3 ? ColumnsByVectors<3>
+                   : count == 4 ? ColumnsByVectors<4>
+                                : ColumnsByVectors<5>;
   run(x, rows, stride, n, w, w_stride, columns, columns_stride, ahead);
 }
 

@@ -455,8 +455,9 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
       next = Ahead(from + here * n, std::min(block, rows - i - here) * n);
     int64_t done = 0;
     Ahead nothing;
-    for (int64_t width; IsForAvx512(count - done); done += width) {
-      width = std::min<int64_t>(kMostFewColumns, count - done);
+    const int64_t passes = CeilDivide(count, kMostColumnsTogether);
+    for (int64_t pass = 1, width; IsForAvx512(count) && pass <= passes; ++pass, done += width) {
+      width = count * pass / passes - done;
       MultiplyColumnsAvx512(from, here, stride, n, weights + done, w_stride, width, columns + done * columns_stride, columns_stride,
                             done == 0 ? next : nothing);
     }
