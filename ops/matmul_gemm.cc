@@ -263,6 +263,12 @@ class NextMemory {
   int64_t rows_ = 0, row_ = 0, step_ = 0, left_ = 0;
 };
 
+// Columns of a widest strip that are left of the diagonal for a whole tile, which begins `below` rows below it.
+int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
+  if (below <= 0 || kernel.last_columns[0].run == nullptr) return 0;
+  return below / kernel.tiles[0].columns * kernel.tiles[0].columns;
+}
+
 // Rows [i0, i0 + rows) of C take strips [begin, end) of a step.
 void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
                    const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end, NextMemory next_step) {
@@ -304,7 +310,9 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
         next_step.Give(&fetches);
       }
       if (height == tile.rows) {
-        tile.run(step.depth, a, fetches, b, c, g.c_row, width, step.first, step.last);
+        const int64_t skipped = g.upper_only && width == kernel.columns ? SkippedColumns(kernel, i0 + i - step.j0 - j) : 0;
+        const GemmTile& narrow = skipped == 0 ? tile : kernel.last_columns[(width - skipped) / kernel.tiles[0].columns - 1];
+        narrow.run(step.depth, a, fetches, b + skipped, c + skipped, g.c_row, width - skipped, step.first, step.last);
         continue;
       }
       if (!step.first)
@@ -320,7 +328,7 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
 NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step) {
   int64_t tiles = CeilDivide(g.m, kernel.rows) * CeilDivide(g.n, kernel.columns);
   if (g.upper_only) tiles = tiles / 2 + 1;
-  const int64_t depth = std::min(step.depth, g.k - step.k0 - step.depth);
+  const int64_t depth = g.b_continues ? step.depth : std::min(step.depth, g.k - step.k0 - step.depth);
   const double* cells = g.b + (step.k0 + step.depth) * g.b_row;
   int64_t count = g.b_row == g.n && step.columns == g.n ? depth * g.n : 0;
   if (g.ahead != nullptr) {

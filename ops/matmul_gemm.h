@@ -23,6 +23,7 @@ struct Gemm {
   bool canonical = false;  ///< End every cell with + 0.0; k must be all of its chain.
   bool upper_only =
       false;              ///< Cells below the diagonal of C need not be right (they are left or overwritten).
+  bool b_continues = false;  ///< The caller multiplies the rows behind those of B next.
   bool parallel = false;  ///< Blocks of rows of C are tasks of the calling arena.
   /// What the caller reads next from memory: a quarter as much as A has is fetched meanwhile, where one task computes
   /// all of C.

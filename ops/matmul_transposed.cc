@@ -222,7 +222,8 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles
            .b_row = p.k,
            .c = payload,
            .c_row = tile.columns,
-           .upper_only = p.symmetric && tile.row == tile.column});
+           .upper_only = p.symmetric && tile.row == tile.column,
+           .b_continues = true});
   return true;
 }
 

@@ -42,6 +42,9 @@ struct GemmKernel {
   int64_t columns;  ///< Of a strip of B: those of the widest tile.
   int64_t depth;    ///< Rows of B in a strip: it stays in the first-level cache, or is read from the second at full speed.
   GemmTile tiles[kTiles];  ///< Wider and wider, by equal steps: a narrow last strip wastes little.
+  /// As narrow as the first ones, for the last columns of the widest strips: of a triangle little else is computed. `run` may
+  /// be null.
+  GemmTile last_columns[kTiles - 1] = {};
 
   const GemmTile& TileFor(int64_t width) const { return tiles[(width - 1) / tiles[0].columns]; }
 };

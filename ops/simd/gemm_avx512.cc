@@ -11,8 +11,8 @@ constexpr int kStripRows = 8, kStripColumns = 24;
 // A strip of B does not stay in the first-level cache: its lines are fetched so many doubles ahead.
 constexpr int kAhead = 192;
 
-// kColumn: doubles between columns of rows that lie side by side; 0: rows anywhere.
-template <int kVectors, int kColumn>
+// kColumn: doubles between columns of rows that lie side by side; 0: rows anywhere. kStrip: doubles of a row of the strip.
+template <int kVectors, int kColumn, int kStrip>
 void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, double* c,
              int64_t c_stride, int64_t width, bool first, bool last) {
   const auto last_lanes = static_cast<__mmask8>(0xff >> (8 * kVectors - width));
@@ -26,7 +26,7 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
   const double* a = rows.a;
   const int64_t row = kColumn > 0 ? 1 : rows.row, column = kColumn > 0 ? kColumn : rows.column;
   const auto add = [&](int64_t count) __attribute__((always_inline)) {
-    for (int64_t k = 0; k < count; ++k, a += column, b += 8 * kVectors) {
+    for (int64_t k = 0; k < count; ++k, a += column, b += kStrip) {
       __m512d cells[kVectors];
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v) {
@@ -76,17 +76,21 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
 }
 
 // Of packed rows the addresses are known.
-template <int kVectors>
+template <int kVectors, int kStrip = 8 * kVectors>
 void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, double* c,
          int64_t c_stride, int64_t width, bool first, bool last) {
-  const auto run = rows.row == 1 && rows.column == kStripRows      ? RunRows<kVectors, kStripRows>
-                   : rows.row == 1 && rows.column == kStripColumns ? RunRows<kVectors, kStripColumns>
-                                                                   : RunRows<kVectors, 0>;
+  const auto run = rows.row == 1 && rows.column == kStripRows      ? RunRows<kVectors, kStripRows, kStrip>
+                   : rows.row == 1 && rows.column == kStripColumns ? RunRows<kVectors, kStripColumns, kStrip>
+                                                                   : RunRows<kVectors, 0, kStrip>;
   run(depth, rows, fetches, b, c, c_stride, width, first, last);
 }
 
 }  // namespace
 
-const GemmKernel kGemmAvx512 = {kStripRows, kStripColumns, 512, {{8, 8, Run<1>}, {8, 16, Run<2>}, {8, 24, Run<3>}}};
+const GemmKernel kGemmAvx512 = {kStripRows,
+                                kStripColumns,
+                                512,
+                                {{8, 8, Run<1>}, {8, 16, Run<2>}, {8, 24, Run<3>}},
+                                {{8, 8, Run<1, kStripColumns>}, {8, 16, Run<2, kStripColumns>}}};
 
 }  // namespace heddle::ops
