@@ -11,8 +11,9 @@ namespace fusion {
 namespace {
 
 constexpr double kGatherWaste = 8;  // Cells of a line that a gather along non-zeros brings in.
-// Narrow products of dense rows join lanes for each cell of the result, at so much work.
+// Narrow products of dense rows join lanes for each cell of the result, at so much work; so do folds of rows.
 constexpr double kWorkOfJoin = 40;
+constexpr double kWorkOfRowFold = 25;
 
 bool IsSquare(const Dag& dag, NodeId id) {
   const Node& node = (*dag.graph)[id];
@@ -91,8 +92,9 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
       if (IsSquare(dag, id)) return {.along = node.cells};
       return {.along = node.cells * unit * ((*dag.graph)[id].Is("log") && HasBase(node) ? 2 : 1)};
     case RowUse::kFullAggregate:
-    case RowUse::kRowAggregate:
     case RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
+    case RowUse::kRowAggregate:
+      return {.along = unit * operand(0).cells, .fixed = constants.published ? 0 : kWorkOfRowFold * node.cells};
     case RowUse::kProduct: {
       const double products = unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity;
       const bool joins = !constants.published && !operand(0).sparse && ops::IsNarrow(node.columns);
