@@ -166,10 +166,12 @@ Vector CallKernel(const char* symbol, Vector a) {
   auto* const callee = llvm::cast<llvm::Function>(kernel.getCallee());
   callee->setDoesNotThrow();
   callee->addParamAttr(3, llvm::Attribute::ZExt);
-  llvm::AllocaInst* const cells = emitter.Reserve(llvm::ArrayType::get(builder.getDoubleTy(), kLanes), "cells");
+  const int count = emitter.register_lanes() * emitter.parts();
+  llvm::AllocaInst* const cells =
+      emitter.Reserve(llvm::ArrayType::get(builder.getDoubleTy(), static_cast<uint64_t>(count)), "cells");
   cells->setAlignment(llvm::Align(64));
   Store(cells, a);
-  builder.CreateCall(kernel, {cells, cells, emitter.Integer(emitter.register_lanes() * emitter.parts()), builder.getFalse()});
+  builder.CreateCall(kernel, {cells, cells, emitter.Integer(count), builder.getFalse()});
   return Load(cells);
 }
 

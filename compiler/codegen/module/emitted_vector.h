@@ -19,8 +19,9 @@ namespace heddle::ops::emitted {
 constexpr int64_t kLanes = 8;
 
 using codegen::Emitter;
-/// Eight lanes as one value (registers of eight) or two (of four); lanes 0-3 first.
-using Parts = std::array<llvm::Value*, 2>;
+/// Eight lanes as one value (registers of eight) or two (of four), lanes 0-3 first; or several eights.
+constexpr int kMostParts = 4;
+using Parts = std::array<llvm::Value*, kMostParts>;
 struct Vector { Parts v; };    ///< 8 doubles.
 struct Mask { Parts v; };      ///< 8 booleans.
 struct Integers { Parts v; };  ///< 8 64-bit integers.

@@ -59,6 +59,8 @@ class Lowering {
   void RaggedBody(llvm::Value* count);
   void LargeBody(llvm::Value* count);
   void LargeLoop();
+  int EightsTogether() const;
+  void InterleavedBody(int eights);
   std::vector<Cells> PaddedSources(llvm::Value* is_ragged, llvm::Value* count);
   void WriteWhole(const Stores& stores);
   void ComputeAt(Rate rate, Values& values);
