@@ -100,6 +100,24 @@ TEST(GeneratedCodeTest, EverySinkAndFoldWithEveryAccess) {
   }
 }
 
+// A body of one long chain may be computed for several eights at once: every length, head of streamed stores, sink and access.
+TEST(GeneratedCodeTest, OneHeavyOperatorWithEverySinkAndAccess) {
+  for (int access = 0; access < 4; ++access) {
+    for (int sink = 0; sink < 4; ++sink) {
+      const Region region{{Input(0), Input(1, static_cast<Access>(access)), Unary(ops::UnaryCode::kExponential, 0),
+                           Binary(ops::BinaryCode::kMultiply, 2, 1)},
+                          {{3, static_cast<Sink>(sink), Fold::kAdd}, {3}},
+                          2};
+      std::vector<CaseShape> shapes;
+      for (int64_t columns = 1; columns <= 100; ++columns) {
+        shapes.push_back({1, columns, columns % 3, columns % 2 == 0});
+        if (static_cast<Sink>(sink) != Sink::kFoldFlat) shapes.push_back({3, columns, columns % 5, columns % 3 == 0});
+      }
+      ExpectSameBits(region, shapes);
+    }
+  }
+}
+
 // Sums of few columns: every number of eights with ends of every length, of light and heavy bodies.
 TEST(GeneratedCodeTest, FlatFoldsOfSeveralEights) {
   for (const auto code : {ops::BinaryCode::kMultiply, ops::BinaryCode::kPower}) {
