@@ -31,6 +31,24 @@ double SumRange(const double* x, int64_t n) {
   return total;
 }
 
+// The same with the lines of eight parts in turn: CPUs whose prefetcher follows a stream in each page read faster so.
+double SumPagesSideBySide(const double* x, int64_t n) {
+  constexpr int64_t kParts = 8, kPartCells = 512;
+  __m256d low = _mm256_setzero_pd(), high = low;
+  int64_t i = 0;
+  for (; i + kParts * kPartCells <= n; i += kParts * kPartCells)
+    for (int64_t line = 0; line < kPartCells; line += 8)
+#pragma GCC unroll 8
+      for (int64_t part = 0; part < kParts; ++part) {
+        const double* cells = x + i + part * kPartCells + line;
+        low = _mm256_add_pd(low, _mm256_loadu_pd(cells));
+        high = _mm256_add_pd(high, _mm256_loadu_pd(cells + 4));
+      }
+  alignas(32) double lanes[4];
+  _mm256_store_pd(lanes, _mm256_add_pd(low, high));
+  return lanes[0] + lanes[1] + lanes[2] + lanes[3] + SumRange(x + i, n - i);
+}
+
 // Twelve independent chains hide the latency of four to five cycles of two units.
 double Chains256(int64_t rounds) {
   __m256d s[12];
@@ -91,10 +109,15 @@ double BestTime(int rounds, const std::function<void()>& work) {
 }
 
 double ReadBandwidth(const double* data, int64_t count, int threads) {
-  const double ms = Time([&] {
-    OnThreads(threads, count, 4096, [&](int, int64_t begin, int64_t end) { sink = SumRange(data + begin, end - begin); });
-  });
-  return static_cast<double>(count) * 8 / ms / 1e6;
+  // Half of the data each: the better way counts.
+  const int64_t half = count / 2;
+  const auto rate = [&](const double* from, const auto& sum) {
+    const double ms = Time([&] {
+      OnThreads(threads, half, 4096, [&](int, int64_t begin, int64_t end) { sink = sum(from + begin, end - begin); });
+    });
+    return static_cast<double>(half) * 8 / ms / 1e6;
+  };
+  return std::max(rate(data, SumRange), rate(data + half, SumPagesSideBySide));
 }
 
 double WriteBandwidth(double* data, int64_t count, int threads) {
