@@ -26,8 +26,8 @@ void WithLanes(double* payload, int64_t base, Fold fold) {
   for (int64_t j = 0; j < 8; ++j) payload[(j + base) & 7] = lanes[j];
 }
 
-// A tile of a matrix product with AVX-512 would leave more than a fifth of its lanes empty.
-bool IsWideForTiles(int64_t columns) { return SelectedCpu() == Cpu::kAvx512 && columns < 14; }
+// With AVX-512 a tile of a matrix product has 16 columns or more: of these few it would leave too many lanes empty.
+bool AreFewForTiles(int64_t columns) { return SelectedCpu() == Cpu::kAvx512 && columns < 14; }
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
     default:
       if (root.n <= kFewColumns && root.k <= simd::kMostRegisterColumns)
         return simd::MultiplyFewColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload);
-      if (IsWideForTiles(root.k)) {
+      if (AreFewForTiles(root.k)) {
         // With the rows of X as vectors, not those of Y.
         const int64_t stride = CeilDivide(root.n, 8) * 8;
         AlignedArray columns(root.k * stride);
