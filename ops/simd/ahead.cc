@@ -14,7 +14,7 @@ Ahead::Ahead(const double* cells, int64_t count, int shift) : next_(cells), shif
   if (streams < 2) return;
   step_ = CeilDivide(count, 8 * streams) * 8;
   back_ = streams * step_ - 8;
-  streams_ = turn_ = streams;
+  end_ = reinterpret_cast<uintptr_t>(cells + streams * step_);
 }
 
 }  // namespace heddle::ops::simd

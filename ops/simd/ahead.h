@@ -21,17 +21,22 @@ class Ahead {
   /// Where the next line comes from.
   [[gnu::always_inline]] const double* cells() const { return next_; }
 
-  [[gnu::always_inline]] void Fetch() {
-    _mm_prefetch(reinterpret_cast<const char*>(next_), _MM_HINT_T0);
-    next_ += step_;
-    if (--turn_ > 0) return;
-    next_ -= back_;
-    turn_ = streams_;
-  }
+  /// Into the first-level cache, or into the second one where what is at hand fills the first.
+  [[gnu::always_inline]] void Fetch() { Fetch<_MM_HINT_T0>(); }
+  [[gnu::always_inline]] void FetchToSecondLevel() { Fetch<_MM_HINT_T1>(); }
 
  private:
+  template <_mm_hint kHint>
+  [[gnu::always_inline]] void Fetch() {
+    _mm_prefetch(reinterpret_cast<const char*>(next_), kHint);
+    next_ += step_;
+    if (__builtin_expect(reinterpret_cast<uintptr_t>(next_) >= end_, 0)) next_ -= back_;
+  }
+
   const double* next_ = nullptr;
-  int64_t step_ = 8, back_ = 0, streams_ = INT64_MAX, turn_ = INT64_MAX;
+  int64_t step_ = 8;            // From part to part, or to the next line.
+  uintptr_t end_ = UINTPTR_MAX;  // Of the last part: the next line of the first one follows.
+  int64_t back_ = 0;
   int shift_ = 0;
 };
 

@@ -37,7 +37,7 @@ double SumOfLanes(const double* r) {
 // (r0+r4, r1+r5, r2+r6, r3+r7) of one row times each of kCount vectors. kTail: after the whole eights comes
 // 0: nothing, 1: at most four cells, 2: more.
 template <int kCount, int kTail>
-inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v_stride, __m256i mask,
+[[gnu::always_inline]] inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v_stride, __m256i mask,
                       Ahead& ahead, __m256d* half) {
   __m256d low[kCount], high[kCount];
 #pragma GCC unroll 4
@@ -79,7 +79,7 @@ inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v
 
 // The same for four long rows of one vector, which is read once for all.
 template <int kTail>
-inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v, __m256i mask,
+[[gnu::always_inline]] inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v, __m256i mask,
                             Ahead& next, __m256d (*half)[1]) {
   __m256d low[4], high[4];
 #pragma GCC unroll 4
@@ -178,7 +178,7 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   const auto fetch = [&]() __attribute__((always_inline)) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; v += 2) next.Fetch();
+    for (int v = 0; v < kVectors; v += 2) next.FetchToSecondLevel();
   };
   const auto add_row = [&]() __attribute__((always_inline)) {
     const auto cells = [&](int v) __attribute__((always_inline)) {
@@ -303,6 +303,7 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
 template <int kRows, int kFetch = 0>
 int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                         int64_t w_stride, double* columns, Ahead* ahead = nullptr) {
+  Ahead next = ahead == nullptr ? Ahead() : *ahead;
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride, w += kRows * w_stride) {
     __m256d weights[kRows];
@@ -311,8 +312,9 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
     const auto join = [&](int r, __m256d sum, __m256d cells) __attribute__((always_inline)) {
       return _mm256_fmadd_pd(cells, weights[r], sum);
     };
-    UpdateColumns<kRows, kFetch>(x, stride, n, columns, join, ahead);
+    UpdateColumns<kRows, kFetch>(x, stride, n, columns, join, &next);
   }
+  if (ahead != nullptr) *ahead = next;
   return i;
 }
 
@@ -357,7 +359,7 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
   int64_t i = 0;
   for (; i + 8 <= rows; i += 8, x += 8 * n, w += 8) {
     if (ahead != nullptr) {
-      for (int64_t line = 0; line < n; line += 4) ahead->Fetch();
+      for (int64_t line = 0; line < n; line += 4) ahead->FetchToSecondLevel();
     }
 #pragma GCC unroll 8
     for (int lane = 0; lane < 8; ++lane) add_row(lane, x + lane * n, w[lane]);

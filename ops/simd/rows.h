@@ -48,7 +48,7 @@ inline __attribute__((always_inline)) void UpdateColumns(const double* x, int64_
 #pragma GCC unroll 4
     for (int64_t v = 0; v < 16; v += 4) {
       if constexpr (kFetch > 0)
-        if (v % kFetch == 0) ahead->Fetch();
+        if (v % kFetch == 0) ahead->FetchToSecondLevel();
       update(j + v);
     }
   }
