@@ -2,15 +2,16 @@
 #include "ops/simd/few_columns.h"
 
 #include "ops/simd/join_rows.h"
+#include "ops/simd/vector.h"
 
 namespace heddle::ops::simd {
 // Every loop over accumulators is unrolled, or they would live in memory.
 namespace {
 
+using avx512::FirstLanes;
+
 // Accumulators of one pass over the rows, beside the weights of a row and a vector of its cells.
 constexpr int kAccumulators = 25;
-
-__mmask8 FirstLanes(int64_t n) { return static_cast<__mmask8>((1u << n) - 1u); }
 
 // Four rows at a time: a vector is loaded once for all of them.
 template <int kCount>

@@ -38,7 +38,7 @@ double SumOfLanes(const double* r) {
 // 0: nothing, 1: at most four cells, 2: more.
 template <int kCount, int kTail>
 [[gnu::always_inline]] inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v_stride, __m256i mask,
-                      Ahead& ahead, __m256d* half) {
+                                             Ahead& ahead, __m256d* half) {
   __m256d low[kCount], high[kCount];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) low[c] = high[c] = _mm256_setzero_pd();
@@ -79,8 +79,8 @@ template <int kCount, int kTail>
 
 // The same for four long rows of one vector, which is read once for all.
 template <int kTail>
-[[gnu::always_inline]] inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v, __m256i mask,
-                            Ahead& next, __m256d (*half)[1]) {
+[[gnu::always_inline]] inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v,
+                                                   __m256i mask, Ahead& next, __m256d (*half)[1]) {
   __m256d low[4], high[4];
 #pragma GCC unroll 4
   for (int r = 0; r < 4; ++r) low[r] = high[r] = _mm256_setzero_pd();
@@ -397,6 +397,17 @@ void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t 
     _mm256_maskstore_pd(out + 4 * (kVectors - 1), mask, sums[kVectors - 1]);
 }
 
+// What products of rows with `count` vectors fetch in the block from row i on: the next block, or on CPUs that like one stream
+// what is a little ahead.
+Ahead NextBlock(const double* x, int64_t i, int64_t block, int64_t rows, int64_t stride, int64_t n, int64_t count) {
+  const double* from = x + i * stride;
+  if (MemoryStreams() == 1) return Ahead(from + (IsForAvx512(count) ? 4 * stride : kAhead), 0);
+  const int64_t next = std::min(block, rows - i - block);
+  return stride == n && next > 0 ? Ahead(from + block * stride, next * stride) : Ahead(from, 0);
+}
+
+int64_t BlockOfCells(int64_t cells, int64_t n) { return std::max<int64_t>(8, cells / std::max<int64_t>(n, 1) / 8 * 8); }
+
 }  // namespace
 
 void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[8]) {
@@ -410,17 +421,6 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
   _mm256_storeu_pd(lanes + 4, high);
   for (int64_t lane = 0; p < count; ++p, ++lane) lanes[lane] = std::fma(x[p], v[p], lanes[lane]);
 }
-
-// What products of rows with `count` vectors fetch in the block from row i on: the next block, or on CPUs that like one stream
-// what is a little ahead.
-Ahead NextBlock(const double* x, int64_t i, int64_t block, int64_t rows, int64_t stride, int64_t n, int64_t count) {
-  const double* from = x + i * stride;
-  if (MemoryStreams() == 1) return Ahead(from + (IsForAvx512(count) ? 4 * stride : kAhead), 0);
-  const int64_t next = std::min(block, rows - i - block);
-  return stride == n && next > 0 ? Ahead(from + block * stride, next * stride) : Ahead(from, 0);
-}
-
-int64_t BlockOfCells(int64_t cells, int64_t n) { return std::max<int64_t>(8, cells / std::max<int64_t>(n, 1) / 8 * 8); }
 
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead* ahead) {

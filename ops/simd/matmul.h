@@ -6,9 +6,9 @@
 #include "ops/simd/ahead.h"
 
 // Inner loops of matrix-vector products over dense doubles: every cell is a chain s = fma(x, y, s)
-// (docs/numerics.md, section 3). AVX2 on every CPU, as simd/aggregate.h says. Accumulators are read and
-// written in place; those called `columns` are 64-byte aligned and padded to a multiple of 8 doubles, the
-// padding ends up arbitrary.
+// (docs/numerics.md, section 3). AVX2, as simd/aggregate.h says, but for several vectors or columns where the CPU
+// has AVX-512 (few_columns.h). Accumulators are read and written in place; those called `columns` are 64-byte
+// aligned and padded to a multiple of 8 doubles, the padding ends up arbitrary.
 namespace heddle::ops::simd {
 
 /// lanes[p mod 8] = fma(x[p], v[p], lanes[p mod 8]), p ascending.
