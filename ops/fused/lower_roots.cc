@@ -17,6 +17,34 @@ constexpr int64_t kTileBytes = 64 << 10;
 constexpr int64_t kMostTileRows = 4096;
 // Tiles of one pass: as much as a task should be.
 constexpr int64_t kPassCells = 1 << 17;
+// Inputs of more than that are not in the caches.
+constexpr int64_t kFetchedBytes = 4 << 20;
+
+// True if `step` reads the rows of `tile`.
+bool Reads(const Step& step, const TileRef& tile) {
+  const auto is_tile = [&](const RegionOperand& operand) { return operand.from == RegionOperand::From::kTile && operand.tile == tile; };
+  return step.from == tile || step.from_right == tile || std::any_of(step.operands.begin(), step.operands.end(), is_tile);
+}
+
+// Regions fetch the rows that they are the first to read, where no product does.
+void ChooseFetchesOfRegions(TileProgram* program) {
+  const BodyView view(*program);
+  const auto& steps = program->steps;
+  for (auto step = steps.begin(); step != steps.end(); ++step) {
+    if (step->kind != Step::Kind::kRegion) continue;
+    for (RegionNode& read : program->regions[static_cast<size_t>(step->index)].nodes) {
+      if (read.op != RegionOp::kInput || read.access != Access::kCells || read.single != program->single) continue;
+      const RegionOperand& operand = step->operands[static_cast<size_t>(read.input)];
+      if (operand.from != RegionOperand::From::kTile || operand.tile.kind != TileRef::Kind::kInput) continue;
+      const ValueInfo& info = view.node(program->roles.variables[static_cast<size_t>(operand.tile.index)]).info;
+      if (info.shape.columns != step->columns || BytesOf(info.element_type) * info.shape.Cells() < kFetchedBytes) continue;
+      read.ahead = std::none_of(steps.begin(), step, [&](const Step& earlier) { return Reads(earlier, operand.tile); }) &&
+                   std::none_of(step, steps.end(), [&](const Step& product) {
+                     return product.fetch != Step::Fetch::kNothing && product.from == operand.tile;
+                   });
+    }
+  }
+}
 
 }  // namespace
 
@@ -104,10 +132,9 @@ void ChooseFetches(TileProgram* program) {
       root->fetch = Step::Fetch::kAll;
       continue;
     }
-    const auto is_from = [&](const RegionOperand& operand) { return operand.from == RegionOperand::From::kTile && operand.tile == root->from; };
     for (auto step = program->steps.begin(); step != root; ++step) {
       // Rows that no step reads before come from memory in the root.
-      if (step->from != root->from && std::none_of(step->operands.begin(), step->operands.end(), is_from)) continue;
+      if (!Reads(*step, root->from)) continue;
       root->fetch = Step::Fetch::kHalf;
       if (step->kind != Step::Kind::kMultiply || step->columns > kFewColumns || target.kind != TileRoot::Kind::kVectors) continue;
       if (step->columns > 1 && target.k > 1) {
@@ -122,6 +149,7 @@ void ChooseFetches(TileProgram* program) {
       }
     }
   }
+  if (MemoryStreams() > 1) ChooseFetchesOfRegions(program);
 }
 
 }  // namespace heddle::ops

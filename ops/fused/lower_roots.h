@@ -12,8 +12,8 @@ Status MakeRoots(const BodyView& view, TileProgram* program);
 /// How many rows a tile has, once all steps are there.
 void ChooseTileRows(TileProgram* program);
 
-/// What products of rows of an input fetch of the next tile (docs/fusion.md, section 3), likewise. Where several columns are
-/// multiplied first with the rows and then with the transposed rows, each of the two fetches a half.
+/// What products of rows of an input fetch of the next tile (docs/fusion.md, section 3), likewise, and what regions fetch. Where
+/// several columns are multiplied first with the rows and then with the transposed rows, each of the two fetches a half.
 void ChooseFetches(TileProgram* program);
 
 }  // namespace heddle::ops

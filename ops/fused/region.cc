@@ -48,6 +48,7 @@ std::string NodeText(const RegionNode& node) {
     case RegionOp::kSelect: text = fmt::format("select %{} %{} %{}", node.a, node.b, node.c); break;
   }
   if (node.single) text += " single";
+  if (node.ahead) text += " ahead";
   if (node.skips_a) text += " skips-a";
   if (node.skips_b) text += " skips-b";
   if (node.drops_negative_zero) text += " drops-negative-zero";
@@ -83,6 +84,7 @@ bool ReadLiteral(std::string_view word, double* value) {
 bool ReadNode(Words words, RegionNode* node) {
   for (; !words.empty(); words = words.first(words.size() - 1)) {
     bool* const flag = words.back() == "single"                ? &node->single
+                       : words.back() == "ahead"               ? &node->ahead
                        : words.back() == "skips-a"             ? &node->skips_a
                        : words.back() == "skips-b"             ? &node->skips_b
                        : words.back() == "drops-negative-zero" ? &node->drops_negative_zero
@@ -226,6 +228,9 @@ Status Verify(const Region& region) {
     if (node.skips_a || node.skips_b) good = good && node.op == RegionOp::kBinary;
     if (node.single)
       good = good && node.op == RegionOp::kInput && (node.access == Access::kCells || node.access == Access::kPerRow);
+    if (node.ahead) good = good && node.op == RegionOp::kInput && node.access == Access::kCells;
+    for (const RegionNode& other : region.nodes)
+      if (node.ahead && other.ahead) good = good && other.single == node.single;
     for (const RegionNode& other : region.nodes)
       if (node.op == RegionOp::kInput && other.op == RegionOp::kInput && other.input == node.input) good = good && other.single == node.single;
     if (!good) return Internal("region: wrong node: %{} = {}", i, NodeText(node));

@@ -32,6 +32,9 @@ struct RegionNode {
   Access access = Access::kCells;         ///< kInput
   int input = 0;                          ///< kInput: position in RegionCall::inputs
   bool single = false;                    ///< kInput of kCells or kPerRow: the cells are floats, the value a double.
+  /// kInput of kCells: its rows have no gaps and come from memory; what follows the cells that are read is fetched meanwhile
+  /// (docs/fusion.md, section 3). All such inputs are floats or none is.
+  bool ahead = false;
   double literal = 0;                     ///< kLiteral
   UnaryCode unary = UnaryCode::kNot;      ///< kUnary
   BinaryCode binary = BinaryCode::kAdd;   ///< kBinary

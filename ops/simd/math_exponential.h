@@ -36,47 +36,59 @@ HEDDLE_SIMD_INLINE Vector PowerOfTwo(Vector k) {
 }
 /// x * 2^k for whole |k| <= 2044: one rounding, also for a result below 2^-1022, since the first product is exact there.
 HEDDLE_SIMD_INLINE Vector Scale(Vector x, Vector k) {
-  const Vector half = Floor(k * Broadcast(0.5));
-  return (x * PowerOfTwo(half)) * PowerOfTwo(k - half);
+  if (HasExponents()) return ScaleExponent(x, k);
+  const Integers all = BitsOf(k + Broadcast(0x1.8p52)), half = ShiftRight<1>(all);  // As in PowerOfTwo.
+  const Integers bias = BroadcastInteger(1023);
+  return (x * OfBits(ShiftLeft<52>(half + bias))) * OfBits(ShiftLeft<52>((all - half) + bias));
 }
 
-/// e^(x + tail) = 2^k * (1 + high + low).
-struct ExpParts { Vector k, high, low; };
+/// x = k ln 2 + (high + low), |high| <= 0.35.
+struct ExpParts { Vector k; Pair r; };
 
-/// |x| <= 1500, |tail| <= ulp(x). k = round(x / ln 2), then the Taylor polynomial of degree 13 on |r| <= 0.35.
-HEDDLE_SIMD_INLINE ExpParts ReducedExp(Vector x, Vector tail) {
-  const Vector k = RoundEven(x * Broadcast(kLog2E));
+/// |x| <= 1500. k = round(x / ln 2).
+HEDDLE_SIMD_INLINE ExpParts ReduceExp(Vector x) {
+  const Vector whole = Broadcast(0x1.8p52);  // Numbers of this size have no fraction.
+  const Vector k = Fma(x, Broadcast(kLog2E), whole) - whole;
   const Vector coarse = Fnma(k, Broadcast(kLn2High), x);  // exact
   const Vector fine = Fnma(k, Broadcast(kLn2Low), coarse);
-  const Vector rest = Fnma(k, Broadcast(kLn2Low), coarse - fine) + tail;
-  const Pair r = TwoSum(fine, rest);
-  Vector q = Broadcast(0x1.6124613a86d09p-33);  // 1/13!
-  q = Fma(q, r.high, Broadcast(0x1.1eed8eff8d898p-29));
-  q = Fma(q, r.high, Broadcast(0x1.ae64567f544e4p-26));
-  q = Fma(q, r.high, Broadcast(0x1.27e4fb7789f5cp-22));
-  q = Fma(q, r.high, Broadcast(0x1.71de3a556c734p-19));
-  q = Fma(q, r.high, Broadcast(0x1.a01a01a01a01ap-16));
-  q = Fma(q, r.high, Broadcast(0x1.a01a01a01a01ap-13));
-  q = Fma(q, r.high, Broadcast(0x1.6c16c16c16c17p-10));
-  q = Fma(q, r.high, Broadcast(0x1.1111111111111p-7));
-  q = Fma(q, r.high, Broadcast(0x1.5555555555555p-5));
-  q = Fma(q, r.high, Broadcast(0x1.5555555555555p-3));
-  q = Fma(q, r.high, Broadcast(0.5));  // 1/2!
-  const Pair sum = FastTwoSum(r.high, Fma(r.high * r.high, q, r.low));
-  return {k, sum.high, sum.low};
+  return {k, {fine, Fnma(k, Broadcast(kLn2Low), coarse - fine)}};
+}
+
+/// e^r - 1 - r.high. The polynomial for (e^r - 1 - r) / r^2 is that of the least largest error of e^r, 2^-60 of it.
+HEDDLE_SIMD_INLINE Vector ExpRest(Pair r) {
+  Vector q = Broadcast(0x1.1e67122a227e2p-29);
+  q = Fma(q, r.high, Broadcast(0x1.af686e07d573cp-26));
+  q = Fma(q, r.high, Broadcast(0x1.27e58cfd304e3p-22));
+  q = Fma(q, r.high, Broadcast(0x1.71ddf268cf008p-19));
+  q = Fma(q, r.high, Broadcast(0x1.a01a01527167ap-16));
+  q = Fma(q, r.high, Broadcast(0x1.a01a01b26bf71p-13));
+  q = Fma(q, r.high, Broadcast(0x1.6c16c16c2701ap-10));
+  q = Fma(q, r.high, Broadcast(0x1.111111110efbcp-7));
+  q = Fma(q, r.high, Broadcast(0x1.5555555555530p-5));
+  q = Fma(q, r.high, Broadcast(0x1.555555555555ap-3));
+  q = Fma(q, r.high, Broadcast(0.5));
+  return Fma(r.high * r.high, q, r.low);
+}
+
+/// 2^k e^r.
+HEDDLE_SIMD_INLINE Vector ExpOf(ExpParts parts) {
+  return Scale(Broadcast(1.0) + (parts.r.high + ExpRest(parts.r)), parts.k);
 }
 
 /// e^x, at most 1 ulp.
 HEDDLE_SIMD_INLINE Vector Exp(Vector x) {
   // NaN passes both: the second operand wins.
-  const Vector bounded = Max(Broadcast(-746.0), Min(Broadcast(710.0), x));
-  const ExpParts e = ReducedExp(bounded, Zero());
-  return Scale(Broadcast(1.0) + (e.high + e.low), e.k);
+  return ExpOf(ReduceExp(Max(Broadcast(-746.0), Min(Broadcast(710.0), x))));
 }
 
 /// x = 2^k * m with sqrt(1/2) <= m < sqrt(2), for finite x > 0 (denormals too).
 struct Split { Vector k, m; };
 HEDDLE_SIMD_INLINE Split SplitExponent(Vector x) {
+  if (HasExponents()) {
+    const Vector k = ExponentOf(x), m = MantissaOf(x);
+    const Mask is_above = Less(Broadcast(0x1.6a09e667f3bccp+0), m);  // m >= sqrt(2)
+    return {Select(is_above, k + Broadcast(1.0), k), Select(is_above, m * Broadcast(0.5), m)};
+  }
   const Mask denormal = Less(x, Broadcast(0x1p-1022));
   const Integers bits = BitsOf(Select(denormal, x * Broadcast(0x1p54), x));
   const Integers above = bits - BroadcastInteger(0x3fe6a09e667f3bcd);  // the bits of sqrt(1/2)
@@ -87,7 +99,7 @@ HEDDLE_SIMD_INLINE Split SplitExponent(Vector x) {
   return {Select(denormal, k - Broadcast(54.0), k), m};
 }
 
-/// ln x, at most 1 ulp. log(0) = -Infinity, log(x < 0) = NaN. Method and polynomial of fdlibm's e_log.c (Sun, 1993).
+/// ln x, at most 1 ulp. log(0) = -Infinity, log(x < 0) = NaN. Method and polynomial of fdlibm's e_log.c (Sun, 1993), with fma.
 HEDDLE_SIMD_INLINE Vector Log(Vector x) {
   const Split split = SplitExponent(x);
   const Vector f = split.m - Broadcast(1.0);  // exact
@@ -100,10 +112,11 @@ HEDDLE_SIMD_INLINE Vector Log(Vector x) {
   r = Fma(r, z, Broadcast(0x1.2492494229359p-2));
   r = Fma(r, z, Broadcast(0x1.999999997fa04p-2));
   r = Fma(r, z, Broadcast(0x1.5555555555593p-1));
-  r = r * z;
   const Vector half_square = (f * f) * Broadcast(0.5);
-  const Vector small = Fma(s, half_square + r, split.k * Broadcast(kLn2Low));
-  Vector result = split.k * Broadcast(kLn2High) - ((half_square - small) - f);
+  const Vector small = Fma(s, Fma(r, z, half_square), split.k * Broadcast(kLn2Low));
+  Vector result = Fms(split.k, Broadcast(kLn2High), (half_square - small) - f);
+  // NaN: itself; zero: -Infinity; negative: NaN; Infinity: itself.
+  if (HasExponents()) return FixSpecials(result, x, 0x03530422);
   result = Select(Less(x, Broadcast(kInfinity)), result, x);  // Infinity and NaN
   result = Select(Equal(x, Zero()), Broadcast(-kInfinity), result);
   return Select(Less(x, Zero()), Broadcast(__builtin_nan("")), result);
@@ -153,8 +166,9 @@ HEDDLE_SIMD_INLINE Vector Power(Vector x, Vector y) {
   const Vector product = y * logarithm.high;
   const Vector product_low = Fma(y, logarithm.low, Fms(y, logarithm.high, product));
   const Vector bounded = Max(Broadcast(-1200.0), Min(Broadcast(1200.0), product));
-  const ExpParts e = ReducedExp(bounded, KeepWhere(LessEqual(Abs(product), Broadcast(1000.0)), product_low));
-  Vector result = Scale(one + (e.high + e.low), e.k);
+  const ExpParts parts = ReduceExp(bounded);
+  const Vector tail = KeepWhere(LessEqual(Abs(product), Broadcast(1000.0)), product_low);
+  Vector result = ExpOf({parts.k, TwoSum(parts.r.high, parts.r.low + tail)});
 
   const Mask positive_exponent = Greater(y, zero);
   result = Select(Equal(base, zero), Select(positive_exponent, zero, infinity), result);
@@ -179,8 +193,9 @@ HEDDLE_SIMD_INLINE Vector Power(Vector x, Vector y) {
 
 /// e^a - 1 as a pair, for 0 <= a <= 50.
 HEDDLE_SIMD_INLINE Pair ExpMinusOne(Vector a) {
-  const ExpParts e = ReducedExp(a, Zero());
-  const Vector power = PowerOfTwo(e.k);
+  const ExpParts parts = ReduceExp(a);
+  const Pair e = FastTwoSum(parts.r.high, ExpRest(parts.r));
+  const Vector power = PowerOfTwo(parts.k);
   const Pair sum = TwoSum(power - Broadcast(1.0), power * e.high);
   return {sum.high, Fma(power, e.low, sum.low)};
 }
@@ -197,8 +212,8 @@ HEDDLE_SIMD_INLINE Vector Tanh(Vector x) {
 
 /// e^a / 2 for 22 <= a; Infinity only where the result is.
 HEDDLE_SIMD_INLINE Vector HalfExp(Vector a) {
-  const ExpParts e = ReducedExp(Min(Broadcast(712.0), a), Zero());
-  return Scale(Broadcast(1.0) + (e.high + e.low), e.k - Broadcast(1.0));
+  const ExpParts parts = ReduceExp(Min(Broadcast(712.0), a));
+  return ExpOf({parts.k - Broadcast(1.0), parts.r});
 }
 
 /// sinh x = (E + E / (E + 1)) / 2 with E = e^|x| - 1, at most 2 ulp.
@@ -213,8 +228,7 @@ HEDDLE_SIMD_INLINE Vector Sinh(Vector x) {
 /// cosh x = e^|x| / 2 + 1 / (2 e^|x|), at most 2 ulp.
 HEDDLE_SIMD_INLINE Vector Cosh(Vector x) {
   const Vector a = Abs(x);
-  const ExpParts parts = ReducedExp(Min(Broadcast(22.0), a), Zero());
-  const Vector e = PowerOfTwo(parts.k) * (Broadcast(1.0) + (parts.high + parts.low));
+  const Vector e = ExpOf(ReduceExp(Min(Broadcast(22.0), a)));
   const Vector small = Broadcast(0.5) * e + Broadcast(0.5) / e;
   return Select(Greater(a, Broadcast(22.0)), HalfExp(a), small);
 }

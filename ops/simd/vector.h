@@ -118,6 +118,20 @@ template <int kBits>
 HEDDLE_SIMD_INLINE Integers ShiftRight(Integers a) { return {_mm512_maskz_srli_epi64(kAllLanes, a.v, kBits)}; }
 HEDDLE_SIMD_INLINE Mask EqualIntegers(Integers a, Integers b) { return {_mm512_cmpeq_epi64_mask(a.v, b.v)}; }
 
+/// True if the next four exist here; what they do is exact, so that others can do the same with more instructions.
+HEDDLE_SIMD_INLINE bool HasExponents() { return true; }
+/// x * 2^k for whole k, one rounding.
+HEDDLE_SIMD_INLINE Vector ScaleExponent(Vector x, Vector k) { return {_mm512_maskz_scalef_pd(kAllLanes, x.v, k.v)}; }
+/// Of x = 2^e * m, finite and not zero: e, and 1 <= m < 2 (without the sign of x).
+HEDDLE_SIMD_INLINE Vector ExponentOf(Vector x) { return {_mm512_maskz_getexp_pd(kAllLanes, x.v)}; }
+HEDDLE_SIMD_INLINE Vector MantissaOf(Vector x) {
+  return {_mm512_maskz_getmant_pd(kAllLanes, x.v, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero)};
+}
+/// `result` but for special x: what the four bits of its class in `table` say (VFIXUPIMMPD).
+HEDDLE_SIMD_INLINE Vector FixSpecials(Vector result, Vector x, int64_t table) {
+  return {_mm512_fixupimm_pd(result.v, x.v, _mm512_set1_epi64(table), 0)};
+}
+
 /// ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)): the L of docs/numerics.md, section 3.
 HEDDLE_SIMD_INLINE double SumLanes(Vector a) {
   const __m256d four = _mm256_add_pd(_mm512_maskz_extractf64x4_pd(kAllLanes, a.v, 0), _mm512_maskz_extractf64x4_pd(kAllLanes, a.v, 1));
@@ -264,6 +278,12 @@ HEDDLE_SIMD_INLINE Integers ShiftRight(Integers a) {
 HEDDLE_SIMD_INLINE Mask EqualIntegers(Integers a, Integers b) {
   return {_mm256_castsi256_pd(_mm256_cmpeq_epi64(a.low, b.low)), _mm256_castsi256_pd(_mm256_cmpeq_epi64(a.high, b.high))};
 }
+
+HEDDLE_SIMD_INLINE bool HasExponents() { return false; }
+HEDDLE_SIMD_INLINE Vector ScaleExponent(Vector, Vector) { __builtin_unreachable(); }
+HEDDLE_SIMD_INLINE Vector ExponentOf(Vector) { __builtin_unreachable(); }
+HEDDLE_SIMD_INLINE Vector MantissaOf(Vector) { __builtin_unreachable(); }
+HEDDLE_SIMD_INLINE Vector FixSpecials(Vector, Vector, int64_t) { __builtin_unreachable(); }
 
 /// ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)): the L of docs/numerics.md, section 3.
 HEDDLE_SIMD_INLINE double SumLanes(Vector a) {

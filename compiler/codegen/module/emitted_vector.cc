@@ -2,6 +2,7 @@
 #include "ops/simd/vector.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <utility>
@@ -64,6 +65,34 @@ void StoreHalf(Stores& stores, llvm::Value* count, int width) {
 }
 
 }  // namespace
+
+namespace {
+// The intrinsics of AVX-512 take a value for lanes that a mask leaves out, the mask, and the mode of rounding.
+llvm::Value* CallMasked(llvm::Intrinsic::ID id, llvm::SmallVector<llvm::Value*, 8> arguments, bool has_source = true) {
+  Emitter& emitter = Emitter::Current();
+  if (has_source) arguments.push_back(llvm::Constant::getNullValue(emitter.doubles()));
+  arguments.push_back(emitter.builder.getInt8(0xff));
+  arguments.push_back(emitter.builder.getInt32(4));  // As MXCSR says.
+  return emitter.builder.CreateIntrinsic(id, {}, arguments);
+}
+}  // namespace
+
+Vector ScaleExponent(Vector x, Vector k) {
+  return {EachPart([&](size_t p) { return CallMasked(llvm::Intrinsic::x86_avx512_mask_scalef_pd_512, {x.v[p], k.v[p]}); })};
+}
+Vector ExponentOf(Vector x) {
+  return {EachPart([&](size_t p) { return CallMasked(llvm::Intrinsic::x86_avx512_mask_getexp_pd_512, {x.v[p]}); })};
+}
+Vector MantissaOf(Vector x) {
+  llvm::Value* const without_sign = Builder().getInt32(4);  // From 1 to 2.
+  return {EachPart([&](size_t p) { return CallMasked(llvm::Intrinsic::x86_avx512_mask_getmant_pd_512, {x.v[p], without_sign}); })};
+}
+Vector FixSpecials(Vector result, Vector x, int64_t table) {
+  const Integers tables = BroadcastInteger(table);
+  return {EachPart([&](size_t p) {
+    return CallMasked(llvm::Intrinsic::x86_avx512_mask_fixupimm_pd_512, {result.v[p], x.v[p], tables.v[p], Builder().getInt32(0)}, false);
+  })};
+}
 
 Cells PointerTo(Cells cells, llvm::Value* index) {
   return {Builder().CreateInBoundsGEP(cells.type(), cells.at, index), cells.single};

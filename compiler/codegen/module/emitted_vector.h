@@ -140,6 +140,13 @@ inline Vector Fms(Vector a, Vector b, Vector c) { return Fma(a, b, ChangeSign(c)
 /// c - a * b, one rounding.
 inline Vector Fnma(Vector a, Vector b, Vector c) { return Fma(ChangeSign(a), b, c); }
 
+/// Registers of eight lanes are those of AVX-512.
+inline bool HasExponents() { return Emitter::Current().register_lanes() == 8; }
+Vector ScaleExponent(Vector x, Vector k);
+Vector ExponentOf(Vector x);
+Vector MantissaOf(Vector x);
+Vector FixSpecials(Vector result, Vector x, int64_t table);
+
 /// True if that is known now: constants only.
 inline bool All(Mask mask) {
   for (int k = 0; k < Emitter::Current().parts(); ++k) {

@@ -77,6 +77,7 @@ void Lowering::NarrowLoop(int rows, const std::function<void()>& body) {
 }
 
 void Lowering::NarrowBody(int rows) {
+  if (rows > 1) FetchAhead(b_.CreateNSWMul(Get(j_), Integer(region_.columns)), (rows * region_.columns + 7) / 8);
   std::array<std::vector<Vector>, kRowsAtOnce> folded;
   for (int r = 0; r < rows; ++r) folded[static_cast<size_t>(r)] = NarrowRow(Get(j_), r);
   Stores stores;

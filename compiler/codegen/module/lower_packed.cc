@@ -69,6 +69,7 @@ void Lowering::PackedBody() {
   ComputeAt(Rate::kPerRow, values_);
   is_packed_ = false;
   llvm::Value* const first_cell = b_.CreateNSWMul(Get(j_), Integer(region_.columns));
+  FetchAhead(first_cell, region_.columns);
   for (int eight = 0; eight < region_.columns; ++eight) {
     llvm::Value* const place = Integer(int64_t{8} * eight);
     Values values(region_.nodes.size());

@@ -22,6 +22,9 @@ using ops::Sink;
 
 namespace {
 
+// What is fetched at a time, and from how many pages side by side.
+constexpr int64_t kAheadPages = 8, kPageBytes = 4096;
+
 // Lanes first ... first + width / 2 - 1.
 llvm::SmallVector<int, 4> Half(int width, int first) {
   llvm::SmallVector<int, 4> lanes;
@@ -146,6 +149,43 @@ void Lowering::JoinRows() {
   b_.CreateStore(b_.CreateSelect(joined, Integer(1), rows), rows_);
 }
 
+// Inputs are fetched block after block (FetchAhead). The blocks of the first one begin at multiples of their size, so that one
+// call goes on where the call before it ended; those of the others, beside them.
+void Lowering::FindAhead() {
+  for (const RegionNode& node : region_.nodes) {
+    if (!node.ahead) continue;
+    const Cells input = inputs_[static_cast<size_t>(node.input)];
+    if (ahead_first_ == nullptr) {
+      llvm::Value* const address = b_.CreatePtrToInt(input.at, b_.getInt64Ty());
+      ahead_first_ = b_.CreateLShr(b_.CreateAnd(address, Integer(kAheadPages * kPageBytes - 1)), Integer(input.single ? 2 : 3));
+      ahead_row_ = ahead_first_;
+    }
+    ahead_.push_back({b_.CreateGEP(input.type(), input.at, b_.CreateNeg(ahead_first_)), input.single});
+  }
+}
+
+// The lines of so many eights from `cell` of the row on, in the block after theirs: eight pages take turns. Why and how fast:
+// docs/fusion.md, section 3.
+void Lowering::FetchAhead(llvm::Value* cell, int64_t eights) {
+  if (ahead_.empty()) return;
+  static_assert(kAheadPages == 8 && kPageBytes == 4096);
+  const bool single = ahead_[0].single;
+  const int64_t lines = single ? (eights + 1) / 2 : eights;
+  llvm::Value* const first = b_.CreateLShr(b_.CreateNSWAdd(ahead_row_, cell), Integer(single ? 4 : 3));
+  for (int64_t l = 0; l < lines; ++l) {
+    llvm::Value* const line = b_.CreateAdd(first, Integer(l));
+    // In lines: those of the blocks before, a page for each of eight, one for every eight.
+    llvm::Value* const block = b_.CreateAnd(line, Integer(-512));
+    llvm::Value* const page = b_.CreateShl(b_.CreateAnd(line, Integer(7)), Integer(6));
+    llvm::Value* const in_page = b_.CreateLShr(b_.CreateAnd(line, Integer(504)), Integer(3));
+    llvm::Value* const ahead = b_.CreateShl(b_.CreateOr(b_.CreateOr(block, page), in_page), Integer(6));
+    for (const Cells& input : ahead_) {
+      llvm::Value* const at = b_.CreateGEP(b_.getInt8Ty(), input.at, b_.CreateAdd(ahead, Integer(kAheadPages * kPageBytes)));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {at, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+    }
+  }
+}
+
 void Lowering::BeginRow(llvm::Value* i) {
   rows_of_inputs_.assign(inputs_.size(), {});
   rows_of_outputs_.assign(outputs_.size(), {});
@@ -153,6 +193,8 @@ void Lowering::BeginRow(llvm::Value* i) {
     if (input_strides_[k] != nullptr) rows_of_inputs_[k] = PointerTo(inputs_[k], b_.CreateMul(i, input_strides_[k]));
   for (size_t o = 0; o < outputs_.size(); ++o)
     if (output_strides_[o] != nullptr) rows_of_outputs_[o] = PointerTo(outputs_[o], b_.CreateMul(i, output_strides_[o]));
+  for (const RegionNode& node : region_.nodes)
+    if (node.ahead) ahead_row_ = b_.CreateAdd(ahead_first_, b_.CreateMul(i, input_strides_[static_cast<size_t>(node.input)]));
   ComputeAt(Rate::kPerRow, values_);
   for (size_t o = 0; o < outputs_.size(); ++o)
     if (region_.outputs[o].sink == Sink::kFoldRows)
@@ -191,6 +233,7 @@ void Lowering::EndRow(llvm::Value* i) {
 void Lowering::Run() {
   FindRates();
   ReadCall();
+  FindAhead();
   if (region_.columns > 0) return EmitNarrowRows();
   JoinRows();
   j_ = Variable(Integer(0), "j");

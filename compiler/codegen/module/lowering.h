@@ -38,6 +38,8 @@ class Lowering {
   void JoinRows();
   void BeginRow(llvm::Value* i);
   void FindStream();
+  void FindAhead();
+  void FetchAhead(llvm::Value* cell, int64_t eights);
   void EndRow(llvm::Value* i);
   llvm::Value* JoinLanes(const ops::RegionOutput& output, Vector low, Vector high, int width);
   void EmitColumns();
@@ -106,6 +108,9 @@ class Lowering {
   llvm::AllocaInst *rows_ = nullptr, *columns_ = nullptr;
   llvm::Value* stream_ = nullptr;
   llvm::Value* row_columns_ = nullptr;         ///< Columns, in a row.
+  std::vector<Cells> ahead_;                   ///< Inputs that are fetched: the start of the block that the call begins in.
+  llvm::Value* ahead_first_ = nullptr;         ///< Place of the call's first cell in that block.
+  llvm::Value* ahead_row_ = nullptr;           ///< That of the current row's first cell.
   int eights_ = 1;                             ///< Of kFoldFlat outputs.
   int eight_ = -1;  ///< Where eights_ > 1: the eight that is folded in registers; -1: in memory, at place_.
   llvm::AllocaInst* place_ = nullptr;          ///< j_ modulo 8 eights_.

@@ -56,6 +56,27 @@ TEST(CodeTextTest, NothingIsContracted) {
   }
 }
 
+// Inputs that are read ahead are fetched by every kind of loop, others by none: a line of each for every eight cells.
+TEST(CodeTextTest, LoopsFetchWhatIsAhead) {
+  const auto fetches = [](const std::string& region, Cpu cpu) {
+    const std::string text = TextOf(region, CodeText::kAssembly, cpu);
+    int count = 0;
+    for (size_t at = text.find("prefetcht1"); at != std::string::npos; at = text.find("prefetcht1", at + 1)) ++count;
+    return count;
+  };
+  const std::string head = "%0 = cells 0 ahead\n%1 = cells 1\n%2 = Multiply %0 %1\n";
+  for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
+    EXPECT_EQ(fetches("region 2\n%0 = cells 0\n%1 = cells 1\n%2 = Multiply %0 %1\nstore %2\n", cpu), 0);
+    EXPECT_EQ(fetches("region 2\n" + head + "fold-flat add %2\n", cpu), 2 + 1 + 1);  // Two eights, one, less than one.
+    EXPECT_EQ(fetches("region 2 columns 10\n" + head + "fold-rows add %2\n", cpu), 5);
+    EXPECT_EQ(fetches("region 2 columns 10\n" + head + "store %2\n", cpu), 10);
+    EXPECT_EQ(fetches("region 2\n" + head + "%3 = Exponential %2\nfold-flat add %3\n", cpu), cpu == Cpu::kAvx512 ? 4 + 1 : 1);
+  }
+  EXPECT_EQ(fetches("region 2\n%0 = cells 0 ahead\n%1 = cells 1 ahead\n%2 = Multiply %0 %1\nfold-flat add %2\n", Cpu::kAvx2), 8);
+  // Two eights of floats are one line.
+  EXPECT_EQ(fetches("region 1\n%0 = cells 0 single ahead\nfold-flat add %0\n", Cpu::kAvx2), 1 + 1 + 1);
+}
+
 // A square costs a multiplication, as in hand-written kernels.
 TEST(CodeTextTest, ASquareIsAMultiplication) {
   const std::string region = "region 1\n%0 = cells 0\n%1 = literal 0x1p+1\n%2 = Power %0 %1\nstore %2\n";

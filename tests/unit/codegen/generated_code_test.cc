@@ -101,12 +101,13 @@ TEST(GeneratedCodeTest, EverySinkAndFoldWithEveryAccess) {
 }
 
 // A body of one long chain may be computed for several eights at once: every length, head of streamed stores, sink and access.
-TEST(GeneratedCodeTest, OneHeavyOperatorWithEverySinkAndAccess) {
+TEST(GeneratedCodeTest, FewHeavyOperatorsWithEverySinkAndAccess) {
   for (int access = 0; access < 4; ++access) {
     for (int sink = 0; sink < 4; ++sink) {
       const Region region{{Input(0), Input(1, static_cast<Access>(access)), Unary(ops::UnaryCode::kExponential, 0),
-                           Binary(ops::BinaryCode::kMultiply, 2, 1)},
-                          {{3, static_cast<Sink>(sink), Fold::kAdd}, {3}},
+                           sink % 2 == 0 ? Unary(ops::UnaryCode::kLogarithm, 2) : Unary(ops::UnaryCode::kNot, 2),
+                           Binary(ops::BinaryCode::kMultiply, 3, 1)},
+                          {{4, static_cast<Sink>(sink), Fold::kAdd}, {4}},
                           2};
       std::vector<CaseShape> shapes;
       for (int64_t columns = 1; columns <= 100; ++columns) {

@@ -271,6 +271,9 @@ ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat) {
     for (RegionNode& node : region.nodes)
       if (node.op == RegionOp::kInput && node.input == k) node.single = single;
   }
+  const bool fetches_single = random() % 2 == 0;
+  for (RegionNode& node : region.nodes)
+    if (node.op == RegionOp::kInput && node.access == Access::kCells && node.single == fetches_single) node.ahead = random() % 2 == 0;
   const int eights = random() % 2 == 0 ? 1 : 1 + static_cast<int>(random() % 8);
   const uint32_t outputs = 1 + random() % 3;
   for (uint32_t o = 0; o < outputs; ++o) {

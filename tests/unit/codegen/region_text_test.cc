@@ -14,7 +14,7 @@ using ops::Region;
 TEST(RegionTextTest, ReadsLikeThis) {
   const char* const text =
       "region 2\n"
-      "%0 = cells 0\n"
+      "%0 = cells 0 ahead\n"
       "%1 = row 1\n"
       "%2 = literal -0x1.8p+1\n"
       "%3 = Multiply %0 %1 skips-a drops-negative-zero\n"
@@ -24,6 +24,8 @@ TEST(RegionTextTest, ReadsLikeThis) {
       "fold-rows maximum %3\n";
   const Result<Region> region = Region::Parse(text);
   ASSERT_TRUE(region.ok()) << region.status().ToString();
+  EXPECT_TRUE(region->nodes[0].ahead);
+  EXPECT_FALSE(region->nodes[1].ahead);
   EXPECT_EQ(region->nodes[2].literal, -3.0);
   EXPECT_TRUE(region->nodes[3].skips_a);
   EXPECT_FALSE(region->nodes[3].skips_b);
