@@ -232,7 +232,7 @@ constexpr Operator kOperators[] = {
     Unary("!"),        Unary("sqrt"),     Unary("exp"),     Unary("log", 2),      Unary("abs"),         Unary("round"),
     Unary("floor"),    Unary("ceil"),     Unary("sign"),    Unary("sin"),         Unary("cos"),         Unary("tan"),
     Unary("asin"),     Unary("acos"),     Unary("atan"),    Unary("sinh"),        Unary("cosh"),        Unary("tanh"),
-    Unary("is.nan"),   Unary("is.na"),    Unary("is.infinite"),
+    Unary("sigmoid"),  Unary("is.nan"),   Unary("is.na"),   Unary("is.infinite"),
     {.name = "ifelse", .min_inputs = 3, .max_inputs = 3, .infer = InferSelect, .row_rule = RowRuleOfCells, .input_use = UseOfInput,
      .cost = CostOfCells, .run = RunSelect, .takes_singles = TakesSingles},
 };

@@ -59,6 +59,7 @@ constexpr Named<UnaryCode> kUnary[] = {
     {"sinh", UnaryCode::kHyperbolicSine},
     {"cosh", UnaryCode::kHyperbolicCosine},
     {"tanh", UnaryCode::kHyperbolicTangent},
+    {"sigmoid", UnaryCode::kSigmoid},
     {"is.nan", UnaryCode::kIsNaN},
     {"is.na", UnaryCode::kIsNaN},
     {"is.infinite", UnaryCode::kIsInfinite},

@@ -13,6 +13,7 @@
 #include "ops/parallel.h"
 #include "ops/simd/gemm.h"
 #include "ops/simd/rows.h"
+#include "ops/simd/transpose.h"
 
 namespace heddle::ops {
 namespace {
@@ -87,18 +88,6 @@ void PackNarrowStrip(const double* from, int64_t stride, int64_t depth, int64_t 
   }
 }
 
-// Four doubles of each of four rows, transposed: what PackA does most.
-inline void TransposeFour(const double* from, int64_t stride, int64_t width, double* out) {
-  const __m256d a = _mm256_loadu_pd(from), b = _mm256_loadu_pd(from + stride),
-                c = _mm256_loadu_pd(from + 2 * stride), d = _mm256_loadu_pd(from + 3 * stride);
-  const __m256d ab0 = _mm256_unpacklo_pd(a, b), ab1 = _mm256_unpackhi_pd(a, b),
-                cd0 = _mm256_unpacklo_pd(c, d), cd1 = _mm256_unpackhi_pd(c, d);
-  _mm256_store_pd(out, _mm256_permute2f128_pd(ab0, cd0, 0x20));
-  _mm256_store_pd(out + width, _mm256_permute2f128_pd(ab1, cd1, 0x20));
-  _mm256_store_pd(out + 2 * width, _mm256_permute2f128_pd(ab0, cd0, 0x31));
-  _mm256_store_pd(out + 3 * width, _mm256_permute2f128_pd(ab1, cd1, 0x31));
-}
-
 // Strips of `width` rows of A from row i0 on, k-major within a strip; missing rows are zeros.
 void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, int64_t width, double* out) {
   const double* block = g.a + i0 * g.a_row + k0 * g.a_column;
@@ -116,7 +105,7 @@ void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, i
     if (here < width) std::fill_n(out, depth * width, 0.0);
     for (; r + 4 <= here && g.a_column == 1; r += 4) {
       int64_t k = 0;
-      for (; k + 4 <= depth; k += 4) TransposeFour(a + r * g.a_row + k, g.a_row, width, out + k * width + r);
+      for (; k + 4 <= depth; k += 4) simd::TransposeFour(a + r * g.a_row + k, g.a_row, out + k * width + r, width);
       for (; k < depth; ++k)
         for (int64_t q = 0; q < 4; ++q) out[k * width + r + q] = a[(r + q) * g.a_row + k];
     }
@@ -301,7 +290,7 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
         fetches.c_rows = std::min(height, rows - i - height);
       }
       next_strip.Give(&fetches);
-      if (strip == begin && a.column == 1 && a.row > 1) {
+      if (strip == begin && a.column == 1 && a.row > 1 && g.ahead == nullptr) {
         // Rows of A that were not packed come from memory.
         fetches.memory = a.a + 2 * height * a.row;
         fetches.memory_row = a.row;
@@ -323,19 +312,19 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
   }
 }
 
-// All of B in the next step if its rows lie without gaps, or what the caller reads next: where one task computes all
-// of C.
-NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step) {
-  int64_t tiles = CeilDivide(g.m, kernel.rows) * CeilDivide(g.n, kernel.columns);
+// What rows [i0, i0 + rows) of C fetch in a step: their part of what the caller reads next; or all of B in the next step, if
+// its rows lie without gaps and one task computes all of C.
+NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows, bool alone) {
+  int64_t tiles = CeilDivide(rows, kernel.rows) * CeilDivide(g.n, kernel.columns);
+  if (g.ahead != nullptr) {
+    const auto part = [&](int64_t done) { return g.ahead_cells * done / (g.m * g.k); };  // Of multiplied cells of A.
+    const int64_t done = step.k0 * g.m + i0 * step.depth;
+    return {g.ahead + part(done), part(done + rows * step.depth) - part(done), step.depth, tiles};
+  }
+  if (!alone || g.b_row != g.n || step.columns != g.n) return {};
   if (g.upper_only) tiles = tiles / 2 + 1;
   const int64_t depth = g.b_continues ? step.depth : std::min(step.depth, g.k - step.k0 - step.depth);
-  const double* cells = g.b + (step.k0 + step.depth) * g.b_row;
-  int64_t count = g.b_row == g.n && step.columns == g.n ? depth * g.n : 0;
-  if (g.ahead != nullptr) {
-    cells = g.ahead + step.k0 * g.m / 4;
-    count = step.depth * g.m / 4;
-  }
-  return {cells, count, step.depth, tiles};
+  return {g.b + (step.k0 + step.depth) * g.b_row, depth * g.n, step.depth, tiles};
 }
 
 void MaybeParallel(bool parallel, int64_t count, const std::function<void(int64_t, int64_t)>& body) {
@@ -380,7 +369,7 @@ void Run(const Gemm& g) {
           if (block != prepared) rows_of_a.Prepare(step, i0, rows, packed_b.data());
           prepared = block;
           MultiplyBlock(g, kernel, step, i0, rows, rows_of_a, packed_b.data(), strips * group / groups,
-                        strips * (group + 1) / groups, blocks * groups == 1 ? NextStep(g, kernel, step) : NextMemory{});
+                        strips * (group + 1) / groups, NextStep(g, kernel, step, i0, rows, blocks * groups == 1));
         }
       });
     }

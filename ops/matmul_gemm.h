@@ -25,9 +25,9 @@ struct Gemm {
       false;              ///< Cells below the diagonal of C need not be right (they are left or overwritten).
   bool b_continues = false;  ///< The caller multiplies the rows behind those of B next.
   bool parallel = false;  ///< Blocks of rows of C are tasks of the calling arena.
-  /// What the caller reads next from memory: a quarter as much as A has is fetched meanwhile, where one task computes
-  /// all of C.
+  /// What the caller reads next from memory: so many cells are fetched meanwhile. Not with `parallel`.
   const double* ahead = nullptr;
+  int64_t ahead_cells = 0;
   const std::atomic<bool>* cancelled = nullptr;  ///< When set, C is left unfinished.
 };
 void Run(const Gemm& gemm);

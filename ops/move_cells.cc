@@ -1,48 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/move_cells.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
 #include "core/panels.h"
 #include "ops/parallel.h"
+#include "ops/simd/transpose.h"
 
 namespace heddle::ops {
 namespace {
-
-// Four rows and four columns of `in` become four rows of `out`.
-inline void TransposeTile(const double* in, int64_t in_stride, double* out, int64_t out_stride) {
-  const __m256d a = _mm256_loadu_pd(in);
-  const __m256d b = _mm256_loadu_pd(in + in_stride);
-  const __m256d c = _mm256_loadu_pd(in + 2 * in_stride);
-  const __m256d d = _mm256_loadu_pd(in + 3 * in_stride);
-  const __m256d ab_even = _mm256_unpacklo_pd(a, b), ab_odd = _mm256_unpackhi_pd(a, b);
-  const __m256d cd_even = _mm256_unpacklo_pd(c, d), cd_odd = _mm256_unpackhi_pd(c, d);
-  _mm256_storeu_pd(out, _mm256_permute2f128_pd(ab_even, cd_even, 0x20));
-  _mm256_storeu_pd(out + out_stride, _mm256_permute2f128_pd(ab_odd, cd_odd, 0x20));
-  _mm256_storeu_pd(out + 2 * out_stride, _mm256_permute2f128_pd(ab_even, cd_even, 0x31));
-  _mm256_storeu_pd(out + 3 * out_stride, _mm256_permute2f128_pd(ab_odd, cd_odd, 0x31));
-}
-
-// Rows [i0, i1) and columns [j0, j1) of the m x n matrix `in`. Eight columns at a time: a cache line of each row.
-void TransposeBlock(const double* in, int64_t m, int64_t n, int64_t i0, int64_t i1, int64_t j0, int64_t j1, double* out) {
-  int64_t j = j0;
-  for (; j + 4 <= j1; j += j + 8 <= j1 ? 8 : 4) {
-    const bool wide = j + 8 <= j1;
-    int64_t i = i0;
-    for (; i + 4 <= i1; i += 4) {
-      TransposeTile(in + i * n + j, n, out + j * m + i, m);
-      if (wide) TransposeTile(in + i * n + j + 4, n, out + (j + 4) * m + i, m);
-    }
-    for (; i < i1; ++i)
-      for (int64_t k = j; k < j + (wide ? 8 : 4); ++k) out[k * m + i] = in[i * n + k];
-  }
-  for (; j < j1; ++j)
-    for (int64_t i = i0; i < i1; ++i) out[j * m + i] = in[i * n + j];
-}
 
 Result<Matrix> TransposeDense(const Matrix& x) {
   const int64_t m = x.rows();
@@ -58,7 +26,7 @@ Result<Matrix> TransposeDense(const Matrix& x) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t i = task / column_blocks * kRows;
       const int64_t j = task % column_blocks * kColumns;
-      TransposeBlock(in, m, n, i, std::min(m, i + kRows), j, std::min(n, j + kColumns), out);
+      simd::Transpose(in + i * n + j, n, std::min(m - i, kRows), std::min(n - j, kColumns), out + j * m + i, m);
     }
   });
   return result;

@@ -33,6 +33,7 @@ constexpr Builtin kBuiltins[] = {
     {"min", "min", kMinMax, ""},
     {"outer", "", kOuter, ""},
     {"round", "round", kPositional, "x"},
+    {"sigmoid", "sigmoid", kPositional, "X"},
     {"sign", "sign", kPositional, "x"},
     {"sin", "sin", kPositional, "x"},
     {"sinh", "sinh", kPositional, "x"},

@@ -276,7 +276,6 @@ constexpr std::string_view kLibrary[] = {
     "sherlock",
     "sherlockPredict",
     "shortestPath",
-    "sigmoid",
     "skewness",
     "sliceLine",
     "sliceLineDebug",

@@ -60,6 +60,7 @@ constexpr FusionOperator kTable[] = {
     CellWise("sinh", 93, 16),
     CellWise("cosh", 103, 16),
     CellWise("tanh", 40, 14),
+    CellWise("sigmoid", 21, 14),
     CellWise("is.nan", 1, 1),
     CellWise("is.na", 1, 1),
     CellWise("is.infinite", 1, 1),

@@ -12,6 +12,7 @@
 #include "ops/simd/aggregate.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/rows.h"
+#include "ops/simd/transpose.h"
 
 namespace heddle::ops {
 namespace {
@@ -26,10 +27,10 @@ void WithLanes(double* payload, int64_t base, Fold fold) {
   for (int64_t j = 0; j < 8; ++j) payload[(j + base) & 7] = lanes[j];
 }
 
+}  // namespace
+
 // With AVX-512 a tile of a matrix product has 16 columns or more: of these few it would leave too many lanes empty.
 bool AreFewForTiles(int64_t columns) { return SelectedCpu() == Cpu::kAvx512 && columns < 14; }
-
-}  // namespace
 
 void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t rows, int64_t row_in_panel, double* payload) {
   const simd::Fold fold = FoldOf(root.aggregate);
@@ -61,15 +62,14 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
         // With the rows of X as vectors, not those of Y.
         const int64_t stride = CeilDivide(root.n, 8) * 8;
         AlignedArray columns(root.k * stride);
-        for (int64_t j = 0; j < root.n; ++j)
-          for (int64_t c = 0; c < root.k; ++c) columns.data()[c * stride + j] = payload[j * root.k + c];
+        simd::Transpose(payload, root.k, root.n, root.k, columns.data(), stride);
         simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, columns.data(), stride, ahead);
-        for (int64_t j = 0; j < root.n; ++j)
-          for (int64_t c = 0; c < root.k; ++c) payload[j * root.k + c] = columns.data()[c * stride + j];
+        simd::Transpose(columns.data(), stride, root.k, root.n, payload, root.k);
         return;
       }
       return Run(Gemm{.m = root.n, .n = root.k, .k = rows, .a = x, .a_row = 1, .a_column = x_stride, .b = y, .b_row = y_stride,
-                      .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead == nullptr ? nullptr : ahead->cells()});
+                      .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead == nullptr ? nullptr : ahead->cells(),
+                      .ahead_cells = rows * root.n / 4});
   }
 }
 

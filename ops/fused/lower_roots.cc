@@ -7,6 +7,7 @@
 
 #include "core/panels.h"
 #include "ops/cpu.h"
+#include "ops/fused/dense_rows.h"
 #include "ops/matmul.h"
 
 namespace heddle::ops {
@@ -136,7 +137,9 @@ void ChooseFetches(TileProgram* program) {
       // Rows that no step reads before come from memory in the root.
       if (!Reads(*step, root->from)) continue;
       root->fetch = Step::Fetch::kHalf;
-      if (step->kind != Step::Kind::kMultiply || step->columns > kFewColumns || target.kind != TileRoot::Kind::kVectors) continue;
+      const bool few = step->columns <= kFewColumns && target.kind == TileRoot::Kind::kVectors;
+      const bool some = step->columns > kFewColumns && AreFewForTiles(target.k) && MemoryStreams() > 1;
+      if (step->kind != Step::Kind::kMultiply || (!few && !some)) continue;
       if (step->columns > 1 && target.k > 1) {
         step->fetch = Step::Fetch::kHalf;
         root->fetch = Step::Fetch::kOtherHalf;

@@ -507,8 +507,14 @@ class TileRun {
     if (k <= kFewColumns)
       return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), padded.cells.data(), padded.stride, k, out, k,
                                 ToFetch(scratch, step, from, rows));
-    Run(Gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k, .c = out,
-             .c_row = k, .canonical = true});
+    Gemm gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k, .c = out,
+              .c_row = k, .canonical = true};
+    if (step.fetch != Step::Fetch::kNothing) {
+      gemm.ahead = from.cells + rows * from.stride;
+      gemm.ahead_cells = rows * from.stride / 2;
+      scratch.ahead = simd::Ahead(gemm.ahead + gemm.ahead_cells, gemm.ahead_cells, 2);
+    }
+    Run(gemm);
   }
 
   // The product of a tile and the root of the tile before it.

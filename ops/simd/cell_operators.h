@@ -87,6 +87,7 @@ HEDDLE_UNARY(ArcTangent, true, Atan(a))
 HEDDLE_UNARY(HyperbolicSine, true, Sinh(a))
 HEDDLE_UNARY(HyperbolicCosine, true, Cosh(a))
 HEDDLE_UNARY(HyperbolicTangent, true, Tanh(a))
+HEDDLE_UNARY(Sigmoid, true, HEDDLE_SIMD_NAMESPACE::Sigmoid(a))
 HEDDLE_UNARY(IsNaN, false, OneWhere(Unordered(a, a)))
 HEDDLE_UNARY(IsInfinite, false, OneWhere(Equal(Abs(a), Broadcast(kInfinity))))
 HEDDLE_UNARY(RoundToSingle, false, ToSingle(a))  // No operator of the language: what storing a cell as a float does to it.

@@ -210,6 +210,20 @@ HEDDLE_SIMD_INLINE Vector Tanh(Vector x) {
   return CopySign(q + rest / denominator.high, x);
 }
 
+/// 1 / (1 + e^-x) = n / (1 + e) with e = e^-|x| and n = 1 or, for x < 0, e; at most 1 ulp.
+HEDDLE_SIMD_INLINE Vector Sigmoid(Vector x) {
+  const ExpParts parts = ReduceExp(Max(Broadcast(-746.0), Or(x, Broadcast(-0.0))));  // NaN passes.
+  const Pair small = FastTwoSum(parts.r.high, ExpRest(parts.r)), sum = FastTwoSum(Broadcast(1.0), small.high);
+  const Vector e = Scale(sum.high, parts.k), e_low = Scale(sum.low + small.low, parts.k);
+  const Pair denominator = FastTwoSum(Broadcast(1.0), e);
+  const Mask is_negative = Less(x, Zero());
+  const Vector numerator = Select(is_negative, e, Broadcast(1.0));
+  const Vector inverse = Broadcast(1.0) / denominator.high;
+  const Vector q = numerator * inverse;
+  const Vector rest = Fnma(q, denominator.high, numerator) + Fnma(q, denominator.low + e_low, KeepWhere(is_negative, e_low));
+  return Fma(rest, inverse, q);
+}
+
 /// e^a / 2 for 22 <= a; Infinity only where the result is.
 HEDDLE_SIMD_INLINE Vector HalfExp(Vector a) {
   const ExpParts parts = ReduceExp(Min(Broadcast(712.0), a));

@@ -94,7 +94,7 @@ void ExpectCells(const Result<Value>& got, const ValueInfo& info, const Matrix& 
 const std::vector<std::string> kBinaryNames = {"+",  "-", "*", "/",   "^",    "%%",   "%/%",     "<",      "<=",      ">",          ">=",        "==",
                                                "!=", "&", "|", "xor", "pmin", "pmax", "bitwAnd", "bitwOr", "bitwXor", "bitwShiftL", "bitwShiftR", "log"};
 const std::vector<std::string> kUnaryNames = {"!",   "sqrt", "exp",  "log",  "abs",  "round", "floor", "ceil",   "sign",  "sin",        "cos",
-                                              "tan", "asin", "acos", "atan", "sinh", "cosh",  "tanh",  "is.nan", "is.na", "is.infinite"};
+                                              "tan", "asin", "acos", "atan", "sinh", "cosh",  "tanh",  "sigmoid", "is.nan", "is.na", "is.infinite"};
 
 // Every test runs with each copy of the kernels that the machine has, on one and two threads.
 class ElementwiseTest : public testing::TestWithParam<std::tuple<Cpu, int>> {

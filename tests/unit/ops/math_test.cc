@@ -68,6 +68,11 @@ void ExpectAccurate(UnaryCode code, Exact exact, double bound, double low, doubl
 TEST(MathTest, ExponentialIsWithinOneUlp) { ExpectAccurate(UnaryCode::kExponential, expl, 1.0, -746, 710, true); }
 TEST(MathTest, LogarithmIsWithinOneUlp) { ExpectAccurate(UnaryCode::kLogarithm, logl, 1.0, 0, 1e6, true); }
 TEST(MathTest, HyperbolicTangentIsWithinOneUlp) { ExpectAccurate(UnaryCode::kHyperbolicTangent, tanhl, 1.0, -25, 25, true); }
+TEST(MathTest, SigmoidIsWithinOneUlp) {
+  const auto exact = [](long double x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); };
+  ExpectAccurate(UnaryCode::kSigmoid, exact, 1.0, -750, 40, true);
+  ExpectAccurate(UnaryCode::kSigmoid, exact, 1.0, -5, 5, true);
+}
 TEST(MathTest, HyperbolicSineIsWithinTwoUlp) { ExpectAccurate(UnaryCode::kHyperbolicSine, sinhl, 2.0, -711, 711, true); }
 TEST(MathTest, HyperbolicSineOfSmallNumbers) { ExpectAccurate(UnaryCode::kHyperbolicSine, sinhl, 2.0, -30, 30, true); }
 TEST(MathTest, HyperbolicCosineIsWithinTwoUlp) { ExpectAccurate(UnaryCode::kHyperbolicCosine, coshl, 2.0, -711, 711, true); }
@@ -157,6 +162,11 @@ TEST(MathTest, SpecialValues) {
   EXPECT_TRUE(std::isnan(Log(-kInfinity)));
   EXPECT_EQ(Tanh(kInfinity), 1.0);
   EXPECT_EQ(Tanh(-kInfinity), -1.0);
+  EXPECT_EQ(Sigmoid(0.0), 0.5);
+  EXPECT_EQ(Sigmoid(kInfinity), 1.0);
+  EXPECT_EQ(Sigmoid(-kInfinity), 0.0);
+  EXPECT_EQ(Sigmoid(-745), kDenormal);
+  EXPECT_TRUE(std::isnan(Sigmoid(kNaN)));
   EXPECT_EQ(Sinh(-kInfinity), -kInfinity);
   EXPECT_EQ(Cosh(-kInfinity), kInfinity);
   EXPECT_EQ(Cosh(0), 1.0);
