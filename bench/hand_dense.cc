@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "bench/hand_ahead.h"
 #include "bench/hand_functions.h"
 #include "bench/hand_fusion.h"
 #include "bench/hand_slices.h"
@@ -14,7 +15,7 @@ namespace {
 constexpr int64_t kTen = 10;
 constexpr int64_t kCells = 4096;  // Grain of flat loops.
 constexpr int64_t kRows = 64;     // Grain of loops over rows.
-constexpr int64_t kAhead = 240;   // Cells between a load and its prefetch.
+constexpr int64_t kAhead = 240, kFarAhead = 400;  // Cells between a load and its prefetch.
 
 double SumOf(__m256d lanes) {
   const __m128d two = _mm256_castpd256_pd128(lanes) + _mm256_extractf128_pd(lanes, 1);
@@ -39,13 +40,12 @@ void ChainRows(const double* x, int64_t n, const double* v, double* sums) {
 #pragma GCC unroll 8
   for (int r = 0; r < kAtOnce; ++r) dots[r] = tail[r] = _mm256_setzero_pd();
   const int64_t whole = n / 8 * 8;
-  const double* ahead = x + 2 * n;
   int64_t j = 0;
   for (; j < whole; j += 8) {
     const __m256d weights = _mm256_load_pd(v + j), next = _mm256_load_pd(v + j + 4);
 #pragma GCC unroll 8
     for (int r = 0; r < kAtOnce; ++r) {
-      _mm_prefetch(reinterpret_cast<const char*>(ahead + r * n + j), _MM_HINT_T0);
+      FetchAhead<kAtOnce == 1 ? kAhead : kFarAhead>(x + r * n + j);
       dots[r] = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * n + j), weights, dots[r]);
       tail[r] = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * n + j + 4), next, tail[r]);
     }
@@ -77,7 +77,7 @@ void ChainOfTen(const double* x, const double* v, double* sums, int64_t rows) {
   for (; i + 4 <= rows; i += 4, x += 4 * kTen) {
     const auto cells = [&](int k) __attribute__((always_inline)) { return _mm256_loadu_pd(x + 4 * k); };
 #pragma GCC unroll 5
-    for (int k = 0; k < 5; ++k) _mm_prefetch(reinterpret_cast<const char*>(x + kAhead + 8 * k), _MM_HINT_T0);
+    for (int k = 0; k < 5; ++k) FetchAhead<kAhead>(x + 8 * k);
     const __m256d first = _mm256_hadd_pd(_mm256_fmadd_pd(cells(0), weights[0], cells(1) * weights[1]),
                                          _mm256_fmadd_pd(cells(3), weights[3], cells(4) * weights[4])),
                   second = _mm256_hadd_pd(_mm256_fmadd_pd(cells(5), weights[0], cells(6) * weights[1]),
@@ -117,8 +117,8 @@ void MultinomialRows(const double* x, int64_t rows, int64_t n, const double* v, 
     for (int64_t j = 0; j + 4 <= n; j += 4) {
       const __m256d a = _mm256_loadu_pd(x + j), b = _mm256_loadu_pd(rest + j);
       if (j % 8 == 0) {
-        _mm_prefetch(reinterpret_cast<const char*>(x + 4 * n + j), _MM_HINT_T0);
-        _mm_prefetch(reinterpret_cast<const char*>(x + 5 * n + j), _MM_HINT_T0);
+        FetchAhead<kFarAhead>(x + j);
+        FetchAhead<kFarAhead>(rest + j);
       }
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
@@ -166,6 +166,8 @@ double HandSumOfProducts(const double* x, const double* y, const double* z, int6
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
         const int64_t j = i + 4 * k;
+        if (k % 2 == 0)
+          for (const double* input : {x, y, z}) FetchAhead<0>(input + j);
         s[k] = _mm256_fmadd_pd(_mm256_loadu_pd(x + j) * _mm256_loadu_pd(y + j), _mm256_loadu_pd(z + j), s[k]);
       }
     double total = SumOf((s[0] + s[1]) + (s[2] + s[3]));
@@ -176,10 +178,12 @@ double HandSumOfProducts(const double* x, const double* y, const double* z, int6
 
 void HandTripleProduct(const double* x, const double* y, const double* z, double* out, int64_t count) {
   Slices(count, kCells).Each([=](int64_t, int64_t i, int64_t end) {
-    for (; i + 8 <= end; i += 8)
+    for (; i + 8 <= end; i += 8) {
+      for (const double* input : {x, y, z}) FetchAhead<0>(input + i);
 #pragma GCC unroll 2
       for (int64_t j = i; j < i + 8; j += 4)
         _mm256_stream_pd(out + j, _mm256_loadu_pd(x + j) * _mm256_loadu_pd(y + j) * _mm256_loadu_pd(z + j));
+    }
     for (; i < end; ++i) out[i] = x[i] * y[i] * z[i];
     _mm_sfence();
   });
@@ -195,6 +199,8 @@ void HandTwoSums(const double* x, const double* y, const double* z, double* out,
     for (; i + 16 <= end; i += 16)
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
+        if (k % 2 == 0)
+          for (const double* input : {x, y, z}) FetchAhead<0>(input + i + 4 * k);
         const __m256d cells = _mm256_loadu_pd(x + i + 4 * k);
         a[k] = _mm256_fmadd_pd(cells, _mm256_loadu_pd(y + i + 4 * k), a[k]);
         b[k] = _mm256_fmadd_pd(cells, _mm256_loadu_pd(z + i + 4 * k), b[k]);
@@ -221,6 +227,8 @@ double HandSumOfExponentials(const double* x, const double* y, int64_t count) {
 void HandRowSumsOfTen(const double* x, const double* y, double* out, int64_t m) {
   Slices(m, kRows).Each([=](int64_t, int64_t i, int64_t end) {
     for (; i + 4 <= end; i += 4) {
+      for (int line = 0; line < 5; ++line)
+        for (const double* input : {x, y}) FetchAhead<0>(input + i * kTen + 8 * line);
       const auto cells = [&](int k) __attribute__((always_inline)) {
         return _mm256_loadu_pd(x + i * kTen + 4 * k) * _mm256_loadu_pd(y + i * kTen + 4 * k);
       };
@@ -245,10 +253,13 @@ void HandColSumsOfTen(const double* x, const double* y, double* out, int64_t m) 
     __m256d s[5];
 #pragma GCC unroll 5
     for (int k = 0; k < 5; ++k) s[k] = _mm256_setzero_pd();
-    for (; i + 2 <= end; i += 2)
+    for (; i + 2 <= end; i += 2) {
+      for (int line = 0; line < 3; ++line)
+        for (const double* input : {x, y}) FetchAhead<0>(input + i * kTen + 8 * line);
 #pragma GCC unroll 5
       for (int k = 0; k < 5; ++k)
         s[k] = _mm256_fmadd_pd(_mm256_loadu_pd(x + i * kTen + 4 * k), _mm256_loadu_pd(y + i * kTen + 4 * k), s[k]);
+    }
     for (int p = 0; p < 20; ++p) sums[p % kTen] += s[p / 4][p % 4];
     for (; i < end; ++i)
       for (int64_t j = 0; j < kTen; ++j) sums[j] += x[i * kTen + j] * y[i * kTen + j];

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#include "ops/cpu.h"
+
+namespace heddle::bench {
+
+/// True where memory is read fastest from several pages side by side.
+inline const bool kPagesSideBySide = ops::MemoryStreams() > 1;
+
+/// For a line that a loop reads, from which on it goes on without a gap: fetches the line kDistance cells behind it (0: none),
+/// or, of the eight pages behind those that it is in, the one whose turn it is.
+template <int64_t kDistance>
+[[gnu::always_inline]] inline void FetchAhead(const double* cells) {
+  if (kPagesSideBySide) {
+    const uint64_t line = reinterpret_cast<uint64_t>(cells) / 64, page = line % 8, in_page = line / 8 % 64;
+    _mm_prefetch(reinterpret_cast<const char*>((line / 512 * 512 + 512 + page * 64 + in_page) * 64), _MM_HINT_T1);
+  } else if (kDistance > 0) {
+    _mm_prefetch(reinterpret_cast<const char*>(cells + kDistance), _MM_HINT_T0);
+  }
+}
+
+}  // namespace heddle::bench
