@@ -274,7 +274,7 @@ void HandChain(const double* x, const double* v, double* out, int64_t m, int64_t
   slices.Each([&](int64_t slice, int64_t i, int64_t end) {
     double *sums = parts.Of(slice), *w = weights.Of(0);
     if (n == kTen) return ChainOfTen(x + i * n, w, sums, end - i);
-    if (n >= 512)
+    if (n >= 512 && !kPagesSideBySide)
       for (; i + 4 <= end; i += 4) ChainRows<4>(x + i * n, n, w, sums);
     for (; i < end; ++i) ChainRows<1>(x + i * n, n, w, sums);
   });

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/hand_ahead.h"
+
 namespace heddle::bench {
 namespace {
 
@@ -31,19 +33,18 @@ double SumRange(const double* x, int64_t n) {
   return total;
 }
 
-// The same with the lines of eight parts in turn: CPUs whose prefetcher follows a stream in each page read faster so.
+// The same where memory is read fastest from several pages side by side: each line fetches one of the eight pages behind.
 double SumPagesSideBySide(const double* x, int64_t n) {
-  constexpr int64_t kParts = 8, kPartCells = 512;
   __m256d low = _mm256_setzero_pd(), high = low;
   int64_t i = 0;
-  for (; i + kParts * kPartCells <= n; i += kParts * kPartCells)
-    for (int64_t line = 0; line < kPartCells; line += 8)
-#pragma GCC unroll 8
-      for (int64_t part = 0; part < kParts; ++part) {
-        const double* cells = x + i + part * kPartCells + line;
-        low = _mm256_add_pd(low, _mm256_loadu_pd(cells));
-        high = _mm256_add_pd(high, _mm256_loadu_pd(cells + 4));
-      }
+  for (; i + 32 <= n; i += 32) {
+#pragma GCC unroll 4
+    for (int64_t line = i; line < i + 32; line += 8) {
+      FetchAhead<0>(x + line);
+      low = _mm256_add_pd(low, _mm256_loadu_pd(x + line));
+      high = _mm256_add_pd(high, _mm256_loadu_pd(x + line + 4));
+    }
+  }
   alignas(32) double lanes[4];
   _mm256_store_pd(lanes, _mm256_add_pd(low, high));
   return lanes[0] + lanes[1] + lanes[2] + lanes[3] + SumRange(x + i, n - i);

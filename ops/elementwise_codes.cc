@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ops/math.h"
+
 namespace heddle::ops {
 namespace {
 
@@ -114,17 +116,7 @@ Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b) {
 }
 
 Format UnaryFormat(UnaryCode code, const ValueInfo& x) {
-  switch (code) {
-    case UnaryCode::kNot:
-    case UnaryCode::kExponential:
-    case UnaryCode::kLogarithm:
-    case UnaryCode::kCosine:
-    case UnaryCode::kArcCosine:
-    case UnaryCode::kHyperbolicCosine:
-      return Format::kDense;
-    default:
-      return x.format;
-  }
+  return Apply(code, 0.0) == 0.0 ? x.format : Format::kDense;
 }
 
 }  // namespace heddle::ops

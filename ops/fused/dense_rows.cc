@@ -68,7 +68,7 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
         return;
       }
       return Run(Gemm{.m = root.n, .n = root.k, .k = rows, .a = x, .a_row = 1, .a_column = x_stride, .b = y, .b_row = y_stride,
-                      .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead == nullptr ? nullptr : ahead->cells(),
+                      .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead == nullptr ? nullptr : x + rows * x_stride,
                       .ahead_cells = rows * root.n / 4});
   }
 }

@@ -140,14 +140,9 @@ void ChooseFetches(TileProgram* program) {
       const bool few = step->columns <= kFewColumns && target.kind == TileRoot::Kind::kVectors;
       const bool some = step->columns > kFewColumns && AreFewForTiles(target.k) && MemoryStreams() > 1;
       if (step->kind != Step::Kind::kMultiply || (!few && !some)) continue;
-      if (step->columns > 1 && target.k > 1) {
+      if ((step->columns > 1 && target.k > 1) || MemoryStreams() > 1) {
         step->fetch = Step::Fetch::kHalf;
         root->fetch = Step::Fetch::kOtherHalf;
-        break;
-      }
-      if (MemoryStreams() > 1) {
-        step->fetch = Step::Fetch::kAll;
-        root->fetch = Step::Fetch::kNothing;
         break;
       }
     }

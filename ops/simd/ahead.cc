@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/simd/ahead.h"
 
-#include <algorithm>
-
-#include "core/panels.h"
 #include "ops/cpu.h"
 
 namespace heddle::ops::simd {
 
-Ahead::Ahead(const double* cells, int64_t count, int shift) : next_(cells), shift_(shift) {
-  constexpr int64_t kPage = 512;  // Doubles.
-  const int64_t streams = std::min<int64_t>(MemoryStreams(), count / kPage);
-  if (streams < 2) return;
-  step_ = CeilDivide(count, 8 * streams) * 8;
-  back_ = streams * step_ - 8;
-  end_ = reinterpret_cast<uintptr_t>(cells + streams * step_);
+Ahead::Ahead(const double* next, int shift) : next_(reinterpret_cast<uint64_t>(next)), shift_(shift) {
+  if (MemoryStreams() == 1) return;
+  // As many lines of the block have had their turn as are before this one: who begins elsewhere left off there.
+  const uint64_t block = next_ / kBlock * kBlock, turn = next_ % kBlock / kLine;
+  next_ = block + turn % 8 * kPage + turn / 8 * kLine;
+  step_ = kPage;
+  end_ = block + kBlock;
+  back_ = kBlock - kLine;
+}
+
+Ahead Ahead::AtHand(const double* cells) {
+  Ahead ahead;
+  ahead.next_ = reinterpret_cast<uint64_t>(cells);
+  return ahead;
 }
 
 }  // namespace heddle::ops::simd

@@ -20,7 +20,7 @@ constexpr int64_t kBlockCells = 3072;
 // Doubles ahead of a loop that reads from memory where it asks for the next lines: what is farther the machine's
 // prefetcher finds, and better when nobody else asks for it.
 constexpr int64_t kAhead = 96;
-// Blocks of so many cells are fetched while the one before is at hand.
+// Where several pages are fetched side by side.
 constexpr int64_t kStreamedCells = 4096;
 // Where two loops take turns.
 constexpr int64_t kFarAhead = 256;
@@ -98,8 +98,7 @@ template <int kTail>
       // Of the other streams the machine's prefetcher knows.
       _mm_prefetch(reinterpret_cast<const char*>(x + 4 * stride + j), _MM_HINT_T0);
     } else {
-#pragma GCC unroll 4
-      for (int r = 0; r < 4; ++r) next.Fetch();
+      for (int line = 0; line < 4; line += 1 << next.shift()) next.Fetch();
     }
     add(low, j, false);
     add(high, j + 4, false);
@@ -272,7 +271,7 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
   const auto row = [&](const double* x, int v) __attribute__((always_inline)) {
     return v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
   };
-  Ahead next = MemoryStreams() > 1 ? Ahead(call.x + call.rows * stride, call.rows * stride) : Ahead(call.x + kFarAhead, 0);
+  Ahead next(call.x + (MemoryStreams() > 1 ? kStreamedCells : kFarAhead));
   for (int64_t i = 0; i < 4 * groups; i += 4) {
     const double* previous = call.previous + i * stride;
 #pragma GCC unroll 4
@@ -282,7 +281,7 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
       for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(previous + r * stride, v), weight, sums[v]);
     }
     const double* x = call.x + i * stride;
-    for (int64_t line = 0; line < 4 * stride; line += 8) next.Fetch();
+    for (int64_t line = 0; line < 4 * stride; line += 8) next.side_by_side() ? next.FetchToSecondLevel() : next.Fetch();
     __m256d half[4];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r, x += stride) {
@@ -334,7 +333,8 @@ void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, c
   }
   int64_t done = 0;
   if (ahead)
-    done = ColumnsInMemory<8, 4>(x, rows, stride, n, w, w_stride, columns, &ahead);
+    done = ahead.side_by_side() ? ColumnsInMemory<4, 4>(x, rows, stride, n, w, w_stride, columns, &ahead)
+                                : ColumnsInMemory<8, 4>(x, rows, stride, n, w, w_stride, columns, &ahead);
   else if (n >= kLongRow)
     done = ColumnsInMemory<8>(x, rows, stride, n, w, w_stride, columns);
   ColumnsInMemory<1>(x + done * stride, rows - done, stride, n, w + done * w_stride, w_stride, columns);
@@ -397,13 +397,10 @@ void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t 
     _mm256_maskstore_pd(out + 4 * (kVectors - 1), mask, sums[kVectors - 1]);
 }
 
-// What products of rows with `count` vectors fetch in the block from row i on: the next block, or on CPUs that like one stream
-// what is a little ahead.
-Ahead NextBlock(const double* x, int64_t i, int64_t block, int64_t rows, int64_t stride, int64_t n, int64_t count) {
-  const double* from = x + i * stride;
-  if (MemoryStreams() == 1) return Ahead(from + (IsForAvx512(count) ? 4 * stride : kAhead), 0);
-  const int64_t next = std::min(block, rows - i - block);
-  return stride == n && next > 0 ? Ahead(from + block * stride, next * stride) : Ahead(from, 0);
+// What products of rows with `count` vectors fetch where nobody else does.
+Ahead AheadOf(const double* x, int64_t stride, int64_t n, int64_t count) {
+  if (MemoryStreams() > 1 && stride != n) return Ahead::AtHand(x);
+  return Ahead(x + (MemoryStreams() > 1 ? kStreamedCells : IsForAvx512(count) ? 4 * stride : kAhead));
 }
 
 int64_t BlockOfCells(int64_t cells, int64_t n) { return std::max<int64_t>(8, cells / std::max<int64_t>(n, 1) / 8 * 8); }
@@ -425,16 +422,14 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead* ahead) {
   // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it.
-  const int64_t block = count > 4                                  ? BlockOfCells(kBlockCells, n)
-                        : ahead == nullptr && MemoryStreams() > 1 ? BlockOfCells(kStreamedCells, n)
-                                                                  : rows;
+  const int64_t block = count > 4 ? BlockOfCells(kBlockCells, n) : rows;
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
-    Ahead next = ahead != nullptr ? *ahead : NextBlock(x, i, block, rows, stride, n, count);
+    Ahead next = ahead != nullptr ? *ahead : AheadOf(x + i * stride, stride, n, count);
     for (int64_t c = 0; c < count; c += 4) {
       const double *from = x + i * stride, *v = vectors + c * vector_stride;
       double* to = out + i * out_stride + c;
-      Ahead at_hand(from, 0);
+      Ahead at_hand = Ahead::AtHand(from);
       WithConstant<1, 4>(std::min<int64_t>(4, count - c), [&](auto together) {
         RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, c == 0 ? next : at_hand, to, out_stride);
       });
@@ -454,7 +449,7 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
     if (ahead != nullptr)
       next = *ahead;
     else if (count > 1 && stride == n)
-      next = Ahead(from + here * n, std::min(block, rows - i - here) * n);
+      next = Ahead(from + here * n);
     int64_t done = 0;
     Ahead nothing;
     const int64_t passes = CeilDivide(count, kMostColumnsTogether);

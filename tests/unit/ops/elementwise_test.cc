@@ -271,7 +271,7 @@ TEST(ElementwiseFormatTest, FormatsFollowFromOperatorsAndOperands) {
   EXPECT_EQ(FormatOf("^", {s, two}), Format::kSparse);
   EXPECT_EQ(FormatOf("^", {two, s}), Format::kDense);
   for (const std::string op : {"==", "<=", ">=", "%%", "%/%", "bitwOr", "log"}) EXPECT_EQ(FormatOf(op, {s, s}), Format::kDense) << op;
-  for (const std::string op : {"!", "exp", "log", "cos", "acos", "cosh"}) EXPECT_EQ(FormatOf(op, {s}), Format::kDense) << op;
+  for (const std::string op : {"!", "exp", "log", "cos", "acos", "cosh", "sigmoid"}) EXPECT_EQ(FormatOf(op, {s}), Format::kDense) << op;
   for (const std::string op : {"abs", "sqrt", "sign", "round", "tanh", "is.nan"}) EXPECT_EQ(FormatOf(op, {s}), Format::kSparse) << op;
 }
 
