@@ -333,8 +333,9 @@ void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, c
   }
   int64_t done = 0;
   if (ahead)
-    done = ahead.side_by_side() ? ColumnsInMemory<4, 4>(x, rows, stride, n, w, w_stride, columns, &ahead)
-                                : ColumnsInMemory<8, 4>(x, rows, stride, n, w, w_stride, columns, &ahead);
+    done = !ahead.side_by_side() ? ColumnsInMemory<8, 4>(x, rows, stride, n, w, w_stride, columns, &ahead)
+           : ahead.shift() > 0   ? ColumnsInMemory<4, 4>(x, rows, stride, n, w, w_stride, columns, &ahead)
+                                 : ColumnsInMemory<2, 4>(x, rows, stride, n, w, w_stride, columns, &ahead);
   else if (n >= kLongRow)
     done = ColumnsInMemory<8>(x, rows, stride, n, w, w_stride, columns);
   ColumnsInMemory<1>(x + done * stride, rows - done, stride, n, w + done * w_stride, w_stride, columns);
@@ -448,8 +449,8 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
     Ahead next;
     if (ahead != nullptr)
       next = *ahead;
-    else if (count > 1 && stride == n)
-      next = Ahead(from + here * n);
+    else if (stride == n && (count > 1 || MemoryStreams() > 1))
+      next = Ahead(from + (count > 1 ? here * n : kStreamedCells));
     int64_t done = 0;
     Ahead nothing;
     const int64_t passes = CeilDivide(count, kMostColumnsTogether);

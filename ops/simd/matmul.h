@@ -21,7 +21,7 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead* ahead = nullptr);
 
 /// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count. Rows and
-/// `ahead` as above; beside one column a line is fetched for four lines of rows.
+/// `ahead` as above; beside one column, where one page is read after the other, a line is fetched for four lines of rows.
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
                      Ahead* ahead = nullptr);

@@ -64,9 +64,6 @@ void StoreHalf(Stores& stores, llvm::Value* count, int width) {
   }
 }
 
-}  // namespace
-
-namespace {
 // The intrinsics of AVX-512 take a value for lanes that a mask leaves out, the mask, and the mode of rounding.
 llvm::Value* CallMasked(llvm::Intrinsic::ID id, llvm::SmallVector<llvm::Value*, 8> arguments, bool has_source = true) {
   Emitter& emitter = Emitter::Current();
@@ -75,6 +72,7 @@ llvm::Value* CallMasked(llvm::Intrinsic::ID id, llvm::SmallVector<llvm::Value*, 
   arguments.push_back(emitter.builder.getInt32(4));  // As MXCSR says.
   return emitter.builder.CreateIntrinsic(id, {}, arguments);
 }
+
 }  // namespace
 
 Vector ScaleExponent(Vector x, Vector k) {

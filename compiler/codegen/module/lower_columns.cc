@@ -254,7 +254,8 @@ void Lowering::LargeBody(llvm::Value* count) {
 }
 
 // exp and the like are one long chain of dependent operations: with one register for eight lanes the CPU finds too little to
-// do beside one or two of them, so that several eights take turns (Sapphire Rapids, sum(exp(X)*log(Y+1)): 0.84 of the time). With two registers for eight lanes there are two chains already, and few registers.
+// do beside one or two of them, so that several eights take turns (Sapphire Rapids, sum(exp(X)*log(Y+1)): 0.84 of the time).
+// With two registers for eight lanes there are two chains already, and few registers.
 int Lowering::EightsTogether() const {
   if (emitter_.register_lanes() < 8 || eights_ > 1) return 1;
   int heavy = 0;
