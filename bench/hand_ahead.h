@@ -4,12 +4,11 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#include "ops/cpu.h"
-
+// No other headers: loops compiled for AVX-512 include this one.
 namespace heddle::bench {
 
 /// True where memory is read fastest from several pages side by side.
-inline const bool kPagesSideBySide = ops::MemoryStreams() > 1;
+extern const bool kPagesSideBySide;
 
 /// For a line that a loop reads, from which on it goes on without a gap: fetches the line kDistance cells behind it (0: none),
 /// or, of the eight pages behind those that it is in, the one whose turn it is.

@@ -7,6 +7,7 @@
 #include "bench/hand_functions.h"
 #include "bench/hand_fusion.h"
 #include "bench/hand_slices.h"
+#include "ops/cpu.h"
 
 // 256-bit vectors suffice: these loops wait for memory.
 namespace heddle::bench {
@@ -158,6 +159,8 @@ void MultinomialRows(const double* x, int64_t rows, int64_t n, const double* v, 
 }
 
 }  // namespace
+
+const bool kPagesSideBySide = ops::MemoryStreams() > 1;
 
 double HandSumOfProducts(const double* x, const double* y, const double* z, int64_t count) {
   return Sum(count, [=](int64_t i, int64_t end) {
