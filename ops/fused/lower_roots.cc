@@ -137,6 +137,7 @@ void ChooseFetches(TileProgram* program) {
       // Rows that no step reads before come from memory in the root.
       if (!Reads(*step, root->from)) continue;
       root->fetch = Step::Fetch::kHalf;
+      // Products with few columns follow simd::Ahead; those with some more do where pages are read side by side.
       const bool few = step->columns <= kFewColumns && target.kind == TileRoot::Kind::kVectors;
       const bool some = step->columns > kFewColumns && AreFewForTiles(target.k) && MemoryStreams() > 1;
       if (step->kind != Step::Kind::kMultiply || (!few && !some)) continue;

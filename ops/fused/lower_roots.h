@@ -13,7 +13,8 @@ Status MakeRoots(const BodyView& view, TileProgram* program);
 void ChooseTileRows(TileProgram* program);
 
 /// What products of rows of an input fetch of the next tile (docs/fusion.md, section 3), likewise, and what regions fetch. Where
-/// several columns are multiplied first with the rows and then with the transposed rows, each of the two fetches a half.
+/// the rows are multiplied first and then the transposed rows, each of the two fetches a half: with several columns, and on CPUs
+/// that read several pages side by side with one.
 void ChooseFetches(TileProgram* program);
 
 }  // namespace heddle::ops
