@@ -12,6 +12,7 @@
 #include "ops/kernel.h"
 #include "ops/parallel.h"
 #include "ops/simd/gemm.h"
+#include "ops/simd/matmul.h"
 #include "ops/simd/rows.h"
 #include "ops/simd/transpose.h"
 
@@ -31,6 +32,9 @@ constexpr int64_t kFewStrips = 2;
 constexpr int64_t kSmallResult = 1 << 15;
 // So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are packed.
 constexpr int64_t kTasksOfThread = 16, kPackingTasksOfThread = 6;
+
+// Cells of A in one task of a skinny product.
+constexpr int64_t kSkinnyTaskCells = 1 << 17;
 
 const GemmKernel& Kernel() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2; }
 
@@ -327,11 +331,24 @@ NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step, i
   return {g.b + (step.k0 + step.depth) * g.b_row, depth * g.n, step.depth, tiles};
 }
 
-void MaybeParallel(bool parallel, int64_t count, const std::function<void(int64_t, int64_t)>& body) {
+void MaybeParallel(bool parallel, int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   if (parallel)
-    ParallelFor(count, 1, body);
+    ParallelFor(count, grain, body);
   else
     body(0, count);
+}
+
+bool IsSkinny(const Gemm& g) {
+  return g.a_column == 1 && g.b_row == g.n && g.canonical && !g.accumulate && !g.upper_only && g.ahead == nullptr && simd::IsSkinny(g.m, g.k, g.n);
+}
+
+void RunSkinny(const Gemm& g) {
+  const int64_t groups = g.m / 8;  // Of eight rows; the last one has the rest, too.
+  MaybeParallel(g.parallel, groups, std::max<int64_t>(1, kSkinnyTaskCells / (8 * g.k)), [&](int64_t begin, int64_t end) {
+    const int64_t first = 8 * begin, last = end == groups ? g.m : 8 * end;
+    if (!IsCancelled(g.cancelled))
+      simd::MultiplySkinny(g.a + first * g.a_row, last - first, g.a_row, g.k, g.b, g.n, g.c + first * g.c_row, g.c_row);
+  });
 }
 
 }  // namespace
@@ -343,6 +360,7 @@ void Run(const Gemm& g) {
     for (int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_row, g.n, 0.0);
     return;
   }
+  if (IsSkinny(g)) return RunSkinny(g);
   const GemmKernel& kernel = Kernel();
   const int64_t most_strips = CeilDivide(std::min(kBlockColumns, g.n), kernel.columns);
   const int64_t most_depth = DepthOf(g, kernel);
@@ -357,10 +375,10 @@ void Run(const Gemm& g) {
       const int64_t depth = std::min(most_depth, g.k - k0), columns = std::min(kBlockColumns, g.n - j0);
       const Step step{j0, columns, k0, depth, k0 == 0 && !g.accumulate, g.canonical && k0 + depth == g.k};
       const int64_t strips = CeilDivide(columns, kernel.columns);
-      MaybeParallel(g.parallel, CeilDivide(strips, kStripsTogether), [&](int64_t begin, int64_t end) {
+      MaybeParallel(g.parallel, CeilDivide(strips, kStripsTogether), 1, [&](int64_t begin, int64_t end) {
         PackB(g, kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), packed_b.data());
       });
-      MaybeParallel(g.parallel, blocks * groups, [&](int64_t begin, int64_t end) {
+      MaybeParallel(g.parallel, blocks * groups, 1, [&](int64_t begin, int64_t end) {
         RowsOfA rows_of_a(g, kernel);
         for (int64_t task = begin, prepared = -1; task < end; ++task) {
           const int64_t block = task / groups, group = task % groups;

@@ -129,14 +129,12 @@ void ChooseFetches(TileProgram* program) {
   for (auto root = program->steps.begin(); root != program->steps.end(); ++root) {
     if (root->kind != Step::Kind::kRoot || root->from.kind != TileRef::Kind::kInput) continue;
     const TileRoot& target = program->roots[static_cast<size_t>(root->index)];
-    if (target.kind == TileRoot::Kind::kProduct) {
-      root->fetch = Step::Fetch::kAll;
-      continue;
-    }
+    const bool product = target.kind == TileRoot::Kind::kProduct;
+    if (product) root->fetch = Step::Fetch::kAll;
     for (auto step = program->steps.begin(); step != root; ++step) {
       // Rows that no step reads before come from memory in the root.
       if (!Reads(*step, root->from)) continue;
-      root->fetch = Step::Fetch::kHalf;
+      if (!product) root->fetch = Step::Fetch::kHalf;
       // Products with few columns follow simd::Ahead; those with some more do where pages are read side by side.
       const bool few = step->columns <= kFewColumns && target.kind == TileRoot::Kind::kVectors;
       const bool some = step->columns > kFewColumns && AreFewForTiles(target.k) && MemoryStreams() > 1;

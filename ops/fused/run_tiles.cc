@@ -506,6 +506,8 @@ class TileRun {
     if (k <= kFewColumns)
       return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), padded.cells.data(), padded.stride, k, out, k,
                                 ToFetch(scratch, step, from, rows));
+    if (simd::IsSkinny(rows, right.rows(), k))
+      return simd::MultiplySkinny(from.cells, rows, from.stride, right.rows(), right.data(), k, out, k, ToFetch(scratch, step, from, rows));
     Gemm gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k, .c = out,
               .c_row = k, .canonical = true};
     if (step.fetch != Step::Fetch::kNothing) {

@@ -10,8 +10,8 @@ namespace {
 
 using avx512::FirstLanes;
 
-// Accumulators of one pass over the rows, beside the weights of a row and a vector of its cells.
-constexpr int kAccumulators = 25;
+// Accumulators of one pass over the rows, beside the cells of a row and a weight.
+constexpr int kAccumulators = 25, kMostVectors = 6;
 
 // Four rows at a time: a vector is loaded once for all of them.
 template <int kCount>
@@ -61,19 +61,20 @@ template <int kVectors, int kCount>
 void Columns(const double* x, int64_t rows, int64_t stride, __mmask8 mask, const double* w, int64_t w_stride,
              double* columns, int64_t columns_stride, Ahead& ahead) {
   __m512d sums[kCount][kVectors];
-#pragma GCC unroll 5
+#pragma GCC unroll 12
   for (int c = 0; c < kCount; ++c)
 #pragma GCC unroll 6
     for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm512_load_pd(columns + c * columns_stride + 8 * v);
   const auto add_row = [&]() __attribute__((always_inline)) {
-    __m512d weights[kCount];
-#pragma GCC unroll 5
-    for (int c = 0; c < kCount; ++c) weights[c] = _mm512_set1_pd(w[c]);
+    __m512d cells[kVectors];
 #pragma GCC unroll 6
-    for (int v = 0; v < kVectors; ++v) {
-      const __m512d cells = v + 1 < kVectors ? _mm512_loadu_pd(x + 8 * v) : _mm512_maskz_loadu_pd(mask, x + 8 * v);
-#pragma GCC unroll 5
-      for (int c = 0; c < kCount; ++c) sums[c][v] = _mm512_fmadd_pd(cells, weights[c], sums[c][v]);
+    for (int v = 0; v < kVectors; ++v)
+      cells[v] = v + 1 < kVectors ? _mm512_loadu_pd(x + 8 * v) : _mm512_maskz_loadu_pd(mask, x + 8 * v);
+#pragma GCC unroll 12
+    for (int c = 0; c < kCount; ++c) {
+      const __m512d weight = _mm512_set1_pd(w[c]);
+#pragma GCC unroll 6
+      for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm512_fmadd_pd(cells[v], weight, sums[c][v]);
     }
     x += stride;
     w += w_stride;
@@ -88,29 +89,40 @@ void Columns(const double* x, int64_t rows, int64_t stride, __mmask8 mask, const
   }
   for (; i < rows; ++i) add_row();
   ahead = next;
-#pragma GCC unroll 5
+#pragma GCC unroll 12
   for (int c = 0; c < kCount; ++c)
 #pragma GCC unroll 6
     for (int v = 0; v < kVectors; ++v) _mm512_store_pd(columns + c * columns_stride + 8 * v, sums[c][v]);
 }
 
+// Columns of so many vectors.
+template <int kCount, int kVectors = 1>
+auto ColumnsOf(int64_t vectors) {
+  if constexpr (kVectors < kMostVectors && (kVectors + 1) * kCount <= kAccumulators) {
+    if (vectors > kVectors) return ColumnsOf<kCount, kVectors + 1>(vectors);
+  }
+  return Columns<kVectors, kCount>;
+}
+
 template <int kCount>
 void ColumnsByVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
                       double* columns, int64_t columns_stride, Ahead& ahead) {
-  constexpr int kMostVectors = kCount >= 4 ? kAccumulators / kCount : 6;
-  const int64_t vectors = (n + 7) / 8, passes = (vectors + kMostVectors - 1) / kMostVectors;
+  constexpr int kMost = kAccumulators / kCount < kMostVectors ? kAccumulators / kCount : kMostVectors;
+  const int64_t vectors = (n + 7) / 8, passes = (vectors + kMost - 1) / kMost;
   for (int64_t pass = 0; pass < passes; ++pass) {
     const int64_t first = vectors * pass / passes, here = vectors * (pass + 1) / passes - first;
     const int64_t left = n - 8 * (first + here - 1);
     const __mmask8 mask = left >= 8 ? 0xff : FirstLanes(left);
-    const auto run = here == 1   ? Columns<1, kCount>
-                     : here == 2 ? Columns<2, kCount>
-                     : here == 3 ? Columns<3, kCount>
-                     : here == 4 ? Columns<4, kCount>
-                     : here == 5 ? Columns<5, kCount>
-                                 : Columns<kMostVectors, kCount>;
-    run(x + 8 * first, rows, stride, mask, w, w_stride, columns + 8 * first, columns_stride, ahead);
+    ColumnsOf<kCount>(here)(x + 8 * first, rows, stride, mask, w, w_stride, columns + 8 * first, columns_stride, ahead);
   }
+}
+
+template <int kCount = kLeastFewColumns>
+auto ColumnsByVectorsOf(int64_t count) {
+  if constexpr (kCount < kMostColumnsTogether) {
+    if (count > kCount) return ColumnsByVectorsOf<kCount + 1>(count);
+  }
+  return ColumnsByVectors<kCount>;
 }
 
 }  // namespace
@@ -123,11 +135,7 @@ int64_t MultiplyRowsAvx512(const double* x, int64_t rows, int64_t stride, int64_
 
 void MultiplyColumnsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
                            int64_t count, double* columns, int64_t columns_stride, Ahead& ahead) {
-  const auto run = count == 2   ? ColumnsByVectors<2>
-                   : count == 3 ? ColumnsByVectors<3>
-                   : count == 4 ? ColumnsByVectors<4>
-                                : ColumnsByVectors<5>;
-  run(x, rows, stride, n, w, w_stride, columns, columns_stride, ahead);
+  ColumnsByVectorsOf(count)(x, rows, stride, n, w, w_stride, columns, columns_stride, ahead);
 }
 
 }  // namespace heddle::ops::simd

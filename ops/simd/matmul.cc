@@ -22,6 +22,8 @@ constexpr int64_t kBlockCells = 3072;
 constexpr int64_t kAhead = 96;
 // Where several pages are fetched side by side.
 constexpr int64_t kStreamedCells = 4096;
+// Cells of a skinny right operand: they stay in the second-level cache.
+constexpr int64_t kSkinnyCells = 1 << 14;
 // Where two loops take turns.
 constexpr int64_t kFarAhead = 256;
 
@@ -437,6 +439,21 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
     }
     if (ahead != nullptr) *ahead = next;
   }
+}
+
+bool IsSkinny(int64_t rows, int64_t n, int64_t columns) {
+  return SelectedCpu() == Cpu::kAvx512 && rows >= 8 && columns >= kLeastSkinny && columns <= kMostSkinny && n * columns <= kSkinnyCells;
+}
+
+void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count, double* out,
+                    int64_t out_stride, Ahead* ahead) {
+  Ahead next;
+  if (ahead != nullptr)
+    next = *ahead;
+  else if (stride == n)
+    next = Ahead(x + (MemoryStreams() > 1 ? kStreamedCells : 8 * stride));
+  MultiplySkinnyAvx512(x, rows, stride, n, b, count, out, out_stride, next);
+  if (ahead != nullptr) *ahead = next;
 }
 
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,

@@ -20,6 +20,14 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead* ahead = nullptr);
 
+/// True if MultiplySkinny does a product of so many rows with so many columns, n cells long: with AVX-512 a tile of GemmKernel
+/// would leave too many of its lanes empty.
+bool IsSkinny(int64_t rows, int64_t n, int64_t columns);
+/// out[i * out_stride + c] = chain of fma(x[i, j], b[j * count + c], .), j ascending from +0.0, plus +0.0 at the end. Rows
+/// of x come from memory, or, where `ahead` is not null, as of MultiplyRows.
+void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count, double* out,
+                    int64_t out_stride, Ahead* ahead = nullptr);
+
 /// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count. Rows and
 /// `ahead` as above; beside one column, where one page is read after the other, a line is fetched for four lines of rows.
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,

@@ -15,7 +15,7 @@ namespace {
 
 // Around the sizes of tiles, strips, blocks and steps of both kernels.
 constexpr int64_t kRows[] = {1, 3, 4, 5, 8, 9, 13, 100, 145, 301};
-constexpr int64_t kColumns[] = {1, 4, 5, 8, 9, 10, 12, 13, 16, 17, 24, 25, 36, 49, 100, 203};
+constexpr int64_t kColumns[] = {1, 4, 5, 8, 9, 10, 11, 12, 13, 16, 17, 24, 25, 36, 49, 100, 203};
 constexpr int64_t kDepths[] = {1, 5, 80, 128, 129, 160, 256, 257, 600};
 
 std::vector<double> Cells(int64_t count, uint32_t seed) {
@@ -60,6 +60,9 @@ TEST(GemmTest, EveryCellIsOneChain) {
         Gemm g{.m = m, .n = n, .k = k, .a = a.data(), .a_row = k, .a_column = 1, .b = b.data(), .b_row = n};
         g.canonical = true;
         ExpectChains(g, "A B");
+        g.parallel = true;
+        ExpectChains(g, "A B on two threads");
+        g.parallel = false;
         g.canonical = false;
         g.accumulate = true;
         g.ahead = a.data();

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with few columns (ops/simd/matmul.h) against their definition, for every number of columns and rows of every length.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "ops/cpu.h"
+#include "ops/reduction_tree.h"
+#include "ops/simd/matmul.h"
+
+namespace heddle::ops::simd {
+namespace {
+
+constexpr double kBefore = 0.25;  // In memory that is not to be written.
+
+// Every eighth cell is a zero of either sign.
+std::vector<double> Cells(int64_t count, uint32_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<double> cells(static_cast<size_t>(count));
+  for (double& cell : cells) {
+    cell = static_cast<double>(random() >> 11) * 0x1p-53 - 0.5;
+    if (random() % 8 == 0) cell = std::copysign(0.0, cell);
+  }
+  return cells;
+}
+
+void ForEachCpu(const std::function<void()>& body) {
+  for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
+    if (!IsSupported(cpu)) continue;
+    SCOPED_TRACE(cpu == Cpu::kAvx2 ? "AVX2" : "AVX-512");
+    ASSERT_TRUE(ForceCpu(cpu).ok());
+    body();
+  }
+  ASSERT_TRUE(ForceCpu("auto").ok());
+}
+
+TEST(FewColumnsTest, ASkinnyProductIsOneChainACell) {
+  const int64_t gap = 3;
+  ForEachCpu([&] {
+    int64_t shapes = 0;
+    for (int64_t count = 1; count <= 16; ++count) {
+      for (int64_t n = 1; n <= 27; ++n) {
+        const std::vector<double> b = Cells(n * count, 2);
+        for (const int64_t rows : {8, 9, 15, 16, 37}) {
+          if (!IsSkinny(rows, n, count)) continue;
+          ++shapes;
+          for (const int64_t stride : {n, n + gap}) {
+            const std::vector<double> x = Cells(rows * stride, 1);
+            std::vector<double> out(static_cast<size_t>(rows * (count + gap)), kBefore);
+            for (Ahead ahead; Ahead* next : {static_cast<Ahead*>(nullptr), &ahead}) {
+              MultiplySkinny(x.data(), rows, stride, n, b.data(), count, out.data(), count + gap, next);
+              for (int64_t i = 0; i < rows; ++i) {
+                const double* cells = out.data() + i * (count + gap);
+                for (int64_t c = 0; c < count; ++c) {
+                  double chain = 0;
+                  for (int64_t j = 0; j < n; ++j)
+                    chain = std::fma(x[static_cast<size_t>(i * stride + j)], b[static_cast<size_t>(j * count + c)], chain);
+                  ASSERT_EQ(cells[c], chain) << rows << "x" << n << "x" << count << " at " << i << ", " << c;
+                  ASSERT_FALSE(cells[c] == 0 && std::signbit(cells[c])) << rows << "x" << n << "x" << count;
+                }
+                for (int64_t c = count; c < count + gap; ++c) ASSERT_EQ(cells[c], kBefore) << "wrote past row " << i;
+              }
+            }
+          }
+        }
+      }
+    }
+    EXPECT_EQ(shapes, SelectedCpu() == Cpu::kAvx512 ? 5 * 27 * 5 : 0);  // Of nine to thirteen columns.
+  });
+}
+
+TEST(FewColumnsTest, ColumnsOfEveryNumberGoOnFromWhatIsThere) {
+  const int64_t gap = 3, rows = 19;
+  ForEachCpu([&] {
+    for (int64_t count = 1; count <= 16; ++count) {
+      const std::vector<double> w = Cells(rows * (count + gap), 3);
+      for (int64_t n = 1; n <= 60; ++n) {
+        const std::vector<double> x = Cells(rows * (n + gap), 4);
+        const int64_t padded = (n + 7) / 8 * 8;
+        AlignedArray columns(count * padded);
+        for (int64_t k = 0; k < count * padded; ++k) columns.data()[k] = kBefore;
+        MultiplyColumns(x.data(), rows, n + gap, n, w.data(), count + gap, count, columns.data(), padded);
+        for (int64_t c = 0; c < count; ++c) {
+          for (int64_t j = 0; j < n; ++j) {
+            double chain = kBefore;
+            for (int64_t i = 0; i < rows; ++i)
+              chain = std::fma(x[static_cast<size_t>(i * (n + gap) + j)], w[static_cast<size_t>(i * (count + gap) + c)], chain);
+            ASSERT_EQ(columns.data()[c * padded + j], chain) << n << "x" << count << " at " << j << ", " << c;
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace heddle::ops::simd
