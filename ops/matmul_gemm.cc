@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "core/block_pool.h"
 #include "core/panels.h"
@@ -28,6 +29,8 @@ constexpr int64_t kLargestTile = 8 * 24;
 constexpr int64_t kStripsTogether = 16;
 // With at most so many strips of B, packing A would cost more than it gives.
 constexpr int64_t kFewStrips = 2;
+// Rows of C and columns of B of a product whose B is not packed.
+constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
 // So many cells of C stay in the second-level cache from one step to the next.
 constexpr int64_t kSmallResult = 1 << 15;
 // So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are packed.
@@ -142,6 +145,13 @@ void PackB(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t be
   }
 }
 
+// True where rows of B are read where they are: so few tiles use a strip that packing it would cost more. Rows whose distance
+// is a multiple of 512 bytes would share a few places of the first-level cache.
+bool ReadsInPlace(const Gemm& g, const GemmKernel& kernel) {
+  return kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace && g.n > kernel.columns && g.b_row % 64 != 0 &&
+         (g.a_row == 1 || g.a_column == 1);
+}
+
 enum class FormOfA {
   kPacked,
   kUnpacked,   // Read where it is.
@@ -149,6 +159,7 @@ enum class FormOfA {
 };
 
 FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
+  if (ReadsInPlace(g, kernel)) return FormOfA::kUnpacked;
   if (g.upper_only && g.a == g.b && g.a_row == 1 && g.a_column == g.b_row && g.m == g.n && g.n <= kBlockColumns)
     return FormOfA::kSymmetric;
   const bool few = g.n <= kFewStrips * kernel.columns;
@@ -158,6 +169,7 @@ FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
 // Rows of B in one step. Cells of a transposed A that is not packed for itself lie apart and take as much of the
 // first-level cache as the strip of B does.
 int64_t DepthOf(const Gemm& g, const GemmKernel& kernel) {
+  if (ReadsInPlace(g, kernel)) return std::min(kernel.depth / 4, g.k);
   const bool apart = g.a_row == 1 && FindForm(g, kernel) != FormOfA::kPacked;
   return std::min(apart ? kernel.depth / 2 : kernel.depth, g.k);
 }
@@ -258,11 +270,11 @@ class NextMemory {
 
 // Columns of a widest strip that are left of the diagonal for a whole tile, which begins `below` rows below it.
 int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
-  if (below <= 0 || kernel.last_columns[0].run == nullptr) return 0;
+  if (below <= 0 || !kernel.any_b) return 0;
   return below / kernel.tiles[0].columns * kernel.tiles[0].columns;
 }
 
-// Rows [i0, i0 + rows) of C take strips [begin, end) of a step.
+// Rows [i0, i0 + rows) of C take strips [begin, end) of a step. `packed_b` is null where B is read in place.
 void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
                    const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end, NextMemory next_step) {
   alignas(64) double edge[kLargestTile] = {};
@@ -270,9 +282,10 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
   for (int64_t strip = begin; strip < end; ++strip) {
     const int64_t j = strip * kernel.columns, width = std::min(kernel.columns, step.columns - j);
     const GemmTile& tile = kernel.TileFor(width);
-    const double* b = packed_b + strip * strip_cells;
+    const double* b = packed_b == nullptr ? g.b + step.k0 * g.b_row + step.j0 + j : packed_b + strip * strip_cells;
+    const int64_t b_row = packed_b == nullptr ? g.b_row : tile.columns;
     NextStrip next_strip;
-    if (strip + 1 < end && next_step.done())
+    if (packed_b != nullptr && strip + 1 < end && next_step.done())
       next_strip = {b + strip_cells, strip_cells, CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / tile.rows)) * 8};
     for (int64_t i = 0, height, strip_of_a = 0; i < rows; i += height) {
       if (g.upper_only && step.j0 + j + width <= i0 + i) break;
@@ -304,13 +317,12 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
       }
       if (height == tile.rows) {
         const int64_t skipped = g.upper_only && width == kernel.columns ? SkippedColumns(kernel, i0 + i - step.j0 - j) : 0;
-        const GemmTile& narrow = skipped == 0 ? tile : kernel.last_columns[(width - skipped) / kernel.tiles[0].columns - 1];
-        narrow.run(step.depth, a, fetches, b + skipped, c + skipped, g.c_row, width - skipped, step.first, step.last);
+        kernel.TileFor(width - skipped).run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped, step.first, step.last);
         continue;
       }
       if (!step.first)
         for (int64_t r = 0; r < height; ++r) std::copy_n(c + r * g.c_row, width, edge + r * tile.columns);
-      tile.run(step.depth, a, fetches, b, edge, tile.columns, width, step.first, step.last);
+      tile.run(step.depth, a, fetches, b, b_row, edge, tile.columns, width, step.first, step.last);
       for (int64_t r = 0; r < height; ++r) std::copy_n(edge + r * tile.columns, width, c + r * g.c_row);
     }
   }
@@ -364,7 +376,9 @@ void Run(const Gemm& g) {
   const GemmKernel& kernel = Kernel();
   const int64_t most_strips = CeilDivide(std::min(kBlockColumns, g.n), kernel.columns);
   const int64_t most_depth = DepthOf(g, kernel);
-  PackedCells packed_b(most_strips * StripCells(kernel.columns, most_depth));
+  std::optional<PackedCells> packed;
+  if (!ReadsInPlace(g, kernel)) packed.emplace(most_strips * StripCells(kernel.columns, most_depth));
+  double* const packed_b = packed ? packed->data() : nullptr;
   const int64_t blocks = CeilDivide(g.m, kBlockRows);
   // Few blocks of rows: strips are shared out too.
   const int64_t tasks =
@@ -375,18 +389,19 @@ void Run(const Gemm& g) {
       const int64_t depth = std::min(most_depth, g.k - k0), columns = std::min(kBlockColumns, g.n - j0);
       const Step step{j0, columns, k0, depth, k0 == 0 && !g.accumulate, g.canonical && k0 + depth == g.k};
       const int64_t strips = CeilDivide(columns, kernel.columns);
-      MaybeParallel(g.parallel, CeilDivide(strips, kStripsTogether), 1, [&](int64_t begin, int64_t end) {
-        PackB(g, kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), packed_b.data());
-      });
+      if (packed_b != nullptr)
+        MaybeParallel(g.parallel, CeilDivide(strips, kStripsTogether), 1, [&](int64_t begin, int64_t end) {
+          PackB(g, kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), packed_b);
+        });
       MaybeParallel(g.parallel, blocks * groups, 1, [&](int64_t begin, int64_t end) {
         RowsOfA rows_of_a(g, kernel);
         for (int64_t task = begin, prepared = -1; task < end; ++task) {
           const int64_t block = task / groups, group = task % groups;
           const int64_t i0 = block * kBlockRows, rows = std::min(kBlockRows, g.m - i0);
           if ((g.upper_only && j0 + columns <= i0) || IsCancelled(g.cancelled)) continue;
-          if (block != prepared) rows_of_a.Prepare(step, i0, rows, packed_b.data());
+          if (block != prepared) rows_of_a.Prepare(step, i0, rows, packed_b);
           prepared = block;
-          MultiplyBlock(g, kernel, step, i0, rows, rows_of_a, packed_b.data(), strips * group / groups,
+          MultiplyBlock(g, kernel, step, i0, rows, rows_of_a, packed_b, strips * group / groups,
                         strips * (group + 1) / groups, NextStep(g, kernel, step, i0, rows, blocks * groups == 1));
         }
       });

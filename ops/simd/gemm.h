@@ -28,10 +28,11 @@ struct GemmFetches {
 struct GemmTile {
   int64_t rows;
   int64_t columns;
-  /// C(r, c) = chain of fma(A(r, k), b[k * columns + c], .) over k < depth, ascending, from +0.0 when `first`, else
+  /// C(r, c) = chain of fma(A(r, k), b[k * b_row + c], .) over k < depth, ascending, from +0.0 when `first`, else
   /// from C; plus +0.0 at the end when `last` (so that no -0.0 of an underflow remains). The first `width` columns of
-  /// C are read and written, all but less than a vector of them. b is 32-byte aligned.
-  void (*run)(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, double* c,
+  /// C are read and written, all but less than a vector of them. A packed b (b_row = columns, of the kernel or of the tile)
+  /// is 32-byte aligned and has all columns, another b `width` of them.
+  void (*run)(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t b_row, double* c,
               int64_t c_stride, int64_t width, bool first, bool last);
 };
 
@@ -42,9 +43,7 @@ struct GemmKernel {
   int64_t columns;  ///< Of a strip of B: those of the widest tile.
   int64_t depth;    ///< Rows of B in a strip: it stays in the first-level cache, or is read from the second at full speed.
   GemmTile tiles[kTiles];  ///< Wider and wider, by equal steps: a narrow last strip wastes little.
-  /// As narrow as the first ones, for the last columns of the widest strips: of a triangle little else is computed. `run` may
-  /// be null.
-  GemmTile last_columns[kTiles - 1] = {};
+  bool any_b = false;      ///< Rows of b may lie anywhere; else b_row = tile.columns.
 
   const GemmTile& TileFor(int64_t width) const { return tiles[(width - 1) / tiles[0].columns]; }
 };

@@ -11,9 +11,13 @@ constexpr int kStripRows = 8, kStripColumns = 24;
 // A strip of B does not stay in the first-level cache: its lines are fetched so many doubles ahead.
 constexpr int kAhead = 192;
 
-// kColumn: doubles between columns of rows that lie side by side; 0: rows anywhere. kStrip: doubles of a row of the strip.
-template <int kVectors, int kColumn, int kStrip>
-void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, double* c,
+// Where rows of A and B lie, if it is not known: rows of A side by side, but columns anywhere; or anywhere.
+constexpr int kSideBySide = -1, kAnywhere = 0;
+
+// kColumn: doubles between columns of rows of A that lie side by side. kStrip: doubles between rows of B. kWhole: B has all
+// lanes of the tile.
+template <int kVectors, int kColumn, int kStrip, bool kWhole>
+void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t b_row, double* c,
              int64_t c_stride, int64_t width, bool first, bool last) {
   const auto last_lanes = static_cast<__mmask8>(0xff >> (8 * kVectors - width));
   __m512d s[kStripRows][kVectors];
@@ -24,14 +28,15 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
       s[r][v] = first ? _mm512_setzero_pd()
                       : _mm512_maskz_loadu_pd(v + 1 < kVectors ? 0xff : last_lanes, c + r * c_stride + 8 * v);
   const double* a = rows.a;
-  const int64_t row = kColumn > 0 ? 1 : rows.row, column = kColumn > 0 ? kColumn : rows.column;
+  const int64_t row = kColumn == kAnywhere ? rows.row : 1, column = kColumn > 0 ? kColumn : rows.column;
+  const int64_t strip = kStrip > 0 ? kStrip : b_row;
   const auto add = [&](int64_t count) __attribute__((always_inline)) {
-    for (int64_t k = 0; k < count; ++k, a += column, b += kStrip) {
+    for (int64_t k = 0; k < count; ++k, a += column, b += strip) {
       __m512d cells[kVectors];
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v) {
-        _mm_prefetch(reinterpret_cast<const char*>(b + 8 * v + kAhead), _MM_HINT_T0);
-        cells[v] = _mm512_loadu_pd(b + 8 * v);
+        if (kStrip > 0) _mm_prefetch(reinterpret_cast<const char*>(b + 8 * v + kAhead), _MM_HINT_T0);
+        cells[v] = kWhole || v + 1 < kVectors ? _mm512_loadu_pd(b + 8 * v) : _mm512_maskz_loadu_pd(last_lanes, b + 8 * v);
       }
 #pragma GCC unroll 8
       for (int r = 0; r < kStripRows; ++r) {
@@ -76,21 +81,27 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
 }
 
 // Of packed rows the addresses are known.
-template <int kVectors, int kStrip = 8 * kVectors>
-void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, double* c,
+template <int kVectors, int kStrip, bool kWhole = true>
+auto RunOf(const GemmRows& rows) {
+  if constexpr (kStrip == kAnywhere)
+    return rows.row == 1 ? RunRows<kVectors, kSideBySide, kStrip, kWhole> : RunRows<kVectors, kAnywhere, kStrip, kWhole>;
+  return rows.row == 1 && rows.column == kStripRows      ? RunRows<kVectors, kStripRows, kStrip, kWhole>
+         : rows.row == 1 && rows.column == kStripColumns ? RunRows<kVectors, kStripColumns, kStrip, kWhole>
+                                                         : RunRows<kVectors, kAnywhere, kStrip, kWhole>;
+}
+
+template <int kVectors>
+void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t b_row, double* c,
          int64_t c_stride, int64_t width, bool first, bool last) {
-  const auto run = rows.row == 1 && rows.column == kStripRows      ? RunRows<kVectors, kStripRows, kStrip>
-                   : rows.row == 1 && rows.column == kStripColumns ? RunRows<kVectors, kStripColumns, kStrip>
-                                                                   : RunRows<kVectors, 0, kStrip>;
-  run(depth, rows, fetches, b, c, c_stride, width, first, last);
+  const auto run = b_row == 8 * kVectors   ? RunOf<kVectors, 8 * kVectors>(rows)
+                   : b_row == kStripColumns ? RunOf<kVectors, kStripColumns>(rows)
+                   : width == 8 * kVectors  ? RunOf<kVectors, kAnywhere>(rows)
+                                            : RunOf<kVectors, kAnywhere, false>(rows);
+  run(depth, rows, fetches, b, b_row, c, c_stride, width, first, last);
 }
 
 }  // namespace
 
-const GemmKernel kGemmAvx512 = {kStripRows,
-                                kStripColumns,
-                                512,
-                                {{8, 8, Run<1>}, {8, 16, Run<2>}, {8, 24, Run<3>}},
-                                {{8, 8, Run<1, kStripColumns>}, {8, 16, Run<2, kStripColumns>}}};
+const GemmKernel kGemmAvx512 = {kStripRows, kStripColumns, 512, {{8, 8, Run<1>}, {8, 16, Run<2>}, {8, 24, Run<3>}}, true};
 
 }  // namespace heddle::ops
