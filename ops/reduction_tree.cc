@@ -118,6 +118,10 @@ const double* PayloadStack::Finish() {
 
 Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end,
                             const LeafFunction& leaf) {
+  return ReduceTasks(reduction, begin, end, [&] { return LeafFunction(std::cref(leaf)); });
+}
+
+Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t end, const TaskFunction& task) {
   const int64_t width = reduction.width;
   int level = 0;
   const int64_t most_tasks = std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMostTasks);
@@ -127,6 +131,7 @@ Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t e
   HEDDLE_ASSIGN_OR_RETURN(ReductionTasks tasks, ReductionTasks::Divide(reduction, begin, end, level));
   ParallelFor(tasks.size(), 1, [&](int64_t first, int64_t last) {
     PayloadStack stack(reduction.join, width, level);
+    const LeafFunction leaf = task();
     for (int64_t i = first; i < last; ++i) ReduceNode(reduction, tasks[i], leaf, stack, tasks.Payload(i));
   });
   return tasks.Close();

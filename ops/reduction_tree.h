@@ -95,6 +95,9 @@ struct Reduction {
 /// Parallel over aligned runs of leaves; the same bits however the leaves are divided. kCancelled when
 /// cancelled.
 Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end, const LeafFunction& leaf);
+/// The same; every task asks for a function of its own, which may keep what its leaves share.
+using TaskFunction = std::function<LeafFunction()>;
+Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t end, const TaskFunction& task);
 
 /// A rectangle of a payload that is itself a row-major array.
 struct Tile {

@@ -32,6 +32,10 @@ void ForNonzeroRuns(const double* values, int64_t first, int64_t last, Visit vis
   }
 }
 
+void AddByColumn(const Entries& x, int64_t first, int64_t last, double* lanes) {
+  for (int64_t e = first; e < last; ++e) lanes[x.columns[e] & 7] += x.values[e];
+}
+
 }  // namespace
 
 bool HoldsSeveralLeaves(const TileProgram& program) {
@@ -116,11 +120,7 @@ void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const Padd
 }
 
 void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload) {
-  // Rows of whole eights: a cell's lane is that of its column.
-  if (root.kind == TileRoot::Kind::kFull && (root.n & 7) == 0) {
-    for (int64_t e = x.offsets[0], last = x.offsets[rows]; e < last; ++e) payload[x.columns[e] & 7] += x.values[e];
-    return;
-  }
+  if (SumsByColumn(root)) return AddByColumn(x, x.offsets[0], x.offsets[rows], payload);
   for (int64_t i = 0; i < rows; ++i) {
     const int64_t first = x.offsets[i], last = x.offsets[i + 1];
     if (root.kind == TileRoot::Kind::kFull) {
@@ -130,6 +130,20 @@ void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t ro
       double* lane = root.n <= 8 ? payload + ((row_in_panel + i) & 7) * root.n : payload;
       for (int64_t e = first; e < last; ++e) lane[x.columns[e]] += x.values[e];
     }
+  }
+}
+
+void AddEntriesOfLeaves(const Entries& x, int64_t rows, int64_t height, double* payloads) {
+  for (int64_t row = 0; row < rows; row += 2 * height, payloads += 16) {
+    const int64_t middle = std::min(rows, row + height), end = std::min(rows, row + 2 * height);
+    int64_t e = x.offsets[row], f = x.offsets[middle];
+    const int64_t e_end = f, f_end = x.offsets[end];
+    for (; e < e_end && f < f_end; ++e, ++f) {
+      payloads[x.columns[e] & 7] += x.values[e];
+      payloads[8 + (x.columns[f] & 7)] += x.values[f];
+    }
+    AddByColumn(x, e, e_end, payloads);
+    AddByColumn(x, f, f_end, payloads + 8);
   }
 }
 

@@ -33,5 +33,10 @@ void SumRows(const Entries& x, int64_t rows, double* out);
 void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const PaddedColumns& padded, double* out);
 /// Adds some rows to the payload of a sum or of column sums; `row_in_panel` is that of the first.
 void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload);
+/// True for sums whose lanes follow from the columns alone.
+inline bool SumsByColumn(const TileRoot& root) { return root.kind == TileRoot::Kind::kFull && (root.n & 7) == 0; }
+/// AddEntries of such sums for leaf after leaf of `height` rows (of the last one fewer) into payloads of eight doubles. Two
+/// leaves take turns: each addition waits for the one before it in its lane.
+void AddEntriesOfLeaves(const Entries& x, int64_t rows, int64_t height, double* payloads);
 
 }  // namespace heddle::ops

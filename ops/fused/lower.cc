@@ -13,6 +13,7 @@
 #include "ops/fused/body_view.h"
 #include "ops/fused/lower_roots.h"
 #include "ops/fused/region_walk.h"
+#include "ops/fused/stages.h"
 #include "ops/fused/tile_program.h"
 #include "ops/matmul.h"
 
@@ -27,7 +28,6 @@ class Lowering : private BodyView {
   explicit Lowering(FusedOperator fused) : BodyView(program_) {
     program_.fused = std::move(fused);
     const size_t count = body().nodes.size();
-    stage_.assign(count, 0);
     places_.assign(count, {});
     FindConsumers();
   }
@@ -36,7 +36,7 @@ class Lowering : private BodyView {
     HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused));
     program_.single = IsSingle(Driver());
     HEDDLE_RETURN_IF_ERROR(MakeRoots(*this, &program_));
-    FindStages();
+    SetStages();
     program_.by_pattern = CanWalkEntries(*this);
     for (const TileRoot& root : program_.roots)
       if (program_.chunks > 1 && !IsPattern(node(root.node).inputs[0]))
@@ -65,17 +65,12 @@ class Lowering : private BodyView {
   // Stages
   // -----------------------------------------------------------------------------------------------------
 
-  void FindStages() {
+  void SetStages() {
+    stage_ = FindStages(*this);
     std::set<int64_t> widths;
-    for (NodeId id = 0; id < body().size(); ++id) {
-      if (!IsRows(id) || IsInput(id)) continue;
-      int stage = 0;
-      for (NodeId input : node(id).inputs)
-        if (input != kNoNode && IsRows(input)) stage = std::max(stage, stage_[Index(input)]);
-      stage_[Index(id)] = stage + (IsCellwise(id) ? 0 : 1);
+    for (NodeId id = 0; id < body().size(); ++id)
       if (IsCellwise(id)) widths.insert(Columns(id));
-      last_stage_ = std::max(last_stage_, stage_[Index(id)]);
-    }
+    last_stage_ = *std::max_element(stage_.begin(), stage_.end());
     widths_.assign(widths.begin(),
                    widths.end());  // Column vectors first: wider regions of the stage read them.
   }

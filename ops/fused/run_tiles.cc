@@ -116,35 +116,41 @@ class TileRun {
     const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
     const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
     const bool several = HoldsSeveralLeaves(program_);
+    const bool sums_held = several && chunks == 1 && program_.roots.size() == 1 && SumsByColumn(program_.roots[0]);
     const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
-    return ReduceLeaves(reduction, begin * chunks, end * chunks, [&](int64_t leaf, double* payload) {
-      std::fill_n(payload, reduction.width, reduction.identity);
+    const auto add_leaf = [&](Scratch& scratch, int64_t leaf, double* payload) {
       const int64_t panel = leaf / chunks;
       const int64_t first = panel * height - span_begin, last = std::min(span_end, (panel + 1) * height) - span_begin;
-      std::unique_ptr<Scratch> scratch = Take();
-      bool counts = true;
       if (chunks > 1 || (several && Count(first, last) <= entries_)) {
-        if (first < scratch->held_begin || last > scratch->held_end) {
+        if (first < scratch.held_begin || last > scratch.held_end) {
           // As many leaves as the buffers have room for, up to the end of what is one task.
           const int64_t stop_panel = CeilDivide((leaf / most_leaves + 1) * most_leaves, chunks);
           const int64_t stop = std::min(span_end, stop_panel * height) - span_begin;
           int64_t hold = last;
           while (several && hold < stop && Count(first, std::min(stop, hold + height)) <= entries_) hold = std::min(stop, hold + height);
-          RunTile(*scratch, first, hold, 0, nullptr);
-          scratch->held_begin = first;
-          scratch->held_end = hold;
+          RunTile(scratch, first, hold, 0, nullptr);
+          scratch.held_begin = first;
+          scratch.held_end = hold;
+          if (sums_held) AddHeldLeaves(scratch, height, reduction.identity);
         }
-        counts = AddHeldEntries(*scratch, first, last, leaf % chunks, payload);
-      } else {
-        scratch->held_begin = scratch->held_end = 0;
-        for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
-          next = TileEnd(row, last);
-          RunTile(*scratch, row, next, row - first, payload);
+        if (sums_held) {
+          std::copy_n(scratch.held_sums.data() + (first - scratch.held_begin) / height * 8, 8, payload);
+          return true;
         }
-        AddWaiting(*scratch, payload);
+        std::fill_n(payload, reduction.width, reduction.identity);
+        return AddHeldEntries(scratch, first, last, leaf % chunks, payload);
       }
-      scratches_.GiveBack(std::move(scratch));
-      return counts;
+      std::fill_n(payload, reduction.width, reduction.identity);
+      scratch.held_begin = scratch.held_end = 0;
+      for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
+        next = TileEnd(row, last);
+        RunTile(scratch, row, next, row - first, payload);
+      }
+      AddWaiting(scratch, payload);
+      return true;
+    };
+    return ReduceTasks(reduction, begin * chunks, end * chunks, [&]() -> LeafFunction {
+      return [&add_leaf, scratch = TakeShared()](int64_t leaf, double* payload) { return add_leaf(*scratch, leaf, payload); };
     });
   }
 
@@ -165,6 +171,7 @@ class TileRun {
     simd::Ahead ahead;  // Of the next tile, while products of this one fetch it.
     std::vector<int64_t> input_strides, output_strides;
     int64_t held_begin = 0, held_end = 0;  // Rows whose values at the driver's entries are in `patterns`.
+    std::vector<double> held_sums;         // Payloads of their leaves, where SumsByColumn.
   };
   struct Place {
     double* cells = nullptr;
@@ -177,6 +184,10 @@ class TileRun {
     scratch = std::make_unique<Scratch>();
     scratch->buffers = AlignedArray(scratch_doubles_);
     return scratch;
+  }
+  // Given back when its last owner goes.
+  std::shared_ptr<Scratch> TakeShared() {
+    return {Take().release(), [this](Scratch* scratch) { scratches_.GiveBack(std::unique_ptr<Scratch>(scratch)); }};
   }
   void MakeRoom(Scratch& scratch, int64_t entries) const {
     if (entries + kGatherOverrun <= scratch.entries) return;
@@ -222,6 +233,14 @@ class TileRun {
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (program_.roles.inputs[i] == BodyRole::kRows) widest = std::max(widest, inputs_[i].columns());
     return widest;
+  }
+
+  void AddHeldLeaves(Scratch& scratch, int64_t height, double identity) const {
+    const auto root = std::find_if(program_.steps.begin(), program_.steps.end(), [](const Step& step) { return step.kind == Step::Kind::kRoot; });
+    const int64_t rows = scratch.held_end - scratch.held_begin;
+    scratch.held_sums.assign(static_cast<size_t>(8 * CeilDivide(rows, height)), identity);
+    AddEntriesOfLeaves(EntriesAt(scratch, Locate(scratch, root->from, scratch.held_begin).cells, scratch.held_begin), rows, height,
+                       scratch.held_sums.data());
   }
 
   // False if a chunk of a row holds nothing.
