@@ -3,6 +3,7 @@
 // count.
 #include "ops/fused/fused.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -222,6 +223,54 @@ TEST(FusedTest, RowsLongerThanAColumnChunk) {
         body.ExpectSame(fmt::format("{} of {}x{}, {}", root, m, n, density));
       }
     }
+  }
+}
+
+// Several leaves of a sum are held at once; those of the last may be one, with fewer rows.
+TEST(FusedTest, SumsAtEntriesOfManyLeaves) {
+  for (const int64_t m : {31, 64, 65, 777}) {
+    for (const int64_t n : {4'096, 4'104, 4'099}) {
+      for (const double density : {0.0, 0.0005, 0.01}) {
+        BodyBuilder body;
+        const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 50, false, density))));
+        const NodeId u = body.Input(Value(Cells(m, 3, 51))), v = body.Input(Value(Cells(n, 3, 52)));
+        body.Finish({body.Op("sum", {body.Op("*", {x, body.Op("sampledProduct", {x, u, v})})})});
+        body.ExpectSame(fmt::format("sum(X*(U%*%t(V))) of {}x{}, {}", m, n, density));
+      }
+    }
+  }
+}
+
+void ExpectRegions(BodyBuilder& body, int64_t regions, const std::string& what) {
+  const Result<TileProgram> program = Lower(body.fused());
+  ASSERT_TRUE(program.ok()) << what << ": " << program.status().ToString();
+  EXPECT_EQ(std::count_if(program->steps.begin(), program->steps.end(), [](const Step& step) { return step.kind == Step::Kind::kRegion; }),
+            regions)
+      << what;
+  body.ExpectSame(what);
+}
+
+TEST(FusedTest, AValueOfOneLaterRegionIsComputedThere) {
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(*ToSparse(Cells(300, 20, 60, false, 0.2))));
+  const NodeId u = body.Input(Value(Cells(300, 5, 61))), v = body.Input(Value(Cells(20, 5, 62)));
+  const NodeId present = body.Op("!=", {x, body.Literal(Scalar(0.0))});
+  const NodeId difference = body.Op("-", {x, body.Op("sampledProduct", {x, u, v})});
+  body.Finish({body.Op("sum", {body.Op("*", {present, body.Op("*", {difference, difference})})})});
+  ExpectRegions(body, 1, "sum((X!=0)*(X-U%*%t(V))^2)");
+}
+
+// X+1 and 2*(X+1) wait for X%*%v; but not where X+1 is read before and would have to be kept; nor what a product reads.
+TEST(FusedTest, WhatOthersReadIsNotComputedLater) {
+  for (const std::string what : {"sum(2*(X+1) * (X%*%v))", "sum(2*(X+1) * rowSums(X+1))", "sum((X+1) * ((X+1)%*%v))"}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(300, 20, 63))), v = body.Input(Value(Cells(20, 1, 64)));
+    const NodeId more = body.Op("+", {x, body.Literal(Scalar(1.0))});
+    const bool product = what.ends_with("((X+1)%*%v))"), sums = what.ends_with("rowSums(X+1))");
+    const NodeId later = sums ? body.Op("rowSums", {more}) : body.Op("%*%", {product ? more : x, v});
+    const NodeId first = product ? more : body.Op("*", {more, body.Literal(Scalar(2.0))});
+    body.Finish({body.Op("sum", {body.Op("*", {first, later})})});
+    ExpectRegions(body, product || sums ? 2 : 1, what);
   }
 }
 
