@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
+
 #include "core/matrix.h"
 #include "core/panels.h"
 #include "ops/kernel.h"
@@ -28,6 +30,14 @@ struct PaddedColumns {
   const double* Column(int64_t c) const { return cells.data() + c * stride; }
 };
 PaddedColumns PadColumns(const Matrix& dense);
+
+/// Entries [first, last) of a CSR row that fits one column chunk times v: eight lanes by column, L, plus +0.0.
+inline double MultiplySparseRow(const double* values, const int32_t* columns, int64_t first, int64_t last, const double* v) {
+  if (last - first <= 1) return last == first ? 0.0 : std::fma(values[first], v[columns[first]], 0.0) + 0.0;
+  double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  for (int64_t e = first; e < last; ++e) s[columns[e] & 7] = std::fma(values[e], v[columns[e]], s[columns[e] & 7]);
+  return (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + 0.0;
+}
 
 /// Rows [begin, end) of A %*% B, B with at most 8 columns, to out[i * b.count + c] for row i.
 void MultiplyNarrowRows(const Matrix& a, const PaddedColumns& b, int64_t begin, int64_t end, double* out);

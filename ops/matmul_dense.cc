@@ -50,17 +50,7 @@ void MultiplySparseRows(const Matrix& a, const double* v, int64_t begin, int64_t
   const int64_t* offsets = a.row_offsets();
   const int32_t* columns = a.column_indexes();
   const double* values = a.values();
-  for (int64_t i = begin; i < end; ++i) {
-    const int64_t first = offsets[i], last = offsets[i + 1];
-    if (last - first <= 1) {
-      out[i] = last == first ? 0.0 : std::fma(values[first], v[columns[first]], 0.0) + 0.0;
-      continue;
-    }
-    double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    for (int64_t e = first; e < last; ++e)
-      s[columns[e] & 7] = std::fma(values[e], v[columns[e]], s[columns[e] & 7]);
-    out[i] = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + 0.0;
-  }
+  for (int64_t i = begin; i < end; ++i) out[i] = MultiplySparseRow(values, columns, offsets[i], offsets[i + 1], v);
 }
 
 void MultiplyLongRows(const Matrix& a, const PaddedColumns& b, int64_t begin, int64_t end, double* out) {

@@ -32,6 +32,16 @@ void ForNonzeroRuns(const double* values, int64_t first, int64_t last, Visit vis
   }
 }
 
+// payload[j] = fma(x_j, weight, payload[j]). A zero times a finite number adds nothing: no need to look for zeros.
+[[gnu::always_inline]] inline void AddScaledRow(const double* values, const int32_t* columns, int64_t first, int64_t last, double weight,
+                                                double* payload) {
+  const auto add = [&](int64_t from, int64_t to) __attribute__((always_inline)) {
+    for (int64_t e = from; e < to; ++e) payload[columns[e]] = std::fma(values[e], weight, payload[columns[e]]);
+  };
+  if (std::isfinite(weight)) return add(first, last);
+  ForNonzeroRuns(values, first, last, add);
+}
+
 void AddByColumn(const Entries& x, int64_t first, int64_t last, double* lanes) {
   for (int64_t e = first; e < last; ++e) lanes[x.columns[e] & 7] += x.values[e];
 }
@@ -55,11 +65,8 @@ void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, cons
   const int32_t* columns = x.columns;
   const double* values = x.values;
   for (int64_t i = 0; i < rows; ++i, y += y_stride) {
-    // A zero times a finite number adds nothing: no need to look for zeros.
-    if (root.kind == TileRoot::Kind::kVectors && root.k == 1 && std::isfinite(y[0])) {
-      const double weight = y[0];
-      for (int64_t e = x.offsets[i], last = x.offsets[i + 1]; e < last; ++e)
-        payload[columns[e]] = std::fma(values[e], weight, payload[columns[e]]);
+    if (root.kind == TileRoot::Kind::kVectors && root.k == 1) {
+      AddScaledRow(values, columns, x.offsets[i], x.offsets[i + 1], y[0], payload);
       continue;
     }
     ForNonzeroRuns(values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
@@ -80,6 +87,32 @@ void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, cons
         for (int64_t e = first; e < last; ++e)
           simd::MultiplySparseRow(values + e, &none, 1, y, y_stride, root.k, payload + columns[e] * root.k);
       }
+    });
+  }
+}
+
+void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t end, double* out, double* payload) {
+  const int64_t* offsets = x.row_offsets();
+  const int32_t* columns = x.column_indexes();
+  const double* values = x.values();
+  for (int64_t i = begin; i < end; ++i) {
+    const double weight = out[i - begin] = MultiplySparseRow(values, columns, offsets[i], offsets[i + 1], v);
+    AddScaledRow(values, columns, offsets[i], offsets[i + 1], weight, payload);
+  }
+}
+
+void AddToPlaces(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, SparsePayload& payload) {
+  if (root.kind == TileRoot::Kind::kColumns) {
+    for (int64_t e = x.offsets[0]; e < x.offsets[rows]; ++e) payload.At(x.columns[e]) += x.values[e];
+    return;
+  }
+  for (int64_t i = 0; i < rows; ++i, y += y_stride) {
+    ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
+      for (int64_t c = 0; c < root.k; ++c)
+        for (int64_t e = first; e < last; ++e) {
+          double& cell = payload.At(c * root.padded + x.columns[e]);
+          cell = std::fma(x.values[e], y[c], cell);
+        }
     });
   }
 }

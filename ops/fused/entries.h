@@ -27,6 +27,11 @@ bool HoldsSeveralLeaves(const TileProgram& program);
 /// Adds t(X) Y of some rows of X to a payload. `lane` is the first row's place in its panel, modulo 8.
 void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, int64_t lane,
                       double* payload);
+/// w = X %*% v for rows [begin, end) of X, to out, and t(X) %*% w of these rows, added to a payload of vectors: each row's
+/// entries are read once.
+void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t end, double* out, double* payload);
+/// AddEntries of column sums, and AddSparseProduct into vectors, to the places of a payload that few entries touch.
+void AddToPlaces(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, SparsePayload& payload);
 /// rowSums.
 void SumRows(const Entries& x, int64_t rows, double* out);
 /// X %*% B.

@@ -40,4 +40,15 @@ PairedProduct FindPairedProduct(const TileProgram& program) {
   return {};
 }
 
+PairedProduct FindSparsePair(const TileProgram& program) {
+  for (int s = 0; s + 1 < static_cast<int>(program.steps.size()); ++s) {
+    const Step &multiply = program.steps[static_cast<size_t>(s)], &root = program.steps[static_cast<size_t>(s) + 1];
+    if (multiply.kind != Step::Kind::kMultiply || multiply.index < 0 || multiply.columns != 1) continue;
+    if (root.kind != Step::Kind::kRoot || root.right != multiply.index || root.from_right != multiply.to) continue;
+    const TileRoot& target = program.roots[static_cast<size_t>(root.index)];
+    if (target.kind == TileRoot::Kind::kVectors && target.k == 1) return {s, s + 1};
+  }
+  return {};
+}
+
 }  // namespace heddle::ops

@@ -12,5 +12,7 @@ struct PairedProduct {
   int multiply = -1, root = -1;  ///< Positions in TileProgram::steps; -1: there is none.
 };
 PairedProduct FindPairedProduct(const TileProgram& program);
+/// A step X %*% v and, right after it, the root t(X) %*% (X %*% v) of the same CSR input: one loop (MultiplyAndAddRows).
+PairedProduct FindSparsePair(const TileProgram& program);
 
 }  // namespace heddle::ops

@@ -46,7 +46,7 @@ constexpr int64_t kRowsTogether = 8;
 class TileRun {
  public:
   TileRun(const TileProgram& program, const KernelCall& call)
-      : program_(program), call_(call), pair_(FindPairedProduct(program)) {}
+      : program_(program), call_(call), pair_(FindPairedProduct(program)), sparse_pair_(FindSparsePair(program)) {}
 
   Status Prepare() {
     HEDDLE_ASSIGN_OR_RETURN(scalars_, BodyScalars(program_, call_));
@@ -118,6 +118,17 @@ class TileRun {
     const bool several = HoldsSeveralLeaves(program_);
     const bool sums_held = several && chunks == 1 && program_.roots.size() == 1 && SumsByColumn(program_.roots[0]);
     const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
+    if (const Step* root = RootOfFewPlaces(end - begin); root != nullptr)
+      return ReduceSparseLeaves(reduction, begin, end, [&](int64_t leaf, SparsePayload& payload) {
+        const int64_t first = leaf * height - span_begin, last = std::min(span_end, (leaf + 1) * height) - span_begin;
+        std::unique_ptr<Scratch> scratch = Take();
+        for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
+          next = TileEnd(row, last);
+          RunTile(*scratch, row, next, row - first, nullptr);
+          AddTileToPlaces(*scratch, *root, row, next - row, payload);
+        }
+        scratches_.GiveBack(std::move(scratch));
+      });
     const auto add_leaf = [&](Scratch& scratch, int64_t leaf, double* payload) {
       const int64_t panel = leaf / chunks;
       const int64_t first = panel * height - span_begin, last = std::min(span_end, (panel + 1) * height) - span_begin;
@@ -233,6 +244,30 @@ class TileRun {
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (program_.roles.inputs[i] == BodyRole::kRows) widest = std::max(widest, inputs_[i].columns());
     return widest;
+  }
+
+  // The only root, if it adds so few entries that most places of a leaf's payload would stay zero; or null.
+  const Step* RootOfFewPlaces(int64_t leaves) const {
+    if (program_.roots.size() != 1 || program_.reduction.join != Join::kSum) return nullptr;
+    const TileRoot::Kind kind = program_.roots[0].kind;
+    for (const Step& step : program_.steps) {
+      if (step.kind != Step::Kind::kRoot) continue;
+      const bool by_entry = IsByEntry(step.from);
+      if (kind != TileRoot::Kind::kVectors && !(kind == TileRoot::Kind::kColumns && by_entry && program_.roots[0].n > 8)) return nullptr;
+      if (step.right < 0 && !by_entry) return nullptr;
+      const Matrix& x = step.right >= 0 ? inputs_[static_cast<size_t>(step.right)] : driver();
+      return AreSparseLeaves(x.stored(), leaves, program_.reduction.width) ? &step : nullptr;
+    }
+    return nullptr;
+  }
+  void AddTileToPlaces(Scratch& scratch, const Step& step, int64_t row, int64_t rows, SparsePayload& payload) const {
+    const TileRoot& root = program_.roots[0];
+    const Place y = root.kind == TileRoot::Kind::kColumns ? Place{} : Locate(scratch, step.from_right, row);
+    if (step.right >= 0) {
+      const Matrix& x = inputs_[static_cast<size_t>(step.right)];
+      return AddToPlaces(root, {x.row_offsets() + row, x.column_indexes(), x.values()}, rows, y.cells, y.stride, payload);
+    }
+    AddToPlaces(root, EntriesAt(scratch, Locate(scratch, step.from, row).cells, row), rows, y.cells, y.stride, payload);
   }
 
   void AddHeldLeaves(Scratch& scratch, int64_t height, double identity) const {
@@ -388,11 +423,14 @@ class TileRun {
         case Step::Kind::kMultiply:
           if (static_cast<int>(s) == pair_.multiply && scratch.waiting_rows >= rows)
             MultiplyAndAddWaiting(scratch, step, padded_[s], row, rows, payload);
+          else if (static_cast<int>(s) == sparse_pair_.multiply && payload != nullptr)
+            MultiplyAndAddRows(inputs_[static_cast<size_t>(step.index)], padded_[s].Column(0), row, row_end, Locate(scratch, step.to, row).cells,
+                               payload + program_.roots[static_cast<size_t>(program_.steps[static_cast<size_t>(sparse_pair_.root)].index)].offset);
           else
             Multiply(scratch, step, padded_[s], row, row_end);
           break;
         case Step::Kind::kRoot:
-          if (payload == nullptr) break;
+          if (payload == nullptr || static_cast<int>(s) == sparse_pair_.root) break;
           if (static_cast<int>(s) == pair_.root) {
             scratch.waiting = Locate(scratch, step.from, row).cells;
             scratch.waiting_rows = rows;
@@ -583,7 +621,7 @@ class TileRun {
 
   const TileProgram& program_;
   const KernelCall& call_;
-  const PairedProduct pair_;
+  const PairedProduct pair_, sparse_pair_;
   std::vector<Matrix> inputs_;   // As doubles, but for rows that are only read as `singles_`.
   std::vector<Matrix> singles_;  // Floats of the inputs that tiles read.
   std::vector<double> scalars_;

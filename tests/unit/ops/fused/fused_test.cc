@@ -226,6 +226,48 @@ TEST(FusedTest, RowsLongerThanAColumnChunk) {
   }
 }
 
+// One loop does both products of a row, unless something is between them.
+TEST(FusedTest, SparseRowsTimesAVectorAndBack) {
+  for (const auto& [m, n] : {std::pair<int64_t, int64_t>(1'000, 40), {777, 1'001}, {66, 20'001}}) {
+    for (const double density : {0.0, 0.001, 0.02, 0.3}) {
+      for (const bool special : {false, true}) {
+        for (const bool weighted : {false, true}) {
+          BodyBuilder body;
+          const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 70, special, density))));
+          const NodeId v = body.Input(Value(Cells(n, 1, 71, special))), w = body.Input(Value(Cells(m, 1, 72)));
+          const NodeId product = body.Op("%*%", {x, v});
+          body.Finish({body.Op("t%*%", {x, weighted ? body.Op("*", {w, product}) : product})});
+          body.ExpectSame(fmt::format("t(X)%*%({}X%*%v) of {}x{}, {}{}", weighted ? "w*" : "", m, n, density, special ? ", special" : ""));
+        }
+      }
+    }
+  }
+}
+
+// Of a wide payload few entries touch few places.
+TEST(FusedTest, WidePayloadsOfFewEntries) {
+  for (const double density : {0.0, 0.0005, 0.0015, 0.05}) {
+    for (const int64_t k : {1, 3}) {
+      for (const std::string what : {"t(X)%*%(w*(X%*%V))", "t(X*Y)%*%W", "colSums(X*Y)", "t(X)%*%(X%*%V), special"}) {
+        const int64_t m = 1'000, n = 1'001;
+        const bool special = what.ends_with("special");
+        BodyBuilder body;
+        const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 80, special, density)))), y = body.Input(Value(*ToSparse(Cells(m, n, 81, false, 0.3))));
+        const NodeId v = body.Input(Value(Cells(n, k, 82, special))), w = body.Input(Value(Cells(m, k, 83)));
+        NodeId root = kNoNode;
+        if (what.starts_with("t(X*Y)"))
+          root = body.Op("t%*%", {body.Op("*", {x, y}), w});
+        else if (what.starts_with("colSums"))
+          root = body.Op("colSums", {body.Op("*", {x, y})});
+        else
+          root = body.Op("t%*%", {x, special ? body.Op("%*%", {x, v}) : body.Op("*", {w, body.Op("%*%", {x, v})})});
+        body.Finish({root});
+        body.ExpectSame(fmt::format("{}, {} columns, density {}", what, k, density));
+      }
+    }
+  }
+}
+
 // Several leaves of a sum are held at once; those of the last may be one, with fewer rows.
 TEST(FusedTest, SumsAtEntriesOfManyLeaves) {
   for (const int64_t m : {31, 64, 65, 777}) {
