@@ -32,7 +32,7 @@ struct PaddedColumns {
 PaddedColumns PadColumns(const Matrix& dense);
 
 /// Entries [first, last) of a CSR row that fits one column chunk times v: eight lanes by column, L, plus +0.0.
-inline double MultiplySparseRow(const double* values, const int32_t* columns, int64_t first, int64_t last, const double* v) {
+inline double DotSparseRow(const double* values, const int32_t* columns, int64_t first, int64_t last, const double* v) {
   if (last - first <= 1) return last == first ? 0.0 : std::fma(values[first], v[columns[first]], 0.0) + 0.0;
   double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   for (int64_t e = first; e < last; ++e) s[columns[e] & 7] = std::fma(values[e], v[columns[e]], s[columns[e] & 7]);

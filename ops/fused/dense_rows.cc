@@ -10,6 +10,7 @@
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/simd/aggregate.h"
+#include "ops/simd/few_columns.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/rows.h"
 #include "ops/simd/transpose.h"
@@ -30,7 +31,7 @@ void WithLanes(double* payload, int64_t base, Fold fold) {
 }  // namespace
 
 // With AVX-512 a tile of a matrix product has 16 columns or more: of these few it would leave too many lanes empty.
-bool AreFewForTiles(int64_t columns) { return SelectedCpu() == Cpu::kAvx512 && columns < 14; }
+bool AreFewForTiles(int64_t columns) { return SelectedCpu() == Cpu::kAvx512 && columns <= simd::kMostSkinny; }
 
 void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t rows, int64_t row_in_panel, double* payload) {
   const simd::Fold fold = FoldOf(root.aggregate);

@@ -96,7 +96,7 @@ void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t
   const int32_t* columns = x.column_indexes();
   const double* values = x.values();
   for (int64_t i = begin; i < end; ++i) {
-    const double weight = out[i - begin] = MultiplySparseRow(values, columns, offsets[i], offsets[i + 1], v);
+    const double weight = out[i - begin] = DotSparseRow(values, columns, offsets[i], offsets[i + 1], v);
     AddScaledRow(values, columns, offsets[i], offsets[i + 1], weight, payload);
   }
 }

@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "core/panels.h"
-#include "ops/cpu.h"
 #include "ops/elementwise_sparse.h"
 #include "ops/fused/dense_rows.h"
 #include "ops/fused/entries.h"
@@ -15,6 +14,7 @@
 #include "ops/fused/paired_product.h"
 #include "ops/fused/thread_slots.h"
 #include "ops/fused/tile_inputs.h"
+#include "ops/fused/tile_sizes.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/operator.h"
@@ -26,21 +26,8 @@
 namespace heddle::ops {
 namespace {
 
-// Entries of a tile along a CSR driver: its buffers stay in the first-level cache.
-constexpr int64_t kTileEntries = 2048;
-// Rows of a right operand that one tile gathers twice: they stay in the second-level cache.
-constexpr int64_t kGatheredBytes = 128 << 10;
-constexpr int64_t kLeastEntries = 32;
-// Rows of X of a paired product in one tile: both tiles stay in the first-level cache, beside what is fetched into it.
-int64_t PairedTileBytes() { return MemoryStreams() > 1 ? 24 << 10 : 12 << 10; }
-// Entries of a CSR input in one tile: they are read twice.
-constexpr int64_t kSparseTileBytes = 32 << 10;
-// Finding an entry of a CSR row and its partners costs as much as so many dense cells.
-constexpr int64_t kWorkOfEntry = 4;
 // Leaves of about so many cells are one task of a reduction.
 constexpr int64_t kTaskCells = 1 << 18;
-// Tiles begin at multiples of this in their panel: the lanes of narrow column sums go by row modulo 8.
-constexpr int64_t kRowsTogether = 8;
 
 // What all tiles of one run share.
 class TileRun {
@@ -54,11 +41,11 @@ class TileRun {
     inputs_ = std::move(inputs.doubles);
     singles_ = std::move(inputs.singles);
     rows_ = driver().rows();
-    ChooseTileRows();
+    sizes_ = ChooseTileSizes(program_, pair_, inputs_);
     for (const TileProgram::Repeated& repeated : program_.repeated) {
-      AlignedArray cells(tile_rows_ * repeated.columns + 8);
+      AlignedArray cells(sizes_.rows * repeated.columns + 8);
       const double* row = inputs_[static_cast<size_t>(repeated.input)].data();
-      for (int64_t i = 0; i < tile_rows_; ++i) std::copy_n(row, repeated.columns, cells.data() + i * repeated.columns);
+      for (int64_t i = 0; i < sizes_.rows; ++i) std::copy_n(row, repeated.columns, cells.data() + i * repeated.columns);
       repeated_.push_back(std::move(cells));
     }
     padded_.resize(program_.steps.size());
@@ -70,10 +57,9 @@ class TileRun {
     int64_t offset = 0;
     for (int64_t columns : program_.buffers) {
       buffer_offsets_.push_back(offset);
-      offset += (tile_rows_ * columns + 15) / 8 * 8;  // Whole lines, and room for RepeatEach's overrun.
+      offset += (sizes_.rows * columns + 15) / 8 * 8;  // Whole lines, and room for RepeatEach's overrun.
     }
     scratch_doubles_ = offset;
-    ChooseTileEntries();
     return OkStatus();
   }
 
@@ -85,8 +71,8 @@ class TileRun {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries ? SamePattern(driver()) : Matrix::Dense(rows_, info.shape.columns, info.element_type));
     result_ = result.mutable_data();
     // Tasks are runs of whole groups of rows.
-    const int64_t least = program_.by_pattern ? kRowsTogether : tile_rows_;
-    const int64_t grain = std::max(least, (int64_t{1} << 17) / WidestRow() / kRowsTogether * kRowsTogether);
+    const int64_t least = program_.by_pattern ? kRowsTogether : sizes_.rows;
+    const int64_t grain = std::max(least, (int64_t{1} << 17) / sizes_.row_work / kRowsTogether * kRowsTogether);
     ParallelFor(CeilDivide(rows_, grain), 1, [&](int64_t begin, int64_t end) {
       std::unique_ptr<Scratch> scratch = Take();
       const int64_t last = std::min(rows_, end * grain);
@@ -111,14 +97,14 @@ class TileRun {
     const int64_t height = program_.panel_rows;
     Reduction reduction = program_.reduction;
     const int64_t chunks = program_.chunks;
-    reduction.leaf_cells = CeilDivide(height * WidestRow(), chunks);
+    reduction.leaf_cells = CeilDivide(height * sizes_.row_work, chunks);
     reduction.cancelled = call_.context.cancelled;
     const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
     const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
     const bool several = HoldsSeveralLeaves(program_);
     const bool sums_held = several && chunks == 1 && program_.roots.size() == 1 && SumsByColumn(program_.roots[0]);
     const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
-    if (const Step* root = RootOfFewPlaces(end - begin); root != nullptr)
+    if (const Step* root = RootOfFewPlaces(program_, inputs_, end - begin); root != nullptr)
       return ReduceSparseLeaves(reduction, begin, end, [&](int64_t leaf, SparsePayload& payload) {
         const int64_t first = leaf * height - span_begin, last = std::min(span_end, (leaf + 1) * height) - span_begin;
         std::unique_ptr<Scratch> scratch = Take();
@@ -132,13 +118,13 @@ class TileRun {
     const auto add_leaf = [&](Scratch& scratch, int64_t leaf, double* payload) {
       const int64_t panel = leaf / chunks;
       const int64_t first = panel * height - span_begin, last = std::min(span_end, (panel + 1) * height) - span_begin;
-      if (chunks > 1 || (several && Count(first, last) <= entries_)) {
+      if (chunks > 1 || (several && Count(first, last) <= sizes_.entries)) {
         if (first < scratch.held_begin || last > scratch.held_end) {
           // As many leaves as the buffers have room for, up to the end of what is one task.
           const int64_t stop_panel = CeilDivide((leaf / most_leaves + 1) * most_leaves, chunks);
           const int64_t stop = std::min(span_end, stop_panel * height) - span_begin;
           int64_t hold = last;
-          while (several && hold < stop && Count(first, std::min(stop, hold + height)) <= entries_) hold = std::min(stop, hold + height);
+          while (several && hold < stop && Count(first, std::min(stop, hold + height)) <= sizes_.entries) hold = std::min(stop, hold + height);
           RunTile(scratch, first, hold, 0, nullptr);
           scratch.held_begin = first;
           scratch.held_end = hold;
@@ -202,7 +188,7 @@ class TileRun {
   }
   void MakeRoom(Scratch& scratch, int64_t entries) const {
     if (entries + kGatherOverrun <= scratch.entries) return;
-    scratch.entries = (std::max(entries, std::min(entries_, driver().stored())) + kGatherOverrun + 7) / 8 * 8;
+    scratch.entries = (std::max(entries, std::min(sizes_.entries, driver().stored())) + kGatherOverrun + 7) / 8 * 8;
     scratch.patterns = AlignedArray(program_.patterns * scratch.entries);
   }
 
@@ -223,43 +209,15 @@ class TileRun {
   }
 
   int64_t TileEnd(int64_t row, int64_t last) const {
-    int64_t end = std::min(last, row + tile_rows_);
+    int64_t end = std::min(last, row + sizes_.rows);
     if (!program_.by_pattern) return end;
     // As many rows as have so many entries, and one group (or row) at least.
     const int64_t* offsets = driver().row_offsets();
-    if (offsets[end] - offsets[row] <= entries_) return end;
-    const int64_t rows = std::upper_bound(offsets + row, offsets + end, offsets[row] + entries_) - (offsets + row) - 1;
-    return std::min(last, row + std::max(rows / rows_together_, int64_t{1}) * rows_together_);
+    if (offsets[end] - offsets[row] <= sizes_.entries) return end;
+    const int64_t rows = std::upper_bound(offsets + row, offsets + end, offsets[row] + sizes_.entries) - (offsets + row) - 1;
+    return std::min(last, row + std::max(rows / sizes_.rows_together, int64_t{1}) * sizes_.rows_together);
   }
 
-  // What a row costs, in cells of a dense pass: how much is one task.
-  int64_t WidestRow() const {
-    if (program_.by_pattern) {
-      int64_t work_of_entry = kWorkOfEntry;
-      for (const Step& step : program_.steps)
-        if (step.kind == Step::Kind::kSample) work_of_entry += inputs_[static_cast<size_t>(step.index)].columns();
-      return (driver().stored() / std::max<int64_t>(rows_, 1) + 1) * work_of_entry;
-    }
-    int64_t widest = 1;
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      if (program_.roles.inputs[i] == BodyRole::kRows) widest = std::max(widest, inputs_[i].columns());
-    return widest;
-  }
-
-  // The only root, if it adds so few entries that most places of a leaf's payload would stay zero; or null.
-  const Step* RootOfFewPlaces(int64_t leaves) const {
-    if (program_.roots.size() != 1 || program_.reduction.join != Join::kSum) return nullptr;
-    const TileRoot::Kind kind = program_.roots[0].kind;
-    for (const Step& step : program_.steps) {
-      if (step.kind != Step::Kind::kRoot) continue;
-      const bool by_entry = IsByEntry(step.from);
-      if (kind != TileRoot::Kind::kVectors && !(kind == TileRoot::Kind::kColumns && by_entry && program_.roots[0].n > 8)) return nullptr;
-      if (step.right < 0 && !by_entry) return nullptr;
-      const Matrix& x = step.right >= 0 ? inputs_[static_cast<size_t>(step.right)] : driver();
-      return AreSparseLeaves(x.stored(), leaves, program_.reduction.width) ? &step : nullptr;
-    }
-    return nullptr;
-  }
   void AddTileToPlaces(Scratch& scratch, const Step& step, int64_t row, int64_t rows, SparsePayload& payload) const {
     const TileRoot& root = program_.roots[0];
     const Place y = root.kind == TileRoot::Kind::kColumns ? Place{} : Locate(scratch, step.from_right, row);
@@ -298,32 +256,6 @@ class TileRun {
       AddEntries(root, entries, last - first, 0, payload + root.offset);
     }
     return any;
-  }
-
-  void ChooseTileEntries() {
-    if (!program_.by_pattern) return;
-    entries_ = kTileEntries;
-    // Rows of a result that go straight to it may be cut anywhere.
-    if (program_.roots.empty() && program_.buffers.empty()) rows_together_ = 1;
-    for (const Step& step : program_.steps)
-      if (step.kind == Step::Kind::kMultiply && IsByEntry(step.from))
-        entries_ = std::clamp(kGatheredBytes / (8 * step.columns), kLeastEntries, kTileEntries);
-  }
-
-  // As many rows as the program says, fewer where CSR inputs that products read have many entries.
-  void ChooseTileRows() {
-    tile_rows_ = program_.tile_rows;
-    if (pair_.root >= 0) {
-      const int64_t row_bytes = 8 * program_.steps[static_cast<size_t>(pair_.root)].columns;
-      tile_rows_ = std::min(tile_rows_, FloorPowerOfTwo(PairedTileBytes() / row_bytes));
-    }
-    for (const Step& step : program_.steps) {
-      const int input = step.kind == Step::Kind::kMultiply ? step.index : step.kind == Step::Kind::kRoot ? step.right : -1;
-      if (input < 0) continue;
-      const Matrix& x = inputs_[static_cast<size_t>(input)];
-      const int64_t row_bytes = 12 * (x.stored() / std::max<int64_t>(x.rows(), 1)) + 8;
-      tile_rows_ = std::clamp(FloorPowerOfTwo(std::max<int64_t>(1, kSparseTileBytes / row_bytes)), kRowsTogether, std::max(kRowsTogether, tile_rows_));
-    }
   }
 
   // Floats, too, go by the pointer of doubles that a region's call has.
@@ -630,9 +562,7 @@ class TileRun {
   std::vector<int64_t> buffer_offsets_;
   int64_t scratch_doubles_ = 0;
   int64_t rows_ = 0;
-  int64_t tile_rows_ = 0;
-  int64_t entries_ = 0;                    // Of a tile, unless a row (or a group) has more.
-  int64_t rows_together_ = kRowsTogether;  // Tiles are groups of these.
+  TileSizes sizes_;
   double* result_ = nullptr;
   ThreadSlots<Scratch> scratches_;
 };

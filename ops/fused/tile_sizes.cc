@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/tile_sizes.h"
+
+#include <algorithm>
+
+#include "core/panels.h"
+#include "ops/cpu.h"
+#include "ops/fused/entries.h"
+#include "ops/reduction_tree.h"
+
+namespace heddle::ops {
+namespace {
+
+// Entries of a tile along a CSR driver: its buffers stay in the first-level cache.
+constexpr int64_t kTileEntries = 2048;
+// Rows of a right operand that one tile gathers twice: they stay in the second-level cache.
+constexpr int64_t kGatheredBytes = 128 << 10;
+constexpr int64_t kLeastEntries = 32;
+// Rows of X of a paired product in one tile: both tiles stay in the first-level cache, beside what is fetched into it.
+int64_t PairedTileBytes() { return MemoryStreams() > 1 ? 24 << 10 : 12 << 10; }
+// Entries of a CSR input in one tile: they are read twice.
+constexpr int64_t kSparseTileBytes = 32 << 10;
+// Finding an entry of a CSR row and its partners costs as much as so many dense cells.
+constexpr int64_t kWorkOfEntry = 4;
+
+const Matrix& Driver(const TileProgram& program, const std::vector<Matrix>& inputs) {
+  return inputs[static_cast<size_t>(program.fused.driver)];
+}
+
+// As many rows as the program says, fewer where CSR inputs that products read have many entries.
+int64_t TileRows(const TileProgram& program, const PairedProduct& pair, const std::vector<Matrix>& inputs) {
+  int64_t rows = program.tile_rows;
+  if (pair.root >= 0) {
+    const int64_t row_bytes = 8 * program.steps[static_cast<size_t>(pair.root)].columns;
+    rows = std::min(rows, FloorPowerOfTwo(PairedTileBytes() / row_bytes));
+  }
+  for (const Step& step : program.steps) {
+    const int input = step.kind == Step::Kind::kMultiply ? step.index : step.kind == Step::Kind::kRoot ? step.right : -1;
+    if (input < 0) continue;
+    const Matrix& x = inputs[static_cast<size_t>(input)];
+    const int64_t row_bytes = 12 * (x.stored() / std::max<int64_t>(x.rows(), 1)) + 8;
+    rows = std::clamp(FloorPowerOfTwo(std::max<int64_t>(1, kSparseTileBytes / row_bytes)), kRowsTogether, std::max(kRowsTogether, rows));
+  }
+  return rows;
+}
+
+int64_t TileEntries(const TileProgram& program) {
+  if (!program.by_pattern) return 0;
+  int64_t entries = kTileEntries;
+  for (const Step& step : program.steps)
+    if (step.kind == Step::Kind::kMultiply && IsByEntry(step.from))
+      entries = std::clamp(kGatheredBytes / (8 * step.columns), kLeastEntries, kTileEntries);
+  return entries;
+}
+
+int64_t RowWork(const TileProgram& program, const std::vector<Matrix>& inputs) {
+  if (program.by_pattern) {
+    int64_t work_of_entry = kWorkOfEntry;
+    for (const Step& step : program.steps)
+      if (step.kind == Step::Kind::kSample) work_of_entry += inputs[static_cast<size_t>(step.index)].columns();
+    const Matrix& driver = Driver(program, inputs);
+    return (driver.stored() / std::max<int64_t>(driver.rows(), 1) + 1) * work_of_entry;
+  }
+  int64_t widest = 1;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (program.roles.inputs[i] == BodyRole::kRows) widest = std::max(widest, inputs[i].columns());
+  return widest;
+}
+
+}  // namespace
+
+TileSizes ChooseTileSizes(const TileProgram& program, const PairedProduct& pair, const std::vector<Matrix>& inputs) {
+  // Rows of a result that go straight to it may be cut anywhere.
+  const bool anywhere = program.by_pattern && program.roots.empty() && program.buffers.empty();
+  return {TileRows(program, pair, inputs), TileEntries(program), anywhere ? 1 : kRowsTogether, RowWork(program, inputs)};
+}
+
+const Step* RootOfFewPlaces(const TileProgram& program, const std::vector<Matrix>& inputs, int64_t leaves) {
+  if (program.roots.size() != 1 || program.reduction.join != Join::kSum) return nullptr;
+  const TileRoot& root = program.roots[0];
+  const auto step = std::find_if(program.steps.begin(), program.steps.end(), [](const Step& s) { return s.kind == Step::Kind::kRoot; });
+  if (step == program.steps.end()) return nullptr;
+  const bool by_entry = IsByEntry(step->from);
+  const bool by_places = root.kind == TileRoot::Kind::kVectors || (root.kind == TileRoot::Kind::kColumns && by_entry && root.n > 8);
+  if (!by_places || (step->right < 0 && !by_entry)) return nullptr;
+  const Matrix& x = step->right >= 0 ? inputs[static_cast<size_t>(step->right)] : Driver(program, inputs);
+  return AreSparseLeaves(x.stored(), leaves, program.reduction.width) ? &*step : nullptr;
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/matrix.h"
+#include "ops/fused/paired_product.h"
+#include "ops/fused/tile_program.h"
+
+namespace heddle::ops {
+
+/// Tiles begin at multiples of this in their panel: the lanes of narrow column sums go by row modulo 8.
+constexpr int64_t kRowsTogether = 8;
+
+/// How large the tiles and tasks of one run are: what the program says, and what its CSR inputs make of it.
+struct TileSizes {
+  int64_t rows = 0;
+  int64_t entries = 0;                    ///< Along a CSR driver, unless a row (or a group) has more.
+  int64_t rows_together = kRowsTogether;  ///< Tiles are groups of these.
+  int64_t row_work = 1;                   ///< What a row costs, in cells of a dense pass: how much is one task.
+};
+TileSizes ChooseTileSizes(const TileProgram& program, const PairedProduct& pair, const std::vector<Matrix>& inputs);
+
+/// The only root, if it adds so few entries to so many leaves that most places of a leaf's payload would stay zero; or null.
+const Step* RootOfFewPlaces(const TileProgram& program, const std::vector<Matrix>& inputs, int64_t leaves);
+
+}  // namespace heddle::ops
