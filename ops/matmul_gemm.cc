@@ -158,10 +158,14 @@ enum class FormOfA {
   kSymmetric,  // t(B), and one step has all columns: read from the packed B.
 };
 
+// t(B) B, and its upper half is enough.
+bool IsSymmetric(const Gemm& g) {
+  return g.upper_only && g.a == g.b && g.a_row == 1 && g.a_column == g.b_row && g.m == g.n && !g.accumulate;
+}
+
 FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
   if (ReadsInPlace(g, kernel)) return FormOfA::kUnpacked;
-  if (g.upper_only && g.a == g.b && g.a_row == 1 && g.a_column == g.b_row && g.m == g.n && g.n <= kBlockColumns)
-    return FormOfA::kSymmetric;
+  if (IsSymmetric(g) && g.n <= kBlockColumns) return FormOfA::kSymmetric;
   const bool few = g.n <= kFewStrips * kernel.columns;
   return few && (g.a_row == 1 || g.a_column == 1) ? FormOfA::kUnpacked : FormOfA::kPacked;
 }
@@ -268,6 +272,20 @@ class NextMemory {
   int64_t rows_ = 0, row_ = 0, step_ = 0, left_ = 0;
 };
 
+// The last columns of a symmetric product, if they are few for a strip: tiles of them would leave lanes empty. Their part of C
+// is computed as the last rows, from the first column on, and turned in the end. The first of them; behind all rows and columns where
+// there are none.
+int64_t FirstTurned(const Gemm& g, const GemmKernel& kernel) {
+  const int64_t few = g.n % kernel.columns;
+  return IsSymmetric(g) && few > 0 && few <= kernel.rows && few < g.n ? g.n - few : std::max(g.m, g.n);
+}
+
+void TurnLastRows(const Gemm& g, const GemmKernel& kernel) {
+  const int64_t first = FirstTurned(g, kernel);
+  for (int64_t i = first; i < g.n; ++i)
+    for (int64_t j = 0; j < first; ++j) g.c[j * g.c_row + i] = g.c[i * g.c_row + j];
+}
+
 // Columns of a widest strip that are left of the diagonal for a whole tile, which begins `below` rows below it.
 int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
   if (below <= 0 || !kernel.any_b) return 0;
@@ -278,19 +296,25 @@ int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
 void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
                    const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end, NextMemory next_step) {
   alignas(64) double edge[kLargestTile] = {};
-  const int64_t strip_cells = StripCells(kernel.columns, step.depth);
+  const int64_t strip_cells = StripCells(kernel.columns, step.depth), turned = FirstTurned(g, kernel);
   for (int64_t strip = begin; strip < end; ++strip) {
     const int64_t j = strip * kernel.columns, width = std::min(kernel.columns, step.columns - j);
-    const GemmTile& tile = kernel.TileFor(width);
+    const GemmTile& widest = kernel.TileFor(width);
     const double* b = packed_b == nullptr ? g.b + step.k0 * g.b_row + step.j0 + j : packed_b + strip * strip_cells;
-    const int64_t b_row = packed_b == nullptr ? g.b_row : tile.columns;
+    const int64_t b_row = packed_b == nullptr ? g.b_row : widest.columns;
     NextStrip next_strip;
     if (packed_b != nullptr && strip + 1 < end && next_step.done())
-      next_strip = {b + strip_cells, strip_cells, CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / tile.rows)) * 8};
+      next_strip = {b + strip_cells, strip_cells, CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / widest.rows)) * 8};
     for (int64_t i = 0, height, strip_of_a = 0; i < rows; i += height) {
-      if (g.upper_only && step.j0 + j + width <= i0 + i) break;
+      const bool above = i0 + i < turned;
+      if (g.upper_only && above && (step.j0 + j >= turned || step.j0 + j + width <= i0 + i)) {
+        height = turned - i0 - i;
+        strip_of_a = (turned - i0) / kernel.rows;
+        continue;
+      }
       GemmRows a = rows_of_a.Strip(strip_of_a++);
       height = std::min(kernel.rows, rows - i);
+      const GemmTile& tile = kernel.TileFor(height, width);
       if (tile.rows > kernel.rows && i + kernel.rows < rows) {
         const GemmRows& next = rows_of_a.Strip(strip_of_a);
         if (next.row == a.row && next.column == a.column) {
@@ -316,8 +340,8 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
         next_step.Give(&fetches);
       }
       if (height == tile.rows) {
-        const int64_t skipped = g.upper_only && width == kernel.columns ? SkippedColumns(kernel, i0 + i - step.j0 - j) : 0;
-        kernel.TileFor(width - skipped).run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped, step.first, step.last);
+        const int64_t skipped = g.upper_only && above && width == kernel.columns ? SkippedColumns(kernel, i0 + i - step.j0 - j) : 0;
+        kernel.TileFor(height, width - skipped).run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped, step.first, step.last);
         continue;
       }
       if (!step.first)
@@ -398,7 +422,7 @@ void Run(const Gemm& g) {
         for (int64_t task = begin, prepared = -1; task < end; ++task) {
           const int64_t block = task / groups, group = task % groups;
           const int64_t i0 = block * kBlockRows, rows = std::min(kBlockRows, g.m - i0);
-          if ((g.upper_only && j0 + columns <= i0) || IsCancelled(g.cancelled)) continue;
+          if ((g.upper_only && j0 + columns <= i0 && FirstTurned(g, kernel) >= i0 + rows) || IsCancelled(g.cancelled)) continue;
           if (block != prepared) rows_of_a.Prepare(step, i0, rows, packed_b);
           prepared = block;
           MultiplyBlock(g, kernel, step, i0, rows, rows_of_a, packed_b, strips * group / groups,
@@ -407,6 +431,7 @@ void Run(const Gemm& g) {
       });
     }
   }
+  TurnLastRows(g, kernel);
 }
 
 }  // namespace heddle::ops

@@ -43,9 +43,15 @@ struct GemmKernel {
   int64_t columns;  ///< Of a strip of B: those of the widest tile.
   int64_t depth;    ///< Rows of B in a strip: it stays in the first-level cache, or is read from the second at full speed.
   GemmTile tiles[kTiles];  ///< Wider and wider, by equal steps: a narrow last strip wastes little.
+  GemmTile low = {};       ///< As wide as the widest and of fewer rows than a strip, for the last rows of C; no rows: none.
   bool any_b = false;      ///< Rows of b may lie anywhere; else b_row = tile.columns.
 
   const GemmTile& TileFor(int64_t width) const { return tiles[(width - 1) / tiles[0].columns]; }
+  /// Of the last `height` rows of C.
+  const GemmTile& TileFor(int64_t height, int64_t width) const {
+    const GemmTile& tile = TileFor(width);
+    return height <= low.rows && tile.columns == low.columns ? low : tile;
+  }
 };
 
 extern const GemmKernel kGemmAvx2;    ///< 4 x 12: 12 accumulators of 4 doubles.

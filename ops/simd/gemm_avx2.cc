@@ -84,7 +84,9 @@ void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const 
 }  // namespace
 
 // Eight chains at least are in flight in every tile: two additions a cycle, four cycles each.
-const GemmKernel kGemmAvx2 = {
-    kStripRows, kStripColumns, 256, {{8, 4, Run<8, 1>}, {4, 8, Run<4, 2>}, {4, 12, Run<4, 3>}}};
+const GemmKernel kGemmAvx2 = {.rows = kStripRows,
+                              .columns = kStripColumns,
+                              .depth = 256,
+                              .tiles = {{8, 4, Run<8, 1>}, {4, 8, Run<4, 2>}, {4, 12, Run<4, 3>}}};
 
 }  // namespace heddle::ops

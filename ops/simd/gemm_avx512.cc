@@ -16,13 +16,13 @@ constexpr int kSideBySide = -1, kAnywhere = 0;
 
 // kColumn: doubles between columns of rows of A that lie side by side. kStrip: doubles between rows of B. kWhole: B has all
 // lanes of the tile.
-template <int kVectors, int kColumn, int kStrip, bool kWhole>
+template <int kRows, int kVectors, int kColumn, int kStrip, bool kWhole>
 void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t b_row, double* c,
              int64_t c_stride, int64_t width, bool first, bool last) {
   const auto last_lanes = static_cast<__mmask8>(0xff >> (8 * kVectors - width));
-  __m512d s[kStripRows][kVectors];
+  __m512d s[kRows][kVectors];
 #pragma GCC unroll 8
-  for (int r = 0; r < kStripRows; ++r)
+  for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v)
       s[r][v] = first ? _mm512_setzero_pd()
@@ -31,6 +31,7 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
   const int64_t row = kColumn == kAnywhere ? rows.row : 1, column = kColumn > 0 ? kColumn : rows.column;
   const int64_t strip = kStrip > 0 ? kStrip : b_row;
   const auto add = [&](int64_t count) __attribute__((always_inline)) {
+#pragma GCC unroll 4
     for (int64_t k = 0; k < count; ++k, a += column, b += strip) {
       __m512d cells[kVectors];
 #pragma GCC unroll 3
@@ -39,7 +40,7 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
         cells[v] = kWhole || v + 1 < kVectors ? _mm512_loadu_pd(b + 8 * v) : _mm512_maskz_loadu_pd(last_lanes, b + 8 * v);
       }
 #pragma GCC unroll 8
-      for (int r = 0; r < kStripRows; ++r) {
+      for (int r = 0; r < kRows; ++r) {
         const __m512d x = _mm512_set1_pd(a[r * row]);
 #pragma GCC unroll 3
         for (int v = 0; v < kVectors; ++v) s[r][v] = _mm512_fmadd_pd(x, cells[v], s[r][v]);
@@ -73,7 +74,7 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < kStripRows; ++r)
+  for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v)
       _mm512_mask_storeu_pd(c + r * c_stride + 8 * v, v + 1 < kVectors ? 0xff : last_lanes,
@@ -81,27 +82,32 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
 }
 
 // Of packed rows the addresses are known.
-template <int kVectors, int kStrip, bool kWhole = true>
+template <int kRows, int kVectors, int kStrip, bool kWhole = true>
 auto RunOf(const GemmRows& rows) {
   if constexpr (kStrip == kAnywhere)
-    return rows.row == 1 ? RunRows<kVectors, kSideBySide, kStrip, kWhole> : RunRows<kVectors, kAnywhere, kStrip, kWhole>;
-  return rows.row == 1 && rows.column == kStripRows      ? RunRows<kVectors, kStripRows, kStrip, kWhole>
-         : rows.row == 1 && rows.column == kStripColumns ? RunRows<kVectors, kStripColumns, kStrip, kWhole>
-                                                         : RunRows<kVectors, kAnywhere, kStrip, kWhole>;
+    return rows.row == 1 ? RunRows<kRows, kVectors, kSideBySide, kStrip, kWhole> : RunRows<kRows, kVectors, kAnywhere, kStrip, kWhole>;
+  return rows.row == 1 && rows.column == kStripRows      ? RunRows<kRows, kVectors, kStripRows, kStrip, kWhole>
+         : rows.row == 1 && rows.column == kStripColumns ? RunRows<kRows, kVectors, kStripColumns, kStrip, kWhole>
+                                                         : RunRows<kRows, kVectors, kAnywhere, kStrip, kWhole>;
 }
 
-template <int kVectors>
+template <int kRows, int kVectors>
 void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t b_row, double* c,
          int64_t c_stride, int64_t width, bool first, bool last) {
-  const auto run = b_row == 8 * kVectors   ? RunOf<kVectors, 8 * kVectors>(rows)
-                   : b_row == kStripColumns ? RunOf<kVectors, kStripColumns>(rows)
-                   : width == 8 * kVectors  ? RunOf<kVectors, kAnywhere>(rows)
-                                            : RunOf<kVectors, kAnywhere, false>(rows);
+  const auto run = b_row == 8 * kVectors   ? RunOf<kRows, kVectors, 8 * kVectors>(rows)
+                   : b_row == kStripColumns ? RunOf<kRows, kVectors, kStripColumns>(rows)
+                   : width == 8 * kVectors  ? RunOf<kRows, kVectors, kAnywhere>(rows)
+                                            : RunOf<kRows, kVectors, kAnywhere, false>(rows);
   run(depth, rows, fetches, b, b_row, c, c_stride, width, first, last);
 }
 
 }  // namespace
 
-const GemmKernel kGemmAvx512 = {kStripRows, kStripColumns, 512, {{8, 8, Run<1>}, {8, 16, Run<2>}, {8, 24, Run<3>}}, true};
+const GemmKernel kGemmAvx512 = {.rows = kStripRows,
+                                .columns = kStripColumns,
+                                .depth = 512,
+                                .tiles = {{8, 8, Run<8, 1>}, {8, 16, Run<8, 2>}, {8, 24, Run<8, 3>}},
+                                .low = {4, 24, Run<4, 3>},
+                                .any_b = true};
 
 }  // namespace heddle::ops

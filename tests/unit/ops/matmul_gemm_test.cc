@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "ops/cpu.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {
@@ -26,6 +27,16 @@ std::vector<double> Cells(int64_t count, uint32_t seed) {
 }
 
 double CellOfA(const Gemm& g, int64_t i, int64_t k) { return g.a[i * g.a_row + k * g.a_column]; }
+
+// Every kernel that this machine can run.
+class GemmTest : public testing::TestWithParam<Cpu> {
+ protected:
+  void SetUp() override {
+    if (!IsSupported(GetParam())) GTEST_SKIP() << "this machine cannot run " << Name(GetParam());
+    ASSERT_TRUE(ForceCpu(GetParam()).ok());
+  }
+  void TearDown() override { ASSERT_TRUE(ForceCpu("auto").ok()); }
+};
 
 // Runs the product on a C of 0.25s and compares the cells that it says it gives; beside them nothing is written.
 void ExpectChains(Gemm g, const std::string& what) {
@@ -51,7 +62,7 @@ void ExpectChains(Gemm g, const std::string& what) {
   }
 }
 
-TEST(GemmTest, EveryCellIsOneChain) {
+TEST_P(GemmTest, EveryCellIsOneChain) {
   for (const int64_t k : kDepths) {
     for (const int64_t m : kRows) {
       for (const int64_t n : kColumns) {
@@ -78,7 +89,7 @@ TEST(GemmTest, EveryCellIsOneChain) {
   }
 }
 
-TEST(GemmTest, StridedOperandsAreReadWhereTheyAre) {
+TEST_P(GemmTest, StridedOperandsAreReadWhereTheyAre) {
   const int64_t m = 37, k = 300, n = 29, gap = 5;
   const std::vector<double> a = Cells(m * (k + gap) * 2, 3), b = Cells(k * (n + gap), 4);
   ExpectChains({.m = m, .n = n, .k = k, .a = a.data(), .a_row = k + gap, .b = b.data(), .b_row = n + gap}, "gaps");
@@ -86,9 +97,12 @@ TEST(GemmTest, StridedOperandsAreReadWhereTheyAre) {
                "every second cell");
 }
 
-TEST(GemmTest, TheUpperHalfOfASymmetricProduct) {
+TEST_P(GemmTest, TheUpperHalfOfASymmetricProduct) {
+  std::vector<int64_t> widths(std::begin(kColumns), std::end(kColumns));
+  // A last strip of few columns, in one block of rows and in two.
+  widths.insert(widths.end(), {26, 29, 32, 52, 145, 149, 152, 289});
   for (const int64_t k : {1, 127, 128, 129, 300}) {
-    for (const int64_t n : kColumns) {
+    for (const int64_t n : widths) {
       const std::vector<double> x = Cells(k * n, 5);
       Gemm g{.m = n, .n = n, .k = k, .a = x.data(), .a_row = 1, .a_column = n, .b = x.data(), .b_row = n};
       g.upper_only = true;
@@ -99,11 +113,14 @@ TEST(GemmTest, TheUpperHalfOfASymmetricProduct) {
   }
 }
 
-TEST(GemmTest, MoreColumnsThanOneBlock) {
+TEST_P(GemmTest, MoreColumnsThanOneBlock) {
   const int64_t m = 5, k = 3, n = 4081 + 12;
   const std::vector<double> a = Cells(m * k, 6), b = Cells(k * n, 7);
   ExpectChains({.m = m, .n = n, .k = k, .a = a.data(), .a_row = k, .b = b.data(), .b_row = n}, "wide");
 }
+
+INSTANTIATE_TEST_SUITE_P(Cpus, GemmTest, testing::Values(Cpu::kAvx2, Cpu::kAvx512),
+                         [](const auto& test) { return std::string(Name(test.param)); });
 
 }  // namespace
 }  // namespace heddle::ops
