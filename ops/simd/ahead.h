@@ -28,6 +28,21 @@ class Ahead {
   [[gnu::always_inline]] void Fetch() { Fetch<_MM_HINT_T0>(); }
   [[gnu::always_inline]] void FetchToSecondLevel() { Fetch<_MM_HINT_T1>(); }
 
+  /// Side by side: a line of each of the eight pages at once, one for every kCellsOfEight cells that the loop reads. Before the
+  /// first one BeginEight goes back to the first page; it returns the cells that count as read already.
+  [[gnu::always_inline]] void FetchEight() {
+#pragma GCC unroll 8
+    for (uint64_t page = 0; page < 8; ++page) _mm_prefetch(reinterpret_cast<const char*>(next_ + page * kPage), _MM_HINT_T1);
+    next_ += kLine;
+    if (__builtin_expect(next_ % kPage == 0, 0)) next_ += kBlock - kPage;
+  }
+  [[gnu::always_inline]] int64_t BeginEight() {
+    const uint64_t page = next_ % kBlock / kPage;
+    next_ -= page * kPage;
+    return static_cast<int64_t>(page) * 8;
+  }
+  static constexpr int64_t kCellsOfEight = 64;
+
  private:
   static constexpr uint64_t kLine = 64, kPage = 4096, kBlock = 8 * kPage;
 

@@ -274,6 +274,9 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
     return v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
   };
   Ahead next(call.x + (MemoryStreams() > 1 ? kStreamedCells : kFarAhead));
+  // Eight lines at once: that they take turns would cost as many instructions as the products do.
+  const bool eight = next.side_by_side();
+  int64_t due = eight ? next.BeginEight() : 0;
   for (int64_t i = 0; i < 4 * groups; i += 4) {
     const double* previous = call.previous + i * stride;
 #pragma GCC unroll 4
@@ -283,7 +286,10 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
       for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(previous + r * stride, v), weight, sums[v]);
     }
     const double* x = call.x + i * stride;
-    for (int64_t line = 0; line < 4 * stride; line += 8) next.side_by_side() ? next.FetchToSecondLevel() : next.Fetch();
+    if (eight)
+      for (due += 4 * stride; due >= Ahead::kCellsOfEight; due -= Ahead::kCellsOfEight) next.FetchEight();
+    else
+      for (int64_t line = 0; line < 4 * stride; line += 8) next.Fetch();
     __m256d half[4];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r, x += stride) {
