@@ -29,8 +29,9 @@ struct FusionOperator {
   bool row = false;            ///< The Row template may hold it.
   bool outer = false;          ///< The Outer template may hold it.
   double published_flops = 1;  ///< The published table (scalar code).
-  double flops =
-      1;  ///< This engine: vector code; divide, exp and log by their measured ratio to an addition.
+  /// This engine: vector code, by the measured time of a cell beside that of an addition (docs/fusion.md, section 2: between
+  /// those of AVX-512 and AVX2).
+  double flops = 1;
 };
 
 /// nullptr when the operator never is part of a fused operator.
