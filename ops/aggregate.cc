@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/catalog.h"
+#include "ops/cpu.h"
 
 namespace heddle::ops {
 namespace {
@@ -140,6 +141,11 @@ const double* PanelCells::Get(int64_t row_begin, int64_t row_end, int64_t column
     for (int64_t e = range.begin; e < range.end; ++e) row[matrix_.column_indexes()[e]] = matrix_.values()[e];
   }
   return scratch_.data();
+}
+
+simd::From PanelCells::from() const {
+  const bool large = matrix_.shape().Cells() * static_cast<int64_t>(sizeof(double)) >= kFetchedBytes;
+  return !matrix_.IsSparse() && large ? simd::From::kMemory : simd::From::kCache;
 }
 
 RowSpan SpanOf(const KernelCall& call) {

@@ -53,6 +53,8 @@ class PanelCells {
   /// Rows [row_begin, row_end), columns [column_begin, column_end): all columns, or one row. Valid until the
   /// next call.
   const double* Get(int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end);
+  /// What Get gives.
+  simd::From from() const;
 
  private:
   const Matrix& matrix_;

@@ -52,11 +52,11 @@ void SparseExtremes(simd::Fold fold, const Panel& panel, double* payload) {
     if (counts[static_cast<size_t>(j)] < panel.rows()) payload[j] = simd::FoldTwo(fold, payload[j], 0.0);
 }
 
-void DenseFold(simd::Fold fold, const double* cells, int64_t rows, int64_t n, double* payload) {
+void DenseFold(simd::Fold fold, const double* cells, simd::From from, int64_t rows, int64_t n, double* payload) {
   if (n <= kNarrow)
-    simd::FoldNarrow(fold, cells, rows, n, payload);
+    simd::FoldNarrow(fold, cells, rows, n, payload, from);
   else
-    simd::FoldColumns(fold, cells, rows, n, n, payload);
+    simd::FoldColumns(fold, cells, rows, n, n, payload, from);
 }
 
 // (count, means, squares) of a panel.
@@ -75,7 +75,7 @@ void PanelMoments(const Panel& panel, double* payload) {
     }
   };
   std::fill_n(sums.data(), padded, 0.0);
-  DenseFold(simd::Fold::kAdd, cells, rows, n, sums.data());
+  DenseFold(simd::Fold::kAdd, cells, panel_cells.from(), rows, n, sums.data());
   close(means);
   for (int64_t j = 0; j < n; ++j) means[j] = means[j] / static_cast<double>(rows);
   std::fill_n(sums.data(), padded, 0.0);
@@ -106,8 +106,7 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
     return true;
   }
   PanelCells cells(panel.x);
-  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), panel.rows(),
-            panel.columns(), payload);
+  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), cells.from(), panel.rows(), panel.columns(), payload);
   return true;
 }
 

@@ -27,6 +27,8 @@ Status ForceCpu(std::string_view name);
 /// So many pages are best read side by side, 1 where one page after the other is as fast. Intel's prefetcher follows a stream
 /// in each page, a few lines ahead; those of one page do not cover the latency of memory.
 int MemoryStreams();
+/// Arrays of so many bytes and more are read from memory; smaller ones may be in a cache.
+inline constexpr int64_t kFetchedBytes = 4 << 20;
 
 /// What --cpu says for a worker: the workers take the names of "NAME[,NAME...]" in turn.
 std::string_view CpuOfRank(std::string_view names, int rank);

@@ -18,8 +18,6 @@ constexpr int64_t kTileBytes = 64 << 10;
 constexpr int64_t kMostTileRows = 4096;
 // Tiles of one pass: as much as a task should be.
 constexpr int64_t kPassCells = 1 << 17;
-// Inputs of more than that are not in the caches.
-constexpr int64_t kFetchedBytes = 4 << 20;
 
 // True if `step` reads the rows of `tile`.
 bool Reads(const Step& step, const TileRef& tile) {

@@ -7,7 +7,9 @@
 #include <type_traits>
 
 #include "core/panels.h"
+#include "ops/cpu.h"
 #include "ops/reduction_tree.h"
+#include "ops/simd/ahead.h"
 #include "ops/simd/rows.h"
 
 namespace heddle::ops::simd {
@@ -55,20 +57,41 @@ auto Dispatch(Fold fold, const Body& body) {
   return body(Maximum{});
 }
 
+// Calls body(Add{}, whether to fetch) etc.
+template <typename Body>
+void Dispatch(Fold fold, From from, const Body& body) {
+  Dispatch(fold, [&](auto op) {
+    if (from == From::kMemory && MemoryStreams() > 1)
+      body(op, std::true_type{});
+    else
+      body(op, std::false_type{});
+  });
+}
+
 template <typename Op>
 double LanesOf(const double* r) {
   return Op::Of(Op::Of(Op::Of(r[0], r[4]), Op::Of(r[2], r[6])),
                 Op::Of(Op::Of(r[1], r[5]), Op::Of(r[3], r[7])));
 }
 
-template <typename Op>
+// With kFetch, the cells that follow in memory are fetched meanwhile.
+template <typename Op, bool kFetch = false>
 void Flat(const double* x, int64_t count, double* lanes) {
   __m256d low = _mm256_loadu_pd(lanes), high = _mm256_loadu_pd(lanes + 4);
+  const auto add = [&](const double* eight) __attribute__((always_inline)) {
+    low = Op::Of(low, _mm256_loadu_pd(eight));
+    high = Op::Of(high, _mm256_loadu_pd(eight + 4));
+  };
   int64_t p = 0;
-  for (; p + 8 <= count; p += 8) {
-    low = Op::Of(low, _mm256_loadu_pd(x + p));
-    high = Op::Of(high, _mm256_loadu_pd(x + p + 4));
+  if constexpr (kFetch) {
+    EightAhead ahead(Ahead(x + Ahead::kStreamedCells));
+    for (; p + EightAhead::kCells <= count; p += EightAhead::kCells) {
+      ahead.Read(EightAhead::kCells);
+#pragma GCC unroll 8
+      for (int64_t q = 0; q < EightAhead::kCells; q += 8) add(x + p + q);
+    }
   }
+  for (; p + 8 <= count; p += 8) add(x + p);
   _mm256_storeu_pd(lanes, low);
   _mm256_storeu_pd(lanes + 4, high);
   for (int64_t lane = 0; p < count; ++p, ++lane) lanes[lane] = Op::Of(lanes[lane], x[p]);
@@ -76,13 +99,15 @@ void Flat(const double* x, int64_t count, double* lanes) {
 
 // Few columns: accumulators stay in registers (every loop over them must be unrolled). kVectors = ceil(n /
 // 4); the last load is masked.
-template <typename Op, int kVectors>
+template <typename Op, bool kFetch, int kVectors>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
   __m256d sums[kVectors];
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_load_pd(columns + 4 * v);
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
+  EightAhead ahead(kFetch ? Ahead(x + Ahead::kStreamedCells) : Ahead());
   for (int64_t i = 0; i < rows; ++i, x += stride) {
+    if (kFetch) ahead.Read(stride);
 #pragma GCC unroll 12
     for (int v = 0; v + 1 < kVectors; ++v) sums[v] = Op::Of(sums[v], _mm256_loadu_pd(x + 4 * v));
     sums[kVectors - 1] = Op::Of(sums[kVectors - 1], _mm256_maskload_pd(x + 4 * (kVectors - 1), mask));
@@ -91,34 +116,40 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   for (int v = 0; v < kVectors; ++v) _mm256_store_pd(columns + 4 * v, sums[v]);
 }
 
-// Many columns. Returns the rows done: kRows at a time.
-template <typename Op, int kRows>
+// Many columns. Returns the rows done: kRows at a time. A line is fetched for every kFetch columns; 0: none.
+template <typename Op, int kRows, int kFetch = 0>
 int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
+  Ahead ahead = kFetch > 0 ? Ahead(x + Ahead::kStreamedCells) : Ahead();
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride)
-    UpdateColumns<kRows>(x, stride, n, columns, [](int, __m256d sum, __m256d cells)
-                             __attribute__((always_inline)) { return Op::Of(sum, cells); });
+    UpdateColumns<kRows, kFetch>(
+        x, stride, n, columns, [](int, __m256d sum, __m256d cells) __attribute__((always_inline)) { return Op::Of(sum, cells); },
+        &ahead);
   return i;
 }
 
-template <typename Op>
+template <typename Op, bool kFetch>
 void Columns(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
   if (n == 0) return;
   const bool few = WithConstant<1, 8>(
-      CeilDivide(n, 4), [&](auto vectors) { ColumnsInRegisters<Op, vectors>(x, rows, stride, n, columns); });
+      CeilDivide(n, 4), [&](auto vectors) { ColumnsInRegisters<Op, kFetch, vectors>(x, rows, stride, n, columns); });
   if (few) return;
-  const int64_t done = n < kLongRow ? 0 : ColumnsInMemory<Op, 8>(x, rows, stride, n, columns);
+  const int64_t done = kFetch         ? ColumnsInMemory<Op, 2, 4>(x, rows, stride, n, columns)
+                       : n < kLongRow ? 0
+                                      : ColumnsInMemory<Op, 8>(x, rows, stride, n, columns);
   ColumnsInMemory<Op, 1>(x + done * stride, rows - done, stride, n, columns);
 }
 
 // Eight rows of n cells are 8n cells in sequence, and 2n accumulators take them as they come.
-template <typename Op, int kColumns>
+template <typename Op, bool kFetch, int kColumns>
 void NarrowInRegisters(const double* x, int64_t rows, double* narrow) {
   __m256d sums[2 * kColumns];
 #pragma GCC unroll 16
   for (int v = 0; v < 2 * kColumns; ++v) sums[v] = _mm256_load_pd(narrow + 4 * v);
+  EightAhead ahead(kFetch ? Ahead(x + Ahead::kStreamedCells) : Ahead());
   int64_t i = 0;
   for (; i + 8 <= rows; i += 8, x += 8 * kColumns) {
+    if (kFetch) ahead.Read(8 * kColumns);
 #pragma GCC unroll 16
     for (int v = 0; v < 2 * kColumns; ++v) sums[v] = Op::Of(sums[v], _mm256_loadu_pd(x + 4 * v));
   }
@@ -127,9 +158,9 @@ void NarrowInRegisters(const double* x, int64_t rows, double* narrow) {
   for (int64_t p = 0; p < (rows - i) * kColumns; ++p) narrow[p] = Op::Of(narrow[p], x[p]);
 }
 
-template <typename Op>
+template <typename Op, bool kFetch>
 void Narrow(const double* x, int64_t rows, int64_t n, double* narrow) {
-  WithConstant<1, 8>(n, [&](auto columns) { NarrowInRegisters<Op, columns>(x, rows, narrow); });
+  WithConstant<1, 8>(n, [&](auto columns) { NarrowInRegisters<Op, kFetch, columns>(x, rows, narrow); });
 }
 
 // How a row ends after its whole eights: kTail 0: nothing, 1: at most four cells, 2: more. kWhole is the
@@ -139,16 +170,25 @@ struct RowMasks {
 };
 
 // Lanes of one row, joined once: (r0+r4, r1+r5, r2+r6, r3+r7).
-template <typename Op, int kWhole, int kTail>
-inline __m256d HalfLanes(const double* x, int64_t n, const RowMasks& masks) {
+template <typename Op, bool kFetch, int kWhole, int kTail>
+[[gnu::always_inline]] inline __m256d HalfLanes(const double* x, int64_t n, const RowMasks& masks, EightAhead& ahead) {
   const __m256d start = _mm256_set1_pd(Op::kStart);
   __m256d low = start, high = start;
+  const auto add = [&](const double* eight) __attribute__((always_inline)) {
+    low = Op::Of(low, _mm256_loadu_pd(eight));
+    high = Op::Of(high, _mm256_loadu_pd(eight + 4));
+  };
   int64_t j = 0;
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
-  for (; j < whole; j += 8) {
-    low = Op::Of(low, _mm256_loadu_pd(x + j));
-    high = Op::Of(high, _mm256_loadu_pd(x + j + 4));
+  if constexpr (kFetch) {
+    for (; kWhole < 0 && j + EightAhead::kCells <= whole; j += EightAhead::kCells) {
+      ahead.Read(EightAhead::kCells);
+#pragma GCC unroll 8
+      for (int64_t q = 0; q < EightAhead::kCells; q += 8) add(x + j + q);
+    }
+    ahead.Read(n - j);
   }
+  for (; j < whole; j += 8) add(x + j);
   const auto masked = [&](const double* from, __m256i mask) __attribute__((always_inline)) {
     const __m256d cells = _mm256_maskload_pd(from, mask);
     return Op::kStart == 0.0 ? cells : _mm256_blendv_pd(start, cells, _mm256_castsi256_pd(mask));
@@ -170,25 +210,26 @@ inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
   return _mm256_permute4x64_pd(acbd, 0xd8);
 }
 
-template <typename Op, int kWhole, int kTail>
+template <typename Op, bool kFetch, int kWhole, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
   const RowMasks masks{FirstOfFour(n % 8), FirstOfFour(n % 8 - 4)};
+  EightAhead ahead(kFetch ? Ahead(x + Ahead::kStreamedCells) : Ahead());
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride) {
-    const __m256d a = HalfLanes<Op, kWhole, kTail>(x, n, masks);
-    const __m256d b = HalfLanes<Op, kWhole, kTail>(x + stride, n, masks);
-    const __m256d c = HalfLanes<Op, kWhole, kTail>(x + 2 * stride, n, masks);
-    const __m256d d = HalfLanes<Op, kWhole, kTail>(x + 3 * stride, n, masks);
+    const __m256d a = HalfLanes<Op, kFetch, kWhole, kTail>(x, n, masks, ahead);
+    const __m256d b = HalfLanes<Op, kFetch, kWhole, kTail>(x + stride, n, masks, ahead);
+    const __m256d c = HalfLanes<Op, kFetch, kWhole, kTail>(x + 2 * stride, n, masks, ahead);
+    const __m256d d = HalfLanes<Op, kFetch, kWhole, kTail>(x + 3 * stride, n, masks, ahead);
     _mm256_storeu_pd(out + i, JoinFourRows<Op>(a, b, c, d));
   }
   return i;
 }
 
-template <typename Op, int kWhole>
+template <typename Op, bool kFetch, int kWhole>
 int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
-  if (n % 8 == 0) return FourRowsAtATime<Op, kWhole, 0>(x, rows, stride, n, out);
-  if (n % 8 <= 4) return FourRowsAtATime<Op, kWhole, 1>(x, rows, stride, n, out);
-  return FourRowsAtATime<Op, kWhole, 2>(x, rows, stride, n, out);
+  if (n % 8 == 0) return FourRowsAtATime<Op, kFetch, kWhole, 0>(x, rows, stride, n, out);
+  if (n % 8 <= 4) return FourRowsAtATime<Op, kFetch, kWhole, 1>(x, rows, stride, n, out);
+  return FourRowsAtATime<Op, kFetch, kWhole, 2>(x, rows, stride, n, out);
 }
 
 // Extremes have no order: four short rows are four lanes. Returns the rows done.
@@ -206,7 +247,7 @@ int64_t ExtremesOfShortRows(const double* x, int64_t rows, int64_t stride, int64
   return i;
 }
 
-template <typename Op>
+template <typename Op, bool kFetch>
 void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
   constexpr bool kExtreme = std::is_same_v<Op, Minimum> || std::is_same_v<Op, Maximum>;
   int64_t i = 0;
@@ -216,11 +257,11 @@ void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out)
   } else if (kExtreme && n > 0 && n < 8) {
     i = ExtremesOfShortRows<Op>(x, rows, stride, n, out);
   } else if (n < 8) {
-    i = FourRowsByTail<Op, 0>(x, rows, stride, n, out);
+    i = FourRowsByTail<Op, kFetch, 0>(x, rows, stride, n, out);
   } else if (n < 16) {
-    i = FourRowsByTail<Op, 1>(x, rows, stride, n, out);
+    i = FourRowsByTail<Op, kFetch, 1>(x, rows, stride, n, out);
   } else {
-    i = FourRowsByTail<Op, -1>(x, rows, stride, n, out);
+    i = FourRowsByTail<Op, kFetch, -1>(x, rows, stride, n, out);
   }
   for (; i < rows; ++i) {
     double lanes[8];
@@ -253,17 +294,17 @@ double FoldTwo(Fold fold, double a, double b) {
 double FoldLanes(Fold fold, const double lanes[8]) {
   return Dispatch(fold, [&](auto op) { return LanesOf<decltype(op)>(lanes); });
 }
-void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8]) {
-  Dispatch(fold, [&](auto op) { Flat<decltype(op)>(x, count, lanes); });
+void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], From from) {
+  Dispatch(fold, from, [&](auto op, auto fetch) { Flat<decltype(op), fetch>(x, count, lanes); });
 }
-void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
-  Dispatch(fold, [&](auto op) { Columns<decltype(op)>(x, rows, stride, n, columns); });
+void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns, From from) {
+  Dispatch(fold, from, [&](auto op, auto fetch) { Columns<decltype(op), fetch>(x, rows, stride, n, columns); });
 }
-void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow) {
-  Dispatch(fold, [&](auto op) { Narrow<decltype(op)>(x, rows, n, narrow); });
+void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow, From from) {
+  Dispatch(fold, from, [&](auto op, auto fetch) { Narrow<decltype(op), fetch>(x, rows, n, narrow); });
 }
-void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
-  Dispatch(fold, [&](auto op) { Rows<decltype(op)>(x, rows, stride, n, out); });
+void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out, From from) {
+  Dispatch(fold, from, [&](auto op, auto fetch) { Rows<decltype(op), fetch>(x, rows, stride, n, out); });
 }
 
 void DeviateFlat(const double* x, int64_t count, double mean, double lanes[8]) {

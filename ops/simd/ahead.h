@@ -11,6 +11,9 @@ namespace heddle::ops::simd {
 /// eight pages, one after the other. (The prefetcher follows pages: parts that end within one are a few percent slower.)
 class Ahead {
  public:
+  /// How far ahead loops fetch that read one array from memory, side by side.
+  static constexpr int64_t kStreamedCells = 4096;
+
   Ahead() = default;
   /// What is from `next` on (any address will do), a line for every 2^shift lines that the loop reads.
   explicit Ahead(const double* next, int shift = 0);
@@ -28,22 +31,8 @@ class Ahead {
   [[gnu::always_inline]] void Fetch() { Fetch<_MM_HINT_T0>(); }
   [[gnu::always_inline]] void FetchToSecondLevel() { Fetch<_MM_HINT_T1>(); }
 
-  /// Side by side: a line of each of the eight pages at once, one for every kCellsOfEight cells that the loop reads. Before the
-  /// first one BeginEight goes back to the first page; it returns the cells that count as read already.
-  [[gnu::always_inline]] void FetchEight() {
-#pragma GCC unroll 8
-    for (uint64_t page = 0; page < 8; ++page) _mm_prefetch(reinterpret_cast<const char*>(next_ + page * kPage), _MM_HINT_T1);
-    next_ += kLine;
-    if (__builtin_expect(next_ % kPage == 0, 0)) next_ += kBlock - kPage;
-  }
-  [[gnu::always_inline]] int64_t BeginEight() {
-    const uint64_t page = next_ % kBlock / kPage;
-    next_ -= page * kPage;
-    return static_cast<int64_t>(page) * 8;
-  }
-  static constexpr int64_t kCellsOfEight = 64;
-
  private:
+  friend class EightAhead;
   static constexpr uint64_t kLine = 64, kPage = 4096, kBlock = 8 * kPage;
 
   template <_mm_hint kHint>
@@ -65,6 +54,34 @@ class Ahead {
   uint64_t end_ = UINT64_MAX;  // Of the block: the next line of its first page follows.
   uint64_t back_ = 0;
   int shift_ = 0;
+};
+
+/// The same side by side only, for loops that count the cells they read: a line of each of the eight pages at once. That one
+/// page after the other has its turn costs as many instructions as adding up.
+class EightAhead {
+ public:
+  [[gnu::always_inline]] explicit EightAhead(const Ahead& ahead) : next_(ahead.next_) {
+    // From the first page on; the lines of the pages before count as read.
+    const uint64_t page = next_ % Ahead::kBlock / Ahead::kPage;
+    next_ -= page * Ahead::kPage;
+    due_ = static_cast<int64_t>(page) * 8;
+  }
+  static constexpr int64_t kCells = 64;
+  /// Address in the line of the first page that is next.
+  uint64_t next() const { return next_; }
+  [[gnu::always_inline]] void Read(int64_t cells) {
+    for (due_ += cells; due_ >= kCells; due_ -= kCells) {
+#pragma GCC unroll 8
+      for (uint64_t page = 0; page < 8; ++page)
+        _mm_prefetch(reinterpret_cast<const char*>(next_ + page * Ahead::kPage), _MM_HINT_T1);
+      next_ += Ahead::kLine;
+      if (__builtin_expect(next_ % Ahead::kPage == 0, 0)) next_ += Ahead::kBlock - Ahead::kPage;
+    }
+  }
+
+ private:
+  uint64_t next_;
+  int64_t due_;
 };
 
 }  // namespace heddle::ops::simd

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <set>
 #include <vector>
 
 #include "ops/cpu.h"
+#include "ops/reduction_tree.h"
+#include "ops/simd/aggregate.h"
 
 namespace heddle::ops::simd {
 namespace {
@@ -46,6 +50,55 @@ TEST(AheadTest, GoesOnFromAnyLine) {
   for (const size_t skipped : {1u, 5u, 8u, 63u, 511u, 512u, 700u}) {
     const std::vector<uint64_t> rest = Fetched(start + skipped * kLine + 8);
     for (size_t k = 0; k + skipped < whole.size(); ++k) ASSERT_EQ(rest[k], whole[k + skipped]) << skipped << " " << k;
+  }
+}
+
+// Eight lines at once, by whole pages: never a line behind those that take turns, in whatever pieces a loop reads.
+TEST(AheadTest, EightLinesAtOnceKeepUp) {
+  if (MemoryStreams() == 1) GTEST_SKIP() << "this machine reads one page after the other";
+  for (const uint64_t first_line : {0u, 1u, 7u, 8u, 63u, 64u, 65u, 511u}) {
+    for (const int64_t piece : {1, 9, 64, 100, 1000}) {
+      const auto* const start = reinterpret_cast<const double*>(9 * kBlock + first_line * kLine);
+      Ahead turns(start);
+      EightAhead eight(turns);
+      for (int64_t read = 0, fetched = 0; read < 3 * 4096; read += piece) {
+        eight.Read(piece);
+        for (; fetched < (read + piece) / 8; ++fetched) turns.Fetch();
+        // Both in the same block, at the same line of its pages, but for a turn that is not over.
+        EXPECT_EQ(eight.next() / kBlock, turns.next() / kBlock) << first_line << " " << piece << " " << read;
+        EXPECT_EQ(eight.next() % kPage / kLine, turns.next() % kPage / kLine) << first_line << " " << piece << " " << read;
+      }
+    }
+  }
+}
+
+// What is fetched beside changes no byte: every fold over every shape of loop, with rows and columns left over.
+TEST(AheadTest, FoldsOfMemoryAreThoseOfTheCache) {
+  for (const int64_t n : {1, 2, 7, 8, 9, 10, 15, 16, 31, 33, 63, 64, 65, 100, 129, 1000}) {
+    const int64_t rows = 8 * 37 + 5, padded = (std::max<int64_t>(n, 8 * std::min<int64_t>(n, 8)) + 7) / 8 * 8;
+    std::vector<double> cells(static_cast<size_t>(rows * n));
+    for (size_t k = 0; k < cells.size(); ++k) cells[k] = 1.0 + static_cast<double>(k * 2654435761 % 1000) * 1e-6;
+    for (const Fold fold : {Fold::kAdd, Fold::kMultiply, Fold::kMinimum, Fold::kMaximum}) {
+      AlignedArray flat[2], columns[2], narrow[2];
+      std::vector<double> out[2];
+      for (const From from : {From::kCache, From::kMemory}) {
+        const auto which = static_cast<size_t>(from);
+        for (AlignedArray* array : {&flat[which], &columns[which], &narrow[which]}) {
+          *array = AlignedArray(std::max<int64_t>(8, padded));
+          std::fill_n(array->data(), std::max<int64_t>(8, padded), StartOf(fold));
+        }
+        out[which].assign(static_cast<size_t>(rows), -1.0);
+        FoldFlat(fold, cells.data(), rows * n, flat[which].data(), from);
+        FoldColumns(fold, cells.data(), rows, n, n, columns[which].data(), from);
+        if (n <= 8) FoldNarrow(fold, cells.data(), rows, n, narrow[which].data(), from);
+        FoldRows(fold, cells.data(), rows, n, n, out[which].data(), from);
+      }
+      EXPECT_EQ(std::memcmp(flat[0].data(), flat[1].data(), 8 * sizeof(double)), 0) << n;
+      EXPECT_EQ(std::memcmp(columns[0].data(), columns[1].data(), static_cast<size_t>(n) * sizeof(double)), 0) << n;
+      const size_t lanes = n <= 8 ? static_cast<size_t>(8 * n) : 0;
+      EXPECT_EQ(std::memcmp(narrow[0].data(), narrow[1].data(), lanes * sizeof(double)), 0) << n;
+      EXPECT_EQ(out[0], out[1]) << n;
+    }
   }
 }
 
