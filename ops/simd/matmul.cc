@@ -118,9 +118,13 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
                         int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
-  Ahead next = ahead;
+  // Short rows have too many lines that are not counted as whole ones.
+  const bool by_cells = kWhole >= 0 && ahead.side_by_side() && ahead.shift() == 0;
+  EightAhead eight(ahead);
+  Ahead next = by_cells ? Ahead::AtHand(x) : ahead;
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride, out += 4 * out_stride) {
+    if (by_cells) eight.Read(4 * stride);
     __m256d half[4][kCount];
     const auto one_by_one = [&]() __attribute__((always_inline)) {
 #pragma GCC unroll 4
@@ -215,6 +219,13 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   };
   const int64_t period = int64_t{1} << ahead.shift();
   int64_t i = 0;
+  if (next.side_by_side() && period == 1) {
+    EightAhead eight(next);
+    for (; i < rows; ++i) {
+      eight.Read(stride);
+      add_row();
+    }
+  }
   for (; next && i + period <= rows; i += period) {
     fetch();
     for (int64_t r = 0; r < period; ++r) add_row();
