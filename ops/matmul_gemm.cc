@@ -341,7 +341,8 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
       }
       if (height == tile.rows) {
         const int64_t skipped = g.upper_only && above && width == kernel.columns ? SkippedColumns(kernel, i0 + i - step.j0 - j) : 0;
-        kernel.TileFor(height, width - skipped).run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped, step.first, step.last);
+        kernel.TileFor(height, width - skipped)
+            .run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped, step.first, step.last);
         continue;
       }
       if (!step.first)

@@ -20,8 +20,8 @@ constexpr int64_t kBlockCells = 3072;
 // Doubles ahead of a loop that reads from memory where it asks for the next lines: what is farther the machine's
 // prefetcher finds, and better when nobody else asks for it.
 constexpr int64_t kAhead = 96;
-// The tail of a row is not counted as a line to fetch: after so many cells fetching begins anew, or it would fall behind the
-// reading (X %*% v of 100 columns took 1.7 times as long).
+// The tail of a row is not counted as a line to fetch: side by side, fetching begins anew after so many cells, or it would fall
+// behind the reading (X %*% v of 100 columns took 1.7 times as long).
 constexpr int64_t kFetchedCells = 8192;
 // Cells of a skinny right operand: they stay in the second-level cache.
 constexpr int64_t kSkinnyCells = 1 << 14;
@@ -119,7 +119,7 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
   // Short rows have too many lines that are not counted as whole ones.
-  const bool by_cells = kWhole >= 0 && ahead.side_by_side() && ahead.shift() == 0;
+  const bool by_cells = kWhole >= 0 && stride == n && ahead.side_by_side() && ahead.shift() == 0;
   EightAhead eight(ahead);
   Ahead next = by_cells ? Ahead::AtHand(x) : ahead;
   int64_t i = 0;
@@ -219,7 +219,8 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   };
   const int64_t period = int64_t{1} << ahead.shift();
   int64_t i = 0;
-  if (next.side_by_side() && period == 1) {
+  // Whole rows are fetched by cells; of wider rows each pass fetches its columns.
+  if (next.side_by_side() && period == 1 && stride == n) {
     EightAhead eight(next);
     for (; i < rows; ++i) {
       eight.Read(stride);
@@ -441,7 +442,7 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead* ahead) {
   // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it.
-  const int64_t block = BlockOfCells(count > 4 ? kBlockCells : kFetchedCells, n);
+  const int64_t block = count > 4 ? BlockOfCells(kBlockCells, n) : MemoryStreams() > 1 ? BlockOfCells(kFetchedCells, n) : rows;
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
     Ahead next = ahead != nullptr ? *ahead : AheadOf(x + i * stride, stride, n, count);
