@@ -143,9 +143,9 @@ const double* PanelCells::Get(int64_t row_begin, int64_t row_end, int64_t column
   return scratch_.data();
 }
 
-simd::From PanelCells::from() const {
-  const bool large = matrix_.shape().Cells() * static_cast<int64_t>(sizeof(double)) >= kFetchedBytes;
-  return !matrix_.IsSparse() && large ? simd::From::kMemory : simd::From::kCache;
+simd::From FromOf(const Matrix& x) {
+  const bool large = x.shape().Cells() * static_cast<int64_t>(sizeof(double)) >= kFetchedBytes;
+  return !x.IsSparse() && large ? simd::From::kMemory : simd::From::kCache;
 }
 
 RowSpan SpanOf(const KernelCall& call) {

@@ -45,6 +45,9 @@ Join JoinOf(AggregateKind kind);
 /// squares / (count - 1); 0 for one cell, NaN for none. Its root for kDeviation.
 double SpreadOf(AggregateKind kind, double count, double squares);
 
+/// Where loops over the cells of x, or over the scratch copies of a CSR x, find them.
+simd::From FromOf(const Matrix& x);
+
 /// A run of cells of one panel, row-major without gaps: the matrix's own memory when dense, a scratch copy
 /// when CSR.
 class PanelCells {
@@ -53,8 +56,6 @@ class PanelCells {
   /// Rows [row_begin, row_end), columns [column_begin, column_end): all columns, or one row. Valid until the
   /// next call.
   const double* Get(int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end);
-  /// What Get gives.
-  simd::From from() const;
 
  private:
   const Matrix& matrix_;

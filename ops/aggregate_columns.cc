@@ -75,7 +75,7 @@ void PanelMoments(const Panel& panel, double* payload) {
     }
   };
   std::fill_n(sums.data(), padded, 0.0);
-  DenseFold(simd::Fold::kAdd, cells, panel_cells.from(), rows, n, sums.data());
+  DenseFold(simd::Fold::kAdd, cells, FromOf(panel.x), rows, n, sums.data());
   close(means);
   for (int64_t j = 0; j < n; ++j) means[j] = means[j] / static_cast<double>(rows);
   std::fill_n(sums.data(), padded, 0.0);
@@ -106,7 +106,7 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
     return true;
   }
   PanelCells cells(panel.x);
-  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), cells.from(), panel.rows(), panel.columns(), payload);
+  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), FromOf(panel.x), panel.rows(), panel.columns(), payload);
   return true;
 }
 

@@ -33,11 +33,11 @@ bool ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t
   }
   const double* cells = panel.Get(row, row + 1, column_begin, column_end);
   if (!IsSpread(kind)) {
-    simd::FoldFlat(fold, cells, count, payload, panel.from());
+    simd::FoldFlat(fold, cells, count, payload, FromOf(x));
     return true;
   }
   double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, panel.from());
+  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, FromOf(x));
   const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / static_cast<double>(count);
   simd::DeviateFlat(cells, count, mean, squares);
   payload[0] = static_cast<double>(count);
@@ -107,7 +107,7 @@ void RunRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, do
     return simd::IndexOfExtreme(largest, x.data() + begin * n, end - begin, n, out + begin);
   }
   if (n <= kColumnChunk && !x.IsSparse() && !IsSpread(kind)) {
-    simd::FoldRows(FoldOf(kind), x.data() + begin * n, end - begin, n, n, out + begin, PanelCells(x).from());
+    simd::FoldRows(FoldOf(kind), x.data() + begin * n, end - begin, n, n, out + begin, FromOf(x));
   } else if (n <= kColumnChunk && x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
     SparseSums(x, begin, end, out);
   } else {

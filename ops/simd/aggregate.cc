@@ -74,7 +74,12 @@ double LanesOf(const double* r) {
                 Op::Of(Op::Of(r[1], r[5]), Op::Of(r[3], r[7])));
 }
 
-// With kFetch, the cells that follow in memory are fetched meanwhile.
+// What a loop that begins at x fetches, with kFetch: cells that follow in memory.
+template <bool kFetch>
+EightAhead Behind(const double* x) {
+  return EightAhead(kFetch ? Ahead(x + Ahead::kStreamedCells) : Ahead());
+}
+
 template <typename Op, bool kFetch = false>
 void Flat(const double* x, int64_t count, double* lanes) {
   __m256d low = _mm256_loadu_pd(lanes), high = _mm256_loadu_pd(lanes + 4);
@@ -84,7 +89,7 @@ void Flat(const double* x, int64_t count, double* lanes) {
   };
   int64_t p = 0;
   if constexpr (kFetch) {
-    EightAhead ahead(Ahead(x + Ahead::kStreamedCells));
+    EightAhead ahead = Behind<kFetch>(x);
     for (; p + EightAhead::kCells <= count; p += EightAhead::kCells) {
       ahead.Read(EightAhead::kCells);
 #pragma GCC unroll 8
@@ -105,7 +110,7 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_load_pd(columns + 4 * v);
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
-  EightAhead ahead(kFetch ? Ahead(x + Ahead::kStreamedCells) : Ahead());
+  EightAhead ahead = Behind<kFetch>(x);
   for (int64_t i = 0; i < rows; ++i, x += stride) {
     if (kFetch) ahead.Read(stride);
 #pragma GCC unroll 12
@@ -146,7 +151,7 @@ void NarrowInRegisters(const double* x, int64_t rows, double* narrow) {
   __m256d sums[2 * kColumns];
 #pragma GCC unroll 16
   for (int v = 0; v < 2 * kColumns; ++v) sums[v] = _mm256_load_pd(narrow + 4 * v);
-  EightAhead ahead(kFetch ? Ahead(x + Ahead::kStreamedCells) : Ahead());
+  EightAhead ahead = Behind<kFetch>(x);
   int64_t i = 0;
   for (; i + 8 <= rows; i += 8, x += 8 * kColumns) {
     if (kFetch) ahead.Read(8 * kColumns);
@@ -213,7 +218,7 @@ inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
 template <typename Op, bool kFetch, int kWhole, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
   const RowMasks masks{FirstOfFour(n % 8), FirstOfFour(n % 8 - 4)};
-  EightAhead ahead(kFetch ? Ahead(x + Ahead::kStreamedCells) : Ahead());
+  EightAhead ahead = Behind<kFetch>(x);
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride) {
     const __m256d a = HalfLanes<Op, kFetch, kWhole, kTail>(x, n, masks, ahead);

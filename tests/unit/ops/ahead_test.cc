@@ -55,6 +55,7 @@ TEST(AheadTest, GoesOnFromAnyLine) {
 
 // Eight lines at once, by whole pages: never a line behind those that take turns, in whatever pieces a loop reads.
 TEST(AheadTest, EightLinesAtOnceKeepUp) {
+  // There lines follow one another: no eight are fetched at once, and nobody asks for them.
   if (MemoryStreams() == 1) GTEST_SKIP() << "this machine reads one page after the other";
   for (const uint64_t first_line : {0u, 1u, 7u, 8u, 63u, 64u, 65u, 511u}) {
     for (const int64_t piece : {1, 9, 64, 100, 1000}) {

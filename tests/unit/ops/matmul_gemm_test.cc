@@ -32,6 +32,7 @@ double CellOfA(const Gemm& g, int64_t i, int64_t k) { return g.a[i * g.a_row + k
 class GemmTest : public testing::TestWithParam<Cpu> {
  protected:
   void SetUp() override {
+    // The other kernel can only run where the CPU has its instructions.
     if (!IsSupported(GetParam())) GTEST_SKIP() << "this machine cannot run " << Name(GetParam());
     ASSERT_TRUE(ForceCpu(GetParam()).ok());
   }
