@@ -148,7 +148,7 @@ void PackB(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t be
 // True where rows of B are read where they are: so few tiles use a strip that packing it would cost more. Rows whose distance
 // is a multiple of 512 bytes would share a few places of the first-level cache.
 bool ReadsInPlace(const Gemm& g, const GemmKernel& kernel) {
-  return kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace && g.n > kernel.columns && g.b_row % 64 != 0 &&
+  return g.packed == nullptr && kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace && g.n > kernel.columns && g.b_row % 64 != 0 &&
          (g.a_row == 1 || g.a_column == 1);
 }
 
@@ -166,7 +166,7 @@ bool IsSymmetric(const Gemm& g) {
 FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
   if (ReadsInPlace(g, kernel)) return FormOfA::kUnpacked;
   if (IsSymmetric(g) && g.n <= kBlockColumns) return FormOfA::kSymmetric;
-  const bool few = g.n <= kFewStrips * kernel.columns;
+  const bool few = g.n <= kFewStrips * kernel.columns && g.packed == nullptr;
   return few && (g.a_row == 1 || g.a_column == 1) ? FormOfA::kUnpacked : FormOfA::kPacked;
 }
 
@@ -303,7 +303,7 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
     const double* b = packed_b == nullptr ? g.b + step.k0 * g.b_row + step.j0 + j : packed_b + strip * strip_cells;
     const int64_t b_row = packed_b == nullptr ? g.b_row : widest.columns;
     NextStrip next_strip;
-    if (packed_b != nullptr && strip + 1 < end && next_step.done())
+    if (packed_b != nullptr && strip + 1 < end && (next_step.done() || g.packed != nullptr))
       next_strip = {b + strip_cells, strip_cells, CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / widest.rows)) * 8};
     for (int64_t i = 0, height, strip_of_a = 0; i < rows; i += height) {
       const bool above = i0 + i < turned;
@@ -362,7 +362,7 @@ NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step, i
     const int64_t done = step.k0 * g.m + i0 * step.depth;
     return {g.ahead + part(done), part(done + rows * step.depth) - part(done), step.depth, tiles};
   }
-  if (!alone || g.b_row != g.n || step.columns != g.n) return {};
+  if (!alone || g.packed != nullptr || g.b_row != g.n || step.columns != g.n) return {};
   if (g.upper_only) tiles = tiles / 2 + 1;
   const int64_t depth = g.b_continues ? step.depth : std::min(step.depth, g.k - step.k0 - step.depth);
   return {g.b + (step.k0 + step.depth) * g.b_row, depth * g.n, step.depth, tiles};
@@ -376,7 +376,7 @@ void MaybeParallel(bool parallel, int64_t count, int64_t grain, const std::funct
 }
 
 bool IsSkinny(const Gemm& g) {
-  return g.a_column == 1 && g.b_row == g.n && g.canonical && !g.accumulate && !g.upper_only && g.ahead == nullptr && simd::IsSkinny(g.m, g.k, g.n);
+  return g.packed == nullptr && g.a_column == 1 && g.b_row == g.n && g.canonical && !g.accumulate && !g.upper_only && g.ahead == nullptr && simd::IsSkinny(g.m, g.k, g.n);
 }
 
 void RunSkinny(const Gemm& g) {
@@ -390,6 +390,41 @@ void RunSkinny(const Gemm& g) {
 
 }  // namespace
 
+// The steps of Run, one after the other.
+struct PackedRight::Cells {
+  explicit Cells(const Gemm& product)
+      : g(product), depth(DepthOf(g, kernel)), last_columns((g.n - 1) / kBlockColumns * kBlockColumns), cells(Before(last_columns, g.k)) {}
+  int64_t ColumnsAt(int64_t j0) const { return std::min(kBlockColumns, g.n - j0); }
+  int64_t CellsOf(int64_t columns, int64_t rows) const { return CeilDivide(columns, kernel.columns) * StripCells(kernel.columns, rows); }
+  // Cells of the steps before.
+  int64_t Before(int64_t j0, int64_t k0) const {
+    const auto of_block = [&](int64_t columns, int64_t rows) {
+      return rows / depth * CellsOf(columns, depth) + (rows % depth == 0 ? 0 : CellsOf(columns, rows % depth));
+    };
+    return j0 / kBlockColumns * of_block(kBlockColumns, g.k) + of_block(ColumnsAt(j0), k0);
+  }
+  const GemmKernel& kernel = Kernel();
+  const Gemm g;
+  const int64_t depth, last_columns;
+  PackedCells cells;
+};
+
+PackedRight::PackedRight(const double* b, int64_t k, int64_t n)
+    : cells_(std::make_unique<Cells>(Gemm{.m = kBlockRows, .n = n, .k = k, .a_row = k, .b = b, .b_row = n, .packed = this})) {
+  const Gemm& g = cells_->g;
+  for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns)
+    for (int64_t k0 = 0; k0 < k; k0 += cells_->depth) {
+      const Step step{j0, cells_->ColumnsAt(j0), k0, std::min(cells_->depth, k - k0), false, false};
+      double* const to = cells_->cells.data() + cells_->Before(j0, k0);
+      const int64_t strips = CeilDivide(step.columns, cells_->kernel.columns);
+      ParallelFor(CeilDivide(strips, kStripsTogether), 1, [&](int64_t begin, int64_t end) {
+        PackB(g, cells_->kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), to);
+      });
+    }
+}
+PackedRight::~PackedRight() = default;
+const double* PackedRight::At(int64_t j0, int64_t k0) const { return cells_->cells.data() + cells_->Before(j0, k0); }
+
 void Run(const Gemm& g) {
   if (g.m == 0 || g.n == 0) return;
   if (g.k == 0) {
@@ -401,9 +436,8 @@ void Run(const Gemm& g) {
   const GemmKernel& kernel = Kernel();
   const int64_t most_strips = CeilDivide(std::min(kBlockColumns, g.n), kernel.columns);
   const int64_t most_depth = DepthOf(g, kernel);
-  std::optional<PackedCells> packed;
-  if (!ReadsInPlace(g, kernel)) packed.emplace(most_strips * StripCells(kernel.columns, most_depth));
-  double* const packed_b = packed ? packed->data() : nullptr;
+  std::optional<PackedCells> packing;
+  if (g.packed == nullptr && !ReadsInPlace(g, kernel)) packing.emplace(most_strips * StripCells(kernel.columns, most_depth));
   const int64_t blocks = CeilDivide(g.m, kBlockRows);
   // Few blocks of rows: strips are shared out too.
   const int64_t tasks =
@@ -414,9 +448,10 @@ void Run(const Gemm& g) {
       const int64_t depth = std::min(most_depth, g.k - k0), columns = std::min(kBlockColumns, g.n - j0);
       const Step step{j0, columns, k0, depth, k0 == 0 && !g.accumulate, g.canonical && k0 + depth == g.k};
       const int64_t strips = CeilDivide(columns, kernel.columns);
-      if (packed_b != nullptr)
+      const double* const packed_b = packing ? packing->data() : g.packed != nullptr ? g.packed->At(j0, k0) : nullptr;
+      if (packing)
         MaybeParallel(g.parallel, CeilDivide(strips, kStripsTogether), 1, [&](int64_t begin, int64_t end) {
-          PackB(g, kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), packed_b);
+          PackB(g, kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), packing->data());
         });
       MaybeParallel(g.parallel, blocks * groups, 1, [&](int64_t begin, int64_t end) {
         RowsOfA rows_of_a(g, kernel);

@@ -3,8 +3,23 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace heddle::ops {
+
+/// All of a k x n matrix B (row-major, without gaps) as Run reads it, for several products with one B; packed in parallel by the
+/// threads of the calling arena. As large as B.
+class PackedRight {
+ public:
+  PackedRight(const double* b, int64_t k, int64_t n);
+  ~PackedRight();
+  /// Strips of the step of Run that begins with that column and row of B.
+  const double* At(int64_t j0, int64_t k0) const;
+
+ private:
+  struct Cells;
+  std::unique_ptr<Cells> cells_;
+};
 
 /// C = A * B for dense doubles: every cell of C is one chain s = fma(a_ik, b_kj, s), k ascending from +0.0
 /// (docs/numerics.md, section 3). A may be any strided view, so t(X) needs no copy: A(i, k) = a[i * a_row + k
@@ -17,6 +32,7 @@ struct Gemm {
   int64_t a_row = 0, a_column = 1;
   const double* b = nullptr;
   int64_t b_row = 0;  ///< Doubles between rows of B.
+  const PackedRight* packed = nullptr;  ///< All of B, which is not read then; A's cells of a row lie side by side.
   double* c = nullptr;
   int64_t c_row = 0;
   bool accumulate = false;  ///< Chains go on from the cells of C.

@@ -2,23 +2,30 @@
 #include <algorithm>
 
 #include "compiler/fuse/template.h"
+#include "ops/matmul.h"
 
 // Row: whole rows of a matrix through cell-wise operators, row aggregates, products with a small matrix, and
 // at the end a column or full aggregate or t(X) %*% Y.
 namespace heddle::compiler::fusion {
 namespace {
 
-constexpr int64_t kSkinny = 64;                // Wider products have kernels of their own.
+constexpr int64_t kSkinny = 64;                // Wider results of t(X) %*% Y have kernels of their own.
 constexpr double kMostAccumulators = 1 << 18;  // Cells of t(X) %*% Y that each task keeps.
 
 bool IsRealMatrix(const DagNode& node) { return node.matrix && node.rows > 1 && node.columns > 1; }
 
-// X %*% B with a narrow result. Where X has fewer columns than B the published template leaves the product to
-// Outer; here only sampled products are Outer, so narrow ones of any depth are welcome.
-bool IsSkinnyProduct(const Dag& dag, const DagNode& node) {
-  const DagNode& left = dag[node.inputs[0]];
-  return IsRealMatrix(left) && dag[node.inputs[1]].matrix && node.columns < kSkinny &&
-         left.rows > node.columns;
+constexpr int64_t kLeastTiles = 8;            // Of a wide product: less would not keep the threads busy.
+constexpr double kMostPackedCells = 1 << 20;  // Of a wide right operand, which stays packed beside itself.
+
+// X %*% B with a narrow result, or with a wide one whose rows fit the cache beside those of X: what cell-wise operators do before
+// and after it needs no memory. Where X has fewer columns than B the published template leaves the product to Outer; here only
+// sampled products are Outer, so products of any depth are welcome.
+bool IsRowProduct(const Dag& dag, const DagNode& node) {
+  const DagNode &left = dag[node.inputs[0]], &right = dag[node.inputs[1]];
+  if (!IsRealMatrix(left) || !right.matrix) return false;
+  if (node.columns < ops::kWideProduct) return left.rows > node.columns;
+  return !right.sparse && right.cells <= kMostPackedCells && left.rows >= kLeastTiles * ops::kLeastWideRows &&
+         ops::FitsTiles(left.columns, node.columns);
 }
 
 // t(X) %*% Y whose result is a vector or narrow in one direction.
@@ -39,7 +46,7 @@ bool Open(const Dag& dag, NodeId id) {
     case RowUse::kColumnAggregate:
     case RowUse::kColumnRange: return IsRealMatrix(dag[node.inputs[0]]);
     case RowUse::kCbind: return true;
-    case RowUse::kProduct: return IsSkinnyProduct(dag, node);
+    case RowUse::kProduct: return IsRowProduct(dag, node);
     case RowUse::kTransposedProduct: return IsSkinnyTransposedProduct(dag, node);
     case RowUse::kFullAggregate:
     case RowUse::kSampledProduct: return false;
@@ -59,7 +66,7 @@ bool Fuse(const Dag& dag, NodeId id, NodeId input) {
     case RowUse::kCbind: return true;
     case RowUse::kProduct:  // A CSR chain under a product goes by its non-zeros or not at all (Outer).
       return input == node.inputs[0] && input != node.inputs[1] && !dag[input].sparse &&
-             IsSkinnyProduct(dag, node);
+             IsRowProduct(dag, node);
     case RowUse::kTransposedProduct: return !dag[input].sparse && IsSkinnyTransposedProduct(dag, node);
     case RowUse::kSampledProduct: return false;
   }

@@ -17,10 +17,6 @@ struct Entries {
   const double* values;
 };
 
-/// True for one value at each entry of the driver.
-inline bool IsByEntry(const TileRef& ref) {
-  return ref.kind == TileRef::Kind::kDriver || ref.kind == TileRef::Kind::kPattern;
-}
 /// True if all that happens before the sums is one value for each entry, so that a tile may span leaves.
 bool HoldsSeveralLeaves(const TileProgram& program);
 

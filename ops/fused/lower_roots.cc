@@ -39,9 +39,36 @@ void ChooseFetchesOfRegions(TileProgram* program) {
       if (info.shape.columns != step->columns || BytesOf(info.element_type) * info.shape.Cells() < kFetchedBytes) continue;
       read.ahead = std::none_of(steps.begin(), step, [&](const Step& earlier) { return Reads(earlier, operand.tile); }) &&
                    std::none_of(step, steps.end(), [&](const Step& product) {
-                     return product.fetch != Step::Fetch::kNothing && product.from == operand.tile;
+                     return product.fetch != Step::Fetch::kNothing && product.fetched == operand.tile;
                    });
     }
+  }
+}
+
+// True if some product fetches the next rows of `tile`.
+bool IsFetched(const TileProgram& program, const TileRef& tile) {
+  return std::any_of(program.steps.begin(), program.steps.end(),
+                     [&](const Step& step) { return step.fetch != Step::Fetch::kNothing && step.fetched == tile; });
+}
+
+// The first wide product computes long enough to fetch all of the widest rows that it, or a step before it, is the first to read.
+void ChooseFetchesOfWideProducts(TileProgram* program) {
+  const BodyView view(*program);
+  const auto wide = std::find_if(program->steps.begin(), program->steps.end(), PacksRight);
+  if (wide == program->steps.end()) return;
+  int64_t widest = 0;
+  const auto consider = [&](const TileRef& tile) {
+    if (tile.kind != TileRef::Kind::kInput) return;
+    const int64_t columns = view.Columns(program->roles.variables[static_cast<size_t>(tile.index)]);
+    if (columns <= widest) return;
+    widest = columns;
+    wide->fetch = Step::Fetch::kAll;
+    wide->fetched = tile;
+  };
+  for (auto step = program->steps.begin(); step <= wide; ++step) {
+    consider(step->from);
+    for (const RegionOperand& operand : step->operands)
+      if (operand.from == RegionOperand::From::kTile) consider(operand.tile);
   }
 }
 
@@ -115,6 +142,14 @@ void ChooseTileRows(TileProgram* program) {
   }
   for (const TileProgram::Repeated& repeated : program->repeated) bytes += 8 * repeated.columns;
   if (program->by_pattern) bytes = std::max<int64_t>(bytes, 8);
+  if (const auto wide = std::find_if(program->steps.begin(), program->steps.end(), PacksRight); wide != program->steps.end()) {
+    bytes += 8 * view.node(program->roles.variables[static_cast<size_t>(wide->right)]).info.shape.rows;  // Packed rows of X.
+    int64_t rows = std::clamp(kWideTileBytes / bytes / 8 * 8, kLeastWideRows, kMostWideRows);
+    // Panels have a power of two of rows.
+    if (program->panel_rows > 0) rows = std::min(FloorPowerOfTwo(rows / 3 * 4), program->panel_rows);
+    program->tile_rows = rows;
+    return;
+  }
   const bool product = !program->roots.empty() && program->roots[0].kind == TileRoot::Kind::kProduct;
   int64_t rows = bytes == 0 ? FloorPowerOfTwo(std::max<int64_t>(8, kPassCells / widest))
                             : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, kTileBytes / bytes)),
@@ -124,12 +159,15 @@ void ChooseTileRows(TileProgram* program) {
 }
 
 void ChooseFetches(TileProgram* program) {
-  for (auto root = program->steps.begin(); root != program->steps.end(); ++root) {
-    if (root->kind != Step::Kind::kRoot || root->from.kind != TileRef::Kind::kInput) continue;
+  const auto steps = program->steps.begin();
+  ChooseFetchesOfWideProducts(program);
+  for (auto root = steps; root != program->steps.end(); ++root) {
+    if (root->kind != Step::Kind::kRoot || root->from.kind != TileRef::Kind::kInput || IsFetched(*program, root->from)) continue;
+    root->fetched = root->from;
     const TileRoot& target = program->roots[static_cast<size_t>(root->index)];
     const bool product = target.kind == TileRoot::Kind::kProduct;
     if (product) root->fetch = Step::Fetch::kAll;
-    for (auto step = program->steps.begin(); step != root; ++step) {
+    for (auto step = steps; step != root; ++step) {
       // Rows that no step reads before come from memory in the root.
       if (!Reads(*step, root->from)) continue;
       if (!product) root->fetch = Step::Fetch::kHalf;
@@ -139,6 +177,7 @@ void ChooseFetches(TileProgram* program) {
       if (step->kind != Step::Kind::kMultiply || (!few && !some)) continue;
       if ((step->columns > 1 && target.k > 1) || MemoryStreams() > 1) {
         step->fetch = Step::Fetch::kHalf;
+        step->fetched = step->from;
         root->fetch = Step::Fetch::kOtherHalf;
         break;
       }

@@ -49,10 +49,13 @@ class TileRun {
       repeated_.push_back(std::move(cells));
     }
     padded_.resize(program_.steps.size());
+    packed_.resize(program_.steps.size());
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       const Step& step = program_.steps[s];
-      if (step.kind == Step::Kind::kMultiply && step.columns <= kFewColumns)
-        padded_[s] = PadColumns(inputs_[static_cast<size_t>(step.right)]);
+      if (step.kind != Step::Kind::kMultiply) continue;
+      const Matrix& right = inputs_[static_cast<size_t>(step.right)];
+      if (step.columns <= kFewColumns) padded_[s] = PadColumns(right);
+      if (PacksRight(step)) packed_[s] = std::make_unique<PackedRight>(right.data(), right.rows(), right.columns());
     }
     int64_t offset = 0;
     for (int64_t columns : program_.buffers) {
@@ -72,7 +75,7 @@ class TileRun {
     result_ = result.mutable_data();
     // Tasks are runs of whole groups of rows.
     const int64_t least = program_.by_pattern ? kRowsTogether : sizes_.rows;
-    const int64_t grain = std::max(least, (int64_t{1} << 17) / sizes_.row_work / kRowsTogether * kRowsTogether);
+    const int64_t grain = std::max(least, (int64_t{1} << 17) / sizes_.row_work / least * least);
     ParallelFor(CeilDivide(rows_, grain), 1, [&](int64_t begin, int64_t end) {
       std::unique_ptr<Scratch> scratch = Take();
       const int64_t last = std::min(rows_, end * grain);
@@ -359,7 +362,7 @@ class TileRun {
             MultiplyAndAddRows(inputs_[static_cast<size_t>(step.index)], padded_[s].Column(0), row, row_end, Locate(scratch, step.to, row).cells,
                                payload + program_.roots[static_cast<size_t>(program_.steps[static_cast<size_t>(sparse_pair_.root)].index)].offset);
           else
-            Multiply(scratch, step, padded_[s], row, row_end);
+            Multiply(scratch, s, row, row_end);
           break;
         case Step::Kind::kRoot:
           if (payload == nullptr || static_cast<int>(s) == sparse_pair_.root) break;
@@ -478,7 +481,9 @@ class TileRun {
     return &scratch.ahead;
   }
 
-  void Multiply(Scratch& scratch, const Step& step, const PaddedColumns& padded, int64_t row, int64_t row_end) const {
+  void Multiply(Scratch& scratch, size_t s, int64_t row, int64_t row_end) const {
+    const Step& step = program_.steps[s];
+    const PaddedColumns& padded = padded_[s];
     const int64_t k = step.columns, rows = row_end - row;
     double* out = Locate(scratch, step.to, row).cells;
     const Matrix& right = inputs_[static_cast<size_t>(step.right)];
@@ -497,9 +502,13 @@ class TileRun {
                                 ToFetch(scratch, step, from, rows));
     if (simd::IsSkinny(rows, right.rows(), k))
       return simd::MultiplySkinny(from.cells, rows, from.stride, right.rows(), right.data(), k, out, k, ToFetch(scratch, step, from, rows));
-    Gemm gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k, .c = out,
-              .c_row = k, .canonical = true};
-    if (step.fetch != Step::Fetch::kNothing) {
+    Gemm gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k,
+              .packed = packed_[s].get(), .c = out, .c_row = k, .canonical = true};
+    if (step.fetch == Step::Fetch::kAll) {
+      const Place fetched = Locate(scratch, step.fetched, row);
+      gemm.ahead = fetched.cells + rows * fetched.stride;
+      gemm.ahead_cells = rows * fetched.stride / (program_.single ? 2 : 1);
+    } else if (step.fetch != Step::Fetch::kNothing) {
       gemm.ahead = from.cells + rows * from.stride;
       gemm.ahead_cells = rows * from.stride / 2;
       scratch.ahead = simd::Ahead(gemm.ahead + gemm.ahead_cells, 1);  // The other half.
@@ -559,6 +568,7 @@ class TileRun {
   std::vector<double> scalars_;
   std::vector<AlignedArray> repeated_;
   std::vector<PaddedColumns> padded_;  // By step.
+  std::vector<std::unique_ptr<PackedRight>> packed_;  // By step.
   std::vector<int64_t> buffer_offsets_;
   int64_t scratch_doubles_ = 0;
   int64_t rows_ = 0;

@@ -9,6 +9,7 @@
 #include "ops/aggregate.h"
 #include "ops/fused/body.h"
 #include "ops/fused/region.h"
+#include "ops/matmul.h"
 #include "ops/reduction_tree.h"
 
 // A fused operator lowered to what happens on one tile of rows (docs/fusion.md, section 3). Plain data, made
@@ -29,6 +30,10 @@ struct TileRef {
   int64_t column = 0;  ///< First column, of a column range.
   bool operator==(const TileRef&) const = default;
 };
+/// True for one value at each entry of the driver.
+inline bool IsByEntry(const TileRef& ref) {
+  return ref.kind == TileRef::Kind::kDriver || ref.kind == TileRef::Kind::kPattern;
+}
 
 /// What an input of a region is.
 struct RegionOperand {
@@ -73,9 +78,15 @@ struct Step {
   TileRef from, from_right, to;
   int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
-  /// kMultiply and kRoot of an input: what of the rows of the next tile to fetch meanwhile.
+  /// kMultiply and kRoot: what to fetch meanwhile of the rows of input `fetched` in the next tile.
   enum class Fetch : uint8_t { kNothing, kHalf, kOtherHalf, kAll } fetch = Fetch::kNothing;
+  TileRef fetched;
 };
+
+/// A product of dense rows with so many columns that `right` is packed once for all tiles.
+inline bool PacksRight(const Step& step) {
+  return step.kind == Step::Kind::kMultiply && step.index < 0 && !IsByEntry(step.from) && step.columns >= kWideProduct;
+}
 
 /// A reduction: where its payload is and what goes into it.
 struct TileRoot {

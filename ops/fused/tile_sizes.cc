@@ -6,6 +6,7 @@
 #include "core/panels.h"
 #include "ops/cpu.h"
 #include "ops/fused/entries.h"
+#include "ops/parallel.h"
 #include "ops/reduction_tree.h"
 
 namespace heddle::ops {
@@ -20,6 +21,8 @@ constexpr int64_t kLeastEntries = 32;
 int64_t PairedTileBytes() { return MemoryStreams() > 1 ? 24 << 10 : 12 << 10; }
 // Entries of a CSR input in one tile: they are read twice.
 constexpr int64_t kSparseTileBytes = 32 << 10;
+// So many products take as long as a dense cell that is read and added.
+constexpr int64_t kProductsOfCell = 8;
 // Finding an entry of a CSR row and its partners costs as much as so many dense cells.
 constexpr int64_t kWorkOfEntry = 4;
 
@@ -27,9 +30,15 @@ const Matrix& Driver(const TileProgram& program, const std::vector<Matrix>& inpu
   return inputs[static_cast<size_t>(program.fused.driver)];
 }
 
-// As many rows as the program says, fewer where CSR inputs that products read have many entries.
+// As many rows as the program says, fewer where threads would wait for the last tiles of wide products, or where CSR inputs that
+// products read have many entries.
 int64_t TileRows(const TileProgram& program, const PairedProduct& pair, const std::vector<Matrix>& inputs) {
   int64_t rows = program.tile_rows;
+  if (program.panel_rows == 0 && std::any_of(program.steps.begin(), program.steps.end(), PacksRight)) {
+    const int64_t all = Driver(program, inputs).rows(), threads = ParallelThreads();
+    const int64_t tiles = CeilDivide(CeilDivide(all, rows), threads) * threads;
+    rows = std::min(rows, CeilDivide(CeilDivide(all, tiles), kRowsTogether) * kRowsTogether);
+  }
   if (pair.root >= 0) {
     const int64_t row_bytes = 8 * program.steps[static_cast<size_t>(pair.root)].columns;
     rows = std::min(rows, FloorPowerOfTwo(PairedTileBytes() / row_bytes));
@@ -64,6 +73,8 @@ int64_t RowWork(const TileProgram& program, const std::vector<Matrix>& inputs) {
   int64_t widest = 1;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (program.roles.inputs[i] == BodyRole::kRows) widest = std::max(widest, inputs[i].columns());
+  for (const Step& step : program.steps)
+    if (PacksRight(step)) widest = std::max(widest, inputs[static_cast<size_t>(step.right)].cells() / kProductsOfCell);
   return widest;
 }
 

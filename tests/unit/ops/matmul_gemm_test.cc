@@ -120,6 +120,26 @@ TEST_P(GemmTest, MoreColumnsThanOneBlock) {
   ExpectChains({.m = m, .n = n, .k = k, .a = a.data(), .a_row = k, .b = b.data(), .b_row = n}, "wide");
 }
 
+// Blocks of rows of A against one B that is packed once; steps of 256 (512) rows of B and blocks of 4080 columns.
+TEST_P(GemmTest, PackedOnceForManyProducts) {
+  for (const auto& [k, n] : {std::pair<int64_t, int64_t>{1, 64}, {80, 24}, {256, 100}, {257, 65}, {513, 203}, {600, 12}, {1025, 7}, {3, 4100}}) {
+    const int64_t m = 144;
+    const std::vector<double> a = Cells(m * k, 8), b = Cells(k * n, 9);
+    std::unique_ptr<PackedRight> packed;
+    Arena arena(2);
+    arena.Execute([&] { packed = std::make_unique<PackedRight>(b.data(), k, n); });
+    for (const int64_t rows : {1, 4, 8, 9, 24, 63, 144}) {
+      Gemm g{.m = rows, .n = n, .k = k, .a = a.data() + (m - rows) * k, .a_row = k, .b = b.data(), .b_row = n};
+      g.packed = packed.get();
+      ExpectChains(g, "A packed B");
+      g.canonical = true;
+      g.ahead = a.data();
+      g.ahead_cells = rows * k;
+      ExpectChains(g, "A packed B, fetching");
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cpus, GemmTest, testing::Values(Cpu::kAvx2, Cpu::kAvx512),
                          [](const auto& test) { return std::string(Name(test.param)); });
 
