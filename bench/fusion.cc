@@ -93,6 +93,20 @@ void RunChains(FusionMeter& meter) {
   }
 }
 
+// Cell-wise operators after a product of rows. The flops are those of the product.
+void RunLayers(FusionMeter& meter) {
+  const int64_t n = 100, k = 100, m = meter.options().cells / 2 / n;
+  const std::string suffix = fmt::format(" {}x{} {} columns", m, n, k), layer = "sigmoid(X%*%W+b)", error = "sum((X%*%W-Y)^2)";
+  if (!WantsAny(meter, {layer + suffix, error + suffix})) return;
+  const Matrix x = RandomDense(m, n, 71, meter.arena()), y = RandomDense(m, k, 72, meter.arena()), w = RandomDense(n, k, 73, meter.arena()),
+               b = RandomDense(1, k, 74, meter.arena());
+  const double *px = x.data(), *py = y.data(), *pw = w.data(), *pb = b.data(), flops = 2 * static_cast<double>(m * n * k);
+  meter.Measure({layer + suffix, "", layer, {{"X", x}, {"W", w}, {"b", b}}, {m, k}, 2 * Bytes(x), flops,
+                 [=](double* out) { EigenLayer(px, pw, pb, out, m, n, k); }});
+  meter.Measure({error + suffix, "", AsMatrix(error), {{"X", x}, {"W", w}, {"Y", y}}, {1, 1}, 2 * Bytes(x), flops,
+                 [=](double* out) { *out = EigenSquaredError(px, pw, py, m, n, k); }});
+}
+
 void RunProduct(FusionMeter& meter) {
   const int64_t n = std::min<int64_t>(2000, std::llround(std::sqrt(static_cast<double>(meter.options().cells)) / 5));
   const std::string name = fmt::format("X%*%Y {0}x{0}x{0}", n);
@@ -178,6 +192,7 @@ int RunFusion(const BenchOptions& options) {
   meter.PrintProbes();
   RunCells(meter);
   RunChains(meter);
+  RunLayers(meter);
   RunProduct(meter);
   RunSparse(meter);
   RunOuter(meter);

@@ -40,5 +40,8 @@ double HandOuterLoss(const HandCsr& x, const double* u, const double* v, int64_t
 void EigenProduct(const double* a, const double* b, double* out, int64_t m, int64_t k, int64_t n);
 void EigenSymmetric(const double* x, double* out, int64_t m, int64_t n);                             ///< t(X) %*% X
 void EigenChain(const double* x, const double* v, double* out, int64_t m, int64_t n, int64_t k);     ///< t(X) %*% (X %*% V)
+/// W is n x k, b 1 x k, out m x k.
+void EigenLayer(const double* x, const double* w, const double* b, double* out, int64_t m, int64_t n, int64_t k);    ///< sigmoid(X %*% W + b)
+double EigenSquaredError(const double* x, const double* w, const double* y, int64_t m, int64_t n, int64_t k);  ///< sum((X %*% W - Y)^2)
 
 }  // namespace heddle::bench

@@ -3,6 +3,7 @@
 
 #include "bench/hand_fusion.h"
 #include "bench/hand_slices.h"
+#include "core/panels.h"
 
 namespace heddle::bench {
 namespace {
@@ -43,6 +44,31 @@ void EigenSymmetric(const double* x, double* out, int64_t m, int64_t n) {
   });
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = i + 1; j < n; ++j) out[i * n + j] = out[j * n + i];
+}
+
+void EigenLayer(const double* x, const double* w, const double* b, double* out, int64_t m, int64_t n, int64_t k) {
+  const Eigen::Map<const Eigen::Array<double, 1, Eigen::Dynamic>> bias(b, k);
+  ops::ParallelFor(CeilDivide(m, kBlock), 1, [=](int64_t first, int64_t last) {
+    RowMajor product;
+    for (int64_t i = first * kBlock; i < std::min(m, last * kBlock); i += kBlock) {
+      const int64_t rows = std::min(kBlock, m - i);
+      product.noalias() = Cells(x + i * n, rows, n) * Cells(w, n, k);
+      Result(out + i * k, rows, k).array() = 1 / (1 + (-(product.array().rowwise() + bias)).exp());
+    }
+  });
+}
+
+double EigenSquaredError(const double* x, const double* w, const double* y, int64_t m, int64_t n, int64_t k) {
+  RowMajor sum(1, 1);
+  SumParts(m, 1, 1, sum.data(), [=](int64_t begin, int64_t end, RowMajor& part) {
+    RowMajor product;
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t rows = std::min(kBlock, end - i);
+      product.noalias() = Cells(x + i * n, rows, n) * Cells(w, n, k);
+      part(0, 0) += (product - Cells(y + i * k, rows, k)).squaredNorm();
+    }
+  });
+  return sum(0, 0);
 }
 
 void EigenChain(const double* x, const double* v, double* out, int64_t m, int64_t n, int64_t k) {

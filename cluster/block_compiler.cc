@@ -42,15 +42,7 @@ uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
 Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const Frame& frame, Clock* clock) {
   compiler::FuseOptions options;
   options.clock = clock;
-  constexpr std::string_view kRandom = "random:";
-  if (session.fusion.starts_with(kRandom)) {
-    options.mode = compiler::FusionMode::kRandom;
-    options.seed = std::stoull(session.fusion.substr(kRandom.size()));
-  } else if (const auto mode = compiler::ParseFusionMode(session.fusion)) {
-    options.mode = *mode;
-  } else {
-    return Internal("unknown fusion mode {}", session.fusion);
-  }
+  HEDDLE_RETURN_IF_ERROR(compiler::SetMode(session.fusion, &options));
   options.memory_budget = session.memory_bytes;
   options.constants = session.constants;
   options.threads = session.threads;

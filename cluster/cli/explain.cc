@@ -16,7 +16,8 @@ constexpr Option kOptions[] = {
     {"level", Option::Kind::kValue, "STAGE", "ast, a stage of the compiler, program (default), all, fusion, cost or codegen"},
     {"threads", Option::Kind::kValue, "N", "threads that costs are told for (default: all cores)"},
     kPrecisionOption,
-    kFusionOption};
+    kFusionOption,
+    kFusionSeedOption};
 
 Result<std::string> ExplainScript(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const ScriptInput script, ReadScript(arguments));

@@ -101,7 +101,7 @@ Result<std::string> ExplainFusion(Program program, std::string_view level, const
   compiler::PropagateShapes(&program, &diagnostics, nullptr, files.get());
   HEDDLE_RETURN_IF_ERROR(diagnostics.HasErrors() ? diagnostics.ToStatus() : OkStatus());
   compiler::FuseOptions options;
-  options.mode = compiler::ParseFusionMode(session.fusion).value_or(compiler::FusionMode::kCost);
+  HEDDLE_RETURN_IF_ERROR(compiler::SetMode(session.fusion, &options));
   options.constants = compiler::OrDefault(session.constants, session.threads);
   options.threads = session.threads;
   options.memory_budget = session.memory_bytes;

@@ -44,7 +44,7 @@ std::vector<Option> RunOptions() {
       {"cpu", Kind::kValue, "NAME,...", "avx2 or avx512 kernels, workers in turn (default: the widest; same results)"},
       kPrecisionOption,
       kFusionOption,
-      {"fusion-seed", Kind::kValue, "N", "fuse at random instead, for tests"},
+      kFusionSeedOption,
       {"fusion-strict", Kind::kFlag, "", "no machine code for a fused operator is an error"},
       kStatsOption,
       {"explain", Kind::kOptionalValue, "", "print the program and its plans before they run"},

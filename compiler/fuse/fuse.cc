@@ -2,6 +2,7 @@
 #include "compiler/fuse/fuse.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "compiler/fuse/memo.h"
 #include "compiler/fuse/partition.h"
@@ -149,6 +150,21 @@ std::optional<FusionMode> ParseFusionMode(std::string_view name) {
   const auto* found = std::find_if(std::begin(kModes), std::end(kModes),
                                    [name](const auto& entry) { return entry.second == name; });
   return found == std::end(kModes) ? std::nullopt : std::optional(found->first);
+}
+
+Status SetMode(std::string_view text, FuseOptions* options) {
+  constexpr std::string_view kSeeded = "random:";
+  if (text.starts_with(kSeeded)) {
+    const std::string_view seed = text.substr(kSeeded.size());
+    const auto [end, error] = std::from_chars(seed.data(), seed.data() + seed.size(), options->seed);
+    if (error != std::errc() || end != seed.data() + seed.size()) return InvalidArgument("'{}' is no seed of a fusion plan", seed);
+    options->mode = FusionMode::kRandom;
+    return OkStatus();
+  }
+  const std::optional<FusionMode> mode = ParseFusionMode(text);
+  if (!mode) return InvalidArgument("unknown fusion mode {}", text);
+  options->mode = *mode;
+  return OkStatus();
 }
 
 Result<Graph> Fuse(const Graph& graph, const FuseOptions& options, FuseReport* report) {

@@ -44,6 +44,9 @@ struct FuseOptions {
   std::function<void(std::string_view text)> observe;
 };
 
+/// Sets mode and seed from the text that a job's options hold: the name of a mode, or "random:SEED". Error: kInvalidArgument.
+Status SetMode(std::string_view text, FuseOptions* options);
+
 /// How the plan of one partition was found.
 struct PartitionReport {
   std::string nodes, roots, inputs, materialization, external;  ///< "{4,6}"

@@ -237,6 +237,17 @@ TEST(FuseTest, ModesHaveNames) {
   EXPECT_EQ(ParseFusionMode("gen"), std::nullopt);
 }
 
+TEST(FuseTest, ModesOfAJobNameTheirSeed) {
+  FuseOptions options;
+  ASSERT_TRUE(SetMode("random:17", &options).ok());
+  EXPECT_EQ(options.mode, FusionMode::kRandom);
+  EXPECT_EQ(options.seed, 17u);
+  ASSERT_TRUE(SetMode("all", &options).ok());
+  EXPECT_EQ(options.mode, FusionMode::kAll);
+  for (const char* wrong : {"random:", "random:x", "random:1x", "none", ""})
+    EXPECT_EQ(SetMode(wrong, &options).code(), StatusCode::kInvalidArgument) << wrong;
+}
+
 double MillisecondsOf(const std::function<void()>& run) {
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the scripts of tests/scripts/cases exercise: every template and type of fused operator, each in several plans. Which bytes
+// these plans give is for scripts_test.cc.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "core/fused_operator.h"
+#include "tests/support/process.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kLeastPlans = 3;
+constexpr int kSeeds = 8;
+
+// Of those that scripts_test.cc runs, all of them with HEDDLE_ALL_PLANS=1.
+std::vector<std::string> Modes() {
+  std::vector<std::string> modes = {"--fusion cost", "--fusion all", "--fusion no-redundancy"};
+  for (int seed = 1; seed <= kSeeds; ++seed) modes.push_back("--fusion-seed " + std::to_string(seed));
+  return modes;
+}
+
+// The fused operators in what `explain --level fusion` prints: a line "fused", then the text of each with two spaces more.
+std::vector<FusedOperator> OperatorsOf(const std::string& explained) {
+  std::vector<FusedOperator> operators;
+  std::istringstream lines(explained);
+  bool inside = false;
+  std::string text;
+  const auto add = [&] {
+    if (text.empty()) return;
+    const Result<FusedOperator> fused = FusedOperator::Parse(text);
+    EXPECT_TRUE(fused.ok()) << fused.status().ToString() << "\n" << text;
+    if (fused.ok()) operators.push_back(*fused);
+    text.clear();
+  };
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  ")) {
+      add();
+      inside = line == "fused";
+    } else if (inside) {
+      text += line.substr(2) + "\n";
+    }
+  }
+  add();
+  return operators;
+}
+
+bool IsColumnAggregate(const Node& node) { return node.op.starts_with("col"); }
+
+// The type of a Row operator by the shapes of its driver (m x n) and result, as the reference names them.
+std::string RowType(const FusedOperator& fused) {
+  const Graph& body = fused.body;
+  const Node& root = body[fused.roots[0]];
+  Shape driver;
+  std::set<int64_t> widths;  // Of products with a whole matrix.
+  for (const Node& node : body.nodes) {
+    if (node.Is("variable") && node.Text("name") == std::to_string(fused.driver)) driver = node.info.shape;
+    if (node.Is("%*%") && node.info.shape.columns > 1) widths.insert(node.info.shape.columns);
+  }
+  const Shape& shape = root.info.shape;
+  if (root.info.IsScalar()) return "FullAgg";
+  if (root.Is("t%*%")) return shape.columns == 1 ? "ColAggT" : shape.rows == driver.columns ? "ColAggB1T" : "ColAggB1";
+  if (IsColumnAggregate(root)) return shape.columns == driver.columns ? "ColAgg" : widths.contains(shape.columns) ? "ColAggB1R" : "ColAggConst";
+  if (shape.columns == 1) return "RowAgg";
+  return shape.columns == driver.columns ? "NoAgg" : widths.contains(shape.columns) ? "NoAggB1" : "NoAggConst";
+}
+
+std::string TypeOf(const FusedOperator& fused) {
+  const Node& root = fused.body[fused.roots[0]];
+  const std::string kind(Name(fused.kind));
+  switch (fused.kind) {
+    case FusionTemplate::kRow: return kind + " " + RowType(fused);
+    case FusionTemplate::kMultiAggregate: return kind;
+    case FusionTemplate::kOuter:
+      return kind + (root.info.IsScalar() ? " aggregate" : root.Is("%*%") ? " right" : root.Is("t%*%") ? " left" : " cell");
+    case FusionTemplate::kCell:
+      return kind + (root.info.IsScalar() ? " full" : IsColumnAggregate(root) ? " column" : root.op.starts_with("row") ? " row" : " none");
+  }
+  return kind;
+}
+
+TEST(PlansTest, EveryTemplateAndTypeOccursInSeveralPlans) {
+  std::map<std::string, std::set<std::string>> plans;  // By type.
+  for (const char* type : {"cell none", "cell row", "cell column", "cell full", "row NoAgg", "row NoAggB1", "row RowAgg", "row FullAgg",
+                           "row ColAggT", "row ColAgg", "row ColAggB1T", "row ColAggB1", "row ColAggB1R", "row NoAggConst",
+                           "row ColAggConst", "multi-aggregate", "outer left", "outer right", "outer cell", "outer aggregate"})
+    plans[type];
+  for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/scripts/cases")) {
+    if (entry.path().extension() != ".dml") continue;
+    for (const std::string& mode : Modes()) {
+      std::vector<std::string> words = {HEDDLE_BINARY_DIR "/heddle", "explain", "--level", "fusion"};
+      for (const std::string& word : testing_support::SplitWords(mode)) words.push_back(word);
+      words.push_back(entry.path().string());
+      const testing_support::Finished finished = testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
+      ASSERT_EQ(finished.code, 0) << finished.errors;
+      const std::vector<FusedOperator> operators = OperatorsOf(finished.output);
+      std::string plan = entry.path().filename();
+      for (const FusedOperator& fused : operators) plan += "\n" + fused.ToText();
+      for (const FusedOperator& fused : operators) plans[TypeOf(fused)].insert(plan);
+    }
+  }
+  for (const auto& [type, found] : plans) {
+    std::printf("%-18s %zu plans\n", type.c_str(), found.size());
+    EXPECT_GE(found.size(), kLeastPlans) << type;
+  }
+}
+
+}  // namespace
+}  // namespace heddle
