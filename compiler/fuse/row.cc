@@ -9,13 +9,12 @@
 namespace heddle::compiler::fusion {
 namespace {
 
-constexpr int64_t kSkinny = 64;                // Wider results of t(X) %*% Y have kernels of their own.
 constexpr double kMostAccumulators = 1 << 18;  // Cells of t(X) %*% Y that each task keeps.
 
-bool IsRealMatrix(const DagNode& node) { return node.matrix && node.rows > 1 && node.columns > 1; }
+constexpr int64_t kLeastTiles = 8;             // Of a wide product: less would not keep the threads busy.
+constexpr double kMostPackedCells = 1 << 20;   // Of a wide right operand, which stays packed beside itself.
 
-constexpr int64_t kLeastTiles = 8;            // Of a wide product: less would not keep the threads busy.
-constexpr double kMostPackedCells = 1 << 20;  // Of a wide right operand, which stays packed beside itself.
+bool IsRealMatrix(const DagNode& node) { return node.matrix && node.rows > 1 && node.columns > 1; }
 
 // X %*% B with a narrow result, or with a wide one whose rows fit the cache beside those of X: what cell-wise operators do before
 // and after it needs no memory. Where X has fewer columns than B the published template leaves the product to Outer; here only
@@ -28,10 +27,11 @@ bool IsRowProduct(const Dag& dag, const DagNode& node) {
          ops::FitsTiles(left.columns, node.columns);
 }
 
-// t(X) %*% Y whose result is a vector or narrow in one direction.
-bool IsSkinnyTransposedProduct(const Dag& dag, const DagNode& node) {
+// t(X) %*% Y of tall X whose result every task can keep. (Entries of a CSR matrix would go all over a wide one.)
+bool IsRowTransposedProduct(const Dag& dag, const DagNode& node) {
   const int64_t narrow = std::min(node.rows, node.columns);
-  return narrow < kSkinny && dag[node.inputs[0]].rows > narrow && node.cells <= kMostAccumulators;
+  const bool dense = !dag[node.inputs[0]].sparse && !dag[node.inputs[1]].sparse;
+  return dag[node.inputs[0]].rows > narrow && node.cells <= kMostAccumulators && (narrow < ops::kWideProduct || dense);
 }
 
 bool Open(const Dag& dag, NodeId id) {
@@ -47,7 +47,7 @@ bool Open(const Dag& dag, NodeId id) {
     case RowUse::kColumnRange: return IsRealMatrix(dag[node.inputs[0]]);
     case RowUse::kCbind: return true;
     case RowUse::kProduct: return IsRowProduct(dag, node);
-    case RowUse::kTransposedProduct: return IsSkinnyTransposedProduct(dag, node);
+    case RowUse::kTransposedProduct: return IsRowTransposedProduct(dag, node);
     case RowUse::kFullAggregate:
     case RowUse::kSampledProduct: return false;
   }
@@ -67,7 +67,7 @@ bool Fuse(const Dag& dag, NodeId id, NodeId input) {
     case RowUse::kProduct:  // A CSR chain under a product goes by its non-zeros or not at all (Outer).
       return input == node.inputs[0] && input != node.inputs[1] && !dag[input].sparse &&
              IsRowProduct(dag, node);
-    case RowUse::kTransposedProduct: return !dag[input].sparse && IsSkinnyTransposedProduct(dag, node);
+    case RowUse::kTransposedProduct: return !dag[input].sparse && IsRowTransposedProduct(dag, node);
     case RowUse::kSampledProduct: return false;
   }
   return false;

@@ -107,6 +107,18 @@ TEST_P(WideProducts, OneAfterTheOther) {
   }
 }
 
+TEST_P(WideProducts, TransposedTimesThem) {
+  const auto [m, inner, n] = sizes();
+  if (inner * n > 1 << 18) return;  // Payloads are not that large.
+  for (const bool multiplied : {false, true}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(m, inner, 18))), y = body.Input(Value(Cells(m, n, 19))), w = body.Input(Value(Cells(m, 1, 20)));
+    const NodeId p = multiplied ? body.Op("sigmoid", {body.Op("%*%", {x, body.Input(Value(Cells(inner, n, 21)))})}) : body.Op("*", {y, w});
+    body.Finish({body.Op("t%*%", {x, body.Op("-", {p, y})})});
+    body.ExpectSame(multiplied ? "t(X)%*%(sigmoid(X%*%B)-Y)" : "t(X)%*%(Y*w-Y)");
+  }
+}
+
 TEST_P(WideProducts, ColumnsOfThem) {
   const auto [m, inner, n] = sizes();
   BodyBuilder body;
