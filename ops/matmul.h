@@ -23,10 +23,10 @@ constexpr bool SplitsInner(int64_t rows, int64_t inner, int64_t columns) {
 }
 
 /// Inside a fused operator a product of dense rows with so many columns or more packs its right operand once, and a tile is a block
-/// of rows as in a product of its own, or a lower one where rows of X and of all that is computed of them took more than
+/// of rows as in a product of its own (kBlockRows), or a lower one where rows of X and of all that is computed of them took more than
 /// kWideTileBytes. (The right operand is read once for each tile: lower tiles cost more than cells that leave the second-level cache.)
 constexpr int64_t kWideProduct = 64;
-constexpr int64_t kLeastWideRows = 48, kMostWideRows = 144;
+constexpr int64_t kLeastWideRows = 48;
 constexpr int64_t kWideTileBytes = 4 << 20;
 constexpr bool FitsTiles(int64_t inner, int64_t columns) { return 2 * kLeastWideRows * 8 * (inner + columns) <= kWideTileBytes; }
 

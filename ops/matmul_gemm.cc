@@ -20,9 +20,7 @@
 namespace heddle::ops {
 namespace {
 
-// A block of A (kBlockRows rows) stays in L2 while a strip of B is used from L1; all of the packed B (kBlockColumns
-// columns) stays in L3.
-constexpr int64_t kBlockRows = 144;
+// All of the packed B (so many columns) stays in L3.
 constexpr int64_t kBlockColumns = 4080;
 constexpr int64_t kLargestTile = 8 * 24;
 // Strips packed together: each row of B is read in long pieces.
@@ -148,8 +146,8 @@ void PackB(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t be
 // True where rows of B are read where they are: so few tiles use a strip that packing it would cost more. Rows whose distance
 // is a multiple of 512 bytes would share a few places of the first-level cache.
 bool ReadsInPlace(const Gemm& g, const GemmKernel& kernel) {
-  return g.packed == nullptr && kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace && g.n > kernel.columns && g.b_row % 64 != 0 &&
-         (g.a_row == 1 || g.a_column == 1);
+  return g.packed == nullptr && kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace && g.n > kernel.columns &&
+         g.b_row % 64 != 0 && (g.a_row == 1 || g.a_column == 1);
 }
 
 enum class FormOfA {
@@ -376,7 +374,8 @@ void MaybeParallel(bool parallel, int64_t count, int64_t grain, const std::funct
 }
 
 bool IsSkinny(const Gemm& g) {
-  return g.packed == nullptr && g.a_column == 1 && g.b_row == g.n && g.canonical && !g.accumulate && !g.upper_only && g.ahead == nullptr && simd::IsSkinny(g.m, g.k, g.n);
+  return g.packed == nullptr && g.a_column == 1 && g.b_row == g.n && g.canonical && !g.accumulate && !g.upper_only &&
+         g.ahead == nullptr && simd::IsSkinny(g.m, g.k, g.n);
 }
 
 void RunSkinny(const Gemm& g) {
@@ -393,7 +392,7 @@ void RunSkinny(const Gemm& g) {
 // The steps of Run, one after the other.
 struct PackedRight::Cells {
   explicit Cells(const Gemm& product)
-      : g(product), depth(DepthOf(g, kernel)), last_columns((g.n - 1) / kBlockColumns * kBlockColumns), cells(Before(last_columns, g.k)) {}
+      : g(product), depth(DepthOf(g, kernel)), cells(Before((g.n - 1) / kBlockColumns * kBlockColumns, g.k)) {}
   int64_t ColumnsAt(int64_t j0) const { return std::min(kBlockColumns, g.n - j0); }
   int64_t CellsOf(int64_t columns, int64_t rows) const { return CeilDivide(columns, kernel.columns) * StripCells(kernel.columns, rows); }
   // Cells of the steps before.
@@ -405,7 +404,7 @@ struct PackedRight::Cells {
   }
   const GemmKernel& kernel = Kernel();
   const Gemm g;
-  const int64_t depth, last_columns;
+  const int64_t depth;
   PackedCells cells;
 };
 

@@ -7,8 +7,11 @@
 
 namespace heddle::ops {
 
+/// Rows of A that are packed together; a block of them stays in the second-level cache while a strip of B is used from the first.
+constexpr int64_t kBlockRows = 144;
+
 /// All of a k x n matrix B (row-major, without gaps) as Run reads it, for several products with one B; packed in parallel by the
-/// threads of the calling arena. As large as B.
+/// threads of the calling arena. As large as B; k and n are 1 at least.
 class PackedRight {
  public:
   PackedRight(const double* b, int64_t k, int64_t n);

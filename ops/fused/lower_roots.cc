@@ -9,6 +9,7 @@
 #include "ops/cpu.h"
 #include "ops/fused/dense_rows.h"
 #include "ops/matmul.h"
+#include "ops/matmul_gemm.h"
 
 namespace heddle::ops {
 namespace {
@@ -144,7 +145,7 @@ void ChooseTileRows(TileProgram* program) {
   if (program->by_pattern) bytes = std::max<int64_t>(bytes, 8);
   if (const auto wide = std::find_if(program->steps.begin(), program->steps.end(), PacksRight); wide != program->steps.end()) {
     bytes += 8 * view.node(program->roles.variables[static_cast<size_t>(wide->right)]).info.shape.rows;  // Packed rows of X.
-    int64_t rows = std::clamp(kWideTileBytes / bytes / 8 * 8, kLeastWideRows, kMostWideRows);
+    int64_t rows = std::clamp(kWideTileBytes / bytes / 8 * 8, kLeastWideRows, kBlockRows);
     // Panels have a power of two of rows.
     if (program->panel_rows > 0) rows = std::min(FloorPowerOfTwo(rows / 3 * 4), program->panel_rows);
     program->tile_rows = rows;

@@ -55,7 +55,7 @@ class TileRun {
       if (step.kind != Step::Kind::kMultiply) continue;
       const Matrix& right = inputs_[static_cast<size_t>(step.right)];
       if (step.columns <= kFewColumns) padded_[s] = PadColumns(right);
-      if (PacksRight(step)) packed_[s] = std::make_unique<PackedRight>(right.data(), right.rows(), right.columns());
+      if (PacksRight(step) && right.cells() > 0) packed_[s] = std::make_unique<PackedRight>(right.data(), right.rows(), right.columns());
     }
     int64_t offset = 0;
     for (int64_t columns : program_.buffers) {
@@ -567,8 +567,8 @@ class TileRun {
   std::vector<Matrix> singles_;  // Floats of the inputs that tiles read.
   std::vector<double> scalars_;
   std::vector<AlignedArray> repeated_;
-  std::vector<PaddedColumns> padded_;  // By step.
-  std::vector<std::unique_ptr<PackedRight>> packed_;  // By step.
+  std::vector<PaddedColumns> padded_;                 // By step.
+  std::vector<std::unique_ptr<PackedRight>> packed_;  // Likewise.
   std::vector<int64_t> buffer_offsets_;
   int64_t scratch_doubles_ = 0;
   int64_t rows_ = 0;
