@@ -504,14 +504,12 @@ class TileRun {
       return simd::MultiplySkinny(from.cells, rows, from.stride, right.rows(), right.data(), k, out, k, ToFetch(scratch, step, from, rows));
     Gemm gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k,
               .packed = packed_[s].get(), .c = out, .c_row = k, .canonical = true};
-    if (step.fetch == Step::Fetch::kAll) {
-      const Place fetched = Locate(scratch, step.fetched, row);
-      gemm.ahead = fetched.cells + rows * fetched.stride;
-      gemm.ahead_cells = rows * fetched.stride / (program_.single ? 2 : 1);
-    } else if (step.fetch != Step::Fetch::kNothing) {
-      gemm.ahead = from.cells + rows * from.stride;
-      gemm.ahead_cells = rows * from.stride / 2;
-      scratch.ahead = simd::Ahead(gemm.ahead + gemm.ahead_cells, 1);  // The other half.
+    if (step.fetch != Step::Fetch::kNothing) {
+      const Place next = Locate(scratch, step.fetched, row_end);
+      const int64_t cells = rows * next.stride / (program_.single ? 2 : 1);
+      gemm.ahead = next.cells;
+      gemm.ahead_cells = step.fetch == Step::Fetch::kAll ? cells : cells / 2;
+      if (step.fetch != Step::Fetch::kAll) scratch.ahead = simd::Ahead(gemm.ahead + gemm.ahead_cells, 1);  // The other half.
     }
     Run(gemm);
   }

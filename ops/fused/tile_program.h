@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -121,6 +122,8 @@ struct TileProgram {
   int64_t chunks = 1;      ///< Leaves of a row, where rows are longer than a column chunk (docs/numerics.md, section 2).
   Reduction reduction;     ///< Of all payloads together.
 };
+
+inline bool HasWideProduct(const TileProgram& program) { return std::any_of(program.steps.begin(), program.steps.end(), PacksRight); }
 
 /// kUnimplemented, with the reason, for a body that cannot be lowered.
 Result<TileProgram> Lower(FusedOperator fused);

@@ -34,8 +34,9 @@ const Matrix& Driver(const TileProgram& program, const std::vector<Matrix>& inpu
 // products read have many entries.
 int64_t TileRows(const TileProgram& program, const PairedProduct& pair, const std::vector<Matrix>& inputs) {
   int64_t rows = program.tile_rows;
-  if (program.panel_rows == 0 && std::any_of(program.steps.begin(), program.steps.end(), PacksRight)) {
-    const int64_t all = Driver(program, inputs).rows(), threads = ParallelThreads();
+  // A worker may own no rows.
+  if (const int64_t all = Driver(program, inputs).rows(); all > 0 && program.panel_rows == 0 && HasWideProduct(program)) {
+    const int64_t threads = ParallelThreads();
     const int64_t tiles = CeilDivide(CeilDivide(all, rows), threads) * threads;
     rows = std::min(rows, CeilDivide(CeilDivide(all, tiles), kRowsTogether) * kRowsTogether);
   }

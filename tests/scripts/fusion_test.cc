@@ -69,6 +69,23 @@ TEST(FusionTest, SizesOfFilesAreKnownToExplain) {
   EXPECT_TRUE(Contains(finished.output, "cell driver=0")) << finished.output;
 }
 
+// Seven granules of rows for eight workers: one of them runs the same operators on nothing.
+TEST(FusionTest, WorkersWithoutRowsRunThem) {
+  constexpr const char* kLayer =
+      "X = rand(rows=390, cols=100, seed=1)\n"
+      "W = rand(rows=100, cols=64, seed=2)\n"
+      "H = sigmoid(X %*% W + 1)\n"
+      "print(sum(H * 2))\n"
+      "print(sum(t(X) %*% (H - 0.5)))\n";
+  const Finished one = Heddle({"run", "--fusion", "all", "-e", kLayer});
+  ASSERT_EQ(one.code, 0) << one.errors;
+  for (const char* mode : {"all", "cost", "off"}) {
+    const Finished many = Heddle({"sim", "--workers", "8", "--threads", "1", "--min-distributed-bytes", "0", "--fusion", mode, "-e", kLayer});
+    ASSERT_EQ(many.code, 0) << mode << ": " << many.errors;
+    EXPECT_EQ(many.output, one.output) << mode;
+  }
+}
+
 TEST(FusionTest, StatisticsNameEveryFusedOperator) {
   const Finished finished = Heddle({"run", "-stats", "--fusion-strict", "-e", kScript});
   ASSERT_EQ(finished.code, 0) << finished.errors;

@@ -45,10 +45,9 @@ INSTANTIATE_TEST_SUITE_P(Cpus, WideProducts, ::testing::Combine(::testing::Value
                            return std::string(Name(std::get<0>(test.param))) + "_" + ::testing::PrintToString(std::get<1>(test.param));
                          });
 
-// True if some product of the body packs its right operand for all tiles.
 bool IsWide(const FusedOperator& fused) {
   const Result<TileProgram> program = Lower(fused);
-  return program.ok() && std::any_of(program->steps.begin(), program->steps.end(), PacksRight);
+  return program.ok() && HasWideProduct(*program);
 }
 
 TEST_P(WideProducts, AfterCellwiseOperatorsAndBeforeThem) {
