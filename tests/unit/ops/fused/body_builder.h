@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <initializer_list>
+#include <limits>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +22,23 @@
 // Builds the body of a fused operator together with the values of its inputs, and runs it both ways: by
 // tiles, and one operator after the other by the kernels of the catalog.
 namespace heddle::ops::testing {
+
+/// Cells of several magnitudes, some zeros of both signs; with `special`, a few NaN and infinities.
+inline Matrix Cells(int64_t rows, int64_t columns, uint32_t seed, bool special = false, double density = 1) {
+  std::mt19937_64 random(seed);
+  Result<Matrix> result = Matrix::Dense(rows, columns);
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+    double cell = (unit - 0.4) * std::ldexp(1.0, static_cast<int>(random() % 9) - 4);
+    if (random() % 17 == 0) cell = random() % 2 == 0 ? 0.0 : -0.0;
+    if (special && random() % 97 == 0)
+      cell = random() % 3 == 0 ? std::nan("")
+                               : (random() % 2 == 0 ? 1 : -1) * std::numeric_limits<double>::infinity();
+    if (density < 1 && static_cast<double>(random() >> 11) * 0x1p-53 >= density) cell = 0.0;
+    result->mutable_data()[i] = cell;
+  }
+  return *std::move(result);
+}
 
 class BodyBuilder {
  public:

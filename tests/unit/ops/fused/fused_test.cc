@@ -14,23 +14,6 @@
 namespace heddle::ops::testing {
 namespace {
 
-// Cells of several magnitudes, some zeros of both signs; with `special`, a few NaN and infinities.
-Matrix Cells(int64_t rows, int64_t columns, uint32_t seed, bool special = false, double density = 1) {
-  std::mt19937_64 random(seed);
-  Result<Matrix> result = Matrix::Dense(rows, columns);
-  for (int64_t i = 0; i < rows * columns; ++i) {
-    const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
-    double cell = (unit - 0.4) * std::ldexp(1.0, static_cast<int>(random() % 9) - 4);
-    if (random() % 17 == 0) cell = random() % 2 == 0 ? 0.0 : -0.0;
-    if (special && random() % 97 == 0)
-      cell = random() % 3 == 0 ? std::nan("")
-                               : (random() % 2 == 0 ? 1 : -1) * std::numeric_limits<double>::infinity();
-    if (density < 1 && static_cast<double>(random() >> 11) * 0x1p-53 >= density) cell = 0.0;
-    result->mutable_data()[i] = cell;
-  }
-  return *std::move(result);
-}
-
 const std::vector<Shape> kShapes = {{2, 1},     {65, 1},    {4099, 1},  {3, 2},    {130, 3},  {1000, 7},
                                     {999, 8},   {1025, 9},  {777, 10},  {333, 31}, {200, 32}, {129, 100},
                                     {70, 1000}, {9, 20000}, {4200, 13}, {20011, 4}, {515, 16}, {20011, 12}};

@@ -10,20 +10,6 @@
 namespace heddle::ops::testing {
 namespace {
 
-Matrix Cells(int64_t rows, int64_t columns, uint32_t seed, double density = 1) {
-  std::mt19937_64 random(seed);
-  Result<Matrix> result = Matrix::Dense(rows, columns);
-  for (int64_t i = 0; i < rows * columns; ++i) {
-    const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
-    double cell = (unit - 0.4) * std::ldexp(1.0, static_cast<int>(random() % 9) - 4);
-    if (random() % 13 == 0) cell = random() % 2 == 0 ? 0.0 : -0.0;
-    if (random() % 101 == 0) cell = random() % 2 == 0 ? std::nan("") : INFINITY;
-    if (unit >= density) cell = 0.0;
-    result->mutable_data()[i] = cell;
-  }
-  return *std::move(result);
-}
-
 constexpr int64_t kRows = 1027;
 const std::vector<int64_t> kColumns = {1,  2,  3,  4,  5,  7,  8,  9,  10, 12,  15, 16,
                                        17, 23, 31, 32, 33, 40, 63, 64, 65, 100, 129};
@@ -35,8 +21,8 @@ TEST_P(NarrowRows, OneFold) {
   const int64_t n = GetParam();
   for (const char* root : {"rowSums", "rowMeans", "rowMins", "rowMaxs", "rowProds", "colSums", "colMins"}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(kRows, n, 1))), y = body.Input(Value(Cells(kRows, n, 2)));
-    const NodeId column = body.Input(Value(Cells(kRows, 1, 3))), row = body.Input(Value(Cells(1, n, 4)));
+    const NodeId x = body.Input(Value(Cells(kRows, n, 1, true))), y = body.Input(Value(Cells(kRows, n, 2, true)));
+    const NodeId column = body.Input(Value(Cells(kRows, 1, 3, true))), row = body.Input(Value(Cells(1, n, 4, true)));
     body.Finish({body.Op(root, {body.Op("*", {body.Op("-", {body.Op("*", {x, y}), column}), row})})});
     body.ExpectSame(root);
   }
@@ -46,7 +32,7 @@ TEST_P(NarrowRows, SeveralFoldsThatLaterOperatorsRead) {
   const int64_t n = GetParam();
   for (const char* root : {"", "rowSums", "colSums", "sum"}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(kRows, n, 5))), y = body.Input(Value(Cells(kRows, n, 6)));
+    const NodeId x = body.Input(Value(Cells(kRows, n, 5, true))), y = body.Input(Value(Cells(kRows, n, 6, true)));
     const NodeId product = body.Op("*", {x, y});
     const NodeId weights = body.Op("+", {body.Op("rowSums", {product}), body.Op("rowMaxs", {product})});
     const NodeId value =
@@ -59,8 +45,8 @@ TEST_P(NarrowRows, SeveralFoldsThatLaterOperatorsRead) {
 TEST_P(NarrowRows, RepeatedVectors) {
   const int64_t n = GetParam();
   BodyBuilder body;
-  const NodeId x = body.Input(Value(Cells(kRows, n, 12))), p = body.Input(Value(Cells(kRows, 3, 13)));
-  const NodeId row = body.Input(Value(Cells(1, n, 14)));
+  const NodeId x = body.Input(Value(Cells(kRows, n, 12, true))), p = body.Input(Value(Cells(kRows, 3, 13, true)));
+  const NodeId row = body.Input(Value(Cells(1, n, 14, true)));
   const NodeId shares = body.Op("/", {x, body.Op("rowSums", {x})});
   body.Finish({body.Op("+", {body.Op("*", {shares, body.Columns(p, 2, 2)}), row})});
   body.ExpectSame("X/rowSums(X)*P[,2]+row");
@@ -69,7 +55,7 @@ TEST_P(NarrowRows, RepeatedVectors) {
 TEST_P(NarrowRows, CellsThatAreStoredToo) {
   const int64_t n = GetParam();
   BodyBuilder body;
-  const NodeId x = body.Input(Value(Cells(kRows, n, 7))), y = body.Input(Value(Cells(kRows, n, 8)));
+  const NodeId x = body.Input(Value(Cells(kRows, n, 7, true))), y = body.Input(Value(Cells(kRows, n, 8, true)));
   const NodeId product = body.Op("*", {x, y});
   const NodeId sums = body.Op("rowSums", {product}), places = body.Op("rowIndexMax", {product});
   body.Finish({body.Op("t%*%", {product, body.Op("*", {sums, places})})});
@@ -80,8 +66,8 @@ TEST_P(NarrowRows, ColumnRangesAndCsrInputs) {
   const int64_t n = GetParam();
   for (const char* root : {"rowSums", "colSums"}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(kRows, n + 2, 9)));
-    const NodeId y = body.Input(Value(*ToSparse(Cells(kRows, n, 10, 0.3))));
+    const NodeId x = body.Input(Value(Cells(kRows, n + 2, 9, true)));
+    const NodeId y = body.Input(Value(*ToSparse(Cells(kRows, n, 10, true, 0.3))));
     body.Finish({body.Op(root, {body.Op("*", {body.Op("+", {body.Columns(x, 2, n + 1), y}), y})})});
     body.ExpectSame(std::string("(X[,2:n+1]+Y)*Y ") + root);
   }
@@ -91,7 +77,7 @@ TEST_P(NarrowRows, HeavyOperators) {
   const int64_t n = GetParam();
   for (const char* root : {"rowSums", "colSums"}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(kRows, n, 11)));
+    const NodeId x = body.Input(Value(Cells(kRows, n, 11, true)));
     body.Finish(
         {body.Op(root, {body.Op("exp", {body.Op("-", {x, body.Op("rowMaxs", {body.Op("abs", {x})})})})})});
     body.ExpectSame(std::string("exp ") + root);
@@ -103,7 +89,7 @@ TEST(NarrowRowsTest, LightFoldsNeedNoBuffer) {
   for (const int64_t n : {9, 10, 31, 64, 100}) {
     for (const char* root : {"rowSums", "rowMeans", "colSums"}) {
       BodyBuilder body;
-      const NodeId x = body.Input(Value(Cells(kRows, n, 1))), y = body.Input(Value(Cells(kRows, n, 2)));
+      const NodeId x = body.Input(Value(Cells(kRows, n, 1, true))), y = body.Input(Value(Cells(kRows, n, 2, true)));
       body.Finish({body.Op(root, {body.Op("*", {x, y})})});
       const Result<TileProgram> program = Lower(body.fused());
       ASSERT_TRUE(program.ok()) << program.status().ToString();
@@ -114,7 +100,7 @@ TEST(NarrowRowsTest, LightFoldsNeedNoBuffer) {
   }
   for (int64_t n = 1; n <= 8; ++n) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(kRows, n, 1))), y = body.Input(Value(Cells(kRows, n, 2)));
+    const NodeId x = body.Input(Value(Cells(kRows, n, 1, true))), y = body.Input(Value(Cells(kRows, n, 2, true)));
     body.Finish({body.Op("colSums", {body.Op("*", {x, y})})});
     const Result<TileProgram> program = Lower(body.fused());
     ASSERT_TRUE(program.ok()) << program.status().ToString();

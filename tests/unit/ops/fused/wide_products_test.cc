@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with wide right operands inside fused operators, tile by tile: cell-wise operators before and after them, with the
 // bytes of the operators one by one.
-#include <random>
-
 #include "body_builder.h"
 #include "ops/cpu.h"
 #include "ops/fused/tile_program.h"
@@ -10,16 +8,6 @@
 
 namespace heddle::ops::testing {
 namespace {
-
-Matrix Cells(int64_t rows, int64_t columns, uint32_t seed, double density = 1) {
-  std::mt19937_64 random(seed);
-  Result<Matrix> result = Matrix::Dense(rows, columns);
-  for (int64_t i = 0; i < rows * columns; ++i) {
-    const double cell = static_cast<double>(random() >> 11) * 0x1p-53 - 0.5;
-    result->mutable_data()[i] = static_cast<double>(random() >> 11) * 0x1p-53 < density ? cell : 0.0;
-  }
-  return *std::move(result);
-}
 
 // m, inner, n: around tiles of 144 rows, panels of 64, strips of 12 and 24 columns, steps of 256 and 512 of the inner dimension.
 struct Sizes {
@@ -132,7 +120,7 @@ TEST_P(WideProducts, OfASparseLeftOperand) {
   const auto [m, inner, n] = sizes();
   for (const char* root : {"", "sum"}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(*ToSparse(Cells(m, inner, 16, 0.2)))), b = body.Input(Value(Cells(inner, n, 17)));
+    const NodeId x = body.Input(Value(*ToSparse(Cells(m, inner, 16, false, 0.2)))), b = body.Input(Value(Cells(inner, n, 17)));
     const NodeId value = body.Op("exp", {body.Op("%*%", {x, b})});
     body.Finish({*root == 0 ? value : body.Op(root, {value})});
     body.ExpectSame(std::string("exp(CSR%*%B) ") + root);
