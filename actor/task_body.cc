@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actor/task_body.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "actor/row_pieces.h"
@@ -24,11 +25,16 @@ Result<Value> UnpackPart(const Value& value, int64_t part, int64_t parts) {
   return SliceRows(value, rows * part / parts, rows * (part + 1) / parts);
 }
 
-// True if the task's first input is in a register that no other task reads.
-bool ReadsAlone(const Plan& plan, const Task& task) {
+// True if every other task that reads the register of the task's first input must have acted before this one acts.
+bool ReadsLast(const Plan& plan, const Task& task) {
   if (task.consumed.empty() || task.consumed[0] < 0) return false;
   const Register& source = plan.registers[static_cast<size_t>(task.consumed[0])];
-  return source.consumers.size() == 1 && source.producer.rank() == task.id.rank();
+  if (source.producer.rank() != task.id.rank()) return false;
+  return std::all_of(source.consumers.begin(), source.consumers.end(), [&](TaskId reader) {
+    return reader == task.id || std::any_of(task.control_in.begin(), task.control_in.end(), [&](RegisterId order) {
+      return plan.registers[static_cast<size_t>(order)].producer == reader;
+    });
+  });
 }
 
 }  // namespace
@@ -70,7 +76,7 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
       }
     }
     prepared.work = WorkOf(task, prepared.node);
-    prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute && ReadsAlone(instance.plan(), task);
+    prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute && ReadsLast(instance.plan(), task);
     if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
     if (prepared.work == Work::kKeep) sinks_.push_back(&prepared);
     if (prepared.work == Work::kVariable || prepared.work == Work::kKeep)

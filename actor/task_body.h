@@ -66,7 +66,7 @@ class KernelBody : public TaskBody {
     Work work = Work::kKernel;
     const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
     std::vector<ValueInfo> input_infos;
-    bool reads_last = false;                ///< kKernel: nobody but this task reads its first input.
+    bool reads_last = false;                ///< kKernel: nobody reads its first input after this task.
     Value held;  ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
   static Work WorkOf(const Task& task, const Node* node);

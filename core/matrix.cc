@@ -172,6 +172,13 @@ Matrix Matrix::Rows(int64_t begin, int64_t end) const {
   return view;
 }
 
+bool Matrix::HoldsCellsAlone() const {
+  if (IsSparse() || values_.use_count() != 1) return false;
+  // Counts are read without order. Taking part in the counting puts what others did with the cells before what follows.
+  const std::shared_ptr<Buffer> counted = values_;
+  return true;
+}
+
 Matrix Matrix::Reshaped(int64_t rows, int64_t columns) const {
   HEDDLE_CHECK(!IsSparse(), "only dense cells lie in row-major order");
   HEDDLE_CHECK(CheckedProduct(rows, columns) == cells(), "a reshape keeps the number of cells");

@@ -76,9 +76,9 @@ class Matrix {
   /// The same cells read as rows x columns (row-major reshape); dense only, same number of cells.
   Matrix Reshaped(int64_t rows, int64_t columns) const;
 
-  /// True if no other matrix, view or copy, holds these dense cells: they may be overwritten. Only the thread that
+  /// True if no other matrix, view or copy, holds these dense cells any more: they may be overwritten. Only the thread that
   /// alone can copy this matrix may ask.
-  bool HoldsCellsAlone() const { return !IsSparse() && values_.use_count() == 1; }
+  bool HoldsCellsAlone() const;
 
   /// One cell; slow, for tests, printing and small accesses.
   double At(int64_t row, int64_t column) const;

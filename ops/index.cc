@@ -130,7 +130,8 @@ Result<Value> RunIndex(const KernelCall& call) {
 }
 
 // ---- X[rl:ru, cl:cu] = V: X with the cells within bounds replaced by V, a scalar or a matrix of just that size (a 1 x 1
-//      matrix counts as a scalar). Inputs: X, V, rl, ru, cl, cu. Format: X's. Exact. Cost: one copy of X.
+//      matrix counts as a scalar). Inputs: X, V, rl, ru, cl, cu. Format: X's. Exact. Cost: one copy of X,
+//      or of V alone where nobody else needs the dense X.
 //      Rows: row-wise when only columns are chosen.
 
 Status CheckReplacement(const Range& rows, const Range& columns, Shape x, Shape v, StatusCode code) {
@@ -274,7 +275,7 @@ Result<Value> AssignCells(const KernelCall& call) {
   Matrix result;
   if (x.IsSparse()) {
     HEDDLE_ASSIGN_OR_RETURN(result, AssignSparse(x, region, replacement));
-  } else if (call.last_read != nullptr && call.last_read->matrix().HoldsCellsAlone()) {
+  } else if (call.last_read != nullptr && call.inputs[1] != call.inputs[0] && call.last_read->matrix().HoldsCellsAlone()) {
     result = std::move(call.last_read->matrix());
     for (int64_t i = region.row_begin; i < region.row_end; ++i)
       replacement.CopyRow(i - region.row_begin, region.column_end - region.column_begin,
@@ -294,7 +295,7 @@ constexpr Operator kOperators[] = {
      .input_use = IndexInputUse, .run = RunIndex, .may_fail = true, .takes_singles = TakesAnySingles},
     {.name = "indexAssign", .min_inputs = 2, .max_inputs = 6, .infer = InferIndexAssign,
      .row_rule = IndexAssignRowRule, .input_use = IndexAssignInputUse, .run = RunIndexAssign, .may_fail = true,
-     .takes_singles = TakesAnySingles},
+     .updates = true, .takes_singles = TakesAnySingles},
 };
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "core/block_pool.h"
 #include "core/panels.h"
@@ -33,6 +35,10 @@ constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
 constexpr int64_t kSmallResult = 1 << 15;
 // So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are packed.
 constexpr int64_t kTasksOfThread = 16, kPackingTasksOfThread = 6;
+// The last step of a product has so many times more tasks.
+constexpr int64_t kLastParts = 4;
+// About two microseconds; then another thread of this CPU may be what is waited for.
+constexpr int kTriesBeforeYield = 64;
 
 // Cells of A in one task of a skinny product.
 constexpr int64_t kSkinnyTaskCells = 1 << 17;
@@ -55,7 +61,7 @@ class PackedCells {
   ~PackedCells() { Pool().Free(cells_, bytes_); }
   PackedCells(const PackedCells&) = delete;
   PackedCells& operator=(const PackedCells&) = delete;
-  double* data() { return cells_; }
+  double* data() const { return cells_; }
 
  private:
   // Not the pool of matrices: the budget of a program counts values.
@@ -366,13 +372,6 @@ NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step, i
   return {g.b + (step.k0 + step.depth) * g.b_row, depth * g.n, step.depth, tiles};
 }
 
-void MaybeParallel(bool parallel, int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
-  if (parallel)
-    ParallelFor(count, grain, body);
-  else
-    body(0, count);
-}
-
 bool IsSkinny(const Gemm& g) {
   return g.packed == nullptr && g.a_column == 1 && g.b_row == g.n && g.canonical && !g.accumulate && !g.upper_only &&
          g.ahead == nullptr && simd::IsSkinny(g.m, g.k, g.n);
@@ -380,12 +379,161 @@ bool IsSkinny(const Gemm& g) {
 
 void RunSkinny(const Gemm& g) {
   const int64_t groups = g.m / 8;  // Of eight rows; the last one has the rest, too.
-  MaybeParallel(g.parallel, groups, std::max<int64_t>(1, kSkinnyTaskCells / (8 * g.k)), [&](int64_t begin, int64_t end) {
+  const auto multiply = [&](int64_t begin, int64_t end) {
     const int64_t first = 8 * begin, last = end == groups ? g.m : 8 * end;
     if (!IsCancelled(g.cancelled))
       simd::MultiplySkinny(g.a + first * g.a_row, last - first, g.a_row, g.k, g.b, g.n, g.c + first * g.c_row, g.c_row);
-  });
+  };
+  if (g.parallel)
+    ParallelFor(groups, std::max<int64_t>(1, kSkinnyTaskCells / (8 * g.k)), multiply);
+  else
+    multiply(0, groups);
 }
+
+// The steps of a product, one after the other: B is packed, and blocks of rows of C take their part of the chain.
+class Product {
+ public:
+  explicit Product(const Gemm& g) : g_(g), blocks_(CeilDivide(g.m, kBlockRows)) {
+    const int64_t depth = DepthOf(g, kernel_);
+    for (int64_t j0 = 0; j0 < g.n; j0 += kBlockColumns)
+      for (int64_t k0 = 0; k0 < g.k; k0 += depth) {
+        const int64_t here = std::min(depth, g.k - k0);
+        steps_.push_back({j0, std::min(kBlockColumns, g.n - j0), k0, here, k0 == 0 && !g.accumulate, g.canonical && k0 + here == g.k});
+      }
+    if (!g.parallel) return;
+    const int64_t tasks = ParallelThreads() * (FindForm(g, kernel_) == FormOfA::kPacked ? kPackingTasksOfThread : kTasksOfThread);
+    groups_ = std::min(CeilDivide(tasks, blocks_), MostGroups(steps_[0]));
+  }
+
+  void Run() {
+    if (g_.parallel && ParallelThreads() > 1 && blocks_ * groups_ > 1)
+      RunTogether();
+    else
+      RunAlone();
+  }
+
+ private:
+  // Counts of what the threads have done. A thread takes the next unit of work and waits until that may begin, so it waits
+  // for units that other threads are computing, never for units that nobody has taken.
+  struct Progress {
+    Progress(size_t steps, int64_t blocks) : packed(steps), multiplied(steps), of_block(static_cast<size_t>(blocks)) {}
+    std::atomic<int64_t> taken = 0;
+    std::vector<std::atomic<int64_t>> packed, multiplied;  // Of each step.
+    std::vector<std::atomic<int64_t>> of_block;            // Groups of all steps so far.
+  };
+
+  bool Packs() const { return g_.packed == nullptr && !ReadsInPlace(g_, kernel_); }
+  int64_t Strips(const Step& step) const { return CeilDivide(step.columns, kernel_.columns); }
+  int64_t MostGroups(const Step& step) const { return CeilDivide(Strips(step), kFewStrips); }
+  int64_t PackingUnits(size_t t) const { return Packs() ? CeilDivide(Strips(steps_[t]), kStripsTogether) : 0; }
+  // Each block's strips are shared out. In the last step more finely: threads that are held up then wait less for each other.
+  int64_t Groups(size_t t) const {
+    return t + 1 < steps_.size() ? std::min(groups_, MostGroups(steps_[t])) : std::min(kLastParts * groups_, MostGroups(steps_[t]));
+  }
+  const double* PackedB(size_t t) const {
+    if (g_.packed != nullptr) return g_.packed->At(steps_[t].j0, steps_[t].k0);
+    return Packs() ? Buffer(t) : nullptr;
+  }
+
+  double* Buffer(size_t t) const { return buffers_[t % buffers_.size()]->data(); }
+  void Pack(size_t t, int64_t unit) const {
+    const int64_t begin = unit * kStripsTogether;
+    PackB(g_, kernel_, steps_[t], begin, std::min(Strips(steps_[t]), begin + kStripsTogether), Buffer(t));
+  }
+
+  // `prepared`: which step's block `rows_of_a` has.
+  void Multiply(size_t t, int64_t block, int64_t group, int64_t groups, bool alone, RowsOfA& rows_of_a,
+                std::pair<size_t, int64_t>& prepared) const {
+    const Step& step = steps_[t];
+    const int64_t i0 = block * kBlockRows, rows = std::min(kBlockRows, g_.m - i0);
+    if ((g_.upper_only && step.j0 + step.columns <= i0 && FirstTurned(g_, kernel_) >= i0 + rows) || IsCancelled(g_.cancelled)) return;
+    if (prepared != std::pair(t, block)) rows_of_a.Prepare(step, i0, rows, PackedB(t));
+    prepared = {t, block};
+    MultiplyBlock(g_, kernel_, step, i0, rows, rows_of_a, PackedB(t), Strips(step) * group / groups,
+                  Strips(step) * (group + 1) / groups, NextStep(g_, kernel_, step, i0, rows, alone && blocks_ == 1));
+  }
+
+  void Allocate(size_t buffers) {
+    const int64_t cells = CeilDivide(steps_[0].columns, kernel_.columns) * StripCells(kernel_.columns, steps_[0].depth);
+    while (Packs() && buffers_.size() < buffers) buffers_.push_back(std::make_unique<PackedCells>(cells));
+  }
+
+  void RunAlone() {
+    Allocate(1);
+    RowsOfA rows_of_a(g_, kernel_);
+    std::pair<size_t, int64_t> prepared(steps_.size(), 0);
+    for (size_t t = 0; t < steps_.size(); ++t) {
+      for (int64_t unit = 0; unit < PackingUnits(t); ++unit) Pack(t, unit);
+      for (int64_t block = 0; block < blocks_; ++block) Multiply(t, block, 0, 1, true, rows_of_a, prepared);
+    }
+  }
+
+  // Units of work in the order in which they are taken: the first step's packing; then of each step three quarters of its
+  // products, the next step's packing, the other products. So no step waits for the end of the step before.
+  void RunTogether() {
+    Allocate(std::min<size_t>(2, steps_.size()));
+    Progress progress(steps_.size(), blocks_);
+    ParallelFor(ParallelThreads(), 1, [&](int64_t, int64_t) { TakeUnits(progress); });
+  }
+
+  void TakeUnits(Progress& progress) {
+    RowsOfA rows_of_a(g_, kernel_);
+    std::pair<size_t, int64_t> prepared(steps_.size(), 0);
+    size_t t = 0;
+    int64_t first = PackingUnits(0);     // Unit of step t's first product.
+    int64_t groups_before = 0;           // Groups of each block in the steps before t.
+    for (;;) {
+      int64_t unit = progress.taken.fetch_add(1, std::memory_order_relaxed);
+      if (unit < PackingUnits(0)) {
+        PackWhenFree(0, unit, progress);
+        continue;
+      }
+      const auto packing_of_next = [&] { return t + 1 < steps_.size() ? PackingUnits(t + 1) : 0; };
+      while (t < steps_.size() && unit >= first + blocks_ * Groups(t) + packing_of_next()) {
+        first += blocks_ * Groups(t) + packing_of_next();
+        groups_before += Groups(t++);
+      }
+      if (t == steps_.size()) return;
+      unit -= first;
+      const int64_t before_packing = blocks_ * Groups(t) * 3 / 4;
+      if (unit >= before_packing && unit < before_packing + packing_of_next()) {
+        PackWhenFree(t + 1, unit - before_packing, progress);
+        continue;
+      }
+      if (unit >= before_packing) unit -= packing_of_next();
+      const int64_t block = unit / Groups(t);
+      std::atomic<int64_t>& of_block = progress.of_block[static_cast<size_t>(block)];
+      WaitFor(progress.packed[t], PackingUnits(t));
+      WaitFor(of_block, groups_before);
+      Multiply(t, block, unit % Groups(t), Groups(t), false, rows_of_a, prepared);
+      of_block.fetch_add(1, std::memory_order_release);
+      progress.multiplied[t].fetch_add(1, std::memory_order_release);
+    }
+  }
+
+  // The step before the last one read what this one writes to.
+  void PackWhenFree(size_t t, int64_t unit, Progress& progress) {
+    if (t >= 2) WaitFor(progress.multiplied[t - 2], blocks_ * Groups(t - 2));
+    Pack(t, unit);
+    progress.packed[t].fetch_add(1, std::memory_order_release);
+  }
+
+  static void WaitFor(const std::atomic<int64_t>& count, int64_t least) {
+    for (int tries = 0; count.load(std::memory_order_acquire) < least; ++tries) {
+      if (tries < kTriesBeforeYield)
+        _mm_pause();
+      else
+        std::this_thread::yield();
+    }
+  }
+
+  const Gemm& g_;
+  const GemmKernel& kernel_ = Kernel();
+  const int64_t blocks_;
+  int64_t groups_ = 1;
+  std::vector<Step> steps_;
+  std::vector<std::unique_ptr<PackedCells>> buffers_;  // Steps take turns.
+};
 
 }  // namespace
 
@@ -432,41 +580,8 @@ void Run(const Gemm& g) {
     return;
   }
   if (IsSkinny(g)) return RunSkinny(g);
-  const GemmKernel& kernel = Kernel();
-  const int64_t most_strips = CeilDivide(std::min(kBlockColumns, g.n), kernel.columns);
-  const int64_t most_depth = DepthOf(g, kernel);
-  std::optional<PackedCells> packing;
-  if (g.packed == nullptr && !ReadsInPlace(g, kernel)) packing.emplace(most_strips * StripCells(kernel.columns, most_depth));
-  const int64_t blocks = CeilDivide(g.m, kBlockRows);
-  // Few blocks of rows: strips are shared out too.
-  const int64_t tasks =
-      ParallelThreads() * (FindForm(g, kernel) == FormOfA::kPacked ? kPackingTasksOfThread : kTasksOfThread);
-  const int64_t groups = g.parallel ? std::min(CeilDivide(tasks, blocks), CeilDivide(most_strips, kFewStrips)) : 1;
-  for (int64_t j0 = 0; j0 < g.n; j0 += kBlockColumns) {
-    for (int64_t k0 = 0; k0 < g.k; k0 += most_depth) {
-      const int64_t depth = std::min(most_depth, g.k - k0), columns = std::min(kBlockColumns, g.n - j0);
-      const Step step{j0, columns, k0, depth, k0 == 0 && !g.accumulate, g.canonical && k0 + depth == g.k};
-      const int64_t strips = CeilDivide(columns, kernel.columns);
-      const double* const packed_b = packing ? packing->data() : g.packed != nullptr ? g.packed->At(j0, k0) : nullptr;
-      if (packing)
-        MaybeParallel(g.parallel, CeilDivide(strips, kStripsTogether), 1, [&](int64_t begin, int64_t end) {
-          PackB(g, kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), packing->data());
-        });
-      MaybeParallel(g.parallel, blocks * groups, 1, [&](int64_t begin, int64_t end) {
-        RowsOfA rows_of_a(g, kernel);
-        for (int64_t task = begin, prepared = -1; task < end; ++task) {
-          const int64_t block = task / groups, group = task % groups;
-          const int64_t i0 = block * kBlockRows, rows = std::min(kBlockRows, g.m - i0);
-          if ((g.upper_only && j0 + columns <= i0 && FirstTurned(g, kernel) >= i0 + rows) || IsCancelled(g.cancelled)) continue;
-          if (block != prepared) rows_of_a.Prepare(step, i0, rows, packed_b);
-          prepared = block;
-          MultiplyBlock(g, kernel, step, i0, rows, rows_of_a, packed_b, strips * group / groups,
-                        strips * (group + 1) / groups, NextStep(g, kernel, step, i0, rows, blocks * groups == 1));
-        }
-      });
-    }
-  }
-  TurnLastRows(g, kernel);
+  Product(g).Run();
+  TurnLastRows(g, Kernel());
 }
 
 }  // namespace heddle::ops

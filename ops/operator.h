@@ -50,6 +50,8 @@ struct Operator {
   bool effect = false;      ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.
   bool may_fail = false;    ///< Can fail on values (not shapes): kept in script order with the effects.
   bool pure = true;         ///< Same inputs give the same result: common subexpressions may share it.
+  bool updates = false;     ///< Writes over its first input where it is the last to read it (KernelCall::last_read): comes
+                            ///< after the others that read it, then.
   /// True if `run` takes and makes the cells of this call as they are, floats too; nullptr: never. Elsewhere it knows doubles,
   /// and cells of a single-precision program are widened for it (ops/single_precision.h).
   bool (*takes_singles)(const KernelCall& call) = nullptr;

@@ -16,6 +16,10 @@
 namespace heddle::ops {
 namespace {
 
+// About: enough to balance, also where another program holds up one of the threads for milliseconds; few enough to start
+// fast.
+constexpr int64_t kRangesOfThread = 16;
+
 // What oneTBB orders, for ThreadSanitizer, which does not see into that library: all that happens before a loop comes
 // before its parts, and they come before what follows the loop.
 class LoopOrder {
@@ -49,9 +53,9 @@ void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t,
     body(0, count);
     return;
   }
-  // About four ranges a thread, each a whole number of grains: enough to balance, few enough to start fast.
+  // Each range is a whole number of grains.
   const int64_t grains = (count + grain - 1) / grain;
-  const int64_t chunk = std::max<int64_t>(1, grains / (int64_t{threads} * 4)) * grain;
+  const int64_t chunk = std::max<int64_t>(1, grains / (int64_t{threads} * kRangesOfThread)) * grain;
   const int64_t chunks = (count + chunk - 1) / chunk;
   LoopOrder order;
   tbb::parallel_for(

@@ -95,18 +95,31 @@ RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, i
 void PlanBuilder::AddControl(size_t task) {
   const int32_t rank = static_cast<int32_t>(plan_.tasks[task].id.rank());
   const NodeId node = plan_.tasks[task].node;
-  for (NodeId before : graph_[node].after) {
-    auto found = last_task_.find({before, rank});
-    if (found == last_task_.end()) continue;  // nothing of it happens on this rank
-    auto [entry, is_new] = control_of_.try_emplace(found->second, kNoRegister);
-    if (is_new) {
-      entry->second = AddOutput(found->second, ValueInfo{});
-      plan_.registers.back().control = true;
-    }
-    plan_.registers[static_cast<size_t>(entry->second)].consumers.push_back(plan_.tasks[task].id);
-    plan_.tasks[task].control_in.push_back(entry->second);
-  }
+  for (NodeId before : graph_[node].after)
+    if (auto found = last_task_.find({before, rank}); found != last_task_.end()) AddOrder(found->second, task);
   last_task_[{node, rank}] = task;
+  if (!ops::FindOperator(graph_[node].op)->updates) return;
+  // Another rank's copy or a variable that keeps the value would make it wait for nothing.
+  const std::vector<TaskId> readers = plan_.registers[static_cast<size_t>(plan_.tasks[task].consumed[0])].consumers;
+  const auto keeps = [&](TaskId reader) {
+    return reader.rank() != plan_.tasks[task].id.rank() || plan_.tasks[task_of_.at(reader)].kind == TaskKind::kSink;
+  };
+  if (std::any_of(readers.begin(), readers.end(), keeps)) return;
+  for (TaskId reader : readers)
+    if (reader != plan_.tasks[task].id) AddOrder(task_of_.at(reader), task);
+}
+
+void PlanBuilder::AddOrder(size_t earlier, size_t later) {
+  auto [entry, is_new] = control_of_.try_emplace(earlier, kNoRegister);
+  if (is_new) {
+    entry->second = AddOutput(earlier, ValueInfo{});
+    plan_.registers.back().control = true;
+  }
+  std::vector<TaskId>& consumers = plan_.registers[static_cast<size_t>(entry->second)].consumers;
+  const TaskId id = plan_.tasks[later].id;
+  if (std::find(consumers.begin(), consumers.end(), id) != consumers.end()) return;
+  consumers.push_back(id);
+  plan_.tasks[later].control_in.push_back(entry->second);
 }
 
 RegisterId PlanBuilder::Piece(NodeId node, Distribution distribution, int32_t rank) {

@@ -40,8 +40,10 @@ class PlanBuilder {
   RegisterId AddOutput(size_t task, const ValueInfo& info);
   RegisterId AddCopy(RegisterId remote, int32_t rank);
   RegisterId AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info);
-  /// The task must not act before the tasks of node.after on its rank have acted.
+  /// The task must not act before the tasks of node.after on its rank have acted, nor, if it updates its first input, before
+  /// those that read it.
   void AddControl(size_t task);
+  void AddOrder(size_t earlier, size_t later);
   ValueInfo SplitInfo(const ValueInfo& whole, int32_t rank) const;
 
   const Graph& graph_;

@@ -88,6 +88,37 @@ TEST_F(RuntimeTest, TheLastReaderOfAValueMayTakeIt) {
   EXPECT_FALSE(is_last) << "y reads it too";
 }
 
+TEST_F(RuntimeTest, TheReaderAfterAllOthersMayTakeAValue) {
+  bool read = false, is_last = false, is_alone = false;
+  kernels_.Set("read", [&](const ops::KernelCall& call) -> Result<Value> {
+    read = call.last_read == nullptr;
+    return Value(call.inputs[0]->matrix().At(0, 0));
+  });
+  kernels_.Set("take", [&](const ops::KernelCall& call) -> Result<Value> {
+    is_last = read && call.last_read != nullptr;
+    is_alone = is_last && call.last_read->matrix().HoldsCellsAlone();
+    return Value(1.0);
+  });
+  for (const bool ordered : {false, true}) {
+    writer_ = PlanWriter(1);
+    const NodeId x = AddNode("variable", {}, "x"), reader = AddNode("read", {x}), taker = AddNode("take", {x});
+    const RegisterId in = writer_.Output(Add(TaskKind::kSource, x, {}));
+    const size_t reads = Add(TaskKind::kCompute, reader, {in}), takes = Add(TaskKind::kCompute, taker, {in});
+    const RegisterId a = writer_.Output(reads), b = writer_.Output(takes);
+    if (ordered) writer_.Control(writer_.ControlOutput(reads), takes);
+    Add(TaskKind::kSink, AddNode("assign", {reader}, "a"), {a});
+    Add(TaskKind::kSink, AddNode("assign", {taker}, "b"), {b});
+    writer_.SetKey(ordered ? 21 : 20);
+    std::map<std::string, Value> given;
+    given.emplace("x", Column({7, 8}));
+    const Result<RunResult> result = runtime().Run(Finish(), ordered ? 2 : 1, std::move(given));
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    EXPECT_EQ(result->live_out.at("a").scalar(), Scalar(7.0));
+    EXPECT_EQ(is_last, ordered);
+    EXPECT_EQ(is_alone, ordered);
+  }
+}
+
 TEST_F(RuntimeTest, RunsThreeTasks) {
   const auto plan = ThreeTasks("add");
   const Result<RunResult> result = runtime().Run(plan, 0, {{"x", Value(2.0)}});

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -121,6 +123,29 @@ TEST_P(GemmTest, MoreColumnsThanOneBlock) {
 }
 
 // Blocks of rows of A against one B that is packed once; steps of 256 (512) rows of B and blocks of 4080 columns.
+// Threads take packing and products of several steps and blocks of columns in turns, more threads than the machine has, too.
+TEST_P(GemmTest, ManyThreadsGiveWhatOneGives) {
+  const int64_t shapes[][3] = {{600, 2'100, 100}, {300, 1'100, 4'200}, {145, 5'000, 50}, {1'000, 700, 300}};
+  for (const auto& [m, k, n] : shapes) {
+    const std::vector<double> a = Cells(m * k, 8), b = Cells(k * n, 9);
+    Gemm g{.m = m, .n = n, .k = k, .a = a.data(), .a_row = k, .b = b.data(), .b_row = n, .c_row = n, .canonical = true};
+    std::vector<double> expected(static_cast<size_t>(m * n)), found(static_cast<size_t>(m * n));
+    g.c = expected.data();
+    ops::Run(g);
+    g.c = found.data();
+    g.parallel = true;
+    for (const int threads : {2, 3, 8}) {
+      Arena arena(threads);
+      for (int run = 0; run < 3; ++run) {
+        std::fill(found.begin(), found.end(), 0.25);
+        arena.Execute([&] { ops::Run(g); });
+        ASSERT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(double)), 0)
+            << m << "x" << k << "x" << n << " on " << threads << " threads";
+      }
+    }
+  }
+}
+
 TEST_P(GemmTest, PackedOnceForManyProducts) {
   for (const auto& [k, n] : {std::pair<int64_t, int64_t>{1, 64}, {80, 24}, {256, 100}, {257, 65}, {513, 203}, {600, 12}, {1025, 7}, {3, 4100}}) {
     const int64_t m = 144;

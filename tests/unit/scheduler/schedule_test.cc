@@ -60,6 +60,34 @@ std::vector<const Task*> TasksOf(const Plan& plan, NodeId node, const std::strin
   return tasks;
 }
 
+// Z = X %*% Y; X[1, 1] = 5; the assignment writes over the cells of X, so it comes after the product. Not where a variable
+// keeps X, or where X is sent to other ranks: it copies X there and waits for nobody.
+TEST(ScheduleTest, AnUpdateComesAfterTheReadersOfTheOldValue) {
+  for (const bool kept : {false, true}) {
+    GraphUnderTest g;
+    const NodeId x = g.Variable("X", MatrixOf(50, 50)), y = g.Variable("Y", MatrixOf(50, 2));
+    const NodeId z = g.Op("%*%", {x, y}, MatrixOf(50, 2));
+    if (kept) g.Assign("W", x);
+    const NodeId five = g.Op("literal", {}, ValueInfo::OfScalar(ValueType::kDouble));
+    const NodeId one = g.Op("literal", {}, ValueInfo::OfScalar(ValueType::kInteger));
+    g.graph[five].SetAttribute("value", Scalar(5.0));
+    g.graph[one].SetAttribute("value", Scalar(int64_t{1}));
+    const NodeId assigned = g.Op("indexAssign", {x, five, one, one, one, one}, MatrixOf(50, 50));
+    g.Assign("X", assigned);
+    g.Assign("Z", z);
+    const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kOne}, {"Y", Distribution::kOne}}, {.ranks = 1});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    ASSERT_EQ(TasksOf(*plan, assigned, "").size(), 1u);
+    const Task& task = *TasksOf(*plan, assigned, "")[0];
+    const TaskId product = TasksOf(*plan, z, "")[0]->id;
+    const bool waits = std::any_of(task.control_in.begin(), task.control_in.end(), [&](RegisterId id) {
+      return plan->registers[static_cast<size_t>(id)].producer == product;
+    });
+    EXPECT_EQ(waits, !kept);
+    EXPECT_TRUE(CheckLive(*plan).ok());
+  }
+}
+
 TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
   const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 3});
