@@ -8,6 +8,7 @@
 #include "core/panels.h"
 #include "ops/catalog.h"
 #include "ops/elementwise_sparse.h"
+#include "ops/gathered_rows.h"
 #include "ops/parallel.h"
 #include "ops/reduction_tree.h"
 #include "ops/simd/rows.h"
@@ -143,42 +144,61 @@ class LongRow {
   const double* u_ = nullptr;
 };
 
+// Entries [first, last) of one row, which `row` has taken; rows of v of entries before `known` are fetched.
+template <typename Row>
+inline __attribute__((always_inline)) void SampleEntries(const Row& row, const int32_t* columns, const double* cells, int64_t rank,
+                                                         int64_t first, int64_t last, int64_t known, double* out) {
+  if (last - first < 4) {
+    if (first == last) return;
+    const double* rows[4];
+    for (int64_t r = 0; r < 4; ++r) rows[r] = cells + columns[std::min(first + r, last - 1)] * rank;
+    const __m256d dots = row.Dots(rows);
+    for (int64_t r = 0; r < last - first; ++r) out[first + r] = dots[r];
+    return;
+  }
+  // The last four overlap those before them.
+  for (int64_t e = first; e < last; e += 4) {
+    e = std::min(e, last - 4);
+    if (e + Row::kAhead + 4 <= known)
+#pragma GCC unroll 4
+      for (int64_t k = Row::kAhead; k < Row::kAhead + 4; ++k) row.Fetch(cells + columns[e + k] * rank);
+    const double* const rows[4] = {cells + columns[e] * rank, cells + columns[e + 1] * rank,
+                                   cells + columns[e + 2] * rank, cells + columns[e + 3] * rank};
+    _mm256_storeu_pd(out + e, row.Dots(rows));
+  }
+}
+
 template <typename Row>
 void SampleWith(Row row, const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin, int64_t end,
                 double* out) {
-  const int64_t rank = u.columns(), last_entry = w.row_offsets()[end];
+  const int64_t rank = u.columns();
   const int64_t* offsets = w.row_offsets();
   const int32_t* columns = w.column_indexes();
-  const double* cells = v.data();
   out -= offsets[0];
   for (int64_t i = begin; i < end; ++i) {
-    const int64_t first = offsets[i], last = offsets[i + 1];
     row.Take(u.data() + i * rank);
-    if (last - first < 4) {
-      if (first == last) continue;
-      const double* rows[4];
-      for (int64_t r = 0; r < 4; ++r) rows[r] = cells + columns[std::min(first + r, last - 1)] * rank;
-      const __m256d dots = row.Dots(rows);
-      for (int64_t r = 0; r < last - first; ++r) out[first + r] = dots[r];
-      continue;
-    }
-    // The last four overlap those before them.
-    for (int64_t e = first; e < last; e += 4) {
-      e = std::min(e, last - 4);
-      if (e + Row::kAhead + 4 <= last_entry)
-#pragma GCC unroll 4
-        for (int64_t k = Row::kAhead; k < Row::kAhead + 4; ++k) row.Fetch(cells + columns[e + k] * rank);
-      const double* const rows[4] = {cells + columns[e] * rank, cells + columns[e + 1] * rank,
-                                     cells + columns[e + 2] * rank, cells + columns[e + 3] * rank};
-      _mm256_storeu_pd(out + e, row.Dots(rows));
-    }
+    SampleEntries(row, columns, v.data(), rank, offsets[i], offsets[i + 1], offsets[end], out);
   }
+}
+
+void SampleBlocks(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin, int64_t end, int64_t block, double* out) {
+  const int64_t rank = u.columns();
+  const int32_t* columns = w.column_indexes();
+  LongRow row(rank);
+  out -= w.row_offsets()[0];
+  ForBlocks(w.row_offsets() + begin, columns, end - begin, v.rows(), block, [&](int64_t i, int64_t first, int64_t last) {
+    row.Take(u.data() + (begin + i) * rank);
+    SampleEntries(row, columns, v.data(), rank, first, last, last, out);
+  });
 }
 
 }  // namespace
 
 void SampleRows(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin, int64_t end, double* out) {
   const int64_t rank = u.columns();
+  const int64_t block = GatheredBlock(w, v);
+  if (block > 0 && w.row_offsets()[end] - w.row_offsets()[begin] >= kEntriesTogether / 4)
+    return SampleBlocks(w, u, v, begin, end, block, out);
   const bool is_short = simd::WithConstant<1, 8>(CeilDivide(rank, 4), [&](auto vectors) {
     if (rank % 4 == 0) return SampleWith(ShortRow<vectors, false>(rank), w, u, v, begin, end, out);
     SampleWith(ShortRow<vectors, true>(rank), w, u, v, begin, end, out);

@@ -6,6 +6,7 @@
 #include "core/panels.h"
 #include "ops/cpu.h"
 #include "ops/fused/entries.h"
+#include "ops/gathered_rows.h"
 #include "ops/parallel.h"
 #include "ops/reduction_tree.h"
 
@@ -54,8 +55,20 @@ int64_t TileRows(const TileProgram& program, const PairedProduct& pair, const st
   return rows;
 }
 
-int64_t TileEntries(const TileProgram& program) {
+// True if products at the driver's entries read V by blocks. Not where a right product reads V's rows a second time: they are in
+// the second-level cache then, row after row.
+bool IsBlocked(const TileProgram& program, const std::vector<Matrix>& inputs) {
+  bool blocked = false;
+  for (const Step& step : program.steps) {
+    if (step.kind == Step::Kind::kMultiply && IsByEntry(step.from)) return false;
+    blocked |= step.kind == Step::Kind::kSample && GatheredBlock(Driver(program, inputs), inputs[static_cast<size_t>(step.right)]) > 0;
+  }
+  return blocked;
+}
+
+int64_t TileEntries(const TileProgram& program, bool blocked) {
   if (!program.by_pattern) return 0;
+  if (blocked) return kEntriesTogether;
   int64_t entries = kTileEntries;
   for (const Step& step : program.steps)
     if (step.kind == Step::Kind::kMultiply && IsByEntry(step.from))
@@ -84,7 +97,13 @@ int64_t RowWork(const TileProgram& program, const std::vector<Matrix>& inputs) {
 TileSizes ChooseTileSizes(const TileProgram& program, const PairedProduct& pair, const std::vector<Matrix>& inputs) {
   // Rows of a result that go straight to it may be cut anywhere.
   const bool anywhere = program.by_pattern && program.roots.empty() && program.buffers.empty();
-  return {TileRows(program, pair, inputs), TileEntries(program), anywhere ? 1 : kRowsTogether, RowWork(program, inputs)};
+  const bool blocked = IsBlocked(program, inputs);
+  int64_t rows = TileRows(program, pair, inputs);
+  if (blocked && program.panel_rows == 0) {
+    const Matrix& driver = Driver(program, inputs);
+    rows = std::max(rows, FloorPowerOfTwo(std::max<int64_t>(1, kEntriesTogether / (driver.stored() / driver.rows() + 1))));
+  }
+  return {rows, TileEntries(program, blocked), anywhere ? 1 : kRowsTogether, RowWork(program, inputs), blocked};
 }
 
 const Step* RootOfFewPlaces(const TileProgram& program, const std::vector<Matrix>& inputs, int64_t leaves) {

@@ -266,6 +266,22 @@ TEST(FusedTest, SumsAtEntriesOfManyLeaves) {
   }
 }
 
+// V of more than four megabytes: tiles of many entries; leaves of 8 rows and, where rows are no whole eights, of others.
+TEST(FusedTest, SumsAtEntriesThatReadVByBlocks) {
+  for (const int64_t m : {7, 260, 1'501}) {
+    for (const int64_t n : {8'200, 8'203}) {
+      const Matrix x = *ToSparse(Cells(m, n, 70, false, 0.015)), u = Cells(m, 66, 71), v = Cells(n, 66, 72);
+      for (const char* aggregate : {"sum", "colSums", "rowSums", ""}) {
+        BodyBuilder body;
+        const NodeId w = body.Input(Value(x));
+        const NodeId product = body.Op("*", {w, body.Op("sampledProduct", {w, body.Input(Value(u)), body.Input(Value(v))})});
+        body.Finish({*aggregate == '\0' ? body.Op("*", {product, body.Literal(Scalar(2.0))}) : body.Op(aggregate, {product})});
+        body.ExpectSame(fmt::format("{}(X*(U%*%t(V))) of {}x{}", aggregate, m, n));
+      }
+    }
+  }
+}
+
 void ExpectRegions(BodyBuilder& body, int64_t regions, const std::string& what) {
   const Result<TileProgram> program = Lower(body.fused());
   ASSERT_TRUE(program.ok()) << what << ": " << program.status().ToString();
