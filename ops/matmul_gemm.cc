@@ -4,7 +4,9 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -35,8 +37,8 @@ constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
 constexpr int64_t kSmallResult = 1 << 15;
 // So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are packed.
 constexpr int64_t kTasksOfThread = 16, kPackingTasksOfThread = 6;
-// The last step of a product has so many times more tasks.
-constexpr int64_t kLastParts = 4;
+// Tasks of the last step of a product: threads that are held up wait less for each other then.
+constexpr int64_t kLastTasksOfThread = 24;
 // About two microseconds; then another thread of this CPU may be what is waited for.
 constexpr int kTriesBeforeYield = 64;
 
@@ -401,12 +403,13 @@ class Product {
         steps_.push_back({j0, std::min(kBlockColumns, g.n - j0), k0, here, k0 == 0 && !g.accumulate, g.canonical && k0 + here == g.k});
       }
     if (!g.parallel) return;
-    const int64_t tasks = ParallelThreads() * (FindForm(g, kernel_) == FormOfA::kPacked ? kPackingTasksOfThread : kTasksOfThread);
-    groups_ = std::min(CeilDivide(tasks, blocks_), MostGroups(steps_[0]));
+    const int64_t tasks = FindForm(g, kernel_) == FormOfA::kPacked ? kPackingTasksOfThread : kTasksOfThread;
+    groups_ = CeilDivide(ParallelThreads() * tasks, blocks_);
+    last_groups_ = CeilDivide(ParallelThreads() * std::max(tasks, kLastTasksOfThread), blocks_);
   }
 
   void Run() {
-    if (g_.parallel && ParallelThreads() > 1 && blocks_ * groups_ > 1)
+    if (g_.parallel && ParallelThreads() > 1 && blocks_ * Groups(0) > 1)
       RunTogether();
     else
       RunAlone();
@@ -424,11 +427,10 @@ class Product {
 
   bool Packs() const { return g_.packed == nullptr && !ReadsInPlace(g_, kernel_); }
   int64_t Strips(const Step& step) const { return CeilDivide(step.columns, kernel_.columns); }
-  int64_t MostGroups(const Step& step) const { return CeilDivide(Strips(step), kFewStrips); }
   int64_t PackingUnits(size_t t) const { return Packs() ? CeilDivide(Strips(steps_[t]), kStripsTogether) : 0; }
-  // Each block's strips are shared out. In the last step more finely: threads that are held up then wait less for each other.
+  // Where there are few blocks of rows, each block's strips are shared out.
   int64_t Groups(size_t t) const {
-    return t + 1 < steps_.size() ? std::min(groups_, MostGroups(steps_[t])) : std::min(kLastParts * groups_, MostGroups(steps_[t]));
+    return std::min(t + 1 < steps_.size() ? groups_ : last_groups_, CeilDivide(Strips(steps_[t]), kFewStrips));
   }
   const double* PackedB(size_t t) const {
     if (g_.packed != nullptr) return g_.packed->At(steps_[t].j0, steps_[t].k0);
@@ -480,8 +482,8 @@ class Product {
     RowsOfA rows_of_a(g_, kernel_);
     std::pair<size_t, int64_t> prepared(steps_.size(), 0);
     size_t t = 0;
-    int64_t first = PackingUnits(0);     // Unit of step t's first product.
-    int64_t groups_before = 0;           // Groups of each block in the steps before t.
+    int64_t first = PackingUnits(0);  // Unit of step t's first product.
+    int64_t groups_before = 0;        // Groups of each block in the steps before t.
     for (;;) {
       int64_t unit = progress.taken.fetch_add(1, std::memory_order_relaxed);
       if (unit < PackingUnits(0)) {
@@ -530,7 +532,7 @@ class Product {
   const Gemm& g_;
   const GemmKernel& kernel_ = Kernel();
   const int64_t blocks_;
-  int64_t groups_ = 1;
+  int64_t groups_ = 1, last_groups_ = 1;
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<PackedCells>> buffers_;  // Steps take turns.
 };

@@ -28,7 +28,8 @@ class PackedRight {
 /// (docs/numerics.md, section 3). A may be any strided view, so t(X) needs no copy: A(i, k) = a[i * a_row + k
 /// * a_column].
 ///
-/// Cost: 2*m*n*k flops near the FMA peak; packs blocks of A and B into cache-sized buffers (about 9 MB, with AVX-512 17 MB).
+/// Cost: 2*m*n*k flops near the FMA peak; packs blocks of A and B into cache-sized buffers (about 9 MB, with AVX-512 17 MB; twice as much
+/// where threads share the work).
 struct Gemm {
   int64_t m = 0, n = 0, k = 0;
   const double* a = nullptr;
