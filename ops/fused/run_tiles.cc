@@ -28,8 +28,6 @@ namespace {
 
 // Leaves of about so many cells are one task of a reduction.
 constexpr int64_t kTaskCells = 1 << 18;
-// Enough to keep threads busy to the end.
-constexpr int64_t kTasksOfThread = 16;
 
 // What all tiles of one run share.
 class TileRun {
@@ -108,12 +106,8 @@ class TileRun {
     const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
     const bool several = HoldsSeveralLeaves(program_);
     const bool sums_held = several && chunks == 1 && program_.roots.size() == 1 && SumsByColumn(program_.roots[0]);
-    // A tile of many entries spans many leaves, and they are one task then.
-    if (several && chunks == 1 && sizes_.blocked) {
-      const int64_t entries_of_leaf = driver().stored() / std::max<int64_t>(1, end - begin) + 1;
-      const int64_t leaves = std::min(sizes_.entries / entries_of_leaf, (end - begin) / (kTasksOfThread * ParallelThreads()));
-      if (leaves > 1) reduction.leaf_cells = std::min(reduction.leaf_cells, kTaskCells / FloorPowerOfTwo(leaves));
-    }
+    if (several && chunks == 1)
+      reduction.leaf_cells = std::min(reduction.leaf_cells, kTaskCells / LeavesTogether(sizes_, driver(), end - begin));
     const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
     if (const Step* root = RootOfFewPlaces(program_, inputs_, end - begin); root != nullptr)
       return ReduceSparseLeaves(reduction, begin, end, [&](int64_t leaf, SparsePayload& payload) {

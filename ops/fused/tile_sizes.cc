@@ -24,6 +24,8 @@ int64_t PairedTileBytes() { return MemoryStreams() > 1 ? 24 << 10 : 12 << 10; }
 constexpr int64_t kSparseTileBytes = 32 << 10;
 // So many products take as long as a dense cell that is read and added.
 constexpr int64_t kProductsOfCell = 8;
+// Enough tasks to keep threads busy to the end.
+constexpr int64_t kTasksOfThread = 16;
 // Finding an entry of a CSR row and its partners costs as much as so many dense cells.
 constexpr int64_t kWorkOfEntry = 4;
 
@@ -104,6 +106,12 @@ TileSizes ChooseTileSizes(const TileProgram& program, const PairedProduct& pair,
     rows = std::max(rows, FloorPowerOfTwo(std::max<int64_t>(1, kEntriesTogether / (driver.stored() / driver.rows() + 1))));
   }
   return {rows, TileEntries(program, blocked), anywhere ? 1 : kRowsTogether, RowWork(program, inputs), blocked};
+}
+
+int64_t LeavesTogether(const TileSizes& sizes, const Matrix& driver, int64_t leaves) {
+  if (!sizes.blocked) return 1;
+  const int64_t entries_of_leaf = driver.stored() / std::max<int64_t>(1, leaves) + 1;
+  return FloorPowerOfTwo(std::max<int64_t>(1, std::min(sizes.entries / entries_of_leaf, leaves / (kTasksOfThread * ParallelThreads()))));
 }
 
 const Step* RootOfFewPlaces(const TileProgram& program, const std::vector<Matrix>& inputs, int64_t leaves) {

@@ -23,6 +23,9 @@ struct TileSizes {
 };
 TileSizes ChooseTileSizes(const TileProgram& program, const PairedProduct& pair, const std::vector<Matrix>& inputs);
 
+/// Leaves of a sum along `driver` that are one task, as one tile spans them: a power of two, 1 but for blocked products.
+int64_t LeavesTogether(const TileSizes& sizes, const Matrix& driver, int64_t leaves);
+
 /// The only root, if it adds so few entries to so many leaves that most places of a leaf's payload would stay zero; or null.
 const Step* RootOfFewPlaces(const TileProgram& program, const std::vector<Matrix>& inputs, int64_t leaves);
 
