@@ -99,7 +99,7 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
     return true;
   }
   const simd::Fold fold = FoldOf(kind);
-  std::fill_n(payload, width, simd::StartOf(fold));
+  FillPayload(payload, width, simd::StartOf(fold));
   if (panel.x.IsSparse() && fold == simd::Fold::kAdd) return SparseSums(panel, payload);
   if (panel.x.IsSparse() && fold != simd::Fold::kMultiply) {
     SparseExtremes(fold, panel, payload);
@@ -132,7 +132,7 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
     return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, kWideTile},
                        [&](const Tile& tile, int64_t leaf, double* payload) {
                          const Panel rows = panel(leaf);
-                         std::fill_n(payload, tile.columns, simd::StartOf(fold));
+                         FillPayload(payload, tile.columns, simd::StartOf(fold));
                          simd::FoldColumns(fold, x.data() + rows.row_begin * n + tile.column, rows.rows(), n,
                                            std::min(tile.columns, n - tile.column), payload);
                          return true;

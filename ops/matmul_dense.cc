@@ -50,7 +50,7 @@ void MultiplySparseRows(const Matrix& a, const double* v, int64_t begin, int64_t
   const int64_t* offsets = a.row_offsets();
   const int32_t* columns = a.column_indexes();
   const double* values = a.values();
-  for (int64_t i = begin; i < end; ++i) out[i] = DotSparseRow(values, columns, offsets[i], offsets[i + 1], v);
+  for (int64_t i = begin; i < end; ++i) out[i] = DotSparseRow(values, columns, offsets[i], offsets[i + 1], offsets[a.rows()], v);
 }
 
 void MultiplyLongRows(const Matrix& a, const PaddedColumns& b, int64_t begin, int64_t end, double* out) {

@@ -41,7 +41,7 @@ Result<ReductionTasks> ReductionTasks::Divide(const Reduction& reduction, int64_
     for (int64_t i = 0; i < (int64_t{1} << down); ++i)
       division.tasks_.push_back({(node.index << down) + i, node.level - down});
   }
-  division.payloads_ = AlignedArray(division.size() * reduction.width);
+  division.payloads_ = AlignedArray(division.size() * division.stride_);
   return division;
 }
 
@@ -53,10 +53,10 @@ Result<Matrix> ReductionTasks::Close() {
     const int64_t pieces = int64_t{1} << std::max(0, nodes_[i].level - level_);
     for (int64_t step = 1; step < pieces; step *= 2)
       for (int64_t p = 0; p + step < pieces; p += 2 * step)
-        JoinWide(reduction_.join, piece + p * width, piece + (p + step) * width, width);
+        JoinWide(reduction_.join, piece + p * stride_, piece + (p + step) * stride_, width);
     std::memcpy(partial_.mutable_data() + static_cast<int64_t>(i) * (2 + width) + 2, piece,
                 static_cast<size_t>(width) * sizeof(double));
-    piece += pieces * width;
+    piece += pieces * stride_;
   }
   return std::move(partial_);
 }

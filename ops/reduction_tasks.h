@@ -18,13 +18,14 @@ class ReductionTasks {
   int64_t size() const { return static_cast<int64_t>(tasks_.size()); }
   const TreeNode& operator[](int64_t i) const { return tasks_[static_cast<size_t>(i)]; }
   /// Where task i writes its payload; uninitialised.
-  double* Payload(int64_t i) { return payloads_.data() + i * reduction_.width; }
+  double* Payload(int64_t i) { return payloads_.data() + i * stride_; }
   /// The partial value, one row per node. kCancelled when cancelled.
   Result<Matrix> Close();
 
  private:
-  explicit ReductionTasks(const Reduction& reduction) : reduction_(reduction) {}
+  explicit ReductionTasks(const Reduction& reduction) : reduction_(reduction), stride_((reduction.width + 7) / 8 * 8) {}
   Reduction reduction_;
+  int64_t stride_;
   int level_ = 0;
   std::vector<TreeNode> nodes_;
   std::vector<TreeNode> tasks_;

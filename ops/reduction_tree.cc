@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/reduction_tree.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,6 +12,7 @@
 
 #include "ops/parallel.h"
 #include "ops/reduction_tasks.h"
+#include "ops/simd/aggregate.h"
 
 namespace heddle::ops {
 namespace {
@@ -28,10 +31,17 @@ void ReduceNode(const Reduction& reduction, TreeNode node, const LeafFunction& l
   if (const double* root = stack.Finish())
     std::memcpy(payload, root, static_cast<size_t>(reduction.width) * sizeof(double));
   else
-    std::fill_n(payload, reduction.width, reduction.identity);
+    FillPayload(payload, reduction.width, reduction.identity);
 }
 
 }  // namespace
+
+void FillPayload(double* payload, int64_t width, double value) {
+  const __m256d four = _mm256_set1_pd(value);
+  int64_t i = 0;
+  for (; i + 4 <= width; i += 4) _mm256_storeu_pd(payload + i, four);
+  for (; i < width; ++i) payload[i] = value;
+}
 
 double ExactMinimum(double a, double b) {
   if (a != a || b != b) return std::numeric_limits<double>::quiet_NaN();
@@ -58,18 +68,10 @@ std::vector<TreeNode> CoveringNodes(int64_t begin, int64_t end) {
 
 void JoinPayloads(Join join, double* left, const double* right, int64_t width) {
   switch (join) {
-    case Join::kSum:
-      for (int64_t i = 0; i < width; ++i) left[i] = left[i] + right[i];
-      return;
-    case Join::kProduct:
-      for (int64_t i = 0; i < width; ++i) left[i] = left[i] * right[i];
-      return;
-    case Join::kMinimum:
-      for (int64_t i = 0; i < width; ++i) left[i] = ExactMinimum(left[i], right[i]);
-      return;
-    case Join::kMaximum:
-      for (int64_t i = 0; i < width; ++i) left[i] = ExactMaximum(left[i], right[i]);
-      return;
+    case Join::kSum: return simd::FoldColumns(simd::Fold::kAdd, right, 1, width, width, left);
+    case Join::kProduct: return simd::FoldColumns(simd::Fold::kMultiply, right, 1, width, width, left);
+    case Join::kMinimum: return simd::FoldColumns(simd::Fold::kMinimum, right, 1, width, width, left);
+    case Join::kMaximum: return simd::FoldColumns(simd::Fold::kMaximum, right, 1, width, width, left);
     case Join::kMoments: {
       const int64_t w = (width - 1) / 2;
       const double count = left[0] + right[0];

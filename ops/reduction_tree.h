@@ -33,8 +33,9 @@ std::vector<TreeNode> CoveringNodes(int64_t begin, int64_t end);
 /// ma.
 enum class Join : uint8_t { kSum, kProduct, kMinimum, kMaximum, kMoments };
 
-/// left = left joined with right.
+/// left = left joined with right. `left` is 64-byte aligned and padded to whole cache lines; its padding ends up arbitrary.
 void JoinPayloads(Join join, double* left, const double* right, int64_t width);
+void FillPayload(double* payload, int64_t width, double value);
 /// min and max of the language: NaN if any is NaN, -0.0 < 0.0.
 double ExactMinimum(double a, double b);
 double ExactMaximum(double a, double b);

@@ -35,11 +35,24 @@ void ForNonzeroRuns(const double* values, int64_t first, int64_t last, Visit vis
 // payload[j] = fma(x_j, weight, payload[j]). A zero times a finite number adds nothing: no need to look for zeros.
 [[gnu::always_inline]] inline void AddScaledRow(const double* values, const int32_t* columns, int64_t first, int64_t last, double weight,
                                                 double* payload) {
-  const auto add = [&](int64_t from, int64_t to) __attribute__((always_inline)) {
+  const auto add = [=](int64_t from, int64_t to) __attribute__((always_inline)) {
     for (int64_t e = from; e < to; ++e) payload[columns[e]] = std::fma(values[e], weight, payload[columns[e]]);
   };
   if (std::isfinite(weight)) return add(first, last);
   ForNonzeroRuns(values, first, last, add);
+}
+
+// The same for `count` <= kFewEntries entries and a finite weight; kFewEntries may be read. Without a branch: what is not of this row
+// goes nowhere.
+void AddFewEntries(const double* values, const int32_t* columns, int64_t count, double weight, double* payload) {
+  double nowhere[kFewEntries] = {};
+#pragma GCC unroll 2
+  for (int64_t e = 0; e < kFewEntries; ++e) {
+    const auto mask = -static_cast<uintptr_t>(e < count);
+    double* const cell = reinterpret_cast<double*>((reinterpret_cast<uintptr_t>(payload + columns[e]) & mask) |
+                                                   (reinterpret_cast<uintptr_t>(nowhere + e) & ~mask));
+    *cell = std::fma(values[e], weight, *cell);
+  }
 }
 
 void AddByColumn(const Entries& x, int64_t first, int64_t last, double* lanes) {
@@ -95,9 +108,14 @@ void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t
   const int64_t* offsets = x.row_offsets();
   const int32_t* columns = x.column_indexes();
   const double* values = x.values();
+  const int64_t all = offsets[x.rows()];
   for (int64_t i = begin; i < end; ++i) {
-    const double weight = out[i - begin] = DotSparseRow(values, columns, offsets[i], offsets[i + 1], v);
-    AddScaledRow(values, columns, offsets[i], offsets[i + 1], weight, payload);
+    const int64_t first = offsets[i], last = offsets[i + 1];
+    const double weight = out[i - begin] = DotSparseRow(values, columns, first, last, all, v);
+    if (last - first <= kFewEntries && first + kFewEntries <= all && std::isfinite(weight))
+      AddFewEntries(values + first, columns + first, last - first, weight, payload);
+    else
+      AddScaledRow(values, columns, first, last, weight, payload);
   }
 }
 

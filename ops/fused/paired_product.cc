@@ -34,6 +34,7 @@ PairedProduct FindPairedProduct(const TileProgram& program) {
                       !IsWrittenBefore(program, step.from_right, pair.multiply);
     if (narrow && kept && step.from == multiply.from) {
       pair.root = s;
+      pair.at_once = s == pair.multiply + 1 && step.from_right == multiply.to;
       return pair;
     }
   }

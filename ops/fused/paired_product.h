@@ -5,11 +5,12 @@
 
 namespace heddle::ops {
 
-/// A step X %*% v and a root t(X) %*% w of the same narrow input X: the root of one tile runs in one loop with the
-/// product of the next tile (simd::MultiplyRowsAndColumns), w being still in its buffer. Whatever is computed between
-/// them may be in between.
+/// A step X %*% v and a root t(X) %*% w of the same narrow input X, which share one loop (simd::MultiplyRowsAndColumns): the root
+/// takes the rows of the tile before, whose w is still in its buffer, for whatever is computed between the two; or, where w is the
+/// product itself, the same rows.
 struct PairedProduct {
   int multiply = -1, root = -1;  ///< Positions in TileProgram::steps; -1: there is none.
+  bool at_once = false;          ///< The same rows.
 };
 PairedProduct FindPairedProduct(const TileProgram& program);
 /// A step X %*% v and, right after it, the root t(X) %*% (X %*% v) of the same CSR input: one loop (MultiplyAndAddRows).

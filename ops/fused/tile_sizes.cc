@@ -43,7 +43,7 @@ int64_t TileRows(const TileProgram& program, const PairedProduct& pair, const st
     const int64_t tiles = CeilDivide(CeilDivide(all, rows), threads) * threads;
     rows = std::min(rows, CeilDivide(CeilDivide(all, tiles), kRowsTogether) * kRowsTogether);
   }
-  if (pair.root >= 0) {
+  if (pair.root >= 0 && !pair.at_once) {
     const int64_t row_bytes = 8 * program.steps[static_cast<size_t>(pair.root)].columns;
     rows = std::min(rows, FloorPowerOfTwo(PairedTileBytes() / row_bytes));
   }

@@ -15,6 +15,11 @@ int64_t MultiplyRowsAvx512(const double* x, int64_t rows, int64_t stride, int64_
 void MultiplyColumnsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
                            int64_t count, double* columns, int64_t columns_stride, Ahead& ahead);
 
+/// MultiplyRowsAndColumns (simd/matmul.h) for AVX-512, two vectors a row where AVX2 has three or four: all rows but the last ones
+/// of an incomplete group of four; returns the rows done.
+struct RowsAndColumnsCall;
+int64_t MultiplyRowsAndColumnsAvx512(const RowsAndColumnsCall& call, const Ahead& ahead);
+
 /// MultiplySkinny (simd/matmul.h) for AVX-512: at least eight rows.
 constexpr int kLeastSkinny = 9, kMostSkinny = 13;
 void MultiplySkinnyAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count, double* out,

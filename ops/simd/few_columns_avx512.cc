@@ -2,6 +2,7 @@
 #include "ops/simd/few_columns.h"
 
 #include "ops/simd/join_rows.h"
+#include "ops/simd/matmul.h"
 #include "ops/simd/vector.h"
 
 namespace heddle::ops::simd {
@@ -136,6 +137,64 @@ int64_t MultiplyRowsAvx512(const double* x, int64_t rows, int64_t stride, int64_
 void MultiplyColumnsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
                            int64_t count, double* columns, int64_t columns_stride, Ahead& ahead) {
   ColumnsByVectorsOf(count)(x, rows, stride, n, w, w_stride, columns, columns_stride, ahead);
+}
+
+namespace {
+
+// Of two vectors; kSame: the columns of the same rows.
+template <bool kSame>
+int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
+  const int64_t stride = call.stride, least = call.rows < call.previous_rows ? call.rows : call.previous_rows, done = least / 4 * 4;
+  const __mmask8 mask = FirstLanes(call.n - 8);
+  const __m512d v[2] = {_mm512_load_pd(call.v), _mm512_load_pd(call.v + 8)};
+  __m512d sums[2] = {_mm512_load_pd(call.columns), _mm512_load_pd(call.columns + 8)};
+  Ahead next = ahead;
+  EightAhead eight(next);
+  for (int64_t i = 0; i < done; i += 4) {
+    __m512d cells[4][2];
+    const auto load = [&](const double* x) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) {
+        cells[r][0] = _mm512_loadu_pd(x + r * stride);
+        cells[r][1] = _mm512_maskz_loadu_pd(mask, x + r * stride + 8);
+      }
+    };
+    const auto add = [&](const double* w) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) {
+        const __m512d weight = _mm512_set1_pd(w[r]);
+#pragma GCC unroll 2
+        for (int q = 0; q < 2; ++q) sums[q] = _mm512_fmadd_pd(cells[r][q], weight, sums[q]);
+      }
+    };
+    if (!kSame) {
+      load(call.previous + i * stride);
+      add(call.w + i);
+    }
+    if (next.side_by_side()) {
+      eight.Read(4 * stride);
+    } else {
+      for (int64_t line = 0; line < 4 * stride; line += 8) next.Fetch();
+    }
+    load(call.x + i * stride);
+    __m256d half[4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) {
+      const __m512d lanes = _mm512_fmadd_pd(cells[r][1], v[1], _mm512_fmadd_pd(cells[r][0], v[0], _mm512_setzero_pd()));
+      half[r] = _mm256_add_pd(_mm512_castpd512_pd256(lanes), _mm512_extractf64x4_pd(lanes, 1));
+    }
+    _mm256_storeu_pd(call.out + i, JoinFourRows(half[0], half[1], half[2], half[3]));
+    if (kSame) add(call.out + i);
+  }
+  _mm512_store_pd(call.columns, sums[0]);
+  _mm512_store_pd(call.columns + 8, sums[1]);
+  return done;
+}
+
+}  // namespace
+
+int64_t MultiplyRowsAndColumnsAvx512(const RowsAndColumnsCall& call, const Ahead& ahead) {
+  return (call.previous == call.x ? RowsAndColumns<true> : RowsAndColumns<false>)(call, ahead);
 }
 
 }  // namespace heddle::ops::simd

@@ -274,10 +274,10 @@ void ColumnsByCount(const double* x, int64_t rows, int64_t stride, int64_t n, co
   }
 }
 
-// Four rows of the product and four rows of the columns at a time, so that the CPU waits for memory with work at hand.
-// Returns the rows done. n <= 16 is in (4 * (kVectors - 1), 4 * kVectors].
-template <int kVectors>
-int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
+// Four rows of the product and four rows of the columns at a time, so that the CPU waits for memory with work at hand. kSame: the
+// same rows. Returns the rows done. n <= 16 is in (4 * (kVectors - 1), 4 * kVectors].
+template <int kVectors, bool kSame>
+int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
   const int64_t n = call.n, stride = call.stride, groups = std::min(call.rows, call.previous_rows) / 4;
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   __m256d sums[kVectors];
@@ -286,16 +286,18 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
   const auto row = [&](const double* x, int v) __attribute__((always_inline)) {
     return v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
   };
-  Ahead next(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : kFarAhead));
+  Ahead next = ahead;
   EightAhead eight(next);
   for (int64_t i = 0; i < 4 * groups; i += 4) {
-    const double* previous = call.previous + i * stride;
+    const auto add_columns = [&](const double* from, const double* w) __attribute__((always_inline)) {
 #pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) {
-      const __m256d weight = _mm256_broadcast_sd(call.w + i + r);
+      for (int r = 0; r < 4; ++r) {
+        const __m256d weight = _mm256_broadcast_sd(w + r);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(previous + r * stride, v), weight, sums[v]);
-    }
+        for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(from + r * stride, v), weight, sums[v]);
+      }
+    };
+    if (!kSame) add_columns(call.previous + i * stride, call.w + i);
     const double* x = call.x + i * stride;
     if (next.side_by_side())
       eight.Read(4 * stride);
@@ -311,6 +313,7 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
       half[r] = _mm256_add_pd(lanes[0], lanes[1]);
     }
     _mm256_storeu_pd(call.out + i, JoinFourRows(half[0], half[1], half[2], half[3]));
+    if (kSame) add_columns(call.x + i * stride, call.out + i);
   }
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) _mm256_store_pd(call.columns + 4 * v, sums[v]);
@@ -531,10 +534,19 @@ void AddScaledRow(const double* values, const int32_t* columns, int64_t entries,
 }
 
 void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
-  const int64_t done = call.n <= 12 ? RowsAndColumns<3>(call) : RowsAndColumns<4>(call);
+  const Ahead ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : kFarAhead));
+  const bool same = call.previous == call.x;
+  const auto run = SelectedCpu() == Cpu::kAvx512 ? MultiplyRowsAndColumnsAvx512
+                   : call.n <= 12                ? (same ? RowsAndColumns<3, true> : RowsAndColumns<3, false>)
+                                                 : (same ? RowsAndColumns<4, true> : RowsAndColumns<4, false>);
+  const int64_t done = run(call, Ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : kFarAhead)));
+  const auto multiply_rest = [&] {
+    MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done, 1);
+  };
+  if (same) multiply_rest();
   MultiplyColumns(call.previous + done * call.stride, call.previous_rows - done, call.stride, call.n, call.w + done, 1, 1,
                   call.columns, 0);
-  MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done, 1);
+  if (!same) multiply_rest();
 }
 
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <stdint.h>
 
 #include "ops/simd/ahead.h"
 
@@ -46,7 +46,7 @@ void AddScaledRow(const double* values, const int32_t* columns, int64_t entries,
 
 /// MultiplyRows of `x` with one vector v, and MultiplyColumns of other rows of the same matrix, `previous`, with the
 /// weights w, in one loop: one of the two waits for memory, the other computes. 8 < n <= 16. out[i] may be the place of
-/// w[i]; previous_rows >= rows.
+/// w[i]; previous_rows >= rows. Where `previous` is x the weights are what came of the product, w = out: t(X) (X v).
 struct RowsAndColumnsCall {
   int64_t n, stride;
   const double* x;

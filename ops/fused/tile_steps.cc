@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/tile_steps.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/panels.h"
+#include "ops/elementwise_sparse.h"
+#include "ops/fused/dense_rows.h"
+#include "ops/fused/run_tiles.h"
+#include "ops/fused/tile_inputs.h"
+#include "ops/operator.h"
+#include "ops/sampled_product.h"
+#include "ops/simd/matmul.h"
+#include "ops/single_precision.h"
+
+namespace heddle::ops {
+namespace {
+
+// Rows from `row` on, as far as the tile goes.
+RowPattern PatternAt(const TileScratch& scratch, int64_t row) {
+  RowPattern pattern = scratch.pattern;
+  pattern.offsets += row - scratch.pattern_row;
+  return pattern;
+}
+
+Entries EntriesAt(const TileScratch& scratch, const double* values, int64_t row) {
+  // Values of a tile begin with its first entry.
+  const RowPattern pattern = PatternAt(scratch, row);
+  return {pattern.offsets, pattern.columns, values - pattern.offsets[0]};
+}
+
+// Floats, too, go by the pointer of doubles that a region's call has.
+double* CellsAt(double* cells, ElementType type, int64_t cell) {
+  return type == ElementType::kFloat64 ? cells + cell : reinterpret_cast<double*>(reinterpret_cast<float*>(cells) + cell);
+}
+
+}  // namespace
+
+bool TileScratch::CopyHeldSums(int64_t leaf, double* payload) const {
+  const auto at = static_cast<size_t>(leaf - held_leaf) * 8;
+  if (leaf < held_leaf || at >= held_sums.size()) return false;
+  std::copy_n(held_sums.data() + at, 8, payload);
+  return true;
+}
+
+Status TileSteps::Prepare() {
+  HEDDLE_ASSIGN_OR_RETURN(scalars_, BodyScalars(program_, call_));
+  HEDDLE_ASSIGN_OR_RETURN(TileInputs inputs, MakeTileInputs(program_, call_));
+  inputs_ = std::move(inputs.doubles);
+  singles_ = std::move(inputs.singles);
+  sizes_ = ChooseTileSizes(program_, pair_, inputs_);
+  for (const TileProgram::Repeated& repeated : program_.repeated) {
+    AlignedArray cells(sizes_.rows * repeated.columns + 8);
+    const double* row = inputs_[static_cast<size_t>(repeated.input)].data();
+    for (int64_t i = 0; i < sizes_.rows; ++i) std::copy_n(row, repeated.columns, cells.data() + i * repeated.columns);
+    repeated_.push_back(std::move(cells));
+  }
+  padded_.resize(program_.steps.size());
+  packed_.resize(program_.steps.size());
+  for (size_t s = 0; s < program_.steps.size(); ++s) {
+    const Step& step = program_.steps[s];
+    if (step.kind != Step::Kind::kMultiply) continue;
+    const Matrix& right = inputs_[static_cast<size_t>(step.right)];
+    if (step.columns <= kFewColumns) padded_[s] = PadColumns(right);
+    if (PacksRight(step) && right.cells() > 0) packed_[s] = std::make_unique<PackedRight>(right.data(), right.rows(), right.columns());
+  }
+  int64_t offset = 0;
+  for (int64_t columns : program_.buffers) {
+    buffer_offsets_.push_back(offset);
+    offset += (sizes_.rows * columns + 15) / 8 * 8;  // Whole lines, and room for RepeatEach's overrun.
+  }
+  scratch_doubles_ = offset;
+  return OkStatus();
+}
+
+std::unique_ptr<TileScratch> TileSteps::Take() {
+  std::unique_ptr<TileScratch> scratch = scratches_.Take();
+  if (scratch != nullptr) return scratch;
+  scratch = std::make_unique<TileScratch>();
+  scratch->buffers = AlignedArray(scratch_doubles_);
+  return scratch;
+}
+
+void TileSteps::MakeRoom(TileScratch& scratch, int64_t entries) const {
+  if (entries + kGatherOverrun <= scratch.entries) return;
+  scratch.entries = (std::max(entries, std::min(sizes_.entries, driver().stored())) + kGatherOverrun + 7) / 8 * 8;
+  scratch.patterns = AlignedArray(program_.patterns * scratch.entries);
+}
+
+int64_t TileSteps::TileEnd(int64_t row, int64_t last) const {
+  int64_t end = std::min(last, row + sizes_.rows);
+  if (!program_.by_pattern) return end;
+  // As many rows as have so many entries, and one group (or row) at least.
+  const int64_t* offsets = driver().row_offsets();
+  if (offsets[end] - offsets[row] <= sizes_.entries) return end;
+  const int64_t rows = std::upper_bound(offsets + row, offsets + end, offsets[row] + sizes_.entries) - (offsets + row) - 1;
+  return std::min(last, row + std::max(rows / sizes_.rows_together, int64_t{1}) * sizes_.rows_together);
+}
+
+void TileSteps::AddToPlacesOf(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, SparsePayload& payload) const {
+  const TileRoot& root = program_.roots[0];
+  const Place y = root.kind == TileRoot::Kind::kColumns ? Place{} : Locate(scratch, step.from_right, row);
+  if (step.right >= 0) {
+    const Matrix& x = inputs_[static_cast<size_t>(step.right)];
+    return AddToPlaces(root, {x.row_offsets() + row, x.column_indexes(), x.values()}, rows, y.cells, y.stride, payload);
+  }
+  AddToPlaces(root, EntriesAt(scratch, Locate(scratch, step.from, row).cells, row), rows, y.cells, y.stride, payload);
+}
+
+void TileSteps::AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height, double identity) const {
+  scratch.held_leaf = leaf;
+  const auto root = std::find_if(program_.steps.begin(), program_.steps.end(), [](const Step& step) { return step.kind == Step::Kind::kRoot; });
+  const int64_t rows = scratch.held_end - scratch.held_begin;
+  scratch.held_sums.assign(static_cast<size_t>(8 * CeilDivide(rows, height)), identity);
+  AddEntriesOfLeaves(EntriesAt(scratch, Locate(scratch, root->from, scratch.held_begin).cells, scratch.held_begin), rows, height,
+                     scratch.held_sums.data());
+}
+
+bool TileSteps::AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, int64_t chunk, double* payload) const {
+  bool any = program_.chunks == 1;
+  for (const Step& step : program_.steps) {
+    if (step.kind != Step::Kind::kRoot) continue;
+    const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+    Entries entries = EntriesAt(scratch, Locate(scratch, step.from, scratch.held_begin).cells, scratch.held_begin);
+    entries.offsets += first - scratch.held_begin;
+    int64_t of_chunk[2];
+    if (program_.chunks > 1) {
+      const int32_t *const begin = entries.columns + entries.offsets[0], *const end = entries.columns + entries.offsets[1];
+      const int32_t* const from = std::lower_bound(begin, end, chunk * kColumnChunk);
+      of_chunk[0] = from - entries.columns;
+      of_chunk[1] = std::lower_bound(from, end, (chunk + 1) * kColumnChunk) - entries.columns;
+      any |= of_chunk[0] < of_chunk[1];
+      entries.offsets = of_chunk;
+    }
+    AddEntries(root, entries, last - first, 0, payload + root.offset);
+  }
+  return any;
+}
+
+// Cells of a value for the rows from `row` on; inputs are only read through it.
+TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const {
+  switch (ref.kind) {
+    case TileRef::Kind::kInput: {
+      const Matrix& input = (program_.single ? singles_ : inputs_)[static_cast<size_t>(ref.index)];
+      return {CellsAt(const_cast<double*>(input.data()), input.element_type(), row * input.columns() + ref.column), input.columns()};
+    }
+    case TileRef::Kind::kBuffer:
+      return {scratch.buffers.data() + buffer_offsets_[static_cast<size_t>(ref.index)] + ref.column,
+              program_.buffers[static_cast<size_t>(ref.index)]};
+    case TileRef::Kind::kDriver: return {const_cast<double*>(driver().values()) + driver().row_offsets()[row], 1};
+    case TileRef::Kind::kPattern: return {scratch.patterns.data() + ref.index * scratch.entries, 1};
+    case TileRef::Kind::kResult: {
+      if (HasPattern()) return {result_ + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
+      const int64_t columns = program_.fused.body[program_.fused.roots[0]].info.shape.columns;
+      return {CellsAt(result_, program_.single ? ElementType::kFloat32 : ElementType::kFloat64, row * columns + ref.column), columns};
+    }
+    case TileRef::Kind::kNone: break;
+  }
+  return {};
+}
+
+void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel, double* payload) const {
+  const int64_t rows = row_end - row;
+  if (program_.by_pattern) {
+    MakeRoom(scratch, Count(row, row_end));
+    scratch.pattern = PatternFrom(driver(), row);
+    scratch.pattern_row = row;
+  }
+  for (size_t s = 0; s < program_.steps.size(); ++s) {
+    const Step& step = program_.steps[s];
+    switch (step.kind) {
+      case Step::Kind::kRegion: CallRegion(scratch, step, row, rows, row_in_panel, payload); break;
+      case Step::Kind::kDensify: Densify(scratch, step, row, row_end); break;
+      case Step::Kind::kWiden: {
+        const int64_t cells = rows * step.columns;
+        double* to = Locate(scratch, step.to, row).cells;
+        const Matrix& input = singles_[static_cast<size_t>(step.index)];
+        SelectedElementwiseKernels().widen(input.data<float>() + row * step.columns, to, cells);
+        break;
+      }
+      case Step::Kind::kRound: {
+        const bool by_entries = step.to.kind == TileRef::Kind::kPattern || (step.to.kind == TileRef::Kind::kResult && HasPattern());
+        const int64_t cells = by_entries ? scratch.pattern.Count(rows) : rows * step.columns;
+        double* to = Locate(scratch, step.to, row).cells;
+        SelectedElementwiseKernels().Of(UnaryCode::kRoundToSingle)(to, to, cells, false);
+        break;
+      }
+      case Step::Kind::kNarrow: {
+        const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
+        for (int64_t i = 0; i < rows; ++i)
+          SelectedElementwiseKernels().narrow(from.cells + i * from.stride, reinterpret_cast<float*>(to.cells) + i * to.stride, step.columns);
+        break;
+      }
+      case Step::Kind::kExpand: {
+        const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
+        SelectedElementwiseKernels().repeat(from.cells, rows, step.columns, to.cells);
+        break;
+      }
+      case Step::Kind::kCopy: {
+        const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
+        CopyRows(from.cells, from.stride, rows, step.columns, to.cells, to.stride);
+        break;
+      }
+      case Step::Kind::kSample: {
+        double* to = Locate(scratch, step.to, row).cells;
+        SampleRows(driver(), inputs_[static_cast<size_t>(step.index)], inputs_[static_cast<size_t>(step.right)], row, row_end,
+                         to - (driver().row_offsets()[row] - driver().row_offsets()[0]));
+        break;
+      }
+      case Step::Kind::kIntersect: Intersect(scratch, step, row, row_end); break;
+      case Step::Kind::kGatherCells:
+        GatherCells(scratch.pattern, inputs_[static_cast<size_t>(step.index)], row, row_end, scratch.spread_rows[step.index],
+                    Locate(scratch, step.to, row).cells);
+        break;
+      case Step::Kind::kGatherColumn: {
+        const double* from = Locate(scratch, step.from, row).cells;
+        double* to = Locate(scratch, step.to, row).cells;
+        for (int64_t i = 0; i < rows; ++i) to = std::fill_n(to, PatternAt(scratch, row + i).Count(1), from[i]);
+        break;
+      }
+      case Step::Kind::kGatherRow: {
+        const double* from = inputs_[static_cast<size_t>(step.index)].data();
+        const int32_t* columns = scratch.pattern.columns + scratch.pattern.offsets[0];
+        double* to = Locate(scratch, step.to, row).cells;
+        for (int64_t e = 0, count = scratch.pattern.Count(rows); e < count; ++e) to[e] = from[columns[e]];
+        break;
+      }
+      case Step::Kind::kFoldRows: FoldRows(scratch, step, row, rows); break;
+      case Step::Kind::kMultiply:
+        if (static_cast<int>(s) == pair_.multiply && payload != nullptr && (pair_.at_once || scratch.waiting_rows >= rows))
+          MultiplyAndAdd(scratch, step, padded_[s], row, rows, payload);
+        else if (static_cast<int>(s) == sparse_pair_.multiply && payload != nullptr)
+          MultiplyAndAddRows(inputs_[static_cast<size_t>(step.index)], padded_[s].Column(0), row, row_end, Locate(scratch, step.to, row).cells,
+                             payload + program_.roots[static_cast<size_t>(program_.steps[static_cast<size_t>(sparse_pair_.root)].index)].offset);
+        else
+          Multiply(scratch, s, row, row_end);
+        break;
+      case Step::Kind::kRoot:
+        if (payload == nullptr || static_cast<int>(s) == sparse_pair_.root) break;
+        if (static_cast<int>(s) == pair_.root && pair_.at_once) break;
+        if (static_cast<int>(s) == pair_.root) {
+          scratch.waiting = Locate(scratch, step.from, row).cells;
+          scratch.waiting_rows = rows;
+        } else {
+          AddToRoot(scratch, step, row, rows, row_in_panel, payload);
+        }
+        break;
+    }
+  }
+}
+
+void TileSteps::CallRegion(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const {
+  scratch.inputs.clear();
+  scratch.input_strides.clear();
+  scratch.outputs.clear();
+  scratch.output_strides.clear();
+  for (const RegionOperand& operand : step.operands) {
+    Place place;
+    switch (operand.from) {
+      case RegionOperand::From::kTile: place = Locate(scratch, operand.tile, row); break;
+      case RegionOperand::From::kWhole:
+        place.cells = const_cast<double*>(inputs_[static_cast<size_t>(operand.index)].data());
+        break;
+      case RegionOperand::From::kRepeated:
+        place = {const_cast<double*>(repeated_[static_cast<size_t>(operand.index)].data()), step.columns};
+        break;
+      case RegionOperand::From::kScalar:
+        place.cells = const_cast<double*>(&scalars_[static_cast<size_t>(operand.index)]);
+        break;
+    }
+    scratch.inputs.push_back(place.cells);
+    scratch.input_strides.push_back(place.stride);
+  }
+  const int64_t base = (row_in_panel * step.columns) & 7;
+  int folded = -1;
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    const int root = step.output_roots[i];
+    if (root < 0) {
+      const Place place = Locate(scratch, step.outputs[i], row);
+      scratch.outputs.push_back(place.cells);
+      scratch.output_strides.push_back(place.stride);
+      continue;
+    }
+    scratch.outputs.push_back(payload + program_.roots[static_cast<size_t>(root)].offset);
+    scratch.output_strides.push_back(0);
+    if (program_.roots[static_cast<size_t>(root)].kind == TileRoot::Kind::kFull) folded = root;
+  }
+  RegionCall call{.rows = step.flat ? 1 : rows,
+                  .columns = step.by_entries ? scratch.pattern.Count(rows) : step.flat ? rows * step.columns : step.columns,
+                  .inputs = scratch.inputs.data(),
+                  .input_strides = scratch.input_strides.data(),
+                  .outputs = scratch.outputs.data(),
+                  .output_strides = scratch.output_strides.data(),
+                  .stream = step.stream};
+  const RegionCode& code = *program_.codes[static_cast<size_t>(step.index)];
+  if (folded < 0 || base == 0) return code.Run(call);
+  // All folds of a region are over cells of one shape: they share the base.
+  alignas(64) double lanes[FusedOperator::kMaxRoots][8];
+  for (size_t i = 0; i < step.outputs.size(); ++i)
+    if (const int root = step.output_roots[i]; root >= 0) {
+      for (int64_t j = 0; j < 8; ++j) lanes[root][j] = payload[program_.roots[static_cast<size_t>(root)].offset + ((j + base) & 7)];
+      scratch.outputs[i] = lanes[root];
+    }
+  code.Run(call);
+  for (const int root : step.output_roots)
+    if (root >= 0)
+      for (int64_t j = 0; j < 8; ++j) payload[program_.roots[static_cast<size_t>(root)].offset + ((j + base) & 7)] = lanes[root][j];
+}
+
+void TileSteps::Intersect(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
+  scratch.offsets.resize(static_cast<size_t>(row_end - row) + 1);
+  scratch.columns.resize(static_cast<size_t>(Count(row, row_end) + kGatherOverrun));
+  std::vector<const Matrix*> others;
+  std::vector<SpreadRow*> spreads;
+  std::vector<double*> values;
+  for (int input : step.inputs) {
+    others.push_back(&inputs_[static_cast<size_t>(input)]);
+    spreads.push_back(&scratch.spread_rows[input]);
+  }
+  for (const TileRef& place : step.outputs) values.push_back(Locate(scratch, place, row).cells);
+  IntersectRows(driver(), others, row, row_end, spreads, {scratch.offsets.data(), scratch.columns.data(), values.data()});
+  scratch.pattern = {scratch.offsets.data(), scratch.columns.data(), scratch.offsets.back()};
+}
+
+void TileSteps::Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
+  const Matrix& x = inputs_[static_cast<size_t>(step.index)];
+  double* out = Locate(scratch, step.to, row).cells;
+  std::memset(out, 0, static_cast<size_t>((row_end - row) * step.columns) * sizeof(double));
+  for (int64_t i = row; i < row_end; ++i, out += step.columns)
+    for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) out[x.column_indexes()[e]] = x.values()[e];
+}
+
+void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const {
+  const Place from = Locate(scratch, step.from, row);
+  double* out = Locate(scratch, step.to, row).cells;
+  if (step.aggregate == AggregateKind::kIndexMax || step.aggregate == AggregateKind::kIndexMin)
+    return simd::IndexOfExtreme(step.aggregate == AggregateKind::kIndexMax, from.cells, rows, step.columns, out);
+  if (IsByEntry(step.from))
+    SumRows(EntriesAt(scratch, from.cells, row), rows, out);
+  else
+    simd::FoldRows(FoldOf(step.aggregate), from.cells, rows, from.stride, step.columns, out);
+  if (step.aggregate == AggregateKind::kMean)
+    for (int64_t i = 0; i < rows; ++i) out[i] = out[i] / static_cast<double>(step.columns);
+}
+
+// What a product of rows at x fetches of the next tile; null: nothing.
+simd::Ahead* TileSteps::ToFetch(TileScratch& scratch, const Step& step, const Place& x, int64_t rows) {
+  if (step.fetch == Step::Fetch::kNothing) return nullptr;
+  if (step.fetch != Step::Fetch::kOtherHalf)
+    scratch.ahead = simd::Ahead(x.cells + rows * x.stride, step.fetch == Step::Fetch::kAll ? 0 : 1);
+  return &scratch.ahead;
+}
+
+void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const {
+  const Step& step = program_.steps[s];
+  const PaddedColumns& padded = padded_[s];
+  const int64_t k = step.columns, rows = row_end - row;
+  double* out = Locate(scratch, step.to, row).cells;
+  const Matrix& right = inputs_[static_cast<size_t>(step.right)];
+  if (step.index >= 0) {
+    const Matrix& left = inputs_[static_cast<size_t>(step.index)];
+    if (k <= kFewColumns) return MultiplyNarrowRows(left, padded, row, row_end, out - row * k);
+    std::fill_n(out, rows * k, 0.0);
+    MultiplySparseInto(left, right, row, row_end, 0, left.columns(), out);
+    for (int64_t i = 0; i < rows * k; ++i) out[i] = out[i] + 0.0;
+    return;
+  }
+  const Place from = Locate(scratch, step.from, row);
+  if (IsByEntry(step.from)) return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, padded, out);
+  if (k <= kFewColumns)
+    return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), padded.cells.data(), padded.stride, k, out, k,
+                              ToFetch(scratch, step, from, rows));
+  if (simd::IsSkinny(rows, right.rows(), k))
+    return simd::MultiplySkinny(from.cells, rows, from.stride, right.rows(), right.data(), k, out, k, ToFetch(scratch, step, from, rows));
+  Gemm gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k,
+            .packed = packed_[s].get(), .c = out, .c_row = k, .canonical = true};
+  if (step.fetch != Step::Fetch::kNothing) {
+    const Place next = Locate(scratch, step.fetched, row_end);
+    const int64_t cells = rows * next.stride / (program_.single ? 2 : 1);
+    gemm.ahead = next.cells;
+    gemm.ahead_cells = step.fetch == Step::Fetch::kAll ? cells : cells / 2;
+    if (step.fetch != Step::Fetch::kAll) scratch.ahead = simd::Ahead(gemm.ahead + gemm.ahead_cells, 1);  // The other half.
+  }
+  Run(gemm);
+}
+
+// The product of a tile, and the root of the same tile or of the one before it.
+void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const PaddedColumns& padded, int64_t row, int64_t rows, double* payload) const {
+  const Step& root = program_.steps[static_cast<size_t>(pair_.root)];
+  const Place x = Locate(scratch, step.from, row);
+  simd::MultiplyRowsAndColumns({.n = root.columns, .stride = x.stride, .x = x.cells, .rows = rows, .v = padded.cells.data(),
+                                .out = Locate(scratch, step.to, row).cells,
+                                .previous = pair_.at_once ? x.cells : scratch.waiting,
+                                .previous_rows = pair_.at_once ? rows : scratch.waiting_rows,
+                                .w = Locate(scratch, root.from_right, row).cells,
+                                .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset});
+  scratch.waiting_rows = 0;
+}
+
+void TileSteps::AddWaiting(TileScratch& scratch, double* payload) const {
+  if (scratch.waiting_rows == 0) return;
+  const Step& step = program_.steps[static_cast<size_t>(pair_.root)];
+  const Place x = Locate(scratch, step.from, 0), y = Locate(scratch, step.from_right, 0);
+  const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+  AddProduct(root, scratch.waiting, x.stride, y.cells, y.stride, scratch.waiting_rows, nullptr, 0, payload + root.offset);
+  scratch.waiting_rows = 0;
+}
+
+void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const {
+  const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+  double* out = payload + root.offset;
+  if (step.right >= 0) {
+    const Place y = Locate(scratch, step.from_right, row);
+    const Matrix& left = inputs_[static_cast<size_t>(step.right)];
+    return AddSparseProduct(root, {left.row_offsets() + row, left.column_indexes(), left.values()}, rows, y.cells, y.stride,
+                            row_in_panel & 7, out);
+  }
+  const Place x = Locate(scratch, step.from, row);
+  if (IsByEntry(step.from)) {
+    const Entries entries = EntriesAt(scratch, x.cells, row);
+    if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
+      return AddEntries(root, entries, rows, row_in_panel, out);
+    const Place y = Locate(scratch, step.from_right, row);
+    return AddSparseProduct(root, entries, rows, y.cells, y.stride, row_in_panel & 7, out);
+  }
+  if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
+    return AddRows(root, x.cells, x.stride, rows, row_in_panel, out);
+  const Place y = Locate(scratch, step.from_right, row);
+  AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(scratch, step, x, rows), row_in_panel & 7, out);
+}
+
+}  // namespace heddle::ops

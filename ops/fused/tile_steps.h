@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/matrix.h"
+#include "core/status.h"
+#include "ops/fused/entries.h"
+#include "ops/fused/gather_cells.h"
+#include "ops/fused/paired_product.h"
+#include "ops/fused/thread_slots.h"
+#include "ops/fused/tile_program.h"
+#include "ops/fused/tile_sizes.h"
+#include "ops/kernel.h"
+#include "ops/matmul.h"
+#include "ops/matmul_gemm.h"
+#include "ops/reduction_tree.h"
+#include "ops/simd/ahead.h"
+
+namespace heddle::ops {
+
+/// Memory of one thread's tile.
+struct TileScratch {
+  AlignedArray buffers, patterns;
+  int64_t entries = 0;                    ///< Room of each of `patterns`.
+  std::map<int, SpreadRow> spread_rows;  ///< By input.
+  RowPattern pattern;                    ///< Of the tile's rows: the driver's, or what kIntersect left of it.
+  int64_t pattern_row = 0;               ///< Its first row.
+  std::vector<int64_t> offsets;          ///< Of kIntersect.
+  std::vector<int32_t> columns;
+  std::vector<const double*> inputs;
+  std::vector<double*> outputs;
+  std::vector<int64_t> input_strides, output_strides;
+  const double* waiting = nullptr;  ///< Rows of X whose part of a paired root is still to be added.
+  int64_t waiting_rows = 0;
+  simd::Ahead ahead;                       ///< Of the next tile, while products of this one fetch it.
+  int64_t held_begin = 0, held_end = 0;  ///< Rows whose values at the driver's entries are in `patterns`.
+  int64_t held_leaf = 0;                   ///< The first of their leaves, and the payloads of all, where SumsByColumn.
+  std::vector<double> held_sums;
+
+  /// False if the sums of that leaf are not there.
+  bool CopyHeldSums(int64_t leaf, double* payload) const;
+};
+
+/// The steps of a tile program over one call's operands: what a tile computes, whatever rows it has.
+class TileSteps {
+ public:
+  TileSteps(const TileProgram& program, const KernelCall& call)
+      : program_(program), call_(call), pair_(FindPairedProduct(program)), sparse_pair_(FindSparsePair(program)) {}
+  Status Prepare();
+
+  const TileSizes& sizes() const { return sizes_; }
+  const std::vector<Matrix>& inputs() const { return inputs_; }
+  const Matrix& driver() const { return inputs_[static_cast<size_t>(program_.fused.driver)]; }
+  /// Entries of the driver.
+  int64_t Count(int64_t row, int64_t row_end) const { return driver().row_offsets()[row_end] - driver().row_offsets()[row]; }
+  /// True if results have the driver's pattern.
+  bool HasPattern() const {
+    return program_.by_pattern && program_.fused.body[program_.fused.roots[0]].info.shape.columns == driver().columns();
+  }
+  /// Where rows of a result go, where there are no roots.
+  void WriteTo(double* result) { result_ = result; }
+
+  std::unique_ptr<TileScratch> Take();
+  void GiveBack(std::unique_ptr<TileScratch> scratch) { scratches_.GiveBack(std::move(scratch)); }
+
+  /// End of the tile that begins at `row`, at most `last`.
+  int64_t TileEnd(int64_t row, int64_t last) const;
+  /// All steps; roots are added to `payload` unless it is null.
+  void RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel, double* payload) const;
+  /// The last root of a leaf, which no further product took along.
+  void AddWaiting(TileScratch& scratch, double* payload) const;
+  /// The root of few places (RootOfFewPlaces), after RunTile without a payload.
+  void AddToPlacesOf(TileScratch& scratch, const Step& root, int64_t row, int64_t rows, SparsePayload& payload) const;
+  /// Sums of the rows held, leaf after leaf of `height` rows, to held_sums.
+  void AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height, double identity) const;
+  /// Roots of rows [first, last) of those held, of one chunk of columns; false if that holds nothing.
+  bool AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, int64_t chunk, double* payload) const;
+
+ private:
+  struct Place {
+    double* cells = nullptr;
+    int64_t stride = 0;
+  };
+  Place Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const;
+  void MakeRoom(TileScratch& scratch, int64_t entries) const;
+  void CallRegion(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const;
+  void Intersect(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
+  void Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
+  void FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;
+  static simd::Ahead* ToFetch(TileScratch& scratch, const Step& step, const Place& x, int64_t rows);
+  void Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const;
+  void MultiplyAndAdd(TileScratch& scratch, const Step& step, const PaddedColumns& padded, int64_t row, int64_t rows, double* payload) const;
+  void AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const;
+
+  const TileProgram& program_;
+  const KernelCall& call_;
+  const PairedProduct pair_, sparse_pair_;
+  std::vector<Matrix> inputs_;   // As doubles, but for rows that are only read as `singles_`.
+  std::vector<Matrix> singles_;  // Floats of the inputs that tiles read.
+  std::vector<double> scalars_;
+  std::vector<AlignedArray> repeated_;
+  std::vector<PaddedColumns> padded_;                 // By step.
+  std::vector<std::unique_ptr<PackedRight>> packed_;  // Likewise.
+  std::vector<int64_t> buffer_offsets_;
+  int64_t scratch_doubles_ = 0;
+  TileSizes sizes_;
+  double* result_ = nullptr;
+  ThreadSlots<TileScratch> scratches_;
+};
+
+}  // namespace heddle::ops
