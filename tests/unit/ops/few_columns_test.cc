@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "ops/cpu.h"
@@ -90,6 +92,45 @@ TEST(FewColumnsTest, ColumnsOfEveryNumberGoOnFromWhatIsThere) {
               chain = std::fma(x[static_cast<size_t>(i * (n + gap) + j)], w[static_cast<size_t>(i * (count + gap) + c)], chain);
             ASSERT_EQ(columns.data()[c * padded + j], chain) << n << "x" << count << " at " << j << ", " << c;
           }
+        }
+      }
+    }
+  });
+}
+
+// out and columns of rows and of others, or of the same ones, against the literal definition.
+TEST(FewColumnsTest, RowsAndColumnsAtOnce) {
+  const int64_t gap = 3;
+  ForEachCpu([&] {
+    for (int64_t n = 9; n <= 16; ++n) {
+      for (const auto& [rows, others] : {std::pair<int64_t, int64_t>(0, 0), {1, 1}, {3, 5}, {4, 4}, {9, 12}, {37, 37}, {64, 71}}) {
+        for (const bool same : {false, true}) {
+          const int64_t stride = n + gap, previous_rows = same ? rows : others;
+          const std::vector<double> x = Cells(rows * stride + 1, 3), previous = same ? x : Cells(previous_rows * stride + 1, 4);
+          AlignedArray v(16), columns(16);
+          for (int64_t j = 0; j < 16; ++j) {
+            v[j] = j < n ? std::sin(static_cast<double>(j) + 0.5) : 0.0;
+            columns[j] = kBefore;
+          }
+          std::vector<double> out(static_cast<size_t>(previous_rows) + 1, kBefore), expected_out = out, w = Cells(previous_rows + 1, 5);
+          std::vector<double> expected(static_cast<size_t>(n), kBefore);
+          for (int64_t i = 0; i < rows; ++i) {
+            double r[8] = {};
+            for (int64_t j = 0; j < n; ++j) r[j & 7] = std::fma(x[static_cast<size_t>(i * stride + j)], v[j], r[j & 7]);
+            expected_out[static_cast<size_t>(i)] = (((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7]))) + 0.0;
+          }
+          const std::vector<double>& weights = same ? expected_out : w;
+          for (int64_t i = 0; i < previous_rows; ++i)
+            for (int64_t j = 0; j < n; ++j) {
+              double& cell = expected[static_cast<size_t>(j)];
+              cell = std::fma(previous[static_cast<size_t>(i * stride + j)], weights[static_cast<size_t>(i)], cell);
+            }
+          MultiplyRowsAndColumns({.n = n, .stride = stride, .x = x.data(), .rows = rows, .v = v.data(), .out = out.data(),
+                                  .previous = same ? x.data() : previous.data(), .previous_rows = previous_rows,
+                                  .w = same ? out.data() : w.data(), .columns = columns.data()});
+          SCOPED_TRACE(testing::Message() << rows << " and " << previous_rows << " rows of " << n << (same ? ", the same" : ""));
+          EXPECT_EQ(std::memcmp(out.data(), expected_out.data(), out.size() * sizeof(double)), 0);
+          EXPECT_EQ(std::memcmp(columns.data(), expected.data(), expected.size() * sizeof(double)), 0);
         }
       }
     }

@@ -74,6 +74,16 @@ TEST(MatmulTest, RowsOfEveryLengthTimesFewColumns) {
       ExpectDefinition("%*%", RandomCells(71, n, 0.7, static_cast<uint64_t>(n)), RandomCells(n, k, 0.8, 6), 1);
 }
 
+// Rows of no entry, one and two (of one lane and of two) between longer ones, and as the last.
+TEST(MatmulTest, SparseRowsOfFewEntriesTimesAVector) {
+  for (int64_t n : {3, 9, 16, 40})
+    for (double density : {0.0, 0.01, 0.04, 0.1})
+      for (uint64_t seed : {1, 2}) {
+        ExpectDefinition("%*%", RandomCells(301, n, density, seed), RandomCells(n, 1, 0.9, 7), 2);
+        ExpectDefinition("t%*%", RandomCells(301, n, density, seed), RandomCells(301, 1, 0.9, 7), 2);
+      }
+}
+
 TEST(MatmulTest, LongRowsTimesFewColumns) {
   for (int64_t n : {511, 512, 513, 516, 517, 519, 1000})
     for (int64_t k : {1, 2, 3, 4, 7})

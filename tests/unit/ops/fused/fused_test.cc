@@ -227,6 +227,23 @@ TEST(FusedTest, SparseRowsTimesAVectorAndBack) {
   }
 }
 
+// The product of four rows and their part of the sums in one pass, or of the tile before where something is between them.
+TEST(FusedTest, NarrowRowsTimesAVectorAndBack) {
+  for (const int64_t n : {8, 9, 10, 12, 13, 16, 17}) {
+    for (const int64_t m : {2, 3, 255, 4'101, 20'007}) {
+      for (const bool special : {false, true}) {
+        for (const bool weighted : {false, true}) {
+          BodyBuilder body;
+          const NodeId x = body.Input(Value(Cells(m, n, 73, special))), v = body.Input(Value(Cells(n, 1, 74))), w = body.Input(Value(Cells(m, 1, 75)));
+          const NodeId product = body.Op("%*%", {x, v});
+          body.Finish({body.Op("t%*%", {x, weighted ? body.Op("*", {w, product}) : product})});
+          body.ExpectSame(fmt::format("t(X)%*%({}X%*%v) of {}x{}{}", weighted ? "w*" : "", m, n, special ? ", special" : ""));
+        }
+      }
+    }
+  }
+}
+
 // Of a wide payload few entries touch few places.
 TEST(FusedTest, WidePayloadsOfFewEntries) {
   for (const double density : {0.0, 0.0005, 0.0015, 0.05}) {
