@@ -534,7 +534,6 @@ void AddScaledRow(const double* values, const int32_t* columns, int64_t entries,
 }
 
 void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
-  const Ahead ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : kFarAhead));
   const bool same = call.previous == call.x;
   const auto run = SelectedCpu() == Cpu::kAvx512 ? MultiplyRowsAndColumnsAvx512
                    : call.n <= 12                ? (same ? RowsAndColumns<3, true> : RowsAndColumns<3, false>)
