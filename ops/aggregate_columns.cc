@@ -139,11 +139,11 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
                        });
   }
   if (n > kNarrow && x.IsSparse() && !IsSpread(kind) && FoldOf(kind) == simd::Fold::kAdd &&
-      AreSparseLeaves(x.stored(), end - begin, n))
-    return ReduceSparseLeaves(reduction, begin, end, [&](int64_t leaf, SparsePayload& payload) {
+      AreSparseLeaves(x.stored(), end - begin, n, 1))
+    return ReduceSparseLeaves(reduction, 1, begin, end, [&](int64_t leaf, SparsePayload& payload) {
       const Panel rows = panel(leaf);
       for (int64_t e = x.row_offsets()[rows.row_begin]; e < x.row_offsets()[rows.row_end]; ++e)
-        payload.At(x.column_indexes()[e]) += x.values()[e];
+        *payload.At(x.column_indexes()[e]) += x.values()[e];
     });
   reduction.leaf_cells = height * std::max<int64_t>(n, 1);
   return ReduceLeaves(reduction, begin, end, [&](int64_t leaf, double* payload) {

@@ -33,14 +33,17 @@ constexpr int64_t kLeastWideRows = 48;
 constexpr int64_t kWideTileBytes = 4 << 20;
 constexpr bool FitsTiles(int64_t inner, int64_t columns) { return 2 * kLeastWideRows * 8 * (inner + columns) <= kWideTileBytes; }
 
-/// Columns of an inner x k matrix, k <= 8, as k rows padded with zeros to a multiple of 8 doubles.
-struct PaddedColumns {
+/// A dense right operand, inner x count, of at most 8 columns: as it is for entries of a left operand times several columns, else as
+/// `count` rows padded with zeros to a multiple of 8 doubles.
+struct NarrowRight {
+  Matrix dense;
   int64_t count = 0;
   int64_t stride = 0;
   AlignedArray cells;
+  NarrowRight() = default;
+  NarrowRight(Matrix right, bool by_entries);
   const double* Column(int64_t c) const { return cells.data() + c * stride; }
 };
-PaddedColumns PadColumns(const Matrix& dense);
 
 /// How many entries the next row has is not foreseen where rows have few: so many, or fewer, are computed without a branch.
 constexpr int64_t kFewEntries = 2;
@@ -63,8 +66,8 @@ inline double DotSparseRow(const double* values, const int32_t* columns, int64_t
   return (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + 0.0;
 }
 
-/// Rows [begin, end) of A %*% B, B with at most 8 columns, to out[i * b.count + c] for row i.
-void MultiplyNarrowRows(const Matrix& a, const PaddedColumns& b, int64_t begin, int64_t end, double* out);
+/// Rows [begin, end) of A %*% B, B made for the format of A, to out[i * b.count + c] for row i.
+void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out);
 
 /// A %*% B for the rows of A at hand.
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b,
@@ -76,10 +79,9 @@ Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b,
 /// CSR %*% CSR with more than 8 columns, one chain a cell; zeros are dropped.
 Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b, const KernelContext& context);
 
-/// The cells of A %*% B that come from inner indexes [begin, end): row-major `out` (row stride b.columns()),
-/// whose cells are taken as the chains so far. Rows [row_begin, row_end) of A. Any pair of formats but dense
-/// x dense.
-void MultiplySparseInto(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
+/// Rows [row_begin, row_end) of A %*% B over inner indexes [begin, end) to row-major `out` (row stride b.columns()): one chain a
+/// cell, + 0.0. Any pair of formats but dense x dense.
+void MultiplySparseRows(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
                         int64_t end, double* out);
 
 /// t(X) %*% Y for any shapes, in the phases of a kReduce operator.

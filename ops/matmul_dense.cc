@@ -9,6 +9,7 @@
 #include "ops/parallel.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/matmul.h"
+#include "ops/simd/sparse_rows.h"
 
 namespace heddle::ops {
 namespace {
@@ -19,71 +20,84 @@ constexpr int64_t kFewRows = 4;
 // With fewer rows than this, chunks of long rows are the tasks, not rows.
 constexpr int64_t kFewLongRows = 16;
 
-double CloseLanes(const double* lanes) { return simd::FoldLanes(simd::Fold::kAdd, lanes) + 0.0; }
+// Doubles of the lanes of a chunk.
+int64_t ChunkWidth(const Matrix& a, int64_t k) { return a.IsSparse() && k > 1 ? 8 * simd::LaneStride(k) : 8 * k; }
 
-// Lanes of one chunk of one row for every column of B: payload place c * 8 + lane. False if the chunk has no
-// entry.
-bool MultiplyChunk(const Matrix& a, const PaddedColumns& b, int64_t row, int64_t chunk, double* payload) {
+// Lanes of one chunk of one row for every column of B: place c * 8 + lane, or as of simd::MultiplyByLanes for several columns times
+// CSR. False if the chunk has no entry.
+bool MultiplyChunk(const Matrix& a, const NarrowRight& b, int64_t row, int64_t chunk, double* payload) {
   const int64_t begin = chunk * kColumnChunk, end = std::min(a.columns(), begin + kColumnChunk);
-  std::fill_n(payload, 8 * b.count, 0.0);
   if (!a.IsSparse()) {
+    std::fill_n(payload, 8 * b.count, 0.0);
     for (int64_t c = 0; c < b.count; ++c)
       simd::MultiplyFlat(a.data() + row * a.columns() + begin, b.Column(c) + begin, end - begin,
                          payload + 8 * c);
     return true;
   }
   const int32_t* columns = a.column_indexes();
-  const int64_t first =
-      std::lower_bound(columns + a.row_offsets()[row], columns + a.row_offsets()[row + 1], begin) - columns;
-  int64_t e = first;
-  for (; e < a.row_offsets()[row + 1] && columns[e] < end; ++e) {
-    for (int64_t c = 0; c < b.count; ++c) {
-      double& lane = payload[8 * c + (columns[e] & 7)];
-      lane = std::fma(a.values()[e], b.Column(c)[columns[e]], lane);
-    }
+  const int32_t *const row_end = columns + a.row_offsets()[row + 1], *const from = std::lower_bound(columns + a.row_offsets()[row], row_end, begin);
+  const int64_t first = from - columns, last = std::lower_bound(from, row_end, end) - columns;
+  if (first == last) return false;
+  if (b.count > 1) {
+    simd::MultiplyByLanes(a.values() + first, columns + first, last - first, b.dense.data(), b.count, payload);
+    return true;
   }
-  return e > first;
+  std::fill_n(payload, 8, 0.0);
+  for (int64_t e = first; e < last; ++e) {
+    double& lane = payload[columns[e] & 7];
+    lane = std::fma(a.values()[e], b.Column(0)[columns[e]], lane);
+  }
+  return true;
+}
+
+// A row of the result, from its lanes.
+void CloseRow(const Matrix& a, const double* lanes, int64_t k, double* out) {
+  if (a.IsSparse() && k > 1) return simd::CloseLanes(lanes, k, out);
+  for (int64_t c = 0; c < k; ++c) out[c] = simd::FoldLanes(simd::Fold::kAdd, lanes + 8 * c) + 0.0;
 }
 
 // Rows of CSR that fit one chunk, one column.
-void MultiplySparseRows(const Matrix& a, const double* v, int64_t begin, int64_t end, double* out) {
+void MultiplyByVector(const Matrix& a, const double* v, int64_t begin, int64_t end, double* out) {
   const int64_t* offsets = a.row_offsets();
   const int32_t* columns = a.column_indexes();
   const double* values = a.values();
   for (int64_t i = begin; i < end; ++i) out[i] = DotSparseRow(values, columns, offsets[i], offsets[i + 1], offsets[a.rows()], v);
 }
 
-void MultiplyLongRows(const Matrix& a, const PaddedColumns& b, int64_t begin, int64_t end, double* out) {
+void MultiplyLongRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out) {
   const int64_t chunks = CeilDivide(a.columns(), kColumnChunk);
-  PayloadStack stack(Join::kSum, 8 * b.count, 48);
+  PayloadStack stack(Join::kSum, ChunkWidth(a, b.count), 48);
   for (int64_t i = begin; i < end; ++i) {
     for (int64_t chunk = 0; chunk < chunks; ++chunk)
       if (MultiplyChunk(a, b, i, chunk, stack.Next(chunk))) stack.Push();
-    const double* root = stack.Finish();
-    for (int64_t c = 0; c < b.count; ++c)
-      out[i * b.count + c] = root == nullptr ? 0.0 : CloseLanes(root + 8 * c);
+    if (const double* root = stack.Finish())
+      CloseRow(a, root, b.count, out + i * b.count);
+    else
+      std::fill_n(out + i * b.count, b.count, 0.0);
   }
 }
 
 }  // namespace
 
-PaddedColumns PadColumns(const Matrix& dense) {
-  PaddedColumns padded{dense.columns(), (dense.rows() + 7) / 8 * 8, {}};
-  padded.cells = AlignedArray(padded.count * padded.stride);
-  for (int64_t c = 0; c < padded.count; ++c) {
-    double* column = padded.cells.data() + c * padded.stride;
-    for (int64_t i = 0; i < dense.rows(); ++i) column[i] = dense.data()[i * padded.count + c];
-    std::fill(column + dense.rows(), column + padded.stride, 0.0);
+NarrowRight::NarrowRight(Matrix right, bool by_entries)
+    : dense(std::move(right)), count(dense.columns()), stride((dense.rows() + 7) / 8 * 8) {
+  if (by_entries && count > 1) return;
+  cells = AlignedArray(count * stride);
+  for (int64_t c = 0; c < count; ++c) {
+    double* column = cells.data() + c * stride;
+    for (int64_t i = 0; i < dense.rows(); ++i) column[i] = dense.data()[i * count + c];
+    std::fill(column + dense.rows(), column + stride, 0.0);
   }
-  return padded;
 }
 
-void MultiplyNarrowRows(const Matrix& a, const PaddedColumns& b, int64_t begin, int64_t end, double* out) {
+void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out) {
   const int64_t n = a.columns(), k = b.count;
-  if (n > kColumnChunk || (a.IsSparse() && k > 1))
+  if (n > kColumnChunk)
     MultiplyLongRows(a, b, begin, end, out);
+  else if (a.IsSparse() && k > 1)
+    simd::MultiplyRowsByLanes(a.values(), a.column_indexes(), a.row_offsets() + begin, end - begin, b.dense.data(), k, out + begin * k);
   else if (a.IsSparse())
-    MultiplySparseRows(a, b.Column(0), begin, end, out);
+    MultiplyByVector(a, b.Column(0), begin, end, out);
   else
     simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, b.cells.data(), b.stride, k, out + begin * k, k);
 }
@@ -91,28 +105,28 @@ void MultiplyNarrowRows(const Matrix& a, const PaddedColumns& b, int64_t begin, 
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context) {
   const int64_t m = a.rows(), n = a.columns(), k = b.columns();
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, k));
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, ToDense(b));
-  const PaddedColumns padded = PadColumns(dense);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, ToDense(b));
+  const NarrowRight right(std::move(dense), a.IsSparse());
   double* out = result.mutable_data();
   if (m == 0 || k == 0) return result;
   if (n > kColumnChunk && m < kFewLongRows) {
     const Reduction reduction{
-        .join = Join::kSum, .width = 8 * k, .leaf_cells = kColumnChunk, .cancelled = context.cancelled};
+        .join = Join::kSum, .width = ChunkWidth(a, k), .leaf_cells = kColumnChunk, .cancelled = context.cancelled};
     for (int64_t i = 0; i < m; ++i) {
       HEDDLE_ASSIGN_OR_RETURN(
           const Matrix nodes,
           ReduceLeaves(reduction, 0, CeilDivide(n, kColumnChunk), [&](int64_t chunk, double* payload) {
-            return MultiplyChunk(a, padded, i, chunk, payload);
+            return MultiplyChunk(a, right, i, chunk, payload);
           }));
       HEDDLE_ASSIGN_OR_RETURN(const AlignedArray root, JoinNodes(reduction, nodes));
-      for (int64_t c = 0; c < k; ++c) out[i * k + c] = CloseLanes(root.data() + 8 * c);
+      CloseRow(a, root.data(), k, out + i * k);
     }
     return result;
   }
   const int64_t row_cells = a.IsSparse() ? a.stored() / m + 1 : n;
   ParallelFor(m, std::max<int64_t>(4, kTaskCells / std::max<int64_t>(row_cells, 8)),
               [&](int64_t begin, int64_t end) {
-                if (!IsCancelled(context.cancelled)) MultiplyNarrowRows(a, padded, begin, end, out);
+                if (!IsCancelled(context.cancelled)) MultiplyNarrowRows(a, right, begin, end, out);
               });
   return result;
 }
@@ -126,8 +140,7 @@ Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelConte
       ReduceLeaves(reduction, 0, CeilDivide(inner, height), [&](int64_t leaf, double* payload) {
         const int64_t begin = leaf * height, end = std::min(inner, begin + height);
         if (a.IsSparse() || b.IsSparse()) {
-          std::fill_n(payload, m * n, 0.0);
-          MultiplySparseInto(a, b, 0, m, begin, end, payload);
+          MultiplySparseRows(a, b, 0, m, begin, end, payload);
         } else {
           Run(Gemm{.m = m,
                    .n = n,
@@ -156,11 +169,7 @@ Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContex
         a.IsSparse() ? (a.stored() / std::max<int64_t>(m, 1) + 1) * n : inner + b.stored();
     ParallelFor(m, std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_work, 1)),
                 [&](int64_t begin, int64_t end) {
-                  if (IsCancelled(context.cancelled)) return;
-                  double* rows = out + begin * n;
-                  std::fill_n(rows, (end - begin) * n, 0.0);
-                  MultiplySparseInto(a, b, begin, end, 0, inner, rows);
-                  for (int64_t i = 0; i < (end - begin) * n; ++i) rows[i] = rows[i] + 0.0;
+                  if (!IsCancelled(context.cancelled)) MultiplySparseRows(a, b, begin, end, 0, inner, out + begin * n);
                 });
   } else if (m < kFewRows) {
     // Tasks are runs of columns; B is read once for each row of A.

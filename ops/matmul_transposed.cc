@@ -3,7 +3,7 @@
 // section 3).
 //
 //   n * k <= 8   eight chains a cell by row mod 8; payload place lane * n * k + j * k + c; L at the root
-//   k <= 8       panels of ColumnPanelHeight(m, n); payload place c * padded(n) + j
+//   k <= 8       panels of ColumnPanelHeight(m, n); payload place c * padded(n) + j (of CSR j * k + c until the nodes are complete)
 //   k > 8        panels of Granule(m); payload place j * k + c
 #include <algorithm>
 #include <cmath>
@@ -15,6 +15,7 @@
 #include "ops/parallel.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/matmul.h"
+#include "ops/simd/sparse_rows.h"
 
 namespace heddle::ops {
 namespace {
@@ -28,6 +29,8 @@ constexpr int64_t kTileSide = 240;
 // Of a CSR X, whose rows are read in as many pieces as there are tiles: few, and no piece of few entries.
 constexpr int64_t kSparseTileCells = 1 << 17;
 constexpr int64_t kLeastEntriesOfTile = 4;
+// Cells of a result whose threads keep a tree for each.
+constexpr int64_t kMostPlaces = 1 << 22;
 using simd::kMostRegisterColumns;
 
 struct Product {
@@ -78,18 +81,30 @@ void LanesLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, do
   }
 }
 
-void SparseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, double* payload) {
+// kVectors of a CSR X: the cells of a column of X lie together in payloads, apart in the nodes.
+Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y, int64_t begin, int64_t end,
+                             const std::function<Rows(int64_t)>& rows_of) {
+  const int64_t* offsets = x.row_offsets();
   const int32_t* columns = x.column_indexes();
   const double* values = x.values();
-  for (int64_t i = rows.begin; i < rows.end; ++i) {
-    const int64_t first = x.row_offsets()[i], last = x.row_offsets()[i + 1];
-    for (int64_t c = 0; c < p.k; ++c) {
-      double* column = payload + c * p.padded;
-      const double weight = y.data()[i * p.k + c];
-      for (int64_t e = first; e < last; ++e)
-        column[columns[e]] = std::fma(values[e], weight, column[columns[e]]);
-    }
-  }
+  const auto reduce = [&]() -> Result<Matrix> {
+    if (AreSparseLeaves(x.stored(), end - begin, p.n, p.k))
+      return ReduceSparseLeaves(p.reduction, p.k, begin, end, [&](int64_t leaf, SparsePayload& payload) {
+        const Rows rows = rows_of(leaf);
+        for (int64_t i = rows.begin; i < rows.end; ++i)
+          for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) simd::AddScaled(values[e], y.data() + i * p.k, p.k, payload.At(columns[e]));
+      });
+    return ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
+      const Rows rows = rows_of(leaf);
+      FillPayload(payload, p.reduction.width, 0.0);
+      for (int64_t i = rows.begin; i < rows.end; ++i)
+        simd::AddScaledRow(values + offsets[i], columns + offsets[i], offsets[i + 1] - offsets[i], y.data() + i * p.k, p.k, payload);
+      return true;
+    });
+  };
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, reduce());
+  SeparateCells(&nodes, 0, p.padded, p.k);
+  return nodes;
 }
 
 // Columns [first, first + width) of X; payload place c * stride + (j - first).
@@ -176,8 +191,7 @@ void SparseProductLeaf(const Matrix& x, const Matrix& y, const Tiles& tiles, Row
           cell = std::fma(value, y.values()[e], cell);
         }
       } else {
-        const int32_t none = 0;
-        simd::MultiplySparseRow(&value, &none, 1, y.data() + i * k + tile.column, k, tile.columns, out);
+        simd::AddScaled(value, y.data() + i * k + tile.column, tile.columns, out);
       }
     };
     if (x.IsSparse()) {
@@ -185,6 +199,27 @@ void SparseProductLeaf(const Matrix& x, const Matrix& y, const Tiles& tiles, Row
       for (int64_t e = first; e < last; ++e) add(x.column_indexes()[e], x.values()[e]);
     } else {
       for (int64_t j = tile.row; j < tile.row + tile.rows; ++j) add(j, x.data()[i * n + j]);
+    }
+  }
+}
+
+// Multiplications of t(X) %*% Y of two CSR matrices.
+int64_t CountProducts(const Matrix& x, const Matrix& y) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < x.rows(); ++i)
+    count += (x.row_offsets()[i + 1] - x.row_offsets()[i]) * (y.row_offsets()[i + 1] - y.row_offsets()[i]);
+  return count;
+}
+
+// kProduct of two CSR matrices, entry by entry.
+void AddProductsOfEntries(const Matrix& x, const Matrix& y, Rows rows, SparsePayload& payload) {
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
+      const int64_t row = x.column_indexes()[e] * y.columns();
+      for (int64_t f = y.row_offsets()[i]; f < y.row_offsets()[i + 1]; ++f) {
+        double* cell = payload.At(row + y.column_indexes()[f]);
+        *cell = std::fma(x.values()[e], y.values()[f], *cell);
+      }
     }
   }
 }
@@ -248,6 +283,11 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
   const auto rows_of = [&](int64_t leaf) {
     return Rows{leaf * p.height - row_begin, std::min(row_end, (leaf + 1) * p.height) - row_begin};
   };
+  if (p.form == Form::kProduct && x.IsSparse() && y.IsSparse() && p.reduction.width <= kMostPlaces &&
+      AreSparseLeaves(CountProducts(x, y), end - begin, p.reduction.width, 1))
+    return ReduceSparseLeaves(p.reduction, 1, begin, end, [&](int64_t leaf, SparsePayload& payload) {
+      AddProductsOfEntries(x, y, rows_of(leaf), payload);
+    });
   const bool tiled = p.form == Form::kProduct && p.reduction.width > kWide;
   const Tiles tiles(tiled ? TilingOf(p, x, y) : Tiling{p.n, p.k, p.n, p.k}, x, y);
   if (tiled)
@@ -262,26 +302,13 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
                                           std::min(tile.columns, p.n - tile.column), tile.columns, payload);
                          return true;
                        });
-  if (p.form == Form::kVectors && x.IsSparse() && AreSparseLeaves(x.stored(), end - begin, p.n))
-    return ReduceSparseLeaves(p.reduction, begin, end, [&](int64_t leaf, SparsePayload& payload) {
-      const Rows rows = rows_of(leaf);
-      for (int64_t i = rows.begin; i < rows.end; ++i) {
-        for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
-          for (int64_t c = 0; c < p.k; ++c) {
-            double& cell = payload.At(c * p.padded + x.column_indexes()[e]);
-            cell = std::fma(x.values()[e], y.data()[i * p.k + c], cell);
-          }
-        }
-      }
-    });
+  if (p.form == Form::kVectors && x.IsSparse()) return SparseVectors(p, x, y, begin, end, rows_of);
   return ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
     const Rows rows = rows_of(leaf);
     if (p.form == Form::kProduct) return ProductLeaf(p, x, y, tiles, rows, Tile{0, 0, p.n, p.k}, payload);
     std::fill_n(payload, p.reduction.width, 0.0);
     if (p.form == Form::kLanes)
       LanesLeaf(p, x, y, rows, payload);
-    else if (x.IsSparse())
-      SparseVectorsLeaf(p, x, y, rows, payload);
     else
       DenseVectorsLeaf(p, x, y, rows, 0, p.n, p.padded, payload);
     return true;

@@ -117,18 +117,19 @@ using TileFunction = std::function<bool(const Tile& tile, int64_t leaf, double* 
 Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const Tiling& tiling,
                            const TileFunction& leaf);
 
-/// The payload of one leaf of which few places hold anything, and the tree above each place on its own.
+/// The payload of one leaf of which few places hold anything, and the tree above each place on its own. A place has one cell or
+/// several, side by side.
 class SparsePayload {
  public:
-  SparsePayload(int64_t width, int max_level);
-  /// The place in the current leaf; it starts at +0.0.
-  double& At(int64_t place) {
+  SparsePayload(int64_t places, int64_t cells_of_place, int max_level);
+  /// The cells of the place in the current leaf; they start at +0.0.
+  double* At(int64_t place) {
     const auto i = static_cast<size_t>(place);
     if (!touched_[i]) {
       touched_[i] = 1;
       places_.push_back(place);
     }
-    return cells_[i];
+    return cells_.data() + place * together_;
   }
   /// The current leaf is complete; what was touched joins the tree. Leaves come in ascending order.
   void CloseLeaf(int64_t leaf);
@@ -136,6 +137,7 @@ class SparsePayload {
   void Finish(double* payload);
 
  private:
+  const int64_t together_;  // Cells of a place.
   std::vector<double> cells_;
   std::vector<uint8_t> touched_;
   std::vector<int64_t> places_;
@@ -149,14 +151,16 @@ class SparsePayload {
 };
 using SparseLeafFunction = std::function<void(int64_t leaf, SparsePayload& payload)>;
 
-/// ReduceLeaves of sums whose leaves touch few places of a wide payload: cost by places touched, not by
-/// width.
-Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t begin, int64_t end,
+/// ReduceLeaves of sums whose leaves touch few places of a wide payload: cost by places touched, not by width.
+/// `cells_of_place` divides the width.
+Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t cells_of_place, int64_t begin, int64_t end,
                                   const SparseLeafFunction& leaf);
-/// True if that is the cheaper way to add up `entries` cells in `leaves` payloads of that width.
-constexpr bool AreSparseLeaves(int64_t entries, int64_t leaves, int64_t width) {
-  return entries < leaves * width / 8;
+/// True if that is the cheaper way to add up `entries` places in `leaves` payloads of so many places, each of so many cells.
+constexpr bool AreSparseLeaves(int64_t entries, int64_t leaves, int64_t places, int64_t cells_of_place) {
+  return entries < leaves * places / (cells_of_place <= 2 ? 20 : 12);
 }
+/// Payloads of a partial value in which place j has cells j * count + c become such with them at c * places + j.
+void SeparateCells(Matrix* nodes, int64_t offset, int64_t places, int64_t count);
 
 /// Level of the smallest node that contains both leaves; 0 for a leaf itself.
 inline int CommonLevel(int64_t a, int64_t b) { return std::bit_width(static_cast<uint64_t>(a ^ b)); }

@@ -9,7 +9,7 @@
 
 #include "ops/matmul.h"
 #include "ops/parallel.h"
-#include "ops/simd/matmul.h"
+#include "ops/simd/sparse_rows.h"
 
 namespace heddle::ops {
 namespace {
@@ -71,21 +71,23 @@ void DrainRow(ScratchRow& row, const Body& body) {
 
 }  // namespace
 
-void MultiplySparseInto(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
+void MultiplySparseRows(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
                         int64_t end, double* out) {
   const int64_t n = b.columns();
   for (int64_t i = row_begin; i < row_end; ++i, out += n) {
-    if (!a.IsSparse()) {
-      for (int64_t k = begin; k < end; ++k) MultiplyEntry(a.data()[i * a.columns() + k], b, k, out);
+    const auto [first, last] = a.IsSparse() ? Entries(a, i, begin, end) : std::pair(begin, end);
+    if (!b.IsSparse()) {
+      simd::MultiplySparseRow(a.values() + first, a.column_indexes() + first, last - first, b.data(), n, n, out);
       continue;
     }
-    const auto [first, last] = Entries(a, i, begin, end);
-    if (b.IsSparse()) {
-      for (int64_t e = first; e < last; ++e) MultiplyEntry(a.values()[e], b, a.column_indexes()[e], out);
-    } else {
-      simd::MultiplySparseRow(a.values() + first, a.column_indexes() + first, last - first, b.data(), n, n,
-                              out);
+    std::fill_n(out, n, 0.0);
+    for (int64_t e = first; e < last; ++e) {
+      if (a.IsSparse())
+        MultiplyEntry(a.values()[e], b, a.column_indexes()[e], out);
+      else
+        MultiplyEntry(a.data()[i * a.columns() + e], b, e, out);
     }
+    for (int64_t c = 0; c < n; ++c) out[c] = out[c] + 0.0;
   }
 }
 

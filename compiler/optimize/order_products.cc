@@ -16,6 +16,8 @@ constexpr size_t kLongestChain = 100;
 // Share of cells that a CSR matrix is taken to hold: its class is all that may decide (docs/numerics.md,
 // section 3).
 constexpr double kSparseShare = 0.05;
+// Two CSR factors are multiplied entry by entry, by none of which several cells become at once; nor does symmetry help there.
+constexpr double kByEntry = 8;
 // A new order must be clearly cheaper than the one the script says.
 constexpr double kGain = 0.95;
 
@@ -35,7 +37,8 @@ double ShareOfProduct(double left, double right, int64_t inner) {
 double CostOfProduct(int64_t rows, int64_t inner, int64_t columns, double left, double right,
                      bool symmetric) {
   const double cells = static_cast<double>(rows) * static_cast<double>(columns);
-  return cells * static_cast<double>(inner) * left * right * (symmetric ? 0.5 : 1.0) + cells;
+  const double multiplication = left < 1.0 && right < 1.0 ? kByEntry : symmetric ? 0.5 : 1.0;
+  return cells * static_cast<double>(inner) * left * right * multiplication + cells;
 }
 
 // The factors of the product at `root`, left to right. Inner products that others read as well are factors.
@@ -230,7 +233,7 @@ class Reorderer {
 }  // namespace
 
 // Every maximal chain of products of which only the last result is read elsewhere is multiplied in the order
-// with the fewest multiplications; a CSR factor counts as kSparseShare of its cells. t(A) at the left end of
+// with the fewest multiplications; a CSR factor counts as kSparseShare of its cells, a multiplication of two as kByEntry. t(A) at the left end of
 // a product is no transposition (t%*%); t(A) %*% A counts half. Where shapes are not known yet, nothing
 // changes.
 Result<Graph> OrderProducts(Graph graph, const PassOptions& options) {

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ops/simd/matmul.h"
+#include "ops/simd/sparse_rows.h"
 
 namespace heddle::ops {
 namespace {
@@ -84,10 +84,7 @@ void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, cons
     }
     ForNonzeroRuns(values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
       if (root.kind == TileRoot::Kind::kVectors) {
-        for (int64_t c = 0; c < root.k; ++c) {
-          double* column = payload + c * root.padded;
-          for (int64_t e = first; e < last; ++e) column[columns[e]] = std::fma(values[e], y[c], column[columns[e]]);
-        }
+        simd::AddScaledRow(values + first, columns + first, last - first, y, root.k, payload);
       } else if (root.kind == TileRoot::Kind::kLanes) {
         double* cells = payload + ((lane + i) & 7) * root.n * root.k;
         for (int64_t e = first; e < last; ++e)
@@ -96,9 +93,7 @@ void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, cons
             cell = std::fma(values[e], y[c], cell);
           }
       } else {
-        const int32_t none = 0;
-        for (int64_t e = first; e < last; ++e)
-          simd::MultiplySparseRow(values + e, &none, 1, y, y_stride, root.k, payload + columns[e] * root.k);
+        for (int64_t e = first; e < last; ++e) simd::AddScaled(values[e], y, root.k, payload + columns[e] * root.k);
       }
     });
   }
@@ -121,16 +116,12 @@ void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t
 
 void AddToPlaces(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, SparsePayload& payload) {
   if (root.kind == TileRoot::Kind::kColumns) {
-    for (int64_t e = x.offsets[0]; e < x.offsets[rows]; ++e) payload.At(x.columns[e]) += x.values[e];
+    for (int64_t e = x.offsets[0]; e < x.offsets[rows]; ++e) *payload.At(x.columns[e]) += x.values[e];
     return;
   }
   for (int64_t i = 0; i < rows; ++i, y += y_stride) {
     ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
-      for (int64_t c = 0; c < root.k; ++c)
-        for (int64_t e = first; e < last; ++e) {
-          double& cell = payload.At(c * root.padded + x.columns[e]);
-          cell = std::fma(x.values[e], y[c], cell);
-        }
+      for (int64_t e = first; e < last; ++e) simd::AddScaled(x.values[e], y, root.k, payload.At(x.columns[e]));
     });
   }
 }
@@ -145,28 +136,21 @@ void SumRows(const Entries& x, int64_t rows, double* out) {
 }
 
 // Eight lanes for few columns of B, else one chain a cell; + 0.0 at the end.
-void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const PaddedColumns& padded, double* out) {
+void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out) {
   const int64_t k = b.columns();
+  if (k > 1 && k <= kFewColumns) return simd::MultiplyRowsByLanes(x.values, x.columns, x.offsets, rows, b.data(), k, out);
   for (int64_t i = 0; i < rows; ++i, out += k) {
-    if (k <= kFewColumns) {
-      for (int64_t c = 0; c < k; ++c) {
-        const double* column = padded.Column(c);
-        double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-        ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
-          for (int64_t e = first; e < last; ++e) {
-            double& lane = s[x.columns[e] & 7];
-            lane = std::fma(x.values[e], column[x.columns[e]], lane);
-          }
-        });
-        out[c] = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + 0.0;
-      }
+    const int64_t begin = x.offsets[i], end = x.offsets[i + 1];
+    if (k > 1) {
+      simd::MultiplySparseRow(x.values + begin, x.columns + begin, end - begin, b.data(), k, k, out);
       continue;
     }
-    std::fill_n(out, k, 0.0);
-    ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
-      simd::MultiplySparseRow(x.values + first, x.columns + first, last - first, b.data(), k, k, out);
+    const double* v = narrow.Column(0);
+    double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    ForNonzeroRuns(x.values, begin, end, [&](int64_t first, int64_t last) {
+      for (int64_t e = first; e < last; ++e) s[x.columns[e] & 7] = std::fma(x.values[e], v[x.columns[e]], s[x.columns[e] & 7]);
     });
-    for (int64_t c = 0; c < k; ++c) out[c] = out[c] + 0.0;
+    *out = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + 0.0;
   }
 }
 

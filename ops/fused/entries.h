@@ -20,7 +20,7 @@ struct Entries {
 /// True if all that happens before the sums is one value for each entry, so that a tile may span leaves.
 bool HoldsSeveralLeaves(const TileProgram& program);
 
-/// Adds t(X) Y of some rows of X to a payload. `lane` is the first row's place in its panel, modulo 8.
+/// Adds t(X) Y of some rows of X to a payload, of vectors with the cells of a column of X side by side (SeparateCells). `lane` is the first row's place in its panel, modulo 8.
 void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, int64_t lane,
                       double* payload);
 /// w = X %*% v for rows [begin, end) of X, to out, and t(X) %*% w of these rows, added to a payload of vectors: each row's
@@ -31,7 +31,7 @@ void AddToPlaces(const TileRoot& root, const Entries& x, int64_t rows, const dou
 /// rowSums.
 void SumRows(const Entries& x, int64_t rows, double* out);
 /// X %*% B.
-void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const PaddedColumns& padded, double* out);
+void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out);
 /// Adds some rows to the payload of a sum or of column sums; `row_in_panel` is that of the first.
 void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload);
 /// True for sums whose lanes follow from the columns alone.

@@ -49,7 +49,17 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
   return result;
 }
 
-Result<Matrix> RunPanels(const TileProgram& program, const KernelCall& call, TileSteps& steps) {
+// Sums of CSR times several columns have the cells of a place together in payloads (AddSparseProduct), not in nodes.
+void SeparateRoots(const TileProgram& program, Matrix* nodes) {
+  for (const Step& step : program.steps) {
+    if (step.kind != Step::Kind::kRoot || (step.right < 0 && !IsByEntry(step.from))) continue;
+    const TileRoot& root = program.roots[static_cast<size_t>(step.index)];
+    if (root.kind == TileRoot::Kind::kVectors) SeparateCells(nodes, root.offset, root.padded, root.k);
+  }
+}
+
+// The nodes of all panels, but for SeparateRoots.
+Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, TileSteps& steps) {
   const bool whole = call.phase.empty();
   const TileSizes& sizes = steps.sizes();
   const int64_t rows = steps.driver().rows();
@@ -67,7 +77,7 @@ Result<Matrix> RunPanels(const TileProgram& program, const KernelCall& call, Til
     reduction.leaf_cells = std::min(reduction.leaf_cells, kTaskCells / LeavesTogether(sizes, steps.driver(), end - begin));
   const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
   if (const Step* root = RootOfFewPlaces(program, steps.inputs(), end - begin); root != nullptr)
-    return ReduceSparseLeaves(reduction, begin, end, [&](int64_t leaf, SparsePayload& payload) {
+    return ReduceSparseLeaves(reduction, program.roots[0].k, begin, end, [&](int64_t leaf, SparsePayload& payload) {
       const int64_t first = leaf * height - span_begin, last = std::min(span_end, (leaf + 1) * height) - span_begin;
       std::unique_ptr<TileScratch> scratch = steps.Take();
       for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
@@ -124,7 +134,8 @@ Result<Value> RunTiles(const TileProgram& program, const KernelCall& call) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, RunRows(program, call, steps));
     return Value(std::move(result));
   }
-  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, RunPanels(program, call, steps));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReducePanels(program, call, steps));
+  SeparateRoots(program, &nodes);
   if (call.phase == "partial") return Value(std::move(nodes));
   return FinishRoots(program, nodes, call);
 }

@@ -14,7 +14,7 @@ namespace heddle::ops {
 namespace {
 
 // Entries of a tile along a CSR driver: its buffers stay in the first-level cache.
-constexpr int64_t kTileEntries = 2048;
+constexpr int64_t kTileEntries = 1024;
 // Rows of a right operand that one tile gathers twice: they stay in the second-level cache.
 constexpr int64_t kGatheredBytes = 128 << 10;
 constexpr int64_t kLeastEntries = 32;
@@ -123,7 +123,7 @@ const Step* RootOfFewPlaces(const TileProgram& program, const std::vector<Matrix
   const bool by_places = root.kind == TileRoot::Kind::kVectors || (root.kind == TileRoot::Kind::kColumns && by_entry && root.n > 8);
   if (!by_places || (step->right < 0 && !by_entry)) return nullptr;
   const Matrix& x = step->right >= 0 ? inputs[static_cast<size_t>(step->right)] : Driver(program, inputs);
-  return AreSparseLeaves(x.stored(), leaves, program.reduction.width) ? &*step : nullptr;
+  return AreSparseLeaves(x.stored(), leaves, program.reduction.width / root.k, root.k) ? &*step : nullptr;
 }
 
 }  // namespace heddle::ops

@@ -56,13 +56,14 @@ Status TileSteps::Prepare() {
     for (int64_t i = 0; i < sizes_.rows; ++i) std::copy_n(row, repeated.columns, cells.data() + i * repeated.columns);
     repeated_.push_back(std::move(cells));
   }
-  padded_.resize(program_.steps.size());
+  narrow_.resize(program_.steps.size());
   packed_.resize(program_.steps.size());
   for (size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
     if (step.kind != Step::Kind::kMultiply) continue;
     const Matrix& right = inputs_[static_cast<size_t>(step.right)];
-    if (step.columns <= kFewColumns) padded_[s] = PadColumns(right);
+    const bool by_entries = IsByEntry(step.from) || (step.index >= 0 && inputs_[static_cast<size_t>(step.index)].IsSparse());
+    if (step.columns <= kFewColumns) narrow_[s] = NarrowRight(right, by_entries);
     if (PacksRight(step) && right.cells() > 0) packed_[s] = std::make_unique<PackedRight>(right.data(), right.rows(), right.columns());
   }
   int64_t offset = 0;
@@ -229,9 +230,9 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       case Step::Kind::kFoldRows: FoldRows(scratch, step, row, rows); break;
       case Step::Kind::kMultiply:
         if (static_cast<int>(s) == pair_.multiply && payload != nullptr && (pair_.at_once || scratch.waiting_rows >= rows))
-          MultiplyAndAdd(scratch, step, padded_[s], row, rows, payload);
+          MultiplyAndAdd(scratch, step, narrow_[s], row, rows, payload);
         else if (static_cast<int>(s) == sparse_pair_.multiply && payload != nullptr)
-          MultiplyAndAddRows(inputs_[static_cast<size_t>(step.index)], padded_[s].Column(0), row, row_end, Locate(scratch, step.to, row).cells,
+          MultiplyAndAddRows(inputs_[static_cast<size_t>(step.index)], narrow_[s].Column(0), row, row_end, Locate(scratch, step.to, row).cells,
                              payload + program_.roots[static_cast<size_t>(program_.steps[static_cast<size_t>(sparse_pair_.root)].index)].offset);
         else
           Multiply(scratch, s, row, row_end);
@@ -354,22 +355,19 @@ simd::Ahead* TileSteps::ToFetch(TileScratch& scratch, const Step& step, const Pl
 
 void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const {
   const Step& step = program_.steps[s];
-  const PaddedColumns& padded = padded_[s];
+  const NarrowRight& narrow = narrow_[s];
   const int64_t k = step.columns, rows = row_end - row;
   double* out = Locate(scratch, step.to, row).cells;
   const Matrix& right = inputs_[static_cast<size_t>(step.right)];
   if (step.index >= 0) {
     const Matrix& left = inputs_[static_cast<size_t>(step.index)];
-    if (k <= kFewColumns) return MultiplyNarrowRows(left, padded, row, row_end, out - row * k);
-    std::fill_n(out, rows * k, 0.0);
-    MultiplySparseInto(left, right, row, row_end, 0, left.columns(), out);
-    for (int64_t i = 0; i < rows * k; ++i) out[i] = out[i] + 0.0;
-    return;
+    if (k <= kFewColumns) return MultiplyNarrowRows(left, narrow, row, row_end, out - row * k);
+    return MultiplySparseRows(left, right, row, row_end, 0, left.columns(), out);
   }
   const Place from = Locate(scratch, step.from, row);
-  if (IsByEntry(step.from)) return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, padded, out);
+  if (IsByEntry(step.from)) return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, narrow, out);
   if (k <= kFewColumns)
-    return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), padded.cells.data(), padded.stride, k, out, k,
+    return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), narrow.cells.data(), narrow.stride, k, out, k,
                               ToFetch(scratch, step, from, rows));
   if (simd::IsSkinny(rows, right.rows(), k))
     return simd::MultiplySkinny(from.cells, rows, from.stride, right.rows(), right.data(), k, out, k, ToFetch(scratch, step, from, rows));
@@ -386,10 +384,10 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
 }
 
 // The product of a tile, and the root of the same tile or of the one before it.
-void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const PaddedColumns& padded, int64_t row, int64_t rows, double* payload) const {
+void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row, int64_t rows, double* payload) const {
   const Step& root = program_.steps[static_cast<size_t>(pair_.root)];
   const Place x = Locate(scratch, step.from, row);
-  simd::MultiplyRowsAndColumns({.n = root.columns, .stride = x.stride, .x = x.cells, .rows = rows, .v = padded.cells.data(),
+  simd::MultiplyRowsAndColumns({.n = root.columns, .stride = x.stride, .x = x.cells, .rows = rows, .v = right.cells.data(),
                                 .out = Locate(scratch, step.to, row).cells,
                                 .previous = pair_.at_once ? x.cells : scratch.waiting,
                                 .previous_rows = pair_.at_once ? rows : scratch.waiting_rows,

@@ -11,7 +11,7 @@
 #include "ops/fused/entries.h"
 #include "ops/fused/gather_cells.h"
 #include "ops/fused/paired_product.h"
-#include "ops/fused/thread_slots.h"
+#include "ops/thread_slots.h"
 #include "ops/fused/tile_program.h"
 #include "ops/fused/tile_sizes.h"
 #include "ops/kernel.h"
@@ -93,7 +93,7 @@ class TileSteps {
   void FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;
   static simd::Ahead* ToFetch(TileScratch& scratch, const Step& step, const Place& x, int64_t rows);
   void Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const;
-  void MultiplyAndAdd(TileScratch& scratch, const Step& step, const PaddedColumns& padded, int64_t row, int64_t rows, double* payload) const;
+  void MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row, int64_t rows, double* payload) const;
   void AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const;
 
   const TileProgram& program_;
@@ -103,7 +103,7 @@ class TileSteps {
   std::vector<Matrix> singles_;  // Floats of the inputs that tiles read.
   std::vector<double> scalars_;
   std::vector<AlignedArray> repeated_;
-  std::vector<PaddedColumns> padded_;                 // By step.
+  std::vector<NarrowRight> narrow_;                   // By step.
   std::vector<std::unique_ptr<PackedRight>> packed_;  // Likewise.
   std::vector<int64_t> buffer_offsets_;
   int64_t scratch_doubles_ = 0;

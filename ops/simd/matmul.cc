@@ -395,31 +395,6 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
   }
 }
 
-// out += the row times B for n <= 4 * kVectors columns, all in registers.
-template <int kVectors>
-void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t entries, const double* b,
-                          int64_t b_stride, int64_t n, double* out) {
-  const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
-  __m256d sums[kVectors];
-#pragma GCC unroll 8
-  for (int v = 0; v + 1 < kVectors; ++v) sums[v] = _mm256_loadu_pd(out + 4 * v);
-  sums[kVectors - 1] = _mm256_maskload_pd(out + 4 * (kVectors - 1), mask);
-  for (int64_t e = 0; e < entries; ++e) {
-    const double* row = b + columns[e] * b_stride;
-    const __m256d value = _mm256_broadcast_sd(values + e);
-#pragma GCC unroll 8
-    for (int v = 0; v + 1 < kVectors; ++v) sums[v] = _mm256_fmadd_pd(_mm256_loadu_pd(row + 4 * v), value, sums[v]);
-    sums[kVectors - 1] = _mm256_fmadd_pd(_mm256_maskload_pd(row + 4 * (kVectors - 1), mask), value, sums[kVectors - 1]);
-  }
-#pragma GCC unroll 8
-  for (int v = 0; v + 1 < kVectors; ++v) _mm256_storeu_pd(out + 4 * v, sums[v]);
-  // A masked store is slow, and what reads the row next would wait for it.
-  if (n == 4 * kVectors)
-    _mm256_storeu_pd(out + 4 * (kVectors - 1), sums[kVectors - 1]);
-  else
-    _mm256_maskstore_pd(out + 4 * (kVectors - 1), mask, sums[kVectors - 1]);
-}
-
 // What products of rows with `count` vectors fetch where nobody else does.
 Ahead AheadOf(const double* x, int64_t stride, int64_t n, int64_t count) {
   if (MemoryStreams() > 1 && stride != n) return Ahead::AtHand(x);
@@ -517,22 +492,6 @@ void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t
   for (int64_t j = 0; j < n; ++j) std::copy_n(sums + j * padded, k, out + j * k);
 }
 
-void AddScaledRow(const double* values, const int32_t* columns, int64_t entries, const double* y, int64_t k, double* out) {
-  WithConstant<0, kMostRegisterColumns / 4>(k / 4, [&](auto vectors) {
-    constexpr int kVectors = decltype(vectors)::value;
-    __m256d cells[kVectors + 1];
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) cells[v] = _mm256_loadu_pd(y + 4 * v);
-    for (int64_t e = 0; e < entries; ++e) {
-      double* row = out + columns[e] * k;
-      const __m256d value = _mm256_broadcast_sd(values + e);
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) _mm256_storeu_pd(row + 4 * v, _mm256_fmadd_pd(value, cells[v], _mm256_loadu_pd(row + 4 * v)));
-      for (int64_t c = 4 * kVectors; c < k; ++c) row[c] = std::fma(values[e], y[c], row[c]);
-    }
-  });
-}
-
 void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
   const bool same = call.previous == call.x;
   const auto run = SelectedCpu() == Cpu::kAvx512 ? MultiplyRowsAndColumnsAvx512
@@ -553,28 +512,6 @@ void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, d
   if (n == 1) return MultiplyFlat(x, w, rows, lanes);
   if (n <= 4) return NarrowInRegisters<1>(x, rows, n, w, lanes, ahead);
   return NarrowInRegisters<2>(x, rows, n, w, lanes, ahead);
-}
-
-void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b,
-                       int64_t b_stride, int64_t n, double* out) {
-  int64_t c = 0;
-  for (; c + 32 <= n; c += 32) {
-    __m256d sums[8];
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; ++v) sums[v] = _mm256_loadu_pd(out + c + 4 * v);
-    for (int64_t e = 0; e < entries; ++e) {
-      const double* row = b + columns[e] * b_stride + c;
-      const __m256d value = _mm256_broadcast_sd(values + e);
-#pragma GCC unroll 8
-      for (int v = 0; v < 8; ++v) sums[v] = _mm256_fmadd_pd(_mm256_loadu_pd(row + 4 * v), value, sums[v]);
-    }
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; ++v) _mm256_storeu_pd(out + c + 4 * v, sums[v]);
-  }
-  // The rest at once too, so that its chains run side by side.
-  WithConstant<1, 8>(CeilDivide(n - c, 4), [&](auto vectors) {
-    SparseRowInRegisters<vectors>(values, columns, entries, b + c, b_stride, n - c, out + c);
-  });
 }
 
 }  // namespace heddle::ops::simd

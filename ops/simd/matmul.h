@@ -41,9 +41,6 @@ constexpr int64_t kMostRegisterColumns = 32;
 void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride,
                         int64_t k, double* out);
 
-/// out[columns[e] * k + c] = fma(values[e], y[c], .) for c < k <= kMostRegisterColumns and every entry; all columns differ.
-void AddScaledRow(const double* values, const int32_t* columns, int64_t entries, const double* y, int64_t k, double* out);
-
 /// MultiplyRows of `x` with one vector v, and MultiplyColumns of other rows of the same matrix, `previous`, with the
 /// weights w, in one loop: one of the two waits for memory, the other computes. 8 < n <= 16. out[i] may be the place of
 /// w[i]; previous_rows >= rows. Where `previous` is x the weights are what came of the product, w = out: t(X) (X v).
@@ -63,10 +60,5 @@ void MultiplyRowsAndColumns(const RowsAndColumnsCall& call);
 /// lanes[(i mod 8) * n + j] = fma(x[i, j], w[i], .), i ascending, for n <= 8 and rows without gaps; `ahead` as above.
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
                     Ahead* ahead = nullptr);
-
-/// out[c] = fma(values[e], b[columns[e], c], out[c]) over entries e in order, c < n: one row of CSR times
-/// dense.
-void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b,
-                       int64_t b_stride, int64_t n, double* out);
 
 }  // namespace heddle::ops::simd

@@ -84,6 +84,15 @@ TEST(MatmulTest, SparseRowsOfFewEntriesTimesAVector) {
       }
 }
 
+// Lanes of several columns side by side; rows of no, one and two entries between longer ones.
+TEST(MatmulTest, SparseRowsTimesFewColumns) {
+  for (int64_t k : {2, 3, 4, 5, 6, 7, 8})
+    for (double density : {0.0, 0.01, 0.04, 0.3}) {
+      ExpectDefinition("%*%", RandomCells(301, 40, density, 3), RandomCells(40, k, 0.9, 7), 2);
+      ExpectDefinition("t%*%", RandomCells(301, 40, density, 3), RandomCells(301, k, 0.9, 7), 2);
+    }
+}
+
 TEST(MatmulTest, LongRowsTimesFewColumns) {
   for (int64_t n : {511, 512, 513, 516, 517, 519, 1000})
     for (int64_t k : {1, 2, 3, 4, 7})
@@ -95,7 +104,7 @@ TEST(MatmulTest, LongInnerDimensions) {
   ExpectDefinition("%*%", row, RandomCells(70001, 1, 0.7, 3), 1);
   ExpectDefinition("%*%", row, RandomCells(70001, 3, 0.7, 3), 1);
   ExpectDefinition("%*%", row, RandomCells(70001, 9, 0.7, 3), 1);  // Panels of the inner dimension.
-  ExpectDefinition("%*%", rows, RandomCells(65537, 1, 0.7, 3), 1);
+  for (int64_t k : {1, 2, 8}) ExpectDefinition("%*%", rows, RandomCells(65537, k, 0.7, 3), 1);
 }
 
 TEST(MatmulTest, TransposedProductsHaveTheCellsOfTheDefinition) {
@@ -135,7 +144,14 @@ TEST(MatmulTest, WideTransposedProductsAreTiled) {
 TEST(MatmulTest, TransposedProductsOfWideSparseMatrices) {
   const Matrix x = RandomCells(3000, 301, 0.004, 11);
   ExpectDefinition("t%*%", x, RandomCells(3000, 1, 0.9, 2), 4);
-  ExpectDefinition("t%*%", x, RandomCells(3000, 3, 0.9, 2), 3);
+  for (int64_t k : {2, 3, 4, 5, 8}) ExpectDefinition("t%*%", x, RandomCells(3000, k, 0.9, 2), 3);
+}
+
+// Leaves of two CSR operands with few products are joined cell by cell, too.
+TEST(MatmulTest, TransposedProductsOfTwoSparseMatrices) {
+  for (double density : {0.002, 0.01, 0.05})
+    ExpectDefinition("t%*%", RandomCells(3000, 97, density, 11), RandomCells(3000, 45, density, 2), 3);
+  ExpectDefinition("t%*%", RandomCells(3000, 97, 0.01, 11), RandomCells(3000, 97, 0.01, 11), 2, true);
 }
 
 TEST(MatmulTest, ACancelledProductSaysSo) {

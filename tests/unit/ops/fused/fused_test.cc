@@ -247,7 +247,7 @@ TEST(FusedTest, NarrowRowsTimesAVectorAndBack) {
 // Of a wide payload few entries touch few places.
 TEST(FusedTest, WidePayloadsOfFewEntries) {
   for (const double density : {0.0, 0.0005, 0.0015, 0.05}) {
-    for (const int64_t k : {1, 3}) {
+    for (const int64_t k : {1, 2, 3, 8}) {
       for (const std::string what : {"t(X)%*%(w*(X%*%V))", "t(X*Y)%*%W", "colSums(X*Y)", "t(X)%*%(X%*%V), special"}) {
         const int64_t m = 1'000, n = 1'001;
         const bool special = what.ends_with("special");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/fused/thread_slots.h"
+#include "ops/thread_slots.h"
 
 namespace heddle::ops {
 
