@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cpu.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -45,6 +47,11 @@ Status ForceCpu(std::string_view name) {
 int MemoryStreams() {
   static const int streams = __builtin_cpu_is("intel") ? 8 : 1;
   return streams;
+}
+
+int64_t SecondLevelCacheBytes() {
+  static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : 1 << 20;
 }
 
 std::string_view CpuOfRank(std::string_view names, int rank) {

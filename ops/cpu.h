@@ -27,6 +27,9 @@ Status ForceCpu(std::string_view name);
 /// So many pages are best read side by side, 1 where one page after the other is as fast. Intel's prefetcher follows a stream
 /// in each page, a few lines ahead; those of one page do not cover the latency of memory.
 int MemoryStreams();
+
+/// Of one core; 1 MiB where the system does not say.
+int64_t SecondLevelCacheBytes();
 /// Arrays of so many bytes and more are read from memory; smaller ones may be in a cache.
 inline constexpr int64_t kFetchedBytes = 4 << 20;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "ops/cpu.h"
 
 // The entries of some rows of a CSR matrix read the rows of a dense matrix that their columns name. Where those rows are long and
 // all of them are more than the second-level cache holds, they are read block after block: the entries of many rows that name
@@ -18,10 +19,10 @@ constexpr int64_t kEntriesTogether = 1 << 15;
 
 /// Rows of `gathered` in a block; 0: the entries of CSR `w` read it row after row.
 inline int64_t GatheredBlock(const Matrix& w, const Matrix& gathered) {
-  constexpr int64_t kLeastCells = 64, kLeastBytes = 4 << 20, kBlockBytes = 512 << 10, kLeastOfRow = 4;
+  constexpr int64_t kLeastCells = 64, kLeastBytes = 4 << 20, kLeastOfRow = 4;
   const int64_t row_bytes = gathered.columns() * static_cast<int64_t>(sizeof(double));
   if (gathered.columns() < kLeastCells || gathered.rows() * row_bytes < kLeastBytes) return 0;
-  const int64_t block = std::max<int64_t>(1, kBlockBytes / row_bytes);
+  const int64_t block = std::max<int64_t>(1, SecondLevelCacheBytes() / 4 / row_bytes);
   // Fewer entries of a row in a block would not repay the way from row to row.
   return w.stored() / std::max<int64_t>(w.rows(), 1) * block >= kLeastOfRow * gathered.rows() ? block : 0;
 }

@@ -7,6 +7,7 @@
 
 #include "core/panels.h"
 #include "ops/catalog.h"
+#include "ops/cpu.h"
 #include "ops/elementwise_sparse.h"
 #include "ops/gathered_rows.h"
 #include "ops/parallel.h"
@@ -63,8 +64,8 @@ inline __attribute__((always_inline)) __m256d JoinLanes(const __m256d low[4], co
                        _mm256_setzero_pd());
 }
 
-// A rank of at most 32: the row of u stays in registers.
-template <int kVectors, bool kMasked>
+// A rank of at most 32: the row of u stays in registers. Of the lines of a row every kStep-th is fetched; the machine finds the others.
+template <int kVectors, bool kMasked, int kStep>
 class ShortRow {
  public:
   static constexpr int64_t kAhead = 16;  // Entries whose rows of v are on the way from memory.
@@ -75,7 +76,7 @@ class ShortRow {
   }
   void Fetch(const double* v) const {
 #pragma GCC unroll 4
-    for (int line = 0; line < (kVectors + 1) / 2; ++line)
+    for (int line = 0; line < (kVectors + 1) / 2; line += kStep)
       _mm_prefetch(reinterpret_cast<const char*>(v + 8 * line), _MM_HINT_T0);
   }
   __attribute__((always_inline)) __m256d Dots(const double* const v[4]) const {
@@ -144,10 +145,11 @@ class LongRow {
   const double* u_ = nullptr;
 };
 
+constexpr int64_t kValuesAhead = 64;
 // Entries [first, last) of one row, which `row` has taken; rows of v of entries before `known` are fetched.
 template <typename Row>
 inline __attribute__((always_inline)) void SampleEntries(const Row& row, const int32_t* columns, const double* cells, int64_t rank,
-                                                         int64_t first, int64_t last, int64_t known, double* out) {
+                                                         int64_t first, int64_t last, int64_t known, const double* beside, double* out) {
   if (last - first < 4) {
     if (first == last) return;
     const double* rows[4];
@@ -162,6 +164,7 @@ inline __attribute__((always_inline)) void SampleEntries(const Row& row, const i
     if (e + Row::kAhead + 4 <= known)
 #pragma GCC unroll 4
       for (int64_t k = Row::kAhead; k < Row::kAhead + 4; ++k) row.Fetch(cells + columns[e + k] * rank);
+    _mm_prefetch(reinterpret_cast<const char*>(beside + e + kValuesAhead), _MM_HINT_T0);
     const double* const rows[4] = {cells + columns[e] * rank, cells + columns[e + 1] * rank,
                                    cells + columns[e + 2] * rank, cells + columns[e + 3] * rank};
     _mm256_storeu_pd(out + e, row.Dots(rows));
@@ -177,7 +180,7 @@ void SampleWith(Row row, const Matrix& w, const Matrix& u, const Matrix& v, int6
   out -= offsets[0];
   for (int64_t i = begin; i < end; ++i) {
     row.Take(u.data() + i * rank);
-    SampleEntries(row, columns, v.data(), rank, offsets[i], offsets[i + 1], offsets[end], out);
+    SampleEntries(row, columns, v.data(), rank, offsets[i], offsets[i + 1], offsets[end], w.values(), out);
   }
 }
 
@@ -188,7 +191,7 @@ void SampleBlocks(const Matrix& w, const Matrix& u, const Matrix& v, int64_t beg
   out -= w.row_offsets()[0];
   ForBlocks(w.row_offsets() + begin, columns, end - begin, v.rows(), block, [&](int64_t i, int64_t first, int64_t last) {
     row.Take(u.data() + (begin + i) * rank);
-    SampleEntries(row, columns, v.data(), rank, first, last, last, out);
+    SampleEntries(row, columns, v.data(), rank, first, last, last, w.values(), out);
   });
 }
 
@@ -200,8 +203,9 @@ void SampleRows(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin
   if (block > 0 && w.row_offsets()[end] - w.row_offsets()[begin] >= kEntriesTogether / 4)
     return SampleBlocks(w, u, v, begin, end, block, out);
   const bool is_short = simd::WithConstant<1, 8>(CeilDivide(rank, 4), [&](auto vectors) {
-    if (rank % 4 == 0) return SampleWith(ShortRow<vectors, false>(rank), w, u, v, begin, end, out);
-    SampleWith(ShortRow<vectors, true>(rank), w, u, v, begin, end, out);
+    if (rank % 4 != 0) return SampleWith(ShortRow<vectors, true, 1>(rank), w, u, v, begin, end, out);
+    if (MemoryStreams() > 1) return SampleWith(ShortRow<vectors, false, 1>(rank), w, u, v, begin, end, out);
+    SampleWith(ShortRow<vectors, false, 2>(rank), w, u, v, begin, end, out);
   });
   if (!is_short) SampleWith(LongRow(rank), w, u, v, begin, end, out);
 }

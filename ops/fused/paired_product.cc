@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/cpu.h"
+
 namespace heddle::ops {
 namespace {
 
@@ -16,6 +18,10 @@ bool IsWrittenBefore(const TileProgram& program, const TileRef& buffer, int end)
   return false;
 }
 
+// Columns of X: those that registers hold. Where memory is read page after page, two steps on tiles of rows leave it idle while the
+// second computes: there, so many that eight rows (four, at once) stay in the first-level cache.
+int64_t MostColumns(bool at_once) { return MemoryStreams() > 1 ? 16 : at_once ? 1024 : 256; }
+
 }  // namespace
 
 PairedProduct FindPairedProduct(const TileProgram& program) {
@@ -28,15 +34,15 @@ PairedProduct FindPairedProduct(const TileProgram& program) {
       pair.multiply = s;
     if (step.kind != Step::Kind::kRoot || pair.multiply < 0 || step.right >= 0) continue;
     const TileRoot& root = program.roots[static_cast<size_t>(step.index)];
-    const bool narrow = root.kind == TileRoot::Kind::kVectors && root.k == 1 && root.n > 8 && root.n <= 16;
+    if (root.kind != TileRoot::Kind::kVectors || root.k != 1 || root.n <= 8) continue;
     const Step& multiply = program.steps[static_cast<size_t>(pair.multiply)];
     const bool kept = step.from_right.kind == TileRef::Kind::kBuffer && program.buffers[static_cast<size_t>(step.from_right.index)] == 1 &&
                       !IsWrittenBefore(program, step.from_right, pair.multiply);
-    if (narrow && kept && step.from == multiply.from) {
-      pair.root = s;
-      pair.at_once = s == pair.multiply + 1 && step.from_right == multiply.to;
-      return pair;
-    }
+    const bool at_once = s == pair.multiply + 1 && step.from_right == multiply.to;
+    if (!kept || step.from != multiply.from || root.n > MostColumns(at_once)) continue;
+    pair.root = s;
+    pair.at_once = at_once;
+    return pair;
   }
   return {};
 }

@@ -14,7 +14,7 @@ namespace heddle::ops {
 namespace {
 
 // Entries of a tile along a CSR driver: its buffers stay in the first-level cache.
-constexpr int64_t kTileEntries = 1024;
+constexpr int64_t kTileEntries = 2048;
 // Rows of a right operand that one tile gathers twice: they stay in the second-level cache.
 constexpr int64_t kGatheredBytes = 128 << 10;
 constexpr int64_t kLeastEntries = 32;

@@ -26,6 +26,10 @@ class Ahead {
   [[gnu::always_inline]] bool side_by_side() const { return back_ > 0; }
   /// Address in the line that the next Fetch is for.
   uint64_t next() const { return next_; }
+  /// Fetches lines up to that address, where one page is read after the other: what whole lines do not count.
+  [[gnu::always_inline]] void CatchUp(uint64_t address) {
+    while (next_ < address) Fetch();
+  }
 
   /// Into the first-level cache, or into the second one where what is at hand fills the first.
   [[gnu::always_inline]] void Fetch() { Fetch<_MM_HINT_T0>(); }

@@ -19,14 +19,14 @@ namespace {
 constexpr int64_t kBlockCells = 3072;
 // Doubles ahead of a loop that reads from memory where it asks for the next lines: what is farther the machine's
 // prefetcher finds, and better when nobody else asks for it.
-constexpr int64_t kAhead = 96;
+constexpr int64_t kAhead = 1024;
 // The tail of a row is not counted as a line to fetch: side by side, fetching begins anew after so many cells, or it would fall
 // behind the reading (X %*% v of 100 columns took 1.7 times as long).
 constexpr int64_t kFetchedCells = 8192;
 // Cells of a skinny right operand: they stay in the second-level cache.
 constexpr int64_t kSkinnyCells = 1 << 14;
 // Where two loops take turns.
-constexpr int64_t kFarAhead = 256;
+constexpr int64_t kFarAhead = 1024;
 
 // One load for several uses, where the compiler would load again for each.
 inline void KeepInRegister(__m256d& cells) { asm("" : "+x"(cells)); }
@@ -122,8 +122,12 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
   const bool by_cells = kWhole >= 0 && stride == n && ahead.side_by_side() && ahead.shift() == 0;
   EightAhead eight(ahead);
   Ahead next = by_cells ? Ahead::AtHand(x) : ahead;
+  const bool catches_up = stride == n && !ahead.side_by_side() && ahead.shift() == 0;
+  uint64_t fetched = next.next();
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride, out += 4 * out_stride) {
+    if (catches_up) next.CatchUp(fetched);
+    fetched += static_cast<uint64_t>(32 * stride);
     if (by_cells) eight.Read(4 * stride);
     __m256d half[4][kCount];
     const auto one_by_one = [&]() __attribute__((always_inline)) {
@@ -339,6 +343,32 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
   return i;
 }
 
+// RowsAndColumns of rows that do not fit into registers: the accumulators of columns are in the first-level cache, and so are four
+// rows when they are read again.
+template <bool kSame, int kTail>
+int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
+  const int64_t n = call.n, stride = call.stride, whole = n / 8 * 8, rows = std::min(call.rows, call.previous_rows) / 4 * 4;
+  const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
+  Ahead next = Ahead::AtHand(call.x + kAhead);
+  for (int64_t i = 0; i < rows; i += 4) {
+    const double* x = call.x + i * stride;
+    next.CatchUp(reinterpret_cast<uint64_t>(x + kAhead));
+    if (!kSame) ColumnsInMemory<4>(call.previous + i * stride, 4, stride, n, call.w + i, 1, call.columns);
+    __m256d half[4][1];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) HalfLanes<1, kTail>(x + r * stride, whole, call.v, 0, mask, next, half[r]);
+    StoreFourRows<1>(half, call.out + i, 1);
+    if (kSame) ColumnsInMemory<4>(x, 4, stride, n, call.out + i, 1, call.columns);
+  }
+  return rows;
+}
+
+template <bool kSame>
+int64_t WideRowsAndColumnsByTail(const RowsAndColumnsCall& call) {
+  if (call.n % 8 == 0) return WideRowsAndColumns<kSame, 0>(call);
+  return call.n % 8 <= 4 ? WideRowsAndColumns<kSame, 1>(call) : WideRowsAndColumns<kSame, 2>(call);
+}
+
 // All `count` columns of w over a block of rows that stays in L1.
 void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
                      int64_t count, double* columns, int64_t columns_stride, Ahead& ahead) {
@@ -494,10 +524,13 @@ void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t
 
 void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
   const bool same = call.previous == call.x;
-  const auto run = SelectedCpu() == Cpu::kAvx512 ? MultiplyRowsAndColumnsAvx512
-                   : call.n <= 12                ? (same ? RowsAndColumns<3, true> : RowsAndColumns<3, false>)
-                                                 : (same ? RowsAndColumns<4, true> : RowsAndColumns<4, false>);
-  const int64_t done = run(call, Ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : kFarAhead)));
+  const auto narrow = [&] {
+    const auto run = SelectedCpu() == Cpu::kAvx512 ? MultiplyRowsAndColumnsAvx512
+                     : call.n <= 12                ? (same ? RowsAndColumns<3, true> : RowsAndColumns<3, false>)
+                                                   : (same ? RowsAndColumns<4, true> : RowsAndColumns<4, false>);
+    return run(call, Ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : kFarAhead)));
+  };
+  const int64_t done = call.n <= 16 ? narrow() : (same ? WideRowsAndColumnsByTail<true> : WideRowsAndColumnsByTail<false>)(call);
   const auto multiply_rest = [&] {
     MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done, 1);
   };

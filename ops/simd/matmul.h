@@ -42,13 +42,13 @@ void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t
                         int64_t k, double* out);
 
 /// MultiplyRows of `x` with one vector v, and MultiplyColumns of other rows of the same matrix, `previous`, with the
-/// weights w, in one loop: one of the two waits for memory, the other computes. 8 < n <= 16. out[i] may be the place of
+/// weights w, in one loop: one of the two waits for memory, the other computes. 8 < n. out[i] may be the place of
 /// w[i]; previous_rows >= rows. Where `previous` is x the weights are what came of the product, w = out: t(X) (X v).
 struct RowsAndColumnsCall {
   int64_t n, stride;
   const double* x;
   int64_t rows;
-  const double* v;  ///< Padded with zeros to 16.
+  const double* v;  ///< Padded with zeros to a multiple of 8, 16 at least.
   double* out;
   const double* previous;
   int64_t previous_rows;
