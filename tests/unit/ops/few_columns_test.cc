@@ -102,13 +102,14 @@ TEST(FewColumnsTest, ColumnsOfEveryNumberGoOnFromWhatIsThere) {
 TEST(FewColumnsTest, RowsAndColumnsAtOnce) {
   const int64_t gap = 3;
   ForEachCpu([&] {
-    for (int64_t n = 9; n <= 16; ++n) {
+    for (const int64_t n : {9, 10, 11, 12, 13, 14, 15, 16, 17, 24, 29, 50, 100, 519}) {
       for (const auto& [rows, others] : {std::pair<int64_t, int64_t>(0, 0), {1, 1}, {3, 5}, {4, 4}, {9, 12}, {37, 37}, {64, 71}}) {
         for (const bool same : {false, true}) {
           const int64_t stride = n + gap, previous_rows = same ? rows : others;
           const std::vector<double> x = Cells(rows * stride + 1, 3), previous = same ? x : Cells(previous_rows * stride + 1, 4);
-          AlignedArray v(16), columns(16);
-          for (int64_t j = 0; j < 16; ++j) {
+          const int64_t padded = std::max<int64_t>(16, (n + 7) / 8 * 8);
+          AlignedArray v(padded), columns(padded);
+          for (int64_t j = 0; j < padded; ++j) {
             v[j] = j < n ? std::sin(static_cast<double>(j) + 0.5) : 0.0;
             columns[j] = kBefore;
           }
