@@ -17,9 +17,12 @@ namespace {
 
 // Rows of several columns are read again and again in blocks of so many cells.
 constexpr int64_t kBlockCells = 3072;
-// Doubles between a loop that reads page after page and what it fetches (Zen 5: X %*% v of a hundred columns took 1.2 times as long
-// with a tenth of it).
-constexpr int64_t kAhead = 1024;
+// Doubles between a loop that reads page after page and what it fetches: Zen 3 likes it near, Zen 5 far (X %*% v of a hundred columns
+// took 1.2 times as long with 96).
+int64_t FarAhead() {
+  static const int64_t distance = IsSupported(Cpu::kAvx512) ? 1024 : 96;
+  return distance;
+}
 // The tail of a row is not counted as a line to fetch: side by side, fetching begins anew after so many cells (page after page it
 // catches up), or it would fall behind the reading (X %*% v of 100 columns took 1.7 times as long).
 constexpr int64_t kFetchedCells = 8192;
@@ -347,7 +350,7 @@ template <bool kSame, int kTail>
 int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
   const int64_t n = call.n, stride = call.stride, whole = n / 8 * 8, rows = std::min(call.rows, call.previous_rows) / 4 * 4;
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
-  const int64_t distance = stride == n ? kAhead : 0;  // Rows with gaps between them are left to the machine.
+  const int64_t distance = stride == n ? FarAhead() : 0;  // Rows with gaps between them are left to the machine.
   Ahead next = Ahead::AtHand(call.x + distance);
   for (int64_t i = 0; i < rows; i += 4) {
     const double* x = call.x + i * stride;
@@ -427,7 +430,7 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
 // What products of rows with `count` vectors fetch where nobody else does.
 Ahead AheadOf(const double* x, int64_t stride, int64_t n, int64_t count) {
   if (stride != n) return Ahead::AtHand(x);
-  return Ahead(x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : IsForAvx512(count) ? 4 * stride : kAhead));
+  return Ahead(x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : IsForAvx512(count) ? 4 * stride : FarAhead()));
 }
 
 int64_t BlockOfCells(int64_t cells, int64_t n) { return std::max<int64_t>(8, cells / std::max<int64_t>(n, 1) / 8 * 8); }
@@ -527,7 +530,7 @@ void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
     const auto run = SelectedCpu() == Cpu::kAvx512 ? MultiplyRowsAndColumnsAvx512
                      : call.n <= 12                ? (same ? RowsAndColumns<3, true> : RowsAndColumns<3, false>)
                                                    : (same ? RowsAndColumns<4, true> : RowsAndColumns<4, false>);
-    return run(call, Ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : kAhead)));
+    return run(call, Ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : FarAhead())));
   };
   const int64_t done = call.n <= 16 ? narrow() : (same ? WideRowsAndColumnsByTail<true> : WideRowsAndColumnsByTail<false>)(call);
   const auto multiply_rest = [&] {

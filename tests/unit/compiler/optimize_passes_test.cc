@@ -77,6 +77,15 @@ TEST(PassesTest, ProductsGoThroughTheSmallestMatrices) {
   EXPECT_NE(text.find("t%*%(%1, %3)"), std::string::npos) << text;
 }
 
+// Entries times entries are few, but each takes as long as eight cells of a row.
+TEST(PassesTest, ProductsOfTwoSparseFactorsAreNotSought) {
+  const std::string text = After(OrderProducts,
+                                 "X = rand(rows=100000, cols=1000, sparsity=0.01, seed=1)\nU = rand(rows=1000, cols=20, seed=2)\n"
+                                 "P = t(X) %*% (X %*% U)\nprint(P[1,1])");
+  EXPECT_NE(text.find("%3 = %1 %*% %2"), std::string::npos) << text;
+  EXPECT_NE(text.find("t%*%(%1, %3)"), std::string::npos) << text;
+}
+
 TEST(PassesTest, AProductThatCannotBeIsLeftToTheRun) {
   CompileOptions options;
   Diagnostics diagnostics;
