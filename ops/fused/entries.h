@@ -20,7 +20,8 @@ struct Entries {
 /// True if all that happens before the sums is one value for each entry, so that a tile may span leaves.
 bool HoldsSeveralLeaves(const TileProgram& program);
 
-/// Adds t(X) Y of some rows of X to a payload, of vectors with the cells of a column of X side by side (SeparateCells). `lane` is the first row's place in its panel, modulo 8.
+/// Adds t(X) Y of some rows of X to a payload, of vectors with the cells of a column of X side by side (SeparateCells). `lane` is the
+/// first row's place in its panel, modulo 8.
 void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, int64_t lane,
                       double* payload);
 /// w = X %*% v for rows [begin, end) of X, to out, and t(X) %*% w of these rows, added to a payload of vectors: each row's

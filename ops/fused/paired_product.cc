@@ -19,8 +19,8 @@ bool IsWrittenBefore(const TileProgram& program, const TileRef& buffer, int end)
 }
 
 // Columns of X: those that registers hold. Where memory is read page after page, two steps on tiles of rows leave it idle while the
-// second computes: there, so many that eight rows (four, at once) stay in the first-level cache.
-int64_t MostColumns(bool at_once) { return MemoryStreams() > 1 ? 16 : at_once ? 1024 : 256; }
+// second computes: there, so many that four rows stay in the first-level cache, or two tiles of eight rows at least.
+int64_t MostColumns(bool at_once) { return MemoryStreams() > 1 ? 16 : at_once ? 1024 : 128; }
 
 }  // namespace
 
