@@ -13,7 +13,7 @@
 // Reassociation is allowed here, as a user's -ffast-math loop would have it. The loops are the shortest that read at the
 // probe's speed: ten columns pass through registers four rows at a time, wider rows one at a time, because interleaved rows
 // defeat the prefetcher, except where rows are so long that the accumulators' traffic costs more. Lines are fetched where
-// memory is read fastest from several pages side by side, and there only (kNear).
+// memory is read fastest from several pages side by side, and there only.
 #pragma GCC optimize("O3", "fast-math")
 
 namespace heddle::bench {
@@ -22,7 +22,6 @@ namespace {
 constexpr int64_t kRows = 64;
 constexpr int64_t kTen = 10;
 constexpr int64_t kLongRow = 512;
-constexpr int64_t kNear = 0;
 
 struct alignas(64) Line {
   double cells[8] = {};
@@ -59,7 +58,7 @@ void RowsOfTen(const double* x, const double* v, double* out, int64_t rows) {
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * kTen) {
 #pragma GCC unroll 5
-    for (int k = 0; k < 5; ++k) FetchAhead<kNear>(x + 8 * k);
+    for (int k = 0; k < 5; ++k) FetchAhead(x + 8 * k);
     const auto cells = [&](int k) { return kWeighted ? _mm256_loadu_pd(x + 4 * k) * weights[k % 5] : _mm256_loadu_pd(x + 4 * k); };
     const __m256d first = _mm256_hadd_pd(cells(0) + cells(1), cells(3) + cells(4)),
                   second = _mm256_hadd_pd(cells(5) + cells(6), cells(8) + cells(9)),
@@ -82,11 +81,11 @@ void WideRows(const double* x, const double* v, double* out, int64_t rows, int64
     };
     int64_t j = 0;
     for (; j + 16 <= n; j += 16) {
-      FetchAhead<kNear>(x + j);
-      FetchAhead<kNear>(x + j + 8);
+      FetchAhead(x + j);
+      FetchAhead(x + j + 8);
       for (int k = 0; k < 4; ++k) add(j + 4 * k, k);
     }
-    if (j < n) FetchAhead<kNear>(x + j);
+    if (j < n) FetchAhead(x + j);
     for (; j + 4 <= n; j += 4) add(j, 0);
     double sum = SumOf((s[0] + s[1]) + (s[2] + s[3]));
     for (; j < n; ++j) sum += kWeighted ? x[j] * v[j] : x[j];
@@ -112,7 +111,7 @@ void ColumnsOfTen(const double* x, const double* w, double* sums, int64_t rows) 
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * kTen) {
 #pragma GCC unroll 5
-    for (int k = 0; k < 5; ++k) FetchAhead<kNear>(x + 8 * k);
+    for (int k = 0; k < 5; ++k) FetchAhead(x + 8 * k);
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       const __m256d a = kWeighted ? _mm256_broadcast_sd(w + i + 2 * half) : _mm256_setzero_pd(),
@@ -144,7 +143,7 @@ int64_t WideColumns(const double* x, const double* w, double* sums, int64_t rows
       __m256d sum = _mm256_load_pd(sums + j);
 #pragma GCC unroll 8
       for (int r = 0; r < kAtOnce; ++r) {
-        if (j % 8 == 0) FetchAhead<kNear>(x + r * n + j);
+        if (j % 8 == 0) FetchAhead(x + r * n + j);
         const __m256d cells = _mm256_loadu_pd(x + r * n + j);
         sum = sum + (kWeighted ? cells * weights[r] : cells);
       }
@@ -191,8 +190,8 @@ double HandSum(const double* x, int64_t count, int threads) {
     __m256d s[4] = {_mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd()};
     int64_t i = begin;
     for (; i + 16 <= end; i += 16) {
-      FetchAhead<kNear>(x + i);
-      FetchAhead<kNear>(x + i + 8);
+      FetchAhead(x + i);
+      FetchAhead(x + i + 8);
       for (int k = 0; k < 4; ++k) s[k] = _mm256_add_pd(s[k], _mm256_loadu_pd(x + i + 4 * k));
     }
     alignas(32) double lanes[4];

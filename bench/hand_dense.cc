@@ -16,7 +16,9 @@ namespace {
 constexpr int64_t kTen = 10;
 constexpr int64_t kCells = 4096;  // Grain of flat loops.
 constexpr int64_t kRows = 64;     // Grain of loops over rows.
-constexpr int64_t kAhead = 240, kFarAhead = 400;  // Cells between a load and its prefetch.
+// Cells between a load and its prefetch: Zen 3 likes it near, Zen 5 far.
+const bool kFar = ops::IsSupported(ops::Cpu::kAvx512);
+const int64_t kAhead = kFar ? 1024 : 240, kAheadOfRows = kFar ? 1024 : 400;
 
 double SumOf(__m256d lanes) {
   const __m128d two = _mm256_castpd256_pd128(lanes) + _mm256_extractf128_pd(lanes, 1);
@@ -34,7 +36,11 @@ double Sum(int64_t count, SliceSum slice_sum) {
   return total;
 }
 
-// The dot product of a row of x with each of kAtOnce columns, and sums += the row times each dot product.
+// A line of a row that is read after these.
+void FetchRow(const double* cells) { _mm_prefetch(reinterpret_cast<const char*>(cells), _MM_HINT_T1); }
+
+// The dot product of kAtOnce rows of x with v, and sums += each row times its dot product. Of several rows, half of the next ones are
+// fetched in each loop.
 template <int kAtOnce>
 void ChainRows(const double* x, int64_t n, const double* v, double* sums) {
   __m256d dots[kAtOnce], tail[kAtOnce];
@@ -46,7 +52,8 @@ void ChainRows(const double* x, int64_t n, const double* v, double* sums) {
     const __m256d weights = _mm256_load_pd(v + j), next = _mm256_load_pd(v + j + 4);
 #pragma GCC unroll 8
     for (int r = 0; r < kAtOnce; ++r) {
-      FetchAhead<kAtOnce == 1 ? kAhead : kFarAhead>(x + r * n + j);
+      if (kAtOnce == 1) FetchAhead(x + j, kAhead);
+      if (kAtOnce > 1 && r < kAtOnce / 2) FetchRow(x + (kAtOnce + r) * n + j);
       dots[r] = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * n + j), weights, dots[r]);
       tail[r] = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * n + j + 4), next, tail[r]);
     }
@@ -58,6 +65,7 @@ void ChainRows(const double* x, int64_t n, const double* v, double* sums) {
   for (int r = 0; r < kAtOnce; ++r) dots[r] = _mm256_set1_pd(SumOf(dots[r] + tail[r]) + rests[static_cast<size_t>(r)]);
   for (j = 0; j + 4 <= n; j += 4) {
     __m256d sum = _mm256_load_pd(sums + j);
+    if (kAtOnce > 1) FetchRow(x + (kAtOnce + kAtOnce / 2 + j / 4 % 2) * n + j / 8 * 8);
 #pragma GCC unroll 8
     for (int r = 0; r < kAtOnce; ++r) sum = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * n + j), dots[r], sum);
     _mm256_store_pd(sums + j, sum);
@@ -78,7 +86,7 @@ void ChainOfTen(const double* x, const double* v, double* sums, int64_t rows) {
   for (; i + 4 <= rows; i += 4, x += 4 * kTen) {
     const auto cells = [&](int k) __attribute__((always_inline)) { return _mm256_loadu_pd(x + 4 * k); };
 #pragma GCC unroll 5
-    for (int k = 0; k < 5; ++k) FetchAhead<kAhead>(x + 8 * k);
+    for (int k = 0; k < 5; ++k) FetchAhead(x + 8 * k, kAhead);
     const __m256d first = _mm256_hadd_pd(_mm256_fmadd_pd(cells(0), weights[0], cells(1) * weights[1]),
                                          _mm256_fmadd_pd(cells(3), weights[3], cells(4) * weights[4])),
                   second = _mm256_hadd_pd(_mm256_fmadd_pd(cells(5), weights[0], cells(6) * weights[1]),
@@ -118,8 +126,8 @@ void MultinomialRows(const double* x, int64_t rows, int64_t n, const double* v, 
     for (int64_t j = 0; j + 4 <= n; j += 4) {
       const __m256d a = _mm256_loadu_pd(x + j), b = _mm256_loadu_pd(rest + j);
       if (j % 8 == 0) {
-        FetchAhead<kFarAhead>(x + j);
-        FetchAhead<kFarAhead>(rest + j);
+        FetchAhead(x + j, kAheadOfRows);
+        FetchAhead(rest + j, kAheadOfRows);
       }
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
@@ -170,7 +178,7 @@ double HandSumOfProducts(const double* x, const double* y, const double* z, int6
       for (int k = 0; k < 4; ++k) {
         const int64_t j = i + 4 * k;
         if (k % 2 == 0)
-          for (const double* input : {x, y, z}) FetchAhead<0>(input + j);
+          for (const double* input : {x, y, z}) FetchAhead(input + j);
         s[k] = _mm256_fmadd_pd(_mm256_loadu_pd(x + j) * _mm256_loadu_pd(y + j), _mm256_loadu_pd(z + j), s[k]);
       }
     double total = SumOf((s[0] + s[1]) + (s[2] + s[3]));
@@ -182,7 +190,7 @@ double HandSumOfProducts(const double* x, const double* y, const double* z, int6
 void HandTripleProduct(const double* x, const double* y, const double* z, double* out, int64_t count) {
   Slices(count, kCells).Each([=](int64_t, int64_t i, int64_t end) {
     for (; i + 8 <= end; i += 8) {
-      for (const double* input : {x, y, z}) FetchAhead<0>(input + i);
+      for (const double* input : {x, y, z}) FetchAhead(input + i);
 #pragma GCC unroll 2
       for (int64_t j = i; j < i + 8; j += 4)
         _mm256_stream_pd(out + j, _mm256_loadu_pd(x + j) * _mm256_loadu_pd(y + j) * _mm256_loadu_pd(z + j));
@@ -203,7 +211,7 @@ void HandTwoSums(const double* x, const double* y, const double* z, double* out,
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
         if (k % 2 == 0)
-          for (const double* input : {x, y, z}) FetchAhead<0>(input + i + 4 * k);
+          for (const double* input : {x, y, z}) FetchAhead(input + i + 4 * k);
         const __m256d cells = _mm256_loadu_pd(x + i + 4 * k);
         a[k] = _mm256_fmadd_pd(cells, _mm256_loadu_pd(y + i + 4 * k), a[k]);
         b[k] = _mm256_fmadd_pd(cells, _mm256_loadu_pd(z + i + 4 * k), b[k]);
@@ -231,7 +239,7 @@ void HandRowSumsOfTen(const double* x, const double* y, double* out, int64_t m) 
   Slices(m, kRows).Each([=](int64_t, int64_t i, int64_t end) {
     for (; i + 4 <= end; i += 4) {
       for (int line = 0; line < 5; ++line)
-        for (const double* input : {x, y}) FetchAhead<0>(input + i * kTen + 8 * line);
+        for (const double* input : {x, y}) FetchAhead(input + i * kTen + 8 * line);
       const auto cells = [&](int k) __attribute__((always_inline)) {
         return _mm256_loadu_pd(x + i * kTen + 4 * k) * _mm256_loadu_pd(y + i * kTen + 4 * k);
       };
@@ -258,7 +266,7 @@ void HandColSumsOfTen(const double* x, const double* y, double* out, int64_t m) 
     for (int k = 0; k < 5; ++k) s[k] = _mm256_setzero_pd();
     for (; i + 2 <= end; i += 2) {
       for (int line = 0; line < 3; ++line)
-        for (const double* input : {x, y}) FetchAhead<0>(input + i * kTen + 8 * line);
+        for (const double* input : {x, y}) FetchAhead(input + i * kTen + 8 * line);
 #pragma GCC unroll 5
       for (int k = 0; k < 5; ++k)
         s[k] = _mm256_fmadd_pd(_mm256_loadu_pd(x + i * kTen + 4 * k), _mm256_loadu_pd(y + i * kTen + 4 * k), s[k]);

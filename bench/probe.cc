@@ -40,7 +40,7 @@ double SumPagesSideBySide(const double* x, int64_t n) {
   for (; i + 32 <= n; i += 32) {
 #pragma GCC unroll 4
     for (int64_t line = i; line < i + 32; line += 8) {
-      FetchAhead<0>(x + line);
+      FetchAhead(x + line);
       low = _mm256_add_pd(low, _mm256_loadu_pd(x + line));
       high = _mm256_add_pd(high, _mm256_loadu_pd(x + line + 4));
     }

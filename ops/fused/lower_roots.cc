@@ -16,7 +16,9 @@ namespace {
 
 // What a tile of all buffers and of the inputs read twice may take: half of a second-level cache of 256 KiB.
 constexpr int64_t kTileBytes = 64 << 10;
-constexpr int64_t kMostTileRows = 4096;
+// The same where one page is read after the other and loops fetch the next tile meanwhile: both fit into a first-level cache.
+constexpr int64_t kFetchedTileBytes = 16 << 10;
+constexpr int64_t kLeastTileRows = 8, kMostTileRows = 4096;
 // Tiles of one pass: as much as a task should be.
 constexpr int64_t kPassCells = 1 << 17;
 
@@ -154,7 +156,7 @@ void ChooseTileRows(TileProgram* program) {
   const bool product = !program->roots.empty() && program->roots[0].kind == TileRoot::Kind::kProduct;
   int64_t rows = bytes == 0 ? FloorPowerOfTwo(std::max<int64_t>(8, kPassCells / widest))
                             : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, kTileBytes / bytes)),
-                                                  product ? 256 : 8, kMostTileRows);
+                                                  product ? 256 : kLeastTileRows, kMostTileRows);
   if (program->panel_rows > 0) rows = std::min(rows, program->panel_rows);
   program->tile_rows = rows;
 }
@@ -162,6 +164,7 @@ void ChooseTileRows(TileProgram* program) {
 void ChooseFetches(TileProgram* program) {
   const auto steps = program->steps.begin();
   ChooseFetchesOfWideProducts(program);
+  bool small_tiles = false;
   for (auto root = steps; root != program->steps.end(); ++root) {
     if (root->kind != Step::Kind::kRoot || root->from.kind != TileRef::Kind::kInput || IsFetched(*program, root->from)) continue;
     root->fetched = root->from;
@@ -180,11 +183,16 @@ void ChooseFetches(TileProgram* program) {
         step->fetch = Step::Fetch::kHalf;
         step->fetched = step->from;
         root->fetch = Step::Fetch::kOtherHalf;
+        if (MemoryStreams() > 1) break;
+        small_tiles = true;
+        for (auto between = step + 1; between != root; ++between)
+          if (between->kind != Step::Kind::kMultiply && between->kind != Step::Kind::kRoot) between->fetch = Step::Fetch::kSome;
         break;
       }
     }
   }
   if (MemoryStreams() > 1) ChooseFetchesOfRegions(program);
+  if (small_tiles) program->tile_rows = std::max(kLeastTileRows, program->tile_rows / (kTileBytes / kFetchedTileBytes));
 }
 
 }  // namespace heddle::ops

@@ -17,6 +17,9 @@
 namespace heddle::ops {
 namespace {
 
+// Between two products that fetch: as many as a CPU has under way while such a step runs (8 to 24: the same).
+constexpr int kSomeLines = 16;
+
 // Rows from `row` on, as far as the tile goes.
 RowPattern PatternAt(const TileScratch& scratch, int64_t row) {
   RowPattern pattern = scratch.pattern;
@@ -170,6 +173,8 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
   }
   for (size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
+    if (step.fetch == Step::Fetch::kSome)
+      for (int line = 0; line < kSomeLines; ++line) scratch.ahead.FetchToSecondLevel();
     switch (step.kind) {
       case Step::Kind::kRegion: CallRegion(scratch, step, row, rows, row_in_panel, payload); break;
       case Step::Kind::kDensify: Densify(scratch, step, row, row_end); break;
