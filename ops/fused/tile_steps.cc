@@ -83,6 +83,8 @@ std::unique_ptr<TileScratch> TileSteps::Take() {
   if (scratch != nullptr) return scratch;
   scratch = std::make_unique<TileScratch>();
   scratch->buffers = AlignedArray(scratch_doubles_);
+  for (const Step& step : program_.steps)
+    scratch->arguments.push_back(step.kind == Step::Kind::kRegion ? ArgumentsOf(*scratch, step) : RegionArguments());
   return scratch;
 }
 
@@ -176,7 +178,7 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
     if (step.fetch == Step::Fetch::kSome)
       for (int line = 0; line < kSomeLines; ++line) scratch.ahead.FetchToSecondLevel();
     switch (step.kind) {
-      case Step::Kind::kRegion: CallRegion(scratch, step, row, rows, row_in_panel, payload); break;
+      case Step::Kind::kRegion: CallRegion(scratch, s, row, rows, row_in_panel, payload); break;
       case Step::Kind::kDensify: Densify(scratch, step, row, row_end); break;
       case Step::Kind::kWiden: {
         const int64_t cells = rows * step.columns;
@@ -256,15 +258,18 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
   }
 }
 
-void TileSteps::CallRegion(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const {
-  scratch.inputs.clear();
-  scratch.input_strides.clear();
-  scratch.outputs.clear();
-  scratch.output_strides.clear();
+RegionArguments TileSteps::ArgumentsOf(TileScratch& scratch, const Step& step) const {
+  RegionArguments arguments;
+  const auto moves = [](const TileRef& tile) { return tile.kind != TileRef::Kind::kBuffer && tile.kind != TileRef::Kind::kNone; };
   for (const RegionOperand& operand : step.operands) {
     Place place;
     switch (operand.from) {
-      case RegionOperand::From::kTile: place = Locate(scratch, operand.tile, row); break;
+      case RegionOperand::From::kTile:
+        if (moves(operand.tile))
+          arguments.moving_inputs.push_back(arguments.inputs.size());
+        else
+          place = Locate(scratch, operand.tile, 0);
+        break;
       case RegionOperand::From::kWhole:
         place.cells = const_cast<double*>(inputs_[static_cast<size_t>(operand.index)].data());
         break;
@@ -275,29 +280,48 @@ void TileSteps::CallRegion(TileScratch& scratch, const Step& step, int64_t row, 
         place.cells = const_cast<double*>(&scalars_[static_cast<size_t>(operand.index)]);
         break;
     }
-    scratch.inputs.push_back(place.cells);
-    scratch.input_strides.push_back(place.stride);
+    arguments.inputs.push_back(place.cells);
+    arguments.input_strides.push_back(place.stride);
   }
-  const int64_t base = (row_in_panel * step.columns) & 7;
-  int folded = -1;
   for (size_t i = 0; i < step.outputs.size(); ++i) {
+    Place place;
+    if (step.output_roots[i] >= 0 || moves(step.outputs[i]))
+      arguments.moving_outputs.push_back(i);
+    else
+      place = Locate(scratch, step.outputs[i], 0);
+    arguments.outputs.push_back(place.cells);
+    arguments.output_strides.push_back(place.stride);
+  }
+  return arguments;
+}
+
+void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const {
+  const Step& step = program_.steps[s];
+  RegionArguments& arguments = scratch.arguments[s];
+  for (size_t i : arguments.moving_inputs) {
+    const Place place = Locate(scratch, step.operands[i].tile, row);
+    arguments.inputs[i] = place.cells;
+    arguments.input_strides[i] = place.stride;
+  }
+  int folded = -1;
+  for (size_t i : arguments.moving_outputs) {
     const int root = step.output_roots[i];
     if (root < 0) {
       const Place place = Locate(scratch, step.outputs[i], row);
-      scratch.outputs.push_back(place.cells);
-      scratch.output_strides.push_back(place.stride);
+      arguments.outputs[i] = place.cells;
+      arguments.output_strides[i] = place.stride;
       continue;
     }
-    scratch.outputs.push_back(payload + program_.roots[static_cast<size_t>(root)].offset);
-    scratch.output_strides.push_back(0);
+    arguments.outputs[i] = payload + program_.roots[static_cast<size_t>(root)].offset;
     if (program_.roots[static_cast<size_t>(root)].kind == TileRoot::Kind::kFull) folded = root;
   }
+  const int64_t base = (row_in_panel * step.columns) & 7;
   RegionCall call{.rows = step.flat ? 1 : rows,
                   .columns = step.by_entries ? scratch.pattern.Count(rows) : step.flat ? rows * step.columns : step.columns,
-                  .inputs = scratch.inputs.data(),
-                  .input_strides = scratch.input_strides.data(),
-                  .outputs = scratch.outputs.data(),
-                  .output_strides = scratch.output_strides.data(),
+                  .inputs = arguments.inputs.data(),
+                  .input_strides = arguments.input_strides.data(),
+                  .outputs = arguments.outputs.data(),
+                  .output_strides = arguments.output_strides.data(),
                   .stream = step.stream};
   const RegionCode& code = *program_.codes[static_cast<size_t>(step.index)];
   if (folded < 0 || base == 0) return code.Run(call);
@@ -306,7 +330,7 @@ void TileSteps::CallRegion(TileScratch& scratch, const Step& step, int64_t row, 
   for (size_t i = 0; i < step.outputs.size(); ++i)
     if (const int root = step.output_roots[i]; root >= 0) {
       for (int64_t j = 0; j < 8; ++j) lanes[root][j] = payload[program_.roots[static_cast<size_t>(root)].offset + ((j + base) & 7)];
-      scratch.outputs[i] = lanes[root];
+      arguments.outputs[i] = lanes[root];
     }
   code.Run(call);
   for (const int root : step.output_roots)

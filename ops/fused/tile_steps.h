@@ -22,6 +22,14 @@
 
 namespace heddle::ops {
 
+/// Of a region's call: what stays where it is from tile to tile, and room for the rest.
+struct RegionArguments {
+  std::vector<const double*> inputs;
+  std::vector<double*> outputs;
+  std::vector<int64_t> input_strides, output_strides;
+  std::vector<size_t> moving_inputs, moving_outputs;
+};
+
 /// Memory of one thread's tile.
 struct TileScratch {
   AlignedArray buffers, patterns;
@@ -31,9 +39,7 @@ struct TileScratch {
   int64_t pattern_row = 0;               ///< Its first row.
   std::vector<int64_t> offsets;          ///< Of kIntersect.
   std::vector<int32_t> columns;
-  std::vector<const double*> inputs;
-  std::vector<double*> outputs;
-  std::vector<int64_t> input_strides, output_strides;
+  std::vector<RegionArguments> arguments;  ///< By step.
   const double* waiting = nullptr;  ///< Rows of X whose part of a paired root is still to be added.
   int64_t waiting_rows = 0;
   simd::Ahead ahead;                       ///< Of the next tile, while products of this one fetch it.
@@ -86,8 +92,9 @@ class TileSteps {
     int64_t stride = 0;
   };
   Place Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const;
+  RegionArguments ArgumentsOf(TileScratch& scratch, const Step& step) const;
   void MakeRoom(TileScratch& scratch, int64_t entries) const;
-  void CallRegion(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const;
+  void CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const;
   void Intersect(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
   void Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
   void FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;

@@ -109,9 +109,9 @@ template <int kCount>
 void ColumnsByVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
                       double* columns, int64_t columns_stride, Ahead& ahead) {
   constexpr int kMost = kAccumulators / kCount < kMostVectors ? kAccumulators / kCount : kMostVectors;
-  const int64_t vectors = (n + 7) / 8, passes = (vectors + kMost - 1) / kMost;
-  for (int64_t pass = 0; pass < passes; ++pass) {
-    const int64_t first = vectors * pass / passes, here = vectors * (pass + 1) / passes - first;
+  const int64_t vectors = (n + 7) / 8, passes = (vectors + kMost - 1) / kMost, longer = vectors % passes;
+  for (int64_t pass = 0, first = 0, here; pass < passes; ++pass, first += here) {
+    here = vectors / passes + (pass < longer ? 1 : 0);
     const int64_t left = n - 8 * (first + here - 1);
     const __mmask8 mask = left >= 8 ? 0xff : FirstLanes(left);
     ColumnsOf<kCount>(here)(x + 8 * first, rows, stride, mask, w, w_stride, columns + 8 * first, columns_stride, ahead);
