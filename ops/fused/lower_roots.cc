@@ -184,7 +184,7 @@ void ChooseFetches(TileProgram* program) {
         step->fetched = step->from;
         root->fetch = Step::Fetch::kOtherHalf;
         if (MemoryStreams() > 1) break;
-        small_tiles = true;
+        small_tiles = !HasWideProduct(*program);
         for (auto between = step + 1; between != root; ++between)
           if (between->kind != Step::Kind::kMultiply && between->kind != Step::Kind::kRoot) between->fetch = Step::Fetch::kSome;
         break;

@@ -11,7 +11,6 @@
 #include "ops/fused/entries.h"
 #include "ops/fused/gather_cells.h"
 #include "ops/fused/paired_product.h"
-#include "ops/thread_slots.h"
 #include "ops/fused/tile_program.h"
 #include "ops/fused/tile_sizes.h"
 #include "ops/kernel.h"
@@ -19,6 +18,7 @@
 #include "ops/matmul_gemm.h"
 #include "ops/reduction_tree.h"
 #include "ops/simd/ahead.h"
+#include "ops/thread_slots.h"
 
 namespace heddle::ops {
 
