@@ -17,8 +17,9 @@
 namespace heddle::ops {
 namespace {
 
-// Between two products that fetch: as many as a CPU has under way while such a step runs (8 to 24: the same).
-constexpr int kSomeLines = 16;
+// Between two products that fetch: about as many as come while such a step runs (multinomial loop on Zen 5, memory at 45 GB/s: 11.1 ms
+// without, 10.7 with 4 or 8, 11.1 with 16).
+constexpr int kSomeLines = 8;
 
 // Rows from `row` on, as far as the tile goes.
 RowPattern PatternAt(const TileScratch& scratch, int64_t row) {
@@ -177,7 +178,7 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
     const Step& step = program_.steps[s];
     if (step.fetch == Step::Fetch::kSome) {
       simd::Ahead next = scratch.ahead;
-      for (int line = 0; line < kSomeLines; ++line) next.FetchToSecondLevel();
+      for (int line = 0; line < kSomeLines; ++line) next.Fetch();
       scratch.ahead = next;
     }
     switch (step.kind) {

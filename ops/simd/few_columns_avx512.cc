@@ -85,7 +85,7 @@ void Columns(const double* x, int64_t rows, int64_t stride, __mmask8 mask, const
   int64_t i = 0;
   for (; next && i + period <= rows; i += period) {
 #pragma GCC unroll 6
-    for (int v = 0; v < kVectors; ++v) next.FetchToSecondLevel();
+    for (int v = 0; v < kVectors; ++v) next.side_by_side() ? next.FetchToSecondLevel() : next.Fetch();
     for (int64_t r = 0; r < period; ++r) add_row();
   }
   for (; i < rows; ++i) add_row();
