@@ -14,6 +14,10 @@
 // What the files matmul*.cc and sparse_matmul*.cc share. Which definition of docs/numerics.md, section 3 a
 // product follows depends on the whole shapes only.
 namespace heddle::ops {
+namespace simd {
+class Ahead;
+}
+
 
 /// Results (and right operands) with at most this many columns are computed as X %*% v, column by column.
 constexpr int64_t kFewColumns = 8;
@@ -86,5 +90,10 @@ void MultiplySparseRows(const Matrix& a, const Matrix& b, int64_t row_begin, int
 
 /// t(X) %*% Y for any shapes, in the phases of a kReduce operator.
 Result<Value> RunTransposedProduct(const KernelCall& call);
+
+/// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending over `rows`, for j < n and c < k, by
+/// simd::MultiplyColumns, with its `ahead`: for simd::AreFewForTiles(n, k).
+void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride, int64_t k,
+                         double* out, simd::Ahead* ahead);
 
 }  // namespace heddle::ops

@@ -16,6 +16,7 @@
 #include "ops/simd/aggregate.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/sparse_rows.h"
+#include "ops/simd/transpose.h"
 
 namespace heddle::ops {
 namespace {
@@ -238,6 +239,10 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles
     simd::MultiplyFewColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload);
     return true;
   }
+  if (simd::AreFewForTiles(tile.rows, tile.columns)) {
+    AddProductByColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload, nullptr);
+    return true;
+  }
   if (tile.rows <= 2) {
     AlignedArray columns(tile.columns);
     for (int64_t j = 0; j < tile.rows; ++j) {
@@ -340,6 +345,15 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
 }
 
 }  // namespace
+
+void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride, int64_t k,
+                         double* out, simd::Ahead* ahead) {
+  const int64_t stride = CeilDivide(n, 8) * 8;
+  AlignedArray columns(k * stride);
+  simd::Transpose(out, k, n, k, columns.data(), stride);
+  simd::MultiplyColumns(x, rows, x_stride, n, y, y_stride, k, columns.data(), stride, ahead);
+  simd::Transpose(columns.data(), stride, k, n, out, k);
+}
 
 Result<Value> RunTransposedProduct(const KernelCall& call) {
   if (call.phase == "finish") {

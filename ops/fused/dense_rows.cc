@@ -12,10 +12,8 @@
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/simd/aggregate.h"
-#include "ops/simd/few_columns.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/rows.h"
-#include "ops/simd/transpose.h"
 
 namespace heddle::ops {
 namespace {
@@ -31,9 +29,6 @@ void WithLanes(double* payload, int64_t base, Fold fold) {
 }
 
 }  // namespace
-
-// With AVX-512 a tile of a matrix product has 16 columns or more: of these few it would leave too many lanes empty.
-bool AreFewForTiles(int64_t columns) { return SelectedCpu() == Cpu::kAvx512 && columns <= simd::kMostSkinny; }
 
 void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t rows, int64_t row_in_panel, double* payload) {
   const simd::Fold fold = FoldOf(root.aggregate);
@@ -61,15 +56,8 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
     default:
       if (root.n <= kFewColumns && root.k <= simd::kMostRegisterColumns)
         return simd::MultiplyFewColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload);
-      if (AreFewForTiles(root.k)) {
-        // With the rows of X as vectors, not those of Y.
-        const int64_t stride = CeilDivide(root.n, 8) * 8;
-        AlignedArray columns(root.k * stride);
-        simd::Transpose(payload, root.k, root.n, root.k, columns.data(), stride);
-        simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, columns.data(), stride, ahead);
-        simd::Transpose(columns.data(), stride, root.k, root.n, payload, root.k);
-        return;
-      }
+      if (simd::AreFewForTiles(root.n, root.k))
+        return AddProductByColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, ahead);
       return Run(Gemm{.m = root.n, .n = root.k, .k = rows, .a = x, .a_row = 1, .a_column = x_stride, .b = y, .b_row = y_stride,
                       .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead == nullptr ? nullptr : x + rows * x_stride,
                       .ahead_cells = rows * root.n / 4});

@@ -13,9 +13,6 @@ namespace heddle::ops {
 /// Adds some rows to the payload of a full or column aggregate; `row_in_panel` is that of the first.
 void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t rows, int64_t row_in_panel, double* payload);
 
-/// True for so few columns of Y that AddProduct takes the rows of X as vectors.
-bool AreFewForTiles(int64_t columns);
-
 /// Adds t(X) Y of some rows. `ahead` is what comes from memory next, or null; `lane` the first row's place in its panel, modulo 8.
 void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride, int64_t rows,
                 simd::Ahead* ahead, int64_t lane, double* payload);

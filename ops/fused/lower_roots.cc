@@ -10,6 +10,7 @@
 #include "ops/fused/dense_rows.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
+#include "ops/simd/matmul.h"
 
 namespace heddle::ops {
 namespace {
@@ -177,7 +178,7 @@ void ChooseFetches(TileProgram* program) {
       if (!product) root->fetch = Step::Fetch::kHalf;
       // Products with few columns follow simd::Ahead; those with some more do where pages are read side by side.
       const bool few = step->columns <= kFewColumns && target.kind == TileRoot::Kind::kVectors;
-      const bool some = step->columns > kFewColumns && AreFewForTiles(target.k) && MemoryStreams() > 1;
+      const bool some = step->columns > kFewColumns && simd::AreFewForTiles(target.n, target.k) && MemoryStreams() > 1;
       if (step->kind != Step::Kind::kMultiply || (!few && !some)) continue;
       if ((step->columns > 1 && target.k > 1) || MemoryStreams() > 1) {
         step->fetch = Step::Fetch::kHalf;

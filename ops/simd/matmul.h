@@ -28,6 +28,9 @@ bool IsSkinny(int64_t rows, int64_t n, int64_t columns);
 void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count, double* out,
                     int64_t out_stride, Ahead* ahead = nullptr);
 
+/// True for so few columns of Y that t(X) Y, n columns of X, is fastest as MultiplyColumns with the rows of X as vectors: tiles of
+/// GemmKernel leave lanes empty, and packing short rows takes longer than the product.
+bool AreFewForTiles(int64_t n, int64_t columns);
 /// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count. Rows and
 /// `ahead` as above; beside one column, where one page is read after the other, a line is fetched for four lines of rows.
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,

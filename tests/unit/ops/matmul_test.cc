@@ -123,6 +123,17 @@ TEST(MatmulTest, TransposedProductsOverManyPanels) {
   ExpectDefinition("t%*%", RandomCells(2500, 2, 0.4, 1), RandomCells(2500, 40, 0.9, 2), 2);
 }
 
+// With 9 to 24 columns of Y rows of X are vectors, or those of Y, as the columns of X say.
+TEST(MatmulTest, TransposedProductsWithSomeColumns) {
+  for (int64_t n : {3, 9, 17, 24, 31, 32, 33, 100})
+    for (int64_t k : {9, 12, 13, 14, 23, 24, 25})
+      ExpectDefinition("t%*%", RandomCells(331, n, 0.9, static_cast<uint64_t>(n)), RandomCells(331, k, 0.9, 7), 1);
+  for (int64_t n : {9, 13, 14, 24, 25, 31}) {
+    const Matrix x = RandomCells(777, n, 0.9, 1);
+    ExpectDefinition("t%*%", x, x, 2, true);
+  }
+}
+
 // Here Granule(m) is 128 and ColumnPanelHeight(m, n) is 64: the number of columns of Y decides.
 TEST(MatmulTest, PanelHeightsFollowTheColumnsOfY) {
   const Matrix x = RandomCells(4100, 1100, 1.0, 1);

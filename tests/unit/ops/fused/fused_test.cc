@@ -57,7 +57,7 @@ TEST_P(FusedShapes, VectorsAreRepeatedOverRowsAndColumns) {
 
 TEST_P(FusedShapes, ProductsWithTheTransposed) {
   const auto [m, n] = GetParam();
-  for (const int64_t k : {1, 2, 3, 6, 9}) {
+  for (const int64_t k : {1, 2, 3, 6, 9, 20}) {
     if (n * k > 100000) continue;
     for (const bool sparse : {false, true}) {
       BodyBuilder body;
