@@ -18,7 +18,6 @@ namespace simd {
 class Ahead;
 }
 
-
 /// Results (and right operands) with at most this many columns are computed as X %*% v, column by column.
 constexpr int64_t kFewColumns = 8;
 /// A narrow right operand counts as dense: its absent cells are 0.0.
