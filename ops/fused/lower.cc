@@ -54,8 +54,8 @@ class Lowering : private BodyView {
     for (size_t r = 0; r < program_.roots.size(); ++r)
       HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
     if (!program_.roles.reduces) HEDDLE_RETURN_IF_ERROR(FinishResult());
-    ChooseTileRows(&program_);
     ChooseFetches(&program_);
+    ChooseTileRows(&program_);
     return std::move(program_);
   }
 

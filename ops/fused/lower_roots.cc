@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kTileBytes = 64 << 10;
 // The same where one page is read after the other and loops fetch the next tile meanwhile: both fit into a first-level cache.
 constexpr int64_t kFetchedTileBytes = 16 << 10;
-constexpr int64_t kLeastTileRows = 8, kMostTileRows = 4096;
+constexpr int64_t kMostTileRows = 4096;
 // Tiles of one pass: as much as a task should be.
 constexpr int64_t kPassCells = 1 << 17;
 
@@ -155,9 +155,13 @@ void ChooseTileRows(TileProgram* program) {
     return;
   }
   const bool product = !program->roots.empty() && program->roots[0].kind == TileRoot::Kind::kProduct;
+  const bool fetched = MemoryStreams() == 1 && std::any_of(program->steps.begin(), program->steps.end(), [](const Step& step) {
+                         return step.fetch == Step::Fetch::kOtherHalf;
+                       });
+  const int64_t tile_bytes = fetched ? kFetchedTileBytes : kTileBytes;
   int64_t rows = bytes == 0 ? FloorPowerOfTwo(std::max<int64_t>(8, kPassCells / widest))
-                            : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, kTileBytes / bytes)),
-                                                  product ? 256 : kLeastTileRows, kMostTileRows);
+                            : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, tile_bytes / bytes)),
+                                                  product ? 256 : 8, kMostTileRows);
   if (program->panel_rows > 0) rows = std::min(rows, program->panel_rows);
   program->tile_rows = rows;
 }
@@ -165,7 +169,6 @@ void ChooseTileRows(TileProgram* program) {
 void ChooseFetches(TileProgram* program) {
   const auto steps = program->steps.begin();
   ChooseFetchesOfWideProducts(program);
-  bool small_tiles = false;
   for (auto root = steps; root != program->steps.end(); ++root) {
     if (root->kind != Step::Kind::kRoot || root->from.kind != TileRef::Kind::kInput || IsFetched(*program, root->from)) continue;
     root->fetched = root->from;
@@ -185,7 +188,6 @@ void ChooseFetches(TileProgram* program) {
         step->fetched = step->from;
         root->fetch = Step::Fetch::kOtherHalf;
         if (MemoryStreams() > 1) break;
-        small_tiles = !HasWideProduct(*program);
         for (auto between = step + 1; between != root; ++between)
           if (between->kind != Step::Kind::kMultiply && between->kind != Step::Kind::kRoot) between->fetch = Step::Fetch::kSome;
         break;
@@ -193,7 +195,6 @@ void ChooseFetches(TileProgram* program) {
     }
   }
   if (MemoryStreams() > 1) ChooseFetchesOfRegions(program);
-  if (small_tiles) program->tile_rows = std::max(kLeastTileRows, program->tile_rows / (kTileBytes / kFetchedTileBytes));
 }
 
 }  // namespace heddle::ops

@@ -28,9 +28,8 @@ int64_t FarAhead() {
 constexpr int64_t kFetchedCells = 8192;
 // Cells of a skinny right operand: they stay in the second-level cache.
 constexpr int64_t kSkinnyCells = 1 << 14;
-
 // Columns of X from which on tiles of GemmKernel are as fast with 14 to 24 columns of Y.
-constexpr int64_t kLeastTileRows = 32;
+constexpr int64_t kColumnsForTiles = 32;
 
 // One load for several uses, where the compiler would load again for each.
 inline void KeepInRegister(__m256d& cells) { asm("" : "+x"(cells)); }
@@ -476,7 +475,7 @@ bool IsSkinny(int64_t rows, int64_t n, int64_t columns) {
 }
 
 bool AreFewForTiles(int64_t n, int64_t columns) {
-  return SelectedCpu() == Cpu::kAvx512 && columns <= (n < kLeastTileRows ? 2 * kMostColumnsTogether : kMostSkinny);
+  return SelectedCpu() == Cpu::kAvx512 && columns <= (n < kColumnsForTiles ? 2 * kMostColumnsTogether : kMostSkinny);
 }
 
 void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count, double* out,
