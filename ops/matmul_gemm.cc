@@ -27,8 +27,11 @@ namespace {
 // All of the packed B (so many columns) stays in L3.
 constexpr int64_t kBlockColumns = 4080;
 constexpr int64_t kLargestTile = 8 * 24;
-// Strips packed together: each row of B is read in long pieces.
+// Strips of B in one task of packing.
 constexpr int64_t kStripsTogether = 16;
+// Cells of a row that are packed together, and how many rows ahead they are fetched: rows lie pages apart, and every row would
+// begin with a wait for memory.
+constexpr int64_t kCellsTogether = 144, kRowsAhead = 6;
 // With at most so many strips of B, packing A would cost more than it gives.
 constexpr int64_t kFewStrips = 2;
 // Rows of C and columns of B of a product whose B is not packed.
@@ -77,12 +80,17 @@ class PackedCells {
 
 // `count` strips of `width` doubles (a multiple of 4) of each of `depth` rows, k-major within a strip.
 void PackStrips(const double* from, int64_t stride, int64_t depth, int64_t width, int64_t count, double* out) {
-  const int64_t strip_cells = StripCells(width, depth);
-  for (int64_t k = 0; k < depth; ++k, from += stride, out += width) {
-    const double* cells = from;
-    double* to = out;
-    for (int64_t strip = 0; strip < count; ++strip, cells += width, to += strip_cells)
-      for (int64_t v = 0; v < width; v += 4) _mm256_storeu_pd(to + v, _mm256_loadu_pd(cells + v));
+  const int64_t strip_cells = StripCells(width, depth), together = kCellsTogether / width;
+  for (; count > 0; count -= together, from += together * width, out += together * strip_cells) {
+    const int64_t strips = std::min(together, count);
+    const double* row = from;
+    for (int64_t k = 0; k < depth; ++k, row += stride) {
+      for (int64_t j = 0; j < strips * width; j += 8)
+        _mm_prefetch(reinterpret_cast<const char*>(row + kRowsAhead * stride + j), _MM_HINT_T0);
+      for (int64_t strip = 0; strip < strips; ++strip)
+        for (int64_t v = 0; v < width; v += 4)
+          _mm256_storeu_pd(out + strip * strip_cells + k * width + v, _mm256_loadu_pd(row + strip * width + v));
+    }
   }
 }
 
@@ -118,7 +126,10 @@ void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, i
     if (here < width) std::fill_n(out, depth * width, 0.0);
     for (; r + 4 <= here && g.a_column == 1; r += 4) {
       int64_t k = 0;
-      for (; k + 4 <= depth; k += 4) simd::TransposeFour(a + r * g.a_row + k, g.a_row, out + k * width + r, width);
+      for (; k + 4 <= depth; k += 4) {
+        for (int64_t q = 4; q < 8; ++q) _mm_prefetch(reinterpret_cast<const char*>(a + (r + q) * g.a_row + k), _MM_HINT_T0);
+        simd::TransposeFour(a + r * g.a_row + k, g.a_row, out + k * width + r, width);
+      }
       for (; k < depth; ++k)
         for (int64_t q = 0; q < 4; ++q) out[k * width + r + q] = a[(r + q) * g.a_row + k];
     }
@@ -135,20 +146,12 @@ struct Step {
 
 // Strips [begin, end) of a step.
 void PackB(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t begin, int64_t end, double* packed) {
-  const int64_t width = kernel.columns;
+  const int64_t width = kernel.columns, whole = std::min(end, step.columns / width) - begin;
   const double* b = g.b + step.k0 * g.b_row + step.j0;
-  while (begin < end) {
-    const int64_t j = begin * width, whole = std::min(end, step.columns / width) - begin;
-    double* out = packed + begin * StripCells(width, step.depth);
-    if (whole > 0) {
-      PackStrips(b + j, g.b_row, step.depth, width, std::min(whole, kStripsTogether), out);
-      begin += std::min(whole, kStripsTogether);
-    } else {
-      const int64_t left = step.columns - j;
-      PackNarrowStrip(b + j, g.b_row, step.depth, left, kernel.TileFor(left).columns, out);
-      ++begin;
-    }
-  }
+  if (whole > 0) PackStrips(b + begin * width, g.b_row, step.depth, width, whole, packed + begin * StripCells(width, step.depth));
+  if (end * width <= step.columns || begin == end) return;
+  const int64_t last = end - 1, left = step.columns - last * width;
+  PackNarrowStrip(b + last * width, g.b_row, step.depth, left, kernel.TileFor(left).columns, packed + last * StripCells(width, step.depth));
 }
 
 // True where rows of B are read where they are: so few tiles use a strip that packing it would cost more. Rows whose distance
@@ -427,7 +430,12 @@ class Product {
 
   bool Packs() const { return g_.packed == nullptr && !ReadsInPlace(g_, kernel_); }
   int64_t Strips(const Step& step) const { return CeilDivide(step.columns, kernel_.columns); }
-  int64_t PackingUnits(size_t t) const { return Packs() ? CeilDivide(Strips(steps_[t]), kStripsTogether) : 0; }
+  // The first step is packed before all products; another one by the first three quarters of the products before, part by part:
+  // threads that packed at the same time would wait for memory.
+  int64_t PackingUnits(size_t t) const {
+    if (!Packs()) return 0;
+    return t == 0 ? CeilDivide(Strips(steps_[0]), kStripsTogether) : CeilDivide(blocks_ * Groups(t - 1) * 3, 4);
+  }
   // Where there are few blocks of rows, each block's strips are shared out.
   int64_t Groups(size_t t) const {
     return std::min(t + 1 < steps_.size() ? groups_ : last_groups_, CeilDivide(Strips(steps_[t]), kFewStrips));
@@ -439,8 +447,8 @@ class Product {
 
   double* Buffer(size_t t) const { return buffers_[t % buffers_.size()]->data(); }
   void Pack(size_t t, int64_t unit) const {
-    const int64_t begin = unit * kStripsTogether;
-    PackB(g_, kernel_, steps_[t], begin, std::min(Strips(steps_[t]), begin + kStripsTogether), Buffer(t));
+    const int64_t strips = Strips(steps_[t]), units = PackingUnits(t);
+    PackB(g_, kernel_, steps_[t], strips * unit / units, strips * (unit + 1) / units, Buffer(t));
   }
 
   // `prepared`: which step's block `rows_of_a` has.
@@ -470,8 +478,8 @@ class Product {
     }
   }
 
-  // Units of work in the order in which they are taken: the first step's packing; then of each step three quarters of its
-  // products, the next step's packing, the other products. So no step waits for the end of the step before.
+  // Units of work in the order in which they are taken: the first step's packing, then the products of each step. The first
+  // ones of a step pack a part of the next step, too: no step waits for the end of the step before.
   void RunTogether() {
     Allocate(std::min<size_t>(2, steps_.size()));
     Progress progress(steps_.size(), blocks_);
@@ -490,19 +498,15 @@ class Product {
         PackWhenFree(0, unit, progress);
         continue;
       }
-      const auto packing_of_next = [&] { return t + 1 < steps_.size() ? PackingUnits(t + 1) : 0; };
-      while (t < steps_.size() && unit >= first + blocks_ * Groups(t) + packing_of_next()) {
-        first += blocks_ * Groups(t) + packing_of_next();
+      while (t < steps_.size() && unit >= first + blocks_ * Groups(t)) {
+        first += blocks_ * Groups(t);
         groups_before += Groups(t++);
       }
       if (t == steps_.size()) return;
       unit -= first;
-      const int64_t before_packing = blocks_ * Groups(t) * 3 / 4;
-      if (unit >= before_packing && unit < before_packing + packing_of_next()) {
-        PackWhenFree(t + 1, unit - before_packing, progress);
-        continue;
-      }
-      if (unit >= before_packing) unit -= packing_of_next();
+      const bool packs = t + 1 < steps_.size() && unit < PackingUnits(t + 1);
+      // Before or after the product, in turns: threads that began together do not pack together.
+      if (packs && unit % 2 != 0) PackWhenFree(t + 1, unit, progress);
       const int64_t block = unit / Groups(t);
       std::atomic<int64_t>& of_block = progress.of_block[static_cast<size_t>(block)];
       WaitFor(progress.packed[t], PackingUnits(t));
@@ -510,6 +514,7 @@ class Product {
       Multiply(t, block, unit % Groups(t), Groups(t), false, rows_of_a, prepared);
       of_block.fetch_add(1, std::memory_order_release);
       progress.multiplied[t].fetch_add(1, std::memory_order_release);
+      if (packs && unit % 2 == 0) PackWhenFree(t + 1, unit, progress);
     }
   }
 

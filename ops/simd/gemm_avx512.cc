@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kStripRows = 8, kStripColumns = 24;
 // A strip of B does not stay in the first-level cache: its lines are fetched so many doubles ahead.
-constexpr int kAhead = 192;
+constexpr int kAhead = 384;
 
 // Where rows of A and B lie, if it is not known: rows of A side by side, but columns anywhere; or anywhere.
 constexpr int kSideBySide = -1, kAnywhere = 0;
