@@ -4,31 +4,36 @@
 #include <algorithm>
 
 #include "core/panels.h"
+#include "ops/cpu.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/rows.h"
+#include "ops/simd/sparse_rows_avx512.h"
 
 namespace heddle::ops::simd {
 namespace {
 
+// Sums of one pass over the entries of a row, and the columns for which eight lanes give nothing.
+constexpr int kMostVectors = 12;
+constexpr int64_t kMostAvx2Columns = 40;
 // MultiplySparseRow of n <= 4 * kVectors columns, all in registers.
 template <int kVectors>
 void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t entries, const double* b,
                           int64_t b_stride, int64_t n, double* out) {
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   __m256d sums[kVectors];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_setzero_pd();
   for (int64_t e = 0; e < entries; ++e) {
     if (values[e] == 0.0) continue;
     const double* row = b + columns[e] * b_stride;
     const __m256d value = _mm256_broadcast_sd(values + e);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int v = 0; v + 1 < kVectors; ++v) sums[v] = _mm256_fmadd_pd(_mm256_loadu_pd(row + 4 * v), value, sums[v]);
     sums[kVectors - 1] = _mm256_fmadd_pd(_mm256_maskload_pd(row + 4 * (kVectors - 1), mask), value, sums[kVectors - 1]);
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_add_pd(sums[v], _mm256_setzero_pd());
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int v = 0; v + 1 < kVectors; ++v) _mm256_storeu_pd(out + 4 * v, sums[v]);
   // A masked store is slow, and what reads the row next would wait for it.
   if (n == 4 * kVectors)
@@ -150,10 +155,16 @@ void RowsByLanes(const double* values, const int32_t* columns, const int64_t* of
 
 void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b,
                        int64_t b_stride, int64_t n, double* out) {
-  for (int64_t c = 0; c < n; c += 32)
-    WithConstant<1, 8>(std::min<int64_t>(8, CeilDivide(n - c, 4)), [&](auto vectors) {
-      SparseRowInRegisters<vectors>(values, columns, entries, b + c, b_stride, std::min<int64_t>(32, n - c), out + c);
+  if (n > kMostAvx2Columns && SelectedCpu() == Cpu::kAvx512)
+    return MultiplySparseRowAvx512(values, columns, entries, b, b_stride, n, out);
+  constexpr int64_t kMost = 4 * kMostVectors;
+  const int64_t together = n <= kMost ? kMost : 4 * CeilDivide(CeilDivide(n, 4), CeilDivide(n, kMost));
+  for (int64_t c = 0; c < n; c += together) {
+    const int64_t here = std::min(together, n - c);
+    WithConstant<1, kMostVectors>(CeilDivide(here, 4), [&](auto vectors) {
+      SparseRowInRegisters<vectors>(values, columns, entries, b + c, b_stride, here, out + c);
     });
+  }
 }
 
 void MultiplyByLanes(const double* values, const int32_t* columns, int64_t entries, const double* b, int64_t k, double* lanes) {

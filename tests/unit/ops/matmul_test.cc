@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <vector>
+
 #include "aggregate_cases.h"
 #include "ops/catalog.h"
 #include "ops/cpu.h"
+#include "ops/simd/sparse_rows.h"
 
 namespace heddle::ops {
 namespace {
@@ -37,12 +41,12 @@ void ExpectDefinition(std::string_view op, const Matrix& a, const Matrix& b, int
     }
   }
   if (!IsSupported(Cpu::kAvx512)) return;
-  ASSERT_TRUE(ForceCpu(Cpu::kAvx2).ok());
-  EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {a, b}, same_input).Result1(), dense_expected))
-      << "AVX2";
-  ASSERT_TRUE(ForceCpu(Cpu::kAvx512).ok());
-  EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {a, b}, same_input).Result1(), dense_expected))
-      << "AVX-512";
+  for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
+    ASSERT_TRUE(ForceCpu(cpu).ok());
+    for (const Matrix& left : {a, sparse_a})
+      EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {left, b}, same_input).Result1(), dense_expected))
+          << Name(cpu) << " " << Name(left.format());
+  }
   ASSERT_TRUE(ForceCpu("auto").ok());
 }
 
@@ -91,6 +95,31 @@ TEST(MatmulTest, SparseRowsTimesFewColumns) {
       ExpectDefinition("%*%", RandomCells(301, 40, density, 3), RandomCells(40, k, 0.9, 7), 2);
       ExpectDefinition("t%*%", RandomCells(301, 40, density, 3), RandomCells(301, k, 0.9, 7), 2);
     }
+}
+
+// One pass over the entries and several, with and without a part of a vector at the end.
+TEST(MatmulTest, SparseRowsTimesManyColumns) {
+  for (int64_t k : {40, 41, 48, 49, 63, 64, 96, 97, 100, 145, 192, 193, 200, 207, 385})
+    ExpectDefinition("%*%", RandomCells(33, 40, 0.2, 3), RandomCells(40, k, 0.9, 7), 2);
+}
+
+// Cells of fused operators along entries may be zero where the driver is not; the rows that they would multiply do not count.
+TEST(MatmulTest, AZeroEntryCountsAsAbsent) {
+  const double values[] = {2.0, 0.0, -0.0, 3.0};
+  const int32_t columns[] = {0, 1, 2, 3};
+  for (int64_t n : {5, 37, 100, 401}) {
+    std::vector<double> b(static_cast<size_t>(4 * n), std::numeric_limits<double>::infinity());
+    for (int64_t c = 0; c < n; ++c) b[static_cast<size_t>(c)] = b[static_cast<size_t>(3 * n + c)] = static_cast<double>(c);
+    for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
+      if (!IsSupported(cpu)) continue;
+      ASSERT_TRUE(ForceCpu(cpu).ok());
+      std::vector<double> out(static_cast<size_t>(n + 1), -1.0);
+      simd::MultiplySparseRow(values, columns, 4, b.data(), n, n, out.data());
+      for (int64_t c = 0; c < n; ++c) ASSERT_EQ(out[static_cast<size_t>(c)], 5.0 * static_cast<double>(c)) << Name(cpu) << " " << n;
+      EXPECT_EQ(out.back(), -1.0) << "written beyond the row";
+    }
+  }
+  ASSERT_TRUE(ForceCpu("auto").ok());
 }
 
 TEST(MatmulTest, LongRowsTimesFewColumns) {
