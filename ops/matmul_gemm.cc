@@ -336,8 +336,9 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
       GemmFetches fetches;
       // A chain cannot start before its cell of C is there: the next block's cells come while this one computes.
       if (g.m * g.c_row > kSmallResult) {
-        fetches.c = c + height * g.c_row;
-        fetches.c_rows = std::min(height, rows - i - height);
+        const bool is_last = i + height >= rows;  // The first block of the next strip follows.
+        fetches.c = is_last ? c + width - i * g.c_row : c + height * g.c_row;
+        fetches.c_rows = is_last ? (strip + 1 < end ? kernel.rows : 0) : std::min(height, rows - i - height);
       }
       next_strip.Give(&fetches);
       if (strip == begin && a.column == 1 && a.row > 1 && g.ahead == nullptr) {
