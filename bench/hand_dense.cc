@@ -115,6 +115,7 @@ void ChainOfTen(const double* x, const double* v, double* sums, int64_t rows) {
 
 // Two rows of the multinomial loop; v and sums have four rows of `stride` cells, zero from n on; x may be read up to n only.
 void MultinomialRows(const double* x, int64_t rows, int64_t n, const double* v, int64_t stride, const double* p, double* sums) {
+  const bool to_first_level = ops::FetchesToFirstLevel();
   for (int64_t i = 0; i < rows; i += 2, x += 2 * n, p += 10) {
     const bool two = i + 1 < rows;
     const double* rest = two ? x + n : x;
@@ -126,8 +127,8 @@ void MultinomialRows(const double* x, int64_t rows, int64_t n, const double* v, 
     for (int64_t j = 0; j + 4 <= n; j += 4) {
       const __m256d a = _mm256_loadu_pd(x + j), b = _mm256_loadu_pd(rest + j);
       if (j % 8 == 0) {
-        FetchAhead(x + j, kAheadOfRows);
-        FetchAhead(rest + j, kAheadOfRows);
+        FetchAhead(x + j, kAheadOfRows, to_first_level);
+        FetchAhead(rest + j, kAheadOfRows, to_first_level);
       }
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {

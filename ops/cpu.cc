@@ -11,6 +11,12 @@ namespace {
 
 Cpu WidestCpu() { return IsSupported(Cpu::kAvx512) ? Cpu::kAvx512 : Cpu::kAvx2; }
 
+// The family of Zen 3 and Zen 4.
+bool IsZen4() {
+  static const bool zen4 = __builtin_cpu_is("amdfam19h") && IsSupported(Cpu::kAvx512);
+  return zen4;
+}
+
 std::atomic<Cpu>& Selection() {
   static std::atomic<Cpu> selection = WidestCpu();
   return selection;
@@ -48,6 +54,9 @@ int MemoryStreams() {
   static const int streams = __builtin_cpu_is("intel") ? 8 : 1;
   return streams;
 }
+
+bool FetchesToFirstLevel() { return !IsZen4(); }
+bool SplitsWideVectors() { return IsZen4(); }
 
 int64_t SecondLevelCacheBytes() {
   static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);

@@ -28,6 +28,12 @@ Status ForceCpu(std::string_view name);
 /// in each page, a few lines ahead; those of one page do not cover the latency of memory.
 int MemoryStreams();
 
+/// True if loops fetch what they read next into the first-level cache: a load that misses it waits behind what is fetched. Zen 4 can
+/// await 24 lines there, too few for its share of memory; into the second level it fetches as fast as memory gives.
+bool FetchesToFirstLevel();
+/// True if operations of 512 bits take two turns of 256 bits (Zen 4).
+bool SplitsWideVectors();
+
 /// Of one core; 1 MiB where the system does not say.
 int64_t SecondLevelCacheBytes();
 /// Arrays of so many bytes and more are read from memory; smaller ones may be in a cache.

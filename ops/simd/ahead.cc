@@ -5,7 +5,7 @@
 
 namespace heddle::ops::simd {
 
-Ahead::Ahead(const double* next, int shift) : next_(reinterpret_cast<uint64_t>(next)), shift_(shift) {
+Ahead::Ahead(const double* next, int shift) : next_(reinterpret_cast<uint64_t>(next)), shift_(shift), first_level_(FetchesToFirstLevel()) {
   if (MemoryStreams() == 1) return;
   // As many lines of the block have had their turn as are before this one: who begins elsewhere left off there.
   const uint64_t block = next_ / kBlock * kBlock, turn = next_ % kBlock / kLine;
@@ -15,9 +15,11 @@ Ahead::Ahead(const double* next, int shift) : next_(reinterpret_cast<uint64_t>(n
   back_ = kBlock - kLine;
 }
 
-Ahead Ahead::AtHand(const double* cells) {
+Ahead Ahead::AtHand(const double* cells, int shift) {
   Ahead ahead;
   ahead.next_ = reinterpret_cast<uint64_t>(cells);
+  ahead.shift_ = shift;
+  ahead.first_level_ = FetchesToFirstLevel();
   return ahead;
 }
 

@@ -18,7 +18,7 @@ class Ahead {
   /// What is from `next` on (any address will do), a line for every 2^shift lines that the loop reads.
   explicit Ahead(const double* next, int shift = 0);
   /// Fetches what is at hand anyway.
-  static Ahead AtHand(const double* cells);
+  static Ahead AtHand(const double* cells, int shift = 0);
 
   // The rest is inlined by force: loops compiled for AVX-512 use it, too.
   [[gnu::always_inline]] explicit operator bool() const { return next_ != 0; }
@@ -31,8 +31,9 @@ class Ahead {
     while (next_ < address) Fetch();
   }
 
-  /// Into the first-level cache, or into the second one where what is at hand fills the first.
-  [[gnu::always_inline]] void Fetch() { Fetch<_MM_HINT_T0>(); }
+  /// Into the first-level cache where that is as fast (FetchesToFirstLevel), or into the second one, also where what is at hand fills
+  /// the first.
+  [[gnu::always_inline]] void Fetch() { first_level_ ? Fetch<_MM_HINT_T0>() : Fetch<_MM_HINT_T1>(); }
   [[gnu::always_inline]] void FetchToSecondLevel() { Fetch<_MM_HINT_T1>(); }
 
  private:
@@ -58,6 +59,7 @@ class Ahead {
   uint64_t end_ = UINT64_MAX;  // Of the block: the next line of its first page follows.
   uint64_t back_ = 0;
   int shift_ = 0;
+  bool first_level_ = true;
 };
 
 /// The same side by side only, for loops that count the cells they read: a line of each of the eight pages at once. That one

@@ -23,6 +23,8 @@ int64_t FarAhead() {
   static const int64_t distance = IsSupported(Cpu::kAvx512) ? 1024 : 96;
   return distance;
 }
+// The same of two loops that fetch a half each (Zen 4).
+constexpr int64_t kHalvesAhead = 256;
 // The tail of a row is not counted as a line to fetch: side by side, fetching begins anew after so many cells (page after page it
 // catches up), or it would fall behind the reading (X %*% v of 100 columns took 1.7 times as long).
 constexpr int64_t kFetchedCells = 8192;
@@ -125,6 +127,8 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
   const bool by_cells = kWhole >= 0 && stride == n && ahead.side_by_side() && ahead.shift() == 0;
   EightAhead eight(ahead);
   Ahead next = by_cells ? Ahead::AtHand(x) : ahead;
+  // Zen 4 follows one long row rather than four.
+  const int64_t least_of_four = FetchesToFirstLevel() ? kLongRow : INT64_MAX;
   const bool catches_up = stride == n && !ahead.side_by_side() && ahead.shift() == 0;
   uint64_t fetched = next.next();
   int64_t i = 0;
@@ -139,7 +143,7 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
         HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, next, half[r]);
     };
     if constexpr (kCount == 1 && kWhole < 0)
-      n >= kLongRow ? HalfLanesOfFour<kTail>(x, stride, whole, v, mask, next, half) : one_by_one();
+      n >= least_of_four ? HalfLanesOfFour<kTail>(x, stride, whole, v, mask, next, half) : one_by_one();
     else
       one_by_one();
     StoreFourRows<kCount>(half, out, out_stride);
@@ -352,17 +356,22 @@ template <bool kSame, int kTail>
 int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
   const int64_t n = call.n, stride = call.stride, whole = n / 8 * 8, rows = std::min(call.rows, call.previous_rows) / 4 * 4;
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
-  const int64_t distance = stride == n ? FarAhead() : 0;  // Rows with gaps between them are left to the machine.
-  Ahead next = Ahead::AtHand(call.x + distance);
+  // One loop fetches where lines go to the first-level cache, which both loops fill; else each fetches a half.
+  const bool halves = !FetchesToFirstLevel();
+  const int64_t distance = stride != n ? 0 : halves ? kHalvesAhead : FarAhead();  // Rows with gaps between them are left to the machine.
+  Ahead next = Ahead::AtHand(call.x + distance, halves ? 1 : 0);
+  const auto add = [&](const double* four, const double* w) {
+    halves ? ColumnsInMemory<4, 4>(four, 4, stride, n, w, 1, call.columns, &next) : ColumnsInMemory<4>(four, 4, stride, n, w, 1, call.columns);
+  };
   for (int64_t i = 0; i < rows; i += 4) {
     const double* x = call.x + i * stride;
     if (distance > 0) next.CatchUp(reinterpret_cast<uint64_t>(x + distance));
-    if (!kSame) ColumnsInMemory<4>(call.previous + i * stride, 4, stride, n, call.w + i, 1, call.columns);
+    if (!kSame) add(call.previous + i * stride, call.w + i);
     __m256d half[4][1];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r) HalfLanes<1, kTail>(x + r * stride, whole, call.v, 0, mask, next, half[r]);
     StoreFourRows<1>(half, call.out + i, 1);
-    if (kSame) ColumnsInMemory<4>(x, 4, stride, n, call.out + i, 1, call.columns);
+    if (kSame) add(x, call.out + i);
   }
   return rows;
 }
@@ -429,9 +438,9 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
   }
 }
 
-// What products of rows with `count` vectors fetch where nobody else does.
+// What products of rows with `count` vectors fetch where nobody else does. (Zen 4 reads rows of one vector faster without.)
 Ahead AheadOf(const double* x, int64_t stride, int64_t n, int64_t count) {
-  if (stride != n) return Ahead::AtHand(x);
+  if (stride != n || (count == 1 && !FetchesToFirstLevel())) return Ahead::AtHand(x);
   return Ahead(x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : IsForAvx512(count) ? 4 * stride : FarAhead()));
 }
 
@@ -533,9 +542,11 @@ void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t
 void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
   const bool same = call.previous == call.x;
   const auto narrow = [&] {
-    const auto run = SelectedCpu() == Cpu::kAvx512 ? MultiplyRowsAndColumnsAvx512
-                     : call.n <= 12                ? (same ? RowsAndColumns<3, true> : RowsAndColumns<3, false>)
-                                                   : (same ? RowsAndColumns<4, true> : RowsAndColumns<4, false>);
+    // Three vectors of 256 bits take fewer turns than the halves of two wide ones.
+    const bool wide = SelectedCpu() == Cpu::kAvx512 && !(SplitsWideVectors() && call.n <= 12);
+    const auto run = wide           ? MultiplyRowsAndColumnsAvx512
+                     : call.n <= 12 ? (same ? RowsAndColumns<3, true> : RowsAndColumns<3, false>)
+                                    : (same ? RowsAndColumns<4, true> : RowsAndColumns<4, false>);
     return run(call, Ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : FarAhead())));
   };
   const int64_t done = call.n <= 16 ? narrow() : (same ? WideRowsAndColumnsByTail<true> : WideRowsAndColumnsByTail<false>)(call);
