@@ -53,7 +53,8 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
     const Variable* variable = frame.Find(std::string(name));
     if (variable == nullptr || !variable->value.IsMatrix() || variable->distribution != Distribution::kOne) return -1.0;
     const Matrix& matrix = variable->value.matrix();
-    return matrix.cells() == 0 ? 0.0 : static_cast<double>(matrix.stored()) / static_cast<double>(matrix.cells());
+    // Plans made ahead have no matrices yet: a live-in stands for its size only.
+    return matrix.cells() == 0 ? -1.0 : static_cast<double>(matrix.stored()) / static_cast<double>(matrix.cells());
   };
   return compiler::Fuse(graph, options, nullptr);
 }

@@ -145,7 +145,9 @@ class LongRow {
   const double* u_ = nullptr;
 };
 
-constexpr int64_t kValuesAhead = 64;
+// How far on entries are whose values, which what follows reads next, and columns are fetched meanwhile.
+constexpr int64_t kValuesAhead = 128, kColumnsAhead = 512;
+
 // Entries [first, last) of one row, which `row` has taken; rows of v of entries before `known` are fetched.
 template <typename Row>
 inline __attribute__((always_inline)) void SampleEntries(const Row& row, const int32_t* columns, const double* cells, int64_t rank,
@@ -165,6 +167,7 @@ inline __attribute__((always_inline)) void SampleEntries(const Row& row, const i
 #pragma GCC unroll 4
       for (int64_t k = Row::kAhead; k < Row::kAhead + 4; ++k) row.Fetch(cells + columns[e + k] * rank);
     _mm_prefetch(reinterpret_cast<const char*>(beside + e + kValuesAhead), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(columns + e + kColumnsAhead), _MM_HINT_T0);
     const double* const rows[4] = {cells + columns[e] * rank, cells + columns[e + 1] * rank,
                                    cells + columns[e + 2] * rank, cells + columns[e + 3] * rank};
     _mm256_storeu_pd(out + e, row.Dots(rows));

@@ -71,6 +71,11 @@ class BodyView {
 /// through the body.
 bool CanWalkEntries(const BodyView& view);
 
+/// Of a body that cannot walk entries: true if operator by operator only entries would be visited, for every computed value of the
+/// driver's shape, and every one that leaves, is CSR (X + Y of two CSR operands has entries where its driver has none). Dense tiles
+/// would visit, and hold, what is absent.
+bool LosesSparsity(const BodyView& view);
+
 /// Of a body that walks entries: the other CSR inputs without whose entries nothing leaves the walk, either. Entries of the
 /// driver that they do not share need not be looked at.
 std::vector<NodeId> SharedPatterns(const BodyView& view);

@@ -136,13 +136,13 @@ void SumRows(const Entries& x, int64_t rows, double* out) {
 }
 
 // Eight lanes for few columns of B, else one chain a cell; + 0.0 at the end.
-void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out) {
+void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out, int64_t ahead) {
   const int64_t k = b.columns();
   if (k > 1 && k <= kFewColumns) return simd::MultiplyRowsByLanes(x.values, x.columns, x.offsets, rows, b.data(), k, out);
   for (int64_t i = 0; i < rows; ++i, out += k) {
     const int64_t begin = x.offsets[i], end = x.offsets[i + 1];
     if (k > 1) {
-      simd::MultiplySparseRow(x.values + begin, x.columns + begin, end - begin, b.data(), k, k, out);
+      simd::MultiplySparseRow(x.values + begin, x.columns + begin, end - begin, b.data(), k, k, out, ahead);
       continue;
     }
     const double* v = narrow.Column(0);

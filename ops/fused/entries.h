@@ -31,8 +31,8 @@ void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t
 void AddToPlaces(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, SparsePayload& payload);
 /// rowSums.
 void SumRows(const Entries& x, int64_t rows, double* out);
-/// X %*% B.
-void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out);
+/// X %*% B; `ahead` as in simd::MultiplySparseRow.
+void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out, int64_t ahead);
 /// Adds some rows to the payload of a sum or of column sums; `row_in_panel` is that of the first.
 void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload);
 /// True for sums whose lanes follow from the columns alone.

@@ -38,6 +38,7 @@ class Lowering : private BodyView {
     HEDDLE_RETURN_IF_ERROR(MakeRoots(*this, &program_));
     SetStages();
     program_.by_pattern = CanWalkEntries(*this);
+    if (!program_.by_pattern && LosesSparsity(*this)) return Unimplemented("CSR values with entries where the driver has none");
     for (const TileRoot& root : program_.roots)
       if (program_.chunks > 1 && !IsPattern(node(root.node).inputs[0]))
         return Unimplemented("a full aggregate of dense rows longer than a column chunk");

@@ -15,8 +15,9 @@ namespace {
 
 // Entries of a tile along a CSR driver: its buffers stay in the first-level cache.
 constexpr int64_t kTileEntries = 2048;
-// Rows of a right operand that one tile gathers twice: they stay in the second-level cache.
-constexpr int64_t kGatheredBytes = 128 << 10;
+// Rows of a right operand that one tile gathers twice: they stay in the second-level cache, where those of the next tile come, too, if
+// they are fetched there.
+int64_t GatheredBytes() { return FetchesToFirstLevel() ? 128 << 10 : 256 << 10; }
 constexpr int64_t kLeastEntries = 32;
 // Rows of X of a paired product in one tile: both tiles stay in the first-level cache, beside what is fetched into it.
 int64_t PairedTileBytes() { return MemoryStreams() > 1 ? 24 << 10 : 12 << 10; }
@@ -74,7 +75,7 @@ int64_t TileEntries(const TileProgram& program, bool blocked) {
   int64_t entries = kTileEntries;
   for (const Step& step : program.steps)
     if (step.kind == Step::Kind::kMultiply && IsByEntry(step.from))
-      entries = std::clamp(kGatheredBytes / (8 * step.columns), kLeastEntries, kTileEntries);
+      entries = std::clamp(GatheredBytes() / (8 * step.columns), kLeastEntries, kTileEntries);
   return entries;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/panels.h"
+#include "ops/cpu.h"
 #include "ops/elementwise_sparse.h"
 #include "ops/fused/dense_rows.h"
 #include "ops/fused/run_tiles.h"
@@ -386,6 +387,15 @@ simd::Ahead* TileSteps::ToFetch(TileScratch& scratch, const Step& step, const Pl
   return &scratch.ahead;
 }
 
+// How far on the entries are whose rows of `right` a product at the entries of a tile fetches: those of the next tile, which reads them
+// from beyond the second-level cache. 0: none.
+int64_t TileSteps::EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row, int64_t row_end) const {
+  const bool beyond = right.cells() * static_cast<int64_t>(sizeof(double)) > SecondLevelCacheBytes();
+  if (FetchesToFirstLevel() || !beyond || scratch.pattern.columns != driver().column_indexes()) return 0;
+  const int64_t count = Count(row, row_end);
+  return driver().row_offsets()[row_end] + count <= driver().stored() ? count : 0;
+}
+
 void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const {
   const Step& step = program_.steps[s];
   const NarrowRight& narrow = narrow_[s];
@@ -398,7 +408,8 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
     return MultiplySparseRows(left, right, row, row_end, 0, left.columns(), out);
   }
   const Place from = Locate(scratch, step.from, row);
-  if (IsByEntry(step.from)) return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, narrow, out);
+  if (IsByEntry(step.from))
+    return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, narrow, out, EntriesAhead(scratch, right, row, row_end));
   if (k <= kFewColumns)
     return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), narrow.cells.data(), narrow.stride, k, out, k,
                               ToFetch(scratch, step, from, rows));

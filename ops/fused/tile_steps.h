@@ -99,6 +99,7 @@ class TileSteps {
   void Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
   void FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;
   static simd::Ahead* ToFetch(TileScratch& scratch, const Step& step, const Place& x, int64_t rows);
+  int64_t EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row, int64_t row_end) const;
   void Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const;
   void MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row, int64_t rows, double* payload) const;
   void AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const;

@@ -81,6 +81,17 @@ bool CanWalkEntries(const BodyView& view) {
   return true;
 }
 
+bool LosesSparsity(const BodyView& view) {
+  if (view.Columns(view.Driver()) < 2) return false;
+  bool computes = false;
+  for (NodeId id = 0; id < view.body().size(); ++id) {
+    if (!view.HasDriversShape(id)) continue;
+    computes |= view.IsCellwise(id);
+    if (view.node(id).info.format != Format::kSparse && (!view.IsInput(id) || Leaves(view, id))) return false;
+  }
+  return computes;
+}
+
 std::vector<NodeId> SharedPatterns(const BodyView& view) {
   std::vector<NodeId> shared;
   const NodeId root = view.program().fused.roots[0];

@@ -11,9 +11,10 @@
 namespace heddle::ops::simd {
 
 /// One row of CSR times dense: out[c] = fma(values[e], b[columns[e], c], .) from 0 over entries e in order, then + 0.0, for c < n. An
-/// explicit zero counts as absent.
+/// explicit zero counts as absent. Where `ahead` is not 0, up to 40 columns: meanwhile the rows of b that entries so many places on
+/// name are fetched into the second-level cache.
 void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b, int64_t b_stride, int64_t n,
-                       double* out);
+                       double* out, int64_t ahead = 0);
 
 /// Lanes of a row times 2 <= k <= 8 columns: lanes[l * LaneStride(k) + c] is the chain of fma(values[e], b[columns[e] * k + c], .)
 /// from +0.0 over the entries whose column is l modulo 8. 32-byte aligned. An explicit zero counts as absent.

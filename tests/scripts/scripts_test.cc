@@ -16,14 +16,15 @@ namespace {
 
 using testing_support::Finished;
 
-// A pairwise cover of fusion modes, threads, instructions, passes and workers.
+// A pairwise cover of fusion modes, threads, instructions and workers; passes left out with several modes.
 const char* const kVariants[] = {
-    "run --threads 1 --fusion-strict",
-    "run --threads 2 --fusion off",
+    "run --threads 2 --fusion-strict",
+    "run --threads 2 --cpu avx2 --fusion off",
     "run --threads 2 --cpu avx2 --fusion all --fusion-strict",
     "run --threads 1 --fusion no-redundancy --fusion-strict",
     "run --threads 1 --fusion-seed 1 --fusion-strict",
-    "run --threads 2 --fusion-seed 2 --fusion-strict",
+    "sim --workers 2 --threads 2 --cpu avx2 --min-distributed-bytes 0 --fusion-seed 2 --fusion-strict",
+    "sim --workers 2 --threads 2 --cpu avx2 --min-distributed-bytes 0 --fusion no-redundancy --fusion-strict",
     "run --threads 1 --disable-pass share --fusion-seed 3",
     "run --threads 1 --disable-pass fold-constants --fusion all",
     "run --threads 1 --disable-pass remove-dead --fusion off",

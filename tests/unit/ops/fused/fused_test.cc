@@ -369,10 +369,56 @@ TEST(FusedTest, EveryCellwiseOperatorOfTwoOperands) {
       const Matrix a = Cells(123, 11, 16, true, left ? 0.3 : 1),
                    b = Cells(123, 11, 17, true, right ? 0.3 : 1);
       const NodeId x = body.Input(Value(left ? *ToSparse(a) : a)),
-                   y = body.Input(Value(right ? *ToSparse(b) : b));
-      body.Finish({body.Op("+", {body.Op(op, {x, y}), body.Op(op, {y, x})})});
+                   y = body.Input(Value(right ? *ToSparse(b) : b)), dense = body.Input(Value(Cells(123, 11, 18, false, 1)));
+      body.Finish({body.Op("+", {body.Op("+", {body.Op(op, {x, y}), body.Op(op, {y, x})}), dense})});
       body.ExpectSame(op);
     }
+  }
+}
+
+// X + Y of two CSR matrices has entries where X has none, so a walk along X's is not enough; dense tiles would visit, and hold, every
+// cell of a matrix that has few.
+TEST(FusedTest, BodiesThatWouldMakeCsrValuesDenseAreRefused) {
+  using Body = BodyBuilder;
+  const auto sparse = [](Body& body, uint32_t seed) { return body.Input(Value(*ToSparse(Cells(300, 40, seed, false, 0.05)))); };
+  const auto expect_refused = [](Body& body, NodeId root) {
+    body.Finish({root});
+    const std::string reason = CanRunFused(body.fused()).ToString();
+    EXPECT_NE(reason.find("entries where the driver has none"), std::string::npos) << reason << "\n" << body.fused().ToText();
+  };
+  {
+    Body b;
+    const NodeId x = sparse(b, 21), y = sparse(b, 22);
+    expect_refused(b, b.Op("abs", {b.Op("+", {x, y})}));
+  }
+  {
+    Body b;
+    const NodeId x = sparse(b, 21), y = sparse(b, 22);
+    expect_refused(b, b.Op("sum", {b.Op("-", {b.Op("pmax", {x, y}), x})}));
+  }
+  {
+    Body b;
+    const NodeId x = sparse(b, 21), y = sparse(b, 22), d = b.Input(Value(Cells(300, 40, 24, false, 1)));
+    expect_refused(b, b.Op("sum", {b.Op("*", {b.Op("+", {x, y}), d})}));
+  }
+  // Along the entries of W, and where a value is dense anyway.
+  {
+    Body b;
+    const NodeId w = sparse(b, 23), x = sparse(b, 21), y = sparse(b, 22);
+    b.Finish({b.Op("sum", {b.Op("*", {w, b.Op("+", {x, y})})})});
+    b.ExpectSame("W * (X + Y)");
+  }
+  {
+    Body b;
+    const NodeId x = sparse(b, 21), y = sparse(b, 22), d = b.Input(Value(Cells(300, 40, 24, false, 1)));
+    b.Finish({b.Op("abs", {b.Op("+", {b.Op("+", {x, y}), d})})});
+    b.ExpectSame("X + Y + D");
+  }
+  {
+    Body b;
+    const NodeId x = sparse(b, 21), y = sparse(b, 22);
+    b.Finish({b.Op("sum", {b.Op("exp", {b.Op("+", {x, y})})})});
+    b.ExpectSame("exp(X + Y)");
   }
 }
 
