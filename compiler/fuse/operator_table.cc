@@ -75,6 +75,8 @@ constexpr FusionOperator kTable[] = {
     Aggregate("rowMins", RowUse::kRowAggregate, 1),
     Aggregate("rowMaxs", RowUse::kRowAggregate, 1),
     Aggregate("rowProds", RowUse::kRowAggregate, 1),
+    Aggregate("rowIndexMax", RowUse::kRowAggregate, 1),
+    Aggregate("rowIndexMin", RowUse::kRowAggregate, 1),
     Aggregate("colSums", RowUse::kColumnAggregate, 4),
     Aggregate("colMeans", RowUse::kColumnAggregate, 4),
     Aggregate("colMins", RowUse::kColumnAggregate, 1),

@@ -288,6 +288,19 @@ double IndexInShortRow(bool largest, const double* x, int64_t n) {
   return place;
 }
 
+// The same for four rows side by side.
+void IndexesInFourShortRows(__m256d flip, const double* x, int64_t n, double* out) {
+  __m256d best = _mm256_set1_pd(-kInfinity), place = _mm256_set1_pd(1.0), here = place;
+  for (int64_t j = 0; j < n; ++j) {
+    const __m256d cell = _mm256_xor_pd(_mm256_setr_pd(x[j], x[n + j], x[2 * n + j], x[3 * n + j]), flip);
+    const __m256d better = _mm256_cmp_pd(cell, best, _CMP_GE_OQ);
+    best = _mm256_blendv_pd(best, cell, better);
+    place = _mm256_blendv_pd(place, here, better);
+    here = _mm256_add_pd(here, _mm256_set1_pd(1.0));
+  }
+  _mm256_storeu_pd(out, place);
+}
+
 }  // namespace
 
 double StartOf(Fold fold) {
@@ -346,11 +359,13 @@ void DeviateColumns(const double* x, int64_t rows, int64_t n, const double* mean
 
 void IndexOfExtreme(bool largest, const double* x, int64_t rows, int64_t n, double* out) {
   const __m256d flip = _mm256_set1_pd(largest ? 0.0 : -0.0);
-  for (int64_t i = 0; i < rows; ++i, x += n) {
-    if (n < 8) {
-      out[i] = IndexInShortRow(largest, x, n);
-      continue;
-    }
+  int64_t i = 0;
+  if (n < 8) {
+    for (; i + 4 <= rows; i += 4, x += 4 * n) IndexesInFourShortRows(flip, x, n, out + i);
+    for (; i < rows; ++i, x += n) out[i] = IndexInShortRow(largest, x, n);
+    return;
+  }
+  for (; i < rows; ++i, x += n) {
     // Each lane keeps its largest cell and the last place of it; -Inf at place -1 stands for nothing yet.
     __m256d best = _mm256_set1_pd(-kInfinity), place = _mm256_set1_pd(-1.0);
     __m256d here = _mm256_setr_pd(0, 1, 2, 3);
