@@ -392,8 +392,9 @@ simd::Ahead* TileSteps::ToFetch(TileScratch& scratch, const Step& step, const Pl
 int64_t TileSteps::EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row, int64_t row_end) const {
   const bool beyond = right.cells() * static_cast<int64_t>(sizeof(double)) > SecondLevelCacheBytes();
   if (FetchesToFirstLevel() || !beyond || scratch.pattern.columns != driver().column_indexes()) return 0;
-  const int64_t count = Count(row, row_end);
-  return driver().row_offsets()[row_end] + count <= driver().stored() ? count : 0;
+  const int64_t* const offsets = driver().row_offsets();
+  const int64_t count = offsets[row_end] - offsets[row];
+  return offsets[row_end] + count <= offsets[driver().rows()] ? count : 0;
 }
 
 void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const {

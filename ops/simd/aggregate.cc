@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -276,29 +277,17 @@ void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out)
   }
 }
 
-// Rows too short for lanes to pay.
-double IndexInShortRow(bool largest, const double* x, int64_t n) {
-  double best = -kInfinity, place = 1.0;
-  for (int64_t j = 0; j < n; ++j) {
-    const double cell = largest ? x[j] : -x[j];
-    const bool better = cell >= best;
-    best = better ? cell : best;
-    place = better ? static_cast<double>(j + 1) : place;
-  }
-  return place;
-}
-
-// The same for four rows side by side.
-void IndexesInFourShortRows(__m256d flip, const double* x, int64_t n, double* out) {
+// Rows too short for lanes along them: four rows side by side.
+__m256d IndexesInShortRows(__m256d flip, const double* const x[4], int64_t n) {
   __m256d best = _mm256_set1_pd(-kInfinity), place = _mm256_set1_pd(1.0), here = place;
   for (int64_t j = 0; j < n; ++j) {
-    const __m256d cell = _mm256_xor_pd(_mm256_setr_pd(x[j], x[n + j], x[2 * n + j], x[3 * n + j]), flip);
+    const __m256d cell = _mm256_xor_pd(_mm256_setr_pd(x[0][j], x[1][j], x[2][j], x[3][j]), flip);
     const __m256d better = _mm256_cmp_pd(cell, best, _CMP_GE_OQ);
     best = _mm256_blendv_pd(best, cell, better);
     place = _mm256_blendv_pd(place, here, better);
     here = _mm256_add_pd(here, _mm256_set1_pd(1.0));
   }
-  _mm256_storeu_pd(out, place);
+  return place;
 }
 
 }  // namespace
@@ -359,13 +348,16 @@ void DeviateColumns(const double* x, int64_t rows, int64_t n, const double* mean
 
 void IndexOfExtreme(bool largest, const double* x, int64_t rows, int64_t n, double* out) {
   const __m256d flip = _mm256_set1_pd(largest ? 0.0 : -0.0);
-  int64_t i = 0;
   if (n < 8) {
-    for (; i + 4 <= rows; i += 4, x += 4 * n) IndexesInFourShortRows(flip, x, n, out + i);
-    for (; i < rows; ++i, x += n) out[i] = IndexInShortRow(largest, x, n);
+    for (int64_t i = 0; i < rows; i += 4) {
+      const double* four[4];
+      for (int64_t r = 0; r < 4; ++r) four[r] = x + std::min(i + r, rows - 1) * n;
+      const __m256d places = IndexesInShortRows(flip, four, n);
+      for (int64_t r = 0; r < std::min<int64_t>(4, rows - i); ++r) out[i + r] = places[r];
+    }
     return;
   }
-  for (; i < rows; ++i, x += n) {
+  for (int64_t i = 0; i < rows; ++i, x += n) {
     // Each lane keeps its largest cell and the last place of it; -Inf at place -1 stands for nothing yet.
     __m256d best = _mm256_set1_pd(-kInfinity), place = _mm256_set1_pd(-1.0);
     __m256d here = _mm256_setr_pd(0, 1, 2, 3);

@@ -16,7 +16,7 @@ namespace {
 constexpr int kMostVectors = 12;
 constexpr int64_t kMostAvx2Columns = 40;
 // MultiplySparseRow of n <= 4 * kVectors columns, all in registers.
-template <int kVectors, bool kFetch>
+template <int kVectors>
 void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t entries, const double* b,
                           int64_t b_stride, int64_t n, double* out, int64_t ahead) {
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
@@ -24,7 +24,7 @@ void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t 
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_setzero_pd();
   for (int64_t e = 0; e < entries; ++e) {
-    if constexpr (kFetch) {  // Of the lines of a row every second one; the machine finds the others.
+    if (ahead > 0) {  // Of the lines of a row every second one; the machine finds the others.
       const double* next = b + columns[e + ahead] * b_stride;
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; v += 4) _mm_prefetch(reinterpret_cast<const char*>(next + 4 * v), _MM_HINT_T1);
@@ -167,8 +167,7 @@ void MultiplySparseRow(const double* values, const int32_t* columns, int64_t ent
   for (int64_t c = 0; c < n; c += together) {
     const int64_t here = std::min(together, n - c);
     WithConstant<1, kMostVectors>(CeilDivide(here, 4), [&](auto vectors) {
-      const auto run = ahead > 0 ? SparseRowInRegisters<vectors, true> : SparseRowInRegisters<vectors, false>;
-      run(values, columns, entries, b + c, b_stride, here, out + c, ahead);
+      SparseRowInRegisters<vectors>(values, columns, entries, b + c, b_stride, here, out + c, ahead);
     });
   }
 }

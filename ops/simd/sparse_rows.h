@@ -11,8 +11,8 @@
 namespace heddle::ops::simd {
 
 /// One row of CSR times dense: out[c] = fma(values[e], b[columns[e], c], .) from 0 over entries e in order, then + 0.0, for c < n. An
-/// explicit zero counts as absent. Where `ahead` is not 0, up to 40 columns: meanwhile the rows of b that entries so many places on
-/// name are fetched into the second-level cache.
+/// explicit zero counts as absent. Where `ahead` is not 0, the rows of b that entries so many places on name (they exist) are fetched
+/// into the second-level cache meanwhile; not by the loop for more than 40 columns with AVX-512.
 void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b, int64_t b_stride, int64_t n,
                        double* out, int64_t ahead = 0);
 

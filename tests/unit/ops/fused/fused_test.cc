@@ -376,6 +376,18 @@ TEST(FusedTest, EveryCellwiseOperatorOfTwoOperands) {
   }
 }
 
+// V does not fit the second-level cache: where rows are fetched there, those of the next tile are, up to the last entry.
+TEST(FusedTest, RightProductsThatFetchRowsOfALargeFactor) {
+  constexpr int64_t kColumns = 20000;
+  for (const int64_t rank : {9, 20, 50}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(*ToSparse(Cells(300, kColumns, 31, false, 0.01)))), u = body.Input(Value(Cells(300, rank, 32, false, 1))),
+                 v = body.Input(Value(Cells(kColumns, rank, 33, false, 1)));
+    body.Finish({body.Op("%*%", {body.Op("*", {x, body.Op("sampledProduct", {x, u, v})}), v})});
+    body.ExpectSame("rank " + std::to_string(rank));
+  }
+}
+
 // X + Y of two CSR matrices has entries where X has none, so a walk along X's is not enough; dense tiles would visit, and hold, every
 // cell of a matrix that has few.
 TEST(FusedTest, BodiesThatWouldMakeCsrValuesDenseAreRefused) {
