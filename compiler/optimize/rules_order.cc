@@ -50,6 +50,14 @@ bool CanSampleTransposed(const Match& match) {  // t(U) %*% V
          CanSample(match, {match.ShapeOf("U").columns, match.ShapeOf("V").columns}, match.ShapeOf("U").rows);
 }
 
+// t(A) %*% S as t(t(S) %*% A): the CSR operand leads, so that what makes it may be fused with the product.
+bool LeadsWithSparse(const Match& match) {
+  return AreKnown(match, {"A", "W", "U", "V"}) && match.IsDense("A") && match.IsSparse("W") && match.Operand(1).format == Format::kSparse &&
+         match.ShapeOf("A").columns < match.ShapeOf("W").columns;
+}
+// Not back again.
+bool LeadsWithDense(const Match& match) { return !(match.IsSparse("A") && match.IsDense("B")); }
+
 bool IsWeightedByColumn(const Match& match) {
   return AreKnown(match, {"X", "V"}) && match.IsColumn("V") && match.ShapeOf("X").columns > 1 &&
          match.ShapeOf("X").rows == match.ShapeOf("V").rows;
@@ -128,8 +136,19 @@ constexpr Rule kRules[] = {
     {"negated-transpose-times", "(-t(A)) %*% B", "-(t(A) %*% B)", NegatesLess},
     {"negated-times", "(-A) %*% B", "-(A %*% B)", NegatesLess},
     {"product-of-transposed", "t(A) %*% t(B)", "t(B %*% A)", TransposesLess},
-    {"transpose-of-transposed-product", "t(t(A) %*% B)", "t(B) %*% A"},
+    {"transpose-of-transposed-product", "t(t(A) %*% B)", "t(B) %*% A", LeadsWithDense},
     {"transpose-of-product", "t(A %*% B)", "t(B) %*% t(A)", TransposesOperand},
+    // Quotients of a sparse matrix in a product: what has no entry adds nothing, even where 0 / 0 is NaN (Apache SystemDS: wdivmm).
+    {"quotient-times", "(W / f(U %*% V)) %*% B", "((W != 0) * (W / f(U %*% V))) %*% B", CanSampleColumns, true},
+    {"quotient-of-transposed-times", "(W / f(t(U) %*% V)) %*% B", "((W != 0) * (W / f(t(U) %*% V))) %*% B", CanSampleTransposed, true},
+    {"times-quotient", "A %*% (W / f(U %*% V))", "A %*% ((W != 0) * (W / f(U %*% V)))", CanSampleColumns, true},
+    {"times-quotient-of-transposed", "A %*% (W / f(t(U) %*% V))", "A %*% ((W != 0) * (W / f(t(U) %*% V)))", CanSampleTransposed, true},
+    {"transposed-quotient-times", "t(W / f(U %*% V)) %*% B", "t((W != 0) * (W / f(U %*% V))) %*% B", CanSampleColumns, true},
+    {"transposed-quotient-of-transposed-times", "t(W / f(t(U) %*% V)) %*% B", "t((W != 0) * (W / f(t(U) %*% V))) %*% B",
+     CanSampleTransposed, true},
+    {"transposed-times-quotient", "t(A) %*% (W / f(U %*% V))", "t(A) %*% ((W != 0) * (W / f(U %*% V)))", CanSampleColumns, true},
+    {"transposed-times-quotient-of-transposed", "t(A) %*% (W / f(t(U) %*% V))", "t(A) %*% ((W != 0) * (W / f(t(U) %*% V)))",
+     CanSampleTransposed, true},
     // A product that a sparse matrix picks a few cells of. Should another reader need all cells after all,
     // the few cost
     // little beside them.
@@ -139,6 +158,7 @@ constexpr Rule kRules[] = {
     {"sampled-product-of-transposed", "W * f(t(U) %*% V)", "W * f(sampledProduct(W, t(U), t(V)))",
      CanSampleTransposed, true},
     {"sampled-at-nonzeros", "sampledProduct(X != 0, U, V)", "sampledProduct(X, U, V)", nullptr, true},
+    {"transposed-times-sampled", "t(A) %*% f(sampledProduct(W, U, V))", "t(t(f(sampledProduct(W, U, V))) %*% A)", LeadsWithSparse},
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 using testing_support::EvaluateGraph;
 using testing_support::Variables;
 
-constexpr int kMostTries = 6000;
+constexpr int kMostTries = 40000;
 constexpr int kEnough = 25;
 
 class RuleCase {

@@ -64,6 +64,14 @@ TEST(PassesTest, ASparseDriverSamplesItsProductWhereFormatsAreKnown) {
   // 0 / 0 is NaN, so a quotient has all cells.
   EXPECT_EQ(After(ApplyOrderRules, script + "print(sum(X / (U %*% t(V))))").find("sampledProduct"),
             std::string::npos);
+  // In a product what has no entry adds nothing, NaN or not.
+  for (const std::string product : {"(X / (U %*% t(V))) %*% V", "t(U) %*% (X / (U %*% t(V) + 1e-15))", "t(X / (U %*% t(V))^2) %*% U",
+                                    "V2 %*% (X / (U %*% t(V)))", "(X / (t(U2) %*% t(V))) %*% V"})
+    EXPECT_NE(After(ApplyOrderRules, script + "U2 = rand(rows=5, cols=300, seed=4)\nV2 = rand(rows=5, cols=300, seed=5)\nZ = " +
+                                         product + "\nprint(Z[1, 1])")
+                  .find("sampledProduct(%1, "),
+              std::string::npos)
+        << product;
   // A dense driver picks every cell.
   EXPECT_EQ(After(ApplyOrderRules, script + "D = X + 1\nprint(sum(D * (U %*% t(V))))").find("sampledProduct"),
             std::string::npos);
