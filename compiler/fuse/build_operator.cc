@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
-#include "compiler/fuse/cost.h"
+#include "compiler/fuse/template.h"
 
 namespace heddle::compiler::fusion {
 namespace {
@@ -20,7 +21,7 @@ class Builder {
     height_ = HeightOf(dag_, roots[0]);
     for (NodeId id : covered_) AddNode(id);
     for (NodeId root : roots) built_.fused.roots.push_back(inside_.at(root));
-    const int driver = FindDriver(kind, roots);
+    const int driver = FindDriver(roots);
     if (driver < 0) return std::nullopt;
     built_.fused.driver = driver;
     return std::move(built_);
@@ -88,34 +89,42 @@ class Builder {
     return outside_[input] = built_.fused.body.Add(std::move(node));
   }
 
-  // The pattern of a sampled product; where all is absent that is absent in a CSR input, that one; else the
-  // largest whose rows are walked.
-  int FindDriver(FusionTemplate kind, const std::vector<NodeId>& roots) const {
+  // The pattern of a sampled product; the CSR input with the fewest entries outside of which nothing is needed; else the largest
+  // whose rows are walked.
+  int FindDriver(const std::vector<NodeId>& roots) const {
     for (NodeId id : covered_) {
       if (dag_[id].op->use != RowUse::kSampledProduct) continue;
       const auto found = std::find(built_.inputs.begin(), built_.inputs.end(), dag_[id].inputs[0]);
       if (found != built_.inputs.end()) return static_cast<int>(found - built_.inputs.begin());
     }
-    const NodeId walked = WalkedValue(dag_, roots[0]);
-    const bool by_nonzeros = kind != FusionTemplate::kRow && walked != kNoNode && dag_[walked].sparse;
     int best = -1;
+    bool best_drives = false;
     for (size_t i = 0; i < built_.inputs.size(); ++i) {
       const DagNode& input = dag_[built_.inputs[i]];
       if (whole_[i] || !input.matrix || input.rows != height_) continue;
-      if (best < 0 || IsBetter(input, dag_[built_.inputs[static_cast<size_t>(best)]], by_nonzeros, walked))
-        best = static_cast<int>(i);
+      const bool drives = input.sparse && IsNeededOnlyWhere(built_.inputs[i], roots);
+      const DagNode* const other = best < 0 ? nullptr : &dag_[built_.inputs[static_cast<size_t>(best)]];
+      if (other != nullptr && (drives != best_drives ? best_drives
+                               : drives ? input.sparsity >= other->sparsity : input.cells <= other->cells))
+        continue;
+      best = static_cast<int>(i);
+      best_drives = drives;
     }
     return best;
   }
 
-  bool IsBetter(const DagNode& a, const DagNode& b, bool by_nonzeros, NodeId walked) const {
-    if (by_nonzeros) {
-      const bool drives_a = a.sparse && a.cells == dag_[walked].cells,
-                 drives_b = b.sparse && b.cells == dag_[walked].cells;
-      if (drives_a != drives_b) return drives_a;
-      if (drives_a) return a.sparsity < b.sparsity;
-    }
-    return a.cells > b.cells;
+  // What is computed in the shape of `driver` and used in another one, or is the result, is absent wherever the driver is.
+  bool IsNeededOnlyWhere(NodeId driver, const std::vector<NodeId>& roots) const {
+    const auto has_shape = [&](NodeId id) {
+      return id != kNoNode && dag_[id].matrix && dag_[id].rows == dag_[driver].rows && dag_[id].columns == dag_[driver].columns;
+    };
+    std::set<NodeId> absent = {driver};
+    for (NodeId id : covered_)
+      if (has_shape(id) && IsAbsent(dag_, id, [&](NodeId operand) { return absent.contains(operand); })) absent.insert(id);
+    const auto is_needed_everywhere = [&](NodeId id) { return has_shape(id) && !absent.contains(id); };
+    for (NodeId id : covered_)
+      if (!has_shape(id) && std::any_of(graph_[id].inputs.begin(), graph_[id].inputs.end(), is_needed_everywhere)) return false;
+    return std::none_of(roots.begin(), roots.end(), is_needed_everywhere);
   }
 
   const Dag& dag_;

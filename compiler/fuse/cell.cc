@@ -35,13 +35,14 @@ bool Open(const Dag& dag, NodeId id) {
 
 bool Fuse(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
-  if (!node.op->cell) return false;
+  if (!node.op->cell || !KeepsSparsity(dag, id, input)) return false;
   if (IsAggregate(node.op->use) || IsDotProduct(node)) return true;
   return IsPlainCellWise(dag, id) && IsRowAligned(node, dag[input]);
 }
 
 bool Merge(const Dag& dag, NodeId id, NodeId input) {
-  return IsDotProduct(dag[id]) || (IsPlainCellWise(dag, id) && IsRowAligned(dag[id], dag[input]));
+  return KeepsSparsity(dag, id, input) &&
+         (IsDotProduct(dag[id]) || (IsPlainCellWise(dag, id) && IsRowAligned(dag[id], dag[input])));
 }
 
 Close CloseCell(const Dag& dag, NodeId id, const Entry&) {

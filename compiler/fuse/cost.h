@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -20,9 +21,11 @@ struct CostModel {
   int64_t memory_budget = 0;  ///< Bytes of inputs and result of one operator; 0: no limit.
   int ranks = 1;
   int64_t min_distributed_bytes = 0;  ///< From this size an input is spread over the ranks.
+  /// Whether the executor can run an operator; empty: everything.
+  std::function<bool(const FusedOperator&)> can_run;
 };
 
-/// Added for an operator that exceeds the memory budget: such a plan is taken only if there is no other.
+/// Added for an operator that exceeds the memory budget, or that the executor cannot run: such a plan is taken only if there is no other.
 constexpr double kInfeasibleSeconds = 1e4;
 
 /// Work of a node. `along` shrinks when an operator goes along non-zeros; `fixed` already counts them.

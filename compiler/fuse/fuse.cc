@@ -71,7 +71,7 @@ class Fuser {
         picker_(dag_, memo_, ChoiceOf(options.mode), options.seed),
         random_(options.seed) {
     model_ = {OrDefault(options.constants, options.threads), options.memory_budget, options.ranks,
-              options.min_distributed_bytes};
+              options.min_distributed_bytes, options.can_run};
     search_.clock = options.clock != nullptr ? options.clock : &SystemClock();
     search_.deadline_ns = search_.clock->MonotonicNs() + options.deadline_ms * 1'000'000;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/fused_operator.h"
+#include "ops/aggregate.h"
 
 namespace heddle::compiler::fusion {
 namespace {
@@ -69,9 +70,11 @@ bool ShareInput(const std::vector<NodeId>& a, const std::vector<NodeId>& b) {
                      [&](NodeId id) { return std::binary_search(b.begin(), b.end(), id); });
 }
 
-bool SameOperandShape(const Dag& dag, NodeId a, NodeId b) {
+// Cells of one shape, partial results that are joined alike.
+bool AreReducedTogether(const Dag& dag, NodeId a, NodeId b) {
   const DagNode &x = dag[dag[a].inputs[0]], &y = dag[dag[b].inputs[0]];
-  return x.rows == y.rows && x.columns == y.columns;
+  const auto join = [&](NodeId id) { return ops::JoinOf(ops::FindAggregate((*dag.graph)[id].op)->kind); };
+  return x.rows == y.rows && x.columns == y.columns && join(a) == join(b);
 }
 
 std::vector<std::vector<NodeId>> Merge(const Dag& dag, const std::vector<ChosenAggregate>& aggregates,
@@ -93,7 +96,7 @@ std::vector<std::vector<NodeId>> Merge(const Dag& dag, const std::vector<ChosenA
       return false;
     for (size_t i : groups[a])
       for (size_t j : groups[b])
-        if (!SameOperandShape(dag, nodes[i], nodes[j]) || dependencies.Needs(i, j) ||
+        if (!AreReducedTogether(dag, nodes[i], nodes[j]) || dependencies.Needs(i, j) ||
             dependencies.Needs(j, i))
           return false;
     for (size_t i : groups[a])

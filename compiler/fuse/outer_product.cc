@@ -18,7 +18,7 @@ bool Fuse(const Dag& dag, NodeId id, NodeId input) {
     case RowUse::kCells: return SameShape(node, dag[input]);
     case RowUse::kFullAggregate: return dag.graph->nodes[static_cast<size_t>(id)].Is("sum");
     case RowUse::kProduct: return input == node.inputs[0] && input != node.inputs[1];
-    case RowUse::kTransposedProduct: return node.inputs[0] != node.inputs[1];
+    case RowUse::kTransposedProduct: return input == node.inputs[0] && input != node.inputs[1];
     default: return false;
   }
 }
@@ -32,9 +32,9 @@ bool Merge(const Dag& dag, NodeId id, NodeId input) {
 Close CloseOuter(const Dag& dag, NodeId id, const Entry& entry) {
   const DagNode& node = dag[id];
   if (node.op->use == RowUse::kCells || node.op->use == RowUse::kSampledProduct)
-    return node.sparse ? Close::kOpenValid : Close::kOpenInvalid;
+    return node.sparse && FollowsEntries(dag, id) ? Close::kOpenValid : Close::kOpenInvalid;
   for (NodeId ref : entry.refs)
-    if (ref != kNoNode && !dag[ref].sparse) return Close::kClosedInvalid;
+    if (ref != kNoNode && (!dag[ref].sparse || !FollowsEntries(dag, ref))) return Close::kClosedInvalid;
   return Close::kClosedValid;
 }
 

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "compiler/fuse/build_operator.h"
+#include "core/panels.h"
+
 namespace heddle::compiler::fusion {
 
 struct PlanCost::Open {
@@ -11,6 +14,7 @@ struct PlanCost::Open {
   std::vector<NodeId> inputs;
   std::vector<NodeId> covered;
   double least_compute = 0;
+  bool sparse = false;     // Some value that it computes or reads is CSR.
   bool undecided = false;  // Some node's entry is not settled: what is known of it is a lower bound.
 };
 
@@ -174,7 +178,8 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
   const NodeWork& work = work_[Local(id)];
   open->work.work.along += work.along;
   open->work.work.fixed += work.fixed;
-  if (trace_ != nullptr) open->covered.push_back(id);
+  open->covered.push_back(id);
+  open->sparse |= dag_[id].sparse;
   computed_[Local(id)] = epoch_;
   open->least_compute += least_compute_[Local(id)];
   const bool decided = IsDecided(id);
@@ -192,6 +197,7 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
       continue;
     }
     if (Inside(input)) Materialize(input);
+    open->sparse |= dag_[input].sparse;
     if (dag_[input].matrix &&
         std::find(open->inputs.begin(), open->inputs.end(), input) == open->inputs.end())
       open->inputs.push_back(input);
@@ -204,10 +210,30 @@ void PlanCost::Finish(Open* open) {
   open->work.inputs = open->inputs;
   const OperatorTime time = TimeOf(dag_, open->work, model_);
   total_ += time.total;
+  if (!CanRun(open)) total_ += kInfeasibleSeconds;
   if (trace_ == nullptr) return;
   std::sort(open->covered.begin(), open->covered.end());
   std::sort(open->inputs.begin(), open->inputs.end());
   trace_->push_back({open->work, open->covered, open->inputs, time});
+}
+
+// What the executor cannot run has to do with CSR values or with long rows; everything else is not asked again and again.
+bool PlanCost::CanRun(Open* open) {
+  const bool doubtful = open->sparse || std::any_of(open->inputs.begin(), open->inputs.end(), [this](NodeId input) {
+                          return dag_[input].columns > kColumnChunk;
+                        });
+  if (!model_.can_run || open->covered.size() < 2 || !doubtful) return true;
+  std::sort(open->covered.begin(), open->covered.end());
+  std::vector<NodeId> key = open->work.roots;
+  key.push_back(kNoNode);
+  key.insert(key.end(), open->covered.begin(), open->covered.end());
+  const auto [known, fresh] = can_run_.try_emplace(std::move(key), false);
+  if (fresh) {
+    const FusionTemplate kind = open->work.roots.size() > 1 ? FusionTemplate::kMultiAggregate : open->work.kind;
+    const std::optional<BuiltOperator> built = BuildOperator(dag_, kind, open->work.roots, open->covered);
+    known->second = built && model_.can_run(built->fused);
+  }
+  return known->second;
 }
 
 void PlanCost::PrepareBound(const Memo& memo) {

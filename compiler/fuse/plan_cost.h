@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "compiler/fuse/cost.h"
@@ -84,6 +85,7 @@ class PlanCost {
   void AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open* open);
   void Finish(Open* open);
   void FinishUndecided(const Open& open);
+  bool CanRun(Open* open);
   bool IsDecided(NodeId id) const { return undecided_[Local(id)] == 0; }
   size_t Local(NodeId id) const { return static_cast<size_t>(local_[static_cast<size_t>(id)]); }
   bool Inside(NodeId id) const { return local_[static_cast<size_t>(id)] >= 0; }
@@ -99,6 +101,7 @@ class PlanCost {
   std::vector<int> group_;              // By position: index in Partition::aggregates, or -1.
   std::vector<uint32_t> materialized_;  // By position: epoch when it was last materialised.
   std::vector<uint32_t> visited_;       // By operator (its root's position) and position: epoch.
+  std::map<std::vector<NodeId>, bool> can_run_;  // By roots, -1, covered nodes.
   uint32_t epoch_ = 0;
   double total_ = 0, stop_at_ = 0;
   std::vector<PlannedOperator>* trace_ = nullptr;

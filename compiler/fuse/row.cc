@@ -56,7 +56,7 @@ bool Open(const Dag& dag, NodeId id) {
 
 bool Fuse(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
-  if (!node.op->row) return false;
+  if (!node.op->row || !KeepsSparsity(dag, id, input)) return false;
   switch (node.op->use) {
     case RowUse::kCells: return IsRowAligned(node, dag[input]);
     case RowUse::kFullAggregate:
@@ -76,7 +76,7 @@ bool Fuse(const Dag& dag, NodeId id, NodeId input) {
 bool Merge(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
   switch (node.op->use) {
-    case RowUse::kCells: return IsRowAligned(node, dag[input]);
+    case RowUse::kCells: return KeepsSparsity(dag, id, input) && IsRowAligned(node, dag[input]);
     case RowUse::kCbind: return true;
     case RowUse::kTransposedProduct: return !dag[input].sparse;
     default: return false;

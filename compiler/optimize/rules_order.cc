@@ -158,7 +158,7 @@ constexpr Rule kRules[] = {
     {"sampled-product-of-transposed", "W * f(t(U) %*% V)", "W * f(sampledProduct(W, t(U), t(V)))",
      CanSampleTransposed, true},
     {"sampled-at-nonzeros", "sampledProduct(X != 0, U, V)", "sampledProduct(X, U, V)", nullptr, true},
-    {"transposed-times-sampled", "t(A) %*% f(sampledProduct(W, U, V))", "t(t(f(sampledProduct(W, U, V))) %*% A)", LeadsWithSparse},
+    {"transposed-times-sampled", "t(A) %*% f(sampledProduct(W, U, V))", "t(t(f(sampledProduct(W, U, V))) %*% A)", LeadsWithSparse, true},
 };
 
 }  // namespace

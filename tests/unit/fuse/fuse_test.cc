@@ -126,10 +126,12 @@ TEST(FuseTest, SumsOverSharedInputsBecomeOneOperator) {
   const NodeId x = make.Matrix("X", 1000, 10), y = make.Matrix("Y", 1000, 10), z = make.Matrix("Z", 1000, 10);
   make.Assign("a", make.Add("sum", {make.Add("*", {x, y})}));
   make.Assign("b", make.Add("sum", {make.Add("*", {x, z})}));
-  make.Assign("c", make.Add("max", {z}));
+  make.Assign("c", make.Add("mean", {z}));
+  make.Assign("d", make.Add("max", {z}));  // Joined in another way.
   const Graph fused = Fused(make.graph(), FusionMode::kCost);
   const std::vector<FusedOperator> operators = OperatorsOf(fused);
   ASSERT_EQ(operators.size(), 1u) << fused.ToText();
+  EXPECT_EQ(CountOf(fused, "max"), 1);
   EXPECT_EQ(operators[0].kind, FusionTemplate::kMultiAggregate);
   EXPECT_EQ(operators[0].roots.size(), 3u);
   EXPECT_EQ(CountOf(fused, "as.scalar"), 3);
@@ -183,6 +185,60 @@ TEST(FuseTest, WhatTheExecutorRefusesIsNotFormed) {
   ASSERT_FALSE(report.refused.empty());
   Meaning meaning;
   EXPECT_EQ(meaning.Of(fused), meaning.Of(ExampleB()));
+}
+
+// t is read twice; an operator that computes it beside something else is refused, so the search writes t first.
+TEST(FuseTest, TheSearchAvoidsWhatTheExecutorRefuses) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 10000, 1000, Format::kSparse), e = make.Matrix("E", 10000, 1000);
+  const NodeId t = make.Add("abs", {x});
+  make.Assign("a", make.Add("rowSums", {make.Add("*", {t, e})}));
+  make.Assign("b", make.Add("colSums", {make.Add("sqrt", {t})}));
+  FuseOptions options;
+  options.sparsity_of = [](std::string_view) { return 0.01; };
+  FuseReport report;
+  (void)Fused(make.graph(), options, &report);
+  EXPECT_EQ(report.partitions[0].chosen, "00");  // Otherwise both compute it along the entries of X.
+  options.can_run = [](const FusedOperator& fused) {
+    return CountOf(fused.body, "abs") == 0 || (CountOf(fused.body, "rowSums") == 0 && CountOf(fused.body, "colSums") == 0);
+  };
+  const Graph fused = Fused(make.graph(), options, &report);
+  EXPECT_EQ(report.partitions[0].chosen, "11");
+  EXPECT_TRUE(report.refused.empty()) << report.refused[0];
+  EXPECT_EQ(OperatorsOf(fused).size(), 3u);
+}
+
+// What has entries of two CSR matrices is made by itself; what follows goes along its entries.
+TEST(FuseTest, SumsOfSparseMatricesAreNotComputedInside) {
+  const auto operators_of = [](const std::function<NodeId(GraphMaker&, NodeId x, NodeId y)>& value) {
+    GraphMaker make;
+    const NodeId x = make.Matrix("X", 3000, 2000, Format::kSparse), y = make.Matrix("Y", 3000, 2000, Format::kSparse);
+    make.Assign("r", value(make, x, y));
+    return OperatorsOf(Fused(make.graph(), FusionMode::kAll));
+  };
+  const auto united = operators_of([](GraphMaker& make, NodeId x, NodeId y) {
+    return make.Add("abs", {make.Add("*", {make.Add("+", {x, y}), make.Literal(2.0)})});
+  });
+  ASSERT_EQ(united.size(), 1u);
+  EXPECT_EQ(CountOf(united[0].body, "+"), 0) << united[0].ToText();
+  EXPECT_EQ(CountOf(united[0].body, "abs"), 1) << united[0].ToText();
+  const auto dense = [](GraphMaker& make) { return make.Matrix("D", 3000, 2000); };
+  EXPECT_TRUE(operators_of([&](GraphMaker& make, NodeId x, NodeId) { return make.Add("sum", {make.Add("/", {x, dense(make)})}); }).empty());
+  EXPECT_TRUE(operators_of([&](GraphMaker& make, NodeId x, NodeId) { return make.Add("max", {make.Add("*", {x, dense(make)})}); }).empty());
+  // W says where cells are looked at, although X is read first.
+  const auto driven = operators_of([](GraphMaker& make, NodeId x, NodeId y) {
+    const NodeId w = make.Matrix("W", 3000, 2000, Format::kSparse);
+    return make.Add("sum", {make.Add("*", {make.Add("+", {x, y}), w})});
+  });
+  ASSERT_EQ(driven.size(), 1u);
+  for (const Node& node : driven[0].body.nodes)
+    if (node.Is("*")) {
+      EXPECT_EQ(driven[0].body[node.inputs[1]].Text("name"), std::to_string(driven[0].driver)) << driven[0].ToText();
+    }
+  // Every cell of exp is computed anyway.
+  const auto full = operators_of([](GraphMaker& make, NodeId x, NodeId y) { return make.Add("sum", {make.Add("exp", {make.Add("+", {x, y})})}); });
+  ASSERT_EQ(full.size(), 1u);
+  EXPECT_EQ(CountOf(full[0].body, "+"), 1) << full[0].ToText();
 }
 
 TEST(FuseTest, ASparseDriverIsFoundForAnOuterOperator) {

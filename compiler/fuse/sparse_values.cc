@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/fuse/template.h"
+#include "ops/aggregate.h"
+#include "ops/elementwise_codes.h"
+
+// Which CSR values an operator can compute along the entries of its driver: what the executor finds in a body
+// (ops/fused/walk_entries.cc), asked of nodes before there is one.
+namespace heddle::compiler::fusion {
+namespace {
+
+bool HasShapeOf(const DagNode& a, const DagNode& b) { return a.matrix && a.rows == b.rows && a.columns == b.columns; }
+
+bool IsSums(const Dag& dag, NodeId id) {
+  const ops::AggregateKind kind = ops::FindAggregate((*dag.graph)[id].op)->kind;
+  return kind == ops::AggregateKind::kSum || kind == ops::AggregateKind::kMean;
+}
+
+bool IsAggregate(RowUse use) {
+  return use == RowUse::kFullAggregate || use == RowUse::kRowAggregate || use == RowUse::kColumnAggregate;
+}
+
+// 0 op s is 0 for the number that the script says.
+bool KeepsZero(const Graph& graph, ops::BinaryCode code, NodeId scalar) {
+  const Scalar* value = graph[scalar].Is("literal") ? graph[scalar].FindAttribute("value") : nullptr;
+  if (value == nullptr || value->IsString()) return false;
+  switch (code) {
+    case ops::BinaryCode::kNotEqual:
+    case ops::BinaryCode::kLess:
+    case ops::BinaryCode::kGreater: return value->AsDouble() == 0;
+    case ops::BinaryCode::kPower: return value->AsDouble() > 0;
+    case ops::BinaryCode::kDivide: return value->AsDouble() != 0 && !std::isnan(value->AsDouble());
+    default: return false;
+  }
+}
+
+}  // namespace
+
+bool IsAbsent(const Dag& dag, NodeId id, const std::function<bool(NodeId)>& absent) {
+  const DagNode& node = dag[id];
+  const Node& n = (*dag.graph)[id];
+  if (!node.sparse || node.op == nullptr) return false;
+  if (node.op->use == RowUse::kSampledProduct) return absent(n.inputs[0]);
+  if (node.op->use != RowUse::kCells) return false;
+  const auto is_absent = [&](NodeId operand) { return dag[operand].sparse && HasShapeOf(dag[operand], node) && absent(operand); };
+  const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(n.op);
+  if (!code || n.inputs.size() < 2 || n.inputs[1] == kNoNode) return is_absent(n.inputs[0]);  // f(0) is 0: the result is CSR.
+  if (ops::SkipsAbsentCells(*code)) return is_absent(n.inputs[0]) || is_absent(n.inputs[1]);
+  if (!dag[n.inputs[1]].matrix) return is_absent(n.inputs[0]) && KeepsZero(*dag.graph, *code, n.inputs[1]);
+  return is_absent(n.inputs[0]) && is_absent(n.inputs[1]);
+}
+
+bool FollowsEntries(const Dag& dag, NodeId id) {
+  const std::vector<NodeId>& inputs = dag[id].inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [&](NodeId driver) {
+    return driver != kNoNode && dag[driver].sparse &&
+           IsAbsent(dag, id, [&](NodeId other) { return other == driver || dag[other].pattern == dag[driver].pattern; });
+  });
+}
+
+bool KeepsSparsity(const Dag& dag, NodeId id, NodeId input) {
+  const DagNode &node = dag[id], &made = dag[input];
+  if (node.op->use == RowUse::kCells && node.sparse && !FollowsEntries(dag, id)) return !made.sparse && HasShapeOf(made, node);
+  if (!made.sparse || made.op->use != RowUse::kCells) return true;
+  if (IsAggregate(node.op->use)) return FollowsEntries(dag, input) && IsSums(dag, id);
+  if (FollowsEntries(dag, input)) return true;
+  if (node.op->use != RowUse::kCells) return false;
+  // Another CSR operand says where cells are looked at, or every cell is computed anyway.
+  return !node.sparse || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId other) {
+    return other != kNoNode && other != input && dag[other].sparse && HasShapeOf(dag[other], node) && dag[other].op == nullptr;
+  });
+}
+
+}  // namespace heddle::compiler::fusion
