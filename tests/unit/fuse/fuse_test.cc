@@ -205,7 +205,7 @@ TEST(FuseTest, TheSearchAvoidsWhatTheExecutorRefuses) {
   const Graph fused = Fused(make.graph(), options, &report);
   EXPECT_EQ(report.partitions[0].chosen, "11");
   EXPECT_TRUE(report.refused.empty()) << report.refused[0];
-  EXPECT_EQ(OperatorsOf(fused).size(), 3u);
+  EXPECT_EQ(OperatorsOf(fused).size(), 2u);
 }
 
 // What has entries of two CSR matrices is made by itself; what follows goes along its entries.
