@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scripts of tests/scripts/cases exercise: every template and type of fused operator, each in several plans. Which bytes
-// these plans give is for scripts_test.cc. A plan is what its fused operators say; that it comes from another script or mode
-// makes it no other plan.
+// What the scripts of tests/scripts/cases exercise: every template and type of fused operator, each in several plans that ran and
+// gave the bytes of NAME.expected. A plan of a block is what its fused operators say, without the places in scripts that they come from; that it
+// was made for another script or mode makes it no other plan.
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "core/fused_operator.h"
+#include "core/plan.h"
 #include "tests/scripts/script_case.h"
 
 namespace heddle {
@@ -24,29 +24,26 @@ std::vector<std::string> Modes() {
   return modes;
 }
 
-// The fused operators in what `explain --level fusion` prints: a line "fused", then the text of each with two spaces more.
-std::vector<FusedOperator> OperatorsOf(const std::string& explained) {
-  std::vector<FusedOperator> operators;
-  std::istringstream lines(explained);
-  bool inside = false;
-  std::string text;
-  const auto add = [&] {
-    if (text.empty()) return;
-    const Result<FusedOperator> fused = FusedOperator::Parse(text);
-    EXPECT_TRUE(fused.ok()) << fused.status().ToString() << "\n" << text;
-    if (fused.ok()) operators.push_back(*fused);
-    text.clear();
-  };
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("  ")) {
-      add();
-      inside = line == "fused";
-    } else if (inside) {
-      text += line.substr(2) + "\n";
+// The fused operators, without places in scripts, of each plan that `run --explain` printed before it ran: from a line "plan ..." to an
+// empty one.
+std::vector<std::vector<FusedOperator>> PlansOf(const std::string& explained) {
+  std::vector<std::vector<FusedOperator>> plans;
+  for (size_t begin = 0; (begin = explained.find("\nplan ", begin)) != std::string::npos;) {
+    const size_t end = explained.find("\n\n", ++begin);
+    const Result<Plan> plan = Plan::Parse(explained.substr(begin, end == std::string::npos ? end : end + 1 - begin));
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString() << "\n" << explained;
+    if (!plan.ok()) break;
+    plans.emplace_back();
+    for (const Node& node : plan->graph.nodes) {
+      if (!node.Is("fused")) continue;
+      Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator"));
+      EXPECT_TRUE(fused.ok()) << fused.status().ToString() << "\n" << node.Text("operator");
+      if (!fused.ok()) continue;
+      for (Node& replaced : fused->body.nodes) replaced.position = {};
+      plans.back().push_back(*std::move(fused));
     }
   }
-  add();
-  return operators;
+  return plans;
 }
 
 bool IsColumnAggregate(const Node& node) { return node.op.starts_with("col"); }
@@ -93,21 +90,24 @@ TEST(PlansTest, EveryTemplateAndTypeOccursInSeveralPlans) {
   std::set<std::string> all_plans;
   for (const std::string& path : ScriptCases()) {
     for (const std::string& mode : Modes()) {
-      const testing_support::Finished finished = RunCase("explain --level fusion " + mode, path);
+      SCOPED_TRACE(path + " " + mode);
+      const testing_support::Finished finished = RunCase("run --threads 1 --explain " + mode, path);
       ASSERT_EQ(finished.code, 0) << finished.errors;
-      const std::vector<FusedOperator> chosen = OperatorsOf(finished.output);
-      std::set<std::string> texts;
-      for (const FusedOperator& fused : chosen) texts.insert(fused.ToText());
-      std::string plan;
-      for (const std::string& text : texts) plan += text + "\n";
-      all_plans.insert(plan);
-      for (const FusedOperator& fused : chosen) {
-        plans[TypeOf(fused)].insert(plan);
-        operators[TypeOf(fused)].insert(fused.ToText());
+      ASSERT_EQ(finished.output, testing_support::ReadText(std::filesystem::path(path).replace_extension(".expected")));
+      for (const std::vector<FusedOperator>& chosen : PlansOf(finished.errors)) {
+        std::set<std::string> texts;
+        for (const FusedOperator& fused : chosen) texts.insert(fused.ToText());
+        std::string plan;
+        for (const std::string& text : texts) plan += text + "\n";
+        if (!texts.empty()) all_plans.insert(plan);
+        for (const FusedOperator& fused : chosen) {
+          plans[TypeOf(fused)].insert(plan);
+          operators[TypeOf(fused)].insert(fused.ToText());
+        }
       }
     }
   }
-  std::printf("%zu distinct plans\n", all_plans.size());
+  std::printf("%zu distinct plans of fused operators were run\n", all_plans.size());
   for (const auto& [type, found] : plans) {
     std::printf("%-18s %4zu operators in %4zu plans\n", type.c_str(), operators[type].size(), found.size());
     EXPECT_GE(found.size(), kLeastPlans) << type;
