@@ -161,6 +161,40 @@ TEST_F(CodeCacheTest, AFileOfAnotherKeyIsNotUsed) {
   EXPECT_EQ(cache.Find("one"), std::nullopt);
 }
 
+// Whole and of the right key, but no object that the module can load.
+TEST_F(CodeCacheTest, AnObjectThatCannotBeLoadedIsReplaced) {
+  ASSERT_TRUE(Source()->Compile(AddNumber(1)).ok());
+  std::ifstream file(Files().at(0), std::ios::binary);
+  uint64_t magic = 0, key_size = 0, object_size = 0, checksum = 0;  // As in object_cache.cc.
+  for (uint64_t* field : {&magic, &key_size, &object_size, &checksum}) file.read(reinterpret_cast<char*>(field), sizeof *field);
+  std::string key(key_size, '\0'), object(object_size, '\0');
+  file.read(key.data(), static_cast<std::streamsize>(key_size)).read(object.data(), static_cast<std::streamsize>(object_size));
+  ASSERT_TRUE(file.good());
+  const ObjectCache cache(folder_ + "/code", 1 << 20);
+  ASSERT_EQ(cache.Find(key), object);
+  for (const std::string& bad : {std::string("not an object"), object.substr(0, object.size() / 2), std::string()}) {
+    cache.Store(key, bad);
+    ASSERT_EQ(cache.Find(key), bad);
+    const auto source = Source();
+    const auto code = source->Compile(AddNumber(1));
+    ASSERT_TRUE(code.ok()) << code.status().ToString();
+    EXPECT_EQ(source->statistics().compiled, 1);
+    EXPECT_TRUE(IsRight(AddNumber(1), **code));
+    EXPECT_EQ(cache.Find(key), object);
+  }
+}
+
+// A writer that was killed leaves a file that nobody asks for.
+TEST_F(CodeCacheTest, WhatInterruptedWritersLeftMakesRoom) {
+  const ObjectCache cache(folder_, 10'000);
+  const fs::path left = folder_ + "/4711-0.new";
+  std::ofstream(left) << std::string(9000, 'x');
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  cache.Store("key", std::string(3000, 'x'));
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(cache.Find("key").has_value());
+}
+
 TEST_F(CodeCacheTest, TheLeastRecentlyUsedFilesMakeRoom) {
   const ObjectCache cache(folder_, 10'000);
   const std::string object(3000, 'x');
