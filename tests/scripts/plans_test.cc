@@ -10,17 +10,17 @@
 #include "core/fused_operator.h"
 #include "core/plan.h"
 #include "tests/scripts/script_case.h"
+#include "tests/support/all_plans.h"
 
 namespace heddle {
 namespace {
 
 constexpr size_t kLeastPlans = 3;
-constexpr int kSeeds = 8;
 
-// Of those that scripts_test.cc runs, all of them with HEDDLE_ALL_PLANS=1.
 std::vector<std::string> Modes() {
   std::vector<std::string> modes = {"--fusion cost", "--fusion all", "--fusion no-redundancy"};
-  for (int seed = 1; seed <= kSeeds; ++seed) modes.push_back("--fusion-seed " + std::to_string(seed));
+  const int seeds = testing_support::RunsAllPlans() ? 20 : 8;
+  for (int seed = 1; seed <= seeds; ++seed) modes.push_back("--fusion-seed " + std::to_string(seed));
   return modes;
 }
 
