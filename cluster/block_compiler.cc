@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/block_compiler.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "cluster/divergence_guard.h"
 #include "cluster/graph_cut.h"
 #include "cluster/machine_constants.h"
@@ -23,7 +26,7 @@ compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
     if (variable == nullptr) continue;
     compiler::LiveIn& entry = live_in[name];
     entry.info = variable->info;
-    if (variable->info.IsScalar() && variable->value.IsScalar()) entry.value = variable->value.scalar();
+    if (variable->info.IsScalar() && !variable->is_ahead) entry.value = variable->value.scalar();
   }
   return live_in;
 }
@@ -38,6 +41,14 @@ uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
                   static_cast<uint64_t>(info.shape.columns));
 }
 
+// Share of the cells of a matrix that are present. Not told ahead of a run, and of pieces, which every rank has others of.
+std::optional<double> SparsityOf(const Variable* variable) {
+  if (variable == nullptr || variable->is_ahead || !variable->value.IsMatrix() || variable->distribution != Distribution::kOne)
+    return std::nullopt;
+  const Matrix& matrix = variable->value.matrix();
+  return static_cast<double>(matrix.stored()) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
+}
+
 // The last step before placement: nothing it chooses changes a bit.
 Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const Frame& frame, Clock* clock) {
   compiler::FuseOptions options;
@@ -50,11 +61,7 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
   options.sparsity_of = [&](std::string_view name) {
-    const Variable* variable = frame.Find(std::string(name));
-    if (variable == nullptr || !variable->value.IsMatrix() || variable->distribution != Distribution::kOne) return -1.0;
-    const Matrix& matrix = variable->value.matrix();
-    // Plans made ahead have no matrices yet: a live-in stands for its size only.
-    return matrix.cells() == 0 ? -1.0 : static_cast<double>(matrix.stored()) / static_cast<double>(matrix.cells());
+    return SparsityOf(frame.Find(name)).value_or(-1);
   };
   return compiler::Fuse(graph, options, nullptr);
 }

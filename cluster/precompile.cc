@@ -21,8 +21,8 @@ namespace {
 constexpr int kRoundsAhead = 2;
 constexpr int kSilentRank = 1;  // rank 0 prints
 
-// A scalar that only a run tells has the info of a scalar and no scalar as value.
-bool HasValue(const Variable& variable) { return variable.info.IsMatrix() || variable.value.IsScalar(); }
+// All that planning asks for: of matrices it takes the sizes only.
+bool HasValue(const Variable& variable) { return variable.info.IsMatrix() || !variable.is_ahead; }
 
 bool IsKnown(const ValueInfo& info) {
   if (info.IsMatrix()) return info.shape.IsKnown();
@@ -173,8 +173,7 @@ class Precompiler {
     bool known = true;
     for (const Binding& binding : found->second) {
       known = known && IsKnown(binding.info);
-      // A matrix stands for a scalar without a value.
-      frame_.Set(binding.variable, {Value(Matrix()), binding.distribution, binding.info});
+      frame_.Set(binding.variable, Variable::Ahead(binding.distribution, binding.info));
     }
     // A scalar of a complete part may be known although the plan computes it.
     for (size_t i = 0; i < part.values.size(); ++i) {

@@ -5,7 +5,11 @@ namespace heddle::cluster {
 
 Variable Variable::OfScalar(Scalar scalar) {
   const ValueType type = scalar.type();
-  return {Value(std::move(scalar)), Distribution::kEach, ValueInfo::OfScalar(type)};
+  return {.value = Value(std::move(scalar)), .distribution = Distribution::kEach, .info = ValueInfo::OfScalar(type)};
+}
+
+Variable Variable::Ahead(Distribution distribution, const ValueInfo& info) {
+  return {.distribution = distribution, .info = info, .is_ahead = true};
 }
 
 const Variable* Frame::Find(std::string_view name) const {

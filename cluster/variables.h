@@ -14,11 +14,13 @@ namespace heddle::cluster {
 
 /// A variable of the script as one rank sees it. Every rank has the same info and distribution.
 struct Variable {
-  Value value;  ///< This rank's piece; meaningless on ranks that hold nothing of it.
+  Value value;  ///< This rank's piece; meaningless on ranks that hold nothing of it, and ahead of a run.
   Distribution distribution = Distribution::kEach;
-  ValueInfo info;  ///< Of the whole value.
+  ValueInfo info;         ///< Of the whole value.
+  bool is_ahead = false;  ///< Stands for what a run will find here: its info and distribution are known, its value is not.
 
   static Variable OfScalar(Scalar scalar);
+  static Variable Ahead(Distribution distribution, const ValueInfo& info);
   /// Whether `rank` holds cells of it.
   bool IsHeldBy(int rank) const { return distribution != Distribution::kOne || rank == 0; }
 };

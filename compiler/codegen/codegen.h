@@ -17,7 +17,7 @@ struct CodegenOptions {
   /// cannot be written is no error.
   std::string cache_folder;
   bool use_disk_cache = true;
-  int64_t disk_cache_bytes = int64_t{64} << 20;  ///< The oldest files go first.
+  int64_t disk_cache_bytes = int64_t{64} << 20;  ///< The least recently used files go first.
   size_t memory_cache_entries = 1024;            ///< The least recently used go first; code in use stays.
 };
 

@@ -91,6 +91,7 @@ std::optional<std::string> ObjectCache::Find(std::string_view key) const {
       header.key_size > rest.size() || header.object_size != rest.size() - header.key_size ||
       rest.substr(0, key.size()) != key || Hash(rest) != header.checksum)
     return std::nullopt;
+  ::utimensat(AT_FDCWD, PathOf(key).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // It was used now.
   return std::string(rest.substr(key.size()));
 }
 

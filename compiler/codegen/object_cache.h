@@ -14,7 +14,7 @@ namespace heddle::codegen {
 /// folder nothing is found.
 class ObjectCache {
  public:
-  /// `folder` is made when something is stored. `capacity_bytes` bounds the sum of all files; the oldest go first.
+  /// `folder` is made when something is stored. `capacity_bytes` bounds the sum of all files; the least recently used go first.
   ObjectCache(std::string folder, int64_t capacity_bytes) : folder_(std::move(folder)), capacity_bytes_(capacity_bytes) {}
 
   /// "" when neither XDG_CACHE_HOME nor HOME is set; then there is no cache.

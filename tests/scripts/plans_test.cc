@@ -1,51 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scripts of tests/scripts/cases exercise: every template and type of fused operator, each in several plans. Which bytes
-// these plans give is for scripts_test.cc.
+// What the scripts of tests/scripts/cases exercise: every template and type of fused operator, each in several plans that ran and
+// gave the bytes of NAME.expected. A plan of a block is what its fused operators say, without the places in scripts that they come from; that it
+// was made for another script or mode makes it no other plan.
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "core/fused_operator.h"
-#include "tests/support/process.h"
+#include "core/plan.h"
+#include "tests/scripts/script_case.h"
+#include "tests/support/all_plans.h"
 
 namespace heddle {
 namespace {
 
 constexpr size_t kLeastPlans = 3;
-constexpr int kSeeds = 8;
 
-// Of those that scripts_test.cc runs, all of them with HEDDLE_ALL_PLANS=1.
 std::vector<std::string> Modes() {
   std::vector<std::string> modes = {"--fusion cost", "--fusion all", "--fusion no-redundancy"};
-  for (int seed = 1; seed <= kSeeds; ++seed) modes.push_back("--fusion-seed " + std::to_string(seed));
+  const int seeds = testing_support::RunsAllPlans() ? 20 : 8;
+  for (int seed = 1; seed <= seeds; ++seed) modes.push_back("--fusion-seed " + std::to_string(seed));
   return modes;
 }
 
-// The fused operators in what `explain --level fusion` prints: a line "fused", then the text of each with two spaces more.
-std::vector<FusedOperator> OperatorsOf(const std::string& explained) {
-  std::vector<FusedOperator> operators;
-  std::istringstream lines(explained);
-  bool inside = false;
-  std::string text;
-  const auto add = [&] {
-    if (text.empty()) return;
-    const Result<FusedOperator> fused = FusedOperator::Parse(text);
-    EXPECT_TRUE(fused.ok()) << fused.status().ToString() << "\n" << text;
-    if (fused.ok()) operators.push_back(*fused);
-    text.clear();
-  };
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("  ")) {
-      add();
-      inside = line == "fused";
-    } else if (inside) {
-      text += line.substr(2) + "\n";
+// The fused operators, without places in scripts, of each plan that `run --explain` printed before it ran: from a line "plan ..." to an
+// empty one.
+std::vector<std::vector<FusedOperator>> PlansOf(const std::string& explained) {
+  std::vector<std::vector<FusedOperator>> plans;
+  for (size_t begin = 0; (begin = explained.find("\nplan ", begin)) != std::string::npos;) {
+    const size_t end = explained.find("\n\n", ++begin);
+    const Result<Plan> plan = Plan::Parse(explained.substr(begin, end == std::string::npos ? end : end + 1 - begin));
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString() << "\n" << explained;
+    if (!plan.ok()) break;
+    plans.emplace_back();
+    for (const Node& node : plan->graph.nodes) {
+      if (!node.Is("fused")) continue;
+      Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator"));
+      EXPECT_TRUE(fused.ok()) << fused.status().ToString() << "\n" << node.Text("operator");
+      if (!fused.ok()) continue;
+      for (Node& replaced : fused->body.nodes) replaced.position = {};
+      plans.back().push_back(*std::move(fused));
     }
   }
-  add();
-  return operators;
+  return plans;
 }
 
 bool IsColumnAggregate(const Node& node) { return node.op.starts_with("col"); }
@@ -83,28 +81,37 @@ std::string TypeOf(const FusedOperator& fused) {
 }
 
 TEST(PlansTest, EveryTemplateAndTypeOccursInSeveralPlans) {
-  std::map<std::string, std::set<std::string>> plans;  // By type.
+  std::map<std::string, std::set<std::string>> plans;  // By type: their operators' texts.
   for (const char* type : {"cell none", "cell row", "cell column", "cell full", "row NoAgg", "row NoAggB1", "row RowAgg", "row FullAgg",
                            "row ColAggT", "row ColAgg", "row ColAggB1T", "row ColAggB1", "row ColAggB1R", "row NoAggConst",
                            "row ColAggConst", "multi-aggregate", "outer left", "outer right", "outer cell", "outer aggregate"})
     plans[type];
-  for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/scripts/cases")) {
-    if (entry.path().extension() != ".dml") continue;
+  std::map<std::string, std::set<std::string>> operators;  // By type.
+  std::set<std::string> all_plans;
+  for (const std::string& path : ScriptCases()) {
     for (const std::string& mode : Modes()) {
-      std::vector<std::string> words = {HEDDLE_BINARY_DIR "/heddle", "explain", "--level", "fusion"};
-      for (const std::string& word : testing_support::SplitWords(mode)) words.push_back(word);
-      words.push_back(entry.path().string());
-      const testing_support::Finished finished = testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
+      SCOPED_TRACE(path + " " + mode);
+      const testing_support::Finished finished = RunCase("run --threads 1 --explain " + mode, path);
       ASSERT_EQ(finished.code, 0) << finished.errors;
-      const std::vector<FusedOperator> operators = OperatorsOf(finished.output);
-      std::string plan = entry.path().filename();
-      for (const FusedOperator& fused : operators) plan += "\n" + fused.ToText();
-      for (const FusedOperator& fused : operators) plans[TypeOf(fused)].insert(plan);
+      ASSERT_EQ(finished.output, testing_support::ReadText(std::filesystem::path(path).replace_extension(".expected")));
+      for (const std::vector<FusedOperator>& chosen : PlansOf(finished.errors)) {
+        std::set<std::string> texts;
+        for (const FusedOperator& fused : chosen) texts.insert(fused.ToText());
+        std::string plan;
+        for (const std::string& text : texts) plan += text + "\n";
+        if (!texts.empty()) all_plans.insert(plan);
+        for (const FusedOperator& fused : chosen) {
+          plans[TypeOf(fused)].insert(plan);
+          operators[TypeOf(fused)].insert(fused.ToText());
+        }
+      }
     }
   }
+  std::printf("%zu distinct plans of fused operators were run\n", all_plans.size());
   for (const auto& [type, found] : plans) {
-    std::printf("%-18s %zu plans\n", type.c_str(), found.size());
+    std::printf("%-18s %4zu operators in %4zu plans\n", type.c_str(), operators[type].size(), found.size());
     EXPECT_GE(found.size(), kLeastPlans) << type;
+    EXPECT_GE(operators[type].size(), kLeastPlans) << type;
   }
 }
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts end to end. Every case of tests/scripts/cases/NAME.dml must print NAME.expected, byte for byte,
 // however it is run: one or two threads, AVX2 kernels, each optional pass left out, and as worker processes
-// with everything distributed. A case NAME.args holds a script of the project and its arguments instead, with
-// paths from the project's folder. UPDATE_GOLDEN=1 writes NAME.expected from the plain run.
+// with everything distributed. UPDATE_GOLDEN=1 writes NAME.expected from the plain run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 
-#include "tests/support/process.h"
+#include "tests/scripts/script_case.h"
+#include "tests/support/all_plans.h"
 
 namespace heddle {
 namespace {
@@ -33,16 +35,7 @@ const char* const kVariants[] = {
     "sim --workers 3 --threads 2 --min-distributed-bytes 0 --fusion off",
 };
 
-// The same for cells of floats, which have bytes of their own: the first run is what the others must print.
-const char* const kSingleVariants[] = {
-    "run --threads 1 --precision single --fusion off",
-    "run --threads 2 --precision single --fusion-strict",
-    "run --threads 2 --precision single --cpu avx2 --fusion all --fusion-strict",
-    "run --threads 1 --precision single --fusion-seed 1 --fusion-strict",
-    "sim --workers 3 --threads 1 --precision single --min-distributed-bytes 0 --fusion no-redundancy --fusion-strict",
-};
-
-// Everything: HEDDLE_ALL_PLANS=1 (deploy/test --all-plans).
+// Everything, for deploy/test --all-plans.
 std::vector<std::string> AllVariants() {
   std::vector<std::string> modes;
   for (const char* mode : {"off", "all", "no-redundancy", "cost"})
@@ -56,92 +49,92 @@ std::vector<std::string> AllVariants() {
       for (const char* threads : {"1", "2"})
         for (const char* verb : {"run", "sim --workers 3 --min-distributed-bytes 0"})
           variants.push_back(std::string(verb) + " --threads " + threads + " --cpu " + cpu + " " + mode +
-                             " --fusion-strict -stats");
+                             " --fusion-strict");
   return variants;
 }
 
 std::vector<std::string> Variants() {
-  const char* all = std::getenv("HEDDLE_ALL_PLANS");
-  if (all != nullptr && *all == '1') return AllVariants();
+  if (testing_support::RunsAllPlans()) return AllVariants();
   return {std::begin(kVariants), std::end(kVariants)};
-}
-
-// The fused operators of a run, from the table that -stats prints: what tells two plans apart.
-std::string FusedOperators(const std::string& statistics) {
-  const size_t begin = statistics.find("Fused operator ");
-  if (begin == std::string::npos) return "";
-  std::set<std::string> labels;
-  std::istringstream lines(statistics.substr(statistics.find('\n', begin) + 1));
-  for (std::string line; std::getline(lines, line) && line.size() > 24;)
-    labels.insert(line.substr(0, line.find("  ")));
-  std::string text;
-  for (const std::string& label : labels) text += (text.empty() ? "" : "; ") + label;
-  return text;
 }
 
 class ScriptCase : public testing::TestWithParam<std::string> {};
 
-// The words after the options: the script of a case and its arguments.
-std::vector<std::string> ScriptOf(const std::filesystem::path& path) {
-  if (path.extension() != ".args") return {path.string()};
-  std::string line = testing_support::ReadText(path);
-  line.resize(line.find('\n'));
-  return testing_support::SplitWords(line);
-}
-
-Finished RunVariant(const std::string& variant, const std::vector<std::string>& script) {
-  std::vector<std::string> words = {HEDDLE_BINARY_DIR "/heddle"};
-  for (const std::string& word : testing_support::SplitWords(variant)) words.push_back(word);
-  words.insert(words.end(), script.begin(), script.end());
-  return testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
-}
-
 TEST_P(ScriptCase, PrintsTheSameBytesHoweverItRuns) {
   const std::filesystem::path path = GetParam();
   const std::string expected_path = std::filesystem::path(path).replace_extension(".expected");
-  const std::vector<std::string> script = ScriptOf(path);
-  std::set<std::string> plans;
   for (const std::string& variant : Variants()) {
     SCOPED_TRACE(variant);
-    const Finished finished = RunVariant(variant, script);
+    const Finished finished = RunCase(variant, path);
     if (std::getenv("UPDATE_GOLDEN") != nullptr) {
       testing_support::WriteText(expected_path, finished.output);
       break;
     }
     ASSERT_EQ(finished.code, 0) << finished.errors;
     ASSERT_EQ(finished.output, testing_support::ReadText(expected_path));
-    if (variant.ends_with("-stats")) plans.insert(FusedOperators(finished.errors));
   }
-  if (plans.empty()) return;
-  std::printf("%zu distinct sets of fused operators\n", plans.size());
-  for (const std::string& plan : plans) std::printf("  %s\n", plan.c_str());
 }
 
+// Cells of floats have bytes of their own: the first run is what the others must print.
 TEST_P(ScriptCase, PrintsTheSameBytesInSinglePrecision) {
-  const std::vector<std::string> script = ScriptOf(GetParam());
-  std::string expected;
-  for (const std::string variant : kSingleVariants) {
+  std::optional<std::string> expected;
+  for (const std::string variant : kVariants) {
     SCOPED_TRACE(variant);
-    const Finished finished = RunVariant(variant, script);
+    const Finished finished = RunCase(variant + " --precision single", GetParam());
     ASSERT_EQ(finished.code, 0) << finished.errors;
-    if (variant == kSingleVariants[0]) expected = finished.output;
-    ASSERT_EQ(finished.output, expected);
+    if (!expected) expected = finished.output;
+    ASSERT_EQ(finished.output, *expected);
   }
 }
 
-std::vector<std::string> Cases() {
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/scripts/cases"))
-    if (entry.path().extension() == ".dml" || entry.path().extension() == ".args")
-      paths.push_back(entry.path().string());
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
-INSTANTIATE_TEST_SUITE_P(Scripts, ScriptCase, testing::ValuesIn(Cases()),
+INSTANTIATE_TEST_SUITE_P(Scripts, ScriptCase, testing::ValuesIn(ScriptCases()),
                          [](const testing::TestParamInfo<std::string>& info) {
                            return std::filesystem::path(info.param).stem().string();
                          });
+
+// What variants differ in. Every two values of two of these must meet in one of them.
+const std::map<std::string, std::vector<std::string>> kOptions = {
+    {"verb", {"run", "sim"}},
+    {"--fusion", {"off", "all", "no-redundancy", "cost", "seed"}},
+    {"--cpu", {"avx2", "auto"}},
+    {"--threads", {"1", "2"}},
+};
+
+// "--fusion off" and the like. Where ranks differ in their instructions, both occur.
+std::set<std::string> SettingsOf(const std::string& variant) {
+  std::map<std::string, std::string> values = {{"--fusion", "cost"}, {"--cpu", "auto"}};
+  const std::vector<std::string> words = testing_support::SplitWords(variant);
+  values["verb"] = words[0];
+  for (size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] == "--fusion-seed") values["--fusion"] = "seed";
+    else if (kOptions.contains(words[i])) values[words[i]] = words[i + 1];
+  }
+  std::set<std::string> settings;
+  for (const auto& [option, value] : values) {
+    std::istringstream of_ranks(value);
+    for (std::string one; std::getline(of_ranks, one, ',');) settings.insert(option + " " + one);
+  }
+  return settings;
+}
+
+TEST(VariantsTest, EveryTwoValuesOfTwoOptionsMeet) {
+  std::vector<std::set<std::string>> variants;
+  for (const char* variant : kVariants) variants.push_back(SettingsOf(variant));
+  int pairs = 0;
+  for (auto one = kOptions.begin(); one != kOptions.end(); ++one) {
+    for (auto other = std::next(one); other != kOptions.end(); ++other) {
+      for (const std::string& value : one->second) {
+        for (const std::string& other_value : other->second) {
+          const std::string a = one->first + " " + value, b = other->first + " " + other_value;
+          const auto has_both = [&](const std::set<std::string>& settings) { return settings.contains(a) && settings.contains(b); };
+          EXPECT_TRUE(std::any_of(variants.begin(), variants.end(), has_both)) << "no variant has " << a << " and " << b;
+          ++pairs;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(pairs, 3 * 5 * 2 + 3 * 2 * 2);
+}
 
 }  // namespace
 }  // namespace heddle

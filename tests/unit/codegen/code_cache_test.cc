@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "compiler/codegen/code_module.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/object_cache.h"
 #include "tests/unit/codegen/region_case.h"
@@ -39,6 +40,24 @@ class CodeCacheTest : public testing::Test {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(folder_ + "/code")) files.push_back(entry.path());
     return files;
+  }
+  // Copies of this program run with the modules that a test puts beside them, and the folder's own default cache.
+  void CopyProgram() const {
+    fs::create_directory(folder_ + "/bin");
+    fs::copy_file("/proc/self/exe", folder_ + "/bin/program");
+  }
+  void ExpectCopyPasses(const std::string& test) const {
+    const std::string program = folder_ + "/bin/program", filter = "--gtest_filter=" + test;
+    const pid_t pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      ::setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+      ::execl(program.c_str(), program.c_str(), "--gtest_also_run_disabled_tests", filter.c_str(), nullptr);
+      ::_exit(9);
+    }
+    int status = -1;
+    ::waitpid(pid, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << test << ": " << status;
   }
   std::string folder_;
 };
@@ -142,18 +161,58 @@ TEST_F(CodeCacheTest, AFileOfAnotherKeyIsNotUsed) {
   EXPECT_EQ(cache.Find("one"), std::nullopt);
 }
 
-TEST_F(CodeCacheTest, TheOldestFilesMakeRoom) {
+// Whole and of the right key, but no object that the module can load.
+TEST_F(CodeCacheTest, AnObjectThatCannotBeLoadedIsReplaced) {
+  ASSERT_TRUE(Source()->Compile(AddNumber(1)).ok());
+  std::ifstream file(Files().at(0), std::ios::binary);
+  uint64_t magic = 0, key_size = 0, object_size = 0, checksum = 0;  // As in object_cache.cc.
+  for (uint64_t* field : {&magic, &key_size, &object_size, &checksum}) file.read(reinterpret_cast<char*>(field), sizeof *field);
+  std::string key(key_size, '\0'), object(object_size, '\0');
+  file.read(key.data(), static_cast<std::streamsize>(key_size)).read(object.data(), static_cast<std::streamsize>(object_size));
+  ASSERT_TRUE(file.good());
+  const ObjectCache cache(folder_ + "/code", 1 << 20);
+  ASSERT_EQ(cache.Find(key), object);
+  for (const std::string& bad : {std::string("not an object"), object.substr(0, object.size() / 2), std::string()}) {
+    cache.Store(key, bad);
+    ASSERT_EQ(cache.Find(key), bad);
+    const auto source = Source();
+    const auto code = source->Compile(AddNumber(1));
+    ASSERT_TRUE(code.ok()) << code.status().ToString();
+    EXPECT_EQ(source->statistics().compiled, 1);
+    EXPECT_TRUE(IsRight(AddNumber(1), **code));
+    EXPECT_EQ(cache.Find(key), object);
+  }
+}
+
+// A writer that was killed leaves a file that nobody asks for.
+TEST_F(CodeCacheTest, WhatInterruptedWritersLeftMakesRoom) {
+  const ObjectCache cache(folder_, 10'000);
+  const fs::path left = folder_ + "/4711-0.new";
+  std::ofstream(left) << std::string(9000, 'x');
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  cache.Store("key", std::string(3000, 'x'));
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(cache.Find("key").has_value());
+}
+
+TEST_F(CodeCacheTest, TheLeastRecentlyUsedFilesMakeRoom) {
   const ObjectCache cache(folder_, 10'000);
   const std::string object(3000, 'x');
-  for (int k = 0; k < 6; ++k) {
-    const std::string key = fmt::format("key {}", k);
-    cache.Store(key, object);
+  const auto key = [](int k) { return fmt::format("key {}", k); };
+  const auto is_kept = [&](int k) { return fs::exists(cache.PathOf(key(k))); };  // Asking the cache would be a use.
+  const auto store = [&](int k) {
+    cache.Store(key(k), object);
     // Files of one clock tick: give them ages.
-    fs::last_write_time(cache.PathOf(key), fs::file_time_type::clock::now() - std::chrono::hours(10 - k));
-  }
-  EXPECT_EQ(cache.Find("key 2"), std::nullopt);
-  EXPECT_EQ(cache.Find("key 3"), object);
-  EXPECT_EQ(cache.Find("key 5"), object);
+    fs::last_write_time(cache.PathOf(key(k)), fs::file_time_type::clock::now() - std::chrono::hours(10 - k));
+  };
+  for (int k = 0; k < 4; ++k) store(k);
+  EXPECT_FALSE(is_kept(0));
+  EXPECT_EQ(cache.Find(key(1)), object);
+  store(4);
+  EXPECT_TRUE(is_kept(1)) << "it is the oldest, but was used last";
+  EXPECT_FALSE(is_kept(2));
+  EXPECT_TRUE(is_kept(3));
+  EXPECT_TRUE(is_kept(4));
 }
 
 TEST_F(CodeCacheTest, AFolderThatCannotBeWrittenIsNoError) {
@@ -230,18 +289,45 @@ TEST(AbsentModuleTest, DISABLED_InACopyOfThisProgram) {
 }
 
 TEST_F(CodeCacheTest, WithoutTheModuleARequestFailsCleanly) {
-  fs::create_directory(folder_ + "/bin");
-  const fs::path copy = folder_ + "/bin/program";
-  fs::copy_file("/proc/self/exe", copy);
-  const pid_t pid = ::fork();
-  ASSERT_GE(pid, 0);
-  if (pid == 0) {
-    ::execl(copy.c_str(), copy.c_str(), "--gtest_also_run_disabled_tests", "--gtest_filter=AbsentModuleTest.*", nullptr);
-    ::_exit(9);
-  }
-  int status = -1;
-  ::waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  CopyProgram();
+  ExpectCopyPasses("AbsentModuleTest.*");
+}
+
+// What copies with a module do, on the default cache; started by the next test.
+TEST(CopiedModuleTest, DISABLED_Compiles) {
+  const auto source = GeneratedRegions();
+  ASSERT_TRUE(source->Compile(AddNumber(1)).ok());
+  EXPECT_EQ(source->statistics().compiled, 1);
+}
+
+TEST(CopiedModuleTest, DISABLED_FindsCodeOnDisk) {
+  const auto source = GeneratedRegions();
+  ASSERT_TRUE(source->Compile(AddNumber(1)).ok());
+  EXPECT_EQ(source->statistics().from_disk, 1);
+}
+
+// The build id is what the linker made of the module's contents; another one is another module.
+TEST_F(CodeCacheTest, CodeOfAnotherModuleIsNotUsed) {
+  CopyProgram();
+  const fs::path module = folder_ + "/bin/libheddle_codegen.so";
+  fs::copy_file(HEDDLE_BINARY_DIR "/libheddle_codegen.so", module);
+  ExpectCopyPasses("CopiedModuleTest.DISABLED_Compiles");
+  ExpectCopyPasses("CopiedModuleTest.DISABLED_FindsCodeOnDisk");
+
+  const Result<const CodeModule*> ours = CodeModule::Open();
+  ASSERT_TRUE(ours.ok());
+  const std::string identity((*ours)->identity());
+  const std::string digits = identity.substr(identity.rfind(' ') + 1);
+  std::string build_id;
+  for (size_t i = 0; i + 1 < digits.size(); i += 2) build_id += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  std::string bytes(fs::file_size(module), '\0');
+  std::ifstream(module, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  const size_t at = bytes.find(build_id);
+  ASSERT_TRUE(build_id.size() >= 8 && at != std::string::npos) << identity;
+  bytes[at] = static_cast<char>(bytes[at] ^ 1);
+  std::ofstream(module, std::ios::binary | std::ios::trunc) << bytes;
+  ExpectCopyPasses("CopiedModuleTest.DISABLED_Compiles");
+  ExpectCopyPasses("CopiedModuleTest.DISABLED_FindsCodeOnDisk");
 }
 
 }  // namespace

@@ -2,9 +2,8 @@
 // The search against all assignments, on random blocks.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "compiler/fuse/select.h"
+#include "tests/support/all_plans.h"
 #include "tests/unit/fuse/examples.h"
 #include "tests/unit/fuse/random_graph.h"
 
@@ -53,9 +52,8 @@ double CheapestOfAll(PlanCost& cost) {
 constexpr double kRounding = 1e-12;
 
 TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
-  const char* wanted_text = std::getenv("HEDDLE_FUSION_PARTITIONS");
-  const int wanted = wanted_text != nullptr ? std::atoi(wanted_text) : 300;
-  const size_t most_points = wanted_text != nullptr ? 14 : 11;
+  const int wanted = testing_support::RunsAllPlans() ? 5000 : 300;
+  const size_t most_points = testing_support::RunsAllPlans() ? 14 : 11;
   int checked = 0, with_cuts = 0, below_heuristics = 0;
   int64_t costed = 0, all = 0;
   for (uint64_t seed = 0; checked < wanted; ++seed) {

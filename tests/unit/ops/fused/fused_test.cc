@@ -392,45 +392,40 @@ TEST(FusedTest, RightProductsThatFetchRowsOfALargeFactor) {
 // cell of a matrix that has few.
 TEST(FusedTest, BodiesThatWouldMakeCsrValuesDenseAreRefused) {
   using Body = BodyBuilder;
-  const auto sparse = [](Body& body, uint32_t seed) { return body.Input(Value(*ToSparse(Cells(300, 40, seed, false, 0.05)))); };
-  const auto expect_refused = [](Body& body, NodeId root) {
-    body.Finish({root});
-    const std::string reason = CanRunFused(body.fused()).ToString();
-    EXPECT_NE(reason.find("entries where the driver has none"), std::string::npos) << reason << "\n" << body.fused().ToText();
+  // W, X and Y are CSR, D is dense.
+  static const auto kSparse = [](Body& b, uint32_t seed) { return b.Input(Value(*ToSparse(Cells(300, 40, seed, false, 0.05)))); };
+  static const auto kX = [](Body& b) { return kSparse(b, 21); };
+  static const auto kY = [](Body& b) { return kSparse(b, 22); };
+  static const auto kW = [](Body& b) { return kSparse(b, 23); };
+  static const auto kD = [](Body& b) { return b.Input(Value(Cells(300, 40, 24, false, 1))); };
+  static const auto kSum = [](Body& b) { return b.Op("+", {kX(b), kY(b)}); };
+  struct BodyCase {
+    const char* formula;
+    bool refused;
+    NodeId (*root)(Body& b);
   };
-  {
-    Body b;
-    const NodeId x = sparse(b, 21), y = sparse(b, 22);
-    expect_refused(b, b.Op("abs", {b.Op("+", {x, y})}));
-  }
-  {
-    Body b;
-    const NodeId x = sparse(b, 21), y = sparse(b, 22);
-    expect_refused(b, b.Op("sum", {b.Op("-", {b.Op("pmax", {x, y}), x})}));
-  }
-  {
-    Body b;
-    const NodeId x = sparse(b, 21), y = sparse(b, 22), d = b.Input(Value(Cells(300, 40, 24, false, 1)));
-    expect_refused(b, b.Op("sum", {b.Op("*", {b.Op("+", {x, y}), d})}));
-  }
-  // Along the entries of W, and where a value is dense anyway.
-  {
-    Body b;
-    const NodeId w = sparse(b, 23), x = sparse(b, 21), y = sparse(b, 22);
-    b.Finish({b.Op("sum", {b.Op("*", {w, b.Op("+", {x, y})})})});
-    b.ExpectSame("W * (X + Y)");
-  }
-  {
-    Body b;
-    const NodeId x = sparse(b, 21), y = sparse(b, 22), d = b.Input(Value(Cells(300, 40, 24, false, 1)));
-    b.Finish({b.Op("abs", {b.Op("+", {b.Op("+", {x, y}), d})})});
-    b.ExpectSame("X + Y + D");
-  }
-  {
-    Body b;
-    const NodeId x = sparse(b, 21), y = sparse(b, 22);
-    b.Finish({b.Op("sum", {b.Op("exp", {b.Op("+", {x, y})})})});
-    b.ExpectSame("exp(X + Y)");
+  const BodyCase cases[] = {
+      {"abs(X + Y)", true, [](Body& b) { return b.Op("abs", {kSum(b)}); }},
+      {"sum(max(X, Y) - X)", true,
+       [](Body& b) {
+         const NodeId x = kX(b);
+         return b.Op("sum", {b.Op("-", {b.Op("pmax", {x, kY(b)}), x})});
+       }},
+      {"sum((X + Y) * D)", true, [](Body& b) { return b.Op("sum", {b.Op("*", {kSum(b), kD(b)})}); }},
+      // Along the entries of W, and where a value is dense anyway.
+      {"sum(W * (X + Y))", false, [](Body& b) { return b.Op("sum", {b.Op("*", {kW(b), kSum(b)})}); }},
+      {"abs(X + Y + D)", false, [](Body& b) { return b.Op("abs", {b.Op("+", {kSum(b), kD(b)})}); }},
+      {"sum(exp(X + Y))", false, [](Body& b) { return b.Op("sum", {b.Op("exp", {kSum(b)})}); }},
+  };
+  for (const BodyCase& test : cases) {
+    Body body;
+    body.Finish({test.root(body)});
+    if (!test.refused) {
+      body.ExpectSame(test.formula);
+      continue;
+    }
+    const std::string reason = CanRunFused(body.fused()).ToString();
+    EXPECT_NE(reason.find("entries where the driver has none"), std::string::npos) << test.formula << ": " << reason;
   }
 }
 
