@@ -56,6 +56,10 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
     // Plans made ahead have no matrices yet: a live-in stands for its size only.
     return matrix.cells() == 0 ? -1.0 : static_cast<double>(matrix.stored()) / static_cast<double>(matrix.cells());
   };
+  options.is_split = [&](std::string_view name) {
+    const Variable* variable = frame.Find(std::string(name));
+    return variable != nullptr && variable->distribution == Distribution::kSplit;
+  };
   return compiler::Fuse(graph, options, nullptr);
 }
 
