@@ -63,6 +63,10 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
   options.sparsity_of = [&](std::string_view name) {
     return SparsityOf(frame.Find(name)).value_or(-1);
   };
+  options.is_split = [&](std::string_view name) {
+    const Variable* variable = frame.Find(std::string(name));
+    return variable != nullptr && variable->distribution == Distribution::kSplit;
+  };
   return compiler::Fuse(graph, options, nullptr);
 }
 

@@ -3,20 +3,10 @@
 
 #include <algorithm>
 
-#include "core/panels.h"
+#include "ops/split.h"
 
 namespace heddle::scheduler {
 namespace {
-
-int64_t DenseBytes(const ValueInfo& info) {
-  return info.IsMatrix() && info.shape.IsKnown() ? info.shape.Cells() * heddle::BytesOf(info.element_type) : 0;
-}
-
-// Worth cutting: large enough, and more rows than one granule (else one rank would get everything).
-bool IsWorthSplitting(const ValueInfo& info, const ScheduleOptions& options) {
-  return info.IsMatrix() && info.shape.IsKnown() && info.shape.rows > Granule(info.shape.rows) &&
-         DenseBytes(info) >= options.min_distributed_bytes;
-}
 
 // Places the nodes of one graph in order; the placements of a node's inputs are there when it is placed.
 class Placer {
@@ -85,19 +75,12 @@ class Placer {
   }
 
   void DecideSplit(const Node& node, Placement& placement) const {
-    if (placement.rule == ops::RowRule::kGenerate) {
-      placement.split = IsWorthSplitting(node.info, options_);
-      placement.total_rows = node.info.shape.rows;
-      return;
-    }
-    for (size_t i = 0; i < infos_.size(); ++i) {
-      if (!IsReadByRows(node, i)) continue;
-      placement.total_rows = infos_[i].shape.rows;
-      placement.split |= DistributionOf(node.inputs[i]) == Distribution::kSplit || IsWorthSplitting(infos_[i], options_);
-    }
-    // The result of a row-wise operator may be what is large (an outer product of two vectors).
-    if (placement.rule == ops::RowRule::kRowWise && placement.total_rows > 0)
-      placement.split |= IsWorthSplitting(node.info, options_);
+    std::vector<ops::RowsInput> by_rows;
+    for (size_t i = 0; i < infos_.size(); ++i)
+      if (IsReadByRows(node, i))
+        by_rows.push_back({infos_[i], DistributionOf(node.inputs[i]) == Distribution::kSplit});
+    placement.split = ops::IsSplit(placement.rule, by_rows, node.info, options_.min_distributed_bytes);
+    placement.total_rows = by_rows.empty() ? node.info.shape.rows : by_rows.back().info.shape.rows;
   }
 
   const Graph& graph_;

@@ -30,7 +30,7 @@ class Builder {
  private:
   struct Input {
     NodeId node;
-    bool whole;
+    bool whole;  // A matrix that every row needs.
     auto operator<=>(const Input&) const = default;
   };
 
@@ -46,22 +46,10 @@ class Builder {
       } else if (const auto found = inside_.find(input); found != inside_.end()) {
         node.inputs[i] = found->second;
       } else {
-        node.inputs[i] = AddInput({input, IsWhole(id, i)});
+        node.inputs[i] = AddInput({input, dag_[input].matrix && dag_[id].by_rows[i] == 0});
       }
     }
     inside_[id] = built_.fused.body.Add(std::move(node));
-  }
-
-  // Needed by every row.
-  bool IsWhole(NodeId id, size_t position) const {
-    const DagNode& node = dag_[id];
-    const DagNode& input = dag_[node.inputs[position]];
-    switch (node.op->use) {
-      case RowUse::kProduct: return position == 1;
-      case RowUse::kSampledProduct: return position == 2;
-      case RowUse::kCells: return input.matrix && input.rows != node.rows;
-      default: return false;
-    }
   }
 
   NodeId AddLiteral(int64_t value) {

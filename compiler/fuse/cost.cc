@@ -2,8 +2,11 @@
 #include "compiler/fuse/cost.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "core/panels.h"
 #include "ops/matmul.h"
+#include "ops/split.h"
 
 namespace heddle::compiler {
 
@@ -14,6 +17,10 @@ constexpr double kGatherWaste = 8;  // Cells of a line that a gather along non-z
 // Narrow products of dense rows join lanes for each cell of the result, at so much work; so do folds of rows.
 constexpr double kWorkOfJoin = 40;
 constexpr double kWorkOfRowFold = 25;
+// What a thread of a fused operator computes in: a tile of all values, of a wide product a block of rows (docs/fusion.md, section 3).
+constexpr double kTileBytes = 64 << 10;
+constexpr double kMostWideTileBytes = 4 << 20;
+constexpr double kWideTileRows = 144;
 
 bool IsSquare(const Dag& dag, NodeId id) {
   const Node& node = (*dag.graph)[id];
@@ -32,9 +39,9 @@ double VisitedShare(const Dag& dag, const OperatorWork& operation) {
     const NodeId walked = WalkedValue(dag, root);
     if (walked == kNoNode || operation.kind == FusionTemplate::kRow || !dag[walked].sparse) return 1;
     double driver = 1;
-    for (NodeId input : operation.inputs)
-      if (dag[input].sparse && dag[input].cells == dag[walked].cells)
-        driver = std::min(driver, dag[input].sparsity);
+    for (const OperatorInput& input : operation.inputs)
+      if (dag[input.id].sparse && dag[input.id].cells == dag[walked].cells)
+        driver = std::min(driver, dag[input.id].sparsity);
     share = std::max({share, driver < 1 ? driver : 0, dag[walked].sparsity});
   }
   return std::min(1.0, share);
@@ -43,22 +50,59 @@ double VisitedShare(const Dag& dag, const OperatorWork& operation) {
 // The published rule for Outer operators: all of it by the sparsity of the largest input.
 double PublishedShare(const Dag& dag, const OperatorWork& operation) {
   if (operation.kind != FusionTemplate::kOuter || operation.inputs.empty()) return 1;
-  const auto largest = std::max_element(operation.inputs.begin(), operation.inputs.end(),
-                                        [&](NodeId a, NodeId b) { return dag[a].cells < dag[b].cells; });
-  return dag[*largest].sparsity;
+  const auto largest = std::max_element(
+      operation.inputs.begin(), operation.inputs.end(),
+      [&](const OperatorInput& a, const OperatorInput& b) { return dag[a.id].cells < dag[b.id].cells; });
+  return dag[largest->id].sparsity;
 }
 
-// Operators on spread rows: every rank does its part, needs a copy of what is not walked, and sends its
-// partial result.
+// A reduction over all rows: every rank makes a partial result.
+bool Reduces(const Dag& dag, NodeId root) {
+  const RowUse use = dag[root].op->use;
+  return use == RowUse::kFullAggregate || use == RowUse::kColumnAggregate || use == RowUse::kTransposedProduct;
+}
+
+// Every rank does its part. What one rank holds leaves it once for each other rank that needs it whole; of split
+// rows every rank sends its own. Partial results go to one rank.
 void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& model, OperatorTime* time) {
-  const NodeId root = operation.roots[0];
-  const int64_t height = HeightOf(dag, root);
-  double spread = 0, copied = 0;
-  for (NodeId input : operation.inputs) (dag[input].rows == height ? spread : copied) += dag[input].bytes;
-  if (model.ranks < 2 || spread < static_cast<double>(model.min_distributed_bytes)) return;
-  const bool reduces = !dag[root].matrix || dag[root].rows != height;
-  const double sent = copied * (model.ranks - 1) + (reduces ? dag[root].bytes * model.ranks : 0);
+  if (!operation.split) return;
+  const double others = model.ranks - 1;
+  double sent = 0;
+  for (const OperatorInput& input : operation.inputs)
+    if (input.copied) sent += dag[input.id].bytes * others / (dag[input.id].split ? model.ranks : 1);
+  for (NodeId root : operation.roots)
+    if (Reduces(dag, root)) sent += dag[root].bytes * others;
   time->total = time->total / model.ranks + sent / model.constants.broadcast;
+}
+
+// Payloads that a fused reduction holds at once (ops/reduction_tree.h): one of each task and a stack for each thread,
+// as high as the tree of a task.
+double PayloadsOf(const Dag& dag, NodeId root, int threads) {
+  const DagNode& walked = dag[dag[root].inputs[0]];
+  const double leaves = static_cast<double>(CeilDivide(walked.rows, ColumnPanelHeight(walked.rows, walked.columns)));
+  const double most_tasks = std::clamp(std::floor((4 << 20) / dag[root].cells), 8.0, 256.0);
+  const double height = std::max(0.0, std::ceil(std::log2(leaves / most_tasks)));
+  return std::min(leaves, most_tasks) + std::min<double>(leaves, threads) * (height + 2);
+}
+
+// Bytes on one rank, of which it may have only its own rows. An operator by itself works in its result.
+double HeldBytes(const Dag& dag, const OperatorWork& operation, const CostModel& model) {
+  const double own = operation.split ? 1.0 / model.ranks : 1;
+  double held = 0;
+  for (const OperatorInput& input : operation.inputs) {
+    // Where rows are not cut, they are those of the whole value.
+    const double copies = operation.split ? (input.by_rows ? own : 0) + (input.whole ? 1 : 0) : 1;
+    held += dag[input.id].bytes * copies;
+  }
+  for (NodeId root : operation.roots) {
+    const bool reduces = Reduces(dag, root);
+    held += WriteBytes(dag, root, model.constants) * (reduces ? 1 : own);
+    if (reduces && operation.nodes > 1 && dag[root].matrix)
+      held += 8 * dag[root].cells * PayloadsOf(dag, root, model.threads);
+  }
+  if (operation.nodes > 1)
+    held += operation.work.packed_bytes + model.threads * (kTileBytes + operation.work.scratch_bytes);
+  return held;
 }
 
 }  // namespace
@@ -98,7 +142,13 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
     case RowUse::kProduct: {
       const double products = unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity;
       const bool joins = !constants.published && !operand(0).sparse && ops::IsNarrow(node.columns);
-      return {.fixed = products + (joins ? kWorkOfJoin * node.cells : 0)};
+      NodeWork work{.fixed = products + (joins ? kWorkOfJoin * node.cells : 0)};
+      if (!operand(0).sparse && node.columns >= ops::kWideProduct) {
+        work.packed_bytes = 8 * operand(1).cells;
+        work.scratch_bytes = std::min(
+            kMostWideTileBytes, 8 * kWideTileRows * static_cast<double>(operand(0).columns + node.columns));
+      }
+      return work;
     }
     case RowUse::kTransposedProduct: {
       const double products = unit * node.cells * static_cast<double>(operand(0).rows);
@@ -119,27 +169,36 @@ double WriteBytes(const Dag& dag, NodeId id, const MachineConstants& constants) 
   return constants.published ? 8 * dag[id].cells : dag[id].bytes;
 }
 
+bool IsSplit(const Dag& dag, const OperatorWork& operation, const CostModel& model) {
+  if (model.ranks < 2) return false;
+  const NodeId root = operation.roots[0];  // All roots reduce, or there is one.
+  std::vector<ops::RowsInput> by_rows;
+  for (const OperatorInput& input : operation.inputs)
+    if (input.by_rows) by_rows.push_back({(*dag.graph)[input.id].info, dag[input.id].split});
+  return ops::IsSplit(Reduces(dag, root) ? ops::RowRule::kReduce : ops::RowRule::kRowWise, by_rows,
+                      (*dag.graph)[root].info, model.min_distributed_bytes);
+}
+
 OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostModel& model) {
   const MachineConstants& constants = model.constants;
   OperatorTime time;
   double out = 0;
   for (NodeId root : operation.roots) out += WriteBytes(dag, root, constants);
   time.write = out / constants.write;
-  double bytes = 0, held = out;
+  double bytes = 0;
   if (constants.published) {
     const double share = PublishedShare(dag, operation);
-    for (NodeId input : operation.inputs) bytes += dag[input].bytes;
-    held += bytes;
+    for (const OperatorInput& input : operation.inputs) bytes += dag[input.id].bytes;
     time.read = bytes / constants.read;
     time.compute = (operation.work.along + operation.work.fixed) / constants.compute;
     time.total = share * (time.write + std::max(time.read, time.compute));
   } else {
     const double share = VisitedShare(dag, operation);
     const NodeId walked = WalkedValue(dag, operation.roots[0]);
-    for (NodeId input : operation.inputs) {
-      const bool gathered = walked != kNoNode && !dag[input].sparse && dag[input].cells == dag[walked].cells;
-      bytes += dag[input].bytes * (gathered ? std::min(1.0, kGatherWaste * share) : 1);
-      held += dag[input].bytes;
+    for (const OperatorInput& read : operation.inputs) {
+      const DagNode& input = dag[read.id];
+      const bool gathered = walked != kNoNode && !input.sparse && input.cells == dag[walked].cells;
+      bytes += input.bytes * (gathered ? std::min(1.0, kGatherWaste * share) : 1);
     }
     time.read = bytes / constants.read;
     time.compute = (operation.work.along * share + operation.work.fixed) / constants.compute;
@@ -147,7 +206,8 @@ OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostMod
   }
   Distribute(dag, operation, model, &time);
   time.total += constants.operator_seconds;
-  if (model.memory_budget > 0 && held > static_cast<double>(model.memory_budget))
+  if (model.memory_budget > 0 &&
+      HeldBytes(dag, operation, model) > static_cast<double>(model.memory_budget))
     time.total += kInfeasibleSeconds;
   return time;
 }

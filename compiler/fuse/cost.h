@@ -18,9 +18,10 @@ namespace fusion {
 /// The model and the limits that one optimisation runs under.
 struct CostModel {
   MachineConstants constants;
-  int64_t memory_budget = 0;  ///< Bytes of inputs and result of one operator; 0: no limit.
+  int64_t memory_budget = 0;  ///< Bytes that one operator may take on a rank; 0: no limit.
+  int threads = 1;            ///< Of a rank.
   int ranks = 1;
-  int64_t min_distributed_bytes = 0;  ///< From this size an input is spread over the ranks.
+  int64_t min_distributed_bytes = 0;  ///< As in placement (ops/split.h).
   /// Whether the executor can run an operator; empty: everything.
   std::function<bool(const FusedOperator&)> can_run;
 };
@@ -32,19 +33,33 @@ constexpr double kInfeasibleSeconds = 1e4;
 struct NodeWork {
   double along = 0;
   double fixed = 0;
+  double packed_bytes = 0;   ///< Inside a fused operator: copies of operands for all threads,
+  double scratch_bytes = 0;  ///< and what each thread keeps beside a tile.
 };
 NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants);
 
 /// Bytes that writing the value of a node moves.
 double WriteBytes(const Dag& dag, NodeId id, const MachineConstants& constants);
 
+/// A matrix that an operator reads. Some are read both by rows and whole.
+struct OperatorInput {
+  NodeId id = kNoNode;
+  bool by_rows = false, whole = false;
+  bool copied = false;  ///< This operator pays for the copies that other ranks get.
+};
+
 /// One operator, fused or not, as the model sees it.
 struct OperatorWork {
   FusionTemplate kind = FusionTemplate::kCell;
   std::vector<NodeId> roots;  ///< Several: a multi-aggregate.
   NodeWork work;
-  std::span<const NodeId> inputs;  ///< Distinct matrices that it reads.
+  std::span<const OperatorInput> inputs;  ///< Distinct.
+  int nodes = 0;                          ///< Operators of the graph in it; one is not fused.
+  bool split = false;                     ///< All ranks compute it, each its own rows.
 };
+
+/// Foresees placement of an operator with these roots and inputs.
+bool IsSplit(const Dag& dag, const OperatorWork& operation, const CostModel& model);
 
 struct OperatorTime {
   double write = 0, read = 0, compute = 0;

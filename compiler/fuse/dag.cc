@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/split.h"
+
 namespace heddle::compiler::fusion {
 namespace {
 
@@ -81,6 +83,12 @@ void PropagateSparsity(const Dag& dag, NodeId id, const Node& node, DagNode* mad
   if (patterns != 1 || !cell_wise || node.Is("%*%")) made->pattern = id;
 }
 
+std::vector<ValueInfo> InfosOfInputs(const Graph& graph, const Node& node) {
+  std::vector<ValueInfo> infos;
+  for (NodeId input : node.inputs) infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
+  return infos;
+}
+
 }  // namespace
 
 Graph WithoutHarmlessOrder(Graph graph) {
@@ -135,6 +143,10 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
     }
     made.matrix = IsKnownMatrix(node.info);
     made.range_begin = RangeBegin(graph, node);
+    const std::vector<ValueInfo> infos = InfosOfInputs(graph, node);
+    for (size_t i = 0; i < infos.size(); ++i)
+      made.by_rows.push_back(node.inputs[i] != kNoNode &&
+                             ops::InputUseOf(node, infos, static_cast<int>(i)) == ops::InputUse::kRows);
     if (made.matrix) {
       made.rows = node.info.shape.rows;
       made.columns = node.info.shape.columns;
@@ -157,6 +169,30 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
                        : std::min<int>(kMaxArity, static_cast<int>(node.inputs.size()));
   }
   return dag;
+}
+
+void MarkSplit(int ranks, int64_t min_distributed_bytes, const IsSplitVariable& is_split, Dag* dag) {
+  if (ranks < 2) return;
+  const Graph& graph = *dag->graph;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    DagNode& made = dag->nodes[static_cast<size_t>(id)];
+    if (node.Is("variable")) made.split = made.matrix && is_split && is_split(node.Text("name"));
+    if (node.Is("assign")) made.split = (*dag)[node.inputs[0]].split;
+    const ops::Operator* op = ops::FindOperator(node.op);
+    if (op == nullptr || op->effect) continue;
+    const ops::RowRule rule = ops::RowRuleOf(node, InfosOfInputs(graph, node));
+    std::vector<ops::RowsInput> by_rows;
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (made.by_rows[i] != 0) by_rows.push_back({graph[node.inputs[i]].info, (*dag)[node.inputs[i]].split});
+    if (!ops::IsSplit(rule, by_rows, node.info, min_distributed_bytes)) continue;
+    made.split = rule != ops::RowRule::kReduce;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == kNoNode || made.by_rows[i] != 0) continue;
+      DagNode& input = dag->nodes[static_cast<size_t>(node.inputs[i])];
+      if (input.matrix && input.copied_for == kNoNode) input.copied_for = id;
+    }
+  }
 }
 
 }  // namespace heddle::compiler::fusion

@@ -70,7 +70,8 @@ class Fuser {
         memo_(PrunedMemo(dag_)),
         picker_(dag_, memo_, ChoiceOf(options.mode), options.seed),
         random_(options.seed) {
-    model_ = {OrDefault(options.constants, options.threads), options.memory_budget, options.ranks,
+    MarkSplit(options.ranks, options.min_distributed_bytes, options.is_split, &dag_);
+    model_ = {OrDefault(options.constants, options.threads), options.memory_budget, options.threads, options.ranks,
               options.min_distributed_bytes, options.can_run};
     search_.clock = options.clock != nullptr ? options.clock : &SystemClock();
     search_.deadline_ns = search_.clock->MonotonicNs() + options.deadline_ms * 1'000'000;

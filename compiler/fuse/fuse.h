@@ -30,7 +30,7 @@ struct FuseOptions {
   FusionMode mode = FusionMode::kCost;
   uint64_t seed = 0;           ///< Of kRandom.
   MachineConstants constants;  ///< Not plausible (all zero): DefaultConstants(threads).
-  int64_t memory_budget = 0;   ///< Bytes of one operator's inputs and result; 0: no limit.
+  int64_t memory_budget = 0;   ///< Bytes that one operator may take on a rank; 0: no limit.
   int threads = 1;
   int ranks = 1;
   int64_t min_distributed_bytes = 0;  ///< As in placement: from this size rows are spread over the ranks.
@@ -38,6 +38,8 @@ struct FuseOptions {
   int64_t deadline_ms = 1000;         ///< Of all partitions that are too large for an exact search.
   /// Share of cells of a CSR live-in that are present, negative when unknown; may be empty.
   std::function<double(std::string_view variable)> sparsity_of;
+  /// Whether every rank has its own rows of a live-in; may be empty: of none.
+  std::function<bool(std::string_view variable)> is_split;
   /// Whether the executor can run this body; what it refuses is not formed. Empty: everything.
   std::function<bool(const FusedOperator&)> can_run;
   /// Gets the report as text (ToText with costs); may be empty.

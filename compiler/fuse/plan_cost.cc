@@ -2,6 +2,7 @@
 #include "compiler/fuse/plan_cost.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/fuse/build_operator.h"
 #include "core/panels.h"
@@ -11,7 +12,7 @@ namespace heddle::compiler::fusion {
 struct PlanCost::Open {
   OperatorWork work;
   size_t id = 0;  // Position of its (first) root: unique, since a value is materialised once.
-  std::vector<NodeId> inputs;
+  std::vector<OperatorInput> inputs;
   std::vector<NodeId> covered;
   double least_compute = 0;
   bool sparse = false;     // Some value that it computes or reads is CSR.
@@ -113,6 +114,7 @@ PlanCost::PlanCost(const Dag& dag, const Memo& memo, const Partition& partition,
   undecided_.assign(count, 0);
   computed_.assign(count, 0);
   read_.assign(dag.nodes.size(), 0);
+  copied_.assign(dag.nodes.size(), 0);
   visited_.assign(count * count, 0);
   PrepareBound(memo);
 }
@@ -140,7 +142,6 @@ std::vector<PlannedOperator> PlanCost::Operators(const Assignment& assignment) {
   trace_ = &operators;
   (void)Cost(assignment);
   trace_ = nullptr;
-  for (PlannedOperator& planned : operators) planned.work.inputs = planned.inputs;
   return operators;
 }
 
@@ -178,6 +179,9 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
   const NodeWork& work = work_[Local(id)];
   open->work.work.along += work.along;
   open->work.work.fixed += work.fixed;
+  open->work.work.packed_bytes += work.packed_bytes;
+  open->work.work.scratch_bytes = std::max(open->work.work.scratch_bytes, work.scratch_bytes);
+  ++open->work.nodes;
   open->covered.push_back(id);
   open->sparse |= dag_[id].sparse;
   computed_[Local(id)] = epoch_;
@@ -198,29 +202,43 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
     }
     if (Inside(input)) Materialize(input);
     open->sparse |= dag_[input].sparse;
-    if (dag_[input].matrix &&
-        std::find(open->inputs.begin(), open->inputs.end(), input) == open->inputs.end())
-      open->inputs.push_back(input);
+    if (!dag_[input].matrix) continue;
+    auto read = std::find_if(open->inputs.begin(), open->inputs.end(),
+                             [input](const OperatorInput& known) { return known.id == input; });
+    if (read == open->inputs.end()) read = open->inputs.insert(read, OperatorInput{.id = input});
+    const bool by_rows = dag_[id].by_rows[i] != 0;
+    read->by_rows |= by_rows;
+    read->whole |= !by_rows;
+    read->copied |= !by_rows && dag_[input].copied_for == id;
   }
 }
 
 void PlanCost::Finish(Open* open) {
   if (open->undecided) return FinishUndecided(*open);
-  for (NodeId input : open->inputs) read_[static_cast<size_t>(input)] = epoch_;
   open->work.inputs = open->inputs;
+  open->work.split = IsSplit(dag_, open->work, model_);
+  for (OperatorInput& input : open->inputs) {
+    read_[static_cast<size_t>(input.id)] = epoch_;
+    // Of several that compute the node which the copies are for, the first pays.
+    if (open->work.split && input.copied)
+      input.copied = std::exchange(copied_[static_cast<size_t>(input.id)], epoch_) != epoch_;
+  }
   const OperatorTime time = TimeOf(dag_, open->work, model_);
   total_ += time.total;
   if (!CanRun(open)) total_ += kInfeasibleSeconds;
   if (trace_ == nullptr) return;
   std::sort(open->covered.begin(), open->covered.end());
-  std::sort(open->inputs.begin(), open->inputs.end());
-  trace_->push_back({open->work, open->covered, open->inputs, time});
+  std::vector<NodeId> inputs;
+  for (const OperatorInput& input : open->inputs) inputs.push_back(input.id);
+  std::sort(inputs.begin(), inputs.end());
+  open->work.inputs = {};
+  trace_->push_back({open->work, open->covered, std::move(inputs), time});
 }
 
 // What the executor cannot run has to do with CSR values or with long rows; everything else is not asked again and again.
 bool PlanCost::CanRun(Open* open) {
-  const bool doubtful = open->sparse || std::any_of(open->inputs.begin(), open->inputs.end(), [this](NodeId input) {
-                          return dag_[input].columns > kColumnChunk;
+  const bool doubtful = open->sparse || std::any_of(open->inputs.begin(), open->inputs.end(), [this](const OperatorInput& input) {
+                          return dag_[input.id].columns > kColumnChunk;
                         });
   if (!model_.can_run || open->covered.size() < 2 || !doubtful) return true;
   std::sort(open->covered.begin(), open->covered.end());
@@ -294,13 +312,13 @@ void PlanCost::PrepareBound(const Memo& memo) {
 
 void PlanCost::FinishUndecided(const Open& open) {
   double read = 0;
-  for (NodeId input : open.inputs) {
-    read_[static_cast<size_t>(input)] = epoch_;
-    if (Inside(input)) {
-      read += target_read_[Local(input)];
+  for (const OperatorInput& input : open.inputs) {
+    read_[static_cast<size_t>(input.id)] = epoch_;
+    if (Inside(input.id)) {
+      read += target_read_[Local(input.id)];
       continue;
     }
-    const auto at = std::lower_bound(partition_.inputs.begin(), partition_.inputs.end(), input) -
+    const auto at = std::lower_bound(partition_.inputs.begin(), partition_.inputs.end(), input.id) -
                     partition_.inputs.begin();
     read += input_read_[static_cast<size_t>(at)];
   }

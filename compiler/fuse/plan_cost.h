@@ -52,7 +52,7 @@ class EntryPicker {
 
 /// One operator of a plan, for reports.
 struct PlannedOperator {
-  OperatorWork work;
+  OperatorWork work;            ///< Without its inputs.
   std::vector<NodeId> covered;  ///< Ascending, roots included.
   std::vector<NodeId> inputs;
   OperatorTime time;
@@ -101,6 +101,7 @@ class PlanCost {
   std::vector<int> group_;              // By position: index in Partition::aggregates, or -1.
   std::vector<uint32_t> materialized_;  // By position: epoch when it was last materialised.
   std::vector<uint32_t> visited_;       // By operator (its root's position) and position: epoch.
+  std::vector<uint32_t> copied_;        // By node: epoch when some operator paid for its copies.
   std::map<std::vector<NodeId>, bool> can_run_;  // By roots, -1, covered nodes.
   uint32_t epoch_ = 0;
   double total_ = 0, stop_at_ = 0;

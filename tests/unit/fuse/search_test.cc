@@ -25,6 +25,7 @@ struct Case {
     if (random.Below(3) == 0) {
       model.ranks = 2 + static_cast<int>(random.Below(3));
       model.min_distributed_bytes = 1 << 20;
+      MarkSplit(model.ranks, model.min_distributed_bytes, {}, &dag);
     }
   }
 

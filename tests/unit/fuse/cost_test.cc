@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators cost that several ranks compute, and what fits into their memory. Expected values are written out
+// from the sizes.
+#include "compiler/fuse/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/fuse/plan_cost.h"
+#include "tests/unit/fuse/graph_maker.h"
+
+namespace heddle::compiler::fusion {
+namespace {
+
+constexpr int kRanks = 4;
+constexpr int64_t kMinBytes = int64_t{8} << 20;
+
+// The operators of a block when all points of its partitions are 0, under a model for four ranks.
+struct Block {
+  explicit Block(Graph block, const IsSplitVariable& is_split = {}, double sparsity = 1)
+      : graph(std::move(block)), dag(MakeDag(graph, [sparsity](std::string_view) { return sparsity; })) {
+    MarkSplit(kRanks, kMinBytes, is_split, &dag);
+    memo = Explore(dag);
+    Prune(dag, &memo);
+    partitions = FindPartitions(dag, memo);
+  }
+  std::vector<PlannedOperator> Operators(int ranks = kRanks, int64_t memory_budget = 0) const {
+    const CostModel model{.constants = DefaultConstants(kThreads),
+                          .memory_budget = memory_budget,
+                          .threads = kThreads,
+                          .ranks = ranks,
+                          .min_distributed_bytes = kMinBytes};
+    std::vector<PlannedOperator> operators;
+    for (const Partition& partition : partitions)
+      for (PlannedOperator& planned :
+           PlanCost(dag, memo, partition, model).Operators(Assignment(partition.points.size(), 0)))
+        operators.push_back(std::move(planned));
+    return operators;
+  }
+  // Bytes that all operators together pay for, sent one after the other.
+  double SentBytes() const {
+    const MachineConstants constants = DefaultConstants(kThreads);
+    double sent = 0;
+    for (const PlannedOperator& planned : Operators()) {
+      const OperatorTime& time = planned.time;
+      const double work = (time.write + std::max(time.read, time.compute)) / (planned.work.split ? kRanks : 1);
+      sent += (time.total - work - constants.operator_seconds) * constants.broadcast;
+    }
+    return sent;
+  }
+  bool Fits(int64_t memory_budget, int ranks = 1) const {
+    double total = 0;
+    for (const PlannedOperator& planned : Operators(ranks, memory_budget)) total += planned.time.total;
+    return total < kInfeasibleSeconds;
+  }
+
+  static constexpr int kThreads = 4;
+  Graph graph;
+  Dag dag;
+  Memo memo;
+  std::vector<Partition> partitions;
+};
+
+// exp(X %*% B): B has as many rows as X, and every row of X needs all of it.
+TEST(CostTest, ASquareRightSideIsCopiedToEveryRank) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 2000, 2000), b = make.Matrix("B", 2000, 20);
+  make.Assign("y", make.Add("exp", {make.Add("%*%", {x, b})}));
+  EXPECT_NEAR(Block(make.graph()).SentBytes(), 8 * 2000 * 20 * (kRanks - 1), 1);
+  const auto b_is_split = [](std::string_view name) { return name == "B"; };
+  EXPECT_NEAR(Block(make.graph(), b_is_split).SentBytes(), 8 * 2000 * 20 * (kRanks - 1) / kRanks, 1)
+      << "every rank sends its own rows of it";
+}
+
+// t(X) %*% exp(Y): rank 0 has its own partial result.
+TEST(CostTest, PartialResultsOfOtherRanksAreSent) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 100'000, 20), y = make.Matrix("Y", 100'000, 30);
+  make.Assign("z", make.Add("t%*%", {x, make.Add("exp", {y})}));
+  EXPECT_NEAR(Block(make.graph()).SentBytes(), 8 * 20 * 30 * (kRanks - 1), 0.01);
+}
+
+// 2 MB of CSR are 800 MB of cells.
+TEST(CostTest, WhatIsSplitFollowsDenseBytes) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 100'000, 1000, Format::kSparse), y = make.Matrix("Y", 1000, 1000, Format::kSparse);
+  make.Assign("a", make.Add("sum", {make.Add("*", {x, x})}));
+  make.Assign("b", make.Add("sum", {make.Add("*", {y, y})}));
+  const std::vector<PlannedOperator> operators = Block(make.graph(), {}, 0.001).Operators();
+  ASSERT_EQ(operators.size(), 2u);
+  EXPECT_TRUE(operators[0].work.split);
+  EXPECT_FALSE(operators[1].work.split) << "8,000,000 bytes are too few";
+}
+
+// A small live-in of which every rank has its rows stays so.
+TEST(CostTest, WhatIsSplitStaysSplit) {
+  GraphMaker make;
+  make.Assign("a", make.Add("sum", {make.Add("exp", {make.Matrix("X", 1000, 10)})}));
+  EXPECT_FALSE(Block(make.graph()).Operators()[0].work.split);
+  EXPECT_TRUE(Block(make.graph(), [](std::string_view) { return true; }).Operators()[0].work.split);
+}
+
+// Both operators compute X %*% V inside, the block sends V to the other ranks once; so do blocks with two products.
+TEST(CostTest, CopiesAreSentOnce) {
+  const double copies = 8.0 * 100 * 10 * (kRanks - 1);
+  GraphMaker twice_computed;
+  {
+    const NodeId product =
+        twice_computed.Add("%*%", {twice_computed.Matrix("X", 1'000'000, 100), twice_computed.Matrix("V", 100, 10)});
+    twice_computed.Assign("a", twice_computed.Add("exp", {product}));
+    twice_computed.Assign("b", twice_computed.Add("abs", {product}));
+  }
+  const Block block(twice_computed.graph());
+  ASSERT_EQ(block.Operators().size(), 2u);
+  EXPECT_EQ(block.Operators()[0].covered.size(), 2u);
+  EXPECT_NEAR(block.SentBytes(), copies, 1);
+  GraphMaker two_products;
+  {
+    const NodeId v = two_products.Matrix("V", 100, 10);
+    for (const char* name : {"X", "Y"})
+      two_products.Assign(name, two_products.Add("exp", {two_products.Add(
+                                    "%*%", {two_products.Matrix(name, 1'000'000, 100), v})}));
+  }
+  EXPECT_NEAR(Block(two_products.graph()).SentBytes(), copies, 1);
+}
+
+TEST(CostTest, EveryRootOfAMultiAggregateSendsItsResult) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 1'000'000, 10), y = make.Matrix("Y", 1'000'000, 10);
+  const NodeId shared = make.Add("exp", {x});
+  make.Assign("a", make.Add("sum", {make.Add("*", {shared, x})}));
+  make.Assign("b", make.Add("sum", {make.Add("*", {shared, y})}));
+  make.Assign("c", make.Add("max", {shared}));
+  const Block block(make.graph());
+  ASSERT_EQ(block.Operators().size(), 1u);
+  ASSERT_EQ(block.Operators()[0].work.roots.size(), 3u);
+  EXPECT_NEAR(block.SentBytes(), 3 * 8 * (kRanks - 1), 0.01);
+}
+
+// Y = exp(X) + 1 of 800 MB: 1.6 GB on one rank, a quarter of it on each of four.
+TEST(CostTest, ARankHoldsItsOwnRows) {
+  GraphMaker make;
+  make.Assign("y", make.Add("+", {make.Add("exp", {make.Matrix("X", 1'000'000, 100)}), make.Literal(1.0)}));
+  const Block block(make.graph());
+  EXPECT_FALSE(block.Fits(1'500'000'000));
+  EXPECT_TRUE(block.Fits(1'700'000'000));
+  EXPECT_TRUE(block.Fits(410'000'000, kRanks));
+  EXPECT_FALSE(block.Fits(390'000'000, kRanks));
+}
+
+// t(X) %*% exp(Y): inputs of 163.2 MB, a result of 640 kB. Panels of 64 rows are 157 leaves in at most 52 tasks, of
+// up to four leaves each: a payload for every task, four for each of four threads beside its tile.
+TEST(CostTest, PayloadsOfThreadsAndTasksCount) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 10'000, 2000), y = make.Matrix("Y", 10'000, 40);
+  make.Assign("z", make.Add("t%*%", {x, make.Add("exp", {y})}));
+  const Block block(make.graph());
+  ASSERT_EQ(block.Operators().size(), 1u);
+  const int64_t bytes = 163'200'000 + 640'000 * (1 + 52 + 4 * 4) + 4 * (64 << 10);
+  EXPECT_FALSE(block.Fits(bytes - 1));
+  EXPECT_TRUE(block.Fits(bytes));
+}
+
+// exp(X) %*% B: 16 + 8 + 16 MB, 8 MB of packed B, and for each of four threads a block of 144 rows of exp(X) and of the
+// product beside a tile.
+TEST(CostTest, PackedOperandsAndTilesCount) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 2000, 1000), b = make.Matrix("B", 1000, 1000);
+  make.Assign("y", make.Add("%*%", {make.Add("exp", {x}), b}));
+  const Block block(make.graph());
+  ASSERT_EQ(block.Operators().size(), 1u);
+  const int64_t bytes = 48'000'000 + 4 * (144 * 2000 * 8 + (64 << 10));
+  EXPECT_FALSE(block.Fits(bytes - 1));
+  EXPECT_TRUE(block.Fits(bytes));
+}
+
+}  // namespace
+}  // namespace heddle::compiler::fusion
