@@ -7,8 +7,9 @@ namespace heddle::compiler::fusion {
 
 struct PlanCost::Open {
   OperatorWork work;
-  size_t id = 0;  // Position of its (first) root: unique, since a value is materialised once.
+  uint64_t id = 0;  // Its number among all operators.
   std::vector<NodeId> inputs;
+  std::vector<NodeId> needed;  // Values of the partition that it reads or others read: of operators of their own.
   std::vector<NodeId> covered;
   double least_compute = 0;
   bool undecided = false;  // Some node's entry is not settled: what is known of it is a lower bound.
@@ -39,9 +40,13 @@ EntryPicker::EntryPicker(const Dag& dag, const Memo& memo, EntryChoice choice, u
 void EntryPicker::Block(NodeId consumer, NodeId target) {
   for (size_t i = 0; i < memo_[consumer].size(); ++i)
     if (memo_[consumer][i].Refers(target)) blocked_[static_cast<size_t>(consumer)] |= uint64_t{1} << i;
+  changed_.push_back(consumer);
 }
 
-void EntryPicker::UnblockAll() { blocked_ = permanent_; }
+void EntryPicker::UnblockAll() {
+  for (NodeId id : changed_) blocked_[static_cast<size_t>(id)] = permanent_[static_cast<size_t>(id)];
+  changed_.clear();
+}
 
 int EntryPicker::RandomRank(NodeId id, size_t entry) const {
   uint64_t x = seed_ + 0x9e3779b97f4a7c15u * (static_cast<uint64_t>(id) * 64 + entry + 1);
@@ -109,7 +114,8 @@ PlanCost::PlanCost(const Dag& dag, const Memo& memo, const Partition& partition,
   undecided_.assign(count, 0);
   computed_.assign(count, 0);
   read_.assign(dag.nodes.size(), 0);
-  visited_.assign(count * count, 0);
+  inside_.assign(count, 0);
+  input_of_.assign(dag.nodes.size(), 0);
   PrepareBound(memo);
 }
 
@@ -143,7 +149,7 @@ std::vector<PlannedOperator> PlanCost::Operators(const Assignment& assignment) {
 void PlanCost::Materialize(NodeId id) {
   if (materialized_[Local(id)] == epoch_ || total_ >= stop_at_) return;
   Open open;
-  open.id = Local(id);
+  open.id = ++operators_;
   const auto add_root = [&](NodeId root) {
     const Entry* entry = picker_.PickRoot(root);
     const FusionTemplate kind = KindOf(entry);
@@ -167,6 +173,8 @@ void PlanCost::Materialize(NodeId id) {
   } else {
     add_root(id);
   }
+  // Only now, so that one operator at a time marks what is inside.
+  for (NodeId needed : open.needed) Materialize(needed);
   Finish(&open);
 }
 
@@ -182,19 +190,21 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
   const std::vector<NodeId>& inputs = dag_[id].inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const NodeId input = inputs[i];
+    ++steps_;
     if (input == kNoNode || (!decided && !picker_.MustRead(id, input))) continue;
     if (decided && entry != nullptr && i < kMaxArity && entry->refs[i] == input) {
-      uint32_t& visited = visited_[open->id * partition_.nodes.size() + Local(input)];
-      if (visited == epoch_) continue;
-      visited = epoch_;
+      uint64_t& inside = inside_[Local(input)];
+      if (inside == open->id) continue;
+      inside = open->id;
       AddNode(input, picker_.PickInside(input, kind), kind, open);
-      if (external_[Local(input)] != 0) Materialize(input);
+      if (external_[Local(input)] != 0) open->needed.push_back(input);
       continue;
     }
-    if (Inside(input)) Materialize(input);
-    if (dag_[input].matrix &&
-        std::find(open->inputs.begin(), open->inputs.end(), input) == open->inputs.end())
-      open->inputs.push_back(input);
+    if (Inside(input)) open->needed.push_back(input);
+    uint64_t& listed = input_of_[static_cast<size_t>(input)];
+    if (!dag_[input].matrix || listed == open->id) continue;
+    listed = open->id;
+    open->inputs.push_back(input);
   }
 }
 

@@ -185,6 +185,44 @@ struct LargeSearch {
   }
 };
 
+// What exploring a block and costing one of its plans looks at.
+struct Work {
+  explicit Work(const Graph& graph) {
+    const Dag dag = MakeDag(graph, {});
+    const Memo memo = LargeSearch::PrunedMemo(dag);
+    for (const std::vector<Entry>& group : memo.groups) entries += static_cast<int64_t>(group.size());
+    for (const Partition& partition : FindPartitions(dag, memo)) {
+      PlanCost cost(dag, memo, partition, {.constants = PublishedConstants(2)});
+      const Assignment zero(partition.points.size(), 0);
+      (void)cost.Cost(zero);
+      (void)cost.PartialBound(zero, zero);
+      points += static_cast<int64_t>(zero.size());
+      steps += cost.steps();
+    }
+  }
+
+  int64_t entries = 0, points = 0, steps = 0;
+};
+
+// One operator that reads so many matrices.
+Graph WideSum(int inputs) {
+  GraphMaker make;
+  NodeId value = make.Matrix("X0", 1'000'000, 100);
+  for (int i = 1; i < inputs; ++i) value = make.Add("+", {value, make.Matrix("X" + std::to_string(i), 1'000'000, 100)});
+  make.Assign("out", value);
+  return make.graph();
+}
+
+TEST(SearchTest, TheWorkOfAPlanIsLinearInTheOperators) {
+  for (Graph (*make)(int) : {LongChain, WideSum}) {
+    const Work some(make(100)), many(make(1000));  // Ten times, and a constant.
+    EXPECT_GT(some.steps, 0);
+    EXPECT_LE(many.entries, 11 * some.entries);
+    EXPECT_LE(many.points, 11 * some.points);
+    EXPECT_LE(many.steps, 11 * some.steps);
+  }
+}
+
 TEST(SearchTest, AboveTwentyPointsTheGapIsProven) {
   LargeSearch search(14);
   ASSERT_EQ(search.partitions.size(), 1u);
