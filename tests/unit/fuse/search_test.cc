@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search against all assignments, on random blocks.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -57,7 +58,7 @@ TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
   const int wanted = wanted_text != nullptr ? std::atoi(wanted_text) : 300;
   const size_t most_points = wanted_text != nullptr ? 14 : 11;
   int checked = 0, with_cuts = 0, below_heuristics = 0;
-  int64_t costed = 0, all = 0;
+  int64_t all = 0, costed = 0, enumerated = 0, bounded = 0, without_cuts = 0;
   for (uint64_t seed = 0; checked < wanted; ++seed) {
     Case random(seed);
     for (const Partition& partition : random.partitions) {
@@ -65,25 +66,28 @@ TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
       SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
       PlanCost cost(random.dag, random.memo, partition, random.model);
       const double best = CheapestOfAll(cost);
-      for (int pruning = 0; pruning < 4; ++pruning) {
+      for (const bool pruned : {false, true}) {
         SearchOptions options;
-        options.prune_by_cost = (pruning & 1) != 0;
-        options.prune_by_structure = (pruning & 2) != 0;
-        options.min_structure_points = 0;
+        options.prune_by_cost = options.prune_by_structure = pruned;
         options.max_enumerated_points = 20;
-        const SearchResult found = Select(cost, options);
-        ASSERT_NEAR(found.cost, best, kRounding * best) << "pruning " << pruning << "\n"
+        SearchResult found = Select(cost, options);
+        ASSERT_NEAR(found.cost, best, kRounding * best) << "enumerated, pruned " << pruned << "\n"
                                                         << random.graph.ToText() << ToText(partition.points);
         ASSERT_NEAR(cost.Cost(found.assignment), found.cost, kRounding * best);
-        if (pruning == 3) costed += found.costed;
-        if (pruning == 3)
-          below_heuristics += found.cost < std::min(found.all_zero, found.all_one) * (1 - 1e-9);
+        if (pruned) enumerated += found.costed;
+        options.max_enumerated_points = 0;
+        found = Select(cost, options);
+        ASSERT_NEAR(found.cost, best, kRounding * best) << "bounded, by cut sets " << pruned << "\n"
+                                                        << random.graph.ToText() << ToText(partition.points);
+        ASSERT_NEAR(cost.Cost(found.assignment), found.cost, kRounding * best);
+        ASSERT_LE(found.lower_bound, best * (1 + kRounding));
+        if (static_cast<int>(partition.points.size()) > SearchOptions().max_enumerated_points)
+          (pruned ? bounded : without_cuts) += found.costed;
       }
-      SearchOptions bounded;
-      bounded.max_enumerated_points = 0;
-      const SearchResult found = Select(cost, bounded);
+      const SearchResult found = Select(cost, SearchOptions());
       ASSERT_NEAR(found.cost, best, kRounding * best);
-      ASSERT_LE(found.lower_bound, best * (1 + kRounding));
+      costed += found.costed;
+      below_heuristics += found.cost < std::min(found.all_zero, found.all_one) * (1 - 1e-9);
       with_cuts += !FindCutSets(random.dag, partition).empty();
       all += int64_t{1} << partition.points.size();
       ++checked;
@@ -94,7 +98,10 @@ TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
   EXPECT_GT(with_cuts, 0);
   EXPECT_GT(below_heuristics, wanted / 50);
   EXPECT_LT(static_cast<double>(costed), 0.7 * static_cast<double>(all));
-  RecordProperty("costed", std::to_string(costed) + " of " + std::to_string(all));
+  fmt::print("{} partitions of up to {} points, {} with cut sets: of {} plans {} ({:.0f} %) costed, {} by enumeration "
+             "alone; branch and bound {}, without cut sets {}\n",
+             checked, most_points, with_cuts, all, costed, 100.0 * static_cast<double>(costed) / static_cast<double>(all), enumerated,
+             bounded, without_cuts);
 }
 
 TEST(SearchTest, TheLowerBoundIsBelowEveryPlanThatHasItsOnes) {
@@ -169,7 +176,7 @@ Graph LongChain(int links) {
 
 // The one partition of a chain of more points than are searched to the end, and what its plans cost.
 struct LargeSearch {
-  explicit LargeSearch(int length) : graph(LongChain(length)) {}
+  explicit LargeSearch(Graph of) : graph(std::move(of)) {}
 
   Graph graph;
   Dag dag = MakeDag(graph, {});
@@ -184,6 +191,22 @@ struct LargeSearch {
     return memo;
   }
 };
+
+// A block of which most of the points lie on the two sides of a cut set.
+TEST(SearchTest, ACutSetSavesTheSearchOfItsSides) {
+  Case random(3153);
+  const auto large = std::find_if(random.partitions.begin(), random.partitions.end(),
+                                  [](const Partition& partition) { return partition.points.size() == 11; });
+  ASSERT_NE(large, random.partitions.end());
+  ASSERT_EQ(FindCutSets(random.dag, *large).size(), 2u);
+  PlanCost cost(random.dag, random.memo, *large, random.model);
+  SearchOptions options;
+  const SearchResult with = Select(cost, options);
+  options.prune_by_structure = false;
+  const SearchResult without = Select(cost, options);
+  EXPECT_NEAR(with.cost, without.cost, kRounding * without.cost);
+  EXPECT_LT(4 * with.costed, 3 * without.costed);
+}
 
 // What exploring a block and costing one of its plans looks at.
 struct Work {
@@ -224,7 +247,7 @@ TEST(SearchTest, TheWorkOfAPlanIsLinearInTheOperators) {
 }
 
 TEST(SearchTest, AboveTwentyPointsTheGapIsProven) {
-  LargeSearch search(14);
+  LargeSearch search(LongChain(14));
   ASSERT_EQ(search.partitions.size(), 1u);
   ASSERT_GT(search.partitions[0].points.size(), 20u);
   SearchOptions options;
@@ -245,7 +268,7 @@ class SteppingClock : public VirtualClock {
 };
 
 TEST(SearchTest, TheClockEndsALargeSearch) {
-  LargeSearch search(30);
+  LargeSearch search(LongChain(30));
   SteppingClock clock;
   SearchOptions options;
   options.clock = &clock;
@@ -257,7 +280,7 @@ TEST(SearchTest, TheClockEndsALargeSearch) {
 
 // What a search may take is what a better plan could save: here fifty looks at the clock.
 TEST(SearchTest, ASearchIsNotWorthMoreThanItCouldSave) {
-  LargeSearch search(30);
+  LargeSearch search(LongChain(30));
   SteppingClock clock;
   SearchOptions options;
   options.clock = &clock;
