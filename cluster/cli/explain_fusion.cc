@@ -16,6 +16,8 @@
 namespace heddle::cluster::cli {
 namespace {
 
+constexpr size_t kToldPlans = 10;  // Of each partition, with "cost".
+
 // Live-ins of a graph as the static pass left them in its nodes, in the program's precision.
 compiler::LiveIns LiveInsOf(const Graph& graph, ElementType element_type) {
   compiler::LiveIns live_in;
@@ -50,16 +52,17 @@ Result<std::string> CodeText(const std::string& text) {
 
 class FusionText {
  public:
-  FusionText(std::string_view level, compiler::FuseOptions options, ElementType element_type, ops::Files* files)
-      : level_(level), options_(std::move(options)), element_type_(element_type), files_(files) {}
+  FusionText(std::string_view level, compiler::FuseOptions options, const SessionOptions& session, ops::Files* files)
+      : level_(level), options_(std::move(options)), element_type_(session.element_type), files_(files) {
+    passes_.infos_are_exact = true;
+    passes_.disabled.insert(session.disabled_passes.begin(), session.disabled_passes.end());
+  }
 
   Status Add(const Block& block) {
     if (block.graph.nodes.empty()) return OkStatus();
     compiler::InferOutcome inferred = Infer(block.graph, block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
-    compiler::PassOptions passes;
-    passes.infos_are_exact = true;
-    HEDDLE_ASSIGN_OR_RETURN(Graph graph, compiler::RunGraphPasses(std::move(inferred.graph), passes));
+    HEDDLE_ASSIGN_OR_RETURN(Graph graph, compiler::RunGraphPasses(std::move(inferred.graph), passes_));
     inferred = Infer(std::move(graph), block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
     compiler::FuseReport report;
@@ -88,6 +91,7 @@ class FusionText {
 
   std::string_view level_;
   compiler::FuseOptions options_;
+  compiler::PassOptions passes_;
   ElementType element_type_;
   ops::Files* files_;
   std::string text_;
@@ -105,10 +109,12 @@ Result<std::string> ExplainFusion(Program program, std::string_view level, const
   options.constants = compiler::OrDefault(session.constants, session.threads);
   options.threads = session.threads;
   options.memory_budget = session.memory_bytes;
+  options.ranks = session.ranks;
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  if (level == "cost") options.told_plans = kToldPlans;
   const std::string constants = level == "cost" ? compiler::ToText(options.constants) + "\n" : "";
-  FusionText text(level, std::move(options), session.element_type, files.get());
+  FusionText text(level, std::move(options), session, files.get());
   Status status;
   compiler::ForEachBlock(&program, [&](Block& block) {
     if (status.ok()) status = text.Add(block);

@@ -56,6 +56,37 @@ TEST(FusionTest, ExplainFollowsPrecisionAndMode) {
   EXPECT_EQ(typo.code, 2) << typo.errors;
 }
 
+// What is explained is what runs: the options of sim with their names and limits decide.
+TEST(FusionTest, ExplainTakesTheOptionsThatPlansDependOn) {
+  constexpr const char* kShared = "X = rand(rows=20000, cols=100, seed=1)\nprint(sum(exp(X)) + sum(X * X))";
+  const auto cost = [&](std::vector<std::string> options) {
+    std::vector<std::string> words = {"explain", "--level", "cost", "--threads", "1", "-e", kShared};
+    words.insert(words.end(), options.begin(), options.end());
+    const Finished finished = Heddle(words);
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    return finished.output;
+  };
+  const std::string alone = cost({});
+  EXPECT_EQ(cost({"--workers", "1"}), alone);
+  const std::string spread = cost({"--workers", "4"});
+  EXPECT_NE(spread, alone);
+  EXPECT_EQ(cost({"--workers", "4", "--min-distributed-bytes", "1G"}), alone);
+  EXPECT_NE(cost({"--memory", "1M"}), alone);
+  EXPECT_EQ(Heddle({"explain", "--level", "cost", "--workers", "257", "-e", kShared}).code, 2);
+  const Finished zmm = Heddle({"explain", "--level", "codegen", "--cpu", "avx2", "-e", kShared});
+  EXPECT_EQ(zmm.code, 0) << zmm.errors;
+  EXPECT_FALSE(Contains(zmm.output, "<8 x double>")) << zmm.output;
+  EXPECT_EQ(Heddle({"explain", "--level", "codegen", "--cpu", "sse", "-e", kShared}).code, 2);
+}
+
+TEST(FusionTest, ExplainListsTheCheapestPlans) {
+  const Finished cost = Heddle({"explain", "--level", "cost", "-e",
+                                "X = rand(rows=20000, cols=100, seed=1)\nY = exp(X)\nprint(sum(Y * 2) + sum(Y %*% t(Y)))\nprint(sum(Y))"});
+  ASSERT_EQ(cost.code, 0) << cost.errors;
+  EXPECT_TRUE(Contains(cost.output, "the cheapest plans costed, and what they materialise\n")) << cost.output;
+  EXPECT_TRUE(Contains(cost.output, " s: nothing\n")) << cost.output;
+}
+
 TEST(FusionTest, AMisspeltLevelIsCorrected) {
   const Finished typo = Heddle({"explain", "--level", "fuson", "-e", kScript});
   EXPECT_EQ(typo.code, 2) << typo.errors;
