@@ -21,7 +21,7 @@ struct OperatorStatistics {
 
 /// What one fused operator did.
 struct FusedOperatorStatistics {
-  std::string label;         ///< Template and roots.
+  std::string label;         ///< Template, roots and their places in the script.
   int64_t calls = 0;
   int64_t kernel_ns = 0;
   int64_t bytes = 0;         ///< Read from its inputs and written to its result.
@@ -56,7 +56,8 @@ struct SessionStatistics {
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
 };
 
-/// A table a person reads, operators by descending time; at most `most_operators` of them.
+/// A table a person reads, operators by descending time; at most `most_operators` of them. Of fused operators: calls and
+/// bytes of all workers, time of the worker that took the longest, since they run at once.
 std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operators = 20);
 /// One JSON object a rank: the fields above by name.
 std::string ToJson(const SessionStatistics& statistics);

@@ -121,12 +121,23 @@ TEST(FusionTest, StatisticsNameEveryFusedOperator) {
   const Finished finished = Heddle({"run", "-stats", "--fusion-strict", "-e", kScript});
   ASSERT_EQ(finished.code, 0) << finished.errors;
   EXPECT_TRUE(Contains(finished.errors, " ms chose fused operators)")) << finished.errors;
-  EXPECT_TRUE(Contains(finished.errors, "cell sum ")) << finished.errors;
-  EXPECT_TRUE(Contains(finished.errors, "row t%*% ")) << finished.errors;
+  EXPECT_TRUE(Contains(finished.errors, "cell sum -e:3:7 ")) << finished.errors;
+  EXPECT_TRUE(Contains(finished.errors, "row t%*% -e:4:16 ")) << finished.errors;
   EXPECT_TRUE(Contains(finished.errors, " 0 interpreted for want of code")) << finished.errors;
   const Finished off = Heddle({"run", "-stats", "--fusion", "off", "-e", kScript});
   EXPECT_FALSE(Contains(off.errors, "Fused operator")) << off.errors;
   EXPECT_EQ(off.output, finished.output);
+}
+
+TEST(FusionTest, StatisticsCountFusedOperatorsOfAllWorkers) {
+  const Finished sim = Heddle({"sim", "--workers", "2", "--threads", "1", "--min-distributed-bytes", "0", "-stats", "-e",
+                               "X = rand(rows=2000, cols=100, seed=1)\nprint(sum(X * X + X))"});
+  ASSERT_EQ(sim.code, 0) << sim.errors;
+  EXPECT_TRUE(Contains(sim.errors, "Of 2 workers: calls and MB of all")) << sim.errors;
+  // One call on each worker.
+  const size_t at = sim.errors.find("cell sum -e:2:7 ");
+  ASSERT_NE(at, std::string::npos) << sim.errors;
+  EXPECT_EQ(std::atoi(sim.errors.c_str() + at + 16), 2) << sim.errors;
 }
 
 // A copy of the binary without the module beside it.
