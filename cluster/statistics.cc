@@ -20,6 +20,7 @@ constexpr Field kFields[] = {
     {"plans_compiled", &SessionStatistics::plans_compiled},
     {"planning_ns", &SessionStatistics::planning_ns},
     {"fusion_ns", &SessionStatistics::fusion_ns},
+    {"fusion_costed", &SessionStatistics::fusion_costed},
     {"plans_reused", &SessionStatistics::plans_reused},
     {"scalar_blocks", &SessionStatistics::scalar_blocks},
     {"rows_held", &SessionStatistics::rows_held},
@@ -89,10 +90,10 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
   if (ranks.empty()) return "";
   const SessionStatistics& first = ranks.front();
   std::string out = fmt::format("Elapsed {:.3f} s, {} scalar blocks, seed {}\n"
-                                "Plans: {} made in {:.1f} ms ({:.1f} ms chose fused operators), {} made ahead, {} reused\n",
+                                "Plans: {} made in {:.1f} ms ({:.1f} ms chose fused operators, {} choices costed), {} made ahead, {} reused\n",
                                 static_cast<double>(first.elapsed_ns) / 1e9, first.scalar_blocks, first.seed,
                                 first.plans_compiled, static_cast<double>(first.planning_ns) / 1e6,
-                                static_cast<double>(first.fusion_ns) / 1e6, first.plans_ahead, first.plans_reused);
+                                static_cast<double>(first.fusion_ns) / 1e6, first.fusion_costed, first.plans_ahead, first.plans_reused);
   for (const SessionStatistics& rank : ranks)
     out += fmt::format(
         "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB, {} messages, peak memory {:.1f} MB\n",

@@ -39,6 +39,7 @@ struct SessionStatistics {
   int64_t plans_compiled = 0;  ///< Misses of the plan cache: made while the script ran.
   int64_t planning_ns = 0;     ///< In which those were made.
   int64_t fusion_ns = 0;       ///< Of it, in which fused operators were chosen.
+  int64_t fusion_costed = 0;   ///< In that time, whole and partial choices whose cost was computed.
   int64_t plans_reused = 0;    ///< Hits.
   int64_t scalar_blocks = 0;   ///< Blocks evaluated in place, without a plan.
   int64_t rows_held = 0;       ///< With several ranks: most rows that this rank held or computed at once.

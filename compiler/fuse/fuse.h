@@ -70,6 +70,8 @@ struct FuseReport {
   std::vector<std::string> refused;  ///< Roots whose operators the executor refused.
 };
 std::string ToText(const FuseReport& report, bool with_costs);
+/// Plans, whole or partial, whose cost was computed in all partitions.
+int64_t CostedPlans(const FuseReport& report);
 
 /// A copy of the graph in which sets of nodes are replaced by nodes "fused" with the attribute "operator", a
 /// string FusedOperator::ToText(). Its inputs are those of the fused operator, in order. A multi-aggregate's

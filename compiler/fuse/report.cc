@@ -33,6 +33,12 @@ void AppendPartition(const PartitionReport& partition, bool with_costs, std::str
 
 }  // namespace
 
+int64_t CostedPlans(const FuseReport& report) {
+  int64_t costed = 0;
+  for (const PartitionReport& partition : report.partitions) costed += partition.costed;
+  return costed;
+}
+
 std::string ToText(const FuseReport& report, bool with_costs) {
   std::string text = "memo\n";
   AppendIndented(report.memo, &text);

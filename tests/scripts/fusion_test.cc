@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/process.h"
 
@@ -120,7 +121,7 @@ TEST(FusionTest, WorkersWithoutRowsRunThem) {
 TEST(FusionTest, StatisticsNameEveryFusedOperator) {
   const Finished finished = Heddle({"run", "-stats", "--fusion-strict", "-e", kScript});
   ASSERT_EQ(finished.code, 0) << finished.errors;
-  EXPECT_TRUE(Contains(finished.errors, " ms chose fused operators)")) << finished.errors;
+  EXPECT_TRUE(Contains(finished.errors, " ms chose fused operators, ")) << finished.errors;
   EXPECT_TRUE(Contains(finished.errors, "cell sum -e:3:7 ")) << finished.errors;
   EXPECT_TRUE(Contains(finished.errors, "row t%*% -e:4:16 ")) << finished.errors;
   EXPECT_TRUE(Contains(finished.errors, " 0 interpreted for want of code")) << finished.errors;
@@ -138,6 +139,19 @@ TEST(FusionTest, StatisticsCountFusedOperatorsOfAllWorkers) {
   const size_t at = sim.errors.find("cell sum -e:2:7 ");
   ASSERT_NE(at, std::string::npos) << sim.errors;
   EXPECT_EQ(std::atoi(sim.errors.c_str() + at + 16), 2) << sim.errors;
+}
+
+// Choices costed in a whole run, all plans of a script together, stay few: twenty microseconds each would be 20 ms.
+TEST(FusionTest, EveryExampleCostsFewChoices) {
+  for (const char* name : {"kmeans", "l2svm", "linreg_cg", "logreg", "pagerank"}) {
+    const Finished run = Heddle({"run", "--threads", "1", "-stats", "--json", "examples/" + std::string(name) + ".dml", "-nvargs",
+                                 "X=examples/data/breast_cancer.csv"});
+    ASSERT_EQ(run.code, 0) << run.errors;
+    const nlohmann::json statistics = nlohmann::json::parse(run.errors.substr(0, run.errors.find('\n')), nullptr, false);
+    ASSERT_TRUE(statistics.is_object()) << run.errors;
+    EXPECT_GT(statistics.value("fusion_costed", 0), 0) << name;
+    EXPECT_LE(statistics.value("fusion_costed", 0), 1000) << name;
+  }
 }
 
 // A copy of the binary without the module beside it.
