@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/process.h"
@@ -86,6 +87,26 @@ TEST(FusionTest, ExplainListsTheCheapestPlans) {
   ASSERT_EQ(cost.code, 0) << cost.errors;
   EXPECT_TRUE(Contains(cost.output, "the cheapest plans costed, and what they materialise\n")) << cost.output;
   EXPECT_TRUE(Contains(cost.output, " s: nothing\n")) << cost.output;
+}
+
+TEST(FusionTest, ExplainCountsOnKnownSparsity) {
+  const auto explain = [](const std::string& script) {
+    const Finished finished = Heddle({"explain", "--level", "cost", "-e", script + "\nif (sum(X) > 3) { print(sum(X * exp(X))) }"});
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    return finished.output;
+  };
+  const std::string drawn = explain("X = rand(rows=1000, cols=100, sparsity=0.02, seed=1)\nprint(sum(X * 2 * X))");
+  EXPECT_TRUE(Contains(drawn, "sparsity of rand in line 1 known: 0.02\n")) << drawn;
+  EXPECT_TRUE(Contains(drawn, "sparsity of X known: 0.02\n")) << drawn;
+  const std::string computed = explain("X = rand(rows=1000, cols=100, sparsity=0.02, seed=1)\nX = X * 2\nprint(sum(X))");
+  EXPECT_TRUE(Contains(computed, "sparsity of X not known, guessed as 0.1\n")) << computed;
+  char name[] = "/tmp/heddle-explain-XXXXXX";
+  ASSERT_NE(mkdtemp(name), nullptr);
+  const std::string path = std::string(name) + "/x.mtx";
+  std::ofstream(path) << "%%MatrixMarket matrix coordinate real general\n100 50 2\n3 4 1.5\n70 9 2\n";
+  const std::string read = explain("X = read(\"" + path + "\")\nprint(sum(X))");
+  EXPECT_TRUE(Contains(read, "sparsity of X known: 0.0004\n")) << read;
+  std::filesystem::remove_all(name);
 }
 
 TEST(FusionTest, AMisspeltLevelIsCorrected) {
