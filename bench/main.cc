@@ -25,14 +25,17 @@ int main(int argc, char** argv) {
     else if (word == "--only" && i + 1 < argc) options.only = argv[++i];
     else if (word == "--plan" && i + 1 < argc && heddle::compiler::ParseFusionMode(argv[i + 1])) options.plan = argv[++i];
     else if (word[0] != '-' && name.empty()) name = word;
-    else if (word[0] != '-' && name == "scripts") files.push_back(word);
+    else if (word == "--data" && i + 1 < argc) options.data = argv[++i];
+    else if (word[0] != '-' && (name == "scripts" || name == "optimizer")) files.push_back(word);
     else name = "?";
   }
   if (name == "operators") return heddle::bench::RunOperators(options);
   if (name == "fusion") return heddle::bench::RunFusion(options);
   if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
+  if (name == "optimizer" && !files.empty()) return heddle::bench::RunOptimizer(options, files);
   std::fputs("usage: heddle-bench operators|fusion [--json] [--threads N] [--cells N] [--only TEXT]\n"
              "       fusion: [--plan off|all|no-redundancy|cost]\n"
-             "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n", stderr);
+             "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n"
+             "       heddle-bench optimizer [--json] [--threads N] [--rounds N] [--data FILE] FILE.dml...\n", stderr);
   return 2;
 }

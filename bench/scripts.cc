@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 #include "bench/probe.h"
 #include "bench/random_matrices.h"
@@ -25,9 +26,10 @@ struct ScriptRun {
 };
 
 // In a process of its own, as users run it.
-Result<ScriptRun> RunScript(const std::string& heddle, const std::string& file, const std::string& mode, int threads) {
-  const std::string command =
-      fmt::format("'{}' run --fusion {} --fusion-strict --threads {} --stats --json '{}' 2>&1", heddle, mode, threads, file);
+Result<ScriptRun> RunScript(const std::string& heddle, const std::string& file, const std::string& mode, int threads,
+                            const std::string& parameters = "") {
+  const std::string command = fmt::format("'{}' run --fusion {} --fusion-strict --threads {} --stats --json '{}' {} 2>&1", heddle, mode,
+                                          threads, file, parameters);
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return Internal("{} does not start", heddle);
   std::string text;
@@ -100,10 +102,41 @@ Status Measure(const std::string& heddle, const std::string& file, const Matrix&
   return OkStatus();
 }
 
+void PrintOptimizer(const std::string& name, const cluster::SessionStatistics& statistics, const BenchOptions& options) {
+  const double planning = 1e3 * Seconds(statistics.planning_ns), fusion = 1e3 * Seconds(statistics.fusion_ns);
+  if (options.json)
+    std::printf("{\"bench\":\"optimizer\",\"case\":\"%s\",\"plans\":%ld,\"planning_ms\":%.2f,\"fusion_ms\":%.2f,\"costed\":%ld}\n",
+                name.c_str(), statistics.plans_compiled, planning, fusion, statistics.fusion_costed);
+  else
+    std::printf("%-24s %3ld plans made in %6.2f ms, of it fusion %6.2f ms, %5ld choices costed\n", name.c_str(),
+                statistics.plans_compiled, planning, fusion, statistics.fusion_costed);
+}
+
+std::string OwnHeddle() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "heddle"; }
+
 }  // namespace
 
+int RunOptimizer(const BenchOptions& options, const std::vector<std::string>& files) {
+  const std::string parameters = options.data.empty() ? "" : fmt::format("-nvargs 'X={}'", options.data);
+  bool all_ran = true;
+  for (const std::string& file : files) {
+    std::optional<cluster::SessionStatistics> best;
+    for (int round = 0; round < options.rounds; ++round) {
+      Result<ScriptRun> run = RunScript(OwnHeddle(), file, "cost", options.threads, parameters);
+      if (!run.ok()) {
+        std::fprintf(stderr, "heddle-bench: %s\n", run.status().ToString().c_str());
+        all_ran = false;
+        break;
+      }
+      if (!best || run->statistics.fusion_ns < best->fusion_ns) best = std::move(run->statistics);
+    }
+    if (best) PrintOptimizer(std::filesystem::path(file).stem(), *best, options);
+  }
+  return all_ran ? 0 : 1;
+}
+
 int RunScripts(const BenchOptions& options, const std::vector<std::string>& files) {
-  const std::string heddle = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "heddle";
+  const std::string heddle = OwnHeddle();
   ops::Arena arena(options.threads);
   const Matrix probe_data = RandomDense(1, kProbeCells, 1, &arena);
   bool all_ran = true;

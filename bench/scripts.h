@@ -13,4 +13,7 @@ namespace heddle::bench {
 /// at the read probe. Every mode must print the same.
 int RunScripts(const BenchOptions& options, const std::vector<std::string>& files);
 
+/// What choosing fused operators takes in a whole run of each script, the best round; X=options.data is its argument.
+int RunOptimizer(const BenchOptions& options, const std::vector<std::string>& files);
+
 }  // namespace heddle::bench

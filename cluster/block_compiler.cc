@@ -50,7 +50,8 @@ std::optional<double> SparsityOf(const Variable* variable) {
 }
 
 // The last step before placement: nothing it chooses changes a bit.
-Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const Frame& frame, Clock* clock) {
+Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const Frame& frame, Clock* clock,
+                        compiler::FuseReport* report) {
   compiler::FuseOptions options;
   options.clock = clock;
   HEDDLE_RETURN_IF_ERROR(compiler::SetMode(session.fusion, &options));
@@ -67,7 +68,7 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
     const Variable* variable = frame.Find(std::string(name));
     return variable != nullptr && variable->distribution == Distribution::kSplit;
   };
-  return compiler::Fuse(graph, options, nullptr);
+  return compiler::Fuse(graph, options, report);
 }
 
 // Adds the time of its life to a sum.
@@ -145,11 +146,13 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) {
       compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame), files_, nullptr, options_.element_type);
   HEDDLE_RETURN_IF_ERROR(inferred.error);
 
+  compiler::FuseReport report;
   const auto fuse = [&] {
     const TimeIn choosing(*clock_, &fusion_ns_);
-    return FuseGraph(options_, inferred.graph, frame, clock_);
+    return FuseGraph(options_, inferred.graph, frame, clock_, &report);
   };
   HEDDLE_ASSIGN_OR_RETURN(const Graph fused, fuse());
+  fusion_costed_ += compiler::CostedPlans(report);
   std::map<std::string, Distribution> distributions;
   for (const Node& node : fused.nodes)
     if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;

@@ -38,13 +38,15 @@ class BlockCompiler {
   /// Time in MakePlan so far, and the part of it that chose fused operators.
   int64_t planning_ns() const { return planning_ns_; }
   int64_t fusion_ns() const { return fusion_ns_; }
+  /// Plans of fused operators that were costed in it.
+  int64_t fusion_costed() const { return fusion_costed_; }
 
  private:
   const SessionOptions& options_;
   ops::Files* files_;
   Clock* clock_;
   uint64_t options_hash_ = 0;
-  int64_t planning_ns_ = 0, fusion_ns_ = 0;
+  int64_t planning_ns_ = 0, fusion_ns_ = 0, fusion_costed_ = 0;
 };
 
 }  // namespace heddle::cluster

@@ -99,6 +99,7 @@ class SessionOfOneRank : public Session {
     statistics.plans_compiled = blocks_.plans().misses();
     statistics.planning_ns = blocks_.compiler().planning_ns();
     statistics.fusion_ns = blocks_.compiler().fusion_ns();
+    statistics.fusion_costed = blocks_.compiler().fusion_costed();
     statistics.plans_reused = blocks_.plans().hits();
     const codegen::CodegenStatistics code = code_->statistics();
     statistics.code_compiled = code.compiled;

@@ -20,6 +20,7 @@ constexpr Field kFields[] = {
     {"plans_compiled", &SessionStatistics::plans_compiled},
     {"planning_ns", &SessionStatistics::planning_ns},
     {"fusion_ns", &SessionStatistics::fusion_ns},
+    {"fusion_costed", &SessionStatistics::fusion_costed},
     {"plans_reused", &SessionStatistics::plans_reused},
     {"scalar_blocks", &SessionStatistics::scalar_blocks},
     {"rows_held", &SessionStatistics::rows_held},
@@ -46,21 +47,42 @@ constexpr Rate kRates[] = {
     {"operator_seconds", &compiler::MachineConstants::operator_seconds},
 };
 
-// One line a fused operator of rank 0: achieved bandwidth is bytes of inputs and result by time.
-std::string FusedTable(const SessionStatistics& rank) {
-  if (rank.fused.empty()) return "";
+double Megabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+// One line a fused operator, over all workers: achieved bandwidth is bytes of inputs and results by time.
+std::string FusedTable(const std::vector<SessionStatistics>& ranks) {
+  std::map<std::string, FusedOperatorStatistics> total;
+  int64_t compiled = 0, from_disk = 0, code_ns = 0, fallbacks = 0;
+  for (const SessionStatistics& rank : ranks) {
+    compiled += rank.code_compiled;
+    from_disk += rank.code_from_disk;
+    code_ns = std::max(code_ns, rank.code_ns);
+    fallbacks += rank.fusion_fallbacks;
+    std::map<std::string, int64_t> own_ns;  // Those of one label run one after the other.
+    for (const FusedOperatorStatistics& own : rank.fused) {
+      FusedOperatorStatistics& entry = total[own.label];
+      entry.calls += own.calls;
+      entry.kernel_ns = std::max(entry.kernel_ns, own_ns[own.label] += own.kernel_ns);
+      entry.bytes += own.bytes;
+      entry.interpreted |= own.interpreted;
+    }
+  }
+  if (total.empty()) return "";
+  std::vector<std::pair<std::string, FusedOperatorStatistics>> sorted(total.begin(), total.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.kernel_ns > b.second.kernel_ns; });
   std::string out = fmt::format("Fused operators: {} regions compiled, {} from disk, {:.1f} ms, {} interpreted for want of code\n",
-                                rank.code_compiled, rank.code_from_disk, static_cast<double>(rank.code_ns) / 1e6, rank.fusion_fallbacks);
-  out += fmt::format("{:<36}{:>8}{:>14}{:>14}{:>14}\n", "Fused operator", "calls", "time ms", "MB", "GB/s");
-  for (const FusedOperatorStatistics& entry : rank.fused)
-    out += fmt::format("{:<36}{:>8}{:>14.3f}{:>14.3f}{:>14.2f}{}\n", entry.label, entry.calls, static_cast<double>(entry.kernel_ns) / 1e6,
-                       static_cast<double>(entry.bytes) / 1e6,
+                                compiled, from_disk, static_cast<double>(code_ns) / 1e6, fallbacks);
+  if (ranks.size() > 1)
+    out += fmt::format("Of {} workers: calls and MB of all, time of the one that took the longest\n", ranks.size());
+  out += fmt::format("{:<48}{:>8}{:>14}{:>14}{:>14}\n", "Fused operator", "calls", "time ms", "MB", "GB/s");
+  for (const auto& [label, entry] : sorted)
+    out += fmt::format("{:<48}{:>8}{:>14.3f}{:>14.3f}{:>14.2f}{}\n", label, entry.calls, static_cast<double>(entry.kernel_ns) / 1e6,
+                       Megabytes(entry.bytes),
                        entry.kernel_ns == 0 ? 0.0 : static_cast<double>(entry.bytes) / static_cast<double>(entry.kernel_ns),
                        entry.interpreted ? "  interpreted" : "");
   return out;
 }
-
-double Megabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
 }  // namespace
 
@@ -68,10 +90,10 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
   if (ranks.empty()) return "";
   const SessionStatistics& first = ranks.front();
   std::string out = fmt::format("Elapsed {:.3f} s, {} scalar blocks, seed {}\n"
-                                "Plans: {} made in {:.1f} ms ({:.1f} ms chose fused operators), {} made ahead, {} reused\n",
+                                "Plans: {} made in {:.1f} ms ({:.1f} ms chose fused operators, {} choices costed), {} made ahead, {} reused\n",
                                 static_cast<double>(first.elapsed_ns) / 1e9, first.scalar_blocks, first.seed,
                                 first.plans_compiled, static_cast<double>(first.planning_ns) / 1e6,
-                                static_cast<double>(first.fusion_ns) / 1e6, first.plans_ahead, first.plans_reused);
+                                static_cast<double>(first.fusion_ns) / 1e6, first.fusion_costed, first.plans_ahead, first.plans_reused);
   for (const SessionStatistics& rank : ranks)
     out += fmt::format(
         "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB, {} messages, peak memory {:.1f} MB\n",
@@ -98,7 +120,7 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
   for (const auto& [name, entry] : sorted)
     out += fmt::format("{:<24}{:>10}{:>14.3f}{:>14}{:>14.3f}\n", name, entry.acts,
                        static_cast<double>(entry.kernel_ns) / 1e6, entry.rows, Megabytes(entry.bytes_in));
-  return out + FusedTable(first);
+  return out + FusedTable(ranks);
 }
 
 std::string ToJson(const SessionStatistics& statistics) {

@@ -21,7 +21,7 @@ struct OperatorStatistics {
 
 /// What one fused operator did.
 struct FusedOperatorStatistics {
-  std::string label;         ///< Template and roots.
+  std::string label;         ///< Template, roots and their places in the script.
   int64_t calls = 0;
   int64_t kernel_ns = 0;
   int64_t bytes = 0;         ///< Read from its inputs and written to its result.
@@ -39,6 +39,7 @@ struct SessionStatistics {
   int64_t plans_compiled = 0;  ///< Misses of the plan cache: made while the script ran.
   int64_t planning_ns = 0;     ///< In which those were made.
   int64_t fusion_ns = 0;       ///< Of it, in which fused operators were chosen.
+  int64_t fusion_costed = 0;   ///< In that time, whole and partial choices whose cost was computed.
   int64_t plans_reused = 0;    ///< Hits.
   int64_t scalar_blocks = 0;   ///< Blocks evaluated in place, without a plan.
   int64_t rows_held = 0;       ///< With several ranks: most rows that this rank held or computed at once.
@@ -56,7 +57,8 @@ struct SessionStatistics {
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
 };
 
-/// A table a person reads, operators by descending time; at most `most_operators` of them.
+/// A table a person reads, operators by descending time; at most `most_operators` of them. Of fused operators: calls and
+/// bytes of all workers, time of the worker that took the longest, since they run at once.
 std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operators = 20);
 /// One JSON object a rank: the fields above by name.
 std::string ToJson(const SessionStatistics& statistics);

@@ -30,11 +30,6 @@ struct Option {
   std::string_view alias = "";  ///< a second name
 };
 
-/// Of the verbs that run a script, and of explain.
-inline constexpr Option kPrecisionOption = {"precision", Option::Kind::kValue, "NAME",
-                                            "cells of matrices: double or single (half the memory; rounded cells)"};
-inline constexpr Option kFusionOption = {"fusion", Option::Kind::kValue, "MODE", "off, all, no-redundancy or cost (default: cost; same results)"};
-inline constexpr Option kFusionSeedOption = {"fusion-seed", Option::Kind::kValue, "N", "fuse at random instead, for tests"};
 /// -stats of the verbs that tell how a run went.
 inline constexpr Option kStatsOption = {"stats", Option::Kind::kOptionalValue, "", "print what was done, by operator"};
 

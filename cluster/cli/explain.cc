@@ -14,17 +14,16 @@ namespace {
 
 constexpr Option kOptions[] = {
     {"level", Option::Kind::kValue, "STAGE", "ast, a stage of the compiler, program (default), all, fusion, cost or codegen"},
-    {"threads", Option::Kind::kValue, "N", "threads that costs are told for (default: all cores)"},
-    kPrecisionOption,
-    kFusionOption,
-    kFusionSeedOption};
+    {"workers", Option::Kind::kValue, "N", "workers that fusion plans for, as sim (default 1)"}};
 
 Result<std::string> ExplainScript(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const ScriptInput script, ReadScript(arguments));
   compiler::FileSourceLoader loader(WorkingDirectory());
   HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
   compiler::Diagnostics diagnostics;
-  HEDDLE_ASSIGN_OR_RETURN(const SessionOptions session, ReadSessionOptions(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(SessionOptions session, ReadSessionOptions(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(session.ranks, ReadWorkers(arguments));
+  HEDDLE_RETURN_IF_ERROR(UseCpu(session));
   const std::string level = arguments.Value("level").value_or("program");
   HEDDLE_RETURN_IF_ERROR(compiler::CheckStage(level, kFusionLevels));
   const bool of_fusion = std::find(std::begin(kFusionLevels), std::end(kFusionLevels), level) != std::end(kFusionLevels);
@@ -46,8 +45,8 @@ int Run(const Arguments& arguments) {
 }  // namespace
 
 const Verb kExplainVerb = {"explain", "show what the compiler makes of a script, stage by stage; runs nothing",
-                           "explain [--level STAGE] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                           JoinOptions({kOptions, ScriptOptions()}), "heddle explain --level all train.dml -nvargs X=data.csv", Run,
+                           "explain [--level STAGE] [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
+                           JoinOptions({kOptions, PlanOptions(), ScriptOptions()}), "heddle explain --level all train.dml -nvargs X=data.csv", Run,
                            /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -3,18 +3,24 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "cluster/cli/script_input.h"
 #include "compiler/codegen/codegen.h"
+#include "compiler/fuse/dag.h"
 #include "compiler/fuse/fuse.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/static_pass.h"
+#include "ops/formats/file_format.h"
 #include "ops/formats/files.h"
 #include "ops/fused/fused.h"
 #include "ops/fused/tile_program.h"
 
 namespace heddle::cluster::cli {
 namespace {
+
+constexpr size_t kToldPlans = 10;  // Of each partition, with "cost".
 
 // Live-ins of a graph as the static pass left them in its nodes, in the program's precision.
 compiler::LiveIns LiveInsOf(const Graph& graph, ElementType element_type) {
@@ -50,24 +56,32 @@ Result<std::string> CodeText(const std::string& text) {
 
 class FusionText {
  public:
-  FusionText(std::string_view level, compiler::FuseOptions options, ElementType element_type, ops::Files* files)
-      : level_(level), options_(std::move(options)), element_type_(element_type), files_(files) {}
+  FusionText(std::string_view level, compiler::FuseOptions options, const SessionOptions& session, ops::Files* files)
+      : level_(level), options_(std::move(options)), element_type_(session.element_type), files_(files) {
+    passes_.infos_are_exact = true;
+    passes_.disabled.insert(session.disabled_passes.begin(), session.disabled_passes.end());
+    options_.sparsity_of = [this](std::string_view name) {
+      const auto found = sparsity_.find(name);
+      return found == sparsity_.end() ? -1.0 : found->second;
+    };
+  }
 
   Status Add(const Block& block) {
     if (block.graph.nodes.empty()) return OkStatus();
     compiler::InferOutcome inferred = Infer(block.graph, block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
-    compiler::PassOptions passes;
-    passes.infos_are_exact = true;
-    HEDDLE_ASSIGN_OR_RETURN(Graph graph, compiler::RunGraphPasses(std::move(inferred.graph), passes));
+    HEDDLE_ASSIGN_OR_RETURN(Graph graph, compiler::RunGraphPasses(std::move(inferred.graph), passes_));
     inferred = Infer(std::move(graph), block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
+    const std::string sparsities = SparsitiesOf(inferred.graph);
     compiler::FuseReport report;
     HEDDLE_ASSIGN_OR_RETURN(const Graph fused, compiler::Fuse(inferred.graph, options_, &report));
+    Remember(inferred.graph);
     if (report.memo.empty() && !HasMatrixOfUnknownSize(inferred.graph)) return OkStatus();
     text_ += fmt::format("block at line {}\n", block.position.line);
     if (HasMatrixOfUnknownSize(inferred.graph))
       text_ += "  some sizes are known only when it runs: see run -explain\n";
+    text_ += sparsities;
     if (level_ != "codegen") {
       text_ += compiler::ToText(report, level_ == "cost") + "\n";
       return OkStatus();
@@ -86,8 +100,45 @@ class FusionText {
     return compiler::InferShapes(std::move(graph), LiveInsOf(block.graph, element_type_), files_, nullptr, element_type_);
   }
 
+  // Share of cells that are present, as far as a script and the files it reads tell; negative when they do not.
+  double KnownSparsity(const Graph& graph, const Node& node) {
+    if (node.Is("variable")) return options_.sparsity_of(node.Text("name"));
+    if (!node.Is("read")) return compiler::fusion::DrawnSparsity(graph, node);
+    const Node& path = graph[node.inputs[0]];
+    const Scalar* name = path.Is("literal") ? path.FindAttribute("value") : nullptr;
+    if (name == nullptr || !name->IsString()) return -1;
+    const Result<ops::ReadOptions> options = ops::ResolveReadOptions(node, name->AsString(), *files_);
+    if (!options.ok()) return -1;
+    const Result<ops::FileSummary> file = ops::Summarize(*options, *files_);
+    if (!file.ok() || file->stored == kUnknown || file->shape.Cells() <= 0) return -1;
+    return static_cast<double>(file->stored) / static_cast<double>(file->shape.Cells());
+  }
+
+  // What plans of the block count on for the CSR matrices that it finds or makes from nothing.
+  std::string SparsitiesOf(const Graph& graph) {
+    std::string text;
+    for (const Node& node : graph.nodes) {
+      if (!node.info.IsMatrix() || node.info.format != Format::kSparse) continue;
+      if (!node.Is("variable") && !node.Is("rand") && !node.Is("read")) continue;
+      const std::string name = node.Is("variable") ? node.Text("name") : fmt::format("{} in line {}", node.op, node.position.line);
+      // A file is counted on once it is a variable, as in a run.
+      const double known = node.Is("read") ? -1 : KnownSparsity(graph, node);
+      text += known < 0 ? fmt::format("  sparsity of {} not known, guessed as {}\n", name, compiler::fusion::kGuessedSparsity)
+                        : fmt::format("  sparsity of {} known: {:.3g}\n", name, known);
+    }
+    return text;
+  }
+
+  // Later blocks find what this one assigns. What a loop or a branch assigns in another way counts as the text goes on.
+  void Remember(const Graph& graph) {
+    for (const Node& node : graph.nodes)
+      if (node.Is("assign")) sparsity_[node.Text("name")] = KnownSparsity(graph, graph[node.inputs[0]]);
+  }
+
   std::string_view level_;
   compiler::FuseOptions options_;
+  compiler::PassOptions passes_;
+  std::map<std::string, double, std::less<>> sparsity_;  // Of variables, negative when unknown.
   ElementType element_type_;
   ops::Files* files_;
   std::string text_;
@@ -105,10 +156,12 @@ Result<std::string> ExplainFusion(Program program, std::string_view level, const
   options.constants = compiler::OrDefault(session.constants, session.threads);
   options.threads = session.threads;
   options.memory_budget = session.memory_bytes;
+  options.ranks = session.ranks;
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  if (level == "cost") options.told_plans = kToldPlans;
   const std::string constants = level == "cost" ? compiler::ToText(options.constants) + "\n" : "";
-  FusionText text(level, std::move(options), session.element_type, files.get());
+  FusionText text(level, std::move(options), session, files.get());
   Status status;
   compiler::ForEachBlock(&program, [&](Block& block) {
     if (status.ok()) status = text.Add(block);

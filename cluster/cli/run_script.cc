@@ -7,7 +7,6 @@
 #include "cluster/cli/script_input.h"
 #include "cluster/interrupt.h"
 #include "compiler/explain.h"
-#include "ops/cpu.h"
 
 namespace heddle::cluster::cli {
 
@@ -27,9 +26,7 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   Result<SessionOptions> options = ReadSessionOptions(arguments);
   if (!options.ok()) return ReportOutcome(arguments, options.status());
   options->ranks = ranks;
-  for (int rank = ranks; rank-- > 0 && !options->cpu.empty();)
-    if (Status status = ops::ForceCpu(ops::CpuOfRank(options->cpu, rank)); !status.ok())
-      return ReportOutcome(arguments, Usage("--cpu: {}", status.message()));
+  if (Status status = UseCpu(*options); !status.ok()) return ReportOutcome(arguments, status);
   const Result<Program> program = Compile(*script, arguments);
   if (!program.ok()) return ReportOutcome(arguments, program.status());
 

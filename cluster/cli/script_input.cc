@@ -34,22 +34,28 @@ std::vector<Option> ScriptOptions() {
   };
 }
 
-std::vector<Option> RunOptions() {
+std::vector<Option> PlanOptions() {
   using Kind = Option::Kind;
-  const Option options[] = {
+  return {
       {"threads", Kind::kValue, "N", "threads of a worker's kernels (default: all cores)"},
       {"memory", Kind::kValue, "SIZE", "most matrix memory of a worker, e.g. 4G"},
       {"min-distributed-bytes", Kind::kValue, "SIZE", "smaller matrices stay on one worker (default 8M)"},
-      {"seed", Kind::kValue, "N", "of rand() without a seed"},
       {"cpu", Kind::kValue, "NAME,...", "avx2 or avx512 kernels, workers in turn (default: the widest; same results)"},
-      kPrecisionOption,
-      kFusionOption,
-      kFusionSeedOption,
+      {"precision", Kind::kValue, "NAME", "cells of matrices: double or single (half the memory; rounded cells)"},
+      {"fusion", Kind::kValue, "MODE", "off, all, no-redundancy or cost (default: cost; same results)"},
+      {"fusion-seed", Kind::kValue, "N", "fuse at random instead, for tests"},
+  };
+}
+
+std::vector<Option> RunOptions() {
+  using Kind = Option::Kind;
+  const Option options[] = {
+      {"seed", Kind::kValue, "N", "of rand() without a seed"},
       {"fusion-strict", Kind::kFlag, "", "no machine code for a fused operator is an error"},
       kStatsOption,
       {"explain", Kind::kOptionalValue, "", "print the program and its plans before they run"},
   };
-  return JoinOptions({options, ScriptOptions()});
+  return JoinOptions({PlanOptions(), options, ScriptOptions()});
 }
 
 std::string WorkingDirectory() {
@@ -155,6 +161,17 @@ Status CheckCpu(const std::string& names) {
 }
 
 }  // namespace
+
+Result<int> ReadWorkers(const Arguments& arguments) {
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t workers, arguments.Integer("workers", 1, 1, 256));
+  return static_cast<int>(workers);
+}
+
+Status UseCpu(const SessionOptions& options) {
+  for (int rank = options.ranks; rank-- > 0 && !options.cpu.empty();)
+    if (Status status = ops::ForceCpu(ops::CpuOfRank(options.cpu, rank)); !status.ok()) return Usage("--cpu: {}", status.message());
+  return OkStatus();
+}
 
 Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
   SessionOptions options;

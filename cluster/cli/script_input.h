@@ -12,8 +12,10 @@
 
 namespace heddle::cluster::cli {
 
-/// Options that every verb which takes a script understands, and the run options of run, sim and job submit.
+/// Options that every verb which takes a script understands; what plans depend on, which explain takes too; and
+/// both with the rest of run, sim and job submit.
 std::vector<Option> ScriptOptions();
+std::vector<Option> PlanOptions();
 std::vector<Option> RunOptions();
 
 /// A script as the command line gave it: a file, -e CODE, or - (standard input), with its parameters.
@@ -36,6 +38,10 @@ Result<Program> Compile(const ScriptInput& script, const Arguments& arguments, c
 /// --threads, --min-distributed-bytes, --memory, --seed, --cpu, --disable-pass, --fusion; and the constants of
 /// the cost model where this machine has measured them.
 Result<SessionOptions> ReadSessionOptions(const Arguments& arguments);
+/// --workers of sim and explain; 1 when it was not given.
+Result<int> ReadWorkers(const Arguments& arguments);
+/// Makes this process use the kernels of its first worker; kUsage for those of any that this machine lacks.
+Status UseCpu(const SessionOptions& options);
 
 std::string WorkingDirectory();
 

@@ -14,9 +14,9 @@ constexpr Option kOptions[] = {{"workers", Option::Kind::kValue, "N", "number of
 int Run(const Arguments& arguments) {
   if (!arguments.Has("workers")) 
     return ReportOutcome(arguments, Usage("sim needs the number of workers: heddle sim --workers 2 SCRIPT.dml"));
-  const Result<int64_t> workers = arguments.Integer("workers", 1, 1, 256);
+  const Result<int> workers = ReadWorkers(arguments);
   if (!workers.ok()) return ReportOutcome(arguments, workers.status());
-  return RunScript(arguments, static_cast<int>(*workers),
+  return RunScript(arguments, *workers,
                    [](const Program& program, const SessionOptions& options, const RunSurroundings& surroundings) {
                      return RunOnLocalProcesses(program, options, surroundings);
                    });

@@ -91,6 +91,14 @@ std::vector<ValueInfo> InfosOfInputs(const Graph& graph, const Node& node) {
 
 }  // namespace
 
+double DrawnSparsity(const Graph& graph, const Node& node) {
+  constexpr size_t kSparsity = 4;  // Among the inputs of rand (ops/generate.cc).
+  if (!node.Is("rand") || node.inputs.size() <= kSparsity || node.inputs[kSparsity] == kNoNode) return -1;
+  const Node& sparsity = graph[node.inputs[kSparsity]];
+  const Scalar* value = sparsity.Is("literal") ? sparsity.FindAttribute("value") : nullptr;
+  return value != nullptr && !value->IsString() ? value->AsDouble() : -1;
+}
+
 Graph WithoutHarmlessOrder(Graph graph) {
   std::vector<std::vector<NodeId>> instead(graph.nodes.size());
   std::vector<bool> harmless(graph.nodes.size(), false);
@@ -155,7 +163,7 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
       made.sparse = node.info.format == Format::kSparse;
       if (made.sparse) {
         PropagateSparsity(dag, id, node, &made);
-        const double told = node.Is("variable") && sparsity_of ? sparsity_of(node.Text("name")) : -1;
+        const double told = node.Is("variable") && sparsity_of ? sparsity_of(node.Text("name")) : DrawnSparsity(graph, node);
         if (told >= 0) made.sparsity = std::min(told, 1.0);
       }
       const double cell_bytes = static_cast<double>(BytesOf(node.info.element_type));

@@ -46,6 +46,9 @@ struct Dag {
 /// Share of cells of a CSR live-in that are present; negative when unknown.
 using SparsityOf = std::function<double(std::string_view variable)>;
 
+/// Share of cells that a "rand" of literal sparsity fills; negative for any other node.
+double DrawnSparsity(const Graph& graph, const Node& node);
+
 /// Needs: inferred infos. Linear in the graph. `sparsity_of` may be empty. The graph must outlive the result.
 Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of);
 

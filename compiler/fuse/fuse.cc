@@ -49,6 +49,13 @@ std::string OperatorText(const PlannedOperator& planned) {
                      planned.time.compute, planned.time.total);
 }
 
+std::string PlanText(const CostedPlan& plan, const std::vector<Point>& points) {
+  std::vector<Point> materialized;
+  for (size_t i = 0; i < points.size(); ++i)
+    if (plan.assignment[i] != 0) materialized.push_back(points[i]);
+  return fmt::format("{:.4g} s: {}", plan.cost, materialized.empty() ? "nothing" : fusion::ToText(materialized));
+}
+
 PartitionReport Describe(const Partition& partition) {
   PartitionReport report;
   report.nodes = SetText(partition.nodes);
@@ -73,6 +80,7 @@ class Fuser {
     MarkSplit(options.ranks, options.min_distributed_bytes, options.is_split, &dag_);
     model_ = {OrDefault(options.constants, options.threads), options.memory_budget, options.threads, options.ranks,
               options.min_distributed_bytes, options.can_run};
+    search_.kept_plans = options.told_plans;
     search_.clock = options.clock != nullptr ? options.clock : &SystemClock();
     search_.deadline_ns = search_.clock->MonotonicNs() + options.deadline_ms * 1'000'000;
   }
@@ -124,6 +132,7 @@ class Fuser {
     described->gap = found.cost > 0 ? (found.cost - found.lower_bound) / found.cost : 0;
     described->no_redundancy = PlanCost(dag_, memo_, partition, model_, EntryChoice::kNoRedundancy)
                                    .Cost(Assignment(partition.points.size(), 0));
+    for (const CostedPlan& plan : found.plans) described->plans.push_back(PlanText(plan, partition.points));
     for (const PlannedOperator& planned : cost.Operators(found.assignment))
       described->operators.push_back(OperatorText(planned));
     return found.assignment;

@@ -42,6 +42,7 @@ struct FuseOptions {
   std::function<bool(std::string_view variable)> is_split;
   /// Whether the executor can run this body; what it refuses is not formed. Empty: everything.
   std::function<bool(const FusedOperator&)> can_run;
+  size_t told_plans = 0;  ///< Of each partition the report lists so many of the cheapest plans that were costed.
   /// Gets the report as text (ToText with costs); may be empty.
   std::function<void(std::string_view text)> observe;
 };
@@ -58,6 +59,7 @@ struct PartitionReport {
   std::string chosen;  ///< One 0 or 1 for every point.
   double cost = 0, fuse_all = 0, no_redundancy = 0, cut_all = 0;
   double gap = 0;  ///< (cost - lower bound) / cost: 0 when proven to be the best.
+  std::vector<std::string> plans;  ///< "0.34 s: (6->4) (8->4)", what each materialises, by ascending cost.
   std::vector<std::string>
       operators;  ///< "11{4,5,6,8,9,11} write .. read .. compute .. total .." in seconds.
 };
@@ -70,6 +72,8 @@ struct FuseReport {
   std::vector<std::string> refused;  ///< Roots whose operators the executor refused.
 };
 std::string ToText(const FuseReport& report, bool with_costs);
+/// Plans, whole or partial, whose cost was computed in all partitions.
+int64_t CostedPlans(const FuseReport& report);
 
 /// A copy of the graph in which sets of nodes are replaced by nodes "fused" with the attribute "operator", a
 /// string FusedOperator::ToText(). Its inputs are those of the fused operator, in order. A multi-aggregate's

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "compiler/fuse/multi_aggregate.h"
 
@@ -51,9 +52,9 @@ bool ChangesTemplate(const std::vector<Entry>& consumer, const std::vector<Entry
 }
 
 void FindPoints(const Dag& dag, const Memo& memo, Partition* partition) {
-  const auto add = [partition](Point point) {
-    if (std::find(partition->points.begin(), partition->points.end(), point) == partition->points.end())
-      partition->points.push_back(point);
+  std::set<std::pair<NodeId, NodeId>> edges;
+  const auto add = [&](Point point) {
+    if (edges.emplace(point.consumer, point.target).second) partition->points.push_back(point);
   };
   for (NodeId target : partition->materialization)
     for (NodeId consumer : dag[target].consumers)

@@ -11,8 +11,9 @@ namespace heddle::compiler::fusion {
 
 struct PlanCost::Open {
   OperatorWork work;
-  size_t id = 0;  // Position of its (first) root: unique, since a value is materialised once.
+  uint64_t id = 0;  // Its number among all operators.
   std::vector<OperatorInput> inputs;
+  std::vector<NodeId> needed;  // Values of the partition that it reads or others read: of operators of their own.
   std::vector<NodeId> covered;
   double least_compute = 0;
   bool sparse = false;     // Some value that it computes or reads is CSR.
@@ -44,9 +45,13 @@ EntryPicker::EntryPicker(const Dag& dag, const Memo& memo, EntryChoice choice, u
 void EntryPicker::Block(NodeId consumer, NodeId target) {
   for (size_t i = 0; i < memo_[consumer].size(); ++i)
     if (memo_[consumer][i].Refers(target)) blocked_[static_cast<size_t>(consumer)] |= uint64_t{1} << i;
+  changed_.push_back(consumer);
 }
 
-void EntryPicker::UnblockAll() { blocked_ = permanent_; }
+void EntryPicker::UnblockAll() {
+  for (NodeId id : changed_) blocked_[static_cast<size_t>(id)] = permanent_[static_cast<size_t>(id)];
+  changed_.clear();
+}
 
 int EntryPicker::RandomRank(NodeId id, size_t entry) const {
   uint64_t x = seed_ + 0x9e3779b97f4a7c15u * (static_cast<uint64_t>(id) * 64 + entry + 1);
@@ -115,7 +120,9 @@ PlanCost::PlanCost(const Dag& dag, const Memo& memo, const Partition& partition,
   computed_.assign(count, 0);
   read_.assign(dag.nodes.size(), 0);
   copied_.assign(dag.nodes.size(), 0);
-  visited_.assign(count * count, 0);
+  inside_.assign(count, 0);
+  input_of_.assign(dag.nodes.size(), 0);
+  input_at_.assign(dag.nodes.size(), 0);
   PrepareBound(memo);
 }
 
@@ -148,7 +155,7 @@ std::vector<PlannedOperator> PlanCost::Operators(const Assignment& assignment) {
 void PlanCost::Materialize(NodeId id) {
   if (materialized_[Local(id)] == epoch_ || total_ >= stop_at_) return;
   Open open;
-  open.id = Local(id);
+  open.id = ++operators_;
   const auto add_root = [&](NodeId root) {
     const Entry* entry = picker_.PickRoot(root);
     const FusionTemplate kind = KindOf(entry);
@@ -172,6 +179,8 @@ void PlanCost::Materialize(NodeId id) {
   } else {
     add_root(id);
   }
+  // Only now, so that one operator at a time marks what is inside.
+  for (NodeId needed : open.needed) Materialize(needed);
   Finish(&open);
 }
 
@@ -191,25 +200,30 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
   const std::vector<NodeId>& inputs = dag_[id].inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const NodeId input = inputs[i];
+    ++steps_;
     if (input == kNoNode || (!decided && !picker_.MustRead(id, input))) continue;
     if (decided && entry != nullptr && i < kMaxArity && entry->refs[i] == input) {
-      uint32_t& visited = visited_[open->id * partition_.nodes.size() + Local(input)];
-      if (visited == epoch_) continue;
-      visited = epoch_;
+      uint64_t& inside = inside_[Local(input)];
+      if (inside == open->id) continue;
+      inside = open->id;
       AddNode(input, picker_.PickInside(input, kind), kind, open);
-      if (external_[Local(input)] != 0) Materialize(input);
+      if (external_[Local(input)] != 0) open->needed.push_back(input);
       continue;
     }
-    if (Inside(input)) Materialize(input);
+    if (Inside(input)) open->needed.push_back(input);
     open->sparse |= dag_[input].sparse;
     if (!dag_[input].matrix) continue;
-    auto read = std::find_if(open->inputs.begin(), open->inputs.end(),
-                             [input](const OperatorInput& known) { return known.id == input; });
-    if (read == open->inputs.end()) read = open->inputs.insert(read, OperatorInput{.id = input});
+    const auto node = static_cast<size_t>(input);
+    if (input_of_[node] != open->id) {
+      input_of_[node] = open->id;
+      input_at_[node] = open->inputs.size();
+      open->inputs.push_back({.id = input});
+    }
+    OperatorInput& read = open->inputs[input_at_[node]];
     const bool by_rows = dag_[id].by_rows[i] != 0;
-    read->by_rows |= by_rows;
-    read->whole |= !by_rows;
-    read->copied |= !by_rows && dag_[input].copied_for == id;
+    read.by_rows |= by_rows;
+    read.whole |= !by_rows;
+    read.copied |= !by_rows && dag_[input].copied_for == id;
   }
 }
 

@@ -48,6 +48,7 @@ class EntryPicker {
   EntryChoice choice_;
   uint64_t seed_;
   std::vector<uint64_t> permanent_, blocked_;  // Bit i of a node: its entry i.
+  std::vector<NodeId> changed_;                // Where they may differ.
 };
 
 /// One operator of a plan, for reports.
@@ -75,6 +76,8 @@ class PlanCost {
   double PartialBound(const Assignment& assignment, const Assignment& known);
   /// The operators of the plan, in the order in which they end.
   std::vector<PlannedOperator> Operators(const Assignment& assignment);
+  /// Inputs of nodes looked at so far, in all costs and bounds: the work of a costing is linear in its operators.
+  int64_t steps() const { return steps_; }
   const Partition& partition() const { return partition_; }
   const Dag& dag() const { return dag_; }
 
@@ -100,7 +103,11 @@ class PlanCost {
   std::vector<uint8_t> external_;       // By position.
   std::vector<int> group_;              // By position: index in Partition::aggregates, or -1.
   std::vector<uint32_t> materialized_;  // By position: epoch when it was last materialised.
-  std::vector<uint32_t> visited_;       // By operator (its root's position) and position: epoch.
+  std::vector<uint64_t> inside_;        // By position: the last operator that computed it inside.
+  std::vector<uint64_t> input_of_;      // By node: the last operator that listed it among its inputs.
+  std::vector<size_t> input_at_;        // By node: where it stands among them.
+  uint64_t operators_ = 0;              // Opened so far, in all costings.
+  int64_t steps_ = 0;
   std::vector<uint32_t> copied_;        // By node: epoch when some operator paid for its copies.
   std::map<std::vector<NodeId>, bool> can_run_;  // By roots, -1, covered nodes.
   uint32_t epoch_ = 0;

@@ -12,10 +12,19 @@
 namespace heddle::ops {
 namespace {
 
+// The place as in errors, without the folders of the script.
+std::string PlaceOf(SourcePosition position) {
+  position.file.erase(0, position.file.rfind('/') + 1);
+  return position.ToString();
+}
+
 std::string LabelOf(const FusedOperator& fused) {
-  std::string label(Name(fused.kind));
-  for (NodeId root : fused.roots) label += " " + fused.body[root].op;
-  return label;
+  std::string label(Name(fused.kind)), places;
+  for (NodeId root : fused.roots) {
+    label += " " + fused.body[root].op;
+    if (const SourcePosition& position = fused.body[root].position; position.IsKnown()) places += " " + PlaceOf(position);
+  }
+  return label + places;
 }
 
 void Add(const FusedCounts& more, FusedCounts* counts) {

@@ -25,7 +25,7 @@ Status CanRunFused(const FusedOperator& fused);
 
 /// What one fused operator did in a job.
 struct FusedCounts {
-  std::string label;  ///< Template and roots: "row t%*%", "cell sum".
+  std::string label;  ///< Template, roots and their places: "cell sum train.dml:12:9".
   int64_t calls = 0;
   int64_t nanoseconds = 0;
   int64_t bytes = 0;         ///< Read from inputs and written to the result.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/process.h"
 
@@ -56,6 +58,57 @@ TEST(FusionTest, ExplainFollowsPrecisionAndMode) {
   EXPECT_EQ(typo.code, 2) << typo.errors;
 }
 
+// What is explained is what runs: the options of sim with their names and limits decide.
+TEST(FusionTest, ExplainTakesTheOptionsThatPlansDependOn) {
+  constexpr const char* kShared = "X = rand(rows=20000, cols=100, seed=1)\nprint(sum(exp(X)) + sum(X * X))";
+  const auto cost = [&](std::vector<std::string> options) {
+    std::vector<std::string> words = {"explain", "--level", "cost", "--threads", "1", "-e", kShared};
+    words.insert(words.end(), options.begin(), options.end());
+    const Finished finished = Heddle(words);
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    return finished.output;
+  };
+  const std::string alone = cost({});
+  EXPECT_EQ(cost({"--workers", "1"}), alone);
+  const std::string spread = cost({"--workers", "4"});
+  EXPECT_NE(spread, alone);
+  EXPECT_EQ(cost({"--workers", "4", "--min-distributed-bytes", "1G"}), alone);
+  EXPECT_NE(cost({"--memory", "1M"}), alone);
+  EXPECT_EQ(Heddle({"explain", "--level", "cost", "--workers", "257", "-e", kShared}).code, 2);
+  const Finished zmm = Heddle({"explain", "--level", "codegen", "--cpu", "avx2", "-e", kShared});
+  EXPECT_EQ(zmm.code, 0) << zmm.errors;
+  EXPECT_FALSE(Contains(zmm.output, "<8 x double>")) << zmm.output;
+  EXPECT_EQ(Heddle({"explain", "--level", "codegen", "--cpu", "sse", "-e", kShared}).code, 2);
+}
+
+TEST(FusionTest, ExplainListsTheCheapestPlans) {
+  const Finished cost = Heddle({"explain", "--level", "cost", "-e",
+                                "X = rand(rows=20000, cols=100, seed=1)\nY = exp(X)\nprint(sum(Y * 2) + sum(Y %*% t(Y)))\nprint(sum(Y))"});
+  ASSERT_EQ(cost.code, 0) << cost.errors;
+  EXPECT_TRUE(Contains(cost.output, "the cheapest plans costed, and what they materialise\n")) << cost.output;
+  EXPECT_TRUE(Contains(cost.output, " s: nothing\n")) << cost.output;
+}
+
+TEST(FusionTest, ExplainCountsOnKnownSparsity) {
+  const auto explain = [](const std::string& script) {
+    const Finished finished = Heddle({"explain", "--level", "cost", "-e", script + "\nif (sum(X) > 3) { print(sum(X * exp(X))) }"});
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    return finished.output;
+  };
+  const std::string drawn = explain("X = rand(rows=1000, cols=100, sparsity=0.02, seed=1)\nprint(sum(X * 2 * X))");
+  EXPECT_TRUE(Contains(drawn, "sparsity of rand in line 1 known: 0.02\n")) << drawn;
+  EXPECT_TRUE(Contains(drawn, "sparsity of X known: 0.02\n")) << drawn;
+  const std::string computed = explain("X = rand(rows=1000, cols=100, sparsity=0.02, seed=1)\nX = X * 2\nprint(sum(X))");
+  EXPECT_TRUE(Contains(computed, "sparsity of X not known, guessed as 0.1\n")) << computed;
+  char name[] = "/tmp/heddle-explain-XXXXXX";
+  ASSERT_NE(mkdtemp(name), nullptr);
+  const std::string path = std::string(name) + "/x.mtx";
+  std::ofstream(path) << "%%MatrixMarket matrix coordinate real general\n100 50 2\n3 4 1.5\n70 9 2\n";
+  const std::string read = explain("X = read(\"" + path + "\")\nprint(sum(X))");
+  EXPECT_TRUE(Contains(read, "sparsity of X known: 0.0004\n")) << read;
+  std::filesystem::remove_all(name);
+}
+
 TEST(FusionTest, AMisspeltLevelIsCorrected) {
   const Finished typo = Heddle({"explain", "--level", "fuson", "-e", kScript});
   EXPECT_EQ(typo.code, 2) << typo.errors;
@@ -89,13 +142,37 @@ TEST(FusionTest, WorkersWithoutRowsRunThem) {
 TEST(FusionTest, StatisticsNameEveryFusedOperator) {
   const Finished finished = Heddle({"run", "-stats", "--fusion-strict", "-e", kScript});
   ASSERT_EQ(finished.code, 0) << finished.errors;
-  EXPECT_TRUE(Contains(finished.errors, " ms chose fused operators)")) << finished.errors;
-  EXPECT_TRUE(Contains(finished.errors, "cell sum ")) << finished.errors;
-  EXPECT_TRUE(Contains(finished.errors, "row t%*% ")) << finished.errors;
+  EXPECT_TRUE(Contains(finished.errors, " ms chose fused operators, ")) << finished.errors;
+  EXPECT_TRUE(Contains(finished.errors, "cell sum -e:3:7 ")) << finished.errors;
+  EXPECT_TRUE(Contains(finished.errors, "row t%*% -e:4:16 ")) << finished.errors;
   EXPECT_TRUE(Contains(finished.errors, " 0 interpreted for want of code")) << finished.errors;
   const Finished off = Heddle({"run", "-stats", "--fusion", "off", "-e", kScript});
   EXPECT_FALSE(Contains(off.errors, "Fused operator")) << off.errors;
   EXPECT_EQ(off.output, finished.output);
+}
+
+TEST(FusionTest, StatisticsCountFusedOperatorsOfAllWorkers) {
+  const Finished sim = Heddle({"sim", "--workers", "2", "--threads", "1", "--min-distributed-bytes", "0", "-stats", "-e",
+                               "X = rand(rows=2000, cols=100, seed=1)\nprint(sum(X * X + X))"});
+  ASSERT_EQ(sim.code, 0) << sim.errors;
+  EXPECT_TRUE(Contains(sim.errors, "Of 2 workers: calls and MB of all")) << sim.errors;
+  // One call on each worker.
+  const size_t at = sim.errors.find("cell sum -e:2:7 ");
+  ASSERT_NE(at, std::string::npos) << sim.errors;
+  EXPECT_EQ(std::atoi(sim.errors.c_str() + at + 16), 2) << sim.errors;
+}
+
+// Choices costed in a whole run, all plans of a script together, stay few: twenty microseconds each would be 20 ms.
+TEST(FusionTest, EveryExampleCostsFewChoices) {
+  for (const char* name : {"kmeans", "l2svm", "linreg_cg", "logreg", "pagerank"}) {
+    const Finished run = Heddle({"run", "--threads", "1", "-stats", "--json", "examples/" + std::string(name) + ".dml", "-nvargs",
+                                 "X=examples/data/breast_cancer.csv"});
+    ASSERT_EQ(run.code, 0) << run.errors;
+    const nlohmann::json statistics = nlohmann::json::parse(run.errors.substr(0, run.errors.find('\n')), nullptr, false);
+    ASSERT_TRUE(statistics.is_object()) << run.errors;
+    EXPECT_GT(statistics.value("fusion_costed", 0), 0) << name;
+    EXPECT_LE(statistics.value("fusion_costed", 0), 1000) << name;
+  }
 }
 
 // A copy of the binary without the module beside it.

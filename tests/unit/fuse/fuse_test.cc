@@ -272,6 +272,7 @@ TEST(FuseTest, TheReportTellsWhatWasDecided) {
   FuseOptions options;
   options.constants = PublishedConstants(8);
   FuseReport report;
+  options.told_plans = 3;
   std::string observed;
   options.observe = [&](std::string_view text) { observed = text; };
   Fused(ExampleC(), options, &report);
@@ -280,10 +281,13 @@ TEST(FuseTest, TheReportTellsWhatWasDecided) {
   EXPECT_EQ(report.partitions[0].chosen, "11");
   EXPECT_EQ(report.partitions[0].gap, 0);
   EXPECT_EQ(observed, ToText(report, true));
-  EXPECT_NE(observed.find("cost: 1.011 s; all 1.145, no-redundancy 1.011, cut everywhere 1.011; 4 of 2^2 "
-                          "plans costed; gap 0"),
+  EXPECT_EQ(report.partitions[0].plans, (std::vector<std::string>{"1.011 s: (5->4) (7->4)", "1.145 s: nothing", "1.535 s: (7->4)"}));
+  EXPECT_NE(observed.find("cost: 1.011 s; fuse all 1.145, no redundancy 1.011, cut everywhere 1.011\n"
+                          "  4 of 2^2 plans costed; the chosen one is proven to be the best\n"),
             std::string::npos)
       << observed;
+  report.partitions[0].gap = 0.031;
+  EXPECT_NE(ToText(report, true).find("; the search was ended, the best costs at most 3.1 % less\n"), std::string::npos);
 }
 
 TEST(FuseTest, ModesHaveNames) {

@@ -19,6 +19,7 @@ TEST(GoldenReportTest, TheExamplesAreExplainedAsWritten) {
   for (const auto& [name, graph] : examples) {
     FuseOptions options;
     options.constants = PublishedConstants(16);
+    options.told_plans = 10;
     options.sparsity_of = [](std::string_view) { return 1e-3; };
     FuseReport report;
     const Result<Graph> fused = Fuse(graph, options, &report);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "compiler/fuse/select.h"
+
+namespace heddle::compiler::fusion {
+
+/// What a search asks of a cost: each answer counts, the cheapest whole plans are kept.
+class CountedCost {
+ public:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  CountedCost(PlanCost& cost, size_t kept_plans, SearchResult* result)
+      : cost_(cost), kept_plans_(kept_plans), result_(result) {}
+
+  /// At least `stop_at` once the cost reaches it.
+  double Of(const Assignment& plan, double stop_at) {
+    ++result_->costed;
+    const double cost = cost_.Cost(plan, kept_plans_ == 0 ? stop_at : kNever);
+    Keep(plan, cost);
+    return cost;
+  }
+
+  double PartialBound(const Assignment& plan, const Assignment& known) {
+    ++result_->costed;
+    return cost_.PartialBound(plan, known);
+  }
+
+  /// For a whole plan whose cost came from PartialBound.
+  void Keep(const Assignment& plan, double cost) {
+    std::vector<CostedPlan>& plans = result_->plans;
+    if (kept_plans_ == 0 || (plans.size() == kept_plans_ && cost >= plans.back().cost)) return;
+    if (std::any_of(plans.begin(), plans.end(), [&](const CostedPlan& kept) { return kept.assignment == plan; })) return;
+    const auto at = std::upper_bound(plans.begin(), plans.end(), cost,
+                                     [](double own, const CostedPlan& kept) { return own < kept.cost; });
+    plans.insert(at, {plan, cost});
+    if (plans.size() > kept_plans_) plans.pop_back();
+  }
+
+ private:
+  PlanCost& cost_;
+  size_t kept_plans_;
+  SearchResult* result_;
+};
+
+}  // namespace heddle::compiler::fusion
