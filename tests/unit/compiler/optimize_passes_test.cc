@@ -102,6 +102,47 @@ TEST(PassesTest, ConstantsFoldToTheValueTheRunWouldHave) {
             After(FoldConstants, "X = matrix(1, rows=3, cols=2)\nprint(6)\nprint(X)"));
 }
 
+TEST(PassesTest, OneOperandMaySettleAndAndOr) {
+  const std::string coin = "x = sum(rand(rows=1, cols=1, seed=1)) > 0.5\n";
+  for (const char* settled : {"FALSE & x", "x & FALSE", "0 & x"})
+    EXPECT_NE(After(FoldConstants, coin + "print(" + settled + ")").find("print(FALSE)"), std::string::npos)
+        << settled;
+  for (const char* settled : {"TRUE | x", "x | TRUE", "x | 2.5"})
+    EXPECT_NE(After(FoldConstants, coin + "print(" + settled + ")").find("print(TRUE)"), std::string::npos)
+        << settled;
+  for (const char* open : {"TRUE & x", "x & TRUE", "FALSE | x", "x | 0"}) {
+    const std::string text = After(FoldConstants, coin + "print(" + open + ")");
+    EXPECT_EQ(text.find("print(FALSE)"), std::string::npos) << text;
+    EXPECT_EQ(text.find("print(TRUE)"), std::string::npos) << text;
+  }
+}
+
+TEST(PassesTest, WhatMayFailRunsThoughItsValueIsSettled) {
+  const std::string text = After(
+      FoldConstants, "s = toString(sum(rand(rows=1, cols=1, seed=1)))\nprint(FALSE & as.double(s) > 0)");
+  EXPECT_NE(text.find("print(FALSE)"), std::string::npos) << text;
+  EXPECT_NE(text.find("as.double("), std::string::npos) << text;
+}
+
+TEST(PassesTest, AnOperandThatMayBeAStringSettlesNothing) {
+  Diagnostics diagnostics;
+  const Result<std::string> text =
+      Explain("x = \"a\"\nwhile (sum(rand(rows=1, cols=1)) > 0.5) { x = 1 }\nprint(FALSE & x)", CompileOptions(),
+              "program", &diagnostics);
+  ASSERT_TRUE(text.ok()) << text.status().ToString();
+  EXPECT_EQ(text->find("print(FALSE)"), std::string::npos) << *text;
+}
+
+TEST(PassesTest, ASettledPredicateTakesItsBranch) {
+  Diagnostics diagnostics;
+  const Result<std::string> text =
+      Explain("x = sum(rand(rows=1, cols=1))\nverbose = FALSE\nif (verbose & x > 0.5) { print(1) } else { print(2) }",
+              CompileOptions(), "program", &diagnostics);
+  ASSERT_TRUE(text.ok()) << text.status().ToString();
+  EXPECT_EQ(text->find("if"), std::string::npos) << *text;
+  EXPECT_NE(text->find("print(2)"), std::string::npos) << *text;
+}
+
 TEST(PassesTest, WhatFailsIsNotFolded) {
   EXPECT_NE(After(FoldConstants, "x = as.double(\"abc\")\nprint(x)").find("as.double"), std::string::npos);
 }
