@@ -75,7 +75,7 @@ Result<Graph> OrderProducts(Graph graph, const PassOptions& options);
 Result<Graph> ShareCommonSubexpressions(Graph graph, const PassOptions& options);
 /// Removes nodes that lead to no effect, no operator that may fail and no variable. Keeps bits.
 Result<Graph> RemoveDeadNodes(Graph graph, const PassOptions& options);
-/// Removes assignments that nothing reads, then blocks that are left empty, until nothing changes
+/// Removes assignments that nothing reads, then blocks and for loops that are left empty, until nothing changes
 /// (liveness.h). Keeps bits.
 Status RemoveUnreadAssignments(Program* program);
 /// Fills in Block::dead_after (liveness.h). Cannot be switched off: the run needs it.
