@@ -44,19 +44,31 @@ class RandomWalk {
   }
 
   void Run(const std::vector<Block>& blocks, std::set<std::string>& variables) {
-    for (const Block& block : blocks) RunBlock(block, variables);
+    const Block* previous = nullptr;
+    for (const Block& block : blocks) {
+      // What moved before a loop stands behind the loop's predicate, which is the same the first time.
+      const bool is_guarded = previous != nullptr && previous->kind == Block::Kind::kIf &&
+                              block.kind == Block::Kind::kWhile &&
+                              previous->graph.ToText() == block.graph.ToText();
+      if (!is_guarded) decision_ = Flip();
+      RunBlock(block, variables);
+      previous = &block;
+    }
   }
 
   void RunBlock(const Block& block, std::set<std::string>& variables) {
     switch (block.kind) {
       case Block::Kind::kBasic: RunGraph(block.graph, variables, true); break;
-      case Block::Kind::kIf:
+      case Block::Kind::kIf: {
         RunGraph(block.graph, variables, false);
-        Run(Flip() ? block.body : block.otherwise, variables);
+        const bool taken = decision_;
+        Run(taken ? block.body : block.otherwise, variables);
+        decision_ = taken;
         break;
+      }
       case Block::Kind::kWhile:
         RunGraph(block.graph, variables, false);
-        while (Flip()) {
+        for (bool goes_on = decision_; goes_on; goes_on = Flip()) {
           Run(block.body, variables);
           RunGraph(block.graph, variables, false);
         }
@@ -91,6 +103,7 @@ class RandomWalk {
 
   const Program& program_;
   std::mt19937 random_;
+  bool decision_ = false;  // of an if, and of a while the first time
   int depth_ = 0;
 };
 
@@ -142,6 +155,18 @@ B = f(A, 3, 1)
 f(C, 1, 1)
 print(sum(C) + c)
 f2 = function(double a) return (double b) { b = a }
+)",
+    // What moves before a loop that may not run.
+    R"(
+X = rand(rows=4, cols=4)
+w = sum(rand(rows=1, cols=1))
+while (w > 0.5) {
+  if (w > 0.7) { print(w) }
+  w = w * 0.9 - sum(X) / 1000
+  v = w
+  while (v > 0.1) { v = v - sum(exp(X)) - mean(X %*% X) }
+}
+print(w)
 )",
     // Swaps and self assignments.
     R"(
