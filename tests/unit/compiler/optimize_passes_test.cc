@@ -48,6 +48,33 @@ TEST(PassesTest, ARuleCanBeSwitchedOffByName) {
   EXPECT_EQ(ExplainGraph(*ApplyOrderRules(graph, PassOptions())).find("t(%1)"), std::string::npos);
 }
 
+TEST(PassesTest, TransposesGoThroughCellsThatMeetScalarsOnly) {
+  const std::string script = "X = rand(rows=9, cols=4, seed=1)\nY = rand(rows=4, cols=9, seed=2)\n";
+  EXPECT_EQ(After(ApplyExactRules, script + "print(sum(t(exp(t(X)) * 2 - 1)))").find("= t("), std::string::npos);
+  EXPECT_NE(After(ApplyExactRules, script + "print(sum(t(exp(t(X)) * Y)))").find("= t("), std::string::npos);
+  EXPECT_NE(After(ApplyExactRules, script + "E = exp(t(X))\nprint(sum(t(E)) + max(E))").find("= t("),
+            std::string::npos);
+}
+
+TEST(PassesTest, TheIdentityDisappears) {
+  const std::string script = "X = rand(rows=9, cols=4, seed=1)\n";
+  for (const char* product : {"diag(matrix(1, 9, 1)) %*% X", "X %*% diag(matrix(1, 4, 1))"}) {
+    Result<Graph> graph = Built(script + "print(toString(" + product + "))");
+    for (int entry = 0; entry < 2 && graph.ok(); ++entry)  // of the compiler and of the block
+      graph = RunGraphPasses(*std::move(graph), PassOptions());
+    ASSERT_TRUE(graph.ok());
+    EXPECT_NE(ExplainGraph(*graph).find("toString(%1)"), std::string::npos) << ExplainGraph(*graph);
+  }
+}
+
+TEST(PassesTest, AProductWithAnEmptyCellIsNotAScale) {
+  // Infinity times the absent cell of a narrow right operand is NaN, times an absent cell of s * Y nothing.
+  const std::string text = After(ApplyExactRules,
+                                 "x = rand(rows=1, cols=1, seed=1)\nY = rand(rows=1, cols=5, sparsity=0.1, seed=2)\n"
+                                 "print(toString(x %*% Y))");
+  EXPECT_NE(text.find("%*%"), std::string::npos) << text;
+}
+
 TEST(PassesTest, ASparseDriverSamplesItsProductWhereFormatsAreKnown) {
   const std::string script =
       "X = rand(rows=300, cols=200, sparsity=0.01, seed=1)\nU = rand(rows=300, cols=5, seed=2)\n"
