@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "compiler/optimize/defined.h"
 #include "compiler/optimize/hoist_graph.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/loop_range.h"
@@ -80,14 +81,11 @@ class Hoister {
 
   static void Follow(const Block& block, Known* known) {
     Forget(block, known);
-    known->defined.insert(block.results.begin(), block.results.end());
+    FollowDefined(block, &known->defined);
     if (block.kind != Block::Kind::kBasic) return;
-    for (const Node& node : block.graph.nodes) {
-      if (!node.Is("assign")) continue;
-      known->defined.insert(node.Text("name"));
-      if (const Node& value = block.graph[node.inputs[0]]; value.Is("literal"))
-        known->values.insert_or_assign(node.Text("name"), *value.FindAttribute("value"));
-    }
+    for (const Node& node : block.graph.nodes)
+      if (node.Is("assign") && block.graph[node.inputs[0]].Is("literal"))
+        known->values.insert_or_assign(node.Text("name"), *block.graph[node.inputs[0]].FindAttribute("value"));
   }
 
   // Appends what goes before the loop.

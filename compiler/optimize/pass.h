@@ -52,6 +52,9 @@ void ForEachSequence(Program* program, const std::function<void(std::vector<Bloc
 
 // The passes, one file each.
 
+/// Calls of functions that are called once, or that are a few operators, become the functions' blocks
+/// (inline_functions.cc says which). Keeps bits, but for rand() without a seed.
+Status InlineFunctions(Program* program);
 /// Scalars that are the same on every way to a block become literals in it. Keeps bits.
 Status PropagateConstants(Program* program);
 /// Scalars that only depend on literals and on known sizes become literals. Keeps bits.

@@ -52,6 +52,51 @@ TEST(PropagateConstantsTest, ValuesAreThoseOfTheRun) {
   EXPECT_TRUE(Contains(text, "print(-Infinity)")) << text;
 }
 
+TEST(InlineFunctionsTest, AFunctionCalledOnceOrOfFewOperatorsBecomesPartOfItsCaller) {
+  const std::string once = After("program",
+                                 "f = function(matrix[double] X) return (double s) {\n"
+                                 "s = 0\nfor (i in 1:3) { s = s + sum(X) * i } }\n"
+                                 "A = rand(rows=4, cols=4)\nprint(f(A))");
+  EXPECT_FALSE(Contains(once, "function")) << once;
+  EXPECT_LT(once.find("sum("), once.find("for")) << once;  // what is in it moves, too
+  const std::string twice = After("program",
+                                  "f = function(matrix[double] X) return (double s) { s = sum(X ^ 2) }\n"
+                                  "A = rand(rows=4, cols=4)\nprint(f(A) + f(A))");
+  EXPECT_TRUE(Contains(twice, "%3 + %3")) << twice;
+}
+
+TEST(InlineFunctionsTest, AParameterThatIsAssignedSaysNothingOfTheArgument) {
+  const std::string text = After("inline-functions",
+                                 "f = function(matrix[double] X) return (double s) {\n"
+                                 "X = rand(rows=2, cols=3)\ns = 0\nfor (i in 1:3) { s = s + sum(X) * i } }\n"
+                                 "A = rand(rows=4, cols=4)\nprint(f(A))");
+  EXPECT_TRUE(Contains(text, "%in0.X = A\n")) << text;
+  EXPECT_FALSE(Contains(text, "A : 2x3")) << text;
+}
+
+TEST(InlineFunctionsTest, WhatWouldChangeAnErrorOrARandomNumberStaysACall) {
+  const char* const kStay[] = {
+      // Called twice, and more than one block.
+      "f = function(double x) return (double y) { y = x\nif (x > 1) { y = 2 * x } }\nprint(f(coin) + f(2 * coin))",
+      // A result, or what it is made of, that may have no value.
+      "f = function(double x) return (double y) { if (x > 1) { y = x } }\nprint(f(coin))",
+      "f = function(double x) return (double y) { y = 1\nif (x > 1) { z = x }\nif (x > 2) { y = z } }\nprint(f(coin))",
+      // An argument that may have no value.
+      "f = function(matrix[double] X) return (double y) { y = sum(X) }\nif (coin > 0.5) { A = rand(rows=2, cols=2) }\n"
+      "print(f(A))",
+      // Numbers of one place in the script.
+      "f = function(int n) return (double y) { y = sum(rand(rows=n, cols=n)) }\nprint(f(2) - f(2))",
+      // A scalar that the call may have to convert.
+      "f = function(int n) return (double y) { n = n * 1.5\ny = n }\nprint(f(2))",
+      // Recursion.
+      "f = function(int n) return (double y) { y = 0\nif (n > 0) { y = f(n - 1) } }\nprint(f(2))",
+  };
+  for (const char* script : kStay) {
+    const std::string text = After("inline-functions", std::string(kCoin) + script);
+    EXPECT_TRUE(Contains(text, "= f(")) << text;
+  }
+}
+
 TEST(MergeBlocksTest, NeighboursLeftByABranchBecomeOneGraph) {
   const std::string text =
       After("merge-blocks",
