@@ -5,8 +5,8 @@
 
 namespace heddle::compiler {
 
-/// Adds to `defined` the variables that have a value behind the block on every way through it. False if it may
-/// read one that has none.
+/// Adds to `defined` the variables that have a value behind the block on every way through it. False if it
+/// may read one that has none.
 bool FollowDefined(const Block& block, Names* defined);
 bool FollowDefined(const std::vector<Block>& blocks, Names* defined);
 

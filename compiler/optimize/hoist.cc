@@ -11,16 +11,16 @@
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/pass.h"
 
-// What moves: aggregates, matrix products and cell-wise functions (exp, log, ...) all of whose inputs are the same
-// in every round, with everything that only they read. What stays: other cell-wise results and transposes, which
-// cost no more to compute in passing than to read; generators; functions that are multiplied by a matrix, which may
-// be sparse and need few of their cells; and products that a cell-wise operator reads, unless they are known to be
-// small: a later rule may sample them (rules_order.cc).
+// What moves: aggregates, matrix products and cell-wise functions (exp, log, ...) all of whose inputs are the
+// same in every round, with everything that only they read. What stays: other cell-wise results and
+// transposes, which cost no more to compute in passing than to read; generators; functions that are
+// multiplied by a matrix, which may be sparse and need few of their cells; and products that a cell-wise
+// operator reads, unless they are known to be small: a later rule may sample them (rules_order.cc).
 //
 // When: from the loop's predicate, and from the straight-line code of the body. Nothing is computed that the
-// script would not compute: where a while loop is not certain to run, what was in its body goes behind the loop's
-// predicate, computed once more for that. An error shows behind the same output as without the pass: what stood
-// behind an effect, or behind a block that may hold one, moves only if it cannot fail.
+// script would not compute: where a while loop is not certain to run, what was in its body goes behind the
+// loop's predicate, computed once more for that. An error shows behind the same output as without the pass:
+// what stood behind an effect, or behind a block that may hold one, moves only if it cannot fail.
 namespace heddle::compiler {
 namespace {
 
@@ -41,7 +41,7 @@ bool IsLoop(const Block& block) {
 
 // What holds at a place in the program.
 struct Known {
-  std::map<std::string, Scalar, std::less<>> values;  // of variables that straight-line code before has given one
+  std::map<std::string, Scalar, std::less<>> values;  // that straight-line code before gave to variables
   Names defined;                                      // variables that have a value on every way here
 };
 
@@ -85,7 +85,8 @@ class Hoister {
     if (block.kind != Block::Kind::kBasic) return;
     for (const Node& node : block.graph.nodes)
       if (node.Is("assign") && block.graph[node.inputs[0]].Is("literal"))
-        known->values.insert_or_assign(node.Text("name"), *block.graph[node.inputs[0]].FindAttribute("value"));
+        known->values.insert_or_assign(node.Text("name"),
+                                       *block.graph[node.inputs[0]].FindAttribute("value"));
   }
 
   // Appends what goes before the loop.

@@ -30,7 +30,8 @@ bool IsCellWise(const Node& node) {
   return node.op == "ifelse" || ops::FindBinaryCode(node.op) || ops::FindUnaryCode(node.op);
 }
 
-// Functions of 15-40 operations a cell: about 1 ns, where writing a cell and reading it again takes half of that.
+// Functions of 15-40 operations a cell: about 1 ns, where writing a cell and reading it again takes half of
+// that.
 bool IsFunction(const Node& node) {
   static const Names kFunctions = {"exp",  "log",  "sin",  "cos",  "tan",  "asin",   "acos",
                                    "atan", "sinh", "cosh", "tanh", "sigmoid", "^"};
@@ -122,7 +123,8 @@ class GraphHoister {
   bool ChooseRoots() {
     const size_t count = graph_.nodes.size();
     is_root_.assign(count, false);
-    std::vector<bool> is_read(count, false), by_cells(count, false), is_picked(count, false), stays(count, false);
+    std::vector<bool> is_read(count, false), stays(count, false);
+    std::vector<bool> by_cells(count, false), is_picked(count, false);
     for (size_t i = count; i-- > 0;) {
       const Node& node = graph_.nodes[i];
       is_root_[i] = is_invariant_[i] && is_read[i] && !refused_[i] &&

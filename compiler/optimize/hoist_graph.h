@@ -15,9 +15,9 @@ struct HoistContext {
   bool certain = true;    ///< Nothing that the loop did before can print or end the script.
 };
 
-/// Moves what is the same in every round and worth it from `graph`, a graph of a loop, to the end of `hoisted`;
-/// it is assigned to variables whose names start with `prefix`. Behind an effect `context.certain` becomes
-/// false, and only what cannot fail moves.
+/// Moves what is the same in every round and worth it from `graph`, a graph of a loop, to the end of
+/// `hoisted`; it is assigned to variables whose names start with `prefix`. Behind an effect `context.certain`
+/// becomes false, and only what cannot fail moves.
 void HoistFromGraph(Graph* graph, HoistContext* context, const std::string& prefix, Graph* hoisted);
 
 /// True if the predicate of a while loop may be computed once more: without effect, at next to no cost.

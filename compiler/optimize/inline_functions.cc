@@ -13,9 +13,9 @@
 #include "compiler/parse/ast.h"
 #include "ops/operator.h"
 
-// Which calls become the body of their function: those of functions that are called in one place, and of those
-// that are one straight-line block of a few operators. What an error says stays the same: arguments need no
-// conversion, and all that is read has a value, results included.
+// Which calls become the body of their function: those of functions that are called in one place, and of
+// those that are one straight-line block of a few operators. What an error says stays the same: arguments
+// need no conversion, and all that is read has a value, results included.
 namespace heddle::compiler {
 namespace {
 
@@ -42,14 +42,14 @@ bool IsSmall(const Function& function) {
   return operators <= kMostOperators;
 }
 
-// What all calls pass for a parameter, as those see it who read it. nullopt if it may be a scalar of another type
-// than declared, which a call converts.
+// What all calls pass for a parameter, as those see it who read it. nullopt if it may be a scalar of another
+// type than declared, which a call converts.
 std::optional<ValueInfo> InfoOf(const Parameter& parameter, std::vector<Block>* body) {
   bool is_read = false, is_assigned = false, is_as_declared = true;
   ValueInfo info;
   ForEachBlock(body, [&](Block& block) {
-    is_assigned |= block.variable == parameter.name ||
-                   std::find(block.results.begin(), block.results.end(), parameter.name) != block.results.end();
+    is_assigned |= block.variable == parameter.name;
+    for (const std::string& result : block.results) is_assigned |= result == parameter.name;
     for (const Node& node : block.graph.nodes) {
       if (node.FindAttribute("name") == nullptr || node.Text("name") != parameter.name) continue;
       is_assigned |= node.Is("assign");
@@ -209,7 +209,8 @@ class Inliner {
     return block;
   }
 
-  static void Assign(const std::string& name, const std::string& variable, const ValueInfo& info, Block* block) {
+  static void Assign(const std::string& name, const std::string& variable, const ValueInfo& info,
+                     Block* block) {
     Node node;
     node.op = "variable";
     node.info = info;

@@ -106,8 +106,10 @@ bool Match::IsDense(std::string_view letter) const {
 bool Match::TakesScalars(std::string_view name) const {
   for (const Link& link : Chain(name)) {
     const std::vector<NodeId>& inputs = subject_->graph[link.node].inputs;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (i != link.input && inputs[i] != kNoNode && !subject_->graph[inputs[i]].info.IsScalar()) return false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (i == link.input || inputs[i] == kNoNode) continue;
+      if (!subject_->graph[inputs[i]].info.IsScalar()) return false;
+    }
   }
   return true;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/optimize/rules.h"
 
-// What is missing here on purpose, because bits would change: X + 0 (-0.0 becomes 0.0), X * 0 and X %*% 0 (NaN and
-// Infinity times 0), (X>0) - (X<0) as sign(X) (NaN), X * (X > 0) as max(X, 0) (-Infinity), X - Y * X as
-// (1 - Y) * X (Infinity), X * (Y * Z) as (X * Y) * Z (rounding). What needs no rule: X * (1 - X), (X != 0) * log(X)
-// and X - m * (X != 0) visit the entries of a CSR X only, once they are fused.
+// What is missing here on purpose, because bits would change: X + 0 (-0.0 becomes 0.0), X * 0 and X %*% 0
+// (NaN and Infinity times 0), (X>0) - (X<0) as sign(X) (NaN), X * (X > 0) as max(X, 0) (-Infinity), X - Y * X
+// as (1 - Y) * X (Infinity), X * (Y * Z) as (X * Y) * Z (rounding). What needs no rule: X * (1 - X), (X != 0)
+// * log(X) and X - m * (X != 0) visit the entries of a CSR X only, once they are fused.
 namespace heddle::compiler {
 namespace {
 

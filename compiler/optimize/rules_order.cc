@@ -3,8 +3,8 @@
 
 // Rules that add up in another order. Missing on purpose: sum(A + B) as sum(A) + sum(B), which can lose every
 // digit of sum(A - B); sum(v * w) as t(v) %*% w, which gains nothing once the left side is fused; sum((X - U
-// %*% t(V))^2) multiplied out, which cancels; 1 / (1 + exp(-X)) as sigmoid(X), which takes half as long again as the
-// fused operators (it does not overflow).
+// %*% t(V))^2) multiplied out, which cancels; 1 / (1 + exp(-X)) as sigmoid(X), which takes half as long again
+// as the fused operators (it does not overflow).
 namespace heddle::compiler {
 namespace {
 

@@ -219,14 +219,16 @@ TEST(LivenessTest, UnreadAssignmentsAndWhatOnlyTheyNeedAreRemoved) {
 TEST(LivenessTest, LoopsThatAreLeftEmptyGo) {
   EXPECT_EQ(Compile("for (i in 1:10) { x = i * 2 }\nprint(1)").main.size(), 1u);
   EXPECT_EQ(Compile("for (i in 1:10) { for (j in seq(1, i, 1)) { x = i * j } }\nprint(1)").main.size(), 2u);
-  EXPECT_EQ(Compile("for (i in 1:10) { for (j in 1:i) { for (k in 1:3) { x = j } } }\nprint(1)").main.size(), 1u);
+  EXPECT_EQ(Compile("for (i in 1:10) { for (j in 1:i) { for (k in 1:3) { x = j } } }\nprint(1)").main.size(),
+            1u);
   EXPECT_EQ(Compile("parfor (i in 1:10) { x = i * 2 }\nprint(1)").main.size(), 1u);
   const char* coin = "s = sum(rand(rows=1, cols=1, seed=1))\n";
   // Bounds that may be NaN, or fail.
   EXPECT_EQ(Compile(std::string(coin) + "for (i in 1:s) { x = i }\nprint(1)").main.size(), 3u);
   EXPECT_EQ(Compile(std::string(coin) + "for (i in seq(1, 10, s)) { x = i }\nprint(1)").main.size(), 3u);
   EXPECT_EQ(Compile("for (i in seq(1, 10, 0)) { x = i }\nprint(1)").main.size(), 2u);
-  const Program fails = Compile(std::string(coin) + "for (i in 1:as.integer(toString(s))) { x = i }\nprint(1)");
+  const Program fails =
+      Compile(std::string(coin) + "for (i in 1:as.integer(toString(s))) { x = i }\nprint(1)");
   ASSERT_EQ(fails.main.size(), 3u);
   EXPECT_EQ(fails.main[1].kind, Block::Kind::kBasic);
   EXPECT_NE(fails.main[1].graph.ToText().find("as.integer"), std::string::npos);
@@ -244,8 +246,8 @@ TEST(LivenessTest, TheVariableOfAnEmptyLoopKeepsItsLastValue) {
                 {"seq(1, 10, 4)", 9}, {"seq(10, 1, -4)", 2}, {"seq(5, 1, 1)", 7}, {"seq(-3, 3, 2)", 3}};
   for (const auto& test : kCases) {
     SCOPED_TRACE(test.range);
-    const Program program =
-        Compile(std::string("i = 7\nfor (i in ") + test.range + ") { x = i * 2 }\nprint(i * 1)", {"merge-blocks"});
+    const Program program = Compile(
+        std::string("i = 7\nfor (i in ") + test.range + ") { x = i * 2 }\nprint(i * 1)", {"merge-blocks"});
     ASSERT_FALSE(program.main.empty());
     for (const Block& block : program.main) EXPECT_EQ(block.kind, Block::Kind::kBasic);
     const Graph& graph = program.main[program.main.size() - 2].graph;
@@ -253,8 +255,9 @@ TEST(LivenessTest, TheVariableOfAnEmptyLoopKeepsItsLastValue) {
     EXPECT_EQ(graph[0].FindAttribute("value")->ToLiteral(), std::to_string(test.last));
     EXPECT_EQ(graph[1].Text("name"), "i");
   }
-  const Program program = Compile(
-      "n = as.integer(toString(sum(rand(rows=1, cols=1))))\nfor (i in 1:n) { x = i }\nprint(i)", {"merge-blocks"});
+  const Program program =
+      Compile("n = as.integer(toString(sum(rand(rows=1, cols=1))))\nfor (i in 1:n) { x = i }\nprint(i)",
+              {"merge-blocks"});
   ASSERT_EQ(program.main.size(), 3u);
   EXPECT_EQ(program.main[1].graph.ToText().find("%from"), std::string::npos);
   EXPECT_EQ(program.main[1].graph.nodes.back().Text("name"), "i");

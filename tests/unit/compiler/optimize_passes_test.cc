@@ -50,7 +50,8 @@ TEST(PassesTest, ARuleCanBeSwitchedOffByName) {
 
 TEST(PassesTest, TransposesGoThroughCellsThatMeetScalarsOnly) {
   const std::string script = "X = rand(rows=9, cols=4, seed=1)\nY = rand(rows=4, cols=9, seed=2)\n";
-  EXPECT_EQ(After(ApplyExactRules, script + "print(sum(t(exp(t(X)) * 2 - 1)))").find("= t("), std::string::npos);
+  EXPECT_EQ(After(ApplyExactRules, script + "print(sum(t(exp(t(X)) * 2 - 1)))").find("= t("),
+            std::string::npos);
   EXPECT_NE(After(ApplyExactRules, script + "print(sum(t(exp(t(X)) * Y)))").find("= t("), std::string::npos);
   EXPECT_NE(After(ApplyExactRules, script + "E = exp(t(X))\nprint(sum(t(E)) + max(E))").find("= t("),
             std::string::npos);
@@ -69,9 +70,10 @@ TEST(PassesTest, TheIdentityDisappears) {
 
 TEST(PassesTest, AProductWithAnEmptyCellIsNotAScale) {
   // Infinity times the absent cell of a narrow right operand is NaN, times an absent cell of s * Y nothing.
-  const std::string text = After(ApplyExactRules,
-                                 "x = rand(rows=1, cols=1, seed=1)\nY = rand(rows=1, cols=5, sparsity=0.1, seed=2)\n"
-                                 "print(toString(x %*% Y))");
+  const std::string text =
+      After(ApplyExactRules,
+            "x = rand(rows=1, cols=1, seed=1)\nY = rand(rows=1, cols=5, sparsity=0.1, seed=2)\n"
+            "print(toString(x %*% Y))");
   EXPECT_NE(text.find("%*%"), std::string::npos) << text;
 }
 
@@ -154,17 +156,17 @@ TEST(PassesTest, WhatMayFailRunsThoughItsValueIsSettled) {
 TEST(PassesTest, AnOperandThatMayBeAStringSettlesNothing) {
   Diagnostics diagnostics;
   const Result<std::string> text =
-      Explain("x = \"a\"\nwhile (sum(rand(rows=1, cols=1)) > 0.5) { x = 1 }\nprint(FALSE & x)", CompileOptions(),
-              "program", &diagnostics);
+      Explain("x = \"a\"\nwhile (sum(rand(rows=1, cols=1)) > 0.5) { x = 1 }\nprint(FALSE & x)",
+              CompileOptions(), "program", &diagnostics);
   ASSERT_TRUE(text.ok()) << text.status().ToString();
   EXPECT_EQ(text->find("print(FALSE)"), std::string::npos) << *text;
 }
 
 TEST(PassesTest, ASettledPredicateTakesItsBranch) {
   Diagnostics diagnostics;
-  const Result<std::string> text =
-      Explain("x = sum(rand(rows=1, cols=1))\nverbose = FALSE\nif (verbose & x > 0.5) { print(1) } else { print(2) }",
-              CompileOptions(), "program", &diagnostics);
+  const Result<std::string> text = Explain(
+      "x = sum(rand(rows=1, cols=1))\nverbose = FALSE\nif (verbose & x > 0.5) { print(1) } else { print(2) }",
+      CompileOptions(), "program", &diagnostics);
   ASSERT_TRUE(text.ok()) << text.status().ToString();
   EXPECT_EQ(text->find("if"), std::string::npos) << *text;
   EXPECT_NE(text->find("print(2)"), std::string::npos) << *text;
@@ -243,8 +245,9 @@ TEST(PassesTest, APassCanBeSwitchedOffByName) {
   Diagnostics diagnostics;
   ASSERT_TRUE(CompileScript("print(1)", options, &diagnostics).ok());
   EXPECT_EQ(seen, (std::vector<std::string>{"build", "shapes", "inline-functions", "propagate-constants",
-                                            "fold-constants", "simplify-branches", "hoist", "merge-blocks", "order-rules",
-                                            "order-products", "remove-dead", "remove-unread", "mark-dead"}));
+                                            "fold-constants", "simplify-branches", "hoist", "merge-blocks",
+                                            "order-rules", "order-products", "remove-dead", "remove-unread",
+                                            "mark-dead"}));
 }
 
 }  // namespace

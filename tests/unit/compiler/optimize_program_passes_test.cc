@@ -77,12 +77,15 @@ TEST(InlineFunctionsTest, AParameterThatIsAssignedSaysNothingOfTheArgument) {
 TEST(InlineFunctionsTest, WhatWouldChangeAnErrorOrARandomNumberStaysACall) {
   const char* const kStay[] = {
       // Called twice, and more than one block.
-      "f = function(double x) return (double y) { y = x\nif (x > 1) { y = 2 * x } }\nprint(f(coin) + f(2 * coin))",
+      "f = function(double x) return (double y) { y = x\nif (x > 1) { y = 2 * x } }\nprint(f(coin) + f(2 * "
+      "coin))",
       // A result, or what it is made of, that may have no value.
       "f = function(double x) return (double y) { if (x > 1) { y = x } }\nprint(f(coin))",
-      "f = function(double x) return (double y) { y = 1\nif (x > 1) { z = x }\nif (x > 2) { y = z } }\nprint(f(coin))",
+      "f = function(double x) return (double y) { y = 1\nif (x > 1) { z = x }\nif (x > 2) { y = z } "
+      "}\nprint(f(coin))",
       // An argument that may have no value.
-      "f = function(matrix[double] X) return (double y) { y = sum(X) }\nif (coin > 0.5) { A = rand(rows=2, cols=2) }\n"
+      "f = function(matrix[double] X) return (double y) { y = sum(X) }\nif (coin > 0.5) { A = rand(rows=2, "
+      "cols=2) }\n"
       "print(f(A))",
       // Numbers of one place in the script.
       "f = function(int n) return (double y) { y = sum(rand(rows=n, cols=n)) }\nprint(f(2) - f(2))",
@@ -158,16 +161,19 @@ TEST(HoistTest, OutOfALoopThatMayNotRunMovesBehindItsPredicate) {
 }
 
 TEST(HoistTest, APredicateThatCostsSomethingIsNotComputedOnceMore) {
-  for (const char* predicate : {"sum(X) * coin > 0.5", "sum(rand(rows=1, cols=1)) > coin", "as.scalar(X[1, 1]) > coin"}) {
-    const std::string text = After("hoist", std::string("X = rand(rows=20, cols=3)\nY = rand(rows=20, cols=3)\n") + kCoin +
-                                                "while (" + predicate + ") { X = X * sum(t(Y) %*% Y) }\nprint(sum(X))");
+  for (const char* predicate :
+       {"sum(X) * coin > 0.5", "sum(rand(rows=1, cols=1)) > coin", "as.scalar(X[1, 1]) > coin"}) {
+    const std::string text =
+        After("hoist", std::string("X = rand(rows=20, cols=3)\nY = rand(rows=20, cols=3)\n") + kCoin +
+                           "while (" + predicate + ") { X = X * sum(t(Y) %*% Y) }\nprint(sum(X))");
     EXPECT_GT(text.find("t%*%"), text.find("while")) << text;
   }
 }
 
 TEST(HoistTest, ASequenceThatIsKnownToBeginCounts) {
   const std::string script = std::string("X = rand(rows=20, cols=3)\n") + kCoin;
-  const std::string runs = After("hoist", script + "for (i in seq(1, 9, 2)) { coin = coin * sum(X) }\nprint(coin)");
+  const std::string runs =
+      After("hoist", script + "for (i in seq(1, 9, 2)) { coin = coin * sum(X) }\nprint(coin)");
   EXPECT_LT(runs.find("sum(X)"), runs.find("for i")) << runs;
   const std::string may_run =
       After("hoist", script + "for (i in seq(1, coin, 2)) { coin = coin * sum(X) }\nprint(coin)");
@@ -177,12 +183,13 @@ TEST(HoistTest, ASequenceThatIsKnownToBeginCounts) {
 TEST(HoistTest, FunctionsOfCellsMoveWhatIsCheapStays) {
   const std::string script = std::string("X = rand(rows=20, cols=3)\nY = rand(rows=20, cols=3)\n") + kCoin;
   for (const char* heavy : {"exp(X)", "X ^ 3", "1 / (1 + exp(X))", "X * log(Y)", "1 - tanh(X) * coin2"}) {
-    const std::string text = After("hoist", script + "coin2 = coin * 2\nfor (i in 1:3) { coin = max((" + heavy +
-                                                ") - coin) }\nprint(coin)");
+    const std::string text = After("hoist", script + "coin2 = coin * 2\nfor (i in 1:3) { coin = max((" +
+                                                heavy + ") - coin) }\nprint(coin)");
     EXPECT_TRUE(Contains(text.substr(text.find("for i")), "%hoist")) << heavy << text;
   }
   for (const char* cheap : {"X + Y", "X ^ 2", "abs(X) / 3", "t(X)", "X > Y"}) {
-    const std::string text = After("hoist", script + "for (i in 1:3) { coin = max((" + cheap + ") - coin) }\nprint(coin)");
+    const std::string text =
+        After("hoist", script + "for (i in 1:3) { coin = max((" + cheap + ") - coin) }\nprint(coin)");
     EXPECT_FALSE(Contains(text, "%hoist")) << cheap << text;
   }
 }
@@ -191,8 +198,7 @@ TEST(HoistTest, FunctionsThatASparseMatrixMayPickFromStay) {
   const std::string script =
       std::string("X = read(\"x.csv\")\nY = read(\"y.csv\")\nw = read(\"w.csv\")\n") + kCoin;
   for (const char* picked : {"X * exp(Y)", "X * (exp(Y) + coin)", "X / (2 - log(Y))"}) {
-    const std::string text =
-        After("hoist", script + "for (i in 1:3) { X = " + picked + " }\nprint(sum(X))");
+    const std::string text = After("hoist", script + "for (i in 1:3) { X = " + picked + " }\nprint(sum(X))");
     EXPECT_FALSE(Contains(text, "%hoist")) << picked << text;
   }
   const std::string text = After("hoist", script + "for (i in 1:3) { X = X - exp(Y) }\nprint(sum(X))");
@@ -225,11 +231,12 @@ TEST(HoistTest, WhatMayFailStaysBehindWhatMayPrint) {
       "n = as.integer(toString(coin))\nif (coin > 0.5) { Z = rand(rows=2, cols=2) }\n";
   for (const char* may_fail : kMayFail) {
     for (const char* before : {"print(i)", "if (coin > 2) { stop(\"no\") }"}) {
-      const std::string text =
-          After("hoist", script + "for (i in 1:3) {\n" + before + "\ncoin = coin * " + may_fail + "\n}\nprint(coin)");
+      const std::string text = After("hoist", script + "for (i in 1:3) {\n" + before + "\ncoin = coin * " +
+                                                  may_fail + "\n}\nprint(coin)");
       EXPECT_FALSE(Contains(text, "%hoist")) << text;
     }
-    const std::string text = After("hoist", script + "for (i in 1:3) { coin = coin * " + may_fail + " }\nprint(coin)");
+    const std::string text =
+        After("hoist", script + "for (i in 1:3) { coin = coin * " + may_fail + " }\nprint(coin)");
     EXPECT_TRUE(Contains(text, "%hoist")) << text;
   }
 }
