@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <iterator>
-#include <set>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "compiler/optimize/defined.h"
+#include "compiler/optimize/hoist_graph.h"
 #include "compiler/optimize/infer.h"
+#include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/pass.h"
-#include "ops/elementwise_codes.h"
-#include "ops/operator.h"
 
-// What moves: aggregates and matrix products all of whose inputs are the same in every round, with everything
-// that only they read. What stays: cell-wise results and transposes, which cost no more to compute in passing
-// than to read, generators, and products that a cell-wise operator reads, unless they are known to be small:
-// a later rule may sample them (rules_order.cc).
+// What moves: aggregates, matrix products and cell-wise functions (exp, log, ...) all of whose inputs are the
+// same in every round, with everything that only they read. What stays: other cell-wise results and
+// transposes, which cost no more to compute in passing than to read; generators; functions that are
+// multiplied by a matrix, which may be sparse and need few of their cells; and products that a cell-wise
+// operator reads, unless they are known to be small: a later rule may sample them (rules_order.cc).
 //
-// When: from the loop's predicate; from the body's straight-line code before its first effect, if the body is
-// certain to run once. So nothing is computed that the script would not compute, and an error of a shape
-// shows before the same output as without the pass.
+// When: from the loop's predicate, and from the straight-line code of the body. Nothing is computed that the
+// script would not compute: where a while loop is not certain to run, what was in its body goes behind the
+// loop's predicate, computed once more for that. An error shows behind the same output as without the pass:
+// what stood behind an effect, or behind a block that may hold one, moves only if it cannot fail.
 namespace heddle::compiler {
 namespace {
-
-using Names = std::set<std::string, std::less<>>;
-using Values = std::map<std::string, Scalar, std::less<>>;
 
 void AddAssigned(const Block& block, Names* names) {
   if (block.kind == Block::Kind::kBasic)
@@ -38,140 +39,10 @@ bool IsLoop(const Block& block) {
          block.kind == Block::Kind::kParallelFor;
 }
 
-bool IsEffect(const Node& node) {
-  const ops::Operator* op = ops::FindOperator(node.op);
-  return op != nullptr && op->effect;
-}
-
-bool IsProduct(const Node& node) { return node.op == "%*%" || node.op == "t%*%"; }
-
-bool IsAggregate(const Node& node) {
-  static const std::set<std::string_view> kFull = {"sum", "mean", "min", "max", "prod", "var", "sd", "trace"};
-  const std::string_view op = node.op;
-  return kFull.contains(op) || op.starts_with("rowIndex") ||
-         ((op.starts_with("row") || op.starts_with("col")) && op.ends_with('s'));
-}
-
-bool IsCellWise(const Node& node) {
-  return node.op == "ifelse" || ops::FindBinaryCode(node.op) || ops::FindUnaryCode(node.op);
-}
-
-// Moves what it can out of one graph of a loop into `hoisted`.
-class GraphHoister {
- public:
-  GraphHoister(Graph* graph, const Names& assigned, int32_t block_id)
-      : graph_(*graph), assigned_(assigned), prefix_(fmt::format("%hoist{}_", block_id)) {}
-
-  void Run(Graph* hoisted) {
-    FindInvariant();
-    while (ChooseRoots()) {
-    }
-    for (NodeId id = 0; id < graph_.size(); ++id)
-      if (is_root_[static_cast<size_t>(id)]) Move(id, hoisted);
-  }
-
- private:
-  void FindInvariant() {
-    is_invariant_.assign(graph_.nodes.size(), false);
-    refused_.assign(graph_.nodes.size(), false);
-    for (NodeId id = 0; id < graph_.size(); ++id) {
-      const Node& node = graph_[id];
-      if (IsEffect(node)) break;  // what follows might not be reached
-      is_invariant_[static_cast<size_t>(id)] = IsInvariant(node);
-    }
-  }
-
-  bool IsInvariant(const Node& node) const {
-    if (node.Is("literal")) return true;
-    if (node.Is("variable")) return !assigned_.contains(node.Text("name"));
-    const ops::Operator* op = ops::FindOperator(node.op);
-    if (op == nullptr || !op->pure || op->may_fail || node.Is("rand")) return false;
-    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-      return input == kNoNode || is_invariant_[static_cast<size_t>(input)];
-    });
-  }
-
-  // A root is worth moving and read in the loop. True if a root had to be given up: what it needs stays in
-  // the loop.
-  bool ChooseRoots() {
-    const size_t count = graph_.nodes.size();
-    is_root_.assign(count, false);
-    std::vector<bool> is_read(count, false), by_cells(count, false), stays(count, false);
-    for (size_t i = count; i-- > 0;) {
-      const Node& node = graph_.nodes[i];
-      is_root_[i] = is_invariant_[i] && is_read[i] && !refused_[i] && IsWorthMoving(node, by_cells[i]);
-      stays[i] = !is_root_[i] && (!is_invariant_[i] || is_read[i]);
-      if (!stays[i]) continue;
-      for (const NodeId input : node.inputs) {
-        if (input == kNoNode) continue;
-        is_read[static_cast<size_t>(input)] = true;
-        if (IsCellWise(node)) by_cells[static_cast<size_t>(input)] = true;
-      }
-    }
-    for (size_t i = 0; i < count; ++i) {
-      if (!is_root_[i] || !NeedsWhatStays(static_cast<NodeId>(i), stays)) continue;
-      refused_[i] = true;
-      return true;
-    }
-    return false;
-  }
-
-  bool NeedsWhatStays(NodeId root, const std::vector<bool>& stays) const {
-    std::vector<NodeId> open = {root};
-    std::vector<bool> seen(graph_.nodes.size(), false);
-    while (!open.empty()) {
-      const NodeId id = open.back();
-      open.pop_back();
-      for (const NodeId input : graph_[id].inputs) {
-        if (input == kNoNode || seen[static_cast<size_t>(input)] || graph_[input].inputs.empty()) continue;
-        if (stays[static_cast<size_t>(input)]) return true;
-        seen[static_cast<size_t>(input)] = true;
-        open.push_back(input);
-      }
-    }
-    return false;
-  }
-
-  bool IsWorthMoving(const Node& node, bool is_read_by_cells) const {
-    if (IsAggregate(node)) return graph_[node.inputs[0]].info.IsMatrix();
-    if (!IsProduct(node)) return false;
-    if (!is_read_by_cells) return true;
-    const Shape& result = node.info.shape;
-    const Shape &a = graph_[node.inputs[0]].info.shape, &b = graph_[node.inputs[1]].info.shape;
-    return result.IsKnown() && a.IsKnown() && b.IsKnown() && result.Cells() <= std::max(a.Cells(), b.Cells());
-  }
-
-  void Move(NodeId root, Graph* hoisted) {
-    const std::string name = fmt::format("{}{}", prefix_, root);
-    Node assign;
-    assign.op = "assign";
-    assign.inputs = {Copy(root, hoisted)};
-    assign.position = graph_[root].position;
-    assign.info = graph_[root].info;
-    assign.SetAttribute("name", name);
-    hoisted->Add(std::move(assign));
-    Node& node = graph_[root];
-    node.op = "variable";
-    node.inputs.clear();
-    node.attributes.clear();
-    node.SetAttribute("name", name);
-  }
-
-  // Roots are moved in their order, so a root inside another is a variable by then, which `hoisted` has as a
-  // node.
-  NodeId Copy(NodeId id, Graph* hoisted) {
-    if (const auto known = copies_.find(id); known != copies_.end()) return known->second;
-    Node node = graph_[id];
-    for (NodeId& input : node.inputs)
-      if (input != kNoNode) input = Copy(input, hoisted);
-    return copies_[id] = hoisted->Add(std::move(node));
-  }
-
-  Graph& graph_;
-  const Names& assigned_;
-  const std::string prefix_;
-  std::map<NodeId, NodeId> copies_;
-  std::vector<bool> is_invariant_, is_root_, refused_;
+// What holds at a place in the program.
+struct Known {
+  std::map<std::string, Scalar, std::less<>> values;  // that straight-line code before gave to variables
+  Names defined;                                      // variables that have a value on every way here
 };
 
 class Hoister {
@@ -180,63 +51,108 @@ class Hoister {
     ForEachBlock(program, [&](Block& block) { next_id_ = std::max(next_id_, block.id + 1); });
   }
 
-  void Visit(std::vector<Block>& blocks) {
-    Values values;  // of variables that straight-line code before has given one
+  // Inner loops first: what leaves them may leave the outer one, too.
+  void Visit(std::vector<Block>& blocks, Known known) {
     std::vector<Block> result;
     for (Block& block : blocks) {
-      if (IsLoop(block)) {
-        Graph hoisted = HoistFrom(block, values);
-        if (!hoisted.nodes.empty()) {
-          Block before;
-          before.id = next_id_++;
-          before.position = block.position;
-          before.graph = std::move(hoisted);
-          result.push_back(std::move(before));
-        }
-      }
-      Follow(block, &values);
+      VisitInside(block, known);
+      if (IsLoop(block)) HoistFrom(block, known, &result);
+      Follow(block, &known);
       result.push_back(std::move(block));
     }
     blocks = std::move(result);
   }
 
  private:
-  static void Follow(const Block& block, Values* values) {
+  void VisitInside(Block& block, const Known& known) {
+    if (block.body.empty() && block.otherwise.empty()) return;
+    Known inside = known;
+    if (IsLoop(block)) Forget(block, &inside);
+    if (!block.variable.empty()) inside.defined.insert(block.variable);
+    Visit(block.body, inside);
+    Visit(block.otherwise, std::move(inside));
+  }
+
+  static void Forget(const Block& block, Known* known) {
     Names assigned;
     AddAssigned(block, &assigned);
-    for (const std::string& name : assigned) values->erase(name);
+    for (const std::string& name : assigned) known->values.erase(name);
+  }
+
+  static void Follow(const Block& block, Known* known) {
+    Forget(block, known);
+    FollowDefined(block, &known->defined);
     if (block.kind != Block::Kind::kBasic) return;
     for (const Node& node : block.graph.nodes)
       if (node.Is("assign") && block.graph[node.inputs[0]].Is("literal"))
-        values->insert_or_assign(node.Text("name"), *block.graph[node.inputs[0]].FindAttribute("value"));
+        known->values.insert_or_assign(node.Text("name"),
+                                       *block.graph[node.inputs[0]].FindAttribute("value"));
   }
 
-  Graph HoistFrom(Block& loop, const Values& values) {
+  // Appends what goes before the loop.
+  void HoistFrom(Block& loop, const Known& known, std::vector<Block>* before) {
+    Names changing;
+    AddAssigned(loop, &changing);
+    HoistContext context{changing, known.defined};
+    const bool runs = RunsOnce(loop, known);  // before its predicate changes
     Graph hoisted;
-    Names assigned;
-    AddAssigned(loop, &assigned);
-    const bool runs = RunsOnce(loop, values);  // before its predicate changes
-    const bool acts = std::any_of(loop.graph.nodes.begin(), loop.graph.nodes.end(), IsEffect);
-    if (loop.kind == Block::Kind::kWhile) GraphHoister(&loop.graph, assigned, loop.id).Run(&hoisted);
-    if (!runs || acts) return hoisted;
-    for (Block& block : loop.body) {
-      if (block.kind != Block::Kind::kBasic) break;
-      GraphHoister(&block.graph, assigned, block.id).Run(&hoisted);
-      if (std::any_of(block.graph.nodes.begin(), block.graph.nodes.end(), IsEffect)) break;
+    if (loop.kind == Block::Kind::kWhile) HoistFromBlock(&loop, &context, &hoisted);
+    if (runs) {
+      HoistFromBody(&loop, &context, &hoisted);
+      AppendBlock(std::move(hoisted), loop, before);
+      return;
     }
-    return hoisted;
+    AppendBlock(std::move(hoisted), loop, before);
+    if (loop.kind != Block::Kind::kWhile || !CanRepeat(loop.graph)) return;
+    Graph guarded;
+    HoistFromBody(&loop, &context, &guarded);
+    if (guarded.nodes.empty()) return;
+    Block guard = NewBlock(Block::Kind::kIf, loop);
+    guard.graph = loop.graph;
+    AppendBlock(std::move(guarded), loop, &guard.body);
+    before->push_back(std::move(guard));
+  }
+
+  static void HoistFromBlock(Block* block, HoistContext* context, Graph* hoisted) {
+    HoistFromGraph(&block->graph, context, fmt::format("%hoist{}_", block->id), hoisted);
+  }
+
+  static void HoistFromBody(Block* loop, HoistContext* context, Graph* hoisted) {
+    for (Block& block : loop->body) {
+      if (block.kind == Block::Kind::kBasic) {
+        HoistFromBlock(&block, context, hoisted);
+      } else {
+        context->certain = false;
+      }
+    }
+  }
+
+  Block NewBlock(Block::Kind kind, const Block& loop) {
+    Block block;
+    block.kind = kind;
+    block.id = next_id_++;
+    block.position = loop.position;
+    return block;
+  }
+
+  void AppendBlock(Graph graph, const Block& loop, std::vector<Block>* blocks) {
+    if (graph.nodes.empty()) return;
+    blocks->push_back(NewBlock(Block::Kind::kBasic, loop));
+    blocks->back().graph = std::move(graph);
   }
 
   // True if the body is certain to run at least once.
-  static bool RunsOnce(const Block& loop, const Values& values) {
-    if (loop.kind != Block::Kind::kWhile)
-      return !loop.has_increment;  // from:to counts down if it cannot count up
+  static bool RunsOnce(const Block& loop, const Known& before) {
+    if (loop.kind != Block::Kind::kWhile) {
+      const std::optional<LoopRange> range = RangeOf(loop);
+      return !loop.has_increment || (range && !range->is_empty);
+    }
     LiveIns live_in;
     for (const Node& node : loop.graph.nodes) {
       if (!node.Is("variable")) continue;
       LiveIn& known = live_in[node.Text("name")];
       known.info = node.info;
-      if (const auto value = values.find(node.Text("name")); value != values.end()) {
+      if (const auto value = before.values.find(node.Text("name")); value != before.values.end()) {
         known.info = ValueInfo::OfScalar(value->second.type());
         known.value = value->second;
       }
@@ -257,7 +173,12 @@ class Hoister {
 
 Status HoistLoopInvariants(Program* program) {
   Hoister hoister(program);
-  ForEachSequence(program, [&](std::vector<Block>& blocks) { hoister.Visit(blocks); });
+  hoister.Visit(program->main, {});
+  for (auto& [name, function] : program->functions) {
+    Known known;
+    for (const Parameter& parameter : function.parameters) known.defined.insert(parameter.name);
+    hoister.Visit(function.body, std::move(known));
+  }
   return OkStatus();
 }
 

@@ -17,6 +17,19 @@ std::optional<Scalar> SizeOf(const std::string& op, const Shape& shape) {
   return Scalar(size);
 }
 
+// One operand of & or | may settle it, whatever number the other is. The other is computed all the same where
+// it acts or may fail (IsOrdered).
+std::optional<Scalar> Decided(const std::string& op, std::span<const ValueInfo> infos,
+                              std::span<const Scalar* const> scalars) {
+  if (op != "&" && op != "|") return std::nullopt;
+  const bool deciding = op == "|";
+  for (const ValueInfo& info : infos)
+    if (info.value_type == ValueType::kUnknown) return std::nullopt;  // a string is an error of the run
+  for (const Scalar* scalar : scalars)
+    if (scalar != nullptr && scalar->AsBoolean() == deciding) return Scalar(deciding);
+  return std::nullopt;
+}
+
 Status InferVariable(const LiveIns& live_in, Node& node, std::optional<Scalar>& value) {
   const std::string& name = node.Text("name");
   auto found = live_in.find(name);
@@ -98,6 +111,8 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
     if (result.ok()) value = *std::move(result);
   } else if (node.inputs.size() == 1 && infos_[0].IsMatrix()) {
     value = SizeOf(node.op, infos_[0].shape);
+  } else {
+    value = Decided(node.op, infos_, scalars_);
   }
   return OkStatus();
 }

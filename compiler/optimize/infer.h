@@ -27,7 +27,7 @@ struct InferOutcome {
   Graph graph;
   /// Of every scalar node whose value is known before the block runs: literals, known live-ins, sizes of
   /// matrices of known shape, and pure scalar operators on those (ops::EvaluateScalar, the definition that
-  /// kernels use as well).
+  /// kernels use as well); also FALSE & x and TRUE | x.
   std::vector<std::optional<Scalar>> values;
   bool complete = true;  ///< No matrix has an unknown size and no value an unknown type.
   Status error;  ///< The first error, with the node's position. kFailedPrecondition for wrong shapes, types

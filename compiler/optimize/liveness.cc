@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
 
@@ -122,14 +123,63 @@ class Liveness {
   bool changed_ = false;
 };
 
-void RemoveEmptyBlocks(std::vector<Block>* blocks) {
+// A bound that the run accepts, whatever its value.
+bool IsWhole(const ValueInfo& info) { return info.IsScalar() && info.value_type == ValueType::kInteger; }
+
+// What a for loop without a body leaves: the last value of its variable. nullopt where it might fail instead.
+// A while loop without a body ends at once or never; it stays.
+std::optional<Graph> WithoutRounds(const Block& loop) {
+  if (loop.kind != Block::Kind::kFor && loop.kind != Block::Kind::kParallelFor) return std::nullopt;
+  Graph graph;
+  if (const std::optional<LoopRange> range = RangeOf(loop)) {
+    if (range->is_empty) return graph;
+    Node last;
+    last.op = "literal";
+    last.SetAttribute("value", Scalar(range->last));
+    last.info = ValueInfo::OfScalar(ValueType::kInteger);
+    last.position = loop.position;
+    Node assign = last;
+    assign.op = "assign";
+    assign.inputs = {graph.Add(std::move(last))};
+    assign.attributes.clear();
+    assign.SetAttribute("name", loop.variable);
+    graph.Add(std::move(assign));
+    return graph;
+  }
+  if (loop.has_increment) return std::nullopt;
+  graph = loop.graph;  // from:to ends at `to`
+  std::vector<NodeId> itself(graph.nodes.size());
+  std::iota(itself.begin(), itself.end(), 0);
+  std::vector<bool> keep(graph.nodes.size(), true);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!graph[id].Is("assign")) continue;
+    if (!IsWhole(graph[id].info)) return std::nullopt;
+    keep[static_cast<size_t>(id)] = graph[id].Text("name") == Block::kTo;
+    graph[id].SetAttribute("name", loop.variable);
+  }
+  return Compact(std::move(graph), itself, keep);
+}
+
+// True if a loop went: its variable may be unread.
+bool RemoveEmptyBlocks(std::vector<Block>* blocks) {
+  bool changed = false;
+  for (Block& block : *blocks) {
+    changed |= RemoveEmptyBlocks(&block.body);
+    changed |= RemoveEmptyBlocks(&block.otherwise);
+    if (!block.body.empty()) continue;
+    std::optional<Graph> graph = WithoutRounds(block);
+    if (!graph) continue;
+    Block last;
+    last.id = block.id;
+    last.position = block.position;
+    last.graph = *std::move(graph);
+    block = std::move(last);
+    changed = true;
+  }
   std::erase_if(*blocks, [](const Block& block) {
     return block.kind == Block::Kind::kBasic && block.graph.nodes.empty();
   });
-  for (Block& block : *blocks) {
-    RemoveEmptyBlocks(&block.body);
-    RemoveEmptyBlocks(&block.otherwise);
-  }
+  return changed;
 }
 
 Names ResultsOf(const Function& function) {
@@ -154,14 +204,12 @@ bool VisitLiveness(std::vector<Block>* blocks, Names* live, bool mark) {
 }
 
 Status RemoveUnreadAssignments(Program* program) {
-  bool changed = true;
-  while (changed) {
+  Status status;
+  for (bool changed = true; changed && status.ok();) {
     changed = false;
     ForEachBody(program, [&](std::vector<Block>* blocks, Names live) {
       changed |= VisitLiveness(blocks, &live, false);
     });
-    if (!changed) break;
-    Status status;
     ForEachBlock(program, [&](Block& block) {
       Result<Graph> graph = RemoveDeadNodes(std::move(block.graph), PassOptions());
       if (graph.ok()) {
@@ -170,10 +218,10 @@ Status RemoveUnreadAssignments(Program* program) {
         status = graph.status();
       }
     });
-    HEDDLE_RETURN_IF_ERROR(status);
+    ForEachBody(program,
+                [&](std::vector<Block>* blocks, const Names&) { changed |= RemoveEmptyBlocks(blocks); });
   }
-  ForEachBody(program, [](std::vector<Block>* blocks, const Names&) { RemoveEmptyBlocks(blocks); });
-  return OkStatus();
+  return status;
 }
 
 Status MarkDeadVariables(Program* program) {

@@ -7,7 +7,8 @@ namespace heddle::compiler {
 namespace {
 
 constexpr Pass kPasses[] = {
-    {"propagate-constants", nullptr, PropagateConstants, "first: settles predicates and sizes"},
+    {"inline-functions", nullptr, InlineFunctions, "first: what is around a call is known in the function"},
+    {"propagate-constants", nullptr, PropagateConstants, "settles predicates and sizes"},
     {"fold-constants", FoldConstants, nullptr, "turns predicates into literals"},
     {"simplify-branches", nullptr, SimplifyBranches, "after folding; leaves neighbours that can be merged"},
     {"hoist", nullptr, HoistLoopInvariants, "before merging, which takes in what it leaves before the loops"},

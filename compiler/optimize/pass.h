@@ -52,6 +52,9 @@ void ForEachSequence(Program* program, const std::function<void(std::vector<Bloc
 
 // The passes, one file each.
 
+/// Calls of functions that are called once, or that are a few operators, become the functions' blocks
+/// (inline_functions.cc says which). Keeps bits, but for rand() without a seed.
+Status InlineFunctions(Program* program);
 /// Scalars that are the same on every way to a block become literals in it. Keeps bits.
 Status PropagateConstants(Program* program);
 /// Scalars that only depend on literals and on known sizes become literals. Keeps bits.
@@ -59,7 +62,8 @@ Result<Graph> FoldConstants(Graph graph, const PassOptions& options);
 /// An if whose predicate is a literal becomes the branch it takes; a while that is never entered goes, and so
 /// does a loop over an empty sequence. Keeps bits.
 Status SimplifyBranches(Program* program);
-/// What a loop would compute anew in every round moves before it (hoist.cc says what and when). Keeps bits.
+/// What a loop would compute anew in every round moves before it (hoist.cc says what and when). Keeps bits,
+/// but of products of three factors, whose order is chosen among those that stay together.
 Status HoistLoopInvariants(Program* program);
 /// Straight-line blocks that follow each other become one: more to rewrite and to fuse in a graph. Keeps
 /// bits, but for rand() without a seed, which depends on the number of blocks run.
@@ -75,8 +79,8 @@ Result<Graph> OrderProducts(Graph graph, const PassOptions& options);
 Result<Graph> ShareCommonSubexpressions(Graph graph, const PassOptions& options);
 /// Removes nodes that lead to no effect, no operator that may fail and no variable. Keeps bits.
 Result<Graph> RemoveDeadNodes(Graph graph, const PassOptions& options);
-/// Removes assignments that nothing reads, then blocks that are left empty, until nothing changes
-/// (liveness.h). Keeps bits.
+/// Removes assignments that nothing reads, then blocks and for loops that are left empty, until nothing
+/// changes (liveness.h). Keeps bits.
 Status RemoveUnreadAssignments(Program* program);
 /// Fills in Block::dead_after (liveness.h). Cannot be switched off: the run needs it.
 Status MarkDeadVariables(Program* program);

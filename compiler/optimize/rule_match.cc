@@ -103,6 +103,17 @@ bool Match::IsDense(std::string_view letter) const {
          subject_->format_is_known[static_cast<size_t>(NodeOf(letter))];
 }
 
+bool Match::TakesScalars(std::string_view name) const {
+  for (const Link& link : Chain(name)) {
+    const std::vector<NodeId>& inputs = subject_->graph[link.node].inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (i == link.input || inputs[i] == kNoNode) continue;
+      if (!subject_->graph[inputs[i]].info.IsScalar()) return false;
+    }
+  }
+  return true;
+}
+
 bool Match::KnowsFormats() const {
   const auto known = [&](NodeId id) {
     return id == kNoNode || subject_->format_is_known[static_cast<size_t>(id)];

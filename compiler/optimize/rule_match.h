@@ -47,6 +47,8 @@ class Match {
     size_t input;  ///< Which of its inputs leads on inside.
   };
   const std::vector<Link>& Chain(std::string_view name) const { return chains_.find(name)->second; }
+  /// All other operands of the chain are scalars, so that it does the same to every cell.
+  bool TakesScalars(std::string_view name) const;
   /// Every letter and every other operand of the chains has a format that is known.
   bool KnowsFormats() const;
 

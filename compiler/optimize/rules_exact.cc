@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/optimize/rules.h"
 
-// What is missing here on purpose, because bits would change: X + 0 (-0.0 becomes 0.0), X * 0, (X>0) - (X<0)
-// as sign(X) (NaN), X * (X > 0) as max(X, 0) (-Infinity), X * (Y * Z) as (X * Y) * Z (rounding).
+// What is missing here on purpose, because bits would change: X + 0 (-0.0 becomes 0.0), X * 0 and X %*% 0
+// (NaN and Infinity times 0), (X>0) - (X<0) as sign(X) (NaN), X * (X > 0) as max(X, 0) (-Infinity), X - Y * X
+// as (1 - Y) * X (Infinity), X * (Y * Z) as (X * Y) * Z (rounding). What needs no rule: X * (1 - X), (X != 0)
+// * log(X) and X - m * (X != 0) visit the entries of a CSR X only, once they are fused.
 namespace heddle::compiler {
 namespace {
 
@@ -18,12 +20,23 @@ bool IsFill(const Match& match) {
   return match.ShapeOf("X").IsKnown() && match.ShapeOf("X") == match.ShapeOfRoot();
 }
 
+bool IsOneCellY(const Match& match) {
+  return match.ShapeOf("Y") == Shape{1, 1} && match.ShapeOf("X").IsKnown();
+}
+// Products skip absent cells on the left, and on the right if there are many columns.
+bool IsDenseCellX(const Match& match) {
+  return match.ShapeOf("X") == Shape{1, 1} && match.ShapeOf("Y").IsKnown() && match.IsDense("X") &&
+         match.IsDense("Y");
+}
+
+bool TakesScalars(const Match& match) { return match.TakesScalars("f"); }
+
 constexpr Rule kRules[] = {
     // Transposes and reversals.
     {"double-transpose", "t(t(X))", "X", nullptr, true},
     {"double-reverse", "rev(rev(X))", "X", nullptr, true},
-    {"transpose-of-scaled", "t(s * t(X))", "s * X"},
-    {"transpose-of-negated", "t(-t(X))", "-X"},
+    {"transpose-through-cells", "t(f(t(X)))", "f(X)", TakesScalars},
+    {"transpose-of-filled", "t(matrix(s, n, m))", "matrix(s, m, n)", nullptr, true},
     {"sum-of-transposes", "t(X) + t(Y)", "t(X + Y)", AreAlike},
     {"difference-of-transposes", "t(X) - t(Y)", "t(X - Y)", AreAlike},
     {"product-of-transposes", "t(X) * t(Y)", "t(X * Y)", AreAlike},
@@ -52,6 +65,10 @@ constexpr Rule kRules[] = {
     {"minus-negated", "X - -Y", "X + Y", IsDenseY},
     {"square", "X * X", "X ^ 2", nullptr, true},
     {"twice", "X + X", "X * 2", nullptr, true},
+    // Products that multiply each cell once, or by 1: fma(x, y, 0.0) + 0.0, and rowSums in the same lanes.
+    {"times-one-cell", "X %*% Y", "X * as.scalar(Y) + 0", IsOneCellY, true},
+    {"one-cell-times", "X %*% Y", "Y * as.scalar(X) + 0", IsDenseCellX, true},
+    {"times-ones", "X %*% matrix(1, n, 1)", "rowSums(X)", nullptr, true},
     // matrix(s, rows, columns) beside a matrix of its size is s.
     {"filled-plus", "matrix(s, n, m) + X", "s + X", IsFill},
     {"filled-minus", "matrix(s, n, m) - X", "s - X", IsFill},

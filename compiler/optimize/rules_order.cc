@@ -3,7 +3,8 @@
 
 // Rules that add up in another order. Missing on purpose: sum(A + B) as sum(A) + sum(B), which can lose every
 // digit of sum(A - B); sum(v * w) as t(v) %*% w, which gains nothing once the left side is fused; sum((X - U
-// %*% t(V))^2) multiplied out, which cancels.
+// %*% t(V))^2) multiplied out, which cancels; 1 / (1 + exp(-X)) as sigmoid(X), which takes half as long again
+// as the fused operators (it does not overflow).
 namespace heddle::compiler {
 namespace {
 
@@ -66,6 +67,10 @@ bool IsWeightedByRow(const Match& match) {
   return AreKnown(match, {"X", "V"}) && match.IsColumn("V") && match.ShapeOf("X").rows > 1 &&
          match.ShapeOf("X").columns == match.ShapeOf("V").rows;
 }
+bool IsWeightedByRowVector(const Match& match) {
+  return AreKnown(match, {"X", "V"}) && match.IsRow("V") && match.ShapeOf("X").rows > 1 &&
+         match.ShapeOf("X").columns == match.ShapeOf("V").columns;
+}
 bool IsColumnV(const Match& match) { return AreKnown(match, {"V"}) && match.IsColumn("V"); }
 bool IsColumnVOfMany(const Match& match) { return IsColumnV(match) && match.ShapeOf("V").rows > 1; }
 
@@ -125,11 +130,17 @@ constexpr Rule kRules[] = {
     // Weighted sums are products.
     {"column-sums-of-weighted", "colSums(X * V)", "t(V) %*% X", IsWeightedByColumn},
     {"row-sums-of-weighted", "rowSums(X * t(V))", "X %*% V", IsWeightedByRow},
+    {"row-sums-of-weighted-by-row", "rowSums(X * V)", "X %*% t(V)", IsWeightedByRowVector},
+    // Products with ones are sums.
+    {"ones-times", "matrix(1, 1, n) %*% Y", "colSums(Y)", nullptr, true},
+    {"transpose-times-ones", "t(X) %*% matrix(1, n, 1)", "t(colSums(X))", nullptr, true},
     // Products with special matrices are cell-wise.
     {"diagonal-times", "diag(V) %*% Y", "Y * V", IsColumnVOfMany},
     {"times-diagonal", "X %*% diag(V)", "X * t(V)", IsColumnVOfMany},
     {"plus-outer-with-ones", "A + V %*% matrix(1, 1, n)", "A + V", IsOnesRow},
     {"minus-outer-with-ones", "A - V %*% matrix(1, 1, n)", "A - V", IsOnesRow},
+    // Two products for one over the rows of both.
+    {"square-of-stacked", "t(rbind(A, B)) %*% rbind(A, B)", "t(A) %*% A + t(B) %*% B", nullptr, true},
     // One product for two, and signs and transposes on the smaller matrix.
     {"sum-of-products", "A %*% B + A %*% C", "A %*% (B + C)", AreAddable},
     {"sum-of-transposed-products", "t(A) %*% B + t(A) %*% C", "t(A) %*% (B + C)", AreAddable},

@@ -91,7 +91,7 @@ class RuleCase {
     variables_[name] = Value(std::move(matrix));
   }
 
-  // `before` with its letters as variables and a random chain for f.
+  // `before` with its letters as variables, small ones as literals too, and a random chain for f.
   Graph MakeScript() {
     const Graph pattern = CompilePattern(rule_.before);
     Graph graph;
@@ -104,6 +104,11 @@ class RuleCase {
       if (node.Is("variable"))
         MakeVariable(node.Text("name"), node.info.IsMatrix(), {sizes_[Below(3)], sizes_[Below(3)]});
       Node copy = node;
+      if (node.Is("variable") && !node.info.IsMatrix() && Below(2) == 0) {
+        copy.op = "literal";
+        copy.attributes.clear();
+        copy.SetAttribute("value", variables_[node.Text("name")].scalar());
+      }
       for (NodeId& input : copy.inputs) input = ids[static_cast<size_t>(input)];
       ids.push_back(graph.Add(std::move(copy)));
     }

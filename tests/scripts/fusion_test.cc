@@ -115,6 +115,23 @@ TEST(FusionTest, AMisspeltLevelIsCorrected) {
   EXPECT_TRUE(Contains(typo.errors, "did you mean 'fusion'?")) << typo.errors;
 }
 
+// Why no rule and no operator is there for them: fused over the CSR X, they compute its entries only.
+TEST(FusionTest, FunctionsOfEntriesAreDrivenByTheSparseMatrix) {
+  for (const char* cells : {"(X != 0) * log(X)", "X - 3 * (X != 0)", "X * (1 - X)"}) {
+    const std::string script = std::string("X = rand(rows=20000, cols=100, sparsity=0.01, seed=1)\n") +
+                               "print(sum((" + cells + ") ^ 2))\n";
+    const Finished explained = Heddle({"explain", "--level", "fusion", "-e", script});
+    ASSERT_EQ(explained.code, 0) << explained.errors;
+    const size_t fused = explained.output.find("cell driver=0");
+    ASSERT_NE(fused, std::string::npos) << explained.output;
+    EXPECT_NE(explained.output.find("name=\"0\" : matrix double 20000x100 sparse", fused), std::string::npos)
+        << explained.output;
+    const Finished on = Heddle({"run", "-e", script}), off = Heddle({"run", "--fusion", "off", "-e", script});
+    ASSERT_EQ(on.code, 0) << on.errors;
+    EXPECT_EQ(on.output, off.output);
+  }
+}
+
 TEST(FusionTest, SizesOfFilesAreKnownToExplain) {
   const Finished finished = Heddle({"explain", "--level", "fusion", "-e",
                                     "X = read(\"examples/data/breast_cancer.csv\")\nprint(sum(X * X + X))"});

@@ -29,6 +29,7 @@ const char* const kVariants[] = {
     "sim --workers 2 --threads 2 --cpu avx2 --min-distributed-bytes 0 --fusion no-redundancy --fusion-strict",
     "run --threads 1 --disable-pass share --fusion-seed 3",
     "run --threads 1 --disable-pass fold-constants --fusion all",
+    "run --threads 1 --disable-pass inline-functions --disable-pass hoist --disable-pass remove-unread",
     "run --threads 1 --disable-pass remove-dead --fusion off",
     "sim --workers 2 --threads 1 --cpu avx2,auto --min-distributed-bytes 0 --fusion-strict",
     "sim --workers 3 --threads 1 --min-distributed-bytes 0 --fusion all --fusion-strict",

@@ -18,7 +18,8 @@ Result<Program> Compile(const std::string& script, std::map<std::string, std::st
   CompileOptions options;
   options.loader = &loader;
   options.arguments = std::move(arguments);
-  options.disabled_passes = {"propagate-constants"};  // these scripts would be nothing but constants
+  // These scripts would be nothing but constants.
+  options.disabled_passes = {"inline-functions", "propagate-constants"};
   Diagnostics own;
   return CompileScript(script, options, diagnostics != nullptr ? diagnostics : &own);
 }

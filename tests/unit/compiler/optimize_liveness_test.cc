@@ -44,19 +44,31 @@ class RandomWalk {
   }
 
   void Run(const std::vector<Block>& blocks, std::set<std::string>& variables) {
-    for (const Block& block : blocks) RunBlock(block, variables);
+    const Block* previous = nullptr;
+    for (const Block& block : blocks) {
+      // What moved before a loop stands behind the loop's predicate, which is the same the first time.
+      const bool is_guarded = previous != nullptr && previous->kind == Block::Kind::kIf &&
+                              block.kind == Block::Kind::kWhile &&
+                              previous->graph.ToText() == block.graph.ToText();
+      if (!is_guarded) decision_ = Flip();
+      RunBlock(block, variables);
+      previous = &block;
+    }
   }
 
   void RunBlock(const Block& block, std::set<std::string>& variables) {
     switch (block.kind) {
       case Block::Kind::kBasic: RunGraph(block.graph, variables, true); break;
-      case Block::Kind::kIf:
+      case Block::Kind::kIf: {
         RunGraph(block.graph, variables, false);
-        Run(Flip() ? block.body : block.otherwise, variables);
+        const bool taken = decision_;
+        Run(taken ? block.body : block.otherwise, variables);
+        decision_ = taken;
         break;
+      }
       case Block::Kind::kWhile:
         RunGraph(block.graph, variables, false);
-        while (Flip()) {
+        for (bool goes_on = decision_; goes_on; goes_on = Flip()) {
           Run(block.body, variables);
           RunGraph(block.graph, variables, false);
         }
@@ -91,6 +103,7 @@ class RandomWalk {
 
   const Program& program_;
   std::mt19937 random_;
+  bool decision_ = false;  // of an if, and of a while the first time
   int depth_ = 0;
 };
 
@@ -143,6 +156,18 @@ f(C, 1, 1)
 print(sum(C) + c)
 f2 = function(double a) return (double b) { b = a }
 )",
+    // What moves before a loop that may not run.
+    R"(
+X = rand(rows=4, cols=4)
+w = sum(rand(rows=1, cols=1))
+while (w > 0.5) {
+  if (w > 0.7) { print(w) }
+  w = w * 0.9 - sum(X) / 1000
+  v = w
+  while (v > 0.1) { v = v - sum(exp(X)) - mean(X %*% X) }
+}
+print(w)
+)",
     // Swaps and self assignments.
     R"(
 a = rand(rows=2, cols=1)
@@ -188,6 +213,54 @@ TEST(LivenessTest, UnreadAssignmentsAndWhatOnlyTheyNeedAreRemoved) {
   const Program program = Compile("a = rand(rows=2, cols=2, seed=1)\nb = a * 2\nc = sum(b)\nprint(1)\n");
   ASSERT_EQ(program.main.size(), 1u);
   EXPECT_EQ(program.main[0].graph.size(), 2) << program.main[0].graph.ToText();  // 1 and print
+}
+
+// A for loop that does nothing leaves its variable, a while loop its predicate.
+TEST(LivenessTest, LoopsThatAreLeftEmptyGo) {
+  EXPECT_EQ(Compile("for (i in 1:10) { x = i * 2 }\nprint(1)").main.size(), 1u);
+  EXPECT_EQ(Compile("for (i in 1:10) { for (j in seq(1, i, 1)) { x = i * j } }\nprint(1)").main.size(), 2u);
+  EXPECT_EQ(Compile("for (i in 1:10) { for (j in 1:i) { for (k in 1:3) { x = j } } }\nprint(1)").main.size(),
+            1u);
+  EXPECT_EQ(Compile("parfor (i in 1:10) { x = i * 2 }\nprint(1)").main.size(), 1u);
+  const char* coin = "s = sum(rand(rows=1, cols=1, seed=1))\n";
+  // Bounds that may be NaN, or fail.
+  EXPECT_EQ(Compile(std::string(coin) + "for (i in 1:s) { x = i }\nprint(1)").main.size(), 3u);
+  EXPECT_EQ(Compile(std::string(coin) + "for (i in seq(1, 10, s)) { x = i }\nprint(1)").main.size(), 3u);
+  EXPECT_EQ(Compile("for (i in seq(1, 10, 0)) { x = i }\nprint(1)").main.size(), 2u);
+  const Program fails =
+      Compile(std::string(coin) + "for (i in 1:as.integer(toString(s))) { x = i }\nprint(1)");
+  ASSERT_EQ(fails.main.size(), 3u);
+  EXPECT_EQ(fails.main[1].kind, Block::Kind::kBasic);
+  EXPECT_NE(fails.main[1].graph.ToText().find("as.integer"), std::string::npos);
+  // Whether it ends is for the run to find out.
+  const Program waits = Compile(std::string(coin) + "while (s > 2) { x = s * 2 }\nprint(1)");
+  ASSERT_EQ(waits.main.size(), 3u);
+  EXPECT_EQ(waits.main[1].kind, Block::Kind::kWhile);
+}
+
+TEST(LivenessTest, TheVariableOfAnEmptyLoopKeepsItsLastValue) {
+  const struct {
+    const char* range;
+    int64_t last;
+  } kCases[] = {{"1:10", 10},         {"10:1", 1},           {"3:3", 3},          {"1:2.5", 2},
+                {"seq(1, 10, 4)", 9}, {"seq(10, 1, -4)", 2}, {"seq(5, 1, 1)", 7}, {"seq(-3, 3, 2)", 3}};
+  for (const auto& test : kCases) {
+    SCOPED_TRACE(test.range);
+    const Program program = Compile(
+        std::string("i = 7\nfor (i in ") + test.range + ") { x = i * 2 }\nprint(i * 1)", {"merge-blocks"});
+    ASSERT_FALSE(program.main.empty());
+    for (const Block& block : program.main) EXPECT_EQ(block.kind, Block::Kind::kBasic);
+    const Graph& graph = program.main[program.main.size() - 2].graph;
+    ASSERT_EQ(graph.size(), 2) << graph.ToText();
+    EXPECT_EQ(graph[0].FindAttribute("value")->ToLiteral(), std::to_string(test.last));
+    EXPECT_EQ(graph[1].Text("name"), "i");
+  }
+  const Program program =
+      Compile("n = as.integer(toString(sum(rand(rows=1, cols=1))))\nfor (i in 1:n) { x = i }\nprint(i)",
+              {"merge-blocks"});
+  ASSERT_EQ(program.main.size(), 3u);
+  EXPECT_EQ(program.main[1].graph.ToText().find("%from"), std::string::npos);
+  EXPECT_EQ(program.main[1].graph.nodes.back().Text("name"), "i");
 }
 
 TEST(LivenessTest, DeeplyNestedLoopsDoNotTakeExponentialTime) {

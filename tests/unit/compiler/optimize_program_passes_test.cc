@@ -52,6 +52,54 @@ TEST(PropagateConstantsTest, ValuesAreThoseOfTheRun) {
   EXPECT_TRUE(Contains(text, "print(-Infinity)")) << text;
 }
 
+TEST(InlineFunctionsTest, AFunctionCalledOnceOrOfFewOperatorsBecomesPartOfItsCaller) {
+  const std::string once = After("program",
+                                 "f = function(matrix[double] X) return (double s) {\n"
+                                 "s = 0\nfor (i in 1:3) { s = s + sum(X) * i } }\n"
+                                 "A = rand(rows=4, cols=4)\nprint(f(A))");
+  EXPECT_FALSE(Contains(once, "function")) << once;
+  EXPECT_LT(once.find("sum("), once.find("for")) << once;  // what is in it moves, too
+  const std::string twice = After("program",
+                                  "f = function(matrix[double] X) return (double s) { s = sum(X ^ 2) }\n"
+                                  "A = rand(rows=4, cols=4)\nprint(f(A) + f(A))");
+  EXPECT_TRUE(Contains(twice, "%3 + %3")) << twice;
+}
+
+TEST(InlineFunctionsTest, AParameterThatIsAssignedSaysNothingOfTheArgument) {
+  const std::string text = After("inline-functions",
+                                 "f = function(matrix[double] X) return (double s) {\n"
+                                 "X = rand(rows=2, cols=3)\ns = 0\nfor (i in 1:3) { s = s + sum(X) * i } }\n"
+                                 "A = rand(rows=4, cols=4)\nprint(f(A))");
+  EXPECT_TRUE(Contains(text, "%in0.X = A\n")) << text;
+  EXPECT_FALSE(Contains(text, "A : 2x3")) << text;
+}
+
+TEST(InlineFunctionsTest, WhatWouldChangeAnErrorOrARandomNumberStaysACall) {
+  const char* const kStay[] = {
+      // Called twice, and more than one block.
+      "f = function(double x) return (double y) { y = x\nif (x > 1) { y = 2 * x } }\nprint(f(coin) + f(2 * "
+      "coin))",
+      // A result, or what it is made of, that may have no value.
+      "f = function(double x) return (double y) { if (x > 1) { y = x } }\nprint(f(coin))",
+      "f = function(double x) return (double y) { y = 1\nif (x > 1) { z = x }\nif (x > 2) { y = z } "
+      "}\nprint(f(coin))",
+      // An argument that may have no value.
+      "f = function(matrix[double] X) return (double y) { y = sum(X) }\nif (coin > 0.5) { A = rand(rows=2, "
+      "cols=2) }\n"
+      "print(f(A))",
+      // Numbers of one place in the script.
+      "f = function(int n) return (double y) { y = sum(rand(rows=n, cols=n)) }\nprint(f(2) - f(2))",
+      // A scalar that the call may have to convert.
+      "f = function(int n) return (double y) { n = n * 1.5\ny = n }\nprint(f(2))",
+      // Recursion.
+      "f = function(int n) return (double y) { y = 0\nif (n > 0) { y = f(n - 1) } }\nprint(f(2))",
+  };
+  for (const char* script : kStay) {
+    const std::string text = After("inline-functions", std::string(kCoin) + script);
+    EXPECT_TRUE(Contains(text, "= f(")) << text;
+  }
+}
+
 TEST(MergeBlocksTest, NeighboursLeftByABranchBecomeOneGraph) {
   const std::string text =
       After("merge-blocks",
@@ -100,11 +148,61 @@ TEST(HoistTest, AnAggregateOfWhatDoesNotChangeIsComputedOnce) {
   EXPECT_NE(text.find("t%*%", loop), std::string::npos) << text;
 }
 
-TEST(HoistTest, NothingMovesOutOfALoopThatMayNotRun) {
+TEST(HoistTest, OutOfALoopThatMayNotRunMovesBehindItsPredicate) {
   const std::string text =
       After("hoist", std::string("X = rand(rows=20, cols=3)\n") + kCoin +
                          "while (coin > 0.5) { coin = coin - sum(t(X) %*% X) }\nprint(coin)");
-  EXPECT_GT(text.find("t%*%"), text.find("while")) << text;
+  const size_t guard = text.find("  if"), product = text.find("t%*%"), loop = text.find("while");
+  ASSERT_NE(guard, std::string::npos) << text;
+  EXPECT_LT(guard, product) << text;
+  EXPECT_LT(product, loop) << text;
+  EXPECT_TRUE(Contains(text.substr(guard, product - guard), "coin > 0.5")) << text;
+  EXPECT_EQ(text.find("sum(", loop), std::string::npos) << text;
+}
+
+TEST(HoistTest, APredicateThatCostsSomethingIsNotComputedOnceMore) {
+  for (const char* predicate :
+       {"sum(X) * coin > 0.5", "sum(rand(rows=1, cols=1)) > coin", "as.scalar(X[1, 1]) > coin"}) {
+    const std::string text =
+        After("hoist", std::string("X = rand(rows=20, cols=3)\nY = rand(rows=20, cols=3)\n") + kCoin +
+                           "while (" + predicate + ") { X = X * sum(t(Y) %*% Y) }\nprint(sum(X))");
+    EXPECT_GT(text.find("t%*%"), text.find("while")) << text;
+  }
+}
+
+TEST(HoistTest, ASequenceThatIsKnownToBeginCounts) {
+  const std::string script = std::string("X = rand(rows=20, cols=3)\n") + kCoin;
+  const std::string runs =
+      After("hoist", script + "for (i in seq(1, 9, 2)) { coin = coin * sum(X) }\nprint(coin)");
+  EXPECT_LT(runs.find("sum(X)"), runs.find("for i")) << runs;
+  const std::string may_run =
+      After("hoist", script + "for (i in seq(1, coin, 2)) { coin = coin * sum(X) }\nprint(coin)");
+  EXPECT_GT(may_run.find("sum(X)"), may_run.find("for i")) << may_run;
+}
+
+TEST(HoistTest, FunctionsOfCellsMoveWhatIsCheapStays) {
+  const std::string script = std::string("X = rand(rows=20, cols=3)\nY = rand(rows=20, cols=3)\n") + kCoin;
+  for (const char* heavy : {"exp(X)", "X ^ 3", "1 / (1 + exp(X))", "X * log(Y)", "1 - tanh(X) * coin2"}) {
+    const std::string text = After("hoist", script + "coin2 = coin * 2\nfor (i in 1:3) { coin = max((" +
+                                                heavy + ") - coin) }\nprint(coin)");
+    EXPECT_TRUE(Contains(text.substr(text.find("for i")), "%hoist")) << heavy << text;
+  }
+  for (const char* cheap : {"X + Y", "X ^ 2", "abs(X) / 3", "t(X)", "X > Y"}) {
+    const std::string text =
+        After("hoist", script + "for (i in 1:3) { coin = max((" + cheap + ") - coin) }\nprint(coin)");
+    EXPECT_FALSE(Contains(text, "%hoist")) << cheap << text;
+  }
+}
+
+TEST(HoistTest, FunctionsThatASparseMatrixMayPickFromStay) {
+  const std::string script =
+      std::string("X = read(\"x.csv\")\nY = read(\"y.csv\")\nw = read(\"w.csv\")\n") + kCoin;
+  for (const char* picked : {"X * exp(Y)", "X * (exp(Y) + coin)", "X / (2 - log(Y))"}) {
+    const std::string text = After("hoist", script + "for (i in 1:3) { X = " + picked + " }\nprint(sum(X))");
+    EXPECT_FALSE(Contains(text, "%hoist")) << picked << text;
+  }
+  const std::string text = After("hoist", script + "for (i in 1:3) { X = X - exp(Y) }\nprint(sum(X))");
+  EXPECT_TRUE(Contains(text, "%hoist")) << text;
 }
 
 TEST(HoistTest, ALoopThatIsKnownToBeginCounts) {
@@ -114,12 +212,33 @@ TEST(HoistTest, ALoopThatIsKnownToBeginCounts) {
   EXPECT_LT(text.find("sum(X)"), text.find("while")) << text;
 }
 
-TEST(HoistTest, NothingMovesAcrossAnEffectOrOutOfABranch) {
+TEST(HoistTest, WhatCannotFailMovesAcrossAnEffectNothingOutOfABranch) {
   const std::string text = After("hoist", std::string("X = rand(rows=20, cols=3)\n") + kCoin +
                                               "for (i in 1:3) { print(i)\nprint(sum(X)) }\n"
                                               "for (i in 1:3) { if (coin > i) { print(min(X)) } }");
-  EXPECT_GT(text.find("sum(X)"), text.find("for i")) << text;
+  EXPECT_LT(text.find("sum(X)"), text.find("for i")) << text;
   EXPECT_GT(text.find("min(X)"), text.find("if")) << text;
+}
+
+TEST(HoistTest, WhatMayFailStaysBehindWhatMayPrint) {
+  const char* const kMayFail[] = {
+      "sum(X %*% Y)",      // sizes that only the run knows
+      "sum(Z)",            // a variable that may have no value
+      "sum(A * (n * n))",  // whole numbers that may overflow
+  };
+  const std::string script =
+      std::string("X = read(\"x.csv\")\nY = read(\"y.csv\")\nA = rand(rows=3, cols=3)\n") + kCoin +
+      "n = as.integer(toString(coin))\nif (coin > 0.5) { Z = rand(rows=2, cols=2) }\n";
+  for (const char* may_fail : kMayFail) {
+    for (const char* before : {"print(i)", "if (coin > 2) { stop(\"no\") }"}) {
+      const std::string text = After("hoist", script + "for (i in 1:3) {\n" + before + "\ncoin = coin * " +
+                                                  may_fail + "\n}\nprint(coin)");
+      EXPECT_FALSE(Contains(text, "%hoist")) << text;
+    }
+    const std::string text =
+        After("hoist", script + "for (i in 1:3) { coin = coin * " + may_fail + " }\nprint(coin)");
+    EXPECT_TRUE(Contains(text, "%hoist")) << text;
+  }
 }
 
 TEST(HoistTest, AProductThatARuleMaySampleStays) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/optimize/defined.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace heddle::compiler {
+namespace {
+
+bool AreReadsDefined(const Graph& graph, const Names& defined) {
+  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    return !node.Is("variable") || defined.contains(node.Text("name"));
+  });
+}
+
+}  // namespace
+
+bool FollowDefined(const Block& block, Names* defined) {
+  bool is_safe = AreReadsDefined(block.graph, *defined);
+  switch (block.kind) {
+    case Block::Kind::kBasic:
+      for (const Node& node : block.graph.nodes)
+        if (node.Is("assign")) defined->insert(node.Text("name"));
+      return is_safe;
+    case Block::Kind::kCall:
+      for (const auto& [parameter, variable] : block.arguments) is_safe &= defined->contains(variable);
+      defined->insert(block.results.begin(), block.results.end());
+      return is_safe;
+    case Block::Kind::kIf: {
+      Names otherwise = *defined;
+      is_safe &= FollowDefined(block.body, defined);
+      is_safe &= FollowDefined(block.otherwise, &otherwise);
+      Names both;
+      std::set_intersection(defined->begin(), defined->end(), otherwise.begin(), otherwise.end(),
+                            std::inserter(both, both.end()));
+      *defined = std::move(both);
+      return is_safe;
+    }
+    case Block::Kind::kWhile:
+    case Block::Kind::kFor:
+    case Block::Kind::kParallelFor: {  // may have no rounds
+      Names inside = *defined;
+      if (!block.variable.empty()) inside.insert(block.variable);
+      return FollowDefined(block.body, &inside) && is_safe;
+    }
+  }
+  return false;
+}
+
+bool FollowDefined(const std::vector<Block>& blocks, Names* defined) {
+  bool is_safe = true;
+  for (const Block& block : blocks) is_safe &= FollowDefined(block, defined);
+  return is_safe;
+}
+
+}  // namespace heddle::compiler

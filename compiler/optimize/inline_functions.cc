@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/optimize/defined.h"
+#include "compiler/optimize/pass.h"
+#include "compiler/parse/ast.h"
+#include "ops/operator.h"
+
+// Which calls become the body of their function: those of functions that are called in one place, and of
+// those that are one straight-line block of a few operators. What an error says stays the same: arguments
+// need no conversion, and all that is read has a value, results included.
+namespace heddle::compiler {
+namespace {
+
+constexpr int kMostOperators = 10;
+// In a program: later passes take time that grows with the square of a run of blocks.
+constexpr int kMostInlined = 500;
+
+int DepthOf(const std::vector<Block>& blocks) {
+  int depth = 0;
+  for (const Block& block : blocks)
+    depth = std::max({depth, 1 + DepthOf(block.body), 1 + DepthOf(block.otherwise)});
+  return depth;
+}
+
+// One block of a few operators. Random numbers and times are those of one place in the script.
+bool IsSmall(const Function& function) {
+  if (function.body.size() != 1 || function.body[0].kind != Block::Kind::kBasic) return false;
+  int operators = 0;
+  for (const Node& node : function.body[0].graph.nodes) {
+    if (node.Is("variable") || node.Is("literal") || node.Is("assign")) continue;
+    if (!ops::FindOperator(node.op)->pure || node.Is("rand")) return false;
+    ++operators;
+  }
+  return operators <= kMostOperators;
+}
+
+// What all calls pass for a parameter, as those see it who read it. nullopt if it may be a scalar of another
+// type than declared, which a call converts.
+std::optional<ValueInfo> InfoOf(const Parameter& parameter, std::vector<Block>* body) {
+  bool is_read = false, is_assigned = false, is_as_declared = true;
+  ValueInfo info;
+  ForEachBlock(body, [&](Block& block) {
+    is_assigned |= block.variable == parameter.name;
+    for (const std::string& result : block.results) is_assigned |= result == parameter.name;
+    for (const Node& node : block.graph.nodes) {
+      if (node.FindAttribute("name") == nullptr || node.Text("name") != parameter.name) continue;
+      is_assigned |= node.Is("assign");
+      if (!node.Is("variable")) continue;
+      is_read = true;
+      info = node.info;
+      is_as_declared &= node.info.IsScalar() && node.info.value_type == parameter.value_type;
+    }
+  });
+  const bool is_known = is_read && !is_assigned;
+  if (parameter.data_type == DataType::kScalar && parameter.value_type != ValueType::kUnknown &&
+      !(is_known && is_as_declared))
+    return std::nullopt;
+  return is_known ? info : ValueInfo();
+}
+
+// Names of a function's variables where it is called. What only the control program reads keeps its name.
+class Renamer {
+ public:
+  explicit Renamer(int32_t call) : prefix_(fmt::format("%in{}.", call)) {}
+
+  std::string Renamed(const std::string& name) const { return name.empty() ? name : prefix_ + name; }
+
+  void Rename(Block* block) const {
+    for (Node& node : block->graph.nodes) {
+      const bool is_name = node.Is("variable") || (node.Is("assign") && block->kind == Block::Kind::kBasic);
+      if (is_name) node.SetAttribute("name", Renamed(node.Text("name")));
+    }
+    block->variable = Renamed(block->variable);
+    for (auto& [parameter, variable] : block->arguments) variable = Renamed(variable);
+    for (std::string& result : block->results) result = Renamed(result);
+  }
+
+ private:
+  const std::string prefix_;
+};
+
+class Inliner {
+ public:
+  explicit Inliner(Program* program) : program_(*program) {
+    ForEachBlock(program, [&](Block& block) {
+      next_id_ = std::max(next_id_, block.id + 1);
+      if (block.kind == Block::Kind::kCall) ++calls_[block.function];
+    });
+  }
+
+  // From the main program on: a function that is called once is not called by itself there.
+  void Run() {
+    Visit(program_.main, {}, 0);
+    while (!open_.empty()) {
+      Function& function = program_.functions.at(*open_.begin());
+      open_.erase(open_.begin());
+      Visit(function.body, NamesOf(function.parameters), 0);
+    }
+  }
+
+ private:
+  // What of a function can be decided once.
+  struct Choice {
+    bool is_inlined = false;
+    std::vector<ValueInfo> infos;  // of the parameters
+    int depth = 0;                 // of the blocks inside each other
+  };
+
+  static Names NamesOf(const std::vector<Parameter>& parameters) {
+    Names names;
+    for (const Parameter& parameter : parameters) names.insert(parameter.name);
+    return names;
+  }
+
+  void Visit(std::vector<Block>& blocks, Names defined, int depth) {
+    std::vector<Block> result;
+    std::reverse(blocks.begin(), blocks.end());  // the last is the next
+    while (!blocks.empty()) {
+      Block block = std::move(blocks.back());
+      blocks.pop_back();
+      if (block.kind == Block::Kind::kCall) {
+        if (TakesBody(block, defined, depth)) {
+          std::vector<Block> body = BodyFor(block);
+          std::move(body.rbegin(), body.rend(), std::back_inserter(blocks));
+          continue;
+        }
+        if (seen_.insert(block.function).second) open_.insert(block.function);
+      }
+      VisitInside(block, defined, depth + 1);
+      FollowDefined(block, &defined);
+      result.push_back(std::move(block));
+    }
+    blocks = std::move(result);
+  }
+
+  void VisitInside(Block& block, const Names& defined, int depth) {
+    if (block.body.empty() && block.otherwise.empty()) return;
+    Names inside = defined;
+    if (!block.variable.empty()) inside.insert(block.variable);
+    Visit(block.body, inside, depth);
+    Visit(block.otherwise, std::move(inside), depth);
+  }
+
+  bool TakesBody(const Block& call, const Names& defined, int depth) {
+    const Choice& choice = ChoiceOf(call.function);
+    return choice.is_inlined && inlined_ < kMostInlined && depth + choice.depth <= kMaxNesting &&
+           std::all_of(call.arguments.begin(), call.arguments.end(),
+                       [&](const auto& argument) { return defined.contains(argument.second); });
+  }
+
+  const Choice& ChoiceOf(const std::string& name) {
+    const auto [found, is_new] = choices_.try_emplace(name);
+    Choice& choice = found->second;
+    const auto function = program_.functions.find(name);
+    if (!is_new || function == program_.functions.end()) return choice;
+    std::vector<Block>& body = function->second.body;
+    if (calls_[name] != 1 && !IsSmall(function->second)) return choice;
+    Names defined = NamesOf(function->second.parameters);
+    choice.is_inlined = FollowDefined(body, &defined);
+    for (const Parameter& result : function->second.results)
+      choice.is_inlined &= defined.contains(result.name);
+    for (const Parameter& parameter : function->second.parameters) {
+      const std::optional<ValueInfo> info = InfoOf(parameter, &body);
+      choice.is_inlined &= info.has_value();
+      choice.infos.push_back(info.value_or(ValueInfo()));
+    }
+    choice.depth = DepthOf(body);
+    return choice;
+  }
+
+  // The arguments, the body, the results.
+  std::vector<Block> BodyFor(const Block& call) {
+    ++inlined_;
+    Function& function = program_.functions.at(call.function);
+    const Renamer renamer(call.id);
+    std::vector<Block> body = function.body;
+    ForEachBlock(&body, [&](Block& block) {
+      block.id = next_id_++;
+      renamer.Rename(&block);
+    });
+    std::vector<Block> blocks(1, NewBlock(call));
+    const std::vector<ValueInfo>& infos = ChoiceOf(call.function).infos;
+    for (const auto& [parameter, variable] : call.arguments) {
+      size_t i = 0;
+      while (function.parameters[i].name != parameter) ++i;
+      Assign(renamer.Renamed(parameter), variable, infos[i], &blocks.back());
+    }
+    std::move(body.begin(), body.end(), std::back_inserter(blocks));
+    blocks.push_back(NewBlock(call));
+    for (size_t i = 0; i < call.results.size(); ++i)
+      if (!call.results[i].empty())
+        Assign(call.results[i], renamer.Renamed(function.results[i].name), ValueInfo(), &blocks.back());
+    if (calls_[call.function] == 1) program_.functions.erase(call.function);
+    return blocks;
+  }
+
+  Block NewBlock(const Block& call) {
+    Block block;
+    block.id = next_id_++;
+    block.position = call.position;
+    return block;
+  }
+
+  static void Assign(const std::string& name, const std::string& variable, const ValueInfo& info,
+                     Block* block) {
+    Node node;
+    node.op = "variable";
+    node.info = info;
+    node.position = block->position;
+    node.SetAttribute("name", variable);
+    Node assign = node;
+    assign.op = "assign";
+    assign.SetAttribute("name", name);
+    assign.inputs = {block->graph.Add(std::move(node))};
+    block->graph.Add(std::move(assign));
+  }
+
+  Program& program_;
+  std::map<std::string, int> calls_;
+  std::map<std::string, Choice> choices_;
+  std::set<std::string> seen_, open_;  // functions that stay: all, and those whose bodies are not visited yet
+  int32_t next_id_ = 0;
+  int inlined_ = 0;  // calls
+};
+
+}  // namespace
+
+Status InlineFunctions(Program* program) {
+  Inliner(program).Run();
+  return OkStatus();
+}
+
+}  // namespace heddle::compiler

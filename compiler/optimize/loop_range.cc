@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/optimize/loop_range.h"
+
+#include <cmath>
+
+#include "compiler/optimize/rewrite.h"
+
+namespace heddle::compiler {
+
+const Scalar* AssignedNumber(const Graph& graph, std::string_view name) {
+  const Scalar* value = nullptr;
+  for (const Node& node : graph.nodes) {
+    if (IsOrdered(node)) return nullptr;
+    if (node.Is("assign") && node.Text("name") == name) value = graph[node.inputs[0]].FindAttribute("value");
+  }
+  return value == nullptr || value->IsString() ? nullptr : value;  // a string is an error of the run
+}
+
+std::optional<LoopRange> RangeOf(const Block& loop) {
+  const Scalar one(int64_t{1});
+  const Scalar* from = AssignedNumber(loop.graph, Block::kFrom);
+  const Scalar* to = AssignedNumber(loop.graph, Block::kTo);
+  const Scalar* increment = loop.has_increment ? AssignedNumber(loop.graph, Block::kIncrement) : &one;
+  for (const Scalar* number : {from, to, increment})
+    if (number == nullptr || std::isnan(number->AsDouble())) return std::nullopt;
+  const int64_t first = from->AsInteger(), bound = to->AsInteger(), step = increment->AsInteger();
+  if (!loop.has_increment) return LoopRange{.last = bound};  // from:to counts down if it cannot count up
+  int64_t distance = 0;
+  if (step == 0 || __builtin_sub_overflow(bound, first, &distance)) return std::nullopt;
+  if (step > 0 ? distance < 0 : distance > 0) return LoopRange{.is_empty = true};
+  return LoopRange{.last = bound - (step == -1 ? 0 : distance % step)};
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/program.h"
+
+namespace heddle::compiler {
+
+/// The number that a control block's graph assigns `name`, where the graph does nothing else that shows.
+const Scalar* AssignedNumber(const Graph& graph, std::string_view name);
+
+/// What the variable of a for loop runs through.
+struct LoopRange {
+  bool is_empty = false;
+  int64_t last = 0;  ///< The variable in the last round.
+};
+
+/// Of a loop whose bounds and increment are literals that the run accepts.
+std::optional<LoopRange> RangeOf(const Block& loop);
+
+}  // namespace heddle::compiler
