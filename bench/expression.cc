@@ -60,6 +60,7 @@ Result<Graph> Build(const std::string& code, const std::string& result,
                   parameters, "result__", code + "\nresult__ = " + result, arguments);
   compiler::CompileOptions options;
   options.disabled_passes = disabled;
+  options.disabled_passes.insert("inline-functions");  // The expression is what the function holds.
   compiler::Diagnostics diagnostics;
   Result<Program> program = compiler::CompileScript(script, options, &diagnostics);
   if (!program.ok()) return program.status();
