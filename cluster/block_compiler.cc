@@ -41,11 +41,12 @@ uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
                   static_cast<uint64_t>(info.shape.columns));
 }
 
-// Share of the cells of a matrix that are present. Not told ahead of a run, and of pieces, which every rank has others of.
+// Share of the cells of a matrix that are present; of a split one, of this rank's rows. Not told ahead of a run.
 std::optional<double> SparsityOf(const Variable* variable) {
-  if (variable == nullptr || variable->is_ahead || !variable->value.IsMatrix() || variable->distribution != Distribution::kOne)
+  if (variable == nullptr || variable->is_ahead || !variable->value.IsMatrix() || variable->distribution == Distribution::kPartial)
     return std::nullopt;
   const Matrix& matrix = variable->value.matrix();
+  if (matrix.cells() == 0 && variable->info.shape.Cells() > 0) return std::nullopt;  // All rows are elsewhere.
   return static_cast<double>(matrix.stored()) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
 }
 

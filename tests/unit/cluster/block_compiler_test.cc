@@ -56,6 +56,10 @@ TEST(BlockCompilerTest, PlansMadeAheadGuessTheSparsityThatARunTells) {
   EXPECT_EQ(ahead, PlanOfLoop(tenth));
   EXPECT_NE(ahead, PlanOfLoop(Csr(1000)));
   EXPECT_NE(ahead, PlanOfLoop(Csr(0)));
+  // The rows that rank 0 has stand for those of all.
+  Variable split = Csr(1000);
+  split.distribution = Distribution::kSplit;
+  EXPECT_NE(PlanOfLoop(Variable::Ahead(split.distribution, split.info)), PlanOfLoop(split));
 }
 
 }  // namespace
