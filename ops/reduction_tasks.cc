@@ -14,10 +14,10 @@ constexpr int64_t kJoinGrain = 1 << 16;
 
 }  // namespace
 
-void JoinWide(Join join, double* left, const double* right, int64_t width) {
-  if (join == Join::kMoments || width <= kJoinGrain) return JoinPayloads(join, left, right, width);
+void JoinWide(const Joins& joins, double* left, const double* right, int64_t width) {
+  if (joins == Join::kMoments || width <= kJoinGrain) return JoinPayloads(joins, left, right, width);
   ParallelFor(width, kJoinGrain, [&](int64_t begin, int64_t end) {
-    JoinPayloads(join, left + begin, right + begin, end - begin);
+    JoinPayloads(joins, left + begin, right + begin, end - begin);
   });
 }
 

@@ -37,6 +37,6 @@ class ReductionTasks {
 Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width);
 
 /// JoinPayloads, wide ones in parallel.
-void JoinWide(Join join, double* left, const double* right, int64_t width);
+void JoinWide(const Joins& joins, double* left, const double* right, int64_t width);
 
 }  // namespace heddle::ops

@@ -22,6 +22,16 @@ constexpr int64_t kTaskCells = 1 << 18;
 constexpr int64_t kMostTasks = 256;
 constexpr int64_t kMostPayloads = 1 << 22;  // Doubles of all tasks' payloads.
 
+// Of joins that several results may have beside each other.
+double IdentityOf(Join join) {
+  switch (join) {
+    case Join::kProduct: return simd::StartOf(simd::Fold::kMultiply);
+    case Join::kMinimum: return simd::StartOf(simd::Fold::kMinimum);
+    case Join::kMaximum: return simd::StartOf(simd::Fold::kMaximum);
+    default: return 0.0;
+  }
+}
+
 // One node, serially: its payload ends in `payload`.
 void ReduceNode(const Reduction& reduction, TreeNode node, const LeafFunction& leaf, PayloadStack& stack,
                 double* payload) {
@@ -31,7 +41,7 @@ void ReduceNode(const Reduction& reduction, TreeNode node, const LeafFunction& l
   if (const double* root = stack.Finish())
     std::memcpy(payload, root, static_cast<size_t>(reduction.width) * sizeof(double));
   else
-    FillPayload(payload, reduction.width, reduction.identity);
+    FillIdentity(reduction, payload);
 }
 
 }  // namespace
@@ -66,8 +76,17 @@ std::vector<TreeNode> CoveringNodes(int64_t begin, int64_t end) {
   return nodes;
 }
 
-void JoinPayloads(Join join, double* left, const double* right, int64_t width) {
-  switch (join) {
+void FillIdentity(const Reduction& reduction, double* payload) {
+  if (reduction.join.count == 1) return FillPayload(payload, reduction.width, reduction.identity);
+  for (int i = 0; i < reduction.join.count; ++i) FillPayload(payload + 8 * i, 8, IdentityOf(reduction.join.of_eights[static_cast<size_t>(i)]));
+}
+
+void JoinPayloads(const Joins& joins, double* left, const double* right, int64_t width) {
+  if (joins.count > 1) {
+    for (int i = 0; i < joins.count; ++i) JoinPayloads(joins.of_eights[static_cast<size_t>(i)], left + 8 * i, right + 8 * i, 8);
+    return;
+  }
+  switch (joins.of_eights[0]) {
     case Join::kSum: return simd::FoldColumns(simd::Fold::kAdd, right, 1, width, width, left);
     case Join::kProduct: return simd::FoldColumns(simd::Fold::kMultiply, right, 1, width, width, left);
     case Join::kMinimum: return simd::FoldColumns(simd::Fold::kMinimum, right, 1, width, width, left);
@@ -95,11 +114,11 @@ AlignedArray::AlignedArray(int64_t size) {
 }
 void AlignedArray::Free::operator()(double* data) const { std::free(data); }
 
-PayloadStack::PayloadStack(Join join, int64_t width, int max_level)
-    : join_(join), width_(width), stride_((width + 7) / 8 * 8), memory_((max_level + 2) * stride_) {}
+PayloadStack::PayloadStack(const Joins& joins, int64_t width, int max_level)
+    : joins_(joins), width_(width), stride_((width + 7) / 8 * 8), memory_((max_level + 2) * stride_) {}
 
 void PayloadStack::JoinTop() {
-  JoinPayloads(join_, Row(depth_ - 2), Row(depth_ - 1), width_);
+  JoinPayloads(joins_, Row(depth_ - 2), Row(depth_ - 1), width_);
   --depth_;
 }
 
@@ -141,7 +160,7 @@ Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t en
 
 Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const Tiling& tiling,
                            const TileFunction& leaf) {
-  HEDDLE_CHECK(reduction.join != Join::kMoments, "moments are joined as whole payloads");
+  HEDDLE_CHECK(!(reduction.join == Join::kMoments), "moments are joined as whole payloads");
   const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
   HEDDLE_ASSIGN_OR_RETURN(Matrix partial, PartialMatrix(nodes, reduction.width));
   if (nodes.empty()) return partial;
@@ -178,7 +197,7 @@ Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes) 
   HEDDLE_CHECK(nodes.rows() == 0 || nodes.columns() == 2 + width,
                "a partial value has the payload of its operator");
   AlignedArray root(width);
-  std::fill_n(root.data(), width, reduction.identity);
+  FillIdentity(reduction, root.data());
   std::vector<std::pair<int64_t, int64_t>> order;  // first leaf, row
   for (int64_t i = 0; i < nodes.rows(); ++i) {
     const double* row = nodes.data() + i * nodes.columns();

@@ -33,8 +33,19 @@ std::vector<TreeNode> CoveringNodes(int64_t begin, int64_t end);
 /// ma.
 enum class Join : uint8_t { kSum, kProduct, kMinimum, kMaximum, kMoments };
 
+/// The join of a payload: one for all of it, or one for each of its eights of doubles, which are results of their own.
+struct Joins {
+  static constexpr int kMost = 3;
+  Joins(Join join) : of_eights{join} {}  // NOLINT(google-explicit-constructor): most payloads have one.
+  void Add(Join join) { of_eights[static_cast<size_t>(count++)] = join; }
+  bool operator==(Join join) const { return count == 1 && of_eights[0] == join; }
+
+  std::array<Join, kMost> of_eights{};
+  int count = 1;
+};
+
 /// left = left joined with right. `left` is 64-byte aligned and padded to whole cache lines; its padding ends up arbitrary.
-void JoinPayloads(Join join, double* left, const double* right, int64_t width);
+void JoinPayloads(const Joins& joins, double* left, const double* right, int64_t width);
 void FillPayload(double* payload, int64_t width, double value);
 /// min and max of the language: NaN if any is NaN, -0.0 < 0.0.
 double ExactMinimum(double a, double b);
@@ -61,7 +72,7 @@ class AlignedArray {
 class PayloadStack {
  public:
   /// Leaves (or nodes) that differ in no bit above `max_level`.
-  PayloadStack(Join join, int64_t width, int max_level);
+  PayloadStack(const Joins& joins, int64_t width, int max_level);
   /// Where to write the payload of `leaf`, 64-byte aligned; joins what no later leaf can come between.
   double* Next(int64_t leaf);
   /// The payload at Next() is complete and counts; without this call that leaf is missing.
@@ -72,7 +83,7 @@ class PayloadStack {
  private:
   double* Row(int i) { return memory_.data() + i * stride_; }
   void JoinTop();
-  Join join_;
+  Joins joins_;
   int64_t width_, stride_;
   int depth_ = 0;
   int64_t next_leaf_ = 0;
@@ -85,12 +96,14 @@ class PayloadStack {
 using LeafFunction = std::function<bool(int64_t leaf, double* payload)>;
 
 struct Reduction {
-  Join join = Join::kSum;
+  Joins join = Join::kSum;
   int64_t width = 8;       ///< Doubles of a payload.
-  double identity = 0.0;   ///< Payload of a node all of whose leaves are missing.
+  double identity = 0.0;   ///< Payload of a node all of whose leaves are missing; of several joins what each starts with.
   int64_t leaf_cells = 1;  ///< Work of a leaf, to choose how many make a task.
   const std::atomic<bool>* cancelled = nullptr;
 };
+/// Makes it the payload of a node all of whose leaves are missing.
+void FillIdentity(const Reduction& reduction, double* payload);
 
 /// Leaves [begin, end) as a partial value: one row per covering node, columns (index, level, payload...).
 /// Parallel over aligned runs of leaves; the same bits however the leaves are divided. kCancelled when

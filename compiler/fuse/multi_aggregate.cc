@@ -70,11 +70,11 @@ bool ShareInput(const std::vector<NodeId>& a, const std::vector<NodeId>& b) {
                      [&](NodeId id) { return std::binary_search(b.begin(), b.end(), id); });
 }
 
-// Cells of one shape, partial results that are joined alike.
+// Cells of one shape; along non-zeros there are only sums.
 bool AreReducedTogether(const Dag& dag, NodeId a, NodeId b) {
   const DagNode &x = dag[dag[a].inputs[0]], &y = dag[dag[b].inputs[0]];
   const auto join = [&](NodeId id) { return ops::JoinOf(ops::FindAggregate((*dag.graph)[id].op)->kind); };
-  return x.rows == y.rows && x.columns == y.columns && join(a) == join(b);
+  return x.rows == y.rows && x.columns == y.columns && ((!x.sparse && !y.sparse) || join(a) == join(b));
 }
 
 std::vector<std::vector<NodeId>> Merge(const Dag& dag, const std::vector<ChosenAggregate>& aggregates,

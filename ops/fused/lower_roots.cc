@@ -15,6 +15,8 @@
 namespace heddle::ops {
 namespace {
 
+static_assert(Joins::kMost == FusedOperator::kMaxRoots);
+
 // What a tile of all buffers and of the inputs read twice may take: half of a second-level cache of 256 KiB.
 constexpr int64_t kTileBytes = 64 << 10;
 // The same where one page is read after the other and loops fetch the next tile meanwhile: both fit into a first-level cache.
@@ -111,15 +113,22 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
     }
     if (root.n == 0 || root.k == 0) return Unimplemented("a matrix without columns");
     const int64_t chunks = root.kind == TileRoot::Kind::kFull ? CeilDivide(root.n, kColumnChunk) : 1;
-    if (!program->roots.empty() && (height != program->panel_rows || chunks != program->chunks || join != program->reduction.join))
-      return Unimplemented("roots with different panels or folds");
+    if (!program->roots.empty() && (height != program->panel_rows || chunks != program->chunks))
+      return Unimplemented("roots with different panels");
     program->panel_rows = height;
     program->chunks = chunks;
-    program->reduction.join = join;
-    program->reduction.identity = identity;
+    if (program->roots.empty()) {
+      program->reduction.join = join;
+      program->reduction.identity = identity;
+    } else {
+      program->reduction.join.Add(join);
+    }
     offset += (root.width + 7) / 8 * 8;
     program->roots.push_back(root);
   }
+  Joins& joins = program->reduction.join;
+  if (std::all_of(joins.of_eights.begin(), joins.of_eights.begin() + joins.count, [&](Join join) { return join == joins.of_eights[0]; }))
+    joins = joins.of_eights[0];
   // One root: the payload is exactly the root's own. Several: all are eight lanes.
   program->reduction.width = program->roots.size() == 1 ? program->roots[0].width : offset;
   return OkStatus();

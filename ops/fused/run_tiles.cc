@@ -106,10 +106,10 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
           return scratch.CopyHeldSums(leaf, payload);
         }
       }
-      FillPayload(payload, reduction.width, reduction.identity);
+      FillIdentity(reduction, payload);
       return steps.AddHeldEntries(scratch, first, last, leaf % chunks, payload);
     }
-    FillPayload(payload, reduction.width, reduction.identity);
+    FillIdentity(reduction, payload);
     scratch.held_begin = scratch.held_end = 0;
     scratch.held_sums.clear();
     for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {

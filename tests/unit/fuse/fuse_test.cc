@@ -126,12 +126,10 @@ TEST(FuseTest, SumsOverSharedInputsBecomeOneOperator) {
   const NodeId x = make.Matrix("X", 1000, 10), y = make.Matrix("Y", 1000, 10), z = make.Matrix("Z", 1000, 10);
   make.Assign("a", make.Add("sum", {make.Add("*", {x, y})}));
   make.Assign("b", make.Add("sum", {make.Add("*", {x, z})}));
-  make.Assign("c", make.Add("mean", {z}));
-  make.Assign("d", make.Add("max", {z}));  // Joined in another way.
+  make.Assign("c", make.Add("max", {z}));
   const Graph fused = Fused(make.graph(), FusionMode::kCost);
   const std::vector<FusedOperator> operators = OperatorsOf(fused);
   ASSERT_EQ(operators.size(), 1u) << fused.ToText();
-  EXPECT_EQ(CountOf(fused, "max"), 1);
   EXPECT_EQ(operators[0].kind, FusionTemplate::kMultiAggregate);
   EXPECT_EQ(operators[0].roots.size(), 3u);
   EXPECT_EQ(CountOf(fused, "as.scalar"), 3);
