@@ -176,7 +176,7 @@ class Inliner {
     return choice;
   }
 
-  // The arguments, the body, the results.
+  // The arguments, the body, the results; of those that one variable takes, the last.
   std::vector<Block> BodyFor(const Block& call) {
     ++inlined_;
     Function& function = program_.functions.at(call.function);
@@ -195,9 +195,11 @@ class Inliner {
     }
     std::move(body.begin(), body.end(), std::back_inserter(blocks));
     blocks.push_back(NewBlock(call));
-    for (size_t i = 0; i < call.results.size(); ++i)
-      if (!call.results[i].empty())
-        Assign(call.results[i], renamer.Renamed(function.results[i].name), ValueInfo(), &blocks.back());
+    for (auto result = call.results.begin(); result != call.results.end(); ++result) {
+      if (result->empty() || std::find(result + 1, call.results.end(), *result) != call.results.end()) continue;
+      const size_t i = static_cast<size_t>(result - call.results.begin());
+      Assign(*result, renamer.Renamed(function.results[i].name), ValueInfo(), &blocks.back());
+    }
     if (calls_[call.function] == 1) program_.functions.erase(call.function);
     return blocks;
   }

@@ -74,6 +74,14 @@ TEST(InlineFunctionsTest, AParameterThatIsAssignedSaysNothingOfTheArgument) {
   EXPECT_FALSE(Contains(text, "A : 2x3")) << text;
 }
 
+TEST(InlineFunctionsTest, AVariableThatTakesSeveralResultsHasTheLast) {
+  const std::string text = After("inline-functions",
+                                 "f = function(double x) return (double y, double z) { y = x + 1\nz = x * 2 }\n"
+                                 "a = sum(rand(rows=2, cols=2))\n[a, a] = f(a)\nprint(a)");
+  EXPECT_TRUE(Contains(text, "a = %in0.z\n")) << text;
+  EXPECT_FALSE(Contains(text, "a = %in0.y\n")) << text;
+}
+
 TEST(InlineFunctionsTest, WhatWouldChangeAnErrorOrARandomNumberStaysACall) {
   const char* const kStay[] = {
       // Called twice, and more than one block.
