@@ -255,6 +255,18 @@ TEST(HoistTest, AProductThatARuleMaySampleStays) {
   EXPECT_GT(text.find("%*%"), text.find("for i")) << text;
 }
 
+TEST(HoistTest, WhatNeedsACheapResultThatStaysIsComputedBesideIt) {
+  const std::string text =
+      After("hoist", std::string("X = rand(rows=3, cols=3)\nZ = X\n") + kCoin +
+                         "for (i in 1:3) {\nA = X + 1\nZ = Z + A + colSums(A %*% X)\n"
+                         "B = X + 2\nZ = Z + B + rowSums(B %*% X) + sum(X)\n}\nprint(sum(Z))");
+  const size_t loop = text.find("for i");
+  EXPECT_LT(text.find("sum(X)"), loop) << text;
+  EXPECT_GT(text.find("colSums("), loop) << text;
+  EXPECT_GT(text.find("rowSums("), loop) << text;
+  EXPECT_GT(text.find("%*%"), loop) << text;
+}
+
 TEST(HoistTest, RandomNumbersAreNewInEveryRound) {
   const std::string text = After("hoist", "for (i in 1:3) { print(sum(rand(rows=2, cols=2))) }");
   EXPECT_GT(text.find("sum("), text.find("for i")) << text;
