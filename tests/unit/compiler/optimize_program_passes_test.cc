@@ -82,6 +82,18 @@ TEST(InlineFunctionsTest, AVariableThatTakesSeveralResultsHasTheLast) {
   EXPECT_FALSE(Contains(text, "a = %in0.y\n")) << text;
 }
 
+TEST(InlineFunctionsTest, AllCallsOfAFunctionNameItsVariablesAlike) {
+  const std::string text = After("inline-functions",
+                                 "f = function(double x) return (double y) { y = x * 2 }\n"
+                                 "g = function(double x) return (double y) { y = x * 3 }\n"
+                                 "a = sum(rand(rows=2, cols=2))\nprint(f(a) + f(a + 1) + g(f(a + 2)))");
+  size_t calls = 0;
+  for (size_t at = text.find("%in0.x ="); at != std::string::npos; at = text.find("%in0.x =", at + 1)) ++calls;
+  EXPECT_EQ(calls, 3u) << text;
+  EXPECT_TRUE(Contains(text, "%in1.x =")) << text;
+  EXPECT_FALSE(Contains(text, "%in2.")) << text;
+}
+
 TEST(InlineFunctionsTest, WhatWouldChangeAnErrorOrARandomNumberStaysACall) {
   const char* const kStay[] = {
       // Called twice, and more than one block.
