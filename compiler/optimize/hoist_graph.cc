@@ -118,8 +118,8 @@ class GraphHoister {
     return !other.shape.IsKnown() || !node.info.shape.IsKnown() || other.shape == node.info.shape;
   }
 
-  // A root is worth moving and read in the loop. True if roots had to be given up: what they need stays in the
-  // loop.
+  // A root is worth moving and read in the loop. True if roots had to be given up: what they need stays in
+  // the loop.
   bool ChooseRoots() {
     const size_t count = graph_.nodes.size();
     is_root_.assign(count, false);
@@ -143,8 +143,8 @@ class GraphHoister {
     return RefuseRoots(stays);
   }
 
-  // Gives up the roots that need what stays. Their inputs stay then, too, so one round does not bring back what
-  // another has given up.
+  // Gives up the roots that need what stays. Their inputs stay then, too, so one round does not bring back
+  // what another has given up.
   bool RefuseRoots(const std::vector<bool>& stays) {
     bool refuses = false;
     std::vector<bool> needs_it(stays.size(), false);

@@ -66,8 +66,8 @@ std::optional<ValueInfo> InfoOf(const Parameter& parameter, std::vector<Block>* 
   return is_known ? info : ValueInfo();
 }
 
-// Names of a function's variables where it is called: the same for all its calls, since each assigns all that it
-// reads. What only the control program reads keeps its name.
+// Names of a function's variables where it is called: the same for all its calls, since each assigns all
+// that it reads. What only the control program reads keeps its name.
 class Renamer {
  public:
   explicit Renamer(size_t function) : prefix_(fmt::format("%in{}.", function)) {}
@@ -198,10 +198,11 @@ class Inliner {
     }
     std::move(body.begin(), body.end(), std::back_inserter(blocks));
     blocks.push_back(NewBlock(call));
-    for (auto result = call.results.begin(); result != call.results.end(); ++result) {
-      if (result->empty() || std::find(result + 1, call.results.end(), *result) != call.results.end()) continue;
-      const size_t i = static_cast<size_t>(result - call.results.begin());
-      Assign(*result, renamer.Renamed(function.results[i].name), ValueInfo(), &blocks.back());
+    for (size_t i = 0; i < call.results.size(); ++i) {
+      const std::string& result = call.results[i];
+      if (result.empty() || std::count(call.results.begin() + i + 1, call.results.end(), result) > 0)
+        continue;
+      Assign(result, renamer.Renamed(function.results[i].name), ValueInfo(), &blocks.back());
     }
     if (calls_[call.function] == 1) program_.functions.erase(call.function);
     return blocks;
