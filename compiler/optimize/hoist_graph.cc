@@ -118,7 +118,7 @@ class GraphHoister {
     return !other.shape.IsKnown() || !node.info.shape.IsKnown() || other.shape == node.info.shape;
   }
 
-  // A root is worth moving and read in the loop. True if a root had to be given up: what it needs stays in
+  // A root is worth moving and read in the loop. True if roots had to be given up: what they need stays in
   // the loop.
   bool ChooseRoots() {
     const size_t count = graph_.nodes.size();
@@ -140,28 +140,24 @@ class GraphHoister {
         if (is_picked[i] || MayPick(node, k)) is_picked[input] = true;
       }
     }
-    for (size_t i = 0; i < count; ++i) {
-      if (!is_root_[i] || !NeedsWhatStays(static_cast<NodeId>(i), stays)) continue;
-      refused_[i] = true;
-      return true;
-    }
-    return false;
+    return RefuseRoots(stays);
   }
 
-  bool NeedsWhatStays(NodeId root, const std::vector<bool>& stays) const {
-    std::vector<NodeId> open = {root};
-    std::vector<bool> seen(graph_.nodes.size(), false);
-    while (!open.empty()) {
-      const NodeId id = open.back();
-      open.pop_back();
-      for (const NodeId input : graph_[id].inputs) {
-        if (input == kNoNode || seen[static_cast<size_t>(input)] || graph_[input].inputs.empty()) continue;
-        if (stays[static_cast<size_t>(input)]) return true;
-        seen[static_cast<size_t>(input)] = true;
-        open.push_back(input);
+  // Gives up the roots that need what stays. Their inputs stay then, too, so one round does not bring back
+  // what another has given up.
+  bool RefuseRoots(const std::vector<bool>& stays) {
+    bool refuses = false;
+    std::vector<bool> needs_it(stays.size(), false);
+    for (size_t i = 0; i < stays.size(); ++i) {
+      for (const NodeId input : graph_.nodes[i].inputs) {
+        if (input == kNoNode || graph_[input].inputs.empty()) continue;
+        if (stays[static_cast<size_t>(input)] || needs_it[static_cast<size_t>(input)]) needs_it[i] = true;
       }
+      if (!is_root_[i] || !needs_it[i]) continue;
+      refused_[i] = true;
+      refuses = true;
     }
-    return false;
+    return refuses;
   }
 
   bool IsWorthMoving(const Node& node, bool is_read_by_cells) const {

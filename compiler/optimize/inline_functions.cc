@@ -66,10 +66,11 @@ std::optional<ValueInfo> InfoOf(const Parameter& parameter, std::vector<Block>* 
   return is_known ? info : ValueInfo();
 }
 
-// Names of a function's variables where it is called. What only the control program reads keeps its name.
+// Names of a function's variables where it is called: the same for all its calls, since each assigns all
+// that it reads. What only the control program reads keeps its name.
 class Renamer {
  public:
-  explicit Renamer(int32_t call) : prefix_(fmt::format("%in{}.", call)) {}
+  explicit Renamer(size_t function) : prefix_(fmt::format("%in{}.", function)) {}
 
   std::string Renamed(const std::string& name) const { return name.empty() ? name : prefix_ + name; }
 
@@ -110,6 +111,7 @@ class Inliner {
   // What of a function can be decided once.
   struct Choice {
     bool is_inlined = false;
+    size_t number = 0;             // of the function
     std::vector<ValueInfo> infos;  // of the parameters
     int depth = 0;                 // of the blocks inside each other
   };
@@ -161,6 +163,7 @@ class Inliner {
     Choice& choice = found->second;
     const auto function = program_.functions.find(name);
     if (!is_new || function == program_.functions.end()) return choice;
+    choice.number = choices_.size() - 1;
     std::vector<Block>& body = function->second.body;
     if (calls_[name] != 1 && !IsSmall(function->second)) return choice;
     Names defined = NamesOf(function->second.parameters);
@@ -176,28 +179,31 @@ class Inliner {
     return choice;
   }
 
-  // The arguments, the body, the results.
+  // The arguments, the body, the results; of those that one variable takes, the last.
   std::vector<Block> BodyFor(const Block& call) {
     ++inlined_;
     Function& function = program_.functions.at(call.function);
-    const Renamer renamer(call.id);
+    const Choice& choice = ChoiceOf(call.function);
+    const Renamer renamer(choice.number);
     std::vector<Block> body = function.body;
     ForEachBlock(&body, [&](Block& block) {
       block.id = next_id_++;
       renamer.Rename(&block);
     });
     std::vector<Block> blocks(1, NewBlock(call));
-    const std::vector<ValueInfo>& infos = ChoiceOf(call.function).infos;
     for (const auto& [parameter, variable] : call.arguments) {
       size_t i = 0;
       while (function.parameters[i].name != parameter) ++i;
-      Assign(renamer.Renamed(parameter), variable, infos[i], &blocks.back());
+      Assign(renamer.Renamed(parameter), variable, choice.infos[i], &blocks.back());
     }
     std::move(body.begin(), body.end(), std::back_inserter(blocks));
     blocks.push_back(NewBlock(call));
-    for (size_t i = 0; i < call.results.size(); ++i)
-      if (!call.results[i].empty())
-        Assign(call.results[i], renamer.Renamed(function.results[i].name), ValueInfo(), &blocks.back());
+    for (size_t i = 0; i < call.results.size(); ++i) {
+      const std::string& result = call.results[i];
+      if (result.empty() || std::count(call.results.begin() + i + 1, call.results.end(), result) > 0)
+        continue;
+      Assign(result, renamer.Renamed(function.results[i].name), ValueInfo(), &blocks.back());
+    }
     if (calls_[call.function] == 1) program_.functions.erase(call.function);
     return blocks;
   }

@@ -93,6 +93,14 @@ bool Match::FitChain(const Graph& pattern, const Node& context, NodeId node, std
   return false;
 }
 
+bool Match::KnowsOperands() const {
+  for (const NodeId input : subject_->graph[root_].inputs) {
+    const ValueInfo& info = subject_->graph[input].info;
+    if (!info.IsScalar() && !info.shape.IsKnown()) return false;
+  }
+  return true;
+}
+
 bool Match::IsSparse(std::string_view letter) const {
   return Info(letter).format == Format::kSparse &&
          subject_->format_is_known[static_cast<size_t>(NodeOf(letter))];

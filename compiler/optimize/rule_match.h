@@ -33,6 +33,8 @@ class Match {
   const Shape& ShapeOfRoot() const { return subject_->graph[root_].info.shape; }
   /// The same of input i of the root. Its format is what the run will find only if that of every letter in it is.
   const ValueInfo& Operand(size_t i) const { return subject_->graph[subject_->graph[root_].inputs[i]].info; }
+  /// The sizes of all inputs of the root are known, so that a rule may drop one that must fit the others.
+  bool KnowsOperands() const;
   /// The format is CSR and the run will find it so; false where that is not known yet.
   bool IsSparse(std::string_view letter) const;
   bool IsDense(std::string_view letter) const;

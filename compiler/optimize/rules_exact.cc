@@ -17,7 +17,7 @@ bool IsDenseY(const Match& match) { return AreAlike(match) && match.IsDense("Y")
 
 // A matrix of one value stands where a scalar can: the other operand alone decides the shape.
 bool IsFill(const Match& match) {
-  return match.ShapeOf("X").IsKnown() && match.ShapeOf("X") == match.ShapeOfRoot();
+  return match.KnowsOperands() && match.ShapeOf("X") == match.ShapeOfRoot();
 }
 
 bool IsOneCellY(const Match& match) {
@@ -29,6 +29,7 @@ bool IsDenseCellX(const Match& match) {
          match.IsDense("Y");
 }
 
+bool KnowsOperands(const Match& match) { return match.KnowsOperands(); }
 bool TakesScalars(const Match& match) { return match.TakesScalars("f"); }
 
 constexpr Rule kRules[] = {
@@ -68,7 +69,7 @@ constexpr Rule kRules[] = {
     // Products that multiply each cell once, or by 1: fma(x, y, 0.0) + 0.0, and rowSums in the same lanes.
     {"times-one-cell", "X %*% Y", "X * as.scalar(Y) + 0", IsOneCellY, true},
     {"one-cell-times", "X %*% Y", "Y * as.scalar(X) + 0", IsDenseCellX, true},
-    {"times-ones", "X %*% matrix(1, n, 1)", "rowSums(X)", nullptr, true},
+    {"times-ones", "X %*% matrix(1, n, 1)", "rowSums(X)", KnowsOperands, true},
     // matrix(s, rows, columns) beside a matrix of its size is s.
     {"filled-plus", "matrix(s, n, m) + X", "s + X", IsFill},
     {"filled-minus", "matrix(s, n, m) - X", "s - X", IsFill},

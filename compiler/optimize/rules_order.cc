@@ -94,9 +94,10 @@ bool TransposesOperand(const Match& match) {
   return match.ShapeOfRoot().IsKnown() && AreKnown(match, {"A"}) &&
          Cells(match.ShapeOf("A")) < Cells(match.ShapeOfRoot());
 }
+bool KnowsOperands(const Match& match) { return match.KnowsOperands(); }
 bool IsOnesRow(const Match& match) {
-  return AreKnown(match, {"A", "V"}) && match.IsColumn("V") && match.ShapeOf("A").columns > 1 &&
-         match.ShapeOf("A") == match.ShapeOfRoot();
+  return match.KnowsOperands() && AreKnown(match, {"V"}) && match.IsColumn("V") &&
+         match.ShapeOf("A").columns > 1 && match.ShapeOf("A") == match.ShapeOfRoot();
 }
 
 constexpr Rule kRules[] = {
@@ -132,8 +133,8 @@ constexpr Rule kRules[] = {
     {"row-sums-of-weighted", "rowSums(X * t(V))", "X %*% V", IsWeightedByRow},
     {"row-sums-of-weighted-by-row", "rowSums(X * V)", "X %*% t(V)", IsWeightedByRowVector},
     // Products with ones are sums.
-    {"ones-times", "matrix(1, 1, n) %*% Y", "colSums(Y)", nullptr, true},
-    {"transpose-times-ones", "t(X) %*% matrix(1, n, 1)", "t(colSums(X))", nullptr, true},
+    {"ones-times", "matrix(1, 1, n) %*% Y", "colSums(Y)", KnowsOperands, true},
+    {"transpose-times-ones", "t(X) %*% matrix(1, n, 1)", "t(colSums(X))", KnowsOperands, true},
     // Products with special matrices are cell-wise.
     {"diagonal-times", "diag(V) %*% Y", "Y * V", IsColumnVOfMany},
     {"times-diagonal", "X %*% diag(V)", "X * t(V)", IsColumnVOfMany},

@@ -57,6 +57,23 @@ TEST(PassesTest, TransposesGoThroughCellsThatMeetScalarsOnly) {
             std::string::npos);
 }
 
+TEST(PassesTest, AMatrixOfOneValueThatMayNotFitIsLeftToTheRun) {
+  for (const char* result : {"X %*% matrix(1, n, 1)", "matrix(1, 1, n) %*% X", "t(X) %*% matrix(1, n, 1)",
+                             "X * matrix(2, n, 1)", "X + X[, 1] %*% matrix(1, 1, n)"}) {
+    const auto has_fill = [&](const std::string& count) {
+      Result<Graph> graph = ApplyExactRules(
+          Built("X = rand(rows=4, cols=4, seed=1)\nn = " + count + "\nprint(sum(" + result + "))"),
+          PassOptions());
+      EXPECT_TRUE(graph.ok());
+      graph = ApplyOrderRules(*std::move(graph), PassOptions());
+      EXPECT_TRUE(graph.ok());
+      return ExplainGraph(*graph).find("matrix(") != std::string::npos;
+    };
+    EXPECT_FALSE(has_fill("4")) << result;
+    EXPECT_TRUE(has_fill("as.integer(sum(X))")) << result;
+  }
+}
+
 TEST(PassesTest, TheIdentityDisappears) {
   const std::string script = "X = rand(rows=9, cols=4, seed=1)\n";
   for (const char* product : {"diag(matrix(1, 9, 1)) %*% X", "X %*% diag(matrix(1, 4, 1))"}) {

@@ -74,6 +74,27 @@ TEST(InlineFunctionsTest, AParameterThatIsAssignedSaysNothingOfTheArgument) {
   EXPECT_FALSE(Contains(text, "A : 2x3")) << text;
 }
 
+TEST(InlineFunctionsTest, AVariableThatTakesSeveralResultsHasTheLast) {
+  const std::string text = After("inline-functions",
+                                 "f = function(double x) return (double y, double z) {\n"
+                                 "y = x + 1\nz = x * 2 }\n"
+                                 "a = sum(rand(rows=2, cols=2))\n[a, a] = f(a)\nprint(a)");
+  EXPECT_TRUE(Contains(text, "a = %in0.z\n")) << text;
+  EXPECT_FALSE(Contains(text, "a = %in0.y\n")) << text;
+}
+
+TEST(InlineFunctionsTest, AllCallsOfAFunctionNameItsVariablesAlike) {
+  const std::string text = After("inline-functions",
+                                 "f = function(double x) return (double y) { y = x * 2 }\n"
+                                 "g = function(double x) return (double y) { y = x * 3 }\n"
+                                 "a = sum(rand(rows=2, cols=2))\nprint(f(a) + f(a + 1) + g(f(a + 2)))");
+  int calls = 0;
+  for (size_t at = 0; (at = text.find("%in0.x =", at)) != std::string::npos; ++at) ++calls;
+  EXPECT_EQ(calls, 3) << text;
+  EXPECT_TRUE(Contains(text, "%in1.x =")) << text;
+  EXPECT_FALSE(Contains(text, "%in2.")) << text;
+}
+
 TEST(InlineFunctionsTest, WhatWouldChangeAnErrorOrARandomNumberStaysACall) {
   const char* const kStay[] = {
       // Called twice, and more than one block.
@@ -245,6 +266,18 @@ TEST(HoistTest, AProductThatARuleMaySampleStays) {
   const std::string text = After("hoist", std::string("X = read(\"x.csv\")\nU = read(\"u.csv\")\n") + kCoin +
                                               "for (i in 1:3) { X = X * (U %*% t(U)) }\nprint(sum(X))");
   EXPECT_GT(text.find("%*%"), text.find("for i")) << text;
+}
+
+TEST(HoistTest, WhatNeedsACheapResultThatStaysIsComputedBesideIt) {
+  const std::string text =
+      After("hoist", std::string("X = rand(rows=3, cols=3)\nZ = X\n") + kCoin +
+                         "for (i in 1:3) {\nA = X + 1\nZ = Z + A + colSums(A %*% X)\n"
+                         "B = X + 2\nZ = Z + B + rowSums(B %*% X) + sum(X)\n}\nprint(sum(Z))");
+  const size_t loop = text.find("for i");
+  EXPECT_LT(text.find("sum(X)"), loop) << text;
+  EXPECT_GT(text.find("colSums("), loop) << text;
+  EXPECT_GT(text.find("rowSums("), loop) << text;
+  EXPECT_GT(text.find("%*%"), loop) << text;
 }
 
 TEST(HoistTest, RandomNumbersAreNewInEveryRound) {
