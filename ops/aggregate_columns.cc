@@ -112,7 +112,6 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
 
 Reduction ReductionOf(const KernelCall& call, AggregateKind kind, int64_t n) {
   Reduction reduction{.join = JoinOf(kind),
-                      .identity = IsSpread(kind) ? 0.0 : simd::StartOf(FoldOf(kind)),
                       .cancelled = call.context.cancelled};
   reduction.width = IsSpread(kind) ? 1 + 2 * n : n <= kNarrow ? 8 * n : (n + 7) / 8 * 8;
   return reduction;

@@ -120,7 +120,6 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
 Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind) {
   const Reduction reduction{.join = JoinOf(kind),
                             .width = IsSpread(kind) ? 3 : 8,
-                            .identity = IsSpread(kind) ? 0.0 : simd::StartOf(FoldOf(kind)),
                             .cancelled = call.context.cancelled};
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == "finish" ? Result<Matrix>(call.inputs[0]->matrix())
                                                                : Partial(call, kind, reduction));

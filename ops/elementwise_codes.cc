@@ -80,6 +80,11 @@ std::optional<UnaryCode> FindUnaryCode(std::string_view op) { return Find(kUnary
 
 bool SkipsAbsentCells(BinaryCode code) { return code == BinaryCode::kMultiply || code == BinaryCode::kLogicalAnd; }
 
+bool KeepsZero(BinaryCode code, const Node& right) {
+  const Scalar* const value = right.Is("literal") ? right.FindAttribute("value") : nullptr;
+  return value != nullptr && !value->IsString() && Apply(code, 0.0, value->AsDouble()) == 0.0;
+}
+
 Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b) {
   const Patterns patterns = PatternsOf(a, b);
   const bool left = a.IsMatrix() && a.format == Format::kSparse && patterns.left == Pattern::kCells;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/graph.h"
 #include "ops/broadcast.h"
 #include "ops/simd/elementwise.h"
 
@@ -18,6 +19,8 @@ std::optional<UnaryCode> FindUnaryCode(std::string_view op);
 Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b);
 Format UnaryFormat(UnaryCode code, const ValueInfo& x);
 
+/// True if `right` is a literal for which 0 op right is 0: absent cells on the left stay absent.
+bool KeepsZero(BinaryCode code, const Node& right);
 /// True for * and &: an absent cell of a CSR operand makes an absent cell whatever the other operand holds.
 bool SkipsAbsentCells(BinaryCode code);
 

@@ -22,7 +22,7 @@ constexpr int64_t kTaskCells = 1 << 18;
 constexpr int64_t kMostTasks = 256;
 constexpr int64_t kMostPayloads = 1 << 22;  // Doubles of all tasks' payloads.
 
-// Of joins that several results may have beside each other.
+// What changes nothing when it is joined; moments of no leaves count nothing.
 double IdentityOf(Join join) {
   switch (join) {
     case Join::kProduct: return simd::StartOf(simd::Fold::kMultiply);
@@ -77,7 +77,7 @@ std::vector<TreeNode> CoveringNodes(int64_t begin, int64_t end) {
 }
 
 void FillIdentity(const Reduction& reduction, double* payload) {
-  if (reduction.join.count == 1) return FillPayload(payload, reduction.width, reduction.identity);
+  if (reduction.join.count == 1) return FillPayload(payload, reduction.width, IdentityOf(reduction.join.of_eights[0]));
   for (int i = 0; i < reduction.join.count; ++i) FillPayload(payload + 8 * i, 8, IdentityOf(reduction.join.of_eights[static_cast<size_t>(i)]));
 }
 
@@ -160,7 +160,7 @@ Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t en
 
 Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const Tiling& tiling,
                            const TileFunction& leaf) {
-  HEDDLE_CHECK(!(reduction.join == Join::kMoments), "moments are joined as whole payloads");
+  HEDDLE_CHECK(reduction.join != Join::kMoments, "moments are joined as whole payloads");
   const std::vector<TreeNode> nodes = CoveringNodes(begin, end);
   HEDDLE_ASSIGN_OR_RETURN(Matrix partial, PartialMatrix(nodes, reduction.width));
   if (nodes.empty()) return partial;

@@ -98,7 +98,6 @@ using LeafFunction = std::function<bool(int64_t leaf, double* payload)>;
 struct Reduction {
   Joins join = Join::kSum;
   int64_t width = 8;       ///< Doubles of a payload.
-  double identity = 0.0;   ///< Payload of a node all of whose leaves are missing; of several joins what each starts with.
   int64_t leaf_cells = 1;  ///< Work of a leaf, to choose how many make a task.
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -178,7 +177,7 @@ void SeparateCells(Matrix* nodes, int64_t offset, int64_t places, int64_t count)
 /// Level of the smallest node that contains both leaves; 0 for a leaf itself.
 inline int CommonLevel(int64_t a, int64_t b) { return std::bit_width(static_cast<uint64_t>(a ^ b)); }
 
-/// The root of a partial value whose rows may be in any order; `identity` everywhere when it has no rows.
+/// The root of a partial value whose rows may be in any order; as FillIdentity makes it when it has no rows.
 Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes);
 
 }  // namespace heddle::ops

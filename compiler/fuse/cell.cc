@@ -6,6 +6,11 @@
 // Cell: chains of cell-wise operators of one shape, ended by an aggregate in any direction.
 namespace heddle::compiler::fusion {
 
+bool IsAggregate(const DagNode& node) {
+  const RowUse use = node.op->use;
+  return use == RowUse::kFullAggregate || use == RowUse::kRowAggregate || use == RowUse::kColumnAggregate;
+}
+
 bool IsPlainCellWise(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];
   if (node.op->use != RowUse::kCells || node.cells <= 1) return false;
@@ -17,11 +22,6 @@ bool IsPlainCellWise(const Dag& dag, NodeId id) {
 
 namespace {
 
-bool IsAggregate(RowUse use) {
-  return use == RowUse::kFullAggregate || use == RowUse::kRowAggregate || use == RowUse::kColumnAggregate;
-}
-
-// t(v) %*% w of two column vectors.
 bool IsDotProduct(const DagNode& node) {
   return node.op->use == RowUse::kTransposedProduct && node.cells == 1;
 }
@@ -36,7 +36,7 @@ bool Open(const Dag& dag, NodeId id) {
 bool Fuse(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
   if (!node.op->cell || !KeepsSparsity(dag, id, input)) return false;
-  if (IsAggregate(node.op->use) || IsDotProduct(node)) return true;
+  if (IsAggregate(node) || IsDotProduct(node)) return true;
   return IsPlainCellWise(dag, id) && IsRowAligned(node, dag[input]);
 }
 

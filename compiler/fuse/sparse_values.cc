@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 
 #include "compiler/fuse/template.h"
 #include "ops/aggregate.h"
@@ -18,24 +17,6 @@ bool IsSums(const Dag& dag, NodeId id) {
   return kind == ops::AggregateKind::kSum || kind == ops::AggregateKind::kMean;
 }
 
-bool IsAggregate(RowUse use) {
-  return use == RowUse::kFullAggregate || use == RowUse::kRowAggregate || use == RowUse::kColumnAggregate;
-}
-
-// 0 op s is 0 for the number that the script says.
-bool KeepsZero(const Graph& graph, ops::BinaryCode code, NodeId scalar) {
-  const Scalar* value = graph[scalar].Is("literal") ? graph[scalar].FindAttribute("value") : nullptr;
-  if (value == nullptr || value->IsString()) return false;
-  switch (code) {
-    case ops::BinaryCode::kNotEqual:
-    case ops::BinaryCode::kLess:
-    case ops::BinaryCode::kGreater: return value->AsDouble() == 0;
-    case ops::BinaryCode::kPower: return value->AsDouble() > 0;
-    case ops::BinaryCode::kDivide: return value->AsDouble() != 0 && !std::isnan(value->AsDouble());
-    default: return false;
-  }
-}
-
 }  // namespace
 
 bool IsAbsent(const Dag& dag, NodeId id, const std::function<bool(NodeId)>& absent) {
@@ -48,7 +29,7 @@ bool IsAbsent(const Dag& dag, NodeId id, const std::function<bool(NodeId)>& abse
   const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(n.op);
   if (!code || n.inputs.size() < 2 || n.inputs[1] == kNoNode) return is_absent(n.inputs[0]);  // f(0) is 0: the result is CSR.
   if (ops::SkipsAbsentCells(*code)) return is_absent(n.inputs[0]) || is_absent(n.inputs[1]);
-  if (!dag[n.inputs[1]].matrix) return is_absent(n.inputs[0]) && KeepsZero(*dag.graph, *code, n.inputs[1]);
+  if (!dag[n.inputs[1]].matrix) return is_absent(n.inputs[0]) && ops::KeepsZero(*code, (*dag.graph)[n.inputs[1]]);
   return is_absent(n.inputs[0]) && is_absent(n.inputs[1]);
 }
 
@@ -64,7 +45,7 @@ bool KeepsSparsity(const Dag& dag, NodeId id, NodeId input) {
   const DagNode &node = dag[id], &made = dag[input];
   if (node.op->use == RowUse::kCells && node.sparse && !FollowsEntries(dag, id)) return !made.sparse && HasShapeOf(made, node);
   if (!made.sparse || made.op->use != RowUse::kCells) return true;
-  if (IsAggregate(node.op->use)) return FollowsEntries(dag, input) && IsSums(dag, id);
+  if (IsAggregate(node)) return FollowsEntries(dag, input) && IsSums(dag, id);
   if (FollowsEntries(dag, input)) return true;
   if (node.op->use != RowUse::kCells) return false;
   // Another CSR operand says where cells are looked at, or every cell is computed anyway.

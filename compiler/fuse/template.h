@@ -41,6 +41,8 @@ bool FollowsEntries(const Dag& dag, NodeId node);
 /// make dense what is CSR operator by operator is no candidate. sparse_values.cc.
 bool KeepsSparsity(const Dag& dag, NodeId node, NodeId input);
 
+/// Of all cells, of rows or of columns.
+bool IsAggregate(const DagNode& node);
 /// A cell-wise operator with a matrix operand of its own shape, of more than one cell.
 bool IsPlainCellWise(const Dag& dag, NodeId node);
 

@@ -90,7 +90,6 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
     root.n = view.Columns(n.inputs[0]);
     int64_t height = 0;
     Join join = Join::kSum;
-    double identity = 0.0;
     if (n.Is("t%*%")) {
       root.k = view.Columns(n.inputs[1]);
       root.padded = (root.n + 7) / 8 * 8;
@@ -109,7 +108,6 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
       root.width = full ? 8 : root.n <= 8 ? 8 * root.n : (root.n + 7) / 8 * 8;
       height = full ? FullPanelHeight(m, root.n) : ColumnPanelHeight(m, root.n);
       join = JoinOf(aggregate.kind);
-      identity = simd::StartOf(FoldOf(aggregate.kind));
     }
     if (root.n == 0 || root.k == 0) return Unimplemented("a matrix without columns");
     const int64_t chunks = root.kind == TileRoot::Kind::kFull ? CeilDivide(root.n, kColumnChunk) : 1;
@@ -117,12 +115,10 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
       return Unimplemented("roots with different panels");
     program->panel_rows = height;
     program->chunks = chunks;
-    if (program->roots.empty()) {
+    if (program->roots.empty())
       program->reduction.join = join;
-      program->reduction.identity = identity;
-    } else {
+    else
       program->reduction.join.Add(join);
-    }
     offset += (root.width + 7) / 8 * 8;
     program->roots.push_back(root);
   }

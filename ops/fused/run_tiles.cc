@@ -102,7 +102,7 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
         scratch.held_begin = first;
         scratch.held_end = hold;
         if (sums_held) {
-          steps.AddHeldLeaves(scratch, leaf, height, reduction.identity);
+          steps.AddHeldLeaves(scratch, leaf, height);
           return scratch.CopyHeldSums(leaf, payload);
         }
       }

@@ -120,7 +120,7 @@ int64_t LeavesTogether(const TileSizes& sizes, const Matrix& driver, int64_t lea
 }
 
 const Step* RootOfFewPlaces(const TileProgram& program, const std::vector<Matrix>& inputs, int64_t leaves) {
-  if (program.roots.size() != 1 || !(program.reduction.join == Join::kSum)) return nullptr;
+  if (program.roots.size() != 1 || program.reduction.join != Join::kSum) return nullptr;
   const TileRoot& root = program.roots[0];
   const auto step = std::find_if(program.steps.begin(), program.steps.end(), [](const Step& s) { return s.kind == Step::Kind::kRoot; });
   if (step == program.steps.end()) return nullptr;

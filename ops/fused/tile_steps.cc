@@ -116,11 +116,11 @@ void TileSteps::AddToPlacesOf(TileScratch& scratch, const Step& step, int64_t ro
   AddToPlaces(root, EntriesAt(scratch, Locate(scratch, step.from, row).cells, row), rows, y.cells, y.stride, payload);
 }
 
-void TileSteps::AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height, double identity) const {
+void TileSteps::AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height) const {
   scratch.held_leaf = leaf;
   const auto root = std::find_if(program_.steps.begin(), program_.steps.end(), [](const Step& step) { return step.kind == Step::Kind::kRoot; });
   const int64_t rows = scratch.held_end - scratch.held_begin;
-  scratch.held_sums.assign(static_cast<size_t>(8 * CeilDivide(rows, height)), identity);
+  scratch.held_sums.assign(static_cast<size_t>(8 * CeilDivide(rows, height)), 0.0);
   AddEntriesOfLeaves(EntriesAt(scratch, Locate(scratch, root->from, scratch.held_begin).cells, scratch.held_begin), rows, height,
                      scratch.held_sums.data());
 }

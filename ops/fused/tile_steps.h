@@ -82,7 +82,7 @@ class TileSteps {
   /// The root of few places (RootOfFewPlaces), after RunTile without a payload.
   void AddToPlacesOf(TileScratch& scratch, const Step& root, int64_t row, int64_t rows, SparsePayload& payload) const;
   /// Sums of the rows held, leaf after leaf of `height` rows, to held_sums.
-  void AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height, double identity) const;
+  void AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height) const;
   /// Roots of rows [first, last) of those held, of one chunk of columns; false if that holds nothing.
   bool AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, int64_t chunk, double* payload) const;
 

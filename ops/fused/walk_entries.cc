@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "ops/elementwise_codes.h"
 #include "ops/fused/body_view.h"
 
@@ -15,9 +13,8 @@ bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes
   if (n.inputs.size() < 2 || n.inputs[1] == kNoNode)
     return left && UnaryFormat(*FindUnaryCode(n.op), {.format = Format::kSparse}) == Format::kSparse;
   const bool right = view.PatternOf(id, 1) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[1])];
-  const Scalar* literal =
-      view.node(n.inputs[1]).Is("literal") ? view.node(n.inputs[1]).FindAttribute("value") : nullptr;
-  switch (*FindBinaryCode(n.op)) {
+  const BinaryCode code = *FindBinaryCode(n.op);
+  switch (code) {
     case BinaryCode::kMultiply:
     case BinaryCode::kLogicalAnd: return (left && view.Skips(id, 0)) || (right && view.Skips(id, 1));
     case BinaryCode::kAdd:
@@ -28,10 +25,9 @@ bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes
     case BinaryCode::kMaximum: return left && right;
     case BinaryCode::kNotEqual:
     case BinaryCode::kLess:
-    case BinaryCode::kGreater: return left && (right || (literal != nullptr && literal->AsDouble() == 0));
-    case BinaryCode::kPower: return left && literal != nullptr && literal->AsDouble() > 0;
-    case BinaryCode::kDivide:
-      return left && literal != nullptr && literal->AsDouble() != 0 && !std::isnan(literal->AsDouble());
+    case BinaryCode::kGreater: return left && (right || KeepsZero(code, view.node(n.inputs[1])));
+    case BinaryCode::kPower:
+    case BinaryCode::kDivide: return left && KeepsZero(code, view.node(n.inputs[1]));
     default: return false;
   }
 }

@@ -300,6 +300,7 @@ TEST(CopiedModuleTest, DISABLED_Compiles) {
   EXPECT_EQ(source->statistics().compiled, 1);
 }
 
+// Started by the next test, too.
 TEST(CopiedModuleTest, DISABLED_FindsCodeOnDisk) {
   const auto source = GeneratedRegions();
   ASSERT_TRUE(source->Compile(AddNumber(1)).ok());

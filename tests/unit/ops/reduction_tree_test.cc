@@ -103,7 +103,7 @@ TEST(ReductionTreeTest, TilesGiveTheSamePayload) {
 }
 
 TEST(ReductionTreeTest, NoLeavesGiveTheIdentity) {
-  const Reduction product{.join = Join::kProduct, .width = 3, .identity = 1.0};
+  const Reduction product{.join = Join::kProduct, .width = 3};
   EXPECT_EQ(JoinNodes(product, *ReduceLeaves(product, 0, 0, {}))->data()[2], 1.0);
 }
 
