@@ -65,22 +65,27 @@ TEST(InlineFunctionsTest, AFunctionCalledOnceOrOfFewOperatorsBecomesPartOfItsCal
   EXPECT_TRUE(Contains(twice, "%3 + %3")) << twice;
 }
 
+// What inlining a script has, and has not.
+void ExpectInlined(const std::string& script, const std::string& has, const std::string& has_not) {
+  const std::string text = After("inline-functions", script);
+  EXPECT_TRUE(Contains(text, has)) << text;
+  EXPECT_FALSE(Contains(text, has_not)) << text;
+}
+
 TEST(InlineFunctionsTest, AParameterThatIsAssignedSaysNothingOfTheArgument) {
-  const std::string text = After("inline-functions",
-                                 "f = function(matrix[double] X) return (double s) {\n"
-                                 "X = rand(rows=2, cols=3)\ns = 0\nfor (i in 1:3) { s = s + sum(X) * i } }\n"
-                                 "A = rand(rows=4, cols=4)\nprint(f(A))");
-  EXPECT_TRUE(Contains(text, "%in0.X = A\n")) << text;
-  EXPECT_FALSE(Contains(text, "A : 2x3")) << text;
+  ExpectInlined(
+      "f = function(matrix[double] X) return (double s) {\n"
+      "X = rand(rows=2, cols=3)\ns = 0\nfor (i in 1:3) { s = s + sum(X) * i } }\n"
+      "A = rand(rows=4, cols=4)\nprint(f(A))",
+      "%in0.X = A\n", "A : 2x3");
 }
 
 TEST(InlineFunctionsTest, AVariableThatTakesSeveralResultsHasTheLast) {
-  const std::string text = After("inline-functions",
-                                 "f = function(double x) return (double y, double z) {\n"
-                                 "y = x + 1\nz = x * 2 }\n"
-                                 "a = sum(rand(rows=2, cols=2))\n[a, a] = f(a)\nprint(a)");
-  EXPECT_TRUE(Contains(text, "a = %in0.z\n")) << text;
-  EXPECT_FALSE(Contains(text, "a = %in0.y\n")) << text;
+  ExpectInlined(
+      "f = function(double x) return (double y, double z) {\n"
+      "y = x + 1\nz = x * 2 }\n"
+      "a = sum(rand(rows=2, cols=2))\n[a, a] = f(a)\nprint(a)",
+      "a = %in0.z\n", "a = %in0.y\n");
 }
 
 TEST(InlineFunctionsTest, AllCallsOfAFunctionNameItsVariablesAlike) {
