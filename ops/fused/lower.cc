@@ -55,7 +55,7 @@ class Lowering : private BodyView {
     for (size_t r = 0; r < program_.roots.size(); ++r)
       HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
     if (!program_.roles.reduces) HEDDLE_RETURN_IF_ERROR(FinishResult());
-    ChooseFetches(&program_);
+    ChooseReads(&program_);
     ChooseTileRows(&program_);
     return std::move(program_);
   }

@@ -8,6 +8,8 @@
 #include "core/panels.h"
 #include "ops/cpu.h"
 #include "ops/fused/dense_rows.h"
+#include "ops/fused/paired_product.h"
+#include "ops/fused/region_walk.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/simd/matmul.h"
@@ -24,12 +26,6 @@ constexpr int64_t kFetchedTileBytes = 16 << 10;
 constexpr int64_t kMostTileRows = 4096;
 // Tiles of one pass: as much as a task should be.
 constexpr int64_t kPassCells = 1 << 17;
-
-// True if `step` reads the rows of `tile`.
-bool Reads(const Step& step, const TileRef& tile) {
-  const auto is_tile = [&](const RegionOperand& operand) { return operand.from == RegionOperand::From::kTile && operand.tile == tile; };
-  return step.from == tile || step.from_right == tile || std::any_of(step.operands.begin(), step.operands.end(), is_tile);
-}
 
 // Regions fetch the rows that they are the first to read, where no product does.
 void ChooseFetchesOfRegions(TileProgram* program) {
@@ -143,11 +139,12 @@ void ChooseTileRows(TileProgram* program) {
     for (const RegionOperand& operand : step.operands) read(operand.tile);
   }
   int64_t bytes = 0, widest = 1;
+  const bool once = !FindPairedProduct(*program).keeps;  // Rows stay in registers, or in the first-level cache.
   for (int64_t columns : program->buffers) bytes += 8 * columns;
   for (const auto& [input, count] : reads) {
     const int64_t columns = view.Columns(program->roles.variables[static_cast<size_t>(input)]);
     widest = std::max(widest, columns);
-    if (count > 1) bytes += 8 * columns;
+    if (count > 1 && !once) bytes += 8 * columns;
   }
   for (const TileProgram::Repeated& repeated : program->repeated) bytes += 8 * repeated.columns;
   if (program->by_pattern) bytes = std::max<int64_t>(bytes, 8);
@@ -171,7 +168,7 @@ void ChooseTileRows(TileProgram* program) {
   program->tile_rows = rows;
 }
 
-void ChooseFetches(TileProgram* program) {
+void ChooseReads(TileProgram* program) {
   const auto steps = program->steps.begin();
   ChooseFetchesOfWideProducts(program);
   for (auto root = steps; root != program->steps.end(); ++root) {
@@ -200,6 +197,7 @@ void ChooseFetches(TileProgram* program) {
     }
   }
   if (MemoryStreams() > 1) ChooseFetchesOfRegions(program);
+  for (Region& region : program->regions) region.halves = ReadsByHalves(region);
 }
 
 }  // namespace heddle::ops

@@ -9,12 +9,12 @@ namespace heddle::ops {
 /// kUnimplemented where they do not fit together.
 Status MakeRoots(const BodyView& view, TileProgram* program);
 
-/// What products of rows of an input fetch of the next tile (docs/fusion.md, section 3), once all steps are there, and what regions
-/// fetch. Where the rows are multiplied first and then the transposed rows, each of the two fetches a half: with several columns,
+/// How rows are read: what products of rows of an input fetch of the next tile (docs/fusion.md, section 3), once all steps are there,
+/// what regions fetch, and whether they read by halves. Where the rows are multiplied first and then the transposed rows, each of the two fetches a half: with several columns,
 /// and on CPUs that read several pages side by side with one.
-void ChooseFetches(TileProgram* program);
+void ChooseReads(TileProgram* program);
 
-/// How many rows a tile has, after ChooseFetches.
+/// How many rows a tile has, after ChooseReads.
 void ChooseTileRows(TileProgram* program);
 
 }  // namespace heddle::ops

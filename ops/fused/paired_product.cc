@@ -42,6 +42,8 @@ PairedProduct FindPairedProduct(const TileProgram& program) {
     if (!kept || step.from != multiply.from || root.n > MostColumns(at_once)) continue;
     pair.root = s;
     pair.at_once = at_once;
+    pair.keeps = !at_once || multiply.to.kind != TileRef::Kind::kBuffer ||
+                 std::any_of(program.steps.begin() + s + 1, program.steps.end(), [&](const Step& later) { return Reads(later, multiply.to); });
     return pair;
   }
   return {};

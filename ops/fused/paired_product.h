@@ -11,6 +11,7 @@ namespace heddle::ops {
 struct PairedProduct {
   int multiply = -1, root = -1;  ///< Positions in TileProgram::steps; -1: there is none.
   bool at_once = false;          ///< The same rows.
+  bool keeps = true;             ///< The product is read by others than the root of the same rows.
 };
 PairedProduct FindPairedProduct(const TileProgram& program);
 /// A step X %*% v and, right after it, the root t(X) %*% (X %*% v) of the same CSR input: one loop (MultiplyAndAddRows).

@@ -146,8 +146,12 @@ bool ReadOutput(Words words, RegionOutput* output) {
   return ReadOperand(words[2], &output->node);
 }
 
-/// "region 2" or "region 2 columns 10".
+/// "region 2", "region 2 columns 10", and either followed by "halves".
 bool ReadHead(Words words, Region* region) {
+  if (!words.empty() && words.back() == "halves") {
+    region->halves = true;
+    words = words.first(words.size() - 1);
+  }
   if (words.size() == 4 && words[2] == "columns")
     return words[0] == "region" && ReadInteger(words[1], &region->inputs) && ReadInteger(words[3], &region->columns);
   return words.size() == 2 && words[0] == "region" && ReadInteger(words[1], &region->inputs);
@@ -168,7 +172,8 @@ int OperandsOf(RegionOp op) {
 
 std::string Region::ToText() const {
   std::string text = fmt::format("region {}", inputs);
-  text += columns == 0 ? "\n" : fmt::format(" columns {}\n", columns);
+  if (columns > 0) text += fmt::format(" columns {}", columns);
+  text += halves ? " halves\n" : "\n";
   for (size_t i = 0; i < nodes.size(); ++i) text += fmt::format("%{} = {}\n", i, NodeText(nodes[i]));
   for (const RegionOutput& output : outputs) {
     text += kSinkNames[static_cast<size_t>(output.sink)];

@@ -70,6 +70,8 @@ struct Region {
   /// kPerRow, which it then is everywhere). Rows are unrolled and several are in flight, so this is for short rows of
   /// light operators. No kFoldFlat.
   int columns = 0;
+  /// Eight doubles are two registers of four where the machine has registers of eight. The results are the same.
+  bool halves = false;
 
   /// One line a node; the key of every cache of generated code. Parses back.
   std::string ToText() const;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused/region_walk.h"
 
+#include <algorithm>
+
 #include "core/panels.h"
 #include "ops/aggregate.h"
+#include "ops/cpu.h"
 #include "ops/elementwise_codes.h"
 #include "ops/simd/cell_operators.h"
 
@@ -66,6 +69,16 @@ RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members) 
   if (columns >= kNarrowRow && (folds_columns || !is_heavy || columns >= kLongHeavyRow))
     return RegionWalk::kRows;
   return RegionWalk::kFlat;
+}
+
+bool ReadsByHalves(const Region& region) {
+  constexpr size_t kMostNodes = 14;
+  const auto is_heavy = [](const RegionNode& node) {
+    return (node.op == RegionOp::kUnary && IsHeavy(node.unary)) || (node.op == RegionOp::kBinary && IsHeavy(node.binary));
+  };
+  const auto is_stored = [](const RegionOutput& output) { return output.sink == Sink::kStore; };
+  return SplitsWideVectors() && region.nodes.size() <= kMostNodes && std::none_of(region.nodes.begin(), region.nodes.end(), is_heavy) &&
+         std::none_of(region.outputs.begin(), region.outputs.end(), is_stored);
 }
 
 }  // namespace heddle::ops

@@ -85,6 +85,12 @@ struct Step {
   TileRef fetched;
 };
 
+/// True if `step` reads the rows of `tile`.
+inline bool Reads(const Step& step, const TileRef& tile) {
+  const auto is_tile = [&](const RegionOperand& operand) { return operand.from == RegionOperand::From::kTile && operand.tile == tile; };
+  return step.from == tile || step.from_right == tile || std::any_of(step.operands.begin(), step.operands.end(), is_tile);
+}
+
 /// A product of dense rows with so many columns that `right` is packed once for all tiles.
 inline bool PacksRight(const Step& step) {
   return step.kind == Step::Kind::kMultiply && step.index < 0 && !IsByEntry(step.from) && step.columns >= kWideProduct;

@@ -432,12 +432,15 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
 void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row, int64_t rows, double* payload) const {
   const Step& root = program_.steps[static_cast<size_t>(pair_.root)];
   const Place x = Locate(scratch, step.from, row);
+  double products[4];
+  double* const out = pair_.keeps ? Locate(scratch, step.to, row).cells : products;
   simd::MultiplyRowsAndColumns({.n = root.columns, .stride = x.stride, .x = x.cells, .rows = rows, .v = right.cells.data(),
-                                .out = Locate(scratch, step.to, row).cells,
+                                .out = out,
                                 .previous = pair_.at_once ? x.cells : scratch.waiting,
                                 .previous_rows = pair_.at_once ? rows : scratch.waiting_rows,
-                                .w = Locate(scratch, root.from_right, row).cells,
-                                .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset});
+                                .w = pair_.keeps ? Locate(scratch, root.from_right, row).cells : products,
+                                .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset,
+                                .out_step = pair_.keeps ? 1 : 0});
   scratch.waiting_rows = 0;
 }
 

@@ -183,8 +183,9 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
       const __m512d lanes = _mm512_fmadd_pd(cells[r][1], v[1], _mm512_fmadd_pd(cells[r][0], v[0], _mm512_setzero_pd()));
       half[r] = _mm256_add_pd(_mm512_castpd512_pd256(lanes), _mm512_extractf64x4_pd(lanes, 1));
     }
-    _mm256_storeu_pd(call.out + i, JoinFourRows(half[0], half[1], half[2], half[3]));
-    if (kSame) add(call.out + i);
+    double* const out = call.out + i * call.out_step;
+    _mm256_storeu_pd(out, JoinFourRows(half[0], half[1], half[2], half[3]));
+    if (kSame) add(out);
   }
   _mm512_store_pd(call.columns, sums[0]);
   _mm512_store_pd(call.columns + 8, sums[1]);

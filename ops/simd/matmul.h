@@ -57,6 +57,7 @@ struct RowsAndColumnsCall {
   int64_t previous_rows;
   const double* w;
   double* columns;
+  int64_t out_step = 1;  ///< 0: nobody reads the products after this (previous == x); `out` and `w` are the same four places.
 };
 void MultiplyRowsAndColumns(const RowsAndColumnsCall& call);
 

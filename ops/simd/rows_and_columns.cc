@@ -31,20 +31,21 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
   };
   Ahead next = ahead;
   EightAhead eight(next);
+  const bool fetches = FetchesToFirstLevel();  // Zen 4 is as fast as the read probe without, and slower with any (10 columns).
   for (int64_t i = 0; i < 4 * groups; i += 4) {
-    const auto add_columns = [&](const double* from, const double* w) __attribute__((always_inline)) {
+    const auto add_columns = [&](const double* from, __m256d w) __attribute__((always_inline)) {
+      const __m256d weights[4] = {_mm256_permute4x64_pd(w, 0x00), _mm256_permute4x64_pd(w, 0x55), _mm256_permute4x64_pd(w, 0xaa),
+                                  _mm256_permute4x64_pd(w, 0xff)};
 #pragma GCC unroll 4
-      for (int r = 0; r < 4; ++r) {
-        const __m256d weight = _mm256_broadcast_sd(w + r);
+      for (int r = 0; r < 4; ++r)
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(from + r * stride, v), weight, sums[v]);
-      }
+        for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(from + r * stride, v), weights[r], sums[v]);
     };
-    if (!kSame) add_columns(call.previous + i * stride, call.w + i);
+    if (!kSame) add_columns(call.previous + i * stride, _mm256_loadu_pd(call.w + i));
     const double* x = call.x + i * stride;
     if (next.side_by_side())
       eight.Read(4 * stride);
-    else
+    else if (fetches)
       for (int64_t line = 0; line < 4 * stride; line += 8) next.Fetch();
     __m256d half[4];
 #pragma GCC unroll 4
@@ -55,8 +56,9 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
       for (int v = 0; v < kVectors; ++v) lanes[v % 2] = _mm256_fmadd_pd(row(x, v), _mm256_load_pd(call.v + 4 * v), lanes[v % 2]);
       half[r] = _mm256_add_pd(lanes[0], lanes[1]);
     }
-    _mm256_storeu_pd(call.out + i, JoinFourRows(half[0], half[1], half[2], half[3]));
-    if (kSame) add_columns(call.x + i * stride, call.out + i);
+    const __m256d product = JoinFourRows(half[0], half[1], half[2], half[3]);
+    _mm256_storeu_pd(call.out + i * call.out_step, product);
+    if (kSame) add_columns(call.x + i * stride, product);
   }
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) _mm256_store_pd(call.columns + 4 * v, sums[v]);
@@ -83,8 +85,9 @@ int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
     __m256d half[4][1];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r) HalfLanes<1, kTail>(x + r * stride, whole, call.v, 0, mask, next, half[r]);
-    StoreFourRows<1>(half, call.out + i, 1);
-    if (kSame) add(x, call.out + i);
+    double* const out = call.out + i * call.out_step;
+    StoreFourRows<1>(half, out, 1);
+    if (kSame) add(x, out);
   }
   return rows;
 }
@@ -130,7 +133,7 @@ int64_t RowByRow(const RowsAndColumnsCall& call) {
     if (!kSame) add_columns(previous, call.w[i]);
     const double product = multiply(x);
     if (kSame) add_columns(x, product);
-    call.out[i] = product;
+    call.out[i * call.out_step] = product;
   }
   return rows;
 }
@@ -168,10 +171,10 @@ void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
   };
   const int64_t done = call.n <= 16 ? narrow() : (same ? WideRowsAndColumnsByTail<true> : WideRowsAndColumnsByTail<false>)(call);
   const auto multiply_rest = [&] {
-    MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done, 1);
+    MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done * call.out_step, 1);
   };
   if (same) multiply_rest();
-  MultiplyColumns(call.previous + done * call.stride, call.previous_rows - done, call.stride, call.n, call.w + done, 1, 1,
+  MultiplyColumns(call.previous + done * call.stride, call.previous_rows - done, call.stride, call.n, call.w + done * call.out_step, 1, 1,
                   call.columns, 0);
   if (!same) multiply_rest();
 }

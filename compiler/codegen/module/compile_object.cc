@@ -114,7 +114,8 @@ Result<std::string> Emit(llvm::Module& module, llvm::TargetMachine& machine, int
 
 Result<std::string> CompileRegion(const ops::Region& region, int cpu, HeddleProduct product) {
   llvm::LLVMContext context;
-  const std::unique_ptr<llvm::Module> module = LowerRegion(region, kCpuLevels[cpu].register_lanes, context);
+  const int register_lanes = region.halves ? 4 : kCpuLevels[cpu].register_lanes;
+  const std::unique_ptr<llvm::Module> module = LowerRegion(region, register_lanes, context);
   std::string fault;
   llvm::raw_string_ostream fault_stream(fault);
   if (llvm::verifyModule(*module, &fault_stream)) return Internal("codegen: wrong IR: {}", fault);
@@ -122,7 +123,7 @@ Result<std::string> CompileRegion(const ops::Region& region, int cpu, HeddleProd
   if (machine == nullptr) return Internal("codegen: LLVM knows no {}", kTriple);
   module->setTargetTriple(kTriple);
   module->setDataLayout(machine->createDataLayout());
-  Result<std::string> result = Emit(*module, *machine, kCpuLevels[cpu].register_lanes, product);
+  Result<std::string> result = Emit(*module, *machine, register_lanes, product);
   TheMachines().GiveBack(cpu, std::move(machine));
   return result;
 }

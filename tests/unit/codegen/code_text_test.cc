@@ -31,13 +31,14 @@ TEST(CodeTextTest, CodeIsAsWideAsItsLevelAndCallsNothing) {
   HEDDLE_UNARY_KERNELS(HEDDLE_TEXT)
 #undef HEDDLE_TEXT
   for (const std::string& line : operators) {
-    const std::string region = "region 2\n%0 = cells 0\n%1 = cells 1\n" + line + "fold-flat add %2\n";
+    const std::string body = "%0 = cells 0\n%1 = cells 1\n" + line + "fold-flat add %2\n", region = "region 2\n" + body;
     const std::string narrow = TextOf(region, CodeText::kAssembly, Cpu::kAvx2);
     const std::string wide = TextOf(region, CodeText::kAssembly, Cpu::kAvx512);
     const bool calls_kernel = line.find("Sine %") == 5 || line.find("Cosine %") == 5 || line.find("Tangent %") == 5;
     EXPECT_NE(narrow.find("ymm"), std::string::npos) << line;
     EXPECT_EQ(narrow.find("zmm"), std::string::npos) << line;
     EXPECT_NE(wide.find("zmm"), std::string::npos) << line;
+    EXPECT_EQ(TextOf("region 2 halves\n" + body, CodeText::kAssembly, Cpu::kAvx512).find("zmm"), std::string::npos) << line;
     EXPECT_EQ(std::regex_search(narrow, calls), calls_kernel) << line << narrow;
     EXPECT_EQ(std::regex_search(wide, calls), calls_kernel) << line << wide;
   }

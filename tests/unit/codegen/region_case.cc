@@ -219,6 +219,10 @@ void ExpectSameBits(const ops::Region& region, const std::vector<CaseShape>& sha
   }();
   const auto generated = source.Compile(region);
   ASSERT_TRUE(generated.ok()) << generated.status().ToString();
+  ops::Region halved_region = region;
+  halved_region.halves = true;
+  const auto halved = source.Compile(halved_region);
+  ASSERT_TRUE(halved.ok()) << halved.status().ToString();
   const auto interpreted = ops::InterpretedRegions().Compile(region);
   ASSERT_TRUE(interpreted.ok()) << interpreted.status().ToString();
   for (const CaseShape& shape : shapes) {
@@ -228,6 +232,7 @@ void ExpectSameBits(const ops::Region& region, const std::vector<CaseShape>& sha
                                           shape.stream, seed - 1, region.ToText());
     ASSERT_EQ(FirstDifference(expected, test.Run(**interpreted)), "") << "interpreted " << where;
     ASSERT_EQ(FirstDifference(expected, test.Run(**generated)), "") << "generated " << where;
+    ASSERT_EQ(FirstDifference(expected, test.Run(**halved)), "") << "generated, by halves " << where;
   }
 }
 

@@ -43,6 +43,12 @@ TEST(RegionTextTest, ColumnsAndMeans) {
   const Result<Region> flat = Region::Parse("region 1\n%0 = cells 0\nfold-flat minimum %0 eights 5\n");
   ASSERT_TRUE(flat.ok()) << flat.status().ToString();
   EXPECT_EQ(flat->outputs[0].eights, 5);
+  for (const char* const by_halves : {"region 1 halves\n%0 = cells 0\nfold-flat add %0\n", "region 1 columns 3 halves\n%0 = cells 0\nstore %0\n"}) {
+    const Result<Region> halves = Region::Parse(by_halves);
+    ASSERT_TRUE(halves.ok()) << halves.status().ToString();
+    EXPECT_TRUE(halves->halves);
+    EXPECT_EQ(halves->ToText(), by_halves);
+  }
 }
 
 TEST(RegionTextTest, RandomRegionsParseBack) {
@@ -73,7 +79,7 @@ TEST(RegionTextTest, LiteralsKeepEveryBit) {
 
 TEST(RegionTextTest, WrongTextsAndRegionsAreRefused) {
   for (const char* const text :
-       {"", "region", "region x\n", "region 1\n%0 = cells 0\n", "region 1\n%0 = cells 1\nstore %0\n", "region 1\n%0 = cells 0\nstore %1\n",
+       {"", "region", "region halves", "region x\n", "region 1\n%0 = cells 0\n", "region 1\n%0 = cells 1\nstore %0\n", "region 1\n%0 = cells 0\nstore %1\n",
         "region 1\n%1 = cells 0\nstore %0\n", "region 1\n%0 = Add %0 %0\nstore %0\n", "region 1\n%0 = cells 0\nfold-rows %0\n",
         "region 1\n%0 = cells 0\n%1 = Unknown %0\nstore %1\n", "region 1\n%0 = cells 0\nstore %0\n%1 = cells 0\n",
         "region 1\n%0 = cells 0\nfold-flat add %0 eights 9\n", "region 1\n%0 = cells 0\nfold-rows add %0 eights 2\n",

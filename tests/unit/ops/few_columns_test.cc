@@ -132,6 +132,13 @@ TEST(FewColumnsTest, RowsAndColumnsAtOnce) {
           SCOPED_TRACE(testing::Message() << rows << " and " << previous_rows << " rows of " << n << (same ? ", the same" : ""));
           EXPECT_EQ(std::memcmp(out.data(), expected_out.data(), out.size() * sizeof(double)), 0);
           EXPECT_EQ(std::memcmp(columns.data(), expected.data(), expected.size() * sizeof(double)), 0);
+          if (!same) continue;
+          for (int64_t j = 0; j < padded; ++j) columns[j] = kBefore;
+          double places[5] = {0, 0, 0, 0, kBefore};
+          MultiplyRowsAndColumns({.n = n, .stride = stride, .x = x.data(), .rows = rows, .v = v.data(), .out = places,
+                                  .previous = x.data(), .previous_rows = rows, .w = places, .columns = columns.data(), .out_step = 0});
+          EXPECT_EQ(std::memcmp(columns.data(), expected.data(), expected.size() * sizeof(double)), 0) << "not kept";
+          EXPECT_EQ(places[4], kBefore);
         }
       }
     }
