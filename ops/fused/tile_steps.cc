@@ -177,11 +177,8 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
   }
   for (size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
-    if (step.fetch == Step::Fetch::kSome) {
-      simd::Ahead next = scratch.ahead;
-      for (int line = 0; line < kSomeLines; ++line) next.Fetch();
-      scratch.ahead = next;
-    }
+    if (step.fetch == Step::Fetch::kSome)
+      for (int line = 0; line < kSomeLines; ++line) scratch.ahead.Fetch();
     switch (step.kind) {
       case Step::Kind::kRegion: CallRegion(scratch, s, row, rows, row_in_panel, payload); break;
       case Step::Kind::kDensify: Densify(scratch, step, row, row_end); break;

@@ -53,7 +53,7 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
         half[r][c] = _mm256_add_pd(_mm512_castpd512_pd256(lanes[r][c]), _mm512_extractf64x4_pd(lanes[r][c], 1));
     StoreFourRows<kCount>(half, out, out_stride);
   }
-  ahead = next;
+  ahead.GoOnFrom(next);
   return i;
 }
 
@@ -89,7 +89,7 @@ void Columns(const double* x, int64_t rows, int64_t stride, __mmask8 mask, const
     for (int64_t r = 0; r < period; ++r) add_row();
   }
   for (; i < rows; ++i) add_row();
-  ahead = next;
+  ahead.GoOnFrom(next);
 #pragma GCC unroll 12
   for (int c = 0; c < kCount; ++c)
 #pragma GCC unroll 6

@@ -98,7 +98,10 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
       one_by_one();
     StoreFourRows<kCount>(half, out, out_stride);
   }
-  ahead = next;
+  if (by_cells)
+    ahead = next;
+  else
+    ahead.GoOnFrom(next);
   return i;
 }
 
@@ -193,7 +196,7 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
     for (int64_t r = 0; r < period; ++r) add_row();
   }
   for (; i < rows; ++i) add_row();
-  ahead = next;
+  ahead.GoOnFrom(next);
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c)
 #pragma GCC unroll 8
@@ -328,7 +331,7 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
         RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, c == 0 ? next : at_hand, to, out_stride);
       });
     }
-    if (ahead != nullptr) *ahead = next;
+    if (ahead != nullptr) ahead->GoOnFrom(next);
   }
 }
 
@@ -348,7 +351,7 @@ void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, co
   else if (stride == n)
     next = Ahead(x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : 8 * stride));
   MultiplySkinnyAvx512(x, rows, stride, n, b, count, out, out_stride, next);
-  if (ahead != nullptr) *ahead = next;
+  if (ahead != nullptr) ahead->GoOnFrom(next);
 }
 
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
@@ -379,7 +382,7 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
       });
       if (!few) ColumnsInMemory(from, here, stride, n, weights + done, w_stride, count - done, rest, columns_stride, fetch);
     }
-    if (ahead != nullptr) *ahead = next;
+    if (ahead != nullptr) ahead->GoOnFrom(next);
   }
 }
 

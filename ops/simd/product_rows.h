@@ -77,7 +77,7 @@ inline int64_t AddRowsToColumns(const double* x, int64_t rows, int64_t stride, i
     };
     UpdateColumns<kRows, kFetch>(x, stride, n, columns, join, &next);
   }
-  if (ahead != nullptr) *ahead = next;
+  if (ahead != nullptr) ahead->GoOnFrom(next);
   return i;
 }
 
