@@ -183,7 +183,7 @@ void SampleWith(Row row, const Matrix& w, const Matrix& u, const Matrix& v, int6
   out -= offsets[0];
   for (int64_t i = begin; i < end; ++i) {
     row.Take(u.data() + i * rank);
-    SampleEntries(row, columns, v.data(), rank, offsets[i], offsets[i + 1], offsets[end], w.values(), out);
+    SampleEntries(row, columns, v.data(), rank, offsets[i], offsets[i + 1], offsets[w.rows()], w.values(), out);
   }
 }
 

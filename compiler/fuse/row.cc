@@ -12,7 +12,7 @@ namespace {
 constexpr double kMostAccumulators = 1 << 18;  // Cells of t(X) %*% Y that each task keeps.
 
 constexpr int64_t kLeastTiles = 8;             // Of a wide product: less would not keep the threads busy.
-constexpr double kMostPackedCells = 1 << 20;   // Of a wide right operand, which stays packed beside itself.
+constexpr double kMostPackedCells = 1 << 22;   // Of a wide right operand, which every tile reads: from memory, if it is larger than the caches.
 
 bool IsRealMatrix(const DagNode& node) { return node.matrix && node.rows > 1 && node.columns > 1; }
 
