@@ -173,5 +173,18 @@ TEST(CostTest, PackedOperandsAndTilesCount) {
   EXPECT_TRUE(block.Fits(bytes));
 }
 
+// sum((X %*% B - Y)^2): one operator as long as B, which every tile reads, has at most 32 MB; else the product is one of its own.
+TEST(CostTest, ProductsOfLargeOperandsStayAlone) {
+  for (const int64_t inner : {2048, 2049}) {
+    GraphMaker make;
+    const NodeId x = make.Matrix("X", 4000, inner), b = make.Matrix("B", inner, 2048), y = make.Matrix("Y", 4000, 2048);
+    const NodeId error = make.Add("-", {make.Add("%*%", {x, b}), y});
+    make.Assign("s", make.Add("sum", {make.Add("*", {error, error})}));
+    const Block block(make.graph());
+    ASSERT_EQ(block.Operators().size(), 1u);
+    EXPECT_EQ(block.Operators()[0].covered.size(), inner == 2048 ? 4u : 3u);
+  }
+}
+
 }  // namespace
 }  // namespace heddle::compiler::fusion
