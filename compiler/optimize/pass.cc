@@ -11,6 +11,7 @@ constexpr Pass kPasses[] = {
     {"propagate-constants", nullptr, PropagateConstants, "settles predicates and sizes"},
     {"fold-constants", FoldConstants, nullptr, "turns predicates into literals"},
     {"simplify-branches", nullptr, SimplifyBranches, "after folding; leaves neighbours that can be merged"},
+    {"vectorize-loops", nullptr, VectorizeLoops, "on loops as they are written, with bounds known; leaves straight-line code"},
     {"hoist", nullptr, HoistLoopInvariants, "before merging, which takes in what it leaves before the loops"},
     {"merge-blocks", nullptr, MergeBlocks, "before the graph rewrites, which see one block at a time"},
     {"rules", ApplyExactRules, nullptr, "exact algebra; exposes equal subgraphs and dead nodes"},
