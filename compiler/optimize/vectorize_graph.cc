@@ -41,7 +41,10 @@ class BodyVectorizer {
       if (!Classify(id)) return std::nullopt;
       changes |= FactOf(id).form == Form::kRows || FactOf(id).form == Form::kWritten;
     }
-    if (!changes || (reads_written_ && shifts_written_)) return std::nullopt;
+    if (!changes) return std::nullopt;
+    // What one round writes beside its own row, another would read or write again.
+    for (const std::string& state : shifted_)
+      if (uses_[state] > 1) return std::nullopt;
     Emit();
     return Inferred();
   }
@@ -59,7 +62,7 @@ class BodyVectorizer {
   struct Fact {
     Form form = Form::kSame;
     bool is_scalar = false;   // kRows
-    int64_t width = -1;       // kRows: cells of a row
+    int64_t width = -1;       // kRows: cells of a row, -1: not known
     std::string state;        // kWritten: the variable
     bool is_written = false;  // kWritten: by this round
   };
@@ -158,7 +161,7 @@ class BodyVectorizer {
     if (!ClassifyPositions(node, 1) || !body_[node.inputs[0]].info.IsMatrix() || !node.info.IsMatrix()) return false;
     fact->width = by_rows_ ? node.info.shape.columns : node.info.shape.rows;
     if (from.form == Form::kSame) return true;
-    reads_written_ = true;
+    ++uses_[from.state];
     return from.form == Form::kWritten && body_[CounterOf(node, 1)].Is("variable");
   }
 
@@ -166,14 +169,16 @@ class BodyVectorizer {
     const Fact &target = FactOf(node.inputs[0]), &value = FactOf(node.inputs[1]);
     if (target.form != Form::kWritten || !ClassifyPositions(node, 2)) return false;
     *fact = {.form = Form::kWritten, .state = target.state, .is_written = true};
-    if (!body_[CounterOf(node, 2)].Is("variable")) shifts_written_ = true;
+    ++uses_[target.state];
+    if (!body_[CounterOf(node, 2)].Is("variable")) shifted_.insert(target.state);
     // Written one after the other, never side by side.
     if (!written_.insert(node.inputs[0]).second) return false;
     if (value.form == Form::kRows) return true;
     return value.form == Form::kSame && IsNumber(body_, node.inputs[1], numbers_);
   }
 
-  // Cell by cell with rows of one size and with numbers.
+  // Cell by cell with other rows and with numbers. A number of each round is a column beside rows: a vector on the right. Sizes that
+  // are not known either fit in the loop and in all rounds at once, or in neither.
   bool ClassifyCells(const Node& node, Fact* fact) {
     fact->is_scalar = true;
     bool has_rows = false;
@@ -184,9 +189,11 @@ class BodyVectorizer {
         if (!IsNumber(body_, input, numbers_)) return false;
         continue;
       }
-      if (operand.form != Form::kRows || (has_rows && (operand.width < 0 || operand.width != fact->width))) return false;
+      if (operand.form != Form::kRows) return false;
+      const int64_t left = fact->width, right = operand.width;
+      if (has_rows && right != 1 && (left == 1 || (left >= 0 && right >= 0 && left != right))) return false;
+      if (!has_rows) fact->width = right;
       has_rows = true;
-      fact->width = operand.width;
       fact->is_scalar &= operand.is_scalar;
     }
     return has_rows;
@@ -197,7 +204,7 @@ class BodyVectorizer {
     const auto fits = [&](size_t number, size_t value) {
       const NodeId id = node.inputs[number];
       return FactOf(id).form == Form::kNumber && readers_[static_cast<size_t>(id)] == 1 && FactOf(node.inputs[value]).form == Form::kRows &&
-             FactOf(node.inputs[value]).is_scalar;
+             FactOf(node.inputs[value]).is_scalar && body_[node.inputs[value]].info.value_type == ValueType::kDouble;
     };
     return fits(0, 1) || (node.op != "-" && fits(1, 0));
   }
@@ -336,7 +343,8 @@ class BodyVectorizer {
   std::vector<int> readers_;
   std::set<NodeId> written_;  // Nodes whose matrix a later node writes.
   bool has_axis_ = false, by_rows_ = true;
-  bool reads_written_ = false, shifts_written_ = false;
+  std::map<std::string, int> uses_;  // Reads and writes of each matrix that the body writes.
+  Names shifted_;                    // Those of which it writes rows beside that of the counter.
   Graph result_;
   NodeId from_id_ = kNoNode, to_id_ = kNoNode, last_ordered_ = kNoNode;
   std::vector<NodeId> whole_, last_;  // By node of the body.
