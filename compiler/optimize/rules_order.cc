@@ -2,9 +2,8 @@
 #include "compiler/optimize/rules.h"
 
 // Rules that add up in another order. Missing on purpose: sum(A + B) as sum(A) + sum(B), which can lose every
-// digit of sum(A - B); sum(v * w) as t(v) %*% w, which gains nothing once the left side is fused; sum((X - U
-// %*% t(V))^2) multiplied out, which cancels; 1 / (1 + exp(-X)) as sigmoid(X), which takes half as long again
-// as the fused operators (it does not overflow).
+// digit of sum(A - B); sum(v * w) as t(v) %*% w, which gains nothing once the left side is fused; 1 / (1 +
+// exp(-X)) as sigmoid(X), which takes half as long again as the fused operators (it does not overflow).
 namespace heddle::compiler {
 namespace {
 
@@ -50,6 +49,14 @@ bool CanSampleTransposed(const Match& match) {  // t(U) %*% V
   return AreKnown(match, {"W", "U", "V"}) &&
          CanSample(match, {match.ShapeOf("U").columns, match.ShapeOf("V").columns}, match.ShapeOf("U").rows);
 }
+
+// The sum of all cells of (U %*% t(V))^2 is that of products of t(U) %*% U and t(V) %*% V: worth it where those are smaller than the product.
+bool MultipliesOut(const Match& match, int64_t inner) {
+  const Shape& product = match.ShapeOf("W");
+  return inner * (product.rows + product.columns) <= product.Cells();
+}
+bool MultipliesOutRows(const Match& match) { return CanSampleRows(match) && MultipliesOut(match, match.ShapeOf("U").columns); }
+bool MultipliesOutColumns(const Match& match) { return CanSampleColumns(match) && MultipliesOut(match, match.ShapeOf("U").columns); }
 
 // t(A) %*% S as t(t(S) %*% A): the CSR operand leads, so that what makes it may be fused with the product.
 bool LeadsWithSparse(const Match& match) {
@@ -161,6 +168,16 @@ constexpr Rule kRules[] = {
     {"transposed-times-quotient", "t(A) %*% (W / f(U %*% V))", "t(A) %*% ((W != 0) * (W / f(U %*% V)))", CanSampleColumns, true},
     {"transposed-times-quotient-of-transposed", "t(A) %*% (W / f(t(U) %*% V))", "t(A) %*% ((W != 0) * (W / f(t(U) %*% V)))",
      CanSampleTransposed, true},
+    // The squared error of a sparse matrix where it has no entries, too, multiplied out (Apache SystemDS: wsloss). The error is that of sums of
+    // W ^ 2 and of (U %*% t(V)) ^ 2, not of the result, which may be much smaller; it is never negative.
+    {"loss", "sum((W - U %*% t(V)) ^ 2)", "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% t(V)))) + sum((t(U) %*% U) * (t(V) %*% V)))",
+     MultipliesOutRows, true},
+    {"loss-negated", "sum((U %*% t(V) - W) ^ 2)", "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% t(V)))) + sum((t(U) %*% U) * (t(V) %*% V)))",
+     MultipliesOutRows, true},
+    {"loss-of-columns", "sum((W - U %*% V) ^ 2)", "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% V))) + sum((t(U) %*% U) * (V %*% t(V))))",
+     MultipliesOutColumns, true},
+    {"loss-of-columns-negated", "sum((U %*% V - W) ^ 2)", "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% V))) + sum((t(U) %*% U) * (V %*% t(V))))",
+     MultipliesOutColumns, true},
     // A product that a sparse matrix picks a few cells of. Should another reader need all cells after all,
     // the few cost
     // little beside them.
