@@ -270,7 +270,7 @@ TEST(PassesTest, APassCanBeSwitchedOffByName) {
   Diagnostics diagnostics;
   ASSERT_TRUE(CompileScript("print(1)", options, &diagnostics).ok());
   EXPECT_EQ(seen, (std::vector<std::string>{"build", "shapes", "inline-functions", "propagate-constants",
-                                            "fold-constants", "simplify-branches", "hoist", "merge-blocks",
+                                            "fold-constants", "simplify-branches", "vectorize-loops", "hoist", "merge-blocks",
                                             "order-rules", "order-products", "remove-dead", "remove-unread",
                                             "mark-dead"}));
 }
