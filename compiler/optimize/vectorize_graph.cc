@@ -173,8 +173,19 @@ class BodyVectorizer {
     if (!body_[CounterOf(node, 2)].Is("variable")) shifted_.insert(target.state);
     // Written one after the other, never side by side.
     if (!written_.insert(node.inputs[0]).second) return false;
-    if (value.form == Form::kRows) return true;
+    // A number of the round fills all cells of a range; a column of numbers does not.
+    if (value.form == Form::kRows) return !value.is_scalar || IsOneCell(node);
     return value.form == Form::kSame && IsNumber(body_, node.inputs[1], numbers_);
+  }
+
+  // Of a write: across the rows, it is one position.
+  bool IsOneCell(const Node& node) const {
+    const size_t across = by_rows_ ? 4 : 2;
+    if (node.inputs.size() < across + 2) return false;
+    const NodeId begin = node.inputs[across], end = node.inputs[across + 1];
+    if (begin == kNoNode || end == kNoNode) return false;
+    const Scalar *const first = body_[begin].FindAttribute("value"), *const last = body_[end].FindAttribute("value");
+    return begin == end || (first != nullptr && last != nullptr && first->ToLiteral() == last->ToLiteral());
   }
 
   // Cell by cell with other rows and with numbers. A number of each round is a column beside rows: a vector on the right. Sizes that

@@ -98,7 +98,7 @@ class LoopCase {
       case 2: return fmt::format("v = {}", Below(2) == 0 ? Number(1) : Rows(Below(2) == 0, 2));
       case 3: return fmt::format("{} = {}", At("B", Any({"i", "i", "i", "i+1"}), "1:2"), Rows(true, 2));
       case 4: return fmt::format("{} = {}", At("C", Any({"i", "i", "i-1"}), Any({"1", "4"})), Below(3) == 0 ? "q" : Rows(false, 2));
-      default: return fmt::format("{} = {}", At(Any({"B", "C"}), "i", Any({"2", "3"})), Number(1));
+      default: return fmt::format("{} = {}", At(Any({"B", "C"}), "i", Any({"2", "3", "2:3", ""})), Number(1));
     }
   }
 
