@@ -31,17 +31,18 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
   };
   Ahead next = ahead;
   EightAhead eight(next);
-  const bool fetches = FetchesToFirstLevel();  // Zen 4 is as fast as the read probe without, and slower with any (10 columns).
+  // Of the same rows Zen 4 is as fast as the read probe without, and slower with any (10 columns); of others it is not.
+  const bool fetches = !kSame || FetchesToFirstLevel();
   for (int64_t i = 0; i < 4 * groups; i += 4) {
-    const auto add_columns = [&](const double* from, __m256d w) __attribute__((always_inline)) {
-      const __m256d weights[4] = {_mm256_permute4x64_pd(w, 0x00), _mm256_permute4x64_pd(w, 0x55), _mm256_permute4x64_pd(w, 0xaa),
-                                  _mm256_permute4x64_pd(w, 0xff)};
+    const auto add_columns = [&](const double* from, const auto& weight_of) __attribute__((always_inline)) {
 #pragma GCC unroll 4
-      for (int r = 0; r < 4; ++r)
+      for (int r = 0; r < 4; ++r) {
+        const __m256d weight = weight_of(r);
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(from + r * stride, v), weights[r], sums[v]);
+        for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(from + r * stride, v), weight, sums[v]);
+      }
     };
-    if (!kSame) add_columns(call.previous + i * stride, _mm256_loadu_pd(call.w + i));
+    if (!kSame) add_columns(call.previous + i * stride, [&](int r) __attribute__((always_inline)) { return _mm256_broadcast_sd(call.w + i + r); });
     const double* x = call.x + i * stride;
     if (next.side_by_side())
       eight.Read(4 * stride);
@@ -58,7 +59,9 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
     }
     const __m256d product = JoinFourRows(half[0], half[1], half[2], half[3]);
     _mm256_storeu_pd(call.out + i * call.out_step, product);
-    if (kSame) add_columns(call.x + i * stride, product);
+    const __m256d weights[4] = {_mm256_permute4x64_pd(product, 0x00), _mm256_permute4x64_pd(product, 0x55),
+                                _mm256_permute4x64_pd(product, 0xaa), _mm256_permute4x64_pd(product, 0xff)};
+    if (kSame) add_columns(call.x + i * stride, [&](int r) __attribute__((always_inline)) { return weights[r]; });
   }
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) _mm256_store_pd(call.columns + 4 * v, sums[v]);
