@@ -31,8 +31,10 @@ class BodyVectorizer {
       : body_(body), counter_(counter), from_(from), to_(to), numbers_(numbers) {}
 
   std::optional<Graph> Run() {
-    for (const Node& node : body_.nodes)
+    for (const Node& node : body_.nodes) {
       if (node.Is("assign")) assigned_.insert(node.Text("name"));
+      if (node.Is("variable")) read_.insert(node.Text("name"));
+    }
     if (assigned_.contains(counter_)) return std::nullopt;
     CountReaders();
     facts_.resize(body_.nodes.size());
@@ -234,8 +236,8 @@ class BodyVectorizer {
     const NodeId value = node.inputs[0];
     const Fact& of = FactOf(value);
     switch (of.form) {
-      case Form::kSame: return true;
-      case Form::kRows: return true;
+      case Form::kSame:
+      case Form::kRows: return !read_.contains(node.Text("name"));  // By the next round.
       case Form::kWritten: return of.is_written && of.state == node.Text("name") && !written_.contains(value);
       case Form::kTotal: {
         const Node& op = body_[value];
@@ -349,7 +351,7 @@ class BodyVectorizer {
   const std::string& counter_;
   const Node &from_, &to_;
   const Names& numbers_;
-  Names assigned_;
+  Names assigned_, read_;  // Variables.
   std::vector<Fact> facts_;
   std::vector<int> readers_;
   std::set<NodeId> written_;  // Nodes whose matrix a later node writes.

@@ -24,7 +24,7 @@ constexpr int kFirst = 2, kLast = 8, kSize = 9, kWidth = 4;  // Of the loop, of 
 class LoopCase {
  public:
   explicit LoopCase(uint32_t seed) : random_(seed), by_rows_(Below(2) == 0) {
-    for (const char* name : {"X", "Y", "B", "C"}) {
+    for (const char* name : {"X", "Y", "B", "C", "W"}) {
       Matrix matrix = *Matrix::Dense(by_rows_ ? kSize : kWidth, by_rows_ ? kWidth : kSize);
       for (int64_t i = 0; i < matrix.cells(); ++i) matrix.mutable_data()[i] = Below(5) == 0 ? 0.0 : Uniform() + 0.5;
       variables_[name] = Value(std::move(matrix));
@@ -74,7 +74,7 @@ class LoopCase {
   std::string Rows(bool wide, int depth) {
     if (depth == 0 || Below(3) == 0) {
       const std::string other = wide ? Any({"1:2", "2:3", "3:4"}) : Any({"1", "2", "3", "4"});
-      return At(Any({"X", "Y", "X", "Y", "B"}), Any({"i", "i", "i", "i-1", "i+1"}), other);
+      return At(Any({"X", "Y", "X", "Y", "B", "W"}), Any({"i", "i", "i", "i-1", "i+1"}), other);
     }
     switch (Below(6)) {
       case 0: return fmt::format("{}({})", Any({"abs", "exp", "sqrt", "round", "!"}), Rows(wide, depth - 1));
@@ -92,7 +92,8 @@ class LoopCase {
     }
   }
   std::string Statement() {
-    switch (Below(6)) {
+    switch (Below(7)) {
+      case 6: return Any({"W = X * 2", "w = X * q"});
       case 0: return fmt::format("s = s {} {}", Any({"+", "-", "*"}), Number(1));
       case 1: return fmt::format("s = {}(s, {})", Any({"min", "max"}), Number(1));
       case 2: return fmt::format("v = {}", Below(2) == 0 ? Number(1) : Rows(Below(2) == 0, 2));

@@ -347,7 +347,7 @@ TEST(VectorizeLoopsTest, RoundsThatDoOrMayAndThoseOfOneNumberStay) {
        {"for (i in 2:9) B[i,1] = B[i-1,1] + X[i,1]", "for (i in 1:8) { B[i,1] = 0; B[i+1,1] = 1 }", "for (i in 1:9) B[i,1] = B[1,1] + X[i,1]",
         "for (i in 1:9) z = z + as.scalar(X[i,1])", "for (i in 1:9) s = s + (as.scalar(X[i,1]) > 0.5)", "for (i in 1:9) { print(i); B[i,1] = 2 }",
         "for (i in 9:1) B[i,1] = X[i,1]", "for (i in seq(1, 9, 2)) B[i,1] = X[i,1]", "for (i in 1:4) s = s + as.scalar(X[i,i])",
-        "for (i in 1:9) s = as.scalar(X[i,1]) - s", "for (i in 1:9) s = s + i", "for (i in 1:9) B[i,1] = rand(rows=1, cols=1)"})
+        "for (i in 1:9) s = as.scalar(X[i,1]) - s", "for (i in 1:9) s = s + i", "for (i in 1:9) { B[i,1] = X[i,1]; X = B * 2 }", "for (i in 1:9) B[i,1] = rand(rows=1, cols=1)"})
     ExpectVectorized(loop, false);
 }
 
