@@ -21,8 +21,6 @@ int64_t GatheredBytes() { return FetchesToFirstLevel() ? 128 << 10 : 256 << 10; 
 constexpr int64_t kLeastEntries = 32;
 // Rows of X of a paired product in one tile: both tiles stay in the first-level cache, beside what is fetched into it.
 int64_t PairedTileBytes() { return MemoryStreams() > 1 ? 24 << 10 : 12 << 10; }
-// The same where each row is multiplied and added at once.
-constexpr int64_t kMostPairedRows = 1024;
 // Entries of a CSR input in one tile: they are read twice.
 constexpr int64_t kSparseTileBytes = 32 << 10;
 // So many products take as long as a dense cell that is read and added.
@@ -46,8 +44,6 @@ int64_t TileRows(const TileProgram& program, const PairedProduct& pair, const st
     const int64_t tiles = CeilDivide(CeilDivide(all, rows), threads) * threads;
     rows = std::min(rows, CeilDivide(CeilDivide(all, tiles), kRowsTogether) * kRowsTogether);
   }
-  // Nothing else reads the rows again.
-  if (pair.root >= 0 && pair.at_once && program.steps.size() == 2) rows = std::max(rows, std::min(program.panel_rows, kMostPairedRows));
   if (pair.root >= 0 && !pair.at_once) {
     const int64_t row_bytes = 8 * program.steps[static_cast<size_t>(pair.root)].columns;
     rows = std::min(rows, FloorPowerOfTwo(PairedTileBytes() / row_bytes));
