@@ -66,15 +66,12 @@ class LoopVectorizer {
 
   // Inner loops first: what becomes of them may be a row of the outer one.
   void Visit(std::vector<Block>& blocks, Numbers numbers) {
+    if (blocks.empty()) return;
     std::vector<Block> result;
     for (Block& block : blocks) {
-      if (!block.body.empty() || !block.otherwise.empty()) {
-        Numbers inside = numbers;
-        inside.Follow(block);  // What holds in every round.
-        Visit(block.body, inside);
-        Visit(block.otherwise, std::move(inside));
-      }
-      numbers.Follow(block);
+      numbers.Follow(block);  // What holds behind it holds in every round, too.
+      Visit(block.body, numbers);
+      Visit(block.otherwise, numbers);
       if (!IsFor(block) || !Replace(block, numbers, &result)) result.push_back(std::move(block));
     }
     blocks = std::move(result);
@@ -132,16 +129,17 @@ class LoopVectorizer {
     predicate.info = guard.graph[2].info;
     predicate.SetAttribute("name", std::string(Block::kPredicate));
     guard.graph.Add(std::move(predicate));
-    loop.graph.nodes = {bounds[0], bounds[1]};
-    for (size_t k = 0; k < bounds.size(); ++k) {
-      Node assign = {.op = "assign", .inputs = {static_cast<NodeId>(k)}, .position = loop.position};
-      assign.info = bounds[k].info;
-      assign.SetAttribute("name", std::string(names[k]));
-      loop.graph.Add(std::move(assign));
-    }
-    loop.has_increment = false;
     guard.body.push_back(std::move(whole));
-    guard.otherwise.push_back(std::move(loop));
+    if (!loop.has_increment) {  // from:to counts down then; seq(from, to, 1) is empty.
+      loop.graph.nodes = {bounds[0], bounds[1]};
+      for (size_t k = 0; k < bounds.size(); ++k) {
+        Node assign = {.op = "assign", .inputs = {static_cast<NodeId>(k)}, .position = loop.position};
+        assign.info = bounds[k].info;
+        assign.SetAttribute("name", std::string(names[k]));
+        loop.graph.Add(std::move(assign));
+      }
+      guard.otherwise.push_back(std::move(loop));
+    }
     blocks->push_back(std::move(before));
     blocks->push_back(std::move(guard));
     return true;

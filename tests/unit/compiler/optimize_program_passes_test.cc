@@ -358,6 +358,12 @@ TEST(VectorizeLoopsTest, BoundsThatAreNotKnownAreLookedAtInTheRun) {
   const size_t guard = text.find("_from <= "), otherwise = text.find("else"), loop = text.find("for i");
   EXPECT_TRUE(guard < otherwise && otherwise < loop && loop != std::string::npos) << text;
   EXPECT_TRUE(Contains(text.substr(guard, otherwise - guard), "sum(")) << text;
+  // seq(from, to, 1) is empty where from:to counts down.
+  const std::string up = After("vectorize-loops", std::string(kCoin) +
+                                                      "X = rand(rows=9 + coin, cols=2)\ns = 0\n"
+                                                      "for (i in seq(3, nrow(X), 1)) s = s + as.scalar(X[i,2])\nprint(s)");
+  EXPECT_TRUE(Contains(up, "_from <= ")) << up;
+  EXPECT_FALSE(Contains(up, "else")) << up;
 }
 
 }  // namespace
