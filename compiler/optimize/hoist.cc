@@ -47,9 +47,7 @@ struct Known {
 
 class Hoister {
  public:
-  explicit Hoister(Program* program) {
-    ForEachBlock(program, [&](Block& block) { next_id_ = std::max(next_id_, block.id + 1); });
-  }
+  explicit Hoister(Program* program) : new_blocks_(program) {}
 
   // Inner loops first: what leaves them may leave the outer one, too.
   void Visit(std::vector<Block>& blocks, Known known) {
@@ -107,7 +105,7 @@ class Hoister {
     Graph guarded;
     HoistFromBody(&loop, &context, &guarded);
     if (guarded.nodes.empty()) return;
-    Block guard = NewBlock(Block::Kind::kIf, loop);
+    Block guard = new_blocks_.Make(Block::Kind::kIf, loop.position);
     guard.graph = loop.graph;
     AppendBlock(std::move(guarded), loop, &guard.body);
     before->push_back(std::move(guard));
@@ -127,17 +125,9 @@ class Hoister {
     }
   }
 
-  Block NewBlock(Block::Kind kind, const Block& loop) {
-    Block block;
-    block.kind = kind;
-    block.id = next_id_++;
-    block.position = loop.position;
-    return block;
-  }
-
   void AppendBlock(Graph graph, const Block& loop, std::vector<Block>* blocks) {
     if (graph.nodes.empty()) return;
-    blocks->push_back(NewBlock(Block::Kind::kBasic, loop));
+    blocks->push_back(new_blocks_.Make(Block::Kind::kBasic, loop.position));
     blocks->back().graph = std::move(graph);
   }
 
@@ -166,7 +156,7 @@ class Hoister {
     return false;
   }
 
-  int32_t next_id_ = 0;
+  NewBlocks new_blocks_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "ops/elementwise_codes.h"
+#include "compiler/optimize/rewrite.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {
@@ -26,9 +26,7 @@ bool IsAggregate(const Node& node) {
          ((op.starts_with("row") || op.starts_with("col")) && op.ends_with('s'));
 }
 
-bool IsCellWise(const Node& node) {
-  return node.op == "ifelse" || ops::FindBinaryCode(node.op) || ops::FindUnaryCode(node.op);
-}
+bool IsOfCells(const Node& node) { return node.Is("ifelse") || IsCellWise(node); }
 
 // Functions of 15-40 operations a cell: about 1 ns, where writing a cell and reading it again takes half of
 // that.
@@ -85,7 +83,7 @@ class GraphHoister {
   bool CannotFail(const Node& node) const {
     if (node.Is("literal")) return true;
     if (node.Is("variable") && !context_.defined.contains(node.Text("name"))) return false;
-    if (!node.Is("variable") && !node.Is("t") && !IsCellWise(node) && !IsAggregate(node) && !IsProduct(node))
+    if (!node.Is("variable") && !node.Is("t") && !IsOfCells(node) && !IsAggregate(node) && !IsProduct(node))
       return false;
     if (node.info.IsMatrix()) return node.info.shape.IsKnown();
     const ValueType type = node.info.value_type;
@@ -95,7 +93,7 @@ class GraphHoister {
 
   // A cell-wise matrix that takes a function for each of its cells.
   bool IsHeavy(const Node& node) const {
-    if (!IsCellWise(node) || !node.info.IsMatrix()) return false;
+    if (!IsOfCells(node) || !node.info.IsMatrix()) return false;
     if (IsFunction(node) && !IsSquare(graph_, node)) return graph_[node.inputs[0]].info.IsMatrix();
     for (const NodeId input : node.inputs)
       if (input != kNoNode && is_heavy_[static_cast<size_t>(input)] && HasItsSize(node, input)) return true;
@@ -135,7 +133,7 @@ class GraphHoister {
         if (node.inputs[k] == kNoNode) continue;
         const auto input = static_cast<size_t>(node.inputs[k]);
         is_read[input] = true;
-        if (!IsCellWise(node)) continue;
+        if (!IsOfCells(node)) continue;
         by_cells[input] = true;
         if (is_picked[i] || MayPick(node, k)) is_picked[input] = true;
       }

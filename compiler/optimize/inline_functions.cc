@@ -90,9 +90,8 @@ class Renamer {
 
 class Inliner {
  public:
-  explicit Inliner(Program* program) : program_(*program) {
+  explicit Inliner(Program* program) : program_(*program), new_blocks_(program) {
     ForEachBlock(program, [&](Block& block) {
-      next_id_ = std::max(next_id_, block.id + 1);
       if (block.kind == Block::Kind::kCall) ++calls_[block.function];
     });
   }
@@ -187,17 +186,17 @@ class Inliner {
     const Renamer renamer(choice.number);
     std::vector<Block> body = function.body;
     ForEachBlock(&body, [&](Block& block) {
-      block.id = next_id_++;
+      block.id = new_blocks_.NextId();
       renamer.Rename(&block);
     });
-    std::vector<Block> blocks(1, NewBlock(call));
+    std::vector<Block> blocks(1, new_blocks_.Make(Block::Kind::kBasic, call.position));
     for (const auto& [parameter, variable] : call.arguments) {
       size_t i = 0;
       while (function.parameters[i].name != parameter) ++i;
       Assign(renamer.Renamed(parameter), variable, choice.infos[i], &blocks.back());
     }
     std::move(body.begin(), body.end(), std::back_inserter(blocks));
-    blocks.push_back(NewBlock(call));
+    blocks.push_back(new_blocks_.Make(Block::Kind::kBasic, call.position));
     for (size_t i = 0; i < call.results.size(); ++i) {
       const std::string& result = call.results[i];
       if (result.empty() || std::count(call.results.begin() + i + 1, call.results.end(), result) > 0)
@@ -206,13 +205,6 @@ class Inliner {
     }
     if (calls_[call.function] == 1) program_.functions.erase(call.function);
     return blocks;
-  }
-
-  Block NewBlock(const Block& call) {
-    Block block;
-    block.id = next_id_++;
-    block.position = call.position;
-    return block;
   }
 
   static void Assign(const std::string& name, const std::string& variable, const ValueInfo& info,
@@ -233,7 +225,7 @@ class Inliner {
   std::map<std::string, int> calls_;
   std::map<std::string, Choice> choices_;
   std::set<std::string> seen_, open_;  // functions that stay: all, and those whose bodies are not visited yet
-  int32_t next_id_ = 0;
+  NewBlocks new_blocks_;
   int inlined_ = 0;  // calls
 };
 

@@ -14,6 +14,7 @@ const Scalar* AssignedNumber(const Graph& graph, std::string_view name);
 /// What the variable of a for loop runs through.
 struct LoopRange {
   bool is_empty = false;
+  int64_t first = 0, step = 1;
   int64_t last = 0;  ///< The variable in the last round.
 };
 

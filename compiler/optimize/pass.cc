@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/optimize/pass.h"
 
+#include <algorithm>
+
 #include "compiler/optimize/rules.h"
 
 namespace heddle::compiler {
@@ -94,6 +96,18 @@ void ForEachBlock(Program* program, const std::function<void(Block&)>& visit) {
 void ForEachSequence(Program* program, const std::function<void(std::vector<Block>&)>& visit) {
   VisitSequences(program->main, visit);
   for (auto& [name, function] : program->functions) VisitSequences(function.body, visit);
+}
+
+NewBlocks::NewBlocks(Program* program) {
+  ForEachBlock(program, [&](Block& block) { next_id_ = std::max(next_id_, block.id + 1); });
+}
+
+Block NewBlocks::Make(Block::Kind kind, const SourcePosition& position) {
+  Block block;
+  block.kind = kind;
+  block.id = NextId();
+  block.position = position;
+  return block;
 }
 
 Result<Graph> RunGraphPasses(Graph graph, const PassOptions& options) {

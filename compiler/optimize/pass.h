@@ -50,6 +50,17 @@ void ForEachBlock(Program* program, const std::function<void(Block&)>& visit);
 /// outer.
 void ForEachSequence(Program* program, const std::function<void(std::vector<Block>&)>& visit);
 
+/// Makes blocks with ids that no block of the program has.
+class NewBlocks {
+ public:
+  explicit NewBlocks(Program* program);
+  int32_t NextId() { return next_id_++; }
+  Block Make(Block::Kind kind, const SourcePosition& position);
+
+ private:
+  int32_t next_id_ = 0;
+};
+
 // The passes, one file each.
 
 /// Calls of functions that are called once, or that are a few operators, become the functions' blocks

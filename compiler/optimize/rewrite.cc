@@ -3,9 +3,12 @@
 
 #include <algorithm>
 
+#include "ops/elementwise_codes.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {
+
+bool IsCellWise(const Node& node) { return ops::FindBinaryCode(node.op) || ops::FindUnaryCode(node.op); }
 
 bool IsOrdered(const Node& node) {
   const ops::Operator* op = ops::FindOperator(node.op);

@@ -14,6 +14,9 @@ namespace heddle::compiler {
 /// node becomes the order edges of that node, so that what came before it stays before.
 Graph Compact(Graph graph, const std::vector<NodeId>& stands_for, const std::vector<bool>& keep);
 
+/// True for operators of one or two operands, cell by cell.
+bool IsCellWise(const Node& node);
+
 /// True for operators that act or can fail: they stay in script order and are never removed.
 bool IsOrdered(const Node& node);
 

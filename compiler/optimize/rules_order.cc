@@ -107,6 +107,11 @@ bool IsOnesRow(const Match& match) {
          match.ShapeOf("A").columns > 1 && match.ShapeOf("A") == match.ShapeOfRoot();
 }
 
+// The squared error of a sparse matrix where it has no entries, too, multiplied out (Apache SystemDS: wsloss). The error is that of sums of
+// W ^ 2 and of (U %*% t(V)) ^ 2, not of the result, which may be much smaller; it is never negative.
+constexpr std::string_view kLoss = "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% t(V)))) + sum((t(U) %*% U) * (t(V) %*% V)))";
+constexpr std::string_view kLossOfColumns = "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% V))) + sum((t(U) %*% U) * (V %*% t(V))))";
+
 constexpr Rule kRules[] = {
     // Sums of what has been moved around.
     {"sum-of-transpose", "sum(t(X))", "sum(X)", nullptr, true},
@@ -168,16 +173,10 @@ constexpr Rule kRules[] = {
     {"transposed-times-quotient", "t(A) %*% (W / f(U %*% V))", "t(A) %*% ((W != 0) * (W / f(U %*% V)))", CanSampleColumns, true},
     {"transposed-times-quotient-of-transposed", "t(A) %*% (W / f(t(U) %*% V))", "t(A) %*% ((W != 0) * (W / f(t(U) %*% V)))",
      CanSampleTransposed, true},
-    // The squared error of a sparse matrix where it has no entries, too, multiplied out (Apache SystemDS: wsloss). The error is that of sums of
-    // W ^ 2 and of (U %*% t(V)) ^ 2, not of the result, which may be much smaller; it is never negative.
-    {"loss", "sum((W - U %*% t(V)) ^ 2)", "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% t(V)))) + sum((t(U) %*% U) * (t(V) %*% V)))",
-     MultipliesOutRows, true},
-    {"loss-negated", "sum((U %*% t(V) - W) ^ 2)", "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% t(V)))) + sum((t(U) %*% U) * (t(V) %*% V)))",
-     MultipliesOutRows, true},
-    {"loss-of-columns", "sum((W - U %*% V) ^ 2)", "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% V))) + sum((t(U) %*% U) * (V %*% t(V))))",
-     MultipliesOutColumns, true},
-    {"loss-of-columns-negated", "sum((U %*% V - W) ^ 2)", "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% V))) + sum((t(U) %*% U) * (V %*% t(V))))",
-     MultipliesOutColumns, true},
+    {"loss", "sum((W - U %*% t(V)) ^ 2)", kLoss, MultipliesOutRows, true},
+    {"loss-negated", "sum((U %*% t(V) - W) ^ 2)", kLoss, MultipliesOutRows, true},
+    {"loss-of-columns", "sum((W - U %*% V) ^ 2)", kLossOfColumns, MultipliesOutColumns, true},
+    {"loss-of-columns-negated", "sum((U %*% V - W) ^ 2)", kLossOfColumns, MultipliesOutColumns, true},
     // A product that a sparse matrix picks a few cells of. Should another reader need all cells after all,
     // the few cost
     // little beside them.

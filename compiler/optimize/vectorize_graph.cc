@@ -2,20 +2,17 @@
 #include "compiler/optimize/vectorize_graph.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/rewrite.h"
-#include "ops/elementwise_codes.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {
-
-bool IsCellWise(const Node& node) { return ops::FindBinaryCode(node.op) || ops::FindUnaryCode(node.op); }
 
 // What an operator that accumulates is over all rounds, "" if none.
 std::string_view TotalOf(std::string_view op) {
@@ -163,8 +160,9 @@ class BodyVectorizer {
     if (!ClassifyPositions(node, 1) || !body_[node.inputs[0]].info.IsMatrix() || !node.info.IsMatrix()) return false;
     fact->width = by_rows_ ? node.info.shape.columns : node.info.shape.rows;
     if (from.form == Form::kSame) return true;
+    if (from.form != Form::kWritten || !body_[CounterOf(node, 1)].Is("variable")) return false;
     ++uses_[from.state];
-    return from.form == Form::kWritten && body_[CounterOf(node, 1)].Is("variable");
+    return true;
   }
 
   bool ClassifyWrite(const Node& node, Fact* fact) {
@@ -327,21 +325,17 @@ class BodyVectorizer {
   NodeId LastOf(NodeId id) {
     if (FactOf(id).form != Form::kRows) return whole_[static_cast<size_t>(id)];
     NodeId& last = last_[static_cast<size_t>(id)];
-    if (last == kNoNode) {
-      const NodeId copy = Copy(body_[id], [&](NodeId input) { return LastOf(input); }, true);
-      last_[static_cast<size_t>(id)] = copy;
-      return copy;
-    }
+    if (last == kNoNode) last = Copy(body_[id], [&](NodeId input) { return LastOf(input); }, true);
     return last;
   }
 
   // nullopt if something cannot be: the loop says so in its own words.
   std::optional<Graph> Inferred() {
     LiveIns live_in;
-    for (const Node& node : result_.nodes)
-      if (node.Is("variable")) live_in[node.Text("name")] = {node.info, std::nullopt};
     for (const Node& node : body_.nodes)
       if (node.Is("variable")) live_in[node.Text("name")] = {node.info, std::nullopt};
+    for (const Node* bound : {&from_, &to_})
+      if (bound->Is("variable")) live_in[bound->Text("name")] = {bound->info, std::nullopt};
     InferOutcome outcome = InferShapes(std::move(result_), live_in, nullptr);
     if (!outcome.error.ok()) return std::nullopt;
     return std::move(outcome.graph);

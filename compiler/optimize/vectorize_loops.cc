@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
-#include "compiler/optimize/infer.h"
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/vectorize_graph.h"
@@ -60,9 +56,7 @@ class Numbers {
 
 class LoopVectorizer {
  public:
-  explicit LoopVectorizer(Program* program) {
-    ForEachBlock(program, [&](Block& block) { next_id_ = std::max(next_id_, block.id + 1); });
-  }
+  explicit LoopVectorizer(Program* program) : new_blocks_(program) {}
 
   // Inner loops first: what becomes of them may be a row of the outer one.
   void Visit(std::vector<Block>& blocks, Numbers numbers) {
@@ -81,63 +75,39 @@ class LoopVectorizer {
   // Appends what the loop becomes; false if it stays.
   bool Replace(Block& loop, const Numbers& numbers, std::vector<Block>* blocks) {
     if (loop.body.size() != 1 || loop.body[0].kind != Block::Kind::kBasic) return false;
-    if (loop.has_increment) {
-      const Scalar* const increment = AssignedNumber(loop.graph, Block::kIncrement);
-      if (increment == nullptr || increment->AsDouble() != 1) return false;
-    }
-    std::array<Node, 2> bounds;
+    const std::optional<LoopRange> range = RangeOf(loop);
+    if (range ? range->is_empty || range->step != 1 : !CountsUpByOne(loop)) return false;
     const std::array<const char*, 2> names = {Block::kFrom, Block::kTo};
-    const Scalar* const from = AssignedNumber(loop.graph, Block::kFrom);
-    const Scalar* const to = AssignedNumber(loop.graph, Block::kTo);
-    const bool known = from != nullptr && to != nullptr;
+    std::array<Node, 2> bounds;
     for (size_t k = 0; k < bounds.size(); ++k) {
-      const Node* const assign = AssignOf(loop.graph, names[k]);
-      if (assign == nullptr) return false;
-      const Node& value = loop.graph[assign->inputs[0]];
-      if (!value.info.IsScalar() || value.info.value_type != ValueType::kInteger) return false;
-      bounds[k].position = value.position;
-      bounds[k].info = value.info;
-      if (known) {
-        bounds[k].op = "literal";
-        bounds[k].SetAttribute("value", k == 0 ? *from : *to);
-      } else {
-        bounds[k].op = "variable";
+      bounds[k] = {.op = range ? "literal" : "variable", .info = ValueInfo::OfScalar(ValueType::kInteger), .position = loop.position};
+      if (range)
+        bounds[k].SetAttribute("value", Scalar(k == 0 ? range->first : range->last));
+      else
         bounds[k].SetAttribute("name", fmt::format("%vector{}_{}", loop.id, k == 0 ? "from" : "to"));
-      }
     }
-    if (known && from->AsInteger() > to->AsInteger()) return false;
     std::optional<Graph> graph = VectorizeBody(loop.body[0].graph, loop.variable, bounds[0], bounds[1], numbers.names());
     if (!graph) return false;
-    Block whole = NewBlock(Block::Kind::kBasic, loop.body[0].position);
+    Block whole = new_blocks_.Make(Block::Kind::kBasic, loop.body[0].position);
     whole.graph = *std::move(graph);
-    if (known) {
+    if (range) {
       blocks->push_back(std::move(whole));
       return true;
     }
-    Block before = NewBlock(Block::Kind::kBasic, loop.position);
+    Block before = new_blocks_.Make(Block::Kind::kBasic, loop.position);
     before.graph = std::move(loop.graph);
+    std::erase_if(before.graph.nodes, [](const Node& node) { return node.Is("assign") && node.Text("name") == Block::kIncrement; });
     for (Node& node : before.graph.nodes)
       for (size_t k = 0; k < bounds.size(); ++k)
         if (node.Is("assign") && node.Text("name") == names[k]) node.SetAttribute("name", bounds[k].Text("name"));
-    std::erase_if(before.graph.nodes, [](const Node& node) { return node.Is("assign") && node.Text("name") == Block::kIncrement; });
-    Block guard = NewBlock(Block::Kind::kIf, loop.position);
+    Block guard = new_blocks_.Make(Block::Kind::kIf, loop.position);
     guard.graph.nodes = {bounds[0], bounds[1]};
-    Node up = {.op = "<=", .inputs = {0, 1}, .position = loop.position};
-    up.info = ValueInfo::OfScalar(ValueType::kBoolean);
-    guard.graph.Add(std::move(up));
-    Node predicate = {.op = "assign", .inputs = {2}, .position = loop.position};
-    predicate.info = guard.graph[2].info;
-    predicate.SetAttribute("name", std::string(Block::kPredicate));
-    guard.graph.Add(std::move(predicate));
+    guard.graph.Add({.op = "<=", .inputs = {0, 1}, .info = ValueInfo::OfScalar(ValueType::kBoolean), .position = loop.position});
+    Assign(Block::kPredicate, 2, &guard.graph);
     guard.body.push_back(std::move(whole));
     if (!loop.has_increment) {  // from:to counts down then; seq(from, to, 1) is empty.
       loop.graph.nodes = {bounds[0], bounds[1]};
-      for (size_t k = 0; k < bounds.size(); ++k) {
-        Node assign = {.op = "assign", .inputs = {static_cast<NodeId>(k)}, .position = loop.position};
-        assign.info = bounds[k].info;
-        assign.SetAttribute("name", std::string(names[k]));
-        loop.graph.Add(std::move(assign));
-      }
+      for (size_t k = 0; k < bounds.size(); ++k) Assign(names[k], static_cast<NodeId>(k), &loop.graph);
       guard.otherwise.push_back(std::move(loop));
     }
     blocks->push_back(std::move(before));
@@ -145,21 +115,26 @@ class LoopVectorizer {
     return true;
   }
 
-  static const Node* AssignOf(const Graph& graph, std::string_view name) {
-    for (const Node& node : graph.nodes)
-      if (node.Is("assign") && node.Text("name") == name) return &node;
-    return nullptr;
+  // Bounds are whole numbers that the run knows; the step is 1 where it is upwards.
+  static bool CountsUpByOne(const Block& loop) {
+    const auto is_whole = [&](const Node& node) {
+      const ValueInfo& info = loop.graph[node.inputs[0]].info;
+      return info.IsScalar() && info.value_type == ValueType::kInteger;
+    };
+    for (const Node& node : loop.graph.nodes)
+      if (node.Is("assign") && node.Text("name") != Block::kIncrement && !is_whole(node)) return false;
+    if (!loop.has_increment) return true;
+    const Scalar* const increment = AssignedNumber(loop.graph, Block::kIncrement);
+    return increment != nullptr && increment->AsDouble() == 1;
   }
 
-  Block NewBlock(Block::Kind kind, const SourcePosition& position) {
-    Block block;
-    block.kind = kind;
-    block.id = next_id_++;
-    block.position = position;
-    return block;
+  static void Assign(const char* name, NodeId value, Graph* graph) {
+    Node assign = {.op = "assign", .inputs = {value}, .info = (*graph)[value].info, .position = (*graph)[value].position};
+    assign.SetAttribute("name", std::string(name));
+    graph->Add(std::move(assign));
   }
 
-  int32_t next_id_ = 0;
+  NewBlocks new_blocks_;
 };
 
 }  // namespace
