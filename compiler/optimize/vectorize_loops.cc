@@ -25,7 +25,7 @@ class Numbers {
   void Follow(const Block& block) {
     if (block.kind == Block::Kind::kBasic) return FollowGraph(block.graph);
     for (const std::string& result : block.results) names_.erase(result);
-    if (!block.variable.empty()) names_.insert(block.variable);
+    if (!block.variable.empty() && !block.has_increment) names_.insert(block.variable);  // seq() may be empty.
     if (block.kind == Block::Kind::kCall) return;
     // Whatever way is taken, however often: names that some way takes out are out until nothing changes.
     while (true) {

@@ -351,6 +351,15 @@ TEST(VectorizeLoopsTest, RoundsThatDoOrMayAndThoseOfOneNumberStay) {
     ExpectVectorized(loop, false);
 }
 
+// The variable of a loop that may not run keeps what it was, a string here.
+TEST(VectorizeLoopsTest, TheVariableOfAnEmptyLoopIsNoNumber) {
+  const auto after = [](const std::string& loop) {
+    return After("vectorize-loops", "X = rand(rows=9, cols=4)\nz = \"\"\n" + loop + "{ print(z) }\nfor (i in 1:9) z = z + as.scalar(X[i,1])\nprint(z)");
+  };
+  EXPECT_TRUE(Contains(after("for (z in seq(sum(X), 1, 1))"), "for i "));
+  EXPECT_FALSE(Contains(after("for (z in 1:3)"), "for i "));
+}
+
 TEST(VectorizeLoopsTest, BoundsThatAreNotKnownAreLookedAtInTheRun) {
   const std::string text = After("vectorize-loops", std::string(kCoin) +
                                                         "X = rand(rows=9 + coin, cols=2)\ns = 0\n"
