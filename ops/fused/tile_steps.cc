@@ -380,7 +380,7 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
 simd::Ahead* TileSteps::ToFetch(TileScratch& scratch, const Step& step, const Place& x, int64_t rows) {
   if (step.fetch == Step::Fetch::kNothing) return nullptr;
   if (step.fetch != Step::Fetch::kOtherHalf)
-    scratch.ahead = simd::Ahead(x.cells + rows * x.stride, step.fetch == Step::Fetch::kAll ? 0 : 1);
+    scratch.ahead.Begin(x.cells + rows * x.stride, step.fetch == Step::Fetch::kAll ? 0 : 1);
   return &scratch.ahead;
 }
 
@@ -420,7 +420,7 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
     const int64_t cells = rows * next.stride / (program_.single ? 2 : 1);
     gemm.ahead = next.cells;
     gemm.ahead_cells = step.fetch == Step::Fetch::kAll ? cells : cells / 2;
-    if (step.fetch != Step::Fetch::kAll) scratch.ahead = simd::Ahead(gemm.ahead + gemm.ahead_cells, 1);  // The other half.
+    if (step.fetch != Step::Fetch::kAll) scratch.ahead.Begin(gemm.ahead + gemm.ahead_cells, 1);  // The other half.
   }
   Run(gemm);
 }

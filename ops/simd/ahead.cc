@@ -5,7 +5,13 @@
 
 namespace heddle::ops::simd {
 
-Ahead::Ahead(const double* next, int shift) : next_(reinterpret_cast<uint64_t>(next)), shift_(shift), first_level_(FetchesToFirstLevel()) {
+void Ahead::Begin(const double* next, int shift) {
+  next_ = reinterpret_cast<uint64_t>(next);
+  step_ = kLine;
+  end_ = UINT64_MAX;
+  back_ = 0;
+  shift_ = shift;
+  first_level_ = FetchesToFirstLevel();
   if (MemoryStreams() == 1) return;
   // As many lines of the block have had their turn as are before this one: who begins elsewhere left off there.
   const uint64_t block = next_ / kBlock * kBlock, turn = next_ % kBlock / kLine;

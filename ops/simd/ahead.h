@@ -16,7 +16,9 @@ class Ahead {
 
   Ahead() = default;
   /// What is from `next` on (any address will do), a line for every 2^shift lines that the loop reads.
-  explicit Ahead(const double* next, int shift = 0);
+  explicit Ahead(const double* next, int shift = 0) { Begin(next, shift); }
+  /// The same, in place: what is assigned is read in pieces other than those just written, and the CPU waits.
+  void Begin(const double* next, int shift);
   /// Fetches what is at hand anyway.
   static Ahead AtHand(const double* cells, int shift = 0);
 
@@ -26,7 +28,7 @@ class Ahead {
   [[gnu::always_inline]] bool side_by_side() const { return back_ > 0; }
   /// Address in the line that the next Fetch is for.
   uint64_t next() const { return next_; }
-  /// Goes on where `copy`, made of this, has got to. (Assigning it would read in one piece what was just written in two: the CPU waits.)
+  /// Goes on where `copy`, made of this, has got to. (Not assigned, as for Begin.)
   [[gnu::always_inline]] void GoOnFrom(const Ahead& copy) {
     next_ = copy.next_;
     end_ = copy.end_;
