@@ -79,5 +79,7 @@ RowSpan SpanOf(const KernelCall& call);
 Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind);
 Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind);
 Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind);
+/// A row aggregate of rows [begin, end) of x, to out[begin] and so on.
+void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out);
 
 }  // namespace heddle::ops

@@ -77,6 +77,19 @@ void SparseSums(const Matrix& x, int64_t begin, int64_t end, double* out) {
   }
 }
 
+// The same of minima and maxima; absent cells are zeros.
+void SparseExtremes(simd::Fold fold, const Matrix& x, int64_t begin, int64_t end, double* out) {
+  const int64_t* offsets = x.row_offsets();
+  for (int64_t i = begin; i < end; ++i) {
+    double lanes[8];
+    std::fill_n(lanes, 8, simd::StartOf(fold));
+    const int64_t count = offsets[i + 1] - offsets[i];
+    simd::FoldFlat(fold, x.values() + offsets[i], count, lanes);
+    if (count < x.columns()) lanes[0] = simd::FoldTwo(fold, lanes[0], 0.0);
+    out[i] = simd::FoldLanes(fold, lanes);
+  }
+}
+
 // The last of the extreme entries, against the last absent cell as a zero.
 void SparseIndexes(bool largest, const Matrix& x, int64_t begin, int64_t end, double* out) {
   const int32_t* columns = x.column_indexes();
@@ -99,7 +112,9 @@ void SparseIndexes(bool largest, const Matrix& x, int64_t begin, int64_t end, do
   }
 }
 
-void RunRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
+}  // namespace
+
+void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
   const int64_t n = x.columns();
   if (kind == AggregateKind::kIndexMax || kind == AggregateKind::kIndexMin) {
     const bool largest = kind == AggregateKind::kIndexMax;
@@ -110,14 +125,14 @@ void RunRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, do
     simd::FoldRows(FoldOf(kind), x.data() + begin * n, end - begin, n, n, out + begin, FromOf(x));
   } else if (n <= kColumnChunk && x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
     SparseSums(x, begin, end, out);
+  } else if (n <= kColumnChunk && x.IsSparse() && (kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum)) {
+    SparseExtremes(FoldOf(kind), x, begin, end, out);
   } else {
     ReduceRows(kind, x, begin, end, out);
   }
   if (kind == AggregateKind::kMean)
     for (int64_t i = begin; i < end; ++i) out[i] = out[i] / static_cast<double>(n);
 }
-
-}  // namespace
 
 Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind) {
   const Matrix& x = call.inputs[0]->matrix();
@@ -126,7 +141,7 @@ Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind) {
   const int64_t row_cells = x.IsSparse() ? x.stored() / std::max<int64_t>(x.rows(), 1) + 1 : x.columns();
   ParallelFor(x.rows(), std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_cells, 8)),
               [&](int64_t begin, int64_t end) {
-                if (!IsCancelled(call.context.cancelled)) RunRows(kind, x, begin, end, out);
+                if (!IsCancelled(call.context.cancelled)) AggregateRows(kind, x, begin, end, out);
               });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   return Value(std::move(result));

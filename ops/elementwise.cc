@@ -63,7 +63,8 @@ Result<ValueInfo> InferBinary(const InferContext& context) {
   HEDDLE_ASSIGN_OR_RETURN(const Shape shape, BroadcastShape(context.node.op, a, b));
   const std::optional<BinaryCode> code = FindBinaryCode(context.node.op);
   HEDDLE_CHECK(code.has_value(), "every binary operator has a kernel");
-  return ValueInfo::OfMatrix(shape, BinaryFormat(*code, a, b));
+  const auto known = [&](size_t i) { return i < context.scalars.size() ? context.scalars[i] : nullptr; };
+  return ValueInfo::OfMatrix(shape, BinaryFormat(*code, a, b, known(0), known(1)));
 }
 
 Result<ValueInfo> InferUnary(const InferContext& context) {
@@ -87,7 +88,7 @@ Result<ValueInfo> InferSelect(const InferContext& context) {
       if (shape.*size < 0) shape.*size = input.shape.*size;
     }
   }
-  return ValueInfo::OfMatrix(shape);
+  return ValueInfo::OfMatrix(shape, SelectFormat(context.inputs, context.scalars));
 }
 
 RowRule RowRuleOfCells(const Node&, std::span<const ValueInfo> inputs) {
@@ -170,7 +171,7 @@ Result<Value> RunBinary(const KernelCall& call) {
     std::array operands = {a, b};
     return RunSingle(call, {.op = RegionOp::kBinary, .binary = code}, operands, {rows, columns});
   }
-  const bool sparse = BinaryFormat(code, left, right) == Format::kSparse;
+  const bool sparse = call.node.info.format == Format::kSparse;
   return Finish(call, sparse ? SparseBinary(code, a, b, rows, columns, call.context.cancelled)
                              : DenseBinary(code, a, b, rows, columns, call.context.cancelled));
 }
@@ -197,7 +198,9 @@ Result<Value> RunSelect(const KernelCall& call) {
     if (call.inputs[i]->IsMatrix()) shape = operands[i].matrix.shape();
   }
   if (ReadsSingles(call)) return RunSingle(call, {.op = RegionOp::kSelect}, operands, shape);
-  return Finish(call, DenseSelect(operands[0], operands[1], operands[2], shape.rows, shape.columns, call.context.cancelled));
+  const auto& [condition, a, b] = operands;
+  if (call.node.info.format == Format::kSparse) return Finish(call, SparseSelect(condition, a, b));
+  return Finish(call, DenseSelect(condition, a, b, shape.rows, shape.columns, call.context.cancelled));
 }
 
 // Reads the matrices and writes the result once; a function costs about 20 operations a cell.

@@ -73,6 +73,16 @@ auto Find(const Table& table, std::string_view op) {
   return found == std::end(table) ? std::nullopt : std::optional(found->code);
 }
 
+const Scalar* LiteralOf(const Node& node) { return node.Is("literal") ? node.FindAttribute("value") : nullptr; }
+bool IsZero(const Scalar* value) { return value != nullptr && !value->IsString() && value->AsDouble() == 0; }
+
+// 0 op right, or left op 0, is 0; the other one is null.
+bool KeepsZero(BinaryCode code, const Scalar* left, const Scalar* right) {
+  const Scalar* const value = left != nullptr ? left : right;
+  if (value == nullptr || value->IsString()) return false;
+  return (left != nullptr ? Apply(code, value->AsDouble(), 0.0) : Apply(code, 0.0, value->AsDouble())) == 0.0;
+}
+
 }  // namespace
 
 std::optional<BinaryCode> FindBinaryCode(std::string_view op) { return Find(kBinary, op); }
@@ -80,15 +90,16 @@ std::optional<UnaryCode> FindUnaryCode(std::string_view op) { return Find(kUnary
 
 bool SkipsAbsentCells(BinaryCode code) { return code == BinaryCode::kMultiply || code == BinaryCode::kLogicalAnd; }
 
-bool KeepsZero(BinaryCode code, const Node& right) {
-  const Scalar* const value = right.Is("literal") ? right.FindAttribute("value") : nullptr;
-  return value != nullptr && !value->IsString() && Apply(code, 0.0, value->AsDouble()) == 0.0;
-}
+bool KeepsZeroOnLeft(BinaryCode code, const Node& right) { return KeepsZero(code, nullptr, LiteralOf(right)); }
+bool KeepsZeroOnRight(BinaryCode code, const Node& left) { return KeepsZero(code, LiteralOf(left), nullptr); }
+bool IsZero(const Node& node) { return IsZero(LiteralOf(node)); }
 
-Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b) {
+Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, const Scalar* x, const Scalar* y) {
   const Patterns patterns = PatternsOf(a, b);
   const bool left = a.IsMatrix() && a.format == Format::kSparse && patterns.left == Pattern::kCells;
   const bool right = b.IsMatrix() && b.format == Format::kSparse && patterns.right == Pattern::kCells;
+  if ((left && !b.IsMatrix() && KeepsZero(code, nullptr, y)) || (right && !a.IsMatrix() && KeepsZero(code, x, nullptr)))
+    return Format::kSparse;
   bool sparse = false;
   switch (code) {
     case BinaryCode::kMultiply:
@@ -118,6 +129,13 @@ Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b) {
       break;
   }
   return sparse ? Format::kSparse : Format::kDense;
+}
+
+Format SelectFormat(std::span<const ValueInfo> inputs, std::span<const Scalar* const> known) {
+  const auto sparse = [&](size_t i) { return inputs[i].IsMatrix() && inputs[i].format == Format::kSparse; };
+  const auto vanishes = [&](size_t i) { return sparse(i) || (inputs[i].IsScalar() && i < known.size() && IsZero(known[i])); };
+  const bool any = sparse(0) || sparse(1) || sparse(2);
+  return any && vanishes(2) && (sparse(0) || vanishes(1)) ? Format::kSparse : Format::kDense;
 }
 
 Format UnaryFormat(UnaryCode code, const ValueInfo& x) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "core/graph.h"
@@ -14,13 +15,19 @@ namespace heddle::ops {
 std::optional<BinaryCode> FindBinaryCode(std::string_view op);
 std::optional<UnaryCode> FindUnaryCode(std::string_view op);
 
-/// Format of a cell-wise result: a function of the operator, the patterns and the formats only (docs/numerics.md,
-/// section 7 has the table). At least one operand is a matrix.
-Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b);
+/// Format of a cell-wise result: a function of the operator, the patterns, the formats and of scalars that are known (`left`, `right`;
+/// null: none) only (docs/numerics.md, section 7 has the table). At least one operand is a matrix.
+Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, const Scalar* left, const Scalar* right);
 Format UnaryFormat(UnaryCode code, const ValueInfo& x);
 
-/// True if `right` is a literal for which 0 op right is 0: absent cells on the left stay absent.
-bool KeepsZero(BinaryCode code, const Node& right);
+/// Format of ifelse(condition, a, b): CSR if every cell is zero where some CSR operands have no entries.
+Format SelectFormat(std::span<const ValueInfo> inputs, std::span<const Scalar* const> known);
+
+/// True if `right` is a literal for which 0 op right is 0, or `left` one for which left op 0 is 0: absent cells stay absent.
+bool KeepsZeroOnLeft(BinaryCode code, const Node& right);
+bool KeepsZeroOnRight(BinaryCode code, const Node& left);
+/// A literal 0.
+bool IsZero(const Node& node);
 /// True for * and &: an absent cell of a CSR operand makes an absent cell whatever the other operand holds.
 bool SkipsAbsentCells(BinaryCode code);
 

@@ -221,4 +221,68 @@ Result<Matrix> SparseBinary(BinaryCode code, const Operand& a, const Operand& b,
   return ToSparse(every);
 }
 
+namespace {
+
+bool IsCsr(const Operand& operand) { return operand.pattern == Pattern::kCells && operand.matrix.IsSparse(); }
+
+// The cells of one row, asked for from left to right.
+class RowCells {
+ public:
+  RowCells(const Operand& operand, int64_t row) : operand_(operand), row_(row) {
+    if (!IsCsr(operand)) return;
+    next_ = operand.matrix.row_offsets()[row];
+    end_ = operand.matrix.row_offsets()[row + 1];
+  }
+  /// The column of the next entry of a CSR operand, INT32_MAX behind the last.
+  int32_t NextColumn() const { return next_ < end_ ? operand_.matrix.column_indexes()[next_] : INT32_MAX; }
+  double At(int32_t column) {
+    if (operand_.pattern == Pattern::kScalar) return operand_.scalar;
+    if (!operand_.matrix.IsSparse()) return operand_.matrix.data()[row_ * operand_.matrix.columns() + column];
+    while (NextColumn() < column) ++next_;
+    return NextColumn() == column ? operand_.matrix.values()[next_++] : 0.0;
+  }
+
+ private:
+  const Operand& operand_;
+  int64_t row_, next_ = 0, end_ = 0;
+};
+
+}  // namespace
+
+Result<Matrix> SparseSelect(const Operand& condition, const Operand& a, const Operand& b) {
+  // Without an entry here, and in b, a cell is b's zero.
+  const Operand& first = IsCsr(condition) ? condition : a;
+  const Matrix& shape = IsCsr(first) ? first.matrix : b.matrix;
+  const int64_t rows = shape.rows(), grain = RowGrain(shape);
+  const auto visit_row = [&](int64_t i, auto visit) {
+    RowCells of_first(first, i), of_b(b, i);
+    for (int32_t column; (column = std::min(of_first.NextColumn(), of_b.NextColumn())) != INT32_MAX;) visit(column, of_first.At(column), of_b.At(column));
+  };
+  HEDDLE_ASSIGN_OR_RETURN(Matrix counted, Matrix::Sparse(rows, shape.columns(), 0));
+  if (rows == 0) return counted;
+  int64_t* counts = counted.mutable_row_offsets();
+  ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      counts[i + 1] = 0;
+      visit_row(i, [&](int32_t, double, double) { ++counts[i + 1]; });
+    }
+  });
+  AccumulateOffsets(counts, rows);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(rows, shape.columns(), counts[rows]));
+  std::copy_n(counts, rows + 1, result.mutable_row_offsets());
+  ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+    int64_t at = counts[begin];
+    for (int64_t i = begin; i < end; ++i) {
+      RowCells of_condition(condition, i), of_a(a, i);
+      visit_row(i, [&](int32_t column, double x, double y) {
+        const double chosen_by = &first == &condition ? x : of_condition.At(column);
+        const double chosen = &first == &a ? x : of_a.At(column);
+        result.mutable_column_indexes()[at] = column;
+        result.mutable_values()[at++] = chosen_by != 0 ? chosen : y;
+      });
+    }
+  });
+  return DropZeros(result);
+}
+
 }  // namespace heddle::ops

@@ -22,4 +22,7 @@ Result<Matrix> SparseUnary(UnaryCode code, const Matrix& x);
 Result<Matrix> SparseBinary(BinaryCode code, const Operand& a, const Operand& b, int64_t rows, int64_t columns,
                             const std::atomic<bool>* cancelled);
 
+/// condition != 0 ? a : b where SelectFormat says kSparse; kCells or kScalar operands. Cost: the entries.
+Result<Matrix> SparseSelect(const Operand& condition, const Operand& a, const Operand& b);
+
 }  // namespace heddle::ops

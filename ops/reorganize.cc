@@ -25,12 +25,25 @@ Result<Value> RunTranspose(const KernelCall& call) {
 }
 
 // ---- cbind(A, B, ...): the matrices side by side, m x (n1 + n2 + ...); rbind: below each other.
-//      Format: CSR if all inputs are CSR, else dense. Exact. Cost: reads and writes every cell once.
+//      Format: CSR if dense inputs make up at most a quarter of the result (X and a column of ones), else dense. Exact. Cost: reads
+//      and writes every cell (or entry) once.
 
-Format CommonFormat(std::span<const ValueInfo> inputs) {
-  for (const ValueInfo& input : inputs)
-    if (input.format != Format::kSparse) return Format::kDense;
-  return Format::kSparse;
+constexpr int64_t kLeastPartsOfDense = 4;
+
+Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::*length) {
+  int64_t total = 0, dense = 0;
+  for (const ValueInfo& input : inputs) {
+    if (input.shape.*length == kUnknown) {
+      total = kUnknown;
+      break;
+    }
+    total += input.shape.*length;
+    if (input.format != Format::kSparse) dense += input.shape.*length;
+  }
+  const auto is_sparse = [](const ValueInfo& input) { return input.format == Format::kSparse; };
+  const bool sparse = total == kUnknown ? std::all_of(inputs.begin(), inputs.end(), is_sparse)
+                                        : std::any_of(inputs.begin(), inputs.end(), is_sparse) && dense * kLeastPartsOfDense <= total;
+  return sparse ? Format::kSparse : Format::kDense;
 }
 
 Result<ValueInfo> InferBind(const InferContext& context, bool columns) {
@@ -53,7 +66,7 @@ Result<ValueInfo> InferBind(const InferContext& context, bool columns) {
     }
     total = total == kUnknown || added == kUnknown ? kUnknown : total + added;
   }
-  return ValueInfo::OfMatrix(shape, CommonFormat(context.inputs));
+  return ValueInfo::OfMatrix(shape, BindFormat(context.inputs, columns ? &Shape::columns : &Shape::rows));
 }
 
 Result<ValueInfo> InferCbind(const InferContext& context) { return InferBind(context, true); }

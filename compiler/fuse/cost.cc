@@ -138,6 +138,9 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
     case RowUse::kFullAggregate:
     case RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
     case RowUse::kRowAggregate:
+      // A CSR matrix that nothing here computes goes by its entries whatever else the operator does.
+      if (!constants.published && operand(0).sparse && operand(0).op == nullptr)
+        return {.fixed = unit * operand(0).cells * operand(0).sparsity + kWorkOfRowFold * node.cells};
       return {.along = unit * operand(0).cells, .fixed = constants.published ? 0 : kWorkOfRowFold * node.cells};
     case RowUse::kProduct: {
       const double products = unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity;

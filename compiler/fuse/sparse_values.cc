@@ -26,10 +26,15 @@ bool IsAbsent(const Dag& dag, NodeId id, const std::function<bool(NodeId)>& abse
   if (node.op->use == RowUse::kSampledProduct) return absent(n.inputs[0]);
   if (node.op->use != RowUse::kCells) return false;
   const auto is_absent = [&](NodeId operand) { return dag[operand].sparse && HasShapeOf(dag[operand], node) && absent(operand); };
+  if (n.Is("ifelse")) {
+    const auto vanishes = [&](NodeId operand) { return is_absent(operand) || ops::IsZero((*dag.graph)[operand]); };
+    return vanishes(n.inputs[2]) && (is_absent(n.inputs[0]) || vanishes(n.inputs[1]));
+  }
   const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(n.op);
   if (!code || n.inputs.size() < 2 || n.inputs[1] == kNoNode) return is_absent(n.inputs[0]);  // f(0) is 0: the result is CSR.
   if (ops::SkipsAbsentCells(*code)) return is_absent(n.inputs[0]) || is_absent(n.inputs[1]);
-  if (!dag[n.inputs[1]].matrix) return is_absent(n.inputs[0]) && ops::KeepsZero(*code, (*dag.graph)[n.inputs[1]]);
+  if (!dag[n.inputs[1]].matrix) return is_absent(n.inputs[0]) && ops::KeepsZeroOnLeft(*code, (*dag.graph)[n.inputs[1]]);
+  if (!dag[n.inputs[0]].matrix) return is_absent(n.inputs[1]) && ops::KeepsZeroOnRight(*code, (*dag.graph)[n.inputs[0]]);
   return is_absent(n.inputs[0]) && is_absent(n.inputs[1]);
 }
 

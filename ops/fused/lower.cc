@@ -134,7 +134,8 @@ class Lowering : private BodyView {
   // Regions write floats of a result themselves; what other steps make is narrowed at the end.
   TileRef NewPlace(NodeId id, bool of_region = false) {
     if (IsPattern(id) && (program_.roles.reduces || id != program_.fused.roots[0])) return NewPattern();
-    if (!program_.roles.reduces && id == program_.fused.roots[0] && consumers(id).empty() && (of_region || !program_.single || IsPattern(id)))
+    if (!program_.roles.reduces && id == program_.fused.roots[0] &&
+        (IsPattern(id) || (consumers(id).empty() && (of_region || !program_.single))))
       return {Kind::kResult, 0, 0};
     return {Kind::kBuffer, NewBuffer(Columns(id)), 0};
   }
@@ -475,12 +476,17 @@ class Lowering : private BodyView {
     } else {
       const Aggregate& aggregate = *FindAggregate(n.op);
       step.kind = Step::Kind::kFoldRows;
+      step.index = -1;
       step.aggregate = aggregate.kind;
       step.columns = Columns(n.inputs[0]);
-      step.from = IsPattern(n.inputs[0]) ? places_[Index(n.inputs[0])]
-                  : aggregate.kind == AggregateKind::kIndexMax || aggregate.kind == AggregateKind::kIndexMin
-                      ? ContiguousPlace(n.inputs[0])
-                      : DensePlace(n.inputs[0]);
+      const NodeId operand = n.inputs[0];
+      if (IsPattern(operand))
+        step.from = places_[Index(operand)];
+      else if (IsCsrInput(operand))  // By its entries: dense cells would be mostly zeros.
+        step.index = InputPosition(node(operand));
+      else
+        step.from = aggregate.kind == AggregateKind::kIndexMax || aggregate.kind == AggregateKind::kIndexMin ? ContiguousPlace(operand)
+                                                                                                             : DensePlace(operand);
     }
     step.to = NewPlace(id);
     places_[Index(id)] = step.to;

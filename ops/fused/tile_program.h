@@ -57,7 +57,7 @@ struct Step {
     kNarrow,    ///< `from` to the result, whose cells are floats.
     kExpand,    ///< A column vector, each cell `columns` times, to a buffer.
     kCopy,      ///< `columns` columns of `from` to `to` (cbind, gaps closed).
-    kFoldRows,  ///< rowSums and its family of `from`.
+    kFoldRows,  ///< rowSums and its family of `from`, or of the CSR input `index`.
     kMultiply,  ///< `from` %*% the whole input `right`.
     kRoot,      ///< `from` (and `from_right`) into the payload of root `index`.
     // Along the entries of a CSR driver, to a kPattern buffer:
@@ -67,7 +67,7 @@ struct Step {
     kSample,        ///< U %*% t(V): rows of input `index`, all of input `right`.
     kGatherRow,     ///< The cell of the whole row vector, input `index`, in the entry's column.
   } kind = Kind::kRegion;
-  int index = 0;                        ///< Of the region or root; the input of kDensify and kWiden.
+  int index = 0;                        ///< Of the region or root; the input of kDensify, kWiden, a kMultiply or kFoldRows by entries (else -1).
   std::vector<RegionOperand> operands;  ///< kRegion
   std::vector<TileRef> outputs;         ///< kRegion: kNone is the payload of the root in output_roots.
   std::vector<int> output_roots;

@@ -79,6 +79,15 @@ int64_t TileEntries(const TileProgram& program, bool blocked) {
   return entries;
 }
 
+// What tiles read of a row: all its cells, or the entries of a CSR input that no step makes dense.
+int64_t CellsOfRow(const TileProgram& program, const std::vector<Matrix>& inputs, size_t input) {
+  const Matrix& x = inputs[input];
+  const bool by_entries = x.IsSparse() && std::none_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+                            return step.kind == Step::Kind::kDensify && step.index == static_cast<int>(input);
+                          });
+  return by_entries ? x.stored() / std::max<int64_t>(x.rows(), 1) + 1 : x.columns();
+}
+
 int64_t RowWork(const TileProgram& program, const std::vector<Matrix>& inputs) {
   if (program.by_pattern) {
     int64_t work_of_entry = kWorkOfEntry;
@@ -89,7 +98,7 @@ int64_t RowWork(const TileProgram& program, const std::vector<Matrix>& inputs) {
   }
   int64_t widest = 1;
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (program.roles.inputs[i] == BodyRole::kRows) widest = std::max(widest, inputs[i].columns());
+    if (program.roles.inputs[i] == BodyRole::kRows) widest = std::max(widest, CellsOfRow(program, inputs, i));
   for (const Step& step : program.steps)
     if (PacksRight(step)) widest = std::max(widest, inputs[static_cast<size_t>(step.right)].cells() / kProductsOfCell);
   return widest;

@@ -364,8 +364,9 @@ void TileSteps::Densify(TileScratch& scratch, const Step& step, int64_t row, int
 }
 
 void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const {
-  const Place from = Locate(scratch, step.from, row);
   double* out = Locate(scratch, step.to, row).cells;
+  if (step.index >= 0) return AggregateRows(step.aggregate, inputs_[static_cast<size_t>(step.index)], row, row + rows, out - row);
+  const Place from = Locate(scratch, step.from, row);
   if (step.aggregate == AggregateKind::kIndexMax || step.aggregate == AggregateKind::kIndexMin)
     return simd::IndexOfExtreme(step.aggregate == AggregateKind::kIndexMax, from.cells, rows, step.columns, out);
   if (IsByEntry(step.from))

@@ -8,26 +8,28 @@ namespace {
 // f(0, ...) = 0 whatever the other operands hold. Scalars count only where they are literals.
 bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes) {
   const Node& n = view.node(id);
-  if (n.Is("ifelse")) return false;
-  const bool left = view.PatternOf(id, 0) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[0])];
+  const auto at = [&](size_t i) { return view.PatternOf(id, i) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[i])]; };
+  if (n.Is("ifelse")) {
+    const auto is_zero = [&](size_t i) { return at(i) || IsZero(view.node(n.inputs[i])); };
+    return is_zero(2) && (at(0) || is_zero(1));
+  }
   if (n.inputs.size() < 2 || n.inputs[1] == kNoNode)
-    return left && UnaryFormat(*FindUnaryCode(n.op), {.format = Format::kSparse}) == Format::kSparse;
-  const bool right = view.PatternOf(id, 1) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[1])];
+    return at(0) && UnaryFormat(*FindUnaryCode(n.op), {.format = Format::kSparse}) == Format::kSparse;
   const BinaryCode code = *FindBinaryCode(n.op);
+  if (at(0) && KeepsZeroOnLeft(code, view.node(n.inputs[1]))) return true;
+  if (at(1) && KeepsZeroOnRight(code, view.node(n.inputs[0]))) return true;
   switch (code) {
     case BinaryCode::kMultiply:
-    case BinaryCode::kLogicalAnd: return (left && view.Skips(id, 0)) || (right && view.Skips(id, 1));
+    case BinaryCode::kLogicalAnd: return (at(0) && view.Skips(id, 0)) || (at(1) && view.Skips(id, 1));
     case BinaryCode::kAdd:
     case BinaryCode::kSubtract:
     case BinaryCode::kLogicalOr:
     case BinaryCode::kExclusiveOr:
     case BinaryCode::kMinimum:
-    case BinaryCode::kMaximum: return left && right;
+    case BinaryCode::kMaximum:
     case BinaryCode::kNotEqual:
     case BinaryCode::kLess:
-    case BinaryCode::kGreater: return left && (right || KeepsZero(code, view.node(n.inputs[1])));
-    case BinaryCode::kPower:
-    case BinaryCode::kDivide: return left && KeepsZero(code, view.node(n.inputs[1]));
+    case BinaryCode::kGreater: return at(0) && at(1);
     default: return false;
   }
 }

@@ -179,15 +179,20 @@ TEST_P(ElementwiseTest, UnaryOperatorsOnEveryShapeAndFormat) {
 
 TEST_P(ElementwiseTest, SelectTakesAnyMixOfMatricesAndScalars) {
   for (Shape shape : {Shape{5, 3}, Shape{1, 20}, Shape{0, 2}, Shape{70, 9}}) {
-    for (int mask = 1; mask < 8; ++mask) {
-      for (Format format : {Format::kDense, Format::kSparse}) {
-        std::array<Argument, 3> arguments = {Of(Scalar(kNaN)), Of(Scalar(2)), Of(Scalar(-0.5))};
-        for (uint32_t i = 0; i < 3; ++i)
-          if ((mask >> i & 1) != 0) arguments[i] = Of(RandomMatrix(shape.rows, shape.columns, 300 + i, 4, format));
+    // Of each argument: a scalar, a zero, a dense or a CSR matrix.
+    for (int mix = 0; mix < 64; ++mix) {
+      std::array<Argument, 3> arguments = {Of(Scalar(kNaN)), Of(Scalar(2)), Of(Scalar(-0.5))};
+      const std::array<int, 3> kinds = {mix % 4, mix / 4 % 4, mix / 16};
+      if (*std::max_element(kinds.begin(), kinds.end()) >= 2) {
+        for (uint32_t i = 0; i < 3; ++i) {
+          const int kind = kinds[i];
+          if (kind == 1) arguments[i] = Of(Scalar(0.0));
+          if (kind >= 2) arguments[i] = Of(RandomMatrix(shape.rows, shape.columns, 300 + i, 4, kind == 2 ? Format::kDense : Format::kSparse));
+        }
         Result<Value> got(OkStatus());
         ValueInfo info;
         arena_->Execute([&] { got = RunOperator("ifelse", {arguments[0], arguments[1], arguments[2]}, &info); });
-        ExpectCells(got, info, reference::Select(arguments[0].value, arguments[1].value, arguments[2].value), fmt::format("mask {}", mask));
+        ExpectCells(got, info, reference::Select(arguments[0].value, arguments[1].value, arguments[2].value), fmt::format("mix {}", mix));
       }
     }
   }
@@ -256,8 +261,35 @@ TEST(ElementwiseFormatTest, FormatsFollowFromOperatorsAndOperands) {
   }
   for (const std::string op : {"+", "-", "|", "xor", "pmin", "pmax"}) {
     EXPECT_EQ(FormatOf(op, {s, s}), Format::kSparse) << op;
-    for (const Argument& other : {d, two}) EXPECT_EQ(FormatOf(op, {s, other}), Format::kDense) << op;
+    EXPECT_EQ(FormatOf(op, {s, d}), Format::kDense) << op;
+    EXPECT_EQ(FormatOf(op, {d, s}), Format::kDense) << op;
   }
+  // With a known scalar it is its value that counts.
+  const Argument zero = Of(Scalar(0.0)), less = Of(Scalar(-2.0)), nan = Of(Scalar(kNaN));
+  for (const std::string op : {"pmin", "==", ">=", "%%", "%/%", "bitwAnd"}) {
+    EXPECT_EQ(FormatOf(op, {s, two}), Format::kSparse) << op;
+    EXPECT_EQ(FormatOf(op, {d, two}), Format::kDense) << op;
+  }
+  for (const std::string op : {"pmin", "==", "<=", "bitwAnd"}) EXPECT_EQ(FormatOf(op, {two, s}), Format::kSparse) << op;
+  for (const std::string op : {"pmax", "+", "-", "|", "<="}) EXPECT_EQ(FormatOf(op, {s, two}), Format::kDense) << op;
+  for (const std::string op : {"pmin", "pmax", "|", "+"}) EXPECT_EQ(FormatOf(op, {s, nan}), Format::kDense) << op;
+  for (const std::string op : {"pmax", "+", "-", "|", "xor"}) EXPECT_EQ(FormatOf(op, {s, zero}), Format::kSparse) << op;
+  EXPECT_EQ(FormatOf("pmin", {s, less}), Format::kDense);
+  EXPECT_EQ(FormatOf("pmax", {less, s}), Format::kSparse);
+  for (const Argument& any : {s, d, two}) {
+    EXPECT_EQ(FormatOf("ifelse", {s, any, zero}), Format::kSparse);
+    EXPECT_EQ(FormatOf("ifelse", {s, any, s}), Format::kSparse);
+    EXPECT_EQ(FormatOf("ifelse", {s, any, two}), Format::kDense);
+    EXPECT_EQ(FormatOf("ifelse", {s, any, d}), Format::kDense);
+  }
+  for (const Argument& condition : {d, two}) {
+    EXPECT_EQ(FormatOf("ifelse", {condition, s, zero}), Format::kSparse);
+    EXPECT_EQ(FormatOf("ifelse", {condition, zero, s}), Format::kSparse);
+    EXPECT_EQ(FormatOf("ifelse", {condition, s, s}), Format::kSparse);
+    EXPECT_EQ(FormatOf("ifelse", {condition, d, s}), Format::kDense);
+    EXPECT_EQ(FormatOf("ifelse", {condition, s, d}), Format::kDense);
+  }
+  EXPECT_EQ(FormatOf("ifelse", {d, zero, zero}), Format::kDense);
   for (const std::string op : {"!=", "<", ">"}) {
     EXPECT_EQ(FormatOf(op, {s, s}), Format::kSparse) << op;
     EXPECT_EQ(FormatOf(op, {s, two}), Format::kSparse) << op;

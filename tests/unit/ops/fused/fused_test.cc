@@ -457,7 +457,7 @@ TEST(FusedTest, ProgramsAreForgottenButNotWhatTheyDid) {
 // Random bodies of up to a dozen operators over every shape class.
 TEST(FusedTest, RandomBodies) {
   int ran = 0;
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  for (uint32_t seed = 0; seed < 600; ++seed) {
     std::mt19937 random(seed);
     const auto pick = [&](size_t n) { return random() % n; };
     const Shape shape = kShapes[pick(kShapes.size())];
@@ -467,31 +467,36 @@ TEST(FusedTest, RandomBodies) {
     const bool sparse = pick(3) == 0;
     matrices.push_back(body.Input(Value(sparse ? *ToSparse(Cells(shape.rows, shape.columns, seed, false, 0.2))
                                                : Cells(shape.rows, shape.columns, seed))));
-    matrices.push_back(body.Input(Value(Cells(shape.rows, shape.columns, seed + 1000, pick(2) == 0))));
+    const bool special = pick(2) == 0;
+    const Matrix other = Cells(shape.rows, shape.columns, seed + 1000, special, pick(4) == 0 ? 0.3 : 1);
+    matrices.push_back(body.Input(Value(pick(4) == 0 ? *ToSparse(other) : other)));
     columns.push_back(body.Input(Value(Cells(shape.rows, 1, seed + 2000))));
-    scalars.push_back(body.Literal(Scalar(0.5)));
+    for (const double literal : {0.5, 0.0, -1.0, 1.0}) scalars.push_back(body.Literal(Scalar(literal)));
     scalars.push_back(body.Input(Value(Scalar(1.25))));
     const NodeId v = body.Input(Value(Cells(shape.columns, 1, seed + 3000)));
     const NodeId row = body.Input(Value(Cells(1, shape.columns, seed + 4000)));
-    const char* const binary[] = {"+", "-", "*", "/", "pmin", "pmax", ">", "!="};
+    const char* const binary[] = {"+", "-", "*", "/", "pmin", "pmax", ">", "!=", ">=", "=="};
     const char* const unary[] = {"abs", "exp", "sqrt", "sign", "!", "round"};
-    const char* const folds[] = {"rowSums", "rowMaxs", "rowMeans", "rowMins"};
+    const char* const folds[] = {"rowSums", "rowMaxs", "rowMeans", "rowMins", "rowIndexMax", "rowProds"};
     for (size_t step = 0, count = 2 + pick(10); step < count; ++step) {
       const NodeId a = matrices[pick(matrices.size())];
-      switch (pick(9)) {
+      const auto any = [&] { return pick(3) == 0 ? scalars[pick(scalars.size())] : matrices[pick(matrices.size())]; };
+      switch (pick(11)) {
         case 0:
-        case 1: matrices.push_back(body.Op(binary[pick(8)], {a, matrices[pick(matrices.size())]})); break;
+        case 1: matrices.push_back(body.Op(binary[pick(10)], {a, matrices[pick(matrices.size())]})); break;
         case 2: matrices.push_back(body.Op(unary[pick(6)], {a})); break;
-        case 3: matrices.push_back(body.Op(binary[pick(8)], {a, columns[pick(columns.size())]})); break;
-        case 4: matrices.push_back(body.Op(binary[pick(8)], {a, scalars[pick(scalars.size())]})); break;
-        case 5: columns.push_back(body.Op(folds[pick(4)], {a})); break;
+        case 3: matrices.push_back(body.Op(binary[pick(10)], {a, columns[pick(columns.size())]})); break;
+        case 4: matrices.push_back(body.Op(binary[pick(10)], {a, scalars[pick(scalars.size())]})); break;
+        case 5: columns.push_back(body.Op(folds[pick(6)], {a})); break;
         case 6:
           columns.push_back(
-              body.Op(binary[pick(8)], {columns[pick(columns.size())], columns[pick(columns.size())]}));
+              body.Op(binary[pick(10)], {columns[pick(columns.size())], columns[pick(columns.size())]}));
           break;
         case 7:
-          if (shape.columns > 1) matrices.push_back(body.Op(binary[pick(8)], {a, row}));
+          if (shape.columns > 1) matrices.push_back(body.Op(binary[pick(10)], {a, row}));
           break;
+        case 9: matrices.push_back(body.Op("ifelse", {a, any(), any()})); break;
+        case 10: matrices.push_back(body.Op(binary[pick(10)], {scalars[pick(scalars.size())], a})); break;
         case 8:
           if (body.info(a).format == Format::kDense || a == matrices[0])
             columns.push_back(body.Op("%*%", {a, v}));
@@ -520,7 +525,7 @@ TEST(FusedTest, RandomBodies) {
     body.ExpectSame("seed " + std::to_string(seed));
     if (HasFailure()) return;
   }
-  EXPECT_GT(ran, 150);
+  EXPECT_GT(ran, 250);
 }
 
 }  // namespace
