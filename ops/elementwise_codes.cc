@@ -98,8 +98,8 @@ Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, con
   const Patterns patterns = PatternsOf(a, b);
   const bool left = a.IsMatrix() && a.format == Format::kSparse && patterns.left == Pattern::kCells;
   const bool right = b.IsMatrix() && b.format == Format::kSparse && patterns.right == Pattern::kCells;
-  if ((left && !b.IsMatrix() && KeepsZero(code, nullptr, y)) || (right && !a.IsMatrix() && KeepsZero(code, x, nullptr)))
-    return Format::kSparse;
+  const Scalar* const known = !left && right ? x : left && !right ? y : nullptr;
+  if (known != nullptr && !SkipsAbsentCells(code)) return KeepsZero(code, left ? nullptr : x, left ? y : nullptr) ? Format::kSparse : Format::kDense;
   bool sparse = false;
   switch (code) {
     case BinaryCode::kMultiply:

@@ -6,6 +6,7 @@
 
 #include "ops/arguments.h"
 #include "ops/catalog.h"
+#include "ops/elementwise_sparse.h"
 #include "ops/move_cells.h"
 #include "ops/parallel.h"
 #include "ops/select_operators.h"
@@ -142,18 +143,19 @@ Result<Value> RunReplace(const KernelCall& call) {
     HEDDLE_ASSIGN_OR_RETURN(result, ReplaceDense(x, pattern, replacement));
     return Value(std::move(result));
   }
-  if (pattern == 0 || replacement == 0) {  // Entries come or go: through the dense form.
-    if (pattern == 0 && replacement == 0) return Value(x);
+  if (pattern == 0 && replacement != 0) {  // Every cell has an entry, but for what else is there.
     HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, ToDense(x));
     HEDDLE_ASSIGN_OR_RETURN(const Matrix replaced, ReplaceDense(dense, pattern, replacement));
     HEDDLE_ASSIGN_OR_RETURN(result, ToSparse(replaced));
     return Value(std::move(result));
   }
-  HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Sparse(x.rows(), x.columns(), x.stored()));
-  const int64_t first = x.rows() == 0 ? 0 : x.row_offsets()[0];
-  for (int64_t i = 0; i < x.rows(); ++i) result.mutable_row_offsets()[i + 1] = x.row_offsets()[i + 1] - first;
-  std::copy_n(x.column_indexes() + first, x.stored(), result.mutable_column_indexes());
-  ReplaceCells(x.values() + first, x.stored(), pattern, replacement, result.mutable_values());
+  HEDDLE_ASSIGN_OR_RETURN(result, SamePattern(x));
+  if (x.rows() == 0) return Value(std::move(result));
+  const double* values = x.values() + x.row_offsets()[0];
+  ParallelFor(x.stored(), 32768, [&](int64_t begin, int64_t end) {
+    ReplaceCells(values + begin, end - begin, pattern, replacement, result.mutable_values() + begin);
+  });
+  HEDDLE_ASSIGN_OR_RETURN(result, DropZeros(result));
   return Value(std::move(result));
 }
 

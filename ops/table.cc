@@ -20,6 +20,8 @@ constexpr int64_t kCellsBetweenPolls = 1 << 20;
 
 // Wider tables are CSR.
 constexpr int64_t kMostDenseColumns = 8;
+// So few cells, or not many more than there are entries, are counted one by one.
+constexpr int64_t kFewCells = 1 << 14;
 
 Format TableFormat(int64_t columns) {
   return columns == kUnknown || columns > kMostDenseColumns ? Format::kSparse : Format::kDense;
@@ -162,29 +164,26 @@ Result<std::vector<Entry>> ReadEntries(const KernelCall& call, Shape* shape) {
   return entries;
 }
 
+// Stable; keys are in [0, range).
+template <typename KeyOf>
+void SortBy(std::vector<Entry>* entries, int64_t range, const KeyOf& key) {
+  const auto in_order = [&](const Entry& a, const Entry& b) { return key(a) < key(b); };
+  if (std::is_sorted(entries->begin(), entries->end(), in_order)) return;
+  if (range > 4 * static_cast<int64_t>(entries->size())) return std::stable_sort(entries->begin(), entries->end(), in_order);
+  std::vector<int64_t> next(static_cast<size_t>(range) + 1, 0);
+  for (const Entry& entry : *entries) ++next[static_cast<size_t>(key(entry)) + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  std::vector<Entry> sorted(entries->size());
+  for (const Entry& entry : *entries) sorted[static_cast<size_t>(next[static_cast<size_t>(key(entry))]++)] = entry;
+  entries->swap(sorted);
+}
+
 // Orders entries by row; then, within a row, by column. Stable.
-void SortEntries(std::vector<Entry>* entries, int64_t rows) {
-  const auto by_row = [](const Entry& a, const Entry& b) { return a.row < b.row; };
-  if (!std::is_sorted(entries->begin(), entries->end(), by_row)) {
-    if (rows <= 4 * static_cast<int64_t>(entries->size())) {
-      std::vector<int64_t> next(static_cast<size_t>(rows) + 1, 0);
-      for (const Entry& entry : *entries) ++next[static_cast<size_t>(entry.row) + 1];
-      std::partial_sum(next.begin(), next.end(), next.begin());
-      std::vector<Entry> sorted(entries->size());
-      for (const Entry& entry : *entries) sorted[static_cast<size_t>(next[static_cast<size_t>(entry.row)]++)] = entry;
-      entries->swap(sorted);
-    } else {
-      std::stable_sort(entries->begin(), entries->end(), by_row);
-    }
-  }
-  for (size_t begin = 0; begin < entries->size();) {
-    size_t end = begin + 1;
-    while (end < entries->size() && (*entries)[end].row == (*entries)[begin].row) ++end;
-    if (end - begin > 1)
-      std::stable_sort(entries->begin() + static_cast<ptrdiff_t>(begin), entries->begin() + static_cast<ptrdiff_t>(end),
-                       [](const Entry& a, const Entry& b) { return a.column < b.column; });
-    begin = end;
-  }
+void SortEntries(std::vector<Entry>* entries, const Shape& shape) {
+  const auto in_order = [](const Entry& a, const Entry& b) { return a.row != b.row ? a.row < b.row : a.column < b.column; };
+  if (std::is_sorted(entries->begin(), entries->end(), in_order)) return;
+  SortBy(entries, shape.columns, [](const Entry& entry) { return int64_t{entry.column}; });
+  SortBy(entries, shape.rows, [](const Entry& entry) { return entry.row; });
 }
 
 // Calls put(row, column, sum) for each cell that has entries, in row-major order.
@@ -210,18 +209,22 @@ Result<Value> RunTable(const KernelCall& call) {
   const bool counts = GivenScalar(call, kW) == nullptr || GivenScalar(call, kW)->AsDouble() == 1;
   const bool weighted = call.inputs.size() > kW && call.inputs[kW] != nullptr && call.inputs[kW]->IsMatrix();
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadEntries(call, &shape));
-  if (call.node.info.format == Format::kDense) {
+  const bool sparse = call.node.info.format == Format::kSparse, counts_ones = counts && !weighted;
+  const bool few_cells = shape.Cells() <= kFewCells + 2 * static_cast<int64_t>(entries.size());
+  if (!sparse || (counts_ones && few_cells)) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
     double* cells = result.mutable_data();
-    if (counts && !weighted) {  // Whole numbers: exact in any order.
+    if (counts_ones) {  // Whole numbers: exact in any order.
       for (const Entry& entry : entries) cells[entry.row * shape.columns + entry.column] += 1;
     } else {
-      SortEntries(&entries, shape.rows);
+      SortEntries(&entries, shape);
       SumCells(entries, [&](int64_t row, int32_t column, double sum) { cells[row * shape.columns + column] = sum; });
     }
+    if (!sparse) return Value(std::move(result));
+    HEDDLE_ASSIGN_OR_RETURN(result, ToSparse(result));
     return Value(std::move(result));
   }
-  SortEntries(&entries, shape.rows);
+  SortEntries(&entries, shape);
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   int64_t nonzeros = 0;
   SumCells(entries, [&](int64_t, int32_t, double sum) { nonzeros += sum != 0; });
@@ -247,7 +250,7 @@ Result<Value> RunTable(const KernelCall& call) {
 // Errors: a key below 1 (at run time).
 // Format: dense with at most 8 columns known before the run, else CSR.
 // Order: weights of a cell add up in row order within panels of Granule(m) rows of A; panels along the tree.
-// Cost: sorts the m*n entries by row and column.
+// Cost: sorts the m*n entries by column and row; counts of few cells need no order.
 constexpr Operator kTableOperator = {
     .name = "table", .min_inputs = 2, .max_inputs = 5, .infer = InferTable, .run = RunTable, .may_fail = true};
 

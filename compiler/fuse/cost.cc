@@ -22,12 +22,15 @@ constexpr double kTileBytes = 64 << 10;
 constexpr double kMostWideTileBytes = 4 << 20;
 constexpr double kWideTileRows = 144;
 
-bool IsSquare(const Dag& dag, NodeId id) {
+// Operations of a power that is a product or a quotient by definition (ops/simd/math_exponential.h); 0 for others.
+double WorkOfPower(const Dag& dag, NodeId id) {
   const Node& node = (*dag.graph)[id];
-  if (!node.Is("^")) return false;
+  if (!node.Is("^")) return 0;
   const Node& exponent = (*dag.graph)[node.inputs[1]];
   const Scalar* value = exponent.FindAttribute("value");
-  return exponent.Is("literal") && value != nullptr && !value->IsString() && value->AsDouble() == 2;
+  if (!exponent.Is("literal") || value == nullptr || value->IsString()) return 0;
+  const double y = value->AsDouble();
+  return y == 2 ? 1 : y == 3 ? 2 : y == -1 ? 6 : 0;
 }
 
 bool HasBase(const DagNode& node) { return node.inputs.size() == 2 && node.inputs[1] != kNoNode; }
@@ -133,7 +136,7 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
   const auto operand = [&](size_t i) -> const DagNode& { return dag[node.inputs[i]]; };
   switch (node.op->use) {
     case RowUse::kCells:
-      if (IsSquare(dag, id)) return {.along = node.cells};
+      if (const double work = WorkOfPower(dag, id); work == 1 || (work > 0 && !constants.published)) return {.along = node.cells * work};
       return {.along = node.cells * unit * ((*dag.graph)[id].Is("log") && HasBase(node) ? 2 : 1)};
     case RowUse::kFullAggregate:
     case RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};

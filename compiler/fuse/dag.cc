@@ -44,6 +44,7 @@ const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
     return nullptr;
   if (op->use != RowUse::kFullAggregate && !IsKnownMatrix(node.info)) return nullptr;
   if (op->use == RowUse::kColumnRange && RangeBegin(graph, node) == 0) return nullptr;
+  if (node.Is("replace") && !graph[node.inputs[1]].Is("literal")) return nullptr;
   // Entries are moved by their own kernels; tiles would hold dense cells.
   if ((op->use == RowUse::kColumnRange || op->use == RowUse::kCbind) && node.info.format == Format::kSparse) return nullptr;
   if (op->use == RowUse::kCells &&

@@ -65,6 +65,7 @@ constexpr FusionOperator kTable[] = {
     CellWise("is.na", 1, 1),
     CellWise("is.infinite", 1, 1),
     CellWise("ifelse", 2, 2),
+    CellWise("replace", 2, 2),
     Aggregate("sum", RowUse::kFullAggregate, 4),
     Aggregate("mean", RowUse::kFullAggregate, 4),
     Aggregate("min", RowUse::kFullAggregate, 1),

@@ -26,6 +26,7 @@ bool IsAbsent(const Dag& dag, NodeId id, const std::function<bool(NodeId)>& abse
   if (node.op->use == RowUse::kSampledProduct) return absent(n.inputs[0]);
   if (node.op->use != RowUse::kCells) return false;
   const auto is_absent = [&](NodeId operand) { return dag[operand].sparse && HasShapeOf(dag[operand], node) && absent(operand); };
+  if (n.Is("replace")) return is_absent(n.inputs[0]) && !ops::IsZero((*dag.graph)[n.inputs[1]]);
   if (n.Is("ifelse")) {
     const auto vanishes = [&](NodeId operand) { return is_absent(operand) || ops::IsZero((*dag.graph)[operand]); };
     return vanishes(n.inputs[2]) && (is_absent(n.inputs[0]) || vanishes(n.inputs[1]));

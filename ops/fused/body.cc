@@ -147,7 +147,8 @@ class RoleFinder {
 
   Status DemandCellwise(const Node& node) {
     const bool binary = node.inputs.size() == 2 && node.inputs[1] != kNoNode;
-    if (node.Is("ifelse")) {
+    if (node.Is("replace") && !body_[node.inputs[1]].Is("literal")) return Unimplemented("replace with a computed pattern");
+    if (node.Is("ifelse") || node.Is("replace")) {
       for (NodeId operand : node.inputs) HEDDLE_RETURN_IF_ERROR(Demand(operand, BodyRole::kRows));
       return OkStatus();
     }

@@ -36,7 +36,7 @@ class BodyView {
   bool IsSingle(NodeId id) const { return node(id).info.IsMatrix() && node(id).info.element_type == ElementType::kFloat32; }
   bool IsCellwise(NodeId id) const {
     const Node& n = node(id);
-    return IsRows(id) && (n.Is("ifelse") || FindUnaryCode(n.op) || FindBinaryCode(n.op));
+    return IsRows(id) && (n.Is("ifelse") || n.Is("replace") || FindUnaryCode(n.op) || FindBinaryCode(n.op));
   }
   static int InputPosition(const Node& variable) { return std::stoi(variable.Text("name")); }
   const std::vector<NodeId>& consumers(NodeId id) const { return consumers_[Index(id)]; }

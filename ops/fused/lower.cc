@@ -340,6 +340,16 @@ class Lowering : private BodyView {
       value.op = RegionOp::kSelect;
       HEDDLE_ASSIGN_OR_RETURN(value.b, Operand(builder, id, 1));
       HEDDLE_ASSIGN_OR_RETURN(value.c, Operand(builder, id, 2));
+    } else if (n.Is("replace")) {  // x == pattern ? replacement : x
+      RegionNode matches{.op = RegionOp::kUnary, .unary = UnaryCode::kIsNaN, .a = value.a};
+      if (!std::isnan(node(n.inputs[1]).FindAttribute("value")->AsDouble())) {
+        matches = {.op = RegionOp::kBinary, .binary = BinaryCode::kEqual, .a = value.a};
+        HEDDLE_ASSIGN_OR_RETURN(matches.b, Operand(builder, id, 1));
+      }
+      value.op = RegionOp::kSelect;
+      HEDDLE_ASSIGN_OR_RETURN(value.b, Operand(builder, id, 2));
+      value.c = value.a;
+      value.a = Push(builder, matches);
     } else if (binary) {
       value.op = RegionOp::kBinary;
       value.binary = *FindBinaryCode(n.op);
@@ -348,6 +358,14 @@ class Lowering : private BodyView {
       if (value.binary == BinaryCode::kPower && right.op == RegionOp::kLiteral && right.literal == 2) {
         value.binary = BinaryCode::kMultiply;  // x^2 is x*x by definition.
         value.b = value.a;
+      } else if (value.binary == BinaryCode::kPower && right.op == RegionOp::kLiteral && right.literal == 3) {
+        value.binary = BinaryCode::kMultiply;  // x^3 is (x*x)*x.
+        value.b = value.a;
+        value.a = Push(builder, value);
+      } else if (value.binary == BinaryCode::kPower && right.op == RegionOp::kLiteral && right.literal == -1) {
+        value.binary = BinaryCode::kDivide;  // x^-1 is 1/x.
+        value.b = value.a;
+        value.a = Push(builder, {.op = RegionOp::kLiteral, .literal = 1});
       } else {
         value.skips_a = Skips(id, 0);
         value.skips_b = Skips(id, 1);

@@ -9,6 +9,7 @@ namespace {
 bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes) {
   const Node& n = view.node(id);
   const auto at = [&](size_t i) { return view.PatternOf(id, i) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[i])]; };
+  if (n.Is("replace")) return at(0) && !IsZero(view.node(n.inputs[1]));
   if (n.Is("ifelse")) {
     const auto is_zero = [&](size_t i) { return at(i) || IsZero(view.node(n.inputs[i])); };
     return is_zero(2) && (at(0) || is_zero(1));

@@ -51,7 +51,7 @@ double BinaryCell(std::string_view op, double x, double y) {
   if (op == "-") return x - y;
   if (op == "*") return x * y;
   if (op == "/") return x / y;
-  if (op == "^") return y == 2 ? x * x : Power(x, y);
+  if (op == "^") return y == 2 ? x * x : y == 3 ? (x * x) * x : y == -1 ? 1 / x : Power(x, y);
   if (op == "%/%") return Truncated(x / y);
   if (op == "%%") {
     const double product = Truncated(x / y) * y;

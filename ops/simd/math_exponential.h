@@ -155,12 +155,17 @@ HEDDLE_SIMD_INLINE Pair LogPair(Vector x) {
   return FastTwoSum(sum.high, Fma(split.k, Broadcast(kLn2Low), sum.low + body_low));
 }
 
-/// x ^ y, at most 1 ulp; IEEE 754 special values (x^0 = 1, 1^y = 1 also for NaN). y = 2 is x*x and y = 1 is x by definition.
+/// x ^ y, at most 1 ulp; IEEE 754 special values (x^0 = 1, 1^y = 1 also for NaN). By definition y = 1 is x, y = 2 is x*x,
+/// y = 3 is (x*x)*x and y = -1 is 1/x.
 HEDDLE_SIMD_INLINE Vector Power(Vector x, Vector y) {
   const Vector one = Broadcast(1.0), infinity = Broadcast(kInfinity), zero = Zero();
   const Mask is_square = Equal(y, Broadcast(2.0));
   const Vector squared = x * x;
   if (All(is_square)) return squared;
+  const Mask is_cube = Equal(y, Broadcast(3.0)), is_inverse = Equal(y, Broadcast(-1.0));
+  const Vector cubed = squared * x, inverse = one / x;
+  if (All(is_cube)) return cubed;
+  if (All(is_inverse)) return inverse;
   const Vector base = Abs(x);
   const Pair logarithm = LogPair(base);
   const Vector product = y * logarithm.high;
@@ -188,6 +193,7 @@ HEDDLE_SIMD_INLINE Vector Power(Vector x, Vector y) {
   result = Select(Unordered(x, y), x + y, result);
   result = Select(Either(Equal(y, zero), Equal(x, one)), one, result);
   result = Select(Equal(y, one), x, result);
+  result = Select(is_cube, cubed, Select(is_inverse, inverse, result));
   return Select(is_square, squared, result);
 }
 

@@ -246,6 +246,13 @@ Format FormatOf(std::string_view op, const std::vector<Argument>& arguments) {
   return info.format;
 }
 
+Result<ValueInfo> InferOnly(std::string_view name, const std::vector<ValueInfo>& infos) {
+  Node node;
+  node.op = name;
+  const std::vector<const Scalar*> scalars(infos.size(), nullptr);
+  return Find(name).infer({node, infos, scalars});
+}
+
 // The table of docs/numerics.md, section 7.
 TEST(ElementwiseFormatTest, FormatsFollowFromOperatorsAndOperands) {
   const Argument s = Of(RandomMatrix(6, 5, 1, 7, Format::kSparse)), d = Of(RandomMatrix(6, 5, 2, 0, Format::kDense));
@@ -290,12 +297,19 @@ TEST(ElementwiseFormatTest, FormatsFollowFromOperatorsAndOperands) {
     EXPECT_EQ(FormatOf("ifelse", {condition, s, d}), Format::kDense);
   }
   EXPECT_EQ(FormatOf("ifelse", {d, zero, zero}), Format::kDense);
+  const ValueInfo unknown = ValueInfo::OfScalar(ValueType::kDouble);
   for (const std::string op : {"!=", "<", ">"}) {
     EXPECT_EQ(FormatOf(op, {s, s}), Format::kSparse) << op;
-    EXPECT_EQ(FormatOf(op, {s, two}), Format::kSparse) << op;
-    EXPECT_EQ(FormatOf(op, {two, s}), Format::kSparse) << op;
     EXPECT_EQ(FormatOf(op, {s, d}), Format::kDense) << op;
+    EXPECT_EQ(InferOnly(op, {s.info, unknown})->format, Format::kSparse) << op;
+    EXPECT_EQ(InferOnly(op, {unknown, s.info})->format, Format::kSparse) << op;
+    EXPECT_EQ(FormatOf(op, {s, two}), op == ">" ? Format::kSparse : Format::kDense) << op;
+    EXPECT_EQ(FormatOf(op, {two, s}), op == "<" ? Format::kSparse : Format::kDense) << op;
   }
+  for (const std::string op : {"/", "^"}) EXPECT_EQ(InferOnly(op, {s.info, unknown})->format, Format::kSparse) << op;
+  for (const std::string op : {"pmax", "==", "+", "%%"}) EXPECT_EQ(InferOnly(op, {s.info, unknown})->format, Format::kDense) << op;
+  EXPECT_EQ(FormatOf("/", {s, zero}), Format::kDense);
+  EXPECT_EQ(FormatOf("^", {s, less}), Format::kDense);
   EXPECT_EQ(FormatOf("/", {s, two}), Format::kSparse);
   EXPECT_EQ(FormatOf("/", {s, d}), Format::kSparse);
   EXPECT_EQ(FormatOf("/", {s, s}), Format::kDense);
@@ -305,13 +319,6 @@ TEST(ElementwiseFormatTest, FormatsFollowFromOperatorsAndOperands) {
   for (const std::string op : {"==", "<=", ">=", "%%", "%/%", "bitwOr", "log"}) EXPECT_EQ(FormatOf(op, {s, s}), Format::kDense) << op;
   for (const std::string op : {"!", "exp", "log", "cos", "acos", "cosh", "sigmoid"}) EXPECT_EQ(FormatOf(op, {s}), Format::kDense) << op;
   for (const std::string op : {"abs", "sqrt", "sign", "round", "tanh", "is.nan"}) EXPECT_EQ(FormatOf(op, {s}), Format::kSparse) << op;
-}
-
-Result<ValueInfo> InferOnly(std::string_view name, const std::vector<ValueInfo>& infos) {
-  Node node;
-  node.op = name;
-  const std::vector<const Scalar*> scalars(infos.size(), nullptr);
-  return Find(name).infer({node, infos, scalars});
 }
 
 TEST(ElementwiseShapeTest, UnknownSizesAreSettledWhereTheyCanBe) {

@@ -481,7 +481,7 @@ TEST(FusedTest, RandomBodies) {
     for (size_t step = 0, count = 2 + pick(10); step < count; ++step) {
       const NodeId a = matrices[pick(matrices.size())];
       const auto any = [&] { return pick(3) == 0 ? scalars[pick(scalars.size())] : matrices[pick(matrices.size())]; };
-      switch (pick(11)) {
+      switch (pick(12)) {
         case 0:
         case 1: matrices.push_back(body.Op(binary[pick(10)], {a, matrices[pick(matrices.size())]})); break;
         case 2: matrices.push_back(body.Op(unary[pick(6)], {a})); break;
@@ -497,6 +497,11 @@ TEST(FusedTest, RandomBodies) {
           break;
         case 9: matrices.push_back(body.Op("ifelse", {a, any(), any()})); break;
         case 10: matrices.push_back(body.Op(binary[pick(10)], {scalars[pick(scalars.size())], a})); break;
+        case 11: {
+          const double patterns[] = {0.0, 1.0, NAN, INFINITY};
+          matrices.push_back(body.Op("replace", {a, body.Literal(Scalar(patterns[pick(4)])), scalars[pick(scalars.size())]}));
+          break;
+        }
         case 8:
           if (body.info(a).format == Format::kDense || a == matrices[0])
             columns.push_back(body.Op("%*%", {a, v}));
