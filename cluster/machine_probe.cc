@@ -16,7 +16,7 @@
 namespace heddle::cluster {
 namespace {
 
-constexpr int64_t kBytes = int64_t{32} << 20;
+constexpr int64_t kBytes = int64_t{128} << 20;  // More than last-level caches of these years keep.
 constexpr int64_t kCells = kBytes / static_cast<int64_t>(sizeof(double));
 constexpr int64_t kGrain = int64_t{1} << 15;  // cells of a range of one thread
 constexpr int64_t kTileCells = 512;           // three tiles fill a third of the first-level cache

@@ -24,12 +24,12 @@ class ProbeWork {
   virtual int64_t ProcessorNs() = 0;  ///< Processor time of all threads of this process so far.
 };
 
-/// The kernels of operators, in an arena of `threads`, on 32 MiB of the pool of matrix memory. nullptr when
+/// The kernels of operators, in an arena of `threads`, on 128 MiB of the pool of matrix memory. nullptr when
 /// these do not fit into the budget.
 std::unique_ptr<ProbeWork> MakeProbeWork(int threads);
 
 /// Times `work`: once unmeasured, which touches its memory and wakes its threads, then a few rounds, of which
-/// the fastest counts. About 20 ms; after 30 ms no round begins. Constants that are no rates of memory and
+/// the fastest counts. About 40 ms; after 30 ms no round begins. Constants that are no rates of memory and
 /// arithmetic are the built-in ones. nullopt when what was measured cannot be true, or when the machine had
 /// time for all threads in no round: what others leave of a machine is no constant.
 std::optional<compiler::MachineConstants> MeasureMachine(ProbeWork& work, int threads, Clock& clock);

@@ -9,6 +9,7 @@
 #include "ops/parallel.h"
 #include "ops/reduction_tree.h"
 #include "ops/simd/aggregate.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -54,7 +55,7 @@ void ScanGranule(Fold fold, const double* x, int64_t rows, int64_t n, const doub
 
 Result<Value> RunCumulative(const KernelCall& call) {
   const Fold fold = FoldOf(call.node);
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix x, ToDense(call.inputs[0]->matrix()));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix x, AsDense(call.inputs[0]->matrix()));
   const int64_t m = x.rows(), n = x.columns(), padded = (n + 7) / 8 * 8;
   const int64_t height = Granule(m), granules = CeilDivide(m, height);
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));

@@ -11,6 +11,7 @@
 #include "ops/evaluate_scalar.h"
 #include "ops/operator.h"
 #include "ops/single_precision.h"
+#include "ops/storage.h"
 
 // Cell-wise operators. Binary ones broadcast as language reference 2.4 says: the right operand may be a vector. Shapes,
 // formats and special values: docs/numerics.md, section 7. Between scalars the same names are ops/evaluate_scalar.cc.
@@ -125,7 +126,7 @@ Result<Operand> MakeOperand(const KernelCall& call, size_t i, Pattern pattern) {
   }
   operand.matrix = value.matrix();
   if (call.input_infos[i].format == Format::kSparse) {
-    HEDDLE_ASSIGN_OR_RETURN(operand.matrix, ToSparse(operand.matrix));
+    HEDDLE_ASSIGN_OR_RETURN(operand.matrix, AsSparse(operand.matrix));
   }
   return operand;
 }
@@ -133,8 +134,8 @@ Result<Operand> MakeOperand(const KernelCall& call, size_t i, Pattern pattern) {
 // The result in the storage that the node's format calls for.
 Result<Value> Finish(const KernelCall& call, Result<Matrix> result) {
   if (!result.ok()) return result.status();
-  if (call.node.info.format == Format::kSparse) result = ToSparse(*result);
-  else result = ToDense(*result);
+  if (call.node.info.format == Format::kSparse) result = AsSparse(*result);
+  else result = AsDense(*result);
   if (!result.ok()) return result.status();
   return Value(*std::move(result));
 }
@@ -151,7 +152,7 @@ bool TakesSingles(const KernelCall& call) {
 Result<Value> RunSingle(const KernelCall& call, const RegionNode& op, std::span<Operand> operands, Shape shape) {
   for (Operand& operand : operands)
     if (operand.pattern != Pattern::kScalar) {
-      HEDDLE_ASSIGN_OR_RETURN(operand.matrix, ToDense(operand.matrix));
+      HEDDLE_ASSIGN_OR_RETURN(operand.matrix, AsDense(operand.matrix));
     }
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, SingleCells(op, operands, shape.rows, shape.columns, call.context.cancelled));
   return Value(std::move(result));

@@ -6,6 +6,7 @@
 
 #include "ops/kernel.h"
 #include "ops/parallel.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -106,7 +107,7 @@ bool IsFlat(const Operand& operand) {
 Result<Operand> WithDenseVector(const Operand& operand) {
   Operand result = operand;
   if (operand.pattern == Pattern::kRow || operand.pattern == Pattern::kColumn) {
-    HEDDLE_ASSIGN_OR_RETURN(result.matrix, ToDense(operand.matrix));
+    HEDDLE_ASSIGN_OR_RETURN(result.matrix, AsDense(operand.matrix));
   }
   return result;
 }

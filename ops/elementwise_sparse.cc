@@ -5,10 +5,14 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <vector>
 
+#include "core/panels.h"
 #include "ops/elementwise_codes.h"
+#include "ops/fused/gather_cells.h"
 #include "ops/math.h"
 #include "ops/parallel.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -83,38 +87,36 @@ Result<Matrix> WithScalar(BinaryCode code, const Matrix& x, double scalar, bool 
 // op(entry, the dense operand's cell there) for each entry.
 Result<Matrix> WithDense(BinaryCode code, const Matrix& x, const Operand& dense, bool dense_on_left) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, SamePattern(x));
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix other, ToDense(dense.matrix));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix other, AsDense(dense.matrix));
   const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, Operands::kCellsCells);
-  const int64_t row_step = dense.pattern == Pattern::kCells ? x.columns() : dense.pattern == Pattern::kColumn ? 1 : 0;
-  const int64_t column_step = dense.pattern == Pattern::kColumn ? 0 : 1;
   const double* values = FirstEntry(x);
   double* out = result.mutable_values();
   const int64_t* offsets = result.row_offsets();
-  ParallelFor(x.rows(), RowGrain(x), [&](int64_t begin, int64_t end) {
-    double batch[kBatch] = {};
-    int64_t done = offsets[begin];
-    int64_t filled = 0;
-    auto flush = [&] {
-      if (dense_on_left) kernel(batch, values + done, out + done, filled, false);
-      else kernel(values + done, batch, out + done, filled, false);
-      done += filled;
-      filled = 0;
-    };
-    for (int64_t i = begin; i < end; ++i) {
-      const double* row = other.data() + i * row_step;
-      for (int64_t p = offsets[i]; p < offsets[i + 1]; ++p) {
-        batch[filled++] = row[result.column_indexes()[p] * column_step];
-        if (filled == kBatch) flush();
+  ParallelFor(x.rows(), RowGrain(x), [&](int64_t first_row, int64_t last_row) {
+    SpreadRow spread;
+    std::vector<double> cells;
+    for (int64_t begin = first_row, end; begin < last_row; begin = end) {
+      // As many rows as have about so many entries.
+      end = std::upper_bound(offsets + begin + 1, offsets + last_row, offsets[begin] + kBatch) - offsets;
+      const int64_t first = offsets[begin], count = offsets[end] - first;
+      cells.resize(std::max(cells.size(), static_cast<size_t>(count + kGatherOverrun)));
+      if (dense.pattern == Pattern::kCells) {
+        GatherCells({offsets + begin, result.column_indexes(), result.stored()}, other, begin, end, spread, cells.data());
+      } else if (dense.pattern == Pattern::kColumn) {
+        for (int64_t i = begin; i < end; ++i) std::fill_n(cells.data() + (offsets[i] - first), offsets[i + 1] - offsets[i], other.data()[i]);
+      } else {
+        for (int64_t e = 0; e < count; ++e) cells[static_cast<size_t>(e)] = other.data()[result.column_indexes()[first + e]];
       }
+      if (dense_on_left) kernel(cells.data(), values + first, out + first, count, false);
+      else kernel(values + first, cells.data(), out + first, count, false);
     }
-    flush();
   });
   return DropZeros(result);
 }
 
 double OrZero(double x, bool is_given) { return std::bit_cast<double>(std::bit_cast<uint64_t>(x) & -uint64_t{is_given}); }
 
-// Walks the entries of row i of a and b by column: visit(column, x, y, whether both have one). Which one is next nobody can foresee: no
+// Walks the entries of row i of a and b by column: visit(column, x, y). Which one is next nobody can foresee: no
 // branch depends on it.
 template <typename Visit>
 [[gnu::always_inline]] inline void MergeRow(const Matrix& a, const Matrix& b, int64_t i, Visit visit) {
@@ -124,23 +126,23 @@ template <typename Visit>
     const int32_t of_a = a.column_indexes()[p], of_b = b.column_indexes()[q];
     const bool left = of_a <= of_b, right = of_b <= of_a;
     const int32_t column = of_b ^ ((of_a ^ of_b) & -int32_t{left});  // The compiler would branch for a minimum.
-    visit(column, OrZero(a.values()[p], left), OrZero(b.values()[q], right), left & right);
+    visit(column, OrZero(a.values()[p], left), OrZero(b.values()[q], right));
     p += left;
     q += right;
   }
-  for (; p < p_end; ++p) visit(a.column_indexes()[p], a.values()[p], 0.0, false);
-  for (; q < q_end; ++q) visit(b.column_indexes()[q], 0.0, b.values()[q], false);
+  for (; p < p_end; ++p) visit(a.column_indexes()[p], a.values()[p], 0.0);
+  for (; q < q_end; ++q) visit(b.column_indexes()[q], 0.0, b.values()[q]);
 }
 
-// op(x, y) where one of them has an entry (`both`: where both have one that is not zero).
-Result<Matrix> Merge(BinaryCode code, const Matrix& a, const Matrix& b, bool both) {
+// op(x, y) where one of them has an entry.
+Result<Matrix> Merge(BinaryCode code, const Matrix& a, const Matrix& b) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix counted, Matrix::Sparse(a.rows(), a.columns(), 0));
   const int64_t grain = std::min(RowGrain(a), RowGrain(b));
   int64_t* counts = counted.mutable_row_offsets();
   ParallelFor(a.rows(), grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       int64_t count = 0;
-      MergeRow(a, b, i, [&](int32_t, double, double, bool common) { count += common | !both; });
+      MergeRow(a, b, i, [&](int32_t, double, double) { ++count; });
       counts[i + 1] = count;
     }
   });
@@ -150,32 +152,86 @@ Result<Matrix> Merge(BinaryCode code, const Matrix& a, const Matrix& b, bool bot
   std::copy_n(counts, a.rows() + 1, result.mutable_row_offsets());
   const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, Operands::kCellsCells);
   ParallelFor(a.rows(), grain, [&](int64_t begin, int64_t end) {
-    double left[kBatch + 1] = {}, right[kBatch + 1] = {};
-    int32_t at[kBatch + 1];
+    double left[kBatch] = {}, right[kBatch] = {};
+    int32_t at[kBatch];
     int64_t done = counts[begin], filled = 0;
     auto flush = [&] {
       std::copy_n(at, filled, result.mutable_column_indexes() + done);
       kernel(left, right, result.mutable_values() + done, filled, false);
-      if (both) {
-        // An explicit zero is an absent cell: 0 * Infinity gives no entry.
-        for (int64_t k = 0; k < filled; ++k)
-          if (left[k] == 0 || right[k] == 0) result.mutable_values()[done + k] = 0;
-      }
       done += filled;
       filled = 0;
     };
     for (int64_t i = begin; i < end; ++i) {
-      MergeRow(a, b, i, [&](int32_t column, double x, double y, bool common) {
+      MergeRow(a, b, i, [&](int32_t column, double x, double y) {
         left[filled] = x;
         right[filled] = y;
-        at[filled] = column;
-        filled += common | !both;  // What does not count is overwritten.
+        at[filled++] = column;
         if (filled == kBatch) flush();
       });
     }
     flush();
   });
   return DropZeros(result);
+}
+
+// What one task keeps of its rows.
+struct KeptEntries {
+  std::vector<int32_t> columns;
+  std::vector<double> values;
+};
+
+// op(x, y) where both have an entry that is not zero.
+Result<Matrix> Intersect(BinaryCode code, const Matrix& a, const Matrix& b) {
+  const Matrix &fewer = a.stored() <= b.stored() ? a : b, &more = a.stored() <= b.stored() ? b : a;
+  const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, Operands::kCellsCells);
+  const int64_t rows = a.rows(), grain = std::min(RowGrain(a), RowGrain(b));
+  std::vector<int64_t> offsets(static_cast<size_t>(rows) + 1, 0);
+  std::vector<KeptEntries> kept(static_cast<size_t>(CeilDivide(rows, grain)));
+  ParallelFor(static_cast<int64_t>(kept.size()), 1, [&](int64_t first_task, int64_t last_task) {
+    SpreadRow spread;
+    std::vector<int64_t> ends;
+    std::vector<double> x, y, out;
+    for (int64_t task = first_task; task < last_task; ++task) {
+      const int64_t begin = task * grain, end = std::min(rows, begin + grain);
+      const auto room = static_cast<size_t>(fewer.row_offsets()[end] - fewer.row_offsets()[begin] + kGatherOverrun);
+      KeptEntries& entries = kept[static_cast<size_t>(task)];
+      entries.columns.resize(room);
+      for (std::vector<double>* values : {&x, &y, &out}) values->resize(std::max(values->size(), room));
+      ends.resize(static_cast<size_t>(end - begin) + 1);
+      const Matrix* const others[] = {&more};
+      SpreadRow* const spreads[] = {&spread};
+      double* const values[] = {x.data(), y.data()};
+      IntersectRows(fewer, others, begin, end, spreads, {ends.data(), entries.columns.data(), values});
+      const double *left = &fewer == &a ? x.data() : y.data(), *right = &fewer == &a ? y.data() : x.data();
+      kernel(left, right, out.data(), ends.back(), false);
+      size_t count = 0;
+      for (int64_t i = begin; i < end; ++i) {
+        const size_t first = count;
+        for (auto e = static_cast<size_t>(ends[static_cast<size_t>(i - begin)]); e < static_cast<size_t>(ends[static_cast<size_t>(i - begin) + 1]); ++e) {
+          // An explicit zero is an absent cell: 0 * Infinity gives no entry.
+          entries.columns[count] = entries.columns[e];
+          out[count] = out[e];
+          count += left[e] != 0 && right[e] != 0 && out[e] != 0;
+        }
+        offsets[static_cast<size_t>(i) + 1] = static_cast<int64_t>(count - first);
+      }
+      entries.columns.resize(count);
+      entries.values.assign(out.begin(), out.begin() + static_cast<ptrdiff_t>(count));
+    }
+  });
+  for (size_t i = 1; i < offsets.size(); ++i) offsets[i] += offsets[i - 1];
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(rows, a.columns(), offsets.back()));
+  if (rows == 0) return result;
+  std::copy(offsets.begin(), offsets.end(), result.mutable_row_offsets());
+  ParallelFor(static_cast<int64_t>(kept.size()), 1, [&](int64_t first_task, int64_t last_task) {
+    for (int64_t task = first_task; task < last_task; ++task) {
+      const KeptEntries& entries = kept[static_cast<size_t>(task)];
+      const int64_t at = offsets[static_cast<size_t>(task * grain)];
+      std::copy(entries.columns.begin(), entries.columns.end(), result.mutable_column_indexes() + at);
+      std::copy(entries.values.begin(), entries.values.end(), result.mutable_values() + at);
+    }
+  });
+  return result;
 }
 
 // Whether 0 / y is zero for every cell of y.
@@ -205,7 +261,7 @@ Result<Matrix> SparseBinary(BinaryCode code, const Operand& a, const Operand& b,
                             const std::atomic<bool>* cancelled) {
   const bool left = a.pattern == Pattern::kCells && a.matrix.IsSparse();
   const bool right = b.pattern == Pattern::kCells && b.matrix.IsSparse();
-  if (left && right) return Merge(code, a.matrix, b.matrix, SkipsAbsentCells(code));
+  if (left && right) return SkipsAbsentCells(code) ? Intersect(code, a.matrix, b.matrix) : Merge(code, a.matrix, b.matrix);
   const Operand& driver = left ? a : b;
   const Operand& other = left ? b : a;
   bool absent_stay_absent = SkipsAbsentCells(code);
@@ -218,7 +274,7 @@ Result<Matrix> SparseBinary(BinaryCode code, const Operand& a, const Operand& b,
     }
   } else {
     if (!absent_stay_absent) {
-      HEDDLE_ASSIGN_OR_RETURN(const Matrix divisor, ToDense(other.matrix));
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix divisor, AsDense(other.matrix));
       absent_stay_absent = HasNoZeroOrNaN(divisor);
     }
     if (absent_stay_absent) {
@@ -227,7 +283,7 @@ Result<Matrix> SparseBinary(BinaryCode code, const Operand& a, const Operand& b,
     }
   }
   HEDDLE_ASSIGN_OR_RETURN(const Matrix every, DenseBinary(code, a, b, rows, columns, cancelled));
-  return ToSparse(every);
+  return AsSparse(every);
 }
 
 namespace {

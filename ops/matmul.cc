@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/catalog.h"
+#include "ops/storage.h"
 
 // %*% and t%*% (t(X) %*% Y): shapes, placement, and the choice of the kernel.
 namespace heddle::ops {
@@ -74,7 +75,7 @@ Result<Value> RunProduct(const KernelCall& call) {
   }
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   if (!a.IsSparse() || !b.IsSparse()) return Value(std::move(result));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, ToSparse(result));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, AsSparse(result));
   return Value(std::move(sparse));
 }
 

@@ -10,6 +10,7 @@
 #include "ops/simd/aggregate.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/sparse_rows.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -105,7 +106,7 @@ void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, in
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context) {
   const int64_t m = a.rows(), n = a.columns(), k = b.columns();
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, k));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, ToDense(b));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, AsDense(b));
   const NarrowRight right(std::move(dense), a.IsSparse());
   double* out = result.mutable_data();
   if (m == 0 || k == 0) return result;

@@ -17,6 +17,7 @@
 #include "ops/simd/matmul.h"
 #include "ops/simd/sparse_rows.h"
 #include "ops/simd/transpose.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -369,7 +370,7 @@ Result<Value> RunTransposedProduct(const KernelCall& call) {
                               given.shape());
   Matrix y = given;
   if (IsNarrow(given.columns())) {
-    HEDDLE_ASSIGN_OR_RETURN(y, ToDense(given));
+    HEDDLE_ASSIGN_OR_RETURN(y, AsDense(given));
   }
   const bool whole = call.phase.empty();
   const Product product(call, whole ? x.rows() : call.total_rows, x.columns(), y.columns());

@@ -12,6 +12,7 @@
 #include "ops/parallel.h"
 #include "ops/precise_math.h"
 #include "ops/random_stream.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -266,7 +267,7 @@ Result<Matrix> RandomRows(const RandRequest& request, int64_t row_begin, int64_t
     DenseRows(generator, row_begin, row_end, result.mutable_data());
   }
   if (IsCancelled(request.cancelled)) return Cancelled("cancelled");
-  return format == Format::kSparse ? ToSparse(result) : result;
+  return format == Format::kSparse ? AsSparse(result) : result;
 }
 
 }  // namespace heddle::ops

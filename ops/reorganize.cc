@@ -7,6 +7,7 @@
 #include "ops/catalog.h"
 #include "ops/move_cells.h"
 #include "ops/parallel.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -91,7 +92,7 @@ Result<std::vector<Matrix>> BindParts(const KernelCall& call) {
   for (const Value* input : call.inputs) {
     Matrix part = input->matrix();
     if (call.node.info.format == Format::kSparse) {
-      HEDDLE_ASSIGN_OR_RETURN(part, ToSparse(part));
+      HEDDLE_ASSIGN_OR_RETURN(part, AsSparse(part));
     }
     parts.push_back(std::move(part));
   }
@@ -224,7 +225,7 @@ Result<Value> RunDiag(const KernelCall& call) {
     for (int64_t i = 0; i < n; ++i) result.mutable_data()[i] = x.At(i, i);
     return Value(std::move(result));
   }
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix vector, ToDense(x));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix vector, AsDense(x));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(n, n, vector.CountNonzeros()));
   int64_t at = 0;
   for (int64_t i = 0; i < n; ++i) {

@@ -13,6 +13,7 @@
 #include "ops/parallel.h"
 #include "ops/reduction_tree.h"
 #include "ops/simd/rows.h"
+#include "ops/storage.h"
 
 // sampledProduct(W, U, V): the cells of U %*% t(V) at the entries of W.
 namespace heddle::ops {
@@ -216,9 +217,9 @@ void SampleRows(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin
 namespace {
 
 Result<Value> RunSampled(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix w, ToSparse(call.inputs[0]->matrix()));
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix u, ToDense(call.inputs[1]->matrix()));
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix v, ToDense(call.inputs[2]->matrix()));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix w, AsSparse(call.inputs[0]->matrix()));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix u, AsDense(call.inputs[1]->matrix()));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix v, AsDense(call.inputs[2]->matrix()));
   if (Status fit = CheckShapes(w.shape(), u.shape(), v.shape()); !fit.ok())
     return fit.WithCode(StatusCode::kFailedPrecondition);
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, SamePattern(w));

@@ -10,6 +10,7 @@
 #include "ops/move_cells.h"
 #include "ops/parallel.h"
 #include "ops/select_operators.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -144,9 +145,9 @@ Result<Value> RunReplace(const KernelCall& call) {
     return Value(std::move(result));
   }
   if (pattern == 0 && replacement != 0) {  // Every cell has an entry, but for what else is there.
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, ToDense(x));
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(x));
     HEDDLE_ASSIGN_OR_RETURN(const Matrix replaced, ReplaceDense(dense, pattern, replacement));
-    HEDDLE_ASSIGN_OR_RETURN(result, ToSparse(replaced));
+    HEDDLE_ASSIGN_OR_RETURN(result, AsSparse(replaced));
     return Value(std::move(result));
   }
   HEDDLE_ASSIGN_OR_RETURN(result, SamePattern(x));

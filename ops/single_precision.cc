@@ -11,6 +11,7 @@
 #include "ops/elementwise_sparse.h"
 #include "ops/parallel.h"
 #include "ops/simd/elementwise.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -190,7 +191,7 @@ class PanelRun {
     int64_t count = 0;
     for (int64_t row = 0; row < rows_; row += height_) {
       HEDDLE_ASSIGN_OR_RETURN(const Value nodes, RunPanel("partial", whole, row));
-      HEDDLE_ASSIGN_OR_RETURN(Matrix list, ToDense(nodes.matrix()));
+      HEDDLE_ASSIGN_OR_RETURN(Matrix list, AsDense(nodes.matrix()));
       count += list.rows();
       lists.push_back(std::move(list));
     }

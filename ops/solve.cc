@@ -12,6 +12,7 @@
 
 #include "ops/arguments.h"
 #include "ops/catalog.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -29,7 +30,7 @@ void FixCacheSizes() {
 }
 
 Result<Cells> ToEigen(const Matrix& x) {
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, ToDense(x));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(x));
   return Cells(Eigen::Map<const RowMajor>(dense.data(), dense.rows(), dense.columns()));
 }
 

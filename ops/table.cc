@@ -10,6 +10,7 @@
 #include "ops/arguments.h"
 #include "ops/move_cells.h"
 #include "ops/select_operators.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -65,7 +66,7 @@ class Operand {
     if (index < call.inputs.size() && call.inputs[index] != nullptr && call.inputs[index]->IsMatrix()) {
       HEDDLE_RETURN_IF_ERROR(CheckSameShape(call.inputs[kA]->matrix().shape(), call.inputs[index]->matrix().shape(),
                                             i == kB ? "second" : "weight matrix", StatusCode::kFailedPrecondition));
-      HEDDLE_ASSIGN_OR_RETURN(operand.matrix_, ToDense(call.inputs[index]->matrix()));
+      HEDDLE_ASSIGN_OR_RETURN(operand.matrix_, AsDense(call.inputs[index]->matrix()));
       operand.is_matrix_ = true;
     }
     return operand;
@@ -136,7 +137,7 @@ class PanelTree {
 
 // Reads the keys: entries within the table, in row-major order of A. Sizes of a table without d1 and d2 are found here.
 Result<std::vector<Entry>> ReadEntries(const KernelCall& call, Shape* shape) {
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix a, ToDense(call.inputs[kA]->matrix()));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix a, AsDense(call.inputs[kA]->matrix()));
   HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(call, kB, 1));
   HEDDLE_ASSIGN_OR_RETURN(const Operand w, Operand::Of(call, kW, 1));
   const bool fixed = shape->IsKnown();
@@ -221,7 +222,7 @@ Result<Value> RunTable(const KernelCall& call) {
       SumCells(entries, [&](int64_t row, int32_t column, double sum) { cells[row * shape.columns + column] = sum; });
     }
     if (!sparse) return Value(std::move(result));
-    HEDDLE_ASSIGN_OR_RETURN(result, ToSparse(result));
+    HEDDLE_ASSIGN_OR_RETURN(result, AsSparse(result));
     return Value(std::move(result));
   }
   SortEntries(&entries, shape);

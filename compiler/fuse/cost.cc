@@ -17,12 +17,14 @@ constexpr double kGatherWaste = 8;  // Cells of a line that a gather along non-z
 // Narrow products of dense rows join lanes for each cell of the result, at so much work; so do folds of rows.
 constexpr double kWorkOfJoin = 40;
 constexpr double kWorkOfRowFold = 25;
+constexpr double kWorkOfMultiplication = 0.35;  // As in the table of operators.
 // What a thread of a fused operator computes in: a tile of all values, of a wide product a block of rows (docs/fusion.md, section 3).
 constexpr double kTileBytes = 64 << 10;
 constexpr double kMostWideTileBytes = 4 << 20;
 constexpr double kWideTileRows = 144;
 
-// Operations of a power that is a product or a quotient by definition (ops/simd/math_exponential.h); 0 for others.
+// Multiplications that take as long as a power that is a product or a quotient by definition (ops/simd/math_exponential.h); 0 for
+// others.
 double WorkOfPower(const Dag& dag, NodeId id) {
   const Node& node = (*dag.graph)[id];
   if (!node.Is("^")) return 0;
@@ -30,7 +32,7 @@ double WorkOfPower(const Dag& dag, NodeId id) {
   const Scalar* value = exponent.FindAttribute("value");
   if (!exponent.Is("literal") || value == nullptr || value->IsString()) return 0;
   const double y = value->AsDouble();
-  return y == 2 ? 1 : y == 3 ? 2 : y == -1 ? 6 : 0;
+  return y == 2 ? 1 : y == 3 ? 2 : y == -1 ? 10 : 0;
 }
 
 bool HasBase(const DagNode& node) { return node.inputs.size() == 2 && node.inputs[1] != kNoNode; }
@@ -136,7 +138,8 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
   const auto operand = [&](size_t i) -> const DagNode& { return dag[node.inputs[i]]; };
   switch (node.op->use) {
     case RowUse::kCells:
-      if (const double work = WorkOfPower(dag, id); work == 1 || (work > 0 && !constants.published)) return {.along = node.cells * work};
+      if (const double work = WorkOfPower(dag, id); work == 1 || (work > 0 && !constants.published))
+        return {.along = node.cells * work * (constants.published ? 1 : kWorkOfMultiplication)};
       return {.along = node.cells * unit * ((*dag.graph)[id].Is("log") && HasBase(node) ? 2 : 1)};
     case RowUse::kFullAggregate:
     case RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};

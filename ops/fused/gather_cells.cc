@@ -287,9 +287,30 @@ void IntersectRows(const Matrix& x, std::span<const Matrix* const> others, int64
   run([](int64_t, Kept&) { return false; });
 }
 
+namespace {
+
+// Rows of so few entries end where no branch foresees it, and what was looked up ahead of memory is lost: entry by entry, whatever row it is of.
+constexpr int64_t kShortRows = 8;
+
+void GatherFromShortRows(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread, double* out) {
+  const int64_t first = pattern.offsets[0], count = pattern.Count(end - begin), n = x.columns();
+  spread.begins.assign(static_cast<size_t>(count) + 1, 0);
+  uint32_t* const begins = spread.begins.data();
+  for (int64_t i = 1; i < end - begin; ++i) ++begins[pattern.offsets[i] - first];
+  const double* cells = x.data() + begin * n;
+  const int32_t* const columns = pattern.columns + first;
+  for (int64_t e = 0; e < count; ++e) {
+    cells += begins[e] * n;
+    out[e] = cells[columns[e]];
+  }
+}
+
+}  // namespace
+
 void GatherCells(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
                  double* out) {
   if (x.IsSparse()) return GatherSparse(pattern, x, begin, end, spread, out);
+  if (pattern.Count(end - begin) <= kShortRows * (end - begin)) return GatherFromShortRows(pattern, x, begin, end, spread, out);
   const int64_t* offsets = pattern.offsets - begin;
   const int32_t* columns = pattern.columns;
   for (int64_t i = begin; i < end; ++i) {

@@ -14,6 +14,7 @@ namespace heddle::ops {
 struct SpreadRow {
   std::vector<uint32_t> places;
   int64_t base = 0;  ///< Entry number of place 0.
+  std::vector<uint32_t> begins;  ///< Of dense x: rows that begin at an entry.
 };
 
 /// Doubles that GatherCells and IntersectRows may write past the last cell.

@@ -9,6 +9,7 @@
 #include "ops/operator.h"
 #include "ops/parallel.h"
 #include "ops/single_precision.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -45,7 +46,7 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
     HEDDLE_ASSIGN_OR_RETURN(result, DropZeros(result));
     return info.element_type == ElementType::kFloat32 ? Narrow(result) : result;
   }
-  if (info.format == Format::kSparse) return ToSparse(result);
+  if (info.format == Format::kSparse) return AsSparse(result);
   return result;
 }
 

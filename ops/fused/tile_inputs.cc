@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/single_precision.h"
+#include "ops/storage.h"
 
 namespace heddle::ops {
 namespace {
@@ -38,7 +39,7 @@ Result<TileInputs> MakeTileInputs(const TileProgram& program, const KernelCall& 
     const Format format = program.fused.body[program.roles.variables[i]].info.format;
     const bool dense = role == BodyRole::kWhole || format == Format::kDense;
     const Matrix& given = call.inputs[i]->matrix();
-    HEDDLE_ASSIGN_OR_RETURN(inputs.doubles[i], dense ? ToDense(given) : ToSparse(given));
+    HEDDLE_ASSIGN_OR_RETURN(inputs.doubles[i], dense ? AsDense(given) : AsSparse(given));
     const int input = static_cast<int>(i);
     const bool reads_singles = ReadsSingles(program, input);
     if (reads_singles) inputs.singles[i] = inputs.doubles[i];

@@ -209,8 +209,8 @@ TEST(MeasureMachineTest, TheRealWorkTellsItsAmounts) {
   const std::unique_ptr<ProbeWork> work = MakeProbeWork(2);
   ASSERT_NE(work, nullptr);
   const int64_t begin_ns = work->ProcessorNs();
-  EXPECT_EQ(work->Write(), 32 << 20);
-  EXPECT_EQ(work->Read(), 32 << 20);
+  EXPECT_EQ(work->Write(), 128 << 20);
+  EXPECT_EQ(work->Read(), 128 << 20);
   EXPECT_EQ(work->Compute(), 2.0 * 4 * 4096 * 512);
   EXPECT_GT(work->ProcessorNs(), begin_ns);
   const auto measured = MeasureMachine(*work, 2, SystemClock());
