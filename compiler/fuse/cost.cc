@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/panels.h"
+#include "ops/elementwise_codes.h"
 #include "ops/matmul.h"
 #include "ops/split.h"
 
@@ -18,6 +19,11 @@ constexpr double kGatherWaste = 8;  // Cells of a line that a gather along non-z
 constexpr double kWorkOfJoin = 40;
 constexpr double kWorkOfRowFold = 25;
 constexpr double kWorkOfMultiplication = 0.35;  // As in the table of operators.
+// A CSR cell that is computed: minus zero becomes zero; and where a product skips absent cells, that is looked up.
+constexpr double kWorkOfSparseCell = 0.35, kWorkOfSkipping = 0.7;
+// Along entries: each entry, each row (whose end no branch foresees), each value that is gathered at an entry. In dense tiles: each cell of
+// a CSR input that is made dense.
+constexpr double kWorkOfEntry = 25, kWorkOfEntriesRow = 45, kWorkOfGathering = 20, kWorkOfMadeDense = 2;
 // What a thread of a fused operator computes in: a tile of all values, of a wide product a block of rows (docs/fusion.md, section 3).
 constexpr double kTileBytes = 64 << 10;
 constexpr double kMostWideTileBytes = 4 << 20;
@@ -37,6 +43,12 @@ double WorkOfPower(const Dag& dag, NodeId id) {
 
 bool HasBase(const DagNode& node) { return node.inputs.size() == 2 && node.inputs[1] != kNoNode; }
 
+double WorkOfSparseCells(const Dag& dag, NodeId id) {
+  if (!dag[id].sparse) return 0;
+  const std::optional<ops::BinaryCode> code = ops::FindBinaryCode((*dag.graph)[id].op);
+  return kWorkOfSparseCell + (code && ops::SkipsAbsentCells(*code) ? kWorkOfSkipping : 0);
+}
+
 // Share of the cells that an operator visits.
 double VisitedShare(const Dag& dag, const OperatorWork& operation) {
   double share = 0;
@@ -50,6 +62,23 @@ double VisitedShare(const Dag& dag, const OperatorWork& operation) {
     share = std::max({share, driver < 1 ? driver : 0, dag[walked].sparsity});
   }
   return std::min(1.0, share);
+}
+
+// What goes along entries costs beside the operators themselves. A function of one CSR matrix needs no rows.
+double WorkAlongEntries(const Dag& dag, const OperatorWork& operation, double share) {
+  const DagNode& walked = dag[WalkedValue(dag, operation.roots[0])];
+  const double entries = share * walked.cells;
+  if (operation.nodes == 1 && operation.inputs.size() == 1) return kWorkOfEntry / 4 * entries;
+  return (kWorkOfEntry + kWorkOfGathering * static_cast<double>(operation.inputs.size() - 1)) * entries +
+         kWorkOfEntriesRow * static_cast<double>(walked.rows);
+}
+
+double WorkOfDenseTiles(const Dag& dag, const OperatorWork& operation) {
+  if (operation.nodes == 1) return 0;
+  double work = 0;
+  for (const OperatorInput& input : operation.inputs)
+    if (dag[input.id].sparse && input.by_cells) work += kWorkOfMadeDense * dag[input.id].cells;
+  return work;
 }
 
 // The published rule for Outer operators: all of it by the sparsity of the largest input.
@@ -140,7 +169,8 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
     case RowUse::kCells:
       if (const double work = WorkOfPower(dag, id); work == 1 || (work > 0 && !constants.published))
         return {.along = node.cells * work * (constants.published ? 1 : kWorkOfMultiplication)};
-      return {.along = node.cells * unit * ((*dag.graph)[id].Is("log") && HasBase(node) ? 2 : 1)};
+      return {.along = node.cells * (unit * ((*dag.graph)[id].Is("log") && HasBase(node) ? 2 : 1) +
+                                     (constants.published ? 0 : WorkOfSparseCells(dag, id)))};
     case RowUse::kFullAggregate:
     case RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
     case RowUse::kRowAggregate:
@@ -210,7 +240,11 @@ OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostMod
       bytes += input.bytes * (gathered ? std::min(1.0, kGatherWaste * share) : 1);
     }
     time.read = bytes / constants.read;
-    time.compute = (operation.work.along * share + operation.work.fixed) / constants.compute;
+    const double walking = share < 1 ? WorkAlongEntries(dag, operation, share) : WorkOfDenseTiles(dag, operation);
+    time.compute = (operation.work.along * share + operation.work.fixed + walking) / constants.compute;
+    // Cells that are computed everywhere and kept where they are not zero.
+    if (share >= 1 && operation.nodes > 1 && dag[operation.roots[0]].sparse)
+      time.write += 8 * dag[operation.roots[0]].cells * (1 / constants.write + 2 / constants.read);
     time.total = time.write + std::max(time.read, time.compute);
   }
   Distribute(dag, operation, model, &time);

@@ -45,6 +45,7 @@ double WriteBytes(const Dag& dag, NodeId id, const MachineConstants& constants);
 struct OperatorInput {
   NodeId id = kNoNode;
   bool by_rows = false, whole = false;
+  bool by_cells = false;  ///< Some operator reads its cells; products and row aggregates go by the entries of a CSR matrix.
   bool copied = false;  ///< This operator pays for the copies that other ranks get.
 };
 

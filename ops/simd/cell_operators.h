@@ -35,14 +35,9 @@ HEDDLE_SIMD_INLINE Vector TruncatedQuotient(Vector a, Vector b) {
 }
 
 // Java's Math.min and Math.max: NaN if any is NaN, -0.0 < 0.0. Equal numbers differ in nothing but the sign of zero.
-HEDDLE_SIMD_INLINE Vector JavaMinimum(Vector a, Vector b) {
-  const Vector ordered = Select(Less(a, b), a, Select(Equal(a, b), Or(a, b), b));
-  return Select(Unordered(a, b), a + b, ordered);
-}
-HEDDLE_SIMD_INLINE Vector JavaMaximum(Vector a, Vector b) {
-  const Vector ordered = Select(Greater(a, b), a, Select(Equal(a, b), And(a, b), b));
-  return Select(Unordered(a, b), a + b, ordered);
-}
+// Min and Max give the second operand where the order decides nothing.
+HEDDLE_SIMD_INLINE Vector JavaMinimum(Vector a, Vector b) { return Select(Unordered(a, b), a + b, Or(Min(a, b), Min(b, a))); }
+HEDDLE_SIMD_INLINE Vector JavaMaximum(Vector a, Vector b) { return Select(Unordered(a, b), a + b, And(Max(a, b), Max(b, a))); }
 
 HEDDLE_BINARY(Add, false, a + b)
 HEDDLE_BINARY(Subtract, false, a - b)
