@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/aggregate.h"
+#include "ops/fused/gather_cells.h"
 
 namespace heddle::ops {
 namespace {
@@ -32,6 +33,13 @@ bool SparseSum(const Matrix& x, const Area& area, double* lanes) {
   double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   const int32_t* columns = x.column_indexes();
   const double* values = x.values();
+  if (area.column_begin == 0 && area.column_end == x.columns()) {
+    const int64_t* const offsets = x.row_offsets() + area.row_begin;
+    const int64_t rows = area.row_end - area.row_begin;
+    AddByFlatLanes(offsets, columns, values, rows, x.columns(), 0, s);
+    std::copy_n(s, 8, lanes);
+    return offsets[0] < offsets[rows];
+  }
   bool any = false;
   int64_t base = 0;  // Flat lane of the row's first column.
   for (int64_t i = area.row_begin; i < area.row_end; ++i, base = (base + x.columns()) & 7) {

@@ -68,7 +68,8 @@ double VisitedShare(const Dag& dag, const OperatorWork& operation) {
 double WorkAlongEntries(const Dag& dag, const OperatorWork& operation, double share) {
   const DagNode& walked = dag[WalkedValue(dag, operation.roots[0])];
   const double entries = share * walked.cells;
-  if (operation.nodes == 1 && operation.inputs.size() == 1) return kWorkOfEntry / 4 * entries;
+  const bool cells = dag[operation.roots[0]].op->use == RowUse::kCells;
+  if (operation.nodes == 1 && operation.inputs.size() == 1 && cells) return kWorkOfEntry / 4 * entries;
   return (kWorkOfEntry + kWorkOfGathering * static_cast<double>(operation.inputs.size() - 1)) * entries +
          kWorkOfEntriesRow * static_cast<double>(walked.rows);
 }

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 
+#include "ops/fused/gather_cells.h"
 #include "ops/simd/sparse_rows.h"
 
 namespace heddle::ops {
@@ -156,15 +157,15 @@ void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const Narr
 
 void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload) {
   if (SumsByColumn(root)) return AddByColumn(x, x.offsets[0], x.offsets[rows], payload);
+  if (root.kind == TileRoot::Kind::kFull)
+    return AddByFlatLanes(x.offsets, x.columns, x.values, rows, root.n, row_in_panel * root.n, payload);
+  if (root.n > 8) {
+    for (int64_t e = x.offsets[0]; e < x.offsets[rows]; ++e) payload[x.columns[e]] += x.values[e];
+    return;
+  }
   for (int64_t i = 0; i < rows; ++i) {
-    const int64_t first = x.offsets[i], last = x.offsets[i + 1];
-    if (root.kind == TileRoot::Kind::kFull) {
-      const int64_t base = (row_in_panel + i) * root.n;
-      for (int64_t e = first; e < last; ++e) payload[(base + x.columns[e]) & 7] += x.values[e];
-    } else {
-      double* lane = root.n <= 8 ? payload + ((row_in_panel + i) & 7) * root.n : payload;
-      for (int64_t e = first; e < last; ++e) lane[x.columns[e]] += x.values[e];
-    }
+    double* lane = payload + ((row_in_panel + i) & 7) * root.n;
+    for (int64_t e = x.offsets[i]; e < x.offsets[i + 1]; ++e) lane[x.columns[e]] += x.values[e];
   }
 }
 

@@ -292,14 +292,21 @@ namespace {
 // Rows of so few entries end where no branch foresees it, and what was looked up ahead of memory is lost: entry by entry, whatever row it is of.
 constexpr int64_t kShortRows = 8;
 
+bool AreShort(const int64_t* offsets, int64_t rows) { return offsets[rows] - offsets[0] <= kShortRows * rows; }
+
+// For each entry the number of rows that begin at it.
+const uint32_t* FindBegins(const int64_t* offsets, int64_t rows, std::vector<uint32_t>& begins) {
+  begins.assign(static_cast<size_t>(offsets[rows] - offsets[0]) + 1, 0);
+  for (int64_t i = 1; i < rows; ++i) ++begins[static_cast<size_t>(offsets[i] - offsets[0])];
+  return begins.data();
+}
+
 void GatherFromShortRows(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread, double* out) {
-  const int64_t first = pattern.offsets[0], count = pattern.Count(end - begin), n = x.columns();
-  spread.begins.assign(static_cast<size_t>(count) + 1, 0);
-  uint32_t* const begins = spread.begins.data();
-  for (int64_t i = 1; i < end - begin; ++i) ++begins[pattern.offsets[i] - first];
+  const uint32_t* const begins = FindBegins(pattern.offsets, end - begin, spread.begins);
+  const int64_t n = x.columns();
   const double* cells = x.data() + begin * n;
-  const int32_t* const columns = pattern.columns + first;
-  for (int64_t e = 0; e < count; ++e) {
+  const int32_t* const columns = pattern.columns + pattern.offsets[0];
+  for (int64_t e = 0, count = pattern.Count(end - begin); e < count; ++e) {
     cells += begins[e] * n;
     out[e] = cells[columns[e]];
   }
@@ -307,10 +314,24 @@ void GatherFromShortRows(const RowPattern& pattern, const Matrix& x, int64_t beg
 
 }  // namespace
 
+void AddByFlatLanes(const int64_t* offsets, const int32_t* columns, const double* values, int64_t rows, int64_t n, int64_t base, double* lanes) {
+  if (!AreShort(offsets, rows)) {
+    for (int64_t i = 0; i < rows; ++i, base += n)
+      for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) lanes[(base + columns[e]) & 7] += values[e];
+    return;
+  }
+  thread_local std::vector<uint32_t> scratch;
+  const uint32_t* const begins = FindBegins(offsets, rows, scratch);
+  for (int64_t e = offsets[0]; e < offsets[rows]; ++e) {
+    base += begins[e - offsets[0]] * n;
+    lanes[(base + columns[e]) & 7] += values[e];
+  }
+}
+
 void GatherCells(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
                  double* out) {
   if (x.IsSparse()) return GatherSparse(pattern, x, begin, end, spread, out);
-  if (pattern.Count(end - begin) <= kShortRows * (end - begin)) return GatherFromShortRows(pattern, x, begin, end, spread, out);
+  if (AreShort(pattern.offsets, end - begin)) return GatherFromShortRows(pattern, x, begin, end, spread, out);
   const int64_t* offsets = pattern.offsets - begin;
   const int32_t* columns = pattern.columns;
   for (int64_t i = begin; i < end; ++i) {

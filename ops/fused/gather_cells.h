@@ -41,6 +41,10 @@ inline RowPattern PatternFrom(const Matrix& matrix, int64_t row) {
 void GatherCells(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread,
                  double* out);
 
+/// lanes[(base + i n + column) mod 8] += value for the entries of `rows` rows of n columns, i counting the rows: sums of CSR rows in the
+/// order of flat cells.
+void AddByFlatLanes(const int64_t* offsets, const int32_t* columns, const double* values, int64_t rows, int64_t n, int64_t base, double* lanes);
+
 /// What is left of a tile's pattern.
 struct Intersection {
   int64_t* offsets = nullptr;      ///< end - begin + 1; the first is 0.
