@@ -211,7 +211,8 @@ Result<Value> RunTable(const KernelCall& call) {
   const bool weighted = call.inputs.size() > kW && call.inputs[kW] != nullptr && call.inputs[kW]->IsMatrix();
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadEntries(call, &shape));
   const bool sparse = call.node.info.format == Format::kSparse, counts_ones = counts && !weighted;
-  const bool few_cells = shape.Cells() <= kFewCells + 2 * static_cast<int64_t>(entries.size());
+  // As doubles: sizes are whatever a script says.
+  const bool few_cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns) <= kFewCells + 2 * static_cast<double>(entries.size());
   if (!sparse || (counts_ones && few_cells)) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
     double* cells = result.mutable_data();
