@@ -76,6 +76,17 @@ Result<ValueInfo> InferUnary(const InferContext& context) {
   return ValueInfo::OfMatrix(context.inputs[0].shape, UnaryFormat(*code, context.inputs[0]));
 }
 
+// "3x4 and 3x5", of those that are matrices.
+std::string ShapesOf(std::span<const ValueInfo> inputs) {
+  std::string text;
+  for (size_t i = 0, count = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].IsMatrix()) continue;
+    const bool is_last = std::none_of(inputs.begin() + static_cast<ptrdiff_t>(i) + 1, inputs.end(), [](const ValueInfo& other) { return other.IsMatrix(); });
+    text += fmt::format("{}{}", count++ == 0 ? "" : is_last ? " and " : ", ", inputs[i].shape);
+  }
+  return text;
+}
+
 Result<ValueInfo> InferSelect(const InferContext& context) {
   if (!HasMatrix(context.inputs)) return InferScalar(context);
   HEDDLE_RETURN_IF_ERROR(CheckOperands("ifelse", context.inputs));
@@ -84,8 +95,7 @@ Result<ValueInfo> InferSelect(const InferContext& context) {
     if (!input.IsMatrix()) continue;
     for (int64_t Shape::*size : {&Shape::rows, &Shape::columns}) {
       if (shape.*size >= 0 && input.shape.*size >= 0 && shape.*size != input.shape.*size)
-        return InvalidArgument("ifelse: all matrices must have the same shape: {}, {} and {}", context.inputs[0].shape,
-                               context.inputs[1].shape, context.inputs[2].shape);
+        return InvalidArgument("ifelse: all matrices must have the same shape: {}", ShapesOf(context.inputs));
       if (shape.*size < 0) shape.*size = input.shape.*size;
     }
   }

@@ -341,7 +341,9 @@ TEST(ElementwiseShapeTest, MismatchesSayWhatIsAllowed) {
   EXPECT_FALSE(InferOnly("*", {ValueInfo::OfMatrix({1, 1}), ValueInfo::OfMatrix({3, 1})}).ok());
   EXPECT_EQ(InferOnly("*", {ValueInfo::OfMatrix({1, 1}), ValueInfo::OfScalar(ValueType::kString)}).status().message(),
             "*: a string cannot be combined with a matrix");
-  EXPECT_FALSE(InferOnly("ifelse", {ValueInfo::OfMatrix({2, 2}), ValueInfo::OfMatrix({2, 1}), ValueInfo::OfScalar(ValueType::kDouble)}).ok());
+  const ValueInfo square = ValueInfo::OfMatrix({2, 2}), column = ValueInfo::OfMatrix({2, 1}), scalar = ValueInfo::OfScalar(ValueType::kDouble);
+  EXPECT_EQ(InferOnly("ifelse", {square, column, scalar}).status().ToString(), "ifelse: all matrices must have the same shape: 2x2 and 2x1");
+  EXPECT_EQ(InferOnly("ifelse", {square, column, square}).status().ToString(), "ifelse: all matrices must have the same shape: 2x2, 2x1 and 2x2");
 }
 
 TEST(ElementwiseShapeTest, RowsMeetRowsAndVectorsAreNeededWhole) {
