@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ops/aggregate.h"
-#include "ops/fused/gather_cells.h"
+#include "ops/gather_cells.h"
 
 namespace heddle::ops {
 namespace {
@@ -31,24 +31,18 @@ struct Area {
 // entry at all.
 bool SparseSum(const Matrix& x, const Area& area, double* lanes) {
   double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  const int32_t* columns = x.column_indexes();
-  const double* values = x.values();
-  if (area.column_begin == 0 && area.column_end == x.columns()) {
-    const int64_t* const offsets = x.row_offsets() + area.row_begin;
-    const int64_t rows = area.row_end - area.row_begin;
-    AddByFlatLanes(offsets, columns, values, rows, x.columns(), 0, s);
-    std::copy_n(s, 8, lanes);
-    return offsets[0] < offsets[rows];
+  const int64_t* offsets = x.row_offsets() + area.row_begin;
+  const int64_t rows = area.row_end - area.row_begin;
+  int64_t of_part[2];
+  if (area.column_begin > 0 || area.column_end < x.columns()) {  // Of one row.
+    const EntryRange range = EntriesOf(x, area.row_begin, area.column_begin, area.column_end);
+    of_part[0] = range.begin;
+    of_part[1] = range.end;
+    offsets = of_part;
   }
-  bool any = false;
-  int64_t base = 0;  // Flat lane of the row's first column.
-  for (int64_t i = area.row_begin; i < area.row_end; ++i, base = (base + x.columns()) & 7) {
-    const EntryRange range = EntriesOf(x, i, area.column_begin, area.column_end);
-    any |= range.begin < range.end;
-    for (int64_t e = range.begin; e < range.end; ++e) s[(base + columns[e]) & 7] += values[e];
-  }
+  AddByFlatLanes(offsets, x.column_indexes(), x.values(), rows, x.columns(), 0, s);
   std::copy_n(s, 8, lanes);
-  return any;
+  return offsets[0] < offsets[rows];
 }
 
 // Extremes have no order: entries in one run, and a zero if some cell is absent.

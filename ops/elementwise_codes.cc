@@ -98,8 +98,8 @@ Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, con
   const Patterns patterns = PatternsOf(a, b);
   const bool left = a.IsMatrix() && a.format == Format::kSparse && patterns.left == Pattern::kCells;
   const bool right = b.IsMatrix() && b.format == Format::kSparse && patterns.right == Pattern::kCells;
-  const Scalar* const known = !left && right ? x : left && !right ? y : nullptr;
-  if (known != nullptr && !SkipsAbsentCells(code)) return KeepsZero(code, left ? nullptr : x, left ? y : nullptr) ? Format::kSparse : Format::kDense;
+  if (((left && y != nullptr) || (right && x != nullptr)) && !SkipsAbsentCells(code))
+    return KeepsZero(code, x, y) ? Format::kSparse : Format::kDense;
   bool sparse = false;
   switch (code) {
     case BinaryCode::kMultiply:
@@ -135,7 +135,7 @@ Format SelectFormat(std::span<const ValueInfo> inputs, std::span<const Scalar* c
   const auto sparse = [&](size_t i) { return inputs[i].IsMatrix() && inputs[i].format == Format::kSparse; };
   const auto vanishes = [&](size_t i) { return sparse(i) || (inputs[i].IsScalar() && i < known.size() && IsZero(known[i])); };
   const bool any = sparse(0) || sparse(1) || sparse(2);
-  return any && vanishes(2) && (sparse(0) || vanishes(1)) ? Format::kSparse : Format::kDense;
+  return any && SelectVanishes(sparse(0), vanishes(1), vanishes(2)) ? Format::kSparse : Format::kDense;
 }
 
 Format UnaryFormat(UnaryCode code, const ValueInfo& x) {

@@ -23,6 +23,9 @@ Format UnaryFormat(UnaryCode code, const ValueInfo& x);
 /// Format of ifelse(condition, a, b): CSR if every cell is zero where some CSR operands have no entries.
 Format SelectFormat(std::span<const ValueInfo> inputs, std::span<const Scalar* const> known);
 
+/// True if condition != 0 ? a : b is zero where these are zero.
+constexpr bool SelectVanishes(bool condition, bool a, bool b) { return b && (condition || a); }
+
 /// True if `right` is a literal for which 0 op right is 0, or `left` one for which left op 0 is 0: absent cells stay absent.
 bool KeepsZeroOnLeft(BinaryCode code, const Node& right);
 bool KeepsZeroOnRight(BinaryCode code, const Node& left);

@@ -9,8 +9,9 @@
 
 #include "core/panels.h"
 #include "ops/elementwise_codes.h"
-#include "ops/fused/gather_cells.h"
+#include "ops/gather_cells.h"
 #include "ops/math.h"
+#include "ops/move_cells.h"
 #include "ops/parallel.h"
 #include "ops/storage.h"
 
@@ -136,25 +137,17 @@ template <typename Visit>
 
 // op(x, y) where one of them has an entry.
 Result<Matrix> Merge(BinaryCode code, const Matrix& a, const Matrix& b) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix counted, Matrix::Sparse(a.rows(), a.columns(), 0));
   const int64_t grain = std::min(RowGrain(a), RowGrain(b));
-  int64_t* counts = counted.mutable_row_offsets();
+  std::vector<int64_t> counts(static_cast<size_t>(a.rows()), 0);
   ParallelFor(a.rows(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t count = 0;
-      MergeRow(a, b, i, [&](int32_t, double, double) { ++count; });
-      counts[i + 1] = count;
-    }
+    for (int64_t i = begin; i < end; ++i) MergeRow(a, b, i, [&](int32_t, double, double) { ++counts[static_cast<size_t>(i)]; });
   });
-  if (a.rows() > 0) AccumulateOffsets(counts, a.rows());
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(a.rows(), a.columns(), a.rows() == 0 ? 0 : counts[a.rows()]));
-  if (a.rows() == 0) return result;
-  std::copy_n(counts, a.rows() + 1, result.mutable_row_offsets());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(a.columns(), counts));
   const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, Operands::kCellsCells);
   ParallelFor(a.rows(), grain, [&](int64_t begin, int64_t end) {
     double left[kBatch] = {}, right[kBatch] = {};
     int32_t at[kBatch];
-    int64_t done = counts[begin], filled = 0;
+    int64_t done = result.row_offsets()[begin], filled = 0;
     auto flush = [&] {
       std::copy_n(at, filled, result.mutable_column_indexes() + done);
       kernel(left, right, result.mutable_values() + done, filled, false);
@@ -185,7 +178,7 @@ Result<Matrix> Intersect(BinaryCode code, const Matrix& a, const Matrix& b) {
   const Matrix &fewer = a.stored() <= b.stored() ? a : b, &more = a.stored() <= b.stored() ? b : a;
   const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, Operands::kCellsCells);
   const int64_t rows = a.rows(), grain = std::min(RowGrain(a), RowGrain(b));
-  std::vector<int64_t> offsets(static_cast<size_t>(rows) + 1, 0);
+  std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
   std::vector<KeptEntries> kept(static_cast<size_t>(CeilDivide(rows, grain)));
   ParallelFor(static_cast<int64_t>(kept.size()), 1, [&](int64_t first_task, int64_t last_task) {
     SpreadRow spread;
@@ -204,29 +197,26 @@ Result<Matrix> Intersect(BinaryCode code, const Matrix& a, const Matrix& b) {
       IntersectRows(fewer, others, begin, end, spreads, {ends.data(), entries.columns.data(), values});
       const double *left = &fewer == &a ? x.data() : y.data(), *right = &fewer == &a ? y.data() : x.data();
       kernel(left, right, out.data(), ends.back(), false);
-      size_t count = 0;
+      size_t count = 0, e = 0;
       for (int64_t i = begin; i < end; ++i) {
         const size_t first = count;
-        for (auto e = static_cast<size_t>(ends[static_cast<size_t>(i - begin)]); e < static_cast<size_t>(ends[static_cast<size_t>(i - begin) + 1]); ++e) {
+        for (const auto last = static_cast<size_t>(ends[static_cast<size_t>(i - begin) + 1]); e < last; ++e) {
           // An explicit zero is an absent cell: 0 * Infinity gives no entry.
           entries.columns[count] = entries.columns[e];
           out[count] = out[e];
           count += left[e] != 0 && right[e] != 0 && out[e] != 0;
         }
-        offsets[static_cast<size_t>(i) + 1] = static_cast<int64_t>(count - first);
+        counts[static_cast<size_t>(i)] = static_cast<int64_t>(count - first);
       }
       entries.columns.resize(count);
       entries.values.assign(out.begin(), out.begin() + static_cast<ptrdiff_t>(count));
     }
   });
-  for (size_t i = 1; i < offsets.size(); ++i) offsets[i] += offsets[i - 1];
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(rows, a.columns(), offsets.back()));
-  if (rows == 0) return result;
-  std::copy(offsets.begin(), offsets.end(), result.mutable_row_offsets());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(a.columns(), counts));
   ParallelFor(static_cast<int64_t>(kept.size()), 1, [&](int64_t first_task, int64_t last_task) {
     for (int64_t task = first_task; task < last_task; ++task) {
       const KeptEntries& entries = kept[static_cast<size_t>(task)];
-      const int64_t at = offsets[static_cast<size_t>(task * grain)];
+      const int64_t at = result.row_offsets()[task * grain];
       std::copy(entries.columns.begin(), entries.columns.end(), result.mutable_column_indexes() + at);
       std::copy(entries.values.begin(), entries.values.end(), result.mutable_values() + at);
     }
@@ -323,20 +313,13 @@ Result<Matrix> SparseSelect(const Operand& condition, const Operand& a, const Op
     RowCells of_first(first, i), of_b(b, i);
     for (int32_t column; (column = std::min(of_first.NextColumn(), of_b.NextColumn())) != INT32_MAX;) visit(column, of_first.At(column), of_b.At(column));
   };
-  HEDDLE_ASSIGN_OR_RETURN(Matrix counted, Matrix::Sparse(rows, shape.columns(), 0));
-  if (rows == 0) return counted;
-  int64_t* counts = counted.mutable_row_offsets();
+  std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
   ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      counts[i + 1] = 0;
-      visit_row(i, [&](int32_t, double, double) { ++counts[i + 1]; });
-    }
+    for (int64_t i = begin; i < end; ++i) visit_row(i, [&](int32_t, double, double) { ++counts[static_cast<size_t>(i)]; });
   });
-  AccumulateOffsets(counts, rows);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(rows, shape.columns(), counts[rows]));
-  std::copy_n(counts, rows + 1, result.mutable_row_offsets());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(shape.columns(), counts));
   ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
-    int64_t at = counts[begin];
+    int64_t at = result.row_offsets()[begin];
     for (int64_t i = begin; i < end; ++i) {
       RowCells of_condition(condition, i), of_a(a, i);
       visit_row(i, [&](int32_t column, double x, double y) {

@@ -7,14 +7,11 @@
 #include <bit>
 #include <vector>
 
+#include "ops/move_cells.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {
-
-constexpr int64_t kGrainCells = 1 << 16;
-
-int64_t RowGrain(const Matrix& x) { return std::max<int64_t>(1, kGrainCells / std::max<int64_t>(x.columns(), 1)); }
 
 // Which of the `count` <= 4 cells from `cells` on are not zero.
 unsigned NonzerosOfFour(const double* cells, int64_t count) {
@@ -46,7 +43,7 @@ void CompressRow(const double* row, int64_t n, int32_t* columns, double* values)
 Result<Matrix> AsDense(const Matrix& x) {
   if (!x.IsSparse() || x.element_type() != ElementType::kFloat64) return ToDense(x);
   HEDDLE_ASSIGN_OR_RETURN(Matrix dense, Matrix::Dense(x.rows(), x.columns()));
-  ParallelFor(x.rows(), RowGrain(x), [&](int64_t begin, int64_t end) {
+  ParallelFor(x.rows(), RowGrain(x.columns()), [&](int64_t begin, int64_t end) {
     double* row = dense.mutable_data() + begin * x.columns();
     std::fill_n(row, (end - begin) * x.columns(), 0.0);
     for (int64_t i = begin; i < end; ++i, row += x.columns())
@@ -58,16 +55,14 @@ Result<Matrix> AsDense(const Matrix& x) {
 Result<Matrix> AsSparse(const Matrix& x) {
   if (x.IsSparse() || x.element_type() != ElementType::kFloat64 || x.cells() == 0) return ToSparse(x);
   const int64_t n = x.columns();
-  std::vector<int64_t> offsets(static_cast<size_t>(x.rows()) + 1, 0);
-  ParallelFor(x.rows(), RowGrain(x), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) offsets[static_cast<size_t>(i) + 1] = CountNonzeros(x.data() + i * n, n);
+  std::vector<int64_t> counts(static_cast<size_t>(x.rows()));
+  ParallelFor(x.rows(), RowGrain(n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) counts[static_cast<size_t>(i)] = CountNonzeros(x.data() + i * n, n);
   });
-  for (size_t i = 1; i < offsets.size(); ++i) offsets[i] += offsets[i - 1];
-  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(x.rows(), n, offsets.back()));
-  std::copy(offsets.begin(), offsets.end(), sparse.mutable_row_offsets());
-  ParallelFor(x.rows(), RowGrain(x), [&](int64_t begin, int64_t end) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, SparseOfCounts(n, counts));
+  ParallelFor(x.rows(), RowGrain(n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t at = offsets[static_cast<size_t>(i)];
+      const int64_t at = sparse.row_offsets()[i];
       CompressRow(x.data() + i * n, n, sparse.mutable_column_indexes() + at, sparse.mutable_values() + at);
     }
   });

@@ -43,10 +43,15 @@ double WorkOfPower(const Dag& dag, NodeId id) {
 
 bool HasBase(const DagNode& node) { return node.inputs.size() == 2 && node.inputs[1] != kNoNode; }
 
-double WorkOfSparseCells(const Dag& dag, NodeId id) {
-  if (!dag[id].sparse) return 0;
-  const std::optional<ops::BinaryCode> code = ops::FindBinaryCode((*dag.graph)[id].op);
-  return kWorkOfSparseCell + (code && ops::SkipsAbsentCells(*code) ? kWorkOfSkipping : 0);
+// Of a cell that a cell-wise operator computes.
+double WorkOfCell(const Dag& dag, NodeId id, bool published) {
+  const FusionOperator& op = *dag[id].op;
+  const double multiplications = WorkOfPower(dag, id), functions = dag[id].op->name == "log" && HasBase(dag[id]) ? 2 : 1;
+  if (published) return multiplications == 1 ? 1 : op.published_flops * functions;
+  const double work = multiplications > 0 ? kWorkOfMultiplication * multiplications : op.flops * functions;
+  if (!dag[id].sparse) return work;
+  const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(op.name);
+  return work + kWorkOfSparseCell + (code && ops::SkipsAbsentCells(*code) ? kWorkOfSkipping : 0);
 }
 
 // Share of the cells that an operator visits.
@@ -167,11 +172,7 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
   const double unit = constants.published ? node.op->published_flops : node.op->flops;
   const auto operand = [&](size_t i) -> const DagNode& { return dag[node.inputs[i]]; };
   switch (node.op->use) {
-    case RowUse::kCells:
-      if (const double work = WorkOfPower(dag, id); work == 1 || (work > 0 && !constants.published))
-        return {.along = node.cells * work * (constants.published ? 1 : kWorkOfMultiplication)};
-      return {.along = node.cells * (unit * ((*dag.graph)[id].Is("log") && HasBase(node) ? 2 : 1) +
-                                     (constants.published ? 0 : WorkOfSparseCells(dag, id)))};
+    case RowUse::kCells: return {.along = node.cells * WorkOfCell(dag, id, constants.published)};
     case RowUse::kFullAggregate:
     case RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
     case RowUse::kRowAggregate:

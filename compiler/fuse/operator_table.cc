@@ -12,9 +12,8 @@ constexpr FusionOperator CellWise(std::string_view name, double published, doubl
   return {name, RowUse::kCells, true, true, true, published, flops};
 }
 // Mean and product are not in the published table; they cost what sum and min cost.
-constexpr FusionOperator Aggregate(std::string_view name, RowUse use, double published) {
-  const bool adds = published > 1;
-  return {name, use, true, true, use == RowUse::kFullAggregate, published, (use == RowUse::kColumnAggregate ? 2 : 1) * (adds ? 0.35 : 0.5)};
+constexpr FusionOperator Aggregate(std::string_view name, RowUse use, double published, double flops) {
+  return {name, use, true, true, use == RowUse::kFullAggregate, published, flops};
 }
 
 // Sparse-safety has no column: a node's format says where its cells may be absent (docs/numerics.md R6), and
@@ -67,23 +66,23 @@ constexpr FusionOperator kTable[] = {
     CellWise("is.infinite", 1, 0.5),
     CellWise("ifelse", 2, 0.3),
     CellWise("replace", 2, 0.8),
-    Aggregate("sum", RowUse::kFullAggregate, 4),
-    Aggregate("mean", RowUse::kFullAggregate, 4),
-    Aggregate("min", RowUse::kFullAggregate, 1),
-    Aggregate("max", RowUse::kFullAggregate, 1),
-    Aggregate("prod", RowUse::kFullAggregate, 1),
-    Aggregate("rowSums", RowUse::kRowAggregate, 4),
-    Aggregate("rowMeans", RowUse::kRowAggregate, 4),
-    Aggregate("rowMins", RowUse::kRowAggregate, 1),
-    Aggregate("rowMaxs", RowUse::kRowAggregate, 1),
-    Aggregate("rowProds", RowUse::kRowAggregate, 1),
-    Aggregate("rowIndexMax", RowUse::kRowAggregate, 1),
-    Aggregate("rowIndexMin", RowUse::kRowAggregate, 1),
-    Aggregate("colSums", RowUse::kColumnAggregate, 4),
-    Aggregate("colMeans", RowUse::kColumnAggregate, 4),
-    Aggregate("colMins", RowUse::kColumnAggregate, 1),
-    Aggregate("colMaxs", RowUse::kColumnAggregate, 1),
-    Aggregate("colProds", RowUse::kColumnAggregate, 1),
+    Aggregate("sum", RowUse::kFullAggregate, 4, 0.35),
+    Aggregate("mean", RowUse::kFullAggregate, 4, 0.35),
+    Aggregate("min", RowUse::kFullAggregate, 1, 0.5),
+    Aggregate("max", RowUse::kFullAggregate, 1, 0.5),
+    Aggregate("prod", RowUse::kFullAggregate, 1, 0.5),
+    Aggregate("rowSums", RowUse::kRowAggregate, 4, 0.35),
+    Aggregate("rowMeans", RowUse::kRowAggregate, 4, 0.35),
+    Aggregate("rowMins", RowUse::kRowAggregate, 1, 0.5),
+    Aggregate("rowMaxs", RowUse::kRowAggregate, 1, 0.5),
+    Aggregate("rowProds", RowUse::kRowAggregate, 1, 0.5),
+    Aggregate("rowIndexMax", RowUse::kRowAggregate, 1, 0.5),
+    Aggregate("rowIndexMin", RowUse::kRowAggregate, 1, 0.5),
+    Aggregate("colSums", RowUse::kColumnAggregate, 4, 0.7),
+    Aggregate("colMeans", RowUse::kColumnAggregate, 4, 0.7),
+    Aggregate("colMins", RowUse::kColumnAggregate, 1, 1),
+    Aggregate("colMaxs", RowUse::kColumnAggregate, 1, 1),
+    Aggregate("colProds", RowUse::kColumnAggregate, 1, 1),
     // Multiply-adds run at the peak of the machine, eight times the rate of single operations through the
     // caches.
     {"%*%", RowUse::kProduct, false, true, true, 2, 0.3},

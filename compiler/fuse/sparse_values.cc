@@ -29,7 +29,7 @@ bool IsAbsent(const Dag& dag, NodeId id, const std::function<bool(NodeId)>& abse
   if (n.Is("replace")) return is_absent(n.inputs[0]) && !ops::IsZero((*dag.graph)[n.inputs[1]]);
   if (n.Is("ifelse")) {
     const auto vanishes = [&](NodeId operand) { return is_absent(operand) || ops::IsZero((*dag.graph)[operand]); };
-    return vanishes(n.inputs[2]) && (is_absent(n.inputs[0]) || vanishes(n.inputs[1]));
+    return ops::SelectVanishes(is_absent(n.inputs[0]), vanishes(n.inputs[1]), vanishes(n.inputs[2]));
   }
   const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(n.op);
   if (!code || n.inputs.size() < 2 || n.inputs[1] == kNoNode) return is_absent(n.inputs[0]);  // f(0) is 0: the result is CSR.

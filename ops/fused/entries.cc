@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ops/fused/gather_cells.h"
+#include "ops/gather_cells.h"
 #include "ops/simd/sparse_rows.h"
 
 namespace heddle::ops {

@@ -9,7 +9,7 @@
 #include "core/matrix.h"
 #include "core/status.h"
 #include "ops/fused/entries.h"
-#include "ops/fused/gather_cells.h"
+#include "ops/gather_cells.h"
 #include "ops/fused/paired_product.h"
 #include "ops/fused/tile_program.h"
 #include "ops/fused/tile_sizes.h"

@@ -12,7 +12,7 @@ bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes
   if (n.Is("replace")) return at(0) && !IsZero(view.node(n.inputs[1]));
   if (n.Is("ifelse")) {
     const auto is_zero = [&](size_t i) { return at(i) || IsZero(view.node(n.inputs[i])); };
-    return is_zero(2) && (at(0) || is_zero(1));
+    return SelectVanishes(at(0), is_zero(1), is_zero(2));
   }
   if (n.inputs.size() < 2 || n.inputs[1] == kNoNode)
     return at(0) && UnaryFormat(*FindUnaryCode(n.op), {.format = Format::kSparse}) == Format::kSparse;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/fused/gather_cells.h"
+#include "ops/gather_cells.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "body_builder.h"
+#include "tests/unit/ops/fused/body_builder.h"
 
 namespace heddle::ops::testing {
 namespace {

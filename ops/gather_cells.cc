@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/fused/gather_cells.h"
+#include "ops/gather_cells.h"
 
 #include <immintrin.h>
 
