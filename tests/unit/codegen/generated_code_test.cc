@@ -119,6 +119,25 @@ TEST(GeneratedCodeTest, FewHeavyOperatorsWithEverySinkAndAccess) {
   }
 }
 
+// As many heavy operators of each other as decide about four, two or one register at a time.
+TEST(GeneratedCodeTest, ChainsOfHeavyOperatorsOfEveryLength) {
+  for (const int length : {1, 3, 8, 9, 16, 17}) {
+    Region region{{Input(0), Input(1, Access::kScalar)}, {}, 2};
+    for (int k = 0; k < length; ++k) {
+      const int last = static_cast<int>(region.nodes.size()) - 1;
+      region.nodes.push_back(Binary(ops::BinaryCode::kMultiply, k == 0 ? 0 : last, 1));
+      region.nodes.push_back(Unary(k % 2 == 0 ? ops::UnaryCode::kSigmoid : ops::UnaryCode::kHyperbolicTangent, last + 1));
+    }
+    const int last = static_cast<int>(region.nodes.size()) - 1;
+    for (const Sink sink : {Sink::kStore, Sink::kFoldFlat, Sink::kFoldRows, Sink::kFoldColumns}) {
+      region.outputs = {{last, sink, Fold::kAdd}, {last}};
+      std::vector<CaseShape> shapes;
+      for (const int64_t columns : {1, 8, 15, 16, 31, 32, 33, 77, 100}) shapes.push_back({1, columns, columns % 3, columns % 2 == 1});
+      ExpectSameBits(region, shapes);
+    }
+  }
+}
+
 // Sums of few columns: every number of eights with ends of every length, of light and heavy bodies.
 TEST(GeneratedCodeTest, FlatFoldsOfSeveralEights) {
   for (const auto code : {ops::BinaryCode::kMultiply, ops::BinaryCode::kPower}) {
