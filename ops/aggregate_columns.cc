@@ -162,22 +162,21 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
   if (call.phase == "partial") return Value(std::move(nodes));
   // First what the budget may refuse: without rows there are no nodes that it could have refused before.
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, n));
-  HEDDLE_ASSIGN_OR_RETURN(AlignedArray root, JoinNodes(reduction, nodes));
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
   double* out = result.mutable_data();
-  for (int64_t j = 0; j < n; ++j) {
-    if (IsSpread(kind)) {
-      out[j] = SpreadOf(kind, root[0], root[1 + n + j]);
-      continue;
-    }
+  const auto cell = [&](int64_t j) {
+    if (IsSpread(kind)) return SpreadOf(kind, root[0], root[1 + n + j]);
+    double value = root[j];
     if (n <= kNarrow) {
       double lanes[8];
       for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = root[lane * n + j];
-      out[j] = simd::FoldLanes(FoldOf(kind), lanes);
-    } else {
-      out[j] = root[j];
+      value = simd::FoldLanes(FoldOf(kind), lanes);
     }
-    if (kind == AggregateKind::kMean) out[j] = out[j] / static_cast<double>(m);
-  }
+    return kind == AggregateKind::kMean ? value / static_cast<double>(m) : value;
+  };
+  ParallelFor(n, kWide, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) out[j] = cell(j);
+  });
   return Value(std::move(result));
 }
 

@@ -126,7 +126,7 @@ Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == "finish" ? Result<Matrix>(call.inputs[0]->matrix())
                                                                : Partial(call, kind, reduction));
   if (call.phase == "partial") return Value(std::move(nodes));
-  HEDDLE_ASSIGN_OR_RETURN(AlignedArray root, JoinNodes(reduction, nodes));
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
   if (IsSpread(kind)) return Value(Scalar(SpreadOf(kind, root[0], root[2])));
   const double result = simd::FoldLanes(FoldOf(kind), root.data());
   if (kind != AggregateKind::kMean) return Value(Scalar(result));

@@ -119,7 +119,7 @@ Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelCont
           ReduceLeaves(reduction, 0, CeilDivide(n, kColumnChunk), [&](int64_t chunk, double* payload) {
             return MultiplyChunk(a, right, i, chunk, payload);
           }));
-      HEDDLE_ASSIGN_OR_RETURN(const AlignedArray root, JoinNodes(reduction, nodes));
+      HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
       CloseRow(a, root.data(), k, out + i * k);
     }
     return result;
@@ -155,7 +155,7 @@ Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelConte
         }
         return true;
       }));
-  HEDDLE_ASSIGN_OR_RETURN(const AlignedArray root, JoinNodes(reduction, nodes));
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
   for (int64_t i = 0; i < m * n; ++i) result.mutable_data()[i] = root.data()[i] + 0.0;
   return result;

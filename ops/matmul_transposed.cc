@@ -324,7 +324,7 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
 Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
   // First what the budget may refuse: without rows there are no nodes that it could have refused before.
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(p.n, p.k));
-  HEDDLE_ASSIGN_OR_RETURN(const AlignedArray root, JoinNodes(p.reduction, nodes));
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(p.reduction, nodes));
   double* out = result.mutable_data();
   const double* cells = root.data();
   for (int64_t j = 0; j < p.n; ++j) {

@@ -192,18 +192,21 @@ Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t en
   return partial;
 }
 
-Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes) {
+Result<RootPayload> JoinNodes(const Reduction& reduction, const Matrix& nodes) {
   const int64_t width = reduction.width;
   HEDDLE_CHECK(nodes.rows() == 0 || nodes.columns() == 2 + width,
                "a partial value has the payload of its operator");
-  AlignedArray root(width);
-  FillIdentity(reduction, root.data());
+  if (nodes.rows() == 1) return RootPayload(nodes);
   std::vector<std::pair<int64_t, int64_t>> order;  // first leaf, row
   for (int64_t i = 0; i < nodes.rows(); ++i) {
     const double* row = nodes.data() + i * nodes.columns();
     order.emplace_back(TreeNode{static_cast<int64_t>(row[0]), static_cast<int>(row[1])}.FirstLeaf(), i);
   }
-  if (order.empty()) return root;
+  if (order.empty()) {
+    AlignedArray root(width);
+    FillIdentity(reduction, root.data());
+    return RootPayload(std::move(root));
+  }
   std::sort(order.begin(), order.end());
 
   // As PayloadStack, but payloads may be large and few: join in place of copies, wide joins in parallel.
@@ -221,7 +224,7 @@ Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes) 
                 static_cast<size_t>(width) * sizeof(double));
   }
   while (stack.size() > 1) join_top();
-  return std::move(stack.front().second);
+  return RootPayload(std::move(stack.front().second));
 }
 
 }  // namespace heddle::ops

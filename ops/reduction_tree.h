@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/matrix.h"
@@ -177,7 +178,21 @@ void SeparateCells(Matrix* nodes, int64_t offset, int64_t places, int64_t count)
 /// Level of the smallest node that contains both leaves; 0 for a leaf itself.
 inline int CommonLevel(int64_t a, int64_t b) { return std::bit_width(static_cast<uint64_t>(a ^ b)); }
 
+/// A payload of its own, or that of the only node of a partial value, where it is.
+class RootPayload {
+ public:
+  explicit RootPayload(AlignedArray own) : own_(std::move(own)), data_(own_.data()) {}
+  explicit RootPayload(Matrix node) : node_(std::move(node)), data_(std::as_const(node_).data() + 2) {}
+  const double* data() const { return data_; }
+  double operator[](int64_t i) const { return data_[i]; }
+
+ private:
+  AlignedArray own_;
+  Matrix node_;
+  const double* data_;
+};
+
 /// The root of a partial value whose rows may be in any order; as FillIdentity makes it when it has no rows.
-Result<AlignedArray> JoinNodes(const Reduction& reduction, const Matrix& nodes);
+Result<RootPayload> JoinNodes(const Reduction& reduction, const Matrix& nodes);
 
 }  // namespace heddle::ops

@@ -46,10 +46,16 @@ class Builder {
       } else if (const auto found = inside_.find(input); found != inside_.end()) {
         node.inputs[i] = found->second;
       } else {
-        node.inputs[i] = AddInput({input, dag_[input].matrix && dag_[id].by_rows[i] == 0});
+        node.inputs[i] = AddInput({input, IsWhole(id, i)});
       }
     }
     inside_[id] = built_.fused.body.Add(std::move(node));
+  }
+
+  // Placement never divides one row, but tiles do.
+  bool IsWhole(NodeId id, size_t i) const {
+    const DagNode &node = dag_[id], &input = dag_[node.inputs[i]];
+    return input.matrix && node.by_rows[i] == 0 && !(node.op->use == RowUse::kCells && height_ == 1 && IsRowAligned(node, input));
   }
 
   NodeId AddLiteral(int64_t value) {

@@ -50,14 +50,15 @@ const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
   if (op->use == RowUse::kCells &&
       std::any_of(node.inputs.begin(), node.inputs.end() - 1, [](NodeId input) { return input == kNoNode; }))
     return nullptr;
-  if (op->use == RowUse::kCells) return node.info.shape.rows > 1 ? op : nullptr;
+  if (op->use == RowUse::kCells) return node.info.shape.Cells() > 1 ? op : nullptr;
   if (op->use == RowUse::kCbind && std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
         return !graph[input].info.IsMatrix() || graph[input].info.shape.rows != node.info.shape.rows;
       }))
     return nullptr;
-  // What is walked has at least two rows.
-  const NodeId walked = node.inputs[0];
-  return graph[walked].info.IsMatrix() && graph[walked].info.shape.rows > 1 ? op : nullptr;
+  // What is walked has at least two rows, or goes cell by cell.
+  const ValueInfo& walked = graph[node.inputs[0]].info;
+  const bool aggregates = op->use == RowUse::kFullAggregate || op->use == RowUse::kRowAggregate || op->use == RowUse::kColumnAggregate;
+  return walked.IsMatrix() && (walked.shape.rows > 1 || (aggregates && walked.shape.columns > 1)) ? op : nullptr;
 }
 
 // Sparsity and pattern of a CSR result from those of its operands; different patterns are taken as

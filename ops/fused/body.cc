@@ -7,6 +7,7 @@
 #include "ops/aggregate.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise_codes.h"
+#include "ops/fused/region_walk.h"
 #include "ops/matmul.h"
 
 namespace heddle::ops {
@@ -47,7 +48,7 @@ class RoleFinder {
     if (driver >= roles_.variables.size() || roles_.variables[driver] == kNoNode)
       return Unimplemented("the driver is not used");
     roles_.rows = body_[roles_.variables[driver]].info.shape.rows;
-    if (roles_.rows < 2) return Unimplemented("a driver of one row");
+    if (roles_.rows < 1) return Unimplemented("a driver without rows");
     return OkStatus();
   }
 
@@ -72,6 +73,12 @@ class RoleFinder {
       return reduce({node.inputs[0], node.inputs[1]});
     }
     if (fused_.roots.size() > 1) return Unimplemented("several roots that are not aggregates");
+    if (const Aggregate* aggregate = FindAggregate(node.op); aggregate != nullptr && body_[node.inputs[0]].info.shape.columns > kColumnChunk) {
+      // Each row is a tree over its chunks.
+      if (!FoldsRows(node)) return Unimplemented("{} of rows longer than a column chunk", node.op);
+      roles_.nodes[static_cast<size_t>(id)] = BodyRole::kRoot;
+      return Demand(node.inputs[0], BodyRole::kRows);
+    }
     return Demand(id, BodyRole::kRows);
   }
 

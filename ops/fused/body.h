@@ -15,7 +15,7 @@ enum class BodyRole : uint8_t {
   kScalar,  ///< A scalar, known before the first tile.
   kWhole,   ///< An input needed whole: a row vector, the right operand of a product.
   kRows,    ///< As many rows as the driver: a tile holds some of them.
-  kRoot,    ///< A reduction over all rows.
+  kRoot,    ///< A reduction over all rows, or over the chunks of each long row.
 };
 
 struct BodyRoles {
@@ -23,7 +23,7 @@ struct BodyRoles {
   std::vector<BodyRole> inputs;   ///< By input of the fused node: kScalar, kWhole or kRows.
   std::vector<NodeId> variables;  ///< Body node of each input; kNoNode if unused.
   int64_t rows = 0;               ///< Of the driver.
-  bool reduces = false;           ///< The roots are reductions; else there is one root of kRows.
+  bool reduces = false;           ///< The roots are reductions over all rows; else there is one, of kRows or with the aggregate of each long row.
 };
 
 /// Follows the roots down. kUnimplemented, with the reason, for a body that cannot be run by tiles: then its

@@ -30,12 +30,12 @@ void WithLanes(double* payload, int64_t base, Fold fold) {
 
 }  // namespace
 
-void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t rows, int64_t row_in_panel, double* payload) {
+void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t rows, int64_t columns, int64_t row_in_panel, double* payload) {
   const simd::Fold fold = FoldOf(root.aggregate);
   if (root.kind == TileRoot::Kind::kFull)
-    return WithLanes(payload, (row_in_panel * root.n) & 7, [&](double* lanes) { simd::FoldFlat(fold, x, rows * root.n, lanes); });
+    return WithLanes(payload, (row_in_panel * root.n) & 7, [&](double* lanes) { simd::FoldFlat(fold, x, rows * columns, lanes); });
   if (root.n <= 8) return simd::FoldNarrow(fold, x, rows, root.n, payload);
-  simd::FoldColumns(fold, x, rows, x_stride, root.n, payload);
+  simd::FoldColumns(fold, x, rows, x_stride, columns, payload);
 }
 
 void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride, int64_t rows,

@@ -11,7 +11,7 @@
 namespace heddle::ops {
 
 /// Adds some rows to the payload of a full or column aggregate; `row_in_panel` is that of the first.
-void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t rows, int64_t row_in_panel, double* payload);
+void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t rows, int64_t columns, int64_t row_in_panel, double* payload);
 
 /// Adds t(X) Y of some rows. `ahead` is what comes from memory next, or null; `lane` the first row's place in its panel, modulo 8.
 void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride, int64_t rows,

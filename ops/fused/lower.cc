@@ -39,9 +39,10 @@ class Lowering : private BodyView {
     SetStages();
     program_.by_pattern = CanWalkEntries(*this);
     if (!program_.by_pattern && LosesSparsity(*this)) return Unimplemented("CSR values with entries where the driver has none");
+    program_.cut_columns = CutColumns();
     for (const TileRoot& root : program_.roots)
-      if (program_.chunks > 1 && !IsPattern(node(root.node).inputs[0]))
-        return Unimplemented("a full aggregate of dense rows longer than a column chunk");
+      if (program_.chunks > 1 && program_.cut_columns == 0 && (!program_.roles.reduces || !IsPattern(node(root.node).inputs[0])))
+        return Unimplemented("an aggregate of rows longer than a column chunk beside what needs whole rows");
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsRows(id) && node(id).Is("sampledProduct") && !program_.by_pattern)
         return Unimplemented("a sampled product beside cells that are needed everywhere");
@@ -54,7 +55,7 @@ class Lowering : private BodyView {
     }
     for (size_t r = 0; r < program_.roots.size(); ++r)
       HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
-    if (!program_.roles.reduces) HEDDLE_RETURN_IF_ERROR(FinishResult());
+    if (program_.roots.empty()) HEDDLE_RETURN_IF_ERROR(FinishResult());
     ChooseReads(&program_);
     ChooseTileRows(&program_);
     return std::move(program_);
@@ -62,6 +63,20 @@ class Lowering : private BodyView {
 
  private:
   using Kind = TileRef::Kind;
+
+  // The columns of rows that are longer than a column chunk, if nothing looks at more than one cell of them at a time; or 0.
+  int64_t CutColumns() const {
+    int64_t widest = 0;
+    for (NodeId id = 0; id < body().size(); ++id)
+      if (IsRows(id)) widest = std::max(widest, Columns(id));
+    if (program_.by_pattern || widest <= kColumnChunk) return 0;
+    for (NodeId id = 0; id < body().size(); ++id)
+      if (IsRows(id) && ((!IsInput(id) && !IsCellwise(id)) || (Columns(id) != 1 && Columns(id) != widest))) return 0;
+    const bool cut = std::all_of(program_.roots.begin(), program_.roots.end(), [](const TileRoot& root) {
+      return root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns;
+    });
+    return cut ? widest : 0;
+  }
 
   // Stages
   // -----------------------------------------------------------------------------------------------------
@@ -406,7 +421,7 @@ class Lowering : private BodyView {
         if (CanSink(*builder, root) && !IsPattern(id)) {
           builder->region.outputs.push_back(
               {.node = builder->values[id],
-               .sink = builder->step.flat ? Sink::kFoldFlat : Sink::kFoldColumns,
+               .sink = builder->step.flat || root.kind == TileRoot::Kind::kFull ? Sink::kFoldFlat : Sink::kFoldColumns,
                .fold = FoldOf(root.aggregate),
                .eights = builder->step.flat && root.kind == TileRoot::Kind::kColumns ? static_cast<int>(root.n) : 1});
           builder->step.outputs.push_back({});
@@ -445,8 +460,8 @@ class Lowering : private BodyView {
     sunk_row_folds_.insert(fold);
   }
 
-  static bool CanSink(const RegionBuilder& builder, const TileRoot& root) {
-    if (root.kind == TileRoot::Kind::kFull) return builder.step.flat;
+  bool CanSink(const RegionBuilder& builder, const TileRoot& root) const {
+    if (root.kind == TileRoot::Kind::kFull) return builder.step.flat || program_.cut_columns > 0;
     if (root.kind != TileRoot::Kind::kColumns) return false;
     // Sums of up to eight columns are sums of every n-th eight of the flat cells; the loop exists n times.
     if (root.n <= 8)

@@ -80,7 +80,7 @@ void ChooseFetchesOfWideProducts(TileProgram* program) {
 }  // namespace
 
 Status MakeRoots(const BodyView& view, TileProgram* program) {
-  if (!program->roles.reduces) return OkStatus();
+  if (program->roles.nodes[static_cast<size_t>(program->fused.roots[0])] != BodyRole::kRoot) return OkStatus();
   const int64_t m = program->roles.rows;
   int64_t offset = 0;
   for (NodeId id : program->fused.roots) {
@@ -102,7 +102,7 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
     } else {
       const Aggregate& aggregate = *FindAggregate(n.op);
       root.aggregate = aggregate.kind;
-      const bool full = aggregate.scope == AggregateScope::kFull;
+      const bool full = aggregate.scope != AggregateScope::kColumn;  // Of a long row: as if it were all.
       root.kind = full ? TileRoot::Kind::kFull : TileRoot::Kind::kColumns;
       root.width = full ? 8 : root.n <= 8 ? 8 * root.n : (root.n + 7) / 8 * 8;
       height = full ? FullPanelHeight(m, root.n) : ColumnPanelHeight(m, root.n);
@@ -130,6 +130,10 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
 }
 
 void ChooseTileRows(TileProgram* program) {
+  if (program->cut_columns > 0) {
+    program->tile_rows = 1;
+    return;
+  }
   const BodyView view(*program);
   // Bytes of a row that are touched twice: buffers, and inputs that more than one step reads.
   std::map<int, int> reads;

@@ -41,7 +41,7 @@ Result<Value> FinishRoots(const TileProgram& program, const Matrix& nodes, const
                       .context = call.context};
     return CatalogKernels().Run(finish);
   }
-  HEDDLE_ASSIGN_OR_RETURN(const AlignedArray root, JoinNodes(program.reduction, nodes));
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(program.reduction, nodes));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, static_cast<int64_t>(program.roots.size())));
   for (size_t r = 0; r < program.roots.size(); ++r) {
     const TileRoot& part = program.roots[r];

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/panels.h"
 #include "ops/elementwise_sparse.h"
 #include "ops/fused/tile_steps.h"
 #include "ops/operator.h"
@@ -22,6 +23,48 @@ std::shared_ptr<TileScratch> TakeShared(TileSteps& steps) {
   return {steps.Take().release(), [&steps](TileScratch* scratch) { steps.GiveBack(std::unique_ptr<TileScratch>(scratch)); }};
 }
 
+// Calls chunk(scratch, row, chunk) for the column chunks of all rows.
+template <typename Chunk>
+void ForEachChunk(const TileProgram& program, const KernelCall& call, TileSteps& steps, Chunk chunk) {
+  const int64_t chunks = CeilDivide(program.cut_columns, kColumnChunk);
+  ParallelFor(steps.driver().rows() * chunks, kTaskCells / kColumnChunk, [&](int64_t begin, int64_t end) {
+    std::unique_ptr<TileScratch> scratch = steps.Take();
+    for (int64_t k = begin; k < end && !IsCancelled(call.context.cancelled); ++k) chunk(*scratch, k / chunks, k % chunks);
+    steps.GiveBack(std::move(scratch));
+  });
+}
+
+// The aggregate of each row, over its chunks.
+Result<Matrix> ReduceLongRows(const TileProgram& program, const KernelCall& call, TileSteps& steps) {
+  const ValueInfo& info = program.fused.body[program.fused.roots[0]].info;
+  const TileRoot& root = program.roots[0];
+  const int64_t rows = steps.driver().rows(), chunks = program.chunks;
+  // Payloads of all chunks of so many rows at a time: both many rows and few long ones keep the threads busy.
+  HEDDLE_ASSIGN_OR_RETURN(Matrix leaves, Matrix::Dense(rows * chunks, root.width));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, 1, info.element_type));
+  double* const payloads = leaves.mutable_data();
+  ForEachChunk(program, call, steps, [&](TileScratch& scratch, int64_t row, int64_t chunk) {
+    double* const payload = payloads + (row * chunks + chunk) * root.width;
+    FillIdentity(program.reduction, payload);
+    steps.RunChunk(scratch, row, chunk, payload);
+  });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  PayloadStack stack(program.reduction.join, root.width, CommonLevel(0, chunks));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      std::copy_n(payloads + (row * chunks + chunk) * root.width, root.width, stack.Next(chunk));
+      stack.Push();
+    }
+    double value = simd::FoldLanes(FoldOf(root.aggregate), stack.Finish());
+    if (root.aggregate == AggregateKind::kMean) value = value / static_cast<double>(root.n);
+    if (info.element_type == ElementType::kFloat32)
+      result.mutable_data<float>()[row] = static_cast<float>(value);
+    else
+      result.mutable_data()[row] = value;
+  }
+  return result;
+}
+
 Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileSteps& steps) {
   const ValueInfo& info = program.fused.body[program.fused.roots[0]].info;
   const TileSizes& sizes = steps.sizes();
@@ -29,6 +72,11 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
   const bool entries = steps.HasPattern();
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries ? SamePattern(steps.driver()) : Matrix::Dense(rows, info.shape.columns, info.element_type));
   steps.WriteTo(result.mutable_data());
+  if (program.cut_columns > 0) {
+    ForEachChunk(program, call, steps, [&](TileScratch& scratch, int64_t row, int64_t chunk) { steps.RunChunk(scratch, row, chunk, nullptr); });
+    if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+    return info.format == Format::kSparse ? AsSparse(result) : std::move(result);
+  }
   // Tasks are runs of whole groups of rows.
   const int64_t least = program.by_pattern ? kRowsTogether : sizes.rows;
   const int64_t grain = std::max(least, (int64_t{1} << 17) / sizes.row_work / least * least);
@@ -59,6 +107,31 @@ void SeparateRoots(const TileProgram& program, Matrix* nodes) {
   }
 }
 
+// The nodes of leaves [begin, end) of tiles that are column chunks: each is one, or adds to some columns of a wide one.
+Result<Matrix> ReduceChunks(const TileProgram& program, Reduction reduction, TileSteps& steps, int64_t span_begin, int64_t span_end) {
+  const int64_t height = program.panel_rows;
+  const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
+  const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
+  if (program.roots[0].kind == TileRoot::Kind::kColumns)
+    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, kColumnChunk}, [&](const Tile& tile, int64_t leaf, double* payload) {
+      std::unique_ptr<TileScratch> scratch = steps.Take();
+      FillPayload(payload, tile.columns, simd::StartOf(FoldOf(program.roots[0].aggregate)));
+      const int64_t last = std::min(span_end, (leaf + 1) * height);
+      for (int64_t row = leaf * height; row < last && !IsCancelled(reduction.cancelled); ++row)
+        steps.RunChunk(*scratch, row - span_begin, tile.column / kColumnChunk, payload);
+      steps.GiveBack(std::move(scratch));
+      return true;
+    });
+  reduction.leaf_cells = kColumnChunk;
+  return ReduceTasks(reduction, begin * program.chunks, end * program.chunks, [&]() -> LeafFunction {
+    return [&, scratch = TakeShared(steps)](int64_t leaf, double* payload) {
+      FillIdentity(reduction, payload);
+      steps.RunChunk(*scratch, leaf / program.chunks - span_begin, leaf % program.chunks, payload);
+      return true;
+    };
+  });
+}
+
 // The nodes of all panels, but for SeparateRoots.
 Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, TileSteps& steps) {
   const bool whole = call.phase.empty();
@@ -70,6 +143,7 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
   const int64_t chunks = program.chunks;
   reduction.leaf_cells = CeilDivide(height * sizes.row_work, chunks);
   reduction.cancelled = call.context.cancelled;
+  if (program.cut_columns > 0) return ReduceChunks(program, reduction, steps, span_begin, span_end);
   const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
   const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
   const bool several = HoldsSeveralLeaves(program);
@@ -131,8 +205,8 @@ Result<Value> RunTiles(const TileProgram& program, const KernelCall& call) {
   if (call.phase == "finish") return FinishRoots(program, call.inputs[0]->matrix(), call);
   TileSteps steps(program, call);
   HEDDLE_RETURN_IF_ERROR(steps.Prepare());
-  if (program.roots.empty()) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result, RunRows(program, call, steps));
+  if (!program.roles.reduces) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, program.roots.empty() ? RunRows(program, call, steps) : ReduceLongRows(program, call, steps));
     return Value(std::move(result));
   }
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReducePanels(program, call, steps));

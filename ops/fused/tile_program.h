@@ -127,6 +127,7 @@ struct TileProgram {
   int64_t tile_rows = 0;
   int64_t panel_rows = 0;  ///< Rows of a leaf; 0 without roots.
   int64_t chunks = 1;      ///< Leaves of a row, where rows are longer than a column chunk (docs/numerics.md, section 2).
+  int64_t cut_columns = 0;  ///< Not 0: columns of rows of which a tile has one chunk of one row; every step goes cell by cell.
   Reduction reduction;     ///< Of all payloads together.
 };
 

@@ -74,7 +74,7 @@ Status TileSteps::Prepare() {
   int64_t offset = 0;
   for (int64_t columns : program_.buffers) {
     buffer_offsets_.push_back(offset);
-    offset += (sizes_.rows * columns + 15) / 8 * 8;  // Whole lines, and room for RepeatEach's overrun.
+    offset += (sizes_.rows * (program_.cut_columns > 0 ? std::min(columns, kColumnChunk) : columns) + 15) / 8 * 8;  // Whole lines, and room for RepeatEach's overrun.
   }
   scratch_doubles_ = offset;
   return OkStatus();
@@ -151,7 +151,8 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
   switch (ref.kind) {
     case TileRef::Kind::kInput: {
       const Matrix& input = (program_.single ? singles_ : inputs_)[static_cast<size_t>(ref.index)];
-      return {CellsAt(const_cast<double*>(input.data()), input.element_type(), row * input.columns() + ref.column), input.columns()};
+      const int64_t column = ref.column + (input.columns() > 1 ? scratch.first_column : 0);
+      return {CellsAt(const_cast<double*>(input.data()), input.element_type(), row * input.columns() + column), input.columns()};
     }
     case TileRef::Kind::kBuffer:
       return {scratch.buffers.data() + buffer_offsets_[static_cast<size_t>(ref.index)] + ref.column,
@@ -161,11 +162,18 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
     case TileRef::Kind::kResult: {
       if (HasPattern()) return {result_ + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
       const int64_t columns = program_.fused.body[program_.fused.roots[0]].info.shape.columns;
-      return {CellsAt(result_, program_.single ? ElementType::kFloat32 : ElementType::kFloat64, row * columns + ref.column), columns};
+      const int64_t column = ref.column + (columns > 1 ? scratch.first_column : 0);
+      return {CellsAt(result_, program_.single ? ElementType::kFloat32 : ElementType::kFloat64, row * columns + column), columns};
     }
     case TileRef::Kind::kNone: break;
   }
   return {};
+}
+
+void TileSteps::RunChunk(TileScratch& scratch, int64_t row, int64_t chunk, double* payload) const {
+  scratch.first_column = chunk * kColumnChunk;
+  scratch.width = std::min(kColumnChunk, program_.cut_columns - scratch.first_column);
+  RunTile(scratch, row, row + 1, 0, payload);
 }
 
 void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel, double* payload) const {
@@ -183,15 +191,15 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       case Step::Kind::kRegion: CallRegion(scratch, s, row, rows, row_in_panel, payload); break;
       case Step::Kind::kDensify: Densify(scratch, step, row, row_end); break;
       case Step::Kind::kWiden: {
-        const int64_t cells = rows * step.columns;
+        const int64_t cells = rows * ColumnsOf(scratch, step);
         double* to = Locate(scratch, step.to, row).cells;
         const Matrix& input = singles_[static_cast<size_t>(step.index)];
-        SelectedElementwiseKernels().widen(input.data<float>() + row * step.columns, to, cells);
+        SelectedElementwiseKernels().widen(input.data<float>() + row * step.columns + scratch.first_column, to, cells);
         break;
       }
       case Step::Kind::kRound: {
         const bool by_entries = step.to.kind == TileRef::Kind::kPattern || (step.to.kind == TileRef::Kind::kResult && HasPattern());
-        const int64_t cells = by_entries ? scratch.pattern.Count(rows) : rows * step.columns;
+        const int64_t cells = by_entries ? scratch.pattern.Count(rows) : rows * ColumnsOf(scratch, step);
         double* to = Locate(scratch, step.to, row).cells;
         SelectedElementwiseKernels().Of(UnaryCode::kRoundToSingle)(to, to, cells, false);
         break;
@@ -199,17 +207,17 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       case Step::Kind::kNarrow: {
         const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
         for (int64_t i = 0; i < rows; ++i)
-          SelectedElementwiseKernels().narrow(from.cells + i * from.stride, reinterpret_cast<float*>(to.cells) + i * to.stride, step.columns);
+          SelectedElementwiseKernels().narrow(from.cells + i * from.stride, reinterpret_cast<float*>(to.cells) + i * to.stride, ColumnsOf(scratch, step));
         break;
       }
       case Step::Kind::kExpand: {
         const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
-        SelectedElementwiseKernels().repeat(from.cells, rows, step.columns, to.cells);
+        SelectedElementwiseKernels().repeat(from.cells, rows, ColumnsOf(scratch, step), to.cells);
         break;
       }
       case Step::Kind::kCopy: {
         const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
-        CopyRows(from.cells, from.stride, rows, step.columns, to.cells, to.stride);
+        CopyRows(from.cells, from.stride, rows, ColumnsOf(scratch, step), to.cells, to.stride);
         break;
       }
       case Step::Kind::kSample: {
@@ -273,6 +281,7 @@ RegionArguments TileSteps::ArgumentsOf(TileScratch& scratch, const Step& step) c
           place = Locate(scratch, operand.tile, 0);
         break;
       case RegionOperand::From::kWhole:
+        if (program_.cut_columns > 0) arguments.moving_inputs.push_back(arguments.inputs.size());
         place.cells = const_cast<double*>(inputs_[static_cast<size_t>(operand.index)].data());
         break;
       case RegionOperand::From::kRepeated:
@@ -301,6 +310,11 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
   const Step& step = program_.steps[s];
   RegionArguments& arguments = scratch.arguments[s];
   for (size_t i : arguments.moving_inputs) {
+    if (const RegionOperand& operand = step.operands[i]; operand.from == RegionOperand::From::kWhole) {
+      const Matrix& row_vector = inputs_[static_cast<size_t>(operand.index)];
+      arguments.inputs[i] = row_vector.data() + (row_vector.columns() > 1 ? scratch.first_column : 0);
+      continue;
+    }
     const Place place = Locate(scratch, step.operands[i].tile, row);
     arguments.inputs[i] = place.cells;
     arguments.input_strides[i] = place.stride;
@@ -317,9 +331,9 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
     arguments.outputs[i] = payload + program_.roots[static_cast<size_t>(root)].offset;
     if (program_.roots[static_cast<size_t>(root)].kind == TileRoot::Kind::kFull) folded = root;
   }
-  const int64_t base = (row_in_panel * step.columns) & 7;
+  const int64_t base = (row_in_panel * step.columns) & 7, columns = ColumnsOf(scratch, step);
   RegionCall call{.rows = step.flat ? 1 : rows,
-                  .columns = step.by_entries ? scratch.pattern.Count(rows) : step.flat ? rows * step.columns : step.columns,
+                  .columns = step.by_entries ? scratch.pattern.Count(rows) : step.flat ? rows * columns : columns,
                   .inputs = arguments.inputs.data(),
                   .input_strides = arguments.input_strides.data(),
                   .outputs = arguments.outputs.data(),
@@ -357,10 +371,13 @@ void TileSteps::Intersect(TileScratch& scratch, const Step& step, int64_t row, i
 
 void TileSteps::Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
   const Matrix& x = inputs_[static_cast<size_t>(step.index)];
+  const int64_t columns = ColumnsOf(scratch, step);
   double* out = Locate(scratch, step.to, row).cells;
-  std::memset(out, 0, static_cast<size_t>((row_end - row) * step.columns) * sizeof(double));
-  for (int64_t i = row; i < row_end; ++i, out += step.columns)
-    for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) out[x.column_indexes()[e]] = x.values()[e];
+  std::memset(out, 0, static_cast<size_t>((row_end - row) * columns) * sizeof(double));
+  for (int64_t i = row; i < row_end; ++i, out += columns) {
+    const EntryRange range = EntriesOf(x, i, scratch.first_column, scratch.first_column + columns);
+    for (int64_t e = range.begin; e < range.end; ++e) out[x.column_indexes()[e] - scratch.first_column] = x.values()[e];
+  }
 }
 
 void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const {
@@ -469,7 +486,7 @@ void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, i
     return AddSparseProduct(root, entries, rows, y.cells, y.stride, row_in_panel & 7, out);
   }
   if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
-    return AddRows(root, x.cells, x.stride, rows, row_in_panel, out);
+    return AddRows(root, x.cells, x.stride, rows, ColumnsOf(scratch, step), row_in_panel, out);
   const Place y = Locate(scratch, step.from_right, row);
   AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(scratch, step, x, rows), row_in_panel & 7, out);
 }

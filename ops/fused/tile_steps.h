@@ -43,6 +43,7 @@ struct TileScratch {
   const double* waiting = nullptr;  ///< Rows of X whose part of a paired root is still to be added.
   int64_t waiting_rows = 0;
   simd::Ahead ahead;                       ///< Of the next tile, while products of this one fetch it.
+  int64_t first_column = 0, width = 0;   ///< Of the tile, where they are cut by columns.
   int64_t held_begin = 0, held_end = 0;  ///< Rows whose values at the driver's entries are in `patterns`.
   int64_t held_leaf = 0;                   ///< The first of their leaves, and the payloads of all, where SumsByColumn.
   std::vector<double> held_sums;
@@ -77,6 +78,8 @@ class TileSteps {
   int64_t TileEnd(int64_t row, int64_t last) const;
   /// All steps; roots are added to `payload` unless it is null.
   void RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel, double* payload) const;
+  /// All steps on one column chunk of a row (TileProgram::cut_columns); `payload` is the leaf's, or that of the chunk's columns.
+  void RunChunk(TileScratch& scratch, int64_t row, int64_t chunk, double* payload) const;
   /// The last root of a leaf, which no further product took along.
   void AddWaiting(TileScratch& scratch, double* payload) const;
   /// The root of few places (RootOfFewPlaces), after RunTile without a payload.
@@ -92,6 +95,10 @@ class TileSteps {
     int64_t stride = 0;
   };
   Place Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const;
+  /// Columns of the tile at hand.
+  int64_t ColumnsOf(const TileScratch& scratch, const Step& step) const {
+    return program_.cut_columns > 0 && step.columns > 1 ? scratch.width : step.columns;
+  }
   RegionArguments ArgumentsOf(TileScratch& scratch, const Step& step) const;
   void MakeRoom(TileScratch& scratch, int64_t entries) const;
   void CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const;

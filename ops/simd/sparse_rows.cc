@@ -66,7 +66,7 @@ struct FewCells {
   }
   static FewCells LoadLane(const double* lane) {
     FewCells few;
-    for (int i = 0; i < kVectors; ++i) few.v[i] = _mm256_load_pd(lane + 4 * i);
+    for (int i = 0; i < kVectors; ++i) few.v[i] = _mm256_loadu_pd(lane + 4 * i);
     return few;
   }
   void StoreLane(double* lane) const {
