@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/panels.h"
 #include "ops/split.h"
 
 namespace heddle::compiler::fusion {
@@ -36,6 +37,9 @@ bool HasPlainInputs(const Graph& graph, const Node& node) {
   });
 }
 
+// Several rows, or one of several column chunks: short ones are not worth the time to compile.
+bool HasTiles(const Shape& shape) { return shape.rows > 1 || (shape.rows == 1 && shape.columns > kColumnChunk); }
+
 const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
                                         const std::vector<bool>& ordered, NodeId id) {
   const FusionOperator* op = FindFusionOperator(node.op);
@@ -50,7 +54,7 @@ const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
   if (op->use == RowUse::kCells &&
       std::any_of(node.inputs.begin(), node.inputs.end() - 1, [](NodeId input) { return input == kNoNode; }))
     return nullptr;
-  if (op->use == RowUse::kCells) return node.info.shape.Cells() > 1 ? op : nullptr;
+  if (op->use == RowUse::kCells) return HasTiles(node.info.shape) ? op : nullptr;
   if (op->use == RowUse::kCbind && std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
         return !graph[input].info.IsMatrix() || graph[input].info.shape.rows != node.info.shape.rows;
       }))
@@ -58,7 +62,7 @@ const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
   // What is walked has at least two rows, or goes cell by cell.
   const ValueInfo& walked = graph[node.inputs[0]].info;
   const bool aggregates = op->use == RowUse::kFullAggregate || op->use == RowUse::kRowAggregate || op->use == RowUse::kColumnAggregate;
-  return walked.IsMatrix() && (walked.shape.rows > 1 || (aggregates && walked.shape.columns > 1)) ? op : nullptr;
+  return walked.IsMatrix() && (aggregates ? HasTiles(walked.shape) : walked.shape.rows > 1) ? op : nullptr;
 }
 
 // Sparsity and pattern of a CSR result from those of its operands; different patterns are taken as
