@@ -86,16 +86,6 @@ void RowToCell(const Dag& dag, Memo* memo) {
 
 }  // namespace
 
-int Entry::References() const {
-  return static_cast<int>(std::count_if(refs.begin(), refs.end(), [](NodeId ref) { return ref != kNoNode; }));
-}
-
-bool Entry::Refers(NodeId id) const { return std::find(refs.begin(), refs.end(), id) != refs.end(); }
-
-bool IsCompatible(FusionTemplate inside, FusionTemplate other) {
-  return other == inside || other == FusionTemplate::kCell;
-}
-
 std::string ToText(const Entry& entry) {
   std::string text(1, LetterOf(entry.kind));
   for (int i = 0; i < entry.arity; ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -21,13 +22,15 @@ struct Entry {
   bool open = true;   ///< May still grow upwards.
   bool valid = true;  ///< May be the root of an operator.
 
-  int References() const;
-  bool Refers(NodeId id) const;
+  int References() const { return static_cast<int>(refs.size() - std::ranges::count(refs, kNoNode)); }
+  bool Refers(NodeId id) const { return std::ranges::find(refs, id) != refs.end(); }
   bool operator==(const Entry&) const = default;
 };
 
 /// Row and Outer may hold Cell entries of other nodes; apart from that templates do not mix.
-bool IsCompatible(FusionTemplate inside, FusionTemplate other);
+inline bool IsCompatible(FusionTemplate inside, FusionTemplate other) {
+  return other == inside || other == FusionTemplate::kCell;
+}
 
 /// Entries of every node, those of one node in the order Row, Cell, Outer, then by references: all later
 /// choices among equals take the first, so the order is part of what a plan is.

@@ -18,6 +18,19 @@ struct PlanCost::Open {
   double least_compute = 0;
   bool sparse = false;     // Some value that it computes or reads is CSR.
   bool undecided = false;  // Some node's entry is not settled: what is known of it is a lower bound.
+
+  // As new, but for the memory of its lists.
+  void Begin(uint64_t number) {
+    std::vector<NodeId> roots = std::move(work.roots);
+    roots.clear();
+    inputs.clear();
+    needed.clear();
+    covered.clear();
+    work = {.roots = std::move(roots)};
+    id = number;
+    least_compute = 0;
+    sparse = undecided = false;
+  }
 };
 
 namespace {
@@ -126,6 +139,8 @@ PlanCost::PlanCost(const Dag& dag, const Memo& memo, const Partition& partition,
   PrepareBound(memo);
 }
 
+PlanCost::~PlanCost() = default;
+
 void PlanCost::Apply(const Assignment& assignment) {
   picker_.UnblockAll();
   for (size_t i = 0; i < assignment.size(); ++i)
@@ -154,8 +169,9 @@ std::vector<PlannedOperator> PlanCost::Operators(const Assignment& assignment) {
 
 void PlanCost::Materialize(NodeId id) {
   if (materialized_[Local(id)] == epoch_ || total_ >= stop_at_) return;
-  Open open;
-  open.id = ++operators_;
+  if (depth_ == opens_.size()) opens_.push_back(std::make_unique<Open>());
+  Open& open = *opens_[depth_++];
+  open.Begin(++operators_);
   const auto add_root = [&](NodeId root) {
     const Entry* entry = picker_.PickRoot(root);
     const FusionTemplate kind = KindOf(entry);
@@ -182,6 +198,7 @@ void PlanCost::Materialize(NodeId id) {
   // Only now, so that one operator at a time marks what is inside.
   for (NodeId needed : open.needed) Materialize(needed);
   Finish(&open);
+  --depth_;
 }
 
 void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open* open) {

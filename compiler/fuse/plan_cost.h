@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "compiler/fuse/cost.h"
@@ -64,6 +65,7 @@ class PlanCost {
  public:
   PlanCost(const Dag& dag, const Memo& memo, const Partition& partition, const CostModel& model,
            EntryChoice choice = EntryChoice::kBest);
+  ~PlanCost();
 
   /// Modelled seconds; +infinity as soon as they reach `stop_at`.
   double Cost(const Assignment& assignment, double stop_at = std::numeric_limits<double>::infinity());
@@ -107,6 +109,8 @@ class PlanCost {
   std::vector<uint64_t> input_of_;      // By node: the last operator that listed it among its inputs.
   std::vector<size_t> input_at_;        // By node: where it stands among them.
   uint64_t operators_ = 0;              // Opened so far, in all costings.
+  std::vector<std::unique_ptr<Open>> opens_;  // The first `depth_` are being added up, each needed by the one before.
+  size_t depth_ = 0;
   int64_t steps_ = 0;
   std::vector<uint32_t> copied_;        // By node: epoch when some operator paid for its copies.
   std::map<std::vector<NodeId>, bool> can_run_;  // By roots, -1, covered nodes.

@@ -32,15 +32,28 @@ void Add(const FusedCounts& more, FusedCounts* counts) {
   counts->calls += more.calls;
   counts->nanoseconds += more.nanoseconds;
   counts->bytes += more.bytes;
-  counts->interpreted |= more.interpreted;
+  counts->interpreted = more.interpreted;
+}
+
+// Values that a call computes in a region: of all nodes, at all cells.
+int64_t ValuesOf(const TileProgram& program, size_t region, const KernelCall& call) {
+  if (call.phase == "finish") return 0;
+  const Matrix& driver = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix();
+  int64_t cells = 0;
+  for (const Step& step : program.steps)
+    if (step.kind == Step::Kind::kRegion && static_cast<size_t>(step.index) == region)
+      cells += step.by_entries ? driver.stored() : driver.rows() * step.columns;
+  return cells * static_cast<int64_t>(program.regions[region].nodes.size());
 }
 
 }  // namespace
 
 struct FusedRuntime::Entry {
-  std::once_flag once;
+  std::mutex mutex;  ///< Of all but counts.
   Status status;
   std::shared_ptr<const TileProgram> program;
+  std::vector<size_t> uncompiled;  ///< Regions that may still be compiled.
+  bool failed = false;             ///< Some could not.
   FusedCounts counts;
 };
 
@@ -49,45 +62,71 @@ FusedRuntime::FusedRuntime(std::shared_ptr<RegionSource> source, bool strict,
     : source_(std::move(source)), strict_(strict), warn_(std::move(warn)) {}
 FusedRuntime::~FusedRuntime() = default;
 
-Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& text) {
-  std::shared_ptr<Entry> entry;
-  {
-    const std::lock_guard lock(mutex_);
-    if (entries_.size() >= kMostPrograms && !entries_.contains(text)) {
-      for (const auto& [unused, old] : entries_)
-        if (old->counts.calls > 0) Add(old->counts, &forgotten_[old->counts.label]);
-      entries_.clear();
-    }
-    std::shared_ptr<Entry>& slot = entries_[text];
-    if (slot == nullptr) slot = std::make_shared<Entry>();
-    entry = slot;
+std::shared_ptr<FusedRuntime::Entry> FusedRuntime::EntryOf(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (entries_.size() >= kMostPrograms && !entries_.contains(text)) {
+    for (const auto& [unused, old] : entries_)
+      if (old->counts.calls > 0) Add(old->counts, &forgotten_[old->counts.label]);
+    entries_.clear();
   }
-  std::call_once(entry->once, [&] {
+  std::shared_ptr<Entry>& slot = entries_[text];
+  if (slot == nullptr) slot = std::make_shared<Entry>();
+  return slot;
+}
+
+Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& text, const KernelCall* call) {
+  const std::shared_ptr<Entry> entry = EntryOf(text);
+  const std::lock_guard lock(entry->mutex);
+  if (entry->program == nullptr && entry->status.ok()) {
     Result<FusedOperator> fused = FusedOperator::Parse(text);
     Result<TileProgram> program = fused.ok() ? Lower(*std::move(fused)) : Result<TileProgram>(fused.status());
-    if (!program.ok()) {
-      entry->status = program.status();
-      return;
-    }
-    for (const Region& region : program->regions) {
-      Result<std::shared_ptr<const RegionCode>> code =
-          (source_ == nullptr ? InterpretedRegions() : *source_).Compile(region);
-      if (!code.ok()) {
-        if (strict_) {
-          entry->status = code.status().WithCode(StatusCode::kFailedPrecondition);
-          return;
-        }
-        program->interpreted = true;
-        const std::lock_guard lock(mutex_);
-        if (fallbacks_++ == 0 && warn_) warn_(code.status());
-        code = InterpretedRegions().Compile(region);
+    if (program.ok()) {
+      for (size_t i = 0; i < program->regions.size(); ++i) {
+        program->codes.push_back(*InterpretedRegions().Compile(program->regions[i]));
+        if (source_ != nullptr) entry->uncompiled.push_back(i);
       }
-      program->codes.push_back(*std::move(code));
+      program->interpreted = !entry->uncompiled.empty();
+      entry->program = std::make_shared<const TileProgram>(*std::move(program));
+    } else {
+      entry->status = program.status();
     }
-    entry->program = std::make_shared<const TileProgram>(*std::move(program));
-  });
+  }
+  if (entry->status.ok() && !entry->uncompiled.empty()) entry->status = Compile(entry.get(), call);
   if (!entry->status.ok()) return entry->status;
   return entry->program;
+}
+
+Status FusedRuntime::Compile(Entry* entry, const KernelCall* call) {
+  std::shared_ptr<TileProgram> program;  // A copy, as others may be running it.
+  std::vector<size_t> left;
+  for (const size_t i : entry->uncompiled) {
+    const Region& region = entry->program->regions[i];
+    if (call != nullptr && !strict_ && !IsWorthCompiling(region.ToText(), ValuesOf(*entry->program, i, *call))) {
+      left.push_back(i);
+      continue;
+    }
+    Result<std::shared_ptr<const RegionCode>> code = source_->Compile(region);
+    if (code.ok()) {
+      if (program == nullptr) program = std::make_shared<TileProgram>(*entry->program);
+      program->codes[i] = *std::move(code);
+      continue;
+    }
+    if (strict_) return code.status().WithCode(StatusCode::kFailedPrecondition);
+    entry->failed = true;
+    const std::lock_guard lock(mutex_);
+    if (fallbacks_++ == 0 && warn_) warn_(code.status());
+  }
+  entry->uncompiled = std::move(left);
+  if (program == nullptr) return OkStatus();
+  program->interpreted = entry->failed || !entry->uncompiled.empty();
+  entry->program = std::move(program);
+  return OkStatus();
+}
+
+bool FusedRuntime::IsWorthCompiling(const std::string& region, int64_t values) {
+  const std::lock_guard lock(mutex_);
+  if (values_.size() >= kMostPrograms && !values_.contains(region)) values_.clear();
+  return (values_[region] += values) >= kInterpretedValues;
 }
 
 void FusedRuntime::Record(const std::string& text, const TileProgram& program, int64_t nanoseconds,
@@ -178,7 +217,7 @@ Cost FusedCost(const Node& node, std::span<const ValueInfo> inputs) {
 Result<Value> RunFused(const KernelCall& call) {
   FusedRuntime& runtime = call.context.fused == nullptr ? InterpretedRuntime() : *call.context.fused;
   const std::string& text = TextOf(call.node);
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const TileProgram> program, runtime.Get(text));
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const TileProgram> program, runtime.Get(text, &call));
   const bool timed = call.context.clock != nullptr && call.phase != "finish";
   const int64_t start = timed ? call.context.clock->MonotonicNs() : 0;
   Result<Value> result = RunTiles(*program, call);

@@ -17,6 +17,7 @@
 // FusedOperator::ToText().
 namespace heddle::ops {
 
+struct KernelCall;   // ops/kernel.h
 struct TileProgram;  // ops/fused/tile_program.h
 
 /// Whether the skeletons of this folder can run it; OK, or kUnimplemented with the reason. The planner asks
@@ -29,7 +30,7 @@ struct FusedCounts {
   int64_t calls = 0;
   int64_t nanoseconds = 0;
   int64_t bytes = 0;         ///< Read from inputs and written to the result.
-  bool interpreted = false;  ///< Some region had no machine code.
+  bool interpreted = false;  ///< Some region had no machine code in the last call.
 };
 
 /// Machine code and records of the fused operators of one executor. Thread-safe.
@@ -43,8 +44,13 @@ class FusedRuntime {
   /// Programs kept; one more forgets them all. Sizes that change from round to round give new texts for ever.
   static constexpr size_t kMostPrograms = 1024;
 
-  /// The lowered program with its code, from a cache by text.
-  Result<std::shared_ptr<const TileProgram>> Get(const std::string& text);
+  /// Values that calls compute by interpreting a region, whichever operators have it, before it is compiled. Compiling takes about as long
+  /// as is lost by then, so that small data do not wait for it and large data lose little.
+  static constexpr int64_t kInterpretedValues = 1 << 22;
+
+  /// The lowered program with the code that `call` is to run, from a cache by text. What the call will compute is counted towards
+  /// kInterpretedValues; without a call, or where strict, everything is compiled.
+  Result<std::shared_ptr<const TileProgram>> Get(const std::string& text, const KernelCall* call = nullptr);
   void Record(const std::string& text, const TileProgram& program, int64_t nanoseconds, int64_t bytes);
   /// By descending time.
   std::vector<FusedCounts> Counts() const;
@@ -53,11 +59,16 @@ class FusedRuntime {
 
  private:
   struct Entry;
+  std::shared_ptr<Entry> EntryOf(const std::string& text);
+  Status Compile(Entry* entry, const KernelCall* call);
+  bool IsWorthCompiling(const std::string& region, int64_t values);
+
   std::shared_ptr<RegionSource> source_;
   bool strict_;
   std::function<void(const Status&)> warn_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
+  std::unordered_map<std::string, int64_t> values_;  ///< By the text of a region: computed by interpreting it.
   std::map<std::string, FusedCounts> forgotten_;  ///< By label: what operators did whose programs went.
   int64_t fallbacks_ = 0;
 };

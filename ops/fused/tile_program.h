@@ -112,7 +112,7 @@ struct TileProgram {
   BodyRoles roles;
   std::vector<Region> regions;
   std::vector<std::shared_ptr<const RegionCode>> codes;  ///< Of `regions`.
-  bool interpreted = false;                              ///< Some region could not be compiled.
+  bool interpreted = false;                              ///< Some region is interpreted.
   std::vector<int64_t> buffers;                          ///< Columns of each.
   bool single = false;      ///< Matrices hold floats (docs/numerics.md, section 9).
   bool by_pattern = false;  ///< Cells are those at the entries of the CSR driver.

@@ -192,7 +192,7 @@ TEST(FusionTest, EveryExampleCostsFewChoices) {
   }
 }
 
-// A copy of the binary without the module beside it.
+// A copy of the binary without the module beside it. What little data need is interpreted anyhow, without a word.
 TEST(FusionTest, WithoutMachineCodeOperatorsAreInterpretedWithOneWarning) {
   char name[] = "/tmp/heddle-bare-XXXXXX";
   ASSERT_NE(mkdtemp(name), nullptr);
@@ -200,13 +200,17 @@ TEST(FusionTest, WithoutMachineCodeOperatorsAreInterpretedWithOneWarning) {
   std::filesystem::create_directory(folder);
   std::filesystem::copy_file(HEDDLE_BINARY_DIR "/heddle", folder / "heddle");
   const std::string bare = (folder / "heddle").string();
-  const Finished with = Heddle({"run", "-e", kScript});
-  const Finished without = testing_support::RunProcess({bare, "run", "-e", kScript}, folder.string());
+  const char* const kLarge = "X = rand(rows=3000, cols=1000, seed=1)\nprint(sum(abs(X - 1) * X))";
+  const Finished with = Heddle({"run", "-e", kLarge});
+  const Finished without = testing_support::RunProcess({bare, "run", "-e", kLarge}, folder.string());
   EXPECT_EQ(without.code, 0) << without.errors;
   EXPECT_EQ(without.output, with.output);
   const size_t warning = without.errors.find("without machine code");
   ASSERT_NE(warning, std::string::npos) << without.errors;
   EXPECT_EQ(without.errors.find("without machine code", warning + 1), std::string::npos) << without.errors;
+  const Finished small = testing_support::RunProcess({bare, "run", "-e", kScript}, folder.string());
+  EXPECT_EQ(small.code, 0) << small.errors;
+  EXPECT_EQ(small.errors, "");
   const Finished strict =
       testing_support::RunProcess({bare, "run", "--fusion-strict", "-e", kScript}, folder.string());
   EXPECT_EQ(strict.code, 1) << strict.errors;

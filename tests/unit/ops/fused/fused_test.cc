@@ -454,6 +454,86 @@ TEST(FusedTest, ProgramsAreForgottenButNotWhatTheyDid) {
   EXPECT_EQ(bytes, 8 * kRounds);
 }
 
+// Counts what is asked of it; interprets, or refuses.
+class CountingSource : public RegionSource {
+ public:
+  explicit CountingSource(bool refuses) : refuses_(refuses) {}
+  Result<std::shared_ptr<const RegionCode>> Compile(const Region& region) override {
+    ++asked;
+    if (refuses_) return Internal("no code today");
+    return InterpretedRegions().Compile(region);
+  }
+  int asked = 0;
+
+ private:
+  bool refuses_;
+};
+
+// sum(abs(x + 1) * x): a region of few values for each cell.
+void SumOf(const Shape& shape, BodyBuilder* body) {
+  const NodeId x = body->Input(Value(Cells(shape.rows, shape.columns, 1)));
+  body->Finish({body->Op("sum", {body->Op("*", {body->Op("abs", {body->Op("+", {x, body->Literal(Scalar(1.0))})}), x})})});
+}
+
+TEST(FusedTest, RegionsAreCompiledOnceTheyHaveComputedEnough) {
+  const auto source = std::make_shared<CountingSource>(false);
+  FusedRuntime runtime(source, false, nullptr);
+  BodyBuilder body, other;
+  SumOf({1000, 100}, &body);
+  SumOf({700, 100}, &other);
+  const auto nodes = static_cast<int64_t>((*Lower(body.fused())).regions[0].nodes.size());
+  const int64_t calls = (FusedRuntime::kInterpretedValues + nodes * 100000 - 1) / (nodes * 100000);
+  ASSERT_GT(calls, 1);
+  const Value expected = body.RunOneByOne();
+  for (int64_t call = 1; call <= calls + 1; ++call) {
+    const Result<Value> sum = body.RunFused(1, 1, &runtime);
+    ASSERT_TRUE(sum.ok()) << sum.status().ToString();
+    EXPECT_EQ(sum->scalar().AsDouble(), expected.scalar().AsDouble());
+    EXPECT_EQ(source->asked, call < calls ? 0 : 1) << call;
+  }
+  // The same loop in another operator: there is code for it.
+  ASSERT_TRUE(other.RunFused(1, 1, &runtime).ok());
+  EXPECT_EQ(source->asked, 2);
+  EXPECT_EQ(runtime.fallbacks(), 0);
+}
+
+TEST(FusedTest, LargeCallsAndStrictRuntimesCompileAtOnce) {
+  BodyBuilder large, small;
+  SumOf({FusedRuntime::kInterpretedValues / 300, 100}, &large);
+  SumOf({10, 10}, &small);
+  const auto source = std::make_shared<CountingSource>(false);
+  FusedRuntime runtime(source, false, nullptr), strict(source, true, nullptr);
+  ASSERT_TRUE(small.RunFused(1, 1, &runtime).ok());
+  EXPECT_EQ(source->asked, 0);
+  ASSERT_TRUE(large.RunFused(1, 1, &runtime).ok());
+  EXPECT_EQ(source->asked, 1);
+  ASSERT_TRUE(small.RunFused(1, 1, &strict).ok());
+  EXPECT_EQ(source->asked, 2);
+  ASSERT_TRUE(runtime.Get(large.fused().ToText()).ok());
+  EXPECT_EQ(source->asked, 2);
+  BodyBuilder unseen;
+  SumOf({20, 3}, &unseen);
+  ASSERT_TRUE(runtime.Get(unseen.fused().ToText()).ok());
+  EXPECT_EQ(source->asked, 3) << "nobody says what will be computed";
+}
+
+TEST(FusedTest, WhatCannotBeCompiledIsInterpretedWithOneWarning) {
+  BodyBuilder body;
+  SumOf({FusedRuntime::kInterpretedValues / 300, 100}, &body);
+  const auto source = std::make_shared<CountingSource>(true);
+  int warnings = 0;
+  FusedRuntime runtime(source, false, [&](const Status&) { ++warnings; }), strict(source, true, nullptr);
+  for (int call = 0; call < 3; ++call) {
+    const Result<Value> sum = body.RunFused(1, 2, &runtime);
+    ASSERT_TRUE(sum.ok()) << sum.status().ToString();
+    EXPECT_EQ(sum->scalar().AsDouble(), body.RunOneByOne().scalar().AsDouble());
+  }
+  EXPECT_EQ(source->asked, 1);
+  EXPECT_EQ(warnings, 1);
+  EXPECT_EQ(runtime.fallbacks(), 1);
+  for (int call = 0; call < 2; ++call) EXPECT_EQ(body.RunFused(1, 2, &strict).status().code(), StatusCode::kFailedPrecondition);
+}
+
 // A body of up to `most` random operators over matrices of that shape, fused against one by one; false if the executor refuses it.
 bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
   std::mt19937 random(seed);
