@@ -22,10 +22,14 @@ constexpr int64_t Granule(int64_t m) { return std::clamp<int64_t>(FloorPowerOfTw
 constexpr int64_t FullPanelHeight(int64_t m, int64_t n) {
   return std::min(Granule(m), FloorPowerOfTwo(std::max<int64_t>(1, 131072 / std::max<int64_t>(n, 1))));
 }
-/// Panel height of column aggregates and of t(X) %*% w.
+/// Panel height of column aggregates and of t(X) %*% w, whose payloads have a place for every column: high enough that joining them costs
+/// little beside the rows, even where those have few entries; while it makes no difference, low enough for some 256 panels.
 constexpr int64_t ColumnPanelHeight(int64_t m, int64_t n) {
-  return std::min(Granule(m), std::max<int64_t>(64, FullPanelHeight(m, n)));
+  if (n > 2048) return Granule(m);
+  return std::min(Granule(m), std::max(FullPanelHeight(m, n), FloorPowerOfTwo(std::max<int64_t>(m / 256, 1))));
 }
+/// Of colVars and colSds, which read a panel twice.
+constexpr int64_t MomentsPanelHeight(int64_t m, int64_t n) { return std::min(Granule(m), std::max<int64_t>(64, FullPanelHeight(m, n))); }
 /// Rows longer than this are cut into column chunks for row and full aggregates.
 constexpr int64_t kColumnChunk = 65536;
 

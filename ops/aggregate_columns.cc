@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// colSums and its family: a leaf is a panel of ColumnPanelHeight rows. More than 8 columns: one chain a
+// colSums and its family: a leaf is a panel of ColumnPanelHeight (MomentsPanelHeight) rows. More than 8 columns: one chain a
 // column, payload column j at place j. At most 8: eight chains a column by row mod 8, payload place lane * n
 // + j, joined by L at the root.
 #include <algorithm>
@@ -120,7 +120,7 @@ Reduction ReductionOf(const KernelCall& call, AggregateKind kind, int64_t n) {
 Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction reduction) {
   const Matrix& x = call.inputs[0]->matrix();
   const RowSpan span = SpanOf(call);
-  const int64_t n = x.columns(), height = ColumnPanelHeight(span.total, n);
+  const int64_t n = x.columns(), height = IsSpread(kind) ? MomentsPanelHeight(span.total, n) : ColumnPanelHeight(span.total, n);
   const int64_t begin = span.begin == span.end ? 0 : span.begin / height;
   const int64_t end = span.begin == span.end ? 0 : CeilDivide(span.end, height);
   const auto panel = [&](int64_t leaf) {
@@ -141,8 +141,12 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
       AreSparseLeaves(x.stored(), end - begin, n, 1))
     return ReduceSparseLeaves(reduction, 1, begin, end, [&](int64_t leaf, SparsePayload& payload) {
       const Panel rows = panel(leaf);
-      for (int64_t e = x.row_offsets()[rows.row_begin]; e < x.row_offsets()[rows.row_end]; ++e)
-        *payload.At(x.column_indexes()[e]) += x.values()[e];
+      const int32_t* const columns = x.column_indexes();
+      const int64_t end = x.row_offsets()[rows.row_end];
+      for (int64_t e = x.row_offsets()[rows.row_begin]; e < end; ++e) {
+        payload.Fetch(columns[std::min(end - 1, e + kPlacesAhead)]);
+        *payload.At(columns[e]) += x.values()[e];
+      }
     });
   reduction.leaf_cells = height * std::max<int64_t>(n, 1);
   return ReduceLeaves(reduction, begin, end, [&](int64_t leaf, double* payload) {

@@ -8,6 +8,7 @@
 
 #include "ops/aggregate.h"
 #include "ops/parallel.h"
+#include "ops/simd/sparse_vectors.h"
 
 namespace heddle::ops {
 namespace {
@@ -62,22 +63,7 @@ void ReduceRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end,
   }
 }
 
-// Sums of CSR rows that fit one chunk, the common case: lanes on the stack, scalar loads at the end (a vector
-// load of freshly stored scalars would stall).
-void SparseSums(const Matrix& x, int64_t begin, int64_t end, double* out) {
-  const int64_t* offsets = x.row_offsets();
-  for (int64_t i = begin; i < end; ++i) {
-    if (offsets[i + 1] - offsets[i] <= 1) {
-      out[i] = offsets[i + 1] == offsets[i] ? 0.0 : 0.0 + x.values()[offsets[i]];
-      continue;
-    }
-    double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) s[x.column_indexes()[e] & 7] += x.values()[e];
-    out[i] = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-  }
-}
-
-// The same of minima and maxima; absent cells are zeros.
+// Minima and maxima of CSR rows that fit one chunk; absent cells are zeros.
 void SparseExtremes(simd::Fold fold, const Matrix& x, int64_t begin, int64_t end, double* out) {
   const int64_t* offsets = x.row_offsets();
   for (int64_t i = begin; i < end; ++i) {
@@ -123,8 +109,8 @@ void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t e
   }
   if (n <= kColumnChunk && !x.IsSparse() && !IsSpread(kind)) {
     simd::FoldRows(FoldOf(kind), x.data() + begin * n, end - begin, n, n, out + begin, FromOf(x));
-  } else if (n <= kColumnChunk && x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
-    SparseSums(x, begin, end, out);
+  } else if (n <= simd::kMostChunks * kColumnChunk && x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
+    simd::SumSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, n, out + begin);
   } else if (n <= kColumnChunk && x.IsSparse() && (kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum)) {
     SparseExtremes(FoldOf(kind), x, begin, end, out);
   } else {

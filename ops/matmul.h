@@ -48,27 +48,6 @@ struct NarrowRight {
   const double* Column(int64_t c) const { return cells.data() + c * stride; }
 };
 
-/// How many entries the next row has is not foreseen where rows have few: so many, or fewer, are computed without a branch.
-constexpr int64_t kFewEntries = 2;
-/// DotSparseRow of `count` <= kFewEntries entries; kFewEntries may be read, whosever they are.
-inline double DotFewEntries(const double* values, const int32_t* columns, int64_t count, const double* v) {
-  const __m128i zero = _mm_setzero_si128(), n = _mm_cvtsi64_si128(count);
-  const __m128d same_lane = _mm_castsi128_pd(_mm_cmpeq_epi64(_mm_cvtsi64_si128((columns[0] ^ columns[1]) & 7), zero));
-  const auto product = [&](int e, __m128d sum) { return _mm_fmadd_sd(_mm_load_sd(values + e), _mm_load_sd(v + columns[e]), sum); };
-  const __m128d first = product(0, _mm_setzero_pd()), one = _mm_and_pd(_mm_castsi128_pd(_mm_cmpgt_epi64(n, zero)), first);
-  const __m128d two = _mm_add_sd(product(1, _mm_and_pd(same_lane, one)), _mm_andnot_pd(same_lane, one));
-  return _mm_cvtsd_f64(_mm_blendv_pd(one, two, _mm_castsi128_pd(_mm_cmpgt_epi64(n, _mm_set1_epi64x(1))))) + 0.0;
-}
-
-/// Entries [first, last) of a CSR row that fits one column chunk times v: eight lanes by column, L, plus +0.0. There are entries up
-/// to `end`, of this row or of later ones.
-inline double DotSparseRow(const double* values, const int32_t* columns, int64_t first, int64_t last, int64_t end, const double* v) {
-  if (last - first <= kFewEntries && first + kFewEntries <= end) return DotFewEntries(values + first, columns + first, last - first, v);
-  double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  for (int64_t e = first; e < last; ++e) s[columns[e] & 7] = std::fma(values[e], v[columns[e]], s[columns[e] & 7]);
-  return (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + 0.0;
-}
-
 /// Rows [begin, end) of A %*% B, B made for the format of A, to out[i * b.count + c] for row i.
 void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out);
 

@@ -10,6 +10,7 @@
 #include "ops/simd/aggregate.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/sparse_rows.h"
+#include "ops/simd/sparse_vectors.h"
 #include "ops/storage.h"
 
 namespace heddle::ops {
@@ -25,30 +26,29 @@ constexpr int64_t kFewLongRows = 16;
 int64_t ChunkWidth(const Matrix& a, int64_t k) { return a.IsSparse() && k > 1 ? 8 * simd::LaneStride(k) : 8 * k; }
 
 // Lanes of one chunk of one row for every column of B: place c * 8 + lane, or as of simd::MultiplyByLanes for several columns times
-// CSR. False if the chunk has no entry.
-bool MultiplyChunk(const Matrix& a, const NarrowRight& b, int64_t row, int64_t chunk, double* payload) {
+// CSR, whose entries in that chunk are given.
+void MultiplyChunk(const Matrix& a, const NarrowRight& b, int64_t row, int64_t chunk, int64_t first, int64_t last, double* payload) {
   const int64_t begin = chunk * kColumnChunk, end = std::min(a.columns(), begin + kColumnChunk);
   if (!a.IsSparse()) {
     std::fill_n(payload, 8 * b.count, 0.0);
     for (int64_t c = 0; c < b.count; ++c)
       simd::MultiplyFlat(a.data() + row * a.columns() + begin, b.Column(c) + begin, end - begin,
                          payload + 8 * c);
-    return true;
+    return;
   }
   const int32_t* columns = a.column_indexes();
-  const int32_t *const row_end = columns + a.row_offsets()[row + 1], *const from = std::lower_bound(columns + a.row_offsets()[row], row_end, begin);
-  const int64_t first = from - columns, last = std::lower_bound(from, row_end, end) - columns;
-  if (first == last) return false;
-  if (b.count > 1) {
-    simd::MultiplyByLanes(a.values() + first, columns + first, last - first, b.dense.data(), b.count, payload);
-    return true;
-  }
+  if (b.count > 1) return simd::MultiplyByLanes(a.values() + first, columns + first, last - first, b.dense.data(), b.count, payload);
   std::fill_n(payload, 8, 0.0);
   for (int64_t e = first; e < last; ++e) {
     double& lane = payload[columns[e] & 7];
     lane = std::fma(a.values()[e], b.Column(0)[columns[e]], lane);
   }
-  return true;
+}
+
+// Of the entries [first, last) of a CSR row, where those before a column end.
+int64_t EndBefore(const Matrix& a, int64_t first, int64_t last, int64_t column) {
+  const int32_t* columns = a.column_indexes();
+  return std::lower_bound(columns + first, columns + last, column) - columns;
 }
 
 // A row of the result, from its lanes.
@@ -57,20 +57,23 @@ void CloseRow(const Matrix& a, const double* lanes, int64_t k, double* out) {
   for (int64_t c = 0; c < k; ++c) out[c] = simd::FoldLanes(simd::Fold::kAdd, lanes + 8 * c) + 0.0;
 }
 
-// Rows of CSR that fit one chunk, one column.
-void MultiplyByVector(const Matrix& a, const double* v, int64_t begin, int64_t end, double* out) {
-  const int64_t* offsets = a.row_offsets();
-  const int32_t* columns = a.column_indexes();
-  const double* values = a.values();
-  for (int64_t i = begin; i < end; ++i) out[i] = DotSparseRow(values, columns, offsets[i], offsets[i + 1], offsets[a.rows()], v);
-}
-
 void MultiplyLongRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out) {
   const int64_t chunks = CeilDivide(a.columns(), kColumnChunk);
   PayloadStack stack(Join::kSum, ChunkWidth(a, b.count), 48);
   for (int64_t i = begin; i < end; ++i) {
-    for (int64_t chunk = 0; chunk < chunks; ++chunk)
-      if (MultiplyChunk(a, b, i, chunk, stack.Next(chunk))) stack.Push();
+    const auto add = [&](int64_t chunk, int64_t first, int64_t last) {
+      MultiplyChunk(a, b, i, chunk, first, last, stack.Next(chunk));
+      stack.Push();
+    };
+    if (!a.IsSparse()) {
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) add(chunk, 0, 0);
+    } else {
+      for (int64_t first = a.row_offsets()[i], end = a.row_offsets()[i + 1], last; first < end; first = last) {
+        const int64_t chunk = a.column_indexes()[first] / kColumnChunk;
+        last = EndBefore(a, first, end, (chunk + 1) * kColumnChunk);
+        add(chunk, first, last);
+      }
+    }
     if (const double* root = stack.Finish())
       CloseRow(a, root, b.count, out + i * b.count);
     else
@@ -93,12 +96,12 @@ NarrowRight::NarrowRight(Matrix right, bool by_entries)
 
 void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out) {
   const int64_t n = a.columns(), k = b.count;
-  if (n > kColumnChunk)
+  if (a.IsSparse() && k == 1 && n <= simd::kMostChunks * kColumnChunk)
+    simd::MultiplySparseRows({a.row_offsets() + begin, a.column_indexes(), a.values(), end - begin}, b.Column(0), n, out + begin);
+  else if (n > kColumnChunk)
     MultiplyLongRows(a, b, begin, end, out);
-  else if (a.IsSparse() && k > 1)
-    simd::MultiplyRowsByLanes(a.values(), a.column_indexes(), a.row_offsets() + begin, end - begin, b.dense.data(), k, out + begin * k);
   else if (a.IsSparse())
-    MultiplyByVector(a, b.Column(0), begin, end, out);
+    simd::MultiplyRowsByLanes(a.values(), a.column_indexes(), a.row_offsets() + begin, end - begin, b.dense.data(), k, out + begin * k);
   else
     simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, b.cells.data(), b.stride, k, out + begin * k, k);
 }
@@ -117,7 +120,14 @@ Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelCont
       HEDDLE_ASSIGN_OR_RETURN(
           const Matrix nodes,
           ReduceLeaves(reduction, 0, CeilDivide(n, kColumnChunk), [&](int64_t chunk, double* payload) {
-            return MultiplyChunk(a, right, i, chunk, payload);
+            int64_t first = 0, last = 0;
+            if (a.IsSparse()) {
+              first = EndBefore(a, a.row_offsets()[i], a.row_offsets()[i + 1], chunk * kColumnChunk);
+              last = EndBefore(a, first, a.row_offsets()[i + 1], (chunk + 1) * kColumnChunk);
+              if (first == last) return false;
+            }
+            MultiplyChunk(a, right, i, chunk, first, last, payload);
+            return true;
           }));
       HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
       CloseRow(a, root.data(), k, out + i * k);

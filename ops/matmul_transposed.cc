@@ -16,6 +16,7 @@
 #include "ops/simd/aggregate.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/sparse_rows.h"
+#include "ops/simd/sparse_vectors.h"
 #include "ops/simd/transpose.h"
 #include "ops/storage.h"
 
@@ -93,12 +94,21 @@ Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y,
     if (AreSparseLeaves(x.stored(), end - begin, p.n, p.k))
       return ReduceSparseLeaves(p.reduction, p.k, begin, end, [&](int64_t leaf, SparsePayload& payload) {
         const Rows rows = rows_of(leaf);
-        for (int64_t i = rows.begin; i < rows.end; ++i)
-          for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) simd::AddScaled(values[e], y.data() + i * p.k, p.k, payload.At(columns[e]));
+        const int64_t last = offsets[rows.end] - 1;
+        for (int64_t i = rows.begin; i < rows.end; ++i) {
+          for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) {
+            payload.Fetch(columns[std::min(last, e + kPlacesAhead)]);
+            simd::AddScaled(values[e], y.data() + i * p.k, p.k, payload.At(columns[e]));
+          }
+        }
       });
     return ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
       const Rows rows = rows_of(leaf);
       FillPayload(payload, p.reduction.width, 0.0);
+      if (p.k == 1) {
+        simd::AddScaledSparseRows({offsets + rows.begin, columns, values, rows.count()}, y.data() + rows.begin, 1, payload);
+        return true;
+      }
       for (int64_t i = rows.begin; i < rows.end; ++i)
         simd::AddScaledRow(values + offsets[i], columns + offsets[i], offsets[i + 1] - offsets[i], y.data() + i * p.k, p.k, payload);
       return true;
@@ -327,7 +337,7 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(p.reduction, nodes));
   double* out = result.mutable_data();
   const double* cells = root.data();
-  for (int64_t j = 0; j < p.n; ++j) {
+  const auto close = [&](int64_t j) {
     for (int64_t c = 0; c < p.k; ++c) {
       double cell = 0.0;
       if (p.form == Form::kLanes) {
@@ -341,7 +351,10 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
       }
       out[j * p.k + c] = cell + 0.0;
     }
-  }
+  };
+  ParallelFor(p.n, CeilDivide(kWide, p.k), [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) close(j);
+  });
   return result;
 }
 

@@ -2,7 +2,6 @@
 #include "ops/reduction_tasks.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "ops/parallel.h"
 
@@ -19,6 +18,10 @@ void JoinWide(const Joins& joins, double* left, const double* right, int64_t wid
   ParallelFor(width, kJoinGrain, [&](int64_t begin, int64_t end) {
     JoinPayloads(joins, left + begin, right + begin, end - begin);
   });
+}
+
+void CopyWide(const double* from, int64_t width, double* to) {
+  ParallelFor(width, kJoinGrain, [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, to + begin); });
 }
 
 Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width) {
@@ -41,21 +44,21 @@ Result<ReductionTasks> ReductionTasks::Divide(const Reduction& reduction, int64_
     for (int64_t i = 0; i < (int64_t{1} << down); ++i)
       division.tasks_.push_back({(node.index << down) + i, node.level - down});
   }
-  division.payloads_ = AlignedArray(division.size() * division.stride_);
+  HEDDLE_ASSIGN_OR_RETURN(division.payloads_, Matrix::Dense(division.size(), division.stride_));
+  division.payload_ = division.payloads_.mutable_data();
   return division;
 }
 
 Result<Matrix> ReductionTasks::Close() {
   if (IsCancelled(reduction_.cancelled)) return Cancelled("cancelled");
   const int64_t width = reduction_.width;
-  double* piece = payloads_.data();
+  double* piece = payload_;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const int64_t pieces = int64_t{1} << std::max(0, nodes_[i].level - level_);
     for (int64_t step = 1; step < pieces; step *= 2)
       for (int64_t p = 0; p + step < pieces; p += 2 * step)
         JoinWide(reduction_.join, piece + p * stride_, piece + (p + step) * stride_, width);
-    std::memcpy(partial_.mutable_data() + static_cast<int64_t>(i) * (2 + width) + 2, piece,
-                static_cast<size_t>(width) * sizeof(double));
+    CopyWide(piece, width, partial_.mutable_data() + static_cast<int64_t>(i) * (2 + width) + 2);
     piece += pieces * stride_;
   }
   return std::move(partial_);

@@ -18,7 +18,7 @@ class ReductionTasks {
   int64_t size() const { return static_cast<int64_t>(tasks_.size()); }
   const TreeNode& operator[](int64_t i) const { return tasks_[static_cast<size_t>(i)]; }
   /// Where task i writes its payload; uninitialised.
-  double* Payload(int64_t i) { return payloads_.data() + i * stride_; }
+  double* Payload(int64_t i) { return payload_ + i * stride_; }
   /// The partial value, one row per node. kCancelled when cancelled.
   Result<Matrix> Close();
 
@@ -29,14 +29,16 @@ class ReductionTasks {
   int level_ = 0;
   std::vector<TreeNode> nodes_;
   std::vector<TreeNode> tasks_;
-  AlignedArray payloads_;
+  Matrix payloads_;
+  double* payload_ = nullptr;
   Matrix partial_;
 };
 
 /// A partial value with its (index, level) columns written and its payloads uninitialised.
 Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width);
 
-/// JoinPayloads, wide ones in parallel.
+/// JoinPayloads, and a copy; wide ones in parallel.
 void JoinWide(const Joins& joins, double* left, const double* right, int64_t width);
+void CopyWide(const double* from, int64_t width, double* to);
 
 }  // namespace heddle::ops

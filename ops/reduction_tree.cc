@@ -220,8 +220,7 @@ Result<RootPayload> JoinNodes(const Reduction& reduction, const Matrix& nodes) {
                                     CommonLevel(stack.back().first, leaf))
       join_top();
     stack.emplace_back(leaf, AlignedArray(width));
-    std::memcpy(stack.back().second.data(), nodes.data() + row * nodes.columns() + 2,
-                static_cast<size_t>(width) * sizeof(double));
+    CopyWide(nodes.data() + row * nodes.columns() + 2, width, stack.back().second.data());
   }
   while (stack.size() > 1) join_top();
   return RootPayload(std::move(stack.front().second));

@@ -130,38 +130,57 @@ using TileFunction = std::function<bool(const Tile& tile, int64_t leaf, double* 
 Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const Tiling& tiling,
                            const TileFunction& leaf);
 
-/// The payload of one leaf of which few places hold anything, and the tree above each place on its own. A place has one cell or
-/// several, side by side.
+/// The payload of a leaf of which few places hold anything, and the tree above each place on its own. A place has one cell or several,
+/// side by side.
 class SparsePayload {
  public:
-  SparsePayload(int64_t places, int64_t cells_of_place, int max_level);
+  /// For leaves that differ in no bit above `max_level` < 32. kResourceExhausted when the places do not fit.
+  static Result<std::unique_ptr<SparsePayload>> Make(int64_t places, int64_t cells_of_place, int max_level);
+  /// The leaf whose payload is written from now on; leaves come in ascending order.
+  void Begin(int64_t leaf) { leaf_ = static_cast<uint32_t>(leaf & mask_); }
   /// The cells of the place in the current leaf; they start at +0.0.
   double* At(int64_t place) {
-    const auto i = static_cast<size_t>(place);
-    if (!touched_[i]) {
-      touched_[i] = 1;
-      places_.push_back(place);
+    double* const last = last_ + place * stride_;
+    uint64_t& word = touched_[static_cast<size_t>(place >> 6)];
+    const uint64_t bit = uint64_t{1} << (place & 63);
+    if ((word & bit) == 0) {
+      word |= bit;
+      HeadOf(last) = {leaf_, 0};
+      std::fill_n(last + 1, together_, 0.0);
+    } else if (HeadOf(last).leaf != leaf_) {
+      Open(place, last);
     }
-    return cells_.data() + place * together_;
+    return last + 1;
   }
-  /// The current leaf is complete; what was touched joins the tree. Leaves come in ascending order.
-  void CloseLeaf(int64_t leaf);
-  /// The sums of all leaves closed since the last call, +0.0 where nothing was touched.
+  /// Before At, some places ahead.
+  void Fetch(int64_t place) const { __builtin_prefetch(last_ + place * stride_, 1); }
+  /// The sums of all leaves since the last call, +0.0 where nothing was touched.
   void Finish(double* payload);
 
  private:
-  const int64_t together_;  // Cells of a place.
-  std::vector<double> cells_;
-  std::vector<uint8_t> touched_;
-  std::vector<int64_t> places_;
-  // Stack of each place, one array a depth: memory of depths that few places reach is never touched.
-  struct Depth {
-    std::unique_ptr<double[]> values;
-    std::unique_ptr<int64_t[]> leaves;
+  // Of the last node of a place. Bit l of `levels` says that two neighbouring nodes meet at level l, which falls from pair to pair.
+  struct Head {
+    uint32_t leaf;  // But for its bits above max_level.
+    uint32_t levels;
   };
-  std::vector<Depth> stacks_;
-  std::vector<uint8_t> depth_;
+  static_assert(sizeof(Head) == sizeof(double));
+
+  SparsePayload(Matrix last, Matrix earlier, int64_t cells_of_place, int max_level);
+  static Head& HeadOf(double* last) { return reinterpret_cast<Head&>(*last); }
+  double* EarlierNodes(int64_t place) const { return earlier_ + place * earlier_nodes_.columns(); }
+  void Open(int64_t place, double* last);
+  void JoinLast(const double* earlier, double* last, int from, int joins) const;
+
+  // A row for each place: the last node with its head, and those before it, earliest first. Written where touched.
+  Matrix last_nodes_, earlier_nodes_;
+  const int64_t together_;  // Cells of a place.
+  const int64_t stride_, mask_;
+  double *const last_, *const earlier_;
+  uint32_t leaf_ = 0;
+  std::vector<uint64_t> touched_;  // A bit for each place.
 };
+/// Of entries, between SparsePayload::Fetch and At.
+constexpr int64_t kPlacesAhead = 16;
 using SparseLeafFunction = std::function<void(int64_t leaf, SparsePayload& payload)>;
 
 /// ReduceLeaves of sums whose leaves touch few places of a wide payload: cost by places touched, not by width.
@@ -170,7 +189,7 @@ Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t cells_of_p
                                   const SparseLeafFunction& leaf);
 /// True if that is the cheaper way to add up `entries` places in `leaves` payloads of so many places, each of so many cells.
 constexpr bool AreSparseLeaves(int64_t entries, int64_t leaves, int64_t places, int64_t cells_of_place) {
-  return entries < leaves * places / (cells_of_place <= 2 ? 20 : 12);
+  return entries < leaves * places / (cells_of_place <= 2 ? 40 : 24);
 }
 /// Payloads of a partial value in which place j has cells j * count + c become such with them at c * places + j.
 void SeparateCells(Matrix* nodes, int64_t offset, int64_t places, int64_t count);

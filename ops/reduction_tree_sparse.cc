@@ -3,7 +3,10 @@
 // whole payloads. Leaves that do not touch a place are missing from its tree, which changes nothing
 // (docs/numerics.md R2).
 #include <algorithm>
+#include <mutex>
 #include <utility>
+
+#include "core/panels.h"
 
 #include "ops/parallel.h"
 #include "ops/reduction_tasks.h"
@@ -12,58 +15,56 @@
 namespace heddle::ops {
 namespace {
 
-// Each task keeps arrays as wide as the payload, so tasks are few.
-constexpr int64_t kMostTasks = 16;
-constexpr int64_t kLeastLeaves = 16;
-
-void AddTo(double* left, const double* right, int64_t count) {
-  for (int64_t c = 0; c < count; ++c) left[c] = left[c] + right[c];
-}
+// Each thread keeps places for the whole payload, each task a payload, so tasks are few.
+constexpr int64_t kTasksOfThread = 4;
+constexpr int64_t kLeastLeaves = 8;
 
 }  // namespace
 
-SparsePayload::SparsePayload(int64_t places, int64_t cells_of_place, int max_level)
-    : together_(cells_of_place),
-      cells_(static_cast<size_t>(places * cells_of_place)),
-      touched_(static_cast<size_t>(places)),
-      stacks_(static_cast<size_t>(max_level) + 2),
-      depth_(static_cast<size_t>(places)) {}
+Result<std::unique_ptr<SparsePayload>> SparsePayload::Make(int64_t places, int64_t cells_of_place, int max_level) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix last, Matrix::Dense(places, 1 + cells_of_place));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix earlier, Matrix::Dense(places, max_level * cells_of_place));
+  return std::unique_ptr<SparsePayload>(new SparsePayload(std::move(last), std::move(earlier), cells_of_place, max_level));
+}
 
-void SparsePayload::CloseLeaf(int64_t leaf) {
-  for (const int64_t place : places_) {
-    const auto i = static_cast<size_t>(place);
-    const int64_t begin = place * together_;
-    size_t depth = depth_[i];
-    while (depth >= 2 && CommonLevel(stacks_[depth - 2].leaves[i], stacks_[depth - 1].leaves[i]) <
-                             CommonLevel(stacks_[depth - 1].leaves[i], leaf)) {
-      AddTo(stacks_[depth - 2].values.get() + begin, stacks_[depth - 1].values.get() + begin, together_);
-      --depth;
-    }
-    Depth& top = stacks_[depth];
-    if (top.values == nullptr) {
-      top.values = std::make_unique_for_overwrite<double[]>(cells_.size());
-      top.leaves = std::make_unique_for_overwrite<int64_t[]>(depth_.size());
-    }
-    double *const cells = cells_.data() + begin, *const values = top.values.get() + begin;
-    for (int64_t c = 0; c < together_; ++c) values[c] = std::exchange(cells[c], 0.0);
-    top.leaves[i] = leaf;
-    depth_[i] = static_cast<uint8_t>(depth + 1);
-    touched_[i] = 0;
-  }
-  places_.clear();
+SparsePayload::SparsePayload(Matrix last, Matrix earlier, int64_t cells_of_place, int max_level)
+    : last_nodes_(std::move(last)),
+      earlier_nodes_(std::move(earlier)),
+      together_(cells_of_place),
+      stride_(last_nodes_.columns()),
+      mask_((int64_t{1} << max_level) - 1),
+      last_(last_nodes_.mutable_data()),
+      earlier_(earlier_nodes_.mutable_data()),
+      touched_(static_cast<size_t>(CeilDivide(last_nodes_.rows(), 64))) {}
+
+// Of `from` nodes before the last one, the last `joins` become one with it.
+void SparsePayload::JoinLast(const double* earlier, double* last, int from, int joins) const {
+  for (int i = from - 1; i >= from - joins; --i)
+    for (int64_t c = 0; c < together_; ++c) last[1 + c] = earlier[i * together_ + c] + last[1 + c];
+}
+
+void SparsePayload::Open(int64_t place, double* last) {
+  Head& head = HeadOf(last);
+  double* const earlier = EarlierNodes(place);
+  const int level = CommonLevel(head.leaf, leaf_);
+  const uint32_t below = (uint32_t{1} << level) - 1;
+  const int nodes = std::popcount(head.levels), joins = std::popcount(head.levels & below);
+  JoinLast(earlier, last, nodes, joins);
+  std::copy_n(last + 1, together_, earlier + (nodes - joins) * together_);
+  std::fill_n(last + 1, together_, 0.0);
+  head = {leaf_, (head.levels & ~below) | uint32_t{1} << level};
 }
 
 void SparsePayload::Finish(double* payload) {
-  for (size_t i = 0; i < depth_.size(); ++i, payload += together_) {
-    const int64_t begin = static_cast<int64_t>(i) * together_;
-    size_t depth = depth_[i];
-    if (depth == 0) {
-      std::fill_n(payload, together_, 0.0);
-      continue;
+  std::fill_n(payload, last_nodes_.rows() * together_, 0.0);
+  for (size_t i = 0; i < touched_.size(); ++i) {
+    for (uint64_t bits = std::exchange(touched_[i], 0); bits != 0; bits &= bits - 1) {
+      const int64_t place = static_cast<int64_t>(i) * 64 + std::countr_zero(bits);
+      double* const last = last_ + place * stride_;
+      const int nodes = std::popcount(HeadOf(last).levels);
+      JoinLast(EarlierNodes(place), last, nodes, nodes);
+      std::copy_n(last + 1, together_, payload + place * together_);
     }
-    for (; depth > 1; --depth) AddTo(stacks_[depth - 2].values.get() + begin, stacks_[depth - 1].values.get() + begin, together_);
-    std::copy_n(stacks_[0].values.get() + begin, together_, payload);
-    depth_[i] = 0;
   }
 }
 
@@ -81,23 +82,35 @@ void SeparateCells(Matrix* nodes, int64_t offset, int64_t places, int64_t count)
 Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t cells_of_place, int64_t begin, int64_t end,
                                   const SparseLeafFunction& leaf) {
   HEDDLE_CHECK(reduction.join == Join::kSum, "only sums may skip places");
+  const int64_t most_tasks = kTasksOfThread * ParallelThreads();
   int level = 0;
-  while ((int64_t{1} << level) < kLeastLeaves || ((end - begin) >> level) > kMostTasks) ++level;
+  while ((int64_t{1} << level) < kLeastLeaves || ((end - begin) >> level) > most_tasks) ++level;
   HEDDLE_ASSIGN_OR_RETURN(ReductionTasks tasks, ReductionTasks::Divide(reduction, begin, end, level));
   ThreadSlots<SparsePayload> payloads;
+  std::mutex mutex;
+  Status failed;
   ParallelFor(tasks.size(), 1, [&](int64_t first, int64_t last) {
     std::unique_ptr<SparsePayload> payload = payloads.Take();
-    if (payload == nullptr) payload = std::make_unique<SparsePayload>(reduction.width / cells_of_place, cells_of_place, level);
+    if (payload == nullptr) {
+      Result<std::unique_ptr<SparsePayload>> made = SparsePayload::Make(reduction.width / cells_of_place, cells_of_place, level);
+      if (!made.ok()) {
+        const std::lock_guard lock(mutex);
+        failed = made.status();
+        return;
+      }
+      payload = *std::move(made);
+    }
     for (int64_t t = first; t < last; ++t) {
       const int64_t end_leaf = (tasks[t].index + 1) << tasks[t].level;
       for (int64_t i = tasks[t].FirstLeaf(); i < end_leaf && !IsCancelled(reduction.cancelled); ++i) {
+        payload->Begin(i);
         leaf(i, *payload);
-        payload->CloseLeaf(i);
       }
       payload->Finish(tasks.Payload(t));
     }
     payloads.GiveBack(std::move(payload));
   });
+  HEDDLE_RETURN_IF_ERROR(failed);
   return tasks.Close();
 }
 

@@ -9,6 +9,7 @@
 
 #include "ops/gather_cells.h"
 #include "ops/simd/sparse_rows.h"
+#include "ops/simd/sparse_vectors.h"
 
 namespace heddle::ops {
 namespace {
@@ -33,28 +34,8 @@ void ForNonzeroRuns(const double* values, int64_t first, int64_t last, Visit vis
   }
 }
 
-// payload[j] = fma(x_j, weight, payload[j]). A zero times a finite number adds nothing: no need to look for zeros.
-[[gnu::always_inline]] inline void AddScaledRow(const double* values, const int32_t* columns, int64_t first, int64_t last, double weight,
-                                                double* payload) {
-  const auto add = [=](int64_t from, int64_t to) __attribute__((always_inline)) {
-    for (int64_t e = from; e < to; ++e) payload[columns[e]] = std::fma(values[e], weight, payload[columns[e]]);
-  };
-  if (std::isfinite(weight)) return add(first, last);
-  ForNonzeroRuns(values, first, last, add);
-}
-
-// The same for `count` <= kFewEntries entries and a finite weight; kFewEntries may be read. Without a branch: what is not of this row
-// goes nowhere.
-void AddFewEntries(const double* values, const int32_t* columns, int64_t count, double weight, double* payload) {
-  double nowhere[kFewEntries] = {};
-#pragma GCC unroll 2
-  for (int64_t e = 0; e < kFewEntries; ++e) {
-    const auto mask = -static_cast<uintptr_t>(e < count);
-    double* const cell = reinterpret_cast<double*>((reinterpret_cast<uintptr_t>(payload + columns[e]) & mask) |
-                                                   (reinterpret_cast<uintptr_t>(nowhere + e) & ~mask));
-    *cell = std::fma(values[e], weight, *cell);
-  }
-}
+// What is computed at the entries of a pattern may be zero.
+simd::SparseRows RowsOf(const Entries& x, int64_t rows) { return {x.offsets, x.columns, x.values, rows, true}; }
 
 void AddByColumn(const Entries& x, int64_t first, int64_t last, double* lanes) {
   for (int64_t e = first; e < last; ++e) lanes[x.columns[e] & 7] += x.values[e];
@@ -76,13 +57,10 @@ bool HoldsSeveralLeaves(const TileProgram& program) {
 
 void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, int64_t lane,
                       double* payload) {
+  if (root.kind == TileRoot::Kind::kVectors && root.k == 1) return simd::AddScaledSparseRows(RowsOf(x, rows), y, y_stride, payload);
   const int32_t* columns = x.columns;
   const double* values = x.values;
   for (int64_t i = 0; i < rows; ++i, y += y_stride) {
-    if (root.kind == TileRoot::Kind::kVectors && root.k == 1) {
-      AddScaledRow(values, columns, x.offsets[i], x.offsets[i + 1], y[0], payload);
-      continue;
-    }
     ForNonzeroRuns(values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
       if (root.kind == TileRoot::Kind::kVectors) {
         simd::AddScaledRow(values + first, columns + first, last - first, y, root.k, payload);
@@ -101,57 +79,36 @@ void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, cons
 }
 
 void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t end, double* out, double* payload) {
-  const int64_t* offsets = x.row_offsets();
-  const int32_t* columns = x.column_indexes();
-  const double* values = x.values();
-  const int64_t all = offsets[x.rows()];
-  for (int64_t i = begin; i < end; ++i) {
-    const int64_t first = offsets[i], last = offsets[i + 1];
-    const double weight = out[i - begin] = DotSparseRow(values, columns, first, last, all, v);
-    if (last - first <= kFewEntries && first + kFewEntries <= all && std::isfinite(weight))
-      AddFewEntries(values + first, columns + first, last - first, weight, payload);
-    else
-      AddScaledRow(values, columns, first, last, weight, payload);
-  }
+  simd::MultiplyAndAddSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, v, out, payload);
 }
 
 void AddToPlaces(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, SparsePayload& payload) {
+  const int64_t end = x.offsets[rows];
+  const auto at = [&](int64_t e) {
+    payload.Fetch(x.columns[std::min(end - 1, e + kPlacesAhead)]);
+    return payload.At(x.columns[e]);
+  };
   if (root.kind == TileRoot::Kind::kColumns) {
-    for (int64_t e = x.offsets[0]; e < x.offsets[rows]; ++e) *payload.At(x.columns[e]) += x.values[e];
+    for (int64_t e = x.offsets[0]; e < end; ++e) *at(e) += x.values[e];
     return;
   }
   for (int64_t i = 0; i < rows; ++i, y += y_stride) {
     ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
-      for (int64_t e = first; e < last; ++e) simd::AddScaled(x.values[e], y, root.k, payload.At(x.columns[e]));
+      for (int64_t e = first; e < last; ++e) simd::AddScaled(x.values[e], y, root.k, at(e));
     });
   }
 }
 
-// Eight lanes by column.
-void SumRows(const Entries& x, int64_t rows, double* out) {
-  for (int64_t i = 0; i < rows; ++i) {
-    double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    for (int64_t e = x.offsets[i]; e < x.offsets[i + 1]; ++e) s[x.columns[e] & 7] += x.values[e];
-    out[i] = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-  }
-}
+void SumRows(const Entries& x, int64_t rows, double* out) { simd::SumSparseRows(RowsOf(x, rows), kColumnChunk, out); }
 
 // Eight lanes for few columns of B, else one chain a cell; + 0.0 at the end.
 void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out, int64_t ahead) {
   const int64_t k = b.columns();
   if (k > 1 && k <= kFewColumns) return simd::MultiplyRowsByLanes(x.values, x.columns, x.offsets, rows, b.data(), k, out);
+  if (k == 1) return simd::MultiplySparseRows(RowsOf(x, rows), narrow.Column(0), b.rows(), out);
   for (int64_t i = 0; i < rows; ++i, out += k) {
-    const int64_t begin = x.offsets[i], end = x.offsets[i + 1];
-    if (k > 1) {
-      simd::MultiplySparseRow(x.values + begin, x.columns + begin, end - begin, b.data(), k, k, out, ahead);
-      continue;
-    }
-    const double* v = narrow.Column(0);
-    double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    ForNonzeroRuns(x.values, begin, end, [&](int64_t first, int64_t last) {
-      for (int64_t e = first; e < last; ++e) s[x.columns[e] & 7] = std::fma(x.values[e], v[x.columns[e]], s[x.columns[e] & 7]);
-    });
-    *out = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + 0.0;
+    const int64_t begin = x.offsets[i];
+    simd::MultiplySparseRow(x.values + begin, x.columns + begin, x.offsets[i + 1] - begin, b.data(), k, k, out, ahead);
   }
 }
 

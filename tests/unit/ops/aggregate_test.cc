@@ -63,13 +63,23 @@ TEST(AggregateTest, ManyPanelsHaveTheCellsOfTheDefinition) {
     ExpectDefinition(op, RandomCells(2011, 100, 0.1, 5), 3);
 }
 
-// Here Granule(m) is 128, ColumnPanelHeight(m, n) 64 and FullPanelHeight(m, n) 32.
+// Here Granule(m) is 128, ColumnPanelHeight(m, n) 128 and 64, FullPanelHeight(m, n) 32 and 64, MomentsPanelHeight(m, n) 64.
 TEST(AggregateTest, PanelHeightsFollowTheShape) {
-  const Matrix x = RandomCells(4100, 2100, 1.0, 1);
-  for (const char* op : {"sum", "colSums"})
-    EXPECT_TRUE(Matrix::SameCells(OperatorRun(OperatorNamed(AggregateOperators(), op), {x}).Result1(),
-                                  Expected(op, x)))
-        << op;
+  for (int64_t n : {2100, 1100}) {
+    const Matrix x = RandomCells(4100, n, 1.0, 1);
+    for (const char* op : {"sum", "colSums", "colVars"})
+      EXPECT_TRUE(Matrix::SameCells(OperatorRun(OperatorNamed(AggregateOperators(), op), {x}).Result1(),
+                                    Expected(op, x)))
+          << op << " " << n;
+  }
+}
+
+// The sums of a few entries of so many columns that panels are as high as granules.
+TEST(AggregateTest, VeryWideSparseColumns) {
+  for (double density : {0.0001, 0.003}) {
+    const Matrix x = RandomCells(3000, 2500, density, 12);
+    for (const char* op : {"colSums", "colMeans"}) ExpectDefinition(op, x, 4);
+  }
 }
 
 TEST(AggregateTest, WideRowsAreCutIntoChunks) {

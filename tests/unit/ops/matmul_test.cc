@@ -185,6 +185,10 @@ TEST(MatmulTest, TransposedProductsOfWideSparseMatrices) {
   const Matrix x = RandomCells(3000, 301, 0.004, 11);
   ExpectDefinition("t%*%", x, RandomCells(3000, 1, 0.9, 2), 4);
   for (int64_t k : {2, 3, 4, 5, 8}) ExpectDefinition("t%*%", x, RandomCells(3000, k, 0.9, 2), 3);
+  for (double density : {0.0001, 0.003}) {
+    const Matrix wide = RandomCells(3000, 2500, density, 13);
+    for (int64_t k : {1, 2, 7}) ExpectDefinition("t%*%", wide, RandomCells(3000, k, 0.9, 2), 3);
+  }
 }
 
 // Leaves of two CSR operands with few products are joined cell by cell, too.
