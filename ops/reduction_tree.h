@@ -201,7 +201,7 @@ inline int CommonLevel(int64_t a, int64_t b) { return std::bit_width(static_cast
 class RootPayload {
  public:
   explicit RootPayload(AlignedArray own) : own_(std::move(own)), data_(own_.data()) {}
-  explicit RootPayload(Matrix node) : node_(std::move(node)), data_(std::as_const(node_).data() + 2) {}
+  explicit RootPayload(Matrix node) : node_(std::move(node)), data_(node_.data() + 2) {}
   const double* data() const { return data_; }
   double operator[](int64_t i) const { return data_[i]; }
 

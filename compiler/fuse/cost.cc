@@ -119,6 +119,7 @@ void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& 
 // as high as the tree of a task.
 double PayloadsOf(const Dag& dag, NodeId root, int threads) {
   const DagNode& walked = dag[dag[root].inputs[0]];
+  if (dag[root].op->use == RowUse::kColumnAggregate && walked.columns > kColumnChunk) return 1;  // And some columns of others.
   const double leaves = static_cast<double>(CeilDivide(walked.rows, ColumnPanelHeight(walked.rows, walked.columns)));
   const double most_tasks = std::clamp(std::floor((4 << 20) / dag[root].cells), 8.0, 256.0);
   const double height = std::max(0.0, std::ceil(std::log2(leaves / most_tasks)));

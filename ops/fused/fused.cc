@@ -37,7 +37,6 @@ void Add(const FusedCounts& more, FusedCounts* counts) {
 
 // Values that a call computes in a region: of all nodes, at all cells.
 int64_t ValuesOf(const TileProgram& program, size_t region, const KernelCall& call) {
-  if (call.phase == "finish") return 0;
   const Matrix& driver = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix();
   int64_t cells = 0;
   for (const Step& step : program.steps)
@@ -53,6 +52,7 @@ struct FusedRuntime::Entry {
   Status status;
   std::shared_ptr<const TileProgram> program;
   std::vector<size_t> uncompiled;  ///< Regions that may still be compiled.
+  std::vector<std::string> texts;  ///< Of all regions.
   bool failed = false;             ///< Some could not.
   FusedCounts counts;
 };
@@ -83,7 +83,9 @@ Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& 
     if (program.ok()) {
       for (size_t i = 0; i < program->regions.size(); ++i) {
         program->codes.push_back(*InterpretedRegions().Compile(program->regions[i]));
-        if (source_ != nullptr) entry->uncompiled.push_back(i);
+        if (source_ == nullptr) continue;
+        entry->uncompiled.push_back(i);
+        entry->texts.push_back(program->regions[i].ToText());
       }
       program->interpreted = !entry->uncompiled.empty();
       entry->program = std::make_shared<const TileProgram>(*std::move(program));
@@ -91,7 +93,9 @@ Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& 
       entry->status = program.status();
     }
   }
-  if (entry->status.ok() && !entry->uncompiled.empty()) entry->status = Compile(entry.get(), call);
+  // What joins partial results runs no region.
+  const bool runs_regions = call == nullptr || call->phase != "finish";
+  if (entry->status.ok() && !entry->uncompiled.empty() && runs_regions) entry->status = Compile(entry.get(), call);
   if (!entry->status.ok()) return entry->status;
   return entry->program;
 }
@@ -101,7 +105,7 @@ Status FusedRuntime::Compile(Entry* entry, const KernelCall* call) {
   std::vector<size_t> left;
   for (const size_t i : entry->uncompiled) {
     const Region& region = entry->program->regions[i];
-    if (call != nullptr && !strict_ && !IsWorthCompiling(region.ToText(), ValuesOf(*entry->program, i, *call))) {
+    if (call != nullptr && !strict_ && !IsWorthCompiling(entry->texts[i], ValuesOf(*entry->program, i, *call))) {
       left.push_back(i);
       continue;
     }

@@ -17,19 +17,22 @@ namespace {
 
 // Leaves of about so many cells are one task of a reduction.
 constexpr int64_t kTaskCells = 1 << 18;
+// Columns of a tile of column aggregates of rows that are cut by columns: no order depends on it.
+constexpr int64_t kColumnsOfTile = 1 << 13;
 
 // Given back when its last owner goes.
 std::shared_ptr<TileScratch> TakeShared(TileSteps& steps) {
   return {steps.Take().release(), [&steps](TileScratch* scratch) { steps.GiveBack(std::unique_ptr<TileScratch>(scratch)); }};
 }
 
-// Calls chunk(scratch, row, chunk) for the column chunks of all rows.
-template <typename Chunk>
-void ForEachChunk(const TileProgram& program, const KernelCall& call, TileSteps& steps, Chunk chunk) {
+// Runs all column chunks of all rows; those of a row have payload_of(row, chunk).
+template <typename PayloadOf>
+void RunChunks(const TileProgram& program, const KernelCall& call, TileSteps& steps, PayloadOf payload_of) {
   const int64_t chunks = CeilDivide(program.cut_columns, kColumnChunk);
   ParallelFor(steps.driver().rows() * chunks, kTaskCells / kColumnChunk, [&](int64_t begin, int64_t end) {
     std::unique_ptr<TileScratch> scratch = steps.Take();
-    for (int64_t k = begin; k < end && !IsCancelled(call.context.cancelled); ++k) chunk(*scratch, k / chunks, k % chunks);
+    for (int64_t k = begin; k < end && !IsCancelled(call.context.cancelled); ++k)
+      steps.RunColumns(*scratch, k / chunks, k % chunks * kColumnChunk, kColumnChunk, payload_of(k / chunks, k % chunks));
     steps.GiveBack(std::move(scratch));
   });
 }
@@ -39,14 +42,14 @@ Result<Matrix> ReduceLongRows(const TileProgram& program, const KernelCall& call
   const ValueInfo& info = program.fused.body[program.fused.roots[0]].info;
   const TileRoot& root = program.roots[0];
   const int64_t rows = steps.driver().rows(), chunks = program.chunks;
-  // Payloads of all chunks of so many rows at a time: both many rows and few long ones keep the threads busy.
+  // Payloads of all chunks of all rows: many rows and few long ones keep the threads busy.
   HEDDLE_ASSIGN_OR_RETURN(Matrix leaves, Matrix::Dense(rows * chunks, root.width));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, 1, info.element_type));
   double* const payloads = leaves.mutable_data();
-  ForEachChunk(program, call, steps, [&](TileScratch& scratch, int64_t row, int64_t chunk) {
+  RunChunks(program, call, steps, [&](int64_t row, int64_t chunk) {
     double* const payload = payloads + (row * chunks + chunk) * root.width;
     FillIdentity(program.reduction, payload);
-    steps.RunChunk(scratch, row, chunk, payload);
+    return payload;
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   PayloadStack stack(program.reduction.join, root.width, CommonLevel(0, chunks));
@@ -73,7 +76,7 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries ? SamePattern(steps.driver()) : Matrix::Dense(rows, info.shape.columns, info.element_type));
   steps.WriteTo(result.mutable_data());
   if (program.cut_columns > 0) {
-    ForEachChunk(program, call, steps, [&](TileScratch& scratch, int64_t row, int64_t chunk) { steps.RunChunk(scratch, row, chunk, nullptr); });
+    RunChunks(program, call, steps, [](int64_t, int64_t) -> double* { return nullptr; });
     if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     return info.format == Format::kSparse ? AsSparse(result) : std::move(result);
   }
@@ -107,26 +110,25 @@ void SeparateRoots(const TileProgram& program, Matrix* nodes) {
   }
 }
 
-// The nodes of leaves [begin, end) of tiles that are column chunks: each is one, or adds to some columns of a wide one.
-Result<Matrix> ReduceChunks(const TileProgram& program, Reduction reduction, TileSteps& steps, int64_t span_begin, int64_t span_end) {
-  const int64_t height = program.panel_rows;
-  const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
-  const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
+// The nodes of panels [begin, end) of rows that are cut by columns: each chunk is a leaf, or adds to some columns of one.
+Result<Matrix> ReduceChunks(const TileProgram& program, Reduction reduction, TileSteps& steps, int64_t begin, int64_t end, int64_t span_begin,
+                            int64_t span_end) {
   if (program.roots[0].kind == TileRoot::Kind::kColumns)
-    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, kColumnChunk}, [&](const Tile& tile, int64_t leaf, double* payload) {
+    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, kColumnsOfTile}, [&](const Tile& tile, int64_t leaf, double* payload) {
       std::unique_ptr<TileScratch> scratch = steps.Take();
       FillPayload(payload, tile.columns, simd::StartOf(FoldOf(program.roots[0].aggregate)));
-      const int64_t last = std::min(span_end, (leaf + 1) * height);
-      for (int64_t row = leaf * height; row < last && !IsCancelled(reduction.cancelled); ++row)
-        steps.RunChunk(*scratch, row - span_begin, tile.column / kColumnChunk, payload);
+      const int64_t last = std::min(span_end, (leaf + 1) * program.panel_rows);
+      for (int64_t row = leaf * program.panel_rows; row < last && !IsCancelled(reduction.cancelled); ++row)
+        steps.RunColumns(*scratch, row - span_begin, tile.column, kColumnsOfTile, payload);
       steps.GiveBack(std::move(scratch));
       return true;
     });
+  const int64_t chunks = program.chunks;
   reduction.leaf_cells = kColumnChunk;
-  return ReduceTasks(reduction, begin * program.chunks, end * program.chunks, [&]() -> LeafFunction {
-    return [&, scratch = TakeShared(steps)](int64_t leaf, double* payload) {
+  return ReduceTasks(reduction, begin * chunks, end * chunks, [&]() -> LeafFunction {
+    return [&, chunks, scratch = TakeShared(steps)](int64_t leaf, double* payload) {
       FillIdentity(reduction, payload);
-      steps.RunChunk(*scratch, leaf / program.chunks - span_begin, leaf % program.chunks, payload);
+      steps.RunColumns(*scratch, leaf / chunks - span_begin, leaf % chunks * kColumnChunk, kColumnChunk, payload);
       return true;
     };
   });
@@ -143,9 +145,9 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
   const int64_t chunks = program.chunks;
   reduction.leaf_cells = CeilDivide(height * sizes.row_work, chunks);
   reduction.cancelled = call.context.cancelled;
-  if (program.cut_columns > 0) return ReduceChunks(program, reduction, steps, span_begin, span_end);
   const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
   const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
+  if (program.cut_columns > 0) return ReduceChunks(program, reduction, steps, begin, end, span_begin, span_end);
   const bool several = HoldsSeveralLeaves(program);
   const bool sums_held = several && chunks == 1 && program.roots.size() == 1 && SumsByColumn(program.roots[0]);
   if (several && chunks == 1)

@@ -151,7 +151,7 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
   switch (ref.kind) {
     case TileRef::Kind::kInput: {
       const Matrix& input = (program_.single ? singles_ : inputs_)[static_cast<size_t>(ref.index)];
-      const int64_t column = ref.column + (input.columns() > 1 ? scratch.first_column : 0);
+      const int64_t column = ref.column + FirstColumn(scratch, input.columns());
       return {CellsAt(const_cast<double*>(input.data()), input.element_type(), row * input.columns() + column), input.columns()};
     }
     case TileRef::Kind::kBuffer:
@@ -162,7 +162,7 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
     case TileRef::Kind::kResult: {
       if (HasPattern()) return {result_ + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
       const int64_t columns = program_.fused.body[program_.fused.roots[0]].info.shape.columns;
-      const int64_t column = ref.column + (columns > 1 ? scratch.first_column : 0);
+      const int64_t column = ref.column + FirstColumn(scratch, columns);
       return {CellsAt(result_, program_.single ? ElementType::kFloat32 : ElementType::kFloat64, row * columns + column), columns};
     }
     case TileRef::Kind::kNone: break;
@@ -170,9 +170,9 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
   return {};
 }
 
-void TileSteps::RunChunk(TileScratch& scratch, int64_t row, int64_t chunk, double* payload) const {
-  scratch.first_column = chunk * kColumnChunk;
-  scratch.width = std::min(kColumnChunk, program_.cut_columns - scratch.first_column);
+void TileSteps::RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns, double* payload) const {
+  scratch.first_column = first_column;
+  scratch.width = std::min(most_columns, program_.cut_columns - first_column);
   RunTile(scratch, row, row + 1, 0, payload);
 }
 
@@ -191,15 +191,15 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       case Step::Kind::kRegion: CallRegion(scratch, s, row, rows, row_in_panel, payload); break;
       case Step::Kind::kDensify: Densify(scratch, step, row, row_end); break;
       case Step::Kind::kWiden: {
-        const int64_t cells = rows * ColumnsOf(scratch, step);
+        const int64_t cells = rows * ColumnsOf(scratch, step.columns);
         double* to = Locate(scratch, step.to, row).cells;
         const Matrix& input = singles_[static_cast<size_t>(step.index)];
-        SelectedElementwiseKernels().widen(input.data<float>() + row * step.columns + scratch.first_column, to, cells);
+        SelectedElementwiseKernels().widen(input.data<float>() + row * step.columns + FirstColumn(scratch, step.columns), to, cells);
         break;
       }
       case Step::Kind::kRound: {
         const bool by_entries = step.to.kind == TileRef::Kind::kPattern || (step.to.kind == TileRef::Kind::kResult && HasPattern());
-        const int64_t cells = by_entries ? scratch.pattern.Count(rows) : rows * ColumnsOf(scratch, step);
+        const int64_t cells = by_entries ? scratch.pattern.Count(rows) : rows * ColumnsOf(scratch, step.columns);
         double* to = Locate(scratch, step.to, row).cells;
         SelectedElementwiseKernels().Of(UnaryCode::kRoundToSingle)(to, to, cells, false);
         break;
@@ -207,17 +207,18 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       case Step::Kind::kNarrow: {
         const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
         for (int64_t i = 0; i < rows; ++i)
-          SelectedElementwiseKernels().narrow(from.cells + i * from.stride, reinterpret_cast<float*>(to.cells) + i * to.stride, ColumnsOf(scratch, step));
+          SelectedElementwiseKernels().narrow(from.cells + i * from.stride, reinterpret_cast<float*>(to.cells) + i * to.stride,
+                                                 ColumnsOf(scratch, step.columns));
         break;
       }
       case Step::Kind::kExpand: {
         const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
-        SelectedElementwiseKernels().repeat(from.cells, rows, ColumnsOf(scratch, step), to.cells);
+        SelectedElementwiseKernels().repeat(from.cells, rows, ColumnsOf(scratch, step.columns), to.cells);
         break;
       }
       case Step::Kind::kCopy: {
         const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
-        CopyRows(from.cells, from.stride, rows, ColumnsOf(scratch, step), to.cells, to.stride);
+        CopyRows(from.cells, from.stride, rows, ColumnsOf(scratch, step.columns), to.cells, to.stride);
         break;
       }
       case Step::Kind::kSample: {
@@ -312,7 +313,7 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
   for (size_t i : arguments.moving_inputs) {
     if (const RegionOperand& operand = step.operands[i]; operand.from == RegionOperand::From::kWhole) {
       const Matrix& row_vector = inputs_[static_cast<size_t>(operand.index)];
-      arguments.inputs[i] = row_vector.data() + (row_vector.columns() > 1 ? scratch.first_column : 0);
+      arguments.inputs[i] = row_vector.data() + FirstColumn(scratch, row_vector.columns());
       continue;
     }
     const Place place = Locate(scratch, step.operands[i].tile, row);
@@ -331,7 +332,7 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
     arguments.outputs[i] = payload + program_.roots[static_cast<size_t>(root)].offset;
     if (program_.roots[static_cast<size_t>(root)].kind == TileRoot::Kind::kFull) folded = root;
   }
-  const int64_t base = (row_in_panel * step.columns) & 7, columns = ColumnsOf(scratch, step);
+  const int64_t base = (row_in_panel * step.columns) & 7, columns = ColumnsOf(scratch, step.columns);
   RegionCall call{.rows = step.flat ? 1 : rows,
                   .columns = step.by_entries ? scratch.pattern.Count(rows) : step.flat ? rows * columns : columns,
                   .inputs = arguments.inputs.data(),
@@ -371,12 +372,12 @@ void TileSteps::Intersect(TileScratch& scratch, const Step& step, int64_t row, i
 
 void TileSteps::Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
   const Matrix& x = inputs_[static_cast<size_t>(step.index)];
-  const int64_t columns = ColumnsOf(scratch, step);
+  const int64_t columns = ColumnsOf(scratch, step.columns), first = FirstColumn(scratch, step.columns);
   double* out = Locate(scratch, step.to, row).cells;
   std::memset(out, 0, static_cast<size_t>((row_end - row) * columns) * sizeof(double));
   for (int64_t i = row; i < row_end; ++i, out += columns) {
-    const EntryRange range = EntriesOf(x, i, scratch.first_column, scratch.first_column + columns);
-    for (int64_t e = range.begin; e < range.end; ++e) out[x.column_indexes()[e] - scratch.first_column] = x.values()[e];
+    const EntryRange range = EntriesOf(x, i, first, first + columns);
+    for (int64_t e = range.begin; e < range.end; ++e) out[x.column_indexes()[e] - first] = x.values()[e];
   }
 }
 
@@ -486,7 +487,7 @@ void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, i
     return AddSparseProduct(root, entries, rows, y.cells, y.stride, row_in_panel & 7, out);
   }
   if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
-    return AddRows(root, x.cells, x.stride, rows, ColumnsOf(scratch, step), row_in_panel, out);
+    return AddRows(root, x.cells, x.stride, rows, ColumnsOf(scratch, step.columns), row_in_panel, out);
   const Place y = Locate(scratch, step.from_right, row);
   AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(scratch, step, x, rows), row_in_panel & 7, out);
 }

@@ -78,8 +78,9 @@ class TileSteps {
   int64_t TileEnd(int64_t row, int64_t last) const;
   /// All steps; roots are added to `payload` unless it is null.
   void RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel, double* payload) const;
-  /// All steps on one column chunk of a row (TileProgram::cut_columns); `payload` is the leaf's, or that of the chunk's columns.
-  void RunChunk(TileScratch& scratch, int64_t row, int64_t chunk, double* payload) const;
+  /// All steps on at most so many (kColumnChunk) columns of a row (TileProgram::cut_columns); `payload` is the leaf's, or that of these
+  /// columns.
+  void RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns, double* payload) const;
   /// The last root of a leaf, which no further product took along.
   void AddWaiting(TileScratch& scratch, double* payload) const;
   /// The root of few places (RootOfFewPlaces), after RunTile without a payload.
@@ -95,10 +96,9 @@ class TileSteps {
     int64_t stride = 0;
   };
   Place Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const;
-  /// Columns of the tile at hand.
-  int64_t ColumnsOf(const TileScratch& scratch, const Step& step) const {
-    return program_.cut_columns > 0 && step.columns > 1 ? scratch.width : step.columns;
-  }
+  // Of what has so many columns, those of the tile.
+  int64_t ColumnsOf(const TileScratch& scratch, int64_t columns) const { return program_.cut_columns > 0 && columns > 1 ? scratch.width : columns; }
+  static int64_t FirstColumn(const TileScratch& scratch, int64_t columns) { return columns > 1 ? scratch.first_column : 0; }
   RegionArguments ArgumentsOf(TileScratch& scratch, const Step& step) const;
   void MakeRoom(TileScratch& scratch, int64_t entries) const;
   void CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const;

@@ -547,6 +547,7 @@ bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
   const Matrix other = Cells(shape.rows, shape.columns, seed + 1000, special, pick(4) == 0 ? 0.3 : 1);
   matrices.push_back(body.Input(Value(pick(4) == 0 ? *ToSparse(other) : other)));
   columns.push_back(body.Input(Value(Cells(shape.rows, 1, seed + 2000))));
+  if (pick(4) == 0) columns.push_back(body.Input(Value(*ToSparse(Cells(shape.rows, 1, seed + 5000, false, 0.6)))));
   for (const double literal : {0.5, 0.0, -1.0, 1.0}) scalars.push_back(body.Literal(Scalar(literal)));
   scalars.push_back(body.Input(Value(Scalar(1.25))));
   const NodeId v = body.Input(Value(Cells(shape.columns, 1, seed + 3000)));
@@ -615,6 +616,29 @@ TEST(FusedTest, RandomBodies) {
     if (shape.Cells() <= 60000) ran += RandomBodyAgrees(shape, seed, 11) ? 1 : 0;
   }
   EXPECT_GT(ran, 250);
+}
+
+// Every kind of root of rows that are cut by columns, on workers that have leaves of their own, beside vectors of both formats.
+TEST(FusedTest, EveryRootOfLongRows) {
+  for (const char* root : {"", "sum", "mean", "min", "rowSums", "rowMeans", "rowMaxs", "colSums", "colMeans", "colMaxs"}) {
+    for (const auto& [m, n] : {std::pair<int64_t, int64_t>{130, 65540}, {3, 131073}, {1, 70001}}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(Cells(m, n, 1, m < 100))), row = body.Input(Value(Cells(1, n, 2)));
+      const NodeId column = body.Input(Value(Cells(m, 1, 3))), sparse = body.Input(Value(*ToSparse(Cells(m, 1, 4, false, 0.7))));
+      const NodeId scaled = body.Op("*", {body.Op("+", {x, m == 1 ? x : sparse}), body.Op("exp", {column})});
+      const NodeId chain = body.Op("-", {scaled, m == 1 ? x : row});
+      body.Finish({*root == 0 ? chain : body.Op(root, {chain})});
+      const Result<TileProgram> program = Lower(body.fused());
+      ASSERT_TRUE(program.ok()) << root << ": " << program.status().ToString();
+      EXPECT_EQ(program->cut_columns, n) << root;
+      body.ExpectSame(fmt::format("{} of {} x {}", root, m, n));
+    }
+  }
+  BodyBuilder several;
+  const NodeId x = several.Input(Value(Cells(130, 65540, 1))), y = several.Input(Value(Cells(130, 65540, 2)));
+  several.Finish({several.Op("sum", {several.Op("*", {x, y})}), several.Op("max", {several.Op("-", {x, y})})});
+  EXPECT_EQ(Lower(several.fused())->cut_columns, 65540);
+  several.ExpectSame("two sums");
 }
 
 // Rows longer than a column chunk are computed chunk by chunk, a single one, too; the last shape has two leaves of a column sum.
