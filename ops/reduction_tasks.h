@@ -18,7 +18,7 @@ class ReductionTasks {
   int64_t size() const { return static_cast<int64_t>(tasks_.size()); }
   const TreeNode& operator[](int64_t i) const { return tasks_[static_cast<size_t>(i)]; }
   /// Where task i writes its payload; uninitialised.
-  double* Payload(int64_t i) { return payload_ + i * stride_; }
+  double* Payload(int64_t i) { return payloads_.data() + i * stride_; }
   /// The partial value, one row per node. kCancelled when cancelled.
   Result<Matrix> Close();
 
@@ -29,8 +29,7 @@ class ReductionTasks {
   int level_ = 0;
   std::vector<TreeNode> nodes_;
   std::vector<TreeNode> tasks_;
-  Matrix payloads_;
-  double* payload_ = nullptr;
+  AlignedArray payloads_;
   Matrix partial_;
 };
 

@@ -134,13 +134,13 @@ Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t en
 /// side by side.
 class SparsePayload {
  public:
-  /// For leaves that differ in no bit above `max_level` < 32. kResourceExhausted when the places do not fit.
-  static Result<std::unique_ptr<SparsePayload>> Make(int64_t places, int64_t cells_of_place, int max_level);
+  /// For leaves that differ in no bit above `max_level` < 32.
+  SparsePayload(int64_t places, int64_t cells_of_place, int max_level);
   /// The leaf whose payload is written from now on; leaves come in ascending order.
-  void Begin(int64_t leaf) { leaf_ = static_cast<uint32_t>(leaf & mask_); }
+  void Begin(int64_t leaf) { leaf_ = static_cast<uint32_t>(leaf & ((int64_t{1} << max_level_) - 1)); }
   /// The cells of the place in the current leaf; they start at +0.0.
   double* At(int64_t place) {
-    double* const last = last_ + place * stride_;
+    double* const last = Last(place);
     uint64_t& word = touched_[static_cast<size_t>(place >> 6)];
     const uint64_t bit = uint64_t{1} << (place & 63);
     if ((word & bit) == 0) {
@@ -153,7 +153,7 @@ class SparsePayload {
     return last + 1;
   }
   /// Before At, some places ahead.
-  void Fetch(int64_t place) const { __builtin_prefetch(last_ + place * stride_, 1); }
+  void Fetch(int64_t place) const { __builtin_prefetch(Last(place), 1); }
   /// The sums of all leaves since the last call, +0.0 where nothing was touched.
   void Finish(double* payload);
 
@@ -165,17 +165,15 @@ class SparsePayload {
   };
   static_assert(sizeof(Head) == sizeof(double));
 
-  SparsePayload(Matrix last, Matrix earlier, int64_t cells_of_place, int max_level);
   static Head& HeadOf(double* last) { return reinterpret_cast<Head&>(*last); }
-  double* EarlierNodes(int64_t place) const { return earlier_ + place * earlier_nodes_.columns(); }
+  double* Last(int64_t place) const { return last_.get() + place * (1 + together_); }
+  double* Earlier(int64_t place) const { return earlier_.get() + place * max_level_ * together_; }
   void Open(int64_t place, double* last);
   void JoinLast(const double* earlier, double* last, int from, int joins) const;
 
-  // A row for each place: the last node with its head, and those before it, earliest first. Written where touched.
-  Matrix last_nodes_, earlier_nodes_;
-  const int64_t together_;  // Cells of a place.
-  const int64_t stride_, mask_;
-  double *const last_, *const earlier_;
+  const int64_t places_, together_, max_level_;  // A place has `together_` cells.
+  // For each place: its last node with its head, and the nodes before that, earliest first. Written where touched.
+  std::unique_ptr<double[]> last_, earlier_;
   uint32_t leaf_ = 0;
   std::vector<uint64_t> touched_;  // A bit for each place.
 };

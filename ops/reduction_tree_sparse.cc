@@ -3,11 +3,9 @@
 // whole payloads. Leaves that do not touch a place are missing from its tree, which changes nothing
 // (docs/numerics.md R2).
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "core/panels.h"
-
 #include "ops/parallel.h"
 #include "ops/reduction_tasks.h"
 #include "ops/thread_slots.h"
@@ -21,21 +19,13 @@ constexpr int64_t kLeastLeaves = 8;
 
 }  // namespace
 
-Result<std::unique_ptr<SparsePayload>> SparsePayload::Make(int64_t places, int64_t cells_of_place, int max_level) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix last, Matrix::Dense(places, 1 + cells_of_place));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix earlier, Matrix::Dense(places, max_level * cells_of_place));
-  return std::unique_ptr<SparsePayload>(new SparsePayload(std::move(last), std::move(earlier), cells_of_place, max_level));
-}
-
-SparsePayload::SparsePayload(Matrix last, Matrix earlier, int64_t cells_of_place, int max_level)
-    : last_nodes_(std::move(last)),
-      earlier_nodes_(std::move(earlier)),
+SparsePayload::SparsePayload(int64_t places, int64_t cells_of_place, int max_level)
+    : places_(places),
       together_(cells_of_place),
-      stride_(last_nodes_.columns()),
-      mask_((int64_t{1} << max_level) - 1),
-      last_(last_nodes_.mutable_data()),
-      earlier_(earlier_nodes_.mutable_data()),
-      touched_(static_cast<size_t>(CeilDivide(last_nodes_.rows(), 64))) {}
+      max_level_(max_level),
+      last_(std::make_unique_for_overwrite<double[]>(static_cast<size_t>(places * (1 + cells_of_place)))),
+      earlier_(std::make_unique_for_overwrite<double[]>(static_cast<size_t>(places * max_level * cells_of_place))),
+      touched_(static_cast<size_t>(CeilDivide(places, 64))) {}
 
 // Of `from` nodes before the last one, the last `joins` become one with it.
 void SparsePayload::JoinLast(const double* earlier, double* last, int from, int joins) const {
@@ -45,7 +35,7 @@ void SparsePayload::JoinLast(const double* earlier, double* last, int from, int 
 
 void SparsePayload::Open(int64_t place, double* last) {
   Head& head = HeadOf(last);
-  double* const earlier = EarlierNodes(place);
+  double* const earlier = Earlier(place);
   const int level = CommonLevel(head.leaf, leaf_);
   const uint32_t below = (uint32_t{1} << level) - 1;
   const int nodes = std::popcount(head.levels), joins = std::popcount(head.levels & below);
@@ -56,13 +46,13 @@ void SparsePayload::Open(int64_t place, double* last) {
 }
 
 void SparsePayload::Finish(double* payload) {
-  std::fill_n(payload, last_nodes_.rows() * together_, 0.0);
+  std::fill_n(payload, places_ * together_, 0.0);
   for (size_t i = 0; i < touched_.size(); ++i) {
     for (uint64_t bits = std::exchange(touched_[i], 0); bits != 0; bits &= bits - 1) {
       const int64_t place = static_cast<int64_t>(i) * 64 + std::countr_zero(bits);
-      double* const last = last_ + place * stride_;
+      double* const last = Last(place);
       const int nodes = std::popcount(HeadOf(last).levels);
-      JoinLast(EarlierNodes(place), last, nodes, nodes);
+      JoinLast(Earlier(place), last, nodes, nodes);
       std::copy_n(last + 1, together_, payload + place * together_);
     }
   }
@@ -87,19 +77,9 @@ Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t cells_of_p
   while ((int64_t{1} << level) < kLeastLeaves || ((end - begin) >> level) > most_tasks) ++level;
   HEDDLE_ASSIGN_OR_RETURN(ReductionTasks tasks, ReductionTasks::Divide(reduction, begin, end, level));
   ThreadSlots<SparsePayload> payloads;
-  std::mutex mutex;
-  Status failed;
   ParallelFor(tasks.size(), 1, [&](int64_t first, int64_t last) {
     std::unique_ptr<SparsePayload> payload = payloads.Take();
-    if (payload == nullptr) {
-      Result<std::unique_ptr<SparsePayload>> made = SparsePayload::Make(reduction.width / cells_of_place, cells_of_place, level);
-      if (!made.ok()) {
-        const std::lock_guard lock(mutex);
-        failed = made.status();
-        return;
-      }
-      payload = *std::move(made);
-    }
+    if (payload == nullptr) payload = std::make_unique<SparsePayload>(reduction.width / cells_of_place, cells_of_place, level);
     for (int64_t t = first; t < last; ++t) {
       const int64_t end_leaf = (tasks[t].index + 1) << tasks[t].level;
       for (int64_t i = tasks[t].FirstLeaf(); i < end_leaf && !IsCancelled(reduction.cancelled); ++i) {
@@ -110,7 +90,6 @@ Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t cells_of_p
     }
     payloads.GiveBack(std::move(payload));
   });
-  HEDDLE_RETURN_IF_ERROR(failed);
   return tasks.Close();
 }
 
