@@ -180,6 +180,14 @@ TEST(MatmulTest, WideTransposedProductsAreTiled) {
   ExpectDefinition("t%*%", RandomCells(40, 200, 0.02, 5), RandomCells(40, 3000, 0.05, 6), 1);  // Entries of a tile are searched for.
 }
 
+// More column chunks than the lanes of a row are kept for at once: rows alone, and so few that their chunks are tasks.
+TEST(MatmulTest, VeryLongSparseRows) {
+  const int64_t n = 17 * kColumnChunk + 3;
+  for (auto [m, k] : {std::pair{3, 1}, {3, 3}, {17, 1}}) {
+    ExpectDefinition("%*%", RandomCells(m, n, 0.0001, 31), RandomCells(n, k, 0.9, 32), 2);
+  }
+}
+
 // Leaves with few entries are joined cell by cell.
 TEST(MatmulTest, TransposedProductsOfWideSparseMatrices) {
   const Matrix x = RandomCells(3000, 301, 0.004, 11);
