@@ -6,7 +6,9 @@
 
 #include "core/panels.h"
 #include "ops/elementwise_codes.h"
+#include "ops/fused/tile_sizes.h"
 #include "ops/matmul.h"
+#include "ops/matmul_gemm.h"
 #include "ops/split.h"
 
 namespace heddle::compiler {
@@ -24,10 +26,6 @@ constexpr double kWorkOfSparseCell = 0.35, kWorkOfSkipping = 0.7;
 // Along entries: each entry, each row (whose end no branch foresees), each value that is gathered at an entry. In dense tiles: each cell of
 // a CSR input that is made dense.
 constexpr double kWorkOfEntry = 25, kWorkOfEntriesRow = 45, kWorkOfGathering = 20, kWorkOfMadeDense = 2;
-// What a thread of a fused operator computes in: a tile of all values, of a wide product a block of rows (docs/fusion.md, section 3).
-constexpr double kTileBytes = 64 << 10;
-constexpr double kMostWideTileBytes = 4 << 20;
-constexpr double kWideTileRows = 144;
 
 // Multiplications that take as long as a power that is a product or a quotient by definition (ops/simd/math_exponential.h); 0 for
 // others.
@@ -142,7 +140,7 @@ double HeldBytes(const Dag& dag, const OperatorWork& operation, const CostModel&
       held += 8 * dag[root].cells * PayloadsOf(dag, root, model.threads);
   }
   if (operation.nodes > 1)
-    held += operation.work.packed_bytes + model.threads * (kTileBytes + operation.work.scratch_bytes);
+    held += operation.work.packed_bytes + model.threads * (ops::kTileBytes + operation.work.scratch_bytes);
   return held;
 }
 
@@ -187,8 +185,8 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
       NodeWork work{.fixed = products + (joins ? kWorkOfJoin * node.cells : 0)};
       if (!operand(0).sparse && node.columns >= ops::kWideProduct) {
         work.packed_bytes = 8 * operand(1).cells;
-        work.scratch_bytes = std::min(
-            kMostWideTileBytes, 8 * kWideTileRows * static_cast<double>(operand(0).columns + node.columns));
+        work.scratch_bytes = std::min<double>(
+            ops::kWideTileBytes, 8 * ops::kBlockRows * static_cast<double>(operand(0).columns + node.columns));
       }
       return work;
     }

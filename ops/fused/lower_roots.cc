@@ -10,6 +10,7 @@
 #include "ops/fused/dense_rows.h"
 #include "ops/fused/paired_product.h"
 #include "ops/fused/region_walk.h"
+#include "ops/fused/tile_sizes.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
 #include "ops/simd/matmul.h"
@@ -19,9 +20,7 @@ namespace {
 
 static_assert(Joins::kMost == FusedOperator::kMaxRoots);
 
-// What a tile of all buffers and of the inputs read twice may take: half of a second-level cache of 256 KiB.
-constexpr int64_t kTileBytes = 64 << 10;
-// The same where one page is read after the other and loops fetch the next tile meanwhile: both fit into a first-level cache.
+// As kTileBytes, where one page is read after the other and loops fetch the next tile meanwhile: both fit into a first-level cache.
 constexpr int64_t kFetchedTileBytes = 16 << 10;
 // The same where no product fetches anything: while one step works in the cache, what the machine itself has asked for ahead, about a page,
 // is all that comes from memory (Zen 4, 50 columns: 16 rows 2.2 ms, 32 to 128 rows 3.1 to 3.9).

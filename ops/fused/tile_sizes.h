@@ -12,6 +12,8 @@ namespace heddle::ops {
 
 /// Tiles begin at multiples of this in their panel: the lanes of narrow column sums go by row modulo 8.
 constexpr int64_t kRowsTogether = 8;
+/// What a tile of all buffers and of the inputs read twice may take: half of a second-level cache of 256 KiB.
+constexpr int64_t kTileBytes = 64 << 10;
 
 /// How large the tiles and tasks of one run are: what the program says, and what its CSR inputs make of it.
 struct TileSizes {
