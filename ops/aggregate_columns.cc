@@ -7,14 +7,14 @@
 
 #include "ops/aggregate.h"
 #include "ops/parallel.h"
+#include "ops/sparse_leaves.h"
 
 namespace heddle::ops {
 namespace {
 
 constexpr int64_t kNarrow = 8;
-// Payloads wider than this are divided among tasks by columns instead of by leaves.
-constexpr int64_t kWide = 1 << 17;
-constexpr int64_t kWideTile = 1 << 13;
+// Cells of the result that are closed together.
+constexpr int64_t kCloseGrain = 1 << 17;
 
 // Rows [row_begin, row_end) of the piece at hand, one leaf.
 struct Panel {
@@ -126,9 +126,9 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
   const auto panel = [&](int64_t leaf) {
     return Panel{x, leaf * height - span.begin, std::min(span.end, (leaf + 1) * height) - span.begin};
   };
-  if (n > kWide && !x.IsSparse() && !IsSpread(kind)) {
+  if (const int64_t tile_columns = ColumnsOfTiles(n, end - begin); tile_columns > 0 && !x.IsSparse() && !IsSpread(kind)) {
     const simd::Fold fold = FoldOf(kind);
-    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, kWideTile},
+    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, tile_columns},
                        [&](const Tile& tile, int64_t leaf, double* payload) {
                          const Panel rows = panel(leaf);
                          FillPayload(payload, tile.columns, simd::StartOf(fold));
@@ -139,14 +139,11 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
   }
   if (n > kNarrow && x.IsSparse() && !IsSpread(kind) && FoldOf(kind) == simd::Fold::kAdd &&
       AreSparseLeaves(x.stored(), end - begin, n, 1))
-    return ReduceSparseLeaves(reduction, 1, begin, end, [&](int64_t leaf, SparsePayload& payload) {
+    return ReduceSparseLeaves(reduction, 1, begin, end, call.phase.empty(), [&](int64_t leaf, SparseLeaf& terms) {
       const Panel rows = panel(leaf);
-      const int32_t* const columns = x.column_indexes();
-      const int64_t end = x.row_offsets()[rows.row_end];
-      for (int64_t e = x.row_offsets()[rows.row_begin]; e < end; ++e) {
-        payload.Fetch(columns[std::min(end - 1, e + kPlacesAhead)]);
-        *payload.At(columns[e]) += x.values()[e];
-      }
+      const double one = 1.0;
+      terms.Weigh(&one);
+      terms.AddEntries(x.column_indexes(), x.values(), x.row_offsets()[rows.row_begin], x.row_offsets()[rows.row_end]);
     });
   reduction.leaf_cells = height * std::max<int64_t>(n, 1);
   return ReduceLeaves(reduction, begin, end, [&](int64_t leaf, double* payload) {
@@ -178,7 +175,7 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
     }
     return kind == AggregateKind::kMean ? value / static_cast<double>(m) : value;
   };
-  ParallelFor(n, kWide, [&](int64_t begin, int64_t end) {
+  ParallelFor(n, kCloseGrain, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; ++j) out[j] = cell(j);
   });
   return Value(std::move(result));

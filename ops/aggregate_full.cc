@@ -5,6 +5,7 @@
 
 #include "ops/aggregate.h"
 #include "ops/gather_cells.h"
+#include "ops/simd/lane_tree.h"
 
 namespace heddle::ops {
 namespace {
@@ -14,11 +15,17 @@ struct LeafGrid {
   int64_t rows, columns, height, chunks;
   LeafGrid(int64_t m, int64_t n)
       : rows(m), columns(n), height(FullPanelHeight(m, n)), chunks(CeilDivide(n, kColumnChunk)) {}
+  // Whole rows, of what has no order.
+  static LeafGrid OfRows(int64_t m, int64_t n) {
+    LeafGrid grid(m, 1);
+    grid.columns = n;
+    return grid;
+  }
   int64_t FirstLeafOfRow(int64_t row) const { return CeilDivide(row, height) * chunks; }
   int64_t RowBegin(int64_t leaf) const { return leaf / chunks * height; }
   int64_t RowEnd(int64_t leaf) const { return std::min(rows, RowBegin(leaf) + height); }
   int64_t ColumnBegin(int64_t leaf) const { return leaf % chunks * kColumnChunk; }
-  int64_t ColumnEnd(int64_t leaf) const { return std::min(columns, ColumnBegin(leaf) + kColumnChunk); }
+  int64_t ColumnEnd(int64_t leaf) const { return chunks == 1 ? columns : std::min(columns, ColumnBegin(leaf) + kColumnChunk); }
 };
 
 // Rows of a leaf within the piece of X at hand, and its columns.
@@ -31,15 +38,8 @@ struct Area {
 // entry at all.
 bool SparseSum(const Matrix& x, const Area& area, double* lanes) {
   double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  const int64_t* offsets = x.row_offsets() + area.row_begin;
+  const int64_t* const offsets = x.row_offsets() + area.row_begin;
   const int64_t rows = area.row_end - area.row_begin;
-  int64_t of_part[2];
-  if (area.column_begin > 0 || area.column_end < x.columns()) {  // Of one row.
-    const EntryRange range = EntriesOf(x, area.row_begin, area.column_begin, area.column_end);
-    of_part[0] = range.begin;
-    of_part[1] = range.end;
-    offsets = of_part;
-  }
   AddByFlatLanes(offsets, x.column_indexes(), x.values(), rows, x.columns(), 0, s);
   std::copy_n(s, 8, lanes);
   return offsets[0] < offsets[rows];
@@ -47,12 +47,8 @@ bool SparseSum(const Matrix& x, const Area& area, double* lanes) {
 
 // Extremes have no order: entries in one run, and a zero if some cell is absent.
 void SparseExtreme(simd::Fold fold, const Matrix& x, const Area& area, double* lanes) {
-  int64_t entries = 0;
-  for (int64_t i = area.row_begin; i < area.row_end; ++i) {
-    const EntryRange range = EntriesOf(x, i, area.column_begin, area.column_end);
-    simd::FoldFlat(fold, x.values() + range.begin, range.end - range.begin, lanes);
-    entries += range.end - range.begin;
-  }
+  const int64_t first = x.row_offsets()[area.row_begin], entries = x.row_offsets()[area.row_end] - first;
+  simd::FoldFlat(fold, x.values() + first, entries, lanes);
   if (entries < area.Cells()) lanes[0] = simd::FoldTwo(fold, lanes[0], 0.0);
 }
 
@@ -103,11 +99,24 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
   const RowSpan span = SpanOf(call);
   if (kind == AggregateKind::kTrace && span.total != x.columns())
     return FailedPrecondition("trace: needs a square matrix, got {}x{}", span.total, x.columns());
-  const LeafGrid grid(span.total, kind == AggregateKind::kTrace ? 1 : x.columns());
+  const bool is_extreme = kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum;
+  const LeafGrid grid = x.IsSparse() && is_extreme ? LeafGrid::OfRows(span.total, x.columns())
+                                                   : LeafGrid(span.total, kind == AggregateKind::kTrace ? 1 : x.columns());
   Reduction sized = reduction;
   sized.leaf_cells = grid.height * std::min(grid.columns, kColumnChunk);
   if (span.begin == span.end || grid.columns == 0) return ReduceLeaves(sized, 0, 0, {});
-  return ReduceLeaves(sized, grid.FirstLeafOfRow(span.begin), grid.FirstLeafOfRow(span.end),
+  const int64_t begin = grid.FirstLeafOfRow(span.begin), end = grid.FirstLeafOfRow(span.end);
+  if (x.IsSparse() && grid.chunks > 1 && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind))
+    return ReduceNodes(sized, begin, end, [&](int) -> NodeFunction {
+      return [&](int64_t first, int64_t last, double* payload) {
+        simd::LaneTree tree;
+        if (!IsCancelled(reduction.cancelled))
+          simd::AddLongRows(x.row_offsets(), x.column_indexes(), x.values(), span.begin, grid.chunks, first, last, tree);
+        const double* const lanes = tree.Finish();
+        lanes == nullptr ? FillIdentity(sized, payload) : static_cast<void>(std::copy_n(lanes, 8, payload));
+      };
+    });
+  return ReduceLeaves(sized, begin, end,
                       [&](int64_t leaf, double* payload) {
                         const Area area{grid.RowBegin(leaf) - span.begin, grid.RowEnd(leaf) - span.begin,
                                         grid.ColumnBegin(leaf), grid.ColumnEnd(leaf)};

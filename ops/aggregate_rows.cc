@@ -15,27 +15,16 @@ namespace {
 
 constexpr int64_t kTaskCells = 1 << 17;
 
-// One chunk of one row: eight lanes, or (count, mean, squares). False if it is empty and that changes
-// nothing.
-bool ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t row, int64_t column_begin,
+// One chunk of one row: eight lanes, or (count, mean, squares).
+void ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t row, int64_t column_begin,
                  int64_t column_end, double* payload) {
   const simd::Fold fold = FoldOf(kind);
   const int64_t count = column_end - column_begin;
   if (!IsSpread(kind)) std::fill_n(payload, 8, simd::StartOf(fold));
-  if (x.IsSparse() && kind != AggregateKind::kProduct && !IsSpread(kind)) {
-    const EntryRange range = EntriesOf(x, row, column_begin, column_end);
-    if (fold == simd::Fold::kAdd) {
-      for (int64_t e = range.begin; e < range.end; ++e) payload[x.column_indexes()[e] & 7] += x.values()[e];
-      return range.begin < range.end;
-    }
-    simd::FoldFlat(fold, x.values() + range.begin, range.end - range.begin, payload);
-    if (range.end - range.begin < count) payload[0] = simd::FoldTwo(fold, payload[0], 0.0);
-    return true;
-  }
   const double* cells = panel.Get(row, row + 1, column_begin, column_end);
   if (!IsSpread(kind)) {
     simd::FoldFlat(fold, cells, count, payload, FromOf(x));
-    return true;
+    return;
   }
   double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, FromOf(x));
@@ -44,7 +33,6 @@ bool ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t
   payload[0] = static_cast<double>(count);
   payload[1] = mean;
   payload[2] = simd::FoldLanes(simd::Fold::kAdd, squares);
-  return true;
 }
 
 void ReduceRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
@@ -52,9 +40,10 @@ void ReduceRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end,
   PayloadStack stack(JoinOf(kind), IsSpread(kind) ? 3 : 8, 48);
   PanelCells panel(x);
   for (int64_t i = begin; i < end; ++i) {
-    for (int64_t j = 0; j < n; j += kColumnChunk)
-      if (ReduceChunk(kind, x, panel, i, j, std::min(n, j + kColumnChunk), stack.Next(j / kColumnChunk)))
-        stack.Push();
+    for (int64_t j = 0; j < n; j += kColumnChunk) {
+      ReduceChunk(kind, x, panel, i, j, std::min(n, j + kColumnChunk), stack.Next(j / kColumnChunk));
+      stack.Push();
+    }
     const double* root = stack.Finish();
     if (IsSpread(kind))
       out[i] = root == nullptr ? SpreadOf(kind, 0, 0) : SpreadOf(kind, root[0], root[2]);
@@ -63,7 +52,7 @@ void ReduceRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end,
   }
 }
 
-// Minima and maxima of CSR rows that fit one chunk; absent cells are zeros.
+// Minima and maxima, which have no order, of CSR rows; absent cells are zeros.
 void SparseExtremes(simd::Fold fold, const Matrix& x, int64_t begin, int64_t end, double* out) {
   const int64_t* offsets = x.row_offsets();
   for (int64_t i = begin; i < end; ++i) {
@@ -109,9 +98,9 @@ void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t e
   }
   if (n <= kColumnChunk && !x.IsSparse() && !IsSpread(kind)) {
     simd::FoldRows(FoldOf(kind), x.data() + begin * n, end - begin, n, n, out + begin, FromOf(x));
-  } else if (n <= simd::kMostChunks * kColumnChunk && x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
+  } else if (x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
     simd::SumSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, n, out + begin);
-  } else if (n <= kColumnChunk && x.IsSparse() && (kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum)) {
+  } else if (x.IsSparse() && (kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum)) {
     SparseExtremes(FoldOf(kind), x, begin, end, out);
   } else {
     ReduceRows(kind, x, begin, end, out);

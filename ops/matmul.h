@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <immintrin.h>
-
-#include <cmath>
 #include <cstdint>
 
 #include "core/matrix.h"
@@ -36,8 +33,8 @@ constexpr int64_t kLeastWideRows = 48;
 constexpr int64_t kWideTileBytes = 4 << 20;
 constexpr bool FitsTiles(int64_t inner, int64_t columns) { return 2 * kLeastWideRows * 8 * (inner + columns) <= kWideTileBytes; }
 
-/// A dense right operand, inner x count, of at most 8 columns: as it is for entries of a left operand times several columns, else as
-/// `count` rows padded with zeros to a multiple of 8 doubles.
+/// A dense right operand, inner x count, of at most 8 columns: as it is for entries of a left operand, else as `count` rows padded with
+/// zeros to a multiple of 8 doubles.
 struct NarrowRight {
   Matrix dense;
   int64_t count = 0;

@@ -41,7 +41,7 @@ void MultiplyChunk(const Matrix& a, const NarrowRight& b, int64_t row, int64_t c
   std::fill_n(payload, 8, 0.0);
   for (int64_t e = first; e < last; ++e) {
     double& lane = payload[columns[e] & 7];
-    lane = std::fma(a.values()[e], b.Column(0)[columns[e]], lane);
+    lane = std::fma(a.values()[e], b.dense.data()[columns[e]], lane);
   }
 }
 
@@ -85,7 +85,7 @@ void MultiplyLongRows(const Matrix& a, const NarrowRight& b, int64_t begin, int6
 
 NarrowRight::NarrowRight(Matrix right, bool by_entries)
     : dense(std::move(right)), count(dense.columns()), stride((dense.rows() + 7) / 8 * 8) {
-  if (by_entries && count > 1) return;
+  if (by_entries) return;
   cells = AlignedArray(count * stride);
   for (int64_t c = 0; c < count; ++c) {
     double* column = cells.data() + c * stride;
@@ -96,8 +96,8 @@ NarrowRight::NarrowRight(Matrix right, bool by_entries)
 
 void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out) {
   const int64_t n = a.columns(), k = b.count;
-  if (a.IsSparse() && k == 1 && n <= simd::kMostChunks * kColumnChunk)
-    simd::MultiplySparseRows({a.row_offsets() + begin, a.column_indexes(), a.values(), end - begin}, b.Column(0), n, out + begin);
+  if (a.IsSparse() && k == 1)
+    simd::MultiplySparseRows({a.row_offsets() + begin, a.column_indexes(), a.values(), end - begin}, b.dense.data(), n, out + begin);
   else if (n > kColumnChunk)
     MultiplyLongRows(a, b, begin, end, out);
   else if (a.IsSparse())

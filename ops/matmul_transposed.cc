@@ -18,6 +18,7 @@
 #include "ops/simd/sparse_rows.h"
 #include "ops/simd/sparse_vectors.h"
 #include "ops/simd/transpose.h"
+#include "ops/sparse_leaves.h"
 #include "ops/storage.h"
 
 namespace heddle::ops {
@@ -84,37 +85,33 @@ void LanesLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, do
   }
 }
 
-// kVectors of a CSR X: the cells of a column of X lie together in payloads, apart in the nodes.
-Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y, int64_t begin, int64_t end,
+// kVectors of a CSR X: the cells of a column of X lie together in payloads, apart in the nodes. `whole`: these are all leaves.
+Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y, int64_t begin, int64_t end, bool whole,
                              const std::function<Rows(int64_t)>& rows_of) {
   const int64_t* offsets = x.row_offsets();
   const int32_t* columns = x.column_indexes();
   const double* values = x.values();
-  const auto reduce = [&]() -> Result<Matrix> {
-    if (AreSparseLeaves(x.stored(), end - begin, p.n, p.k))
-      return ReduceSparseLeaves(p.reduction, p.k, begin, end, [&](int64_t leaf, SparsePayload& payload) {
-        const Rows rows = rows_of(leaf);
-        const int64_t last = offsets[rows.end] - 1;
-        for (int64_t i = rows.begin; i < rows.end; ++i) {
-          for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) {
-            payload.Fetch(columns[std::min(last, e + kPlacesAhead)]);
-            simd::AddScaled(values[e], y.data() + i * p.k, p.k, payload.At(columns[e]));
-          }
-        }
-      });
-    return ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
+  if (AreSparseLeaves(x.stored(), end - begin, p.n, p.k))
+    return ReduceSparseLeaves(p.reduction, p.k, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
       const Rows rows = rows_of(leaf);
-      FillPayload(payload, p.reduction.width, 0.0);
-      if (p.k == 1) {
-        simd::AddScaledSparseRows({offsets + rows.begin, columns, values, rows.count()}, y.data() + rows.begin, 1, payload);
-        return true;
+      terms.Reserve(offsets[rows.end] - offsets[rows.begin]);
+      for (int64_t i = rows.begin; i < rows.end; ++i) {
+        if (offsets[i] == offsets[i + 1]) continue;
+        terms.Weigh(y.data() + i * p.k);
+        terms.AddEntries(columns, values, offsets[i], offsets[i + 1]);
       }
-      for (int64_t i = rows.begin; i < rows.end; ++i)
-        simd::AddScaledRow(values + offsets[i], columns + offsets[i], offsets[i + 1] - offsets[i], y.data() + i * p.k, p.k, payload);
-      return true;
     });
-  };
-  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, reduce());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
+    const Rows rows = rows_of(leaf);
+    FillPayload(payload, p.reduction.width, 0.0);
+    if (p.k == 1) {
+      simd::AddScaledSparseRows({offsets + rows.begin, columns, values, rows.count()}, y.data() + rows.begin, 1, payload);
+      return true;
+    }
+    for (int64_t i = rows.begin; i < rows.end; ++i)
+      simd::AddScaledRow(values + offsets[i], columns + offsets[i], offsets[i + 1] - offsets[i], y.data() + i * p.k, p.k, payload);
+    return true;
+  }));
   SeparateCells(&nodes, 0, p.padded, p.k);
   return nodes;
 }
@@ -224,14 +221,12 @@ int64_t CountProducts(const Matrix& x, const Matrix& y) {
 }
 
 // kProduct of two CSR matrices, entry by entry.
-void AddProductsOfEntries(const Matrix& x, const Matrix& y, Rows rows, SparsePayload& payload) {
+void AddProductsOfEntries(const Matrix& x, const Matrix& y, Rows rows, SparseLeaf& terms) {
   for (int64_t i = rows.begin; i < rows.end; ++i) {
-    for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
-      const int64_t row = x.column_indexes()[e] * y.columns();
-      for (int64_t f = y.row_offsets()[i]; f < y.row_offsets()[i + 1]; ++f) {
-        double* cell = payload.At(row + y.column_indexes()[f]);
-        *cell = std::fma(x.values()[e], y.values()[f], *cell);
-      }
+    for (int64_t f = y.row_offsets()[i]; f < y.row_offsets()[i + 1]; ++f) {
+      terms.Weigh(y.values() + f);
+      for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e)
+        terms.Add(x.column_indexes()[e] * y.columns() + y.column_indexes()[f], x.values()[e]);
     }
   }
 }
@@ -296,13 +291,14 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
   const int64_t end = row_begin == row_end ? 0 : CeilDivide(row_end, p.height);
   HEDDLE_CHECK(row_begin == row_end || row_begin % Granule(p.m) == 0, "cuts are at granules");
   HEDDLE_CHECK(x.rows() == row_end - row_begin && y.rows() == x.rows(), "both operands hold just these rows");
+  const bool whole = row_end - row_begin == p.m;
   const auto rows_of = [&](int64_t leaf) {
     return Rows{leaf * p.height - row_begin, std::min(row_end, (leaf + 1) * p.height) - row_begin};
   };
   if (p.form == Form::kProduct && x.IsSparse() && y.IsSparse() && p.reduction.width <= kMostPlaces &&
       AreSparseLeaves(CountProducts(x, y), end - begin, p.reduction.width, 1))
-    return ReduceSparseLeaves(p.reduction, 1, begin, end, [&](int64_t leaf, SparsePayload& payload) {
-      AddProductsOfEntries(x, y, rows_of(leaf), payload);
+    return ReduceSparseLeaves(p.reduction, 1, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
+      AddProductsOfEntries(x, y, rows_of(leaf), terms);
     });
   const bool tiled = p.form == Form::kProduct && p.reduction.width > kWide;
   const Tiles tiles(tiled ? TilingOf(p, x, y) : Tiling{p.n, p.k, p.n, p.k}, x, y);
@@ -310,15 +306,16 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
     return ReduceTiles(p.reduction, begin, end, tiles.tiling, [&](const Tile& tile, int64_t leaf, double* payload) {
       return ProductLeaf(p, x, y, tiles, rows_of(leaf), tile, payload);
     });
-  if (p.form == Form::kVectors && !x.IsSparse() && p.reduction.width > 2 * kWide)
-    return ReduceTiles(p.reduction, begin, end, Tiling{p.k, p.padded, p.k, 8192},
+  if (const int64_t tile_columns = ColumnsOfTiles(p.reduction.width, end - begin);
+      tile_columns > 0 && p.form == Form::kVectors && !x.IsSparse())
+    return ReduceTiles(p.reduction, begin, end, Tiling{p.k, p.padded, p.k, tile_columns},
                        [&](const Tile& tile, int64_t leaf, double* payload) {
                          std::fill_n(payload, tile.Cells(), 0.0);
                          DenseVectorsLeaf(p, x, y, rows_of(leaf), tile.column,
                                           std::min(tile.columns, p.n - tile.column), tile.columns, payload);
                          return true;
                        });
-  if (p.form == Form::kVectors && x.IsSparse()) return SparseVectors(p, x, y, begin, end, rows_of);
+  if (p.form == Form::kVectors && x.IsSparse()) return SparseVectors(p, x, y, begin, end, whole, rows_of);
   return ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
     const Rows rows = rows_of(leaf);
     if (p.form == Form::kProduct) return ProductLeaf(p, x, y, tiles, rows, Tile{0, 0, p.n, p.k}, payload);
@@ -337,23 +334,20 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(p.reduction, nodes));
   double* out = result.mutable_data();
   const double* cells = root.data();
-  const auto close = [&](int64_t j) {
-    for (int64_t c = 0; c < p.k; ++c) {
-      double cell = 0.0;
-      if (p.form == Form::kLanes) {
-        double lanes[8];
-        for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = cells[lane * p.n * p.k + j * p.k + c];
-        cell = simd::FoldLanes(simd::Fold::kAdd, lanes);
-      } else if (p.form == Form::kVectors) {
-        cell = cells[c * p.padded + j];
-      } else {
-        cell = p.symmetric && c < j ? cells[c * p.k + j] : cells[j * p.k + c];
-      }
-      out[j * p.k + c] = cell + 0.0;
-    }
+  const auto cell = [&](int64_t j, int64_t c) {
+    if (p.form == Form::kProduct) return p.symmetric && c < j ? cells[c * p.k + j] : cells[j * p.k + c];
+    double lanes[8];
+    for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = cells[lane * p.n * p.k + j * p.k + c];
+    return simd::FoldLanes(simd::Fold::kAdd, lanes);
   };
   ParallelFor(p.n, CeilDivide(kWide, p.k), [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; ++j) close(j);
+    if (p.form == Form::kVectors) {
+      for (int64_t c = 0; c < p.k; ++c)
+        for (int64_t j = begin; j < end; ++j) out[j * p.k + c] = cells[c * p.padded + j] + 0.0;
+      return;
+    }
+    for (int64_t j = begin; j < end; ++j)
+      for (int64_t c = 0; c < p.k; ++c) out[j * p.k + c] = cell(j, c) + 0.0;
   });
   return result;
 }

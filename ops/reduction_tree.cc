@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 
+#include "core/panels.h"
 #include "ops/parallel.h"
 #include "ops/reduction_tasks.h"
 #include "ops/simd/aggregate.h"
@@ -32,11 +34,9 @@ double IdentityOf(Join join) {
   }
 }
 
-// One node, serially: its payload ends in `payload`.
-void ReduceNode(const Reduction& reduction, TreeNode node, const LeafFunction& leaf, PayloadStack& stack,
-                double* payload) {
-  const int64_t end = (node.index + 1) << node.level;
-  for (int64_t i = node.FirstLeaf(); i < end && !IsCancelled(reduction.cancelled); ++i)
+// The node over leaves [begin, end), serially: its payload ends in `payload`.
+void ReduceNode(const Reduction& reduction, int64_t begin, int64_t end, const LeafFunction& leaf, PayloadStack& stack, double* payload) {
+  for (int64_t i = begin; i < end && !IsCancelled(reduction.cancelled); ++i)
     if (leaf(i, stack.Next(i))) stack.Push();
   if (const double* root = stack.Finish())
     std::memcpy(payload, root, static_cast<size_t>(reduction.width) * sizeof(double));
@@ -110,7 +110,7 @@ void JoinPayloads(const Joins& joins, double* left, const double* right, int64_t
 AlignedArray::AlignedArray(int64_t size) {
   const size_t bytes = static_cast<size_t>((std::max<int64_t>(size, 1) + 7) / 8 * 64);
   data_.reset(static_cast<double*>(std::aligned_alloc(64, bytes)));
-  HEDDLE_CHECK(data_ != nullptr, "scratch memory is small beside the operands");
+  if (data_ == nullptr) throw std::bad_alloc();
 }
 void AlignedArray::Free::operator()(double* data) const { std::free(data); }
 
@@ -143,6 +143,13 @@ Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t e
 }
 
 Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t end, const TaskFunction& task) {
+  return ReduceNodes(reduction, begin, end, [&](int max_level) -> NodeFunction {
+    return [&, leaf = task(), stack = std::make_shared<PayloadStack>(reduction.join, reduction.width, max_level)](
+               int64_t first, int64_t last, double* payload) { ReduceNode(reduction, first, last, leaf, *stack, payload); };
+  });
+}
+
+Result<Matrix> ReduceNodes(const Reduction& reduction, int64_t begin, int64_t end, const NodeTaskFunction& task) {
   const int64_t width = reduction.width;
   int level = 0;
   const int64_t most_tasks = std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMostTasks);
@@ -151,11 +158,18 @@ Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t en
     ++level;
   HEDDLE_ASSIGN_OR_RETURN(ReductionTasks tasks, ReductionTasks::Divide(reduction, begin, end, level));
   ParallelFor(tasks.size(), 1, [&](int64_t first, int64_t last) {
-    PayloadStack stack(reduction.join, width, level);
-    const LeafFunction leaf = task();
-    for (int64_t i = first; i < last; ++i) ReduceNode(reduction, tasks[i], leaf, stack, tasks.Payload(i));
+    const NodeFunction node = task(level);
+    for (int64_t i = first; i < last; ++i) node(tasks[i].FirstLeaf(), (tasks[i].index + 1) << tasks[i].level, tasks.Payload(i));
   });
   return tasks.Close();
+}
+
+int64_t ColumnsOfTiles(int64_t width, int64_t leaves) {
+  constexpr int64_t kWide = 1 << 17, kLeastWide = 1 << 11, kTile = 1 << 13, kLeastTile = 1 << 9, kTasksOfThread = 4;
+  if (width > kWide) return kTile;
+  const int64_t tasks = kTasksOfThread * ParallelThreads();
+  if (width <= kLeastWide || leaves >= tasks) return 0;
+  return std::clamp(CeilDivide(CeilDivide(width, tasks), kLeastTile) * kLeastTile, kLeastTile, kTile);
 }
 
 Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const Tiling& tiling,
@@ -180,7 +194,7 @@ Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t en
       AlignedArray payload(part.width);
       const LeafFunction tile_leaf = [&](int64_t i, double* out) { return leaf(tile, i, out); };
       for (size_t i = 0; i < nodes.size(); ++i) {
-        ReduceNode(part, nodes[i], tile_leaf, stack, payload.data());
+        ReduceNode(part, nodes[i].FirstLeaf(), (nodes[i].index + 1) << nodes[i].level, tile_leaf, stack, payload.data());
         double* row = partial.mutable_data() + static_cast<int64_t>(i) * (2 + reduction.width) + 2;
         for (int64_t r = 0; r < tile.rows; ++r)
           std::memcpy(row + (tile.row + r) * tiling.columns + tile.column, payload.data() + r * tile.columns,
@@ -190,6 +204,17 @@ Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t en
   });
   if (IsCancelled(reduction.cancelled)) return Cancelled("cancelled");
   return partial;
+}
+
+void SeparateCells(Matrix* nodes, int64_t offset, int64_t places, int64_t count) {
+  if (count == 1) return;
+  AlignedArray together(places * count);
+  for (int64_t i = 0; i < nodes->rows(); ++i) {
+    double* cells = nodes->mutable_data() + i * nodes->columns() + 2 + offset;
+    std::copy_n(cells, places * count, together.data());
+    for (int64_t c = 0; c < count; ++c)
+      for (int64_t j = 0; j < places; ++j) cells[c * places + j] = together[j * count + c];
+  }
 }
 
 Result<RootPayload> JoinNodes(const Reduction& reduction, const Matrix& nodes) {

@@ -113,6 +113,12 @@ Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t e
 using TaskFunction = std::function<LeafFunction()>;
 Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t end, const TaskFunction& task);
 
+/// The same; every task asks for a function of its own, which writes the payload of a whole node over leaves [begin, end) of at most
+/// 2^max_level leaves.
+using NodeFunction = std::function<void(int64_t begin, int64_t end, double* payload)>;
+using NodeTaskFunction = std::function<NodeFunction(int max_level)>;
+Result<Matrix> ReduceNodes(const Reduction& reduction, int64_t begin, int64_t end, const NodeTaskFunction& task);
+
 /// A rectangle of a payload that is itself a row-major array.
 struct Tile {
   int64_t row = 0, column = 0, rows = 1, columns = 0;
@@ -122,6 +128,9 @@ struct Tile {
 struct Tiling {
   int64_t rows, columns, tile_rows, tile_columns;
 };
+/// Columns of the tiles by which a payload of so many cells in a row is divided among tasks: of a wide one, and of one with fewer leaves
+/// than keep the threads busy. 0: tasks are leaves.
+int64_t ColumnsOfTiles(int64_t width, int64_t leaves);
 /// Writes the cells of one tile of a leaf's payload, row-major without gaps; false if they do not count.
 using TileFunction = std::function<bool(const Tile& tile, int64_t leaf, double* payload)>;
 
@@ -130,65 +139,6 @@ using TileFunction = std::function<bool(const Tile& tile, int64_t leaf, double* 
 Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const Tiling& tiling,
                            const TileFunction& leaf);
 
-/// The payload of a leaf of which few places hold anything, and the tree above each place on its own. A place has one cell or several,
-/// side by side.
-class SparsePayload {
- public:
-  /// For leaves that differ in no bit above `max_level` < 32.
-  SparsePayload(int64_t places, int64_t cells_of_place, int max_level);
-  /// The leaf whose payload is written from now on; leaves come in ascending order.
-  void Begin(int64_t leaf) { leaf_ = static_cast<uint32_t>(leaf & ((int64_t{1} << max_level_) - 1)); }
-  /// The cells of the place in the current leaf; they start at +0.0.
-  double* At(int64_t place) {
-    double* const last = Last(place);
-    uint64_t& word = touched_[static_cast<size_t>(place >> 6)];
-    const uint64_t bit = uint64_t{1} << (place & 63);
-    if ((word & bit) == 0) {
-      word |= bit;
-      HeadOf(last) = {leaf_, 0};
-      std::fill_n(last + 1, together_, 0.0);
-    } else if (HeadOf(last).leaf != leaf_) {
-      Open(place, last);
-    }
-    return last + 1;
-  }
-  /// Before At, some places ahead.
-  void Fetch(int64_t place) const { __builtin_prefetch(Last(place), 1); }
-  /// The sums of all leaves since the last call, +0.0 where nothing was touched.
-  void Finish(double* payload);
-
- private:
-  // Of the last node of a place. Bit l of `levels` says that two neighbouring nodes meet at level l, which falls from pair to pair.
-  struct Head {
-    uint32_t leaf;  // But for its bits above max_level.
-    uint32_t levels;
-  };
-  static_assert(sizeof(Head) == sizeof(double));
-
-  static Head& HeadOf(double* last) { return reinterpret_cast<Head&>(*last); }
-  double* Last(int64_t place) const { return last_.get() + place * (1 + together_); }
-  double* Earlier(int64_t place) const { return earlier_.get() + place * max_level_ * together_; }
-  void Open(int64_t place, double* last);
-  void JoinLast(const double* earlier, double* last, int from, int joins) const;
-
-  const int64_t places_, together_, max_level_;  // A place has `together_` cells.
-  // For each place: its last node with its head, and the nodes before that, earliest first. Written where touched.
-  std::unique_ptr<double[]> last_, earlier_;
-  uint32_t leaf_ = 0;
-  std::vector<uint64_t> touched_;  // A bit for each place.
-};
-/// Of entries, between SparsePayload::Fetch and At.
-constexpr int64_t kPlacesAhead = 16;
-using SparseLeafFunction = std::function<void(int64_t leaf, SparsePayload& payload)>;
-
-/// ReduceLeaves of sums whose leaves touch few places of a wide payload: cost by places touched, not by width.
-/// `cells_of_place` divides the width.
-Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t cells_of_place, int64_t begin, int64_t end,
-                                  const SparseLeafFunction& leaf);
-/// True if that is the cheaper way to add up `entries` places in `leaves` payloads of so many places, each of so many cells.
-constexpr bool AreSparseLeaves(int64_t entries, int64_t leaves, int64_t places, int64_t cells_of_place) {
-  return entries < leaves * places / (cells_of_place <= 2 ? 40 : 24);
-}
 /// Payloads of a partial value in which place j has cells j * count + c become such with them at c * places + j.
 void SeparateCells(Matrix* nodes, int64_t offset, int64_t places, int64_t count);
 

@@ -9,6 +9,7 @@
 #include "ops/fused/tile_sizes.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
+#include "ops/sparse_leaves.h"
 #include "ops/split.h"
 
 namespace heddle::compiler {
@@ -113,15 +114,21 @@ void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& 
   time->total = time->total / model.ranks + sent / model.constants.broadcast;
 }
 
-// Payloads that a fused reduction holds at once (ops/reduction_tree.h): one of each task and a stack for each thread,
-// as high as the tree of a task.
+// Payloads that a fused reduction holds at once (ops/reduction_tree.h): one of each task and a stack for each thread, as high as the
+// tree of a task. Sums by terms (ops/sparse_leaves.h) hold one, and sixteen bytes a term.
 double PayloadsOf(const Dag& dag, NodeId root, int threads) {
   const DagNode& walked = dag[dag[root].inputs[0]];
-  if (dag[root].op->use == RowUse::kColumnAggregate && walked.columns > kColumnChunk) return 1;  // And some columns of others.
-  const double leaves = static_cast<double>(CeilDivide(walked.rows, ColumnPanelHeight(walked.rows, walked.columns)));
+  const bool product = dag[root].op->use == RowUse::kTransposedProduct;
+  const int64_t columns = dag[root].columns;
+  if (!product && !walked.sparse && columns > kColumnChunk) return 1;  // And some columns of others.
+  const int64_t height = product && columns > ops::kFewColumns ? Granule(walked.rows) : ColumnPanelHeight(walked.rows, walked.columns);
+  const int64_t leaves = CeilDivide(walked.rows, height), cells = product ? columns : 1;
+  const double terms = walked.cells * walked.sparsity;
+  if (walked.sparse && cells <= ops::kFewColumns && ops::AreSparseLeaves(static_cast<int64_t>(terms), leaves, walked.columns, cells))
+    return 1 + 2 * terms / dag[root].cells;
   const double most_tasks = std::clamp(std::floor((4 << 20) / dag[root].cells), 8.0, 256.0);
-  const double height = std::max(0.0, std::ceil(std::log2(leaves / most_tasks)));
-  return std::min(leaves, most_tasks) + std::min<double>(leaves, threads) * (height + 2);
+  const double depth = std::max(0.0, std::ceil(std::log2(static_cast<double>(leaves) / most_tasks)));
+  return std::min<double>(static_cast<double>(leaves), most_tasks) + std::min<double>(static_cast<double>(leaves), threads) * (depth + 2);
 }
 
 // Bytes on one rank, of which it may have only its own rows. An operator by itself works in its result.

@@ -82,20 +82,17 @@ void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t
   simd::MultiplyAndAddSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, v, out, payload);
 }
 
-void AddToPlaces(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, SparsePayload& payload) {
-  const int64_t end = x.offsets[rows];
-  const auto at = [&](int64_t e) {
-    payload.Fetch(x.columns[std::min(end - 1, e + kPlacesAhead)]);
-    return payload.At(x.columns[e]);
-  };
+void AddTerms(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, SparseLeaf& terms) {
   if (root.kind == TileRoot::Kind::kColumns) {
-    for (int64_t e = x.offsets[0]; e < end; ++e) *at(e) += x.values[e];
-    return;
+    const double one = 1.0;
+    terms.Weigh(&one);
+    return terms.AddEntries(x.columns, x.values, x.offsets[0], x.offsets[rows]);
   }
   for (int64_t i = 0; i < rows; ++i, y += y_stride) {
-    ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1], [&](int64_t first, int64_t last) {
-      for (int64_t e = first; e < last; ++e) simd::AddScaled(x.values[e], y, root.k, at(e));
-    });
+    if (x.offsets[i] == x.offsets[i + 1]) continue;
+    terms.Weigh(y);
+    ForNonzeroRuns(x.values, x.offsets[i], x.offsets[i + 1],
+                   [&](int64_t first, int64_t last) { terms.AddEntries(x.columns, x.values, first, last); });
   }
 }
 
@@ -105,7 +102,7 @@ void SumRows(const Entries& x, int64_t rows, double* out) { simd::SumSparseRows(
 void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out, int64_t ahead) {
   const int64_t k = b.columns();
   if (k > 1 && k <= kFewColumns) return simd::MultiplyRowsByLanes(x.values, x.columns, x.offsets, rows, b.data(), k, out);
-  if (k == 1) return simd::MultiplySparseRows(RowsOf(x, rows), narrow.Column(0), b.rows(), out);
+  if (k == 1) return simd::MultiplySparseRows(RowsOf(x, rows), narrow.dense.data(), b.rows(), out);
   for (int64_t i = 0; i < rows; ++i, out += k) {
     const int64_t begin = x.offsets[i];
     simd::MultiplySparseRow(x.values + begin, x.columns + begin, x.offsets[i + 1] - begin, b.data(), k, k, out, ahead);

@@ -6,6 +6,7 @@
 #include "core/matrix.h"
 #include "ops/fused/tile_program.h"
 #include "ops/matmul.h"
+#include "ops/sparse_leaves.h"
 
 // Loops along the entries of some CSR rows, in the orders of docs/numerics.md. An explicit zero counts as absent.
 namespace heddle::ops {
@@ -27,8 +28,8 @@ void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, cons
 /// w = X %*% v for rows [begin, end) of X, to out, and t(X) %*% w of these rows, added to a payload of vectors: each row's
 /// entries are read once.
 void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t end, double* out, double* payload);
-/// AddEntries of column sums, and AddSparseProduct into vectors, to the places of a payload that few entries touch.
-void AddToPlaces(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, SparsePayload& payload);
+/// The terms of AddEntries of column sums, and of AddSparseProduct into vectors.
+void AddTerms(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, SparseLeaf& terms);
 /// rowSums.
 void SumRows(const Entries& x, int64_t rows, double* out);
 /// X %*% B; `ahead` as in simd::MultiplySparseRow.

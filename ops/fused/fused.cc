@@ -8,6 +8,7 @@
 #include "ops/catalog.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/fused/tile_program.h"
+#include "ops/simd/cell_operators.h"
 
 namespace heddle::ops {
 namespace {
@@ -35,14 +36,28 @@ void Add(const FusedCounts& more, FusedCounts* counts) {
   counts->interpreted = more.interpreted;
 }
 
-// Values that a call computes in a region: of all nodes, at all cells.
-int64_t ValuesOf(const TileProgram& program, size_t region, const KernelCall& call) {
+// What interpreting a node at a cell takes, in additions.
+constexpr double kWorkOfFunction = 8;
+
+using HEDDLE_SIMD_NAMESPACE::IsHeavy;
+
+double WorkOfCell(const Region& region) {
+  double work = 0;
+  for (const RegionNode& node : region.nodes) {
+    const bool heavy = (node.op == RegionOp::kUnary && IsHeavy(node.unary)) || (node.op == RegionOp::kBinary && IsHeavy(node.binary));
+    work += heavy ? kWorkOfFunction : 1;
+  }
+  return work;
+}
+
+// Of a call, in a region.
+double WorkOf(const TileProgram& program, size_t region, const KernelCall& call) {
   const Matrix& driver = call.inputs[static_cast<size_t>(program.fused.driver)]->matrix();
-  int64_t cells = 0;
+  double cells = 0;
   for (const Step& step : program.steps)
     if (step.kind == Step::Kind::kRegion && static_cast<size_t>(step.index) == region)
-      cells += step.by_entries ? driver.stored() : driver.rows() * step.columns;
-  return cells * static_cast<int64_t>(program.regions[region].nodes.size());
+      cells += step.by_entries ? static_cast<double>(driver.stored()) : static_cast<double>(driver.rows()) * static_cast<double>(step.columns);
+  return cells * WorkOfCell(program.regions[region]);
 }
 
 }  // namespace
@@ -105,7 +120,7 @@ Status FusedRuntime::Compile(Entry* entry, const KernelCall* call) {
   std::vector<size_t> left;
   for (const size_t i : entry->uncompiled) {
     const Region& region = entry->program->regions[i];
-    if (call != nullptr && !strict_ && !IsWorthCompiling(entry->texts[i], ValuesOf(*entry->program, i, *call))) {
+    if (call != nullptr && !strict_ && !IsWorthCompiling(entry->texts[i], WorkOf(*entry->program, i, *call))) {
       left.push_back(i);
       continue;
     }
@@ -127,10 +142,11 @@ Status FusedRuntime::Compile(Entry* entry, const KernelCall* call) {
   return OkStatus();
 }
 
-bool FusedRuntime::IsWorthCompiling(const std::string& region, int64_t values) {
+bool FusedRuntime::IsWorthCompiling(const std::string& region, double work) {
+  const size_t key = std::hash<std::string>()(region);
   const std::lock_guard lock(mutex_);
-  if (values_.size() >= kMostPrograms && !values_.contains(region)) values_.clear();
-  return (values_[region] += values) >= kInterpretedValues;
+  if (work_.size() >= kMostCounted && !work_.contains(key)) work_.clear();
+  return (work_[key] += work) >= kInterpretedWork;
 }
 
 void FusedRuntime::Record(const std::string& text, const TileProgram& program, int64_t nanoseconds,

@@ -44,12 +44,14 @@ class FusedRuntime {
   /// Programs kept; one more forgets them all. Sizes that change from round to round give new texts for ever.
   static constexpr size_t kMostPrograms = 1024;
 
-  /// Values that calls compute by interpreting a region, whichever operators have it, before it is compiled. Compiling takes about as long
-  /// as is lost by then, so that small data do not wait for it and large data lose little.
-  static constexpr int64_t kInterpretedValues = 1 << 22;
+  /// What calls compute by interpreting a region, whichever operators have it, before it is compiled: additions at a cell, where a function
+  /// counts for several. About as long as compiling takes, so that small data do not wait for it and large data lose little.
+  static constexpr double kInterpretedWork = 1 << 25;
+  /// Regions whose work is counted; one more forgets the counts.
+  static constexpr size_t kMostCounted = 1 << 16;
 
   /// The lowered program with the code that `call` is to run, from a cache by text. What the call will compute is counted towards
-  /// kInterpretedValues; without a call, or where strict, everything is compiled.
+  /// kInterpretedWork; without a call, or where strict, everything is compiled.
   Result<std::shared_ptr<const TileProgram>> Get(const std::string& text, const KernelCall* call = nullptr);
   void Record(const std::string& text, const TileProgram& program, int64_t nanoseconds, int64_t bytes);
   /// By descending time.
@@ -61,14 +63,14 @@ class FusedRuntime {
   struct Entry;
   std::shared_ptr<Entry> EntryOf(const std::string& text);
   Status Compile(Entry* entry, const KernelCall* call);
-  bool IsWorthCompiling(const std::string& region, int64_t values);
+  bool IsWorthCompiling(const std::string& region, double work);
 
   std::shared_ptr<RegionSource> source_;
   bool strict_;
   std::function<void(const Status&)> warn_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
-  std::unordered_map<std::string, int64_t> values_;  ///< By the text of a region: computed by interpreting it.
+  std::unordered_map<size_t, double> work_;  ///< By the hash of a region's text: done by interpreting it.
   std::map<std::string, FusedCounts> forgotten_;  ///< By label: what operators did whose programs went.
   int64_t fallbacks_ = 0;
 };

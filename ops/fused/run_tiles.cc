@@ -7,9 +7,11 @@
 #include "core/panels.h"
 #include "ops/elementwise_sparse.h"
 #include "ops/fused/tile_steps.h"
+#include "ops/gather_cells.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
 #include "ops/single_precision.h"
+#include "ops/sparse_leaves.h"
 #include "ops/storage.h"
 
 namespace heddle::ops {
@@ -134,7 +136,34 @@ Result<Matrix> ReduceChunks(const TileProgram& program, Reduction reduction, Til
   });
 }
 
-// The nodes of all panels, but for SeparateRoots.
+// The nodes of sums along the entries of rows that have several leaves each.
+Result<Matrix> ReduceEntriesOfLongRows(const TileProgram& program, const Reduction& reduction, TileSteps& steps, int64_t begin, int64_t end,
+                                       int64_t span_begin) {
+  const int64_t chunks = program.chunks;
+  // Of buffers by row; values along entries have what room they need.
+  const int64_t most_rows = HoldsSeveralLeaves(program) ? steps.driver().rows() : steps.sizes().rows;
+  return ReduceNodes(reduction, begin * chunks, end * chunks, [&](int) -> NodeFunction {
+    return [&, chunks, most_rows](int64_t first, int64_t last, double* payload) {
+      std::unique_ptr<TileScratch> scratch = steps.Take();
+      std::vector<simd::LaneTree> trees(program.roots.size());
+      const int64_t stop = CeilDivide(last, chunks) - span_begin;
+      for (int64_t row = first / chunks - span_begin, next; row < stop && !IsCancelled(reduction.cancelled); row = next) {
+        next = row + 1;
+        while (next < stop && next - row < most_rows && steps.Count(row, next + 1) <= steps.sizes().entries) ++next;
+        steps.RunTile(*scratch, row, next, 0, nullptr);
+        const int64_t tile = (row + span_begin) * chunks;
+        steps.AddHeldLongRows(*scratch, row, tile, std::max(first, tile), std::min(last, (next + span_begin) * chunks), trees);
+      }
+      for (size_t r = 0; r < trees.size(); ++r) {
+        const double* const lanes = trees[r].Finish();
+        lanes == nullptr ? FillPayload(payload + program.roots[r].offset, 8, 0.0) : static_cast<void>(std::copy_n(lanes, 8, payload + program.roots[r].offset));
+      }
+      steps.GiveBack(std::move(scratch));
+    };
+  });
+}
+
+// The nodes of all panels.
 Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, TileSteps& steps) {
   const bool whole = call.phase.empty();
   const TileSizes& sizes = steps.sizes();
@@ -148,33 +177,32 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
   const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
   const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
   if (program.cut_columns > 0) return ReduceChunks(program, reduction, steps, begin, end, span_begin, span_end);
+  if (chunks > 1) return ReduceEntriesOfLongRows(program, reduction, steps, begin, end, span_begin);
   const bool several = HoldsSeveralLeaves(program);
-  const bool sums_held = several && chunks == 1 && program.roots.size() == 1 && SumsByColumn(program.roots[0]);
-  if (several && chunks == 1)
+  const bool sums_held = several && program.roots.size() == 1 && SumsByColumn(program.roots[0]);
+  if (several)
     reduction.leaf_cells = std::min(reduction.leaf_cells, kTaskCells / LeavesTogether(sizes, steps.driver(), end - begin));
   const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
   if (const Step* root = RootOfFewPlaces(program, steps.inputs(), end - begin); root != nullptr)
-    return ReduceSparseLeaves(reduction, program.roots[0].k, begin, end, [&](int64_t leaf, SparsePayload& payload) {
+    return ReduceSparseLeaves(reduction, program.roots[0].k, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
       const int64_t first = leaf * height - span_begin, last = std::min(span_end, (leaf + 1) * height) - span_begin;
       std::unique_ptr<TileScratch> scratch = steps.Take();
       for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
         next = steps.TileEnd(row, last);
         steps.RunTile(*scratch, row, next, row - first, nullptr);
-        steps.AddToPlacesOf(*scratch, *root, row, next - row, payload);
+        steps.AddTermsOf(*scratch, *root, row, next - row, terms);
       }
       steps.GiveBack(std::move(scratch));
     });
   const auto add_leaf = [&](TileScratch& scratch, int64_t leaf, double* payload) {
     if (scratch.CopyHeldSums(leaf, payload)) return true;
-    const int64_t panel = leaf / chunks;
-    const int64_t first = panel * height - span_begin, last = std::min(span_end, (panel + 1) * height) - span_begin;
-    if (chunks > 1 || (several && steps.Count(first, last) <= sizes.entries)) {
+    const int64_t first = leaf * height - span_begin, last = std::min(span_end, (leaf + 1) * height) - span_begin;
+    if (several && steps.Count(first, last) <= sizes.entries) {
       if (first < scratch.held_begin || last > scratch.held_end) {
         // As many leaves as the buffers have room for, up to the end of what is one task.
-        const int64_t stop_panel = CeilDivide((leaf / most_leaves + 1) * most_leaves, chunks);
-        const int64_t stop = std::min(span_end, stop_panel * height) - span_begin;
+        const int64_t stop = std::min(span_end, (leaf / most_leaves + 1) * most_leaves * height) - span_begin;
         int64_t hold = last;
-        while (several && hold < stop && steps.Count(first, std::min(stop, hold + height)) <= sizes.entries) hold = std::min(stop, hold + height);
+        while (hold < stop && steps.Count(first, std::min(stop, hold + height)) <= sizes.entries) hold = std::min(stop, hold + height);
         steps.RunTile(scratch, first, hold, 0, nullptr);
         scratch.held_begin = first;
         scratch.held_end = hold;
@@ -184,7 +212,8 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
         }
       }
       FillIdentity(reduction, payload);
-      return steps.AddHeldEntries(scratch, first, last, leaf % chunks, payload);
+      steps.AddHeldEntries(scratch, first, last, payload);
+      return true;
     }
     FillIdentity(reduction, payload);
     scratch.held_begin = scratch.held_end = 0;
@@ -196,9 +225,11 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
     steps.AddWaiting(scratch, payload);
     return true;
   };
-  return ReduceTasks(reduction, begin * chunks, end * chunks, [&]() -> LeafFunction {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReduceTasks(reduction, begin, end, [&]() -> LeafFunction {
     return [&add_leaf, scratch = TakeShared(steps)](int64_t leaf, double* payload) { return add_leaf(*scratch, leaf, payload); };
-  });
+  }));
+  SeparateRoots(program, &nodes);
+  return nodes;
 }
 
 }  // namespace
@@ -212,7 +243,6 @@ Result<Value> RunTiles(const TileProgram& program, const KernelCall& call) {
     return Value(std::move(result));
   }
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReducePanels(program, call, steps));
-  SeparateRoots(program, &nodes);
   if (call.phase == "partial") return Value(std::move(nodes));
   return FinishRoots(program, nodes, call);
 }

@@ -8,7 +8,7 @@
 #include "ops/fused/entries.h"
 #include "ops/gathered_rows.h"
 #include "ops/parallel.h"
-#include "ops/reduction_tree.h"
+#include "ops/sparse_leaves.h"
 
 namespace heddle::ops {
 namespace {

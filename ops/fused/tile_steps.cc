@@ -106,14 +106,14 @@ int64_t TileSteps::TileEnd(int64_t row, int64_t last) const {
   return std::min(last, row + std::max(rows / sizes_.rows_together, int64_t{1}) * sizes_.rows_together);
 }
 
-void TileSteps::AddToPlacesOf(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, SparsePayload& payload) const {
+void TileSteps::AddTermsOf(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, SparseLeaf& terms) const {
   const TileRoot& root = program_.roots[0];
   const Place y = root.kind == TileRoot::Kind::kColumns ? Place{} : Locate(scratch, step.from_right, row);
   if (step.right >= 0) {
     const Matrix& x = inputs_[static_cast<size_t>(step.right)];
-    return AddToPlaces(root, {x.row_offsets() + row, x.column_indexes(), x.values()}, rows, y.cells, y.stride, payload);
+    return AddTerms(root, {x.row_offsets() + row, x.column_indexes(), x.values()}, rows, y.cells, y.stride, terms);
   }
-  AddToPlaces(root, EntriesAt(scratch, Locate(scratch, step.from, row).cells, row), rows, y.cells, y.stride, payload);
+  AddTerms(root, EntriesAt(scratch, Locate(scratch, step.from, row).cells, row), rows, y.cells, y.stride, terms);
 }
 
 void TileSteps::AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height) const {
@@ -125,25 +125,24 @@ void TileSteps::AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height
                      scratch.held_sums.data());
 }
 
-bool TileSteps::AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, int64_t chunk, double* payload) const {
-  bool any = program_.chunks == 1;
+void TileSteps::AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, double* payload) const {
   for (const Step& step : program_.steps) {
     if (step.kind != Step::Kind::kRoot) continue;
     const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
     Entries entries = EntriesAt(scratch, Locate(scratch, step.from, scratch.held_begin).cells, scratch.held_begin);
     entries.offsets += first - scratch.held_begin;
-    int64_t of_chunk[2];
-    if (program_.chunks > 1) {
-      const int32_t *const begin = entries.columns + entries.offsets[0], *const end = entries.columns + entries.offsets[1];
-      const int32_t* const from = std::lower_bound(begin, end, chunk * kColumnChunk);
-      of_chunk[0] = from - entries.columns;
-      of_chunk[1] = std::lower_bound(from, end, (chunk + 1) * kColumnChunk) - entries.columns;
-      any |= of_chunk[0] < of_chunk[1];
-      entries.offsets = of_chunk;
-    }
     AddEntries(root, entries, last - first, 0, payload + root.offset);
   }
-  return any;
+}
+
+void TileSteps::AddHeldLongRows(TileScratch& scratch, int64_t row, int64_t row_leaf, int64_t begin, int64_t end,
+                                std::vector<simd::LaneTree>& trees) const {
+  for (const Step& step : program_.steps) {
+    if (step.kind != Step::Kind::kRoot) continue;
+    const Entries entries = EntriesAt(scratch, Locate(scratch, step.from, row).cells, row);
+    simd::AddLongRows(entries.offsets, entries.columns, entries.values, row_leaf / program_.chunks, program_.chunks, begin, end,
+                      trees[static_cast<size_t>(step.index)]);
+  }
 }
 
 // Cells of a value for the rows from `row` on; inputs are only read through it.
@@ -250,7 +249,7 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
         if (static_cast<int>(s) == pair_.multiply && payload != nullptr && (pair_.at_once || scratch.waiting_rows >= rows))
           MultiplyAndAdd(scratch, step, narrow_[s], row, rows, payload);
         else if (static_cast<int>(s) == sparse_pair_.multiply && payload != nullptr)
-          MultiplyAndAddRows(inputs_[static_cast<size_t>(step.index)], narrow_[s].Column(0), row, row_end, Locate(scratch, step.to, row).cells,
+          MultiplyAndAddRows(inputs_[static_cast<size_t>(step.index)], narrow_[s].dense.data(), row, row_end, Locate(scratch, step.to, row).cells,
                              payload + program_.roots[static_cast<size_t>(program_.steps[static_cast<size_t>(sparse_pair_.root)].index)].offset);
         else
           Multiply(scratch, s, row, row_end);

@@ -18,6 +18,7 @@
 #include "ops/matmul_gemm.h"
 #include "ops/reduction_tree.h"
 #include "ops/simd/ahead.h"
+#include "ops/simd/lane_tree.h"
 #include "ops/thread_slots.h"
 
 namespace heddle::ops {
@@ -84,11 +85,13 @@ class TileSteps {
   /// The last root of a leaf, which no further product took along.
   void AddWaiting(TileScratch& scratch, double* payload) const;
   /// The root of few places (RootOfFewPlaces), after RunTile without a payload.
-  void AddToPlacesOf(TileScratch& scratch, const Step& root, int64_t row, int64_t rows, SparsePayload& payload) const;
+  void AddTermsOf(TileScratch& scratch, const Step& root, int64_t row, int64_t rows, SparseLeaf& terms) const;
   /// Sums of the rows held, leaf after leaf of `height` rows, to held_sums.
   void AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height) const;
-  /// Roots of rows [first, last) of those held, of one chunk of columns; false if that holds nothing.
-  bool AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, int64_t chunk, double* payload) const;
+  /// Roots of rows [first, last) of those held.
+  void AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, double* payload) const;
+  /// Roots of the tile that begins at `row`, leaves [begin, end) of it; its first row's first leaf is `row_leaf`.
+  void AddHeldLongRows(TileScratch& scratch, int64_t row, int64_t row_leaf, int64_t begin, int64_t end, std::vector<simd::LaneTree>& trees) const;
 
  private:
   struct Place {

@@ -9,6 +9,7 @@
 
 #include "core/panels.h"
 #include "ops/simd/aggregate.h"
+#include "ops/simd/lane_tree.h"
 
 namespace heddle::ops::simd {
 namespace {
@@ -59,6 +60,9 @@ void ForRows(const int64_t* offsets, int64_t rows, int64_t most_rows, int64_t sh
   }
 }
 
+// Of a row: lanes of all of so many chunks are kept at once; of more than a few only if there are that many entries to a chunk.
+constexpr int64_t kMostChunks = 16, kFewChunks = 4, kEntriesOfChunk = 2;
+
 struct Ones {
   double operator[](int64_t) const { return 1.0; }
 };
@@ -83,6 +87,18 @@ template <bool kZeros, typename Vector>
     lane = AddToLane<kZeros>(x.values[e], v, x.columns[e], lane);
   }
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+// A row of many chunks.
+template <bool kZeros, typename Vector>
+double MultiplyLongRow(const SparseRows& x, int64_t row, Vector v, LaneTree& tree) {
+  for (int64_t e = x.offsets[row], end = x.offsets[row + 1]; e < end; ++e) {
+    const int64_t column = x.columns[e];
+    double& lane = tree.Leaf(column / kColumnChunk)[column & 7];
+    lane = AddToLane<kZeros>(x.values[e], v, column, lane);
+  }
+  const double* const lanes = tree.Finish();
+  return lanes == nullptr ? 0.0 : FoldLanes(Fold::kAdd, lanes);
 }
 
 // The lanes of the chunks of a row become those of the row.
@@ -125,7 +141,11 @@ void Multiply(const SparseRows& x, Vector v, int64_t n, double* out) {
 
 template <typename Vector>
 void MultiplyAny(const SparseRows& x, Vector v, int64_t n, double* out) {
-  if (n > kColumnChunk)
+  const int64_t chunks = CeilDivide(n, kColumnChunk);
+  LaneTree tree;
+  if (chunks > kMostChunks || (chunks > kFewChunks && x.offsets[x.rows] - x.offsets[0] < kEntriesOfChunk * chunks * x.rows))
+    for (int64_t i = 0; i < x.rows; ++i) out[i] = x.has_zeros ? MultiplyLongRow<true>(x, i, v, tree) : MultiplyLongRow<false>(x, i, v, tree);
+  else if (chunks > 1)
     x.has_zeros ? Multiply<true, true>(x, v, n, out) : Multiply<false, true>(x, v, n, out);
   else
     x.has_zeros ? Multiply<true, false>(x, v, n, out) : Multiply<false, false>(x, v, n, out);

@@ -16,10 +16,7 @@ struct SparseRows {
   bool has_zeros = false;  ///< Explicit ones may be there; they count as absent.
 };
 
-/// Rows longer than so many chunks of 65536 columns are for somebody else.
-constexpr int64_t kMostChunks = 16;
-
-/// out[i] = row i times v, n <= kMostChunks * 65536: eight lanes by column, the tree over the chunks of the row, L, + 0.0.
+/// out[i] = row i times v, n columns: eight lanes by column, the tree over the chunks of the row, L, + 0.0.
 void MultiplySparseRows(const SparseRows& x, const double* v, int64_t n, double* out);
 /// The same with ones for v, without + 0.0.
 void SumSparseRows(const SparseRows& x, int64_t n, double* out);

@@ -147,15 +147,15 @@ TEST(CostTest, ARankHoldsItsOwnRows) {
   EXPECT_FALSE(block.Fits(390'000'000, kRanks));
 }
 
-// t(X) %*% exp(Y): inputs of 163.2 MB, a result of 640 kB. Panels of 64 rows are 157 leaves in at most 52 tasks, of
-// up to four leaves each: a payload for every task, four for each of four threads beside its tile.
+// t(X) %*% exp(Y): inputs of 163.2 MB, a result of 640 kB. Panels of 256 rows are 40 leaves, each a task: a payload for every task, two for
+// each of four threads beside its tile.
 TEST(CostTest, PayloadsOfThreadsAndTasksCount) {
   GraphMaker make;
   const NodeId x = make.Matrix("X", 10'000, 2000), y = make.Matrix("Y", 10'000, 40);
   make.Assign("z", make.Add("t%*%", {x, make.Add("exp", {y})}));
   const Block block(make.graph());
   ASSERT_EQ(block.Operators().size(), 1u);
-  const int64_t bytes = 163'200'000 + 640'000 * (1 + 52 + 4 * 4) + 4 * (64 << 10);
+  const int64_t bytes = 163'200'000 + 640'000 * (1 + 40 + 4 * 2) + 4 * (64 << 10);
   EXPECT_FALSE(block.Fits(bytes - 1));
   EXPECT_TRUE(block.Fits(bytes));
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <new>
 
 #include "aggregate_cases.h"
 #include "ops/reference/aggregate.h"
@@ -106,6 +107,9 @@ TEST(ReductionTreeTest, NoLeavesGiveTheIdentity) {
   const Reduction product{.join = Join::kProduct, .width = 3};
   EXPECT_EQ(JoinNodes(product, *ReduceLeaves(product, 0, 0, {}))->data()[2], 1.0);
 }
+
+// The kernel that asks for it ends with kResourceExhausted (ops/catalog.cc).
+TEST(ReductionTreeTest, ScratchThatNobodyHasIsOutOfMemory) { EXPECT_THROW(AlignedArray(int64_t{1} << 52), std::bad_alloc); }
 
 TEST(ReductionTreeTest, CancellationIsReported) {
   std::atomic<bool> cancelled = true;

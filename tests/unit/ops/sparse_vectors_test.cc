@@ -127,7 +127,7 @@ TEST(SparseVectorsTest, RowsOfEveryLengthHaveTheDefinedBits) {
 TEST(SparseVectorsTest, LongRowsAreTreesOverChunks) {
   uint32_t seed = 0;
   for (const bool zeros : {false, true})
-    for (const int64_t chunks : {2, 3, 7, 16})
+    for (const int64_t chunks : {2, 3, 5, 7, 16, 17, 33})
       for (const double entries : {0.5, 6.0, 40.0}) ExpectDefinitions(301, chunks * kColumnChunk - 5, entries, zeros, ++seed);
 }
 

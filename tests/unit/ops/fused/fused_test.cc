@@ -359,6 +359,36 @@ TEST(FusedTest, SampledProductOfVeryManyColumns) {
   body.ExpectSame("((X!=0)*(U%*%t(V)))%*%V");
 }
 
+// Rows of several leaves of which most have no entry; tasks begin and end within rows.
+TEST(FusedTest, SumsAtEntriesOfLongRows) {
+  for (const auto& [m, n, entries] : {std::tuple(3'000, 70'001, 5), {700, 1'200'000, 3}, {3, 140'000, 2'000}}) {
+    const Matrix cells = FewEntries(m, n, entries, 44);
+    for (const bool two : {false, true}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(cells)), u = body.Input(Value(Cells(m, 1, 45)));
+      const NodeId product = body.Op("*", {x, u});
+      std::vector<NodeId> roots = {body.Op("sum", {product})};
+      if (two) roots.push_back(body.Op("sum", {body.Op("*", {product, x})}));
+      body.Finish(roots);
+      body.ExpectSame(fmt::format("sum(X*u) of {}x{}, {}", m, n, two ? "and sum(X*u*X)" : ""));
+    }
+  }
+}
+
+// So many columns that terms are sorted by blocks of them.
+TEST(FusedTest, PayloadsOfVeryManyColumns) {
+  const int64_t m = 700;
+  for (const auto& [k, n] : {std::pair(1, 250'001), {3, 80'001}}) {
+    for (const bool sums : {false, true}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(FewEntries(m, n, 7, 44))), u = body.Input(Value(Cells(m, 1, 45)));
+      const NodeId product = body.Op("*", {x, u});
+      body.Finish({sums ? body.Op("colSums", {product}) : body.Op("t%*%", {product, body.Input(Value(Cells(m, k, 46)))})});
+      body.ExpectSame(fmt::format("{} {}", sums ? "colSums(X*u)" : "t(X*u)%*%W", k));
+    }
+  }
+}
+
 // Every cell-wise operator alone and under a sum, dense and CSR operands, special values.
 TEST(FusedTest, EveryCellwiseOperatorOfTwoOperands) {
   for (const char* op : {"+", "-", "*", "/", "^", "%%", "%/%", "<", "<=", ">", ">=", "==", "!=", "&", "|",
@@ -469,6 +499,9 @@ class CountingSource : public RegionSource {
   bool refuses_;
 };
 
+// With a hundred columns and three operators: more than is interpreted.
+constexpr auto kManyRows = static_cast<int64_t>(FusedRuntime::kInterpretedWork) / 300;
+
 // sum(abs(x + 1) * x): a region of few values for each cell.
 void SumOf(const Shape& shape, BodyBuilder* body) {
   const NodeId x = body->Input(Value(Cells(shape.rows, shape.columns, 1)));
@@ -481,8 +514,8 @@ TEST(FusedTest, RegionsAreCompiledOnceTheyHaveComputedEnough) {
   BodyBuilder body, other;
   SumOf({1000, 100}, &body);
   SumOf({700, 100}, &other);
-  const auto nodes = static_cast<int64_t>((*Lower(body.fused())).regions[0].nodes.size());
-  const int64_t calls = (FusedRuntime::kInterpretedValues + nodes * 100000 - 1) / (nodes * 100000);
+  const auto nodes = static_cast<double>((*Lower(body.fused())).regions[0].nodes.size());
+  const auto calls = static_cast<int64_t>(std::ceil(FusedRuntime::kInterpretedWork / (nodes * 100000)));
   ASSERT_GT(calls, 1);
   const Value expected = body.RunOneByOne();
   for (int64_t call = 1; call <= calls + 1; ++call) {
@@ -499,7 +532,7 @@ TEST(FusedTest, RegionsAreCompiledOnceTheyHaveComputedEnough) {
 
 TEST(FusedTest, LargeCallsAndStrictRuntimesCompileAtOnce) {
   BodyBuilder large, small;
-  SumOf({FusedRuntime::kInterpretedValues / 300, 100}, &large);
+  SumOf({kManyRows, 100}, &large);
   SumOf({10, 10}, &small);
   const auto source = std::make_shared<CountingSource>(false);
   FusedRuntime runtime(source, false, nullptr), strict(source, true, nullptr);
@@ -519,7 +552,7 @@ TEST(FusedTest, LargeCallsAndStrictRuntimesCompileAtOnce) {
 
 TEST(FusedTest, WhatCannotBeCompiledIsInterpretedWithOneWarning) {
   BodyBuilder body;
-  SumOf({FusedRuntime::kInterpretedValues / 300, 100}, &body);
+  SumOf({kManyRows, 100}, &body);
   const auto source = std::make_shared<CountingSource>(true);
   int warnings = 0;
   FusedRuntime runtime(source, false, [&](const Status&) { ++warnings; }), strict(source, true, nullptr);
