@@ -103,8 +103,7 @@ void Actor::OnEos(const Message& message, ActorHost& host) {
 }
 
 void Actor::OnAck(const Message& message, ActorHost& host) {
-  if (message.port >= produced_.size() ||
-      produced_[message.port]->description().id != message.register_id ||
+  if (message.port >= produced_.size() || produced_[message.port]->description().id != message.register_id ||
       !produced_[message.port]->IsRead(message.slot)) {
     return Fail(Internal("task {} got ACK of register {}, slot {}, which nobody reads (I1)",
                          task_->id.index(), message.register_id, message.slot),

@@ -62,8 +62,8 @@ class Actor {
   void Start(ActorHost& host);
   /// kReady, kAck, kEos, kDone of this run. Bounded work but for the kernels it runs.
   void Handle(const Message& message, ActorHost& host);
-  /// Ends whatever it is at: at once, or, with a kernel on the device, when that has come back. Registers keep
-  /// their slots (a reader on another thread may still use them) until the next Begin or Clear.
+  /// Ends whatever it is at: at once, or, with a kernel on the device, when that has come back. Registers
+  /// keep their slots (a reader on another thread may still use them) until the next Begin or Clear.
   void Abort(ActorHost& host);
   /// Drops what registers and queues still hold. Only while no host runs any actor of the plan.
   void Clear();

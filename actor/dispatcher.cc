@@ -141,7 +141,7 @@ void Dispatcher::HandleForActor(const Message& message) {
   actor->Handle(message, *this);
   message_times_.Add(ThreadCpuNs() - start_ns - kernel_cpu_ns_);
   HEDDLE_DEBUG_CHECK(message_times_.WithinBound(), "messages are handled in bounded time (I10)");
-  StopUnlessOk(actor->CheckInvariants(/*quiet=*/false));  // I1-I3
+  StopUnlessOk(actor->CheckInvariants(/*quiet=*/false));                                         // I1-I3
   if (const MemoryLedger* ledger = active_->instance->ledger()) StopUnlessOk(ledger->status());  // I8, I11
 }
 
@@ -196,11 +196,8 @@ Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, i
       (*active.estimates)[number].NeedsDevice(/*device_is_busy=*/HasLaunches())) {
     launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     const TaskId task = actor.task().id;
-    const Message done{.destination = task,
-                       .source = task,
-                       .run = run_,
-                       .type = MessageType::kDone,
-                       .port = kLaunchDone};
+    const Message done{
+        .destination = task, .source = task, .run = run_, .type = MessageType::kDone, .port = kLaunchDone};
     device_->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done] {
       RunKernel(active, number, inputs, act, result);
       mailbox->Post(done);  // The run may be over before this returns.
@@ -233,7 +230,8 @@ void Dispatcher::Pull(Actor& actor, TaskId producer, RegisterId register_id, uin
               [body = std::move(body), mailbox = mailbox_, pulls = pulls_, done](Result<Value> value) {
                 body->value = std::move(value);
                 mailbox->Post(done);
-                pulls->fetch_sub(1, std::memory_order_release);  // Busy until the message is there to be seen.
+                pulls->fetch_sub(1,
+                                 std::memory_order_release);  // Busy until the message is there to be seen.
               });
 }
 

@@ -27,7 +27,9 @@ class LaunchEstimate {
   }
   bool IsLong() const { return ns_ > kLongKernelNs || ns_ == kUnboundedCost; }
   /// `device_is_busy`: the device computes already. Kernels that need it then queue for it, in order.
-  bool NeedsDevice(bool device_is_busy) const { return IsLong() || (device_is_busy && ns_ > kSerialKernelNs); }
+  bool NeedsDevice(bool device_is_busy) const {
+    return IsLong() || (device_is_busy && ns_ > kSerialKernelNs);
+  }
 
  private:
   int64_t ns_;

@@ -18,7 +18,7 @@ void MemoryLedger::BeginWrite(const Register& description, uint8_t slot) {
     Broken(Internal("I8: register {} ends at byte {} of a block of {}", description.id, end, block_bytes_));
   }
   const auto before = next == places_.begin() ? places_.end() : std::prev(next);
-  const auto clash = next != places_.end() && next->first < end                    ? next
+  const auto clash = next != places_.end() && next->first < end              ? next
                      : before != places_.end() && before->second.end > begin ? before
                                                                              : places_.end();
   if (clash != places_.end()) {

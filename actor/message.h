@@ -23,7 +23,7 @@ enum class MessageType : uint8_t {
 constexpr bool CrossesRanks(MessageType type) {
   return type == MessageType::kReady || type == MessageType::kAck || type == MessageType::kEos;
 }
-constexpr uint16_t kPullDone = 0;    ///< Ports of kDone.
+constexpr uint16_t kPullDone = 0;  ///< Ports of kDone.
 constexpr uint16_t kLaunchDone = 1;
 
 /// 32 bytes, trivially copyable (runtime reference 2.3). `run` tells the plan instance: stale messages are

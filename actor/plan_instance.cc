@@ -25,7 +25,8 @@ class PlanInstance::Builder {
     for (const Task& task : plan_.tasks) HEDDLE_RETURN_IF_ERROR(AddOutputs(task));
     for (const Task& task : plan_.tasks) AddReader(task);
     for (size_t i = 0; i < registers_.size(); ++i) {
-      if (plan_.registers[i].id != static_cast<RegisterId>(i)) return Internal("plan: register {} is out of place", i);
+      if (plan_.registers[i].id != static_cast<RegisterId>(i))
+        return Internal("plan: register {} is out of place", i);
       HEDDLE_RETURN_IF_ERROR(MakeRegister(plan_.registers[i], registers_[i]));
     }
     for (const Task& task : plan_.tasks)
@@ -54,7 +55,8 @@ class PlanInstance::Builder {
       for (RegisterId id : *list)
         if (id >= 0 && Find(id) == nullptr) return Internal("plan: register {} does not exist", id);
     }
-    if (task.produced.size() > kMostPorts) return Internal("plan: task {} has too many outputs", task.id.index());
+    if (task.produced.size() > kMostPorts)
+      return Internal("plan: task {} has too many outputs", task.id.index());
     for (size_t port = 0; port < task.produced.size(); ++port) {
       Route* route = Find(task.produced[port]);
       if (route == nullptr) return Internal("plan: register {} does not exist", task.produced[port]);
@@ -105,8 +107,8 @@ class PlanInstance::Builder {
       return Internal("plan: register {} has {} slots, legal are 1 to {}", description.id, description.slots,
                       kMaxSlots);
     }
-    const bool remote = std::any_of(reading.begin(), reading.end(),
-                                    [&](TaskId reader) { return reader.rank() != rank_; });
+    const bool remote =
+        std::any_of(reading.begin(), reading.end(), [&](TaskId reader) { return reader.rank() != rank_; });
     instance_.has_remote_edges_ |= remote;
     route.state = &instance_.registers_.emplace_back(description, std::move(route.readers), remote,
                                                      instance_.ledger_.get());

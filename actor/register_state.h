@@ -19,8 +19,9 @@ struct Reader {
 
 /// One register while a plan runs: its slots and their reference counts (runtime reference 2.2).
 ///
-/// Only the producer's thread changes it (EndRead changes the ledger alone). A reader may look at a slot's value from its READY until it sends
-/// ACK; the queues between threads order these accesses, so nothing here needs a lock.
+/// Only the producer's thread changes it (EndRead changes the ledger alone). A reader may look at a slot's
+/// value from its READY until it sends ACK; the queues between threads order these accesses, so nothing here
+/// needs a lock.
 class RegisterState {
  public:
   /// `ledger` is told of every use of memory in debug builds; nullptr: nobody is. It outlives the register.

@@ -222,7 +222,8 @@ class RuntimeImpl : public Runtime, public RunControl {
     for (uint32_t stream = 0; stream < kStreams; ++stream) {
       Dispatcher*& dispatcher = active_.serving[stream];
       if (instance.OnStream(stream).empty()) {
-        // The end of the run does not wait for this stream's thread: it must not even look at a message of the run.
+        // The end of the run does not wait for this stream's thread: it must not even look at a message of
+        // the run.
         dispatcher = nullptr;
         continue;
       }
@@ -252,7 +253,8 @@ class RuntimeImpl : public Runtime, public RunControl {
     for (auto early = early_messages_.begin(); early != early_messages_.end() && early->first <= run;) {
       if (early->first == run) {
         for (const Message& message : early->second)
-          if (Dispatcher* dispatcher = active_.serving[message.destination.stream()]) dispatcher->Post(message);
+          if (Dispatcher* dispatcher = active_.serving[message.destination.stream()])
+            dispatcher->Post(message);
       }
       early = early_messages_.erase(early);
     }

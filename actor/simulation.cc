@@ -149,8 +149,9 @@ class Simulation::Rank : public ActorHost {
   void TellDone(TaskId task, uint16_t port) { TellDone(task, port, run_); }
   void TellDone(TaskId task, uint16_t port, uint32_t run) {
     const size_t thread = rank_ * kStreams + task.stream();
-    simulation_.Enqueue(thread, thread,
-                        {.destination = task, .source = task, .run = run, .type = MessageType::kDone, .port = port});
+    simulation_.Enqueue(
+        thread, thread,
+        {.destination = task, .source = task, .run = run, .type = MessageType::kDone, .port = port});
   }
 
   void Abort() {

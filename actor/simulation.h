@@ -24,9 +24,10 @@ struct SimulationOptions {
 };
 
 /// All ranks of a plan with the real actors, on one thread and a virtual clock (runtime reference 2.14). A
-/// seed decides which mailbox is served next, how long messages between ranks, pulls and acts take, which acts
-/// are launched on the device, and when ranks begin: one seed is one interleaving. Kept as in production: order
-/// per sender and receiving thread, one act at a time per thread, launches of a rank one after the other.
+/// seed decides which mailbox is served next, how long messages between ranks, pulls and acts take, which
+/// acts are launched on the device, and when ranks begin: one seed is one interleaving. Kept as in
+/// production: order per sender and receiving thread, one act at a time per thread, launches of a rank one
+/// after the other.
 class Simulation {
  public:
   using BodyFactory = std::function<std::unique_ptr<TaskBody>(const PlanInstance& instance)>;

@@ -25,15 +25,17 @@ Result<Value> UnpackPart(const Value& value, int64_t part, int64_t parts) {
   return SliceRows(value, rows * part / parts, rows * (part + 1) / parts);
 }
 
-// True if every other task that reads the register of the task's first input must have acted before this one acts.
+// True if every other task that reads the register of the task's first input must have acted before this one
+// acts.
 bool ReadsLast(const Plan& plan, const Task& task) {
   if (task.consumed.empty() || task.consumed[0] < 0) return false;
   const Register& source = plan.registers[static_cast<size_t>(task.consumed[0])];
   if (source.producer.rank() != task.id.rank()) return false;
   return std::all_of(source.consumers.begin(), source.consumers.end(), [&](TaskId reader) {
-    return reader == task.id || std::any_of(task.control_in.begin(), task.control_in.end(), [&](RegisterId order) {
-      return plan.registers[static_cast<size_t>(order)].producer == reader;
-    });
+    return reader == task.id ||
+           std::any_of(task.control_in.begin(), task.control_in.end(), [&](RegisterId order) {
+             return plan.registers[static_cast<size_t>(order)].producer == reader;
+           });
   });
 }
 
@@ -76,7 +78,8 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
       }
     }
     prepared.work = WorkOf(task, prepared.node);
-    prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute && ReadsLast(instance.plan(), task);
+    prepared.reads_last =
+        prepared.work == Work::kKernel && task.kind == TaskKind::kCompute && ReadsLast(instance.plan(), task);
     if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
     if (prepared.work == Work::kKeep) sinks_.push_back(&prepared);
     if (prepared.work == Work::kVariable || prepared.work == Work::kKeep)
@@ -130,15 +133,16 @@ Result<Value> KernelBody::Perform(size_t number, std::span<const Value* const> i
 Result<Value> KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* const> inputs) const {
   if (prepared.node == nullptr) return Internal("task {} has no node", prepared.task->id.index());
   const Task& task = *prepared.task;
-  Result<Value> result = kernels_.Run({.node = *prepared.node,
-                                       .phase = task.phase,
-                                       .inputs = inputs,
-                                       .input_infos = prepared.input_infos,
-                                       .row_begin = task.row_begin,
-                                       .row_end = task.row_end,
-                                       .total_rows = task.total_rows,
-                                       .context = context_,
-                                       .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr});
+  Result<Value> result =
+      kernels_.Run({.node = *prepared.node,
+                    .phase = task.phase,
+                    .inputs = inputs,
+                    .input_infos = prepared.input_infos,
+                    .row_begin = task.row_begin,
+                    .row_end = task.row_end,
+                    .total_rows = task.total_rows,
+                    .context = context_,
+                    .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr});
   if (!result.ok()) return result.status().At(prepared.node->position);
   return result;
 }

@@ -40,8 +40,8 @@ class KernelBody : public TaskBody {
   /// Everything outlives the body; the plan's graph is where nodes and their input infos come from.
   KernelBody(const PlanInstance& instance, const ops::KernelSource& kernels, ops::KernelContext& context);
 
-  /// Binds the live-ins of the next run, and keeps no other reference to them. kInternal when one that this rank's tasks
-  /// need is missing.
+  /// Binds the live-ins of the next run, and keeps no other reference to them. kInternal when one that this
+  /// rank's tasks need is missing.
   Status Begin(std::map<std::string, Value> live_in);
   Result<Value> Perform(size_t number, std::span<const Value* const> inputs, int64_t act) override;
 
@@ -66,8 +66,8 @@ class KernelBody : public TaskBody {
     Work work = Work::kKernel;
     const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
     std::vector<ValueInfo> input_infos;
-    bool reads_last = false;                ///< kKernel: nobody reads its first input after this task.
-    Value held;  ///< kVariable, kLiteral: what is published; kKeep: what was received.
+    bool reads_last = false;  ///< kKernel: nobody reads its first input after this task.
+    Value held;               ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
   static Work WorkOf(const Task& task, const Node* node);
   Result<Value> RunKernel(const Prepared& prepared, std::span<const Value* const> inputs) const;

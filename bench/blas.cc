@@ -13,7 +13,8 @@ constexpr int kRowMajor = 101, kNotTransposed = 111;
 }  // namespace
 
 Blas::Blas(int threads) {
-  setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);  // Threads without work sleep at once instead of taking time from what is measured next.
+  setenv("OPENBLAS_THREAD_TIMEOUT", "4",
+         0);  // Threads without work sleep at once instead of taking time from what is measured next.
   void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);  // Stays open: its threads go on.
   if (library == nullptr) return;
   const auto set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
@@ -25,7 +26,8 @@ Blas::Blas(int threads) {
 
 void Blas::Multiply(const double* a, const double* b, double* out, int64_t m, int64_t k, int64_t n) const {
   const auto small = [](int64_t size) { return static_cast<int>(size); };
-  multiply_(kRowMajor, kNotTransposed, kNotTransposed, small(m), small(n), small(k), 1.0, a, small(k), b, small(n), 0.0, out, small(n));
+  multiply_(kRowMajor, kNotTransposed, kNotTransposed, small(m), small(n), small(k), 1.0, a, small(k), b,
+            small(n), 0.0, out, small(n));
 }
 
 }  // namespace heddle::bench

@@ -16,7 +16,8 @@ class Blas {
 
  private:
   // cblas_dgemm with its enumerations as numbers.
-  using Dgemm = void (*)(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
+  using Dgemm = void (*)(int, int, int, int, int, int, double, const double*, int, const double*, int, double,
+                         double*, int);
   Dgemm multiply_ = nullptr;
 };
 

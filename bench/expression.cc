@@ -41,7 +41,8 @@ double Density(const Matrix& matrix) {
 
 // The statements as the body of a function: its parameters are the live-ins.
 Result<Graph> Build(const std::string& code, const std::string& result,
-                    const std::map<std::string, Value>& inputs, const std::set<std::string, std::less<>>& disabled) {
+                    const std::map<std::string, Value>& inputs,
+                    const std::set<std::string, std::less<>>& disabled) {
   std::string parameters, arguments;
   for (const auto& [name, value] : inputs) {
     const bool matrix = value.IsMatrix();
@@ -77,7 +78,8 @@ Expression::~Expression() = default;
 
 Result<Expression> Expression::Compile(const std::string& code, const std::string& result,
                                        std::map<std::string, Value> inputs, const std::string& fusion,
-                                       ops::Arena* arena, const std::set<std::string, std::less<>>& disabled) {
+                                       ops::Arena* arena,
+                                       const std::set<std::string, std::less<>>& disabled) {
   auto state = std::make_unique<State>();
   HEDDLE_ASSIGN_OR_RETURN(Graph graph, Build(code, result, inputs, disabled));
   const int64_t begin = SystemClock().MonotonicNs();

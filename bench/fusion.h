@@ -5,8 +5,8 @@
 
 namespace heddle::bench {
 
-/// Fused expressions against hand-written loops of the same run (bench/hand_fusion.h), one line a case. options.plan is
-/// --fusion. 1 when some result differs from the loop's by more than 1e-9.
+/// Fused expressions against hand-written loops of the same run (bench/hand_fusion.h), one line a case.
+/// options.plan is --fusion. 1 when some result differs from the loop's by more than 1e-9.
 int RunFusion(const BenchOptions& options);
 
 }  // namespace heddle::bench

@@ -18,10 +18,10 @@ constexpr int kAttempts = 5;
 constexpr double kDrift = 0.10;
 constexpr double kTolerance = 1e-9;
 constexpr double kMillisecondsOfRow = 1500;  // About, for each attempt.
-// A neighbour on the other hyperthread of a core slows down products and not the probe of arithmetic, which needs registers only: the
-// best of many rounds is that of its pauses.
+// A neighbour on the other hyperthread of a core slows down products and not the probe of arithmetic, which
+// needs registers only: the best of many rounds is that of its pauses.
 constexpr int kLeastRoundsOfArithmetic = 16;
-constexpr int64_t kGemmProbe = 1000;          // Rows and columns.
+constexpr int64_t kGemmProbe = 1000;  // Rows and columns.
 
 // The largest difference of a cell, relative to the largest cell.
 double Difference(const double* a, const double* b, int64_t cells) {
@@ -37,13 +37,17 @@ double Difference(const double* a, const double* b, int64_t cells) {
 }  // namespace
 
 FusionMeter::FusionMeter(const BenchOptions& options, ops::Arena* arena)
-    : options_(options), arena_(arena),
-      probe_data_(RandomDense(1, std::clamp<int64_t>(options.cells / 2, 3 * kGemmProbe * kGemmProbe, 50'000'000), 1, arena)),
-      probe_product_(TouchedDense(kGemmProbe, kGemmProbe, arena)), blas_(options.threads) {}
+    : options_(options),
+      arena_(arena),
+      probe_data_(RandomDense(
+          1, std::clamp<int64_t>(options.cells / 2, 3 * kGemmProbe * kGemmProbe, 50'000'000), 1, arena)),
+      probe_product_(TouchedDense(kGemmProbe, kGemmProbe, arena)),
+      blas_(options.threads) {}
 
 double FusionMeter::Probe() const {
   double best = 0;
-  for (int i = 0; i < 4; ++i) best = std::max(best, ReadBandwidth(probe_data_.data(), probe_data_.cells(), options_.threads));
+  for (int i = 0; i < 4; ++i)
+    best = std::max(best, ReadBandwidth(probe_data_.data(), probe_data_.cells(), options_.threads));
   return best;
 }
 
@@ -52,7 +56,8 @@ double FusionMeter::GemmProbe() {
   const double *a = probe_data_.data(), *b = a + n * n;
   double* const c = probe_product_.mutable_data();
   const auto multiply = [&] {
-    blas_.present() ? blas_.Multiply(a, b, c, n, n, n) : arena_->Execute([&] { EigenProduct(a, b, c, n, n, n); });
+    blas_.present() ? blas_.Multiply(a, b, c, n, n, n)
+                    : arena_->Execute([&] { EigenProduct(a, b, c, n, n, n); });
   };
   return 2.0 * n * n * n / Time(multiply) / 1e6;
 }
@@ -68,11 +73,15 @@ void FusionMeter::PrintProbes() {
   const double read = Probe(), peak = FmaPeak(options_.threads, kMilliseconds);
   const char* const library = blas_.present() ? "openblas" : "eigen";
   if (options_.json)
-    std::printf("{\"bench\":\"fusion\",\"case\":\"probes\",\"read_gb_per_s\":%.2f,\"write_gb_per_s\":%.2f,\"gemm_gflop_per_s\":%.2f,"
-                "\"gemm_by\":\"%s\",\"fma_gflop_per_s\":%.2f,\"threads\":%d}\n", read, write, gemm, library, peak, options_.threads);
+    std::printf(
+        "{\"bench\":\"fusion\",\"case\":\"probes\",\"read_gb_per_s\":%.2f,\"write_gb_per_s\":%.2f,\"gemm_gflop_per_s\":%.2f,"
+        "\"gemm_by\":\"%s\",\"fma_gflop_per_s\":%.2f,\"threads\":%d}\n",
+        read, write, gemm, library, peak, options_.threads);
   else
-    std::printf("read %.2f GB/s, write %.2f GB/s, %dx%d product by %s %.2f GFLOP/s, FMA peak %.2f GFLOP/s, %d threads\n", read, write,
-                static_cast<int>(kGemmProbe), static_cast<int>(kGemmProbe), library, gemm, peak, options_.threads);
+    std::printf(
+        "read %.2f GB/s, write %.2f GB/s, %dx%d product by %s %.2f GFLOP/s, FMA peak %.2f GFLOP/s, %d threads\n",
+        read, write, static_cast<int>(kGemmProbe), static_cast<int>(kGemmProbe), library, gemm, peak,
+        options_.threads);
   std::fflush(stdout);
 }
 
@@ -83,7 +92,8 @@ void FusionMeter::Fail(const std::string& name, const Status& status) {
 
 void FusionMeter::Measure(const FusionRow& row) {
   if (!Wants(row.name)) return;
-  Result<Expression> expression = Expression::Compile(row.code, row.result, row.inputs, options_.plan, arena_, row.disabled);
+  Result<Expression> expression =
+      Expression::Compile(row.code, row.result, row.inputs, options_.plan, arena_, row.disabled);
   if (!expression.ok()) return Fail(row.name, expression.status());
   Matrix out = TouchedDense(row.shape.rows, row.shape.columns, arena_);
   const auto hand = [&] { arena_->Execute([&] { row.hand(out.mutable_data()); }); };
@@ -93,11 +103,13 @@ void FusionMeter::Measure(const FusionRow& row) {
   {
     Value value;
     first_ms = Time([&] { value = expression->Run(); });
-    Result<Matrix> matrix = value.IsMatrix() ? ToDense(value.matrix()) : Result<Matrix>(FilledMatrix(1, 1, value.scalar().AsDouble()));
+    Result<Matrix> matrix = value.IsMatrix() ? ToDense(value.matrix())
+                                             : Result<Matrix>(FilledMatrix(1, 1, value.scalar().AsDouble()));
     const bool same_shape = matrix.ok() && matrix->shape() == row.shape;
     const double difference = same_shape ? Difference(matrix->data(), out.data(), out.cells()) : INFINITY;
     if (!(difference <= kTolerance)) {
-      std::fprintf(stderr, "heddle-bench: %s: the result differs from the hand loop's by %g\n", row.name.c_str(), difference);
+      std::fprintf(stderr, "heddle-bench: %s: the result differs from the hand loop's by %g\n",
+                   row.name.c_str(), difference);
       all_agree_ = false;
     }
   }
@@ -117,7 +129,8 @@ void FusionMeter::Measure(const FusionRow& row) {
         now.peak = std::max(now.peak, FmaPeak(options_.threads, ms));
         now.gemm = std::max(now.gemm, GemmProbe());
       }
-      if (row.blas != nullptr) now.blas_ms = std::min(now.blas_ms, Time([&] { row.blas(out.mutable_data()); }));
+      if (row.blas != nullptr)
+        now.blas_ms = std::min(now.blas_ms, Time([&] { row.blas(out.mutable_data()); }));
     }
     const double probe_after = Probe();
     now.probe = std::max(probe, probe_after);
@@ -127,29 +140,35 @@ void FusionMeter::Measure(const FusionRow& row) {
   Print(row, best, expression->compile_ms(), expression->Plan());
 }
 
-void FusionMeter::Print(const FusionRow& row, const Figures& figures, double compile_ms, const std::string& plan) const {
+void FusionMeter::Print(const FusionRow& row, const Figures& figures, double compile_ms,
+                        const std::string& plan) const {
   double limit_ms = figures.hand_ms;
   if (row.flops > 0) limit_ms = std::max(row.flops / figures.peak, row.bytes / figures.probe) / 1e6;
   PrintLine(row.name, options_.plan, figures.ours_ms, limit_ms, row, figures, compile_ms, plan);
   if (row.flops > 0) PrintLine(row.name, "eigen", figures.hand_ms, limit_ms, row, figures, 0, "Eigen");
-  if (row.blas != nullptr) PrintLine(row.name, "openblas", figures.blas_ms, limit_ms, row, figures, 0, "OpenBLAS");
+  if (row.blas != nullptr)
+    PrintLine(row.name, "openblas", figures.blas_ms, limit_ms, row, figures, 0, "OpenBLAS");
 }
 
-void FusionMeter::PrintLine(const std::string& name, const std::string& plan, double ms, double limit_ms, const FusionRow& row,
-                            const Figures& figures, double compile_ms, const std::string& text) const {
+void FusionMeter::PrintLine(const std::string& name, const std::string& plan, double ms, double limit_ms,
+                            const FusionRow& row, const Figures& figures, double compile_ms,
+                            const std::string& text) const {
   const double bandwidth = row.bytes / ms / 1e6;
   const double to_gemm = row.flops > 0 ? row.flops / ms / 1e6 / figures.gemm : 0;
   const double hand_to_probe = row.flops > 0 ? row.flops / figures.hand_ms / 1e6 / figures.peak
                                              : row.bytes / figures.hand_ms / 1e6 / figures.probe;
   if (options_.json) {
-    std::printf("{\"bench\":\"fusion\",\"case\":\"%s\",\"plan\":\"%s\",\"ms\":%.3f,\"limit_ms\":%.3f,\"ratio_to_limit\":%.3f,"
-                "\"gb_per_s\":%.2f,\"probe_gb_per_s\":%.2f,\"compile_ms\":%.1f,\"threads\":%d,\"hand_to_probe\":%.3f,"
-                "\"to_gemm_probe\":%.3f,\"plan_text\":\"%s\"}\n",
-                name.c_str(), plan.c_str(), ms, limit_ms, ms / limit_ms, bandwidth, figures.probe, compile_ms, options_.threads,
-                hand_to_probe, to_gemm, text.c_str());
+    std::printf(
+        "{\"bench\":\"fusion\",\"case\":\"%s\",\"plan\":\"%s\",\"ms\":%.3f,\"limit_ms\":%.3f,\"ratio_to_limit\":%.3f,"
+        "\"gb_per_s\":%.2f,\"probe_gb_per_s\":%.2f,\"compile_ms\":%.1f,\"threads\":%d,\"hand_to_probe\":%.3f,"
+        "\"to_gemm_probe\":%.3f,\"plan_text\":\"%s\"}\n",
+        name.c_str(), plan.c_str(), ms, limit_ms, ms / limit_ms, bandwidth, figures.probe, compile_ms,
+        options_.threads, hand_to_probe, to_gemm, text.c_str());
   } else {
-    std::printf("%-46s %-5s %9.3f ms  limit %9.3f ms  ratio %6.3f  %6.2f of %6.2f GB/s  hand/probe %.2f  compile %5.1f ms  %s\n",
-                name.c_str(), plan.c_str(), ms, limit_ms, ms / limit_ms, bandwidth, figures.probe, hand_to_probe, compile_ms, text.c_str());
+    std::printf(
+        "%-46s %-5s %9.3f ms  limit %9.3f ms  ratio %6.3f  %6.2f of %6.2f GB/s  hand/probe %.2f  compile %5.1f ms  %s\n",
+        name.c_str(), plan.c_str(), ms, limit_ms, ms / limit_ms, bandwidth, figures.probe, hand_to_probe,
+        compile_ms, text.c_str());
   }
   std::fflush(stdout);
 }

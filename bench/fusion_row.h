@@ -17,11 +17,11 @@ namespace heddle::bench {
 /// One expression to measure.
 struct FusionRow {
   std::string name;
-  std::string code, result;              ///< As Expression::Compile takes them.
+  std::string code, result;  ///< As Expression::Compile takes them.
   std::map<std::string, Value> inputs;
-  Shape shape;                           ///< Of the result.
-  double bytes = 0;                      ///< Compulsory traffic.
-  double flops = 0;                      ///< Not 0: the limit is the FMA peak (or the read probe where that is slower).
+  Shape shape;       ///< Of the result.
+  double bytes = 0;  ///< Compulsory traffic.
+  double flops = 0;  ///< Not 0: the limit is the FMA peak (or the read probe where that is slower).
   std::function<void(double* out)> hand;  ///< Writes the result, row-major. With `flops`: Eigen's product.
   std::function<void(double* out)> blas;  ///< The same by OpenBLAS, where there is one.
   std::set<std::string, std::less<>> disabled;  ///< Rules to leave out, as Expression::Compile takes them.
@@ -34,8 +34,8 @@ class FusionMeter {
   bool Wants(const std::string& name) const { return name.find(options_.only) != std::string::npos; }
   /// One line of all probes: read and write bandwidth, FMA peak, a product by OpenBLAS (Eigen without it).
   void PrintProbes();
-  /// Probe, then loop and expression in turn, then the probe again; once more (at most five times in all) where the two
-  /// probes differ by more than 10 %, since the machine changed its speed meanwhile.
+  /// Probe, then loop and expression in turn, then the probe again; once more (at most five times in all)
+  /// where the two probes differ by more than 10 %, since the machine changed its speed meanwhile.
   void Measure(const FusionRow& row);
   /// A row that could not be compiled.
   void Fail(const std::string& name, const Status& status);
@@ -51,8 +51,9 @@ class FusionMeter {
   double Probe() const;
   double GemmProbe();  // GFLOP/s.
   void Print(const FusionRow& row, const Figures& figures, double compile_ms, const std::string& plan) const;
-  void PrintLine(const std::string& name, const std::string& plan, double ms, double limit_ms, const FusionRow& row,
-                 const Figures& figures, double compile_ms, const std::string& text) const;
+  void PrintLine(const std::string& name, const std::string& plan, double ms, double limit_ms,
+                 const FusionRow& row, const Figures& figures, double compile_ms,
+                 const std::string& text) const;
 
   BenchOptions options_;
   ops::Arena* arena_;

@@ -10,10 +10,11 @@
 #include "bench/hand_ahead.h"
 #include "bench/probe.h"
 
-// Reassociation is allowed here, as a user's -ffast-math loop would have it. The loops are the shortest that read at the
-// probe's speed: ten columns pass through registers four rows at a time, wider rows one at a time, because interleaved rows
-// defeat the prefetcher, except where rows are so long that the accumulators' traffic costs more. Lines are fetched where
-// memory is read fastest from several pages side by side, and there only.
+// Reassociation is allowed here, as a user's -ffast-math loop would have it. The loops are the shortest that
+// read at the probe's speed: ten columns pass through registers four rows at a time, wider rows one at a
+// time, because interleaved rows defeat the prefetcher, except where rows are so long that the accumulators'
+// traffic costs more. Lines are fetched where memory is read fastest from several pages side by side, and
+// there only.
 #pragma GCC optimize("O3", "fast-math")
 
 namespace heddle::bench {
@@ -30,7 +31,8 @@ struct alignas(64) Line {
 // A row of sums for each thread, each from a cache line of its own.
 class Accumulators {
  public:
-  Accumulators(int threads, int64_t n) : n_(n), rows_(static_cast<size_t>(threads), std::vector<Line>(static_cast<size_t>(n / 8 + 1))) {}
+  Accumulators(int threads, int64_t n)
+      : n_(n), rows_(static_cast<size_t>(threads), std::vector<Line>(static_cast<size_t>(n / 8 + 1))) {}
   double* Of(int thread) { return rows_[static_cast<size_t>(thread)].data()->cells; }
   void AddUp(double* out) {
     std::fill_n(out, n_, 0.0);
@@ -59,11 +61,14 @@ void RowsOfTen(const double* x, const double* v, double* out, int64_t rows) {
   for (; i + 4 <= rows; i += 4, x += 4 * kTen) {
 #pragma GCC unroll 5
     for (int k = 0; k < 5; ++k) FetchAhead(x + 8 * k);
-    const auto cells = [&](int k) { return kWeighted ? _mm256_loadu_pd(x + 4 * k) * weights[k % 5] : _mm256_loadu_pd(x + 4 * k); };
+    const auto cells = [&](int k) {
+      return kWeighted ? _mm256_loadu_pd(x + 4 * k) * weights[k % 5] : _mm256_loadu_pd(x + 4 * k);
+    };
     const __m256d first = _mm256_hadd_pd(cells(0) + cells(1), cells(3) + cells(4)),
                   second = _mm256_hadd_pd(cells(5) + cells(6), cells(8) + cells(9)),
                   middles = _mm256_permute4x64_pd(_mm256_hadd_pd(cells(2), cells(7)), 0xd8);
-    _mm256_storeu_pd(out + i, _mm256_permute2f128_pd(first, second, 0x20) + _mm256_permute2f128_pd(first, second, 0x31) + middles);
+    _mm256_storeu_pd(out + i, _mm256_permute2f128_pd(first, second, 0x20) +
+                                  _mm256_permute2f128_pd(first, second, 0x31) + middles);
   }
   for (; i < rows; ++i, x += kTen) {
     out[i] = 0;
@@ -138,7 +143,8 @@ int64_t WideColumns(const double* x, const double* w, double* sums, int64_t rows
   for (; i + kAtOnce <= rows; i += kAtOnce, x += kAtOnce * n) {
     __m256d weights[kAtOnce];
 #pragma GCC unroll 8
-    for (int r = 0; r < kAtOnce; ++r) weights[r] = kWeighted ? _mm256_broadcast_sd(w + i + r) : _mm256_setzero_pd();
+    for (int r = 0; r < kAtOnce; ++r)
+      weights[r] = kWeighted ? _mm256_broadcast_sd(w + i + r) : _mm256_setzero_pd();
     const auto add = [&](int64_t j) __attribute__((always_inline)) {
       __m256d sum = _mm256_load_pd(sums + j);
 #pragma GCC unroll 8
@@ -169,7 +175,8 @@ void Columns(const double* x, const double* w, double* out, int64_t m, int64_t n
     const double *cells = x + begin * n, *weights = kWeighted ? w + begin : nullptr;
     if (n == kTen) return ColumnsOfTen<kWeighted>(cells, weights, sums, end - begin);
     const int64_t done = n < kLongRow ? 0 : WideColumns<kWeighted, 8>(cells, weights, sums, end - begin, n);
-    WideColumns<kWeighted, 1>(cells + done * n, kWeighted ? weights + done : nullptr, sums, end - begin - done, n);
+    WideColumns<kWeighted, 1>(cells + done * n, kWeighted ? weights + done : nullptr, sums,
+                              end - begin - done, n);
   });
   parts.AddUp(out);
 }
@@ -179,7 +186,8 @@ void Columns(const double* x, const double* w, double* out, int64_t m, int64_t n
 void HandMultiply(const double* x, const double* y, double* out, int64_t count, int threads) {
   OnThreads(threads, count, 8, [=](int, int64_t begin, int64_t end) {
     int64_t i = begin;
-    for (; i + 4 <= end; i += 4) _mm256_stream_pd(out + i, _mm256_mul_pd(_mm256_loadu_pd(x + i), _mm256_loadu_pd(y + i)));
+    for (; i + 4 <= end; i += 4)
+      _mm256_stream_pd(out + i, _mm256_mul_pd(_mm256_loadu_pd(x + i), _mm256_loadu_pd(y + i)));
     for (; i < end; ++i) out[i] = x[i] * y[i];
   });
 }
@@ -205,11 +213,17 @@ double HandSum(const double* x, int64_t count, int threads) {
   return total;
 }
 
-void HandRowSums(const double* x, double* out, int64_t m, int64_t n, int threads) { Rows<false>(x, nullptr, out, m, n, threads); }
+void HandRowSums(const double* x, double* out, int64_t m, int64_t n, int threads) {
+  Rows<false>(x, nullptr, out, m, n, threads);
+}
 
-void HandColSums(const double* x, double* out, int64_t m, int64_t n, int threads) { Columns<false>(x, nullptr, out, m, n, threads); }
+void HandColSums(const double* x, double* out, int64_t m, int64_t n, int threads) {
+  Columns<false>(x, nullptr, out, m, n, threads);
+}
 
-void HandProduct(const double* x, const double* v, double* out, int64_t m, int64_t n, int threads) { Rows<true>(x, v, out, m, n, threads); }
+void HandProduct(const double* x, const double* v, double* out, int64_t m, int64_t n, int threads) {
+  Rows<true>(x, v, out, m, n, threads);
+}
 
 void HandTransposedProduct(const double* x, const double* w, double* out, int64_t m, int64_t n, int threads) {
   Columns<true>(x, w, out, m, n, threads);

@@ -39,8 +39,8 @@ double Sum(int64_t count, SliceSum slice_sum) {
 // A line of a row that is read after these.
 void FetchRow(const double* cells) { _mm_prefetch(reinterpret_cast<const char*>(cells), _MM_HINT_T1); }
 
-// The dot product of kAtOnce rows of x with v, and sums += each row times its dot product. Of several rows, half of the next ones are
-// fetched in each loop.
+// The dot product of kAtOnce rows of x with v, and sums += each row times its dot product. Of several rows,
+// half of the next ones are fetched in each loop.
 template <int kAtOnce>
 void ChainRows(const double* x, int64_t n, const double* v, double* sums) {
   __m256d dots[kAtOnce], tail[kAtOnce];
@@ -62,7 +62,8 @@ void ChainRows(const double* x, int64_t n, const double* v, double* sums) {
   for (int64_t k = whole; k < n; ++k)
     for (int r = 0; r < kAtOnce; ++r) rests[static_cast<size_t>(r)] += x[r * n + k] * v[k];
 #pragma GCC unroll 8
-  for (int r = 0; r < kAtOnce; ++r) dots[r] = _mm256_set1_pd(SumOf(dots[r] + tail[r]) + rests[static_cast<size_t>(r)]);
+  for (int r = 0; r < kAtOnce; ++r)
+    dots[r] = _mm256_set1_pd(SumOf(dots[r] + tail[r]) + rests[static_cast<size_t>(r)]);
   for (j = 0; j + 4 <= n; j += 4) {
     __m256d sum = _mm256_load_pd(sums + j);
     if (kAtOnce > 1) FetchRow(x + (kAtOnce + kAtOnce / 2 + j / 4 % 2) * n + j / 8 * 8);
@@ -99,7 +100,8 @@ void ChainRowInOrder(const double* x, int64_t n, const double* v, double* sums) 
   for (; j < n; ++j) sums[j] += x[j] * dot;
 }
 
-// Ten columns: two rows are five vectors, and the middle one belongs to both. Four rows, accumulators in registers.
+// Ten columns: two rows are five vectors, and the middle one belongs to both. Four rows, accumulators in
+// registers.
 void ChainOfTen(const double* x, const double* v, double* sums, int64_t rows) {
   std::array<double, 2 * kTen> twice;
   for (size_t j = 0; j < twice.size(); ++j) twice[j] = v[j % kTen];
@@ -116,10 +118,12 @@ void ChainOfTen(const double* x, const double* v, double* sums, int64_t rows) {
                                          _mm256_fmadd_pd(cells(3), weights[3], cells(4) * weights[4])),
                   second = _mm256_hadd_pd(_mm256_fmadd_pd(cells(5), weights[0], cells(6) * weights[1]),
                                           _mm256_fmadd_pd(cells(8), weights[3], cells(9) * weights[4])),
-                  middles = _mm256_permute4x64_pd(_mm256_hadd_pd(cells(2) * weights[2], cells(7) * weights[2]), 0xd8);
-    const __m256d dots = _mm256_permute2f128_pd(first, second, 0x20) + _mm256_permute2f128_pd(first, second, 0x31) + middles;
-    const __m256d d[4] = {_mm256_permute4x64_pd(dots, 0x00), _mm256_permute4x64_pd(dots, 0x55), _mm256_permute4x64_pd(dots, 0xaa),
-                          _mm256_permute4x64_pd(dots, 0xff)};
+                  middles = _mm256_permute4x64_pd(
+                      _mm256_hadd_pd(cells(2) * weights[2], cells(7) * weights[2]), 0xd8);
+    const __m256d dots =
+        _mm256_permute2f128_pd(first, second, 0x20) + _mm256_permute2f128_pd(first, second, 0x31) + middles;
+    const __m256d d[4] = {_mm256_permute4x64_pd(dots, 0x00), _mm256_permute4x64_pd(dots, 0x55),
+                          _mm256_permute4x64_pd(dots, 0xaa), _mm256_permute4x64_pd(dots, 0xff)};
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       const __m256d a = d[2 * half], b = d[2 * half + 1], both = _mm256_blend_pd(a, b, 12);
@@ -138,8 +142,10 @@ void ChainOfTen(const double* x, const double* v, double* sums, int64_t rows) {
   }
 }
 
-// Two rows of the multinomial loop; v and sums have four rows of `stride` cells, zero from n on; x may be read up to n only.
-void MultinomialRows(const double* x, int64_t rows, int64_t n, const double* v, int64_t stride, const double* p, double* sums) {
+// Two rows of the multinomial loop; v and sums have four rows of `stride` cells, zero from n on; x may be
+// read up to n only.
+void MultinomialRows(const double* x, int64_t rows, int64_t n, const double* v, int64_t stride,
+                     const double* p, double* sums) {
   const bool to_first_level = ops::FetchesToFirstLevel();
   for (int64_t i = 0; i < rows; i += 2, x += 2 * n, p += 10) {
     const bool two = i + 1 < rows;
@@ -169,14 +175,17 @@ void MultinomialRows(const double* x, int64_t rows, int64_t n, const double* v, 
       __m256d dots = _mm256_permute2f128_pd(low, high, 0x20) + _mm256_permute2f128_pd(low, high, 0x31);
       const double* row = r == 0 ? x : rest;
       for (int64_t j = n / 4 * 4; j < n; ++j)
-        dots = _mm256_fmadd_pd(_mm256_set1_pd(row[j]), _mm256_setr_pd(v[j], v[stride + j], v[2 * stride + j], v[3 * stride + j]), dots);
+        dots =
+            _mm256_fmadd_pd(_mm256_set1_pd(row[j]),
+                            _mm256_setr_pd(v[j], v[stride + j], v[2 * stride + j], v[3 * stride + j]), dots);
       const __m256d chances = _mm256_loadu_pd(two || r == 0 ? p + 5 * r : p);
       const __m256d products = dots * chances;
       c[r] = _mm256_fnmadd_pd(chances, _mm256_set1_pd(SumOf(products)), products);
     }
     if (!two) c[1] = _mm256_setzero_pd();
-    const __m256d w[8] = {_mm256_permute4x64_pd(c[0], 0x00), _mm256_permute4x64_pd(c[0], 0x55), _mm256_permute4x64_pd(c[0], 0xaa),
-                          _mm256_permute4x64_pd(c[0], 0xff), _mm256_permute4x64_pd(c[1], 0x00), _mm256_permute4x64_pd(c[1], 0x55),
+    const __m256d w[8] = {_mm256_permute4x64_pd(c[0], 0x00), _mm256_permute4x64_pd(c[0], 0x55),
+                          _mm256_permute4x64_pd(c[0], 0xaa), _mm256_permute4x64_pd(c[0], 0xff),
+                          _mm256_permute4x64_pd(c[1], 0x00), _mm256_permute4x64_pd(c[1], 0x55),
                           _mm256_permute4x64_pd(c[1], 0xaa), _mm256_permute4x64_pd(c[1], 0xff)};
     int64_t j = 0;
     for (; j + 4 <= n; j += 4) {
@@ -254,11 +263,15 @@ void HandTwoSums(const double* x, const double* y, const double* z, double* out,
 }
 
 double HandSumOfSigmoids(const double* x, const double* y, int64_t count) {
-  return Sum(count, [=](int64_t i, int64_t end) { return SelectedHandFunctions().sum_of_sigmoids(x + i, y + i, end - i); });
+  return Sum(count, [=](int64_t i, int64_t end) {
+    return SelectedHandFunctions().sum_of_sigmoids(x + i, y + i, end - i);
+  });
 }
 
 double HandSumOfExponentials(const double* x, const double* y, int64_t count) {
-  return Sum(count, [=](int64_t i, int64_t end) { return SelectedHandFunctions().sum_of_exponentials(x + i, y + i, end - i); });
+  return Sum(count, [=](int64_t i, int64_t end) {
+    return SelectedHandFunctions().sum_of_exponentials(x + i, y + i, end - i);
+  });
 }
 
 void HandRowSumsOfTen(const double* x, const double* y, double* out, int64_t m) {
@@ -272,7 +285,8 @@ void HandRowSumsOfTen(const double* x, const double* y, double* out, int64_t m) 
       const __m256d first = _mm256_hadd_pd(cells(0) + cells(1), cells(3) + cells(4)),
                     second = _mm256_hadd_pd(cells(5) + cells(6), cells(8) + cells(9)),
                     middles = _mm256_permute4x64_pd(_mm256_hadd_pd(cells(2), cells(7)), 0xd8);
-      _mm256_stream_pd(out + i, _mm256_permute2f128_pd(first, second, 0x20) + _mm256_permute2f128_pd(first, second, 0x31) + middles);
+      _mm256_stream_pd(out + i, _mm256_permute2f128_pd(first, second, 0x20) +
+                                    _mm256_permute2f128_pd(first, second, 0x31) + middles);
     }
     for (; i < end; ++i) {
       out[i] = 0;
@@ -295,7 +309,8 @@ void HandColSumsOfTen(const double* x, const double* y, double* out, int64_t m) 
         for (const double* input : {x, y}) FetchAhead(input + i * kTen + 8 * line);
 #pragma GCC unroll 5
       for (int k = 0; k < 5; ++k)
-        s[k] = _mm256_fmadd_pd(_mm256_loadu_pd(x + i * kTen + 4 * k), _mm256_loadu_pd(y + i * kTen + 4 * k), s[k]);
+        s[k] = _mm256_fmadd_pd(_mm256_loadu_pd(x + i * kTen + 4 * k), _mm256_loadu_pd(y + i * kTen + 4 * k),
+                               s[k]);
     }
     for (int p = 0; p < 20; ++p) sums[p % kTen] += s[p / 4][p % 4];
     for (; i < end; ++i)
@@ -313,7 +328,9 @@ void HandChain(const double* x, const double* v, double* out, int64_t m, int64_t
     if (n == kTen) return ChainOfTen(x + i * n, w, sums, end - i);
     if (n >= 512 && !kPagesSideBySide)
       for (; i + 4 <= end; i += 4) ChainRows<4>(x + i * n, n, w, sums);
-    for (; i < end; ++i) ops::FetchesToFirstLevel() ? ChainRows<1>(x + i * n, n, w, sums) : ChainRowInOrder(x + i * n, n, w, sums);
+    for (; i < end; ++i)
+      ops::FetchesToFirstLevel() ? ChainRows<1>(x + i * n, n, w, sums)
+                                 : ChainRowInOrder(x + i * n, n, w, sums);
   });
   parts.AddUp(out);
 }

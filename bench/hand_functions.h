@@ -5,7 +5,8 @@
 
 namespace heddle::bench {
 
-/// Loops that are bound by arithmetic, compiled for AVX2 and for AVX-512 (hand_functions.inc); one thread each.
+/// Loops that are bound by arithmetic, compiled for AVX2 and for AVX-512 (hand_functions.inc); one thread
+/// each.
 struct HandFunctions {
   double (*sum_of_sigmoids)(const double* x, const double* y, int64_t count);
   double (*sum_of_exponentials)(const double* x, const double* y, int64_t count);

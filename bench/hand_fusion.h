@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-// Hand-written loops, one pass over the data: what a fused operator is compared with. Matrices are row-major; X is m x n.
-// Call them inside ops::Arena::Execute. Reassociation is allowed; `out` is overwritten.
+// Hand-written loops, one pass over the data: what a fused operator is compared with. Matrices are row-major;
+// X is m x n. Call them inside ops::Arena::Execute. Reassociation is allowed; `out` is overwritten.
 namespace heddle::bench {
 
 double HandSumOfProducts(const double* x, const double* y, const double* z, int64_t count);
@@ -12,7 +12,7 @@ double HandSumOfProducts(const double* x, const double* y, const double* z, int6
 void HandTripleProduct(const double* x, const double* y, const double* z, double* out, int64_t count);
 /// out[0] = sum(X*Y), out[1] = sum(X*Z)
 void HandTwoSums(const double* x, const double* y, const double* z, double* out, int64_t count);
-double HandSumOfSigmoids(const double* x, const double* y, int64_t count);     ///< sum(sigmoid(2*X-1)*Y)
+double HandSumOfSigmoids(const double* x, const double* y, int64_t count);      ///< sum(sigmoid(2*X-1)*Y)
 double HandSumOfExponentials(const double* x, const double* y, int64_t count);  ///< sum(exp(X)*log(Y+1))
 /// rowSums(X*Y) and colSums(X*Y) of ten columns.
 void HandRowSumsOfTen(const double* x, const double* y, double* out, int64_t m);
@@ -29,19 +29,26 @@ struct HandCsr {
   const double* values;
   int64_t rows, n;
 };
-double HandSparseSum(const HandCsr& x, const HandCsr& y, const HandCsr& z);  ///< sum(X*Y*Z), patterns of their own
+double HandSparseSum(const HandCsr& x, const HandCsr& y,
+                     const HandCsr& z);  ///< sum(X*Y*Z), patterns of their own
 void HandSparseChain(const HandCsr& x, const double* v, double* out);
 /// U is m x rank, V is n x rank.
-double HandOuterLog(const HandCsr& x, const double* u, const double* v, int64_t rank);   ///< sum(X*log(U%*%t(V)+1e-15))
-void HandOuterRight(const HandCsr& x, const double* u, const double* v, int64_t rank, double* out);  ///< ((X!=0)*(U%*%t(V)))%*%V
-double HandOuterLoss(const HandCsr& x, const double* u, const double* v, int64_t rank);  ///< sum((X!=0)*(X-U%*%t(V))^2)
+double HandOuterLog(const HandCsr& x, const double* u, const double* v,
+                    int64_t rank);  ///< sum(X*log(U%*%t(V)+1e-15))
+void HandOuterRight(const HandCsr& x, const double* u, const double* v, int64_t rank,
+                    double* out);  ///< ((X!=0)*(U%*%t(V)))%*%V
+double HandOuterLoss(const HandCsr& x, const double* u, const double* v,
+                     int64_t rank);  ///< sum((X!=0)*(X-U%*%t(V))^2)
 
 /// By Eigen, a block of rows at a time.
 void EigenProduct(const double* a, const double* b, double* out, int64_t m, int64_t k, int64_t n);
-void EigenSymmetric(const double* x, double* out, int64_t m, int64_t n);                             ///< t(X) %*% X
-void EigenChain(const double* x, const double* v, double* out, int64_t m, int64_t n, int64_t k);     ///< t(X) %*% (X %*% V)
+void EigenSymmetric(const double* x, double* out, int64_t m, int64_t n);  ///< t(X) %*% X
+void EigenChain(const double* x, const double* v, double* out, int64_t m, int64_t n,
+                int64_t k);  ///< t(X) %*% (X %*% V)
 /// W is n x k, b 1 x k, out m x k.
-void EigenLayer(const double* x, const double* w, const double* b, double* out, int64_t m, int64_t n, int64_t k);    ///< sigmoid(X %*% W + b)
-double EigenSquaredError(const double* x, const double* w, const double* y, int64_t m, int64_t n, int64_t k);  ///< sum((X %*% W - Y)^2)
+void EigenLayer(const double* x, const double* w, const double* b, double* out, int64_t m, int64_t n,
+                int64_t k);  ///< sigmoid(X %*% W + b)
+double EigenSquaredError(const double* x, const double* w, const double* y, int64_t m, int64_t n,
+                         int64_t k);  ///< sum((X %*% W - Y)^2)
 
 }  // namespace heddle::bench

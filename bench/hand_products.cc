@@ -46,7 +46,8 @@ void EigenSymmetric(const double* x, double* out, int64_t m, int64_t n) {
     for (int64_t j = i + 1; j < n; ++j) out[i * n + j] = out[j * n + i];
 }
 
-void EigenLayer(const double* x, const double* w, const double* b, double* out, int64_t m, int64_t n, int64_t k) {
+void EigenLayer(const double* x, const double* w, const double* b, double* out, int64_t m, int64_t n,
+                int64_t k) {
   const Eigen::Map<const Eigen::Array<double, 1, Eigen::Dynamic>> bias(b, k);
   ops::ParallelFor(CeilDivide(m, kBlock), 1, [=](int64_t first, int64_t last) {
     RowMajor product;

@@ -12,7 +12,8 @@ namespace heddle::bench {
 /// A range cut into contiguous slices at multiples of `grain`: enough of them to balance two uneven threads.
 class Slices {
  public:
-  Slices(int64_t count, int64_t grain) : count_(count), grain_(grain), slices_(std::clamp<int64_t>(count / grain / 16, 1, kMost)) {}
+  Slices(int64_t count, int64_t grain)
+      : count_(count), grain_(grain), slices_(std::clamp<int64_t>(count / grain / 16, 1, kMost)) {}
   int64_t size() const { return slices_; }
   /// Calls body(slice, begin, end) for every slice on the threads of the arena.
   template <typename Body>
@@ -34,7 +35,8 @@ class Slices {
 /// A row of sums for each slice, aligned and padded to whole cache lines.
 class SliceSums {
  public:
-  SliceSums(int64_t slices, int64_t width) : width_(width), lines_((width + 7) / 8), cells_(static_cast<size_t>(slices * lines_)) {}
+  SliceSums(int64_t slices, int64_t width)
+      : width_(width), lines_((width + 7) / 8), cells_(static_cast<size_t>(slices * lines_)) {}
   double* Of(int64_t slice) { return cells_[static_cast<size_t>(slice * lines_)].cells; }
   void AddUp(double* out) {
     std::fill_n(out, width_, 0.0);

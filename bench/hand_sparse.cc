@@ -35,11 +35,13 @@ __m256d FourDots(const double* u, const double* const v[4], int64_t rank_argumen
   const __m256d low = _mm256_hadd_pd(s[0], s[1]), high = _mm256_hadd_pd(s[2], s[3]);
   __m256d dots = _mm256_permute2f128_pd(low, high, 0x20) + _mm256_permute2f128_pd(low, high, 0x31);
   if constexpr (kRank % 4 != 0 || kRank == 0)
-    for (; k < rank; ++k) dots = _mm256_fmadd_pd(_mm256_set1_pd(u[k]), _mm256_setr_pd(v[0][k], v[1][k], v[2][k], v[3][k]), dots);
+    for (; k < rank; ++k)
+      dots = _mm256_fmadd_pd(_mm256_set1_pd(u[k]), _mm256_setr_pd(v[0][k], v[1][k], v[2][k], v[3][k]), dots);
   return dots;
 }
 
-// Calls take(first, count, rows of v, dots) for runs of up to four entries of row i; rows beyond count repeat the first.
+// Calls take(first, count, rows of v, dots) for runs of up to four entries of row i; rows beyond count repeat
+// the first.
 template <int kRank, typename Take>
 void VisitDots(const HandCsr& x, int64_t i, const double* u, const double* v, int64_t rank, Take take) {
   for (int64_t e = x.offsets[i]; e < x.offsets[i + 1]; e += 4) {
@@ -76,11 +78,13 @@ double OuterLog(const HandCsr& x, const double* u, const double* v, int64_t rank
       total += SelectedHandFunctions().sum_of_logarithms(x.values + first, dots.data(), end - first);
       first = end;
     };
-    VisitDots<kRank>(x, i, u, v, rank, [&](int64_t e, int64_t count, const double* const*, __m256d four) __attribute__((always_inline)) {
-      _mm256_storeu_pd(dots.data() + (e - first), four);
-      end = e + count;
-      if (end - first >= kBatch) flush();
-    });
+    VisitDots<kRank>(
+        x, i, u, v, rank,
+        [&](int64_t e, int64_t count, const double* const*, __m256d four) __attribute__((always_inline)) {
+          _mm256_storeu_pd(dots.data() + (e - first), four);
+          end = e + count;
+          if (end - first >= kBatch) flush();
+        });
     flush();
     return total;
   });
@@ -91,16 +95,18 @@ double OuterLoss(const HandCsr& x, const double* u, const double* v, int64_t ran
   return SumRows(x, [&](int64_t i) {
     __m256d sum = _mm256_setzero_pd();
     double rest = 0;
-    VisitDots<kRank>(x, i, u, v, rank, [&](int64_t e, int64_t count, const double* const*, __m256d four) __attribute__((always_inline)) {
-      if (count == 4) {
-        const __m256d cells = _mm256_loadu_pd(x.values + e), difference = cells - four;
-        const __m256d present = _mm256_cmp_pd(cells, _mm256_setzero_pd(), _CMP_NEQ_UQ);
-        sum = _mm256_fmadd_pd(difference, _mm256_and_pd(difference, present), sum);
-      } else {
-        for (int64_t r = 0; r < count; ++r)
-          if (x.values[e + r] != 0) rest += (x.values[e + r] - four[r]) * (x.values[e + r] - four[r]);
-      }
-    });
+    VisitDots<kRank>(
+        x, i, u, v, rank,
+        [&](int64_t e, int64_t count, const double* const*, __m256d four) __attribute__((always_inline)) {
+          if (count == 4) {
+            const __m256d cells = _mm256_loadu_pd(x.values + e), difference = cells - four;
+            const __m256d present = _mm256_cmp_pd(cells, _mm256_setzero_pd(), _CMP_NEQ_UQ);
+            sum = _mm256_fmadd_pd(difference, _mm256_and_pd(difference, present), sum);
+          } else {
+            for (int64_t r = 0; r < count; ++r)
+              if (x.values[e + r] != 0) rest += (x.values[e + r] - four[r]) * (x.values[e + r] - four[r]);
+          }
+        });
     return SumOf(sum) + rest;
   });
 }
@@ -112,22 +118,26 @@ void OuterRight(const HandCsr& x, const double* u, const double* v, int64_t rank
     for (int64_t i = begin; i < end; ++i) {
       double* sums = out + i * rank;
       std::fill_n(sums, rank, 0.0);
-      VisitDots<kRank>(x, i, u, v, rank, [&](int64_t e, int64_t count, const double* const* rows, __m256d four) __attribute__((always_inline)) {
-        __m256d d[4];
+      VisitDots<kRank>(
+          x, i, u, v, rank,
+          [&](int64_t e, int64_t count, const double* const* rows, __m256d four)
+              __attribute__((always_inline)) {
+                __m256d d[4];
 #pragma GCC unroll 4
-        for (int r = 0; r < 4; ++r) d[r] = _mm256_set1_pd(r < count && x.values[e + r] != 0 ? four[r] : 0.0);
-        int64_t k = 0;
+                for (int r = 0; r < 4; ++r)
+                  d[r] = _mm256_set1_pd(r < count && x.values[e + r] != 0 ? four[r] : 0.0);
+                int64_t k = 0;
 #pragma GCC unroll 5
-        for (; k + 4 <= rank; k += 4) {
-          __m256d sum = _mm256_loadu_pd(sums + k);
+                for (; k + 4 <= rank; k += 4) {
+                  __m256d sum = _mm256_loadu_pd(sums + k);
 #pragma GCC unroll 4
-          for (int r = 0; r < 4; ++r) sum = _mm256_fmadd_pd(d[r], _mm256_loadu_pd(rows[r] + k), sum);
-          _mm256_storeu_pd(sums + k, sum);
-        }
-        if constexpr (kRank % 4 != 0 || kRank == 0)
-          for (; k < rank; ++k)
-            for (int r = 0; r < 4; ++r) sums[k] += d[r][0] * rows[r][k];
-      });
+                  for (int r = 0; r < 4; ++r) sum = _mm256_fmadd_pd(d[r], _mm256_loadu_pd(rows[r] + k), sum);
+                  _mm256_storeu_pd(sums + k, sum);
+                }
+                if constexpr (kRank % 4 != 0 || kRank == 0)
+                  for (; k < rank; ++k)
+                    for (int r = 0; r < 4; ++r) sums[k] += d[r][0] * rows[r][k];
+              });
     }
   });
 }
@@ -183,7 +193,9 @@ void HandSparseChain(const HandCsr& x, const double* v, double* out) {
 }
 
 double HandOuterLog(const HandCsr& x, const double* u, const double* v, int64_t rank) {
-  return rank == 20 ? OuterLog<20>(x, u, v, rank) : rank == 100 ? OuterLog<100>(x, u, v, rank) : OuterLog<0>(x, u, v, rank);
+  return rank == 20    ? OuterLog<20>(x, u, v, rank)
+         : rank == 100 ? OuterLog<100>(x, u, v, rank)
+                       : OuterLog<0>(x, u, v, rank);
 }
 
 void HandOuterRight(const HandCsr& x, const double* u, const double* v, int64_t rank, double* out) {
@@ -193,7 +205,9 @@ void HandOuterRight(const HandCsr& x, const double* u, const double* v, int64_t 
 }
 
 double HandOuterLoss(const HandCsr& x, const double* u, const double* v, int64_t rank) {
-  return rank == 20 ? OuterLoss<20>(x, u, v, rank) : rank == 100 ? OuterLoss<100>(x, u, v, rank) : OuterLoss<0>(x, u, v, rank);
+  return rank == 20    ? OuterLoss<20>(x, u, v, rank)
+         : rank == 100 ? OuterLoss<100>(x, u, v, rank)
+                       : OuterLoss<0>(x, u, v, rank);
 }
 
 }  // namespace heddle::bench

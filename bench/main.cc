@@ -18,24 +18,36 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--json") options.json = true;
-    else if (word == "--rounds" && i + 1 < argc) options.rounds = std::max(1, std::atoi(argv[++i]));
-    else if (word == "--threads" && i + 1 < argc) options.threads = std::max(1, std::atoi(argv[++i]));
-    else if (word == "--cells" && i + 1 < argc) options.cells = std::atoll(argv[++i]);
-    else if (word == "--only" && i + 1 < argc) options.only = argv[++i];
-    else if (word == "--plan" && i + 1 < argc && heddle::compiler::ParseFusionMode(argv[i + 1])) options.plan = argv[++i];
-    else if (word[0] != '-' && name.empty()) name = word;
-    else if (word == "--data" && i + 1 < argc) options.data = argv[++i];
-    else if (word[0] != '-' && (name == "scripts" || name == "optimizer")) files.push_back(word);
-    else name = "?";
+    if (word == "--json")
+      options.json = true;
+    else if (word == "--rounds" && i + 1 < argc)
+      options.rounds = std::max(1, std::atoi(argv[++i]));
+    else if (word == "--threads" && i + 1 < argc)
+      options.threads = std::max(1, std::atoi(argv[++i]));
+    else if (word == "--cells" && i + 1 < argc)
+      options.cells = std::atoll(argv[++i]);
+    else if (word == "--only" && i + 1 < argc)
+      options.only = argv[++i];
+    else if (word == "--plan" && i + 1 < argc && heddle::compiler::ParseFusionMode(argv[i + 1]))
+      options.plan = argv[++i];
+    else if (word[0] != '-' && name.empty())
+      name = word;
+    else if (word == "--data" && i + 1 < argc)
+      options.data = argv[++i];
+    else if (word[0] != '-' && (name == "scripts" || name == "optimizer"))
+      files.push_back(word);
+    else
+      name = "?";
   }
   if (name == "operators") return heddle::bench::RunOperators(options);
   if (name == "fusion") return heddle::bench::RunFusion(options);
   if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
   if (name == "optimizer" && !files.empty()) return heddle::bench::RunOptimizer(options, files);
-  std::fputs("usage: heddle-bench operators|fusion [--json] [--threads N] [--cells N] [--only TEXT]\n"
-             "       fusion: [--plan off|all|no-redundancy|cost]\n"
-             "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n"
-             "       heddle-bench optimizer [--json] [--threads N] [--rounds N] [--data FILE] FILE.dml...\n", stderr);
+  std::fputs(
+      "usage: heddle-bench operators|fusion [--json] [--threads N] [--cells N] [--only TEXT]\n"
+      "       fusion: [--plan off|all|no-redundancy|cost]\n"
+      "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n"
+      "       heddle-bench optimizer [--json] [--threads N] [--rounds N] [--data FILE] FILE.dml...\n",
+      stderr);
   return 2;
 }

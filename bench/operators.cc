@@ -26,7 +26,8 @@ namespace {
 // Calls an operator the way the actor runtime does.
 class OperatorCall {
  public:
-  OperatorCall(const std::string& op, std::vector<Value> inputs, ops::Arena* arena) : inputs_(std::move(inputs)), arena_(arena) {
+  OperatorCall(const std::string& op, std::vector<Value> inputs, ops::Arena* arena)
+      : inputs_(std::move(inputs)), arena_(arena) {
     node_.op = op;
     files_ = ops::MakeFiles(std::filesystem::current_path());
     context_.files = files_.get();
@@ -43,7 +44,8 @@ class OperatorCall {
     Result<ValueInfo> info = ops::Infer({node_, infos_, scalars, files_.get()});
     if (!info.ok()) Fail(info.status());
     node_.info = *info;
-    total_rows_ = !inputs_.empty() && inputs_[0].IsMatrix() ? inputs_[0].matrix().rows() : node_.info.shape.rows;
+    total_rows_ =
+        !inputs_.empty() && inputs_[0].IsMatrix() ? inputs_[0].matrix().rows() : node_.info.shape.rows;
   }
 
   Value operator()() {
@@ -51,7 +53,8 @@ class OperatorCall {
     for (const Value& input : inputs_) pointers.push_back(&input);
     Value result;
     arena_->Execute([&] {
-      Result<Value> outcome = ops::CatalogKernels().Run({node_, "", pointers, infos_, 0, total_rows_, total_rows_, context_});
+      Result<Value> outcome =
+          ops::CatalogKernels().Run({node_, "", pointers, infos_, 0, total_rows_, total_rows_, context_});
       if (!outcome.ok()) Fail(outcome.status());
       result = std::move(*outcome);
     });
@@ -89,7 +92,8 @@ Matrix Fill(int64_t rows, int64_t columns, ops::Arena* arena) {
   double* cells = matrix->mutable_data();
   arena->Execute([&] {
     ops::ParallelFor(rows * columns, 1 << 16, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) cells[i] = static_cast<double>((i * 2654435761u) % 1000003u) * 1e-6;
+      for (int64_t i = begin; i < end; ++i)
+        cells[i] = static_cast<double>((i * 2654435761u) % 1000003u) * 1e-6;
     });
   });
   return std::move(*matrix);
@@ -99,17 +103,20 @@ void PrintCase(const BenchOptions& options, const Case& c, double ms, double lim
   const double bandwidth = c.bytes / ms / 1e6;
   const double hand_share = c.bytes / limit_ms / 1e6 / probe;
   if (options.json) {
-    std::printf("{\"bench\":\"operators\",\"case\":\"%s\",\"ms\":%.2f,\"gb_per_s\":%.2f,\"limit_ms\":%.2f,\"ratio_to_limit\":%.3f,"
-                "\"hand_to_probe\":%.3f,\"probe_gb_per_s\":%.2f,\"threads\":%d}\n",
-                c.name.c_str(), ms, bandwidth, limit_ms, ms / limit_ms, hand_share, probe, options.threads);
+    std::printf(
+        "{\"bench\":\"operators\",\"case\":\"%s\",\"ms\":%.2f,\"gb_per_s\":%.2f,\"limit_ms\":%.2f,\"ratio_to_limit\":%.3f,"
+        "\"hand_to_probe\":%.3f,\"probe_gb_per_s\":%.2f,\"threads\":%d}\n",
+        c.name.c_str(), ms, bandwidth, limit_ms, ms / limit_ms, hand_share, probe, options.threads);
   } else {
-    std::printf("%-28s %9.2f ms %7.2f GB/s   limit %9.2f ms   ratio %.3f   loop/probe %.2f\n", c.name.c_str(), ms, bandwidth, limit_ms,
-                ms / limit_ms, hand_share);
+    std::printf("%-28s %9.2f ms %7.2f GB/s   limit %9.2f ms   ratio %.3f   loop/probe %.2f\n", c.name.c_str(),
+                ms, bandwidth, limit_ms, ms / limit_ms, hand_share);
   }
   std::fflush(stdout);
 }
 
-bool Wanted(const BenchOptions& options, const std::string& name) { return name.find(options.only) != std::string::npos; }
+bool Wanted(const BenchOptions& options, const std::string& name) {
+  return name.find(options.only) != std::string::npos;
+}
 
 // Probe, loop and operator take turns, so that all three see the same machine; the best of each counts.
 void RunCase(const BenchOptions& options, const Case& c, const Matrix& probe_data) {
@@ -130,7 +137,8 @@ void RunDense(const BenchOptions& options, ops::Arena* arena) {
     const int64_t rows = options.cells / columns;
     const std::string shape = fmt::format(" {}x{}", rows, columns);
     bool any = false;
-    for (const char* name : {"X*Y", "sum(X)", "X%*%v", "t(X)%*%v", "rowSums(X)", "colSums(X)"}) any = any || Wanted(options, name + shape);
+    for (const char* name : {"X*Y", "sum(X)", "X%*%v", "t(X)%*%v", "rowSums(X)", "colSums(X)"})
+      any = any || Wanted(options, name + shape);
     if (!any) continue;
     const Matrix x = Fill(rows, columns, arena);
     const Matrix v = Fill(columns, 1, arena);
@@ -142,19 +150,33 @@ void RunDense(const BenchOptions& options, ops::Arena* arena) {
     if (columns == 10) {
       const Matrix y = Fill(rows, columns, arena);
       auto product = std::make_shared<Matrix>(Fill(rows, columns, arena));
-      cases.push_back({"X*Y" + shape, 3 * bytes, [call = std::make_shared<OperatorCall>("*", std::vector<Value>{x, y}, arena)] { (*call)(); },
-                       [=] { HandMultiply(x.data(), y.data(), product->mutable_data(), x.cells(), threads); }});
+      cases.push_back(
+          {"X*Y" + shape, 3 * bytes,
+           [call = std::make_shared<OperatorCall>("*", std::vector<Value>{x, y}, arena)] { (*call)(); },
+           [=] { HandMultiply(x.data(), y.data(), product->mutable_data(), x.cells(), threads); }});
     }
-    cases.push_back({"sum(X)" + shape, bytes, [call = std::make_shared<OperatorCall>("sum", std::vector<Value>{x}, arena)] { (*call)(); },
-                     [=] { HandSum(x.data(), x.cells(), threads); }});
-    cases.push_back({"X%*%v" + shape, bytes + column_bytes, [call = std::make_shared<OperatorCall>("%*%", std::vector<Value>{x, v}, arena)] { (*call)(); },
-                     [=]() mutable { HandProduct(x.data(), v.data(), out.mutable_data(), rows, columns, threads); }});
-    cases.push_back({"t(X)%*%v" + shape, bytes + column_bytes, [call = std::make_shared<OperatorCall>("t%*%", std::vector<Value>{x, w}, arena)] { (*call)(); },
-                     [=]() mutable { HandTransposedProduct(x.data(), w.data(), out.mutable_data(), rows, columns, threads); }});
-    cases.push_back({"rowSums(X)" + shape, bytes + column_bytes, [call = std::make_shared<OperatorCall>("rowSums", std::vector<Value>{x}, arena)] { (*call)(); },
-                     [=]() mutable { HandRowSums(x.data(), out.mutable_data(), rows, columns, threads); }});
-    cases.push_back({"colSums(X)" + shape, bytes, [call = std::make_shared<OperatorCall>("colSums", std::vector<Value>{x}, arena)] { (*call)(); },
-                     [=]() mutable { HandColSums(x.data(), out.mutable_data(), rows, columns, threads); }});
+    cases.push_back(
+        {"sum(X)" + shape, bytes,
+         [call = std::make_shared<OperatorCall>("sum", std::vector<Value>{x}, arena)] { (*call)(); },
+         [=] { HandSum(x.data(), x.cells(), threads); }});
+    cases.push_back(
+        {"X%*%v" + shape, bytes + column_bytes,
+         [call = std::make_shared<OperatorCall>("%*%", std::vector<Value>{x, v}, arena)] { (*call)(); },
+         [=]() mutable { HandProduct(x.data(), v.data(), out.mutable_data(), rows, columns, threads); }});
+    cases.push_back(
+        {"t(X)%*%v" + shape, bytes + column_bytes,
+         [call = std::make_shared<OperatorCall>("t%*%", std::vector<Value>{x, w}, arena)] { (*call)(); },
+         [=]() mutable {
+           HandTransposedProduct(x.data(), w.data(), out.mutable_data(), rows, columns, threads);
+         }});
+    cases.push_back(
+        {"rowSums(X)" + shape, bytes + column_bytes,
+         [call = std::make_shared<OperatorCall>("rowSums", std::vector<Value>{x}, arena)] { (*call)(); },
+         [=]() mutable { HandRowSums(x.data(), out.mutable_data(), rows, columns, threads); }});
+    cases.push_back(
+        {"colSums(X)" + shape, bytes,
+         [call = std::make_shared<OperatorCall>("colSums", std::vector<Value>{x}, arena)] { (*call)(); },
+         [=]() mutable { HandColSums(x.data(), out.mutable_data(), rows, columns, threads); }});
     for (const Case& c : cases)
       if (Wanted(options, c.name)) RunCase(options, c, x);
   }
@@ -172,10 +194,12 @@ void RunMatmul(const BenchOptions& options, ops::Arena* arena) {
   }
   const double flops = 2.0 * kSize * kSize * kSize;
   const double limit_ms = flops / peak / 1e6;
-  std::printf(options.json ? "{\"bench\":\"operators\",\"case\":\"%s\",\"ms\":%.2f,\"gflop_per_s\":%.1f,\"limit_ms\":%.2f,"
-                             "\"ratio_to_limit\":%.3f,\"share_of_fma_peak\":%.3f,\"threads\":%d}\n"
-                           : "%-28s %9.2f ms %7.1f GFLOP/s  limit %9.2f ms   ratio %.3f   share of FMA peak %.3f   (%d threads)\n",
-              name.c_str(), ms, flops / ms / 1e6, limit_ms, ms / limit_ms, limit_ms / ms, options.threads);
+  std::printf(
+      options.json
+          ? "{\"bench\":\"operators\",\"case\":\"%s\",\"ms\":%.2f,\"gflop_per_s\":%.1f,\"limit_ms\":%.2f,"
+            "\"ratio_to_limit\":%.3f,\"share_of_fma_peak\":%.3f,\"threads\":%d}\n"
+          : "%-28s %9.2f ms %7.1f GFLOP/s  limit %9.2f ms   ratio %.3f   share of FMA peak %.3f   (%d threads)\n",
+      name.c_str(), ms, flops / ms / 1e6, limit_ms, ms / limit_ms, limit_ms / ms, options.threads);
 }
 
 // Seconds that pandas needs for the same file; negative when it is not installed.
@@ -196,7 +220,8 @@ double PandasSeconds(const std::string& path) {
 void RunCsv(const BenchOptions& options, ops::Arena* arena) {
   const std::string name = "read csv 1000000x20";
   if (!Wanted(options, name)) return;
-  const std::string path = fmt::format("{}/heddle-bench-{}.csv", std::filesystem::temp_directory_path().string(), getpid());
+  const std::string path =
+      fmt::format("{}/heddle-bench-{}.csv", std::filesystem::temp_directory_path().string(), getpid());
   {
     std::ofstream file(path);
     std::string line;
@@ -222,10 +247,12 @@ void RunCsv(const BenchOptions& options, ops::Arena* arena) {
   std::filesystem::remove(path);
   std::string peer = pandas > 0 ? fmt::format("{:.1f}", bytes / pandas / 1e6) : "null";
   std::string ratio = pandas > 0 ? fmt::format("{:.3f}", pandas * 1000 / ms) : "null";
-  std::printf(options.json ? "{\"bench\":\"operators\",\"case\":\"%s\",\"ms\":%.2f,\"mb_per_s\":%.1f,\"pandas_mb_per_s\":%s,"
-                             "\"ratio_to_pandas\":%s,\"threads\":%d}\n"
-                           : "%-28s %9.2f ms %7.1f MB/s   pandas %s MB/s   ratio to pandas %s   (%d threads)\n",
-              name.c_str(), ms, bytes / ms / 1e3, peer.c_str(), ratio.c_str(), options.threads);
+  std::printf(
+      options.json
+          ? "{\"bench\":\"operators\",\"case\":\"%s\",\"ms\":%.2f,\"mb_per_s\":%.1f,\"pandas_mb_per_s\":%s,"
+            "\"ratio_to_pandas\":%s,\"threads\":%d}\n"
+          : "%-28s %9.2f ms %7.1f MB/s   pandas %s MB/s   ratio to pandas %s   (%d threads)\n",
+      name.c_str(), ms, bytes / ms / 1e3, peer.c_str(), ratio.c_str(), options.threads);
 }
 
 }  // namespace

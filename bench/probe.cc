@@ -33,7 +33,8 @@ double SumRange(const double* x, int64_t n) {
   return total;
 }
 
-// The same where memory is read fastest from several pages side by side: each line fetches one of the eight pages behind.
+// The same where memory is read fastest from several pages side by side: each line fetches one of the eight
+// pages behind.
 double SumPagesSideBySide(const double* x, int64_t n) {
   __m256d low = _mm256_setzero_pd(), high = low;
   int64_t i = 0;
@@ -87,7 +88,8 @@ __attribute__((target("avx512f"))) double Chains512(int64_t rounds) {
 
 }  // namespace
 
-void OnThreads(int threads, int64_t count, int64_t grain, const std::function<void(int, int64_t, int64_t)>& body) {
+void OnThreads(int threads, int64_t count, int64_t grain,
+               const std::function<void(int, int64_t, int64_t)>& body) {
   const int64_t grains = (count + grain - 1) / grain;
   auto cut = [&](int t) { return std::min(count, grains * t / threads * grain); };
   std::vector<std::thread> others;
@@ -114,7 +116,8 @@ double ReadBandwidth(const double* data, int64_t count, int threads) {
   const int64_t half = count / 2;
   const auto rate = [&](const double* from, const auto& sum) {
     const double ms = Time([&] {
-      OnThreads(threads, half, 4096, [&](int, int64_t begin, int64_t end) { sink = sum(from + begin, end - begin); });
+      OnThreads(threads, half, 4096,
+                [&](int, int64_t begin, int64_t end) { sink = sum(from + begin, end - begin); });
     });
     return static_cast<double>(half) * 8 / ms / 1e6;
   };
@@ -139,7 +142,8 @@ double FmaPeak(int threads, double milliseconds) {
   const auto rounds = static_cast<int64_t>(std::max(1.0, milliseconds) * kRoundsOfMillisecond);
   const bool wide = __builtin_cpu_supports("avx512f");
   const double ms = Time([&] {
-    OnThreads(threads, threads, 1, [&](int, int64_t, int64_t) { sink = wide ? Chains512(rounds) : Chains256(rounds); });
+    OnThreads(threads, threads, 1,
+              [&](int, int64_t, int64_t) { sink = wide ? Chains512(rounds) : Chains256(rounds); });
   });
   return static_cast<double>(threads) * static_cast<double>(rounds) * 12 * (wide ? 8 : 4) * 2 / ms / 1e6;
 }

@@ -71,7 +71,8 @@ Matrix RandomSparse(int64_t rows, int64_t columns, double density, uint64_t seed
   arena->Execute([&] {
     ops::ParallelFor(blocks, 1, [&](int64_t first, int64_t last) {
       for (int64_t block = first; block < last; ++block)
-        VisitEntries(block, rows, columns, density, seed, [&](int64_t row, int64_t, Generator&) { ++counts[static_cast<size_t>(row) + 1]; });
+        VisitEntries(block, rows, columns, density, seed,
+                     [&](int64_t row, int64_t, Generator&) { ++counts[static_cast<size_t>(row) + 1]; });
     });
   });
   for (size_t i = 1; i < counts.size(); ++i) counts[i] += counts[i - 1];

@@ -26,17 +26,19 @@ struct ScriptRun {
 };
 
 // In a process of its own, as users run it.
-Result<ScriptRun> RunScript(const std::string& heddle, const std::string& file, const std::string& mode, int threads,
-                            const std::string& parameters = "") {
-  const std::string command = fmt::format("'{}' run --fusion {} --fusion-strict --threads {} --stats --json '{}' {} 2>&1", heddle, mode,
-                                          threads, file, parameters);
+Result<ScriptRun> RunScript(const std::string& heddle, const std::string& file, const std::string& mode,
+                            int threads, const std::string& parameters = "") {
+  const std::string command =
+      fmt::format("'{}' run --fusion {} --fusion-strict --threads {} --stats --json '{}' {} 2>&1", heddle,
+                  mode, threads, file, parameters);
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return Internal("{} does not start", heddle);
   std::string text;
   char part[4096];
   for (size_t n; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, n);
   const int status = ::pclose(pipe);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return Internal("{} --fusion {} failed:\n{}", file, mode, text);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Internal("{} --fusion {} failed:\n{}", file, mode, text);
   ScriptRun run;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -64,7 +66,8 @@ struct Figures {
   ScriptRun run;
 };
 
-void Print(const std::string& name, const char* mode, const Figures& own, const Figures& off, double probe, const BenchOptions& options) {
+void Print(const std::string& name, const char* mode, const Figures& own, const Figures& off, double probe,
+           const BenchOptions& options) {
   const cluster::SessionStatistics& statistics = own.run.statistics;
   const double saved = static_cast<double>(off.run.statistics.bytes_moved - statistics.bytes_moved);
   const double gigabytes = static_cast<double>(statistics.bytes_moved) / 1e9;
@@ -72,19 +75,23 @@ void Print(const std::string& name, const char* mode, const Figures& own, const 
   const double planning = 1e3 * Seconds(statistics.planning_ns), fusion = 1e3 * Seconds(statistics.fusion_ns);
   const double drawing = SecondsOfDrawing(statistics);
   if (options.json) {
-    std::printf("{\"bench\":\"scripts\",\"case\":\"%s\",\"plan\":\"%s\",\"s\":%.3f,\"drawing_s\":%.3f,\"gb_moved\":%.2f,"
-                "\"faster_than_off\":%.2f,\"predicted\":%.2f,\"planning_ms\":%.1f,\"fusion_ms\":%.2f,\"probe_gb_per_s\":%.2f,"
-                "\"threads\":%d}\n",
-                name.c_str(), mode, own.seconds, drawing, gigabytes, factor, predicted, planning, fusion, probe, options.threads);
+    std::printf(
+        "{\"bench\":\"scripts\",\"case\":\"%s\",\"plan\":\"%s\",\"s\":%.3f,\"drawing_s\":%.3f,\"gb_moved\":%.2f,"
+        "\"faster_than_off\":%.2f,\"predicted\":%.2f,\"planning_ms\":%.1f,\"fusion_ms\":%.2f,\"probe_gb_per_s\":%.2f,"
+        "\"threads\":%d}\n",
+        name.c_str(), mode, own.seconds, drawing, gigabytes, factor, predicted, planning, fusion, probe,
+        options.threads);
   } else {
-    std::printf("%-24s %-14s %8.3f s (and %6.3f s drawing data)  %9.2f GB  %6.2f times faster than off, predicted %6.2f  "
-                "planning %6.1f ms, of fusion %6.2f ms\n",
-                name.c_str(), mode, own.seconds, drawing, gigabytes, factor, predicted, planning, fusion);
+    std::printf(
+        "%-24s %-14s %8.3f s (and %6.3f s drawing data)  %9.2f GB  %6.2f times faster than off, predicted %6.2f  "
+        "planning %6.1f ms, of fusion %6.2f ms\n",
+        name.c_str(), mode, own.seconds, drawing, gigabytes, factor, predicted, planning, fusion);
   }
   std::fflush(stdout);
 }
 
-Status Measure(const std::string& heddle, const std::string& file, const Matrix& probe_data, const BenchOptions& options) {
+Status Measure(const std::string& heddle, const std::string& file, const Matrix& probe_data,
+               const BenchOptions& options) {
   Figures best[std::size(kModes)];
   double probe = 0;
   for (int round = 0; round < options.rounds; ++round) {
@@ -102,14 +109,16 @@ Status Measure(const std::string& heddle, const std::string& file, const Matrix&
   return OkStatus();
 }
 
-void PrintOptimizer(const std::string& name, const cluster::SessionStatistics& statistics, const BenchOptions& options) {
+void PrintOptimizer(const std::string& name, const cluster::SessionStatistics& statistics,
+                    const BenchOptions& options) {
   const double planning = 1e3 * Seconds(statistics.planning_ns), fusion = 1e3 * Seconds(statistics.fusion_ns);
   if (options.json)
-    std::printf("{\"bench\":\"optimizer\",\"case\":\"%s\",\"plans\":%ld,\"planning_ms\":%.2f,\"fusion_ms\":%.2f,\"costed\":%ld}\n",
-                name.c_str(), statistics.plans_compiled, planning, fusion, statistics.fusion_costed);
+    std::printf(
+        "{\"bench\":\"optimizer\",\"case\":\"%s\",\"plans\":%ld,\"planning_ms\":%.2f,\"fusion_ms\":%.2f,\"costed\":%ld}\n",
+        name.c_str(), statistics.plans_compiled, planning, fusion, statistics.fusion_costed);
   else
-    std::printf("%-24s %3ld plans made in %6.2f ms, of it fusion %6.2f ms, %5ld choices costed\n", name.c_str(),
-                statistics.plans_compiled, planning, fusion, statistics.fusion_costed);
+    std::printf("%-24s %3ld plans made in %6.2f ms, of it fusion %6.2f ms, %5ld choices costed\n",
+                name.c_str(), statistics.plans_compiled, planning, fusion, statistics.fusion_costed);
 }
 
 std::string OwnHeddle() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "heddle"; }

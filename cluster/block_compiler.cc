@@ -7,10 +7,10 @@
 #include "cluster/divergence_guard.h"
 #include "cluster/graph_cut.h"
 #include "cluster/machine_constants.h"
-#include "compiler/optimize/pass.h"
-#include "scheduler/schedule.h"
 #include "compiler/fuse/fuse.h"
+#include "compiler/optimize/pass.h"
 #include "ops/fused/fused.h"
+#include "scheduler/schedule.h"
 
 namespace heddle::cluster {
 namespace {
@@ -41,12 +41,15 @@ uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
                   static_cast<uint64_t>(info.shape.columns));
 }
 
-// Share of the cells of a matrix that are present; of a split one, of this rank's rows. Not told ahead of a run.
+// Share of the cells of a matrix that are present; of a split one, of this rank's rows. Not told ahead of a
+// run.
 std::optional<double> SparsityOf(const Variable* variable) {
-  if (variable == nullptr || variable->is_ahead || !variable->value.IsMatrix() || variable->distribution == Distribution::kPartial)
+  if (variable == nullptr || variable->is_ahead || !variable->value.IsMatrix() ||
+      variable->distribution == Distribution::kPartial)
     return std::nullopt;
   const Matrix& matrix = variable->value.matrix();
-  if (matrix.cells() == 0 && variable->info.shape.Cells() > 0) return std::nullopt;  // All rows are elsewhere.
+  if (matrix.cells() == 0 && variable->info.shape.Cells() > 0)
+    return std::nullopt;  // All rows are elsewhere.
   return static_cast<double>(matrix.stored()) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
 }
 
@@ -62,9 +65,7 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
   options.ranks = session.ranks;
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
-  options.sparsity_of = [&](std::string_view name) {
-    return SparsityOf(frame.Find(name)).value_or(-1);
-  };
+  options.sparsity_of = [&](std::string_view name) { return SparsityOf(frame.Find(name)).value_or(-1); };
   options.is_split = [&](std::string_view name) {
     const Variable* variable = frame.Find(std::string(name));
     return variable != nullptr && variable->distribution == Distribution::kSplit;
@@ -106,7 +107,8 @@ uint64_t BlockCompiler::FirstHistory(int32_t block) const {
 
 Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame& frame, int part) const {
   const compiler::LiveIns live_in = LiveInsOf(rest, frame);
-  compiler::InferOutcome inferred = compiler::InferShapes(std::move(rest), live_in, files_, nullptr, options_.element_type);
+  compiler::InferOutcome inferred =
+      compiler::InferShapes(std::move(rest), live_in, files_, nullptr, options_.element_type);
   BlockPart result;
   result.complete = inferred.complete;
   result.error = inferred.error;
@@ -143,8 +145,8 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) {
   passes.infos_are_exact = true;
   passes.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
   HEDDLE_ASSIGN_OR_RETURN(Graph optimized, compiler::RunGraphPasses(graph, passes));
-  compiler::InferOutcome inferred =
-      compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame), files_, nullptr, options_.element_type);
+  compiler::InferOutcome inferred = compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame),
+                                                          files_, nullptr, options_.element_type);
   HEDDLE_RETURN_IF_ERROR(inferred.error);
 
   compiler::FuseReport report;

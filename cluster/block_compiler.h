@@ -12,16 +12,17 @@ namespace heddle::cluster {
 
 /// What can run next of a block.
 struct BlockPart {
-  Graph graph;  ///< Inferred.
-  Graph rest;   ///< What waits for the run of `graph`; empty when nothing does.
-  std::vector<std::string> temporaries;     ///< Variables that `graph` assigns for `rest`.
-  std::vector<std::optional<Scalar>> values;  ///< Of the nodes of `graph` when `complete`, as in InferOutcome.
-  bool complete = true;                     ///< Every size of what was left of the block is known.
-  Status error;                             ///< Of a node behind `graph` that cannot be.
+  Graph graph;                           ///< Inferred.
+  Graph rest;                            ///< What waits for the run of `graph`; empty when nothing does.
+  std::vector<std::string> temporaries;  ///< Variables that `graph` assigns for `rest`.
+  std::vector<std::optional<Scalar>>
+      values;            ///< Of the nodes of `graph` when `complete`, as in InferOutcome.
+  bool complete = true;  ///< Every size of what was left of the block is known.
+  Status error;          ///< Of a node behind `graph` that cannot be.
 };
 
-/// From the graph of a block and the variables it finds to plans and their keys. The session and whoever compiles
-/// ahead of it share this, so that both come to the same keys.
+/// From the graph of a block and the variables it finds to plans and their keys. The session and whoever
+/// compiles ahead of it share this, so that both come to the same keys.
 class BlockCompiler {
  public:
   /// All outlive the compiler. `files` tells reads their sizes.
@@ -31,9 +32,11 @@ class BlockCompiler {
   uint64_t FirstHistory(int32_t block) const;
   /// The next part of `rest`. kInternal, or the error of the first node, when nothing can run.
   Result<BlockPart> NextPart(int32_t block, Graph rest, const Frame& frame, int part) const;
-  /// The plan cache's key of an inferred graph: options, block, parts before it, sizes, formats, distributions. Never 0.
+  /// The plan cache's key of an inferred graph: options, block, parts before it, sizes, formats,
+  /// distributions. Never 0.
   uint64_t KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const;
-  /// The plan of an inferred graph, without its key. Errors carry their place; kResourceExhausted past the budget.
+  /// The plan of an inferred graph, without its key. Errors carry their place; kResourceExhausted past the
+  /// budget.
   Result<Plan> MakePlan(const Graph& graph, const Frame& frame);
   /// Time in MakePlan so far, and the part of it that chose fused operators.
   int64_t planning_ns() const { return planning_ns_; }

@@ -105,9 +105,8 @@ Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph,
   *key = compiler_.KeyOf(history, graph, *frame);
   guard_.AddPlan(block, *key);
   const int64_t misses = plans_.misses();
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plans_.Obtain(*key, guard_, [&] {
-    return compiler_.MakePlan(graph, *frame);
-  }));
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan,
+                          plans_.Obtain(*key, guard_, [&] { return compiler_.MakePlan(graph, *frame); }));
   if (plans_.misses() != misses && environment_.observe_plan) environment_.observe_plan(*plan);
 
   std::map<std::string, Value> live_in;
@@ -116,8 +115,9 @@ Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph,
     if (variable == nullptr)
       return Internal("a plan of block {} reads {}, which has no value", block, binding.variable);
     if (!variable->IsHeldBy(options_.rank)) continue;
-    const bool is_replaced = std::any_of(plan->live_out.begin(), plan->live_out.end(),
-                                         [&](const Binding& out) { return out.variable == binding.variable; });
+    const bool is_replaced =
+        std::any_of(plan->live_out.begin(), plan->live_out.end(),
+                    [&](const Binding& out) { return out.variable == binding.variable; });
     if (is_replaced) {
       // The plan's alone: it may be overwritten.
       HEDDLE_ASSIGN_OR_RETURN(Variable replaced, frame->Take(binding.variable));

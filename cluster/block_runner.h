@@ -36,8 +36,8 @@ class BlockRunner {
   void Cancel(const Status& why);
 
   DivergenceGuard& guard() { return guard_; }
-  /// True when a block failed while its plan ran: then ranks may know different causes. Every other failure (sizes,
-  /// scalars, stop) comes out of the replicated control program and is the same on all ranks.
+  /// True when a block failed while its plan ran: then ranks may know different causes. Every other failure
+  /// (sizes, scalars, stop) comes out of the replicated control program and is the same on all ranks.
   bool failed_in_plan() const { return failed_in_plan_; }
   PlanCache& plans() { return plans_; }
   const BlockCompiler& compiler() const { return compiler_; }

@@ -23,7 +23,8 @@ constexpr int64_t kLongestPauseMs = 1'000;
 
 class RecordingLoader : public compiler::SourceLoader {
  public:
-  RecordingLoader(const std::string& directory, std::map<std::string, std::string>* files) : loader_(directory), files_(files) {}
+  RecordingLoader(const std::string& directory, std::map<std::string, std::string>* files)
+      : loader_(directory), files_(files) {}
   Result<std::string> Load(const std::string& path) override {
     Result<std::string> text = loader_.Load(path);
     if (text.ok()) (*files_)[path] = *text;
@@ -75,7 +76,10 @@ class CallControl {
 class GrpcClient : public Client {
  public:
   GrpcClient(const MasterAddress& address, std::shared_ptr<grpc::Channel> channel)
-      : address_(address), channel_(std::move(channel)), jobs_(Jobs::NewStub(channel_)), admin_(Admin::NewStub(channel_)) {}
+      : address_(address),
+        channel_(std::move(channel)),
+        jobs_(Jobs::NewStub(channel_)),
+        admin_(Admin::NewStub(channel_)) {}
 
   Result<SubmittedJob> Submit(const JobSubmission& submission, Cancellation* cancellation) override {
     SubmitRequest request;
@@ -119,7 +123,8 @@ class GrpcClient : public Client {
     ListRequest request;
     request.set_most(most);
     ListReply reply;
-    HEDDLE_RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) { return jobs_->List(context, request, &reply); }));
+    HEDDLE_RETURN_IF_ERROR(
+        Call([&](grpc::ClientContext* context) { return jobs_->List(context, request, &reply); }));
     jobs->assign(reply.jobs().begin(), reply.jobs().end());
     return OkStatus();
   }
@@ -147,8 +152,8 @@ class GrpcClient : public Client {
     return Call([&](grpc::ClientContext* context) { return admin_->Drain(context, request, description); });
   }
 
-  Status Watch(const std::string& job, bool follow, const WatchEvents& events, Cancellation* cancellation, JobDescription* last,
-               int64_t patience_ms) override {
+  Status Watch(const std::string& job, bool follow, const WatchEvents& events, Cancellation* cancellation,
+               JobDescription* last, int64_t patience_ms) override {
     CallControl control(cancellation);
     WatchRequest request;
     request.set_job(job);
@@ -213,7 +218,8 @@ class GrpcClient : public Client {
 
 }  // namespace
 
-std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text, const std::string& directory) {
+std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text,
+                                                  const std::string& directory) {
   std::map<std::string, std::string> files;
   RecordingLoader loader(directory, &files);
   compiler::Diagnostics diagnostics;  // the master finds the same ones and reports them
@@ -222,8 +228,9 @@ std::map<std::string, std::string> CollectSources(const std::string& name, const
 }
 
 Result<std::unique_ptr<Client>> Client::Connect(const MasterAddress& address) {
-  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
-                          MakeMasterChannel(address.address, {address.tls_certificate, address.tls_key, address.tls_authority}));
+  HEDDLE_ASSIGN_OR_RETURN(
+      std::shared_ptr<grpc::Channel> channel,
+      MakeMasterChannel(address.address, {address.tls_certificate, address.tls_key, address.tls_authority}));
   return std::unique_ptr<Client>(std::make_unique<GrpcClient>(address, std::move(channel)));
 }
 

@@ -49,17 +49,20 @@ struct SubmittedJob {
   std::string explanation;  ///< If asked for: the program, then the plans that travel with the job.
 };
 
-/// The texts of all files that a script sources, directly or not, found as the compiler finds them from `directory`.
-std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text, const std::string& directory);
+/// The texts of all files that a script sources, directly or not, found as the compiler finds them from
+/// `directory`.
+std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text,
+                                                  const std::string& directory);
 
-/// Calls of a user to the master. Errors: kUnavailable when it cannot be reached, kPermissionDenied for a wrong token,
-/// kNotFound for an unknown job.
+/// Calls of a user to the master. Errors: kUnavailable when it cannot be reached, kPermissionDenied for a
+/// wrong token, kNotFound for an unknown job.
 class Client {
  public:
   static Result<std::unique_ptr<Client>> Connect(const MasterAddress& address);
   virtual ~Client() = default;
 
-  /// Queues a job. The errors of the script are the status. `cancellation` (may be nullptr) gives up waiting for the answer.
+  /// Queues a job. The errors of the script are the status. `cancellation` (may be nullptr) gives up waiting
+  /// for the answer.
   virtual Result<SubmittedJob> Submit(const JobSubmission& submission, Cancellation* cancellation) = 0;
   virtual Status List(int most, std::vector<JobDescription>* jobs) = 0;  ///< Newest first; 0: all.
   virtual Status Get(const std::string& job, JobDescription* description) = 0;
@@ -72,11 +75,11 @@ class Client {
     std::function<void(std::string_view text)> output;
     std::function<void(const JobDescription& job)> state;  ///< May be empty.
   };
-  /// Output and states of a job; until it is finished (`follow`) or all there is was told. The last description goes to
-  /// `last`. A master that goes away is waited for (kUnavailable after `patience_ms`); what was told is not told again.
-  /// `cancellation` ends it with its own status.
-  virtual Status Watch(const std::string& job, bool follow, const WatchEvents& events, Cancellation* cancellation,
-                       JobDescription* last, int64_t patience_ms) = 0;
+  /// Output and states of a job; until it is finished (`follow`) or all there is was told. The last
+  /// description goes to `last`. A master that goes away is waited for (kUnavailable after `patience_ms`);
+  /// what was told is not told again. `cancellation` ends it with its own status.
+  virtual Status Watch(const std::string& job, bool follow, const WatchEvents& events,
+                       Cancellation* cancellation, JobDescription* last, int64_t patience_ms) = 0;
 
   /// Set after a call when the master is of another version: a text for the user.
   virtual std::string version_warning() const = 0;

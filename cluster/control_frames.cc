@@ -13,7 +13,8 @@ constexpr uint64_t kMostSilentlyReceived = 32;
 }  // namespace
 
 MessageBatch& ControlFrames::OpenBatch() {
-  const bool is_open = sent_ < kept_.size() && kept_.back().has_batch() && kept_.back().ByteSizeLong() < kMostBatchBytes;
+  const bool is_open =
+      sent_ < kept_.size() && kept_.back().has_batch() && kept_.back().ByteSizeLong() < kMostBatchBytes;
   if (!is_open) kept_.emplace_back();
   return *kept_.back().mutable_batch();
 }
@@ -50,13 +51,14 @@ Result<bool> ControlFrames::Accept(const ControlFrame& frame) {
   if (frame.body_case() == ControlFrame::BODY_NOT_SET) return false;
   ++received_;
   // Whoever says its last word waits for the answer.
-  acknowledgement_due_ =
-      acknowledgement_due_ || frame.has_end() || frame.has_failure() || received_ - told_ >= kMostSilentlyReceived;
+  acknowledgement_due_ = acknowledgement_due_ || frame.has_end() || frame.has_failure() ||
+                         received_ - told_ >= kMostSilentlyReceived;
   return true;
 }
 
 Status ControlFrames::Acknowledge(uint64_t count) {
-  if (count < first_ || count > first_ + kept_.size()) return DataLoss("a peer acknowledged what it cannot have got");
+  if (count < first_ || count > first_ + kept_.size())
+    return DataLoss("a peer acknowledged what it cannot have got");
   const auto done = static_cast<size_t>(count - first_);
   kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(done));
   first_ = count;

@@ -9,9 +9,10 @@
 
 namespace heddle::cluster {
 
-/// The control frames of one pair of ranks, both ways, over streams that may break: every frame arrives once and in order.
-/// Frames are numbered by their order; those that the other side has not acknowledged are kept and sent again on the next
-/// stream, which begins with both sides saying how many they have got. Knows no network; not thread-safe.
+/// The control frames of one pair of ranks, both ways, over streams that may break: every frame arrives once
+/// and in order. Frames are numbered by their order; those that the other side has not acknowledged are kept
+/// and sent again on the next stream, which begins with both sides saying how many they have got. Knows no
+/// network; not thread-safe.
 class ControlFrames {
  public:
   void Push(ControlFrame frame) { kept_.push_back(std::move(frame)); }
@@ -22,8 +23,11 @@ class ControlFrames {
   void Begin();
   /// The next frame for the stream; false when there is none now.
   bool Next(ControlFrame* frame);
-  bool HasNext() const { return hello_due_ || (established_ && (sent_ < kept_.size() || acknowledgement_due_)); }
-  /// Takes in a frame of the stream: true when it is for the rank itself. kDataLoss when the other side cannot be right.
+  bool HasNext() const {
+    return hello_due_ || (established_ && (sent_ < kept_.size() || acknowledgement_due_));
+  }
+  /// Takes in a frame of the stream: true when it is for the rank itself. kDataLoss when the other side
+  /// cannot be right.
   Result<bool> Accept(const ControlFrame& frame);
 
   /// Both sides have said where they are.

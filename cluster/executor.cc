@@ -144,7 +144,7 @@ class ExecutorRun {
 
  private:
   Status Prepare() {
-    if (!start_.options.cpu.empty()) 
+    if (!start_.options.cpu.empty())
       HEDDLE_RETURN_IF_ERROR(ops::ForceCpu(ops::CpuOfRank(start_.options.cpu, start_.options.rank)));
     HEDDLE_ASSIGN_OR_RETURN(Program program, Program::Parse(start_.program));
     const SessionOptions& options = start_.options;

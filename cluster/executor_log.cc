@@ -40,7 +40,9 @@ void RemoveOldest(const std::string& folder, int most) {
 class ExecutorLogImpl : public ExecutorLog {
  public:
   explicit ExecutorLogImpl(std::string stem, const ExecutorLogLimits& limits)
-      : limits_(limits), path_(stem + std::string(kExtension)), old_path_(std::move(stem) + std::string(kOldExtension)) {}
+      : limits_(limits),
+        path_(stem + std::string(kExtension)),
+        old_path_(std::move(stem) + std::string(kOldExtension)) {}
   ~ExecutorLogImpl() override {
     CloseWriteEnd();
     Join();
@@ -51,7 +53,8 @@ class ExecutorLogImpl : public ExecutorLog {
   Status Open() {
     OpenFile();
     int pipe[2] = {-1, -1};
-    if (file_ < 0 || pipe2(pipe, O_CLOEXEC) != 0) return Unavailable("cannot write {}: {}", path_, strerror(errno));
+    if (file_ < 0 || pipe2(pipe, O_CLOEXEC) != 0)
+      return Unavailable("cannot write {}: {}", path_, strerror(errno));
     read_end_ = pipe[0];
     write_end_ = fcntl(pipe[1], F_DUPFD_CLOEXEC, kFirstFreeFd);
     close(pipe[1]);

@@ -11,12 +11,13 @@
 namespace heddle::cluster {
 
 struct ExecutorLogLimits {
-  int64_t most_file_bytes = 1 << 20;  ///< Then the file becomes NAME.log.old, and an older one of that name goes.
-  int most_logs = 64;                 ///< Of the folder; the oldest go.
+  int64_t most_file_bytes =
+      1 << 20;         ///< Then the file becomes NAME.log.old, and an older one of that name goes.
+  int most_logs = 64;  ///< Of the folder; the oldest go.
 };
 
-/// What an executor says on its standard error, in a file of bounded size: FOLDER/NAME.log. A log without a word of an
-/// executor that ended well is removed.
+/// What an executor says on its standard error, in a file of bounded size: FOLDER/NAME.log. A log without a
+/// word of an executor that ended well is removed.
 class ExecutorLog {
  public:
   /// Makes the folder where it is missing. kUnavailable with the path when the file cannot be made.

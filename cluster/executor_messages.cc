@@ -170,8 +170,9 @@ std::string ToLine(const LauncherMessage& message) {
   if (message.peers) {
     json["peers"] = Json::array();
     for (const ExecutorPeer& peer : *message.peers)
-      json["peers"].push_back(
-          {{"endpoint", ToText(peer.endpoint)}, {"certificate", ToText(peer.certificate)}, {"name", ToText(peer.name)}});
+      json["peers"].push_back({{"endpoint", ToText(peer.endpoint)},
+                               {"certificate", ToText(peer.certificate)},
+                               {"name", ToText(peer.name)}});
   }
   return json.dump();
 }
@@ -196,7 +197,8 @@ Result<LauncherMessage> ParseLauncherMessage(const std::string& line) {
 std::string ToLine(const ExecutorMessage& message) {
   Json json = Json::object();
   if (message.ready)
-    json["ready"] = {{"endpoint", ToText(message.ready->endpoint)}, {"certificate", ToText(message.ready->certificate)}};
+    json["ready"] = {{"endpoint", ToText(message.ready->endpoint)},
+                     {"certificate", ToText(message.ready->certificate)}};
   if (message.output) json["output"] = ToText(*message.output);
   if (message.plan) json["plan"] = ToText(*message.plan);
   if (message.done) {

@@ -133,8 +133,8 @@ class ExecutorProcessImpl : public ExecutorProcess {
   }
 
  private:
-  // To the end of the conversation. Beats are counted, not time: should this process itself be stopped for a while, that
-  // is one beat.
+  // To the end of the conversation. Beats are counted, not time: should this process itself be stopped for a
+  // while, that is one beat.
   void Read() {
     const int beat_ms = static_cast<int>(std::max<int64_t>(silence_ms_ / kBeatsUntilStuck, 1));
     int missed_beats = 0;
@@ -150,7 +150,8 @@ class ExecutorProcessImpl : public ExecutorProcess {
       missed_beats = 0;
       Result<ExecutorMessage> message = ParseExecutorMessage(line);
       if (!message.ok()) return Kill();  // not our executor any more
-      if (message->ready && events_.ready) events_.ready(message->ready->endpoint, message->ready->certificate);
+      if (message->ready && events_.ready)
+        events_.ready(message->ready->endpoint, message->ready->certificate);
       if (message->output && events_.output) events_.output(*message->output);
       if (message->plan && events_.plan) events_.plan(*message->plan);
       if (message->done && events_.done)
@@ -205,7 +206,8 @@ class ExecutorProcessImpl : public ExecutorProcess {
 }  // namespace
 
 std::string ExecutorExit::Describe() const {
-  if (silent_ms > 0) return fmt::format("gave no sign of life for {} s and was killed", static_cast<double>(silent_ms) / 1e3);
+  if (silent_ms > 0)
+    return fmt::format("gave no sign of life for {} s and was killed", static_cast<double>(silent_ms) / 1e3);
   return signalled ? fmt::format("was killed by signal {}", value) : fmt::format("ended with code {}", value);
 }
 

@@ -25,9 +25,10 @@ struct ExecutorStart {
   std::string program;                 ///< Program::ToText().
   std::string directory;               ///< Where relative paths of the script start; absolute.
   std::string listen = "127.0.0.1:0";  ///< Address to bind (GrpcLinkOptions).
-  int64_t silence_ms = 10'000;         ///< It gives a sign of life ten times as often; silent for so long, it is stuck.
-  bool show_plans = false;             ///< Tell the plans that it makes or receives.
-  SessionOptions options;              ///< rank and ranks included.
+  int64_t silence_ms =
+      10'000;               ///< It gives a sign of life ten times as often; silent for so long, it is stuck.
+  bool show_plans = false;  ///< Tell the plans that it makes or receives.
+  SessionOptions options;   ///< rank and ranks included.
 };
 
 /// One entry of the rank table.
@@ -54,16 +55,16 @@ struct ExecutorExit {
 struct ExecutorEvents {
   /// Bound; waits for SendPeers.
   std::function<void(const std::string& endpoint, const std::string& certificate)> ready;
-  std::function<void(std::string_view text)> output;       ///< Standard output of the script (rank 0).
-  std::function<void(std::string_view text)> plan;         ///< Of every plan, when `show_plans` was set.
+  std::function<void(std::string_view text)> output;  ///< Standard output of the script (rank 0).
+  std::function<void(std::string_view text)> plan;    ///< Of every plan, when `show_plans` was set.
   std::function<void(const Status& status, bool own_cause,
                      std::optional<SessionStatistics> statistics)>
       done;  ///< own_cause: the failure began there.
   std::function<void(const ExecutorExit& exit)> exited;
 };
 
-/// A running executor. The process dies with its launcher: it ends itself when the control socket closes. One that is
-/// stuck (stopped, or without a thread that runs) is killed.
+/// A running executor. The process dies with its launcher: it ends itself when the control socket closes. One
+/// that is stuck (stopped, or without a thread that runs) is killed.
 class ExecutorProcess {
  public:
   /// Starts `binary executor --control-fd 3` and hands it `start`. `binary` empty: this program

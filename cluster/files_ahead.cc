@@ -66,7 +66,8 @@ class FilesAhead : public ops::Files {
     if (!ReadWhole(path, &bytes)) return NotLookedAt(path);
     if (bytes.starts_with("\x1f\x8b")) {
       std::string unpacked;
-      if (!Unpack(bytes, static_cast<size_t>(limits_.most_unpacked_bytes), &unpacked)) return NotLookedAt(path);
+      if (!Unpack(bytes, static_cast<size_t>(limits_.most_unpacked_bytes), &unpacked))
+        return NotLookedAt(path);
       bytes = std::move(unpacked);
     }
     return std::unique_ptr<ops::InputFile>(std::make_unique<Copied>(std::move(bytes)));
@@ -84,13 +85,16 @@ class FilesAhead : public ops::Files {
     const int fd = open(absolute.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return false;
     struct stat status {};
-    bool whole = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= limits_.most_file_bytes;
+    bool whole =
+        fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= limits_.most_file_bytes;
     if (whole) bytes->resize(static_cast<size_t>(status.st_size));
     for (size_t begin = 0; whole && begin < bytes->size();) {
       const ssize_t got = read(fd, bytes->data() + begin, bytes->size() - begin);
       if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) whole = false;  // it became shorter
-      else begin += static_cast<size_t>(got);
+      if (got <= 0)
+        whole = false;  // it became shorter
+      else
+        begin += static_cast<size_t>(got);
     }
     close(fd);
     return whole;

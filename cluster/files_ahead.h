@@ -14,9 +14,9 @@ struct FilesAheadLimits {
   int64_t most_unpacked_bytes = int64_t{256} << 20;  ///< Of a compressed file.
 };
 
-/// Files of a user as the master looks at them, for the sizes of what a script reads: ordinary files of bounded size that
-/// this process may read, and nothing else. What is read is a copy, so that nobody can pull a file from under the master.
-/// Whatever is refused is kUnavailable: the executors will see for themselves.
+/// Files of a user as the master looks at them, for the sizes of what a script reads: ordinary files of
+/// bounded size that this process may read, and nothing else. What is read is a copy, so that nobody can pull
+/// a file from under the master. Whatever is refused is kUnavailable: the executors will see for themselves.
 std::unique_ptr<ops::Files> MakeFilesAhead(std::string directory, const FilesAheadLimits& limits = {});
 
 /// Knows no file at all.

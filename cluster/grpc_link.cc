@@ -24,8 +24,8 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
  public:
   explicit LinkImpl(const GrpcLinkOptions& options)
       : peers_(static_cast<size_t>(options.ranks)),
-        connections_({options.job, options.attempt, options.rank, options.ranks, options.token}, options.repair_ms, this,
-                     &counters_) {}
+        connections_({options.job, options.attempt, options.rank, options.ranks, options.token},
+                     options.repair_ms, this, &counters_) {}
 
   Status Bind(const std::string& address) { return connections_.Listen(address); }
   const std::string& endpoint() const override { return connections_.endpoint(); }
@@ -45,7 +45,8 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
     if (HasStopped()) return Why();
     const size_t missing = connections_.FirstNotLinked();
     if (missing == peers.size()) return OkStatus();
-    return Unavailable("{} did not link up within {} s", connections_.NameOf(missing), static_cast<double>(timeout_ms) / 1e3);
+    return Unavailable("{} did not link up within {} s", connections_.NameOf(missing),
+                       static_cast<double>(timeout_ms) / 1e3);
   }
 
   void Send(uint32_t rank, const actor::Message& message) override {
@@ -122,7 +123,8 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   }
 
   LinkStatistics statistics() const override {
-    return {counters_.bytes_sent.load(), counters_.bytes_received.load(), messages_sent_.load(), counters_.repairs.load()};
+    return {counters_.bytes_sent.load(), counters_.bytes_received.load(), messages_sent_.load(),
+            counters_.repairs.load()};
   }
 
  private:
@@ -165,7 +167,8 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
 
   void OnBatch(size_t rank, const MessageBatch& batch) {
     for (const SmallValue& small : batch.values()) {
-      counters_.bytes_received.fetch_add(static_cast<int64_t>(small.frames().size()), std::memory_order_relaxed);
+      counters_.bytes_received.fetch_add(static_cast<int64_t>(small.frames().size()),
+                                         std::memory_order_relaxed);
       Result<Value> value = DecodeValue(small.frames());
       if (!value.ok()) continue;  // then it is pulled, and says why it cannot be
       const std::lock_guard lock(mutex_);

@@ -57,8 +57,8 @@ class GrpcLink : public actor::Link, public ControlChannel {
 
   /// Tells every peer that this rank gives up; waits (at most about a second) until they know.
   virtual void Fail(const Status& why) = 0;
-  /// Says that this rank's program has ended and waits until all others have ended and know, or failed. Serves pulls
-  /// meanwhile.
+  /// Says that this rank's program has ended and waits until all others have ended and know, or failed.
+  /// Serves pulls meanwhile.
   virtual Status Finish() = 0;
   virtual LinkStatistics statistics() const = 0;
 };

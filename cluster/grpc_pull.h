@@ -4,8 +4,8 @@
 #include <atomic>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "actor/link.h"
@@ -36,7 +36,8 @@ class PullServer : public StreamEvents<grpc::ByteBuffer> {
   std::deque<OutgoingValue> active_;
 };
 
-/// The end of data streams that pulls. Streams may follow one another: what has not arrived is asked for again.
+/// The end of data streams that pulls. Streams may follow one another: what has not arrived is asked for
+/// again.
 class PullClient : public StreamEvents<grpc::ByteBuffer> {
  public:
   using Done = std::function<void(Result<Value>)>;
@@ -74,7 +75,7 @@ class PullClient : public StreamEvents<grpc::ByteBuffer> {
   std::weak_ptr<StreamPort> port_;
   Status failure_;
   uint64_t next_request_ = 1;
-  std::deque<FrameHeader> requests_;                                // not sent yet
+  std::deque<FrameHeader> requests_;                      // not sent yet
   std::map<uint64_t, std::shared_ptr<Pending>> pending_;  // each touched by the reading thread only
 };
 

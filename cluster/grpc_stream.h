@@ -24,8 +24,8 @@ class StreamEvents {
   virtual void OnOpened() {}
   /// The port goes: do not call it any more. Only OnClosed follows.
   virtual void OnDetached() {}
-  /// Last call. `status` is what the server said (client end), or OK (server end). At the client end nothing of the
-  /// call is left by then: the channel may be closed and the process may end.
+  /// Last call. `status` is what the server said (client end), or OK (server end). At the client end nothing
+  /// of the call is left by then: the channel may be closed and the process may end.
   virtual void OnClosed(const grpc::Status& status) = 0;
 };
 

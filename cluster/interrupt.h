@@ -8,7 +8,8 @@
 namespace heddle::cluster {
 
 /// While it lives, the first SIGINT, SIGTERM or SIGHUP asks `cancellation` to stop with kCancelled; a second
-/// one ends the process with exit code 8. A signal that was ignored before (nohup) stays so. At most one at a time.
+/// one ends the process with exit code 8. A signal that was ignored before (nohup) stays so. At most one at a
+/// time.
 class InterruptGuard {
  public:
   explicit InterruptGuard(Cancellation& cancellation);

@@ -9,21 +9,22 @@ namespace {
 
 using State = JobState;
 
-constexpr std::array<std::string_view, 9> kNames = {"QUEUED",     "ADMITTED",  "STARTING", "RUNNING",  "RECOVERING",
-                                                    "CANCELLING", "SUCCEEDED", "FAILED",   "CANCELLED"};
+constexpr std::array<std::string_view, 9> kNames = {"QUEUED",    "ADMITTED",   "STARTING",
+                                                    "RUNNING",   "RECOVERING", "CANCELLING",
+                                                    "SUCCEEDED", "FAILED",     "CANCELLED"};
 
 constexpr std::pair<State, State> kLegal[] = {
-    {State::kQueued, State::kAdmitted},       {State::kQueued, State::kCancelled},
-    {State::kQueued, State::kFailed},         {State::kAdmitted, State::kStarting},
-    {State::kAdmitted, State::kRecovering},   {State::kAdmitted, State::kCancelling},
-    {State::kAdmitted, State::kFailed},       {State::kStarting, State::kRunning},
-    {State::kStarting, State::kRecovering},   {State::kStarting, State::kCancelling},
-    {State::kStarting, State::kFailed},       {State::kRunning, State::kSucceeded},
-    {State::kRunning, State::kFailed},        {State::kRunning, State::kRecovering},
-    {State::kRunning, State::kCancelling},    {State::kRecovering, State::kAdmitted},
-    {State::kRecovering, State::kStarting},   {State::kRecovering, State::kRunning},
-    {State::kRecovering, State::kFailed},     {State::kRecovering, State::kCancelling},
-    {State::kRecovering, State::kCancelled},  {State::kCancelling, State::kCancelled},
+    {State::kQueued, State::kAdmitted},      {State::kQueued, State::kCancelled},
+    {State::kQueued, State::kFailed},        {State::kAdmitted, State::kStarting},
+    {State::kAdmitted, State::kRecovering},  {State::kAdmitted, State::kCancelling},
+    {State::kAdmitted, State::kFailed},      {State::kStarting, State::kRunning},
+    {State::kStarting, State::kRecovering},  {State::kStarting, State::kCancelling},
+    {State::kStarting, State::kFailed},      {State::kRunning, State::kSucceeded},
+    {State::kRunning, State::kFailed},       {State::kRunning, State::kRecovering},
+    {State::kRunning, State::kCancelling},   {State::kRecovering, State::kAdmitted},
+    {State::kRecovering, State::kStarting},  {State::kRecovering, State::kRunning},
+    {State::kRecovering, State::kFailed},    {State::kRecovering, State::kCancelling},
+    {State::kRecovering, State::kCancelled}, {State::kCancelling, State::kCancelled},
 };
 
 }  // namespace

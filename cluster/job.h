@@ -12,7 +12,8 @@
 
 namespace heddle::cluster {
 
-/// Where a job stands (runtime reference 5.3). There is no separate state for committing: ranks replace output files whole.
+/// Where a job stands (runtime reference 5.3). There is no separate state for committing: ranks replace
+/// output files whole.
 enum class JobState : uint8_t {
   kQueued,      ///< Durable; waits for workers.
   kAdmitted,    ///< Has its workers.
@@ -32,12 +33,13 @@ bool IsLegalTransition(JobState from, JobState to);
 
 /// What was submitted; never changes.
 struct JobSpecification {
-  std::string request_id;      ///< Of the client; unique.
-  std::string script;          ///< Name, for people.
-  std::string program;         ///< Program::ToText().
-  std::string directory;       ///< Where relative paths start.
-  int workers_wanted = 0;      ///< 0: all that are alive.
-  SessionOptions options;      ///< rank open; ranks: those of its plans; threads 0: what each worker has; seed drawn.
+  std::string request_id;  ///< Of the client; unique.
+  std::string script;      ///< Name, for people.
+  std::string program;     ///< Program::ToText().
+  std::string directory;   ///< Where relative paths start.
+  int workers_wanted = 0;  ///< 0: all that are alive.
+  SessionOptions
+      options;  ///< rank open; ranks: those of its plans; threads 0: what each worker has; seed drawn.
 
   /// Of a job that ended: what nobody needs any more.
   void DropProgram() {
@@ -51,15 +53,15 @@ struct Job {
   std::string id;  ///< "j17"
   JobSpecification specification;
   JobState state = JobState::kQueued;
-  int attempt = 0;                       ///< 0 before the first.
-  std::string reason;                    ///< Why it is in that state; for people.
-  std::vector<std::string> workers;      ///< uuid by rank, of the current or last attempt.
+  int attempt = 0;                   ///< 0 before the first.
+  std::string reason;                ///< Why it is in that state; for people.
+  std::vector<std::string> workers;  ///< uuid by rank, of the current or last attempt.
   std::vector<std::string> worker_names;
-  Status outcome;                        ///< Of a final state.
-  std::vector<std::string> statistics;   ///< JSON by rank, of a final state.
+  Status outcome;                       ///< Of a final state.
+  std::vector<std::string> statistics;  ///< JSON by rank, of a final state.
   int64_t submitted_ms = 0;
   int64_t finished_ms = 0;
-  int64_t output_bytes = 0;              ///< Of standard output that is kept.
+  int64_t output_bytes = 0;  ///< Of standard output that is kept.
 };
 
 struct JobTransition {

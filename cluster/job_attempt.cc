@@ -13,16 +13,19 @@ constexpr int kBugExitCode = 70;
 // A process that stops itself has found a bug of ours; one that is stopped from outside has not.
 bool IsOurBug(const ExecutorExit& exit) {
   if (!exit.signalled) return exit.value == kBugExitCode;
-  return exit.value == SIGABRT || exit.value == SIGSEGV || exit.value == SIGBUS || exit.value == SIGILL || exit.value == SIGFPE;
+  return exit.value == SIGABRT || exit.value == SIGSEGV || exit.value == SIGBUS || exit.value == SIGILL ||
+         exit.value == SIGFPE;
 }
 
 }  // namespace
 
-JobAttempt::JobAttempt(const Job& job, std::string token, bool is_restored) : restored(is_restored), token_(std::move(token)) {
+JobAttempt::JobAttempt(const Job& job, std::string token, bool is_restored)
+    : restored(is_restored), token_(std::move(token)) {
   for (size_t rank = 0; rank < job.workers.size(); ++rank) {
     Member& member = members_.emplace_back();
     member.worker = job.workers[rank];
-    member.short_name = fmt::format("worker {} ({})", rank, rank < job.worker_names.size() ? job.worker_names[rank] : "?");
+    member.short_name =
+        fmt::format("worker {} ({})", rank, rank < job.worker_names.size() ? job.worker_names[rank] : "?");
     member.name = member.short_name;
   }
 }
@@ -31,7 +34,9 @@ void JobAttempt::Report(const ExecutorNews& news) {
   if (news.rank < 0 || news.rank >= static_cast<int>(members_.size())) return;
   Member& member = members_[static_cast<size_t>(news.rank)];
   member.reported = true;
-  if (news.pid > 0) member.name = fmt::format("{}, pid {})", member.short_name.substr(0, member.short_name.size() - 1), news.pid);
+  if (news.pid > 0)
+    member.name =
+        fmt::format("{}, pid {})", member.short_name.substr(0, member.short_name.size() - 1), news.pid);
   if (news.endpoint) {
     member.endpoint = news.endpoint;
     member.certificate = news.certificate;
@@ -39,8 +44,10 @@ void JobAttempt::Report(const ExecutorNews& news) {
   if (news.done && !member.done) {
     member.done = news.done;
     if (!news.done->status.ok()) {
-      if (news.done->own_cause) SetCause(news.done->status);
-      else if (provisional_.ok()) provisional_ = news.done->status;
+      if (news.done->own_cause)
+        SetCause(news.done->status);
+      else if (provisional_.ok())
+        provisional_ = news.done->status;
     }
   }
   if (!news.failure.ok() && !member.ended) {
@@ -55,8 +62,10 @@ void JobAttempt::Report(const ExecutorNews& news) {
       if (crash_.ok()) {
         const std::string text = fmt::format("{} {}", member.name, news.exit->Describe());
         crash_ = Status(IsOurBug(*news.exit) ? StatusCode::kInternal : StatusCode::kUnavailable, text);
-        if (!news.exit->last_words.empty()) crash_ = crash_.WithNote("its last words: " + news.exit->last_words);
-        if (!news.exit->log.empty()) crash_ = crash_.WithNote(fmt::format("its log is {} on that worker's machine", news.exit->log));
+        if (!news.exit->last_words.empty())
+          crash_ = crash_.WithNote("its last words: " + news.exit->last_words);
+        if (!news.exit->log.empty())
+          crash_ = crash_.WithNote(fmt::format("its log is {} on that worker's machine", news.exit->log));
       }
       SetCause(crash_);
     }
@@ -77,16 +86,19 @@ void JobAttempt::SetCause(const Status& cause) {
 }
 
 bool JobAttempt::AllReady() const {
-  return std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.endpoint.has_value() && !member.ended; });
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& member) { return member.endpoint.has_value() && !member.ended; });
 }
 bool JobAttempt::AllReported() const {
-  return std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.reported || member.ended; });
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& member) { return member.reported || member.ended; });
 }
 bool JobAttempt::AllEnded() const {
   return std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.ended; });
 }
 bool JobAttempt::AllDone() const {
-  return std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.done && member.done->status.ok(); });
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& member) { return member.done && member.done->status.ok(); });
 }
 
 Status JobAttempt::Cause() const {
@@ -99,7 +111,8 @@ Status JobAttempt::Cause() const {
 
 std::vector<ExecutorPeer> JobAttempt::Peers() const {
   std::vector<ExecutorPeer> peers;
-  for (const Member& member : members_) peers.push_back({member.endpoint.value_or(""), member.certificate, member.name});
+  for (const Member& member : members_)
+    peers.push_back({member.endpoint.value_or(""), member.certificate, member.name});
   return peers;
 }
 

@@ -24,7 +24,7 @@ struct ExecutorNews {
   std::string output;                   ///< Standard output from output_offset on.
   int64_t output_offset = 0;
   std::optional<ExecutorDone> done;
-  Status failure;                       ///< It could not be started.
+  Status failure;  ///< It could not be started.
   std::optional<ExecutorExit> exit;
 };
 
@@ -39,7 +39,7 @@ class JobAttempt {
     std::optional<std::string> endpoint;
     std::string certificate;
     std::optional<ExecutorDone> done;
-    bool ended = false;      ///< No such process any more, as far as can be known.
+    bool ended = false;  ///< No such process any more, as far as can be known.
   };
 
   /// `restored`: of a master that ended; the executors may still run.
@@ -53,10 +53,11 @@ class JobAttempt {
   bool AllReady() const;
   bool AllReported() const;  ///< Or ended.
   bool AllEnded() const;
-  bool AllDone() const;      ///< All with success.
+  bool AllDone() const;  ///< All with success.
   /// Something went wrong: the first cause, as far as it is known.
   bool HasFailed() const { return !cause_.ok() || !provisional_.ok(); }
-  /// Why the attempt failed. kUnavailable when a process or a machine was lost: another attempt may do better.
+  /// Why the attempt failed. kUnavailable when a process or a machine was lost: another attempt may do
+  /// better.
   Status Cause() const;
 
   std::vector<ExecutorPeer> Peers() const;
@@ -67,9 +68,9 @@ class JobAttempt {
   /// Workers on which an executor broke, for choosing others next time.
   const std::vector<std::string>& broken_workers() const { return broken_workers_; }
 
-  bool restored = false;     ///< Members that have not reported are still expected.
+  bool restored = false;  ///< Members that have not reported are still expected.
   bool peers_sent = false;
-  Status stop;               ///< Not Ok: executors were asked to stop, for this reason.
+  Status stop;  ///< Not Ok: executors were asked to stop, for this reason.
   bool killed = false;
   int64_t deadline_ns = Membership::kNever;  ///< When waiting for executors ends.
 

@@ -89,12 +89,14 @@ class Query {
   }
   Query& Bind(std::string_view text) {
     if (result_ == SQLITE_OK)
-      result_ = sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+      result_ = sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
+                                  SQLITE_TRANSIENT);
     return *this;
   }
   Query& BindBytes(std::string_view bytes) {
     if (result_ == SQLITE_OK)
-      result_ = sqlite3_bind_blob64(statement_, ++bound_, bytes.empty() ? "" : bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+      result_ = sqlite3_bind_blob64(statement_, ++bound_, bytes.empty() ? "" : bytes.data(), bytes.size(),
+                                    SQLITE_TRANSIENT);
     return *this;
   }
   /// True while there is a row.
@@ -115,7 +117,8 @@ class Query {
   int64_t Integer(int column) const { return sqlite3_column_int64(statement_, column); }
   std::string Bytes(int column) const {
     const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
-    return data == nullptr ? "" : std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement_, column)));
+    return data == nullptr ? ""
+                           : std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement_, column)));
   }
 
  private:
@@ -128,7 +131,9 @@ class Query {
 // Undone unless it was committed.
 class Transaction {
  public:
-  explicit Transaction(sqlite3* database) : database_(database) { status_ = Query(database, "BEGIN IMMEDIATE").Run(); }
+  explicit Transaction(sqlite3* database) : database_(database) {
+    status_ = Query(database, "BEGIN IMMEDIATE").Run();
+  }
   ~Transaction() {
     if (!committed_ && status_.ok()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
   }
@@ -151,10 +156,12 @@ class SqliteJobStore : public JobStore {
   ~SqliteJobStore() override { sqlite3_close(database_); }
 
   Status Start(const std::string& path) {
-    if (sqlite3_open_v2(path.c_str(), &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK)
+    if (sqlite3_open_v2(path.c_str(), &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) !=
+        SQLITE_OK)
       return ResourceExhausted("job store: cannot open '{}': {}", path, sqlite3_errmsg(database_));
     sqlite3_busy_timeout(database_, kBusyTimeoutMs);
-    for (const char* setting : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON"})
+    for (const char* setting :
+         {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON"})
       HEDDLE_RETURN_IF_ERROR(Query(database_, setting).Run());
     int64_t version = 0;
     {
@@ -163,8 +170,9 @@ class SqliteJobStore : public JobStore {
       HEDDLE_RETURN_IF_ERROR(query.status());
     }
     if (version > kSchemaVersion)
-      return FailedPrecondition("job store '{}': written by a newer version of Heddle (format {}, this one knows {})", path,
-                                version, kSchemaVersion);
+      return FailedPrecondition(
+          "job store '{}': written by a newer version of Heddle (format {}, this one knows {})", path,
+          version, kSchemaVersion);
     if (version == kSchemaVersion) return OkStatus();
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
@@ -192,16 +200,17 @@ class SqliteJobStore : public JobStore {
     job.submitted_ms = clock_.WallMs();
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
-    HEDDLE_RETURN_IF_ERROR(Query(database_,
-                                 "INSERT INTO jobs (request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-                                 " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes)"
-                                 " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0)")
-                               .Bind(specification.request_id)
-                               .BindBytes(specification.script)
-                               .BindBytes(EncodeSpecification(specification))
-                               .Bind(specification.workers_wanted)
-                               .Bind(job.submitted_ms)
-                               .Run());
+    HEDDLE_RETURN_IF_ERROR(
+        Query(database_,
+              "INSERT INTO jobs (request_id, script, start, workers_wanted, state, attempt, reason, workers,"
+              " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes)"
+              " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0)")
+            .Bind(specification.request_id)
+            .BindBytes(specification.script)
+            .BindBytes(EncodeSpecification(specification))
+            .Bind(specification.workers_wanted)
+            .Bind(job.submitted_ms)
+            .Run());
     const int64_t number = sqlite3_last_insert_rowid(database_);
     job.id = IdOf(number);
     HEDDLE_RETURN_IF_ERROR(AddTransition(number, job));
@@ -219,19 +228,21 @@ class SqliteJobStore : public JobStore {
     const int64_t number = NumberOf(job->id);
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
-    HEDDLE_RETURN_IF_ERROR(Query(database_,
-                                 "UPDATE jobs SET state = ?, attempt = ?, reason = ?, workers = ?, worker_names = ?, outcome = ?,"
-                                 " statistics = ?, finished_ms = ? WHERE number = ?")
-                               .Bind(Name(state))
-                               .Bind(moved.attempt)
-                               .BindBytes(reason)
-                               .BindBytes(ToText(moved.workers))
-                               .BindBytes(ToText(moved.worker_names))
-                               .BindBytes(IsFinal(state) ? EncodeStatus(moved.outcome) : "")
-                               .BindBytes(ToText(moved.statistics))
-                               .Bind(moved.finished_ms)
-                               .Bind(number)
-                               .Run());
+    HEDDLE_RETURN_IF_ERROR(
+        Query(
+            database_,
+            "UPDATE jobs SET state = ?, attempt = ?, reason = ?, workers = ?, worker_names = ?, outcome = ?,"
+            " statistics = ?, finished_ms = ? WHERE number = ?")
+            .Bind(Name(state))
+            .Bind(moved.attempt)
+            .BindBytes(reason)
+            .BindBytes(ToText(moved.workers))
+            .BindBytes(ToText(moved.worker_names))
+            .BindBytes(IsFinal(state) ? EncodeStatus(moved.outcome) : "")
+            .BindBytes(ToText(moved.statistics))
+            .Bind(moved.finished_ms)
+            .Bind(number)
+            .Run());
     HEDDLE_RETURN_IF_ERROR(AddTransition(number, moved));
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
     *job = std::move(moved);
@@ -242,7 +253,8 @@ class SqliteJobStore : public JobStore {
     if (bytes.empty()) return OkStatus();
     const auto size = static_cast<int64_t>(bytes.size());
     if (job->output_bytes + size > options_.most_output_bytes)
-      return ResourceExhausted("the script printed more than the {} bytes that the master keeps", options_.most_output_bytes)
+      return ResourceExhausted("the script printed more than the {} bytes that the master keeps",
+                               options_.most_output_bytes)
           .WithNote("write results to a file with write(), or raise --most-output of heddle master");
     const int64_t number = NumberOf(job->id);
     Transaction transaction(database_);
@@ -262,7 +274,8 @@ class SqliteJobStore : public JobStore {
   }
 
   Status SetDrained(const DrainedWorker& worker, bool drained) override {
-    if (!drained) return Query(database_, "DELETE FROM drained_workers WHERE uuid = ?").Bind(worker.uuid).Run();
+    if (!drained)
+      return Query(database_, "DELETE FROM drained_workers WHERE uuid = ?").Bind(worker.uuid).Run();
     return Query(database_, "INSERT OR REPLACE INTO drained_workers (uuid, name) VALUES (?, ?)")
         .Bind(worker.uuid)
         .BindBytes(worker.name)
@@ -290,7 +303,8 @@ class SqliteJobStore : public JobStore {
 
   Result<std::vector<JobTransition>> Transitions(const std::string& job) override {
     std::vector<JobTransition> transitions;
-    Query query(database_, "SELECT state, attempt, reason, time_ms FROM transitions WHERE job = ? ORDER BY sequence");
+    Query query(database_,
+                "SELECT state, attempt, reason, time_ms FROM transitions WHERE job = ? ORDER BY sequence");
     query.Bind(NumberOf(job));
     while (query.Step()) {
       const std::optional<JobState> state = ParseJobState(query.Bytes(0));
@@ -303,9 +317,10 @@ class SqliteJobStore : public JobStore {
 
   Result<std::string> Output(const std::string& job, int64_t offset, int64_t most_bytes) override {
     std::string output;
-    Query query(database_,
-                "SELECT first, bytes FROM output WHERE job = ?1 AND first >= coalesce((SELECT max(first) FROM output"
-                " WHERE job = ?1 AND first <= ?2), 0) ORDER BY first");
+    Query query(
+        database_,
+        "SELECT first, bytes FROM output WHERE job = ?1 AND first >= coalesce((SELECT max(first) FROM output"
+        " WHERE job = ?1 AND first <= ?2), 0) ORDER BY first");
     query.Bind(NumberOf(job)).Bind(offset);
     while (static_cast<int64_t>(output.size()) < most_bytes && query.Step()) {
       const int64_t skip = offset - query.Integer(0);
@@ -320,9 +335,10 @@ class SqliteJobStore : public JobStore {
   Result<std::vector<std::string>> Prune() override {
     std::vector<std::string> pruned;
     {
-      Query query(database_,
-                  "SELECT number FROM jobs WHERE state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') ORDER BY number DESC"
-                  " LIMIT -1 OFFSET ?");
+      Query query(
+          database_,
+          "SELECT number FROM jobs WHERE state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') ORDER BY number DESC"
+          " LIMIT -1 OFFSET ?");
       query.Bind(options_.most_finished_jobs);
       while (query.Step()) pruned.push_back(IdOf(query.Integer(0)));
       HEDDLE_RETURN_IF_ERROR(query.status());
@@ -349,9 +365,11 @@ class SqliteJobStore : public JobStore {
   }
 
   Query Select(const std::string& rest) {
-    return Query(database_, ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-                             " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes FROM jobs " + rest)
-                                .c_str());
+    return Query(database_,
+                 ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
+                  " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes FROM jobs " +
+                  rest)
+                     .c_str());
   }
 
   static Result<Job> ReadJob(const Query& query) {
@@ -400,7 +418,8 @@ class SqliteJobStore : public JobStore {
 
 }  // namespace
 
-Result<std::unique_ptr<JobStore>> JobStore::Open(const std::string& path, const JobStoreOptions& options, Clock& clock) {
+Result<std::unique_ptr<JobStore>> JobStore::Open(const std::string& path, const JobStoreOptions& options,
+                                                 Clock& clock) {
   auto store = std::make_unique<SqliteJobStore>(options, clock);
   HEDDLE_RETURN_IF_ERROR(store->Start(path));
   return std::unique_ptr<JobStore>(std::move(store));

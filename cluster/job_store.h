@@ -26,14 +26,17 @@ struct DrainedWorker {
 class JobStore {
  public:
   virtual ~JobStore() = default;
-  /// Opens or makes the store in a file (":memory:" for tests). `clock` outlives it; used for the times of transitions.
-  /// kFailedPrecondition when a newer version of Heddle wrote it, kResourceExhausted when it cannot be opened.
-  static Result<std::unique_ptr<JobStore>> Open(const std::string& path, const JobStoreOptions& options, Clock& clock);
+  /// Opens or makes the store in a file (":memory:" for tests). `clock` outlives it; used for the times of
+  /// transitions. kFailedPrecondition when a newer version of Heddle wrote it, kResourceExhausted when it
+  /// cannot be opened.
+  static Result<std::unique_ptr<JobStore>> Open(const std::string& path, const JobStoreOptions& options,
+                                                Clock& clock);
 
   /// A new job in state QUEUED; the job of that request id when there is one already (`existed`).
   virtual Result<Job> Add(const JobSpecification& specification, bool* existed) = 0;
-  /// Moves `job` on and writes what has changed in it (state, attempt, reason, workers, outcome, statistics) together
-  /// with one record of the transition. kInternal for an illegal transition; nothing has changed then.
+  /// Moves `job` on and writes what has changed in it (state, attempt, reason, workers, outcome, statistics)
+  /// together with one record of the transition. kInternal for an illegal transition; nothing has changed
+  /// then.
   virtual Status Move(Job* job, JobState state, const std::string& reason) = 0;
   /// Adds to the standard output of the job. kResourceExhausted past most_output_bytes.
   virtual Status AppendOutput(Job* job, std::string_view bytes) = 0;

@@ -25,7 +25,8 @@ class LineChannel {
   Outcome ReadLine(std::string* line, int silence_ms = kForever);
   /// From now on a WriteLine gives up when the other side takes nothing for so long.
   void LimitWriting(int64_t silence_ms);
-  /// Writes whole lines only. False when the other side is gone, or has been given up: then the channel is of no use.
+  /// Writes whole lines only. False when the other side is gone, or has been given up: then the channel is of
+  /// no use.
   bool WriteLine(const std::string& line);
   /// Ends both directions: a ReadLine in progress returns.
   void Shutdown();

@@ -34,7 +34,8 @@ class Service : public ExecutorLink::WithCallbackMethod_Control<
   ControlReactor* Control(grpc::CallbackServerContext* context) override {
     int rank = 0;
     grpc::Status status = CheckHello(own_, *context, &rank);
-    if (status.ok() && rank < own_.rank) status = {grpc::StatusCode::FAILED_PRECONDITION, "the larger rank calls"};
+    if (status.ok() && rank < own_.rank)
+      status = {grpc::StatusCode::FAILED_PRECONDITION, "the larger rank calls"};
     return status.ok() ? calls_->AcceptControl(context, rank) : RefuseControl(status);
   }
   DataReactor* Data(grpc::CallbackServerContext* context) override {
@@ -79,7 +80,8 @@ class LinkServerImpl : public LinkServer {
   const std::string& certificate() const override { return certificate_; }
   // gRPC returns from it only after the reactors of all calls are done and their calls given back.
   void Shutdown(int64_t grace_ms) override {
-    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(grace_ms));
+    if (server_ != nullptr)
+      server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(grace_ms));
   }
 
  private:
@@ -89,7 +91,8 @@ class LinkServerImpl : public LinkServer {
   std::unique_ptr<grpc::Server> server_;  // after the service, which it calls
 };
 
-Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& endpoint, const std::string& certificate, int most_bytes) {
+Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& endpoint,
+                                                   const std::string& certificate, int most_bytes) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(most_bytes);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -102,8 +105,8 @@ Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& endpoint, 
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   if (certificate.empty() && !IsLocalAddress(endpoint))
     return PermissionDenied("the executor at {} is on another machine and has no certificate", endpoint);
-  const auto credentials =
-      certificate.empty() ? grpc::InsecureChannelCredentials() : PeerChannelCredentials(certificate, &arguments);
+  const auto credentials = certificate.empty() ? grpc::InsecureChannelCredentials()
+                                               : PeerChannelCredentials(certificate, &arguments);
   return grpc::CreateCustomChannel(endpoint, credentials, arguments);
 }
 
@@ -112,23 +115,27 @@ Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& endpoint, 
 ControlReactor* RefuseControl(const grpc::Status& status) { return new RefusedStream<ControlFrame>(status); }
 DataReactor* RefuseData(const grpc::Status& status) { return new RefusedStream<grpc::ByteBuffer>(status); }
 
-Result<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string& listen, const Hello& own, LinkCalls* calls) {
+Result<std::unique_ptr<LinkServer>> LinkServer::Start(const std::string& listen, const Hello& own,
+                                                      LinkCalls* calls) {
   auto server = std::make_unique<LinkServerImpl>(own, calls);
   HEDDLE_RETURN_IF_ERROR(server->Bind(listen));
   return std::unique_ptr<LinkServer>(std::move(server));
 }
 
-Status CallControl(const std::string& endpoint, const std::string& certificate, ClientStream<ControlFrame>* stream) {
+Status CallControl(const std::string& endpoint, const std::string& certificate,
+                   ClientStream<ControlFrame>* stream) {
   HEDDLE_ASSIGN_OR_RETURN(const auto channel, OpenChannel(endpoint, certificate, kMostControlBytes));
   stream->context().set_wait_for_ready(true);
   ExecutorLink::NewStub(channel)->async()->Control(&stream->context(), stream);
   return OkStatus();
 }
 
-Status CallData(const std::string& endpoint, const std::string& certificate, ClientStream<grpc::ByteBuffer>* stream) {
+Status CallData(const std::string& endpoint, const std::string& certificate,
+                ClientStream<grpc::ByteBuffer>* stream) {
   HEDDLE_ASSIGN_OR_RETURN(const auto channel, OpenChannel(endpoint, certificate, kMostDataBytes));
   stream->context().set_wait_for_ready(true);
-  DataStub(channel).PrepareBidiStreamingCall(&stream->context(), "/heddle.ExecutorLink/Data", grpc::StubOptions(), stream);
+  DataStub(channel).PrepareBidiStreamingCall(&stream->context(), "/heddle.ExecutorLink/Data",
+                                             grpc::StubOptions(), stream);
   return OkStatus();
 }
 

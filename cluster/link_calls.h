@@ -33,9 +33,11 @@ DataReactor* RefuseData(const grpc::Status& status);
 /// The listening side. Refuses callers of another attempt, job or version (grpc_hello.h).
 class LinkServer {
  public:
-  /// `listen`: host:port (0: any free port) or unix:/path. An address that other machines reach is served by TLS only,
-  /// with a certificate made for this server (peer_tls.h). kUnavailable when it cannot be bound. `calls` outlives it.
-  static Result<std::unique_ptr<LinkServer>> Start(const std::string& listen, const Hello& own, LinkCalls* calls);
+  /// `listen`: host:port (0: any free port) or unix:/path. An address that other machines reach is served by
+  /// TLS only, with a certificate made for this server (peer_tls.h). kUnavailable when it cannot be bound.
+  /// `calls` outlives it.
+  static Result<std::unique_ptr<LinkServer>> Start(const std::string& listen, const Hello& own,
+                                                   LinkCalls* calls);
   virtual ~LinkServer() = default;
 
   virtual const std::string& endpoint() const = 0;
@@ -44,9 +46,12 @@ class LinkServer {
   virtual void Shutdown(int64_t grace_ms) = 0;
 };
 
-/// Opens calls to one executor, each over a connection of its own (HTTP/2 flow control is shared by the streams of a
-/// connection). A call waits for the executor to be reachable. kPermissionDenied for another machine without certificate.
-Status CallControl(const std::string& endpoint, const std::string& certificate, ClientStream<ControlFrame>* stream);
-Status CallData(const std::string& endpoint, const std::string& certificate, ClientStream<grpc::ByteBuffer>* stream);
+/// Opens calls to one executor, each over a connection of its own (HTTP/2 flow control is shared by the
+/// streams of a connection). A call waits for the executor to be reachable. kPermissionDenied for another
+/// machine without certificate.
+Status CallControl(const std::string& endpoint, const std::string& certificate,
+                   ClientStream<ControlFrame>* stream);
+Status CallData(const std::string& endpoint, const std::string& certificate,
+                ClientStream<grpc::ByteBuffer>* stream);
 
 }  // namespace heddle::cluster

@@ -13,7 +13,8 @@ class LinkRepair {
  public:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-  /// The stream broke. The deadline counts from the first break since it last stood. `calls`: this side opens it.
+  /// The stream broke. The deadline counts from the first break since it last stood. `calls`: this side opens
+  /// it.
   void Break(int64_t now_ns, int64_t patience_ns, bool calls, const std::string& cause) {
     if (deadline_ns_ == kNever) {
       deadline_ns_ = now_ns + patience_ns;

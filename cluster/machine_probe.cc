@@ -24,7 +24,7 @@ constexpr int64_t kTiles = 4096;              // of a range; four ranges a threa
 constexpr int64_t kSourceCells = 2048;
 constexpr int kMostRounds = 5;
 constexpr int64_t kMostNs = 30'000'000;
-constexpr double kLeastShare = 0.7;           // of the processors, for a round that counts
+constexpr double kLeastShare = 0.7;  // of the processors, for a round that counts
 constexpr double kKeptDigits = 100;  // two digits: enough for a model, and runs on a quiet machine agree
 
 class KernelsAsWork : public ProbeWork {

@@ -26,13 +26,15 @@ Status MasterCore::Start() {
 Status MasterCore::Restore(Entry& entry) {
   Job& job = entry.job;
   if (IsFinal(job.state)) return OkStatus();
-  if (job.state == JobState::kQueued || (job.state == JobState::kRecovering && job.workers.empty())) return OkStatus();
+  if (job.state == JobState::kQueued || (job.state == JobState::kRecovering && job.workers.empty()))
+    return OkStatus();
   entry.attempt = std::make_unique<JobAttempt>(job, /*token=*/"", /*restored=*/true);
   entry.attempt->deadline_ns = clock_.MonotonicNs() + 2 * options_.ttl_ns;
   if (job.state == JobState::kCancelling) {
     entry.attempt->stop = Cancelled("the job was cancelled");
   } else if (job.state != JobState::kRecovering) {
-    return store_.Move(&job, JobState::kRecovering, "the master was restarted; it waits for the workers of this job");
+    return store_.Move(&job, JobState::kRecovering,
+                       "the master was restarted; it waits for the workers of this job");
   }
   return OkStatus();
 }
@@ -40,11 +42,13 @@ Status MasterCore::Restore(Entry& entry) {
 bool MasterCore::Move(Entry& entry, JobState state, const std::string& reason) {
   const Status status = store_.Move(&entry.job, state, reason);
   if (!status.ok()) {
-    HEDDLE_LOG(kError, "transition not stored", {"job", entry.job.id}, {"state", Name(state)}, {"error", status});
+    HEDDLE_LOG(kError, "transition not stored", {"job", entry.job.id}, {"state", Name(state)},
+               {"error", status});
     HEDDLE_CHECK(status.code() != StatusCode::kInternal, "the master only makes legal transitions");
     return false;
   }
-  HEDDLE_LOG(kInfo, "job", {"job", entry.job.id}, {"state", Name(state)}, {"attempt", entry.job.attempt}, {"reason", reason});
+  HEDDLE_LOG(kInfo, "job", {"job", entry.job.id}, {"state", Name(state)}, {"attempt", entry.job.attempt},
+             {"reason", reason});
   changed_.push_back(entry.job.id);
   return true;
 }
@@ -75,7 +79,8 @@ Result<const Job*> MasterCore::Submit(const JobSpecification& specification) {
 
 Result<const Job*> MasterCore::Find(const std::string& job) const {
   const auto found = entries_.find(job);
-  if (found == entries_.end()) return NotFound("there is no job '{}'", job).WithNote("'heddle job list' lists the jobs");
+  if (found == entries_.end())
+    return NotFound("there is no job '{}'", job).WithNote("'heddle job list' lists the jobs");
   return &found->second.job;
 }
 
@@ -100,7 +105,8 @@ Status MasterCore::Cancel(const std::string& job) {
     Schedule();
     return OkStatus();
   }
-  if (!Move(entry, JobState::kCancelling, why.message())) return ResourceExhausted("the master cannot write to its job store");
+  if (!Move(entry, JobState::kCancelling, why.message()))
+    return ResourceExhausted("the master cannot write to its job store");
   Stop(entry, why);
   Advance(entry);
   return OkStatus();
@@ -110,31 +116,37 @@ Result<DrainedWorker> MasterCore::FindWorker(const std::string& node) const {
   std::map<std::string, std::string> found(drained_);  // name by uuid
   for (const auto& [uuid, worker] : membership_.workers()) found[uuid] = worker.description.name;
   std::erase_if(found, [&](const auto& worker) { return worker.first != node && worker.second != node; });
-  if (found.empty()) return NotFound("there is no worker '{}'", node).WithNote("'heddle admin nodes' lists the workers");
+  if (found.empty())
+    return NotFound("there is no worker '{}'", node).WithNote("'heddle admin nodes' lists the workers");
   if (found.size() > 1)
-    return Usage("{} workers are called '{}'", found.size(), node).WithNote("name one by its uuid: heddle admin nodes --json");
+    return Usage("{} workers are called '{}'", found.size(), node)
+        .WithNote("name one by its uuid: heddle admin nodes --json");
   return DrainedWorker{found.begin()->first, found.begin()->second};
 }
 
 Result<DrainedWorker> MasterCore::Drain(const std::string& node, bool drained) {
   HEDDLE_ASSIGN_OR_RETURN(const DrainedWorker worker, FindWorker(node));
   HEDDLE_RETURN_IF_ERROR(store_.SetDrained(worker, drained));
-  if (drained) drained_[worker.uuid] = worker.name;
-  else drained_.erase(worker.uuid);
+  if (drained)
+    drained_[worker.uuid] = worker.name;
+  else
+    drained_.erase(worker.uuid);
   if (Worker* here = membership_.Find(worker.uuid)) here->drained = drained;
   HEDDLE_LOG(kInfo, drained ? "worker drained" : "worker undrained", {"worker", worker.name});
   Schedule();
   return worker;
 }
 
-void MasterCore::WorkerConnected(const WorkerDescription& description, const std::vector<ExecutorNews>& executors) {
+void MasterCore::WorkerConnected(const WorkerDescription& description,
+                                 const std::vector<ExecutorNews>& executors) {
   const std::string& uuid = description.uuid;
   const bool replaced = membership_.Register(description, clock_.MonotonicNs());
-  HEDDLE_LOG(kInfo, "worker connected", {"worker", description.name}, {"host", description.host}, {"pid", description.pid},
-             {"executors", executors.size()});
+  HEDDLE_LOG(kInfo, "worker connected", {"worker", description.name}, {"host", description.host},
+             {"pid", description.pid}, {"executors", executors.size()});
   for (const ExecutorNews& news : executors) {
     const auto found = entries_.find(news.job);
-    const bool known = found != entries_.end() && found->second.attempt != nullptr && found->second.job.attempt == news.attempt;
+    const bool known = found != entries_.end() && found->second.attempt != nullptr &&
+                       found->second.job.attempt == news.attempt;
     if (!known) OrderForget(uuid, news);
   }
   membership_.Find(uuid)->job.clear();
@@ -145,7 +157,8 @@ void MasterCore::WorkerConnected(const WorkerDescription& description, const std
 }
 
 // Compares what a worker runs with what it should run for one job.
-void MasterCore::Reconcile(Entry& entry, const std::string& uuid, const std::vector<ExecutorNews>& executors, bool replaced) {
+void MasterCore::Reconcile(Entry& entry, const std::string& uuid, const std::vector<ExecutorNews>& executors,
+                           bool replaced) {
   JobAttempt& attempt = *entry.attempt;
   bool concerned = false;
   for (size_t rank = 0; rank < attempt.members().size(); ++rank) {
@@ -153,7 +166,8 @@ void MasterCore::Reconcile(Entry& entry, const std::string& uuid, const std::vec
     if (member.worker != uuid) continue;
     concerned = true;
     const auto news = std::find_if(executors.begin(), executors.end(), [&](const ExecutorNews& one) {
-      return one.job == entry.job.id && one.attempt == entry.job.attempt && one.rank == static_cast<int>(rank);
+      return one.job == entry.job.id && one.attempt == entry.job.attempt &&
+             one.rank == static_cast<int>(rank);
     });
     if (news != executors.end()) {
       if (!member.ended) membership_.Find(uuid)->job = entry.job.id;
@@ -214,8 +228,9 @@ void MasterCore::LoseWorker(const std::string& uuid, const std::string& why) {
 void MasterCore::News(const std::string& uuid, const ExecutorNews& news) {
   WorkerHeard(uuid);
   const auto found = entries_.find(news.job);
-  const bool known = found != entries_.end() && found->second.attempt != nullptr && found->second.job.attempt == news.attempt &&
-                     news.rank >= 0 && news.rank < static_cast<int>(found->second.attempt->members().size()) &&
+  const bool known = found != entries_.end() && found->second.attempt != nullptr &&
+                     found->second.job.attempt == news.attempt && news.rank >= 0 &&
+                     news.rank < static_cast<int>(found->second.attempt->members().size()) &&
                      found->second.attempt->members()[static_cast<size_t>(news.rank)].worker == uuid;
   if (!known) return OrderForget(uuid, news);
   Entry& entry = found->second;
@@ -225,12 +240,14 @@ void MasterCore::News(const std::string& uuid, const ExecutorNews& news) {
   Schedule();
 }
 
-// The attempts of a job print the same bytes, so that those of a later attempt that are here already are left out.
+// The attempts of a job print the same bytes, so that those of a later attempt that are here already are left
+// out.
 void MasterCore::TakeOutput(Entry& entry, const ExecutorNews& news) {
   const int64_t end = news.output_offset + static_cast<int64_t>(news.output.size());
   const int64_t have = entry.job.output_bytes;
   if (end > have && news.output_offset <= have) {
-    const std::string_view fresh = std::string_view(news.output).substr(static_cast<size_t>(have - news.output_offset));
+    const std::string_view fresh =
+        std::string_view(news.output).substr(static_cast<size_t>(have - news.output_offset));
     const Status status = store_.AppendOutput(&entry.job, fresh);
     if (status.ok()) {
       changed_.push_back(entry.job.id);
@@ -249,13 +266,15 @@ void MasterCore::TakeOutput(Entry& entry, const ExecutorNews& news) {
 void MasterCore::Tick() {
   const int64_t now = clock_.MonotonicNs();
   for (const std::string& uuid : membership_.Tick(now))
-    LoseWorker(uuid, fmt::format("was lost: nothing was heard of its machine for {} s", static_cast<double>(options_.ttl_ns) / 1e9));
+    LoseWorker(uuid, fmt::format("was lost: nothing was heard of its machine for {} s",
+                                 static_cast<double>(options_.ttl_ns) / 1e9));
   for (auto& [id, entry] : entries_) {
     if (entry.attempt == nullptr || now < entry.attempt->deadline_ns) continue;
     entry.attempt->deadline_ns = Membership::kNever;
     if (entry.attempt->restored) {
       for (size_t rank = 0; rank < entry.attempt->members().size(); ++rank)
-        if (!entry.attempt->members()[rank].reported) entry.attempt->Lose(rank, "was lost while the master was restarted");
+        if (!entry.attempt->members()[rank].reported)
+          entry.attempt->Lose(rank, "was lost while the master was restarted");
       entry.attempt->restored = false;
     } else if (!entry.attempt->AllEnded()) {
       Kill(entry);

@@ -15,8 +15,8 @@
 
 namespace heddle::cluster {
 
-/// What the master wants a worker to do with an executor. Lost when the worker is not connected; the master repeats it
-/// when the worker comes back.
+/// What the master wants a worker to do with an executor. Lost when the worker is not connected; the master
+/// repeats it when the worker comes back.
 struct WorkerOrder {
   enum class Kind : uint8_t { kStart, kPeers, kCancel, kKill, kForget, kOutputUntil };
   std::string worker;  ///< uuid
@@ -33,11 +33,11 @@ struct MasterCoreOptions {
   int most_attempts = 3;
 };
 
-/// The master's mind: events in, orders out (runtime reference 5.2 to 5.11). Jobs wait in order of submission; a job
-/// gets all its workers or none; a worker works on one job at a time.
+/// The master's mind: events in, orders out (runtime reference 5.2 to 5.11). Jobs wait in order of
+/// submission; a job gets all its workers or none; a worker works on one job at a time.
 ///
-/// No thread, no network, no timer inside: the owner calls one method at a time, then takes orders() and changed(), and
-/// calls Tick() at NextDeadline().
+/// No thread, no network, no timer inside: the owner calls one method at a time, then takes orders() and
+/// changed(), and calls Tick() at NextDeadline().
 class MasterCore {
  public:
   /// `store` and `clock` outlive it.
@@ -58,8 +58,8 @@ class MasterCore {
   std::vector<const Job*> Jobs() const;  ///< Oldest first.
 
   // From administrators.
-  /// Gives a worker (by name or uuid; it need not be here) no more jobs, or jobs again; the job that it works on goes on.
-  /// kNotFound for an unknown worker, kUsage for a name that several have.
+  /// Gives a worker (by name or uuid; it need not be here) no more jobs, or jobs again; the job that it works
+  /// on goes on. kNotFound for an unknown worker, kUsage for a name that several have.
   Result<DrainedWorker> Drain(const std::string& node, bool drained);
   /// Names of the drained workers, here or not, by uuid.
   const std::map<std::string, std::string>& drained() const { return drained_; }
@@ -101,7 +101,8 @@ class MasterCore {
   bool Admit(Entry& entry);
   std::vector<const Worker*> Choose(const Entry& entry, std::string* why_not) const;
   LauncherMessage StartMessage(const Entry& entry, size_t rank) const;
-  void Reconcile(Entry& entry, const std::string& uuid, const std::vector<ExecutorNews>& executors, bool replaced);
+  void Reconcile(Entry& entry, const std::string& uuid, const std::vector<ExecutorNews>& executors,
+                 bool replaced);
   void Repeat(Entry& entry, size_t rank);
   void TakeOutput(Entry& entry, const ExecutorNews& news);
   void LoseWorker(const std::string& uuid, const std::string& why);

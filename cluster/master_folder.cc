@@ -26,7 +26,8 @@ void MakeParents(const std::string& path) {
   }
 }
 
-// So that a new name in it is still there after a power failure. A file system that cannot do it does not need it.
+// So that a new name in it is still there after a power failure. A file system that cannot do it does not
+// need it.
 void SyncFolder(const std::string& folder) {
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
@@ -42,7 +43,8 @@ std::string FromEnvironment(const char* name) {
 }  // namespace
 
 std::string UserStateFolder() {
-  if (const std::string state = FromEnvironment("XDG_STATE_HOME"); state.starts_with("/")) return state + "/heddle";
+  if (const std::string state = FromEnvironment("XDG_STATE_HOME"); state.starts_with("/"))
+    return state + "/heddle";
   const std::string home = FromEnvironment("HOME");
   return home.empty() ? fmt::format("/tmp/heddle-{}", geteuid()) : home + "/.local/state/heddle";
 }
@@ -55,7 +57,8 @@ Status MakePrivateFolder(const std::string& path) {
   if (stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
     return PermissionDenied("'{}' is not a folder", path);
   if (status.st_uid != geteuid() || (status.st_mode & 077) != 0)
-    return PermissionDenied("the folder '{}' is open to others", path).WithNote("close it: chmod 700 " + path);
+    return PermissionDenied("the folder '{}' is open to others", path)
+        .WithNote("close it: chmod 700 " + path);
   return OkStatus();
 }
 

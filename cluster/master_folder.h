@@ -6,14 +6,15 @@
 
 #include "core/status.h"
 
-// The folder in which a master or a worker keeps its state, and where the other verbs find a master without a flag.
+// The folder in which a master or a worker keeps its state, and where the other verbs find a master without a
+// flag.
 namespace heddle::cluster {
 
 /// $XDG_STATE_HOME/heddle, or ~/.local/state/heddle, or, for a user without a home, /tmp/heddle-UID.
 std::string UserStateFolder();
 
-/// Makes a folder that only this user may enter, with those above it. kPermissionDenied when that is not possible or when
-/// others may enter it.
+/// Makes a folder that only this user may enter, with those above it. kPermissionDenied when that is not
+/// possible or when others may enter it.
 Status MakePrivateFolder(const std::string& path);
 
 /// Held by one process at a time; given back when it ends, however that is.

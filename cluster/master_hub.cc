@@ -31,7 +31,8 @@ void MasterHub::Collect(Deliveries* deliveries) {
     const auto port = ports_.find(order.worker);
     if (port == ports_.end()) continue;  // it is told again when it comes back
     port->second->Take(order);
-    if (std::find(deliveries->ports.begin(), deliveries->ports.end(), port->second) == deliveries->ports.end())
+    if (std::find(deliveries->ports.begin(), deliveries->ports.end(), port->second) ==
+        deliveries->ports.end())
       deliveries->ports.push_back(port->second);
   }
   std::vector<std::string> changed = core_.TakeChanged();

@@ -15,10 +15,12 @@
 
 namespace heddle::cluster {
 
-/// The master's core made safe for many threads: one call at a time, its timer, and the delivery of what it wants done.
+/// The master's core made safe for many threads: one call at a time, its timer, and the delivery of what it
+/// wants done.
 class MasterHub {
  public:
-  /// Where orders for one worker go. Called with the hub's lock held: Take() only notes, Wake() (without the lock) sends.
+  /// Where orders for one worker go. Called with the hub's lock held: Take() only notes, Wake() (without the
+  /// lock) sends.
   class WorkerPort {
    public:
     virtual ~WorkerPort() = default;

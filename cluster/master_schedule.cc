@@ -17,7 +17,8 @@ bool TakesJobs(const Worker& worker) { return worker.state == WorkerState::kAliv
 
 void LimitMemory(const Worker& worker, SessionOptions* options) {
   const int64_t limit = worker.description.memory_bytes;
-  if (limit > 0 && (options->memory_bytes == 0 || limit < options->memory_bytes)) options->memory_bytes = limit;
+  if (limit > 0 && (options->memory_bytes == 0 || limit < options->memory_bytes))
+    options->memory_bytes = limit;
 }
 
 }  // namespace
@@ -26,7 +27,8 @@ void MasterCore::Schedule() {
   schedule_again_ns_ = Membership::kNever;
   const Entry* head = nullptr;
   for (auto& [id, entry] : entries_) {
-    const bool waits = entry.attempt == nullptr && (entry.job.state == JobState::kQueued || entry.job.state == JobState::kRecovering);
+    const bool waits = entry.attempt == nullptr &&
+                       (entry.job.state == JobState::kQueued || entry.job.state == JobState::kRecovering);
     if (!waits) continue;
     if (head != nullptr) {
       SetReason(entry, fmt::format("waits behind job {}", head->job.id));
@@ -40,8 +42,10 @@ std::vector<const Worker*> MasterCore::Choose(const Entry& entry, std::string* w
   std::vector<const Worker*> alive;
   size_t drained = 0;
   for (const auto& [uuid, worker] : membership_.workers()) {
-    if (TakesJobs(worker)) alive.push_back(&worker);
-    else if (worker.state == WorkerState::kAlive) ++drained;
+    if (TakesJobs(worker))
+      alive.push_back(&worker);
+    else if (worker.state == WorkerState::kAlive)
+      ++drained;
   }
   const auto wanted = static_cast<size_t>(entry.job.specification.workers_wanted);
   if (alive.empty()) {
@@ -50,7 +54,8 @@ std::vector<const Worker*> MasterCore::Choose(const Entry& entry, std::string* w
     return {};
   }
   if (alive.size() < wanted) {
-    *why_not = fmt::format("waits for {} workers; {} alive", wanted, alive.size() == 1 ? "1 is" : fmt::format("{} are", alive.size()));
+    *why_not = fmt::format("waits for {} workers; {} alive", wanted,
+                           alive.size() == 1 ? "1 is" : fmt::format("{} are", alive.size()));
     if (drained > 0) *why_not += fmt::format(" and {} drained", drained);
     return {};
   }
@@ -63,15 +68,18 @@ std::vector<const Worker*> MasterCore::Choose(const Entry& entry, std::string* w
   const Worker* busy = nullptr;
   std::vector<const Worker*> free;
   for (const Worker* worker : chosen) {
-    if (worker->job.empty()) free.push_back(worker);
-    else busy = worker;
+    if (worker->job.empty())
+      free.push_back(worker);
+    else
+      busy = worker;
   }
   if (free.size() < (wanted == 0 ? chosen.size() : wanted)) {
     *why_not = fmt::format("waits: workers are busy with job {}", busy->job);
     return {};
   }
   std::sort(free.begin(), free.end(), [](const Worker* a, const Worker* b) {
-    return std::pair(a->description.name, a->description.uuid) < std::pair(b->description.name, b->description.uuid);
+    return std::pair(a->description.name, a->description.uuid) <
+           std::pair(b->description.name, b->description.uuid);
   });
   if (wanted > 0) free.resize(wanted);
   return free;
@@ -122,7 +130,8 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
   start.options = job.specification.options;
   start.options.rank = static_cast<int>(rank);
   start.options.ranks = static_cast<int>(job.workers.size());
-  if (start.options.ranks != job.specification.options.ranks) start.options.plans.clear();  // made for other ranks
+  if (start.options.ranks != job.specification.options.ranks)
+    start.options.plans.clear();  // made for other ranks
   // Plans depend on the budget, so that it must be the same on every rank: the smallest.
   for (const std::string& uuid : job.workers) {
     const auto found = membership_.workers().find(uuid);
@@ -179,7 +188,8 @@ void MasterCore::Advance(Entry& entry) {
       Move(entry, JobState::kStarting, "its executors are still there");
     }
   }
-  if (attempt.HasFailed() && attempt.stop.ok()) Stop(entry, Cancelled("another executor failed: {}", attempt.Cause().message()));
+  if (attempt.HasFailed() && attempt.stop.ok())
+    Stop(entry, Cancelled("another executor failed: {}", attempt.Cause().message()));
   if (!attempt.restored && attempt.stop.ok() && !attempt.peers_sent && attempt.AllReady()) {
     attempt.peers_sent = true;
     for (size_t rank = 0; rank < attempt.members().size(); ++rank)
@@ -189,7 +199,8 @@ void MasterCore::Advance(Entry& entry) {
     if (entry.job.state != JobState::kAdmitted)
       Move(entry, JobState::kRunning, fmt::format("on {} worker{}", ranks, ranks == 1 ? "" : "s"));
   }
-  if (attempt.AllDone() && attempt.stop.ok() && !attempt.AllEnded() && attempt.deadline_ns == Membership::kNever)
+  if (attempt.AllDone() && attempt.stop.ok() && !attempt.AllEnded() &&
+      attempt.deadline_ns == Membership::kNever)
     attempt.deadline_ns = clock_.MonotonicNs() + options_.grace_ns;
   if (attempt.AllEnded()) Finish(entry);
 }
@@ -231,8 +242,10 @@ void MasterCore::Finish(Entry& entry) {
       job.workers.clear();
       job.worker_names.clear();
       const std::string reason = fmt::format("attempt {} ended: {}", job.attempt, cause.message());
-      if (job.state == JobState::kRecovering) SetReason(entry, reason);
-      else moved = Move(entry, JobState::kRecovering, reason);
+      if (job.state == JobState::kRecovering)
+        SetReason(entry, reason);
+      else
+        moved = Move(entry, JobState::kRecovering, reason);
     } else {
       job.outcome = cause;
       if (lost) job.outcome = cause.WithNote(fmt::format("the job was started {} times", job.attempt));

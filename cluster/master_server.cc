@@ -29,15 +29,18 @@ constexpr size_t kMostTokenBytes = 4096;
 constexpr int kMostThreads = 64;  // each serves a call of a user; streams take none
 constexpr std::string_view kUnixScheme = "unix:";
 
-// Takes away the socket of a master that is gone. kUnavailable when somebody listens there, or when it is no socket.
+// Takes away the socket of a master that is gone. kUnavailable when somebody listens there, or when it is no
+// socket.
 Status ClearSocket(const std::string& path) {
   struct stat status = {};
   if (lstat(path.c_str(), &status) != 0) return OkStatus();
-  if (!S_ISSOCK(status.st_mode)) return Unavailable("cannot listen on {}{}: another file is there", kUnixScheme, path);
+  if (!S_ISSOCK(status.st_mode))
+    return Unavailable("cannot listen on {}{}: another file is there", kUnixScheme, path);
   asio::io_context context;
   asio::local::stream_protocol::socket socket(context);
   asio::error_code error;
-  if (path.size() < sizeof(sockaddr_un::sun_path)) socket.connect(asio::local::stream_protocol::endpoint(path), error);
+  if (path.size() < sizeof(sockaddr_un::sun_path))
+    socket.connect(asio::local::stream_protocol::endpoint(path), error);
   if (!error) return Unavailable("cannot listen on {}{}: the address is in use", kUnixScheme, path);
   unlink(path.c_str());
   return OkStatus();
@@ -57,7 +60,8 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
  public:
   JobsService(MasterHub* hub, std::string token) : hub_(hub), token_(std::move(token)) {}
 
-  grpc::Status Submit(grpc::ServerContext* context, const SubmitRequest* request, SubmitReply* reply) override {
+  grpc::Status Submit(grpc::ServerContext* context, const SubmitRequest* request,
+                      SubmitReply* reply) override {
     if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
     ServeSubmit(hub_, *request, reply);
     return grpc::Status::OK;
@@ -83,13 +87,15 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
     return ToGrpc(Describe(request->job(), reply));
   }
 
-  grpc::Status Cancel(grpc::ServerContext* context, const JobRequest* request, JobDescription* reply) override {
+  grpc::Status Cancel(grpc::ServerContext* context, const JobRequest* request,
+                      JobDescription* reply) override {
     if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
     const Status status = hub_->Call([&](MasterCore& core) { return core.Cancel(request->job()); });
     return ToGrpc(status.ok() ? Describe(request->job(), reply) : status);
   }
 
-  grpc::ServerWriteReactor<WatchEvent>* Watch(grpc::CallbackServerContext* context, const WatchRequest* request) override {
+  grpc::ServerWriteReactor<WatchEvent>* Watch(grpc::CallbackServerContext* context,
+                                              const WatchRequest* request) override {
     if (grpc::Status status = AdmitCaller(token_, context); !status.ok())
       return new Refused<grpc::ServerWriteReactor<WatchEvent>>(status);
     return ServeWatch(hub_, *request);
@@ -126,7 +132,8 @@ class AdminService : public Admin::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status Drain(grpc::ServerContext* context, const DrainRequest* request, NodeDescription* reply) override {
+  grpc::Status Drain(grpc::ServerContext* context, const DrainRequest* request,
+                     NodeDescription* reply) override {
     if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
     return ToGrpc(hub_->Call([&](MasterCore& core) -> Status {
       HEDDLE_ASSIGN_OR_RETURN(const DrainedWorker worker, core.Drain(request->node(), request->drained()));
@@ -140,7 +147,8 @@ class AdminService : public Admin::Service {
   // A drained worker that has not been here since the master started is LOST.
   void Describe(const MasterCore& core, const std::string& uuid, NodeDescription* node) {
     const auto here = core.membership().workers().find(uuid);
-    if (here != core.membership().workers().end()) return ToProto(here->second, hub_->clock().MonotonicNs(), node);
+    if (here != core.membership().workers().end())
+      return ToProto(here->second, hub_->clock().MonotonicNs(), node);
     const auto drained = core.drained().find(uuid);
     if (drained != core.drained().end()) node->set_name(drained->second);
     node->set_uuid(uuid);
@@ -187,13 +195,15 @@ class MasterServerImpl : public MasterServer {
     HEDDLE_RETURN_IF_ERROR(MakePrivateFolder(options_.folder));
     HEDDLE_ASSIGN_OR_RETURN(lock_, FolderLock::TryTake(options_.folder + "/lock"));
     if (lock_ == nullptr) return Unavailable("another master works on '{}'", options_.folder);
-    HEDDLE_ASSIGN_OR_RETURN(const std::string token, options_.token_file.empty() ? ReadOrMakeSecret(TokenFile(options_.folder))
-                                                                                 : ReadFirstLine(options_.token_file));
+    HEDDLE_ASSIGN_OR_RETURN(const std::string token, options_.token_file.empty()
+                                                         ? ReadOrMakeSecret(TokenFile(options_.folder))
+                                                         : ReadFirstLine(options_.token_file));
     if (token.size() < kLeastTokenBytes || token.size() > kMostTokenBytes)
       return Usage("the token in '{}' has {} characters; it needs {} to {}",
-                   options_.token_file.empty() ? TokenFile(options_.folder) : options_.token_file, token.size(), kLeastTokenBytes,
-                   kMostTokenBytes);
-    HEDDLE_ASSIGN_OR_RETURN(store_, JobStore::Open(options_.folder + "/jobs.sqlite", options_.store, SystemClock()));
+                   options_.token_file.empty() ? TokenFile(options_.folder) : options_.token_file,
+                   token.size(), kLeastTokenBytes, kMostTokenBytes);
+    HEDDLE_ASSIGN_OR_RETURN(store_,
+                            JobStore::Open(options_.folder + "/jobs.sqlite", options_.store, SystemClock()));
     hub_ = std::make_unique<MasterHub>(*store_, SystemClock(), options_.core);
     HEDDLE_RETURN_IF_ERROR(hub_->Start());
     jobs_ = std::make_unique<JobsService>(hub_.get(), token);
@@ -206,8 +216,8 @@ class MasterServerImpl : public MasterServer {
 
  private:
   Status Listen() {
-    HEDDLE_ASSIGN_OR_RETURN(const auto credentials,
-                            MakeServerCredentials({options_.certificate, options_.key, options_.client_authority}));
+    HEDDLE_ASSIGN_OR_RETURN(const auto credentials, MakeServerCredentials({options_.certificate, options_.key,
+                                                                           options_.client_authority}));
     const bool unix_socket = options_.listen.starts_with(kUnixScheme);
     if (unix_socket) HEDDLE_RETURN_IF_ERROR(ClearSocket(options_.listen.substr(kUnixScheme.size())));
     grpc::ServerBuilder builder;
@@ -226,7 +236,8 @@ class MasterServerImpl : public MasterServer {
     builder.RegisterService(workers_.get());
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0)
-      return Unavailable("cannot listen on {}", options_.listen).WithNote("another process may listen there, or it is no address of this machine");
+      return Unavailable("cannot listen on {}", options_.listen)
+          .WithNote("another process may listen there, or it is no address of this machine");
     address_ = options_.listen;
     if (!unix_socket) address_ = fmt::format("{}:{}", address_.substr(0, address_.rfind(':')), port);
     announced_ = true;

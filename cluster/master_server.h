@@ -11,10 +11,10 @@
 namespace heddle::cluster {
 
 struct MasterOptions {
-  std::string folder;        ///< State: job store, lock, token, address. Made when missing.
-  std::string listen;        ///< unix:/path, or host:port (port 0: any).
-  std::string token_file;    ///< "": <folder>/token, made when missing.
-  std::string certificate;   ///< Files of TLS; an address that other machines reach needs them.
+  std::string folder;       ///< State: job store, lock, token, address. Made when missing.
+  std::string listen;       ///< unix:/path, or host:port (port 0: any).
+  std::string token_file;   ///< "": <folder>/token, made when missing.
+  std::string certificate;  ///< Files of TLS; an address that other machines reach needs them.
   std::string key;
   std::string client_authority;
   MasterCoreOptions core;
@@ -24,8 +24,8 @@ struct MasterOptions {
 /// A running master: MasterCore behind gRPC (proto/master.proto), with its store, lock and timer.
 class MasterServer {
  public:
-  /// Listens when it returns; <folder>/address says where. kUsage for an open address without TLS, kUnavailable when another
-  /// master holds the folder or the address cannot be bound.
+  /// Listens when it returns; <folder>/address says where. kUsage for an open address without TLS,
+  /// kUnavailable when another master holds the folder or the address cannot be bound.
   static Result<std::unique_ptr<MasterServer>> Start(const MasterOptions& options);
   /// Ends all calls. Jobs go on without it, and the next master on the folder finds them.
   virtual ~MasterServer() = default;

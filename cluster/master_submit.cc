@@ -18,7 +18,8 @@ constexpr int kMostWorkers = 4096;
 Status CheckRequest(const SubmitRequest& request) {
   if (request.request_id().empty() || request.request_id().size() > kMostRequestIdBytes)
     return Usage("a request id has 1 to {} characters", kMostRequestIdBytes);
-  if (!request.directory().starts_with("/")) return Usage("the folder '{}' of a job is not absolute", request.directory());
+  if (!request.directory().starts_with("/"))
+    return Usage("the folder '{}' of a job is not absolute", request.directory());
   if (request.workers() < 0 || request.workers() > kMostWorkers)
     return Usage("a job takes 1 to {} workers, not {}", kMostWorkers, request.workers());
   return OkStatus();
@@ -46,12 +47,16 @@ Status Submit(MasterHub* hub, const SubmitRequest& request, SubmitReply* reply) 
   specification.workers_wanted = request.workers();
   specification.options = FromProto(request.options());
   // Drawn once, so that a later attempt prints and writes the same bytes.
-  if (specification.options.seed == -1) specification.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
-  HEDDLE_ASSIGN_OR_RETURN(const Program program, Compile(request, specification.options, reply->mutable_warnings()));
+  if (specification.options.seed == -1)
+    specification.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
+  HEDDLE_ASSIGN_OR_RETURN(const Program program,
+                          Compile(request, specification.options, reply->mutable_warnings()));
   specification.program = program.ToText();
-  // Made here, where nobody waits but this client. Should the job get other workers, its executors make their own.
+  // Made here, where nobody waits but this client. Should the job get other workers, its executors make their
+  // own.
   if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
-  const SessionOptions expected = hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
+  const SessionOptions expected =
+      hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
   specification.options.ranks = expected.ranks;
   // For plans made here and for those of rank 0 alike.
   specification.options.constants = expected.constants;

@@ -6,8 +6,8 @@
 
 namespace heddle::cluster {
 
-/// Serves Jobs.Submit: compiles the script (outside the hub's lock) and queues the job. What is wrong with the script goes
-/// into reply->status, in the words of `heddle check`.
+/// Serves Jobs.Submit: compiles the script (outside the hub's lock) and queues the job. What is wrong with
+/// the script goes into reply->status, in the words of `heddle check`.
 void ServeSubmit(MasterHub* hub, const SubmitRequest& request, SubmitReply* reply);
 
 }  // namespace heddle::cluster

@@ -14,8 +14,8 @@ namespace heddle::cluster {
 namespace {
 
 class ConnectedWorker : public StreamEvents<WorkerFrame>,
-                         public MasterHub::WorkerPort,
-                         public std::enable_shared_from_this<ConnectedWorker> {
+                        public MasterHub::WorkerPort,
+                        public std::enable_shared_from_this<ConnectedWorker> {
  public:
   ConnectedWorker(MasterHub* hub, std::string version) : hub_(hub), version_(std::move(version)) {}
 
@@ -87,7 +87,8 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
       if (!news.ok()) return Refuse(news.status());
       executors.push_back(*std::move(news));
     }
-    if (description.uuid.empty() || !uuid_.empty()) return Refuse(Internal("a worker registered in a wrong way"));
+    if (description.uuid.empty() || !uuid_.empty())
+      return Refuse(Internal("a worker registered in a wrong way"));
     uuid_ = description.uuid;
     // The welcome goes first, orders behind it.
     hub_->Call([&](MasterCore& core) {
@@ -128,10 +129,12 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
 
 }  // namespace
 
-grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>* ServeWorker(MasterHub* hub, grpc::CallbackServerContext* context) {
+grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>* ServeWorker(MasterHub* hub,
+                                                               grpc::CallbackServerContext* context) {
   const auto& metadata = context->client_metadata();
   const auto found = metadata.find("heddle-version");
-  std::string version = found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
+  std::string version =
+      found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
   auto connection = std::make_shared<ConnectedWorker>(hub, std::move(version));
   auto stream = std::make_shared<ServerStream<WorkerFrame>>(context, connection);
   connection->Attach(stream.get());

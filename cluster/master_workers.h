@@ -8,8 +8,9 @@
 
 namespace heddle::cluster {
 
-/// Serves one Workers.Connect: the worker's news go to the core, the core's orders to the worker. Owns itself. `hub` outlives
-/// the server.
-grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>* ServeWorker(MasterHub* hub, grpc::CallbackServerContext* context);
+/// Serves one Workers.Connect: the worker's news go to the core, the core's orders to the worker. Owns
+/// itself. `hub` outlives the server.
+grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>* ServeWorker(MasterHub* hub,
+                                                               grpc::CallbackServerContext* context);
 
 }  // namespace heddle::cluster

@@ -71,7 +71,8 @@ int64_t Membership::NextDeadline() const {
   int64_t next = kNever;
   for (const auto& [uuid, worker] : workers_) {
     if (worker.state == WorkerState::kLost) continue;
-    next = std::min(next, worker.state == WorkerState::kAlive ? worker.heard_ns + ttl_ns_ / 2 + 1 : LostAt(worker));
+    next = std::min(next,
+                    worker.state == WorkerState::kAlive ? worker.heard_ns + ttl_ns_ / 2 + 1 : LostAt(worker));
   }
   return next;
 }
@@ -82,7 +83,9 @@ Worker* Membership::Find(const std::string& uuid) {
 }
 
 // With a margin: the last renewal may have been delayed on the way.
-int64_t Membership::LostAt(const Worker& worker) const { return worker.heard_ns + ttl_ns_ + std::min(kClockDriftNs, ttl_ns_ / 4); }
+int64_t Membership::LostAt(const Worker& worker) const {
+  return worker.heard_ns + ttl_ns_ + std::min(kClockDriftNs, ttl_ns_ / 4);
+}
 
 // Lost workers stay visible, but not for ever.
 void Membership::Forget() {
@@ -90,8 +93,8 @@ void Membership::Forget() {
   for (const auto& [uuid, worker] : workers_)
     if (worker.state == WorkerState::kLost) lost.push_back(&worker);
   if (lost.size() <= kMostLostWorkers) return;
-  const Worker* oldest = *std::min_element(lost.begin(), lost.end(),
-                                           [](const Worker* a, const Worker* b) { return a->heard_ns < b->heard_ns; });
+  const Worker* oldest = *std::min_element(
+      lost.begin(), lost.end(), [](const Worker* a, const Worker* b) { return a->heard_ns < b->heard_ns; });
   const std::string uuid = oldest->description.uuid;
   workers_.erase(uuid);
 }

@@ -37,13 +37,14 @@ struct Worker {
   bool drained = false;  ///< Gets no new job. Kept by the master.
 };
 
-/// Who belongs to the cluster: leases by the master's own monotonic clock (runtime reference 5.2). Time comes in as an
-/// argument. Not thread-safe.
+/// Who belongs to the cluster: leases by the master's own monotonic clock (runtime reference 5.2). Time comes
+/// in as an argument. Not thread-safe.
 class Membership {
  public:
   explicit Membership(int64_t ttl_ns) : ttl_ns_(ttl_ns) {}
 
-  /// A worker appears or comes back. True when another process of the same worker was here before: what that one ran is gone.
+  /// A worker appears or comes back. True when another process of the same worker was here before: what that
+  /// one ran is gone.
   bool Register(const WorkerDescription& description, int64_t now_ns);
   /// Renews the lease. False for a worker that is not here or lost: it must register again.
   bool Heartbeat(const std::string& uuid, int64_t now_ns);

@@ -20,7 +20,8 @@ Status Refusal(const std::string& name, const grpc::Status& status) {
       return PermissionDenied("{} refused the link: {}", name, status.error_message());
     case grpc::StatusCode::FAILED_PRECONDITION:
     case grpc::StatusCode::RESOURCE_EXHAUSTED:  // a message past the limits would be the same again
-    case grpc::StatusCode::UNIMPLEMENTED: return Unavailable("{} was lost", name).WithNote(status.error_message());
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return Unavailable("{} was lost", name).WithNote(status.error_message());
     default: return OkStatus();
   }
 }
@@ -37,7 +38,8 @@ class PeerConnections::ControlEnd : public StreamEvents<ControlFrame> {
   void OnClosed(const grpc::Status& status) override {
     Peer& peer = connections_.peers_[rank_];
     connections_.OnStreamClosed(rank_, status, [&] {
-      if (connection_ == peer.connection) connections_.Break(peer, peer.control_repair, connections_.Calls(rank_), status);
+      if (connection_ == peer.connection)
+        connections_.Break(peer, peer.control_repair, connections_.Calls(rank_), status);
     });
   }
 
@@ -47,13 +49,15 @@ class PeerConnections::ControlEnd : public StreamEvents<ControlFrame> {
   const uint64_t connection_;
 };
 
-PeerConnections::PeerConnections(const Hello& hello, int64_t repair_ms, ConnectionEvents* events, Counters* counters)
+PeerConnections::PeerConnections(const Hello& hello, int64_t repair_ms, ConnectionEvents* events,
+                                 Counters* counters)
     : hello_(hello),
       repair_ns_(repair_ms * kNsPerMs),
       events_(events),
       counters_(counters),
       peers_(static_cast<size_t>(hello.ranks)) {
-  for (size_t rank = 0; rank < peers_.size(); ++rank) peers_[rank].address.name = fmt::format("worker {}", rank);
+  for (size_t rank = 0; rank < peers_.size(); ++rank)
+    peers_[rank].address.name = fmt::format("worker {}", rank);
 }
 
 // First nobody opens streams any more; then every stream ends, and gRPC with it; then the rest may go.
@@ -140,7 +144,8 @@ void PeerConnections::PushToAll(const ControlFrame& frame) {
     if (!IsOwn(rank)) Push(rank, frame);
 }
 
-void PeerConnections::PushMessage(size_t rank, const actor::Message& message, const std::string& small_value) {
+void PeerConnections::PushMessage(size_t rank, const actor::Message& message,
+                                  const std::string& small_value) {
   std::shared_ptr<StreamPort> port;
   {
     const std::lock_guard lock(mutex_);
@@ -158,7 +163,8 @@ void PeerConnections::PushMessage(size_t rank, const actor::Message& message, co
   if (port != nullptr) port->Wake();
 }
 
-void PeerConnections::Pull(size_t rank, uint32_t run, RegisterId register_id, uint8_t slot, PullClient::Done done) {
+void PeerConnections::Pull(size_t rank, uint32_t run, RegisterId register_id, uint8_t slot,
+                           PullClient::Done done) {
   std::shared_ptr<PullClient> pulls;
   {
     const std::lock_guard lock(mutex_);
@@ -183,18 +189,21 @@ bool PeerConnections::AllLinked() const { return FirstNotLinked() == peers_.size
 size_t PeerConnections::FirstNotLinked() const {
   const std::lock_guard lock(mutex_);
   size_t rank = 0;
-  while (rank < peers_.size() && (IsOwn(rank) || peers_[rank].ended || peers_[rank].frames.established())) ++rank;
+  while (rank < peers_.size() && (IsOwn(rank) || peers_[rank].ended || peers_[rank].frames.established()))
+    ++rank;
   return rank;
 }
 
 bool PeerConnections::AllHaveHeard() const {
   return AllPeers([](const Peer& peer) {
-    return peer.ended || !peer.frames.established() || peer.control_repair.IsBroken() || peer.frames.AllAcknowledged();
+    return peer.ended || !peer.frames.established() || peer.control_repair.IsBroken() ||
+           peer.frames.AllAcknowledged();
   });
 }
 
 bool PeerConnections::AllHaveEnded() const {
-  return AllPeers([](const Peer& peer) { return peer.ended && (peer.gone || peer.frames.AllAcknowledged()); });
+  return AllPeers(
+      [](const Peer& peer) { return peer.ended && (peer.gone || peer.frames.AllAcknowledged()); });
 }
 
 void PeerConnections::GiveUp(const Status& why) {
@@ -258,7 +267,8 @@ Status PeerConnections::DialControl(size_t rank) {
     address = peers_[rank].address;
     connection = peers_[rank].connection + 1;  // nobody else attaches: the larger rank calls
   }
-  auto stream = std::make_shared<ClientStream<ControlFrame>>(std::make_shared<ControlEnd>(*this, rank, connection));
+  auto stream =
+      std::make_shared<ClientStream<ControlFrame>>(std::make_shared<ControlEnd>(*this, rank, connection));
   AddHello(hello_, &stream->context());
   HEDDLE_RETURN_IF_ERROR(CallControl(address.endpoint, address.certificate, stream.get()));
   {
@@ -323,12 +333,14 @@ void PeerConnections::OnControl(size_t rank, uint64_t connection, const ControlF
     const bool waited = !peer.frames.AllAcknowledged();
     accepted = peer.frames.Accept(frame);
     if (!accepted.ok()) name = peer.address.name;
-    if (frame.has_linked() && peer.control_repair.Mend()) counters_->repairs.fetch_add(1, std::memory_order_relaxed);
+    if (frame.has_linked() && peer.control_repair.Mend())
+      counters_->repairs.fetch_add(1, std::memory_order_relaxed);
     if (frame.has_end() || frame.has_failure()) peer.ended = true;
     progress = frame.has_linked() || peer.ended || (waited && peer.frames.AllAcknowledged());
     if (peer.frames.HasNext()) port = peer.control;
   }
-  if (!accepted.ok()) return events_->OnLoss(Unavailable("{} was lost", name).WithNote(accepted.status().message()));
+  if (!accepted.ok())
+    return events_->OnLoss(Unavailable("{} was lost", name).WithNote(accepted.status().message()));
   if (*accepted) events_->OnFrame(rank, frame);
   if (progress) events_->OnProgress();
   if (port != nullptr) port->Wake();
@@ -369,8 +381,10 @@ void PeerConnections::Watch() {
     int64_t wait_ns = 0;
     const bool has_work = FindRepairs(&control_calls, &data_calls, &loss, &wait_ns);
     if (!has_work) {
-      if (wait_ns == LinkRepair::kNever) watch_.wait(lock);
-      else watch_.wait_for(lock, std::chrono::nanoseconds(wait_ns));
+      if (wait_ns == LinkRepair::kNever)
+        watch_.wait(lock);
+      else
+        watch_.wait_for(lock, std::chrono::nanoseconds(wait_ns));
       continue;
     }
     lock.unlock();
@@ -383,8 +397,8 @@ void PeerConnections::Watch() {
 }
 
 // Under mutex_. False: nothing to do for `wait_ns`.
-bool PeerConnections::FindRepairs(std::vector<size_t>* control_calls, std::vector<size_t>* data_calls, Status* loss,
-                                  int64_t* wait_ns) {
+bool PeerConnections::FindRepairs(std::vector<size_t>* control_calls, std::vector<size_t>* data_calls,
+                                  Status* loss, int64_t* wait_ns) {
   *wait_ns = LinkRepair::kNever;
   if (gave_up_) return false;
   const int64_t now_ns = SystemClock().MonotonicNs();

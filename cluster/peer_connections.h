@@ -30,7 +30,8 @@ class ConnectionEvents {
   virtual void OnProgress() = 0;
 };
 
-/// The streams of one executor to all others: opened, answered, mended when they break, and closed. Thread-safe.
+/// The streams of one executor to all others: opened, answered, mended when they break, and closed.
+/// Thread-safe.
 class PeerConnections : private LinkCalls {
  public:
   /// `events` and `repairs`, `bytes_sent`, `bytes_received` outlive it.
@@ -59,9 +60,9 @@ class PeerConnections : private LinkCalls {
   void PushMessage(size_t rank, const actor::Message& message, const std::string& small_value);
   void Pull(size_t rank, uint32_t run, RegisterId register_id, uint8_t slot, PullClient::Done done);
 
-  bool AllLinked() const;    ///< Control streams stand, or stood when the peer ended.
-  bool AllHaveHeard() const; ///< Every peer got all frames, or cannot be reached at present.
-  bool AllHaveEnded() const; ///< Every peer said its last word and got ours, or has gone.
+  bool AllLinked() const;     ///< Control streams stand, or stood when the peer ended.
+  bool AllHaveHeard() const;  ///< Every peer got all frames, or cannot be reached at present.
+  bool AllHaveEnded() const;  ///< Every peer said its last word and got ours, or has gone.
   size_t FirstNotLinked() const;
   /// Mends nothing any more; pulls fail with `why`.
   void GiveUp(const Status& why);
@@ -69,11 +70,12 @@ class PeerConnections : private LinkCalls {
  private:
   class ControlEnd;
   struct Peer {
-    std::mutex delivery;  // held while a frame is handed on, so that no later one overtakes it; taken before mutex_
+    std::mutex
+        delivery;  // held while a frame is handed on, so that no later one overtakes it; taken before mutex_
     // Under mutex_.
     LinkPeer address;
     ControlFrames frames;
-    uint64_t connection = 0;              // number of the present control stream; those before are not heard any more
+    uint64_t connection = 0;  // number of the present control stream; those before are not heard any more
     std::shared_ptr<StreamPort> control;  // nullptr until the first stream
     LinkRepair control_repair;
     std::shared_ptr<PullClient> pulls;  // set by Open
@@ -96,7 +98,8 @@ class PeerConnections : private LinkCalls {
   template <typename NoteBreak>
   void OnStreamClosed(size_t rank, const grpc::Status& status, const NoteBreak& note_break);
   void Watch();
-  bool FindRepairs(std::vector<size_t>* control_calls, std::vector<size_t>* data_calls, Status* loss, int64_t* wait_ns);
+  bool FindRepairs(std::vector<size_t>* control_calls, std::vector<size_t>* data_calls, Status* loss,
+                   int64_t* wait_ns);
 
   bool IsOwn(size_t rank) const { return static_cast<int>(rank) == hello_.rank; }
   bool Calls(size_t rank) const { return static_cast<int>(rank) < hello_.rank; }  // the control stream
@@ -108,7 +111,8 @@ class PeerConnections : private LinkCalls {
   ConnectionEvents* const events_;
   Counters* const counters_;
 
-  mutable std::mutex mutex_;  // Guards what follows; never held while a stream, events or the handler are called.
+  mutable std::mutex
+      mutex_;  // Guards what follows; never held while a stream, events or the handler are called.
   std::condition_variable closed_;
   std::condition_variable watch_;
   actor::LinkHandler* handler_ = nullptr;

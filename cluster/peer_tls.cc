@@ -11,7 +11,8 @@
 namespace heddle::cluster {
 namespace {
 
-// Certificates are for one attempt of one job and known to the byte, so that they need neither names nor an end.
+// Certificates are for one attempt of one job and known to the byte, so that they need neither names nor an
+// end.
 constexpr const char* kName = "heddle-executor";
 constexpr const char* kNotBefore = "20000101000000Z";
 constexpr const char* kNotAfter = "99991231235959Z";
@@ -40,7 +41,8 @@ bool Fill(X509* certificate, EVP_PKEY* key) {
          ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1) == 1 &&
          ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate), kNotBefore) == 1 &&
          ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate), kNotAfter) == 1 &&
-         X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(kName), -1, -1, 0) == 1 &&
+         X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(kName),
+                                    -1, -1, 0) == 1 &&
          X509_set_issuer_name(certificate, name) == 1 && X509_set_pubkey(certificate, key) == 1 &&
          AddExtension(certificate, NID_basic_constraints, "critical,CA:TRUE") &&
          AddExtension(certificate, NID_subject_alt_name, std::string("DNS:") + kName) &&
@@ -61,7 +63,8 @@ Result<PeerIdentity> MakePeerIdentity() {
   const Memory key_text(BIO_new(BIO_s_mem()));
   const Memory certificate_text(BIO_new(BIO_s_mem()));
   if (key == nullptr || certificate == nullptr || key_text == nullptr || certificate_text == nullptr ||
-      !Fill(certificate.get(), key.get()) || PEM_write_bio_X509(certificate_text.get(), certificate.get()) != 1 ||
+      !Fill(certificate.get(), key.get()) ||
+      PEM_write_bio_X509(certificate_text.get(), certificate.get()) != 1 ||
       PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1)
     return Internal("cannot make a certificate for the links between executors");
   return PeerIdentity{ContentsOf(certificate_text.get()), ContentsOf(key_text.get())};

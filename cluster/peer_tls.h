@@ -8,9 +8,10 @@
 
 #include "core/status.h"
 
-// How executors of different machines know each other. Each makes a key and a certificate of its own when it starts. The
-// key never leaves the process; the certificate reaches the peers with the rank table, over the connections of workers and
-// master. A caller accepts this one certificate and nothing else; the one that is called asks for the token of the attempt.
+// How executors of different machines know each other. Each makes a key and a certificate of its own when it
+// starts. The key never leaves the process; the certificate reaches the peers with the rank table, over the
+// connections of workers and master. A caller accepts this one certificate and nothing else; the one that is
+// called asks for the token of the attempt.
 namespace heddle::cluster {
 
 struct PeerIdentity {

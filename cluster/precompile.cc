@@ -99,7 +99,8 @@ class Precompiler {
     for (const std::optional<Scalar>* bound : {&from, &to, &increment})
       if (!*bound || (*bound)->IsString() || std::isnan((*bound)->AsDouble())) return false;
     // seq(from, to, increment) may be empty and may run down: left to the session.
-    if (block.has_increment && (increment->AsInteger() <= 0 || from->AsInteger() > to->AsInteger())) return false;
+    if (block.has_increment && (increment->AsInteger() <= 0 || from->AsInteger() > to->AsInteger()))
+      return false;
     int64_t step = increment->AsInteger();
     if (!block.has_increment && from->AsInteger() > to->AsInteger()) step = -1;
     int64_t value = from->AsInteger();
@@ -178,7 +179,8 @@ class Precompiler {
     // A scalar of a complete part may be known although the plan computes it.
     for (size_t i = 0; i < part.values.size(); ++i) {
       const Node& node = part.graph.nodes[i];
-      if (node.Is("assign") && part.values[i]) frame_.Set(node.Text("name"), Variable::OfScalar(*part.values[i]));
+      if (node.Is("assign") && part.values[i])
+        frame_.Set(node.Text("name"), Variable::OfScalar(*part.values[i]));
     }
     return known;
   }

@@ -23,12 +23,14 @@ struct PrecompileLimits {
   Clock* clock = nullptr;                 ///< nullptr: the machine's.
 };
 
-/// The plans (Plan::ToText) that a session of `program` with `options` is going to ask for, as far as that can be known
-/// without running it: those of the blocks up to the first decision, call or size that only a run tells, and of the
-/// first rounds of a loop that starts there. Every rank of the session takes them as SessionOptions::plans.
+/// The plans (Plan::ToText) that a session of `program` with `options` is going to ask for, as far as that
+/// can be known without running it: those of the blocks up to the first decision, call or size that only a
+/// run tells, and of the first rounds of a loop that starts there. Every rank of the session takes them as
+/// SessionOptions::plans.
 ///
-/// Nothing is printed, written or computed but scalars. With `files` reads are looked up for their sizes; with nullptr
-/// no file is touched and a read is where it ends. Never fails: an error ends it, and the session is the one to tell.
+/// Nothing is printed, written or computed but scalars. With `files` reads are looked up for their sizes;
+/// with nullptr no file is touched and a read is where it ends. Never fails: an error ends it, and the
+/// session is the one to tell.
 std::vector<std::string> Precompile(const Program& program, const SessionOptions& options, ops::Files* files,
                                     const PrecompileLimits& limits = {});
 

@@ -15,7 +15,8 @@ constexpr size_t kMostDetailBytes = 4096;  // headers are limited to 8 KiB
 
 std::string_view Find(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata, const char* name) {
   const auto found = metadata.find(name);
-  return found == metadata.end() ? std::string_view() : std::string_view(found->second.data(), found->second.size());
+  return found == metadata.end() ? std::string_view()
+                                 : std::string_view(found->second.data(), found->second.size());
 }
 
 Result<std::string> ReadPem(const std::string& path) {
@@ -35,7 +36,8 @@ bool IsLocalAddress(const std::string& address) {
 }
 
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& tls) {
-  if (tls.certificate.empty() != tls.key.empty()) return Usage("--tls-certificate and --tls-key belong together");
+  if (tls.certificate.empty() != tls.key.empty())
+    return Usage("--tls-certificate and --tls-key belong together");
   if (tls.certificate.empty()) return grpc::InsecureServerCredentials();
   grpc::SslServerCredentialsOptions options(tls.authority.empty()
                                                 ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
@@ -87,9 +89,11 @@ grpc::Status AdmitCaller(const std::string& token, grpc::ServerContextBase* cont
   if (token.empty() || !EqualInConstantTime(Find(metadata, "authorization"), "Bearer " + token))
     return {grpc::StatusCode::UNAUTHENTICATED, "the token is not that of this master"};
   if (Find(metadata, "heddle-protocol") != fmt::format("{}", kProtocolVersion))
-    return ToGrpc(Unavailable("the master is Heddle {}, the caller is Heddle {}: they cannot talk to each other", kVersion,
-                                     Find(metadata, "heddle-version").empty() ? "?" : Find(metadata, "heddle-version"))
-                      .WithNote("use the same version on both sides"));
+    return ToGrpc(
+        Unavailable("the master is Heddle {}, the caller is Heddle {}: they cannot talk to each other",
+                    kVersion,
+                    Find(metadata, "heddle-version").empty() ? "?" : Find(metadata, "heddle-version"))
+            .WithNote("use the same version on both sides"));
   return grpc::Status::OK;
 }
 
@@ -101,8 +105,9 @@ std::string VersionWarning(const grpc::ClientContext& context) {
 
 grpc::Status ToGrpc(const Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  const auto code = status.code() == StatusCode::kUsage ? grpc::StatusCode::INVALID_ARGUMENT
-                                                        : static_cast<grpc::StatusCode>(static_cast<int>(status.code()));
+  const auto code = status.code() == StatusCode::kUsage
+                        ? grpc::StatusCode::INVALID_ARGUMENT
+                        : static_cast<grpc::StatusCode>(static_cast<int>(status.code()));
   std::string details = EncodeStatus(status);
   if (details.size() > kMostDetailBytes) details.clear();
   return {code, status.message().substr(0, kMostDetailBytes / 2), details};
@@ -111,18 +116,18 @@ grpc::Status ToGrpc(const Status& status) {
 Status FromGrpc(const grpc::Status& status, const std::string& address) {
   if (status.ok()) return OkStatus();
   Status decoded;
-  if (!status.error_details().empty() && DecodeStatus(status.error_details(), &decoded).ok() && !decoded.ok()) return decoded;
+  if (!status.error_details().empty() && DecodeStatus(status.error_details(), &decoded).ok() && !decoded.ok())
+    return decoded;
   switch (status.error_code()) {
     case grpc::StatusCode::UNAUTHENTICATED:
       return PermissionDenied("the master at {} does not accept the token", address)
           .WithNote("give the token that it was started with: --token-file FILE");
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return Unavailable("no master at {}", address).WithNote("'heddle master --dev' starts one on this machine");
-    case grpc::StatusCode::CANCELLED:
-      return Unavailable("the master at {} ended the call", address);
-    default:
-      return Unavailable("the master at {}: {}", address, status.error_message());
+      return Unavailable("no master at {}", address)
+          .WithNote("'heddle master --dev' starts one on this machine");
+    case grpc::StatusCode::CANCELLED: return Unavailable("the master at {} ended the call", address);
+    default: return Unavailable("the master at {}: {}", address, status.error_message());
   }
 }
 

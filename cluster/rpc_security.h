@@ -16,13 +16,14 @@ namespace heddle::cluster {
 struct TlsFiles {
   std::string certificate;  ///< Of this side (PEM).
   std::string key;
-  std::string authority;    ///< Certificates that the other side's must be signed by.
+  std::string authority;  ///< Certificates that the other side's must be signed by.
 };
 
 /// Messages above this are refused.
 constexpr int kMostMessageBytes = 64 << 20;
 
-/// True for addresses that other machines cannot reach: unix:..., unix-abstract:..., localhost, 127.x.y.z, [::1].
+/// True for addresses that other machines cannot reach: unix:..., unix-abstract:..., localhost, 127.x.y.z,
+/// [::1].
 bool IsLocalAddress(const std::string& address);
 
 /// kNotFound for files that cannot be read; kUsage for a certificate without a key.
@@ -31,10 +32,12 @@ Result<std::shared_ptr<grpc::Channel>> MakeMasterChannel(const std::string& addr
 
 /// Adds token, version and protocol to a call.
 void AddCaller(const std::string& token, grpc::ClientContext* context);
-/// The one place that lets a call in: every method of every service asks first. UNAUTHENTICATED without the token (compared
-/// in constant time), FAILED_PRECONDITION when the caller speaks another protocol. Tells the caller our version.
+/// The one place that lets a call in: every method of every service asks first. UNAUTHENTICATED without the
+/// token (compared in constant time), FAILED_PRECONDITION when the caller speaks another protocol. Tells the
+/// caller our version.
 grpc::Status AdmitCaller(const std::string& token, grpc::ServerContextBase* context);
-/// What the answer of a call says of the master's version when it differs from ours: a warning for the user, or "".
+/// What the answer of a call says of the master's version when it differs from ours: a warning for the user,
+/// or "".
 std::string VersionWarning(const grpc::ClientContext& context);
 
 /// A Status on its way through gRPC, with its place and notes.

@@ -7,9 +7,9 @@
 #include "cluster/control_channel.h"
 #include "cluster/control_program.h"
 #include "cluster/random_seeds.h"
+#include "compiler/codegen/codegen.h"
 #include "core/block_pool.h"
 #include "core/clock.h"
-#include "compiler/codegen/codegen.h"
 #include "core/log.h"
 #include "ops/fused/fused.h"
 
@@ -37,7 +37,9 @@ class SessionOfOneRank : public Session {
         context_(MakeContext(options_, environment_, cancelled_)),
         code_(codegen::GeneratedRegions()),
         fused_(code_, options_.fusion_strict,
-               [](const Status& why) { HEDDLE_LOG(kWarning, "fused operators run without machine code", {"why", why}); }),
+               [](const Status& why) {
+                 HEDDLE_LOG(kWarning, "fused operators run without machine code", {"why", why});
+               }),
         blocks_(options_, environment_, context_) {
     context_.fused = &fused_;
     RandomSeeds::Connect(&program_);
@@ -71,12 +73,12 @@ class SessionOfOneRank : public Session {
   const SessionStatistics& statistics() const override { return blocks_.statistics(); }
 
  private:
-  // A failure of the replicated control program happens on rank 0 as well, perhaps later: rank 0 prints first what comes
-  // before it in the script, and its report is the one that counts.
+  // A failure of the replicated control program happens on rank 0 as well, perhaps later: rank 0 prints first
+  // what comes before it in the script, and its report is the one that counts.
   bool MeetsRankZeroIn(const Status& status) const {
     if (options_.rank == 0 || environment_.control == nullptr || blocks_.failed_in_plan()) return false;
-    return status.code() == StatusCode::kFailedPrecondition || status.code() == StatusCode::kInvalidArgument ||
-           status.code() == StatusCode::kAborted;
+    return status.code() == StatusCode::kFailedPrecondition ||
+           status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kAborted;
   }
 
   // A file that only some workers see is a fault of the installation: say which worker misses it.
@@ -107,7 +109,8 @@ class SessionOfOneRank : public Session {
     statistics.code_ns = static_cast<int64_t>(code.compile_ms * 1e6);
     statistics.fusion_fallbacks = fused_.fallbacks();
     for (const ops::FusedCounts& counts : fused_.Counts()) {
-      statistics.fused.push_back({counts.label, counts.calls, counts.nanoseconds, counts.bytes, counts.interpreted});
+      statistics.fused.push_back(
+          {counts.label, counts.calls, counts.nanoseconds, counts.bytes, counts.interpreted});
       statistics.bytes_moved += counts.bytes;
     }
     statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;

@@ -29,13 +29,13 @@ struct SessionOptions {
                                              ///< the job draws one.
   std::vector<std::string> disabled_passes;  ///< Of the compiler, by name.
   std::vector<std::string> plans;            ///< Texts of plans made ahead: first entries of the plan cache.
-  std::string fusion = "cost";                       ///< "off", "all", "no-redundancy", "cost" or "random:SEED".
+  std::string fusion = "cost";               ///< "off", "all", "no-redundancy", "cost" or "random:SEED".
   bool fusion_strict = false;                ///< A fused operator without machine code is an error.
-  compiler::MachineConstants constants;      ///< Of the cost model, the same on every rank. All zero: the built-in
-                                             ///< ones of the threads of whoever makes a plan.
+  compiler::MachineConstants constants;      ///< Of the cost model, the same on every rank. All zero: the
+                                             ///< built-in ones of the threads of whoever makes a plan.
   ElementType element_type = ElementType::kFloat64;  ///< Of all matrices: the precision of the program.
-  std::string cpu;                                    ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
-  int max_call_depth = 10'000;               ///< Calls within calls; more is an error of the script.
+  std::string cpu;              ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
+  int max_call_depth = 10'000;  ///< Calls within calls; more is an error of the script.
 };
 
 /// What a session needs of the process it lives in. All outlive the session.

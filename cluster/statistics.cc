@@ -71,16 +71,19 @@ std::string FusedTable(const std::vector<SessionStatistics>& ranks) {
   std::vector<std::pair<std::string, FusedOperatorStatistics>> sorted(total.begin(), total.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second.kernel_ns > b.second.kernel_ns; });
-  std::string out = fmt::format("Fused operators: {} regions compiled, {} from disk, {:.1f} ms, {} interpreted for want of code\n",
-                                compiled, from_disk, static_cast<double>(code_ns) / 1e6, fallbacks);
+  std::string out = fmt::format(
+      "Fused operators: {} regions compiled, {} from disk, {:.1f} ms, {} interpreted for want of code\n",
+      compiled, from_disk, static_cast<double>(code_ns) / 1e6, fallbacks);
   if (ranks.size() > 1)
-    out += fmt::format("Of {} workers: calls and MB of all, time of the one that took the longest\n", ranks.size());
+    out += fmt::format("Of {} workers: calls and MB of all, time of the one that took the longest\n",
+                       ranks.size());
   out += fmt::format("{:<48}{:>8}{:>14}{:>14}{:>14}\n", "Fused operator", "calls", "time ms", "MB", "GB/s");
   for (const auto& [label, entry] : sorted)
-    out += fmt::format("{:<48}{:>8}{:>14.3f}{:>14.3f}{:>14.2f}{}\n", label, entry.calls, static_cast<double>(entry.kernel_ns) / 1e6,
-                       Megabytes(entry.bytes),
-                       entry.kernel_ns == 0 ? 0.0 : static_cast<double>(entry.bytes) / static_cast<double>(entry.kernel_ns),
-                       entry.interpreted ? "  interpreted" : "");
+    out += fmt::format(
+        "{:<48}{:>8}{:>14.3f}{:>14.3f}{:>14.2f}{}\n", label, entry.calls,
+        static_cast<double>(entry.kernel_ns) / 1e6, Megabytes(entry.bytes),
+        entry.kernel_ns == 0 ? 0.0 : static_cast<double>(entry.bytes) / static_cast<double>(entry.kernel_ns),
+        entry.interpreted ? "  interpreted" : "");
   return out;
 }
 
@@ -89,11 +92,12 @@ std::string FusedTable(const std::vector<SessionStatistics>& ranks) {
 std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operators) {
   if (ranks.empty()) return "";
   const SessionStatistics& first = ranks.front();
-  std::string out = fmt::format("Elapsed {:.3f} s, {} scalar blocks, seed {}\n"
-                                "Plans: {} made in {:.1f} ms ({:.1f} ms chose fused operators, {} choices costed), {} made ahead, {} reused\n",
-                                static_cast<double>(first.elapsed_ns) / 1e9, first.scalar_blocks, first.seed,
-                                first.plans_compiled, static_cast<double>(first.planning_ns) / 1e6,
-                                static_cast<double>(first.fusion_ns) / 1e6, first.fusion_costed, first.plans_ahead, first.plans_reused);
+  std::string out = fmt::format(
+      "Elapsed {:.3f} s, {} scalar blocks, seed {}\n"
+      "Plans: {} made in {:.1f} ms ({:.1f} ms chose fused operators, {} choices costed), {} made ahead, {} reused\n",
+      static_cast<double>(first.elapsed_ns) / 1e9, first.scalar_blocks, first.seed, first.plans_compiled,
+      static_cast<double>(first.planning_ns) / 1e6, static_cast<double>(first.fusion_ns) / 1e6,
+      first.fusion_costed, first.plans_ahead, first.plans_reused);
   for (const SessionStatistics& rank : ranks)
     out += fmt::format(
         "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB, {} messages, peak memory {:.1f} MB\n",
@@ -167,7 +171,8 @@ Result<SessionStatistics> ParseStatistics(const std::string& text) {
   if (const auto fused = json.find("fused"); fused != json.end() && fused->is_array())
     for (const auto& entry : *fused)
       if (entry.is_object())
-        statistics.fused.push_back({entry.value("label", ""), number(entry, "calls"), number(entry, "kernel_ns"), number(entry, "bytes"),
+        statistics.fused.push_back({entry.value("label", ""), number(entry, "calls"),
+                                    number(entry, "kernel_ns"), number(entry, "bytes"),
                                     entry.value("interpreted", false)});
   auto operators = json.find("operators");
   if (operators != json.end() && operators->is_object())

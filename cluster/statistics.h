@@ -21,7 +21,7 @@ struct OperatorStatistics {
 
 /// What one fused operator did.
 struct FusedOperatorStatistics {
-  std::string label;         ///< Template, roots and their places in the script.
+  std::string label;  ///< Template, roots and their places in the script.
   int64_t calls = 0;
   int64_t kernel_ns = 0;
   int64_t bytes = 0;         ///< Read from its inputs and written to its result.
@@ -46,19 +46,20 @@ struct SessionStatistics {
   int64_t bytes_moved = 0;     ///< About what operators read and wrote; of CSR what fused operators did.
   int64_t bytes_sent = 0;      ///< Over links, payload.
   int64_t bytes_received = 0;
-  int64_t messages_sent = 0;                            ///< Control messages over links.
-  int64_t code_compiled = 0;   ///< Regions of fused operators compiled to machine code.
-  int64_t code_from_disk = 0;  ///< Regions whose code was in the cache on disk.
-  int64_t code_ns = 0;         ///< Time of both.
-  int64_t fusion_fallbacks = 0;  ///< Fused operators that had to be interpreted.
-  int64_t peak_bytes = 0;                               ///< Most matrix memory alive at once.
-  compiler::MachineConstants constants;                 ///< That plans were chosen by.
-  std::vector<FusedOperatorStatistics> fused;           ///< By descending time.
+  int64_t messages_sent = 0;                   ///< Control messages over links.
+  int64_t code_compiled = 0;                   ///< Regions of fused operators compiled to machine code.
+  int64_t code_from_disk = 0;                  ///< Regions whose code was in the cache on disk.
+  int64_t code_ns = 0;                         ///< Time of both.
+  int64_t fusion_fallbacks = 0;                ///< Fused operators that had to be interpreted.
+  int64_t peak_bytes = 0;                      ///< Most matrix memory alive at once.
+  compiler::MachineConstants constants;        ///< That plans were chosen by.
+  std::vector<FusedOperatorStatistics> fused;  ///< By descending time.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
 };
 
-/// A table a person reads, operators by descending time; at most `most_operators` of them. Of fused operators: calls and
-/// bytes of all workers, time of the worker that took the longest, since they run at once.
+/// A table a person reads, operators by descending time; at most `most_operators` of them. Of fused
+/// operators: calls and bytes of all workers, time of the worker that took the longest, since they run at
+/// once.
 std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operators = 20);
 /// One JSON object a rank: the fields above by name.
 std::string ToJson(const SessionStatistics& statistics);

@@ -174,7 +174,8 @@ OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value)
   value_ = std::make_shared<const Value>(*std::move(value));
   if (IsLongText(*value_)) {
     const std::string& text = value_->scalar().AsString();
-    spans_[spans_size_++] = {Section::kValues, reinterpret_cast<const uint8_t*>(text.data()), static_cast<int64_t>(text.size())};
+    spans_[spans_size_++] = {Section::kValues, reinterpret_cast<const uint8_t*>(text.data()),
+                             static_cast<int64_t>(text.size())};
   }
   if (!value_->IsMatrix()) return;
   const Matrix& matrix = value_->matrix();
@@ -269,7 +270,8 @@ Status IncomingValue::Accept(const FrameHeader& header, std::string_view payload
   }
   if (tag == kTextTag) {
     uint64_t size = 0;
-    if (!Take(&payload, &size) || !payload.empty() || size > kMostTextBytes) return DataLoss("a text frame is malformed");
+    if (!Take(&payload, &size) || !payload.empty() || size > kMostTextBytes)
+      return DataLoss("a text frame is malformed");
     is_text_ = true;
     text_.resize(size);
     return OkStatus();

@@ -5,7 +5,9 @@ namespace heddle::cluster {
 
 Variable Variable::OfScalar(Scalar scalar) {
   const ValueType type = scalar.type();
-  return {.value = Value(std::move(scalar)), .distribution = Distribution::kEach, .info = ValueInfo::OfScalar(type)};
+  return {.value = Value(std::move(scalar)),
+          .distribution = Distribution::kEach,
+          .info = ValueInfo::OfScalar(type)};
 }
 
 Variable Variable::Ahead(Distribution distribution, const ValueInfo& info) {

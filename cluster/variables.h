@@ -17,7 +17,8 @@ struct Variable {
   Value value;  ///< This rank's piece; meaningless on ranks that hold nothing of it, and ahead of a run.
   Distribution distribution = Distribution::kEach;
   ValueInfo info;         ///< Of the whole value.
-  bool is_ahead = false;  ///< Stands for what a run will find here: its info and distribution are known, its value is not.
+  bool is_ahead = false;  ///< Stands for what a run will find here: its info and distribution are known, its
+                          ///< value is not.
 
   static Variable OfScalar(Scalar scalar);
   static Variable Ahead(Distribution distribution, const ValueInfo& info);

@@ -12,8 +12,8 @@ WorkerConnection::WorkerConnection(WorkerDescription description, WorkerExecutor
                                    std::function<void()> on_change)
     : description_(std::move(description)), executors_(executors), on_change_(std::move(on_change)) {}
 
-void WorkerConnection::Open(const std::shared_ptr<WorkerConnection>& connection, const std::shared_ptr<grpc::Channel>& channel,
-                            const std::string& token) {
+void WorkerConnection::Open(const std::shared_ptr<WorkerConnection>& connection,
+                            const std::shared_ptr<grpc::Channel>& channel, const std::string& token) {
   auto stream = std::make_shared<ClientStream<WorkerFrame>>(connection);
   AddCaller(token, &stream->context());
   const std::unique_ptr<Workers::Stub> stub = Workers::NewStub(channel);

@@ -17,12 +17,14 @@ namespace heddle::cluster {
 /// One connection of a worker to the master, from introduction to its end.
 class WorkerConnection : public StreamEvents<WorkerFrame> {
  public:
-  /// `executors` and what `on_change` needs outlive it. on_change is called, without a lock held, when the state changed.
-  WorkerConnection(WorkerDescription description, WorkerExecutors* executors, std::function<void()> on_change);
+  /// `executors` and what `on_change` needs outlive it. on_change is called, without a lock held, when the
+  /// state changed.
+  WorkerConnection(WorkerDescription description, WorkerExecutors* executors,
+                   std::function<void()> on_change);
 
   /// Opens the stream of a new connection.
-  static void Open(const std::shared_ptr<WorkerConnection>& connection, const std::shared_ptr<grpc::Channel>& channel,
-                   const std::string& token);
+  static void Open(const std::shared_ptr<WorkerConnection>& connection,
+                   const std::shared_ptr<grpc::Channel>& channel, const std::string& token);
 
   void Wake();       ///< There may be a report to send.
   void Heartbeat();  ///< Sends one.

@@ -55,17 +55,20 @@ Result<bool> TryIdentity(const std::string& path, const std::string& name, Ident
 
 // It becomes a folder, a column of a table and a field of logs.
 bool IsName(const std::string& name) {
-  return name[0] != '.' && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return std::isalnum(c) || c == '-' || c == '_' || c == '.';
-         });
+  return name[0] != '.' && name.size() <= kLongestName &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 Result<Identity> TakeIdentity(const WorkerOptions& options) {
   Identity identity;
   if (!options.name.empty()) {
     if (!IsName(options.name))
-      return Usage("--name '{}': a name has up to {} letters, digits, '-', '_' and '.', and does not begin with '.'", options.name, kLongestName);
-    HEDDLE_ASSIGN_OR_RETURN(const bool taken, TryIdentity(WorkerFolder(options, options.name), options.name, &identity));
+      return Usage(
+          "--name '{}': a name has up to {} letters, digits, '-', '_' and '.', and does not begin with '.'",
+          options.name, kLongestName);
+    HEDDLE_ASSIGN_OR_RETURN(const bool taken,
+                            TryIdentity(WorkerFolder(options, options.name), options.name, &identity));
     if (!taken) return Usage("a worker called '{}' is running already", options.name);
     return identity;
   }
@@ -88,7 +91,9 @@ WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const Iden
 class Daemon {
  public:
   Daemon(const WorkerOptions& options, const WorkerExecutorsOptions& executors, Identity identity)
-      : options_(options), identity_(std::move(identity)), executors_(executors, [this] { WakeConnection(); }) {
+      : options_(options),
+        identity_(std::move(identity)),
+        executors_(executors, [this] { WakeConnection(); }) {
     description_.uuid = identity_.uuid;
     description_.instance = MakeToken();
     description_.name = identity_.name;
@@ -98,7 +103,8 @@ class Daemon {
     description_.memory_bytes = options.memory_bytes;
   }
 
-  Status Run(Cancellation* cancellation, const std::function<void(const std::string&, const std::string&)>& connected) {
+  Status Run(Cancellation* cancellation,
+             const std::function<void(const std::string&, const std::string&)>& connected) {
     cancellation->Listen([this](const Status& why) {
       const std::lock_guard lock(mutex_);
       stop_ = why;
@@ -134,14 +140,17 @@ class Daemon {
       }
       if (Stopped()) return OkStatus();
       // Files of a master that is just being replaced may be missing.
-      const bool may_come = failure.code() == StatusCode::kUnavailable || (ever_connected && failure.code() == StatusCode::kNotFound);
+      const bool may_come = failure.code() == StatusCode::kUnavailable ||
+                            (ever_connected && failure.code() == StatusCode::kNotFound);
       if (!may_come) return failure;
-      if (!ever_connected && NowMs() - away_since_ms > std::min(kFirstPatienceMs, options_.patience_ms)) return failure;
+      if (!ever_connected && NowMs() - away_since_ms > std::min(kFirstPatienceMs, options_.patience_ms))
+        return failure;
       if (NowMs() - away_since_ms > options_.patience_ms)
-        return failure.WithNote(fmt::format("no master for {} s: this worker gives up and ends its executors", options_.patience_ms / 1000));
+        return failure.WithNote(fmt::format("no master for {} s: this worker gives up and ends its executors",
+                                            options_.patience_ms / 1000));
       if (ever_connected || !std::exchange(told, true))
-        HEDDLE_LOG(kWarning, ever_connected ? "master lost" : "no master yet", {"worker", identity_.name}, {"again_in_ms", pause_ms},
-                   {"error", failure.message()});
+        HEDDLE_LOG(kWarning, ever_connected ? "master lost" : "no master yet", {"worker", identity_.name},
+                   {"again_in_ms", pause_ms}, {"error", failure.message()});
       Pause(pause_ms / 2 + static_cast<int64_t>(SystemRandom().Below(static_cast<uint64_t>(pause_ms))));
       pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
       if (Stopped()) return OkStatus();
@@ -152,8 +161,9 @@ class Daemon {
   Status ServeConnection(const MasterAddress& master, const std::function<void()>& welcomed) {
     // One channel for all connections to the same master: it survives the restarts of its server.
     if (channel_ == nullptr || channel_address_ != master.address) {
-      HEDDLE_ASSIGN_OR_RETURN(channel_,
-                              MakeMasterChannel(master.address, {master.tls_certificate, master.tls_key, master.tls_authority}));
+      HEDDLE_ASSIGN_OR_RETURN(
+          channel_,
+          MakeMasterChannel(master.address, {master.tls_certificate, master.tls_key, master.tls_authority}));
       channel_address_ = master.address;
     }
     auto connection = std::make_shared<WorkerConnection>(description_, &executors_, [this] {
@@ -195,8 +205,10 @@ class Daemon {
       }
       // A quarter of the lease, with a tenth of jitter so that workers do not speak all at once.
       const int64_t quarter = std::max<int64_t>(*state.lease_ms / 4, 1);
-      const int64_t wait_ms = quarter - static_cast<int64_t>(SystemRandom().Below(static_cast<uint64_t>(quarter / 10 + 1)));
-      const bool woken = changed_.wait_for(lock, milliseconds(wait_ms), [&] { return connection.state().closed || !stop_.ok(); });
+      const int64_t wait_ms =
+          quarter - static_cast<int64_t>(SystemRandom().Below(static_cast<uint64_t>(quarter / 10 + 1)));
+      const bool woken = changed_.wait_for(lock, milliseconds(wait_ms),
+                                           [&] { return connection.state().closed || !stop_.ok(); });
       if (woken) continue;
       lock.unlock();
       connection.Heartbeat();

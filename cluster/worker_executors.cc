@@ -48,7 +48,8 @@ void WorkerExecutors::Obey(const ExecutorOrder& order) {
     {
       const std::lock_guard lock(mutex_);
       ExecutorNews& news = record->news;
-      const int64_t drop = std::clamp<int64_t>(order.output_until() - news.output_offset, 0, static_cast<int64_t>(news.output.size()));
+      const int64_t drop = std::clamp<int64_t>(order.output_until() - news.output_offset, 0,
+                                               static_cast<int64_t>(news.output.size()));
       news.output.erase(0, static_cast<size_t>(drop));
       news.output_offset += drop;
       record->output_sent = false;
@@ -64,7 +65,8 @@ void WorkerExecutors::Obey(const ExecutorOrder& order) {
   }
   if (process == nullptr) return;  // it could not be started
   if (order.has_kill()) return process->Kill();
-  const Result<LauncherMessage> message = ParseLauncherMessage(order.has_peers() ? order.peers() : order.cancel());
+  const Result<LauncherMessage> message =
+      ParseLauncherMessage(order.has_peers() ? order.peers() : order.cancel());
   if (!message.ok()) return;
   if (message->peers) process->SendPeers(*message->peers);
   if (message->cancel) process->Cancel(*message->cancel);
@@ -84,8 +86,8 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   }
   int log_fd = -1;
   if (!options_.log_folder.empty()) {
-    Result<std::unique_ptr<ExecutorLog>> log =
-        ExecutorLog::Open(options_.log_folder, fmt::format("{}-{}-{}", start.job, start.attempt, start.options.rank));
+    Result<std::unique_ptr<ExecutorLog>> log = ExecutorLog::Open(
+        options_.log_folder, fmt::format("{}-{}-{}", start.job, start.attempt, start.options.rank));
     if (log.ok()) {
       record->log = *std::move(log);
       log_fd = record->log->write_end();
@@ -93,8 +95,10 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
       HEDDLE_LOG(kWarning, "no log of an executor", {"job", start.job}, {"error", log.status()});
     }
   }
-  // Orders come one at a time, so that nobody asks for the process before it is here. Its events may come earlier.
-  Result<std::unique_ptr<ExecutorProcess>> started = ExecutorProcess::Start(start, EventsOf(record), "", log_fd);
+  // Orders come one at a time, so that nobody asks for the process before it is here. Its events may come
+  // earlier.
+  Result<std::unique_ptr<ExecutorProcess>> started =
+      ExecutorProcess::Start(start, EventsOf(record), "", log_fd);
   if (record->log != nullptr) record->log->CloseWriteEnd();
   const std::shared_ptr<ExecutorProcess> process = started.ok() ? *std::move(started) : nullptr;
   {
@@ -107,8 +111,8 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
       record->news.failure = started.status();
     }
   }
-  HEDDLE_LOG(kInfo, "executor started", {"job", start.job}, {"attempt", start.attempt}, {"rank", start.options.rank},
-             {"pid", process != nullptr ? process->pid() : 0});
+  HEDDLE_LOG(kInfo, "executor started", {"job", start.job}, {"attempt", start.attempt},
+             {"rank", start.options.rank}, {"pid", process != nullptr ? process->pid() : 0});
   changed_();
 }
 
@@ -123,7 +127,8 @@ ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) 
     changed_();
   };
   events.output = [this, record](std::string_view text) { OnOutput(*record, text); };
-  events.done = [this, record](const Status& status, bool own_cause, std::optional<SessionStatistics> statistics) {
+  events.done = [this, record](const Status& status, bool own_cause,
+                               std::optional<SessionStatistics> statistics) {
     {
       const std::lock_guard lock(mutex_);
       record->news.done = ExecutorDone{status, own_cause, std::move(statistics)};
@@ -152,7 +157,8 @@ ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) 
 void WorkerExecutors::OnOutput(Record& record, std::string_view text) {
   {
     std::unique_lock lock(mutex_);
-    drained_.wait(lock, [&] { return record.forgotten || record.news.output.size() < options_.most_buffered_bytes; });
+    drained_.wait(
+        lock, [&] { return record.forgotten || record.news.output.size() < options_.most_buffered_bytes; });
     record.news.output.append(text);
   }
   changed_();

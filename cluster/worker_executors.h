@@ -18,16 +18,16 @@
 namespace heddle::cluster {
 
 struct WorkerExecutorsOptions {
-  int threads = 1;                       ///< For jobs that do not say.
-  std::string listen = "127.0.0.1:0";    ///< Where executors listen for their peers.
-  std::string log_folder;                ///< For what executors say on standard error; "": the worker's own standard error.
-  size_t most_buffered_bytes = 64 << 20; ///< Of output of one executor that the master does not have yet.
+  int threads = 1;                     ///< For jobs that do not say.
+  std::string listen = "127.0.0.1:0";  ///< Where executors listen for their peers.
+  std::string log_folder;  ///< For what executors say on standard error; "": the worker's own standard error.
+  size_t most_buffered_bytes = 64 << 20;  ///< Of output of one executor that the master does not have yet.
 };
 
 class ExecutorLog;
 
-/// The executors of a worker and what the master does not know of them yet. News are kept until the master has them, so
-/// that a running job needs no master. Thread-safe.
+/// The executors of a worker and what the master does not know of them yet. News are kept until the master
+/// has them, so that a running job needs no master. Thread-safe.
 class WorkerExecutors {
  public:
   /// `changed` is called, without a lock held, when there may be a report to send. It outlives this.
@@ -50,7 +50,7 @@ class WorkerExecutors {
     bool output_sent = false;  // and not acknowledged
     bool end_sent = false;
     bool forgotten = false;
-    std::unique_ptr<ExecutorLog> log;  // nullptr: standard error of the worker
+    std::unique_ptr<ExecutorLog> log;          // nullptr: standard error of the worker
     std::shared_ptr<ExecutorProcess> process;  // of its own thread-safety; ends with the last who uses it
   };
 

@@ -18,7 +18,8 @@ struct CompileOptions {
   std::map<std::string, std::string> arguments;  ///< -args as "1", "2", ...; -nvargs by name. Texts as given.
   SourceLoader* loader = nullptr;                ///< Where source() finds files; nullptr: nowhere.
   std::string library_directory;                 ///< Of DML's own scripts; "" for none.
-  std::set<std::string, std::less<>> disabled_passes;  ///< Passes and rules (optimize/pass.h, NamesToDisable()).
+  std::set<std::string, std::less<>>
+      disabled_passes;  ///< Passes and rules (optimize/pass.h, NamesToDisable()).
   /// Called after every stage (see Stages()).
   std::function<void(std::string_view stage, const Program& program)> observe;
   std::function<void(std::string_view text)>

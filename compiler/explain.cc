@@ -224,7 +224,8 @@ Status CheckStage(std::string_view stage, std::span<const std::string_view> othe
   for (std::string_view name : Stages()) known.emplace_back(name);
   known.insert(known.end(), others.begin(), others.end());
   if (std::find(known.begin(), known.end(), stage) != known.end()) return OkStatus();
-  Status error = Usage("unknown stage '{}'", stage).WithNote(fmt::format("stages are {}", fmt::join(known, ", ")));
+  Status error =
+      Usage("unknown stage '{}'", stage).WithNote(fmt::format("stages are {}", fmt::join(known, ", ")));
   const std::string nearest = SuggestName(stage, known);
   return nearest.empty() ? error : error.WithNote(fmt::format("did you mean '{}'?", nearest));
 }

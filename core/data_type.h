@@ -7,13 +7,16 @@
 
 namespace heddle {
 
-/// What kind of thing a value is. Frames and lists parse and are type-checked; running them is reported as unimplemented.
+/// What kind of thing a value is. Frames and lists parse and are type-checked; running them is reported as
+/// unimplemented.
 enum class DataType : uint8_t { kUnknown, kScalar, kMatrix, kFrame, kList };
-/// What a scalar (or the cells of a frame) holds. Every matrix holds doubles from the language's point of view.
+/// What a scalar (or the cells of a frame) holds. Every matrix holds doubles from the language's point of
+/// view.
 enum class ValueType : uint8_t { kUnknown, kDouble, kInteger, kBoolean, kString };
 /// How cells are stored; 8 or 4 bytes.
 enum class ElementType : uint8_t { kFloat64, kFloat32 };
-/// Part of a value's meaning only for 0*Inf, 0*NaN and the sign of zero (docs/numerics.md R6); fixed on the graph node.
+/// Part of a value's meaning only for 0*Inf, 0*NaN and the sign of zero (docs/numerics.md R6); fixed on the
+/// graph node.
 enum class Format : uint8_t { kDense, kSparse };
 
 constexpr int64_t BytesOf(ElementType type) { return type == ElementType::kFloat64 ? 8 : 4; }

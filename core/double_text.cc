@@ -114,7 +114,8 @@ void AppendDouble(double x, std::string* out) {
 void AppendSingle(float x, std::string* out) {
   if (AppendSimple(static_cast<double>(x), out)) return;
   char text[24];
-  AppendScientific(text, std::to_chars(text, text + sizeof(text), std::abs(x), std::chars_format::scientific).ptr, out);
+  AppendScientific(
+      text, std::to_chars(text, text + sizeof(text), std::abs(x), std::chars_format::scientific).ptr, out);
 }
 
 std::string FormatDouble(double x) {

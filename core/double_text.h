@@ -7,17 +7,18 @@
 
 namespace heddle {
 
-/// Java's Double.toString: shortest digits that identify the value; plain when 1e-3 <= |x| < 1e7, else d.dddE±x.
-/// "NaN", "Infinity", "-Infinity", "-0.0" (language reference 2.9).
+/// Java's Double.toString: shortest digits that identify the value; plain when 1e-3 <= |x| < 1e7, else
+/// d.dddE±x. "NaN", "Infinity", "-Infinity", "-0.0" (language reference 2.9).
 std::string FormatDouble(double x);
 /// Appends FormatDouble(x) without building a string.
 void AppendDouble(double x, std::string* out);
 /// Java's Float.toString: as AppendDouble, with the shortest digits that identify the float.
 void AppendSingle(float x, std::string* out);
-/// Exactly `digits` digits after the point, half-even on the exact decimal expansion (toString's cells). -0.0 gives
-/// "0.000" for digits=3; a value that only rounds to zero keeps its sign.
+/// Exactly `digits` digits after the point, half-even on the exact decimal expansion (toString's cells). -0.0
+/// gives "0.000" for digits=3; a value that only rounds to zero keeps its sign.
 std::string FormatFixed(double x, int digits);
-/// Java's Double.parseDouble on trimmed text: "1e3", "NaN", "Infinity", "-Infinity", a trailing d or f. nullopt if malformed.
+/// Java's Double.parseDouble on trimmed text: "1e3", "NaN", "Infinity", "-Infinity", a trailing d or f.
+/// nullopt if malformed.
 std::optional<double> ParseDouble(std::string_view text);
 
 }  // namespace heddle

@@ -29,9 +29,12 @@ struct ValueInfo {
   bool IsScalar() const { return data_type == DataType::kScalar; }
   bool IsMatrix() const { return data_type == DataType::kMatrix; }
   bool operator==(const ValueInfo&) const = default;
-  static ValueInfo OfScalar(ValueType type) { return {.data_type = DataType::kScalar, .value_type = type, .shape = {0, 0}}; }
+  static ValueInfo OfScalar(ValueType type) {
+    return {.data_type = DataType::kScalar, .value_type = type, .shape = {0, 0}};
+  }
   static ValueInfo OfMatrix(Shape shape, Format format = Format::kDense) {
-    return {.data_type = DataType::kMatrix, .value_type = ValueType::kDouble, .shape = shape, .format = format};
+    return {
+        .data_type = DataType::kMatrix, .value_type = ValueType::kDouble, .shape = shape, .format = format};
   }
 };
 
@@ -39,13 +42,14 @@ struct ValueInfo {
 ///   "literal"   attribute value=<scalar>; no inputs
 ///   "variable"  attribute name=<string>; the block's live-in of that name; no inputs
 ///   "assign"    attribute name=<string>; one input: the block's live-out of that name
-/// All others are described in ops/catalog.h. Named arguments of an operator whose value is a graph value (rows= of
-/// rand) are inputs in the fixed order that the operator's file documents; a missing optional one is kNoNode.
-/// Attributes are what is fixed by the text of the script (pdf="normal", the format of a read).
+/// All others are described in ops/catalog.h. Named arguments of an operator whose value is a graph value
+/// (rows= of rand) are inputs in the fixed order that the operator's file documents; a missing optional one
+/// is kNoNode. Attributes are what is fixed by the text of the script (pdf="normal", the format of a read).
 struct Node {
   std::string op;
-  std::vector<NodeId> inputs;    ///< Data; ids smaller than the node's own, or kNoNode for an optional one left out.
-  std::vector<NodeId> after;     ///< Order only: these act before this one (prints, writes, whatever may fail).
+  std::vector<NodeId>
+      inputs;  ///< Data; ids smaller than the node's own, or kNoNode for an optional one left out.
+  std::vector<NodeId> after;  ///< Order only: these act before this one (prints, writes, whatever may fail).
   std::vector<std::pair<std::string, Scalar>> attributes;  ///< Sorted by name.
   ValueInfo info;
   SourcePosition position;

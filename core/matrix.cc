@@ -174,7 +174,8 @@ Matrix Matrix::Rows(int64_t begin, int64_t end) const {
 
 bool Matrix::HoldsCellsAlone() const {
   if (IsSparse() || values_.use_count() != 1) return false;
-  // Counts are read without order. Taking part in the counting puts what others did with the cells before what follows.
+  // Counts are read without order. Taking part in the counting puts what others did with the cells before
+  // what follows.
   const std::shared_ptr<Buffer> counted = values_;
   return true;
 }

@@ -10,10 +10,12 @@
 
 namespace heddle {
 
-/// Memory of a matrix: one block of the process's block pool (core/block_pool.h), given back when the last owner goes.
+/// Memory of a matrix: one block of the process's block pool (core/block_pool.h), given back when the last
+/// owner goes.
 class Buffer {
  public:
-  /// `bytes` uninitialised bytes, 64-byte aligned (2 MiB aligned huge pages above 2 MiB); kResourceExhausted past the budget.
+  /// `bytes` uninitialised bytes, 64-byte aligned (2 MiB aligned huge pages above 2 MiB); kResourceExhausted
+  /// past the budget.
   static Result<std::shared_ptr<Buffer>> Allocate(int64_t bytes);
   ~Buffer();
   Buffer(const Buffer&) = delete;
@@ -27,21 +29,24 @@ class Buffer {
   int64_t bytes_;
 };
 
-/// A two-dimensional array of numbers, dense row-major or CSR. A value: copies share memory, and nobody writes to a
-/// matrix that somebody else can see (the maker writes through the mutable_ accessors before handing it on).
+/// A two-dimensional array of numbers, dense row-major or CSR. A value: copies share memory, and nobody
+/// writes to a matrix that somebody else can see (the maker writes through the mutable_ accessors before
+/// handing it on).
 ///
 /// Dense:  cell (i, j) is at data<T>()[i * columns() + j]; rows are contiguous, no padding.
-/// CSR:    row i owns entries [row_offsets()[i], row_offsets()[i + 1]) of column_indexes() and values<T>(), columns
-///         strictly ascending within a row. The first offset of a row panel is not zero. Explicit zeros are legal to
-///         read (docs/numerics.md R2); kernels do not make them.
+/// CSR:    row i owns entries [row_offsets()[i], row_offsets()[i + 1]) of column_indexes() and values<T>(),
+///         columns strictly ascending within a row. The first offset of a row panel is not zero. Explicit
+///         zeros are legal to read (docs/numerics.md R2); kernels do not make them.
 class Matrix {
  public:
   Matrix() = default;  ///< 0 x 0 dense.
 
   /// Uninitialised dense matrix.
   static Result<Matrix> Dense(int64_t rows, int64_t columns, ElementType type = ElementType::kFloat64);
-  /// CSR with room for `nonzeros` entries; row_offsets (all zero), column_indexes and values uninitialised otherwise.
-  static Result<Matrix> Sparse(int64_t rows, int64_t columns, int64_t nonzeros, ElementType type = ElementType::kFloat64);
+  /// CSR with room for `nonzeros` entries; row_offsets (all zero), column_indexes and values uninitialised
+  /// otherwise.
+  static Result<Matrix> Sparse(int64_t rows, int64_t columns, int64_t nonzeros,
+                               ElementType type = ElementType::kFloat64);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
@@ -52,20 +57,30 @@ class Matrix {
   ElementType element_type() const { return element_type_; }
 
   template <typename T = double>
-  const T* data() const { return static_cast<const T*>(values_pointer_); }
+  const T* data() const {
+    return static_cast<const T*>(values_pointer_);
+  }
   template <typename T = double>
-  T* mutable_data() { return static_cast<T*>(values_pointer_); }
+  T* mutable_data() {
+    return static_cast<T*>(values_pointer_);
+  }
 
   const int64_t* row_offsets() const { return row_offsets_pointer_; }
   int64_t* mutable_row_offsets() { return row_offsets_pointer_; }
   const int32_t* column_indexes() const { return column_indexes_pointer_; }
   int32_t* mutable_column_indexes() { return column_indexes_pointer_; }
   template <typename T = double>
-  const T* values() const { return static_cast<const T*>(values_pointer_); }
+  const T* values() const {
+    return static_cast<const T*>(values_pointer_);
+  }
   template <typename T = double>
-  T* mutable_values() { return static_cast<T*>(values_pointer_); }
+  T* mutable_values() {
+    return static_cast<T*>(values_pointer_);
+  }
   /// Entries of a CSR matrix (rows x columns for a dense one).
-  int64_t stored() const { return IsSparse() ? (rows_ == 0 ? 0 : row_offsets_pointer_[rows_] - row_offsets_pointer_[0]) : cells(); }
+  int64_t stored() const {
+    return IsSparse() ? (rows_ == 0 ? 0 : row_offsets_pointer_[rows_] - row_offsets_pointer_[0]) : cells();
+  }
   /// Number of cells that are not zero (counts; NaN is not zero).
   int64_t CountNonzeros() const;
   /// Bytes of its memory that belong to these rows.
@@ -76,15 +91,15 @@ class Matrix {
   /// The same cells read as rows x columns (row-major reshape); dense only, same number of cells.
   Matrix Reshaped(int64_t rows, int64_t columns) const;
 
-  /// True if no other matrix, view or copy, holds these dense cells any more: they may be overwritten. Only the thread that
-  /// alone can copy this matrix may ask.
+  /// True if no other matrix, view or copy, holds these dense cells any more: they may be overwritten. Only
+  /// the thread that alone can copy this matrix may ask.
   bool HoldsCellsAlone() const;
 
   /// One cell; slow, for tests, printing and small accesses.
   double At(int64_t row, int64_t column) const;
 
-  /// True if both have the same shape and every cell has the same bytes (NaN equals NaN; format does not matter,
-  /// -0.0 differs from +0.0 only between dense cells).
+  /// True if both have the same shape and every cell has the same bytes (NaN equals NaN; format does not
+  /// matter, -0.0 differs from +0.0 only between dense cells).
   static bool SameCells(const Matrix& a, const Matrix& b);
 
  private:

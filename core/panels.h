@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-// Panels, granules and cuts (docs/numerics.md, section 2). All functions of shapes only, never of the machine.
+// Panels, granules and cuts (docs/numerics.md, section 2). All functions of shapes only, never of the
+// machine.
 namespace heddle {
 
 /// Largest power of two <= x, for x >= 1.
@@ -17,24 +18,31 @@ constexpr int64_t FloorPowerOfTwo(int64_t x) {
 constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Rows of a granule of a matrix with m rows: distributed matrices are cut at multiples of it only.
-constexpr int64_t Granule(int64_t m) { return std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(m / 32, 1)), 64, 8192); }
+constexpr int64_t Granule(int64_t m) {
+  return std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(m / 32, 1)), 64, 8192);
+}
 /// Panel height of full aggregates of an m x n matrix.
 constexpr int64_t FullPanelHeight(int64_t m, int64_t n) {
   return std::min(Granule(m), FloorPowerOfTwo(std::max<int64_t>(1, 131072 / std::max<int64_t>(n, 1))));
 }
-/// Panel height of column aggregates and of t(X) %*% w, whose payloads have a place for every column: high enough that joining them costs
-/// little beside the rows, even where those have few entries; while it makes no difference, low enough for some 256 panels.
+/// Panel height of column aggregates and of t(X) %*% w, whose payloads have a place for every column: high
+/// enough that joining them costs little beside the rows, even where those have few entries; while it makes
+/// no difference, low enough for some 256 panels.
 constexpr int64_t ColumnPanelHeight(int64_t m, int64_t n) {
   if (n > 2048) return Granule(m);
-  return std::min(Granule(m), std::max(FullPanelHeight(m, n), FloorPowerOfTwo(std::max<int64_t>(m / 256, 1))));
+  return std::min(Granule(m),
+                  std::max(FullPanelHeight(m, n), FloorPowerOfTwo(std::max<int64_t>(m / 256, 1))));
 }
 /// Of colVars and colSds, which read a panel twice.
-constexpr int64_t MomentsPanelHeight(int64_t m, int64_t n) { return std::min(Granule(m), std::max<int64_t>(64, FullPanelHeight(m, n))); }
+constexpr int64_t MomentsPanelHeight(int64_t m, int64_t n) {
+  return std::min(Granule(m), std::max<int64_t>(64, FullPanelHeight(m, n)));
+}
 /// Rows longer than this are cut into column chunks for row and full aggregates.
 constexpr int64_t kColumnChunk = 65536;
 
-/// First row that worker `worker` of `workers` owns of a matrix with m rows; worker == workers gives m. Cuts are
-/// multiples of a coarse power of two of granules, so that a worker's share of a reduction tree is a few nodes.
+/// First row that worker `worker` of `workers` owns of a matrix with m rows; worker == workers gives m. Cuts
+/// are multiples of a coarse power of two of granules, so that a worker's share of a reduction tree is a few
+/// nodes.
 constexpr int64_t CutRow(int64_t m, int worker, int workers) {
   if (worker <= 0) return 0;
   if (worker >= workers) return m;

@@ -13,12 +13,12 @@ namespace heddle {
 /// A step of the control program. Every worker interprets the same steps (runtime reference 4.3).
 struct Block {
   enum class Kind : uint8_t {
-    kBasic,  ///< graph
-    kIf,     ///< graph assigns kPredicate; body if true, else otherwise
-    kWhile,  ///< graph assigns kPredicate before each round; body
-    kFor,    ///< graph assigns kFrom, kTo and (if given) kIncrement once; body; variable counts
+    kBasic,        ///< graph
+    kIf,           ///< graph assigns kPredicate; body if true, else otherwise
+    kWhile,        ///< graph assigns kPredicate before each round; body
+    kFor,          ///< graph assigns kFrom, kTo and (if given) kIncrement once; body; variable counts
     kParallelFor,  ///< as kFor; the iterations are independent
-    kCall,   ///< results = function(arguments); arguments are variables that a block before this one assigned
+    kCall,  ///< results = function(arguments); arguments are variables that a block before this one assigned
   };
   static constexpr const char* kPredicate = "%predicate";
   static constexpr const char* kFrom = "%from";
@@ -31,12 +31,14 @@ struct Block {
   Graph graph;
   std::vector<Block> body;
   std::vector<Block> otherwise;
-  std::string variable;                ///< Of kFor.
-  bool has_increment = false;          ///< kFor: seq(from, to, increment) rather than from:to.
-  std::string function;                ///< Of kCall: key in Program::functions.
-  std::vector<std::pair<std::string, std::string>> arguments;  ///< Of kCall: parameter name, variable of the caller.
-  std::vector<std::string> results;    ///< Of kCall: variables to bind, in order; "" drops one.
-  std::vector<std::string> dead_after; ///< Variables that nothing reads after this block: freed when it ends.
+  std::string variable;        ///< Of kFor.
+  bool has_increment = false;  ///< kFor: seq(from, to, increment) rather than from:to.
+  std::string function;        ///< Of kCall: key in Program::functions.
+  std::vector<std::pair<std::string, std::string>>
+      arguments;                     ///< Of kCall: parameter name, variable of the caller.
+  std::vector<std::string> results;  ///< Of kCall: variables to bind, in order; "" drops one.
+  std::vector<std::string>
+      dead_after;  ///< Variables that nothing reads after this block: freed when it ends.
 };
 
 struct Parameter {

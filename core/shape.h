@@ -9,7 +9,8 @@ namespace heddle {
 
 constexpr int64_t kUnknown = -1;
 
-/// Rows and columns of a matrix; kUnknown (-1) where not known yet. A scalar has no shape (0 x 0 by convention).
+/// Rows and columns of a matrix; kUnknown (-1) where not known yet. A scalar has no shape (0 x 0 by
+/// convention).
 struct Shape {
   int64_t rows = kUnknown;
   int64_t columns = kUnknown;

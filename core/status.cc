@@ -78,7 +78,8 @@ Status Status::WithCode(StatusCode code) const {
 std::string Status::ToString() const {
   if (ok()) return "ok";
   constexpr size_t kMostNotes = 11;
-  std::string text = rep_->position.IsKnown() ? rep_->position.ToString() + ": " + rep_->message : rep_->message;
+  std::string text =
+      rep_->position.IsKnown() ? rep_->position.ToString() + ": " + rep_->message : rep_->message;
   for (size_t i = 0; i < rep_->notes.size() && i < kMostNotes; ++i) text += "\n" + rep_->notes[i];
   return text;
 }
@@ -103,8 +104,8 @@ int ExitCode(const Status& status) {
 }
 
 void CheckFailed(const char* file, int line, const char* condition, const char* why) {
-  std::fprintf(stderr, "heddle: internal error at %s:%d: %s does not hold (%s). This is a bug in Heddle.\n", file, line,
-               condition, why);
+  std::fprintf(stderr, "heddle: internal error at %s:%d: %s does not hold (%s). This is a bug in Heddle.\n",
+               file, line, condition, why);
   std::fflush(stderr);
   std::abort();
 }

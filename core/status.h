@@ -14,21 +14,23 @@
 
 namespace heddle {
 
-/// gRPC's codes, so that a failure crosses machines unchanged. What a user's exit code becomes is in ExitCode().
+/// gRPC's codes, so that a failure crosses machines unchanged. What a user's exit code becomes is in
+/// ExitCode().
 enum class StatusCode : uint8_t {
   kOk = 0,
   kCancelled = 1,
-  kInvalidArgument = 3,     ///< The script is wrong and that is known before anything runs (exit 3).
-  kNotFound = 5,            ///< An input does not exist (exit 4).
-  kPermissionDenied = 7,    ///< (exit 6)
-  kResourceExhausted = 8,   ///< Memory or disk (exit 5).
-  kFailedPrecondition = 9,  ///< A fault of the script that shows while it runs: shapes, bounds, values (exit 1).
-  kAborted = 10,            ///< stop() or a failed assert() of the script (exit 1).
-  kUnimplemented = 12,      ///< Part of DML that Heddle does not run yet; always says which (exit 3).
-  kInternal = 13,           ///< Our bug (exit 70).
-  kUnavailable = 14,        ///< A peer, worker or master cannot be reached (exit 6).
-  kDataLoss = 15,           ///< An input file is malformed (exit 4).
-  kUsage = 17,              ///< Wrong command line (exit 2).
+  kInvalidArgument = 3,    ///< The script is wrong and that is known before anything runs (exit 3).
+  kNotFound = 5,           ///< An input does not exist (exit 4).
+  kPermissionDenied = 7,   ///< (exit 6)
+  kResourceExhausted = 8,  ///< Memory or disk (exit 5).
+  kFailedPrecondition =
+      9,                ///< A fault of the script that shows while it runs: shapes, bounds, values (exit 1).
+  kAborted = 10,        ///< stop() or a failed assert() of the script (exit 1).
+  kUnimplemented = 12,  ///< Part of DML that Heddle does not run yet; always says which (exit 3).
+  kInternal = 13,       ///< Our bug (exit 70).
+  kUnavailable = 14,    ///< A peer, worker or master cannot be reached (exit 6).
+  kDataLoss = 15,       ///< An input file is malformed (exit 4).
+  kUsage = 17,          ///< Wrong command line (exit 2).
 };
 
 const char* StatusCodeName(StatusCode code);
@@ -71,9 +73,9 @@ int ExitCode(const Status& status);
 
 inline Status OkStatus() { return Status(); }
 
-#define HEDDLE_STATUS_FACTORY(Name)                                              \
-  template <typename... Args>                                                    \
-  Status Name(fmt::format_string<Args...> format, Args&&... args) {              \
+#define HEDDLE_STATUS_FACTORY(Name)                                                       \
+  template <typename... Args>                                                             \
+  Status Name(fmt::format_string<Args...> format, Args&&... args) {                       \
     return Status(StatusCode::k##Name, fmt::format(format, std::forward<Args>(args)...)); \
   }
 HEDDLE_STATUS_FACTORY(Cancelled)
@@ -94,7 +96,7 @@ HEDDLE_STATUS_FACTORY(Usage)
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: implicit by design
   Result(Status status) : status_(std::move(status)) {}  // NOLINT: implicit by design
 
   bool ok() const { return value_.has_value(); }
@@ -127,10 +129,10 @@ class [[nodiscard]] Result {
 #define HEDDLE_CONCAT_INNER(a, b) a##b
 #define HEDDLE_CONCAT(a, b) HEDDLE_CONCAT_INNER(a, b)
 
-#define HEDDLE_RETURN_IF_ERROR(expression)                  \
-  do {                                                      \
+#define HEDDLE_RETURN_IF_ERROR(expression)                                                \
+  do {                                                                                    \
     if (::heddle::Status status_of_expression = (expression); !status_of_expression.ok()) \
-      return status_of_expression;                          \
+      return status_of_expression;                                                        \
   } while (false)
 
 #define HEDDLE_ASSIGN_OR_RETURN(target, expression) \

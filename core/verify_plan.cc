@@ -33,7 +33,8 @@ class Verifier {
     if (!plan_.peak_bytes.empty() && plan_.peak_bytes.size() != static_cast<size_t>(plan_.ranks))
       return Internal("broken plan: peak bytes of {} ranks, not {}", plan_.peak_bytes.size(), plan_.ranks);
     for (const Register& reg : plan_.registers)
-      if (reg.offset != kNoOffset && !IsInBlock(reg)) return Broken(reg, "lies outside the block of its rank");
+      if (reg.offset != kNoOffset && !IsInBlock(reg))
+        return Broken(reg, "lies outside the block of its rank");
     return OkStatus();
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// colSums and its family: a leaf is a panel of ColumnPanelHeight (MomentsPanelHeight) rows. More than 8 columns: one chain a
-// column, payload column j at place j. At most 8: eight chains a column by row mod 8, payload place lane * n
-// + j, joined by L at the root.
+// colSums and its family: a leaf is a panel of ColumnPanelHeight (MomentsPanelHeight) rows. More than 8
+// columns: one chain a column, payload column j at place j. At most 8: eight chains a column by row mod 8,
+// payload place lane * n + j, joined by L at the root.
 #include <algorithm>
 #include <vector>
 
@@ -52,7 +52,8 @@ void SparseExtremes(simd::Fold fold, const Panel& panel, double* payload) {
     if (counts[static_cast<size_t>(j)] < panel.rows()) payload[j] = simd::FoldTwo(fold, payload[j], 0.0);
 }
 
-void DenseFold(simd::Fold fold, const double* cells, simd::From from, int64_t rows, int64_t n, double* payload) {
+void DenseFold(simd::Fold fold, const double* cells, simd::From from, int64_t rows, int64_t n,
+               double* payload) {
   if (n <= kNarrow)
     simd::FoldNarrow(fold, cells, rows, n, payload, from);
   else
@@ -106,13 +107,13 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
     return true;
   }
   PanelCells cells(panel.x);
-  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), FromOf(panel.x), panel.rows(), panel.columns(), payload);
+  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), FromOf(panel.x),
+            panel.rows(), panel.columns(), payload);
   return true;
 }
 
 Reduction ReductionOf(const KernelCall& call, AggregateKind kind, int64_t n) {
-  Reduction reduction{.join = JoinOf(kind),
-                      .cancelled = call.context.cancelled};
+  Reduction reduction{.join = JoinOf(kind), .cancelled = call.context.cancelled};
   reduction.width = IsSpread(kind) ? 1 + 2 * n : n <= kNarrow ? 8 * n : (n + 7) / 8 * 8;
   return reduction;
 }
@@ -120,13 +121,15 @@ Reduction ReductionOf(const KernelCall& call, AggregateKind kind, int64_t n) {
 Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction reduction) {
   const Matrix& x = call.inputs[0]->matrix();
   const RowSpan span = SpanOf(call);
-  const int64_t n = x.columns(), height = IsSpread(kind) ? MomentsPanelHeight(span.total, n) : ColumnPanelHeight(span.total, n);
+  const int64_t n = x.columns(), height = IsSpread(kind) ? MomentsPanelHeight(span.total, n)
+                                                         : ColumnPanelHeight(span.total, n);
   const int64_t begin = span.begin == span.end ? 0 : span.begin / height;
   const int64_t end = span.begin == span.end ? 0 : CeilDivide(span.end, height);
   const auto panel = [&](int64_t leaf) {
     return Panel{x, leaf * height - span.begin, std::min(span.end, (leaf + 1) * height) - span.begin};
   };
-  if (const int64_t tile_columns = ColumnsOfTiles(n, end - begin); tile_columns > 0 && !x.IsSparse() && !IsSpread(kind)) {
+  if (const int64_t tile_columns = ColumnsOfTiles(n, end - begin);
+      tile_columns > 0 && !x.IsSparse() && !IsSpread(kind)) {
     const simd::Fold fold = FoldOf(kind);
     return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, tile_columns},
                        [&](const Tile& tile, int64_t leaf, double* payload) {
@@ -139,12 +142,14 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
   }
   if (n > kNarrow && x.IsSparse() && !IsSpread(kind) && FoldOf(kind) == simd::Fold::kAdd &&
       AreSparseLeaves(x.stored(), end - begin, n, 1))
-    return ReduceSparseLeaves(reduction, 1, begin, end, call.phase.empty(), [&](int64_t leaf, SparseLeaf& terms) {
-      const Panel rows = panel(leaf);
-      const double one = 1.0;
-      terms.Weigh(&one);
-      terms.AddEntries(x.column_indexes(), x.values(), x.row_offsets()[rows.row_begin], x.row_offsets()[rows.row_end]);
-    });
+    return ReduceSparseLeaves(
+        reduction, 1, begin, end, call.phase.empty(), [&](int64_t leaf, SparseLeaf& terms) {
+          const Panel rows = panel(leaf);
+          const double one = 1.0;
+          terms.Weigh(&one);
+          terms.AddEntries(x.column_indexes(), x.values(), x.row_offsets()[rows.row_begin],
+                           x.row_offsets()[rows.row_end]);
+        });
   reduction.leaf_cells = height * std::max<int64_t>(n, 1);
   return ReduceLeaves(reduction, begin, end, [&](int64_t leaf, double* payload) {
     return ReducePanel(kind, panel(leaf), reduction.width, payload);

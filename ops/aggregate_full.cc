@@ -25,7 +25,9 @@ struct LeafGrid {
   int64_t RowBegin(int64_t leaf) const { return leaf / chunks * height; }
   int64_t RowEnd(int64_t leaf) const { return std::min(rows, RowBegin(leaf) + height); }
   int64_t ColumnBegin(int64_t leaf) const { return leaf % chunks * kColumnChunk; }
-  int64_t ColumnEnd(int64_t leaf) const { return chunks == 1 ? columns : std::min(columns, ColumnBegin(leaf) + kColumnChunk); }
+  int64_t ColumnEnd(int64_t leaf) const {
+    return chunks == 1 ? columns : std::min(columns, ColumnBegin(leaf) + kColumnChunk);
+  }
 };
 
 // Rows of a leaf within the piece of X at hand, and its columns.
@@ -100,8 +102,9 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
   if (kind == AggregateKind::kTrace && span.total != x.columns())
     return FailedPrecondition("trace: needs a square matrix, got {}x{}", span.total, x.columns());
   const bool is_extreme = kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum;
-  const LeafGrid grid = x.IsSparse() && is_extreme ? LeafGrid::OfRows(span.total, x.columns())
-                                                   : LeafGrid(span.total, kind == AggregateKind::kTrace ? 1 : x.columns());
+  const LeafGrid grid = x.IsSparse() && is_extreme
+                            ? LeafGrid::OfRows(span.total, x.columns())
+                            : LeafGrid(span.total, kind == AggregateKind::kTrace ? 1 : x.columns());
   Reduction sized = reduction;
   sized.leaf_cells = grid.height * std::min(grid.columns, kColumnChunk);
   if (span.begin == span.end || grid.columns == 0) return ReduceLeaves(sized, 0, 0, {});
@@ -111,27 +114,25 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
       return [&](int64_t first, int64_t last, double* payload) {
         simd::LaneTree tree;
         if (!IsCancelled(reduction.cancelled))
-          simd::AddLongRows(x.row_offsets(), x.column_indexes(), x.values(), span.begin, grid.chunks, first, last, tree);
+          simd::AddLongRows(x.row_offsets(), x.column_indexes(), x.values(), span.begin, grid.chunks, first,
+                            last, tree);
         const double* const lanes = tree.Finish();
         lanes == nullptr ? FillIdentity(sized, payload) : static_cast<void>(std::copy_n(lanes, 8, payload));
       };
     });
-  return ReduceLeaves(sized, begin, end,
-                      [&](int64_t leaf, double* payload) {
-                        const Area area{grid.RowBegin(leaf) - span.begin, grid.RowEnd(leaf) - span.begin,
-                                        grid.ColumnBegin(leaf), grid.ColumnEnd(leaf)};
-                        if (kind == AggregateKind::kTrace)
-                          return TraceLeaf(x, area.row_begin, area.row_end, span.begin, payload);
-                        return ReduceLeaf(kind, x, area, payload);
-                      });
+  return ReduceLeaves(sized, begin, end, [&](int64_t leaf, double* payload) {
+    const Area area{grid.RowBegin(leaf) - span.begin, grid.RowEnd(leaf) - span.begin, grid.ColumnBegin(leaf),
+                    grid.ColumnEnd(leaf)};
+    if (kind == AggregateKind::kTrace) return TraceLeaf(x, area.row_begin, area.row_end, span.begin, payload);
+    return ReduceLeaf(kind, x, area, payload);
+  });
 }
 
 }  // namespace
 
 Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind) {
-  const Reduction reduction{.join = JoinOf(kind),
-                            .width = IsSpread(kind) ? 3 : 8,
-                            .cancelled = call.context.cancelled};
+  const Reduction reduction{
+      .join = JoinOf(kind), .width = IsSpread(kind) ? 3 : 8, .cancelled = call.context.cancelled};
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == "finish" ? Result<Matrix>(call.inputs[0]->matrix())
                                                                : Partial(call, kind, reduction));
   if (call.phase == "partial") return Value(std::move(nodes));

@@ -99,7 +99,8 @@ void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t e
   if (n <= kColumnChunk && !x.IsSparse() && !IsSpread(kind)) {
     simd::FoldRows(FoldOf(kind), x.data() + begin * n, end - begin, n, n, out + begin, FromOf(x));
   } else if (x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
-    simd::SumSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, n, out + begin);
+    simd::SumSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, n,
+                        out + begin);
   } else if (x.IsSparse() && (kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum)) {
     SparseExtremes(FoldOf(kind), x, begin, end, out);
   } else {

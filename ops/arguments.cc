@@ -48,7 +48,8 @@ Result<int64_t> InferSize(const InferContext& context, int i, std::string_view w
 
 const Scalar* GivenScalar(const KernelCall& call, int i) {
   const auto index = static_cast<size_t>(i);
-  if (index >= call.inputs.size() || call.inputs[index] == nullptr || !call.inputs[index]->IsScalar()) return nullptr;
+  if (index >= call.inputs.size() || call.inputs[index] == nullptr || !call.inputs[index]->IsScalar())
+    return nullptr;
   return &call.inputs[index]->scalar();
 }
 

@@ -5,7 +5,8 @@
 
 #include "ops/operator.h"
 
-// Reading the inputs of operators: during inference (a scalar may be unknown yet) and while running (all are known).
+// Reading the inputs of operators: during inference (a scalar may be unknown yet) and while running (all are
+// known).
 namespace heddle::ops {
 
 /// True if the optional input i of the node was not left out.
@@ -14,13 +15,13 @@ bool IsGiven(const Node& node, int i);
 /// The scalar input i where it is known already; nullptr when left out or not known yet.
 const Scalar* KnownScalar(const InferContext& context, int i);
 
-/// kInvalidArgument unless input i can be a matrix / a scalar; left out counts as an error. `what` names it for the
-/// user: "argument 2", "select".
+/// kInvalidArgument unless input i can be a matrix / a scalar; left out counts as an error. `what` names it
+/// for the user: "argument 2", "select".
 Status RequireMatrix(const InferContext& context, int i, std::string_view what);
 Status RequireScalar(const InferContext& context, int i, std::string_view what);
 
-/// A number of rows or columns: the known scalar i truncated to an integer, kUnknown when it is not known yet,
-/// `fallback` when it was left out. kInvalidArgument when negative, NaN or a string.
+/// A number of rows or columns: the known scalar i truncated to an integer, kUnknown when it is not known
+/// yet, `fallback` when it was left out. kInvalidArgument when negative, NaN or a string.
 Result<int64_t> InferSize(const InferContext& context, int i, std::string_view what, int64_t fallback);
 
 /// The scalar input i of a running kernel; nullptr when left out.

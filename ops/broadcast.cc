@@ -14,8 +14,8 @@ bool Match(const Shape& left, const Shape& right) {
   const bool same_rows = !Differ(left.rows, right.rows);
   const bool same_columns = !Differ(left.columns, right.columns);
   if (same_rows && same_columns) return true;
-  if (same_rows && !Differ(right.columns, 1)) return true;  // a column on the right
-  if (same_columns && !Differ(right.rows, 1)) return true;  // a row on the right
+  if (same_rows && !Differ(right.columns, 1)) return true;    // a column on the right
+  if (same_columns && !Differ(right.rows, 1)) return true;    // a row on the right
   return !Differ(left.columns, 1) && !Differ(right.rows, 1);  // outer
 }
 
@@ -24,8 +24,9 @@ Status Mismatch(std::string_view op, const Shape& left, const Shape& right) {
   if (left.columns != 1) allowed += fmt::format(", {}x1", left.rows);
   if (left.rows != 1 && left.columns != 1) allowed += fmt::format(", 1x{}", left.columns);
   if (left.columns == 1) allowed += ", a row vector";
-  Status status = InvalidArgument("{}: shapes {} and {} do not match; on the right of {} there may be {} or a scalar", op, left,
-                                  right, left, allowed);
+  Status status =
+      InvalidArgument("{}: shapes {} and {} do not match; on the right of {} there may be {} or a scalar", op,
+                      left, right, left, allowed);
   if (left.IsKnown() && right.IsKnown() && Match(right, left))
     return status.WithNote("a vector is repeated only where it stands on the right");
   return status;
@@ -39,7 +40,8 @@ Result<Shape> BroadcastShape(std::string_view op, const ValueInfo& a, const Valu
   const Shape left = a.shape, right = b.shape;
   if (!Match(left, right)) return Mismatch(op, left, right);
   Shape result = left;
-  // The right operand never has more rows than the result, and more columns than one only if as many as the result.
+  // The right operand never has more rows than the result, and more columns than one only if as many as the
+  // result.
   if (result.rows < 0 && right.rows > 1) result.rows = right.rows;
   if (left.columns == 1) {
     result.columns = right.columns;

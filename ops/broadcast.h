@@ -20,9 +20,9 @@ struct Patterns {
   Pattern right = Pattern::kCells;
 };
 
-/// Shape of `a op b` (language reference 2.4): equal shapes; a scalar on either side; a vector on the right; m x 1 op 1 x n
-/// (the outer form). Unknown sizes stay unknown where nothing settles them. kInvalidArgument with both shapes and what
-/// would be allowed.
+/// Shape of `a op b` (language reference 2.4): equal shapes; a scalar on either side; a vector on the right;
+/// m x 1 op 1 x n (the outer form). Unknown sizes stay unknown where nothing settles them. kInvalidArgument
+/// with both shapes and what would be allowed.
 Result<Shape> BroadcastShape(std::string_view op, const ValueInfo& a, const ValueInfo& b);
 
 /// The patterns of two operands that BroadcastShape accepts; at least one is a matrix and shapes are known.

@@ -15,9 +15,9 @@ namespace {
 // Every operator family; the one list to extend.
 using Family = std::span<const Operator> (*)();
 constexpr Family kFamilies[] = {
-    ElementwiseOperators, AggregateOperators, CumulativeOperators, MatmulOperators, ReorganizeOperators, IndexOperators,
-    GenerateOperators,    SampledProductOperators, SelectOperators,    SolveOperators,      ScalarOperators, TextOperators,       FileOperators,
-    FusedOperators,
+    ElementwiseOperators, AggregateOperators, CumulativeOperators,     MatmulOperators, ReorganizeOperators,
+    IndexOperators,       GenerateOperators,  SampledProductOperators, SelectOperators, SolveOperators,
+    ScalarOperators,      TextOperators,      FileOperators,           FusedOperators,
 };
 
 struct Catalog {
@@ -35,8 +35,8 @@ const Catalog& TheCatalog() {
   return catalog;
 }
 
-// Scratch vectors of a kernel are small beside its operands, but sizes in a script may be absurd: the standard library's
-// exception stops here.
+// Scratch vectors of a kernel are small beside its operands, but sizes in a script may be absurd: the
+// standard library's exception stops here.
 template <typename Work>
 auto WithinMemory(const Node& node, const Work& work) -> decltype(work()) {
   try {
@@ -74,7 +74,8 @@ Result<ValueInfo> Infer(const InferContext& context) {
     return Internal("operator {} has {} inputs", context.node.op, inputs);
   Result<ValueInfo> info = WithinMemory(context.node, [&] { return op->infer(context); });
   if (info.ok() && info->IsMatrix()) {
-    const auto matrix = std::find_if(context.inputs.begin(), context.inputs.end(), [](const ValueInfo& input) { return input.IsMatrix(); });
+    const auto matrix = std::find_if(context.inputs.begin(), context.inputs.end(),
+                                     [](const ValueInfo& input) { return input.IsMatrix(); });
     info->element_type = matrix == context.inputs.end() ? context.element_type : matrix->element_type;
   }
   return info;
@@ -95,8 +96,10 @@ Cost CostOf(const Node& node, std::span<const ValueInfo> inputs) {
   if (op && op->cost) return op->cost(node, inputs);
   Cost cost;
   for (const ValueInfo& input : inputs)
-    if (input.IsMatrix() && input.shape.IsKnown()) cost.bytes += 8.0 * static_cast<double>(input.shape.Cells());
-  if (node.info.IsMatrix() && node.info.shape.IsKnown()) cost.bytes += 8.0 * static_cast<double>(node.info.shape.Cells());
+    if (input.IsMatrix() && input.shape.IsKnown())
+      cost.bytes += 8.0 * static_cast<double>(input.shape.Cells());
+  if (node.info.IsMatrix() && node.info.shape.IsKnown())
+    cost.bytes += 8.0 * static_cast<double>(node.info.shape.Cells());
   cost.flops = cost.bytes / 8;
   return cost;
 }

@@ -29,8 +29,8 @@ std::string_view Name(Cpu cpu) { return cpu == Cpu::kAvx512 ? "avx512" : "avx2";
 bool IsSupported(Cpu cpu) {
   // The builtin also asks the operating system (XGETBV) whether it saves the registers.
   if (cpu == Cpu::kAvx512) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512bw");
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
   }
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }

@@ -8,7 +8,8 @@
 
 namespace heddle::ops {
 
-/// Which copy of the hot kernels runs. Both give the same bits (docs/numerics.md R4); AVX2 and FMA are the baseline.
+/// Which copy of the hot kernels runs. Both give the same bits (docs/numerics.md R4); AVX2 and FMA are the
+/// baseline.
 enum class Cpu : uint8_t { kAvx2, kAvx512 };
 
 std::string_view Name(Cpu cpu);  ///< "avx2", "avx512"
@@ -16,7 +17,8 @@ std::string_view Name(Cpu cpu);  ///< "avx2", "avx512"
 /// True if this machine and its operating system can run that copy.
 bool IsSupported(Cpu cpu);
 
-/// The copy to use: the widest the machine supports, or what ForceCpu said. Decided at first use; thread-safe, one load.
+/// The copy to use: the widest the machine supports, or what ForceCpu said. Decided at first use;
+/// thread-safe, one load.
 Cpu SelectedCpu();
 
 /// Uses that copy from now on (--cpu, tests). kInvalidArgument if the machine cannot run it.
@@ -24,12 +26,13 @@ Status ForceCpu(Cpu cpu);
 /// "avx2", "avx512" or "auto" (the widest); kInvalidArgument for other names too.
 Status ForceCpu(std::string_view name);
 
-/// So many pages are best read side by side, 1 where one page after the other is as fast. Intel's prefetcher follows a stream
-/// in each page, a few lines ahead; those of one page do not cover the latency of memory.
+/// So many pages are best read side by side, 1 where one page after the other is as fast. Intel's prefetcher
+/// follows a stream in each page, a few lines ahead; those of one page do not cover the latency of memory.
 int MemoryStreams();
 
-/// True if loops fetch what they read next into the first-level cache: a load that misses it waits behind what is fetched. Zen 4 can
-/// await 24 lines there, too few for its share of memory; into the second level it fetches as fast as memory gives.
+/// True if loops fetch what they read next into the first-level cache: a load that misses it waits behind
+/// what is fetched. Zen 4 can await 24 lines there, too few for its share of memory; into the second level it
+/// fetches as fast as memory gives.
 bool FetchesToFirstLevel();
 /// True if operations of 512 bits take two turns of 256 bits (Zen 4).
 bool SplitsWideVectors();

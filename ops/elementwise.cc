@@ -13,8 +13,9 @@
 #include "ops/single_precision.h"
 #include "ops/storage.h"
 
-// Cell-wise operators. Binary ones broadcast as language reference 2.4 says: the right operand may be a vector. Shapes,
-// formats and special values: docs/numerics.md, section 7. Between scalars the same names are ops/evaluate_scalar.cc.
+// Cell-wise operators. Binary ones broadcast as language reference 2.4 says: the right operand may be a
+// vector. Shapes, formats and special values: docs/numerics.md, section 7. Between scalars the same names are
+// ops/evaluate_scalar.cc.
 namespace heddle::ops {
 namespace {
 
@@ -49,10 +50,12 @@ Result<ValueInfo> InferScalar(const InferContext& context) {
   const size_t count = Given(context.inputs);
   for (size_t i = 0; i < count; ++i) {
     if (!context.inputs[i].IsScalar())
-      return InvalidArgument("{}: operands are matrices and scalars, not a {}", context.node.op, Name(context.inputs[i].data_type));
+      return InvalidArgument("{}: operands are matrices and scalars, not a {}", context.node.op,
+                             Name(context.inputs[i].data_type));
     types[i] = context.inputs[i].value_type;
   }
-  HEDDLE_ASSIGN_OR_RETURN(const ValueType type, ScalarResultType(context.node.op, std::span(types.data(), count)));
+  HEDDLE_ASSIGN_OR_RETURN(const ValueType type,
+                          ScalarResultType(context.node.op, std::span(types.data(), count)));
   return ValueInfo::OfScalar(type);
 }
 
@@ -81,7 +84,8 @@ std::string ShapesOf(std::span<const ValueInfo> inputs) {
   std::string text;
   for (size_t i = 0, count = 0; i < inputs.size(); ++i) {
     if (!inputs[i].IsMatrix()) continue;
-    const bool is_last = std::none_of(inputs.begin() + static_cast<ptrdiff_t>(i) + 1, inputs.end(), [](const ValueInfo& other) { return other.IsMatrix(); });
+    const bool is_last = std::none_of(inputs.begin() + static_cast<ptrdiff_t>(i) + 1, inputs.end(),
+                                      [](const ValueInfo& other) { return other.IsMatrix(); });
     text += fmt::format("{}{}", count++ == 0 ? "" : is_last ? " and " : ", ", inputs[i].shape);
   }
   return text;
@@ -119,8 +123,10 @@ InputUse UseOfInput(const Node&, std::span<const ValueInfo> inputs, int i) {
 
 Result<Value> RunScalar(const KernelCall& call) {
   std::array<const Scalar*, 3> scalars = {};
-  for (size_t i = 0; i < call.inputs.size(); ++i) scalars[i] = call.inputs[i] == nullptr ? nullptr : &call.inputs[i]->scalar();
-  HEDDLE_ASSIGN_OR_RETURN(Scalar result, EvaluateScalar(call.node, std::span(scalars.data(), call.inputs.size())));
+  for (size_t i = 0; i < call.inputs.size(); ++i)
+    scalars[i] = call.inputs[i] == nullptr ? nullptr : &call.inputs[i]->scalar();
+  HEDDLE_ASSIGN_OR_RETURN(Scalar result,
+                          EvaluateScalar(call.node, std::span(scalars.data(), call.inputs.size())));
   return Value(std::move(result));
 }
 
@@ -144,8 +150,10 @@ Result<Operand> MakeOperand(const KernelCall& call, size_t i, Pattern pattern) {
 // The result in the storage that the node's format calls for.
 Result<Value> Finish(const KernelCall& call, Result<Matrix> result) {
   if (!result.ok()) return result.status();
-  if (call.node.info.format == Format::kSparse) result = AsSparse(*result);
-  else result = AsDense(*result);
+  if (call.node.info.format == Format::kSparse)
+    result = AsSparse(*result);
+  else
+    result = AsDense(*result);
   if (!result.ok()) return result.status();
   return Value(*std::move(result));
 }
@@ -154,17 +162,20 @@ Result<Value> Finish(const KernelCall& call, Result<Matrix> result) {
 bool TakesSingles(const KernelCall& call) {
   if (!ReadsSingles(call)) return true;
   if (call.node.info.format == Format::kSparse) return false;
-  return std::none_of(call.input_infos.begin(), call.input_infos.end(),
-                      [](const ValueInfo& input) { return input.IsMatrix() && input.format == Format::kSparse; });
+  return std::none_of(call.input_infos.begin(), call.input_infos.end(), [](const ValueInfo& input) {
+    return input.IsMatrix() && input.format == Format::kSparse;
+  });
 }
 
 // Floats of a call; `operands` are as the operator's `run` has them.
-Result<Value> RunSingle(const KernelCall& call, const RegionNode& op, std::span<Operand> operands, Shape shape) {
+Result<Value> RunSingle(const KernelCall& call, const RegionNode& op, std::span<Operand> operands,
+                        Shape shape) {
   for (Operand& operand : operands)
     if (operand.pattern != Pattern::kScalar) {
       HEDDLE_ASSIGN_OR_RETURN(operand.matrix, AsDense(operand.matrix));
     }
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SingleCells(op, operands, shape.rows, shape.columns, call.context.cancelled));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                          SingleCells(op, operands, shape.rows, shape.columns, call.context.cancelled));
   return Value(std::move(result));
 }
 
@@ -197,7 +208,8 @@ Result<Value> RunUnary(const KernelCall& call) {
     return RunSingle(call, {.op = RegionOp::kUnary, .unary = code}, operands, x.matrix.shape());
   }
   const bool sparse = UnaryFormat(code, call.input_infos[0]) == Format::kSparse;
-  return Finish(call, sparse ? SparseUnary(code, x.matrix) : DenseUnary(code, x.matrix, call.context.cancelled));
+  return Finish(call,
+                sparse ? SparseUnary(code, x.matrix) : DenseUnary(code, x.matrix, call.context.cancelled));
 }
 
 Result<Value> RunSelect(const KernelCall& call) {
@@ -230,25 +242,83 @@ Cost CostOfCells(const Node& node, std::span<const ValueInfo> inputs) {
 }
 
 constexpr Operator Binary(std::string_view name) {
-  return {.name = name, .min_inputs = 2, .max_inputs = 2, .infer = InferBinary, .row_rule = RowRuleOfCells, .input_use = UseOfInput,
-          .cost = CostOfCells, .run = RunBinary, .takes_singles = TakesSingles};
+  return {.name = name,
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .infer = InferBinary,
+          .row_rule = RowRuleOfCells,
+          .input_use = UseOfInput,
+          .cost = CostOfCells,
+          .run = RunBinary,
+          .takes_singles = TakesSingles};
 }
 constexpr Operator Unary(std::string_view name, int max_inputs = 1) {
-  return {.name = name, .min_inputs = 1, .max_inputs = max_inputs, .infer = InferUnary, .row_rule = RowRuleOfCells,
-          .input_use = UseOfInput, .cost = CostOfCells, .run = RunUnary, .takes_singles = TakesSingles};
+  return {.name = name,
+          .min_inputs = 1,
+          .max_inputs = max_inputs,
+          .infer = InferUnary,
+          .row_rule = RowRuleOfCells,
+          .input_use = UseOfInput,
+          .cost = CostOfCells,
+          .run = RunUnary,
+          .takes_singles = TakesSingles};
 }
 
 constexpr Operator kOperators[] = {
-    Binary("+"),       Binary("-"),       Binary("*"),      Binary("/"),          Binary("^"),          Binary("%%"),
-    Binary("%/%"),     Binary("<"),       Binary("<="),     Binary(">"),          Binary(">="),         Binary("=="),
-    Binary("!="),      Binary("&"),       Binary("|"),      Binary("xor"),        Binary("pmin"),       Binary("pmax"),
-    Binary("bitwAnd"), Binary("bitwOr"),  Binary("bitwXor"), Binary("bitwShiftL"), Binary("bitwShiftR"),
-    Unary("!"),        Unary("sqrt"),     Unary("exp"),     Unary("log", 2),      Unary("abs"),         Unary("round"),
-    Unary("floor"),    Unary("ceil"),     Unary("sign"),    Unary("sin"),         Unary("cos"),         Unary("tan"),
-    Unary("asin"),     Unary("acos"),     Unary("atan"),    Unary("sinh"),        Unary("cosh"),        Unary("tanh"),
-    Unary("sigmoid"),  Unary("is.nan"),   Unary("is.na"),   Unary("is.infinite"),
-    {.name = "ifelse", .min_inputs = 3, .max_inputs = 3, .infer = InferSelect, .row_rule = RowRuleOfCells, .input_use = UseOfInput,
-     .cost = CostOfCells, .run = RunSelect, .takes_singles = TakesSingles},
+    Binary("+"),
+    Binary("-"),
+    Binary("*"),
+    Binary("/"),
+    Binary("^"),
+    Binary("%%"),
+    Binary("%/%"),
+    Binary("<"),
+    Binary("<="),
+    Binary(">"),
+    Binary(">="),
+    Binary("=="),
+    Binary("!="),
+    Binary("&"),
+    Binary("|"),
+    Binary("xor"),
+    Binary("pmin"),
+    Binary("pmax"),
+    Binary("bitwAnd"),
+    Binary("bitwOr"),
+    Binary("bitwXor"),
+    Binary("bitwShiftL"),
+    Binary("bitwShiftR"),
+    Unary("!"),
+    Unary("sqrt"),
+    Unary("exp"),
+    Unary("log", 2),
+    Unary("abs"),
+    Unary("round"),
+    Unary("floor"),
+    Unary("ceil"),
+    Unary("sign"),
+    Unary("sin"),
+    Unary("cos"),
+    Unary("tan"),
+    Unary("asin"),
+    Unary("acos"),
+    Unary("atan"),
+    Unary("sinh"),
+    Unary("cosh"),
+    Unary("tanh"),
+    Unary("sigmoid"),
+    Unary("is.nan"),
+    Unary("is.na"),
+    Unary("is.infinite"),
+    {.name = "ifelse",
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .infer = InferSelect,
+     .row_rule = RowRuleOfCells,
+     .input_use = UseOfInput,
+     .cost = CostOfCells,
+     .run = RunSelect,
+     .takes_singles = TakesSingles},
 };
 
 }  // namespace

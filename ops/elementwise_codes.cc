@@ -69,11 +69,14 @@ constexpr Named<UnaryCode> kUnary[] = {
 
 template <typename Table>
 auto Find(const Table& table, std::string_view op) {
-  const auto* found = std::find_if(std::begin(table), std::end(table), [&](const auto& entry) { return entry.name == op; });
+  const auto* found =
+      std::find_if(std::begin(table), std::end(table), [&](const auto& entry) { return entry.name == op; });
   return found == std::end(table) ? std::nullopt : std::optional(found->code);
 }
 
-const Scalar* LiteralOf(const Node& node) { return node.Is("literal") ? node.FindAttribute("value") : nullptr; }
+const Scalar* LiteralOf(const Node& node) {
+  return node.Is("literal") ? node.FindAttribute("value") : nullptr;
+}
 bool IsZero(const Scalar* value) { return value != nullptr && !value->IsString() && value->AsDouble() == 0; }
 
 // 0 op right, or left op 0, is 0; the other one is null.
@@ -88,13 +91,18 @@ bool KeepsZero(BinaryCode code, const Scalar* left, const Scalar* right) {
 std::optional<BinaryCode> FindBinaryCode(std::string_view op) { return Find(kBinary, op); }
 std::optional<UnaryCode> FindUnaryCode(std::string_view op) { return Find(kUnary, op); }
 
-bool SkipsAbsentCells(BinaryCode code) { return code == BinaryCode::kMultiply || code == BinaryCode::kLogicalAnd; }
+bool SkipsAbsentCells(BinaryCode code) {
+  return code == BinaryCode::kMultiply || code == BinaryCode::kLogicalAnd;
+}
 
-bool KeepsZeroOnLeft(BinaryCode code, const Node& right) { return KeepsZero(code, nullptr, LiteralOf(right)); }
+bool KeepsZeroOnLeft(BinaryCode code, const Node& right) {
+  return KeepsZero(code, nullptr, LiteralOf(right));
+}
 bool KeepsZeroOnRight(BinaryCode code, const Node& left) { return KeepsZero(code, LiteralOf(left), nullptr); }
 bool IsZero(const Node& node) { return IsZero(LiteralOf(node)); }
 
-Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, const Scalar* x, const Scalar* y) {
+Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, const Scalar* x,
+                    const Scalar* y) {
   const Patterns patterns = PatternsOf(a, b);
   const bool left = a.IsMatrix() && a.format == Format::kSparse && patterns.left == Pattern::kCells;
   const bool right = b.IsMatrix() && b.format == Format::kSparse && patterns.right == Pattern::kCells;
@@ -103,37 +111,28 @@ Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, con
   bool sparse = false;
   switch (code) {
     case BinaryCode::kMultiply:
-    case BinaryCode::kLogicalAnd:
-      sparse = left || right;
-      break;
+    case BinaryCode::kLogicalAnd: sparse = left || right; break;
     case BinaryCode::kAdd:
     case BinaryCode::kSubtract:
     case BinaryCode::kLogicalOr:
     case BinaryCode::kExclusiveOr:
     case BinaryCode::kMinimum:
-    case BinaryCode::kMaximum:
-      sparse = left && right;
-      break;
+    case BinaryCode::kMaximum: sparse = left && right; break;
     case BinaryCode::kNotEqual:
     case BinaryCode::kLess:
-    case BinaryCode::kGreater:
-      sparse = (left && (right || !b.IsMatrix())) || (right && !a.IsMatrix());
-      break;
-    case BinaryCode::kDivide:
-      sparse = left && !right;
-      break;
-    case BinaryCode::kPower:
-      sparse = left && !b.IsMatrix();
-      break;
-    default:
-      break;
+    case BinaryCode::kGreater: sparse = (left && (right || !b.IsMatrix())) || (right && !a.IsMatrix()); break;
+    case BinaryCode::kDivide: sparse = left && !right; break;
+    case BinaryCode::kPower: sparse = left && !b.IsMatrix(); break;
+    default: break;
   }
   return sparse ? Format::kSparse : Format::kDense;
 }
 
 Format SelectFormat(std::span<const ValueInfo> inputs, std::span<const Scalar* const> known) {
   const auto sparse = [&](size_t i) { return inputs[i].IsMatrix() && inputs[i].format == Format::kSparse; };
-  const auto vanishes = [&](size_t i) { return sparse(i) || (inputs[i].IsScalar() && i < known.size() && IsZero(known[i])); };
+  const auto vanishes = [&](size_t i) {
+    return sparse(i) || (inputs[i].IsScalar() && i < known.size() && IsZero(known[i]));
+  };
   const bool any = sparse(0) || sparse(1) || sparse(2);
   return any && SelectVanishes(sparse(0), vanishes(1), vanishes(2)) ? Format::kSparse : Format::kDense;
 }

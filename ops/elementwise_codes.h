@@ -11,13 +11,16 @@
 
 namespace heddle::ops {
 
-/// The kernel of a DML operator: "+" is kAdd, "pmin" kMinimum, "log" with a base kLogBase. nullopt for other operators.
+/// The kernel of a DML operator: "+" is kAdd, "pmin" kMinimum, "log" with a base kLogBase. nullopt for other
+/// operators.
 std::optional<BinaryCode> FindBinaryCode(std::string_view op);
 std::optional<UnaryCode> FindUnaryCode(std::string_view op);
 
-/// Format of a cell-wise result: a function of the operator, the patterns, the formats and of scalars that are known (`left`, `right`;
-/// null: none) only (docs/numerics.md, section 7 has the table). At least one operand is a matrix.
-Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, const Scalar* left, const Scalar* right);
+/// Format of a cell-wise result: a function of the operator, the patterns, the formats and of scalars that
+/// are known (`left`, `right`; null: none) only (docs/numerics.md, section 7 has the table). At least one
+/// operand is a matrix.
+Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, const Scalar* left,
+                    const Scalar* right);
 Format UnaryFormat(UnaryCode code, const ValueInfo& x);
 
 /// Format of ifelse(condition, a, b): CSR if every cell is zero where some CSR operands have no entries.
@@ -26,7 +29,8 @@ Format SelectFormat(std::span<const ValueInfo> inputs, std::span<const Scalar* c
 /// True if condition != 0 ? a : b is zero where these are zero.
 constexpr bool SelectVanishes(bool condition, bool a, bool b) { return b && (condition || a); }
 
-/// True if `right` is a literal for which 0 op right is 0, or `left` one for which left op 0 is 0: absent cells stay absent.
+/// True if `right` is a literal for which 0 op right is 0, or `left` one for which left op 0 is 0: absent
+/// cells stay absent.
 bool KeepsZeroOnLeft(BinaryCode code, const Node& right);
 bool KeepsZeroOnRight(BinaryCode code, const Node& left);
 /// A literal 0.

@@ -11,11 +11,11 @@
 namespace heddle::ops {
 namespace {
 
-constexpr int64_t kGrainCells = 32768;               // 256 KiB of result: enough work for a task
-constexpr int64_t kStreamCells = (32 << 20) / 8;     // larger results do not stay in a cache anyway
-constexpr int64_t kNarrowColumns = 256;              // narrower rows are treated several at a time
-constexpr int64_t kTileCells = 2048;                 // of several narrow rows: buffers stay in L1
-constexpr int64_t kChunkColumns = 16384;             // longer rows are cut
+constexpr int64_t kGrainCells = 32768;            // 256 KiB of result: enough work for a task
+constexpr int64_t kStreamCells = (32 << 20) / 8;  // larger results do not stay in a cache anyway
+constexpr int64_t kNarrowColumns = 256;           // narrower rows are treated several at a time
+constexpr int64_t kTileCells = 2048;              // of several narrow rows: buffers stay in L1
+constexpr int64_t kChunkColumns = 16384;          // longer rows are cut
 
 // Rows [row_begin, row_end) and columns [column_begin, column_end): whole rows, or a part of one.
 struct Tile {
@@ -28,15 +28,18 @@ struct Tile {
 // Cuts rows x columns into tiles that are contiguous in a dense matrix.
 struct Tiling {
   Tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
-    if (columns <= kNarrowColumns) height = std::max<int64_t>(8, kTileCells / std::max<int64_t>(columns, 1) / 8 * 8);
+    if (columns <= kNarrowColumns)
+      height = std::max<int64_t>(8, kTileCells / std::max<int64_t>(columns, 1) / 8 * 8);
     chunks = std::max<int64_t>(1, (columns + kChunkColumns - 1) / kChunkColumns);
     count = (rows + height - 1) / height * chunks;
-    grain = std::max<int64_t>(1, kGrainCells / std::max<int64_t>(1, height * std::min(columns, kChunkColumns)));
+    grain =
+        std::max<int64_t>(1, kGrainCells / std::max<int64_t>(1, height * std::min(columns, kChunkColumns)));
   }
   Tile At(int64_t i) const {
     const int64_t row = i / chunks * height;
     const int64_t column = i % chunks * kChunkColumns;
-    return {row, std::min(rows, row + height), column, chunks == 1 ? columns : std::min(columns, column + kChunkColumns)};
+    return {row, std::min(rows, row + height), column,
+            chunks == 1 ? columns : std::min(columns, column + kChunkColumns)};
   }
   int64_t rows, columns;
   int64_t height = 1;
@@ -77,19 +80,19 @@ class OperandReader {
   Cells Read(const Tile& tile) {
     const Matrix& matrix = operand_.matrix;
     switch (operand_.pattern) {
-      case Pattern::kScalar:
-        return {&operand_.scalar, true};
+      case Pattern::kScalar: return {&operand_.scalar, true};
       case Pattern::kRow:
         return {buffer_.empty() ? matrix.data() + tile.column_begin : buffer_.data(), false};
       case Pattern::kColumn: {
         if (buffer_.empty()) return {matrix.data() + tile.row_begin, true};
-        SelectedElementwiseKernels().repeat(matrix.data() + tile.row_begin, tile.rows(), tile.columns(), buffer_.data());
+        SelectedElementwiseKernels().repeat(matrix.data() + tile.row_begin, tile.rows(), tile.columns(),
+                                            buffer_.data());
         return {buffer_.data(), false};
       }
-      case Pattern::kCells:
-        break;
+      case Pattern::kCells: break;
     }
-    if (!matrix.IsSparse()) return {matrix.data() + tile.row_begin * matrix.columns() + tile.column_begin, false};
+    if (!matrix.IsSparse())
+      return {matrix.data() + tile.row_begin * matrix.columns() + tile.column_begin, false};
     Expand(matrix, tile, buffer_.data());
     return {buffer_.data(), false};
   }
@@ -100,7 +103,8 @@ class OperandReader {
 };
 
 bool IsFlat(const Operand& operand) {
-  return operand.pattern == Pattern::kScalar || (operand.pattern == Pattern::kCells && !operand.matrix.IsSparse());
+  return operand.pattern == Pattern::kScalar ||
+         (operand.pattern == Pattern::kCells && !operand.matrix.IsSparse());
 }
 
 // A vector operand in dense form: it is small beside the result.
@@ -133,7 +137,8 @@ Result<Matrix> DenseBinary(BinaryCode code, const Operand& a, const Operand& b, 
     const double* right = right_single ? &b.scalar : b.matrix.data();
     ParallelFor(cells, kGrainCells, [&](int64_t begin, int64_t end) {
       if (IsCancelled(cancelled)) return;
-      kernel(left + (left_single ? 0 : begin), right + (right_single ? 0 : begin), out + begin, end - begin, cells > kStreamCells);
+      kernel(left + (left_single ? 0 : begin), right + (right_single ? 0 : begin), out + begin, end - begin,
+             cells > kStreamCells);
     });
   } else {
     HEDDLE_ASSIGN_OR_RETURN(const Operand left, WithDenseVector(a));
@@ -147,8 +152,8 @@ Result<Matrix> DenseBinary(BinaryCode code, const Operand& a, const Operand& b, 
         const Tile tile = tiling.At(i);
         const auto x = left_reader.Read(tile);
         const auto y = right_reader.Read(tile);
-        kernels.Of(code, KindOf(x.single, y.single))(x.data, y.data, out + tile.row_begin * columns + tile.column_begin,
-                                                     tile.cells(), stream);
+        kernels.Of(code, KindOf(x.single, y.single))(
+            x.data, y.data, out + tile.row_begin * columns + tile.column_begin, tile.cells(), stream);
       }
     });
   }
@@ -172,25 +177,27 @@ Result<Matrix> DenseUnary(UnaryCode code, const Matrix& x, const std::atomic<boo
     double of_zero;
     kernel(&zero, &of_zero, 1, false);
     const int64_t columns = x.columns();
-    ParallelFor(x.rows(), std::max<int64_t>(1, kGrainCells / std::max<int64_t>(columns, 1)), [&](int64_t begin, int64_t end) {
-      if (IsCancelled(cancelled)) return;
-      double values[kTileCells];
-      std::fill(out + begin * columns, out + end * columns, of_zero);
-      for (int64_t i = begin; i < end; ++i) {
-        for (int64_t p = x.row_offsets()[i]; p < x.row_offsets()[i + 1]; p += kTileCells) {
-          const int64_t count = std::min(kTileCells, x.row_offsets()[i + 1] - p);
-          kernel(x.values() + p, values, count, false);
-          for (int64_t k = 0; k < count; ++k) out[i * columns + x.column_indexes()[p + k]] = values[k];
-        }
-      }
-    });
+    ParallelFor(x.rows(), std::max<int64_t>(1, kGrainCells / std::max<int64_t>(columns, 1)),
+                [&](int64_t begin, int64_t end) {
+                  if (IsCancelled(cancelled)) return;
+                  double values[kTileCells];
+                  std::fill(out + begin * columns, out + end * columns, of_zero);
+                  for (int64_t i = begin; i < end; ++i) {
+                    for (int64_t p = x.row_offsets()[i]; p < x.row_offsets()[i + 1]; p += kTileCells) {
+                      const int64_t count = std::min(kTileCells, x.row_offsets()[i + 1] - p);
+                      kernel(x.values() + p, values, count, false);
+                      for (int64_t k = 0; k < count; ++k)
+                        out[i * columns + x.column_indexes()[p + k]] = values[k];
+                    }
+                  }
+                });
   }
   if (IsCancelled(cancelled)) return Cancelled("cancelled");
   return result;
 }
 
-Result<Matrix> DenseSelect(const Operand& condition, const Operand& a, const Operand& b, int64_t rows, int64_t columns,
-                           const std::atomic<bool>* cancelled) {
+Result<Matrix> DenseSelect(const Operand& condition, const Operand& a, const Operand& b, int64_t rows,
+                           int64_t columns, const std::atomic<bool>* cancelled) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns));
   double* out = result.mutable_data();
   const SelectKernel kernel = SelectedElementwiseKernels().select;

@@ -17,13 +17,14 @@ struct Operand {
   double scalar = 0;
 };
 
-/// rows x columns cells of `a op b`. Any format of operands. Kernels poll `cancelled` (may be null) between tiles.
+/// rows x columns cells of `a op b`. Any format of operands. Kernels poll `cancelled` (may be null) between
+/// tiles.
 Result<Matrix> DenseBinary(BinaryCode code, const Operand& a, const Operand& b, int64_t rows, int64_t columns,
                            const std::atomic<bool>* cancelled);
 /// f(x) for each cell.
 Result<Matrix> DenseUnary(UnaryCode code, const Matrix& x, const std::atomic<bool>* cancelled);
 /// condition != 0 ? a : b; kCells or kScalar operands.
-Result<Matrix> DenseSelect(const Operand& condition, const Operand& a, const Operand& b, int64_t rows, int64_t columns,
-                           const std::atomic<bool>* cancelled);
+Result<Matrix> DenseSelect(const Operand& condition, const Operand& a, const Operand& b, int64_t rows,
+                           int64_t columns, const std::atomic<bool>* cancelled);
 
 }  // namespace heddle::ops

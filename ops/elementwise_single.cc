@@ -48,12 +48,14 @@ Result<Matrix> SingleCells(RegionNode op, std::span<const Operand> operands, int
   std::array<Source, 3> sources;
   bool flat = true;
   for (size_t i = 0; i < operands.size(); ++i) {
-    sources[i] = {.access = AccessOf(operands[i].pattern), .matrix = operands[i].matrix, .scalar = operands[i].scalar};
+    sources[i] = {
+        .access = AccessOf(operands[i].pattern), .matrix = operands[i].matrix, .scalar = operands[i].scalar};
     flat = flat && (sources[i].access == Access::kCells || sources[i].access == Access::kScalar);
     if (sources[i].access == Access::kPerColumn) {
       HEDDLE_ASSIGN_OR_RETURN(sources[i].matrix, Widen(operands[i].matrix));
     }
-    region.nodes.push_back({.access = sources[i].access, .input = static_cast<int>(i), .single = sources[i].IsSingle()});
+    region.nodes.push_back(
+        {.access = sources[i].access, .input = static_cast<int>(i), .single = sources[i].IsSingle()});
   }
   region.inputs = static_cast<int>(operands.size());
   op.a = 0;
@@ -73,7 +75,8 @@ Result<Matrix> SingleCells(RegionNode op, std::span<const Operand> operands, int
         inputs[i] = sources[i].From(at, flat ? 1 : sources[i].stride());
         strides[i] = sources[i].stride();
       }
-      double* const output = reinterpret_cast<double*>(result.mutable_data<float>() + at * (flat ? 1 : columns));
+      double* const output =
+          reinterpret_cast<double*>(result.mutable_data<float>() + at * (flat ? 1 : columns));
       code->Run({.rows = flat ? 1 : steps,
                  .columns = flat ? steps : columns,
                  .inputs = inputs.data(),

@@ -22,7 +22,8 @@ constexpr int64_t kGrainEntries = 16384;
 constexpr int64_t kBatch = 1024;  // entries handed to a kernel at once
 
 int64_t RowGrain(const Matrix& x) {
-  return std::max<int64_t>(1, kGrainEntries * std::max<int64_t>(x.rows(), 1) / std::max<int64_t>(x.stored() + x.rows(), 1));
+  return std::max<int64_t>(
+      1, kGrainEntries * std::max<int64_t>(x.rows(), 1) / std::max<int64_t>(x.stored() + x.rows(), 1));
 }
 
 // counts[i] entries in row i, at offsets[i + 1], become offsets.
@@ -63,24 +64,30 @@ Result<Matrix> SamePattern(const Matrix& x, ElementType type) {
   const int64_t first = x.row_offsets()[0];
   for (int64_t i = 0; i <= x.rows(); ++i) result.mutable_row_offsets()[i] = x.row_offsets()[i] - first;
   ParallelFor(x.stored(), kGrainEntries, [&](int64_t begin, int64_t end) {
-    std::copy(x.column_indexes() + first + begin, x.column_indexes() + first + end, result.mutable_column_indexes() + begin);
+    std::copy(x.column_indexes() + first + begin, x.column_indexes() + first + end,
+              result.mutable_column_indexes() + begin);
   });
   return result;
 }
 
 namespace {
 
-const double* FirstEntry(const Matrix& x) { return x.rows() == 0 ? x.values() : x.values() + x.row_offsets()[0]; }
+const double* FirstEntry(const Matrix& x) {
+  return x.rows() == 0 ? x.values() : x.values() + x.row_offsets()[0];
+}
 
 // op(entry, scalar) for each entry.
 Result<Matrix> WithScalar(BinaryCode code, const Matrix& x, double scalar, bool scalar_on_left) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, SamePattern(x));
-  const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, scalar_on_left ? Operands::kScalarCells : Operands::kCellsScalar);
+  const BinaryKernel kernel =
+      SelectedElementwiseKernels().Of(code, scalar_on_left ? Operands::kScalarCells : Operands::kCellsScalar);
   const double* values = FirstEntry(x);
   double* out = result.mutable_values();
   ParallelFor(x.stored(), kGrainEntries, [&](int64_t begin, int64_t end) {
-    if (scalar_on_left) kernel(&scalar, values + begin, out + begin, end - begin, false);
-    else kernel(values + begin, &scalar, out + begin, end - begin, false);
+    if (scalar_on_left)
+      kernel(&scalar, values + begin, out + begin, end - begin, false);
+    else
+      kernel(values + begin, &scalar, out + begin, end - begin, false);
   });
   return DropZeros(result);
 }
@@ -102,23 +109,30 @@ Result<Matrix> WithDense(BinaryCode code, const Matrix& x, const Operand& dense,
       const int64_t first = offsets[begin], count = offsets[end] - first;
       cells.resize(std::max(cells.size(), static_cast<size_t>(count + kGatherOverrun)));
       if (dense.pattern == Pattern::kCells) {
-        GatherCells({offsets + begin, result.column_indexes(), result.stored()}, other, begin, end, spread, cells.data());
+        GatherCells({offsets + begin, result.column_indexes(), result.stored()}, other, begin, end, spread,
+                    cells.data());
       } else if (dense.pattern == Pattern::kColumn) {
-        for (int64_t i = begin; i < end; ++i) std::fill_n(cells.data() + (offsets[i] - first), offsets[i + 1] - offsets[i], other.data()[i]);
+        for (int64_t i = begin; i < end; ++i)
+          std::fill_n(cells.data() + (offsets[i] - first), offsets[i + 1] - offsets[i], other.data()[i]);
       } else {
-        for (int64_t e = 0; e < count; ++e) cells[static_cast<size_t>(e)] = other.data()[result.column_indexes()[first + e]];
+        for (int64_t e = 0; e < count; ++e)
+          cells[static_cast<size_t>(e)] = other.data()[result.column_indexes()[first + e]];
       }
-      if (dense_on_left) kernel(cells.data(), values + first, out + first, count, false);
-      else kernel(values + first, cells.data(), out + first, count, false);
+      if (dense_on_left)
+        kernel(cells.data(), values + first, out + first, count, false);
+      else
+        kernel(values + first, cells.data(), out + first, count, false);
     }
   });
   return DropZeros(result);
 }
 
-double OrZero(double x, bool is_given) { return std::bit_cast<double>(std::bit_cast<uint64_t>(x) & -uint64_t{is_given}); }
+double OrZero(double x, bool is_given) {
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(x) & -uint64_t{is_given});
+}
 
-// Walks the entries of row i of a and b by column: visit(column, x, y). Which one is next nobody can foresee: no
-// branch depends on it.
+// Walks the entries of row i of a and b by column: visit(column, x, y). Which one is next nobody can foresee:
+// no branch depends on it.
 template <typename Visit>
 [[gnu::always_inline]] inline void MergeRow(const Matrix& a, const Matrix& b, int64_t i, Visit visit) {
   int64_t p = a.row_offsets()[i], q = b.row_offsets()[i];
@@ -126,7 +140,8 @@ template <typename Visit>
   while (p < p_end && q < q_end) {
     const int32_t of_a = a.column_indexes()[p], of_b = b.column_indexes()[q];
     const bool left = of_a <= of_b, right = of_b <= of_a;
-    const int32_t column = of_b ^ ((of_a ^ of_b) & -int32_t{left});  // The compiler would branch for a minimum.
+    const int32_t column =
+        of_b ^ ((of_a ^ of_b) & -int32_t{left});  // The compiler would branch for a minimum.
     visit(column, OrZero(a.values()[p], left), OrZero(b.values()[q], right));
     p += left;
     q += right;
@@ -140,7 +155,8 @@ Result<Matrix> Merge(BinaryCode code, const Matrix& a, const Matrix& b) {
   const int64_t grain = std::min(RowGrain(a), RowGrain(b));
   std::vector<int64_t> counts(static_cast<size_t>(a.rows()), 0);
   ParallelFor(a.rows(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) MergeRow(a, b, i, [&](int32_t, double, double) { ++counts[static_cast<size_t>(i)]; });
+    for (int64_t i = begin; i < end; ++i)
+      MergeRow(a, b, i, [&](int32_t, double, double) { ++counts[static_cast<size_t>(i)]; });
   });
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(a.columns(), counts));
   const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, Operands::kCellsCells);
@@ -186,7 +202,8 @@ Result<Matrix> Intersect(BinaryCode code, const Matrix& a, const Matrix& b) {
     std::vector<double> x, y, out;
     for (int64_t task = first_task; task < last_task; ++task) {
       const int64_t begin = task * grain, end = std::min(rows, begin + grain);
-      const auto room = static_cast<size_t>(fewer.row_offsets()[end] - fewer.row_offsets()[begin] + kGatherOverrun);
+      const auto room =
+          static_cast<size_t>(fewer.row_offsets()[end] - fewer.row_offsets()[begin] + kGatherOverrun);
       KeptEntries& entries = kept[static_cast<size_t>(task)];
       entries.columns.resize(room);
       for (std::vector<double>* values : {&x, &y, &out}) values->resize(std::max(values->size(), room));
@@ -247,16 +264,18 @@ Result<Matrix> SparseUnary(UnaryCode code, const Matrix& x) {
   return DropZeros(result);
 }
 
-Result<Matrix> SparseBinary(BinaryCode code, const Operand& a, const Operand& b, int64_t rows, int64_t columns,
-                            const std::atomic<bool>* cancelled) {
+Result<Matrix> SparseBinary(BinaryCode code, const Operand& a, const Operand& b, int64_t rows,
+                            int64_t columns, const std::atomic<bool>* cancelled) {
   const bool left = a.pattern == Pattern::kCells && a.matrix.IsSparse();
   const bool right = b.pattern == Pattern::kCells && b.matrix.IsSparse();
-  if (left && right) return SkipsAbsentCells(code) ? Intersect(code, a.matrix, b.matrix) : Merge(code, a.matrix, b.matrix);
+  if (left && right)
+    return SkipsAbsentCells(code) ? Intersect(code, a.matrix, b.matrix) : Merge(code, a.matrix, b.matrix);
   const Operand& driver = left ? a : b;
   const Operand& other = left ? b : a;
   bool absent_stay_absent = SkipsAbsentCells(code);
   if (other.pattern == Pattern::kScalar) {
-    if (!absent_stay_absent) absent_stay_absent = (left ? Apply(code, 0.0, other.scalar) : Apply(code, other.scalar, 0.0)) == 0;
+    if (!absent_stay_absent)
+      absent_stay_absent = (left ? Apply(code, 0.0, other.scalar) : Apply(code, other.scalar, 0.0)) == 0;
     if (absent_stay_absent) {
       // An explicit zero may meet Infinity here; it is an absent cell like the others.
       HEDDLE_ASSIGN_OR_RETURN(const Matrix entries, DropZeros(driver.matrix));
@@ -311,11 +330,13 @@ Result<Matrix> SparseSelect(const Operand& condition, const Operand& a, const Op
   const int64_t rows = shape.rows(), grain = RowGrain(shape);
   const auto visit_row = [&](int64_t i, auto visit) {
     RowCells of_first(first, i), of_b(b, i);
-    for (int32_t column; (column = std::min(of_first.NextColumn(), of_b.NextColumn())) != INT32_MAX;) visit(column, of_first.At(column), of_b.At(column));
+    for (int32_t column; (column = std::min(of_first.NextColumn(), of_b.NextColumn())) != INT32_MAX;)
+      visit(column, of_first.At(column), of_b.At(column));
   };
   std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
   ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) visit_row(i, [&](int32_t, double, double) { ++counts[static_cast<size_t>(i)]; });
+    for (int64_t i = begin; i < end; ++i)
+      visit_row(i, [&](int32_t, double, double) { ++counts[static_cast<size_t>(i)]; });
   });
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(shape.columns(), counts));
   ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {

@@ -11,9 +11,7 @@
 namespace heddle::ops {
 namespace {
 
-bool IsComparison(BinaryCode code) {
-  return code >= BinaryCode::kLess && code <= BinaryCode::kNotEqual;
-}
+bool IsComparison(BinaryCode code) { return code >= BinaryCode::kLess && code <= BinaryCode::kNotEqual; }
 bool IsLogical(BinaryCode code) {
   return code >= BinaryCode::kLogicalAnd && code <= BinaryCode::kExclusiveOr;
 }
@@ -28,16 +26,17 @@ bool KeepsIntegers(BinaryCode code) {
     case BinaryCode::kModulus:
     case BinaryCode::kIntegerDivide:
     case BinaryCode::kMinimum:
-    case BinaryCode::kMaximum:
-      return true;
-    default:
-      return false;
+    case BinaryCode::kMaximum: return true;
+    default: return false;
   }
 }
 
-Status NoStrings(std::string_view op) { return InvalidArgument("{}: strings are not numbers; use as.double", op); }
+Status NoStrings(std::string_view op) {
+  return InvalidArgument("{}: strings are not numbers; use as.double", op);
+}
 
-// boolean op boolean is double, an integer with an integer or boolean is integer (a boolean counts as 0 or 1).
+// boolean op boolean is double, an integer with an integer or boolean is integer (a boolean counts as 0 or
+// 1).
 ValueType ArithmeticType(ValueType a, ValueType b) {
   if (a == ValueType::kDouble || b == ValueType::kDouble) return ValueType::kDouble;
   if (a == ValueType::kUnknown || b == ValueType::kUnknown) return ValueType::kUnknown;
@@ -63,12 +62,10 @@ Result<ValueType> UnaryType(std::string_view op, UnaryCode code, ValueType x) {
   switch (code) {
     case UnaryCode::kNot:
     case UnaryCode::kIsNaN:
-    case UnaryCode::kIsInfinite:
-      return ValueType::kBoolean;
+    case UnaryCode::kIsInfinite: return ValueType::kBoolean;
     case UnaryCode::kAbsolute:
       return x == ValueType::kInteger || x == ValueType::kUnknown ? x : ValueType::kDouble;
-    default:
-      return ValueType::kDouble;
+    default: return ValueType::kDouble;
   }
 }
 
@@ -92,15 +89,9 @@ Result<Scalar> EvaluateIntegers(std::string_view op, BinaryCode code, int64_t a,
   int64_t result = 0;
   bool overflow = false;
   switch (code) {
-    case BinaryCode::kAdd:
-      overflow = __builtin_add_overflow(a, b, &result);
-      break;
-    case BinaryCode::kSubtract:
-      overflow = __builtin_sub_overflow(a, b, &result);
-      break;
-    case BinaryCode::kMultiply:
-      overflow = __builtin_mul_overflow(a, b, &result);
-      break;
+    case BinaryCode::kAdd: overflow = __builtin_add_overflow(a, b, &result); break;
+    case BinaryCode::kSubtract: overflow = __builtin_sub_overflow(a, b, &result); break;
+    case BinaryCode::kMultiply: overflow = __builtin_mul_overflow(a, b, &result); break;
     case BinaryCode::kIntegerDivide:
     case BinaryCode::kModulus:
       if (b == 0) return Scalar(Apply(code, static_cast<double>(a), 0.0));  // Infinity or NaN, never an error
@@ -110,32 +101,23 @@ Result<Scalar> EvaluateIntegers(std::string_view op, BinaryCode code, int64_t a,
         result = code == BinaryCode::kModulus ? a % b : a / b;
       }
       break;
-    case BinaryCode::kMinimum:
-      result = a < b ? a : b;
-      break;
-    default:
-      result = a < b ? b : a;
-      break;
+    case BinaryCode::kMinimum: result = a < b ? a : b; break;
+    default: result = a < b ? b : a; break;
   }
-  if (overflow) return FailedPrecondition("{}: the result does not fit in a 64-bit integer: {} {} {}", op, a, op, b);
+  if (overflow)
+    return FailedPrecondition("{}: the result does not fit in a 64-bit integer: {} {} {}", op, a, op, b);
   return Scalar(result);
 }
 
 template <typename T>
 bool Compare(BinaryCode code, const T& a, const T& b) {
   switch (code) {
-    case BinaryCode::kLess:
-      return a < b;
-    case BinaryCode::kLessEqual:
-      return a <= b;
-    case BinaryCode::kGreater:
-      return a > b;
-    case BinaryCode::kGreaterEqual:
-      return a >= b;
-    case BinaryCode::kEqual:
-      return a == b;
-    default:
-      return a != b;
+    case BinaryCode::kLess: return a < b;
+    case BinaryCode::kLessEqual: return a <= b;
+    case BinaryCode::kGreater: return a > b;
+    case BinaryCode::kGreaterEqual: return a >= b;
+    case BinaryCode::kEqual: return a == b;
+    default: return a != b;
   }
 }
 
@@ -147,21 +129,17 @@ Result<Scalar> EvaluateBinary(std::string_view op, BinaryCode code, const Scalar
     return Scalar(Compare(code, a.AsDouble(), b.AsDouble()));
   }
   if (type == ValueType::kString) return Scalar(a.ToText() + b.ToText());
-  if (type == ValueType::kInteger && KeepsIntegers(code)) return EvaluateIntegers(op, code, Whole(a), Whole(b));
+  if (type == ValueType::kInteger && KeepsIntegers(code))
+    return EvaluateIntegers(op, code, Whole(a), Whole(b));
   if (IsBitwise(code) && !a.IsDouble() && !b.IsDouble()) {
     // Exact for all 64 bits, where the way through doubles is for 53.
     const uint64_t x = static_cast<uint64_t>(Whole(a)), y = static_cast<uint64_t>(Whole(b));
     switch (code) {
-      case BinaryCode::kBitAnd:
-        return Scalar(static_cast<int64_t>(x & y));
-      case BinaryCode::kBitOr:
-        return Scalar(static_cast<int64_t>(x | y));
-      case BinaryCode::kBitXor:
-        return Scalar(static_cast<int64_t>(x ^ y));
-      case BinaryCode::kBitShiftLeft:
-        return Scalar(static_cast<int64_t>(x << (y & 63)));
-      default:
-        return Scalar(static_cast<int64_t>(x) >> (y & 63));
+      case BinaryCode::kBitAnd: return Scalar(static_cast<int64_t>(x & y));
+      case BinaryCode::kBitOr: return Scalar(static_cast<int64_t>(x | y));
+      case BinaryCode::kBitXor: return Scalar(static_cast<int64_t>(x ^ y));
+      case BinaryCode::kBitShiftLeft: return Scalar(static_cast<int64_t>(x << (y & 63)));
+      default: return Scalar(static_cast<int64_t>(x) >> (y & 63));
     }
   }
   const double result = Apply(code, a.AsDouble(), b.AsDouble());
@@ -174,7 +152,8 @@ Result<Scalar> EvaluateUnary(std::string_view op, UnaryCode code, const Scalar& 
   HEDDLE_ASSIGN_OR_RETURN(const ValueType type, UnaryType(op, code, x.type()));
   if (type == ValueType::kInteger) {
     const int64_t value = x.AsInteger();
-    if (value == INT64_MIN) return FailedPrecondition("{}: the result does not fit in a 64-bit integer: {}", op, value);
+    if (value == INT64_MIN)
+      return FailedPrecondition("{}: the result does not fit in a 64-bit integer: {}", op, value);
     return Scalar(value < 0 ? -value : value);
   }
   const double result = Apply(code, x.AsDouble());

@@ -9,15 +9,18 @@
 
 namespace heddle::ops {
 
-/// Value type of a scalar operator's result (language reference 2.2): int op int is int, `/` and `^` are double, boolean op
-/// boolean is double for arithmetic, comparisons are boolean, `+` with a string is a string. kUnknown where it depends on
-/// types that are unknown. kInvalidArgument where strings cannot be (only `+` and comparisons take them).
+/// Value type of a scalar operator's result (language reference 2.2): int op int is int, `/` and `^` are
+/// double, boolean op boolean is double for arithmetic, comparisons are boolean, `+` with a string is a
+/// string. kUnknown where it depends on types that are unknown. kInvalidArgument where strings cannot be
+/// (only `+` and comparisons take them).
 ///
-/// The dynamic type of a value agrees with it, except x %/% 0 and x %% 0 of integers, which are double (Infinity, NaN).
+/// The dynamic type of a value agrees with it, except x %/% 0 and x %% 0 of integers, which are double
+/// (Infinity, NaN).
 Result<ValueType> ScalarResultType(std::string_view op, std::span<const ValueType> inputs);
 
-/// Converts between value types: strings are parsed as doubles, integers truncate, booleans ask for non-zero (strings: "TRUE",
-/// "true"). kFailedPrecondition, naming `op`, for text that is no number. Also what binding a scalar to a typed parameter does.
+/// Converts between value types: strings are parsed as doubles, integers truncate, booleans ask for non-zero
+/// (strings: "TRUE", "true"). kFailedPrecondition, naming `op`, for text that is no number. Also what binding
+/// a scalar to a typed parameter does.
 Result<Scalar> CastScalar(const Scalar& x, ValueType type, std::string_view op);
 
 }  // namespace heddle::ops

@@ -100,8 +100,8 @@ void ReadRow(const Row& row, const int32_t* columns, int64_t count, int64_t past
   for (; e < count; ++e) out[e] = row.At(columns[e]);
 }
 
-// Values are read here and there, which the machine does not foresee, and columns in more streams than it follows: fetches as
-// many of both as row i has, about 2 KiB further on.
+// Values are read here and there, which the machine does not foresee, and columns in more streams than it
+// follows: fetches as many of both as row i has, about 2 KiB further on.
 [[gnu::always_inline]] inline void FetchEntries(const Matrix& x, int64_t i) {
   const int64_t first = x.row_offsets()[i], count = x.row_offsets()[i + 1] - first;
   FetchLines(x.values() + first + 256, count);
@@ -141,10 +141,11 @@ struct Kept {
   int64_t count;
 };
 
-// Keeps those of count entries of a row of x that `row`, of the first other matrix, has too. Most are not: their places are
-// found first, with one store an entry.
+// Keeps those of count entries of a row of x that `row`, of the first other matrix, has too. Most are not:
+// their places are found first, with one store an entry.
 template <typename Row>
-void KeepFirst(const Row& row, const int32_t* columns, const double* values, int64_t count, int64_t readable, Kept& kept) {
+void KeepFirst(const Row& row, const int32_t* columns, const double* values, int64_t count, int64_t readable,
+               Kept& kept) {
   int32_t* const places = kept.columns + kept.first;
   int64_t left = 0, e = 0;
   for (; e < count && e + Row::kTogether <= readable; e += Row::kTogether)
@@ -181,8 +182,8 @@ void KeepMore(const Row& row, size_t depth, Kept& kept) {
   kept.count = left;
 }
 
-// Rows of at most kEntries entries: every column of one is compared with all of the other, with no branch that depends on
-// how many there are.
+// Rows of at most kEntries entries: every column of one is compared with all of the other, with no branch
+// that depends on how many there are.
 template <int kEntries>
 class ShortRows {
  public:
@@ -192,16 +193,20 @@ class ShortRows {
   bool Keep(int64_t i, Kept& kept) const {
     const int64_t x_first = x_.row_offsets()[i], x_count = x_.row_offsets()[i + 1] - x_first;
     const int64_t y_first = y_.row_offsets()[i], y_count = y_.row_offsets()[i + 1] - y_first;
-    if (x_count > kEntries || y_count > kEntries || x_first + kEntries > x_end_ || y_first + kEntries > y_end_) return false;
+    if (x_count > kEntries || y_count > kEntries || x_first + kEntries > x_end_ ||
+        y_first + kEntries > y_end_)
+      return false;
     const int32_t* const x_columns = x_.column_indexes() + x_first;
     __m256i y_columns[kVectors];
-    for (int v = 0; v < kVectors; ++v) y_columns[v] = Columns(y_.column_indexes() + y_first + 8 * v, y_count - 8 * v);
+    for (int v = 0; v < kVectors; ++v)
+      y_columns[v] = Columns(y_.column_indexes() + y_first + 8 * v, y_count - 8 * v);
     unsigned common = 0;
 #pragma GCC unroll 16
     for (int k = 0; k < kEntries; ++k) {
       const __m256i column = _mm256_set1_epi32(x_columns[k]);
       __m256i equal = _mm256_cmpeq_epi32(column, y_columns[0]);
-      for (int v = 1; v < kVectors; ++v) equal = _mm256_or_si256(equal, _mm256_cmpeq_epi32(column, y_columns[v]));
+      for (int v = 1; v < kVectors; ++v)
+        equal = _mm256_or_si256(equal, _mm256_cmpeq_epi32(column, y_columns[v]));
       common |= static_cast<unsigned>(_mm256_testz_si256(equal, equal) == 0) << k;
     }
     kept.count = 0;
@@ -225,8 +230,10 @@ class ShortRows {
   static int64_t End(const Matrix& x) { return x.row_offsets()[x.rows()]; }
   // The first `count` of eight columns; the others are none.
   static __m256i Columns(const int32_t* columns, int64_t count) {
-    const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int32_t>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    return _mm256_blendv_epi8(_mm256_set1_epi32(-1), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(columns)), there);
+    const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int32_t>(count)),
+                                             _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_blendv_epi8(_mm256_set1_epi32(-1),
+                              _mm256_loadu_si256(reinterpret_cast<const __m256i*>(columns)), there);
   }
 
   const Matrix &x_, &y_;
@@ -249,8 +256,9 @@ bool WithRow(const Matrix& x, int64_t i, SpreadRow& spread, Use use) {
 
 // keep_short(i, kept) intersects row i with the first of the others, or returns false.
 template <typename KeepShort>
-void IntersectRowsWith(KeepShort keep_short, const Matrix& x, std::span<const Matrix* const> others, int64_t begin, int64_t end,
-                       std::span<SpreadRow* const> spreads, const Intersection& out) {
+void IntersectRowsWith(KeepShort keep_short, const Matrix& x, std::span<const Matrix* const> others,
+                       int64_t begin, int64_t end, std::span<SpreadRow* const> spreads,
+                       const Intersection& out) {
   const int64_t readable = x.row_offsets()[x.rows()];
   Kept kept{out.columns, out.values, 0, 0};
   out.offsets[0] = 0;
@@ -267,7 +275,8 @@ void IntersectRowsWith(KeepShort keep_short, const Matrix& x, std::span<const Ma
     }
     for (size_t d = 1; d < others.size() && kept.count > 0; ++d) {
       FetchEntries(*others[d], i);
-      if (!WithRow(*others[d], i, *spreads[d], [&](const auto& row) { KeepMore(row, d + 1, kept); })) kept.count = 0;
+      if (!WithRow(*others[d], i, *spreads[d], [&](const auto& row) { KeepMore(row, d + 1, kept); }))
+        kept.count = 0;
     }
     kept.first += kept.count;
     out.offsets[i - begin + 1] = kept.first;
@@ -278,10 +287,13 @@ void IntersectRowsWith(KeepShort keep_short, const Matrix& x, std::span<const Ma
 
 void IntersectRows(const Matrix& x, std::span<const Matrix* const> others, int64_t begin, int64_t end,
                    std::span<SpreadRow* const> spreads, const Intersection& out) {
-  const auto run = [&](auto keep_short) { IntersectRowsWith(keep_short, x, others, begin, end, spreads, out); };
+  const auto run = [&](auto keep_short) {
+    IntersectRowsWith(keep_short, x, others, begin, end, spreads, out);
+  };
   const auto use = [&](const auto& rows) { run([&](int64_t i, Kept& kept) { return rows.Keep(i, kept); }); };
   // Most rows of the longer kind should be short.
-  const double length = static_cast<double>(std::max(x.stored(), others[0]->stored())) / static_cast<double>(std::max<int64_t>(x.rows(), 1));
+  const double length = static_cast<double>(std::max(x.stored(), others[0]->stored())) /
+                        static_cast<double>(std::max<int64_t>(x.rows(), 1));
   if (length <= 4) return use(ShortRows<8>(x, *others[0]));
   if (length <= 12) return use(ShortRows<16>(x, *others[0]));
   run([](int64_t, Kept&) { return false; });
@@ -289,10 +301,13 @@ void IntersectRows(const Matrix& x, std::span<const Matrix* const> others, int64
 
 namespace {
 
-// Rows of so few entries end where no branch foresees it, and what was looked up ahead of memory is lost: entry by entry, whatever row it is of.
+// Rows of so few entries end where no branch foresees it, and what was looked up ahead of memory is lost:
+// entry by entry, whatever row it is of.
 constexpr int64_t kShortRows = 8;
 
-bool AreShort(const int64_t* offsets, int64_t rows) { return offsets[rows] - offsets[0] <= kShortRows * rows; }
+bool AreShort(const int64_t* offsets, int64_t rows) {
+  return offsets[rows] - offsets[0] <= kShortRows * rows;
+}
 
 // For each entry the number of rows that begin at it.
 const uint32_t* FindBegins(const int64_t* offsets, int64_t rows, std::vector<uint32_t>& begins) {
@@ -301,7 +316,8 @@ const uint32_t* FindBegins(const int64_t* offsets, int64_t rows, std::vector<uin
   return begins.data();
 }
 
-void GatherFromShortRows(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end, SpreadRow& spread, double* out) {
+void GatherFromShortRows(const RowPattern& pattern, const Matrix& x, int64_t begin, int64_t end,
+                         SpreadRow& spread, double* out) {
   const uint32_t* const begins = FindBegins(pattern.offsets, end - begin, spread.begins);
   const int64_t n = x.columns();
   const double* cells = x.data() + begin * n;
@@ -314,7 +330,8 @@ void GatherFromShortRows(const RowPattern& pattern, const Matrix& x, int64_t beg
 
 }  // namespace
 
-void AddByFlatLanes(const int64_t* offsets, const int32_t* columns, const double* values, int64_t rows, int64_t n, int64_t base, double* lanes) {
+void AddByFlatLanes(const int64_t* offsets, const int32_t* columns, const double* values, int64_t rows,
+                    int64_t n, int64_t base, double* lanes) {
   if (!AreShort(offsets, rows)) {
     for (int64_t i = 0; i < rows; ++i, base += n)
       for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) lanes[(base + columns[e]) & 7] += values[e];

@@ -28,15 +28,18 @@ Result<int64_t> GivenSize(const KernelCall& call, int i, std::string_view what, 
   const Scalar* scalar = GivenScalar(call, i);
   if (scalar == nullptr) return fallback;
   if (scalar->IsString() || std::isnan(scalar->AsDouble()) || scalar->AsInteger() < 0)
-    return FailedPrecondition("{}: {} must be a number that is not negative, not {}", call.node.op, what, scalar->ToText());
+    return FailedPrecondition("{}: {} must be a number that is not negative, not {}", call.node.op, what,
+                              scalar->ToText());
   return scalar->AsInteger();
 }
 
-// ---- matrix(data, rows, cols, byrow=TRUE): a scalar fills (sizes may be 0), a matrix is reshaped (byrow=FALSE reads and writes
+// ---- matrix(data, rows, cols, byrow=TRUE): a scalar fills (sizes may be 0), a matrix is reshaped
+// (byrow=FALSE reads and writes
 //      column by column), a string gives the cells, separated by blanks, row by row.
-//      Inputs: data, rows, cols. One of rows and cols may be left out for matrices and strings. Shapes: rows x cols.
-//      Format: dense; a reshaped matrix keeps its own. Exact. Cost: writes every cell once; a dense reshape by rows shares memory.
-//      Rows: a filled matrix is generated in pieces; the others are needed whole.
+//      Inputs: data, rows, cols. One of rows and cols may be left out for matrices and strings. Shapes: rows
+//      x cols. Format: dense; a reshaped matrix keeps its own. Exact. Cost: writes every cell once; a dense
+//      reshape by rows shares memory. Rows: a filled matrix is generated in pieces; the others are needed
+//      whole.
 
 Result<std::vector<double>> ParseCells(std::string_view text, StatusCode code) {
   std::vector<double> cells;
@@ -46,7 +49,8 @@ Result<std::vector<double>> ParseCells(std::string_view text, StatusCode code) {
     const std::string_view word = text.substr(at, end - at);
     const std::optional<double> value = ParseDouble(word);
     if (!value)
-      return Status(code, fmt::format("matrix: cell {} of the data string is not a number: \"{}\"", cells.size() + 1, word))
+      return Status(code, fmt::format("matrix: cell {} of the data string is not a number: \"{}\"",
+                                      cells.size() + 1, word))
           .WithNote("cells are separated by blanks: matrix(\"1 2 3 4\", rows=2, cols=2)");
     cells.push_back(*value);
     at = text.find_first_not_of(kBlanks, end);
@@ -60,7 +64,8 @@ Status WrongCount(int64_t cells, Shape shape, StatusCode code) {
 
 // Fills in a size that was left out (both given: checks them) so that rows * columns is the number of cells.
 Status FitShape(int64_t cells, bool has_rows, bool has_columns, StatusCode code, Shape* shape) {
-  if (cells == kUnknown || (has_rows && shape->rows == kUnknown) || (has_columns && shape->columns == kUnknown))
+  if (cells == kUnknown || (has_rows && shape->rows == kUnknown) ||
+      (has_columns && shape->columns == kUnknown))
     return OkStatus();
   if (!has_rows && !has_columns) return Status(code, "matrix: rows= and cols= are missing");
   if (!has_rows && shape->columns > 0) shape->rows = cells / shape->columns;
@@ -82,7 +87,8 @@ Result<ValueInfo> InferMatrix(const InferContext& context) {
   if (fill) return ValueInfo::OfMatrix(shape);
   int64_t cells = data.IsMatrix() ? data.shape.Cells() : kUnknown;
   if (const Scalar* text = KnownScalar(context, 0); text != nullptr && text->IsString()) {
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> numbers, ParseCells(text->AsString(), StatusCode::kInvalidArgument));
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> numbers,
+                            ParseCells(text->AsString(), StatusCode::kInvalidArgument));
     cells = static_cast<int64_t>(numbers.size());
   }
   HEDDLE_RETURN_IF_ERROR(FitShape(cells, has_rows, has_columns, StatusCode::kInvalidArgument, &shape));
@@ -144,7 +150,8 @@ Result<Value> RunMatrix(const KernelCall& call) {
     const double value = data.scalar().AsDouble();
     HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(rows.end - rows.begin, shape.columns));
     double* out = result.mutable_data();
-    ParallelFor(result.cells(), 131072, [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
+    ParallelFor(result.cells(), 131072,
+                [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
     return Value(std::move(result));
   }
   HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, 1, "rows", kUnknown));
@@ -159,10 +166,11 @@ Result<Value> RunMatrix(const KernelCall& call) {
   return Value(std::move(result));
 }
 
-// ---- seq(from, to, increment = 1, or -1 when from > to): from, from + increment, ... as far as `to`, k x 1, dense.
-//      k = 1 + floor(to / increment - from / increment), one more if rounding lost the last. Row i is from + i * increment, a
-//      multiplication and an addition: any row can be made alone (adding up step by step differs in last bits for steps that are
-//      not whole). Errors: an increment that leads away from `to`, is 0, NaN or infinite. Cost: writes k cells.
+// ---- seq(from, to, increment = 1, or -1 when from > to): from, from + increment, ... as far as `to`.
+//      k x 1, dense, k = 1 + floor(to / increment - from / increment), one more if rounding lost the last.
+//      Row i is from + i * increment, a multiplication and an addition: any row can be made alone (adding up
+//      step by step differs in last bits for steps that are not whole). Errors: an increment that leads away
+//      from `to`, is 0, NaN or infinite. Cost: writes k cells.
 
 struct Sequence {
   double from;
@@ -174,8 +182,8 @@ Result<Sequence> MakeSequence(double from, double to, const Scalar* increment_gi
   const double increment = increment_given != nullptr ? increment_given->AsDouble() : from <= to ? 1 : -1;
   const bool finite = std::isfinite(from) && std::isfinite(to) && std::isfinite(increment);
   if (!finite || increment == 0 || (from > to && increment > 0) || (from < to && increment < 0))
-    return Status(code, fmt::format("seq: cannot go from {} to {} in steps of {}", Scalar(from).ToText(), Scalar(to).ToText(),
-                                    Scalar(increment).ToText()))
+    return Status(code, fmt::format("seq: cannot go from {} to {} in steps of {}", Scalar(from).ToText(),
+                                    Scalar(to).ToText(), Scalar(increment).ToText()))
         .WithNote("the step must lead from the first number to the second");
   const double steps = std::floor(to / increment - from / increment);
   if (!(steps < 0x1.0p52)) return Status(code, fmt::format("seq: {} numbers are too many", steps + 1));
@@ -196,16 +204,17 @@ Result<ValueInfo> InferSeq(const InferContext& context) {
   const Scalar* increment = KnownScalar(context, 2);
   if (from == nullptr || to == nullptr || (IsGiven(context.node, 2) && increment == nullptr))
     return ValueInfo::OfMatrix({kUnknown, 1});
-  HEDDLE_ASSIGN_OR_RETURN(const Sequence sequence,
-                          MakeSequence(from->AsDouble(), to->AsDouble(), increment, StatusCode::kInvalidArgument));
+  HEDDLE_ASSIGN_OR_RETURN(const Sequence sequence, MakeSequence(from->AsDouble(), to->AsDouble(), increment,
+                                                                StatusCode::kInvalidArgument));
   return ValueInfo::OfMatrix({sequence.count, 1});
 }
 
 RowRule GenerateRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
 
 Result<Value> RunSeq(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const Sequence sequence, MakeSequence(NumberOr(call, 0, 1), NumberOr(call, 1, 1), GivenScalar(call, 2),
-                                                                StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(const Sequence sequence,
+                          MakeSequence(NumberOr(call, 0, 1), NumberOr(call, 1, 1), GivenScalar(call, 2),
+                                       StatusCode::kFailedPrecondition));
   const RowRange rows(call, sequence.count);
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows.end - rows.begin, 1));
   double* out = result.mutable_data();
@@ -216,12 +225,13 @@ Result<Value> RunSeq(const KernelCall& call) {
   return Value(std::move(result));
 }
 
-// ---- rand(rows=1, cols=1, min=0, max=1, sparsity=1, seed=-1, pdf="uniform", lambda=1): random cells, rows x cols.
-//      Inputs in this order without pdf; attributes pdf and stream. The cells are those of Apache SystemDS for the same seed
-//      (docs/numerics.md, section "rand"): a function of the arguments, not of rows per worker, threads or format.
-//      No seed, or -1: the seed is mixed from the job's seed, the node's "stream" and the number of blocks run so far.
-//      Format: CSR if the sparsity is known before the run, below 0.4, and there is more than one column; else dense.
-//      Rows: generated in pieces. Cost: 2 ns a uniform cell, 25 ns a normal one.
+// ---- rand(rows=1, cols=1, min=0, max=1, sparsity=1, seed=-1, pdf="uniform", lambda=1): rows x cols random
+//      cells. Inputs in this order without pdf; attributes pdf and stream. The cells are those of Apache
+//      SystemDS for the same seed (docs/numerics.md, section "rand"): a function of the arguments, not of
+//      rows per worker, threads or format. No seed, or -1: the seed is mixed from the job's seed, the node's
+//      "stream" and the number of blocks run so far. Format: CSR if the sparsity is known before the run,
+//      below 0.4, and there is more than one column; else dense. Rows: generated in pieces. Cost: 2 ns a
+//      uniform cell, 25 ns a normal one.
 
 enum RandInput { kRows, kColumns, kMin, kMax, kSparsity, kSeed, kLambda };
 
@@ -230,7 +240,8 @@ Result<RandRequest::Distribution> DistributionOf(const Node& node) {
   if (name.empty() || name == "uniform") return RandRequest::Distribution::kUniform;
   if (name == "normal") return RandRequest::Distribution::kNormal;
   if (name == "poisson") return RandRequest::Distribution::kPoisson;
-  return InvalidArgument("rand: unknown distribution pdf=\"{}\"", name).WithNote("it is \"uniform\", \"normal\" or \"poisson\"");
+  return InvalidArgument("rand: unknown distribution pdf=\"{}\"", name)
+      .WithNote("it is \"uniform\", \"normal\" or \"poisson\"");
 }
 
 // What is wrong with the values, as far as they are known.
@@ -252,12 +263,14 @@ Result<ValueInfo> InferRand(const InferContext& context) {
   HEDDLE_ASSIGN_OR_RETURN(shape.columns, InferSize(context, kColumns, "cols", 1));
   const Scalar* sparsity = KnownScalar(context, kSparsity);
   HEDDLE_RETURN_IF_ERROR(CheckRand(sparsity, KnownScalar(context, kLambda),
-                                   distribution == RandRequest::Distribution::kPoisson, StatusCode::kInvalidArgument));
+                                   distribution == RandRequest::Distribution::kPoisson,
+                                   StatusCode::kInvalidArgument));
   const bool sparse = sparsity != nullptr && sparsity->AsDouble() < 0.4 && shape.columns > 1;
   return ValueInfo::OfMatrix(shape, sparse ? Format::kSparse : Format::kDense);
 }
 
-uint64_t Mix(uint64_t x) {  // splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)
+uint64_t Mix(
+    uint64_t x) {  // splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
@@ -301,9 +314,24 @@ Result<Value> RunTime(const KernelCall& call) {
 }
 
 constexpr Operator kOperators[] = {
-    {.name = "matrix", .min_inputs = 1, .max_inputs = 3, .infer = InferMatrix, .row_rule = MatrixRowRule, .run = RunMatrix},
-    {.name = "seq", .min_inputs = 2, .max_inputs = 3, .infer = InferSeq, .row_rule = GenerateRowRule, .run = RunSeq},
-    {.name = "rand", .min_inputs = 0, .max_inputs = 7, .infer = InferRand, .row_rule = GenerateRowRule, .run = RunRand},
+    {.name = "matrix",
+     .min_inputs = 1,
+     .max_inputs = 3,
+     .infer = InferMatrix,
+     .row_rule = MatrixRowRule,
+     .run = RunMatrix},
+    {.name = "seq",
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .infer = InferSeq,
+     .row_rule = GenerateRowRule,
+     .run = RunSeq},
+    {.name = "rand",
+     .min_inputs = 0,
+     .max_inputs = 7,
+     .infer = InferRand,
+     .row_rule = GenerateRowRule,
+     .run = RunRand},
     {.name = "time", .min_inputs = 0, .max_inputs = 0, .infer = InferTime, .run = RunTime, .pure = false},
 };
 

@@ -76,7 +76,8 @@ Result<Range> InferRange(const InferContext& context, int i) {
     if (context.inputs[static_cast<size_t>(input)].value_type == ValueType::kString)
       return InvalidArgument("{}: a bound of the index must be a number, not a string", context.node.op);
   }
-  range.single = context.node.inputs[static_cast<size_t>(lower_input)] == context.node.inputs[static_cast<size_t>(upper_input)];
+  range.single = context.node.inputs[static_cast<size_t>(lower_input)] ==
+                 context.node.inputs[static_cast<size_t>(upper_input)];
   if (const Scalar* lower = KnownScalar(context, lower_input)) range.lower = lower->AsInteger();
   if (const Scalar* upper = KnownScalar(context, upper_input)) range.upper = upper->AsInteger();
   return range;
@@ -93,7 +94,8 @@ Range GivenRange(const KernelCall& call, int i) {
 
 // The shape of the whole matrix: what messages name and column bounds are checked against.
 Shape WholeShape(const KernelCall& call, const Matrix& x) {
-  return call.input_infos.empty() || !call.input_infos[0].shape.IsKnown() ? x.shape() : call.input_infos[0].shape;
+  return call.input_infos.empty() || !call.input_infos[0].shape.IsKnown() ? x.shape()
+                                                                          : call.input_infos[0].shape;
 }
 
 // ---- X[rl:ru, cl:cu]: the cells within bounds, (ru-rl+1) x (cu-cl+1); a cell stays a 1 x 1 matrix.
@@ -129,7 +131,8 @@ Result<Value> RunIndex(const KernelCall& call) {
   return Value(std::move(result));
 }
 
-// ---- X[rl:ru, cl:cu] = V: X with the cells within bounds replaced by V, a scalar or a matrix of just that size (a 1 x 1
+// ---- X[rl:ru, cl:cu] = V: X with the cells within bounds replaced by V, a scalar or a matrix of just that
+// size (a 1 x 1
 //      matrix counts as a scalar). Inputs: X, V, rl, ru, cl, cu. Format: X's. Exact. Cost: one copy of X,
 //      or of V alone where nobody else needs the dense X.
 //      Rows: row-wise when only columns are chosen.
@@ -206,7 +209,8 @@ Result<Matrix> AssignDense(const Matrix& x, const Region& region, const Replacem
         continue;
       }
       std::copy_n(in, region.column_begin, out + i * n);
-      replacement.CopyRow(i - region.row_begin, region.column_end - region.column_begin, out + i * n + region.column_begin);
+      replacement.CopyRow(i - region.row_begin, region.column_end - region.column_begin,
+                          out + i * n + region.column_begin);
       std::copy(in + region.column_end, in + n, out + i * n + region.column_end);
     }
   });
@@ -265,7 +269,8 @@ Result<Value> AssignCells(const KernelCall& call) {
     replacement.constant = static_cast<T>(call.inputs[1]->scalar().AsDouble());
   } else {
     const Matrix& v = call.inputs[1]->matrix();
-    HEDDLE_RETURN_IF_ERROR(CheckReplacement(rows, columns, x.shape(), v.shape(), StatusCode::kFailedPrecondition));
+    HEDDLE_RETURN_IF_ERROR(
+        CheckReplacement(rows, columns, x.shape(), v.shape(), StatusCode::kFailedPrecondition));
     if (v.rows() == 1 && v.columns() == 1)
       replacement.constant = static_cast<T>(v.At(0, 0));
     else
@@ -275,7 +280,8 @@ Result<Value> AssignCells(const KernelCall& call) {
   Matrix result;
   if (x.IsSparse()) {
     HEDDLE_ASSIGN_OR_RETURN(result, AssignSparse(x, region, replacement));
-  } else if (call.last_read != nullptr && call.inputs[1] != call.inputs[0] && call.last_read->matrix().HoldsCellsAlone()) {
+  } else if (call.last_read != nullptr && call.inputs[1] != call.inputs[0] &&
+             call.last_read->matrix().HoldsCellsAlone()) {
     result = std::move(call.last_read->matrix());
     for (int64_t i = region.row_begin; i < region.row_end; ++i)
       replacement.CopyRow(i - region.row_begin, region.column_end - region.column_begin,
@@ -287,15 +293,30 @@ Result<Value> AssignCells(const KernelCall& call) {
 }
 
 Result<Value> RunIndexAssign(const KernelCall& call) {
-  return call.inputs[0]->matrix().element_type() == ElementType::kFloat64 ? AssignCells<double>(call) : AssignCells<float>(call);
+  return call.inputs[0]->matrix().element_type() == ElementType::kFloat64 ? AssignCells<double>(call)
+                                                                          : AssignCells<float>(call);
 }
 
 constexpr Operator kOperators[] = {
-    {.name = "index", .min_inputs = 1, .max_inputs = 5, .infer = InferIndex, .row_rule = IndexRowRule,
-     .input_use = IndexInputUse, .run = RunIndex, .may_fail = true, .takes_singles = TakesAnySingles},
-    {.name = "indexAssign", .min_inputs = 2, .max_inputs = 6, .infer = InferIndexAssign,
-     .row_rule = IndexAssignRowRule, .input_use = IndexAssignInputUse, .run = RunIndexAssign, .may_fail = true,
-     .updates = true, .takes_singles = TakesAnySingles},
+    {.name = "index",
+     .min_inputs = 1,
+     .max_inputs = 5,
+     .infer = InferIndex,
+     .row_rule = IndexRowRule,
+     .input_use = IndexInputUse,
+     .run = RunIndex,
+     .may_fail = true,
+     .takes_singles = TakesAnySingles},
+    {.name = "indexAssign",
+     .min_inputs = 2,
+     .max_inputs = 6,
+     .infer = InferIndexAssign,
+     .row_rule = IndexAssignRowRule,
+     .input_use = IndexAssignInputUse,
+     .run = RunIndexAssign,
+     .may_fail = true,
+     .updates = true,
+     .takes_singles = TakesAnySingles},
 };
 
 }  // namespace

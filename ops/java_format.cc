@@ -12,7 +12,8 @@ namespace {
 struct Specifier {
   std::string_view text;  // as written, for messages
   int index = 0;          // 0: the next argument, -1: the one before again
-  bool left = false, alternate = false, plus = false, blank = false, zero = false, group = false, parentheses = false;
+  bool left = false, alternate = false, plus = false, blank = false, zero = false, group = false,
+       parentheses = false;
   int width = -1;
   int precision = -1;
   char conversion = 0;
@@ -22,7 +23,8 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 int ReadNumber(std::string_view text, size_t* at) {
   int number = 0;
-  while (*at < text.size() && IsDigit(text[*at])) number = std::min(number * 10 + (text[(*at)++] - '0'), 100000);
+  while (*at < text.size() && IsDigit(text[*at]))
+    number = std::min(number * 10 + (text[(*at)++] - '0'), 100000);
   return number;
 }
 
@@ -46,14 +48,22 @@ Result<Specifier> ReadSpecifier(std::string_view text, size_t* at) {
   }
   for (; *at < text.size(); ++*at) {
     const char c = text[*at];
-    if (c == '-') spec.left = true;
-    else if (c == '#') spec.alternate = true;
-    else if (c == '+') spec.plus = true;
-    else if (c == ' ') spec.blank = true;
-    else if (c == '0') spec.zero = true;
-    else if (c == ',') spec.group = true;
-    else if (c == '(') spec.parentheses = true;
-    else break;
+    if (c == '-')
+      spec.left = true;
+    else if (c == '#')
+      spec.alternate = true;
+    else if (c == '+')
+      spec.plus = true;
+    else if (c == ' ')
+      spec.blank = true;
+    else if (c == '0')
+      spec.zero = true;
+    else if (c == ',')
+      spec.group = true;
+    else if (c == '(')
+      spec.parentheses = true;
+    else
+      break;
   }
   if (*at < text.size() && IsDigit(text[*at])) spec.width = ReadNumber(text, at);
   if (*at < text.size() && text[*at] == '.') {
@@ -69,7 +79,8 @@ Result<Specifier> ReadSpecifier(std::string_view text, size_t* at) {
     return FailedPrecondition("format: unknown conversion {}", spec.text);
   if ((spec.left || spec.zero) && spec.width < 0 && spec.conversion != 'n')
     return FailedPrecondition("format: a width is missing in {}", spec.text);
-  if ((spec.left && spec.zero) || (spec.plus && spec.blank)) return FailedPrecondition("format: flags of {} exclude each other", spec.text);
+  if ((spec.left && spec.zero) || (spec.plus && spec.blank))
+    return FailedPrecondition("format: flags of {} exclude each other", spec.text);
   if (spec.precision >= 0 && std::string_view("dxXoc").find(spec.conversion) != std::string_view::npos)
     return FailedPrecondition("format: {} takes no precision", spec.text);
   return spec;
@@ -105,7 +116,8 @@ std::string FinishNumber(std::string digits, bool negative, const Specifier& spe
   }
   if (spec.zero) {
     const size_t length = prefix.size() + digits.size() + suffix.size();
-    if (static_cast<size_t>(spec.width) > length) digits.insert(0, static_cast<size_t>(spec.width) - length, '0');
+    if (static_cast<size_t>(spec.width) > length)
+      digits.insert(0, static_cast<size_t>(spec.width) - length, '0');
   }
   return Pad(prefix + digits + suffix, spec);
 }
@@ -120,7 +132,8 @@ Decimal ShortestDigits(double magnitude) {
   Decimal decimal;
   if (magnitude == 0) return decimal;
   char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), magnitude, std::chars_format::scientific).ptr;
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof(buffer), magnitude, std::chars_format::scientific).ptr;
   const char* exponent = std::find(static_cast<const char*>(buffer), static_cast<const char*>(end), 'e');
   for (const char* p = buffer; p < exponent; ++p)
     if (*p != '.') decimal.digits += *p;
@@ -181,16 +194,15 @@ std::string FormatDoubleAs(double x, const Specifier& spec) {
   Decimal decimal = ShortestDigits(std::fabs(x));
   const int precision = spec.precision < 0 ? 6 : spec.precision;
   switch (spec.conversion) {
-    case 'f':
-      return FinishNumber(PlainDigits(decimal, precision, spec.alternate), negative, spec);
+    case 'f': return FinishNumber(PlainDigits(decimal, precision, spec.alternate), negative, spec);
     case 'e':
-    case 'E':
-      return FinishNumber(ScientificDigits(decimal, precision, spec.alternate), negative, spec);
+    case 'E': return FinishNumber(ScientificDigits(decimal, precision, spec.alternate), negative, spec);
     default: {  // g: `precision` significant digits, plain for 1e-4 <= |x| < 10^precision after rounding
       const int significant = std::max(precision, 1);
       Decimal rounded = decimal;
       RoundTo(&rounded, significant);
-      if (rounded.digits.empty()) return FinishNumber(PlainDigits(decimal, significant - 1, false), negative, spec);
+      if (rounded.digits.empty())
+        return FinishNumber(PlainDigits(decimal, significant - 1, false), negative, spec);
       if (rounded.point > -4 && rounded.point <= significant)
         return FinishNumber(PlainDigits(decimal, significant - rounded.point, false), negative, spec);
       return FinishNumber(ScientificDigits(decimal, significant - 1, false), negative, spec);
@@ -210,13 +222,15 @@ std::optional<std::string> Encode(int64_t code) {
   } else if (code < 0x10000) {
     add(0xe0 | code >> 12), add(0x80 | (code >> 6 & 63)), add(0x80 | (code & 63));
   } else {
-    add(0xf0 | code >> 18), add(0x80 | (code >> 12 & 63)), add(0x80 | (code >> 6 & 63)), add(0x80 | (code & 63));
+    add(0xf0 | code >> 18), add(0x80 | (code >> 12 & 63)), add(0x80 | (code >> 6 & 63)),
+        add(0x80 | (code & 63));
   }
   return text;
 }
 
 Status Misfit(const Specifier& spec, std::string_view wanted, const Scalar& argument) {
-  return FailedPrecondition("format: {} needs {}, not the {} {}", spec.text, wanted, Name(argument.type()), argument.ToText());
+  return FailedPrecondition("format: {} needs {}, not the {} {}", spec.text, wanted, Name(argument.type()),
+                            argument.ToText());
 }
 
 Result<std::string> FormatArgument(const Specifier& spec, const Scalar& argument) {
@@ -235,7 +249,8 @@ Result<std::string> FormatArgument(const Specifier& spec, const Scalar& argument
       std::string digits = spec.conversion == 'o' ? fmt::format("{:o}", bits) : fmt::format("{:x}", bits);
       if (spec.alternate) digits.insert(0, spec.conversion == 'o' ? "0" : "0x");
       if (spec.zero && digits.size() < static_cast<size_t>(spec.width))
-        digits.insert(spec.alternate && spec.conversion != 'o' ? 2 : 0, static_cast<size_t>(spec.width) - digits.size(), '0');
+        digits.insert(spec.alternate && spec.conversion != 'o' ? 2 : 0,
+                      static_cast<size_t>(spec.width) - digits.size(), '0');
       digits = Pad(digits, spec);
       return spec.conversion == 'X' ? Upper(digits) : digits;
     }
@@ -257,7 +272,8 @@ Result<std::string> FormatArgument(const Specifier& spec, const Scalar& argument
     default: {  // s S b B; Java writes booleans in small letters
       std::string text = argument.IsBoolean() ? (argument.AsBoolean() ? "true" : "false") : argument.ToText();
       if ((spec.conversion == 'b' || spec.conversion == 'B') && !argument.IsBoolean()) text = "true";
-      if (spec.precision >= 0 && text.size() > static_cast<size_t>(spec.precision)) text.resize(static_cast<size_t>(spec.precision));
+      if (spec.precision >= 0 && text.size() > static_cast<size_t>(spec.precision))
+        text.resize(static_cast<size_t>(spec.precision));
       text = Pad(std::move(text), spec);
       return spec.conversion == 'S' || spec.conversion == 'B' ? Upper(std::move(text)) : text;
     }
@@ -285,10 +301,12 @@ Result<std::string> JavaFormat(std::string_view format, std::span<const Scalar* 
       continue;
     }
     const int index = spec.index > 0 ? spec.index - 1 : spec.index == 0 ? next++ : last;
-    if (index < 0 || index >= static_cast<int>(arguments.size()) || arguments[static_cast<size_t>(index)] == nullptr)
+    if (index < 0 || index >= static_cast<int>(arguments.size()) ||
+        arguments[static_cast<size_t>(index)] == nullptr)
       return FailedPrecondition("format: there is no argument for {}", spec.text);
     last = index;
-    HEDDLE_ASSIGN_OR_RETURN(const std::string text, FormatArgument(spec, *arguments[static_cast<size_t>(index)]));
+    HEDDLE_ASSIGN_OR_RETURN(const std::string text,
+                            FormatArgument(spec, *arguments[static_cast<size_t>(index)]));
     out += text;
   }
   return out;

@@ -21,16 +21,17 @@ class FusedRuntime;  // ops/fused/fused.h
 
 /// What a kernel may use besides its inputs. One per executor; shared by all its kernels.
 struct KernelContext {
-  Files* files = nullptr;                               ///< read and write.
-  Clock* clock = nullptr;                               ///< time().
-  std::function<void(std::string_view text)> print;     ///< Standard output of the script; called on rank 0 only.
-  FusedRuntime* fused = nullptr;                        ///< Code of fused operators; nullptr: interpreted.
-  const std::atomic<bool>* cancelled = nullptr;         ///< Polled between tiles; a kernel then returns Cancelled().
-  int threads = 1;                                      ///< Concurrency of the arena the kernel runs in.
-  int rank = 0;                                         ///< Only for messages ("worker 2 cannot read ...").
-  uint64_t job_seed = 0;                                ///< rand() without a seed; same on every rank of a job.
-  uint64_t execution = 0;                               ///< Blocks this job has run so far, same on every rank: makes
-                                                        ///< rand() without a seed differ from one round to the next.
+  Files* files = nullptr;  ///< read and write.
+  Clock* clock = nullptr;  ///< time().
+  std::function<void(std::string_view text)>
+      print;                                     ///< Standard output of the script; called on rank 0 only.
+  FusedRuntime* fused = nullptr;                 ///< Code of fused operators; nullptr: interpreted.
+  const std::atomic<bool>* cancelled = nullptr;  ///< Polled between tiles; a kernel then returns Cancelled().
+  int threads = 1;                               ///< Concurrency of the arena the kernel runs in.
+  int rank = 0;                                  ///< Only for messages ("worker 2 cannot read ...").
+  uint64_t job_seed = 0;                         ///< rand() without a seed; same on every rank of a job.
+  uint64_t execution = 0;  ///< Blocks this job has run so far, same on every rank: makes
+                           ///< rand() without a seed differ from one round to the next.
 };
 
 /// Asked by kernels between tiles; a kernel that saw true returns Cancelled().
@@ -40,17 +41,17 @@ inline bool IsCancelled(const std::atomic<bool>* cancelled) {
 
 /// One invocation of a kernel on one rank.
 struct KernelCall {
-  const Node& node;                            ///< info holds the whole result's shape and format, all known.
-  std::string_view phase;                      ///< "", "partial" or "finish" (ops/operator.h).
-  std::span<const Value* const> inputs;        ///< This rank's pieces; nullptr for an optional input left out. For
-                                               ///< "finish": one matrix, all tree nodes (rows in any order).
-  std::span<const ValueInfo> input_infos;      ///< Of the whole values of node.inputs, also for "finish".
-  int64_t row_begin = 0;                       ///< kRowWise, kGenerate and "partial": compute rows [row_begin, row_end)
-  int64_t row_end = 0;                         ///< of total_rows. kRows inputs hold just these rows; kWhole inputs all.
+  const Node& node;                      ///< info holds the whole result's shape and format, all known.
+  std::string_view phase;                ///< "", "partial" or "finish" (ops/operator.h).
+  std::span<const Value* const> inputs;  ///< This rank's pieces; nullptr for an optional input left out. For
+                                         ///< "finish": one matrix, all tree nodes (rows in any order).
+  std::span<const ValueInfo> input_infos;  ///< Of the whole values of node.inputs, also for "finish".
+  int64_t row_begin = 0;  ///< kRowWise, kGenerate and "partial": compute rows [row_begin, row_end)
+  int64_t row_end = 0;    ///< of total_rows. kRows inputs hold just these rows; kWhole inputs all.
   int64_t total_rows = 0;
   KernelContext& context;
-  Value* last_read = nullptr;                  ///< inputs[0], when this kernel is the last to read it: it may take it and
-                                               ///< write the result over its cells.
+  Value* last_read = nullptr;  ///< inputs[0], when this kernel is the last to read it: it may take it and
+                               ///< write the result over its cells.
 };
 
 /// Where the actor runtime finds code; whether it was compiled ahead or just in time is not its business.

@@ -25,16 +25,19 @@ constexpr bool SplitsInner(int64_t rows, int64_t inner, int64_t columns) {
   return !IsNarrow(columns) && rows * columns <= 65536 && inner >= 65536;
 }
 
-/// Inside a fused operator a product of dense rows with so many columns or more packs its right operand once, and a tile is a block
-/// of rows as in a product of its own (kBlockRows), or a lower one where rows of X and of all that is computed of them took more than
-/// kWideTileBytes. (The right operand is read once for each tile: lower tiles cost more than cells that leave the second-level cache.)
+/// Inside a fused operator a product of dense rows with so many columns or more packs its right operand once,
+/// and a tile is a block of rows as in a product of its own (kBlockRows), or a lower one where rows of X and
+/// of all that is computed of them took more than kWideTileBytes. (The right operand is read once for each
+/// tile: lower tiles cost more than cells that leave the second-level cache.)
 constexpr int64_t kWideProduct = 64;
 constexpr int64_t kLeastWideRows = 48;
 constexpr int64_t kWideTileBytes = 4 << 20;
-constexpr bool FitsTiles(int64_t inner, int64_t columns) { return 2 * kLeastWideRows * 8 * (inner + columns) <= kWideTileBytes; }
+constexpr bool FitsTiles(int64_t inner, int64_t columns) {
+  return 2 * kLeastWideRows * 8 * (inner + columns) <= kWideTileBytes;
+}
 
-/// A dense right operand, inner x count, of at most 8 columns: as it is for entries of a left operand, else as `count` rows padded with
-/// zeros to a multiple of 8 doubles.
+/// A dense right operand, inner x count, of at most 8 columns: as it is for entries of a left operand, else
+/// as `count` rows padded with zeros to a multiple of 8 doubles.
 struct NarrowRight {
   Matrix dense;
   int64_t count = 0;
@@ -58,17 +61,17 @@ Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b,
 /// CSR %*% CSR with more than 8 columns, one chain a cell; zeros are dropped.
 Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b, const KernelContext& context);
 
-/// Rows [row_begin, row_end) of A %*% B over inner indexes [begin, end) to row-major `out` (row stride b.columns()): one chain a
-/// cell, + 0.0. Any pair of formats but dense x dense.
+/// Rows [row_begin, row_end) of A %*% B over inner indexes [begin, end) to row-major `out` (row stride
+/// b.columns()): one chain a cell, + 0.0. Any pair of formats but dense x dense.
 void MultiplySparseRows(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
                         int64_t end, double* out);
 
 /// t(X) %*% Y for any shapes, in the phases of a kReduce operator.
 Result<Value> RunTransposedProduct(const KernelCall& call);
 
-/// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending over `rows`, for j < n and c < k, by
-/// simd::MultiplyColumns, with its `ahead`: for simd::AreFewForTiles(n, k).
-void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride, int64_t k,
-                         double* out, simd::Ahead* ahead);
+/// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending over `rows`, for j < n and
+/// c < k, by simd::MultiplyColumns, with its `ahead`: for simd::AreFewForTiles(n, k).
+void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
+                         int64_t y_stride, int64_t k, double* out, simd::Ahead* ahead);
 
 }  // namespace heddle::ops

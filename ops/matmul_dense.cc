@@ -23,11 +23,14 @@ constexpr int64_t kFewRows = 4;
 constexpr int64_t kFewLongRows = 16;
 
 // Doubles of the lanes of a chunk.
-int64_t ChunkWidth(const Matrix& a, int64_t k) { return a.IsSparse() && k > 1 ? 8 * simd::LaneStride(k) : 8 * k; }
+int64_t ChunkWidth(const Matrix& a, int64_t k) {
+  return a.IsSparse() && k > 1 ? 8 * simd::LaneStride(k) : 8 * k;
+}
 
-// Lanes of one chunk of one row for every column of B: place c * 8 + lane, or as of simd::MultiplyByLanes for several columns times
-// CSR, whose entries in that chunk are given.
-void MultiplyChunk(const Matrix& a, const NarrowRight& b, int64_t row, int64_t chunk, int64_t first, int64_t last, double* payload) {
+// Lanes of one chunk of one row for every column of B: place c * 8 + lane, or as of simd::MultiplyByLanes for
+// several columns times CSR, whose entries in that chunk are given.
+void MultiplyChunk(const Matrix& a, const NarrowRight& b, int64_t row, int64_t chunk, int64_t first,
+                   int64_t last, double* payload) {
   const int64_t begin = chunk * kColumnChunk, end = std::min(a.columns(), begin + kColumnChunk);
   if (!a.IsSparse()) {
     std::fill_n(payload, 8 * b.count, 0.0);
@@ -37,7 +40,9 @@ void MultiplyChunk(const Matrix& a, const NarrowRight& b, int64_t row, int64_t c
     return;
   }
   const int32_t* columns = a.column_indexes();
-  if (b.count > 1) return simd::MultiplyByLanes(a.values() + first, columns + first, last - first, b.dense.data(), b.count, payload);
+  if (b.count > 1)
+    return simd::MultiplyByLanes(a.values() + first, columns + first, last - first, b.dense.data(), b.count,
+                                 payload);
   std::fill_n(payload, 8, 0.0);
   for (int64_t e = first; e < last; ++e) {
     double& lane = payload[columns[e] & 7];
@@ -68,7 +73,8 @@ void MultiplyLongRows(const Matrix& a, const NarrowRight& b, int64_t begin, int6
     if (!a.IsSparse()) {
       for (int64_t chunk = 0; chunk < chunks; ++chunk) add(chunk, 0, 0);
     } else {
-      for (int64_t first = a.row_offsets()[i], end = a.row_offsets()[i + 1], last; first < end; first = last) {
+      for (int64_t first = a.row_offsets()[i], end = a.row_offsets()[i + 1], last; first < end;
+           first = last) {
         const int64_t chunk = a.column_indexes()[first] / kColumnChunk;
         last = EndBefore(a, first, end, (chunk + 1) * kColumnChunk);
         add(chunk, first, last);
@@ -97,13 +103,16 @@ NarrowRight::NarrowRight(Matrix right, bool by_entries)
 void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out) {
   const int64_t n = a.columns(), k = b.count;
   if (a.IsSparse() && k == 1)
-    simd::MultiplySparseRows({a.row_offsets() + begin, a.column_indexes(), a.values(), end - begin}, b.dense.data(), n, out + begin);
+    simd::MultiplySparseRows({a.row_offsets() + begin, a.column_indexes(), a.values(), end - begin},
+                             b.dense.data(), n, out + begin);
   else if (n > kColumnChunk)
     MultiplyLongRows(a, b, begin, end, out);
   else if (a.IsSparse())
-    simd::MultiplyRowsByLanes(a.values(), a.column_indexes(), a.row_offsets() + begin, end - begin, b.dense.data(), k, out + begin * k);
+    simd::MultiplyRowsByLanes(a.values(), a.column_indexes(), a.row_offsets() + begin, end - begin,
+                              b.dense.data(), k, out + begin * k);
   else
-    simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, b.cells.data(), b.stride, k, out + begin * k, k);
+    simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, b.cells.data(), b.stride, k, out + begin * k,
+                       k);
 }
 
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context) {
@@ -114,8 +123,10 @@ Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelCont
   double* out = result.mutable_data();
   if (m == 0 || k == 0) return result;
   if (n > kColumnChunk && m < kFewLongRows) {
-    const Reduction reduction{
-        .join = Join::kSum, .width = ChunkWidth(a, k), .leaf_cells = kColumnChunk, .cancelled = context.cancelled};
+    const Reduction reduction{.join = Join::kSum,
+                              .width = ChunkWidth(a, k),
+                              .leaf_cells = kColumnChunk,
+                              .cancelled = context.cancelled};
     for (int64_t i = 0; i < m; ++i) {
       HEDDLE_ASSIGN_OR_RETURN(
           const Matrix nodes,
@@ -180,7 +191,8 @@ Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContex
         a.IsSparse() ? (a.stored() / std::max<int64_t>(m, 1) + 1) * n : inner + b.stored();
     ParallelFor(m, std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_work, 1)),
                 [&](int64_t begin, int64_t end) {
-                  if (!IsCancelled(context.cancelled)) MultiplySparseRows(a, b, begin, end, 0, inner, out + begin * n);
+                  if (!IsCancelled(context.cancelled))
+                    MultiplySparseRows(a, b, begin, end, 0, inner, out + begin * n);
                 });
   } else if (m < kFewRows) {
     // Tasks are runs of columns; B is read once for each row of A.

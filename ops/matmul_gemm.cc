@@ -29,8 +29,8 @@ constexpr int64_t kBlockColumns = 4080;
 constexpr int64_t kLargestTile = 8 * 24;
 // Strips of B in one task of packing.
 constexpr int64_t kStripsTogether = 16;
-// Cells of a row that are packed together, and how many rows ahead they are fetched: rows lie pages apart, and every row would
-// begin with a wait for memory.
+// Cells of a row that are packed together, and how many rows ahead they are fetched: rows lie pages apart,
+// and every row would begin with a wait for memory.
 constexpr int64_t kCellsTogether = 144, kRowsAhead = 6;
 // With at most so many strips of B, packing A would cost more than it gives.
 constexpr int64_t kFewStrips = 2;
@@ -38,7 +38,8 @@ constexpr int64_t kFewStrips = 2;
 constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
 // So many cells of C stay in the second-level cache from one step to the next.
 constexpr int64_t kSmallResult = 1 << 15;
-// So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are packed.
+// So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are
+// packed.
 constexpr int64_t kTasksOfThread = 16, kPackingTasksOfThread = 6;
 // Tasks of the last step of a product: threads that are held up wait less for each other then.
 constexpr int64_t kLastTasksOfThread = 24;
@@ -50,12 +51,12 @@ constexpr int64_t kSkinnyTaskCells = 1 << 17;
 
 const GemmKernel& Kernel() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2; }
 
-// Doubles from strip to strip. Two lines more than a strip has: without them the strips of one row would lie multiples
-// of a page apart and share a few places of the first-level cache.
+// Doubles from strip to strip. Two lines more than a strip has: without them the strips of one row would lie
+// multiples of a page apart and share a few places of the first-level cache.
 int64_t StripCells(int64_t width, int64_t depth) { return width * depth + 16; }
 
-// Packed operands: on huge pages, which are kept and used again and again. With small pages a product takes four percent
-// longer.
+// Packed operands: on huge pages, which are kept and used again and again. With small pages a product takes
+// four percent longer.
 class PackedCells {
  public:
   explicit PackedCells(int64_t count) : bytes_(count * static_cast<int64_t>(sizeof(double))) {
@@ -79,7 +80,8 @@ class PackedCells {
 };
 
 // `count` strips of `width` doubles (a multiple of 4) of each of `depth` rows, k-major within a strip.
-void PackStrips(const double* from, int64_t stride, int64_t depth, int64_t width, int64_t count, double* out) {
+void PackStrips(const double* from, int64_t stride, int64_t depth, int64_t width, int64_t count,
+                double* out) {
   const int64_t strip_cells = StripCells(width, depth), together = kCellsTogether / width;
   for (; count > 0; count -= together, from += together * width, out += together * strip_cells) {
     const int64_t strips = std::min(together, count);
@@ -89,13 +91,15 @@ void PackStrips(const double* from, int64_t stride, int64_t depth, int64_t width
         _mm_prefetch(reinterpret_cast<const char*>(row + kRowsAhead * stride + j), _MM_HINT_T0);
       for (int64_t strip = 0; strip < strips; ++strip)
         for (int64_t v = 0; v < width; v += 4)
-          _mm256_storeu_pd(out + strip * strip_cells + k * width + v, _mm256_loadu_pd(row + strip * width + v));
+          _mm256_storeu_pd(out + strip * strip_cells + k * width + v,
+                           _mm256_loadu_pd(row + strip * width + v));
     }
   }
 }
 
 // One strip of `here` <= `width` doubles of each row, the others zeros.
-void PackNarrowStrip(const double* from, int64_t stride, int64_t depth, int64_t here, int64_t width, double* out) {
+void PackNarrowStrip(const double* from, int64_t stride, int64_t depth, int64_t here, int64_t width,
+                     double* out) {
   const int64_t whole = here / 4 * 4;
   const __m256i mask = simd::FirstOfFour(here - whole);
   for (int64_t k = 0; k < depth; ++k, from += stride, out += width) {
@@ -116,7 +120,8 @@ void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, i
     const int64_t whole = rows / width;
     PackStrips(block, g.a_column, depth, width, whole, out);
     if (const int64_t left = rows - whole * width; left > 0)
-      PackNarrowStrip(block + whole * width, g.a_column, depth, left, width, out + whole * StripCells(width, depth));
+      PackNarrowStrip(block + whole * width, g.a_column, depth, left, width,
+                      out + whole * StripCells(width, depth));
     return;
   }
   for (int64_t i = 0; i < rows; i += width, out += StripCells(width, depth)) {
@@ -127,7 +132,8 @@ void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, i
     for (; r + 4 <= here && g.a_column == 1; r += 4) {
       int64_t k = 0;
       for (; k + 4 <= depth; k += 4) {
-        for (int64_t q = 4; q < 8; ++q) _mm_prefetch(reinterpret_cast<const char*>(a + (r + q) * g.a_row + k), _MM_HINT_T0);
+        for (int64_t q = 4; q < 8; ++q)
+          _mm_prefetch(reinterpret_cast<const char*>(a + (r + q) * g.a_row + k), _MM_HINT_T0);
         simd::TransposeFour(a + r * g.a_row + k, g.a_row, out + k * width + r, width);
       }
       for (; k < depth; ++k)
@@ -145,20 +151,24 @@ struct Step {
 };
 
 // Strips [begin, end) of a step.
-void PackB(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t begin, int64_t end, double* packed) {
+void PackB(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t begin, int64_t end,
+           double* packed) {
   const int64_t width = kernel.columns, whole = std::min(end, step.columns / width) - begin;
   const double* b = g.b + step.k0 * g.b_row + step.j0;
-  if (whole > 0) PackStrips(b + begin * width, g.b_row, step.depth, width, whole, packed + begin * StripCells(width, step.depth));
+  if (whole > 0)
+    PackStrips(b + begin * width, g.b_row, step.depth, width, whole,
+               packed + begin * StripCells(width, step.depth));
   if (end * width <= step.columns || begin == end) return;
   const int64_t last = end - 1, left = step.columns - last * width;
-  PackNarrowStrip(b + last * width, g.b_row, step.depth, left, kernel.TileFor(left).columns, packed + last * StripCells(width, step.depth));
+  PackNarrowStrip(b + last * width, g.b_row, step.depth, left, kernel.TileFor(left).columns,
+                  packed + last * StripCells(width, step.depth));
 }
 
-// True where rows of B are read where they are: so few tiles use a strip that packing it would cost more. Rows whose distance
-// is a multiple of 512 bytes would share a few places of the first-level cache.
+// True where rows of B are read where they are: so few tiles use a strip that packing it would cost more.
+// Rows whose distance is a multiple of 512 bytes would share a few places of the first-level cache.
 bool ReadsInPlace(const Gemm& g, const GemmKernel& kernel) {
-  return g.packed == nullptr && kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace && g.n > kernel.columns &&
-         g.b_row % 64 != 0 && (g.a_row == 1 || g.a_column == 1);
+  return g.packed == nullptr && kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace &&
+         g.n > kernel.columns && g.b_row % 64 != 0 && (g.a_row == 1 || g.a_column == 1);
 }
 
 enum class FormOfA {
@@ -179,8 +189,8 @@ FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
   return few && (g.a_row == 1 || g.a_column == 1) ? FormOfA::kUnpacked : FormOfA::kPacked;
 }
 
-// Rows of B in one step. Cells of a transposed A that is not packed for itself lie apart and take as much of the
-// first-level cache as the strip of B does.
+// Rows of B in one step. Cells of a transposed A that is not packed for itself lie apart and take as much of
+// the first-level cache as the strip of B does.
 int64_t DepthOf(const Gemm& g, const GemmKernel& kernel) {
   if (ReadsInPlace(g, kernel)) return std::min(kernel.depth / 4, g.k);
   const bool apart = g.a_row == 1 && FindForm(g, kernel) != FormOfA::kPacked;
@@ -191,7 +201,9 @@ int64_t DepthOf(const Gemm& g, const GemmKernel& kernel) {
 class RowsOfA {
  public:
   RowsOfA(const Gemm& g, const GemmKernel& kernel)
-      : g_(g), kernel_(kernel), form_(FindForm(g, kernel)),
+      : g_(g),
+        kernel_(kernel),
+        form_(FindForm(g, kernel)),
         packed_(StripsOf(form_, kernel) * StripCells(kernel.rows, DepthOf(g, kernel))) {}
 
   // Rows [i0, i0 + rows).
@@ -252,8 +264,8 @@ class NextStrip {
   int64_t count_ = 0, part_ = 0;
 };
 
-// What is read next and in memory: each of so many tiles fetches a few rows of `depth` cells, one after the other, or as far
-// apart as they can be where the CPU likes several pages side by side.
+// What is read next and in memory: each of so many tiles fetches a few rows of `depth` cells, one after the
+// other, or as far apart as they can be where the CPU likes several pages side by side.
 class NextMemory {
  public:
   NextMemory() = default;
@@ -281,9 +293,9 @@ class NextMemory {
   int64_t rows_ = 0, row_ = 0, step_ = 0, left_ = 0;
 };
 
-// The last columns of a symmetric product, if they are few for a strip: tiles of them would leave lanes empty. Their part of C
-// is computed as the last rows, from the first column on, and turned in the end. The first of them; behind all rows and columns where
-// there are none.
+// The last columns of a symmetric product, if they are few for a strip: tiles of them would leave lanes
+// empty. Their part of C is computed as the last rows, from the first column on, and turned in the end. The
+// first of them; behind all rows and columns where there are none.
 int64_t FirstTurned(const Gemm& g, const GemmKernel& kernel) {
   const int64_t few = g.n % kernel.columns;
   return IsSymmetric(g) && few > 0 && few <= kernel.rows && few < g.n ? g.n - few : std::max(g.m, g.n);
@@ -295,7 +307,8 @@ void TurnLastRows(const Gemm& g, const GemmKernel& kernel) {
     for (int64_t j = 0; j < first; ++j) g.c[j * g.c_row + i] = g.c[i * g.c_row + j];
 }
 
-// Columns of a widest strip that are left of the diagonal for a whole tile, which begins `below` rows below it.
+// Columns of a widest strip that are left of the diagonal for a whole tile, which begins `below` rows below
+// it.
 int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
   if (below <= 0 || !kernel.any_b) return 0;
   return below / kernel.tiles[0].columns * kernel.tiles[0].columns;
@@ -303,17 +316,20 @@ int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
 
 // Rows [i0, i0 + rows) of C take strips [begin, end) of a step. `packed_b` is null where B is read in place.
 void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
-                   const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end, NextMemory next_step) {
+                   const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end,
+                   NextMemory next_step) {
   alignas(64) double edge[kLargestTile] = {};
   const int64_t strip_cells = StripCells(kernel.columns, step.depth), turned = FirstTurned(g, kernel);
   for (int64_t strip = begin; strip < end; ++strip) {
     const int64_t j = strip * kernel.columns, width = std::min(kernel.columns, step.columns - j);
     const GemmTile& widest = kernel.TileFor(width);
-    const double* b = packed_b == nullptr ? g.b + step.k0 * g.b_row + step.j0 + j : packed_b + strip * strip_cells;
+    const double* b =
+        packed_b == nullptr ? g.b + step.k0 * g.b_row + step.j0 + j : packed_b + strip * strip_cells;
     const int64_t b_row = packed_b == nullptr ? g.b_row : widest.columns;
     NextStrip next_strip;
     if (packed_b != nullptr && strip + 1 < end && (next_step.done() || g.packed != nullptr))
-      next_strip = {b + strip_cells, strip_cells, CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / widest.rows)) * 8};
+      next_strip = {b + strip_cells, strip_cells,
+                    CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / widest.rows)) * 8};
     for (int64_t i = 0, height, strip_of_a = 0; i < rows; i += height) {
       const bool above = i0 + i < turned;
       if (g.upper_only && above && (step.j0 + j >= turned || step.j0 + j + width <= i0 + i)) {
@@ -334,7 +350,8 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
       }
       double* c = g.c + (i0 + i) * g.c_row + step.j0 + j;
       GemmFetches fetches;
-      // A chain cannot start before its cell of C is there: the next block's cells come while this one computes.
+      // A chain cannot start before its cell of C is there: the next block's cells come while this one
+      // computes.
       if (g.m * g.c_row > kSmallResult) {
         const bool is_last = i + height >= rows;  // The first block of the next strip follows.
         fetches.c = is_last ? c + width - i * g.c_row : c + height * g.c_row;
@@ -350,9 +367,12 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
         next_step.Give(&fetches);
       }
       if (height == tile.rows) {
-        const int64_t skipped = g.upper_only && above && width == kernel.columns ? SkippedColumns(kernel, i0 + i - step.j0 - j) : 0;
+        const int64_t skipped = g.upper_only && above && width == kernel.columns
+                                    ? SkippedColumns(kernel, i0 + i - step.j0 - j)
+                                    : 0;
         kernel.TileFor(height, width - skipped)
-            .run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped, step.first, step.last);
+            .run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped,
+                 step.first, step.last);
         continue;
       }
       if (!step.first)
@@ -363,12 +383,15 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
   }
 }
 
-// What rows [i0, i0 + rows) of C fetch in a step: their part of what the caller reads next; or all of B in the next step, if
-// its rows lie without gaps and one task computes all of C.
-NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows, bool alone) {
+// What rows [i0, i0 + rows) of C fetch in a step: their part of what the caller reads next; or all of B in
+// the next step, if its rows lie without gaps and one task computes all of C.
+NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
+                    bool alone) {
   int64_t tiles = CeilDivide(rows, kernel.rows) * CeilDivide(g.n, kernel.columns);
   if (g.ahead != nullptr) {
-    const auto part = [&](int64_t done) { return g.ahead_cells * done / (g.m * g.k); };  // Of multiplied cells of A.
+    const auto part = [&](int64_t done) {
+      return g.ahead_cells * done / (g.m * g.k);
+    };  // Of multiplied cells of A.
     const int64_t done = step.k0 * g.m + i0 * step.depth;
     return {g.ahead + part(done), part(done + rows * step.depth) - part(done), step.depth, tiles};
   }
@@ -379,8 +402,8 @@ NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step, i
 }
 
 bool IsSkinny(const Gemm& g) {
-  return g.packed == nullptr && g.a_column == 1 && g.b_row == g.n && g.canonical && !g.accumulate && !g.upper_only &&
-         g.ahead == nullptr && simd::IsSkinny(g.m, g.k, g.n);
+  return g.packed == nullptr && g.a_column == 1 && g.b_row == g.n && g.canonical && !g.accumulate &&
+         !g.upper_only && g.ahead == nullptr && simd::IsSkinny(g.m, g.k, g.n);
 }
 
 void RunSkinny(const Gemm& g) {
@@ -388,7 +411,8 @@ void RunSkinny(const Gemm& g) {
   const auto multiply = [&](int64_t begin, int64_t end) {
     const int64_t first = 8 * begin, last = end == groups ? g.m : 8 * end;
     if (!IsCancelled(g.cancelled))
-      simd::MultiplySkinny(g.a + first * g.a_row, last - first, g.a_row, g.k, g.b, g.n, g.c + first * g.c_row, g.c_row);
+      simd::MultiplySkinny(g.a + first * g.a_row, last - first, g.a_row, g.k, g.b, g.n, g.c + first * g.c_row,
+                           g.c_row);
   };
   if (g.parallel)
     ParallelFor(groups, std::max<int64_t>(1, kSkinnyTaskCells / (8 * g.k)), multiply);
@@ -396,7 +420,8 @@ void RunSkinny(const Gemm& g) {
     multiply(0, groups);
 }
 
-// The steps of a product, one after the other: B is packed, and blocks of rows of C take their part of the chain.
+// The steps of a product, one after the other: B is packed, and blocks of rows of C take their part of the
+// chain.
 class Product {
  public:
   explicit Product(const Gemm& g) : g_(g), blocks_(CeilDivide(g.m, kBlockRows)) {
@@ -404,7 +429,8 @@ class Product {
     for (int64_t j0 = 0; j0 < g.n; j0 += kBlockColumns)
       for (int64_t k0 = 0; k0 < g.k; k0 += depth) {
         const int64_t here = std::min(depth, g.k - k0);
-        steps_.push_back({j0, std::min(kBlockColumns, g.n - j0), k0, here, k0 == 0 && !g.accumulate, g.canonical && k0 + here == g.k});
+        steps_.push_back({j0, std::min(kBlockColumns, g.n - j0), k0, here, k0 == 0 && !g.accumulate,
+                          g.canonical && k0 + here == g.k});
       }
     if (!g.parallel) return;
     const int64_t tasks = FindForm(g, kernel_) == FormOfA::kPacked ? kPackingTasksOfThread : kTasksOfThread;
@@ -420,10 +446,11 @@ class Product {
   }
 
  private:
-  // Counts of what the threads have done. A thread takes the next unit of work and waits until that may begin, so it waits
-  // for units that other threads are computing, never for units that nobody has taken.
+  // Counts of what the threads have done. A thread takes the next unit of work and waits until that may
+  // begin, so it waits for units that other threads are computing, never for units that nobody has taken.
   struct Progress {
-    Progress(size_t steps, int64_t blocks) : packed(steps), multiplied(steps), of_block(static_cast<size_t>(blocks)) {}
+    Progress(size_t steps, int64_t blocks)
+        : packed(steps), multiplied(steps), of_block(static_cast<size_t>(blocks)) {}
     std::atomic<int64_t> taken = 0;
     std::vector<std::atomic<int64_t>> packed, multiplied;  // Of each step.
     std::vector<std::atomic<int64_t>> of_block;            // Groups of all steps so far.
@@ -431,15 +458,17 @@ class Product {
 
   bool Packs() const { return g_.packed == nullptr && !ReadsInPlace(g_, kernel_); }
   int64_t Strips(const Step& step) const { return CeilDivide(step.columns, kernel_.columns); }
-  // The first step is packed before all products; another one by the first three quarters of the products before, part by part:
-  // threads that packed at the same time would wait for memory.
+  // The first step is packed before all products; another one by the first three quarters of the products
+  // before, part by part: threads that packed at the same time would wait for memory.
   int64_t PackingUnits(size_t t) const {
     if (!Packs()) return 0;
-    return t == 0 ? CeilDivide(Strips(steps_[0]), kStripsTogether) : CeilDivide(blocks_ * Groups(t - 1) * 3, 4);
+    return t == 0 ? CeilDivide(Strips(steps_[0]), kStripsTogether)
+                  : CeilDivide(blocks_ * Groups(t - 1) * 3, 4);
   }
   // Where there are few blocks of rows, each block's strips are shared out.
   int64_t Groups(size_t t) const {
-    return std::min(t + 1 < steps_.size() ? groups_ : last_groups_, CeilDivide(Strips(steps_[t]), kFewStrips));
+    return std::min(t + 1 < steps_.size() ? groups_ : last_groups_,
+                    CeilDivide(Strips(steps_[t]), kFewStrips));
   }
   const double* PackedB(size_t t) const {
     if (g_.packed != nullptr) return g_.packed->At(steps_[t].j0, steps_[t].k0);
@@ -457,15 +486,19 @@ class Product {
                 std::pair<size_t, int64_t>& prepared) const {
     const Step& step = steps_[t];
     const int64_t i0 = block * kBlockRows, rows = std::min(kBlockRows, g_.m - i0);
-    if ((g_.upper_only && step.j0 + step.columns <= i0 && FirstTurned(g_, kernel_) >= i0 + rows) || IsCancelled(g_.cancelled)) return;
+    if ((g_.upper_only && step.j0 + step.columns <= i0 && FirstTurned(g_, kernel_) >= i0 + rows) ||
+        IsCancelled(g_.cancelled))
+      return;
     if (prepared != std::pair(t, block)) rows_of_a.Prepare(step, i0, rows, PackedB(t));
     prepared = {t, block};
     MultiplyBlock(g_, kernel_, step, i0, rows, rows_of_a, PackedB(t), Strips(step) * group / groups,
-                  Strips(step) * (group + 1) / groups, NextStep(g_, kernel_, step, i0, rows, alone && blocks_ == 1));
+                  Strips(step) * (group + 1) / groups,
+                  NextStep(g_, kernel_, step, i0, rows, alone && blocks_ == 1));
   }
 
   void Allocate(size_t buffers) {
-    const int64_t cells = CeilDivide(steps_[0].columns, kernel_.columns) * StripCells(kernel_.columns, steps_[0].depth);
+    const int64_t cells =
+        CeilDivide(steps_[0].columns, kernel_.columns) * StripCells(kernel_.columns, steps_[0].depth);
     while (Packs() && buffers_.size() < buffers) buffers_.push_back(std::make_unique<PackedCells>(cells));
   }
 
@@ -479,8 +512,9 @@ class Product {
     }
   }
 
-  // Units of work in the order in which they are taken: the first step's packing, then the products of each step. The first
-  // ones of a step pack a part of the next step, too: no step waits for the end of the step before.
+  // Units of work in the order in which they are taken: the first step's packing, then the products of each
+  // step. The first ones of a step pack a part of the next step, too: no step waits for the end of the step
+  // before.
   void RunTogether() {
     Allocate(std::min<size_t>(2, steps_.size()));
     Progress progress(steps_.size(), blocks_);
@@ -548,13 +582,18 @@ class Product {
 // The steps of Run, one after the other.
 struct PackedRight::Cells {
   explicit Cells(const Gemm& product)
-      : g(product), depth(DepthOf(g, kernel)), cells(Before((g.n - 1) / kBlockColumns * kBlockColumns, g.k)) {}
+      : g(product),
+        depth(DepthOf(g, kernel)),
+        cells(Before((g.n - 1) / kBlockColumns * kBlockColumns, g.k)) {}
   int64_t ColumnsAt(int64_t j0) const { return std::min(kBlockColumns, g.n - j0); }
-  int64_t CellsOf(int64_t columns, int64_t rows) const { return CeilDivide(columns, kernel.columns) * StripCells(kernel.columns, rows); }
+  int64_t CellsOf(int64_t columns, int64_t rows) const {
+    return CeilDivide(columns, kernel.columns) * StripCells(kernel.columns, rows);
+  }
   // Cells of the steps before.
   int64_t Before(int64_t j0, int64_t k0) const {
     const auto of_block = [&](int64_t columns, int64_t rows) {
-      return rows / depth * CellsOf(columns, depth) + (rows % depth == 0 ? 0 : CellsOf(columns, rows % depth));
+      return rows / depth * CellsOf(columns, depth) +
+             (rows % depth == 0 ? 0 : CellsOf(columns, rows % depth));
     };
     return j0 / kBlockColumns * of_block(kBlockColumns, g.k) + of_block(ColumnsAt(j0), k0);
   }
@@ -565,7 +604,8 @@ struct PackedRight::Cells {
 };
 
 PackedRight::PackedRight(const double* b, int64_t k, int64_t n)
-    : cells_(std::make_unique<Cells>(Gemm{.m = kBlockRows, .n = n, .k = k, .a_row = k, .b = b, .b_row = n, .packed = this})) {
+    : cells_(std::make_unique<Cells>(
+          Gemm{.m = kBlockRows, .n = n, .k = k, .a_row = k, .b = b, .b_row = n, .packed = this})) {
   const Gemm& g = cells_->g;
   for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns)
     for (int64_t k0 = 0; k0 < k; k0 += cells_->depth) {
@@ -578,7 +618,9 @@ PackedRight::PackedRight(const double* b, int64_t k, int64_t n)
     }
 }
 PackedRight::~PackedRight() = default;
-const double* PackedRight::At(int64_t j0, int64_t k0) const { return cells_->cells.data() + cells_->Before(j0, k0); }
+const double* PackedRight::At(int64_t j0, int64_t k0) const {
+  return cells_->cells.data() + cells_->Before(j0, k0);
+}
 
 void Run(const Gemm& g) {
   if (g.m == 0 || g.n == 0) return;

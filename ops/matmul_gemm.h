@@ -7,11 +7,12 @@
 
 namespace heddle::ops {
 
-/// Rows of A that are packed together; a block of them stays in the second-level cache while a strip of B is used from the first.
+/// Rows of A that are packed together; a block of them stays in the second-level cache while a strip of B is
+/// used from the first.
 constexpr int64_t kBlockRows = 144;
 
-/// All of a k x n matrix B (row-major, without gaps) as Run reads it, for several products with one B; packed in parallel by the
-/// threads of the calling arena. As large as B; k and n are 1 at least.
+/// All of a k x n matrix B (row-major, without gaps) as Run reads it, for several products with one B; packed
+/// in parallel by the threads of the calling arena. As large as B; k and n are 1 at least.
 class PackedRight {
  public:
   PackedRight(const double* b, int64_t k, int64_t n);
@@ -28,23 +29,24 @@ class PackedRight {
 /// (docs/numerics.md, section 3). A may be any strided view, so t(X) needs no copy: A(i, k) = a[i * a_row + k
 /// * a_column].
 ///
-/// Cost: 2*m*n*k flops near the FMA peak; packs blocks of A and B into cache-sized buffers (about 9 MB, with AVX-512 17 MB; twice as much
-/// where threads share the work).
+/// Cost: 2*m*n*k flops near the FMA peak; packs blocks of A and B into cache-sized buffers (about 9 MB, with
+/// AVX-512 17 MB; twice as much where threads share the work).
 struct Gemm {
   int64_t m = 0, n = 0, k = 0;
   const double* a = nullptr;
   int64_t a_row = 0, a_column = 1;
   const double* b = nullptr;
   int64_t b_row = 0;  ///< Doubles between rows of B.
-  const PackedRight* packed = nullptr;  ///< All of B, which is not read then; A's cells of a row lie side by side.
+  const PackedRight* packed =
+      nullptr;  ///< All of B, which is not read then; A's cells of a row lie side by side.
   double* c = nullptr;
   int64_t c_row = 0;
   bool accumulate = false;  ///< Chains go on from the cells of C.
-  bool canonical = false;  ///< End every cell with + 0.0; k must be all of its chain.
+  bool canonical = false;   ///< End every cell with + 0.0; k must be all of its chain.
   bool upper_only =
-      false;              ///< Cells below the diagonal of C need not be right (they are left or overwritten).
+      false;  ///< Cells below the diagonal of C need not be right (they are left or overwritten).
   bool b_continues = false;  ///< The caller multiplies the rows behind those of B next.
-  bool parallel = false;  ///< Blocks of rows of C are tasks of the calling arena.
+  bool parallel = false;     ///< Blocks of rows of C are tasks of the calling arena.
   /// What the caller reads next from memory: so many cells are fetched meanwhile. Not with `parallel`.
   const double* ahead = nullptr;
   int64_t ahead_cells = 0;

@@ -3,8 +3,8 @@
 // section 3).
 //
 //   n * k <= 8   eight chains a cell by row mod 8; payload place lane * n * k + j * k + c; L at the root
-//   k <= 8       panels of ColumnPanelHeight(m, n); payload place c * padded(n) + j (of CSR j * k + c until the nodes are complete)
-//   k > 8        panels of Granule(m); payload place j * k + c
+//   k <= 8       panels of ColumnPanelHeight(m, n); payload place c * padded(n) + j (of CSR j * k + c until
+//   the nodes are complete) k > 8        panels of Granule(m); payload place j * k + c
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -85,9 +85,10 @@ void LanesLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, do
   }
 }
 
-// kVectors of a CSR X: the cells of a column of X lie together in payloads, apart in the nodes. `whole`: these are all leaves.
-Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y, int64_t begin, int64_t end, bool whole,
-                             const std::function<Rows(int64_t)>& rows_of) {
+// kVectors of a CSR X: the cells of a column of X lie together in payloads, apart in the nodes. `whole`:
+// these are all leaves.
+Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y, int64_t begin, int64_t end,
+                             bool whole, const std::function<Rows(int64_t)>& rows_of) {
   const int64_t* offsets = x.row_offsets();
   const int32_t* columns = x.column_indexes();
   const double* values = x.values();
@@ -101,17 +102,20 @@ Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y,
         terms.AddEntries(columns, values, offsets[i], offsets[i + 1]);
       }
     });
-  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
-    const Rows rows = rows_of(leaf);
-    FillPayload(payload, p.reduction.width, 0.0);
-    if (p.k == 1) {
-      simd::AddScaledSparseRows({offsets + rows.begin, columns, values, rows.count()}, y.data() + rows.begin, 1, payload);
-      return true;
-    }
-    for (int64_t i = rows.begin; i < rows.end; ++i)
-      simd::AddScaledRow(values + offsets[i], columns + offsets[i], offsets[i + 1] - offsets[i], y.data() + i * p.k, p.k, payload);
-    return true;
-  }));
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix nodes, ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
+        const Rows rows = rows_of(leaf);
+        FillPayload(payload, p.reduction.width, 0.0);
+        if (p.k == 1) {
+          simd::AddScaledSparseRows({offsets + rows.begin, columns, values, rows.count()},
+                                    y.data() + rows.begin, 1, payload);
+          return true;
+        }
+        for (int64_t i = rows.begin; i < rows.end; ++i)
+          simd::AddScaledRow(values + offsets[i], columns + offsets[i], offsets[i + 1] - offsets[i],
+                             y.data() + i * p.k, p.k, payload);
+        return true;
+      }));
   SeparateCells(&nodes, 0, p.padded, p.k);
   return nodes;
 }
@@ -123,8 +127,8 @@ void DenseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows r
                         y.data() + rows.begin * p.k, p.k, p.k, payload, stride);
 }
 
-// Where the entries of each row of a CSR matrix pass from one block of `width` columns to the next: a table, or searched
-// for where the table would be larger than the matrix.
+// Where the entries of each row of a CSR matrix pass from one block of `width` columns to the next: a table,
+// or searched for where the table would be larger than the matrix.
 class EntryCuts {
  public:
   EntryCuts(const Matrix& x, int64_t width)
@@ -154,7 +158,8 @@ class EntryCuts {
  private:
   std::pair<int64_t, int64_t> Search(int64_t row, int64_t begin) const {
     const int32_t* columns = x_.column_indexes();
-    const int32_t *const first = columns + x_.row_offsets()[row], *const last = columns + x_.row_offsets()[row + 1];
+    const int32_t *const first = columns + x_.row_offsets()[row], *const last =
+                                                                      columns + x_.row_offsets()[row + 1];
     const int32_t* const from = std::lower_bound(first, last, begin);
     return {from - columns, std::lower_bound(from, last, begin + width_) - columns};
   }
@@ -164,7 +169,8 @@ class EntryCuts {
   std::vector<int64_t> cuts_;
 };
 
-// The entries of a tile lie here and there in memory: no prefetcher of the machine finds those of the next rows.
+// The entries of a tile lie here and there in memory: no prefetcher of the machine finds those of the next
+// rows.
 constexpr int64_t kRowsAhead = 8;
 [[gnu::always_inline]] inline void FetchEntries(const Matrix& x, std::pair<int64_t, int64_t> entries) {
   // Lines that begin and end somewhere: one more.
@@ -181,17 +187,19 @@ struct Tiles {
 };
 
 // One tile of the result, at least one operand CSR; tile cells are row-major without gaps.
-void SparseProductLeaf(const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows, const Tile& tile, double* payload) {
+void SparseProductLeaf(const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows, const Tile& tile,
+                       double* payload) {
   const int64_t n = x.columns(), k = y.columns();
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     if (x.IsSparse() && !y.IsSparse() && tile.columns <= kMostRegisterColumns) {
       const auto [first, last] = tiles.x.Of(i, tile.row);
       if (i + kRowsAhead < rows.end) FetchEntries(x, tiles.x.Of(i + kRowsAhead, tile.row));
-      simd::AddScaledRow(x.values() + first, x.column_indexes() + first, last - first, y.data() + i * k + tile.column,
-                         tile.columns, payload - tile.row * tile.columns);
+      simd::AddScaledRow(x.values() + first, x.column_indexes() + first, last - first,
+                         y.data() + i * k + tile.column, tile.columns, payload - tile.row * tile.columns);
       continue;
     }
-    const auto [y_first, y_last] = y.IsSparse() ? tiles.y.Of(i, tile.column) : std::pair<int64_t, int64_t>(0, 0);
+    const auto [y_first, y_last] =
+        y.IsSparse() ? tiles.y.Of(i, tile.column) : std::pair<int64_t, int64_t>(0, 0);
     const auto add = [&, y_first = y_first, y_last = y_last](int64_t j, double value) {
       double* out = payload + (j - tile.row) * tile.columns;
       if (y.IsSparse()) {
@@ -231,8 +239,8 @@ void AddProductsOfEntries(const Matrix& x, const Matrix& y, Rows rows, SparseLea
   }
 }
 
-bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows, const Tile& tile,
-                 double* payload) {
+bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows,
+                 const Tile& tile, double* payload) {
   std::fill_n(payload, tile.Cells(), 0.0);
   if (x.IsSparse() || y.IsSparse()) {
     SparseProductLeaf(x, y, tiles, rows, tile, payload);
@@ -280,7 +288,8 @@ Tiling TilingOf(const Product& p, const Matrix& x, const Matrix& y) {
   const int64_t entries_of_row = x.stored() / std::max<int64_t>(1, x.rows());
   const int64_t most_blocks = std::max<int64_t>(1, entries_of_row / kLeastEntriesOfTile);
   const int64_t cells = p.n * std::min(p.k, kMostRegisterColumns);
-  const int64_t blocks = std::min(most_blocks, std::max<int64_t>(cells / kSparseTileCells, 2 * ParallelThreads()));
+  const int64_t blocks =
+      std::min(most_blocks, std::max<int64_t>(cells / kSparseTileCells, 2 * ParallelThreads()));
   const int64_t tile_rows = CeilDivide(p.n, blocks);
   return {p.n, p.k, tile_rows, std::max<int64_t>(32, kTileCells / tile_rows / 32 * 32)};
 }
@@ -303,9 +312,10 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
   const bool tiled = p.form == Form::kProduct && p.reduction.width > kWide;
   const Tiles tiles(tiled ? TilingOf(p, x, y) : Tiling{p.n, p.k, p.n, p.k}, x, y);
   if (tiled)
-    return ReduceTiles(p.reduction, begin, end, tiles.tiling, [&](const Tile& tile, int64_t leaf, double* payload) {
-      return ProductLeaf(p, x, y, tiles, rows_of(leaf), tile, payload);
-    });
+    return ReduceTiles(p.reduction, begin, end, tiles.tiling,
+                       [&](const Tile& tile, int64_t leaf, double* payload) {
+                         return ProductLeaf(p, x, y, tiles, rows_of(leaf), tile, payload);
+                       });
   if (const int64_t tile_columns = ColumnsOfTiles(p.reduction.width, end - begin);
       tile_columns > 0 && p.form == Form::kVectors && !x.IsSparse())
     return ReduceTiles(p.reduction, begin, end, Tiling{p.k, p.padded, p.k, tile_columns},
@@ -354,8 +364,8 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
 
 }  // namespace
 
-void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride, int64_t k,
-                         double* out, simd::Ahead* ahead) {
+void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
+                         int64_t y_stride, int64_t k, double* out, simd::Ahead* ahead) {
   const int64_t stride = CeilDivide(n, 8) * 8;
   AlignedArray columns(k * stride);
   simd::Transpose(out, k, n, k, columns.data(), stride);

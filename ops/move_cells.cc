@@ -26,7 +26,8 @@ Result<Matrix> TransposeDense(const Matrix& x) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t i = task / column_blocks * kRows;
       const int64_t j = task % column_blocks * kColumns;
-      simd::Transpose(in + i * n + j, n, std::min(m - i, kRows), std::min(n - j, kColumns), out + j * m + i, m);
+      simd::Transpose(in + i * n + j, n, std::min(m - i, kRows), std::min(n - j, kColumns), out + j * m + i,
+                      m);
     }
   });
   return result;
@@ -98,7 +99,8 @@ int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 32768 / std::max
 
 Result<Matrix> SparseOfCounts(int64_t columns, std::span<const int64_t> counts, ElementType type) {
   const int64_t stored = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Sparse(static_cast<int64_t>(counts.size()), columns, stored, type));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix,
+                          Matrix::Sparse(static_cast<int64_t>(counts.size()), columns, stored, type));
   std::partial_sum(counts.begin(), counts.end(), matrix.mutable_row_offsets() + 1);
   return matrix;
 }
@@ -112,7 +114,8 @@ Result<Matrix> GatherRows(const Matrix& x, std::span<const int64_t> rows) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(count, n));
     double* out = result.mutable_data();
     ParallelFor(n == 0 ? 0 : count, RowGrain(n), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) std::copy_n(x.data() + rows[static_cast<size_t>(i)] * n, n, out + i * n);
+      for (int64_t i = begin; i < end; ++i)
+        std::copy_n(x.data() + rows[static_cast<size_t>(i)] * n, n, out + i * n);
     });
     return result;
   }
@@ -125,7 +128,8 @@ Result<Matrix> GatherRows(const Matrix& x, std::span<const int64_t> rows) {
   ParallelFor(count, 1024, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t from = offsets[rows[static_cast<size_t>(i)]];
-      std::copy_n(x.column_indexes() + from, counts[static_cast<size_t>(i)], indexes + result.row_offsets()[i]);
+      std::copy_n(x.column_indexes() + from, counts[static_cast<size_t>(i)],
+                  indexes + result.row_offsets()[i]);
       std::copy_n(x.values() + from, counts[static_cast<size_t>(i)], values + result.row_offsets()[i]);
     }
   });
@@ -141,12 +145,14 @@ Result<Matrix> GatherColumns(const Matrix& x, std::span<const int64_t> columns) 
     double* out = result.mutable_data();
     ParallelFor(m, RowGrain(n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        for (int64_t j = 0; j < count; ++j) out[i * count + j] = x.data()[i * n + columns[static_cast<size_t>(j)]];
+        for (int64_t j = 0; j < count; ++j)
+          out[i * count + j] = x.data()[i * n + columns[static_cast<size_t>(j)]];
     });
     return result;
   }
   std::vector<int32_t> target(static_cast<size_t>(n), -1);
-  for (size_t j = 0; j < columns.size(); ++j) target[static_cast<size_t>(columns[j])] = static_cast<int32_t>(j);
+  for (size_t j = 0; j < columns.size(); ++j)
+    target[static_cast<size_t>(columns[j])] = static_cast<int32_t>(j);
   std::vector<int64_t> counts(static_cast<size_t>(m), 0);
   ParallelFor(m, 1024, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
@@ -172,7 +178,8 @@ Result<Matrix> GatherColumns(const Matrix& x, std::span<const int64_t> columns) 
 
 Result<Matrix> SliceColumns(const Matrix& x, int64_t begin, int64_t end) {
   if (begin == 0 && end == x.columns()) return x;
-  return x.element_type() == ElementType::kFloat64 ? SliceColumnsOf<double>(x, begin, end) : SliceColumnsOf<float>(x, begin, end);
+  return x.element_type() == ElementType::kFloat64 ? SliceColumnsOf<double>(x, begin, end)
+                                                   : SliceColumnsOf<float>(x, begin, end);
 }
 
 }  // namespace heddle::ops

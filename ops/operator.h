@@ -10,20 +10,22 @@
 namespace heddle::ops {
 
 /// What shape inference may look at. `inputs[i].data_type` is kUnknown for an optional input left out.
-/// `scalars[i]` is the value of a scalar input where it is known already (a literal, or a live-in at block entry), else
-/// nullptr: sizes that depend on an unknown scalar stay kUnknown.
+/// `scalars[i]` is the value of a scalar input where it is known already (a literal, or a live-in at block
+/// entry), else nullptr: sizes that depend on an unknown scalar stay kUnknown.
 struct InferContext {
   const Node& node;
   std::span<const ValueInfo> inputs;
   std::span<const Scalar* const> scalars;
-  Files* files = nullptr;  ///< Where `read` finds the size of its file; nullptr in passes that may not touch files.
+  Files* files =
+      nullptr;  ///< Where `read` finds the size of its file; nullptr in passes that may not touch files.
   ElementType element_type = ElementType::kFloat64;  ///< Of matrices that are made of no other matrix.
 };
 
 /// How the rows of a distributed value meet an operator.
 enum class RowRule : uint8_t {
   kWhole,     ///< Needs every input whole, on one rank.
-  kRowWise,   ///< Row i of the result comes from row i of the kRows inputs (and from all of the kWhole inputs).
+  kRowWise,   ///< Row i of the result comes from row i of the kRows inputs (and from all of the kWhole
+              ///< inputs).
   kReduce,    ///< "partial": rows of the kRows inputs -> list of tree nodes; "finish": all nodes -> result.
   kGenerate,  ///< No matrix input: any range of rows of the result can be made on its own.
 };
@@ -37,23 +39,27 @@ struct Cost {
 
 /// Everything the system knows about an operator. One value per operator, listed in ops/catalog.cc.
 struct Operator {
-  std::string_view name;    ///< As DML spells it: "+", "%*%", "rowSums". See ops/catalog.h for the names of the rest.
+  std::string_view
+      name;  ///< As DML spells it: "+", "%*%", "rowSums". See ops/catalog.h for the names of the rest.
   int min_inputs = 0;
-  int max_inputs = 0;       ///< -1: any number.
-  /// Type, size and format of the result; kInvalidArgument when the inputs cannot be (the caller adds the position).
+  int max_inputs = 0;  ///< -1: any number.
+  /// Type, size and format of the result; kInvalidArgument when the inputs cannot be (the caller adds the
+  /// position).
   Result<ValueInfo> (*infer)(const InferContext& context) = nullptr;
-  RowRule (*row_rule)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;        ///< nullptr: kWhole
-  InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs, int i) = nullptr;  ///< nullptr: kWhole
-  Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;               ///< nullptr: reads + writes
+  RowRule (*row_rule)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: kWhole
+  InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs,
+                        int i) = nullptr;                                       ///< nullptr: kWhole
+  Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: reads + writes
   /// Computes call.phase: "" everything (for kReduce: partial, then finish), "partial", "finish".
   Result<Value> (*run)(const KernelCall& call) = nullptr;
-  bool effect = false;      ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.
-  bool may_fail = false;    ///< Can fail on values (not shapes): kept in script order with the effects.
-  bool pure = true;         ///< Same inputs give the same result: common subexpressions may share it.
-  bool updates = false;     ///< Writes over its first input where it is the last to read it (KernelCall::last_read): comes
-                            ///< after the others that read it, then.
-  /// True if `run` takes and makes the cells of this call as they are, floats too; nullptr: never. Elsewhere it knows doubles,
-  /// and cells of a single-precision program are widened for it (ops/single_precision.h).
+  bool effect =
+      false;  ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.
+  bool may_fail = false;  ///< Can fail on values (not shapes): kept in script order with the effects.
+  bool pure = true;       ///< Same inputs give the same result: common subexpressions may share it.
+  bool updates = false;   ///< Writes over its first input where it is the last to read it
+                          ///< (KernelCall::last_read): comes after the others that read it, then.
+  /// True if `run` takes and makes the cells of this call as they are, floats too; nullptr: never. Elsewhere
+  /// it knows doubles, and cells of a single-precision program are widened for it (ops/single_precision.h).
   bool (*takes_singles)(const KernelCall& call) = nullptr;
 };
 
@@ -69,8 +75,8 @@ RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs);
 InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i);
 Cost CostOf(const Node& node, std::span<const ValueInfo> inputs);
 
-/// A scalar operator on known scalars: used by constant folding, by scalar blocks and by kernels, one definition (R5).
-/// kUnimplemented if `op` is not defined on scalars.
+/// A scalar operator on known scalars: used by constant folding, by scalar blocks and by kernels, one
+/// definition (R5). kUnimplemented if `op` is not defined on scalars.
 Result<Scalar> EvaluateScalar(const Node& node, std::span<const Scalar* const> inputs);
 
 }  // namespace heddle::ops

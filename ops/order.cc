@@ -26,7 +26,8 @@ Result<ValueInfo> InferOrder(const InferContext& context) {
   }
   const Scalar* indexes = KnownScalar(context, kIndexReturn);
   const bool given = IsGiven(context.node, kIndexReturn);
-  if (given && indexes != nullptr && indexes->AsBoolean()) return ValueInfo::OfMatrix({x.shape.rows, 1}, Format::kDense);
+  if (given && indexes != nullptr && indexes->AsBoolean())
+    return ValueInfo::OfMatrix({x.shape.rows, 1}, Format::kDense);
   if (given && indexes == nullptr && x.shape.columns != 1)
     return ValueInfo::OfMatrix({x.shape.rows, kUnknown}, x.format);
   return ValueInfo::OfMatrix(x.shape, x.format);
@@ -47,7 +48,8 @@ struct KeyedRow {
 // Stable; least significant byte first, leaving out bytes that all keys share.
 void RadixSort(std::vector<KeyedRow>* rows, std::vector<KeyedRow>* scratch) {
   if (rows->size() < 512) {
-    std::stable_sort(rows->begin(), rows->end(), [](const KeyedRow& a, const KeyedRow& b) { return a.key < b.key; });
+    std::stable_sort(rows->begin(), rows->end(),
+                     [](const KeyedRow& a, const KeyedRow& b) { return a.key < b.key; });
     return;
   }
   scratch->resize(rows->size());
@@ -124,11 +126,16 @@ Result<Value> RunOrder(const KernelCall& call) {
 
 }  // namespace
 
-// order(target=X, by=1, decreasing=FALSE, index.return=FALSE): the rows of X sorted by column `by` (or by the columns in the
-// matrix `by`, lexicographically), m x n; with index.return the 1-based numbers of the source rows, m x 1.
-// Stable, also when decreasing: ties keep their order. -0.0 ties with 0.0. NaN counts as the largest value: last when
-// ascending, first when decreasing. Format: X's; dense with index.return. Exact. Cost: 8 passes over m keys a column.
-constexpr Operator kOrderOperator = {
-    .name = "order", .min_inputs = 1, .max_inputs = 4, .infer = InferOrder, .run = RunOrder, .may_fail = true};
+// order(target=X, by=1, decreasing=FALSE, index.return=FALSE): the rows of X sorted by column `by` (or by the
+// columns in the matrix `by`, lexicographically), m x n; with index.return the 1-based numbers of the source
+// rows, m x 1. Stable, also when decreasing: ties keep their order. -0.0 ties with 0.0. NaN counts as the
+// largest value: last when ascending, first when decreasing. Format: X's; dense with index.return. Exact.
+// Cost: 8 passes over m keys a column.
+constexpr Operator kOrderOperator = {.name = "order",
+                                     .min_inputs = 1,
+                                     .max_inputs = 4,
+                                     .infer = InferOrder,
+                                     .run = RunOrder,
+                                     .may_fail = true};
 
 }  // namespace heddle::ops

@@ -16,12 +16,12 @@
 namespace heddle::ops {
 namespace {
 
-// About: enough to balance, also where another program holds up one of the threads for milliseconds; few enough to start
-// fast.
+// About: enough to balance, also where another program holds up one of the threads for milliseconds; few
+// enough to start fast.
 constexpr int64_t kRangesOfThread = 16;
 
-// What oneTBB orders, for ThreadSanitizer, which does not see into that library: all that happens before a loop comes
-// before its parts, and they come before what follows the loop.
+// What oneTBB orders, for ThreadSanitizer, which does not see into that library: all that happens before a
+// loop comes before its parts, and they come before what follows the loop.
 class LoopOrder {
  public:
 #if defined(__SANITIZE_THREAD__)
@@ -62,7 +62,8 @@ void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t,
       tbb::blocked_range<int64_t>(0, chunks, 1),
       [&](const tbb::blocked_range<int64_t>& range) {
         order.BeginPart();
-        for (int64_t i = range.begin(); i < range.end(); ++i) body(i * chunk, std::min(count, (i + 1) * chunk));
+        for (int64_t i = range.begin(); i < range.end(); ++i)
+          body(i * chunk, std::min(count, (i + 1) * chunk));
         order.EndPart();
       },
       tbb::simple_partitioner());
@@ -83,7 +84,8 @@ struct Arena::Impl {
   std::unique_ptr<Observer> observer;
 };
 
-Arena::Arena(int threads) : impl_(std::make_unique<Impl>(std::max(threads, 1))), threads_(std::max(threads, 1)) {}
+Arena::Arena(int threads)
+    : impl_(std::make_unique<Impl>(std::max(threads, 1))), threads_(std::max(threads, 1)) {}
 Arena::~Arena() = default;
 void Arena::Execute(const std::function<void()>& work) { impl_->arena.execute(work); }
 

@@ -8,16 +8,16 @@
 // The only way kernels run in parallel. Hides oneTBB, so that kernel files compile fast.
 namespace heddle::ops {
 
-/// Calls body(begin, end) for disjoint ranges that cover [0, count), each a multiple of `grain` long except the last,
-/// on the threads of the calling arena; serially when count <= grain or the arena has one thread. The body must give
-/// results that do not depend on how the range was cut.
+/// Calls body(begin, end) for disjoint ranges that cover [0, count), each a multiple of `grain` long except
+/// the last, on the threads of the calling arena; serially when count <= grain or the arena has one thread.
+/// The body must give results that do not depend on how the range was cut.
 void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body);
 
 /// Threads that ParallelFor would use here.
 int ParallelThreads();
 
-/// A set of worker threads of fixed size in which kernels run (one per executor). Every thread has MXCSR set to round to
-/// nearest without flush to zero.
+/// A set of worker threads of fixed size in which kernels run (one per executor). Every thread has MXCSR set
+/// to round to nearest without flush to zero.
 class Arena {
  public:
   explicit Arena(int threads);
@@ -32,7 +32,8 @@ class Arena {
   int threads_;
 };
 
-/// Round to nearest, no flush to zero, no denormals-are-zero (docs/numerics.md R1). Each thread we own calls it once.
+/// Round to nearest, no flush to zero, no denormals-are-zero (docs/numerics.md R1). Each thread we own calls
+/// it once.
 void SetFloatingPointMode();
 
 }  // namespace heddle::ops

@@ -9,7 +9,8 @@
 namespace heddle::ops {
 namespace {
 
-// The unevaluated sum high + low, |low| <= ulp(high) / 2 (Dekker 1971; fma versions: Joldes, Muller, Popescu 2017).
+// The unevaluated sum high + low, |low| <= ulp(high) / 2 (Dekker 1971; fma versions: Joldes, Muller, Popescu
+// 2017).
 struct Pair {
   double high;
   double low;
@@ -123,7 +124,9 @@ struct Tables {
       const double middle = std::bit_cast<double>(kLowestMantissa + (i << 45) + (uint64_t{1} << 44));
       log[i].inverse = 1 / middle;
       const double m = log[i].inverse;
-      const Pair l = m < 1.4142135623730951 && m >= 0.7071067811865476 ? LogPair(0, m) : LogPair(m > 1 ? 1 : -1, m > 1 ? m / 2 : m * 2);
+      const Pair l = m < 1.4142135623730951 && m >= 0.7071067811865476
+                         ? LogPair(0, m)
+                         : LogPair(m > 1 ? 1 : -1, m > 1 ? m / 2 : m * 2);
       log[i].log = {-l.high, -l.low};
     }
     for (int i = 0; i < kAngleSteps; ++i) {
@@ -158,7 +161,8 @@ bool QuickLog(double exponent, double m, uint64_t index, double* result) {
   tail = std::fma(tail, x, -1.0 / 4);
   tail = std::fma(tail, x, 1.0 / 3);
   const double x2 = x * x;
-  constexpr double kLog2High = 0x1.62e42fefa3800p-1, kLog2Low = 0x1.ef35793c76730p-45;  // exponent * high is exact.
+  constexpr double kLog2High = 0x1.62e42fefa3800p-1,
+                   kLog2Low = 0x1.ef35793c76730p-45;  // exponent * high is exact.
   const Pair first = Sum(exponent * kLog2High, entry.log.high);
   const Pair second = Sum(first.high, x);
   const double small = first.low + second.low + (r.low + entry.log.low + exponent * kLog2Low);
@@ -166,7 +170,8 @@ bool QuickLog(double exponent, double m, uint64_t index, double* result) {
   return std::abs(second.high) > 0x1p-5 && RoundsSafely(second.high, low, 0x1p-67, result);
 }
 
-// About 2^-69 from sine + cosine * r - ..., the sine of (entry's angle + r), |r| < 2^-8.3. Not for results near 0.
+// About 2^-69 from sine + cosine * r - ..., the sine of (entry's angle + r), |r| < 2^-8.3. Not for results
+// near 0.
 bool QuickTurn(Pair sine, Pair cosine, Pair r, double sine_minus_r, double cosine_minus_1, double* result) {
   const Pair turn = Product(cosine.high, r.high);
   const Pair first = Sum(sine.high, turn.high);
@@ -177,17 +182,30 @@ bool QuickTurn(Pair sine, Pair cosine, Pair r, double sine_minus_r, double cosin
 
 void Quadrant(int quadrant, double s, double c, double* sine, double* cosine) {
   switch (quadrant & 3) {
-    case 0: *sine = s; *cosine = c; break;
-    case 1: *sine = c; *cosine = -s; break;
-    case 2: *sine = -s; *cosine = -c; break;
-    default: *sine = -c; *cosine = s; break;
+    case 0:
+      *sine = s;
+      *cosine = c;
+      break;
+    case 1:
+      *sine = c;
+      *cosine = -s;
+      break;
+    case 2:
+      *sine = -s;
+      *cosine = -c;
+      break;
+    default:
+      *sine = -c;
+      *cosine = s;
+      break;
   }
 }
 
 }  // namespace
 
 double PreciseLog(double x) {
-  if (!(x > 0)) return x == 0 ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  if (!(x > 0))
+    return x == 0 ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   if (x == 1) return 0.0;
   const uint64_t bits = std::bit_cast<uint64_t>(x);
   const uint64_t above = bits - Tables::kLowestMantissa;

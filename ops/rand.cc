@@ -100,7 +100,8 @@ struct Generator {
       for (int64_t j = 0; j < block.columns; ++j) out[j] = low + range * values.Next();
   }
 
-  // Calls put(row, column, value) for the present cells of rows [begin, end) of the block, in row-major order.
+  // Calls put(row, column, value) for the present cells of rows [begin, end) of the block, in row-major
+  // order.
   template <typename Put>
   void VisitPresent(const Block& block, int64_t begin, int64_t end, const Put& put) const {
     ValueStream values(request, Poisson(), block.seed);
@@ -197,13 +198,12 @@ Result<Matrix> SparseRows(const Generator& generator, int64_t row_begin, int64_t
       std::vector<Entry>& list = entries[static_cast<size_t>(strip)];
       int64_t* count = counts.data() + (i * kBlock - row_begin) + 1;
       for (int64_t j = 0; j < generator.block_columns; ++j) {
-        generator.VisitPresent(generator.BlockAt(i, j), rows.begin, rows.end,
-                               [&](int64_t row, int64_t column, double value) {
-                                 if (value == 0) return;
-                                 list.push_back({static_cast<int32_t>(row),
-                                                 static_cast<int32_t>(j * kBlock + column), value});
-                                 ++count[row];
-                               });
+        generator.VisitPresent(
+            generator.BlockAt(i, j), rows.begin, rows.end, [&](int64_t row, int64_t column, double value) {
+              if (value == 0) return;
+              list.push_back({static_cast<int32_t>(row), static_cast<int32_t>(j * kBlock + column), value});
+              ++count[row];
+            });
       }
     }
   });
@@ -215,7 +215,8 @@ Result<Matrix> SparseRows(const Generator& generator, int64_t row_begin, int64_t
   double* values = result.mutable_values();
   ParallelFor(strips, 1, [&](int64_t begin, int64_t end) {
     for (int64_t strip = begin; strip < end; ++strip) {
-      int64_t* next = counts.data() + ((first + strip) * kBlock - row_begin);  // Each strip moves its own rows only.
+      int64_t* next =
+          counts.data() + ((first + strip) * kBlock - row_begin);  // Each strip moves its own rows only.
       for (const Entry& entry : entries[static_cast<size_t>(strip)]) {
         const int64_t at = next[entry.row]++;
         indexes[at] = entry.column;
@@ -236,7 +237,8 @@ bool DrawsGaps(int64_t rows, int64_t columns, double sparsity) {
   const double estimate = static_cast<double>(SaturatedLong(sparsity * m * n));
   const double density = estimate / m / n;
   if (!(density < 0.4)) return false;
-  // Bytes: a header of 56; dense another 96 and 8 a cell; sparse rows 48, 8 a row, and 88 + 12 a cell for each row used.
+  // Bytes: a header of 56; dense another 96 and 8 a cell; sparse rows 48, 8 a row, and 88 + 12 a cell for
+  // each row used.
   const double dense_bytes = 56 + 96 + 8 * m * n;
   if (density == 0) return 56 < dense_bytes;
   const double nonzeros = std::ceil(density * m * n);
@@ -260,7 +262,8 @@ Result<Matrix> RandomRows(const RandRequest& request, int64_t row_begin, int64_t
   } else {
     // First what the budget may refuse, then the seeds, which grow with the blocks.
     const bool sparse = format == Format::kSparse && request.sparsity < 1;
-    HEDDLE_ASSIGN_OR_RETURN(result, sparse ? Matrix::Sparse(rows, request.columns, 0) : Matrix::Dense(rows, request.columns));
+    HEDDLE_ASSIGN_OR_RETURN(
+        result, sparse ? Matrix::Sparse(rows, request.columns, 0) : Matrix::Dense(rows, request.columns));
     Generator generator(request);
     generator.seeds = BlockSeeds(request.seed, CeilDivide(row_end, kBlock) * generator.block_columns);
     if (sparse) return SparseRows(generator, row_begin, row_end);

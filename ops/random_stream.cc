@@ -11,8 +11,9 @@ namespace {
 
 constexpr double kPi = 3.141592653589793;
 
-// q_i = sum of (ln 2)^j / j! for j = 1..i (Ahrens and Dieter 1972): thresholds of the exponential sampler. The powers and
-// factorials are exact enough in a double to give the published doubles; the last is 1 or more.
+// q_i = sum of (ln 2)^j / j! for j = 1..i (Ahrens and Dieter 1972): thresholds of the exponential sampler.
+// The powers and factorials are exact enough in a double to give the published doubles; the last is 1 or
+// more.
 std::vector<double> ExponentialThresholds() {
   std::vector<double> thresholds;
   const double log2 = PreciseLog(2);

@@ -8,7 +8,8 @@
 // The random streams of rand(): the same numbers as Apache SystemDS draws (docs/numerics.md, section "rand").
 namespace heddle::ops {
 
-/// java.util.Random: a 48-bit linear congruential generator, documented in the Java class library's specification.
+/// java.util.Random: a 48-bit linear congruential generator, documented in the Java class library's
+/// specification.
 class JavaRandom {
  public:
   explicit JavaRandom(int64_t seed) { SetSeed(seed); }
@@ -16,7 +17,8 @@ class JavaRandom {
   int32_t NextInt() { return static_cast<int32_t>(Next(32)); }
   /// Uniform in [0, 1), a multiple of 2^-53; two steps of the generator.
   double NextDouble() {
-    // The second step from the first state as well, so that a chain of doubles waits for one multiplication each.
+    // The second step from the first state as well, so that a chain of doubles waits for one multiplication
+    // each.
     const uint64_t first = state_ * kMultiplier + kIncrement;
     state_ = state_ * kMultiplier2 + kIncrement2;
     const uint64_t bits = (((first & kMask) >> 22) << 27) + ((state_ & kMask) >> 21);
@@ -40,8 +42,8 @@ class JavaRandom {
   uint64_t state_;  // Only the low 48 bits matter; the others are noise that never flows down.
 };
 
-/// WELL1024a (Panneton, L'Ecuyer, Matsumoto: Improved long-period generators based on linear recurrences modulo 2,
-/// ACM TOMS 32, 2006), seeded and read out as Apache commons-math does.
+/// WELL1024a (Panneton, L'Ecuyer, Matsumoto: Improved long-period generators based on linear recurrences
+/// modulo 2, ACM TOMS 32, 2006), seeded and read out as Apache commons-math does.
 class Well1024a {
  public:
   explicit Well1024a(const std::array<uint32_t, 32>& state) : state_(state) {}
@@ -59,7 +61,8 @@ class Well1024a {
   double gaussian_ = 0;
 };
 
-/// One seed for each of the first `blocks` blocks of a matrix: java.util.Random(seed) fills a WELL1024a, which draws them.
+/// One seed for each of the first `blocks` blocks of a matrix: java.util.Random(seed) fills a WELL1024a,
+/// which draws them.
 std::vector<int64_t> BlockSeeds(int64_t seed, int64_t blocks);
 
 /// N(0,1): Box-Muller pairs over java.util.Random, u1 before u2, cosine before sine.
@@ -80,8 +83,9 @@ class NormalStream {
 class PoissonTable {
  public:
   explicit PoissonTable(double mean);  ///< mean > 0
-  /// One sample. Means below 40: products of uniforms against exp(-mean); else rejection (Devroye, The computer
-  /// generation of Poisson random variables, Computing 26, 1981), the fractional part added by the first way.
+  /// One sample. Means below 40: products of uniforms against exp(-mean); else rejection (Devroye, The
+  /// computer generation of Poisson random variables, Computing 26, 1981), the fractional part added by the
+  /// first way.
   double Sample(Well1024a& random) const;
 
  private:
@@ -90,8 +94,8 @@ class PoissonTable {
   double LogFactorial(int64_t n) const;
 
   double mean_;
-  double limit_ = 0;                    // exp(-mean) or, for large means, exp(-fraction)
-  double whole_ = 0, fraction_ = 0;     // floor(mean) and the rest
+  double limit_ = 0;                 // exp(-mean) or, for large means, exp(-fraction)
+  double whole_ = 0, fraction_ = 0;  // floor(mean) and the rest
   double log_whole_ = 0, log_whole_factorial_ = 0;
   double delta_ = 0, half_delta_ = 0, twice_ = 0, p1_ = 0, p2_ = 0, c1_ = 0;
   std::vector<double> log_factorials_;  // Sums of logs from 2 on, as far as samples are likely to go.

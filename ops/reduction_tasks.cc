@@ -21,7 +21,8 @@ void JoinWide(const Joins& joins, double* left, const double* right, int64_t wid
 }
 
 void CopyWide(const double* from, int64_t width, double* to) {
-  ParallelFor(width, kJoinGrain, [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, to + begin); });
+  ParallelFor(width, kJoinGrain,
+              [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, to + begin); });
 }
 
 Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width) {
@@ -34,7 +35,8 @@ Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width) 
   return partial;
 }
 
-Result<ReductionTasks> ReductionTasks::Divide(const Reduction& reduction, int64_t begin, int64_t end, int level) {
+Result<ReductionTasks> ReductionTasks::Divide(const Reduction& reduction, int64_t begin, int64_t end,
+                                              int level) {
   ReductionTasks division(reduction);
   division.level_ = level;
   division.nodes_ = CoveringNodes(begin, end);

@@ -8,8 +8,8 @@
 // How a run of leaves becomes tasks and a partial value: what dense and sparse payloads share.
 namespace heddle::ops {
 
-/// The nodes that cover a run of leaves, those above a level divided into their descendants of that level; a task is one
-/// of them. Every task fills its payload; then Close() joins the pieces of each node.
+/// The nodes that cover a run of leaves, those above a level divided into their descendants of that level; a
+/// task is one of them. Every task fills its payload; then Close() joins the pieces of each node.
 class ReductionTasks {
  public:
   /// kResourceExhausted when the payloads of the nodes do not fit.
@@ -23,7 +23,8 @@ class ReductionTasks {
   Result<Matrix> Close();
 
  private:
-  explicit ReductionTasks(const Reduction& reduction) : reduction_(reduction), stride_((reduction.width + 7) / 8 * 8) {}
+  explicit ReductionTasks(const Reduction& reduction)
+      : reduction_(reduction), stride_((reduction.width + 7) / 8 * 8) {}
   Reduction reduction_;
   int64_t stride_;
   int level_ = 0;

@@ -35,7 +35,8 @@ double IdentityOf(Join join) {
 }
 
 // The node over leaves [begin, end), serially: its payload ends in `payload`.
-void ReduceNode(const Reduction& reduction, int64_t begin, int64_t end, const LeafFunction& leaf, PayloadStack& stack, double* payload) {
+void ReduceNode(const Reduction& reduction, int64_t begin, int64_t end, const LeafFunction& leaf,
+                PayloadStack& stack, double* payload) {
   for (int64_t i = begin; i < end && !IsCancelled(reduction.cancelled); ++i)
     if (leaf(i, stack.Next(i))) stack.Push();
   if (const double* root = stack.Finish())
@@ -77,13 +78,16 @@ std::vector<TreeNode> CoveringNodes(int64_t begin, int64_t end) {
 }
 
 void FillIdentity(const Reduction& reduction, double* payload) {
-  if (reduction.join.count == 1) return FillPayload(payload, reduction.width, IdentityOf(reduction.join.of_eights[0]));
-  for (int i = 0; i < reduction.join.count; ++i) FillPayload(payload + 8 * i, 8, IdentityOf(reduction.join.of_eights[static_cast<size_t>(i)]));
+  if (reduction.join.count == 1)
+    return FillPayload(payload, reduction.width, IdentityOf(reduction.join.of_eights[0]));
+  for (int i = 0; i < reduction.join.count; ++i)
+    FillPayload(payload + 8 * i, 8, IdentityOf(reduction.join.of_eights[static_cast<size_t>(i)]));
 }
 
 void JoinPayloads(const Joins& joins, double* left, const double* right, int64_t width) {
   if (joins.count > 1) {
-    for (int i = 0; i < joins.count; ++i) JoinPayloads(joins.of_eights[static_cast<size_t>(i)], left + 8 * i, right + 8 * i, 8);
+    for (int i = 0; i < joins.count; ++i)
+      JoinPayloads(joins.of_eights[static_cast<size_t>(i)], left + 8 * i, right + 8 * i, 8);
     return;
   }
   switch (joins.of_eights[0]) {
@@ -144,12 +148,16 @@ Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t e
 
 Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t end, const TaskFunction& task) {
   return ReduceNodes(reduction, begin, end, [&](int max_level) -> NodeFunction {
-    return [&, leaf = task(), stack = std::make_shared<PayloadStack>(reduction.join, reduction.width, max_level)](
-               int64_t first, int64_t last, double* payload) { ReduceNode(reduction, first, last, leaf, *stack, payload); };
+    return [&, leaf = task(),
+            stack = std::make_shared<PayloadStack>(reduction.join, reduction.width, max_level)](
+               int64_t first, int64_t last, double* payload) {
+      ReduceNode(reduction, first, last, leaf, *stack, payload);
+    };
   });
 }
 
-Result<Matrix> ReduceNodes(const Reduction& reduction, int64_t begin, int64_t end, const NodeTaskFunction& task) {
+Result<Matrix> ReduceNodes(const Reduction& reduction, int64_t begin, int64_t end,
+                           const NodeTaskFunction& task) {
   const int64_t width = reduction.width;
   int level = 0;
   const int64_t most_tasks = std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMostTasks);
@@ -159,13 +167,15 @@ Result<Matrix> ReduceNodes(const Reduction& reduction, int64_t begin, int64_t en
   HEDDLE_ASSIGN_OR_RETURN(ReductionTasks tasks, ReductionTasks::Divide(reduction, begin, end, level));
   ParallelFor(tasks.size(), 1, [&](int64_t first, int64_t last) {
     const NodeFunction node = task(level);
-    for (int64_t i = first; i < last; ++i) node(tasks[i].FirstLeaf(), (tasks[i].index + 1) << tasks[i].level, tasks.Payload(i));
+    for (int64_t i = first; i < last; ++i)
+      node(tasks[i].FirstLeaf(), (tasks[i].index + 1) << tasks[i].level, tasks.Payload(i));
   });
   return tasks.Close();
 }
 
 int64_t ColumnsOfTiles(int64_t width, int64_t leaves) {
-  constexpr int64_t kWide = 1 << 17, kLeastWide = 1 << 11, kTile = 1 << 13, kLeastTile = 1 << 9, kTasksOfThread = 4;
+  constexpr int64_t kWide = 1 << 17, kLeastWide = 1 << 11, kTile = 1 << 13, kLeastTile = 1 << 9,
+                    kTasksOfThread = 4;
   if (width > kWide) return kTile;
   const int64_t tasks = kTasksOfThread * ParallelThreads();
   if (width <= kLeastWide || leaves >= tasks) return 0;
@@ -181,8 +191,8 @@ Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t en
   std::vector<Tile> tiles;
   for (int64_t i = 0; i < tiling.rows; i += tiling.tile_rows)
     for (int64_t j = 0; j < tiling.columns; j += tiling.tile_columns)
-      tiles.push_back(
-          {i, j, std::min(tiling.tile_rows, tiling.rows - i), std::min(tiling.tile_columns, tiling.columns - j)});
+      tiles.push_back({i, j, std::min(tiling.tile_rows, tiling.rows - i),
+                       std::min(tiling.tile_columns, tiling.columns - j)});
   int levels = 0;
   for (const TreeNode& node : nodes) levels = std::max(levels, node.level);
   ParallelFor(static_cast<int64_t>(tiles.size()), 1, [&](int64_t first, int64_t last) {
@@ -194,7 +204,8 @@ Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t en
       AlignedArray payload(part.width);
       const LeafFunction tile_leaf = [&](int64_t i, double* out) { return leaf(tile, i, out); };
       for (size_t i = 0; i < nodes.size(); ++i) {
-        ReduceNode(part, nodes[i].FirstLeaf(), (nodes[i].index + 1) << nodes[i].level, tile_leaf, stack, payload.data());
+        ReduceNode(part, nodes[i].FirstLeaf(), (nodes[i].index + 1) << nodes[i].level, tile_leaf, stack,
+                   payload.data());
         double* row = partial.mutable_data() + static_cast<int64_t>(i) * (2 + reduction.width) + 2;
         for (int64_t r = 0; r < tile.rows; ++r)
           std::memcpy(row + (tile.row + r) * tiling.columns + tile.column, payload.data() + r * tile.columns,

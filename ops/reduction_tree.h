@@ -34,7 +34,8 @@ std::vector<TreeNode> CoveringNodes(int64_t begin, int64_t end);
 /// ma.
 enum class Join : uint8_t { kSum, kProduct, kMinimum, kMaximum, kMoments };
 
-/// The join of a payload: one for all of it, or one for each of its eights of doubles, which are results of their own.
+/// The join of a payload: one for all of it, or one for each of its eights of doubles, which are results of
+/// their own.
 struct Joins {
   static constexpr int kMost = 3;
   Joins(Join join) : of_eights{join} {}  // NOLINT(google-explicit-constructor): most payloads have one.
@@ -45,7 +46,8 @@ struct Joins {
   int count = 1;
 };
 
-/// left = left joined with right. `left` is 64-byte aligned and padded to whole cache lines; its padding ends up arbitrary.
+/// left = left joined with right. `left` is 64-byte aligned and padded to whole cache lines; its padding ends
+/// up arbitrary.
 void JoinPayloads(const Joins& joins, double* left, const double* right, int64_t width);
 void FillPayload(double* payload, int64_t width, double value);
 /// min and max of the language: NaN if any is NaN, -0.0 < 0.0.
@@ -113,11 +115,12 @@ Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t e
 using TaskFunction = std::function<LeafFunction()>;
 Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t end, const TaskFunction& task);
 
-/// The same; every task asks for a function of its own, which writes the payload of a whole node over leaves [begin, end) of at most
-/// 2^max_level leaves.
+/// The same; every task asks for a function of its own, which writes the payload of a whole node over leaves
+/// [begin, end) of at most 2^max_level leaves.
 using NodeFunction = std::function<void(int64_t begin, int64_t end, double* payload)>;
 using NodeTaskFunction = std::function<NodeFunction(int max_level)>;
-Result<Matrix> ReduceNodes(const Reduction& reduction, int64_t begin, int64_t end, const NodeTaskFunction& task);
+Result<Matrix> ReduceNodes(const Reduction& reduction, int64_t begin, int64_t end,
+                           const NodeTaskFunction& task);
 
 /// A rectangle of a payload that is itself a row-major array.
 struct Tile {
@@ -128,8 +131,8 @@ struct Tile {
 struct Tiling {
   int64_t rows, columns, tile_rows, tile_columns;
 };
-/// Columns of the tiles by which a payload of so many cells in a row is divided among tasks: of a wide one, and of one with fewer leaves
-/// than keep the threads busy. 0: tasks are leaves.
+/// Columns of the tiles by which a payload of so many cells in a row is divided among tasks: of a wide one,
+/// and of one with fewer leaves than keep the threads busy. 0: tasks are leaves.
 int64_t ColumnsOfTiles(int64_t width, int64_t leaves);
 /// Writes the cells of one tile of a leaf's payload, row-major without gaps; false if they do not count.
 using TileFunction = std::function<bool(const Tile& tile, int64_t leaf, double* payload)>;
@@ -139,7 +142,8 @@ using TileFunction = std::function<bool(const Tile& tile, int64_t leaf, double* 
 Result<Matrix> ReduceTiles(const Reduction& reduction, int64_t begin, int64_t end, const Tiling& tiling,
                            const TileFunction& leaf);
 
-/// Payloads of a partial value in which place j has cells j * count + c become such with them at c * places + j.
+/// Payloads of a partial value in which place j has cells j * count + c become such with them at c * places +
+/// j.
 void SeparateCells(Matrix* nodes, int64_t offset, int64_t places, int64_t count);
 
 /// Level of the smallest node that contains both leaves; 0 for a leaf itself.

@@ -12,7 +12,8 @@
 namespace heddle::ops {
 namespace {
 
-// ---- t(X): the n x m transpose. Format: X's. Exact. Cost: reads and writes X once; a dense vector costs nothing.
+// ---- t(X): the n x m transpose. Format: X's. Exact. Cost: reads and writes X once; a dense vector costs
+// nothing.
 
 Result<ValueInfo> InferTranspose(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
@@ -26,8 +27,8 @@ Result<Value> RunTranspose(const KernelCall& call) {
 }
 
 // ---- cbind(A, B, ...): the matrices side by side, m x (n1 + n2 + ...); rbind: below each other.
-//      Format: CSR if dense inputs make up at most a quarter of the result (X and a column of ones), else dense. Exact. Cost: reads
-//      and writes every cell (or entry) once.
+//      Format: CSR if dense inputs make up at most a quarter of the result (X and a column of ones), else
+//      dense. Exact. Cost: reads and writes every cell (or entry) once.
 
 constexpr int64_t kLeastPartsOfDense = 4;
 
@@ -43,7 +44,8 @@ Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::*length) {
   }
   const auto is_sparse = [](const ValueInfo& input) { return input.format == Format::kSparse; };
   const bool sparse = total == kUnknown ? std::all_of(inputs.begin(), inputs.end(), is_sparse)
-                                        : std::any_of(inputs.begin(), inputs.end(), is_sparse) && dense * kLeastPartsOfDense <= total;
+                                        : std::any_of(inputs.begin(), inputs.end(), is_sparse) &&
+                                              dense * kLeastPartsOfDense <= total;
   return sparse ? Format::kSparse : Format::kDense;
 }
 
@@ -61,8 +63,8 @@ Result<ValueInfo> InferBind(const InferContext& context, bool columns) {
       common = length;
       first = &input;
     } else if (length != kUnknown && length != common) {
-      return InvalidArgument("{}: numbers of {} differ: {} and {}", context.node.op, columns ? "rows" : "columns",
-                             first->shape, input.shape)
+      return InvalidArgument("{}: numbers of {} differ: {} and {}", context.node.op,
+                             columns ? "rows" : "columns", first->shape, input.shape)
           .WithNote(columns ? "rbind puts matrices below each other" : "cbind puts matrices side by side");
     }
     total = total == kUnknown || added == kUnknown ? kUnknown : total + added;
@@ -83,7 +85,8 @@ void CopyRow(const Matrix& x, int64_t i, double* out) {
     return;
   }
   std::fill_n(out, x.columns(), 0.0);
-  for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k) out[x.column_indexes()[k]] = x.values()[k];
+  for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k)
+    out[x.column_indexes()[k]] = x.values()[k];
 }
 
 // The inputs of a bind, all of the result's format where that is CSR.
@@ -117,7 +120,8 @@ Result<Matrix> CbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_
 Result<Matrix> CbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
   std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
   for (const Matrix& part : parts)
-    for (int64_t i = 0; i < rows; ++i) counts[static_cast<size_t>(i)] += part.row_offsets()[i + 1] - part.row_offsets()[i];
+    for (int64_t i = 0; i < rows; ++i)
+      counts[static_cast<size_t>(i)] += part.row_offsets()[i + 1] - part.row_offsets()[i];
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(columns, counts));
   int32_t* indexes = result.mutable_column_indexes();
   double* values = result.mutable_values();
@@ -164,7 +168,8 @@ Result<Matrix> RbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64
   for (const Matrix& part : parts) {
     if (part.rows() == 0) continue;
     const int64_t first = part.row_offsets()[0];
-    for (int64_t i = 0; i < part.rows(); ++i) result.mutable_row_offsets()[++row] = at + part.row_offsets()[i + 1] - first;
+    for (int64_t i = 0; i < part.rows(); ++i)
+      result.mutable_row_offsets()[++row] = at + part.row_offsets()[i + 1] - first;
     std::copy_n(part.column_indexes() + first, part.stored(), result.mutable_column_indexes() + at);
     std::copy_n(part.values() + first, part.stored(), result.mutable_values() + at);
     at += part.stored();
@@ -190,7 +195,8 @@ Result<Value> RunRbind(const KernelCall& call) {
   int64_t rows = 0;
   for (const Matrix& part : parts) {
     if (part.columns() != columns)
-      return FailedPrecondition("rbind: numbers of columns differ: {} and {}", parts[0].shape(), part.shape());
+      return FailedPrecondition("rbind: numbers of columns differ: {} and {}", parts[0].shape(),
+                                part.shape());
     rows += part.rows();
   }
   Matrix result;
@@ -202,8 +208,8 @@ Result<Value> RunRbind(const KernelCall& call) {
   return Value(std::move(result));
 }
 
-// ---- diag(X): an n x 1 vector becomes the n x n diagonal matrix (CSR), a square matrix its n x 1 diagonal (dense).
-//      A 1 x 1 matrix counts as a vector. Exact. Cost: n cells.
+// ---- diag(X): an n x 1 vector becomes the n x n diagonal matrix (CSR), a square matrix its n x 1 diagonal
+//      (dense). A 1 x 1 matrix counts as a vector. Exact. Cost: n cells.
 
 Result<ValueInfo> InferDiag(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
@@ -212,7 +218,8 @@ Result<ValueInfo> InferDiag(const InferContext& context) {
   if (shape.columns == kUnknown) return ValueInfo::OfMatrix({shape.rows, kUnknown}, Format::kDense);
   if (shape.rows != kUnknown && shape.rows != shape.columns)
     return InvalidArgument("diag: needs a column vector or a square matrix, got {}", shape)
-        .WithNote(shape.rows == 1 ? "diag(t(x)) makes the diagonal matrix of a row vector" : "X[1:n, 1:n] cuts a square");
+        .WithNote(shape.rows == 1 ? "diag(t(x)) makes the diagonal matrix of a row vector"
+                                  : "X[1:n, 1:n] cuts a square");
   return ValueInfo::OfMatrix({shape.columns, 1}, Format::kDense);
 }
 
@@ -220,7 +227,8 @@ Result<Value> RunDiag(const KernelCall& call) {
   const Matrix& x = call.inputs[0]->matrix();
   const int64_t n = x.rows();
   if (x.columns() != 1) {
-    if (x.columns() != n) return FailedPrecondition("diag: needs a column vector or a square matrix, got {}", x.shape());
+    if (x.columns() != n)
+      return FailedPrecondition("diag: needs a column vector or a square matrix, got {}", x.shape());
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(n, 1));
     for (int64_t i = 0; i < n; ++i) result.mutable_data()[i] = x.At(i, i);
     return Value(std::move(result));
@@ -255,8 +263,13 @@ Result<Value> RunRev(const KernelCall& call) {
 
 constexpr Operator kOperators[] = {
     {.name = "t", .min_inputs = 1, .max_inputs = 1, .infer = InferTranspose, .run = RunTranspose},
-    {.name = "cbind", .min_inputs = 1, .max_inputs = -1, .infer = InferCbind, .row_rule = CbindRowRule,
-     .input_use = CbindInputUse, .run = RunCbind},
+    {.name = "cbind",
+     .min_inputs = 1,
+     .max_inputs = -1,
+     .infer = InferCbind,
+     .row_rule = CbindRowRule,
+     .input_use = CbindInputUse,
+     .run = RunCbind},
     {.name = "rbind", .min_inputs = 1, .max_inputs = -1, .infer = InferRbind, .run = RunRbind},
     {.name = "diag", .min_inputs = 1, .max_inputs = 1, .infer = InferDiag, .run = RunDiag},
     {.name = "rev", .min_inputs = 1, .max_inputs = 1, .infer = InferRev, .run = RunRev},

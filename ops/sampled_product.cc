@@ -65,7 +65,8 @@ inline __attribute__((always_inline)) __m256d JoinLanes(const __m256d low[4], co
                        _mm256_setzero_pd());
 }
 
-// A rank of at most 32: the row of u stays in registers. Of the lines of a row every kStep-th is fetched; the machine finds the others.
+// A rank of at most 32: the row of u stays in registers. Of the lines of a row every kStep-th is fetched; the
+// machine finds the others.
 template <int kVectors, bool kMasked, int kStep>
 class ShortRow {
  public:
@@ -151,8 +152,10 @@ constexpr int64_t kValuesAhead = 128, kColumnsAhead = 512;
 
 // Entries [first, last) of one row, which `row` has taken; rows of v of entries before `known` are fetched.
 template <typename Row>
-inline __attribute__((always_inline)) void SampleEntries(const Row& row, const int32_t* columns, const double* cells, int64_t rank,
-                                                         int64_t first, int64_t last, int64_t known, const double* beside, double* out) {
+inline __attribute__((always_inline)) void SampleEntries(const Row& row, const int32_t* columns,
+                                                         const double* cells, int64_t rank, int64_t first,
+                                                         int64_t last, int64_t known, const double* beside,
+                                                         double* out) {
   if (last - first < 4) {
     if (first == last) return;
     const double* rows[4];
@@ -184,19 +187,22 @@ void SampleWith(Row row, const Matrix& w, const Matrix& u, const Matrix& v, int6
   out -= offsets[0];
   for (int64_t i = begin; i < end; ++i) {
     row.Take(u.data() + i * rank);
-    SampleEntries(row, columns, v.data(), rank, offsets[i], offsets[i + 1], offsets[w.rows()], w.values(), out);
+    SampleEntries(row, columns, v.data(), rank, offsets[i], offsets[i + 1], offsets[w.rows()], w.values(),
+                  out);
   }
 }
 
-void SampleBlocks(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin, int64_t end, int64_t block, double* out) {
+void SampleBlocks(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin, int64_t end,
+                  int64_t block, double* out) {
   const int64_t rank = u.columns();
   const int32_t* columns = w.column_indexes();
   LongRow row(rank);
   out -= w.row_offsets()[0];
-  ForBlocks(w.row_offsets() + begin, columns, end - begin, v.rows(), block, [&](int64_t i, int64_t first, int64_t last) {
-    row.Take(u.data() + (begin + i) * rank);
-    SampleEntries(row, columns, v.data(), rank, first, last, last, w.values(), out);
-  });
+  ForBlocks(w.row_offsets() + begin, columns, end - begin, v.rows(), block,
+            [&](int64_t i, int64_t first, int64_t last) {
+              row.Take(u.data() + (begin + i) * rank);
+              SampleEntries(row, columns, v.data(), rank, first, last, last, w.values(), out);
+            });
 }
 
 }  // namespace

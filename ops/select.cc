@@ -15,11 +15,12 @@
 namespace heddle::ops {
 namespace {
 
-// ---- removeEmpty(target=X, margin="rows"|"cols", select=S, empty.return=TRUE): the rows (columns) of X that have a cell
+// ---- removeEmpty(target=X, margin="rows"|"cols", select=S, empty.return=TRUE): the rows (columns) of X that
+// have a cell
 //      other than zero, or for which S is not zero. Inputs: target, select. Attributes: margin, empty.return.
-//      Shapes: X m x n, S m x 1 for rows, 1 x n for columns; the result k x n or m x k, k known only after the run. If nothing
-//      is left: one row (column) of zeros, or none with empty.return=FALSE. NaN is not zero, -0.0 is.
-//      Format: X's. Exact. Cost: reads X once, copies what is left.
+//      Shapes: X m x n, S m x 1 for rows, 1 x n for columns; the result k x n or m x k, k known only after
+//      the run. If nothing is left: one row (column) of zeros, or none with empty.return=FALSE. NaN is not
+//      zero, -0.0 is. Format: X's. Exact. Cost: reads X once, copies what is left.
 
 Result<bool> ByRows(const Node& node) {
   const std::string& margin = node.Text("margin");
@@ -34,8 +35,8 @@ Status CheckSelect(bool rows, Shape x, Shape select, StatusCode code) {
   if ((select.rows == kUnknown || wanted.rows == kUnknown || select.rows == wanted.rows) &&
       (select.columns == kUnknown || wanted.columns == kUnknown || select.columns == wanted.columns))
     return OkStatus();
-  return Status(code, fmt::format("removeEmpty: select is {} but margin=\"{}\" of a {} matrix needs {}", select,
-                                  rows ? "rows" : "cols", x, wanted));
+  return Status(code, fmt::format("removeEmpty: select is {} but margin=\"{}\" of a {} matrix needs {}",
+                                  select, rows ? "rows" : "cols", x, wanted));
 }
 
 Result<ValueInfo> InferRemoveEmpty(const InferContext& context) {
@@ -98,9 +99,9 @@ Result<Value> RunRemoveEmpty(const KernelCall& call) {
   return Value(std::move(result));
 }
 
-// ---- replace(target=X, pattern=p, replacement=r): X with every cell equal to p replaced by r, m x n; a NaN pattern matches
-//      every NaN, 0 matches -0.0. Inputs: target, pattern, replacement (scalars). Format: X's (a pattern of 0 fills a CSR
-//      matrix). Exact. Rows: row-wise. Cost: reads and writes X once.
+// ---- replace(target=X, pattern=p, replacement=r): X with every cell equal to p replaced by r, m x n; a NaN
+//      pattern matches every NaN, 0 matches -0.0. Inputs: target, pattern, replacement (scalars). Format: X's
+//      (a pattern of 0 fills a CSR matrix). Exact. Rows: row-wise. Cost: reads and writes X once.
 
 Result<ValueInfo> InferReplace(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "target"));
@@ -165,10 +166,19 @@ Result<Value> RunReplace(const KernelCall& call) {
 std::span<const Operator> SelectOperators() {
   static const Operator kOperators[] = {
       kTableOperator,
-      {.name = "removeEmpty", .min_inputs = 1, .max_inputs = 2, .infer = InferRemoveEmpty, .run = RunRemoveEmpty},
+      {.name = "removeEmpty",
+       .min_inputs = 1,
+       .max_inputs = 2,
+       .infer = InferRemoveEmpty,
+       .run = RunRemoveEmpty},
       kOrderOperator,
-      {.name = "replace", .min_inputs = 3, .max_inputs = 3, .infer = InferReplace, .row_rule = ReplaceRowRule,
-       .input_use = ReplaceInputUse, .run = RunReplace},
+      {.name = "replace",
+       .min_inputs = 3,
+       .max_inputs = 3,
+       .infer = InferReplace,
+       .row_rule = ReplaceRowRule,
+       .input_use = ReplaceInputUse,
+       .run = RunReplace},
   };
   return kOperators;
 }

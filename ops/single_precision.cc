@@ -25,12 +25,14 @@ constexpr int64_t kGeneratedRows = 1000;
 
 void WidenInto(const float* in, int64_t cells, double* out) {
   const WidenKernel widen = SelectedElementwiseKernels().widen;
-  ParallelFor(cells, kGrainCells, [&](int64_t begin, int64_t end) { widen(in + begin, out + begin, end - begin); });
+  ParallelFor(cells, kGrainCells,
+              [&](int64_t begin, int64_t end) { widen(in + begin, out + begin, end - begin); });
 }
 
 void NarrowInto(const double* in, int64_t cells, float* out) {
   const NarrowKernel narrow = SelectedElementwiseKernels().narrow;
-  ParallelFor(cells, kGrainCells, [&](int64_t begin, int64_t end) { narrow(in + begin, out + begin, end - begin); });
+  ParallelFor(cells, kGrainCells,
+              [&](int64_t begin, int64_t end) { narrow(in + begin, out + begin, end - begin); });
 }
 
 bool HoldsSingles(const Value* value) {
@@ -44,11 +46,13 @@ Result<Matrix> NarrowSparse(const Matrix& matrix) {
   const double* const values = matrix.values() + FirstEntry(matrix);
   std::atomic<bool> vanishes = false;
   ParallelFor(matrix.stored(), kGrainCells, [&](int64_t begin, int64_t end) {
-    if (std::any_of(values + begin, values + end, [](double x) { return static_cast<float>(x) == 0; })) vanishes = true;
+    if (std::any_of(values + begin, values + end, [](double x) { return static_cast<float>(x) == 0; }))
+      vanishes = true;
   });
   if (vanishes) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix rounded, SamePattern(matrix));
-    SelectedElementwiseKernels().Of(UnaryCode::kRoundToSingle)(values, rounded.mutable_values(), matrix.stored(), false);
+    SelectedElementwiseKernels().Of(UnaryCode::kRoundToSingle)(values, rounded.mutable_values(),
+                                                               matrix.stored(), false);
     HEDDLE_ASSIGN_OR_RETURN(rounded, DropZeros(rounded));
     return NarrowSparse(rounded);
   }
@@ -94,7 +98,8 @@ class WidenedInputs {
 };
 
 Result<Value> NarrowResult(const KernelCall& call, Result<Value> result) {
-  if (!result.ok() || !result->IsMatrix() || call.phase == "partial" || call.node.info.element_type == ElementType::kFloat64)
+  if (!result.ok() || !result->IsMatrix() || call.phase == "partial" ||
+      call.node.info.element_type == ElementType::kFloat64)
     return result;
   HEDDLE_ASSIGN_OR_RETURN(Matrix narrow, Narrow(result->matrix()));
   return Value(std::move(narrow));
@@ -116,13 +121,15 @@ Result<Value> RunWhole(const Operator& op, const KernelCall& call) {
 // A call that is cut into panels of rows.
 class PanelRun {
  public:
-  PanelRun(const Operator& op, const KernelCall& call) : op_(op), call_(call), rule_(RowRuleOf(call.node, call.input_infos)) {}
+  PanelRun(const Operator& op, const KernelCall& call)
+      : op_(op), call_(call), rule_(RowRuleOf(call.node, call.input_infos)) {}
 
   // Finds out how to cut; false where there is nothing to gain or no way.
   bool Prepare() {
     if (call_.phase == "finish" || rule_ == RowRule::kWhole) return false;
     const bool makes_rows = rule_ != RowRule::kReduce;
-    if (makes_rows && (!call_.node.info.IsMatrix() || call_.node.info.format == Format::kSparse)) return false;
+    if (makes_rows && (!call_.node.info.IsMatrix() || call_.node.info.format == Format::kSparse))
+      return false;
     // A read finds its rows by looking through the file.
     if (rule_ == RowRule::kGenerate && op_.may_fail) return false;
     int64_t widest = makes_rows ? call_.node.info.shape.columns : 1;
@@ -154,7 +161,8 @@ class PanelRun {
     for (int64_t row = 0; row < rows_; row += height_) {
       HEDDLE_ASSIGN_OR_RETURN(const Value panel, RunPanel(call_.phase, whole, row));
       const Matrix& cells = panel.matrix();
-      if (cells.IsSparse() || cells.columns() != columns) return Internal("{}: a panel of other cells than its result", call_.node.op);
+      if (cells.IsSparse() || cells.columns() != columns)
+        return Internal("{}: a panel of other cells than its result", call_.node.op);
       NarrowInto(cells.data(), cells.cells(), result.mutable_data<float>() + row * columns);
     }
     return Value(std::move(result));
@@ -236,14 +244,19 @@ Result<Matrix> Widen(const Matrix& matrix) {
 Result<Matrix> Narrow(const Matrix& matrix) {
   if (matrix.element_type() == ElementType::kFloat32) return matrix;
   if (matrix.IsSparse()) return NarrowSparse(matrix);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(matrix.rows(), matrix.columns(), ElementType::kFloat32));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                          Matrix::Dense(matrix.rows(), matrix.columns(), ElementType::kFloat32));
   NarrowInto(matrix.data(), matrix.cells(), result.mutable_data<float>());
   return result;
 }
 
-bool ReadsSingles(const KernelCall& call) { return std::any_of(call.inputs.begin(), call.inputs.end(), HoldsSingles); }
+bool ReadsSingles(const KernelCall& call) {
+  return std::any_of(call.inputs.begin(), call.inputs.end(), HoldsSingles);
+}
 
-bool HasSingles(const KernelCall& call) { return call.node.info.element_type == ElementType::kFloat32 || ReadsSingles(call); }
+bool HasSingles(const KernelCall& call) {
+  return call.node.info.element_type == ElementType::kFloat32 || ReadsSingles(call);
+}
 
 Result<Value> RunWidened(const Operator& op, const KernelCall& call) {
   PanelRun panels(op, call);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one file that includes Eigen. Single-threaded and with fixed cache sizes, so that blocking, and with it every bit of
-// the result, depends on the shapes only.
+// The one file that includes Eigen. Single-threaded and with fixed cache sizes, so that blocking, and with it
+// every bit of the result, depends on the shapes only.
 #define EIGEN_DONT_PARALLELIZE
-#include <Eigen/Core>
 #include <Eigen/Cholesky>
+#include <Eigen/Core>
 #include <Eigen/LU>
 #include <Eigen/QR>
 #include <cmath>
@@ -59,7 +59,8 @@ Status CheckSquare(std::string_view op, Shape shape, StatusCode code) {
 
 Status Singular(std::string_view op, Shape shape) {
   return FailedPrecondition("{}: the {} matrix is singular", op, shape)
-      .WithNote("its columns depend on each other; adding lambda * diag(matrix(1, rows=n, cols=1)) makes it regular");
+      .WithNote(
+          "its columns depend on each other; adding lambda * diag(matrix(1, rows=n, cols=1)) makes it regular");
 }
 
 // True if a column lies in the span of those before it, up to rounding: |r_jj| <= 4 sqrt(n) eps |a_j|.
@@ -70,10 +71,10 @@ bool IsSingular(const Cells& a, const Cells& qr) {
   return false;
 }
 
-// ---- solve(A, b): x with A x = b by Householder QR; the least squares solution if A has more rows than columns.
-//      Shapes: A m x n, m >= n; b m x 1; x n x 1. Errors: A singular (at run time). Format: dense.
-//      Error: backward stable, (A + E) x = b with |E| <= c n^1.5 eps |A| (Higham, Accuracy and Stability, section 19.3).
-//      Cost: 2 n^2 (m - n/3).
+// ---- solve(A, b): x with A x = b by Householder QR; the least squares solution if A has more rows than
+//      columns. Shapes: A m x n, m >= n; b m x 1; x n x 1. Errors: A singular (at run time). Format: dense.
+//      Error: backward stable, (A + E) x = b with |E| <= c n^1.5 eps |A| (Higham, Accuracy and Stability,
+//      section 19.3). Cost: 2 n^2 (m - n/3).
 
 Result<ValueInfo> InferSolve(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
@@ -103,7 +104,8 @@ Result<Value> RunSolve(const KernelCall& call) {
   });
 }
 
-// ---- inv(A): the inverse of a square matrix by Householder QR. Errors: A singular (at run time). Format: dense. Cost: 4 n^3.
+// ---- inv(A): the inverse of a square matrix by Householder QR. Errors: A singular (at run time). Format:
+// dense. Cost: 4 n^3.
 
 Result<ValueInfo> InferSquare(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
@@ -115,7 +117,8 @@ Result<ValueInfo> InferSquare(const InferContext& context) {
 
 Result<Value> RunInverse(const KernelCall& call) {
   return WithEigen(call, [&]() -> Result<Value> {
-    HEDDLE_RETURN_IF_ERROR(CheckSquare("inv", call.inputs[0]->matrix().shape(), StatusCode::kFailedPrecondition));
+    HEDDLE_RETURN_IF_ERROR(
+        CheckSquare("inv", call.inputs[0]->matrix().shape(), StatusCode::kFailedPrecondition));
     HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
     const Eigen::HouseholderQR<Cells> qr(a);
     if (IsSingular(a, qr.matrixQR())) return Singular("inv", call.inputs[0]->matrix().shape());
@@ -123,7 +126,8 @@ Result<Value> RunInverse(const KernelCall& call) {
   });
 }
 
-// ---- cholesky(A): the lower triangular L with A = L %*% t(L). Errors (at run time): A is not symmetric (cells differ by more
+// ---- cholesky(A): the lower triangular L with A = L %*% t(L). Errors (at run time): A is not symmetric
+// (cells differ by more
 //      than 1e-10 of the larger), or not positive definite. Format: dense. Cost: n^3 / 3.
 
 Result<Value> RunCholesky(const KernelCall& call) {
@@ -134,8 +138,9 @@ Result<Value> RunCholesky(const KernelCall& call) {
     for (Eigen::Index j = 0; j < a.cols(); ++j)
       for (Eigen::Index i = 0; i < j; ++i)
         if (std::abs(a(i, j) - a(j, i)) > 1e-10 * std::max(std::abs(a(i, j)), std::abs(a(j, i))))
-          return FailedPrecondition("cholesky: the {} matrix is not symmetric: cells [{},{}] and [{},{}] are {} and {}", shape,
-                                    i + 1, j + 1, j + 1, i + 1, a(i, j), a(j, i));
+          return FailedPrecondition(
+              "cholesky: the {} matrix is not symmetric: cells [{},{}] and [{},{}] are {} and {}", shape,
+              i + 1, j + 1, j + 1, i + 1, a(i, j), a(j, i));
     const Eigen::LLT<Cells> factor(a);
     if (factor.info() != Eigen::Success)
       return FailedPrecondition("cholesky: the {} matrix is not positive definite", shape);
@@ -143,7 +148,8 @@ Result<Value> RunCholesky(const KernelCall& call) {
   });
 }
 
-// ---- det(A): the determinant of a square matrix, a double scalar, by LU with row exchanges. 1 for 0 x 0. Cost: 2 n^3 / 3.
+// ---- det(A): the determinant of a square matrix, a double scalar, by LU with row exchanges. 1 for 0 x 0.
+// Cost: 2 n^3 / 3.
 
 Result<ValueInfo> InferDeterminant(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
@@ -153,7 +159,8 @@ Result<ValueInfo> InferDeterminant(const InferContext& context) {
 
 Result<Value> RunDeterminant(const KernelCall& call) {
   return WithEigen(call, [&]() -> Result<Value> {
-    HEDDLE_RETURN_IF_ERROR(CheckSquare("det", call.inputs[0]->matrix().shape(), StatusCode::kFailedPrecondition));
+    HEDDLE_RETURN_IF_ERROR(
+        CheckSquare("det", call.inputs[0]->matrix().shape(), StatusCode::kFailedPrecondition));
     HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
     if (a.rows() == 0) return Value(Scalar(1.0));
     return Value(Scalar(static_cast<double>(Eigen::PartialPivLU<Cells>(a).determinant())));
@@ -169,11 +176,33 @@ Cost CubicCost(const Node&, std::span<const ValueInfo> inputs) {
 }
 
 constexpr Operator kOperators[] = {
-    {.name = "solve", .min_inputs = 2, .max_inputs = 2, .infer = InferSolve, .cost = CubicCost, .run = RunSolve, .may_fail = true},
-    {.name = "inv", .min_inputs = 1, .max_inputs = 1, .infer = InferSquare, .cost = CubicCost, .run = RunInverse, .may_fail = true},
-    {.name = "cholesky", .min_inputs = 1, .max_inputs = 1, .infer = InferSquare, .cost = CubicCost, .run = RunCholesky,
+    {.name = "solve",
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .infer = InferSolve,
+     .cost = CubicCost,
+     .run = RunSolve,
      .may_fail = true},
-    {.name = "det", .min_inputs = 1, .max_inputs = 1, .infer = InferDeterminant, .cost = CubicCost, .run = RunDeterminant},
+    {.name = "inv",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferSquare,
+     .cost = CubicCost,
+     .run = RunInverse,
+     .may_fail = true},
+    {.name = "cholesky",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferSquare,
+     .cost = CubicCost,
+     .run = RunCholesky,
+     .may_fail = true},
+    {.name = "det",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferDeterminant,
+     .cost = CubicCost,
+     .run = RunDeterminant},
 };
 
 }  // namespace

@@ -77,7 +77,8 @@ void MultiplySparseRows(const Matrix& a, const Matrix& b, int64_t row_begin, int
   for (int64_t i = row_begin; i < row_end; ++i, out += n) {
     const auto [first, last] = a.IsSparse() ? Entries(a, i, begin, end) : std::pair(begin, end);
     if (!b.IsSparse()) {
-      simd::MultiplySparseRow(a.values() + first, a.column_indexes() + first, last - first, b.data(), n, n, out);
+      simd::MultiplySparseRow(a.values() + first, a.column_indexes() + first, last - first, b.data(), n, n,
+                              out);
       continue;
     }
     std::fill_n(out, n, 0.0);

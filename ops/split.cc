@@ -15,7 +15,8 @@ bool IsWorthSplitting(const ValueInfo& info, int64_t min_distributed_bytes) {
 
 }  // namespace
 
-bool IsSplit(RowRule rule, std::span<const RowsInput> inputs, const ValueInfo& result, int64_t min_distributed_bytes) {
+bool IsSplit(RowRule rule, std::span<const RowsInput> inputs, const ValueInfo& result,
+             int64_t min_distributed_bytes) {
   if (rule == RowRule::kWhole) return false;
   if (rule == RowRule::kGenerate) return IsWorthSplitting(result, min_distributed_bytes);
   if (std::any_of(inputs.begin(), inputs.end(), [&](const RowsInput& input) {

@@ -20,7 +20,8 @@ unsigned NonzerosOfFour(const double* cells, int64_t count) {
     for (int64_t k = 0; k < count; ++k) mask |= static_cast<unsigned>(cells[k] != 0) << k;
     return mask;
   }
-  return static_cast<unsigned>(_mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(cells), _mm256_setzero_pd(), _CMP_NEQ_UQ)));
+  return static_cast<unsigned>(
+      _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(cells), _mm256_setzero_pd(), _CMP_NEQ_UQ)));
 }
 
 int64_t CountNonzeros(const double* row, int64_t n) {
@@ -47,7 +48,8 @@ Result<Matrix> AsDense(const Matrix& x) {
     double* row = dense.mutable_data() + begin * x.columns();
     std::fill_n(row, (end - begin) * x.columns(), 0.0);
     for (int64_t i = begin; i < end; ++i, row += x.columns())
-      for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) row[x.column_indexes()[e]] = x.values()[e];
+      for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e)
+        row[x.column_indexes()[e]] = x.values()[e];
   });
   return dense;
 }

@@ -46,11 +46,12 @@ Result<ValueInfo> InferTable(const InferContext& context) {
     if (!IsGiven(context.node, input)) continue;
     const ValueInfo& info = context.inputs[static_cast<size_t>(input)];
     if (info.IsMatrix())
-      HEDDLE_RETURN_IF_ERROR(
-          CheckSameShape(a, info.shape, input == kB ? "second" : "weight matrix", StatusCode::kInvalidArgument));
+      HEDDLE_RETURN_IF_ERROR(CheckSameShape(a, info.shape, input == kB ? "second" : "weight matrix",
+                                            StatusCode::kInvalidArgument));
   }
   if (IsGiven(context.node, kD1) != IsGiven(context.node, kD2))
-    return InvalidArgument("table: the number of rows and the number of columns are given together or not at all");
+    return InvalidArgument(
+        "table: the number of rows and the number of columns are given together or not at all");
   HEDDLE_ASSIGN_OR_RETURN(const int64_t rows, InferSize(context, kD1, "the number of rows", kUnknown));
   HEDDLE_ASSIGN_OR_RETURN(const int64_t columns, InferSize(context, kD2, "the number of columns", kUnknown));
   return ValueInfo::OfMatrix({rows, columns}, TableFormat(columns));
@@ -64,8 +65,9 @@ class Operand {
     operand.constant_ = NumberOr(call, i, fallback);
     const auto index = static_cast<size_t>(i);
     if (index < call.inputs.size() && call.inputs[index] != nullptr && call.inputs[index]->IsMatrix()) {
-      HEDDLE_RETURN_IF_ERROR(CheckSameShape(call.inputs[kA]->matrix().shape(), call.inputs[index]->matrix().shape(),
-                                            i == kB ? "second" : "weight matrix", StatusCode::kFailedPrecondition));
+      HEDDLE_RETURN_IF_ERROR(
+          CheckSameShape(call.inputs[kA]->matrix().shape(), call.inputs[index]->matrix().shape(),
+                         i == kB ? "second" : "weight matrix", StatusCode::kFailedPrecondition));
       HEDDLE_ASSIGN_OR_RETURN(operand.matrix_, AsDense(call.inputs[index]->matrix()));
       operand.is_matrix_ = true;
     }
@@ -99,8 +101,9 @@ struct Entry {
   double weight;
 };
 
-// Sums entries in order: each panel left to right, panels along the tree of docs/numerics.md section 2. Panels without an
-// entry are +0.0 and may be skipped, so a node is joined with the next when all leaves between them are done.
+// Sums entries in order: each panel left to right, panels along the tree of docs/numerics.md section 2.
+// Panels without an entry are +0.0 and may be skipped, so a node is joined with the next when all leaves
+// between them are done.
 class PanelTree {
  public:
   void Add(int64_t panel, double weight) {
@@ -126,7 +129,9 @@ class PanelTree {
     double sum;
   };
   // Number of the highest bit in which two panel numbers differ: the height of the node that holds both.
-  static int Level(int64_t a, int64_t b) { return static_cast<int>(std::bit_width(static_cast<uint64_t>(a ^ b))); }
+  static int Level(int64_t a, int64_t b) {
+    return static_cast<int>(std::bit_width(static_cast<uint64_t>(a ^ b)));
+  }
   void Join() {
     stack_[depth_ - 2] = {stack_[depth_ - 1].panel, stack_[depth_ - 2].sum + stack_[depth_ - 1].sum};
     --depth_;
@@ -135,7 +140,8 @@ class PanelTree {
   int depth_ = 0;
 };
 
-// Reads the keys: entries within the table, in row-major order of A. Sizes of a table without d1 and d2 are found here.
+// Reads the keys: entries within the table, in row-major order of A. Sizes of a table without d1 and d2 are
+// found here.
 Result<std::vector<Entry>> ReadEntries(const KernelCall& call, Shape* shape) {
   HEDDLE_ASSIGN_OR_RETURN(const Matrix a, AsDense(call.inputs[kA]->matrix()));
   HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(call, kB, 1));
@@ -156,7 +162,8 @@ Result<std::vector<Entry>> ReadEntries(const KernelCall& call, Shape* shape) {
     if (row < 0 || column < 0) return BadKey(row < 0 ? x : y, k, n);
     if (fixed && (row >= shape->rows || column >= shape->columns)) continue;
     if (column >= std::numeric_limits<int32_t>::max())
-      return FailedPrecondition("table: column key {} is too large", y).WithNote("a table has at most 2147483647 columns");
+      return FailedPrecondition("table: column key {} is too large", y)
+          .WithNote("a table has at most 2147483647 columns");
     largest.rows = std::max(largest.rows, row + 1);
     largest.columns = std::max(largest.columns, column + 1);
     entries.push_back({row, static_cast<int32_t>(column), k / n / height, w[k]});
@@ -170,18 +177,22 @@ template <typename KeyOf>
 void SortBy(std::vector<Entry>* entries, int64_t range, const KeyOf& key) {
   const auto in_order = [&](const Entry& a, const Entry& b) { return key(a) < key(b); };
   if (std::is_sorted(entries->begin(), entries->end(), in_order)) return;
-  if (range > 4 * static_cast<int64_t>(entries->size())) return std::stable_sort(entries->begin(), entries->end(), in_order);
+  if (range > 4 * static_cast<int64_t>(entries->size()))
+    return std::stable_sort(entries->begin(), entries->end(), in_order);
   std::vector<int64_t> next(static_cast<size_t>(range) + 1, 0);
   for (const Entry& entry : *entries) ++next[static_cast<size_t>(key(entry)) + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
   std::vector<Entry> sorted(entries->size());
-  for (const Entry& entry : *entries) sorted[static_cast<size_t>(next[static_cast<size_t>(key(entry))]++)] = entry;
+  for (const Entry& entry : *entries)
+    sorted[static_cast<size_t>(next[static_cast<size_t>(key(entry))]++)] = entry;
   entries->swap(sorted);
 }
 
 // Orders entries by row; then, within a row, by column. Stable.
 void SortEntries(std::vector<Entry>* entries, const Shape& shape) {
-  const auto in_order = [](const Entry& a, const Entry& b) { return a.row != b.row ? a.row < b.row : a.column < b.column; };
+  const auto in_order = [](const Entry& a, const Entry& b) {
+    return a.row != b.row ? a.row < b.row : a.column < b.column;
+  };
   if (std::is_sorted(entries->begin(), entries->end(), in_order)) return;
   SortBy(entries, shape.columns, [](const Entry& entry) { return int64_t{entry.column}; });
   SortBy(entries, shape.rows, [](const Entry& entry) { return entry.row; });
@@ -193,7 +204,8 @@ void SumCells(const std::vector<Entry>& entries, const Put& put) {
   PanelTree tree;
   for (size_t k = 0; k < entries.size(); ++k) {
     tree.Add(entries[k].panel, entries[k].weight);
-    if (k + 1 < entries.size() && entries[k + 1].row == entries[k].row && entries[k + 1].column == entries[k].column)
+    if (k + 1 < entries.size() && entries[k + 1].row == entries[k].row &&
+        entries[k + 1].column == entries[k].column)
       continue;
     put(entries[k].row, entries[k].column, tree.Finish());
   }
@@ -212,7 +224,8 @@ Result<Value> RunTable(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadEntries(call, &shape));
   const bool sparse = call.node.info.format == Format::kSparse, counts_ones = counts && !weighted;
   // As doubles: sizes are whatever a script says.
-  const bool few_cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns) <= kFewCells + 2 * static_cast<double>(entries.size());
+  const bool few_cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns) <=
+                         kFewCells + 2 * static_cast<double>(entries.size());
   if (!sparse || (counts_ones && few_cells)) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
     double* cells = result.mutable_data();
@@ -220,7 +233,8 @@ Result<Value> RunTable(const KernelCall& call) {
       for (const Entry& entry : entries) cells[entry.row * shape.columns + entry.column] += 1;
     } else {
       SortEntries(&entries, shape);
-      SumCells(entries, [&](int64_t row, int32_t column, double sum) { cells[row * shape.columns + column] = sum; });
+      SumCells(entries,
+               [&](int64_t row, int32_t column, double sum) { cells[row * shape.columns + column] = sum; });
     }
     if (!sparse) return Value(std::move(result));
     HEDDLE_ASSIGN_OR_RETURN(result, AsSparse(result));
@@ -247,13 +261,18 @@ Result<Value> RunTable(const KernelCall& call) {
 
 // table(A, B, W, d1, d2): F[i, j] = sum of W[k] over the cells k with trunc(A[k]) = i and trunc(B[k]) = j.
 //
-// Shapes: A m x n; B and W the same shape, or scalars (W left out: 1, counts). The result is d1 x d2, entries outside are
-//   dropped; without d1 and d2 it is max(A) x max(B), known only after the run. An entry with NaN in A, B or W is skipped.
+// Shapes: A m x n; B and W the same shape, or scalars (W left out: 1, counts). The result is d1 x d2, entries
+//   outside are dropped; without d1 and d2 it is max(A) x max(B), known only after the run. An entry with NaN
+//   in A, B or W is skipped.
 // Errors: a key below 1 (at run time).
 // Format: dense with at most 8 columns known before the run, else CSR.
 // Order: weights of a cell add up in row order within panels of Granule(m) rows of A; panels along the tree.
 // Cost: sorts the m*n entries by column and row; counts of few cells need no order.
-constexpr Operator kTableOperator = {
-    .name = "table", .min_inputs = 2, .max_inputs = 5, .infer = InferTable, .run = RunTable, .may_fail = true};
+constexpr Operator kTableOperator = {.name = "table",
+                                     .min_inputs = 2,
+                                     .max_inputs = 5,
+                                     .infer = InferTable,
+                                     .run = RunTable,
+                                     .may_fail = true};
 
 }  // namespace heddle::ops

@@ -11,7 +11,8 @@
 #include "ops/java_format.h"
 #include "ops/operator.h"
 
-// toString, format, and the effects on the script's output: print, stop, assert (language reference 2.9 and 3.10).
+// toString, format, and the effects on the script's output: print, stop, assert (language reference 2.9 and
+// 3.10).
 namespace heddle::ops {
 namespace {
 
@@ -34,7 +35,8 @@ Result<ValueInfo> InferEffect(const InferContext&) { return ValueInfo{}; }
 Result<ValueInfo> InferFormat(const InferContext& context) {
   for (size_t i = 0; i < context.inputs.size(); ++i) {
     if (context.inputs[i].IsMatrix())
-      return InvalidArgument("print: argument {} is a matrix; only scalars can be formatted, use toString or as.scalar", i + 1);
+      return InvalidArgument(
+          "print: argument {} is a matrix; only scalars can be formatted, use toString or as.scalar", i + 1);
   }
   return ValueInfo::OfScalar(ValueType::kString);
 }
@@ -47,7 +49,8 @@ Result<ValueInfo> InferAssert(const InferContext& context) {
 // The scalar inputs, nullptr where left out; the values outlive the call.
 std::vector<const Scalar*> ScalarInputs(const KernelCall& call) {
   std::vector<const Scalar*> scalars;
-  for (const Value* input : call.inputs) scalars.push_back(input != nullptr && input->IsScalar() ? &input->scalar() : nullptr);
+  for (const Value* input : call.inputs)
+    scalars.push_back(input != nullptr && input->IsScalar() ? &input->scalar() : nullptr);
   return scalars;
 }
 
@@ -55,7 +58,8 @@ TextLayout LayoutOf(const KernelCall& call) {
   TextLayout layout;
   if (const Scalar* rows = GivenScalar(call, 1)) layout.rows = rows->AsInteger();
   if (const Scalar* columns = GivenScalar(call, 2)) layout.columns = columns->AsInteger();
-  if (const Scalar* decimals = GivenScalar(call, 3)) layout.decimals = static_cast<int>(std::clamp<int64_t>(decimals->AsInteger(), 0, 1000));
+  if (const Scalar* decimals = GivenScalar(call, 3))
+    layout.decimals = static_cast<int>(std::clamp<int64_t>(decimals->AsInteger(), 0, 1000));
   if (const Scalar* sparse = GivenScalar(call, 4)) layout.sparse = sparse->AsBoolean();
   if (const Scalar* separator = GivenScalar(call, 5)) layout.separator = separator->ToText();
   if (const Scalar* line_end = GivenScalar(call, 6)) layout.line_end = line_end->ToText();
@@ -68,7 +72,8 @@ std::string TextOf(const Value& value) {
 
 Result<Value> RunToString(const KernelCall& call) {
   const Value& value = *call.inputs[0];
-  return Value(Scalar(value.IsMatrix() ? MatrixToText(value.matrix(), LayoutOf(call)) : value.scalar().ToText()));
+  return Value(
+      Scalar(value.IsMatrix() ? MatrixToText(value.matrix(), LayoutOf(call)) : value.scalar().ToText()));
 }
 
 Result<Value> RunFormat(const KernelCall& call) {
@@ -94,11 +99,34 @@ Result<Value> RunAssert(const KernelCall& call) {
 
 constexpr Operator kOperators[] = {
     {.name = "toString", .min_inputs = 1, .max_inputs = 7, .infer = InferText, .run = RunToString},
-    {.name = "format", .min_inputs = 1, .max_inputs = -1, .infer = InferFormat, .run = RunFormat, .may_fail = true},
-    {.name = "print", .min_inputs = 1, .max_inputs = 1, .infer = InferEffect, .run = RunPrint, .effect = true, .pure = false},
-    {.name = "stop", .min_inputs = 0, .max_inputs = 1, .infer = InferEffect, .run = RunStop, .effect = true, .may_fail = true,
+    {.name = "format",
+     .min_inputs = 1,
+     .max_inputs = -1,
+     .infer = InferFormat,
+     .run = RunFormat,
+     .may_fail = true},
+    {.name = "print",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferEffect,
+     .run = RunPrint,
+     .effect = true,
      .pure = false},
-    {.name = "assert", .min_inputs = 1, .max_inputs = 1, .infer = InferAssert, .run = RunAssert, .effect = true, .may_fail = true,
+    {.name = "stop",
+     .min_inputs = 0,
+     .max_inputs = 1,
+     .infer = InferEffect,
+     .run = RunStop,
+     .effect = true,
+     .may_fail = true,
+     .pure = false},
+    {.name = "assert",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferAssert,
+     .run = RunAssert,
+     .effect = true,
+     .may_fail = true,
      .pure = false},
 };
 

@@ -9,15 +9,16 @@ namespace heddle::ops {
 
 /// Arguments of toString (language reference 2.9).
 struct TextLayout {
-  int64_t rows = 100;    ///< At most this many rows and columns are written.
+  int64_t rows = 100;  ///< At most this many rows and columns are written.
   int64_t columns = 100;
   int decimals = 3;
-  bool sparse = false;   ///< One line "i sep j sep value" per non-zero instead.
+  bool sparse = false;  ///< One line "i sep j sep value" per non-zero instead.
   std::string separator = " ";
   std::string line_end = "\n";
 };
 
-/// toString of a matrix: cells with exactly `decimals` digits joined by `separator`, every row ended by `line_end`.
+/// toString of a matrix: cells with exactly `decimals` digits joined by `separator`, every row ended by
+/// `line_end`.
 std::string MatrixToText(const Matrix& matrix, const TextLayout& layout);
 
 }  // namespace heddle::ops

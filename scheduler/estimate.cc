@@ -11,11 +11,14 @@ namespace {
 
 constexpr double kBytesPerNs = 8;
 constexpr double kFlopsPerNs = 4;
-constexpr double kUnknownWork = 10;  // Times the bytes, for operators that state no cost of their own (order, table).
+constexpr double kUnknownWork =
+    10;  // Times the bytes, for operators that state no cost of their own (order, table).
 constexpr double kMostNs = 1e15;
 
 double BytesOf(const ValueInfo& info) {
-  return info.IsMatrix() && info.shape.IsKnown() ? static_cast<double>(heddle::BytesOf(info.element_type) * info.shape.Cells()) : 0;
+  return info.IsMatrix() && info.shape.IsKnown()
+             ? static_cast<double>(heddle::BytesOf(info.element_type) * info.shape.Cells())
+             : 0;
 }
 
 double NsOf(const ops::Cost& cost) { return std::max(cost.bytes / kBytesPerNs, cost.flops / kFlopsPerNs); }
@@ -31,10 +34,12 @@ double OperatorNs(const Graph& graph, const Node& node) {
 }  // namespace
 
 int64_t EstimateNs(const Graph& graph, const Task& task) {
-  const bool computes = task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource || task.kind == TaskKind::kSink;
+  const bool computes =
+      task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource || task.kind == TaskKind::kSink;
   if (task.node == kNoNode || !computes) return 0;
   const Node& node = graph[task.node];
-  if (task.phase == "gather") return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / kBytesPerNs, kMostNs));
+  if (task.phase == "gather")
+    return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / kBytesPerNs, kMostNs));
   if (task.phase == "slice" || task.phase == "shape") return 0;
   if (node.Is("variable") || node.Is("literal") || node.Is("assign")) return 0;
   if (node.Is("read") || node.Is("write")) return kUnboundedCost;

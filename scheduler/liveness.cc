@@ -32,11 +32,11 @@ struct SlotsInUse {
 };
 
 struct TaskState {
-  std::vector<size_t> in;             // edges
-  std::vector<RegisterId> out;        // registers, data and control
+  std::vector<size_t> in;       // edges
+  std::vector<RegisterId> out;  // registers, data and control
   int64_t acts_needed = kUnset;
   int64_t acts = 0;
-  int64_t waiting_outputs = 0;        // repeat/unpack: outputs of the held input that are not all back yet
+  int64_t waiting_outputs = 0;  // repeat/unpack: outputs of the held input that are not all back yet
 };
 
 class TokenGame {
@@ -73,14 +73,16 @@ class TokenGame {
       const size_t task = ready.back();
       ready.pop_back();
       queued[task] = false;
-      while (CanAct(task)) Act(task, [&](size_t touched) {
-        if (!queued[touched]) {
-          queued[touched] = true;
-          ready.push_back(touched);
-        }
-      });
+      while (CanAct(task))
+        Act(task, [&](size_t touched) {
+          if (!queued[touched]) {
+            queued[touched] = true;
+            ready.push_back(touched);
+          }
+        });
     }
-    return std::all_of(tasks_.begin(), tasks_.end(), [](const TaskState& t) { return t.acts == t.acts_needed; });
+    return std::all_of(tasks_.begin(), tasks_.end(),
+                       [](const TaskState& t) { return t.acts == t.acts_needed; });
   }
 
   // Registers on which a task waits for a free slot though all its inputs are there.
@@ -100,7 +102,8 @@ class TokenGame {
     for (size_t i = 0; i < tasks_.size() && named < 6; ++i) {
       if (tasks_[i].acts == tasks_[i].acts_needed) continue;
       ++named;
-      text += fmt::format(" task {:x} ({} of {} acts) waits for", plan_.tasks[i].id.bits, tasks_[i].acts, tasks_[i].acts_needed);
+      text += fmt::format(" task {:x} ({} of {} acts) waits for", plan_.tasks[i].id.bits, tasks_[i].acts,
+                          tasks_[i].acts_needed);
       for (size_t e : tasks_[i].in)
         if (edges_[e].filled == 0) text += fmt::format(" register {}", edges_[e].register_id);
       for (RegisterId out : tasks_[i].out)
@@ -111,7 +114,8 @@ class TokenGame {
   }
 
  private:
-  // Acts per run, from the sources' counts along the edges; every input of a task must ask for the same number.
+  // Acts per run, from the sources' counts along the edges; every input of a task must ask for the same
+  // number.
   Status CountActs() {
     std::vector<size_t> missing(tasks_.size());
     std::vector<size_t> ready;
@@ -130,12 +134,14 @@ class TokenGame {
       const Task& task = plan_.tasks[i];
       const int64_t acts = tasks_[i].acts_needed;
       if (HoldsOutputs(task.kind) && acts % task.rate != 0)
-        return Internal("rates: task {:x} acts {} times, not a multiple of its rate {}", task.id.bits, acts, task.rate);
+        return Internal("rates: task {:x} acts {} times, not a multiple of its rate {}", task.id.bits, acts,
+                        task.rate);
       const int64_t pieces = HoldsOutputs(task.kind) ? acts / task.rate : acts;
       for (RegisterId out : tasks_[i].out) {
         for (size_t e : edges_of_[static_cast<size_t>(out)]) {
           const size_t consumer = edges_[e].consumer;
-          const int64_t wanted = HoldsInputs(plan_.tasks[consumer].kind) ? pieces * plan_.tasks[consumer].rate : pieces;
+          const int64_t wanted =
+              HoldsInputs(plan_.tasks[consumer].kind) ? pieces * plan_.tasks[consumer].rate : pieces;
           int64_t& needed = tasks_[consumer].acts_needed;
           if (needed != kUnset && needed != wanted)
             return Internal("rates: task {:x} would act {} times by one input and {} times by register {}",
@@ -157,8 +163,10 @@ class TokenGame {
 
   bool InputsReady(size_t i) const {
     // A repeat keeps its input until every output of it came back, and takes the next one only then.
-    if (HoldsInputs(plan_.tasks[i].kind) && tasks_[i].acts % Rate(i) == 0 && tasks_[i].waiting_outputs > 0) return false;
-    return std::all_of(tasks_[i].in.begin(), tasks_[i].in.end(), [&](size_t e) { return edges_[e].filled > 0; });
+    if (HoldsInputs(plan_.tasks[i].kind) && tasks_[i].acts % Rate(i) == 0 && tasks_[i].waiting_outputs > 0)
+      return false;
+    return std::all_of(tasks_[i].in.begin(), tasks_[i].in.end(),
+                       [&](size_t e) { return edges_[e].filled > 0; });
   }
 
   bool CanAct(size_t i) const {
@@ -238,8 +246,8 @@ class TokenGame {
   const Plan& plan_;
   std::vector<TaskState> tasks_;
   std::vector<Edge> edges_;
-  std::vector<std::vector<size_t>> edges_of_;                // register -> edges
-  std::vector<SlotsInUse> in_use_;                           // by register
+  std::vector<std::vector<size_t>> edges_of_;  // register -> edges
+  std::vector<SlotsInUse> in_use_;             // by register
 };
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace {
 // Places the nodes of one graph in order; the placements of a node's inputs are there when it is placed.
 class Placer {
  public:
-  Placer(const Graph& graph, const std::map<std::string, Distribution>& live_in, const ScheduleOptions& options)
+  Placer(const Graph& graph, const std::map<std::string, Distribution>& live_in,
+         const ScheduleOptions& options)
       : graph_(graph), live_in_(live_in), options_(options), placements_(graph.nodes.size()) {}
 
   Result<std::vector<Placement>> Run() {
@@ -71,7 +72,8 @@ class Placer {
   }
 
   bool IsReadByRows(const Node& node, size_t i) const {
-    return node.inputs[i] != kNoNode && ops::InputUseOf(node, infos_, static_cast<int>(i)) == ops::InputUse::kRows;
+    return node.inputs[i] != kNoNode &&
+           ops::InputUseOf(node, infos_, static_cast<int>(i)) == ops::InputUse::kRows;
   }
 
   void DecideSplit(const Node& node, Placement& placement) const {

@@ -14,14 +14,14 @@ namespace heddle::scheduler {
 /// How one node of a graph is computed.
 struct Placement {
   Distribution result = Distribution::kOne;  ///< Where its value is afterwards.
-  bool split = false;                        ///< Every rank computes its own rows (kRowWise, kReduce, kGenerate).
+  bool split = false;  ///< Every rank computes its own rows (kRowWise, kReduce, kGenerate).
   ops::RowRule rule = ops::RowRule::kWhole;
-  std::vector<Distribution> inputs;          ///< What each input is boxed to before; unused for one left out.
-  int64_t total_rows = 0;                    ///< Rows of the dimension that is split.
+  std::vector<Distribution> inputs;  ///< What each input is boxed to before; unused for one left out.
+  int64_t total_rows = 0;            ///< Rows of the dimension that is split.
 };
 
-/// Chooses a placement for every node, in order (docs/architecture.md, "Distribution"). A function of the graph's shapes,
-/// the live-in distributions and the options alone.
+/// Chooses a placement for every node, in order (docs/architecture.md, "Distribution"). A function of the
+/// graph's shapes, the live-in distributions and the options alone.
 Result<std::vector<Placement>> Place(const Graph& graph, const std::map<std::string, Distribution>& live_in,
                                      const ScheduleOptions& options);
 

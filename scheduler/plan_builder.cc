@@ -13,7 +13,8 @@ constexpr RegisterId kNoRegister = -1;
 // Bytes of one slot, as far as shapes tell: CSR entries are accounted for when they are allocated.
 int64_t SlotBytes(const ValueInfo& info) {
   if (!info.IsMatrix() || !info.shape.IsKnown()) return 0;
-  return info.format == Format::kSparse ? (info.shape.rows + 1) * 8 : info.shape.Cells() * BytesOf(info.element_type);
+  return info.format == Format::kSparse ? (info.shape.rows + 1) * 8
+                                        : info.shape.Cells() * BytesOf(info.element_type);
 }
 
 }  // namespace
@@ -32,8 +33,10 @@ Plan PlanBuilder::Build() {
     } else if (node.Is("assign")) {
       EmitAssign(id);
     } else if (placements_[static_cast<size_t>(id)].result == Distribution::kEach) {
-      // A scalar that every rank can compute: made where it is needed; here only to keep failures in script order.
-      if (const ops::Operator* op = ops::FindOperator(node.op); op->may_fail) Piece(id, Distribution::kEach, 0);
+      // A scalar that every rank can compute: made where it is needed; here only to keep failures in script
+      // order.
+      if (const ops::Operator* op = ops::FindOperator(node.op); op->may_fail)
+        Piece(id, Distribution::kEach, 0);
     } else {
       EmitOperator(id);
     }
@@ -52,7 +55,8 @@ ValueInfo PlanBuilder::SplitInfo(const ValueInfo& whole, int32_t rank) const {
 size_t PlanBuilder::AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, std::string phase,
                             std::vector<RegisterId> consumed) {
   Task task;
-  task.id = TaskId::Make(static_cast<uint32_t>(rank), static_cast<uint32_t>(stream), next_index_[{rank, stream}]++);
+  task.id =
+      TaskId::Make(static_cast<uint32_t>(rank), static_cast<uint32_t>(stream), next_index_[{rank, stream}]++);
   task.kind = kind;
   task.node = node;
   task.phase = std::move(phase);
@@ -60,7 +64,8 @@ size_t PlanBuilder::AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId n
     if (id == kNoRegister) continue;
     auto& consumers = plan_.registers[static_cast<size_t>(id)].consumers;
     // The same register twice in one operator (X * X) is one edge.
-    if (std::find(consumers.begin(), consumers.end(), task.id) == consumers.end()) consumers.push_back(task.id);
+    if (std::find(consumers.begin(), consumers.end(), task.id) == consumers.end())
+      consumers.push_back(task.id);
   }
   task.consumed = std::move(consumed);
   task_of_[task.id] = plan_.tasks.size();
@@ -86,23 +91,28 @@ RegisterId PlanBuilder::AddCopy(RegisterId remote, int32_t rank) {
   return AddOutput(AddTask(rank, Stream::kNetwork, TaskKind::kCopy, node, "", {remote}), info);
 }
 
-RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info) {
+RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank,
+                                  const ValueInfo& info) {
   for (int32_t r = 0; r < ranks_; ++r)
     if (r != rank) pieces[static_cast<size_t>(r)] = AddCopy(pieces[static_cast<size_t>(r)], rank);
-  return AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kCompute, node, "gather", std::move(pieces)), info);
+  return AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kCompute, node, "gather", std::move(pieces)),
+                   info);
 }
 
 void PlanBuilder::AddControl(size_t task) {
   const int32_t rank = static_cast<int32_t>(plan_.tasks[task].id.rank());
   const NodeId node = plan_.tasks[task].node;
   for (NodeId before : graph_[node].after)
-    if (auto found = last_task_.find({before, rank}); found != last_task_.end()) AddOrder(found->second, task);
+    if (auto found = last_task_.find({before, rank}); found != last_task_.end())
+      AddOrder(found->second, task);
   last_task_[{node, rank}] = task;
   if (!ops::FindOperator(graph_[node].op)->updates) return;
   // Another rank's copy or a variable that keeps the value would make it wait for nothing.
-  const std::vector<TaskId> readers = plan_.registers[static_cast<size_t>(plan_.tasks[task].consumed[0])].consumers;
+  const std::vector<TaskId> readers =
+      plan_.registers[static_cast<size_t>(plan_.tasks[task].consumed[0])].consumers;
   const auto keeps = [&](TaskId reader) {
-    return reader.rank() != plan_.tasks[task].id.rank() || plan_.tasks[task_of_.at(reader)].kind == TaskKind::kSink;
+    return reader.rank() != plan_.tasks[task].id.rank() ||
+           plan_.tasks[task_of_.at(reader)].kind == TaskKind::kSink;
   };
   if (std::any_of(readers.begin(), readers.end(), keeps)) return;
   for (TaskId reader : readers)
@@ -169,7 +179,8 @@ RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {
   if (node.Is("literal"))
     return AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, "", {}), node.info);
   std::vector<RegisterId> inputs;
-  for (NodeId input : node.inputs) inputs.push_back(input == kNoNode ? kNoRegister : Piece(input, Distribution::kEach, rank));
+  for (NodeId input : node.inputs)
+    inputs.push_back(input == kNoNode ? kNoRegister : Piece(input, Distribution::kEach, rank));
   const TaskKind kind = inputs.empty() ? TaskKind::kSource : TaskKind::kCompute;
   const size_t task = AddTask(rank, Stream::kCompute, kind, id, "", std::move(inputs));
   const RegisterId output = AddOutput(task, node.info);
@@ -186,7 +197,8 @@ void PlanBuilder::EmitVariable(NodeId id) {
   const int32_t holders = home == Distribution::kOne ? 1 : ranks_;
   for (int32_t rank = 0; rank < holders; ++rank) {
     const ValueInfo info = home == Distribution::kSplit ? SplitInfo(node.info, rank) : node.info;
-    pieces[static_cast<size_t>(rank)] = AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, "", {}), info);
+    pieces[static_cast<size_t>(rank)] =
+        AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, "", {}), info);
   }
 }
 
@@ -204,7 +216,8 @@ void PlanBuilder::EmitAssign(NodeId id) {
 
 void PlanBuilder::EmitShape(NodeId id, RegisterId matrix) {
   const ValueInfo info = ValueInfo::OfMatrix({1, 3});
-  const RegisterId shape = AddOutput(AddTask(0, Stream::kCompute, TaskKind::kCompute, id, "shape", {matrix}), info);
+  const RegisterId shape =
+      AddOutput(AddTask(0, Stream::kCompute, TaskKind::kCompute, id, "shape", {matrix}), info);
   for (int32_t rank = 0; rank < ranks_; ++rank) {
     const RegisterId here = rank == 0 ? shape : AddCopy(shape, rank);
     AddTask(rank, Stream::kCompute, TaskKind::kSink, id, "shape", {here});
@@ -237,13 +250,14 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   const Placement& placement = placements_[static_cast<size_t>(id)];
   std::vector<RegisterId> inputs;
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    inputs.push_back(node.inputs[i] == kNoNode ? kNoRegister : Piece(node.inputs[i], placement.inputs[i], rank));
+    inputs.push_back(node.inputs[i] == kNoNode ? kNoRegister
+                                               : Piece(node.inputs[i], placement.inputs[i], rank));
   TaskKind kind = TaskKind::kCompute;
   if (has_effect) kind = TaskKind::kSink;
   if (node.inputs.empty()) kind = TaskKind::kSource;
   const bool partial = placement.split && placement.rule == ops::RowRule::kReduce;
-  const size_t index = AddTask(rank, has_effect ? Stream::kHost : Stream::kCompute, kind, id, partial ? "partial" : "",
-                               std::move(inputs));
+  const size_t index = AddTask(rank, has_effect ? Stream::kHost : Stream::kCompute, kind, id,
+                               partial ? "partial" : "", std::move(inputs));
   Task& task = plan_.tasks[index];
   if (placement.split) {
     task.total_rows = placement.total_rows;
@@ -253,7 +267,8 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   }
   // Whole: the rows of the dimension a row rule would cut.
   int64_t rows = node.info.IsMatrix() ? node.info.shape.rows : 0;
-  if (placement.rule == ops::RowRule::kReduce && !node.inputs.empty() && graph_[node.inputs[0]].info.IsMatrix())
+  if (placement.rule == ops::RowRule::kReduce && !node.inputs.empty() &&
+      graph_[node.inputs[0]].info.IsMatrix())
     rows = graph_[node.inputs[0]].info.shape.rows;
   task.total_rows = task.row_end = std::max<int64_t>(rows, 0);
   return index;
@@ -262,7 +277,8 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
 void PlanBuilder::EmitFinish(NodeId id, std::vector<RegisterId> partials) {
   const RegisterId nodes = AddGather(id, std::move(partials), 0, ValueInfo::OfMatrix({kUnknown, kUnknown}));
   const size_t finish = AddTask(0, Stream::kCompute, TaskKind::kCompute, id, "finish", {nodes});
-  plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end = placements_[static_cast<size_t>(id)].total_rows;
+  plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end =
+      placements_[static_cast<size_t>(id)].total_rows;
   std::vector<RegisterId>& pieces = pieces_[{id, Distribution::kOne}];
   pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
   pieces[0] = AddOutput(finish, graph_[id].info);

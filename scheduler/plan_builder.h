@@ -10,12 +10,12 @@
 
 namespace heddle::scheduler {
 
-/// Writes the tasks and registers of a plan from placements, with the boxing between them. A task is appended after the
-/// tasks it consumes from, so creation order is an execution order on every rank.
+/// Writes the tasks and registers of a plan from placements, with the boxing between them. A task is appended
+/// after the tasks it consumes from, so creation order is an execution order on every rank.
 ///
 /// Boxing (T bytes, n ranks): kOne -> kEach n-1 copies; kOne -> kSplit slices on rank 0, one copy each;
-/// kSplit -> kOne copies to rank 0 and one gather; kSplit -> kEach the same on every rank; kEach -> kSplit local slices;
-/// kEach -> kOne nothing. A value is boxed once per target, whoever asks.
+/// kSplit -> kOne copies to rank 0 and one gather; kSplit -> kEach the same on every rank; kEach -> kSplit
+/// local slices; kEach -> kOne nothing. A value is boxed once per target, whoever asks.
 class PlanBuilder {
  public:
   PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks);
@@ -36,12 +36,13 @@ class PlanBuilder {
   void EmitShape(NodeId node, RegisterId matrix);
 
   /// Appends a task; returns its index in plan_.tasks. Adds it to the consumers of what it consumes.
-  size_t AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, std::string phase, std::vector<RegisterId> consumed);
+  size_t AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, std::string phase,
+                 std::vector<RegisterId> consumed);
   RegisterId AddOutput(size_t task, const ValueInfo& info);
   RegisterId AddCopy(RegisterId remote, int32_t rank);
   RegisterId AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info);
-  /// The task must not act before the tasks of node.after on its rank have acted, nor, if it updates its first input, before
-  /// those that read it.
+  /// The task must not act before the tasks of node.after on its rank have acted, nor, if it updates its
+  /// first input, before those that read it.
   void AddControl(size_t task);
   void AddOrder(size_t earlier, size_t later);
   ValueInfo SplitInfo(const ValueInfo& whole, int32_t rank) const;
@@ -51,8 +52,8 @@ class PlanBuilder {
   const int32_t ranks_;
   Plan plan_;
   std::map<std::pair<NodeId, Distribution>, std::vector<RegisterId>> pieces_;  // by rank; -1: not there yet
-  std::map<std::pair<NodeId, int32_t>, size_t> last_task_;                    // (node, rank) -> task, for order edges
-  std::map<size_t, RegisterId> control_of_;                                   // task -> its control register
+  std::map<std::pair<NodeId, int32_t>, size_t> last_task_;  // (node, rank) -> task, for order edges
+  std::map<size_t, RegisterId> control_of_;                 // task -> its control register
   std::map<std::pair<int32_t, Stream>, uint32_t> next_index_;
   std::map<TaskId, size_t> task_of_;  // id -> index in plan_.tasks while building
 };

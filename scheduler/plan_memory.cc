@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kLeastGuardedBytes = 64 << 10;  // Smaller registers are not worth an edge.
-constexpr size_t kMostOrderedTasks = 8192;        // Beyond it the bit sets would be larger than what they save.
-constexpr size_t kMostTriedOrders = 256;          // Registers; beyond it one order of placement has to do.
+constexpr size_t kMostOrderedTasks = 8192;  // Beyond it the bit sets would be larger than what they save.
+constexpr size_t kMostTriedOrders = 256;    // Registers; beyond it one order of placement has to do.
 
 // A register of one rank in the time of its tasks: alive in [begin, end], both included.
 struct Lifetime {
@@ -104,7 +104,8 @@ class RankMemory {
 
   void AddBefore(size_t earlier, size_t later) {
     if (before_.empty()) return;
-    for (size_t word = 0; word < before_[later].size(); ++word) before_[later][word] |= before_[earlier][word];
+    for (size_t word = 0; word < before_[later].size(); ++word)
+      before_[later][word] |= before_[earlier][word];
     before_[later][earlier / 64] |= uint64_t{1} << (earlier % 64);
   }
 
@@ -169,9 +170,10 @@ class RankMemory {
       }
       lifetime->offset = place >= 0 ? place : end_of_used;
       block = std::max(block, lifetime->offset + lifetime->bytes);
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), lifetime,
-                                     [](const Lifetime* a, const Lifetime* b) { return a->offset < b->offset; }),
-                    lifetime);
+      placed.insert(
+          std::upper_bound(placed.begin(), placed.end(), lifetime,
+                           [](const Lifetime* a, const Lifetime* b) { return a->offset < b->offset; }),
+          lifetime);
     }
     return block;
   }
@@ -183,7 +185,8 @@ class RankMemory {
     std::stable_sort(by_begin.begin(), by_begin.end(),
                      [](const Lifetime* a, const Lifetime* b) { return a->begin < b->begin; });
     size_t next = 0;
-    std::vector<const Lifetime*> earlier;  // The one that ends last comes first: it implies most of the others.
+    std::vector<const Lifetime*>
+        earlier;  // The one that ends last comes first: it implies most of the others.
     for (size_t i = 0; i < size_; ++i) {
       if (!before_.empty()) CollectBefore(i);
       for (; next < by_begin.size() && by_begin[next]->begin == i; ++next) {
@@ -201,7 +204,8 @@ class RankMemory {
   void AddGuard(size_t from, size_t to) {
     if (IsBefore(from, to)) return;
     const std::vector<RegisterId>& produced = TaskAt(from).produced;
-    const auto found = std::find_if(produced.begin(), produced.end(), [&](RegisterId id) { return RegisterOf(id).control; });
+    const auto found =
+        std::find_if(produced.begin(), produced.end(), [&](RegisterId id) { return RegisterOf(id).control; });
     RegisterId guard = found == produced.end() ? static_cast<RegisterId>(plan_.registers.size()) : *found;
     if (found == produced.end()) {
       Register reg;
@@ -248,16 +252,19 @@ Status CheckMemory(const Plan& plan, int64_t memory_bytes) {
     if (peak <= memory_bytes) continue;
     const Register* largest = nullptr;
     for (const Register& reg : plan.registers)
-      if (reg.producer.rank() == static_cast<uint32_t>(rank) && (!largest || reg.bytes > largest->bytes)) largest = &reg;
+      if (reg.producer.rank() == static_cast<uint32_t>(rank) && (!largest || reg.bytes > largest->bytes))
+        largest = &reg;
     const Task* task = nullptr;
     for (const Task& candidate : plan.tasks)
       if (largest && candidate.id == largest->producer) task = &candidate;
-    Status status = ResourceExhausted("out of memory: this block needs {} bytes on worker {}, the limit is {} bytes", peak,
-                                      rank, memory_bytes);
+    Status status =
+        ResourceExhausted("out of memory: this block needs {} bytes on worker {}, the limit is {} bytes",
+                          peak, rank, memory_bytes);
     if (task && task->node != kNoNode) {
       const Node& node = plan.graph[task->node];
-      status = status.At(node.position).WithNote(
-          fmt::format("largest value: the {} result of '{}', {} bytes", largest->info.shape, node.op, largest->bytes));
+      status = status.At(node.position)
+                   .WithNote(fmt::format("largest value: the {} result of '{}', {} bytes",
+                                         largest->info.shape, node.op, largest->bytes));
     }
     return status.WithNote("give more memory (--memory), use more workers, or work on fewer rows at a time");
   }

@@ -10,7 +10,8 @@ namespace heddle::scheduler {
 
 struct ScheduleOptions {
   int32_t ranks = 1;
-  /// A matrix smaller than this stays whole on rank 0 unless it meets a larger one row by row. 0 splits everything.
+  /// A matrix smaller than this stays whole on rank 0 unless it meets a larger one row by row. 0 splits
+  /// everything.
   int64_t min_distributed_bytes = int64_t{8} << 20;
   int64_t memory_bytes = 0;  ///< Budget of a rank; 0: unlimited.
 };

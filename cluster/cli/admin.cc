@@ -42,12 +42,14 @@ int Nodes(const Arguments& arguments) {
   WarnOfVersion(**client);
   std::string text;
   if (!arguments.Has("json"))
-    text = fmt::format("{:<19} {:<8} {:<7} {:<19} {:<8} {:<8} {:>9}\n", "NAME", "STATE", "JOB", "HOST", "PID", "THREADS", "SILENT S");
+    text = fmt::format("{:<19} {:<8} {:<7} {:<19} {:<8} {:<8} {:>9}\n", "NAME", "STATE", "JOB", "HOST", "PID",
+                       "THREADS", "SILENT S");
   for (const NodeDescription& node : nodes.nodes()) {
-    text += arguments.Has("json") ? ToJson(node) + "\n"
-                                  : fmt::format("{:<19} {:<8} {:<7} {:<19} {:<8} {:<8} {:>9.1f}\n", node.name(), StateOf(node),
-                                                node.job().empty() ? "-" : node.job(), node.host(), node.pid(), node.threads(),
-                                                static_cast<double>(node.silent_ms()) / 1e3);
+    text += arguments.Has("json")
+                ? ToJson(node) + "\n"
+                : fmt::format("{:<19} {:<8} {:<7} {:<19} {:<8} {:<8} {:>9.1f}\n", node.name(), StateOf(node),
+                              node.job().empty() ? "-" : node.job(), node.host(), node.pid(), node.threads(),
+                              static_cast<double>(node.silent_ms()) / 1e3);
   }
   PrintOutput(text);
   return 0;
@@ -55,18 +57,23 @@ int Nodes(const Arguments& arguments) {
 
 int SetDrained(const Arguments& arguments, bool drained) {
   if (arguments.positional().size() != 1)
-    return ReportOutcome(arguments, Usage("give the name or uuid of one worker").WithNote("'heddle admin nodes' lists the workers"));
+    return ReportOutcome(
+        arguments,
+        Usage("give the name or uuid of one worker").WithNote("'heddle admin nodes' lists the workers"));
   const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   NodeDescription node;
-  if (Status status = (*client)->Drain(arguments.positional()[0], drained, &node); !status.ok()) return ReportOutcome(arguments, status);
+  if (Status status = (*client)->Drain(arguments.positional()[0], drained, &node); !status.ok())
+    return ReportOutcome(arguments, status);
   WarnOfVersion(**client);
   if (arguments.Has("json")) {
     PrintOutput(ToJson(node) + "\n");
     return 0;
   }
-  const std::string job = node.job().empty() ? "" : fmt::format("; job {} goes on there to its end", node.job());
-  PrintOutput(drained ? fmt::format("{} gets no new job{}\n", node.name(), job) : fmt::format("{} gets jobs again\n", node.name()));
+  const std::string job =
+      node.job().empty() ? "" : fmt::format("; job {} goes on there to its end", node.job());
+  PrintOutput(drained ? fmt::format("{} gets no new job{}\n", node.name(), job)
+                      : fmt::format("{} gets jobs again\n", node.name()));
   return 0;
 }
 
@@ -75,12 +82,18 @@ int Undrain(const Arguments& arguments) { return SetDrained(arguments, false); }
 
 }  // namespace
 
-const Verb kAdminNodesVerb = {"admin nodes", "list the workers of a master", "admin nodes [OPTIONS]", MasterVerbOptions(),
-                              "heddle admin nodes --json", Nodes};
-const Verb kAdminDrainVerb = {"admin drain", "give a worker no new job; the one that it works on ends first",
-                              "admin drain [OPTIONS] NODE", MasterVerbOptions(), "heddle admin drain HOST-1", Drain,
+const Verb kAdminNodesVerb = {"admin nodes",       "list the workers of a master", "admin nodes [OPTIONS]",
+                              MasterVerbOptions(), "heddle admin nodes --json",    Nodes};
+const Verb kAdminDrainVerb = {"admin drain",
+                              "give a worker no new job; the one that it works on ends first",
+                              "admin drain [OPTIONS] NODE",
+                              MasterVerbOptions(),
+                              "heddle admin drain HOST-1",
+                              Drain,
                               /*takes_words=*/true};
-const Verb kAdminUndrainVerb = {"admin undrain", "give a drained worker jobs again", "admin undrain [OPTIONS] NODE",
-                                MasterVerbOptions(), "heddle admin undrain HOST-1", Undrain, /*takes_words=*/true};
+const Verb kAdminUndrainVerb = {
+    "admin undrain",     "give a drained worker jobs again", "admin undrain [OPTIONS] NODE",
+    MasterVerbOptions(), "heddle admin undrain HOST-1",      Undrain,
+    /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

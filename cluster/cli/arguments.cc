@@ -2,8 +2,8 @@
 #include "cluster/cli/arguments.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 #include <thread>
 
 #include "compiler/parse/diagnostics.h"
@@ -27,13 +27,15 @@ Status UnknownOption(std::string_view word, std::string_view name, std::span<con
 }
 
 bool IsNumber(std::string_view word) {
-  return !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); });
+  return !word.empty() &&
+         std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
 // What -stats and -explain may be followed by.
 bool IsOptionalValue(std::string_view option, std::string_view word) {
   if (option == "stats") return IsNumber(word);
-  for (std::string_view level : {"hops", "runtime", "recompile_hops", "recompile_runtime", "codegen", "codegen_recompile", "program", "plan"})
+  for (std::string_view level : {"hops", "runtime", "recompile_hops", "recompile_runtime", "codegen",
+                                 "codegen_recompile", "program", "plan"})
     if (word == level) return true;
   return false;
 }
@@ -68,7 +70,8 @@ const std::vector<std::string>& Arguments::rest(std::string_view option) const {
   return found == values_.end() ? kNone : found->second;
 }
 
-Result<int64_t> Arguments::Integer(std::string_view option, int64_t otherwise, int64_t low, int64_t high) const {
+Result<int64_t> Arguments::Integer(std::string_view option, int64_t otherwise, int64_t low,
+                                   int64_t high) const {
   const std::optional<std::string> text = Value(option);
   if (!text) return otherwise;
   int64_t value = 0;
@@ -87,7 +90,8 @@ Result<int64_t> Arguments::Bytes(std::string_view option, int64_t otherwise) con
   if (unit.ends_with("B") || unit.ends_with("b")) unit.remove_suffix(1);
   int shift = 0;
   if (unit.size() == 1) {
-    const size_t at = std::string_view("kmgt").find(static_cast<char>(std::tolower(static_cast<unsigned char>(unit[0]))));
+    const size_t at =
+        std::string_view("kmgt").find(static_cast<char>(std::tolower(static_cast<unsigned char>(unit[0]))));
     if (at != std::string_view::npos) shift = 10 * (static_cast<int>(at) + 1);
   }
   if (error != std::errc() || value < 0 || (!unit.empty() && shift == 0) || value > (INT64_MAX >> shift))
@@ -119,7 +123,8 @@ Result<Arguments> ParseArguments(std::span<const std::string> words, std::span<c
       case Option::Kind::kValue:
         if (!attached) {
           if (i + 1 >= words.size())
-            return Usage("{} needs a value: {} {}", WithDashes(*option), WithDashes(*option), option->value_name);
+            return Usage("{} needs a value: {} {}", WithDashes(*option), WithDashes(*option),
+                         option->value_name);
           attached = words[++i];
         }
         values.push_back(*attached);
@@ -127,15 +132,18 @@ Result<Arguments> ParseArguments(std::span<const std::string> words, std::span<c
       case Option::Kind::kOptionalValue:
         if (attached && !IsOptionalValue(option->name, *attached))
           return Usage("{} does not know '{}'", WithDashes(*option), *attached);
-        if (attached) values.push_back(*attached);
-        else if (i + 1 < words.size() && IsOptionalValue(option->name, words[i + 1])) values.push_back(words[++i]);
+        if (attached)
+          values.push_back(*attached);
+        else if (i + 1 < words.size() && IsOptionalValue(option->name, words[i + 1]))
+          values.push_back(words[++i]);
         break;
       case Option::Kind::kRest:
         values.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
         return arguments;
       case Option::Kind::kIgnored:
         if (!option->value_name.empty() && !attached && i + 1 < words.size()) ++i;
-        arguments.warnings_.push_back(fmt::format("-{} means nothing to Heddle and is ignored", option->name));
+        arguments.warnings_.push_back(
+            fmt::format("-{} means nothing to Heddle and is ignored", option->name));
         break;
     }
   }
@@ -167,7 +175,8 @@ Result<std::map<std::string, std::string>> ScriptParameters(const Arguments& arg
     }
     const std::string name = word.substr(0, equals);
     if (!IsParameterName(name)) return Usage("-nvargs: '{}' is not a parameter name", name);
-    if (!parameters.emplace(name, word.substr(equals + 1)).second) return Usage("-nvargs: '{}' is given twice", name);
+    if (!parameters.emplace(name, word.substr(equals + 1)).second)
+      return Usage("-nvargs: '{}' is given twice", name);
   }
   return parameters;
 }

@@ -13,17 +13,17 @@
 
 namespace heddle::cluster::cli {
 
-/// One option of a verb. Every option may be written with one dash or two (DML users write -stats, others --stats),
-/// its value after a blank or '='.
+/// One option of a verb. Every option may be written with one dash or two (DML users write -stats, others
+/// --stats), its value after a blank or '='.
 struct Option {
   enum class Kind : uint8_t {
     kFlag,
     kValue,          ///< must be followed by a value
     kOptionalValue,  ///< takes the next word when that may be its value (SystemDS: -stats 10, -explain hops)
     kRest,           ///< takes all following words (-args, -nvargs)
-    kIgnored,        ///< accepted for SystemDS, means nothing here: a warning, value taken when `value_name` is set
+    kIgnored,  ///< accepted for SystemDS, means nothing here: a warning, value taken when `value_name` is set
   };
-  std::string_view name;        ///< without dashes
+  std::string_view name;  ///< without dashes
   Kind kind = Kind::kFlag;
   std::string_view value_name;  ///< shown in help: N, FILE
   std::string_view help;        ///< one line; "" hides the option from help
@@ -31,7 +31,8 @@ struct Option {
 };
 
 /// -stats of the verbs that tell how a run went.
-inline constexpr Option kStatsOption = {"stats", Option::Kind::kOptionalValue, "", "print what was done, by operator"};
+inline constexpr Option kStatsOption = {"stats", Option::Kind::kOptionalValue, "",
+                                        "print what was done, by operator"};
 
 /// Lists of options behind each other: what a verb adds, then what it shares with others.
 std::vector<Option> JoinOptions(std::initializer_list<std::span<const Option>> lists);
@@ -55,7 +56,8 @@ class Arguments {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  friend Result<Arguments> ParseArguments(std::span<const std::string> words, std::span<const Option> options);
+  friend Result<Arguments> ParseArguments(std::span<const std::string> words,
+                                          std::span<const Option> options);
   std::map<std::string, std::vector<std::string>> values_;
   std::vector<std::string> positional_;
   std::vector<std::string> warnings_;
@@ -67,7 +69,8 @@ Result<Arguments> ParseArguments(std::span<const std::string> words, std::span<c
 /// --threads; all cores of this machine when it was not given.
 Result<int> ReadThreads(const Arguments& arguments);
 
-/// Script parameters from -args / -nvargs (language reference 1.7): name or "1", "2", ... to text. kUsage when malformed.
+/// Script parameters from -args / -nvargs (language reference 1.7): name or "1", "2", ... to text. kUsage
+/// when malformed.
 Result<std::map<std::string, std::string>> ScriptParameters(const Arguments& arguments);
 
 }  // namespace heddle::cluster::cli

@@ -16,12 +16,13 @@ std::string ToJson(const Status& status, const compiler::Diagnostics& diagnostic
   json["diagnostics"] = Json::array();
   for (const compiler::Severity severity : {compiler::Severity::kError, compiler::Severity::kWarning})
     for (const compiler::Diagnostic* found : diagnostics.Sorted(severity))
-      json["diagnostics"].push_back({{"severity", severity == compiler::Severity::kError ? "error" : "warning"},
-                                     {"file", found->file},
-                                     {"line", found->range.begin.line},
-                                     {"column", found->range.begin.column},
-                                     {"message", found->message},
-                                     {"suggestion", found->suggestion}});
+      json["diagnostics"].push_back(
+          {{"severity", severity == compiler::Severity::kError ? "error" : "warning"},
+           {"file", found->file},
+           {"line", found->range.begin.line},
+           {"column", found->range.begin.column},
+           {"message", found->message},
+           {"suggestion", found->suggestion}});
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -39,8 +40,12 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kCheckVerb = {"check", "find all errors of a script without running it",
-                         "check SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", ScriptOptions(), "heddle check train.dml", Run,
+const Verb kCheckVerb = {"check",
+                         "find all errors of a script without running it",
+                         "check SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
+                         ScriptOptions(),
+                         "heddle check train.dml",
+                         Run,
                          /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -17,10 +17,12 @@ constexpr std::array<const Verb*, 18> kVerbs = {
     &kAdminNodesVerb, &kAdminDrainVerb, &kAdminUndrainVerb, &kVersionVerb, &kCompletionVerb, &kExecutorVerb};
 
 std::string Overview() {
-  std::string text = "heddle runs linear-algebra and machine-learning programs written in DML.\n\nusage: heddle VERB [OPTIONS]\n\n";
+  std::string text =
+      "heddle runs linear-algebra and machine-learning programs written in DML.\n\nusage: heddle VERB [OPTIONS]\n\n";
   for (const Verb* verb : kVerbs)
     if (!verb->hidden) text += fmt::format("  {:<14} {}\n", verb->name, verb->summary);
-  text += "\n'heddle VERB --help' tells more. Example:\n  heddle run -e 'print(\"Hello \" + sum(rand(rows=1000, cols=1000, seed=1)))'\n";
+  text +=
+      "\n'heddle VERB --help' tells more. Example:\n  heddle run -e 'print(\"Hello \" + sum(rand(rows=1000, cols=1000, seed=1)))'\n";
   return text;
 }
 
@@ -49,7 +51,8 @@ std::string GroupHelp(std::string_view group) {
   std::string text = fmt::format("usage: heddle {} VERB [OPTIONS]\n\n", group);
   const size_t heading = text.size();
   for (const Verb* verb : kVerbs)
-    if (verb->name.starts_with(std::string(group) + " ")) text += fmt::format("  {:<14} {}\n", verb->name, verb->summary);
+    if (verb->name.starts_with(std::string(group) + " "))
+      text += fmt::format("  {:<14} {}\n", verb->name, verb->summary);
   return text.size() == heading ? "" : text;
 }
 
@@ -69,16 +72,19 @@ int UnknownVerb(std::span<const std::string> words) {
     for (const Verb* verb : kVerbs)
       if (verb->name.starts_with(words[0] + " ")) names.emplace_back(verb->name.substr(words[0].size() + 1));
     const std::string nearest = compiler::SuggestName(words[1], names);
-    return Report(Usage("unknown verb '{} {}'{}", words[0], words[1],
-                        nearest.empty() ? "" : fmt::format("; did you mean 'heddle {} {}'?", words[0], nearest))
-                      .WithNote("'heddle " + words[0] + " --help' lists the verbs"));
+    return Report(
+        Usage("unknown verb '{} {}'{}", words[0], words[1],
+              nearest.empty() ? "" : fmt::format("; did you mean 'heddle {} {}'?", words[0], nearest))
+            .WithNote("'heddle " + words[0] + " --help' lists the verbs"));
   }
   std::vector<std::string> names;
   for (const Verb* verb : kVerbs)
     if (!verb->hidden) names.emplace_back(verb->name.substr(0, verb->name.find(' ')));
   const std::string nearest = compiler::SuggestName(words[0], names);
-  return Report(Usage("unknown verb '{}'{}", words[0], nearest.empty() ? "" : fmt::format("; did you mean 'heddle {}'?", nearest))
-                    .WithNote(words[0].ends_with(".dml") ? "to run a script: heddle run " + words[0] : "'heddle --help' lists the verbs"));
+  return Report(Usage("unknown verb '{}'{}", words[0],
+                      nearest.empty() ? "" : fmt::format("; did you mean 'heddle {}'?", nearest))
+                    .WithNote(words[0].ends_with(".dml") ? "to run a script: heddle run " + words[0]
+                                                         : "'heddle --help' lists the verbs"));
 }
 
 }  // namespace

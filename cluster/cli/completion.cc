@@ -16,7 +16,8 @@ int Run(const Arguments& arguments) {
     if (verb->hidden) continue;
     const std::string name(verb->name);
     const std::string head = name.substr(0, name.find(' '));
-    if ((" " + first + " ").find(" " + head + " ") == std::string::npos) first += (first.empty() ? "" : " ") + head;
+    if ((" " + first + " ").find(" " + head + " ") == std::string::npos)
+      first += (first.empty() ? "" : " ") + head;
     std::string options;
     for (const Option& option : verb->options)
       if (!option.help.empty()) options += fmt::format(" --{}", option.name);
@@ -26,23 +27,33 @@ int Run(const Arguments& arguments) {
   for (const char* group : {"job", "admin"}) {
     std::string members;
     for (const Verb* verb : AllVerbs())
-      if (verb->name.starts_with(std::string(group) + " ")) members += " " + std::string(verb->name.substr(std::string_view(group).size() + 1));
+      if (verb->name.starts_with(std::string(group) + " "))
+        members += " " + std::string(verb->name.substr(std::string_view(group).size() + 1));
     groups += fmt::format("    '{}') words='{}' ;;\n", group, members.substr(1));
   }
   std::string text = shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "";
-  text += "# heddle completion " + shell + " > FILE, then source FILE\n_heddle() {\n  local words='' verb=\"${COMP_WORDS[1]}\"\n"
-          "  case \"$verb\" in job|admin) [ \"$COMP_CWORD\" -gt 2 ] && verb=\"$verb ${COMP_WORDS[2]}\" ;; esac\n"
-          "  if [ \"$COMP_CWORD\" -eq 1 ]; then words='" + first + "'; else case \"$verb\" in\n" + groups + cases + "  esac; fi\n"
-          "  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\n"
-          "complete -o default -F _heddle heddle\n";
+  text +=
+      "# heddle completion " + shell +
+      " > FILE, then source FILE\n_heddle() {\n  local words='' verb=\"${COMP_WORDS[1]}\"\n"
+      "  case \"$verb\" in job|admin) [ \"$COMP_CWORD\" -gt 2 ] && verb=\"$verb ${COMP_WORDS[2]}\" ;; esac\n"
+      "  if [ \"$COMP_CWORD\" -eq 1 ]; then words='" +
+      first + "'; else case \"$verb\" in\n" + groups + cases +
+      "  esac; fi\n"
+      "  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\n"
+      "complete -o default -F _heddle heddle\n";
   PrintOutput(text);
   return 0;
 }
 
 }  // namespace
 
-const Verb kCompletionVerb = {"completion", "print a completion script for bash or zsh", "completion [bash|zsh]", {},
-                              "heddle completion bash > ~/.heddle-completion && echo 'source ~/.heddle-completion' >> ~/.bashrc", Run,
-                              /*takes_words=*/true};
+const Verb kCompletionVerb = {
+    "completion",
+    "print a completion script for bash or zsh",
+    "completion [bash|zsh]",
+    {},
+    "heddle completion bash > ~/.heddle-completion && echo 'source ~/.heddle-completion' >> ~/.bashrc",
+    Run,
+    /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -49,7 +49,8 @@ Result<MasterAddress> FindMaster(const Arguments& arguments) {
   } else {
     const Result<std::string> found = ReadFirstLine(AddressFile(DevelopmentFolder()));
     if (!found.ok())
-      return Unavailable("no master of this user is running").WithNote("start one with 'heddle master --dev', or name one with --master ADDRESS");
+      return Unavailable("no master of this user is running")
+          .WithNote("start one with 'heddle master --dev', or name one with --master ADDRESS");
     master.address = *found;
   }
   const std::string token_file = arguments.Value("token-file").value_or(TokenFile(DevelopmentFolder()));

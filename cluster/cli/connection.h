@@ -17,7 +17,8 @@ std::vector<Option> MasterVerbOptions();
 /// The folder of `heddle master --dev`, where the other verbs look for it.
 std::string DevelopmentFolder();
 
-/// An address as gRPC takes it: HOST:PORT or unix:/path; a path alone is taken for the latter. kUsage for anything else.
+/// An address as gRPC takes it: HOST:PORT or unix:/path; a path alone is taken for the latter. kUsage for
+/// anything else.
 Result<std::string> CheckAddress(std::string_view option, const std::string& address);
 
 /// The master that the options name, or else the one of this user's folder. kUnavailable when there is none.

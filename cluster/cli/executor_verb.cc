@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/executor.h"
-
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
+#include "cluster/executor.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -12,13 +11,20 @@ constexpr Option kOptions[] = {{"control-fd", Option::Kind::kValue, "N", ""}};
 int Run(const Arguments& arguments) {
   const Result<int64_t> fd = arguments.Integer("control-fd", -1, 3, 1 << 20);
   if (!fd.ok()) return Report(fd.status());
-  if (*fd < 0) return Report(Usage("'heddle executor' is started by 'heddle sim' and 'heddle worker', not by hand"));
+  if (*fd < 0)
+    return Report(Usage("'heddle executor' is started by 'heddle sim' and 'heddle worker', not by hand"));
   return RunExecutor(static_cast<int>(*fd));
 }
 
 }  // namespace
 
-const Verb kExecutorVerb = {"executor", "one session of one job", "executor --control-fd N", JoinOptions({kOptions}), "", Run, /*takes_words=*/false,
+const Verb kExecutorVerb = {"executor",
+                            "one session of one job",
+                            "executor --control-fd N",
+                            JoinOptions({kOptions}),
+                            "",
+                            Run,
+                            /*takes_words=*/false,
                             /*hidden=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -13,20 +13,23 @@ namespace heddle::cluster::cli {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"level", Option::Kind::kValue, "STAGE", "ast, a stage of the compiler, program (default), all, fusion, cost or codegen"},
+    {"level", Option::Kind::kValue, "STAGE",
+     "ast, a stage of the compiler, program (default), all, fusion, cost or codegen"},
     {"workers", Option::Kind::kValue, "N", "workers that fusion plans for, as sim (default 1)"}};
 
 Result<std::string> ExplainScript(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const ScriptInput script, ReadScript(arguments));
   compiler::FileSourceLoader loader(WorkingDirectory());
-  HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
+  HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options,
+                          ReadCompileOptions(script, arguments, &loader));
   compiler::Diagnostics diagnostics;
   HEDDLE_ASSIGN_OR_RETURN(SessionOptions session, ReadSessionOptions(arguments));
   HEDDLE_ASSIGN_OR_RETURN(session.ranks, ReadWorkers(arguments));
   HEDDLE_RETURN_IF_ERROR(UseCpu(session));
   const std::string level = arguments.Value("level").value_or("program");
   HEDDLE_RETURN_IF_ERROR(compiler::CheckStage(level, kFusionLevels));
-  const bool of_fusion = std::find(std::begin(kFusionLevels), std::end(kFusionLevels), level) != std::end(kFusionLevels);
+  const bool of_fusion =
+      std::find(std::begin(kFusionLevels), std::end(kFusionLevels), level) != std::end(kFusionLevels);
   if (!of_fusion) return compiler::Explain(script.text, options, level, &diagnostics);
   HEDDLE_ASSIGN_OR_RETURN(Program program, compiler::CompileScript(script.text, options, &diagnostics));
   return ExplainFusion(std::move(program), level, session);
@@ -36,7 +39,9 @@ int Run(const Arguments& arguments) {
   const Result<std::string> text = ExplainScript(arguments);
   if (!text.ok()) return ReportOutcome(arguments, text.status());
   if (arguments.Has("json"))
-    PrintOutput(nlohmann::json{{"text", *text}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    PrintOutput(
+        nlohmann::json{{"text", *text}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+        "\n");
   else
     PrintOutput(*text);
   return 0;
@@ -44,9 +49,13 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kExplainVerb = {"explain", "show what the compiler makes of a script, stage by stage; runs nothing",
-                           "explain [--level STAGE] [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                           JoinOptions({kOptions, PlanOptions(), ScriptOptions()}), "heddle explain --level all train.dml -nvargs X=data.csv", Run,
-                           /*takes_words=*/true};
+const Verb kExplainVerb = {
+    "explain",
+    "show what the compiler makes of a script, stage by stage; runs nothing",
+    "explain [--level STAGE] [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
+    JoinOptions({kOptions, PlanOptions(), ScriptOptions()}),
+    "heddle explain --level all train.dml -nvargs X=data.csv",
+    Run,
+    /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -56,7 +56,8 @@ Result<std::string> CodeText(const std::string& text) {
 
 class FusionText {
  public:
-  FusionText(std::string_view level, compiler::FuseOptions options, const SessionOptions& session, ops::Files* files)
+  FusionText(std::string_view level, compiler::FuseOptions options, const SessionOptions& session,
+             ops::Files* files)
       : level_(level), options_(std::move(options)), element_type_(session.element_type), files_(files) {
     passes_.infos_are_exact = true;
     passes_.disabled.insert(session.disabled_passes.begin(), session.disabled_passes.end());
@@ -97,10 +98,12 @@ class FusionText {
 
  private:
   compiler::InferOutcome Infer(Graph graph, const Block& block) {
-    return compiler::InferShapes(std::move(graph), LiveInsOf(block.graph, element_type_), files_, nullptr, element_type_);
+    return compiler::InferShapes(std::move(graph), LiveInsOf(block.graph, element_type_), files_, nullptr,
+                                 element_type_);
   }
 
-  // Share of cells that are present, as far as a script and the files it reads tell; negative when they do not.
+  // Share of cells that are present, as far as a script and the files it reads tell; negative when they do
+  // not.
   double KnownSparsity(const Graph& graph, const Node& node) {
     if (node.Is("variable")) return options_.sparsity_of(node.Text("name"));
     if (!node.Is("read")) return compiler::fusion::DrawnSparsity(graph, node);
@@ -120,16 +123,19 @@ class FusionText {
     for (const Node& node : graph.nodes) {
       if (!node.info.IsMatrix() || node.info.format != Format::kSparse) continue;
       if (!node.Is("variable") && !node.Is("rand") && !node.Is("read")) continue;
-      const std::string name = node.Is("variable") ? node.Text("name") : fmt::format("{} in line {}", node.op, node.position.line);
+      const std::string name =
+          node.Is("variable") ? node.Text("name") : fmt::format("{} in line {}", node.op, node.position.line);
       // A file is counted on once it is a variable, as in a run.
       const double known = node.Is("read") ? -1 : KnownSparsity(graph, node);
-      text += known < 0 ? fmt::format("  sparsity of {} not known, guessed as {}\n", name, compiler::fusion::kGuessedSparsity)
+      text += known < 0 ? fmt::format("  sparsity of {} not known, guessed as {}\n", name,
+                                      compiler::fusion::kGuessedSparsity)
                         : fmt::format("  sparsity of {} known: {:.3g}\n", name, known);
     }
     return text;
   }
 
-  // Later blocks find what this one assigns. What a loop or a branch assigns in another way counts as the text goes on.
+  // Later blocks find what this one assigns. What a loop or a branch assigns in another way counts as the
+  // text goes on.
   void Remember(const Graph& graph) {
     for (const Node& node : graph.nodes)
       if (node.Is("assign")) sparsity_[node.Text("name")] = KnownSparsity(graph, graph[node.inputs[0]]);

@@ -9,8 +9,8 @@
 
 namespace heddle::cluster::cli {
 
-/// The levels of `explain` that show what fusion makes of each block: "fusion" (candidates, partitions, choice), "cost" (the
-/// same with every alternative's cost) and "codegen" (the code of every region).
+/// The levels of `explain` that show what fusion makes of each block: "fusion" (candidates, partitions,
+/// choice), "cost" (the same with every alternative's cost) and "codegen" (the code of every region).
 inline constexpr std::string_view kFusionLevels[] = {"fusion", "cost", "codegen"};
 
 /// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.

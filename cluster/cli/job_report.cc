@@ -25,13 +25,16 @@ std::string ToJson(const JobDescription& job) {
   const std::optional<JobState> state = ParseJobState(job.state());
   if (state && IsFinal(*state)) {
     json["finished_ms"] = job.finished_ms();
-    json["outcome"] = nlohmann::ordered_json::parse(OutcomeJson(OutcomeOf(job)), nullptr, /*allow_exceptions=*/false);
+    json["outcome"] =
+        nlohmann::ordered_json::parse(OutcomeJson(OutcomeOf(job)), nullptr, /*allow_exceptions=*/false);
   }
   if (job.transitions_size() > 0) {
     json["transitions"] = nlohmann::ordered_json::array();
     for (const Transition& transition : job.transitions())
-      json["transitions"].push_back({{"state", transition.state()}, {"attempt", transition.attempt()},
-                                     {"reason", transition.reason()}, {"time_ms", transition.time_ms()}});
+      json["transitions"].push_back({{"state", transition.state()},
+                                     {"attempt", transition.attempt()},
+                                     {"reason", transition.reason()},
+                                     {"time_ms", transition.time_ms()}});
   }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -50,8 +53,10 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
   std::string told;
   events.state = [&](const JobDescription& description) {
     // Why nothing happens yet, or again.
-    const bool waits = description.state() == Name(JobState::kQueued) || description.state() == Name(JobState::kRecovering);
-    if (!waits || description.reason().empty() || description.reason() == told || arguments.Has("json")) return;
+    const bool waits =
+        description.state() == Name(JobState::kQueued) || description.state() == Name(JobState::kRecovering);
+    if (!waits || description.reason().empty() || description.reason() == told || arguments.Has("json"))
+      return;
     told = description.reason();
     std::fputs(fmt::format("heddle: job {}: {}\n", job, told).c_str(), stderr);
   };
@@ -60,14 +65,19 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
   const std::string again = fmt::format("job {} goes on; to attach again: heddle job logs -f {}", job, job);
   if (Status output = OutputStatus(); !output.ok()) return ReportOutcome(arguments, output.WithNote(again));
   if (!cancellation.why().ok()) {
-    std::fputs(fmt::format("heddle: detached from job {}, which goes on; to attach again: heddle job logs -f {}\n", job, job).c_str(), stderr);
+    std::fputs(
+        fmt::format("heddle: detached from job {}, which goes on; to attach again: heddle job logs -f {}\n",
+                    job, job)
+            .c_str(),
+        stderr);
     return ExitCode(cancellation.why());  // not success: nobody knows how the job ends
   }
   if (watched.code() == StatusCode::kUnavailable) return ReportOutcome(arguments, watched.WithNote(again));
   if (!watched.ok()) return ReportOutcome(arguments, watched);
   std::vector<SessionStatistics> statistics;
   for (const std::string& text : last.statistics())
-    if (Result<SessionStatistics> one = ParseStatistics(text); one.ok()) statistics.push_back(*std::move(one));
+    if (Result<SessionStatistics> one = ParseStatistics(text); one.ok())
+      statistics.push_back(*std::move(one));
   PrintStatistics(arguments, statistics);
   return ReportOutcome(arguments, OutcomeOf(last));
 }

@@ -18,8 +18,9 @@ std::string ToJson(const JobDescription& job);
 /// Warns when the master is of another version.
 void WarnOfVersion(const Client& client);
 
-/// Follows a job to its end: output to stdout if `print`, then statistics (-stats) and outcome. Ctrl-C detaches and says how
-/// to attach again. Returns the exit code: that of the job, or of what ended the following (8 for Ctrl-C).
+/// Follows a job to its end: output to stdout if `print`, then statistics (-stats) and outcome. Ctrl-C
+/// detaches and says how to attach again. Returns the exit code: that of the job, or of what ended the
+/// following (8 for Ctrl-C).
 int FollowJob(const Arguments& arguments, Client& client, const std::string& job, bool print);
 
 }  // namespace heddle::cluster::cli

@@ -43,7 +43,8 @@ Result<SubmittedJob> Submit(Client& client, const JobSubmission& submission) {
   InterruptGuard guard(cancellation);
   Result<SubmittedJob> job = client.Submit(submission, &cancellation);
   if (job.ok() || cancellation.why().ok()) return job;
-  return cancellation.why().WithNote("the master may have taken the job all the same: 'heddle job list' tells");
+  return cancellation.why().WithNote(
+      "the master may have taken the job all the same: 'heddle job list' tells");
 }
 
 int Run(const Arguments& arguments) {
@@ -65,10 +66,12 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kJobSubmitVerb = {"job submit", "run a script on the workers of a master",
-                             "job submit [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", 
+const Verb kJobSubmitVerb = {"job submit",
+                             "run a script on the workers of a master",
+                             "job submit [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
                              JoinOptions({kOptions, RunOptions(), ConnectionOptions()}),
-                             "heddle job submit --workers 2 train.dml -nvargs X=data.csv model=w.csv", Run,
+                             "heddle job submit --workers 2 train.dml -nvargs X=data.csv model=w.csv",
+                             Run,
                              /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -35,19 +35,24 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   MasterOptions options;
   const bool development = arguments.Has("dev");
   if (!development && (!arguments.Has("listen") || !arguments.Has("state")))
-    return Usage("a master needs --listen ADDRESS and --state DIR").WithNote("'heddle master --dev' starts one for this user and machine only");
+    return Usage("a master needs --listen ADDRESS and --state DIR")
+        .WithNote("'heddle master --dev' starts one for this user and machine only");
   options.folder = arguments.Value("state").value_or(DevelopmentFolder());
   const std::string socket = options.folder + "/master.sock";
-  options.listen = arguments.Value("listen").value_or(socket.size() < kLongestSocketPath ? "unix:" + socket : "127.0.0.1:0");
+  options.listen = arguments.Value("listen").value_or(socket.size() < kLongestSocketPath ? "unix:" + socket
+                                                                                         : "127.0.0.1:0");
   HEDDLE_ASSIGN_OR_RETURN(options.listen, CheckAddress("listen", options.listen));
   options.token_file = arguments.Value("token-file").value_or("");
   options.certificate = arguments.Value("tls-certificate").value_or("");
   options.key = arguments.Value("tls-key").value_or("");
   options.client_authority = arguments.Value("tls-ca").value_or("");
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t keep_jobs, arguments.Integer("keep-jobs", options.store.most_finished_jobs, 0, 1'000'000));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t keep_jobs,
+                          arguments.Integer("keep-jobs", options.store.most_finished_jobs, 0, 1'000'000));
   options.store.most_finished_jobs = static_cast<int>(keep_jobs);
-  HEDDLE_ASSIGN_OR_RETURN(options.store.most_output_bytes, arguments.Bytes("most-output", options.store.most_output_bytes));
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t lease_ms, arguments.Integer("lease-ms", options.core.ttl_ns / kNsPerMs, 100, 3'600'000));
+  HEDDLE_ASSIGN_OR_RETURN(options.store.most_output_bytes,
+                          arguments.Bytes("most-output", options.store.most_output_bytes));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t lease_ms,
+                          arguments.Integer("lease-ms", options.core.ttl_ns / kNsPerMs, 100, 3'600'000));
   options.core.ttl_ns = lease_ms * kNsPerMs;
   return options;
 }
@@ -80,7 +85,11 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kMasterVerb = {"master", "queue jobs and give them to workers", "master --dev | master --listen ADDRESS --state DIR [OPTIONS]",
-                          JoinOptions({kOptions}), "heddle master --dev", Run};
+const Verb kMasterVerb = {"master",
+                          "queue jobs and give them to workers",
+                          "master --dev | master --listen ADDRESS --state DIR [OPTIONS]",
+                          JoinOptions({kOptions}),
+                          "heddle master --dev",
+                          Run};
 
 }  // namespace heddle::cluster::cli

@@ -11,7 +11,8 @@
 namespace heddle::cluster::cli {
 namespace {
 
-std::atomic<int> output_errno = 0;  // of the first write that failed; output comes from a session's threads too
+std::atomic<int> output_errno =
+    0;  // of the first write that failed; output comes from a session's threads too
 
 }  // namespace
 
@@ -19,7 +20,8 @@ int Report(const Status& status) {
   if (status.ok()) return 0;
   std::string text = status.ToString();
   if (status.position().IsKnown())
-    text = fmt::format("{}: error: {}", status.position().ToString(), text.substr(status.position().ToString().size() + 2));
+    text = fmt::format("{}: error: {}", status.position().ToString(),
+                       text.substr(status.position().ToString().size() + 2));
   else if (text.find(": error: ") == std::string::npos)  // the compiler's diagnostics bring their own places
     text = "heddle: error: " + text;
   text += '\n';
@@ -37,7 +39,8 @@ int ReportOutcome(const Arguments& arguments, const Status& status) {
 void Warn(std::string_view text) { std::fputs(fmt::format("heddle: warning: {}\n", text).c_str(), stderr); }
 
 bool PrintOutput(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return true;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+    return true;
   int none = 0;
   output_errno.compare_exchange_strong(none, errno);
   return false;
@@ -45,7 +48,8 @@ bool PrintOutput(std::string_view text) {
 
 Status OutputStatus() {
   const int number = output_errno;
-  return number == 0 ? OkStatus() : ResourceExhausted("cannot write to standard output: {}", strerror(number));
+  return number == 0 ? OkStatus()
+                     : ResourceExhausted("cannot write to standard output: {}", strerror(number));
 }
 
 std::string OutcomeJson(const Status& status) {

@@ -9,18 +9,19 @@
 
 namespace heddle::cluster::cli {
 
-/// Prints a failure to stderr ("heddle: error: ..." or, with a place in the script, "file:line:column: error: ...") and
-/// returns its exit code. Nothing is printed for Ok.
+/// Prints a failure to stderr ("heddle: error: ..." or, with a place in the script, "file:line:column: error:
+/// ...") and returns its exit code. Nothing is printed for Ok.
 int Report(const Status& status);
 /// The same; with --json the outcome, Ok too, as an object instead.
 int ReportOutcome(const Arguments& arguments, const Status& status);
 void Warn(std::string_view text);
-/// Writes to standard output at once, whole; the script's own output goes here. False when it could not be written;
-/// OutputStatus() tells why from then on.
+/// Writes to standard output at once, whole; the script's own output goes here. False when it could not be
+/// written; OutputStatus() tells why from then on.
 bool PrintOutput(std::string_view text);
 /// kResourceExhausted when something could not be written to standard output.
 Status OutputStatus();
-/// The outcome as one JSON line on stderr (--json): {"code": 1, "kind": "...", "message": "...", "file": ..., "line": ...}.
+/// The outcome as one JSON line on stderr (--json): {"code": 1, "kind": "...", "message": "...", "file": ...,
+/// "line": ...}.
 std::string OutcomeJson(const Status& status);
 
 }  // namespace heddle::cluster::cli

@@ -9,17 +9,23 @@ namespace {
 
 int Run(const Arguments& arguments) {
   BackgroundMeasurement measurement;
-  return RunScript(arguments, 1, [&](const Program& program, const SessionOptions& options,
-                                     const RunSurroundings& surroundings) {
-    RunOutcome outcome = RunLocally(program, options, surroundings);
-    if (outcome.status.ok()) measurement.StartBehind(outcome.statistics[0], options.threads);
-    return outcome;
-  });
+  return RunScript(
+      arguments, 1,
+      [&](const Program& program, const SessionOptions& options, const RunSurroundings& surroundings) {
+        RunOutcome outcome = RunLocally(program, options, surroundings);
+        if (outcome.status.ok()) measurement.StartBehind(outcome.statistics[0], options.threads);
+        return outcome;
+      });
 }
 
 }  // namespace
 
-const Verb kRunVerb = {"run", "run a script on this machine", "run [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                       RunOptions(), "heddle run train.dml -nvargs X=data.csv model=w.csv", Run, /*takes_words=*/true};
+const Verb kRunVerb = {"run",
+                       "run a script on this machine",
+                       "run [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
+                       RunOptions(),
+                       "heddle run train.dml -nvargs X=data.csv model=w.csv",
+                       Run,
+                       /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -40,7 +40,9 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   surroundings.cancellation = &cancellation;
   if (arguments.Has("explain")) {
     std::fputs(compiler::ExplainProgram(*program).c_str(), stderr);
-    surroundings.show_plan = [](std::string_view text) { std::fputs(fmt::format("{}\n", text).c_str(), stderr); };
+    surroundings.show_plan = [](std::string_view text) {
+      std::fputs(fmt::format("{}\n", text).c_str(), stderr);
+    };
   }
   const RunOutcome outcome = execute(*program, *options, surroundings);
   PrintStatistics(arguments, outcome.statistics);

@@ -8,8 +8,8 @@
 
 namespace heddle::cluster::cli {
 
-/// What `run` and `sim` share: reads and compiles the script, runs it by `execute`, prints explain, statistics and the
-/// outcome. Returns the exit code.
+/// What `run` and `sim` share: reads and compiles the script, runs it by `execute`, prints explain,
+/// statistics and the outcome. Returns the exit code.
 using Execute = std::function<RunOutcome(const Program& program, const SessionOptions& options,
                                          const RunSurroundings& surroundings)>;
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute);

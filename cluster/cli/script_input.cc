@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/cli/script_input.h"
 
-#include <unistd.h>
-
-#include <cstdio>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -40,8 +39,10 @@ std::vector<Option> PlanOptions() {
       {"threads", Kind::kValue, "N", "threads of a worker's kernels (default: all cores)"},
       {"memory", Kind::kValue, "SIZE", "most matrix memory of a worker, e.g. 4G"},
       {"min-distributed-bytes", Kind::kValue, "SIZE", "smaller matrices stay on one worker (default 8M)"},
-      {"cpu", Kind::kValue, "NAME,...", "avx2 or avx512 kernels, workers in turn (default: the widest; same results)"},
-      {"precision", Kind::kValue, "NAME", "cells of matrices: double or single (half the memory; rounded cells)"},
+      {"cpu", Kind::kValue, "NAME,...",
+       "avx2 or avx512 kernels, workers in turn (default: the widest; same results)"},
+      {"precision", Kind::kValue, "NAME",
+       "cells of matrices: double or single (half the memory; rounded cells)"},
       {"fusion", Kind::kValue, "MODE", "off, all, no-redundancy or cost (default: cost; same results)"},
       {"fusion-seed", Kind::kValue, "N", "fuse at random instead, for tests"},
   };
@@ -71,27 +72,33 @@ Result<ScriptInput> ReadScript(const Arguments& arguments) {
   if (const auto file = arguments.Value("f")) names.push_back(*file);
   if (arguments.rest("e").size() > 1) return Usage("-e is given twice; one script is enough");
   if (const auto code = arguments.Value("e")) {
-    if (!names.empty()) return Usage("-e CODE and the script '{}' were given; one of them is enough", names[0]);
+    if (!names.empty())
+      return Usage("-e CODE and the script '{}' were given; one of them is enough", names[0]);
     script.name = "-e";
     script.text = *code;
     return script;
   }
   if (names.empty()) return Usage("no script: give a file, -e CODE, or - for standard input");
   if (names.size() > 1)
-    return Usage("two scripts, '{}' and '{}'; script parameters go behind -args or -nvargs", names[0], names[1]);
+    return Usage("two scripts, '{}' and '{}'; script parameters go behind -args or -nvargs", names[0],
+                 names[1]);
   script.name = names[0];
   if (script.name.empty()) return Usage("the name of the script is empty");
   if (script.name == "-") {
     std::array<char, 1 << 16> block;
-    while (const size_t got = std::fread(block.data(), 1, block.size(), stdin)) script.text.append(block.data(), got);
-    if (std::ferror(stdin) != 0) return NotFound("cannot read the script from standard input: {}", std::strerror(errno));
+    while (const size_t got = std::fread(block.data(), 1, block.size(), stdin))
+      script.text.append(block.data(), got);
+    if (std::ferror(stdin) != 0)
+      return NotFound("cannot read the script from standard input: {}", std::strerror(errno));
     return script;
   }
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
-  if (files->IsDirectory(script.name)) return NotFound("cannot read script '{}': it is a directory", script.name);
+  if (files->IsDirectory(script.name))
+    return NotFound("cannot read script '{}': it is a directory", script.name);
   const Result<std::unique_ptr<ops::InputFile>> file = files->Open(script.name);
   if (!file.ok()) {
-    if (file.status().code() == StatusCode::kNotFound) return NotFound("cannot read script '{}': no such file", script.name);
+    if (file.status().code() == StatusCode::kNotFound)
+      return NotFound("cannot read script '{}': no such file", script.name);
     return file.status();
   }
   script.text = std::string((*file)->bytes());
@@ -105,7 +112,8 @@ Status CheckPasses(const std::vector<std::string>& disabled) {
   for (const std::string& name : disabled) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string nearest = compiler::SuggestName(name, names);
-    return Usage("--disable-pass: '{}' is no pass or rule{}", name, nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest))
+    return Usage("--disable-pass: '{}' is no pass or rule{}", name,
+                 nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest))
         .WithNote(fmt::format("there are {}", fmt::join(names, ", ")));
   }
   return OkStatus();
@@ -124,14 +132,17 @@ Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, c
   return options;
 }
 
-Result<Program> Compile(const ScriptInput& script, const Arguments& arguments, compiler::Diagnostics* diagnostics) {
+Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
+                        compiler::Diagnostics* diagnostics) {
   compiler::FileSourceLoader loader(WorkingDirectory());
-  HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
+  HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options,
+                          ReadCompileOptions(script, arguments, &loader));
   compiler::Diagnostics own;
   if (diagnostics == nullptr) diagnostics = &own;
   Result<Program> program = compiler::CompileScript(script.text, options, diagnostics);
   // Warnings of a script with errors are mostly about what the errors left out.
-  if (program.ok() && !arguments.Has("json")) std::fputs(diagnostics->RenderAll(compiler::Severity::kWarning).c_str(), stderr);
+  if (program.ok() && !arguments.Has("json"))
+    std::fputs(diagnostics->RenderAll(compiler::Severity::kWarning).c_str(), stderr);
   return program;
 }
 
@@ -169,7 +180,8 @@ Result<int> ReadWorkers(const Arguments& arguments) {
 
 Status UseCpu(const SessionOptions& options) {
   for (int rank = options.ranks; rank-- > 0 && !options.cpu.empty();)
-    if (Status status = ops::ForceCpu(ops::CpuOfRank(options.cpu, rank)); !status.ok()) return Usage("--cpu: {}", status.message());
+    if (Status status = ops::ForceCpu(ops::CpuOfRank(options.cpu, rank)); !status.ok())
+      return Usage("--cpu: {}", status.message());
   return OkStatus();
 }
 
@@ -177,7 +189,8 @@ Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
   SessionOptions options;
   HEDDLE_ASSIGN_OR_RETURN(options.threads, ReadThreads(arguments));
   HEDDLE_ASSIGN_OR_RETURN(options.memory_bytes, arguments.Bytes("memory", 0));
-  HEDDLE_ASSIGN_OR_RETURN(options.min_distributed_bytes, arguments.Bytes("min-distributed-bytes", options.min_distributed_bytes));
+  HEDDLE_ASSIGN_OR_RETURN(options.min_distributed_bytes,
+                          arguments.Bytes("min-distributed-bytes", options.min_distributed_bytes));
   HEDDLE_ASSIGN_OR_RETURN(options.seed, arguments.Integer("seed", -1, -1, INT64_MAX));
   HEDDLE_RETURN_IF_ERROR(CheckPasses(arguments.rest("disable-pass")));
   options.disabled_passes = arguments.rest("disable-pass");
@@ -185,9 +198,11 @@ Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
   HEDDLE_RETURN_IF_ERROR(CheckCpu(options.cpu));
   HEDDLE_RETURN_IF_ERROR(ReadFusion(arguments, &options));
   const std::string precision = arguments.Value("precision").value_or("double");
-  if (precision != "double" && precision != "single") return Usage("--precision takes double or single, not '{}'", precision);
+  if (precision != "double" && precision != "single")
+    return Usage("--precision takes double or single, not '{}'", precision);
   if (precision == "single") options.element_type = ElementType::kFloat32;
-  options.constants = ConstantsCache().Find(MachineKey(options.threads)).value_or(compiler::MachineConstants());
+  options.constants =
+      ConstantsCache().Find(MachineKey(options.threads)).value_or(compiler::MachineConstants());
   return options;
 }
 

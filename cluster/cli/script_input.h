@@ -12,15 +12,15 @@
 
 namespace heddle::cluster::cli {
 
-/// Options that every verb which takes a script understands; what plans depend on, which explain takes too; and
-/// both with the rest of run, sim and job submit.
+/// Options that every verb which takes a script understands; what plans depend on, which explain takes too;
+/// and both with the rest of run, sim and job submit.
 std::vector<Option> ScriptOptions();
 std::vector<Option> PlanOptions();
 std::vector<Option> RunOptions();
 
 /// A script as the command line gave it: a file, -e CODE, or - (standard input), with its parameters.
 struct ScriptInput {
-  std::string name;       ///< For messages: the path as given, "-e" or "-".
+  std::string name;  ///< For messages: the path as given, "-e" or "-".
   std::string text;
   std::map<std::string, std::string> parameters;
 };
@@ -28,15 +28,18 @@ struct ScriptInput {
 /// kUsage without a script or with two; kNotFound (exit 4) for a file or standard input that cannot be read.
 Result<ScriptInput> ReadScript(const Arguments& arguments);
 
-/// What the compiler needs to know of a script; `loader` looks for what it sources. kUsage for an unknown --disable-pass.
+/// What the compiler needs to know of a script; `loader` looks for what it sources. kUsage for an unknown
+/// --disable-pass.
 Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, const Arguments& arguments,
                                                     compiler::SourceLoader* loader);
 
-/// Parses, builds and checks; prints warnings to stderr (not with --json). `diagnostics`, if given, has them all.
-Result<Program> Compile(const ScriptInput& script, const Arguments& arguments, compiler::Diagnostics* diagnostics = nullptr);
+/// Parses, builds and checks; prints warnings to stderr (not with --json). `diagnostics`, if given, has them
+/// all.
+Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
+                        compiler::Diagnostics* diagnostics = nullptr);
 
-/// --threads, --min-distributed-bytes, --memory, --seed, --cpu, --disable-pass, --fusion; and the constants of
-/// the cost model where this machine has measured them.
+/// --threads, --min-distributed-bytes, --memory, --seed, --cpu, --disable-pass, --fusion; and the constants
+/// of the cost model where this machine has measured them.
 Result<SessionOptions> ReadSessionOptions(const Arguments& arguments);
 /// --workers of sim and explain; 1 when it was not given.
 Result<int> ReadWorkers(const Arguments& arguments);

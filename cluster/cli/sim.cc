@@ -1,31 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/launch.h"
-
 #include "cluster/cli/report.h"
 #include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
+#include "cluster/launch.h"
 
 namespace heddle::cluster::cli {
 namespace {
 
-constexpr Option kOptions[] = {{"workers", Option::Kind::kValue, "N", "number of worker processes (required)"}};
+constexpr Option kOptions[] = {
+    {"workers", Option::Kind::kValue, "N", "number of worker processes (required)"}};
 
 int Run(const Arguments& arguments) {
-  if (!arguments.Has("workers")) 
-    return ReportOutcome(arguments, Usage("sim needs the number of workers: heddle sim --workers 2 SCRIPT.dml"));
+  if (!arguments.Has("workers"))
+    return ReportOutcome(arguments,
+                         Usage("sim needs the number of workers: heddle sim --workers 2 SCRIPT.dml"));
   const Result<int> workers = ReadWorkers(arguments);
   if (!workers.ok()) return ReportOutcome(arguments, workers.status());
-  return RunScript(arguments, *workers,
-                   [](const Program& program, const SessionOptions& options, const RunSurroundings& surroundings) {
-                     return RunOnLocalProcesses(program, options, surroundings);
-                   });
+  return RunScript(
+      arguments, *workers,
+      [](const Program& program, const SessionOptions& options, const RunSurroundings& surroundings) {
+        return RunOnLocalProcesses(program, options, surroundings);
+      });
 }
 
 }  // namespace
 
-const Verb kSimVerb = {"sim", "run a script on worker processes of this machine, as on a cluster",
-                       "sim --workers N [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]", JoinOptions({kOptions, RunOptions()}),
-                       "heddle sim --workers 4 train.dml -nvargs X=data.csv model=w.csv", Run, /*takes_words=*/true};
+const Verb kSimVerb = {"sim",
+                       "run a script on worker processes of this machine, as on a cluster",
+                       "sim --workers N [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
+                       JoinOptions({kOptions, RunOptions()}),
+                       "heddle sim --workers 4 train.dml -nvargs X=data.csv model=w.csv",
+                       Run,
+                       /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

@@ -12,28 +12,28 @@ namespace heddle::cluster::cli {
 
 /// One word after `heddle` (or two: "job submit") and what it does.
 struct Verb {
-  std::string_view name;         ///< "run", "job submit"
-  std::string_view summary;      ///< One line.
-  std::string_view usage;        ///< After "heddle ".
+  std::string_view name;     ///< "run", "job submit"
+  std::string_view summary;  ///< One line.
+  std::string_view usage;    ///< After "heddle ".
   std::vector<Option> options;
-  std::string_view example;      ///< One command line.
+  std::string_view example;  ///< One command line.
   /// Returns the exit code of the process.
   int (*run)(const Arguments& arguments) = nullptr;
-  bool takes_words = false;      ///< Else a word that is no option is a mistake.
+  bool takes_words = false;  ///< Else a word that is no option is a mistake.
   bool hidden = false;
 };
 
 /// All verbs, in the order of the help; each is defined in the file named after it.
 std::span<const Verb* const> AllVerbs();
 
-extern const Verb kRunVerb;         // run.cc
-extern const Verb kCheckVerb;       // check.cc
-extern const Verb kExplainVerb;     // explain.cc
-extern const Verb kSimVerb;         // sim.cc
-extern const Verb kMasterVerb;      // master.cc
-extern const Verb kWorkerVerb;      // worker.cc
-extern const Verb kJobSubmitVerb;   // job_submit.cc
-extern const Verb kJobListVerb;     // job.cc
+extern const Verb kRunVerb;        // run.cc
+extern const Verb kCheckVerb;      // check.cc
+extern const Verb kExplainVerb;    // explain.cc
+extern const Verb kSimVerb;        // sim.cc
+extern const Verb kMasterVerb;     // master.cc
+extern const Verb kWorkerVerb;     // worker.cc
+extern const Verb kJobSubmitVerb;  // job_submit.cc
+extern const Verb kJobListVerb;    // job.cc
 extern const Verb kJobStatusVerb;
 extern const Verb kJobLogsVerb;
 extern const Verb kJobWaitVerb;
@@ -45,8 +45,8 @@ extern const Verb kVersionVerb;     // version.cc
 extern const Verb kCompletionVerb;  // completion.cc
 extern const Verb kExecutorVerb;    // executor_verb.cc; started by sim and by workers
 
-/// The whole command line: finds the verb, parses its options, runs it. Usage mistakes go to stderr with exit code 2; a
-/// standard output that could not be written turns success into exit code 5.
+/// The whole command line: finds the verb, parses its options, runs it. Usage mistakes go to stderr with exit
+/// code 2; a standard output that could not be written turns success into exit code 5.
 int Main(std::span<const std::string> words);
 
 /// Options of a verb as a screen of text.

@@ -15,7 +15,10 @@ constexpr Option kOptions[] = {{"json", Option::Kind::kFlag, "", "print one JSON
 int Run(const Arguments& arguments) {
   const std::string cpu(ops::Name(ops::SelectedCpu()));
   if (arguments.Has("json")) {
-    PrintOutput(nlohmann::ordered_json{{"version", kVersion}, {"protocol", kProtocolVersion}, {"kernels", cpu}}.dump() + "\n");
+    PrintOutput(
+        nlohmann::ordered_json{{"version", kVersion}, {"protocol", kProtocolVersion}, {"kernels", cpu}}
+            .dump() +
+        "\n");
   } else {
     PrintOutput(fmt::format("heddle {} (protocol {}, kernels for {})\n", kVersion, kProtocolVersion, cpu));
   }
@@ -24,6 +27,7 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kVersionVerb = {"version", "print the version", "version [--json]", JoinOptions({kOptions}), "heddle version", Run};
+const Verb kVersionVerb = {
+    "version", "print the version", "version [--json]", JoinOptions({kOptions}), "heddle version", Run};
 
 }  // namespace heddle::cluster::cli

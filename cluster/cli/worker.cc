@@ -25,7 +25,8 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   WorkerOptions options;
   HEDDLE_ASSIGN_OR_RETURN(options.threads, ReadThreads(arguments));
   HEDDLE_ASSIGN_OR_RETURN(options.memory_bytes, arguments.Bytes("memory", 0));
-  HEDDLE_ASSIGN_OR_RETURN(options.patience_ms, arguments.Integer("patience-ms", options.patience_ms, 0, INT32_MAX));
+  HEDDLE_ASSIGN_OR_RETURN(options.patience_ms,
+                          arguments.Integer("patience-ms", options.patience_ms, 0, INT32_MAX));
   options.name = arguments.Value("name").value_or("");
   options.peer_host = arguments.Value("peer-host").value_or("");
   options.folder = UserStateFolder();
@@ -46,7 +47,11 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kWorkerVerb = {"worker", "work on this machine for a master", "worker [OPTIONS]", JoinOptions({kOptions, ConnectionOptions()}),
-                          "heddle worker --threads 8", Run};
+const Verb kWorkerVerb = {"worker",
+                          "work on this machine for a master",
+                          "worker [OPTIONS]",
+                          JoinOptions({kOptions, ConnectionOptions()}),
+                          "heddle worker --threads 8",
+                          Run};
 
 }  // namespace heddle::cluster::cli

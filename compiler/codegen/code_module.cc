@@ -24,7 +24,9 @@ std::string TakeText(const HeddleCodegenModule& functions, HeddleBytes bytes) {
 class LoadedCode : public ops::RegionCode {
  public:
   LoadedCode(const HeddleCodegenModule& functions, void* entry_point, void* handle)
-      : functions_(functions), function_(reinterpret_cast<ops::RegionFunction>(entry_point)), handle_(handle) {}
+      : functions_(functions),
+        function_(reinterpret_cast<ops::RegionFunction>(entry_point)),
+        handle_(handle) {}
   ~LoadedCode() override { functions_.release(handle_); }
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
@@ -61,7 +63,8 @@ Result<const CodeModule*> CodeModule::Open() {
   return *found;
 }
 
-Result<std::string> CodeModule::Compile(const std::string& region_text, ops::Cpu cpu, HeddleProduct product) const {
+Result<std::string> CodeModule::Compile(const std::string& region_text, ops::Cpu cpu,
+                                        HeddleProduct product) const {
   HeddleBytes out{}, error{};
   if (functions_->compile(region_text.c_str(), static_cast<int32_t>(cpu), product, &out, &error) != 0)
     return Internal("{}", TakeText(*functions_, error));
@@ -79,9 +82,11 @@ Result<std::shared_ptr<const ops::RegionCode>> CodeModule::Load(std::string_view
   void* entry_point = nullptr;
   void* handle = nullptr;
   HeddleBytes error{};
-  if (functions_->load(object.data(), object.size(), symbols, std::size(symbols), &entry_point, &handle, &error) != 0)
+  if (functions_->load(object.data(), object.size(), symbols, std::size(symbols), &entry_point, &handle,
+                       &error) != 0)
     return Internal("{}", TakeText(*functions_, error));
-  return std::shared_ptr<const ops::RegionCode>(std::make_shared<LoadedCode>(*functions_, entry_point, handle));
+  return std::shared_ptr<const ops::RegionCode>(
+      std::make_shared<LoadedCode>(*functions_, entry_point, handle));
 }
 
 }  // namespace heddle::codegen

@@ -14,7 +14,8 @@ namespace {
 
 using Code = std::shared_ptr<const ops::RegionCode>;
 
-/// One region for one level. `once` makes concurrent requests compile it once; `outcome` is written before it is left.
+/// One region for one level. `once` makes concurrent requests compile it once; `outcome` is written before it
+/// is left.
 struct Entry {
   std::string key;
   std::once_flag once;
@@ -25,9 +26,9 @@ class Generated : public GeneratedCode {
  public:
   explicit Generated(const CodegenOptions& options)
       : options_(options),
-        disk_(!options.use_disk_cache            ? std::string()
+        disk_(!options.use_disk_cache        ? std::string()
               : options.cache_folder.empty() ? ObjectCache::DefaultFolder()
-                                                 : options.cache_folder,
+                                             : options.cache_folder,
               options.disk_cache_bytes) {}
 
   Result<Code> Compile(const ops::Region& region) override;
@@ -67,7 +68,8 @@ std::shared_ptr<Entry> Generated::EntryOf(std::string key) {
 
 Result<Code> Generated::Make(const std::string& region_text, ops::Cpu cpu, bool* from_disk) const {
   HEDDLE_ASSIGN_OR_RETURN(const CodeModule* const module, CodeModule::Open());
-  const std::string key = fmt::format("abi {} {} {}\n{}", ops::kRegionAbi, Name(cpu), module->identity(), region_text);
+  const std::string key =
+      fmt::format("abi {} {} {}\n{}", ops::kRegionAbi, Name(cpu), module->identity(), region_text);
   if (const std::optional<std::string> object = disk_.Find(key)) {
     Result<Code> code = module->Load(*object, cpu);
     *from_disk = code.ok();
@@ -104,7 +106,9 @@ Result<Code> Generated::Compile(const ops::Region& region) {
 
 }  // namespace
 
-std::unique_ptr<GeneratedCode> GeneratedRegions(const CodegenOptions& options) { return std::make_unique<Generated>(options); }
+std::unique_ptr<GeneratedCode> GeneratedRegions(const CodegenOptions& options) {
+  return std::make_unique<Generated>(options);
+}
 
 Result<std::string> ExplainRegion(const ops::Region& region, CodeText kind, std::optional<ops::Cpu> cpu) {
   HEDDLE_RETURN_IF_ERROR(Verify(region));

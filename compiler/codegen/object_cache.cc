@@ -40,7 +40,8 @@ std::optional<std::string> ReadOwnFile(const std::string& path) {
   if (file < 0) return std::nullopt;
   struct stat status;
   std::optional<std::string> text;
-  if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && status.st_size <= kLargestFile) {
+  if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+      status.st_size <= kLargestFile) {
     text.emplace(static_cast<size_t>(status.st_size), '\0');
     size_t have = 0;
     while (have < text->size()) {
@@ -78,7 +79,9 @@ std::string ObjectCache::DefaultFolder() {
   return {};
 }
 
-std::string ObjectCache::PathOf(std::string_view key) const { return fmt::format("{}/{:016x}{}", folder_, Hash(key), kExtension); }
+std::string ObjectCache::PathOf(std::string_view key) const {
+  return fmt::format("{}/{:016x}{}", folder_, Hash(key), kExtension);
+}
 
 std::optional<std::string> ObjectCache::Find(std::string_view key) const {
   if (folder_.empty()) return std::nullopt;
@@ -106,7 +109,8 @@ void ObjectCache::Store(std::string_view key, std::string_view object) const {
   header.object_size = object.size();
   header.checksum = Hash(object, Hash(key));
   const std::string_view header_bytes(reinterpret_cast<const char*>(&header), sizeof header);
-  if (!WriteFile(temporary, {header_bytes, key, object}) || ::rename(temporary.c_str(), PathOf(key).c_str()) != 0)
+  if (!WriteFile(temporary, {header_bytes, key, object}) ||
+      ::rename(temporary.c_str(), PathOf(key).c_str()) != 0)
     ::unlink(temporary.c_str());
   else
     Shrink();

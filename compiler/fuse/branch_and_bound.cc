@@ -90,8 +90,8 @@ class Search {
     Improve(q, cost);
   }
 
-  // All plans that agree with what is known; `bound` is theirs. `best` is the cheapest so far of those that the open
-  // points are to be chosen among.
+  // All plans that agree with what is known; `bound` is theirs. `best` is the cheapest so far of those that
+  // the open points are to be chosen among.
   void Decide(size_t level, double bound, CostedPlan* best) {
     if (bound >= best->cost) return;
     while (level < count_ && known_[order_[level]] != 0) ++level;
@@ -124,8 +124,9 @@ class Search {
     known_[point] = 0;
   }
 
-  // Decides the points of sides that are open as a whole, where all points of the cut set are 1, and tells them.
-  // `bound` is that of the plans that agree so far, `others` what other open points are while a side is solved.
+  // Decides the points of sides that are open as a whole, where all points of the cut set are 1, and tells
+  // them. `bound` is that of the plans that agree so far, `others` what other open points are while a side is
+  // solved.
   std::vector<int> SettleSides(double bound, const Assignment& others) {
     std::vector<int> settled;
     for (Side& side : sides_) {

@@ -55,7 +55,8 @@ class Builder {
   // Placement never divides one row, but tiles do.
   bool IsWhole(NodeId id, size_t i) const {
     const DagNode &node = dag_[id], &input = dag_[node.inputs[i]];
-    return input.matrix && node.by_rows[i] == 0 && !(node.op->use == RowUse::kCells && height_ == 1 && IsRowAligned(node, input));
+    return input.matrix && node.by_rows[i] == 0 &&
+           !(node.op->use == RowUse::kCells && height_ == 1 && IsRowAligned(node, input));
   }
 
   NodeId AddLiteral(int64_t value) {
@@ -83,8 +84,8 @@ class Builder {
     return outside_[input] = built_.fused.body.Add(std::move(node));
   }
 
-  // The pattern of a sampled product; the CSR input with the fewest entries outside of which nothing is needed; else the largest
-  // whose rows are walked.
+  // The pattern of a sampled product; the CSR input with the fewest entries outside of which nothing is
+  // needed; else the largest whose rows are walked.
   int FindDriver(const std::vector<NodeId>& roots) const {
     for (NodeId id : covered_) {
       if (dag_[id].op->use != RowUse::kSampledProduct) continue;
@@ -99,7 +100,8 @@ class Builder {
       const bool drives = input.sparse && IsNeededOnlyWhere(built_.inputs[i], roots);
       const DagNode* const other = best < 0 ? nullptr : &dag_[built_.inputs[static_cast<size_t>(best)]];
       if (other != nullptr && (drives != best_drives ? best_drives
-                               : drives ? input.sparsity >= other->sparsity : input.cells <= other->cells))
+                               : drives              ? input.sparsity >= other->sparsity
+                                                     : input.cells <= other->cells))
         continue;
       best = static_cast<int>(i);
       best_drives = drives;
@@ -107,17 +109,22 @@ class Builder {
     return best;
   }
 
-  // What is computed in the shape of `driver` and used in another one, or is the result, is absent wherever the driver is.
+  // What is computed in the shape of `driver` and used in another one, or is the result, is absent wherever
+  // the driver is.
   bool IsNeededOnlyWhere(NodeId driver, const std::vector<NodeId>& roots) const {
     const auto has_shape = [&](NodeId id) {
-      return id != kNoNode && dag_[id].matrix && dag_[id].rows == dag_[driver].rows && dag_[id].columns == dag_[driver].columns;
+      return id != kNoNode && dag_[id].matrix && dag_[id].rows == dag_[driver].rows &&
+             dag_[id].columns == dag_[driver].columns;
     };
     std::set<NodeId> absent = {driver};
     for (NodeId id : covered_)
-      if (has_shape(id) && IsAbsent(dag_, id, [&](NodeId operand) { return absent.contains(operand); })) absent.insert(id);
+      if (has_shape(id) && IsAbsent(dag_, id, [&](NodeId operand) { return absent.contains(operand); }))
+        absent.insert(id);
     const auto is_needed_everywhere = [&](NodeId id) { return has_shape(id) && !absent.contains(id); };
     for (NodeId id : covered_)
-      if (!has_shape(id) && std::any_of(graph_[id].inputs.begin(), graph_[id].inputs.end(), is_needed_everywhere)) return false;
+      if (!has_shape(id) &&
+          std::any_of(graph_[id].inputs.begin(), graph_[id].inputs.end(), is_needed_everywhere))
+        return false;
     return std::none_of(roots.begin(), roots.end(), is_needed_everywhere);
   }
 

@@ -22,14 +22,15 @@ constexpr double kGatherWaste = 8;  // Cells of a line that a gather along non-z
 constexpr double kWorkOfJoin = 40;
 constexpr double kWorkOfRowFold = 25;
 constexpr double kWorkOfMultiplication = 0.35;  // As in the table of operators.
-// A CSR cell that is computed: minus zero becomes zero; and where a product skips absent cells, that is looked up.
+// A CSR cell that is computed: minus zero becomes zero; and where a product skips absent cells, that is
+// looked up.
 constexpr double kWorkOfSparseCell = 0.35, kWorkOfSkipping = 0.7;
-// Along entries: each entry, each row (whose end no branch foresees), each value that is gathered at an entry. In dense tiles: each cell of
-// a CSR input that is made dense.
+// Along entries: each entry, each row (whose end no branch foresees), each value that is gathered at an
+// entry. In dense tiles: each cell of a CSR input that is made dense.
 constexpr double kWorkOfEntry = 25, kWorkOfEntriesRow = 45, kWorkOfGathering = 20, kWorkOfMadeDense = 2;
 
-// Multiplications that take as long as a power that is a product or a quotient by definition (ops/simd/math_exponential.h); 0 for
-// others.
+// Multiplications that take as long as a power that is a product or a quotient by definition
+// (ops/simd/math_exponential.h); 0 for others.
 double WorkOfPower(const Dag& dag, NodeId id) {
   const Node& node = (*dag.graph)[id];
   if (!node.Is("^")) return 0;
@@ -45,7 +46,8 @@ bool HasBase(const DagNode& node) { return node.inputs.size() == 2 && node.input
 // Of a cell that a cell-wise operator computes.
 double WorkOfCell(const Dag& dag, NodeId id, bool published) {
   const FusionOperator& op = *dag[id].op;
-  const double multiplications = WorkOfPower(dag, id), functions = dag[id].op->name == "log" && HasBase(dag[id]) ? 2 : 1;
+  const double multiplications = WorkOfPower(dag, id),
+               functions = dag[id].op->name == "log" && HasBase(dag[id]) ? 2 : 1;
   if (published) return multiplications == 1 ? 1 : op.published_flops * functions;
   const double work = multiplications > 0 ? kWorkOfMultiplication * multiplications : op.flops * functions;
   if (!dag[id].sparse) return work;
@@ -98,11 +100,12 @@ double PublishedShare(const Dag& dag, const OperatorWork& operation) {
 // A reduction over all rows: every rank makes a partial result.
 bool Reduces(const Dag& dag, NodeId root) {
   const RowUse use = dag[root].op->use;
-  return use == RowUse::kFullAggregate || use == RowUse::kColumnAggregate || use == RowUse::kTransposedProduct;
+  return use == RowUse::kFullAggregate || use == RowUse::kColumnAggregate ||
+         use == RowUse::kTransposedProduct;
 }
 
-// Every rank does its part. What one rank holds leaves it once for each other rank that needs it whole; of split
-// rows every rank sends its own. Partial results go to one rank.
+// Every rank does its part. What one rank holds leaves it once for each other rank that needs it whole; of
+// split rows every rank sends its own. Partial results go to one rank.
 void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& model, OperatorTime* time) {
   if (!operation.split) return;
   const double others = model.ranks - 1;
@@ -114,21 +117,26 @@ void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& 
   time->total = time->total / model.ranks + sent / model.constants.broadcast;
 }
 
-// Payloads that a fused reduction holds at once (ops/reduction_tree.h): one of each task and a stack for each thread, as high as the
-// tree of a task. Sums by terms (ops/sparse_leaves.h) hold one, and sixteen bytes a term.
+// Payloads that a fused reduction holds at once (ops/reduction_tree.h): one of each task and a stack for each
+// thread, as high as the tree of a task. Sums by terms (ops/sparse_leaves.h) hold one, and sixteen bytes a
+// term.
 double PayloadsOf(const Dag& dag, NodeId root, int threads) {
   const DagNode& walked = dag[dag[root].inputs[0]];
   const bool product = dag[root].op->use == RowUse::kTransposedProduct;
   const int64_t columns = dag[root].columns;
   if (!product && !walked.sparse && columns > kColumnChunk) return 1;  // And some columns of others.
-  const int64_t height = product && columns > ops::kFewColumns ? Granule(walked.rows) : ColumnPanelHeight(walked.rows, walked.columns);
+  const int64_t height = product && columns > ops::kFewColumns
+                             ? Granule(walked.rows)
+                             : ColumnPanelHeight(walked.rows, walked.columns);
   const int64_t leaves = CeilDivide(walked.rows, height), cells = product ? columns : 1;
   const double terms = walked.cells * walked.sparsity;
-  if (walked.sparse && cells <= ops::kFewColumns && ops::AreSparseLeaves(static_cast<int64_t>(terms), leaves, walked.columns, cells))
+  if (walked.sparse && cells <= ops::kFewColumns &&
+      ops::AreSparseLeaves(static_cast<int64_t>(terms), leaves, walked.columns, cells))
     return 1 + 2 * terms / dag[root].cells;
   const double most_tasks = std::clamp(std::floor((4 << 20) / dag[root].cells), 8.0, 256.0);
   const double depth = std::max(0.0, std::ceil(std::log2(static_cast<double>(leaves) / most_tasks)));
-  return std::min<double>(static_cast<double>(leaves), most_tasks) + std::min<double>(static_cast<double>(leaves), threads) * (depth + 2);
+  return std::min<double>(static_cast<double>(leaves), most_tasks) +
+         std::min<double>(static_cast<double>(leaves), threads) * (depth + 2);
 }
 
 // Bytes on one rank, of which it may have only its own rows. An operator by itself works in its result.
@@ -185,15 +193,18 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
       // A CSR matrix that nothing here computes goes by its entries whatever else the operator does.
       if (!constants.published && operand(0).sparse && operand(0).op == nullptr)
         return {.fixed = unit * operand(0).cells * operand(0).sparsity + kWorkOfRowFold * node.cells};
-      return {.along = unit * operand(0).cells, .fixed = constants.published ? 0 : kWorkOfRowFold * node.cells};
+      return {.along = unit * operand(0).cells,
+              .fixed = constants.published ? 0 : kWorkOfRowFold * node.cells};
     case RowUse::kProduct: {
-      const double products = unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity;
+      const double products =
+          unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity;
       const bool joins = !constants.published && !operand(0).sparse && ops::IsNarrow(node.columns);
       NodeWork work{.fixed = products + (joins ? kWorkOfJoin * node.cells : 0)};
       if (!operand(0).sparse && node.columns >= ops::kWideProduct) {
         work.packed_bytes = 8 * operand(1).cells;
-        work.scratch_bytes = std::min<double>(
-            ops::kWideTileBytes, 8 * ops::kBlockRows * static_cast<double>(operand(0).columns + node.columns));
+        work.scratch_bytes =
+            std::min<double>(ops::kWideTileBytes,
+                             8 * ops::kBlockRows * static_cast<double>(operand(0).columns + node.columns));
       }
       return work;
     }
@@ -248,7 +259,8 @@ OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostMod
       bytes += input.bytes * (gathered ? std::min(1.0, kGatherWaste * share) : 1);
     }
     time.read = bytes / constants.read;
-    const double walking = share < 1 ? WorkAlongEntries(dag, operation, share) : WorkOfDenseTiles(dag, operation);
+    const double walking =
+        share < 1 ? WorkAlongEntries(dag, operation, share) : WorkOfDenseTiles(dag, operation);
     time.compute = (operation.work.along * share + operation.work.fixed + walking) / constants.compute;
     // Cells that are computed everywhere and kept where they are not zero.
     if (share >= 1 && operation.nodes > 1 && dag[operation.roots[0]].sparse)
@@ -257,8 +269,7 @@ OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostMod
   }
   Distribute(dag, operation, model, &time);
   time.total += constants.operator_seconds;
-  if (model.memory_budget > 0 &&
-      HeldBytes(dag, operation, model) > static_cast<double>(model.memory_budget))
+  if (model.memory_budget > 0 && HeldBytes(dag, operation, model) > static_cast<double>(model.memory_budget))
     time.total += kInfeasibleSeconds;
   return time;
 }

@@ -26,7 +26,8 @@ struct CostModel {
   std::function<bool(const FusedOperator&)> can_run;
 };
 
-/// Added for an operator that exceeds the memory budget, or that the executor cannot run: such a plan is taken only if there is no other.
+/// Added for an operator that exceeds the memory budget, or that the executor cannot run: such a plan is
+/// taken only if there is no other.
 constexpr double kInfeasibleSeconds = 1e4;
 
 /// Work of a node. `along` shrinks when an operator goes along non-zeros; `fixed` already counts them.
@@ -45,8 +46,9 @@ double WriteBytes(const Dag& dag, NodeId id, const MachineConstants& constants);
 struct OperatorInput {
   NodeId id = kNoNode;
   bool by_rows = false, whole = false;
-  bool by_cells = false;  ///< Some operator reads its cells; products and row aggregates go by the entries of a CSR matrix.
-  bool copied = false;  ///< This operator pays for the copies that other ranks get.
+  bool by_cells = false;  ///< Some operator reads its cells; products and row aggregates go by the entries of
+                          ///< a CSR matrix.
+  bool copied = false;    ///< This operator pays for the copies that other ranks get.
 };
 
 /// One operator, fused or not, as the model sees it.

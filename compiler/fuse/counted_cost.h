@@ -33,7 +33,9 @@ class CountedCost {
   void Keep(const Assignment& plan, double cost) {
     std::vector<CostedPlan>& plans = result_->plans;
     if (kept_plans_ == 0 || (plans.size() == kept_plans_ && cost >= plans.back().cost)) return;
-    if (std::any_of(plans.begin(), plans.end(), [&](const CostedPlan& kept) { return kept.assignment == plan; })) return;
+    if (std::any_of(plans.begin(), plans.end(),
+                    [&](const CostedPlan& kept) { return kept.assignment == plan; }))
+      return;
     const auto at = std::upper_bound(plans.begin(), plans.end(), cost,
                                      [](double own, const CostedPlan& kept) { return own < kept.cost; });
     plans.insert(at, {plan, cost});

@@ -38,7 +38,9 @@ bool HasPlainInputs(const Graph& graph, const Node& node) {
 }
 
 // Several rows, or one of several column chunks: short ones are not worth the time to compile.
-bool HasTiles(const Shape& shape) { return shape.rows > 1 || (shape.rows == 1 && shape.columns > kColumnChunk); }
+bool HasTiles(const Shape& shape) {
+  return shape.rows > 1 || (shape.rows == 1 && shape.columns > kColumnChunk);
+}
 
 const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
                                         const std::vector<bool>& ordered, NodeId id) {
@@ -50,7 +52,8 @@ const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
   if (op->use == RowUse::kColumnRange && RangeBegin(graph, node) == 0) return nullptr;
   if (node.Is("replace") && !graph[node.inputs[1]].Is("literal")) return nullptr;
   // Entries are moved by their own kernels; tiles would hold dense cells.
-  if ((op->use == RowUse::kColumnRange || op->use == RowUse::kCbind) && node.info.format == Format::kSparse) return nullptr;
+  if ((op->use == RowUse::kColumnRange || op->use == RowUse::kCbind) && node.info.format == Format::kSparse)
+    return nullptr;
   if (op->use == RowUse::kCells &&
       std::any_of(node.inputs.begin(), node.inputs.end() - 1, [](NodeId input) { return input == kNoNode; }))
     return nullptr;
@@ -61,7 +64,8 @@ const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
     return nullptr;
   // What is walked has at least two rows, or goes cell by cell.
   const ValueInfo& walked = graph[node.inputs[0]].info;
-  const bool aggregates = op->use == RowUse::kFullAggregate || op->use == RowUse::kRowAggregate || op->use == RowUse::kColumnAggregate;
+  const bool aggregates = op->use == RowUse::kFullAggregate || op->use == RowUse::kRowAggregate ||
+                          op->use == RowUse::kColumnAggregate;
   return walked.IsMatrix() && (aggregates ? HasTiles(walked.shape) : walked.shape.rows > 1) ? op : nullptr;
 }
 
@@ -171,12 +175,14 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
       made.sparse = node.info.format == Format::kSparse;
       if (made.sparse) {
         PropagateSparsity(dag, id, node, &made);
-        const double told = node.Is("variable") && sparsity_of ? sparsity_of(node.Text("name")) : DrawnSparsity(graph, node);
+        const double told =
+            node.Is("variable") && sparsity_of ? sparsity_of(node.Text("name")) : DrawnSparsity(graph, node);
         if (told >= 0) made.sparsity = std::min(told, 1.0);
       }
       const double cell_bytes = static_cast<double>(BytesOf(node.info.element_type));
-      made.bytes = made.sparse ? (cell_bytes + 4) * made.sparsity * made.cells + 8 * static_cast<double>(made.rows + 1)
-                               : cell_bytes * made.cells;
+      made.bytes =
+          made.sparse ? (cell_bytes + 4) * made.sparsity * made.cells + 8 * static_cast<double>(made.rows + 1)
+                      : cell_bytes * made.cells;
     }
     made.op = CandidateOperator(graph, node, ordered, id);
     if (made.op != nullptr)

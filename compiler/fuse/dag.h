@@ -29,9 +29,11 @@ struct DagNode {
       kNoNode;  ///< Of a CSR value: the node that its present cells follow; itself when they are its own.
   double bytes = 8;         ///< Memory of the value.
   int64_t range_begin = 0;  ///< Of kColumnRange: its first column, from 1.
-  std::vector<uint8_t> by_rows;  ///< By input: read row by row (1) or whole (0), as placement asks (ops::InputUseOf).
-  bool split = false;            ///< Every rank has its own rows of it, when nothing is fused.
-  NodeId copied_for = kNoNode;   ///< The first that all ranks compute and that reads it whole: copies are sent once.
+  std::vector<uint8_t>
+      by_rows;         ///< By input: read row by row (1) or whole (0), as placement asks (ops::InputUseOf).
+  bool split = false;  ///< Every rank has its own rows of it, when nothing is fused.
+  NodeId copied_for =
+      kNoNode;  ///< The first that all ranks compute and that reads it whole: copies are sent once.
 };
 
 /// A graph with consumers, sizes and estimated sparsity. Node i of the dag is node i of the graph.
@@ -55,8 +57,8 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of);
 /// Whether every rank has its own rows of a live-in.
 using IsSplitVariable = std::function<bool(std::string_view variable)>;
 
-/// Foresees placement on several ranks: DagNode::split and copied_for. Linear in the graph; nothing to do for one
-/// rank. `is_split` may be empty: no live-in is.
+/// Foresees placement on several ranks: DagNode::split and copied_for. Linear in the graph; nothing to do for
+/// one rank. `is_split` may be empty: no live-in is.
 void MarkSplit(int ranks, int64_t min_distributed_bytes, const IsSplitVariable& is_split, Dag* dag);
 
 /// Column ranges with known bounds cannot fail: they leave the order of effects (what was before and after

@@ -53,7 +53,8 @@ std::string PlanText(const CostedPlan& plan, const std::vector<Point>& points) {
   std::vector<Point> materialized;
   for (size_t i = 0; i < points.size(); ++i)
     if (plan.assignment[i] != 0) materialized.push_back(points[i]);
-  return fmt::format("{:.4g} s: {}", plan.cost, materialized.empty() ? "nothing" : fusion::ToText(materialized));
+  return fmt::format("{:.4g} s: {}", plan.cost,
+                     materialized.empty() ? "nothing" : fusion::ToText(materialized));
 }
 
 PartitionReport Describe(const Partition& partition) {
@@ -78,8 +79,12 @@ class Fuser {
         picker_(dag_, memo_, ChoiceOf(options.mode), options.seed),
         random_(options.seed) {
     MarkSplit(options.ranks, options.min_distributed_bytes, options.is_split, &dag_);
-    model_ = {OrDefault(options.constants, options.threads), options.memory_budget, options.threads, options.ranks,
-              options.min_distributed_bytes, options.can_run};
+    model_ = {OrDefault(options.constants, options.threads),
+              options.memory_budget,
+              options.threads,
+              options.ranks,
+              options.min_distributed_bytes,
+              options.can_run};
     search_.kept_plans = options.told_plans;
     search_.clock = options.clock != nullptr ? options.clock : &SystemClock();
     search_.deadline_ns = search_.clock->MonotonicNs() + options.deadline_ms * 1'000'000;
@@ -167,7 +172,8 @@ Status SetMode(std::string_view text, FuseOptions* options) {
   if (text.starts_with(kSeeded)) {
     const std::string_view seed = text.substr(kSeeded.size());
     const auto [end, error] = std::from_chars(seed.data(), seed.data() + seed.size(), options->seed);
-    if (error != std::errc() || end != seed.data() + seed.size()) return InvalidArgument("'{}' is no seed of a fusion plan", seed);
+    if (error != std::errc() || end != seed.data() + seed.size())
+      return InvalidArgument("'{}' is no seed of a fusion plan", seed);
     options->mode = FusionMode::kRandom;
     return OkStatus();
   }

@@ -42,12 +42,14 @@ struct FuseOptions {
   std::function<bool(std::string_view variable)> is_split;
   /// Whether the executor can run this body; what it refuses is not formed. Empty: everything.
   std::function<bool(const FusedOperator&)> can_run;
-  size_t told_plans = 0;  ///< Of each partition the report lists so many of the cheapest plans that were costed.
+  size_t told_plans =
+      0;  ///< Of each partition the report lists so many of the cheapest plans that were costed.
   /// Gets the report as text (ToText with costs); may be empty.
   std::function<void(std::string_view text)> observe;
 };
 
-/// Sets mode and seed from the text that a job's options hold: the name of a mode, or "random:SEED". Error: kInvalidArgument.
+/// Sets mode and seed from the text that a job's options hold: the name of a mode, or "random:SEED". Error:
+/// kInvalidArgument.
 Status SetMode(std::string_view text, FuseOptions* options);
 
 /// How the plan of one partition was found.
@@ -58,7 +60,7 @@ struct PartitionReport {
   int64_t costed = 0;
   std::string chosen;  ///< One 0 or 1 for every point.
   double cost = 0, fuse_all = 0, no_redundancy = 0, cut_all = 0;
-  double gap = 0;  ///< (cost - lower bound) / cost: 0 when proven to be the best.
+  double gap = 0;                  ///< (cost - lower bound) / cost: 0 when proven to be the best.
   std::vector<std::string> plans;  ///< "0.34 s: (6->4) (8->4)", what each materialises, by ascending cost.
   std::vector<std::string>
       operators;  ///< "11{4,5,6,8,9,11} write .. read .. compute .. total .." in seconds.

@@ -19,7 +19,8 @@ struct ChosenAggregate {
   int group = -1;              ///< Aggregates of one group (GroupAggregates) need no input in common.
 };
 
-/// Puts aggregates together, at most three in a group, greedily until nothing changes: the same shape below, both along cells or both along non-zeros, at least one input in common, and no way from one group into
+/// Puts aggregates together, at most three in a group, greedily until nothing changes: the same shape below,
+/// both along cells or both along non-zeros, at least one input in common, and no way from one group into
 /// another and back. `wanted(a, b)` has the last word (random plans). Groups of one are left out.
 std::vector<std::vector<NodeId>> MergeAggregates(const Dag& dag, std::vector<ChosenAggregate> aggregates,
                                                  const std::function<bool(NodeId a, NodeId b)>& wanted);

@@ -29,8 +29,8 @@ struct FusionOperator {
   bool row = false;            ///< The Row template may hold it.
   bool outer = false;          ///< The Outer template may hold it.
   double published_flops = 1;  ///< The published table (scalar code).
-  /// This engine: vector code, by the measured time of a cell beside that of an addition (docs/fusion.md, section 2: between
-  /// those of AVX-512 and AVX2).
+  /// This engine: vector code, by the measured time of a cell beside that of an addition (docs/fusion.md,
+  /// section 2: between those of AVX-512 and AVX2).
   double flops = 1;
 };
 

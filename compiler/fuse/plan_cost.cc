@@ -13,7 +13,8 @@ struct PlanCost::Open {
   OperatorWork work;
   uint64_t id = 0;  // Its number among all operators.
   std::vector<OperatorInput> inputs;
-  std::vector<NodeId> needed;  // Values of the partition that it reads or others read: of operators of their own.
+  std::vector<NodeId>
+      needed;  // Values of the partition that it reads or others read: of operators of their own.
   std::vector<NodeId> covered;
   double least_compute = 0;
   bool sparse = false;     // Some value that it computes or reads is CSR.
@@ -241,7 +242,8 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
     read.by_rows |= by_rows;
     read.whole |= !by_rows;
     const RowUse use = dag_[id].op->use;
-    read.by_cells |= by_rows && use != RowUse::kRowAggregate && use != RowUse::kProduct && use != RowUse::kTransposedProduct;
+    read.by_cells |= by_rows && use != RowUse::kRowAggregate && use != RowUse::kProduct &&
+                     use != RowUse::kTransposedProduct;
     read.copied |= !by_rows && dag_[input].copied_for == id;
   }
 }
@@ -268,11 +270,13 @@ void PlanCost::Finish(Open* open) {
   trace_->push_back({open->work, open->covered, std::move(inputs), time});
 }
 
-// What the executor cannot run has to do with CSR values or with long rows; everything else is not asked again and again.
+// What the executor cannot run has to do with CSR values or with long rows; everything else is not asked
+// again and again.
 bool PlanCost::CanRun(Open* open) {
-  const bool doubtful = open->sparse || std::any_of(open->inputs.begin(), open->inputs.end(), [this](const OperatorInput& input) {
-                          return dag_[input.id].columns > kColumnChunk;
-                        });
+  const bool doubtful = open->sparse || std::any_of(open->inputs.begin(), open->inputs.end(),
+                                                    [this](const OperatorInput& input) {
+                                                      return dag_[input.id].columns > kColumnChunk;
+                                                    });
   if (!model_.can_run || open->covered.size() < 2 || !doubtful) return true;
   std::sort(open->covered.begin(), open->covered.end());
   std::vector<NodeId> key = open->work.roots;
@@ -280,7 +284,8 @@ bool PlanCost::CanRun(Open* open) {
   key.insert(key.end(), open->covered.begin(), open->covered.end());
   const auto [known, fresh] = can_run_.try_emplace(std::move(key), false);
   if (fresh) {
-    const FusionTemplate kind = open->work.roots.size() > 1 ? FusionTemplate::kMultiAggregate : open->work.kind;
+    const FusionTemplate kind =
+        open->work.roots.size() > 1 ? FusionTemplate::kMultiAggregate : open->work.kind;
     const std::optional<BuiltOperator> built = BuildOperator(dag_, kind, open->work.roots, open->covered);
     known->second = built && model_.can_run(built->fused);
   }

@@ -78,7 +78,8 @@ class PlanCost {
   double PartialBound(const Assignment& assignment, const Assignment& known);
   /// The operators of the plan, in the order in which they end.
   std::vector<PlannedOperator> Operators(const Assignment& assignment);
-  /// Inputs of nodes looked at so far, in all costs and bounds: the work of a costing is linear in its operators.
+  /// Inputs of nodes looked at so far, in all costs and bounds: the work of a costing is linear in its
+  /// operators.
   int64_t steps() const { return steps_; }
   const Partition& partition() const { return partition_; }
   const Dag& dag() const { return dag_; }
@@ -109,10 +110,11 @@ class PlanCost {
   std::vector<uint64_t> input_of_;      // By node: the last operator that listed it among its inputs.
   std::vector<size_t> input_at_;        // By node: where it stands among them.
   uint64_t operators_ = 0;              // Opened so far, in all costings.
-  std::vector<std::unique_ptr<Open>> opens_;  // The first `depth_` are being added up, each needed by the one before.
+  std::vector<std::unique_ptr<Open>>
+      opens_;  // The first `depth_` are being added up, each needed by the one before.
   size_t depth_ = 0;
   int64_t steps_ = 0;
-  std::vector<uint32_t> copied_;        // By node: epoch when some operator paid for its copies.
+  std::vector<uint32_t> copied_;                 // By node: epoch when some operator paid for its copies.
   std::map<std::vector<NodeId>, bool> can_run_;  // By roots, -1, covered nodes.
   uint32_t epoch_ = 0;
   double total_ = 0, stop_at_ = 0;

@@ -21,11 +21,13 @@ void AppendPartition(const PartitionReport& partition, bool with_costs, std::str
   *out += fmt::format("  points: {}\n  chosen: {}\n", partition.points.empty() ? "none" : partition.points,
                       partition.chosen.empty() ? "-" : partition.chosen);
   if (!with_costs || partition.costed == 0) return;
-  *out += fmt::format("  cost: {:.4g} s; fuse all {:.4g}, no redundancy {:.4g}, cut everywhere {:.4g}\n", partition.cost,
-                      partition.fuse_all, partition.no_redundancy, partition.cut_all);
-  *out += fmt::format("  {} of 2^{:.0f} plans costed; {}\n", partition.costed, partition.log2_plans,
-                      partition.gap > 0 ? fmt::format("the search was ended, the best costs at most {:.2g} % less", 100 * partition.gap)
-                                        : "the chosen one is proven to be the best");
+  *out += fmt::format("  cost: {:.4g} s; fuse all {:.4g}, no redundancy {:.4g}, cut everywhere {:.4g}\n",
+                      partition.cost, partition.fuse_all, partition.no_redundancy, partition.cut_all);
+  *out += fmt::format(
+      "  {} of 2^{:.0f} plans costed; {}\n", partition.costed, partition.log2_plans,
+      partition.gap > 0
+          ? fmt::format("the search was ended, the best costs at most {:.2g} % less", 100 * partition.gap)
+          : "the chosen one is proven to be the best");
   for (const std::string& planned : partition.operators) *out += "    " + planned + "\n";
   if (!partition.plans.empty()) *out += "  the cheapest plans costed, and what they materialise\n";
   for (const std::string& plan : partition.plans) *out += "    " + plan + "\n";

@@ -11,14 +11,16 @@ namespace {
 
 constexpr double kMostAccumulators = 1 << 18;  // Cells of t(X) %*% Y that each task keeps.
 
-constexpr int64_t kLeastTiles = 8;             // Of a wide product: less would not keep the threads busy.
-constexpr double kMostPackedCells = 1 << 22;   // Of a wide right operand, which every tile reads: from memory, if it is larger than the caches.
+constexpr int64_t kLeastTiles = 8;  // Of a wide product: less would not keep the threads busy.
+constexpr double kMostPackedCells =
+    1
+    << 22;  // Of a wide right operand, which every tile reads: from memory, if it is larger than the caches.
 
 bool IsRealMatrix(const DagNode& node) { return node.matrix && node.rows > 1 && node.columns > 1; }
 
-// X %*% B with a narrow result, or with a wide one whose rows fit the cache beside those of X: what cell-wise operators do before
-// and after it needs no memory. Where X has fewer columns than B the published template leaves the product to Outer; here only
-// sampled products are Outer, so products of any depth are welcome.
+// X %*% B with a narrow result, or with a wide one whose rows fit the cache beside those of X: what cell-wise
+// operators do before and after it needs no memory. Where X has fewer columns than B the published template
+// leaves the product to Outer; here only sampled products are Outer, so products of any depth are welcome.
 bool IsRowProduct(const Dag& dag, const DagNode& node) {
   const DagNode &left = dag[node.inputs[0]], &right = dag[node.inputs[1]];
   if (!IsRealMatrix(left) || !right.matrix) return false;
@@ -27,11 +29,13 @@ bool IsRowProduct(const Dag& dag, const DagNode& node) {
          ops::FitsTiles(left.columns, node.columns);
 }
 
-// t(X) %*% Y of tall X whose result every task can keep. (Entries of a CSR matrix would go all over a wide one.)
+// t(X) %*% Y of tall X whose result every task can keep. (Entries of a CSR matrix would go all over a wide
+// one.)
 bool IsRowTransposedProduct(const Dag& dag, const DagNode& node) {
   const int64_t narrow = std::min(node.rows, node.columns);
   const bool dense = !dag[node.inputs[0]].sparse && !dag[node.inputs[1]].sparse;
-  return dag[node.inputs[0]].rows > narrow && node.cells <= kMostAccumulators && (narrow < ops::kWideProduct || dense);
+  return dag[node.inputs[0]].rows > narrow && node.cells <= kMostAccumulators &&
+         (narrow < ops::kWideProduct || dense);
 }
 
 bool Open(const Dag& dag, NodeId id) {

@@ -16,9 +16,10 @@ struct SearchOptions {
   int max_enumerated_points = 6;
   int max_exact_points = 20;       ///< Up to here the optimum is found, however long it takes.
   int max_structure_points = 100;  ///< Finding cut sets takes time quadratic in the points.
-  Clock* clock = nullptr;          ///< Above max_exact_points: until the deadline; nullptr: until max_costed alone.
+  Clock* clock = nullptr;  ///< Above max_exact_points: until the deadline; nullptr: until max_costed alone.
   int64_t deadline_ns = 0;
-  double runs_of_plan = 100;  ///< Above: and until it took as long as a better plan could save in so many runs.
+  double runs_of_plan =
+      100;  ///< Above: and until it took as long as a better plan could save in so many runs.
   int64_t max_costed = 1'000'000;  ///< Above max_exact_points, so that it ends where the clock stands still.
   size_t kept_plans = 0;           ///< So many of the cheapest plans that were costed are told.
 };
@@ -39,14 +40,15 @@ struct SearchResult {
 };
 
 /// The cheapest assignment. Few points: MPSkipEnum, all assignments in binary order, skipping those that a
-/// lower bound excludes. More: branch and bound, deciding points from the roots down, each side of a cut set once.
-/// Exact up to max_exact_points points. Partitions without points have one plan.
+/// lower bound excludes. More: branch and bound, deciding points from the roots down, each side of a cut set
+/// once. Exact up to max_exact_points points. Partitions without points have one plan.
 SearchResult Select(PlanCost& cost, const SearchOptions& options);
 
 /// Points that, all 1, split the rest into two parts without influence on each other.
 struct CutSet {
-  std::vector<int> points, left, right;  ///< Ascending positions in Partition::points; right is below the cut.
-  double score = 0;                      ///< Assignments left to cost; fewer is better.
+  std::vector<int> points, left,
+      right;         ///< Ascending positions in Partition::points; right is below the cut.
+  double score = 0;  ///< Assignments left to cost; fewer is better.
 };
 /// Valid cut sets by ascending score. Targets of the cut, of the left and of the right side are pairwise
 /// different, and no operator reaches both sides, so the cost is a sum of the two.

@@ -10,7 +10,9 @@
 namespace heddle::compiler::fusion {
 namespace {
 
-bool HasShapeOf(const DagNode& a, const DagNode& b) { return a.matrix && a.rows == b.rows && a.columns == b.columns; }
+bool HasShapeOf(const DagNode& a, const DagNode& b) {
+  return a.matrix && a.rows == b.rows && a.columns == b.columns;
+}
 
 bool IsSums(const Dag& dag, NodeId id) {
   const ops::AggregateKind kind = ops::FindAggregate((*dag.graph)[id].op)->kind;
@@ -25,38 +27,48 @@ bool IsAbsent(const Dag& dag, NodeId id, const std::function<bool(NodeId)>& abse
   if (!node.sparse || node.op == nullptr) return false;
   if (node.op->use == RowUse::kSampledProduct) return absent(n.inputs[0]);
   if (node.op->use != RowUse::kCells) return false;
-  const auto is_absent = [&](NodeId operand) { return dag[operand].sparse && HasShapeOf(dag[operand], node) && absent(operand); };
+  const auto is_absent = [&](NodeId operand) {
+    return dag[operand].sparse && HasShapeOf(dag[operand], node) && absent(operand);
+  };
   if (n.Is("replace")) return is_absent(n.inputs[0]) && !ops::IsZero((*dag.graph)[n.inputs[1]]);
   if (n.Is("ifelse")) {
-    const auto vanishes = [&](NodeId operand) { return is_absent(operand) || ops::IsZero((*dag.graph)[operand]); };
+    const auto vanishes = [&](NodeId operand) {
+      return is_absent(operand) || ops::IsZero((*dag.graph)[operand]);
+    };
     return ops::SelectVanishes(is_absent(n.inputs[0]), vanishes(n.inputs[1]), vanishes(n.inputs[2]));
   }
   const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(n.op);
-  if (!code || n.inputs.size() < 2 || n.inputs[1] == kNoNode) return is_absent(n.inputs[0]);  // f(0) is 0: the result is CSR.
+  if (!code || n.inputs.size() < 2 || n.inputs[1] == kNoNode)
+    return is_absent(n.inputs[0]);  // f(0) is 0: the result is CSR.
   if (ops::SkipsAbsentCells(*code)) return is_absent(n.inputs[0]) || is_absent(n.inputs[1]);
-  if (!dag[n.inputs[1]].matrix) return is_absent(n.inputs[0]) && ops::KeepsZeroOnLeft(*code, (*dag.graph)[n.inputs[1]]);
-  if (!dag[n.inputs[0]].matrix) return is_absent(n.inputs[1]) && ops::KeepsZeroOnRight(*code, (*dag.graph)[n.inputs[0]]);
+  if (!dag[n.inputs[1]].matrix)
+    return is_absent(n.inputs[0]) && ops::KeepsZeroOnLeft(*code, (*dag.graph)[n.inputs[1]]);
+  if (!dag[n.inputs[0]].matrix)
+    return is_absent(n.inputs[1]) && ops::KeepsZeroOnRight(*code, (*dag.graph)[n.inputs[0]]);
   return is_absent(n.inputs[0]) && is_absent(n.inputs[1]);
 }
 
 bool FollowsEntries(const Dag& dag, NodeId id) {
   const std::vector<NodeId>& inputs = dag[id].inputs;
   return std::any_of(inputs.begin(), inputs.end(), [&](NodeId driver) {
-    return driver != kNoNode && dag[driver].sparse &&
-           IsAbsent(dag, id, [&](NodeId other) { return other == driver || dag[other].pattern == dag[driver].pattern; });
+    return driver != kNoNode && dag[driver].sparse && IsAbsent(dag, id, [&](NodeId other) {
+             return other == driver || dag[other].pattern == dag[driver].pattern;
+           });
   });
 }
 
 bool KeepsSparsity(const Dag& dag, NodeId id, NodeId input) {
   const DagNode &node = dag[id], &made = dag[input];
-  if (node.op->use == RowUse::kCells && node.sparse && !FollowsEntries(dag, id)) return !made.sparse && HasShapeOf(made, node);
+  if (node.op->use == RowUse::kCells && node.sparse && !FollowsEntries(dag, id))
+    return !made.sparse && HasShapeOf(made, node);
   if (!made.sparse || made.op->use != RowUse::kCells) return true;
   if (IsAggregate(node)) return FollowsEntries(dag, input) && IsSums(dag, id);
   if (FollowsEntries(dag, input)) return true;
   if (node.op->use != RowUse::kCells) return false;
   // Another CSR operand says where cells are looked at, or every cell is computed anyway.
   return !node.sparse || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId other) {
-    return other != kNoNode && other != input && dag[other].sparse && HasShapeOf(dag[other], node) && dag[other].op == nullptr;
+    return other != kNoNode && other != input && dag[other].sparse && HasShapeOf(dag[other], node) &&
+           dag[other].op == nullptr;
   });
 }
 

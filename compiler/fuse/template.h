@@ -31,14 +31,16 @@ extern const Template kRowTemplate;    ///< row.cc
 extern const Template kCellTemplate;   ///< cell.cc
 extern const Template kOuterTemplate;  ///< outer_product.cc
 
-/// Of a CSR value that a cell-wise operator or a sampled product makes: true if it is absent at every cell where those operands are
-/// for which `absent` is true, whatever else it reads holds (X * Y where X is absent; X + Y where both are; not X / Y: 0 / 0).
+/// Of a CSR value that a cell-wise operator or a sampled product makes: true if it is absent at every cell
+/// where those operands are for which `absent` is true, whatever else it reads holds (X * Y where X is
+/// absent; X + Y where both are; not X / Y: 0 / 0).
 bool IsAbsent(const Dag& dag, NodeId node, const std::function<bool(NodeId operand)>& absent);
 /// True if the value is absent wherever one of its CSR operands is.
 bool FollowsEntries(const Dag& dag, NodeId node);
-/// True if an operator that is no Outer may hold `node` and `input` (which it computes) as far as CSR values go: one that is walked
-/// along its entries (ops/fused/walk_entries.cc) where every value is CSR, or dense tiles that some value needs anyway. What would
-/// make dense what is CSR operator by operator is no candidate. sparse_values.cc.
+/// True if an operator that is no Outer may hold `node` and `input` (which it computes) as far as CSR values
+/// go: one that is walked along its entries (ops/fused/walk_entries.cc) where every value is CSR, or dense
+/// tiles that some value needs anyway. What would make dense what is CSR operator by operator is no
+/// candidate. sparse_values.cc.
 bool KeepsSparsity(const Dag& dag, NodeId node, NodeId input);
 
 /// Of all cells, of rows or of columns.

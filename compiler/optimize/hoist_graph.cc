@@ -31,7 +31,7 @@ bool IsOfCells(const Node& node) { return node.Is("ifelse") || IsCellWise(node);
 // Functions of 15-40 operations a cell: about 1 ns, where writing a cell and reading it again takes half of
 // that.
 bool IsFunction(const Node& node) {
-  static const Names kFunctions = {"exp",  "log",  "sin",  "cos",  "tan",  "asin",   "acos",
+  static const Names kFunctions = {"exp",  "log",  "sin",  "cos",  "tan",     "asin", "acos",
                                    "atan", "sinh", "cosh", "tanh", "sigmoid", "^"};
   return kFunctions.contains(node.op);
 }

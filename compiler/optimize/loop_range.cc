@@ -24,7 +24,10 @@ std::optional<LoopRange> RangeOf(const Block& loop) {
   for (const Scalar* number : {from, to, increment})
     if (number == nullptr || std::isnan(number->AsDouble())) return std::nullopt;
   const int64_t first = from->AsInteger(), bound = to->AsInteger(), step = increment->AsInteger();
-  if (!loop.has_increment) return LoopRange{.first = first, .step = first <= bound ? 1 : -1, .last = bound};  // from:to counts down if it cannot count up
+  if (!loop.has_increment)
+    return LoopRange{.first = first,
+                     .step = first <= bound ? 1 : -1,
+                     .last = bound};  // from:to counts down if it cannot count up
   int64_t distance = 0;
   if (step == 0 || __builtin_sub_overflow(bound, first, &distance)) return std::nullopt;
   if (step > 0 ? distance < 0 : distance > 0) return LoopRange{.is_empty = true};

@@ -16,7 +16,8 @@ constexpr size_t kLongestChain = 100;
 // Share of cells that a CSR matrix is taken to hold: its class is all that may decide (docs/numerics.md,
 // section 3).
 constexpr double kSparseShare = 0.05;
-// Two CSR factors are multiplied entry by entry, by none of which several cells become at once; nor does symmetry help there.
+// Two CSR factors are multiplied entry by entry, by none of which several cells become at once; nor does
+// symmetry help there.
 constexpr double kByEntry = 8;
 // A new order must be clearly cheaper than the one the script says.
 constexpr double kGain = 0.95;
@@ -233,9 +234,9 @@ class Reorderer {
 }  // namespace
 
 // Every maximal chain of products of which only the last result is read elsewhere is multiplied in the order
-// with the fewest multiplications; a CSR factor counts as kSparseShare of its cells, a multiplication of two as kByEntry. t(A) at the left end of
-// a product is no transposition (t%*%); t(A) %*% A counts half. Where shapes are not known yet, nothing
-// changes.
+// with the fewest multiplications; a CSR factor counts as kSparseShare of its cells, a multiplication of two
+// as kByEntry. t(A) at the left end of a product is no transposition (t%*%); t(A) %*% A counts half. Where
+// shapes are not known yet, nothing changes.
 Result<Graph> OrderProducts(Graph graph, const PassOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(graph, ShareCommonSubexpressions(std::move(graph), options));
   HEDDLE_ASSIGN_OR_RETURN(graph, RemoveDeadNodes(std::move(graph), options));

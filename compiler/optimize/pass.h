@@ -73,8 +73,8 @@ Result<Graph> FoldConstants(Graph graph, const PassOptions& options);
 /// An if whose predicate is a literal becomes the branch it takes; a while that is never entered goes, and so
 /// does a loop over an empty sequence. Keeps bits.
 Status SimplifyBranches(Program* program);
-/// For loops that go through the rows (or columns) of matrices become operators on all of them (vectorize_graph.h says which).
-/// Changes the order of sums, for the same loops in every mode.
+/// For loops that go through the rows (or columns) of matrices become operators on all of them
+/// (vectorize_graph.h says which). Changes the order of sums, for the same loops in every mode.
 Status VectorizeLoops(Program* program);
 /// What a loop would compute anew in every round moves before it (hoist.cc says what and when). Keeps bits,
 /// but of products of three factors, whose order is chosen among those that stay together.

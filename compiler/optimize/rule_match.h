@@ -31,7 +31,8 @@ class Match {
   const ValueInfo& Info(std::string_view letter) const { return subject_->graph[NodeOf(letter)].info; }
   const Shape& ShapeOf(std::string_view letter) const { return Info(letter).shape; }
   const Shape& ShapeOfRoot() const { return subject_->graph[root_].info.shape; }
-  /// The same of input i of the root. Its format is what the run will find only if that of every letter in it is.
+  /// The same of input i of the root. Its format is what the run will find only if that of every letter in it
+  /// is.
   const ValueInfo& Operand(size_t i) const { return subject_->graph[subject_->graph[root_].inputs[i]].info; }
   /// The sizes of all inputs of the root are known, so that a rule may drop one that must fit the others.
   bool KnowsOperands() const;

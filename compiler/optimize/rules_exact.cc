@@ -16,9 +16,7 @@ bool AreAlike(const Match& match) {
 bool IsDenseY(const Match& match) { return AreAlike(match) && match.IsDense("Y"); }
 
 // A matrix of one value stands where a scalar can: the other operand alone decides the shape.
-bool IsFill(const Match& match) {
-  return match.KnowsOperands() && match.ShapeOf("X") == match.ShapeOfRoot();
-}
+bool IsFill(const Match& match) { return match.KnowsOperands() && match.ShapeOf("X") == match.ShapeOfRoot(); }
 
 bool IsOneCellY(const Match& match) {
   return match.ShapeOf("Y") == Shape{1, 1} && match.ShapeOf("X").IsKnown();

@@ -50,17 +50,23 @@ bool CanSampleTransposed(const Match& match) {  // t(U) %*% V
          CanSample(match, {match.ShapeOf("U").columns, match.ShapeOf("V").columns}, match.ShapeOf("U").rows);
 }
 
-// The sum of all cells of (U %*% t(V))^2 is that of products of t(U) %*% U and t(V) %*% V: worth it where those are smaller than the product.
+// The sum of all cells of (U %*% t(V))^2 is that of products of t(U) %*% U and t(V) %*% V: worth it where
+// those are smaller than the product.
 bool MultipliesOut(const Match& match, int64_t inner) {
   const Shape& product = match.ShapeOf("W");
   return inner * (product.rows + product.columns) <= product.Cells();
 }
-bool MultipliesOutRows(const Match& match) { return CanSampleRows(match) && MultipliesOut(match, match.ShapeOf("U").columns); }
-bool MultipliesOutColumns(const Match& match) { return CanSampleColumns(match) && MultipliesOut(match, match.ShapeOf("U").columns); }
+bool MultipliesOutRows(const Match& match) {
+  return CanSampleRows(match) && MultipliesOut(match, match.ShapeOf("U").columns);
+}
+bool MultipliesOutColumns(const Match& match) {
+  return CanSampleColumns(match) && MultipliesOut(match, match.ShapeOf("U").columns);
+}
 
 // t(A) %*% S as t(t(S) %*% A): the CSR operand leads, so that what makes it may be fused with the product.
 bool LeadsWithSparse(const Match& match) {
-  return AreKnown(match, {"A", "W", "U", "V"}) && match.IsDense("A") && match.IsSparse("W") && match.Operand(1).format == Format::kSparse &&
+  return AreKnown(match, {"A", "W", "U", "V"}) && match.IsDense("A") && match.IsSparse("W") &&
+         match.Operand(1).format == Format::kSparse &&
          match.ShapeOf("A").columns < match.ShapeOf("W").columns;
 }
 // Not back again.
@@ -107,10 +113,13 @@ bool IsOnesRow(const Match& match) {
          match.ShapeOf("A").columns > 1 && match.ShapeOf("A") == match.ShapeOfRoot();
 }
 
-// The squared error of a sparse matrix where it has no entries, too, multiplied out (Apache SystemDS: wsloss). The error is that of sums of
-// W ^ 2 and of (U %*% t(V)) ^ 2, not of the result, which may be much smaller; it is never negative.
-constexpr std::string_view kLoss = "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% t(V)))) + sum((t(U) %*% U) * (t(V) %*% V)))";
-constexpr std::string_view kLossOfColumns = "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% V))) + sum((t(U) %*% U) * (V %*% t(V))))";
+// The squared error of a sparse matrix where it has no entries, too, multiplied out (Apache SystemDS:
+// wsloss). The error is that of sums of W ^ 2 and of (U %*% t(V)) ^ 2, not of the result, which may be much
+// smaller; it is never negative.
+constexpr std::string_view kLoss =
+    "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% t(V)))) + sum((t(U) %*% U) * (t(V) %*% V)))";
+constexpr std::string_view kLossOfColumns =
+    "max(0, (sum(W ^ 2) - 2 * sum(W * (U %*% V))) + sum((t(U) %*% U) * (V %*% t(V))))";
 
 constexpr Rule kRules[] = {
     // Sums of what has been moved around.
@@ -162,17 +171,24 @@ constexpr Rule kRules[] = {
     {"product-of-transposed", "t(A) %*% t(B)", "t(B %*% A)", TransposesLess},
     {"transpose-of-transposed-product", "t(t(A) %*% B)", "t(B) %*% A", LeadsWithDense},
     {"transpose-of-product", "t(A %*% B)", "t(B) %*% t(A)", TransposesOperand},
-    // Quotients of a sparse matrix in a product: what has no entry adds nothing, even where 0 / 0 is NaN (Apache SystemDS: wdivmm).
-    {"quotient-times", "(W / f(U %*% V)) %*% B", "((W != 0) * (W / f(U %*% V))) %*% B", CanSampleColumns, true},
-    {"quotient-of-transposed-times", "(W / f(t(U) %*% V)) %*% B", "((W != 0) * (W / f(t(U) %*% V))) %*% B", CanSampleTransposed, true},
-    {"times-quotient", "A %*% (W / f(U %*% V))", "A %*% ((W != 0) * (W / f(U %*% V)))", CanSampleColumns, true},
-    {"times-quotient-of-transposed", "A %*% (W / f(t(U) %*% V))", "A %*% ((W != 0) * (W / f(t(U) %*% V)))", CanSampleTransposed, true},
-    {"transposed-quotient-times", "t(W / f(U %*% V)) %*% B", "t((W != 0) * (W / f(U %*% V))) %*% B", CanSampleColumns, true},
-    {"transposed-quotient-of-transposed-times", "t(W / f(t(U) %*% V)) %*% B", "t((W != 0) * (W / f(t(U) %*% V))) %*% B",
+    // Quotients of a sparse matrix in a product: what has no entry adds nothing, even where 0 / 0 is NaN
+    // (Apache SystemDS: wdivmm).
+    {"quotient-times", "(W / f(U %*% V)) %*% B", "((W != 0) * (W / f(U %*% V))) %*% B", CanSampleColumns,
+     true},
+    {"quotient-of-transposed-times", "(W / f(t(U) %*% V)) %*% B", "((W != 0) * (W / f(t(U) %*% V))) %*% B",
      CanSampleTransposed, true},
-    {"transposed-times-quotient", "t(A) %*% (W / f(U %*% V))", "t(A) %*% ((W != 0) * (W / f(U %*% V)))", CanSampleColumns, true},
-    {"transposed-times-quotient-of-transposed", "t(A) %*% (W / f(t(U) %*% V))", "t(A) %*% ((W != 0) * (W / f(t(U) %*% V)))",
+    {"times-quotient", "A %*% (W / f(U %*% V))", "A %*% ((W != 0) * (W / f(U %*% V)))", CanSampleColumns,
+     true},
+    {"times-quotient-of-transposed", "A %*% (W / f(t(U) %*% V))", "A %*% ((W != 0) * (W / f(t(U) %*% V)))",
      CanSampleTransposed, true},
+    {"transposed-quotient-times", "t(W / f(U %*% V)) %*% B", "t((W != 0) * (W / f(U %*% V))) %*% B",
+     CanSampleColumns, true},
+    {"transposed-quotient-of-transposed-times", "t(W / f(t(U) %*% V)) %*% B",
+     "t((W != 0) * (W / f(t(U) %*% V))) %*% B", CanSampleTransposed, true},
+    {"transposed-times-quotient", "t(A) %*% (W / f(U %*% V))", "t(A) %*% ((W != 0) * (W / f(U %*% V)))",
+     CanSampleColumns, true},
+    {"transposed-times-quotient-of-transposed", "t(A) %*% (W / f(t(U) %*% V))",
+     "t(A) %*% ((W != 0) * (W / f(t(U) %*% V)))", CanSampleTransposed, true},
     {"loss", "sum((W - U %*% t(V)) ^ 2)", kLoss, MultipliesOutRows, true},
     {"loss-negated", "sum((U %*% t(V) - W) ^ 2)", kLoss, MultipliesOutRows, true},
     {"loss-of-columns", "sum((W - U %*% V) ^ 2)", kLossOfColumns, MultipliesOutColumns, true},
@@ -186,7 +202,8 @@ constexpr Rule kRules[] = {
     {"sampled-product-of-transposed", "W * f(t(U) %*% V)", "W * f(sampledProduct(W, t(U), t(V)))",
      CanSampleTransposed, true},
     {"sampled-at-nonzeros", "sampledProduct(X != 0, U, V)", "sampledProduct(X, U, V)", nullptr, true},
-    {"transposed-times-sampled", "t(A) %*% f(sampledProduct(W, U, V))", "t(t(f(sampledProduct(W, U, V))) %*% A)", LeadsWithSparse, true},
+    {"transposed-times-sampled", "t(A) %*% f(sampledProduct(W, U, V))",
+     "t(t(f(sampledProduct(W, U, V))) %*% A)", LeadsWithSparse, true},
 };
 
 }  // namespace

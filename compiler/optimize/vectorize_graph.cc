@@ -24,7 +24,8 @@ std::string_view TotalOf(std::string_view op) {
 
 class BodyVectorizer {
  public:
-  BodyVectorizer(const Graph& body, const std::string& counter, const Node& from, const Node& to, const Names& numbers)
+  BodyVectorizer(const Graph& body, const std::string& counter, const Node& from, const Node& to,
+                 const Names& numbers)
       : body_(body), counter_(counter), from_(from), to_(to), numbers_(numbers) {}
 
   std::optional<Graph> Run() {
@@ -52,7 +53,8 @@ class BodyVectorizer {
   enum class Form : uint8_t {
     kSame,     ///< The same in every round.
     kCounter,  ///< counter, or counter + shift, or counter - shift.
-    kRows,     ///< One row (column) of what it is over all rounds; a row of one cell where the body has a scalar.
+    kRows,     ///< One row (column) of what it is over all rounds; a row of one cell where the body has a
+               ///< scalar.
     kNumber,   ///< A scalar that rounds accumulate in, before the round.
     kTotal,    ///< It, after the round.
     kWritten,  ///< A matrix whose row the round writes.
@@ -81,7 +83,8 @@ class BodyVectorizer {
     if (node.Is("literal")) return true;
     if (node.Is("variable")) return ClassifyVariable(node, &fact);
     if (node.Is("assign")) return ClassifyAssign(node, &fact);
-    if (std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) { return IsSame(input); })) return IsRepeatable(node);
+    if (std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) { return IsSame(input); }))
+      return IsRepeatable(node);
     if (node.Is("index")) return ClassifyIndex(node, &fact);
     if (node.Is("indexAssign")) return ClassifyWrite(node, &fact);
     fact.form = Form::kRows;
@@ -107,8 +110,8 @@ class BodyVectorizer {
     }
     if (node.Is("%*%") && by_rows_) {
       fact.width = node.info.shape.columns;
-      return FactOf(node.inputs[0]).form == Form::kRows && !FactOf(node.inputs[0]).is_scalar && IsSame(node.inputs[1]) &&
-             body_[node.inputs[1]].info.IsMatrix();
+      return FactOf(node.inputs[0]).form == Form::kRows && !FactOf(node.inputs[0]).is_scalar &&
+             IsSame(node.inputs[1]) && body_[node.inputs[1]].info.IsMatrix();
     }
     return false;
   }
@@ -136,15 +139,25 @@ class BodyVectorizer {
   // counter + k and counter - k.
   bool IsShift(const Node& node) const {
     if ((node.op != "+" && node.op != "-") || node.inputs.size() != 2) return false;
-    const auto is_counter = [&](NodeId id) { return body_[id].Is("variable") && FactOf(id).form == Form::kCounter; };
-    const auto is_step = [&](NodeId id) { return IsSame(id) && body_[id].info.IsScalar() && body_[id].info.value_type == ValueType::kInteger; };
-    return (is_counter(node.inputs[0]) && is_step(node.inputs[1])) || (node.op == "+" && is_step(node.inputs[0]) && is_counter(node.inputs[1]));
+    const auto is_counter = [&](NodeId id) {
+      return body_[id].Is("variable") && FactOf(id).form == Form::kCounter;
+    };
+    const auto is_step = [&](NodeId id) {
+      return IsSame(id) && body_[id].info.IsScalar() && body_[id].info.value_type == ValueType::kInteger;
+    };
+    return (is_counter(node.inputs[0]) && is_step(node.inputs[1])) ||
+           (node.op == "+" && is_step(node.inputs[0]) && is_counter(node.inputs[1]));
   }
 
-  // Positions of an index node begin at input `first`: rows, then columns, a begin and an end each. Those of the counter pick one row.
+  // Positions of an index node begin at input `first`: rows, then columns, a begin and an end each. Those of
+  // the counter pick one row.
   bool ClassifyPositions(const Node& node, size_t first) {
-    const auto input = [&](size_t k) { return first + k < node.inputs.size() ? node.inputs[first + k] : kNoNode; };
-    const auto is_counter = [&](size_t k) { return input(k) != kNoNode && FactOf(input(k)).form == Form::kCounter; };
+    const auto input = [&](size_t k) {
+      return first + k < node.inputs.size() ? node.inputs[first + k] : kNoNode;
+    };
+    const auto is_counter = [&](size_t k) {
+      return input(k) != kNoNode && FactOf(input(k)).form == Form::kCounter;
+    };
     const bool rows = is_counter(0), columns = is_counter(2);
     if (rows == columns || (has_axis_ && rows != by_rows_)) return false;
     has_axis_ = true;
@@ -157,7 +170,8 @@ class BodyVectorizer {
   bool ClassifyIndex(const Node& node, Fact* fact) {
     fact->form = Form::kRows;
     const Fact& from = FactOf(node.inputs[0]);
-    if (!ClassifyPositions(node, 1) || !body_[node.inputs[0]].info.IsMatrix() || !node.info.IsMatrix()) return false;
+    if (!ClassifyPositions(node, 1) || !body_[node.inputs[0]].info.IsMatrix() || !node.info.IsMatrix())
+      return false;
     fact->width = by_rows_ ? node.info.shape.columns : node.info.shape.rows;
     if (from.form == Form::kSame) return true;
     if (from.form != Form::kWritten || !body_[CounterOf(node, 1)].Is("variable")) return false;
@@ -184,12 +198,13 @@ class BodyVectorizer {
     if (node.inputs.size() < across + 2) return false;
     const NodeId begin = node.inputs[across], end = node.inputs[across + 1];
     if (begin == kNoNode || end == kNoNode) return false;
-    const Scalar *const first = body_[begin].FindAttribute("value"), *const last = body_[end].FindAttribute("value");
+    const Scalar *const first = body_[begin].FindAttribute("value"), *const last =
+                                                                         body_[end].FindAttribute("value");
     return begin == end || (first != nullptr && last != nullptr && first->ToLiteral() == last->ToLiteral());
   }
 
-  // Cell by cell with other rows and with numbers. A number of each round is a column beside rows: a vector on the right. Sizes that
-  // are not known either fit in the loop and in all rounds at once, or in neither.
+  // Cell by cell with other rows and with numbers. A number of each round is a column beside rows: a vector
+  // on the right. Sizes that are not known either fit in the loop and in all rounds at once, or in neither.
   bool ClassifyCells(const Node& node, Fact* fact) {
     fact->is_scalar = true;
     bool has_rows = false;
@@ -214,8 +229,9 @@ class BodyVectorizer {
     if (TotalOf(node.op).empty() || node.inputs.size() != 2) return false;
     const auto fits = [&](size_t number, size_t value) {
       const NodeId id = node.inputs[number];
-      return FactOf(id).form == Form::kNumber && readers_[static_cast<size_t>(id)] == 1 && FactOf(node.inputs[value]).form == Form::kRows &&
-             FactOf(node.inputs[value]).is_scalar && body_[node.inputs[value]].info.value_type == ValueType::kDouble;
+      return FactOf(id).form == Form::kNumber && readers_[static_cast<size_t>(id)] == 1 &&
+             FactOf(node.inputs[value]).form == Form::kRows && FactOf(node.inputs[value]).is_scalar &&
+             body_[node.inputs[value]].info.value_type == ValueType::kDouble;
     };
     return fits(0, 1) || (node.op != "-" && fits(1, 0));
   }
@@ -270,12 +286,16 @@ class BodyVectorizer {
         }
         case Form::kTotal: {
           const bool first = FactOf(node.inputs[0]).form == Form::kNumber;
-          const NodeId number = whole_[static_cast<size_t>(node.inputs[first ? 0 : 1])], value = whole_[static_cast<size_t>(node.inputs[first ? 1 : 0])];
+          const NodeId number = whole_[static_cast<size_t>(node.inputs[first ? 0 : 1])],
+                       value = whole_[static_cast<size_t>(node.inputs[first ? 1 : 0])];
           const NodeId total = Add(std::string(TotalOf(node.op)), {value}, node);
           whole = Add(node.op, first ? std::vector{number, total} : std::vector{total, number}, node);
           break;
         }
-        default: whole = Copy(node, [&](NodeId input) { return whole_[static_cast<size_t>(input)]; }, false); break;
+        default:
+          whole = Copy(
+              node, [&](NodeId input) { return whole_[static_cast<size_t>(input)]; }, false);
+          break;
       }
     }
     Node counter = {.op = "assign", .inputs = {to_id_}, .position = to_.position};
@@ -286,7 +306,8 @@ class BodyVectorizer {
   // A node of all rounds, or (`last`) of the last one.
   template <typename InputOf>
   NodeId Copy(const Node& node, const InputOf& input_of, bool last) {
-    if (node.Is("as.scalar") && !last && FactOf(node.inputs[0]).form == Form::kRows) return input_of(node.inputs[0]);
+    if (node.Is("as.scalar") && !last && FactOf(node.inputs[0]).form == Form::kRows)
+      return input_of(node.inputs[0]);
     Node copy = node;
     copy.info = {};
     const size_t positions = node.Is("index") ? 1 : 2;
@@ -308,8 +329,9 @@ class BodyVectorizer {
   }
 
   bool IsOfCounter(const Node& node, size_t positions) const {
-    return std::any_of(node.inputs.begin() + static_cast<std::ptrdiff_t>(positions), node.inputs.end(),
-                       [&](NodeId input) { return input != kNoNode && FactOf(input).form == Form::kCounter; });
+    return std::any_of(
+        node.inputs.begin() + static_cast<std::ptrdiff_t>(positions), node.inputs.end(),
+        [&](NodeId input) { return input != kNoNode && FactOf(input).form == Form::kCounter; });
   }
 
   // The counter, or the counter and its shift, where the counter is `bound`.
@@ -317,7 +339,8 @@ class BodyVectorizer {
     const Node& node = body_[counter];
     if (node.Is("variable")) return bound;
     std::vector<NodeId> inputs;
-    for (NodeId input : node.inputs) inputs.push_back(FactOf(input).form == Form::kCounter ? bound : whole_[static_cast<size_t>(input)]);
+    for (NodeId input : node.inputs)
+      inputs.push_back(FactOf(input).form == Form::kCounter ? bound : whole_[static_cast<size_t>(input)]);
     return Add(node.op, std::move(inputs), node);
   }
 
@@ -325,7 +348,9 @@ class BodyVectorizer {
   NodeId LastOf(NodeId id) {
     if (FactOf(id).form != Form::kRows) return whole_[static_cast<size_t>(id)];
     NodeId& last = last_[static_cast<size_t>(id)];
-    if (last == kNoNode) last = Copy(body_[id], [&](NodeId input) { return LastOf(input); }, true);
+    if (last == kNoNode)
+      last = Copy(
+          body_[id], [&](NodeId input) { return LastOf(input); }, true);
     return last;
   }
 
@@ -359,7 +384,9 @@ class BodyVectorizer {
 
 }  // namespace
 
-bool IsNumeric(ValueType type) { return type == ValueType::kDouble || type == ValueType::kInteger || type == ValueType::kBoolean; }
+bool IsNumeric(ValueType type) {
+  return type == ValueType::kDouble || type == ValueType::kInteger || type == ValueType::kBoolean;
+}
 
 bool IsNumber(const Graph& graph, NodeId id, const Names& numbers) {
   const Node& node = graph[id];
@@ -370,7 +397,8 @@ bool IsNumber(const Graph& graph, NodeId id, const Names& numbers) {
          });
 }
 
-std::optional<Graph> VectorizeBody(const Graph& body, const std::string& counter, const Node& from, const Node& to, const Names& numbers) {
+std::optional<Graph> VectorizeBody(const Graph& body, const std::string& counter, const Node& from,
+                                   const Node& to, const Names& numbers) {
   return BodyVectorizer(body, counter, from, to, numbers).Run();
 }
 

@@ -8,16 +8,18 @@
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/vectorize_graph.h"
 
-// A loop whose variable only picks rows (or only columns) of matrices is one pass over all of them: what it writes to row i depends
-// on nothing that another round has written. Where the bounds are not known, the run decides: from:to counts down if it cannot count
-// up, and such a loop stays as it is.
+// A loop whose variable only picks rows (or only columns) of matrices is one pass over all of them: what it
+// writes to row i depends on nothing that another round has written. Where the bounds are not known, the run
+// decides: from:to counts down if it cannot count up, and such a loop stays as it is.
 namespace heddle::compiler {
 namespace {
 
-bool IsFor(const Block& block) { return block.kind == Block::Kind::kFor || block.kind == Block::Kind::kParallelFor; }
+bool IsFor(const Block& block) {
+  return block.kind == Block::Kind::kFor || block.kind == Block::Kind::kParallelFor;
+}
 
-// Variables that hold a number on every way to a place. A number that a loop adds to has no known type (0, then 0.5), but it is none
-// of the strings that + would join.
+// Variables that hold a number on every way to a place. A number that a loop adds to has no known type (0,
+// then 0.5), but it is none of the strings that + would join.
 class Numbers {
  public:
   const Names& names() const { return names_; }
@@ -25,7 +27,8 @@ class Numbers {
   void Follow(const Block& block) {
     if (block.kind == Block::Kind::kBasic) return FollowGraph(block.graph);
     for (const std::string& result : block.results) names_.erase(result);
-    if (!block.variable.empty() && !block.has_increment) names_.insert(block.variable);  // seq() may be empty.
+    if (!block.variable.empty() && !block.has_increment)
+      names_.insert(block.variable);  // seq() may be empty.
     if (block.kind == Block::Kind::kCall) return;
     // Whatever way is taken, however often: names that some way takes out are out until nothing changes.
     while (true) {
@@ -80,13 +83,16 @@ class LoopVectorizer {
     const std::array<const char*, 2> names = {Block::kFrom, Block::kTo};
     std::array<Node, 2> bounds;
     for (size_t k = 0; k < bounds.size(); ++k) {
-      bounds[k] = {.op = range ? "literal" : "variable", .info = ValueInfo::OfScalar(ValueType::kInteger), .position = loop.position};
+      bounds[k] = {.op = range ? "literal" : "variable",
+                   .info = ValueInfo::OfScalar(ValueType::kInteger),
+                   .position = loop.position};
       if (range)
         bounds[k].SetAttribute("value", Scalar(k == 0 ? range->first : range->last));
       else
         bounds[k].SetAttribute("name", fmt::format("%vector{}_{}", loop.id, k == 0 ? "from" : "to"));
     }
-    std::optional<Graph> graph = VectorizeBody(loop.body[0].graph, loop.variable, bounds[0], bounds[1], numbers.names());
+    std::optional<Graph> graph =
+        VectorizeBody(loop.body[0].graph, loop.variable, bounds[0], bounds[1], numbers.names());
     if (!graph) return false;
     Block whole = new_blocks_.Make(Block::Kind::kBasic, loop.body[0].position);
     whole.graph = *std::move(graph);
@@ -96,13 +102,19 @@ class LoopVectorizer {
     }
     Block before = new_blocks_.Make(Block::Kind::kBasic, loop.position);
     before.graph = std::move(loop.graph);
-    std::erase_if(before.graph.nodes, [](const Node& node) { return node.Is("assign") && node.Text("name") == Block::kIncrement; });
+    std::erase_if(before.graph.nodes, [](const Node& node) {
+      return node.Is("assign") && node.Text("name") == Block::kIncrement;
+    });
     for (Node& node : before.graph.nodes)
       for (size_t k = 0; k < bounds.size(); ++k)
-        if (node.Is("assign") && node.Text("name") == names[k]) node.SetAttribute("name", bounds[k].Text("name"));
+        if (node.Is("assign") && node.Text("name") == names[k])
+          node.SetAttribute("name", bounds[k].Text("name"));
     Block guard = new_blocks_.Make(Block::Kind::kIf, loop.position);
     guard.graph.nodes = {bounds[0], bounds[1]};
-    guard.graph.Add({.op = "<=", .inputs = {0, 1}, .info = ValueInfo::OfScalar(ValueType::kBoolean), .position = loop.position});
+    guard.graph.Add({.op = "<=",
+                     .inputs = {0, 1},
+                     .info = ValueInfo::OfScalar(ValueType::kBoolean),
+                     .position = loop.position});
     Assign(Block::kPredicate, 2, &guard.graph);
     guard.body.push_back(std::move(whole));
     if (!loop.has_increment) {  // from:to counts down then; seq(from, to, 1) is empty.
@@ -129,7 +141,10 @@ class LoopVectorizer {
   }
 
   static void Assign(const char* name, NodeId value, Graph* graph) {
-    Node assign = {.op = "assign", .inputs = {value}, .info = (*graph)[value].info, .position = (*graph)[value].position};
+    Node assign = {.op = "assign",
+                   .inputs = {value},
+                   .info = (*graph)[value].info,
+                   .position = (*graph)[value].position};
     assign.SetAttribute("name", std::string(name));
     graph->Add(std::move(assign));
   }
@@ -145,7 +160,8 @@ Status VectorizeLoops(Program* program) {
   for (auto& [name, function] : program->functions) {
     Numbers numbers;
     for (const Parameter& parameter : function.parameters)
-      if (parameter.data_type == DataType::kScalar && IsNumeric(parameter.value_type)) numbers.Add(parameter.name);
+      if (parameter.data_type == DataType::kScalar && IsNumeric(parameter.value_type))
+        numbers.Add(parameter.name);
     vectorizer.Visit(function.body, std::move(numbers));
   }
   return OkStatus();

@@ -49,8 +49,8 @@ struct Token {
 /// reason. The tokens point into `text`. Cost: linear.
 std::vector<Token> Tokenize(std::string_view text);
 
-/// What a string literal with this text between its quotes means: \b \t \n \f \r \" \' are replaced textually, any
-/// other backslash stays; so "\\n" is a backslash and a newline.
+/// What a string literal with this text between its quotes means: \b \t \n \f \r \" \' are replaced
+/// textually, any other backslash stays; so "\\n" is a backslash and a newline.
 std::string Unescape(std::string_view raw);
 /// True for words that can be neither variable nor argument name.
 bool IsReservedWord(std::string_view word);

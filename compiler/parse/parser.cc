@@ -12,8 +12,7 @@ ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics) {
   file.text = std::move(text);
   if (file.text.size() > kMostScriptBytes) {
     diagnostics
-        ->Error(file.path, {},
-                fmt::format("a script has at most {} bytes, this has more", kMostScriptBytes))
+        ->Error(file.path, {}, fmt::format("a script has at most {} bytes, this has more", kMostScriptBytes))
         .notes.push_back("is this a data file?");
     return file;
   }

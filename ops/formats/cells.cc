@@ -59,11 +59,15 @@ Result<Header> ReadHeader(const ReadOptions& options, std::string_view text) {
   const std::string_view symmetry = TakeWord(&line);
   header.coordinates = layout == "coordinate";
   header.pattern = field == "pattern";
-  if ((layout != "coordinate" && layout != "array") || (field != "real" && field != "integer" && field != "pattern" && field != "double") ||
+  if ((layout != "coordinate" && layout != "array") ||
+      (field != "real" && field != "integer" && field != "pattern" && field != "double") ||
       (header.pattern && !header.coordinates))
-    return DataLoss("cannot read '{}': MatrixMarket '{} {}' is not a matrix of real numbers", options.path, layout, field);
-  if (symmetry == "symmetric") header.symmetry = Symmetry::kSymmetric;
-  else if (symmetry == "skew-symmetric") header.symmetry = Symmetry::kSkew;
+    return DataLoss("cannot read '{}': MatrixMarket '{} {}' is not a matrix of real numbers", options.path,
+                    layout, field);
+  if (symmetry == "symmetric")
+    header.symmetry = Symmetry::kSymmetric;
+  else if (symmetry == "skew-symmetric")
+    header.symmetry = Symmetry::kSkew;
   else if (symmetry != "general" && !symmetry.empty())
     return DataLoss("cannot read '{}': MatrixMarket symmetry '{}' is not known", options.path, symmetry);
   do {
@@ -72,11 +76,12 @@ Result<Header> ReadHeader(const ReadOptions& options, std::string_view text) {
     ++header.lines;
   } while (Trim(line).empty() || Trim(line).front() == '%');
   Shape shape;
-  if (!TakeInteger(&line, &shape.rows) || !TakeInteger(&line, &shape.columns) || shape.rows < 0 || shape.columns < 0 ||
-      (header.coordinates && !TakeInteger(&line, &header.entries)))
+  if (!TakeInteger(&line, &shape.rows) || !TakeInteger(&line, &shape.columns) || shape.rows < 0 ||
+      shape.columns < 0 || (header.coordinates && !TakeInteger(&line, &header.entries)))
     return DataLoss("cannot read '{}': line {} is not a size line", options.path, header.lines);
   if (header.symmetry != Symmetry::kGeneral && shape.rows != shape.columns)
-    return DataLoss("cannot read '{}': a {} matrix is square, the file says {}", options.path, symmetry, shape);
+    return DataLoss("cannot read '{}': a {} matrix is square, the file says {}", options.path, symmetry,
+                    shape);
   if (!header.coordinates) {
     // Of a symmetric array the file has the lower triangle, of a skew-symmetric one without the diagonal.
     int64_t cells = shape.Cells();
@@ -84,8 +89,10 @@ Result<Header> ReadHeader(const ReadOptions& options, std::string_view text) {
     if (header.symmetry == Symmetry::kSkew && cells != INT64_MAX) cells = (cells - shape.rows) / 2;
     header.entries = cells;
   }
-  if ((options.rows != kUnknown && options.rows != shape.rows) || (options.columns != kUnknown && options.columns != shape.columns))
-    return DataLoss("cannot read '{}': {}x{} was asked for, the file says {}", options.path, options.rows, options.columns, shape);
+  if ((options.rows != kUnknown && options.rows != shape.rows) ||
+      (options.columns != kUnknown && options.columns != shape.columns))
+    return DataLoss("cannot read '{}': {}x{} was asked for, the file says {}", options.path, options.rows,
+                    options.columns, shape);
   header.shape = shape;
   return header;
 }
@@ -98,14 +105,16 @@ Status VisitCells(const ReadOptions& options, const Header& header, const Visit&
   int64_t seen = 0;
   auto emit = [&](int64_t row, int64_t column, double value) {
     visit(row, column, value);
-    if (header.symmetry != Symmetry::kGeneral && row != column) visit(column, row, header.symmetry == Symmetry::kSkew ? -value : value);
+    if (header.symmetry != Symmetry::kGeneral && row != column)
+      visit(column, row, header.symmetry == Symmetry::kSkew ? -value : value);
   };
   int64_t array_row = header.symmetry == Symmetry::kSkew ? 1 : 0;
   int64_t array_column = 0;
   while (!rest.empty()) {
     std::string_view line = TakeLine(&rest);
     ++line_number;
-    if (line_number % kLinesBetweenPolls == 0 && IsCancelled(options.cancelled)) return Cancelled("cancelled");
+    if (line_number % kLinesBetweenPolls == 0 && IsCancelled(options.cancelled))
+      return Cancelled("cancelled");
     const std::string_view whole = Trim(line);
     if (whole.empty() || whole.front() == '%') continue;
     int64_t row = 0;
@@ -119,7 +128,8 @@ Status VisitCells(const ReadOptions& options, const Header& header, const Visit&
       column = array_column + 1;
       if (++array_row == header.shape.rows) {
         ++array_column;
-        array_row = header.symmetry == Symmetry::kGeneral ? 0 : array_column + (header.symmetry == Symmetry::kSkew);
+        array_row =
+            header.symmetry == Symmetry::kGeneral ? 0 : array_column + (header.symmetry == Symmetry::kSkew);
       }
     }
     if (good && !header.pattern) {
@@ -128,20 +138,26 @@ Status VisitCells(const ReadOptions& options, const Header& header, const Visit&
       value = number.value_or(0);
     }
     if (!good || !Trim(line).empty())
-      return DataLoss("cannot read '{}': line {}: '{}' is not {}", options.path, line_number, whole.substr(0, 60),
-                      !header.coordinates ? "a number" : header.pattern ? "row column" : "row column value");
+      return DataLoss("cannot read '{}': line {}: '{}' is not {}", options.path, line_number,
+                      whole.substr(0, 60),
+                      !header.coordinates ? "a number"
+                      : header.pattern    ? "row column"
+                                          : "row column value");
     ++seen;
-    if (row == 0 && column == 0 && value == 0 && options.format == FileFormat::kText) continue;  // an all-zero matrix
-    const bool inside = row >= 1 && column >= 1 && (header.shape.rows == kUnknown || row <= header.shape.rows) &&
+    if (row == 0 && column == 0 && value == 0 && options.format == FileFormat::kText)
+      continue;  // an all-zero matrix
+    const bool inside = row >= 1 && column >= 1 &&
+                        (header.shape.rows == kUnknown || row <= header.shape.rows) &&
                         (header.shape.columns == kUnknown || column <= header.shape.columns) &&
                         row <= kMostRows && column < std::numeric_limits<int32_t>::max();
     if (!inside)
-      return DataLoss("cannot read '{}': line {}: cell ({}, {}) is outside of the {} matrix", options.path, line_number, row, column,
-                      header.shape);
+      return DataLoss("cannot read '{}': line {}: cell ({}, {}) is outside of the {} matrix", options.path,
+                      line_number, row, column, header.shape);
     emit(row - 1, column - 1, value);
   }
   if (header.entries != kUnknown && seen != header.entries)
-    return DataLoss("cannot read '{}': its header says {} entries, it has {}", options.path, header.entries, seen);
+    return DataLoss("cannot read '{}': its header says {} entries, it has {}", options.path, header.entries,
+                    seen);
   return OkStatus();
 }
 
@@ -161,25 +177,28 @@ Result<FileSummary> SummarizeCells(const ReadOptions& options, std::string_view 
   if (summary.shape.rows == kUnknown) summary.shape.rows = largest.rows;
   if (summary.shape.columns == kUnknown) summary.shape.columns = largest.columns;
   if (summary.shape.Cells() == 0 && options.format == FileFormat::kText)
-    return DataLoss("cannot read '{}': it holds no cells and its size is not known", options.path).WithNote("give rows= and cols=");
+    return DataLoss("cannot read '{}': it holds no cells and its size is not known", options.path)
+        .WithNote("give rows= and cols=");
   summary.format = ChooseFormat(summary.shape, summary.stored);
   return summary;
 }
 
-Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary, std::string_view text, int64_t row_begin,
-                         int64_t row_end) {
+Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary, std::string_view text,
+                         int64_t row_begin, int64_t row_end) {
   HEDDLE_ASSIGN_OR_RETURN(const Header header, ReadHeader(options, text));
   const int64_t rows = row_end - row_begin;
   const int64_t columns = summary.shape.columns;
-  // Count the cells of each row, then place them, then order each row by column. A small file may name a huge row: what
-  // grows with the rows comes from the budget.
+  // Count the cells of each row, then place them, then order each row by column. A small file may name a huge
+  // row: what grows with the rows comes from the budget.
   struct Cell {
     int32_t column;
     double value;
   };
   HEDDLE_ASSIGN_OR_RETURN(Matrix counted, Matrix::Sparse(rows, columns, 0));
   int64_t* const starts = counted.mutable_row_offsets();
-  const auto is_mine = [&](int64_t row, double value) { return row >= row_begin && row < row_end && value != 0; };
+  const auto is_mine = [&](int64_t row, double value) {
+    return row >= row_begin && row < row_end && value != 0;
+  };
   bool fits = true;
   HEDDLE_RETURN_IF_ERROR(VisitCells(options, header, [&](int64_t row, int64_t column, double value) {
     fits &= column < columns;
@@ -192,7 +211,8 @@ Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary,
   int64_t* offsets = sparse.mutable_row_offsets();
   std::copy_n(starts, rows + 1, offsets);  // For now, where the next cell of each row goes.
   HEDDLE_RETURN_IF_ERROR(VisitCells(options, header, [&](int64_t row, int64_t column, double value) {
-    if (is_mine(row, value)) cells[static_cast<size_t>(offsets[row - row_begin]++)] = {static_cast<int32_t>(column), value};
+    if (is_mine(row, value))
+      cells[static_cast<size_t>(offsets[row - row_begin]++)] = {static_cast<int32_t>(column), value};
   }));
   int64_t at = 0;
   offsets[0] = 0;

@@ -18,7 +18,9 @@ namespace {
 
 int64_t CountFields(std::string_view line, std::string_view separator) {
   int64_t fields = 1;
-  for (size_t at = line.find(separator); at != std::string_view::npos; at = line.find(separator, at + separator.size())) ++fields;
+  for (size_t at = line.find(separator); at != std::string_view::npos;
+       at = line.find(separator, at + separator.size()))
+    ++fields;
   return fields;
 }
 
@@ -34,7 +36,8 @@ class LineParser {
 
   // One line into `columns` doubles. `line_number` counts from 1 in the file.
   Status Parse(std::string_view line, int64_t line_number, double* out) const {
-    if (options_.separator.size() == 1 && options_.missing_texts.empty() && ParsePlain(line, out)) return OkStatus();
+    if (options_.separator.size() == 1 && options_.missing_texts.empty() && ParsePlain(line, out))
+      return OkStatus();
     return ParseCarefully(line, line_number, out);
   }
 
@@ -60,10 +63,11 @@ class LineParser {
   Status ParseCarefully(std::string_view line, int64_t line_number, double* out) const {
     const std::string_view separator = options_.separator;
     if (const int64_t fields = CountFields(line, separator); fields != columns_) {
-      Status status = DataLoss("cannot read '{}': line {} has {} fields, the lines before have {}", options_.path, line_number,
-                               fields, columns_);
-      return status.WithNote("every line of a csv file needs the same number of fields; set sep= if the separator is not '" +
-                             std::string(separator) + "'");
+      Status status = DataLoss("cannot read '{}': line {} has {} fields, the lines before have {}",
+                               options_.path, line_number, fields, columns_);
+      return status.WithNote(
+          "every line of a csv file needs the same number of fields; set sep= if the separator is not '" +
+          std::string(separator) + "'");
     }
     for (int64_t j = 0; j < columns_; ++j) {
       const size_t end = line.find(separator);
@@ -71,18 +75,20 @@ class LineParser {
       line = end == std::string_view::npos ? std::string_view() : line.substr(end + separator.size());
       if (field.empty()) {
         if (!options_.fill)
-          return DataLoss("cannot read '{}': line {}, field {} is empty and fill=FALSE", options_.path, line_number, j + 1);
+          return DataLoss("cannot read '{}': line {}, field {} is empty and fill=FALSE", options_.path,
+                          line_number, j + 1);
         out[j] = options_.default_value;
         continue;
       }
-      if (std::find(options_.missing_texts.begin(), options_.missing_texts.end(), field) != options_.missing_texts.end()) {
+      if (std::find(options_.missing_texts.begin(), options_.missing_texts.end(), field) !=
+          options_.missing_texts.end()) {
         out[j] = std::numeric_limits<double>::quiet_NaN();
         continue;
       }
       const std::optional<double> value = ParseDouble(field);
       if (!value) {
-        Status status = DataLoss("cannot read '{}': line {}, field {}: '{}' is not a number", options_.path, line_number, j + 1,
-                                 field.substr(0, 40));
+        Status status = DataLoss("cannot read '{}': line {}, field {}: '{}' is not a number", options_.path,
+                                 line_number, j + 1, field.substr(0, 40));
         return line_number == 1 ? status.WithNote("if the first line holds names, say header=TRUE")
                                 : status.WithNote("texts that mean a missing value go into naStrings=");
       }
@@ -99,7 +105,8 @@ class LineParser {
 
 Format ChooseFormat(const Shape& shape, int64_t stored) {
   if (stored == kUnknown || shape.columns <= 1) return Format::kDense;
-  return static_cast<double>(stored) < kSparseBelow * static_cast<double>(shape.rows) * static_cast<double>(shape.columns)
+  return static_cast<double>(stored) <
+                 kSparseBelow * static_cast<double>(shape.rows) * static_cast<double>(shape.columns)
              ? Format::kSparse
              : Format::kDense;
 }
@@ -121,7 +128,8 @@ Result<FileSummary> SummarizeCsv(const ReadOptions& options, std::string_view te
   for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, summary.shape.rows},
                                           std::tuple{"cols", options.columns, summary.shape.columns}})
     if (said != kUnknown && said != found)
-      return DataLoss("cannot read '{}': {}={} was asked for, the file has {}", options.path, name, said, found);
+      return DataLoss("cannot read '{}': {}={} was asked for, the file has {}", options.path, name, said,
+                      found);
   summary.stored = options.nonzeros;
   summary.chunk_offsets = std::move(chunks.offsets);
   summary.chunk_rows = std::move(chunks.rows);
@@ -129,8 +137,8 @@ Result<FileSummary> SummarizeCsv(const ReadOptions& options, std::string_view te
   return summary;
 }
 
-Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, std::string_view text, int64_t row_begin,
-                       int64_t row_end) {
+Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, std::string_view text,
+                       int64_t row_begin, int64_t row_end) {
   const int64_t columns = summary.shape.columns;
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Dense(row_end - row_begin, columns));
   const LineParser parser(options, columns);
@@ -144,12 +152,15 @@ Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, s
       if (IsCancelled(options.cancelled)) return;
       const auto chunk = static_cast<size_t>(c);
       if (summary.chunk_rows[chunk + 1] <= row_begin || summary.chunk_rows[chunk] >= row_end) continue;
-      std::string_view rest = text.substr(static_cast<size_t>(summary.chunk_offsets[chunk]),
-                                          static_cast<size_t>(summary.chunk_offsets[chunk + 1] - summary.chunk_offsets[chunk]));
-      for (int64_t row = summary.chunk_rows[chunk]; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
+      std::string_view rest =
+          text.substr(static_cast<size_t>(summary.chunk_offsets[chunk]),
+                      static_cast<size_t>(summary.chunk_offsets[chunk + 1] - summary.chunk_offsets[chunk]));
+      for (int64_t row = summary.chunk_rows[chunk]; row < std::min(row_end, summary.chunk_rows[chunk + 1]);
+           ++row) {
         const std::string_view line = Body(TakeLine(&rest), options.separator);
         if (row < row_begin) continue;
-        const Status status = parser.Parse(line, row + first_line, matrix.mutable_data() + (row - row_begin) * columns);
+        const Status status =
+            parser.Parse(line, row + first_line, matrix.mutable_data() + (row - row_begin) * columns);
         if (status.ok()) continue;
         const std::lock_guard lock(mutex);
         if (row < failed_row) {

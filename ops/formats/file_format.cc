@@ -17,15 +17,18 @@ struct Reader {
 };
 
 // By FileFormat.
-constexpr Reader kReaders[] = {
-    {SummarizeCells, ReadCells}, {SummarizeCells, ReadCells}, {SummarizeCsv, ReadCsv}, {SummarizeLibsvm, ReadLibsvm}};
+constexpr Reader kReaders[] = {{SummarizeCells, ReadCells},
+                               {SummarizeCells, ReadCells},
+                               {SummarizeCsv, ReadCsv},
+                               {SummarizeLibsvm, ReadLibsvm}};
 
 const Reader& ReaderOf(const ReadOptions& options) { return kReaders[static_cast<size_t>(*options.format)]; }
 
 // What summaries depend on besides the file's bytes.
 std::string SummaryKey(const ReadOptions& options, const std::string& fingerprint) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint, Name(*options.format), options.rows, options.columns,
-                     options.nonzeros, options.header.value_or(false), options.separator, options.index_separator);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint, Name(*options.format),
+                     options.rows, options.columns, options.nonzeros, options.header.value_or(false),
+                     options.separator, options.index_separator);
 }
 
 }  // namespace
@@ -48,9 +51,11 @@ Result<FileSummary> Summarize(const ReadOptions& options, Files& files) {
   return summary;
 }
 
-Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin, int64_t row_end, Files& files) {
+Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
+                        int64_t row_end, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(options.path));
-  if (!summary.chunk_offsets.empty() && summary.chunk_offsets.back() > static_cast<int64_t>(file->bytes().size()))
+  if (!summary.chunk_offsets.empty() &&
+      summary.chunk_offsets.back() > static_cast<int64_t>(file->bytes().size()))
     return DataLoss("cannot read '{}': it changed while it was read", options.path);
   return ReaderOf(options).read(options, summary, file->bytes(), row_begin, row_end);
 }

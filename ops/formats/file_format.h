@@ -24,22 +24,23 @@ struct ReadOptions {
   int64_t columns = kUnknown;
   int64_t nonzeros = kUnknown;
   std::optional<bool> header;
-  std::string separator;                  ///< "" until found out
+  std::string separator;  ///< "" until found out
   bool fill = true;
   double default_value = 0;
-  std::vector<std::string> missing_texts; ///< naStrings: read as NaN
+  std::vector<std::string> missing_texts;  ///< naStrings: read as NaN
   std::string index_separator = ":";
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
 
-/// Options from the attributes of a `read` node and, where it exists, `<path>.mtd`; then from the file's own beginning.
-/// kInvalidArgument: unknown option value, contradiction between script and metadata. kDataLoss: malformed metadata.
+/// Options from the attributes of a `read` node and, where it exists, `<path>.mtd`; then from the file's own
+/// beginning. kInvalidArgument: unknown option value, contradiction between script and metadata. kDataLoss:
+/// malformed metadata.
 Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path, Files& files);
 
 /// What a first look at a file tells; costs one scan (no number is parsed in a csv file).
 struct FileSummary {
-  Shape shape;                  ///< Of the matrix that read() gives.
-  int64_t stored = kUnknown;    ///< Upper bound of its non-zeros; kUnknown for csv without nnz in its metadata.
+  Shape shape;                ///< Of the matrix that read() gives.
+  int64_t stored = kUnknown;  ///< Upper bound of its non-zeros; kUnknown for csv without nnz in its metadata.
   std::vector<int64_t> chunk_offsets;  ///< Line formats: byte offsets at line starts, and
   std::vector<int64_t> chunk_rows;     ///< the row that begins there; the last pair is the end.
   Format format = Format::kDense;
@@ -50,7 +51,8 @@ Result<FileSummary> Summarize(const ReadOptions& options, Files& files);
 
 /// Rows [row_begin, row_end) of the matrix in the file, in the format of the summary.
 /// kDataLoss names file, line and field of the first malformed place.
-Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin, int64_t row_end, Files& files);
+Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
+                        int64_t row_end, Files& files);
 
 /// A scalar file: one line.
 Result<Scalar> ReadScalar(const ReadOptions& options, Files& files);
@@ -62,7 +64,8 @@ struct WriteOptions {
   bool header = false;
   bool sparse = false;
   std::string description;
-  const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then nothing is written and kCancelled.
+  const std::atomic<bool>* cancelled =
+      nullptr;  ///< Polled between pieces; then nothing is written and kCancelled.
 };
 
 Result<WriteOptions> ResolveWriteOptions(const Node& node);

@@ -27,7 +27,8 @@ Result<ValueInfo> InferRead(const InferContext& context) {
     }
     return ValueInfo::OfMatrix({kUnknown, kUnknown});
   }
-  HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(node, context.scalars[0]->ToText(), *context.files));
+  HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options,
+                          ResolveReadOptions(node, context.scalars[0]->ToText(), *context.files));
   if (options.data_type == DataType::kScalar) return ValueInfo::OfScalar(options.value_type);
   HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *context.files));
   return ValueInfo::OfMatrix(summary.shape, summary.format);
@@ -51,7 +52,8 @@ Result<Value> RunRead(const KernelCall& call) {
 
 RowRule GenerateRows(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
 
-/// write(x, path): a matrix or scalar into a file, whole or not at all, and its .mtd (language reference 4.2).
+/// write(x, path): a matrix or scalar into a file, whole or not at all, and its .mtd (language reference
+/// 4.2).
 Result<ValueInfo> InferWrite(const InferContext& context) {
   if (context.inputs[1].IsMatrix()) return InvalidArgument("write: the path is a string, not a matrix");
   HEDDLE_RETURN_IF_ERROR(ResolveWriteOptions(context.node).status());
@@ -61,15 +63,29 @@ Result<ValueInfo> InferWrite(const InferContext& context) {
 Result<Value> RunWrite(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(WriteOptions options, ResolveWriteOptions(call.node));
   options.cancelled = call.context.cancelled;
-  HEDDLE_RETURN_IF_ERROR(WriteValue(*call.inputs[0], call.inputs[1]->scalar().ToText(), options, *call.context.files));
+  HEDDLE_RETURN_IF_ERROR(
+      WriteValue(*call.inputs[0], call.inputs[1]->scalar().ToText(), options, *call.context.files));
   return Value();
 }
 
 constexpr Operator kOperators[] = {
-    {.name = "read", .min_inputs = 1, .max_inputs = 1, .infer = InferRead, .row_rule = GenerateRows, .run = RunRead, .may_fail = true,
+    {.name = "read",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferRead,
+     .row_rule = GenerateRows,
+     .run = RunRead,
+     .may_fail = true,
      .pure = false},
-    {.name = "write", .min_inputs = 2, .max_inputs = 2, .infer = InferWrite, .run = RunWrite, .effect = true, .may_fail = true,
-     .pure = false, .takes_singles = TakesAnySingles},
+    {.name = "write",
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .infer = InferWrite,
+     .run = RunWrite,
+     .effect = true,
+     .may_fail = true,
+     .pure = false,
+     .takes_singles = TakesAnySingles},
 };
 
 }  // namespace

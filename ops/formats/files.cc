@@ -145,14 +145,15 @@ class RealFiles : public Files {
   Result<std::string> Fingerprint(const std::string& path) override {
     struct stat status {};
     if (stat(Absolute(path).c_str(), &status) != 0) return FromErrno("read", path);
-    return fmt::format("{} {} {}.{}", status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    return fmt::format("{} {} {}.{}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                       status.st_mtim.tv_nsec);
   }
 
   Status Replace(const std::string& path, std::string_view bytes) override {
     const std::string target = Absolute(path);
     if (IsDirectory(path)) return DataLoss("cannot write '{}': a directory of that name is there", path);
     // A device or a pipe would be gone afterwards.
-    if (struct stat status {}; stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    if (struct stat status{}; stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
       return DataLoss("cannot write '{}': it is no ordinary file", path);
     const size_t slash = target.rfind('/');
     const std::string folder = slash == 0 ? "/" : target.substr(0, slash);
@@ -160,7 +161,8 @@ class RealFiles : public Files {
     static std::atomic<uint64_t> count{0};
     const std::string temporary =
         fmt::format("{}/.{}.{}-{}.heddle", folder, target.substr(slash + 1), getpid(), count.fetch_add(1));
-    // A file without a name vanishes with the process, however that ends; it gets a name only when it is whole.
+    // A file without a name vanishes with the process, however that ends; it gets a name only when it is
+    // whole.
     bool named = false;
     Descriptor file(OpenTemporary(folder, temporary, &named));
     if (file.get() < 0) return FromErrno("write", path);
@@ -208,7 +210,8 @@ class RealFiles : public Files {
   static Status MakeFolders(const std::string& folder, const std::string& path) {
     for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
       const std::string part = folder.substr(0, end);
-      if (!part.empty() && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST && access(part.c_str(), F_OK) != 0)
+      if (!part.empty() && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST &&
+          access(part.c_str(), F_OK) != 0)
         return FromErrno("write", path);
       if (end == std::string::npos) return OkStatus();
     }
@@ -248,6 +251,8 @@ class RealFiles : public Files {
 
 }  // namespace
 
-std::unique_ptr<Files> MakeFiles(std::string directory) { return std::make_unique<RealFiles>(std::move(directory)); }
+std::unique_ptr<Files> MakeFiles(std::string directory) {
+  return std::make_unique<RealFiles>(std::move(directory));
+}
 
 }  // namespace heddle::ops

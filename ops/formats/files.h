@@ -14,21 +14,25 @@ namespace heddle::ops {
 class InputFile {
  public:
   virtual ~InputFile() = default;
-  virtual std::string_view bytes() const = 0;  ///< Valid while this object lives (memory-mapped when not compressed).
+  virtual std::string_view bytes()
+      const = 0;  ///< Valid while this object lives (memory-mapped when not compressed).
 };
 
-/// Files of a job, behind an interface so that tests can fail them. All paths absolute or relative to `directory`.
+/// Files of a job, behind an interface so that tests can fail them. All paths absolute or relative to
+/// `directory`.
 class Files {
  public:
   virtual ~Files() = default;
-  virtual Result<std::unique_ptr<InputFile>> Open(const std::string& path) = 0;   ///< kNotFound names the path.
+  virtual Result<std::unique_ptr<InputFile>> Open(
+      const std::string& path) = 0;  ///< kNotFound names the path.
   virtual bool Exists(const std::string& path) = 0;
   virtual bool IsDirectory(const std::string& path) = 0;
-  virtual Result<std::vector<std::string>> List(const std::string& path) = 0;     ///< Names, sorted.
+  virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  ///< Names, sorted.
   /// Size and modification time in one text: changes when the file does.
   virtual Result<std::string> Fingerprint(const std::string& path) = 0;
-  /// Replaces `path` by `bytes`, whole or not at all: temporary file beside it, fsync, rename. An older file stays whole
-  /// until then and when anything fails; no temporary is left behind. kResourceExhausted when the disk is full.
+  /// Replaces `path` by `bytes`, whole or not at all: temporary file beside it, fsync, rename. An older file
+  /// stays whole until then and when anything fails; no temporary is left behind. kResourceExhausted when the
+  /// disk is full.
   virtual Status Replace(const std::string& path, std::string_view bytes) = 0;
   /// Removes a file; Ok when there is none.
   virtual Status Remove(const std::string& path) = 0;

@@ -17,7 +17,8 @@ int64_t CountNewlines(const char* data, int64_t size) {
   const __m256i newline = _mm256_set1_epi8('\n');
   for (; i + 32 <= size; i += 32) {
     const __m256i block = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data + i));
-    count += __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(block, newline))));
+    count +=
+        __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(block, newline))));
   }
   for (; i < size; ++i) count += data[i] == '\n';
   return count;
@@ -46,7 +47,8 @@ LineChunks CutLines(std::string_view text) {
   ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto c = static_cast<size_t>(i);
-      chunks.rows[c + 1] = CountNewlines(text.data() + chunks.offsets[c], chunks.offsets[c + 1] - chunks.offsets[c]);
+      chunks.rows[c + 1] =
+          CountNewlines(text.data() + chunks.offsets[c], chunks.offsets[c + 1] - chunks.offsets[c]);
     }
   });
   if (count > 0 && text.back() != '\n') ++chunks.rows.back();  // the last line has no newline of its own

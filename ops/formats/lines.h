@@ -29,7 +29,8 @@ struct LineChunks {
   std::vector<int64_t> rows;     ///< Lines before chunk i; the last entry counts all.
 };
 
-/// Chunks of about 1 MiB; blank lines at the end of the text are not counted. Two passes at memory speed, in parallel.
+/// Chunks of about 1 MiB; blank lines at the end of the text are not counted. Two passes at memory speed, in
+/// parallel.
 LineChunks CutLines(std::string_view text);
 
 }  // namespace heddle::ops

@@ -112,19 +112,25 @@ std::string MatrixBytes(const Matrix& matrix, const WriteOptions& options) {
     case FileFormat::kCsv: {
       std::string header;
       if (options.header) {
-        for (int64_t j = 1; j <= matrix.columns(); ++j) header += fmt::format("{}C{}", j > 1 ? options.separator : "", j);
+        for (int64_t j = 1; j <= matrix.columns(); ++j)
+          header += fmt::format("{}C{}", j > 1 ? options.separator : "", j);
         header += '\n';
       }
-      return header + AppendRows(matrix, options, [&](int64_t row, std::string* out) { AppendCsvRow(matrix, row, options, out); });
+      return header + AppendRows(matrix, options, [&](int64_t row, std::string* out) {
+               AppendCsvRow(matrix, row, options, out);
+             });
     }
     case FileFormat::kLibsvm:
-      return AppendRows(matrix, options, [&](int64_t row, std::string* out) { AppendLibsvmRow(matrix, row, options, out); });
+      return AppendRows(matrix, options,
+                        [&](int64_t row, std::string* out) { AppendLibsvmRow(matrix, row, options, out); });
     case FileFormat::kMatrixMarket:
-      return fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", matrix.rows(), matrix.columns(),
-                         matrix.CountNonzeros()) +
-             AppendRows(matrix, options, [&](int64_t row, std::string* out) { AppendCellRow(matrix, row, out); });
+      return fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", matrix.rows(),
+                         matrix.columns(), matrix.CountNonzeros()) +
+             AppendRows(matrix, options,
+                        [&](int64_t row, std::string* out) { AppendCellRow(matrix, row, out); });
     case FileFormat::kText: {
-      std::string cells = AppendRows(matrix, options, [&](int64_t row, std::string* out) { AppendCellRow(matrix, row, out); });
+      std::string cells = AppendRows(matrix, options,
+                                     [&](int64_t row, std::string* out) { AppendCellRow(matrix, row, out); });
       return cells.empty() ? "0 0 0\n" : cells;
     }
   }
@@ -161,12 +167,15 @@ std::string Metadata(const Value& value, const WriteOptions& options) {
 Status WriteValue(const Value& value, const std::string& path, const WriteOptions& options, Files& files) {
   if (path.empty()) return NotFound("cannot write '': the path is empty");
   if (value.IsMatrix() && options.format == FileFormat::kLibsvm && value.matrix().columns() < 1)
-    return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}", value.matrix().shape());
-  const std::string bytes = value.IsMatrix() ? MatrixBytes(value.matrix(), options) : value.scalar().ToText() + "\n";
+    return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}",
+                              value.matrix().shape());
+  const std::string bytes =
+      value.IsMatrix() ? MatrixBytes(value.matrix(), options) : value.scalar().ToText() + "\n";
   if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
   HEDDLE_RETURN_IF_ERROR(files.Replace(path, bytes));
   if (value.IsMatrix() && options.format == FileFormat::kMatrixMarket)
-    return files.Remove(path + ".mtd");  // the header says it all; metadata of an older output would contradict it
+    return files.Remove(path +
+                        ".mtd");  // the header says it all; metadata of an older output would contradict it
   return files.Replace(path + ".mtd", Metadata(value, options));
 }
 

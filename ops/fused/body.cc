@@ -73,7 +73,8 @@ class RoleFinder {
       return reduce({node.inputs[0], node.inputs[1]});
     }
     if (fused_.roots.size() > 1) return Unimplemented("several roots that are not aggregates");
-    if (const Aggregate* aggregate = FindAggregate(node.op); aggregate != nullptr && body_[node.inputs[0]].info.shape.columns > kColumnChunk) {
+    if (const Aggregate* aggregate = FindAggregate(node.op);
+        aggregate != nullptr && body_[node.inputs[0]].info.shape.columns > kColumnChunk) {
       // Each row is a tree over its chunks.
       if (!FoldsRows(node)) return Unimplemented("{} of rows longer than a column chunk", node.op);
       roles_.nodes[static_cast<size_t>(id)] = BodyRole::kRoot;
@@ -154,7 +155,8 @@ class RoleFinder {
 
   Status DemandCellwise(const Node& node) {
     const bool binary = node.inputs.size() == 2 && node.inputs[1] != kNoNode;
-    if (node.Is("replace") && !body_[node.inputs[1]].Is("literal")) return Unimplemented("replace with a computed pattern");
+    if (node.Is("replace") && !body_[node.inputs[1]].Is("literal"))
+      return Unimplemented("replace with a computed pattern");
     if (node.Is("ifelse") || node.Is("replace")) {
       for (NodeId operand : node.inputs) HEDDLE_RETURN_IF_ERROR(Demand(operand, BodyRole::kRows));
       return OkStatus();

@@ -33,7 +33,9 @@ class BodyView {
   bool IsRows(NodeId id) const { return program_.roles.nodes[Index(id)] == BodyRole::kRows; }
   bool IsInput(NodeId id) const { return node(id).Is("variable"); }
   bool IsCsrInput(NodeId id) const { return IsInput(id) && node(id).info.format == Format::kSparse; }
-  bool IsSingle(NodeId id) const { return node(id).info.IsMatrix() && node(id).info.element_type == ElementType::kFloat32; }
+  bool IsSingle(NodeId id) const {
+    return node(id).info.IsMatrix() && node(id).info.element_type == ElementType::kFloat32;
+  }
   bool IsCellwise(NodeId id) const {
     const Node& n = node(id);
     return IsRows(id) && (n.Is("ifelse") || n.Is("replace") || FindUnaryCode(n.op) || FindBinaryCode(n.op));
@@ -71,13 +73,13 @@ class BodyView {
 /// through the body.
 bool CanWalkEntries(const BodyView& view);
 
-/// Of a body that cannot walk entries: true if operator by operator only entries would be visited, for every computed value of the
-/// driver's shape, and every one that leaves, is CSR (X + Y of two CSR operands has entries where its driver has none). Dense tiles
-/// would visit, and hold, what is absent.
+/// Of a body that cannot walk entries: true if operator by operator only entries would be visited, for every
+/// computed value of the driver's shape, and every one that leaves, is CSR (X + Y of two CSR operands has
+/// entries where its driver has none). Dense tiles would visit, and hold, what is absent.
 bool LosesSparsity(const BodyView& view);
 
-/// Of a body that walks entries: the other CSR inputs without whose entries nothing leaves the walk, either. Entries of the
-/// driver that they do not share need not be looked at.
+/// Of a body that walks entries: the other CSR inputs without whose entries nothing leaves the walk, either.
+/// Entries of the driver that they do not share need not be looked at.
 std::vector<NodeId> SharedPatterns(const BodyView& view);
 
 }  // namespace heddle::ops

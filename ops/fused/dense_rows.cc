@@ -18,7 +18,8 @@
 namespace heddle::ops {
 namespace {
 
-// Calls fold(lanes) with lanes[j] the accumulator of the cells whose flat place is j modulo 8, when the first cell's is `base`.
+// Calls fold(lanes) with lanes[j] the accumulator of the cells whose flat place is j modulo 8, when the first
+// cell's is `base`.
 template <typename Fold>
 void WithLanes(double* payload, int64_t base, Fold fold) {
   if (base == 0) return fold(payload);
@@ -30,19 +31,22 @@ void WithLanes(double* payload, int64_t base, Fold fold) {
 
 }  // namespace
 
-void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t rows, int64_t columns, int64_t row_in_panel, double* payload) {
+void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t rows, int64_t columns,
+             int64_t row_in_panel, double* payload) {
   const simd::Fold fold = FoldOf(root.aggregate);
   if (root.kind == TileRoot::Kind::kFull)
-    return WithLanes(payload, (row_in_panel * root.n) & 7, [&](double* lanes) { simd::FoldFlat(fold, x, rows * columns, lanes); });
+    return WithLanes(payload, (row_in_panel * root.n) & 7,
+                     [&](double* lanes) { simd::FoldFlat(fold, x, rows * columns, lanes); });
   if (root.n <= 8) return simd::FoldNarrow(fold, x, rows, root.n, payload);
   simd::FoldColumns(fold, x, rows, x_stride, columns, payload);
 }
 
-void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride, int64_t rows,
-                simd::Ahead* ahead, int64_t lane, double* payload) {
+void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride,
+                int64_t rows, simd::Ahead* ahead, int64_t lane, double* payload) {
   switch (root.kind) {
     case TileRoot::Kind::kVectors:
-      return simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, root.padded, ahead);
+      return simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, root.padded,
+                                   ahead);
     case TileRoot::Kind::kLanes:
       if (root.k == 1) return simd::MultiplyNarrow(x, rows, root.n, y, payload, ahead);
       if (root.n == 1) return simd::MultiplyNarrow(y, rows, root.k, x, payload);
@@ -58,13 +62,24 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
         return simd::MultiplyFewColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload);
       if (simd::AreFewForTiles(root.n, root.k))
         return AddProductByColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, ahead);
-      return Run(Gemm{.m = root.n, .n = root.k, .k = rows, .a = x, .a_row = 1, .a_column = x_stride, .b = y, .b_row = y_stride,
-                      .c = payload, .c_row = root.k, .accumulate = true, .ahead = ahead == nullptr ? nullptr : x + rows * x_stride,
+      return Run(Gemm{.m = root.n,
+                      .n = root.k,
+                      .k = rows,
+                      .a = x,
+                      .a_row = 1,
+                      .a_column = x_stride,
+                      .b = y,
+                      .b_row = y_stride,
+                      .c = payload,
+                      .c_row = root.k,
+                      .accumulate = true,
+                      .ahead = ahead == nullptr ? nullptr : x + rows * x_stride,
                       .ahead_cells = rows * root.n / 4});
   }
 }
 
-void CopyRows(const double* from, int64_t from_stride, int64_t rows, int64_t columns, double* to, int64_t to_stride) {
+void CopyRows(const double* from, int64_t from_stride, int64_t rows, int64_t columns, double* to,
+              int64_t to_stride) {
   const auto copy = [&](auto count) __attribute__((always_inline)) {
     for (int64_t i = 0; i < rows; ++i) {
       // Between two tiles the machine forgets where it was.

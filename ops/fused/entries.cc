@@ -18,7 +18,8 @@ namespace {
 int64_t FindZero(const double* values, int64_t first, int64_t last) {
   for (; first + 4 <= last; first += 4) {
     const __m256d zeros = _mm256_cmp_pd(_mm256_loadu_pd(values + first), _mm256_setzero_pd(), _CMP_EQ_OQ);
-    if (const auto mask = static_cast<unsigned>(_mm256_movemask_pd(zeros)); mask != 0) return first + std::countr_zero(mask);
+    if (const auto mask = static_cast<unsigned>(_mm256_movemask_pd(zeros)); mask != 0)
+      return first + std::countr_zero(mask);
   }
   while (first < last && values[first] != 0.0) ++first;
   return first;
@@ -35,7 +36,9 @@ void ForNonzeroRuns(const double* values, int64_t first, int64_t last, Visit vis
 }
 
 // What is computed at the entries of a pattern may be zero.
-simd::SparseRows RowsOf(const Entries& x, int64_t rows) { return {x.offsets, x.columns, x.values, rows, true}; }
+simd::SparseRows RowsOf(const Entries& x, int64_t rows) {
+  return {x.offsets, x.columns, x.values, rows, true};
+}
 
 void AddByColumn(const Entries& x, int64_t first, int64_t last, double* lanes) {
   for (int64_t e = first; e < last; ++e) lanes[x.columns[e] & 7] += x.values[e];
@@ -50,14 +53,16 @@ bool HoldsSeveralLeaves(const TileProgram& program) {
       if (root >= 0) return false;
     if (step.kind != Step::Kind::kRoot) continue;
     const TileRoot::Kind kind = program.roots[static_cast<size_t>(step.index)].kind;
-    if (!IsByEntry(step.from) || (kind != TileRoot::Kind::kFull && kind != TileRoot::Kind::kColumns)) return false;
+    if (!IsByEntry(step.from) || (kind != TileRoot::Kind::kFull && kind != TileRoot::Kind::kColumns))
+      return false;
   }
   return true;
 }
 
-void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, int64_t lane,
-                      double* payload) {
-  if (root.kind == TileRoot::Kind::kVectors && root.k == 1) return simd::AddScaledSparseRows(RowsOf(x, rows), y, y_stride, payload);
+void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride,
+                      int64_t lane, double* payload) {
+  if (root.kind == TileRoot::Kind::kVectors && root.k == 1)
+    return simd::AddScaledSparseRows(RowsOf(x, rows), y, y_stride, payload);
   const int32_t* columns = x.columns;
   const double* values = x.values;
   for (int64_t i = 0; i < rows; ++i, y += y_stride) {
@@ -72,17 +77,21 @@ void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, cons
             cell = std::fma(values[e], y[c], cell);
           }
       } else {
-        for (int64_t e = first; e < last; ++e) simd::AddScaled(values[e], y, root.k, payload + columns[e] * root.k);
+        for (int64_t e = first; e < last; ++e)
+          simd::AddScaled(values[e], y, root.k, payload + columns[e] * root.k);
       }
     });
   }
 }
 
-void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t end, double* out, double* payload) {
-  simd::MultiplyAndAddSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, v, out, payload);
+void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t end, double* out,
+                        double* payload) {
+  simd::MultiplyAndAddSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, v,
+                                 out, payload);
 }
 
-void AddTerms(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride, SparseLeaf& terms) {
+void AddTerms(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride,
+              SparseLeaf& terms) {
   if (root.kind == TileRoot::Kind::kColumns) {
     const double one = 1.0;
     terms.Weigh(&one);
@@ -96,16 +105,21 @@ void AddTerms(const TileRoot& root, const Entries& x, int64_t rows, const double
   }
 }
 
-void SumRows(const Entries& x, int64_t rows, double* out) { simd::SumSparseRows(RowsOf(x, rows), kColumnChunk, out); }
+void SumRows(const Entries& x, int64_t rows, double* out) {
+  simd::SumSparseRows(RowsOf(x, rows), kColumnChunk, out);
+}
 
 // Eight lanes for few columns of B, else one chain a cell; + 0.0 at the end.
-void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out, int64_t ahead) {
+void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out,
+                     int64_t ahead) {
   const int64_t k = b.columns();
-  if (k > 1 && k <= kFewColumns) return simd::MultiplyRowsByLanes(x.values, x.columns, x.offsets, rows, b.data(), k, out);
+  if (k > 1 && k <= kFewColumns)
+    return simd::MultiplyRowsByLanes(x.values, x.columns, x.offsets, rows, b.data(), k, out);
   if (k == 1) return simd::MultiplySparseRows(RowsOf(x, rows), narrow.dense.data(), b.rows(), out);
   for (int64_t i = 0; i < rows; ++i, out += k) {
     const int64_t begin = x.offsets[i];
-    simd::MultiplySparseRow(x.values + begin, x.columns + begin, x.offsets[i + 1] - begin, b.data(), k, k, out, ahead);
+    simd::MultiplySparseRow(x.values + begin, x.columns + begin, x.offsets[i + 1] - begin, b.data(), k, k,
+                            out, ahead);
   }
 }
 

@@ -23,7 +23,8 @@ std::string LabelOf(const FusedOperator& fused) {
   std::string label(Name(fused.kind)), places;
   for (NodeId root : fused.roots) {
     label += " " + fused.body[root].op;
-    if (const SourcePosition& position = fused.body[root].position; position.IsKnown()) places += " " + PlaceOf(position);
+    if (const SourcePosition& position = fused.body[root].position; position.IsKnown())
+      places += " " + PlaceOf(position);
   }
   return label + places;
 }
@@ -44,7 +45,8 @@ using HEDDLE_SIMD_NAMESPACE::IsHeavy;
 double WorkOfCell(const Region& region) {
   double work = 0;
   for (const RegionNode& node : region.nodes) {
-    const bool heavy = (node.op == RegionOp::kUnary && IsHeavy(node.unary)) || (node.op == RegionOp::kBinary && IsHeavy(node.binary));
+    const bool heavy = (node.op == RegionOp::kUnary && IsHeavy(node.unary)) ||
+                       (node.op == RegionOp::kBinary && IsHeavy(node.binary));
     work += heavy ? kWorkOfFunction : 1;
   }
   return work;
@@ -56,7 +58,8 @@ double WorkOf(const TileProgram& program, size_t region, const KernelCall& call)
   double cells = 0;
   for (const Step& step : program.steps)
     if (step.kind == Step::Kind::kRegion && static_cast<size_t>(step.index) == region)
-      cells += step.by_entries ? static_cast<double>(driver.stored()) : static_cast<double>(driver.rows()) * static_cast<double>(step.columns);
+      cells += step.by_entries ? static_cast<double>(driver.stored())
+                               : static_cast<double>(driver.rows()) * static_cast<double>(step.columns);
   return cells * WorkOfCell(program.regions[region]);
 }
 
@@ -89,7 +92,8 @@ std::shared_ptr<FusedRuntime::Entry> FusedRuntime::EntryOf(const std::string& te
   return slot;
 }
 
-Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& text, const KernelCall* call) {
+Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& text,
+                                                             const KernelCall* call) {
   const std::shared_ptr<Entry> entry = EntryOf(text);
   const std::lock_guard lock(entry->mutex);
   if (entry->program == nullptr && entry->status.ok()) {
@@ -110,7 +114,8 @@ Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& 
   }
   // What joins partial results runs no region.
   const bool runs_regions = call == nullptr || call->phase != "finish";
-  if (entry->status.ok() && !entry->uncompiled.empty() && runs_regions) entry->status = Compile(entry.get(), call);
+  if (entry->status.ok() && !entry->uncompiled.empty() && runs_regions)
+    entry->status = Compile(entry.get(), call);
   if (!entry->status.ok()) return entry->status;
   return entry->program;
 }
@@ -120,7 +125,8 @@ Status FusedRuntime::Compile(Entry* entry, const KernelCall* call) {
   std::vector<size_t> left;
   for (const size_t i : entry->uncompiled) {
     const Region& region = entry->program->regions[i];
-    if (call != nullptr && !strict_ && !IsWorthCompiling(entry->texts[i], WorkOf(*entry->program, i, *call))) {
+    if (call != nullptr && !strict_ &&
+        !IsWorthCompiling(entry->texts[i], WorkOf(*entry->program, i, *call))) {
       left.push_back(i);
       continue;
     }

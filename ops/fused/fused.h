@@ -44,14 +44,15 @@ class FusedRuntime {
   /// Programs kept; one more forgets them all. Sizes that change from round to round give new texts for ever.
   static constexpr size_t kMostPrograms = 1024;
 
-  /// What calls compute by interpreting a region, whichever operators have it, before it is compiled: additions at a cell, where a function
-  /// counts for several. About as long as compiling takes, so that small data do not wait for it and large data lose little.
+  /// What calls compute by interpreting a region, whichever operators have it, before it is compiled:
+  /// additions at a cell, where a function counts for several. About as long as compiling takes, so that
+  /// small data do not wait for it and large data lose little.
   static constexpr double kInterpretedWork = 1 << 25;
   /// Regions whose work is counted; one more forgets the counts.
   static constexpr size_t kMostCounted = 1 << 16;
 
-  /// The lowered program with the code that `call` is to run, from a cache by text. What the call will compute is counted towards
-  /// kInterpretedWork; without a call, or where strict, everything is compiled.
+  /// The lowered program with the code that `call` is to run, from a cache by text. What the call will
+  /// compute is counted towards kInterpretedWork; without a call, or where strict, everything is compiled.
   Result<std::shared_ptr<const TileProgram>> Get(const std::string& text, const KernelCall* call = nullptr);
   void Record(const std::string& text, const TileProgram& program, int64_t nanoseconds, int64_t bytes);
   /// By descending time.

@@ -8,7 +8,8 @@
 namespace heddle::ops {
 namespace {
 
-// Cells of one value that are computed at a time: 2 KiB, so that the values of a region stay in the first-level cache.
+// Cells of one value that are computed at a time: 2 KiB, so that the values of a region stay in the
+// first-level cache.
 constexpr int64_t kTileCells = 256;
 constexpr double kZero = 0.0;
 
@@ -19,7 +20,8 @@ class Scratch {
   void Reserve(int slots) {
     if (slots <= slots_) return;
     ::operator delete[](cells_, std::align_val_t{64});
-    cells_ = static_cast<double*>(::operator new[](static_cast<size_t>(slots * kTileCells) * sizeof(double), std::align_val_t{64}));
+    cells_ = static_cast<double*>(
+        ::operator new[](static_cast<size_t>(slots * kTileCells) * sizeof(double), std::align_val_t{64}));
     slots_ = slots;
   }
   ~Scratch() { ::operator delete[](cells_, std::align_val_t{64}); }
@@ -49,10 +51,13 @@ bool IsUniform(const RegionNode& node, const std::vector<bool>& uniform) {
          (node.op != RegionOp::kSelect || is_uniform(node.c));
 }
 
-// sums[j mod period] takes the cell j, of cells first ... first + count - 1; first and the period are multiples of 8.
-void FoldPeriod(simd::Fold fold, const double* cells, int64_t first, int64_t count, int64_t period, double* sums) {
+// sums[j mod period] takes the cell j, of cells first ... first + count - 1; first and the period are
+// multiples of 8.
+void FoldPeriod(simd::Fold fold, const double* cells, int64_t first, int64_t count, int64_t period,
+                double* sums) {
   if (period == 8) return simd::FoldFlat(fold, cells, count, sums);
-  for (int64_t p = 0; p < count; p += 8) simd::FoldFlat(fold, cells + p, std::min<int64_t>(8, count - p), sums + (first + p) % period);
+  for (int64_t p = 0; p < count; p += 8)
+    simd::FoldFlat(fold, cells + p, std::min<int64_t>(8, count - p), sums + (first + p) % period);
 }
 
 class InterpretedCode : public RegionCode {
@@ -66,10 +71,12 @@ class InterpretedCode : public RegionCode {
 
  private:
   void AssignSlots();
-  void RunTile(const RegionCall& call, const Tile& tile, Scratch& scratch, std::vector<Value>& values, double* row_lanes) const;
+  void RunTile(const RegionCall& call, const Tile& tile, Scratch& scratch, std::vector<Value>& values,
+               double* row_lanes) const;
   Value ReadInput(const RegionNode& node, const RegionCall& call, const Tile& tile, double* slot) const;
   void Compute(const RegionNode& node, const std::vector<Value>& values, int64_t n, double* out) const;
-  void Write(size_t output, const RegionCall& call, const Tile& tile, Value value, Scratch& scratch, double* row_lanes) const;
+  void Write(size_t output, const RegionCall& call, const Tile& tile, Value value, Scratch& scratch,
+             double* row_lanes) const;
 
   Region region_;
   std::vector<bool> uniform_;
@@ -106,7 +113,8 @@ void InterpretedCode::Run(const RegionCall& call) const {
   std::vector<double> row_lanes(region_.outputs.size() * 8);
   // Several short rows at a time, or a part of one long row.
   const int64_t columns_at_once = std::min(call.columns, kTileCells);
-  const int64_t rows_at_once = call.columns > kTileCells ? 1 : std::max<int64_t>(1, kTileCells / std::max<int64_t>(call.columns, 8));
+  const int64_t rows_at_once =
+      call.columns > kTileCells ? 1 : std::max<int64_t>(1, kTileCells / std::max<int64_t>(call.columns, 8));
   for (int64_t i = 0; i < call.rows; i += rows_at_once) {
     Tile tile{i, std::min(rows_at_once, call.rows - i), 0, columns_at_once};
     for (size_t o = 0; o < region_.outputs.size(); ++o)
@@ -123,10 +131,12 @@ void InterpretedCode::Run(const RegionCall& call) const {
   }
   for (size_t o = 0; o < region_.outputs.size(); ++o)
     if (region_.outputs[o].is_mean)
-      for (int64_t i = 0; i < call.rows; ++i) call.outputs[o][i] = call.outputs[o][i] / static_cast<double>(call.columns);
+      for (int64_t i = 0; i < call.rows; ++i)
+        call.outputs[o][i] = call.outputs[o][i] / static_cast<double>(call.columns);
 }
 
-Value InterpretedCode::ReadInput(const RegionNode& node, const RegionCall& call, const Tile& tile, double* slot) const {
+Value InterpretedCode::ReadInput(const RegionNode& node, const RegionCall& call, const Tile& tile,
+                                 double* slot) const {
   const double* const input = call.inputs[node.input];
   if (node.access == Access::kScalar) return {input, true};
   if (node.access == Access::kPerColumn) {
@@ -158,7 +168,8 @@ Value InterpretedCode::ReadInput(const RegionNode& node, const RegionCall& call,
 }
 
 // out[k] for k < n; the operands of a uniform node are uniform and n is 1.
-void InterpretedCode::Compute(const RegionNode& node, const std::vector<Value>& values, int64_t n, double* out) const {
+void InterpretedCode::Compute(const RegionNode& node, const std::vector<Value>& values, int64_t n,
+                              double* out) const {
   const ElementwiseKernels& kernels = SelectedElementwiseKernels();
   const Value a = values[static_cast<size_t>(node.a)];
   const Value b = node.b >= 0 ? values[static_cast<size_t>(node.b)] : Value{};
@@ -166,7 +177,8 @@ void InterpretedCode::Compute(const RegionNode& node, const std::vector<Value>& 
     kernels.Of(node.unary)(a.cells, out, n, false);
   } else if (node.op == RegionOp::kSelect) {
     const Value c = values[static_cast<size_t>(node.c)];
-    kernels.select(a.cells, a.uniform ? 0 : 1, b.cells, b.uniform ? 0 : 1, c.cells, c.uniform ? 0 : 1, out, n);
+    kernels.select(a.cells, a.uniform ? 0 : 1, b.cells, b.uniform ? 0 : 1, c.cells, c.uniform ? 0 : 1, out,
+                   n);
   } else {
     const Operands operands = a.uniform == b.uniform ? Operands::kCellsCells
                               : a.uniform            ? Operands::kScalarCells
@@ -177,8 +189,8 @@ void InterpretedCode::Compute(const RegionNode& node, const std::vector<Value>& 
   }
 }
 
-void InterpretedCode::RunTile(const RegionCall& call, const Tile& tile, Scratch& scratch, std::vector<Value>& values,
-                              double* row_lanes) const {
+void InterpretedCode::RunTile(const RegionCall& call, const Tile& tile, Scratch& scratch,
+                              std::vector<Value>& values, double* row_lanes) const {
   for (size_t i = 0; i < region_.nodes.size(); ++i) {
     const RegionNode& node = region_.nodes[i];
     double* const slot = scratch.Slot(slots_[i]);
@@ -192,7 +204,8 @@ void InterpretedCode::RunTile(const RegionCall& call, const Tile& tile, Scratch&
       values[i] = {slot, uniform_[i]};
     }
     if (!node.drops_negative_zero) continue;
-    SelectedElementwiseKernels().Of(BinaryCode::kAdd, Operands::kCellsScalar)(values[i].cells, &kZero, slot, n, false);
+    SelectedElementwiseKernels().Of(BinaryCode::kAdd, Operands::kCellsScalar)(values[i].cells, &kZero, slot,
+                                                                              n, false);
     values[i].cells = slot;
   }
   for (size_t o = 0; o < region_.outputs.size(); ++o)
@@ -218,10 +231,13 @@ void InterpretedCode::Write(size_t o, const RegionCall& call, const Tile& tile, 
           SelectedElementwiseKernels().narrow(cells + i * tile.columns, first + i * stride, tile.columns);
         break;
       }
-      CopyRows(cells, tile.columns, tile.rows, tile.columns, out + tile.first_row * stride + tile.first_column, stride);
+      CopyRows(cells, tile.columns, tile.rows, tile.columns,
+               out + tile.first_row * stride + tile.first_column, stride);
       break;
     }
-    case Sink::kFoldFlat: FoldPeriod(output.fold, cells, tile.first_column, tile.columns, 8 * output.eights, out); break;
+    case Sink::kFoldFlat:
+      FoldPeriod(output.fold, cells, tile.first_column, tile.columns, 8 * output.eights, out);
+      break;
     case Sink::kFoldColumns:
       simd::FoldColumns(output.fold, cells, tile.rows, tile.columns, tile.columns, out + tile.first_column);
       break;

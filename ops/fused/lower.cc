@@ -38,10 +38,12 @@ class Lowering : private BodyView {
     HEDDLE_RETURN_IF_ERROR(MakeRoots(*this, &program_));
     SetStages();
     program_.by_pattern = CanWalkEntries(*this);
-    if (!program_.by_pattern && LosesSparsity(*this)) return Unimplemented("CSR values with entries where the driver has none");
+    if (!program_.by_pattern && LosesSparsity(*this))
+      return Unimplemented("CSR values with entries where the driver has none");
     program_.cut_columns = CutColumns();
     for (const TileRoot& root : program_.roots)
-      if (program_.chunks > 1 && program_.cut_columns == 0 && (!program_.roles.reduces || !IsPattern(node(root.node).inputs[0])))
+      if (program_.chunks > 1 && program_.cut_columns == 0 &&
+          (!program_.roles.reduces || !IsPattern(node(root.node).inputs[0])))
         return Unimplemented("an aggregate of rows longer than a column chunk beside what needs whole rows");
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsRows(id) && node(id).Is("sampledProduct") && !program_.by_pattern)
@@ -64,14 +66,16 @@ class Lowering : private BodyView {
  private:
   using Kind = TileRef::Kind;
 
-  // The columns of rows that are longer than a column chunk, if nothing looks at more than one cell of them at a time; or 0.
+  // The columns of rows that are longer than a column chunk, if nothing looks at more than one cell of them
+  // at a time; or 0.
   int64_t CutColumns() const {
     int64_t widest = 0;
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsRows(id)) widest = std::max(widest, Columns(id));
     if (program_.by_pattern || widest <= kColumnChunk) return 0;
     for (NodeId id = 0; id < body().size(); ++id)
-      if (IsRows(id) && ((!IsInput(id) && !IsCellwise(id)) || (Columns(id) != 1 && Columns(id) != widest))) return 0;
+      if (IsRows(id) && ((!IsInput(id) && !IsCellwise(id)) || (Columns(id) != 1 && Columns(id) != widest)))
+        return 0;
     const bool cut = std::all_of(program_.roots.begin(), program_.roots.end(), [](const TileRoot& root) {
       return root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns;
     });
@@ -160,7 +164,8 @@ class Lowering : private BodyView {
     return program_.buffers[static_cast<size_t>(ref.index)];
   }
 
-  // Where the dense cells of a value are, as doubles; CSR inputs are made dense, and floats widened, when first asked for.
+  // Where the dense cells of a value are, as doubles; CSR inputs are made dense, and floats widened, when
+  // first asked for.
   TileRef DensePlace(NodeId id) {
     TileRef& place = places_[Index(id)];
     if (place.kind == Kind::kNone) {
@@ -341,7 +346,8 @@ class Lowering : private BodyView {
       return false;
     }
     if (value.op != RegionOp::kBinary) return false;
-    for (const BinaryCode code : {kLess, kLessEqual, kGreater, kGreaterEqual, kEqual, kNotEqual, kLogicalAnd, kLogicalOr, kExclusiveOr})
+    for (const BinaryCode code : {kLess, kLessEqual, kGreater, kGreaterEqual, kEqual, kNotEqual, kLogicalAnd,
+                                  kLogicalOr, kExclusiveOr})
       if (value.binary == code) return true;
     return false;
   }
@@ -377,7 +383,8 @@ class Lowering : private BodyView {
         value.binary = BinaryCode::kMultiply;  // x^3 is (x*x)*x.
         value.b = value.a;
         value.a = Push(builder, value);
-      } else if (value.binary == BinaryCode::kPower && right.op == RegionOp::kLiteral && right.literal == -1) {
+      } else if (value.binary == BinaryCode::kPower && right.op == RegionOp::kLiteral &&
+                 right.literal == -1) {
         value.binary = BinaryCode::kDivide;  // x^-1 is 1/x.
         value.b = value.a;
         value.a = Push(builder, {.op = RegionOp::kLiteral, .literal = 1});
@@ -421,9 +428,12 @@ class Lowering : private BodyView {
         if (CanSink(*builder, root) && !IsPattern(id)) {
           builder->region.outputs.push_back(
               {.node = builder->values[id],
-               .sink = builder->step.flat || root.kind == TileRoot::Kind::kFull ? Sink::kFoldFlat : Sink::kFoldColumns,
+               .sink = builder->step.flat || root.kind == TileRoot::Kind::kFull ? Sink::kFoldFlat
+                                                                                : Sink::kFoldColumns,
                .fold = FoldOf(root.aggregate),
-               .eights = builder->step.flat && root.kind == TileRoot::Kind::kColumns ? static_cast<int>(root.n) : 1});
+               .eights = builder->step.flat && root.kind == TileRoot::Kind::kColumns
+                             ? static_cast<int>(root.n)
+                             : 1});
           builder->step.outputs.push_back({});
           builder->step.output_roots.push_back(static_cast<int>(r));
           sunk_.insert(static_cast<int>(r));
@@ -437,9 +447,10 @@ class Lowering : private BodyView {
     places_[Index(id)] = place;
     if (place.kind == Kind::kResult && !builder->step.by_entries)
       builder->step.stream = BytesOf(node(id).info.element_type) * node(id).info.shape.Cells() > kStreamBytes;
-    builder->region.outputs.push_back({.node = builder->values[id],
-                                       .sink = Sink::kStore,
-                                       .single = place.kind == Kind::kResult && program_.single && !builder->step.by_entries});
+    builder->region.outputs.push_back(
+        {.node = builder->values[id],
+         .sink = Sink::kStore,
+         .single = place.kind == Kind::kResult && program_.single && !builder->step.by_entries});
     builder->step.outputs.push_back(place);
     builder->step.output_roots.push_back(-1);
   }
@@ -452,8 +463,7 @@ class Lowering : private BodyView {
                                        .is_mean = kind == AggregateKind::kMean});
     const TileRef place = NewPlace(fold);
     places_[Index(fold)] = place;
-    if (place.kind == Kind::kResult)
-      builder->step.stream = 8 * node(fold).info.shape.Cells() > kStreamBytes;
+    if (place.kind == Kind::kResult) builder->step.stream = 8 * node(fold).info.shape.Cells() > kStreamBytes;
     builder->step.outputs.push_back(place);
     builder->step.output_roots.push_back(-1);
     builder->row_folds.push_back(place);
@@ -518,8 +528,9 @@ class Lowering : private BodyView {
       else if (IsCsrInput(operand))  // By its entries: dense cells would be mostly zeros.
         step.index = InputPosition(node(operand));
       else
-        step.from = aggregate.kind == AggregateKind::kIndexMax || aggregate.kind == AggregateKind::kIndexMin ? ContiguousPlace(operand)
-                                                                                                             : DensePlace(operand);
+        step.from = aggregate.kind == AggregateKind::kIndexMax || aggregate.kind == AggregateKind::kIndexMin
+                        ? ContiguousPlace(operand)
+                        : DensePlace(operand);
     }
     step.to = NewPlace(id);
     places_[Index(id)] = step.to;
@@ -530,7 +541,8 @@ class Lowering : private BodyView {
 
   // What a step that is no region computed is rounded as if it had been stored.
   void RoundIfSingle(const TileRef& place, int64_t columns) {
-    if (program_.single) program_.steps.push_back({.kind = Step::Kind::kRound, .columns = columns, .to = place});
+    if (program_.single)
+      program_.steps.push_back({.kind = Step::Kind::kRound, .columns = columns, .to = place});
   }
 
   // The rows of a product's operand: a CSR input is read as it is (absent cells are skipped), everything else

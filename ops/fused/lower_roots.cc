@@ -20,10 +20,12 @@ namespace {
 
 static_assert(Joins::kMost == FusedOperator::kMaxRoots);
 
-// As kTileBytes, where one page is read after the other and loops fetch the next tile meanwhile: both fit into a first-level cache.
+// As kTileBytes, where one page is read after the other and loops fetch the next tile meanwhile: both fit
+// into a first-level cache.
 constexpr int64_t kFetchedTileBytes = 16 << 10;
-// The same where no product fetches anything: while one step works in the cache, what the machine itself has asked for ahead, about a page,
-// is all that comes from memory (Zen 4, 50 columns: 16 rows 2.2 ms, 32 to 128 rows 3.1 to 3.9).
+// The same where no product fetches anything: while one step works in the cache, what the machine itself has
+// asked for ahead, about a page, is all that comes from memory (Zen 4, 50 columns: 16 rows 2.2 ms, 32 to 128
+// rows 3.1 to 3.9).
 constexpr int64_t kPlainTileBytes = 8 << 10;
 constexpr int64_t kMostTileRows = 4096;
 // Tiles of one pass: as much as a task should be.
@@ -36,12 +38,17 @@ void ChooseFetchesOfRegions(TileProgram* program) {
   for (auto step = steps.begin(); step != steps.end(); ++step) {
     if (step->kind != Step::Kind::kRegion) continue;
     for (RegionNode& read : program->regions[static_cast<size_t>(step->index)].nodes) {
-      if (read.op != RegionOp::kInput || read.access != Access::kCells || read.single != program->single) continue;
+      if (read.op != RegionOp::kInput || read.access != Access::kCells || read.single != program->single)
+        continue;
       const RegionOperand& operand = step->operands[static_cast<size_t>(read.input)];
       if (operand.from != RegionOperand::From::kTile || operand.tile.kind != TileRef::Kind::kInput) continue;
-      const ValueInfo& info = view.node(program->roles.variables[static_cast<size_t>(operand.tile.index)]).info;
-      if (info.shape.columns != step->columns || BytesOf(info.element_type) * info.shape.Cells() < kFetchedBytes) continue;
-      read.ahead = std::none_of(steps.begin(), step, [&](const Step& earlier) { return Reads(earlier, operand.tile); }) &&
+      const ValueInfo& info =
+          view.node(program->roles.variables[static_cast<size_t>(operand.tile.index)]).info;
+      if (info.shape.columns != step->columns ||
+          BytesOf(info.element_type) * info.shape.Cells() < kFetchedBytes)
+        continue;
+      read.ahead = std::none_of(steps.begin(), step,
+                                [&](const Step& earlier) { return Reads(earlier, operand.tile); }) &&
                    std::none_of(step, steps.end(), [&](const Step& product) {
                      return product.fetch != Step::Fetch::kNothing && product.fetched == operand.tile;
                    });
@@ -51,11 +58,13 @@ void ChooseFetchesOfRegions(TileProgram* program) {
 
 // True if some product fetches the next rows of `tile`.
 bool IsFetched(const TileProgram& program, const TileRef& tile) {
-  return std::any_of(program.steps.begin(), program.steps.end(),
-                     [&](const Step& step) { return step.fetch != Step::Fetch::kNothing && step.fetched == tile; });
+  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+    return step.fetch != Step::Fetch::kNothing && step.fetched == tile;
+  });
 }
 
-// The first wide product computes long enough to fetch all of the widest rows that it, or a step before it, is the first to read.
+// The first wide product computes long enough to fetch all of the widest rows that it, or a step before it,
+// is the first to read.
 void ChooseFetchesOfWideProducts(TileProgram* program) {
   const BodyView view(*program);
   const auto wide = std::find_if(program->steps.begin(), program->steps.end(), PacksRight);
@@ -79,7 +88,8 @@ void ChooseFetchesOfWideProducts(TileProgram* program) {
 }  // namespace
 
 Status MakeRoots(const BodyView& view, TileProgram* program) {
-  if (program->roles.nodes[static_cast<size_t>(program->fused.roots[0])] != BodyRole::kRoot) return OkStatus();
+  if (program->roles.nodes[static_cast<size_t>(program->fused.roots[0])] != BodyRole::kRoot)
+    return OkStatus();
   const int64_t m = program->roles.rows;
   int64_t offset = 0;
   for (NodeId id : program->fused.roots) {
@@ -121,7 +131,8 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
     program->roots.push_back(root);
   }
   Joins& joins = program->reduction.join;
-  if (std::all_of(joins.of_eights.begin(), joins.of_eights.begin() + joins.count, [&](Join join) { return join == joins.of_eights[0]; }))
+  if (std::all_of(joins.of_eights.begin(), joins.of_eights.begin() + joins.count,
+                  [&](Join join) { return join == joins.of_eights[0]; }))
     joins = joins.of_eights[0];
   // One root: the payload is exactly the root's own. Several: all are eight lanes.
   program->reduction.width = program->roots.size() == 1 ? program->roots[0].width : offset;
@@ -145,7 +156,8 @@ void ChooseTileRows(TileProgram* program) {
     for (const RegionOperand& operand : step.operands) read(operand.tile);
   }
   int64_t bytes = 0, widest = 1;
-  const bool once = !FindPairedProduct(*program).keeps;  // Rows stay in registers, or in the first-level cache.
+  const bool once =
+      !FindPairedProduct(*program).keeps;  // Rows stay in registers, or in the first-level cache.
   for (int64_t columns : program->buffers) bytes += 8 * columns;
   for (const auto& [input, count] : reads) {
     const int64_t columns = view.Columns(program->roles.variables[static_cast<size_t>(input)]);
@@ -154,8 +166,10 @@ void ChooseTileRows(TileProgram* program) {
   }
   for (const TileProgram::Repeated& repeated : program->repeated) bytes += 8 * repeated.columns;
   if (program->by_pattern) bytes = std::max<int64_t>(bytes, 8);
-  if (const auto wide = std::find_if(program->steps.begin(), program->steps.end(), PacksRight); wide != program->steps.end()) {
-    bytes += 8 * view.node(program->roles.variables[static_cast<size_t>(wide->right)]).info.shape.rows;  // Packed rows of X.
+  if (const auto wide = std::find_if(program->steps.begin(), program->steps.end(), PacksRight);
+      wide != program->steps.end()) {
+    bytes += 8 * view.node(program->roles.variables[static_cast<size_t>(wide->right)])
+                     .info.shape.rows;  // Packed rows of X.
     int64_t rows = std::clamp(kWideTileBytes / bytes / 8 * 8, kLeastWideRows, kBlockRows);
     // Panels have a power of two of rows.
     if (program->panel_rows > 0) rows = std::min(FloorPowerOfTwo(rows / 3 * 4), program->panel_rows);
@@ -163,14 +177,18 @@ void ChooseTileRows(TileProgram* program) {
     return;
   }
   const bool product = !program->roots.empty() && program->roots[0].kind == TileRoot::Kind::kProduct;
-  const bool fetched = MemoryStreams() == 1 && std::any_of(program->steps.begin(), program->steps.end(), [](const Step& step) {
-                         return step.fetch == Step::Fetch::kOtherHalf;
-                       });
-  const bool multiplies = std::any_of(program->steps.begin(), program->steps.end(), [](const Step& step) { return step.kind == Step::Kind::kMultiply; }) ||
-                          std::any_of(program->roots.begin(), program->roots.end(), [](const TileRoot& root) {
-                            return root.kind != TileRoot::Kind::kFull && root.kind != TileRoot::Kind::kColumns;
-                          });
-  const int64_t tile_bytes = fetched ? kFetchedTileBytes : MemoryStreams() == 1 && !multiplies ? kPlainTileBytes : kTileBytes;
+  const bool fetched = MemoryStreams() == 1 &&
+                       std::any_of(program->steps.begin(), program->steps.end(),
+                                   [](const Step& step) { return step.fetch == Step::Fetch::kOtherHalf; });
+  const bool multiplies =
+      std::any_of(program->steps.begin(), program->steps.end(),
+                  [](const Step& step) { return step.kind == Step::Kind::kMultiply; }) ||
+      std::any_of(program->roots.begin(), program->roots.end(), [](const TileRoot& root) {
+        return root.kind != TileRoot::Kind::kFull && root.kind != TileRoot::Kind::kColumns;
+      });
+  const int64_t tile_bytes = fetched                               ? kFetchedTileBytes
+                             : MemoryStreams() == 1 && !multiplies ? kPlainTileBytes
+                                                                   : kTileBytes;
   int64_t rows = bytes == 0 ? FloorPowerOfTwo(std::max<int64_t>(8, kPassCells / widest))
                             : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, tile_bytes / bytes)),
                                                   product ? 256 : 8, kMostTileRows);
@@ -182,7 +200,9 @@ void ChooseReads(TileProgram* program) {
   const auto steps = program->steps.begin();
   ChooseFetchesOfWideProducts(program);
   for (auto root = steps; root != program->steps.end(); ++root) {
-    if (root->kind != Step::Kind::kRoot || root->from.kind != TileRef::Kind::kInput || IsFetched(*program, root->from)) continue;
+    if (root->kind != Step::Kind::kRoot || root->from.kind != TileRef::Kind::kInput ||
+        IsFetched(*program, root->from))
+      continue;
     root->fetched = root->from;
     const TileRoot& target = program->roots[static_cast<size_t>(root->index)];
     const bool product = target.kind == TileRoot::Kind::kProduct;
@@ -191,9 +211,11 @@ void ChooseReads(TileProgram* program) {
       // Rows that no step reads before come from memory in the root.
       if (!Reads(*step, root->from)) continue;
       if (!product) root->fetch = Step::Fetch::kHalf;
-      // Products with few columns follow simd::Ahead; those with some more do where pages are read side by side.
+      // Products with few columns follow simd::Ahead; those with some more do where pages are read side by
+      // side.
       const bool few = step->columns <= kFewColumns && target.kind == TileRoot::Kind::kVectors;
-      const bool some = step->columns > kFewColumns && simd::AreFewForTiles(target.n, target.k) && MemoryStreams() > 1;
+      const bool some =
+          step->columns > kFewColumns && simd::AreFewForTiles(target.n, target.k) && MemoryStreams() > 1;
       if (step->kind != Step::Kind::kMultiply || (!few && !some)) continue;
       if ((step->columns > 1 && target.k > 1) || MemoryStreams() > 1) {
         step->fetch = Step::Fetch::kHalf;
@@ -201,7 +223,8 @@ void ChooseReads(TileProgram* program) {
         root->fetch = Step::Fetch::kOtherHalf;
         if (MemoryStreams() > 1) break;
         for (auto between = step + 1; between != root; ++between)
-          if (between->kind != Step::Kind::kMultiply && between->kind != Step::Kind::kRoot) between->fetch = Step::Fetch::kSome;
+          if (between->kind != Step::Kind::kMultiply && between->kind != Step::Kind::kRoot)
+            between->fetch = Step::Fetch::kSome;
         break;
       }
     }

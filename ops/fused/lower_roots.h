@@ -5,13 +5,14 @@
 
 namespace heddle::ops {
 
-/// The reductions of a body whose roles are known, into program->roots with their panels and payloads; `view` is of `program`.
-/// kUnimplemented where they do not fit together.
+/// The reductions of a body whose roles are known, into program->roots with their panels and payloads; `view`
+/// is of `program`. kUnimplemented where they do not fit together.
 Status MakeRoots(const BodyView& view, TileProgram* program);
 
-/// How rows are read: what products of rows of an input fetch of the next tile (docs/fusion.md, section 3), once all steps are there,
-/// what regions fetch, and whether they read by halves. Where the rows are multiplied first and then the transposed rows, each of the two fetches a half: with several columns,
-/// and on CPUs that read several pages side by side with one.
+/// How rows are read: what products of rows of an input fetch of the next tile (docs/fusion.md, section 3),
+/// once all steps are there, what regions fetch, and whether they read by halves. Where the rows are
+/// multiplied first and then the transposed rows, each of the two fetches a half: with several columns, and
+/// on CPUs that read several pages side by side with one.
 void ChooseReads(TileProgram* program);
 
 /// How many rows a tile has, after ChooseReads.

@@ -20,7 +20,8 @@ Result<std::vector<double>> BodyScalars(const TileProgram& program, const Kernel
       scalars[i] = call.inputs[static_cast<size_t>(std::stoi(node.Text("name")))]->scalar();
     } else {
       std::vector<const Scalar*> operands;
-      for (NodeId input : node.inputs) operands.push_back(input == kNoNode ? nullptr : &scalars[static_cast<size_t>(input)]);
+      for (NodeId input : node.inputs)
+        operands.push_back(input == kNoNode ? nullptr : &scalars[static_cast<size_t>(input)]);
       HEDDLE_ASSIGN_OR_RETURN(scalars[i], EvaluateScalar(node, operands));
     }
     if (!scalars[i].IsString()) numbers[i] = scalars[i].AsDouble();
@@ -37,7 +38,11 @@ Result<Value> FinishRoots(const TileProgram& program, const Matrix& nodes, const
     for (NodeId input : root.inputs) infos.push_back(body[input].info);
     const Value value(nodes);
     const Value* const inputs[] = {&value};
-    KernelCall finish{.node = root, .phase = "finish", .inputs = inputs, .input_infos = infos, .total_rows = program.roles.rows,
+    KernelCall finish{.node = root,
+                      .phase = "finish",
+                      .inputs = inputs,
+                      .input_infos = infos,
+                      .total_rows = program.roles.rows,
                       .context = call.context};
     return CatalogKernels().Run(finish);
   }

@@ -39,9 +39,13 @@ std::string HexadecimalText(double x) {
 std::string NodeText(const RegionNode& node) {
   std::string text;
   switch (node.op) {
-    case RegionOp::kInput: text = fmt::format("{} {}", kAccessNames[static_cast<size_t>(node.access)], node.input); break;
+    case RegionOp::kInput:
+      text = fmt::format("{} {}", kAccessNames[static_cast<size_t>(node.access)], node.input);
+      break;
     case RegionOp::kLiteral: text = fmt::format("literal {}", HexadecimalText(node.literal)); break;
-    case RegionOp::kUnary: text = fmt::format("{} %{}", kUnaryNames[static_cast<size_t>(node.unary)], node.a); break;
+    case RegionOp::kUnary:
+      text = fmt::format("{} %{}", kUnaryNames[static_cast<size_t>(node.unary)], node.a);
+      break;
     case RegionOp::kBinary:
       text = fmt::format("{} %{} %{}", kBinaryNames[static_cast<size_t>(node.binary)], node.a, node.b);
       break;
@@ -153,7 +157,8 @@ bool ReadHead(Words words, Region* region) {
     words = words.first(words.size() - 1);
   }
   if (words.size() == 4 && words[2] == "columns")
-    return words[0] == "region" && ReadInteger(words[1], &region->inputs) && ReadInteger(words[3], &region->columns);
+    return words[0] == "region" && ReadInteger(words[1], &region->inputs) &&
+           ReadInteger(words[3], &region->columns);
   return words.size() == 2 && words[0] == "region" && ReadInteger(words[1], &region->inputs);
 }
 
@@ -178,7 +183,8 @@ std::string Region::ToText() const {
   for (const RegionOutput& output : outputs) {
     text += kSinkNames[static_cast<size_t>(output.sink)];
     if (output.sink != Sink::kStore) text += fmt::format(" {}", kFoldNames[static_cast<size_t>(output.fold)]);
-    text += fmt::format(" %{}{}{}", output.node, output.is_mean ? " mean" : "", output.single ? " single" : "");
+    text +=
+        fmt::format(" %{}{}{}", output.node, output.is_mean ? " mean" : "", output.single ? " single" : "");
     text += output.eights == 1 ? "\n" : fmt::format(" eights {}\n", output.eights);
   }
   return text;
@@ -220,8 +226,8 @@ Status Verify(const Region& region) {
     const RegionNode& node = region.nodes[i];
     const int operands = OperandsOf(node.op), here = static_cast<int>(i);
     const auto is_earlier = [&](int operand) { return operand >= 0 && operand < here; };
-    bool good = operands >= 0 && (operands < 1 || is_earlier(node.a)) && (operands < 2 || is_earlier(node.b)) &&
-                (operands < 3 || is_earlier(node.c));
+    bool good = operands >= 0 && (operands < 1 || is_earlier(node.a)) &&
+                (operands < 2 || is_earlier(node.b)) && (operands < 3 || is_earlier(node.c));
     if (node.op == RegionOp::kInput)
       good = good && node.input >= 0 && node.input < region.inputs && node.access <= Access::kScalar;
     for (const RegionNode& other : region.nodes)  // Of a stride of 1 or of all columns.
@@ -232,21 +238,25 @@ Status Verify(const Region& region) {
     if (node.op == RegionOp::kBinary) good = good && static_cast<int>(node.binary) < kBinaryCodes;
     if (node.skips_a || node.skips_b) good = good && node.op == RegionOp::kBinary;
     if (node.single)
-      good = good && node.op == RegionOp::kInput && (node.access == Access::kCells || node.access == Access::kPerRow);
+      good = good && node.op == RegionOp::kInput &&
+             (node.access == Access::kCells || node.access == Access::kPerRow);
     if (node.ahead) good = good && node.op == RegionOp::kInput && node.access == Access::kCells;
     for (const RegionNode& other : region.nodes)
       if (node.ahead && other.ahead) good = good && other.single == node.single;
     for (const RegionNode& other : region.nodes)
-      if (node.op == RegionOp::kInput && other.op == RegionOp::kInput && other.input == node.input) good = good && other.single == node.single;
+      if (node.op == RegionOp::kInput && other.op == RegionOp::kInput && other.input == node.input)
+        good = good && other.single == node.single;
     if (!good) return Internal("region: wrong node: %{} = {}", i, NodeText(node));
   }
   int eights = 0;
   for (const RegionOutput& output : region.outputs) {
     if (output.sink == Sink::kFoldFlat && eights == 0) eights = output.eights;
-    if (output.eights != (output.sink == Sink::kFoldFlat ? eights : 1) || output.eights < 1 || output.eights > 8)
+    if (output.eights != (output.sink == Sink::kFoldFlat ? eights : 1) || output.eights < 1 ||
+        output.eights > 8)
       return Internal("region: an output of {} eights", output.eights);
-    if (output.node < 0 || output.node >= static_cast<int>(region.nodes.size()) || output.sink > Sink::kFoldRows ||
-        output.fold > simd::Fold::kMaximum || (region.columns > 0 && output.sink == Sink::kFoldFlat) ||
+    if (output.node < 0 || output.node >= static_cast<int>(region.nodes.size()) ||
+        output.sink > Sink::kFoldRows || output.fold > simd::Fold::kMaximum ||
+        (region.columns > 0 && output.sink == Sink::kFoldFlat) ||
         (output.single && output.sink != Sink::kStore) ||
         (output.is_mean && (output.sink != Sink::kFoldRows || output.fold != simd::Fold::kAdd)))
       return Internal("region: an output of node %{}", output.node);

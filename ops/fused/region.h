@@ -29,11 +29,11 @@ enum class RegionOp : uint8_t { kInput, kLiteral, kUnary, kBinary, kSelect };
 /// One value of a region. Operands are positions of earlier nodes.
 struct RegionNode {
   RegionOp op = RegionOp::kInput;
-  Access access = Access::kCells;         ///< kInput
-  int input = 0;                          ///< kInput: position in RegionCall::inputs
-  bool single = false;                    ///< kInput of kCells or kPerRow: the cells are floats, the value a double.
-  /// kInput of kCells: its rows have no gaps and come from memory; what follows the cells that are read is fetched meanwhile
-  /// (docs/fusion.md, section 3). All such inputs are floats or none is.
+  Access access = Access::kCells;  ///< kInput
+  int input = 0;                   ///< kInput: position in RegionCall::inputs
+  bool single = false;             ///< kInput of kCells or kPerRow: the cells are floats, the value a double.
+  /// kInput of kCells: its rows have no gaps and come from memory; what follows the cells that are read is
+  /// fetched meanwhile (docs/fusion.md, section 3). All such inputs are floats or none is.
   bool ahead = false;
   double literal = 0;                     ///< kLiteral
   UnaryCode unary = UnaryCode::kNot;      ///< kUnary
@@ -46,8 +46,9 @@ struct RegionNode {
 
 /// What becomes of a value.
 enum class Sink : uint8_t {
-  kStore,     ///< output[i * stride + j] = value
-  kFoldFlat,  ///< output[j mod 8 eights] takes value, j ascending; only for calls with rows == 1. The fold says how.
+  kStore,        ///< output[i * stride + j] = value
+  kFoldFlat,     ///< output[j mod 8 eights] takes value, j ascending; only for calls with rows == 1. The fold
+                 ///< says how.
   kFoldColumns,  ///< output[j] takes value, i ascending; output is 64-byte aligned and padded to 8 doubles
   kFoldRows,     ///< output[i] = L of eight lanes over j, started afresh (simd::FoldRows)
 };
@@ -66,11 +67,12 @@ struct Region {
   std::vector<RegionNode> nodes;
   std::vector<RegionOutput> outputs;
   int inputs = 0;
-  /// Not 0: every call has so many columns, and no input or kStore output has gaps between rows (of one cell where it is
-  /// kPerRow, which it then is everywhere). Rows are unrolled and several are in flight, so this is for short rows of
-  /// light operators. No kFoldFlat.
+  /// Not 0: every call has so many columns, and no input or kStore output has gaps between rows (of one cell
+  /// where it is kPerRow, which it then is everywhere). Rows are unrolled and several are in flight, so this
+  /// is for short rows of light operators. No kFoldFlat.
   int columns = 0;
-  /// Eight doubles are two registers of four where the machine has registers of eight. The results are the same.
+  /// Eight doubles are two registers of four where the machine has registers of eight. The results are the
+  /// same.
   bool halves = false;
 
   /// One line a node; the key of every cache of generated code. Parses back.

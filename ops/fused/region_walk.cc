@@ -74,10 +74,12 @@ RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members) 
 bool ReadsByHalves(const Region& region) {
   constexpr size_t kMostNodes = 14;
   const auto is_heavy = [](const RegionNode& node) {
-    return (node.op == RegionOp::kUnary && IsHeavy(node.unary)) || (node.op == RegionOp::kBinary && IsHeavy(node.binary));
+    return (node.op == RegionOp::kUnary && IsHeavy(node.unary)) ||
+           (node.op == RegionOp::kBinary && IsHeavy(node.binary));
   };
   const auto is_stored = [](const RegionOutput& output) { return output.sink == Sink::kStore; };
-  return SplitsWideVectors() && region.nodes.size() <= kMostNodes && std::none_of(region.nodes.begin(), region.nodes.end(), is_heavy) &&
+  return SplitsWideVectors() && region.nodes.size() <= kMostNodes &&
+         std::none_of(region.nodes.begin(), region.nodes.end(), is_heavy) &&
          std::none_of(region.outputs.begin(), region.outputs.end(), is_stored);
 }
 

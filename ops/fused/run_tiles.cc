@@ -24,7 +24,8 @@ constexpr int64_t kColumnsOfTile = 1 << 13;
 
 // Given back when its last owner goes.
 std::shared_ptr<TileScratch> TakeShared(TileSteps& steps) {
-  return {steps.Take().release(), [&steps](TileScratch* scratch) { steps.GiveBack(std::unique_ptr<TileScratch>(scratch)); }};
+  return {steps.Take().release(),
+          [&steps](TileScratch* scratch) { steps.GiveBack(std::unique_ptr<TileScratch>(scratch)); }};
 }
 
 // Runs all column chunks of all rows; those of a row have payload_of(row, chunk).
@@ -34,7 +35,8 @@ void RunChunks(const TileProgram& program, const KernelCall& call, TileSteps& st
   ParallelFor(steps.driver().rows() * chunks, kTaskCells / kColumnChunk, [&](int64_t begin, int64_t end) {
     std::unique_ptr<TileScratch> scratch = steps.Take();
     for (int64_t k = begin; k < end && !IsCancelled(call.context.cancelled); ++k)
-      steps.RunColumns(*scratch, k / chunks, k % chunks * kColumnChunk, kColumnChunk, payload_of(k / chunks, k % chunks));
+      steps.RunColumns(*scratch, k / chunks, k % chunks * kColumnChunk, kColumnChunk,
+                       payload_of(k / chunks, k % chunks));
     steps.GiveBack(std::move(scratch));
   });
 }
@@ -75,7 +77,9 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
   const TileSizes& sizes = steps.sizes();
   const int64_t rows = steps.driver().rows();
   const bool entries = steps.HasPattern();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries ? SamePattern(steps.driver()) : Matrix::Dense(rows, info.shape.columns, info.element_type));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries
+                                             ? SamePattern(steps.driver())
+                                             : Matrix::Dense(rows, info.shape.columns, info.element_type));
   steps.WriteTo(result.mutable_data());
   if (program.cut_columns > 0) {
     RunChunks(program, call, steps, [](int64_t, int64_t) -> double* { return nullptr; });
@@ -103,7 +107,8 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
   return result;
 }
 
-// Sums of CSR times several columns have the cells of a place together in payloads (AddSparseProduct), not in nodes.
+// Sums of CSR times several columns have the cells of a place together in payloads (AddSparseProduct), not in
+// nodes.
 void SeparateRoots(const TileProgram& program, Matrix* nodes) {
   for (const Step& step : program.steps) {
     if (step.kind != Step::Kind::kRoot || (step.right < 0 && !IsByEntry(step.from))) continue;
@@ -112,33 +117,38 @@ void SeparateRoots(const TileProgram& program, Matrix* nodes) {
   }
 }
 
-// The nodes of panels [begin, end) of rows that are cut by columns: each chunk is a leaf, or adds to some columns of one.
-Result<Matrix> ReduceChunks(const TileProgram& program, Reduction reduction, TileSteps& steps, int64_t begin, int64_t end, int64_t span_begin,
-                            int64_t span_end) {
+// The nodes of panels [begin, end) of rows that are cut by columns: each chunk is a leaf, or adds to some
+// columns of one.
+Result<Matrix> ReduceChunks(const TileProgram& program, Reduction reduction, TileSteps& steps, int64_t begin,
+                            int64_t end, int64_t span_begin, int64_t span_end) {
   if (program.roots[0].kind == TileRoot::Kind::kColumns)
-    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, kColumnsOfTile}, [&](const Tile& tile, int64_t leaf, double* payload) {
-      std::unique_ptr<TileScratch> scratch = steps.Take();
-      FillPayload(payload, tile.columns, simd::StartOf(FoldOf(program.roots[0].aggregate)));
-      const int64_t last = std::min(span_end, (leaf + 1) * program.panel_rows);
-      for (int64_t row = leaf * program.panel_rows; row < last && !IsCancelled(reduction.cancelled); ++row)
-        steps.RunColumns(*scratch, row - span_begin, tile.column, kColumnsOfTile, payload);
-      steps.GiveBack(std::move(scratch));
-      return true;
-    });
+    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, kColumnsOfTile},
+                       [&](const Tile& tile, int64_t leaf, double* payload) {
+                         std::unique_ptr<TileScratch> scratch = steps.Take();
+                         FillPayload(payload, tile.columns,
+                                     simd::StartOf(FoldOf(program.roots[0].aggregate)));
+                         const int64_t last = std::min(span_end, (leaf + 1) * program.panel_rows);
+                         for (int64_t row = leaf * program.panel_rows;
+                              row < last && !IsCancelled(reduction.cancelled); ++row)
+                           steps.RunColumns(*scratch, row - span_begin, tile.column, kColumnsOfTile, payload);
+                         steps.GiveBack(std::move(scratch));
+                         return true;
+                       });
   const int64_t chunks = program.chunks;
   reduction.leaf_cells = kColumnChunk;
   return ReduceTasks(reduction, begin * chunks, end * chunks, [&]() -> LeafFunction {
     return [&, chunks, scratch = TakeShared(steps)](int64_t leaf, double* payload) {
       FillIdentity(reduction, payload);
-      steps.RunColumns(*scratch, leaf / chunks - span_begin, leaf % chunks * kColumnChunk, kColumnChunk, payload);
+      steps.RunColumns(*scratch, leaf / chunks - span_begin, leaf % chunks * kColumnChunk, kColumnChunk,
+                       payload);
       return true;
     };
   });
 }
 
 // The nodes of sums along the entries of rows that have several leaves each.
-Result<Matrix> ReduceEntriesOfLongRows(const TileProgram& program, const Reduction& reduction, TileSteps& steps, int64_t begin, int64_t end,
-                                       int64_t span_begin) {
+Result<Matrix> ReduceEntriesOfLongRows(const TileProgram& program, const Reduction& reduction,
+                                       TileSteps& steps, int64_t begin, int64_t end, int64_t span_begin) {
   const int64_t chunks = program.chunks;
   // Of buffers by row; values along entries have what room they need.
   const int64_t most_rows = HoldsSeveralLeaves(program) ? steps.driver().rows() : steps.sizes().rows;
@@ -147,16 +157,20 @@ Result<Matrix> ReduceEntriesOfLongRows(const TileProgram& program, const Reducti
       std::unique_ptr<TileScratch> scratch = steps.Take();
       std::vector<simd::LaneTree> trees(program.roots.size());
       const int64_t stop = CeilDivide(last, chunks) - span_begin;
-      for (int64_t row = first / chunks - span_begin, next; row < stop && !IsCancelled(reduction.cancelled); row = next) {
+      for (int64_t row = first / chunks - span_begin, next; row < stop && !IsCancelled(reduction.cancelled);
+           row = next) {
         next = row + 1;
-        while (next < stop && next - row < most_rows && steps.Count(row, next + 1) <= steps.sizes().entries) ++next;
+        while (next < stop && next - row < most_rows && steps.Count(row, next + 1) <= steps.sizes().entries)
+          ++next;
         steps.RunTile(*scratch, row, next, 0, nullptr);
         const int64_t tile = (row + span_begin) * chunks;
-        steps.AddHeldLongRows(*scratch, row, tile, std::max(first, tile), std::min(last, (next + span_begin) * chunks), trees);
+        steps.AddHeldLongRows(*scratch, row, tile, std::max(first, tile),
+                              std::min(last, (next + span_begin) * chunks), trees);
       }
       for (size_t r = 0; r < trees.size(); ++r) {
         const double* const lanes = trees[r].Finish();
-        lanes == nullptr ? FillPayload(payload + program.roots[r].offset, 8, 0.0) : static_cast<void>(std::copy_n(lanes, 8, payload + program.roots[r].offset));
+        lanes == nullptr ? FillPayload(payload + program.roots[r].offset, 8, 0.0)
+                         : static_cast<void>(std::copy_n(lanes, 8, payload + program.roots[r].offset));
       }
       steps.GiveBack(std::move(scratch));
     };
@@ -176,33 +190,39 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
   reduction.cancelled = call.context.cancelled;
   const int64_t begin = span_begin == span_end ? 0 : CeilDivide(span_begin, height);
   const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
-  if (program.cut_columns > 0) return ReduceChunks(program, reduction, steps, begin, end, span_begin, span_end);
+  if (program.cut_columns > 0)
+    return ReduceChunks(program, reduction, steps, begin, end, span_begin, span_end);
   if (chunks > 1) return ReduceEntriesOfLongRows(program, reduction, steps, begin, end, span_begin);
   const bool several = HoldsSeveralLeaves(program);
   const bool sums_held = several && program.roots.size() == 1 && SumsByColumn(program.roots[0]);
   if (several)
-    reduction.leaf_cells = std::min(reduction.leaf_cells, kTaskCells / LeavesTogether(sizes, steps.driver(), end - begin));
+    reduction.leaf_cells =
+        std::min(reduction.leaf_cells, kTaskCells / LeavesTogether(sizes, steps.driver(), end - begin));
   const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
   if (const Step* root = RootOfFewPlaces(program, steps.inputs(), end - begin); root != nullptr)
-    return ReduceSparseLeaves(reduction, program.roots[0].k, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
-      const int64_t first = leaf * height - span_begin, last = std::min(span_end, (leaf + 1) * height) - span_begin;
-      std::unique_ptr<TileScratch> scratch = steps.Take();
-      for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
-        next = steps.TileEnd(row, last);
-        steps.RunTile(*scratch, row, next, row - first, nullptr);
-        steps.AddTermsOf(*scratch, *root, row, next - row, terms);
-      }
-      steps.GiveBack(std::move(scratch));
-    });
+    return ReduceSparseLeaves(
+        reduction, program.roots[0].k, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
+          const int64_t first = leaf * height - span_begin,
+                        last = std::min(span_end, (leaf + 1) * height) - span_begin;
+          std::unique_ptr<TileScratch> scratch = steps.Take();
+          for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
+            next = steps.TileEnd(row, last);
+            steps.RunTile(*scratch, row, next, row - first, nullptr);
+            steps.AddTermsOf(*scratch, *root, row, next - row, terms);
+          }
+          steps.GiveBack(std::move(scratch));
+        });
   const auto add_leaf = [&](TileScratch& scratch, int64_t leaf, double* payload) {
     if (scratch.CopyHeldSums(leaf, payload)) return true;
-    const int64_t first = leaf * height - span_begin, last = std::min(span_end, (leaf + 1) * height) - span_begin;
+    const int64_t first = leaf * height - span_begin,
+                  last = std::min(span_end, (leaf + 1) * height) - span_begin;
     if (several && steps.Count(first, last) <= sizes.entries) {
       if (first < scratch.held_begin || last > scratch.held_end) {
         // As many leaves as the buffers have room for, up to the end of what is one task.
         const int64_t stop = std::min(span_end, (leaf / most_leaves + 1) * most_leaves * height) - span_begin;
         int64_t hold = last;
-        while (hold < stop && steps.Count(first, std::min(stop, hold + height)) <= sizes.entries) hold = std::min(stop, hold + height);
+        while (hold < stop && steps.Count(first, std::min(stop, hold + height)) <= sizes.entries)
+          hold = std::min(stop, hold + height);
         steps.RunTile(scratch, first, hold, 0, nullptr);
         scratch.held_begin = first;
         scratch.held_end = hold;
@@ -226,8 +246,10 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
     return true;
   };
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReduceTasks(reduction, begin, end, [&]() -> LeafFunction {
-    return [&add_leaf, scratch = TakeShared(steps)](int64_t leaf, double* payload) { return add_leaf(*scratch, leaf, payload); };
-  }));
+                            return [&add_leaf, scratch = TakeShared(steps)](int64_t leaf, double* payload) {
+                              return add_leaf(*scratch, leaf, payload);
+                            };
+                          }));
   SeparateRoots(program, &nodes);
   return nodes;
 }
@@ -239,7 +261,8 @@ Result<Value> RunTiles(const TileProgram& program, const KernelCall& call) {
   TileSteps steps(program, call);
   HEDDLE_RETURN_IF_ERROR(steps.Prepare());
   if (!program.roles.reduces) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result, program.roots.empty() ? RunRows(program, call, steps) : ReduceLongRows(program, call, steps));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, program.roots.empty() ? RunRows(program, call, steps)
+                                                                 : ReduceLongRows(program, call, steps));
     return Value(std::move(result));
   }
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReducePanels(program, call, steps));
@@ -248,4 +271,3 @@ Result<Value> RunTiles(const TileProgram& program, const KernelCall& call) {
 }
 
 }  // namespace heddle::ops
-

@@ -45,12 +45,15 @@ std::vector<int> FindStages(const BodyView& view) {
   // Readers first; then back to where they were those that may not stay, until the others may.
   std::vector<int> stages = earliest;
   for (NodeId id = count - 1; id >= 0; --id)
-    if (view.IsCellwise(id)) stages[BodyView::Index(id)] = std::max(stages[BodyView::Index(id)], StageOfReaders(view, stages, id));
+    if (view.IsCellwise(id))
+      stages[BodyView::Index(id)] = std::max(stages[BodyView::Index(id)], StageOfReaders(view, stages, id));
   for (bool changed = true; changed;) {
     changed = false;
     for (NodeId id = 0; id < count; ++id) {
       int& stage = stages[BodyView::Index(id)];
-      if (stage == earliest[BodyView::Index(id)] || (StageOfReaders(view, stages, id) == stage && ReadsWhatIsThere(view, stages, id))) continue;
+      if (stage == earliest[BodyView::Index(id)] ||
+          (StageOfReaders(view, stages, id) == stage && ReadsWhatIsThere(view, stages, id)))
+        continue;
       stage = earliest[BodyView::Index(id)];
       changed = true;
     }

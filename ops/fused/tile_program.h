@@ -61,13 +61,15 @@ struct Step {
     kMultiply,  ///< `from` %*% the whole input `right`.
     kRoot,      ///< `from` (and `from_right`) into the payload of root `index`.
     // Along the entries of a CSR driver, to a kPattern buffer:
-    kIntersect,     ///< From here on only entries that all `inputs` (CSR) share; of the driver and of them, to `outputs`.
-    kGatherCells,   ///< Input `index` (dense or CSR, of the driver's shape) at each entry.
+    kIntersect,    ///< From here on only entries that all `inputs` (CSR) share; of the driver and of them, to
+                   ///< `outputs`.
+    kGatherCells,  ///< Input `index` (dense or CSR, of the driver's shape) at each entry.
     kGatherColumn,  ///< The cell of a column vector in the entry's row.
     kSample,        ///< U %*% t(V): rows of input `index`, all of input `right`.
     kGatherRow,     ///< The cell of the whole row vector, input `index`, in the entry's column.
   } kind = Kind::kRegion;
-  int index = 0;                        ///< Of the region or root; the input of kDensify, kWiden, a kMultiply or kFoldRows by entries (else -1).
+  int index = 0;  ///< Of the region or root; the input of kDensify, kWiden, a kMultiply or kFoldRows by
+                  ///< entries (else -1).
   std::vector<RegionOperand> operands;  ///< kRegion
   std::vector<TileRef> outputs;         ///< kRegion: kNone is the payload of the root in output_roots.
   std::vector<int> output_roots;
@@ -79,21 +81,25 @@ struct Step {
   TileRef from, from_right, to;
   int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
-  /// What to fetch of the rows of input `fetched` in the next tile: kMultiply and kRoot meanwhile, kSome (a few lines of what
-  /// kHalf left) before any other step, so that memory does not rest.
+  /// What to fetch of the rows of input `fetched` in the next tile: kMultiply and kRoot meanwhile, kSome (a
+  /// few lines of what kHalf left) before any other step, so that memory does not rest.
   enum class Fetch : uint8_t { kNothing, kHalf, kSome, kOtherHalf, kAll } fetch = Fetch::kNothing;
   TileRef fetched;
 };
 
 /// True if `step` reads the rows of `tile`.
 inline bool Reads(const Step& step, const TileRef& tile) {
-  const auto is_tile = [&](const RegionOperand& operand) { return operand.from == RegionOperand::From::kTile && operand.tile == tile; };
-  return step.from == tile || step.from_right == tile || std::any_of(step.operands.begin(), step.operands.end(), is_tile);
+  const auto is_tile = [&](const RegionOperand& operand) {
+    return operand.from == RegionOperand::From::kTile && operand.tile == tile;
+  };
+  return step.from == tile || step.from_right == tile ||
+         std::any_of(step.operands.begin(), step.operands.end(), is_tile);
 }
 
 /// A product of dense rows with so many columns that `right` is packed once for all tiles.
 inline bool PacksRight(const Step& step) {
-  return step.kind == Step::Kind::kMultiply && step.index < 0 && !IsByEntry(step.from) && step.columns >= kWideProduct;
+  return step.kind == Step::Kind::kMultiply && step.index < 0 && !IsByEntry(step.from) &&
+         step.columns >= kWideProduct;
 }
 
 /// A reduction: where its payload is and what goes into it.
@@ -126,12 +132,16 @@ struct TileProgram {
   std::vector<TileRoot> roots;  ///< Empty when the result has a row for each of the driver's.
   int64_t tile_rows = 0;
   int64_t panel_rows = 0;  ///< Rows of a leaf; 0 without roots.
-  int64_t chunks = 1;      ///< Leaves of a row, where rows are longer than a column chunk (docs/numerics.md, section 2).
-  int64_t cut_columns = 0;  ///< Not 0: columns of rows of which a tile has one chunk of one row; every step goes cell by cell.
-  Reduction reduction;     ///< Of all payloads together.
+  int64_t chunks =
+      1;  ///< Leaves of a row, where rows are longer than a column chunk (docs/numerics.md, section 2).
+  int64_t cut_columns =
+      0;  ///< Not 0: columns of rows of which a tile has one chunk of one row; every step goes cell by cell.
+  Reduction reduction;  ///< Of all payloads together.
 };
 
-inline bool HasWideProduct(const TileProgram& program) { return std::any_of(program.steps.begin(), program.steps.end(), PacksRight); }
+inline bool HasWideProduct(const TileProgram& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), PacksRight);
+}
 
 /// kUnimplemented, with the reason, for a body that cannot be lowered.
 Result<TileProgram> Lower(FusedOperator fused);

@@ -20,15 +20,18 @@ struct TileSizes {
   int64_t rows = 0;
   int64_t entries = 0;                    ///< Along a CSR driver, unless a row (or a group) has more.
   int64_t rows_together = kRowsTogether;  ///< Tiles are groups of these.
-  int64_t row_work = 1;                   ///< What a row costs, in cells of a dense pass: how much is one task.
-  bool blocked = false;                   ///< Sampled products read V by blocks (ops/gathered_rows.h).
+  int64_t row_work = 1;  ///< What a row costs, in cells of a dense pass: how much is one task.
+  bool blocked = false;  ///< Sampled products read V by blocks (ops/gathered_rows.h).
 };
-TileSizes ChooseTileSizes(const TileProgram& program, const PairedProduct& pair, const std::vector<Matrix>& inputs);
+TileSizes ChooseTileSizes(const TileProgram& program, const PairedProduct& pair,
+                          const std::vector<Matrix>& inputs);
 
-/// Leaves of a sum along `driver` that are one task, as one tile spans them: a power of two, 1 but for blocked products.
+/// Leaves of a sum along `driver` that are one task, as one tile spans them: a power of two, 1 but for
+/// blocked products.
 int64_t LeavesTogether(const TileSizes& sizes, const Matrix& driver, int64_t leaves);
 
-/// The only root, if it adds so few entries to so many leaves that most places of a leaf's payload would stay zero; or null.
+/// The only root, if it adds so few entries to so many leaves that most places of a leaf's payload would stay
+/// zero; or null.
 const Step* RootOfFewPlaces(const TileProgram& program, const std::vector<Matrix>& inputs, int64_t leaves);
 
 }  // namespace heddle::ops

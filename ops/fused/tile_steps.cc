@@ -18,8 +18,8 @@
 namespace heddle::ops {
 namespace {
 
-// Between two products that fetch: about as many as come while such a step runs (multinomial loop on Zen 5, memory at 45 GB/s: 11.1 ms
-// without, 10.7 with 4 or 8, 11.1 with 16).
+// Between two products that fetch: about as many as come while such a step runs (multinomial loop on Zen 5,
+// memory at 45 GB/s: 11.1 ms without, 10.7 with 4 or 8, 11.1 with 16).
 constexpr int kSomeLines = 8;
 
 // Rows from `row` on, as far as the tile goes.
@@ -37,7 +37,8 @@ Entries EntriesAt(const TileScratch& scratch, const double* values, int64_t row)
 
 // Floats, too, go by the pointer of doubles that a region's call has.
 double* CellsAt(double* cells, ElementType type, int64_t cell) {
-  return type == ElementType::kFloat64 ? cells + cell : reinterpret_cast<double*>(reinterpret_cast<float*>(cells) + cell);
+  return type == ElementType::kFloat64 ? cells + cell
+                                       : reinterpret_cast<double*>(reinterpret_cast<float*>(cells) + cell);
 }
 
 }  // namespace
@@ -58,7 +59,8 @@ Status TileSteps::Prepare() {
   for (const TileProgram::Repeated& repeated : program_.repeated) {
     AlignedArray cells(sizes_.rows * repeated.columns + 8);
     const double* row = inputs_[static_cast<size_t>(repeated.input)].data();
-    for (int64_t i = 0; i < sizes_.rows; ++i) std::copy_n(row, repeated.columns, cells.data() + i * repeated.columns);
+    for (int64_t i = 0; i < sizes_.rows; ++i)
+      std::copy_n(row, repeated.columns, cells.data() + i * repeated.columns);
     repeated_.push_back(std::move(cells));
   }
   narrow_.resize(program_.steps.size());
@@ -67,14 +69,17 @@ Status TileSteps::Prepare() {
     const Step& step = program_.steps[s];
     if (step.kind != Step::Kind::kMultiply) continue;
     const Matrix& right = inputs_[static_cast<size_t>(step.right)];
-    const bool by_entries = IsByEntry(step.from) || (step.index >= 0 && inputs_[static_cast<size_t>(step.index)].IsSparse());
+    const bool by_entries =
+        IsByEntry(step.from) || (step.index >= 0 && inputs_[static_cast<size_t>(step.index)].IsSparse());
     if (step.columns <= kFewColumns) narrow_[s] = NarrowRight(right, by_entries);
-    if (PacksRight(step) && right.cells() > 0) packed_[s] = std::make_unique<PackedRight>(right.data(), right.rows(), right.columns());
+    if (PacksRight(step) && right.cells() > 0)
+      packed_[s] = std::make_unique<PackedRight>(right.data(), right.rows(), right.columns());
   }
   int64_t offset = 0;
   for (int64_t columns : program_.buffers) {
     buffer_offsets_.push_back(offset);
-    offset += (sizes_.rows * (program_.cut_columns > 0 ? std::min(columns, kColumnChunk) : columns) + 15) / 8 * 8;  // Whole lines, and room for RepeatEach's overrun.
+    offset += (sizes_.rows * (program_.cut_columns > 0 ? std::min(columns, kColumnChunk) : columns) + 15) /
+              8 * 8;  // Whole lines, and room for RepeatEach's overrun.
   }
   scratch_doubles_ = offset;
   return OkStatus();
@@ -86,13 +91,15 @@ std::unique_ptr<TileScratch> TileSteps::Take() {
   scratch = std::make_unique<TileScratch>();
   scratch->buffers = AlignedArray(scratch_doubles_);
   for (const Step& step : program_.steps)
-    scratch->arguments.push_back(step.kind == Step::Kind::kRegion ? ArgumentsOf(*scratch, step) : RegionArguments());
+    scratch->arguments.push_back(step.kind == Step::Kind::kRegion ? ArgumentsOf(*scratch, step)
+                                                                  : RegionArguments());
   return scratch;
 }
 
 void TileSteps::MakeRoom(TileScratch& scratch, int64_t entries) const {
   if (entries + kGatherOverrun <= scratch.entries) return;
-  scratch.entries = (std::max(entries, std::min(sizes_.entries, driver().stored())) + kGatherOverrun + 7) / 8 * 8;
+  scratch.entries =
+      (std::max(entries, std::min(sizes_.entries, driver().stored())) + kGatherOverrun + 7) / 8 * 8;
   scratch.patterns = AlignedArray(program_.patterns * scratch.entries);
 }
 
@@ -102,46 +109,53 @@ int64_t TileSteps::TileEnd(int64_t row, int64_t last) const {
   // As many rows as have so many entries, and one group (or row) at least.
   const int64_t* offsets = driver().row_offsets();
   if (offsets[end] - offsets[row] <= sizes_.entries) return end;
-  const int64_t rows = std::upper_bound(offsets + row, offsets + end, offsets[row] + sizes_.entries) - (offsets + row) - 1;
+  const int64_t rows =
+      std::upper_bound(offsets + row, offsets + end, offsets[row] + sizes_.entries) - (offsets + row) - 1;
   return std::min(last, row + std::max(rows / sizes_.rows_together, int64_t{1}) * sizes_.rows_together);
 }
 
-void TileSteps::AddTermsOf(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, SparseLeaf& terms) const {
+void TileSteps::AddTermsOf(TileScratch& scratch, const Step& step, int64_t row, int64_t rows,
+                           SparseLeaf& terms) const {
   const TileRoot& root = program_.roots[0];
   const Place y = root.kind == TileRoot::Kind::kColumns ? Place{} : Locate(scratch, step.from_right, row);
   if (step.right >= 0) {
     const Matrix& x = inputs_[static_cast<size_t>(step.right)];
-    return AddTerms(root, {x.row_offsets() + row, x.column_indexes(), x.values()}, rows, y.cells, y.stride, terms);
+    return AddTerms(root, {x.row_offsets() + row, x.column_indexes(), x.values()}, rows, y.cells, y.stride,
+                    terms);
   }
-  AddTerms(root, EntriesAt(scratch, Locate(scratch, step.from, row).cells, row), rows, y.cells, y.stride, terms);
+  AddTerms(root, EntriesAt(scratch, Locate(scratch, step.from, row).cells, row), rows, y.cells, y.stride,
+           terms);
 }
 
 void TileSteps::AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height) const {
   scratch.held_leaf = leaf;
-  const auto root = std::find_if(program_.steps.begin(), program_.steps.end(), [](const Step& step) { return step.kind == Step::Kind::kRoot; });
+  const auto root = std::find_if(program_.steps.begin(), program_.steps.end(),
+                                 [](const Step& step) { return step.kind == Step::Kind::kRoot; });
   const int64_t rows = scratch.held_end - scratch.held_begin;
   scratch.held_sums.assign(static_cast<size_t>(8 * CeilDivide(rows, height)), 0.0);
-  AddEntriesOfLeaves(EntriesAt(scratch, Locate(scratch, root->from, scratch.held_begin).cells, scratch.held_begin), rows, height,
-                     scratch.held_sums.data());
+  AddEntriesOfLeaves(
+      EntriesAt(scratch, Locate(scratch, root->from, scratch.held_begin).cells, scratch.held_begin), rows,
+      height, scratch.held_sums.data());
 }
 
 void TileSteps::AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, double* payload) const {
   for (const Step& step : program_.steps) {
     if (step.kind != Step::Kind::kRoot) continue;
     const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-    Entries entries = EntriesAt(scratch, Locate(scratch, step.from, scratch.held_begin).cells, scratch.held_begin);
+    Entries entries =
+        EntriesAt(scratch, Locate(scratch, step.from, scratch.held_begin).cells, scratch.held_begin);
     entries.offsets += first - scratch.held_begin;
     AddEntries(root, entries, last - first, 0, payload + root.offset);
   }
 }
 
-void TileSteps::AddHeldLongRows(TileScratch& scratch, int64_t row, int64_t row_leaf, int64_t begin, int64_t end,
-                                std::vector<simd::LaneTree>& trees) const {
+void TileSteps::AddHeldLongRows(TileScratch& scratch, int64_t row, int64_t row_leaf, int64_t begin,
+                                int64_t end, std::vector<simd::LaneTree>& trees) const {
   for (const Step& step : program_.steps) {
     if (step.kind != Step::Kind::kRoot) continue;
     const Entries entries = EntriesAt(scratch, Locate(scratch, step.from, row).cells, row);
-    simd::AddLongRows(entries.offsets, entries.columns, entries.values, row_leaf / program_.chunks, program_.chunks, begin, end,
-                      trees[static_cast<size_t>(step.index)]);
+    simd::AddLongRows(entries.offsets, entries.columns, entries.values, row_leaf / program_.chunks,
+                      program_.chunks, begin, end, trees[static_cast<size_t>(step.index)]);
   }
 }
 
@@ -151,31 +165,38 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
     case TileRef::Kind::kInput: {
       const Matrix& input = (program_.single ? singles_ : inputs_)[static_cast<size_t>(ref.index)];
       const int64_t column = ref.column + FirstColumn(scratch, input.columns());
-      return {CellsAt(const_cast<double*>(input.data()), input.element_type(), row * input.columns() + column), input.columns()};
+      return {
+          CellsAt(const_cast<double*>(input.data()), input.element_type(), row * input.columns() + column),
+          input.columns()};
     }
     case TileRef::Kind::kBuffer:
       return {scratch.buffers.data() + buffer_offsets_[static_cast<size_t>(ref.index)] + ref.column,
               program_.buffers[static_cast<size_t>(ref.index)]};
-    case TileRef::Kind::kDriver: return {const_cast<double*>(driver().values()) + driver().row_offsets()[row], 1};
+    case TileRef::Kind::kDriver:
+      return {const_cast<double*>(driver().values()) + driver().row_offsets()[row], 1};
     case TileRef::Kind::kPattern: return {scratch.patterns.data() + ref.index * scratch.entries, 1};
     case TileRef::Kind::kResult: {
       if (HasPattern()) return {result_ + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
       const int64_t columns = program_.fused.body[program_.fused.roots[0]].info.shape.columns;
       const int64_t column = ref.column + FirstColumn(scratch, columns);
-      return {CellsAt(result_, program_.single ? ElementType::kFloat32 : ElementType::kFloat64, row * columns + column), columns};
+      return {CellsAt(result_, program_.single ? ElementType::kFloat32 : ElementType::kFloat64,
+                      row * columns + column),
+              columns};
     }
     case TileRef::Kind::kNone: break;
   }
   return {};
 }
 
-void TileSteps::RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns, double* payload) const {
+void TileSteps::RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns,
+                           double* payload) const {
   scratch.first_column = first_column;
   scratch.width = std::min(most_columns, program_.cut_columns - first_column);
   RunTile(scratch, row, row + 1, 0, payload);
 }
 
-void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel, double* payload) const {
+void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel,
+                        double* payload) const {
   const int64_t rows = row_end - row;
   if (program_.by_pattern) {
     MakeRoom(scratch, Count(row, row_end));
@@ -193,12 +214,15 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
         const int64_t cells = rows * ColumnsOf(scratch, step.columns);
         double* to = Locate(scratch, step.to, row).cells;
         const Matrix& input = singles_[static_cast<size_t>(step.index)];
-        SelectedElementwiseKernels().widen(input.data<float>() + row * step.columns + FirstColumn(scratch, step.columns), to, cells);
+        SelectedElementwiseKernels().widen(
+            input.data<float>() + row * step.columns + FirstColumn(scratch, step.columns), to, cells);
         break;
       }
       case Step::Kind::kRound: {
-        const bool by_entries = step.to.kind == TileRef::Kind::kPattern || (step.to.kind == TileRef::Kind::kResult && HasPattern());
-        const int64_t cells = by_entries ? scratch.pattern.Count(rows) : rows * ColumnsOf(scratch, step.columns);
+        const bool by_entries = step.to.kind == TileRef::Kind::kPattern ||
+                                (step.to.kind == TileRef::Kind::kResult && HasPattern());
+        const int64_t cells =
+            by_entries ? scratch.pattern.Count(rows) : rows * ColumnsOf(scratch, step.columns);
         double* to = Locate(scratch, step.to, row).cells;
         SelectedElementwiseKernels().Of(UnaryCode::kRoundToSingle)(to, to, cells, false);
         break;
@@ -206,8 +230,9 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       case Step::Kind::kNarrow: {
         const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
         for (int64_t i = 0; i < rows; ++i)
-          SelectedElementwiseKernels().narrow(from.cells + i * from.stride, reinterpret_cast<float*>(to.cells) + i * to.stride,
-                                                 ColumnsOf(scratch, step.columns));
+          SelectedElementwiseKernels().narrow(from.cells + i * from.stride,
+                                              reinterpret_cast<float*>(to.cells) + i * to.stride,
+                                              ColumnsOf(scratch, step.columns));
         break;
       }
       case Step::Kind::kExpand: {
@@ -222,19 +247,21 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       }
       case Step::Kind::kSample: {
         double* to = Locate(scratch, step.to, row).cells;
-        SampleRows(driver(), inputs_[static_cast<size_t>(step.index)], inputs_[static_cast<size_t>(step.right)], row, row_end,
-                         to - (driver().row_offsets()[row] - driver().row_offsets()[0]));
+        SampleRows(driver(), inputs_[static_cast<size_t>(step.index)],
+                   inputs_[static_cast<size_t>(step.right)], row, row_end,
+                   to - (driver().row_offsets()[row] - driver().row_offsets()[0]));
         break;
       }
       case Step::Kind::kIntersect: Intersect(scratch, step, row, row_end); break;
       case Step::Kind::kGatherCells:
-        GatherCells(scratch.pattern, inputs_[static_cast<size_t>(step.index)], row, row_end, scratch.spread_rows[step.index],
-                    Locate(scratch, step.to, row).cells);
+        GatherCells(scratch.pattern, inputs_[static_cast<size_t>(step.index)], row, row_end,
+                    scratch.spread_rows[step.index], Locate(scratch, step.to, row).cells);
         break;
       case Step::Kind::kGatherColumn: {
         const double* from = Locate(scratch, step.from, row).cells;
         double* to = Locate(scratch, step.to, row).cells;
-        for (int64_t i = 0; i < rows; ++i) to = std::fill_n(to, PatternAt(scratch, row + i).Count(1), from[i]);
+        for (int64_t i = 0; i < rows; ++i)
+          to = std::fill_n(to, PatternAt(scratch, row + i).Count(1), from[i]);
         break;
       }
       case Step::Kind::kGatherRow: {
@@ -246,11 +273,16 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       }
       case Step::Kind::kFoldRows: FoldRows(scratch, step, row, rows); break;
       case Step::Kind::kMultiply:
-        if (static_cast<int>(s) == pair_.multiply && payload != nullptr && (pair_.at_once || scratch.waiting_rows >= rows))
+        if (static_cast<int>(s) == pair_.multiply && payload != nullptr &&
+            (pair_.at_once || scratch.waiting_rows >= rows))
           MultiplyAndAdd(scratch, step, narrow_[s], row, rows, payload);
         else if (static_cast<int>(s) == sparse_pair_.multiply && payload != nullptr)
-          MultiplyAndAddRows(inputs_[static_cast<size_t>(step.index)], narrow_[s].dense.data(), row, row_end, Locate(scratch, step.to, row).cells,
-                             payload + program_.roots[static_cast<size_t>(program_.steps[static_cast<size_t>(sparse_pair_.root)].index)].offset);
+          MultiplyAndAddRows(inputs_[static_cast<size_t>(step.index)], narrow_[s].dense.data(), row, row_end,
+                             Locate(scratch, step.to, row).cells,
+                             payload + program_
+                                           .roots[static_cast<size_t>(
+                                               program_.steps[static_cast<size_t>(sparse_pair_.root)].index)]
+                                           .offset);
         else
           Multiply(scratch, s, row, row_end);
         break;
@@ -270,7 +302,9 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
 
 RegionArguments TileSteps::ArgumentsOf(TileScratch& scratch, const Step& step) const {
   RegionArguments arguments;
-  const auto moves = [](const TileRef& tile) { return tile.kind != TileRef::Kind::kBuffer && tile.kind != TileRef::Kind::kNone; };
+  const auto moves = [](const TileRef& tile) {
+    return tile.kind != TileRef::Kind::kBuffer && tile.kind != TileRef::Kind::kNone;
+  };
   for (const RegionOperand& operand : step.operands) {
     Place place;
     switch (operand.from) {
@@ -306,7 +340,8 @@ RegionArguments TileSteps::ArgumentsOf(TileScratch& scratch, const Step& step) c
   return arguments;
 }
 
-void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const {
+void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t rows, int64_t row_in_panel,
+                           double* payload) const {
   const Step& step = program_.steps[s];
   RegionArguments& arguments = scratch.arguments[s];
   for (size_t i : arguments.moving_inputs) {
@@ -333,7 +368,9 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
   }
   const int64_t base = (row_in_panel * step.columns) & 7, columns = ColumnsOf(scratch, step.columns);
   RegionCall call{.rows = step.flat ? 1 : rows,
-                  .columns = step.by_entries ? scratch.pattern.Count(rows) : step.flat ? rows * columns : columns,
+                  .columns = step.by_entries ? scratch.pattern.Count(rows)
+                             : step.flat     ? rows * columns
+                                             : columns,
                   .inputs = arguments.inputs.data(),
                   .input_strides = arguments.input_strides.data(),
                   .outputs = arguments.outputs.data(),
@@ -345,13 +382,15 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
   alignas(64) double lanes[FusedOperator::kMaxRoots][8];
   for (size_t i = 0; i < step.outputs.size(); ++i)
     if (const int root = step.output_roots[i]; root >= 0) {
-      for (int64_t j = 0; j < 8; ++j) lanes[root][j] = payload[program_.roots[static_cast<size_t>(root)].offset + ((j + base) & 7)];
+      for (int64_t j = 0; j < 8; ++j)
+        lanes[root][j] = payload[program_.roots[static_cast<size_t>(root)].offset + ((j + base) & 7)];
       arguments.outputs[i] = lanes[root];
     }
   code.Run(call);
   for (const int root : step.output_roots)
     if (root >= 0)
-      for (int64_t j = 0; j < 8; ++j) payload[program_.roots[static_cast<size_t>(root)].offset + ((j + base) & 7)] = lanes[root][j];
+      for (int64_t j = 0; j < 8; ++j)
+        payload[program_.roots[static_cast<size_t>(root)].offset + ((j + base) & 7)] = lanes[root][j];
 }
 
 void TileSteps::Intersect(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
@@ -365,7 +404,8 @@ void TileSteps::Intersect(TileScratch& scratch, const Step& step, int64_t row, i
     spreads.push_back(&scratch.spread_rows[input]);
   }
   for (const TileRef& place : step.outputs) values.push_back(Locate(scratch, place, row).cells);
-  IntersectRows(driver(), others, row, row_end, spreads, {scratch.offsets.data(), scratch.columns.data(), values.data()});
+  IntersectRows(driver(), others, row, row_end, spreads,
+                {scratch.offsets.data(), scratch.columns.data(), values.data()});
   scratch.pattern = {scratch.offsets.data(), scratch.columns.data(), scratch.offsets.back()};
 }
 
@@ -382,10 +422,13 @@ void TileSteps::Densify(TileScratch& scratch, const Step& step, int64_t row, int
 
 void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const {
   double* out = Locate(scratch, step.to, row).cells;
-  if (step.index >= 0) return AggregateRows(step.aggregate, inputs_[static_cast<size_t>(step.index)], row, row + rows, out - row);
+  if (step.index >= 0)
+    return AggregateRows(step.aggregate, inputs_[static_cast<size_t>(step.index)], row, row + rows,
+                         out - row);
   const Place from = Locate(scratch, step.from, row);
   if (step.aggregate == AggregateKind::kIndexMax || step.aggregate == AggregateKind::kIndexMin)
-    return simd::IndexOfExtreme(step.aggregate == AggregateKind::kIndexMax, from.cells, rows, step.columns, out);
+    return simd::IndexOfExtreme(step.aggregate == AggregateKind::kIndexMax, from.cells, rows, step.columns,
+                                out);
   if (IsByEntry(step.from))
     SumRows(EntriesAt(scratch, from.cells, row), rows, out);
   else
@@ -402,9 +445,10 @@ simd::Ahead* TileSteps::ToFetch(TileScratch& scratch, const Step& step, const Pl
   return &scratch.ahead;
 }
 
-// How far on the entries are whose rows of `right` a product at the entries of a tile fetches: those of the next tile, which reads them
-// from beyond the second-level cache. 0: none.
-int64_t TileSteps::EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row, int64_t row_end) const {
+// How far on the entries are whose rows of `right` a product at the entries of a tile fetches: those of the
+// next tile, which reads them from beyond the second-level cache. 0: none.
+int64_t TileSteps::EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row,
+                                int64_t row_end) const {
   const bool beyond = right.cells() * static_cast<int64_t>(sizeof(double)) > SecondLevelCacheBytes();
   if (FetchesToFirstLevel() || !beyond || scratch.pattern.columns != driver().column_indexes()) return 0;
   const int64_t* const offsets = driver().row_offsets();
@@ -425,31 +469,48 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
   }
   const Place from = Locate(scratch, step.from, row);
   if (IsByEntry(step.from))
-    return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, narrow, out, EntriesAhead(scratch, right, row, row_end));
+    return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, narrow, out,
+                           EntriesAhead(scratch, right, row, row_end));
   if (k <= kFewColumns)
-    return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), narrow.cells.data(), narrow.stride, k, out, k,
-                              ToFetch(scratch, step, from, rows));
+    return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), narrow.cells.data(), narrow.stride,
+                              k, out, k, ToFetch(scratch, step, from, rows));
   if (simd::IsSkinny(rows, right.rows(), k))
-    return simd::MultiplySkinny(from.cells, rows, from.stride, right.rows(), right.data(), k, out, k, ToFetch(scratch, step, from, rows));
-  Gemm gemm{.m = rows, .n = k, .k = right.rows(), .a = from.cells, .a_row = from.stride, .b = right.data(), .b_row = k,
-            .packed = packed_[s].get(), .c = out, .c_row = k, .canonical = true};
+    return simd::MultiplySkinny(from.cells, rows, from.stride, right.rows(), right.data(), k, out, k,
+                                ToFetch(scratch, step, from, rows));
+  Gemm gemm{.m = rows,
+            .n = k,
+            .k = right.rows(),
+            .a = from.cells,
+            .a_row = from.stride,
+            .b = right.data(),
+            .b_row = k,
+            .packed = packed_[s].get(),
+            .c = out,
+            .c_row = k,
+            .canonical = true};
   if (step.fetch != Step::Fetch::kNothing) {
     const Place next = Locate(scratch, step.fetched, row_end);
     const int64_t cells = rows * next.stride / (program_.single ? 2 : 1);
     gemm.ahead = next.cells;
     gemm.ahead_cells = step.fetch == Step::Fetch::kAll ? cells : cells / 2;
-    if (step.fetch != Step::Fetch::kAll) scratch.ahead.Begin(gemm.ahead + gemm.ahead_cells, 1);  // The other half.
+    if (step.fetch != Step::Fetch::kAll)
+      scratch.ahead.Begin(gemm.ahead + gemm.ahead_cells, 1);  // The other half.
   }
   Run(gemm);
 }
 
 // The product of a tile, and the root of the same tile or of the one before it.
-void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row, int64_t rows, double* payload) const {
+void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row,
+                               int64_t rows, double* payload) const {
   const Step& root = program_.steps[static_cast<size_t>(pair_.root)];
   const Place x = Locate(scratch, step.from, row);
   double products[4];
   double* const out = pair_.keeps ? Locate(scratch, step.to, row).cells : products;
-  simd::MultiplyRowsAndColumns({.n = root.columns, .stride = x.stride, .x = x.cells, .rows = rows, .v = right.cells.data(),
+  simd::MultiplyRowsAndColumns({.n = root.columns,
+                                .stride = x.stride,
+                                .x = x.cells,
+                                .rows = rows,
+                                .v = right.cells.data(),
                                 .out = out,
                                 .previous = pair_.at_once ? x.cells : scratch.waiting,
                                 .previous_rows = pair_.at_once ? rows : scratch.waiting_rows,
@@ -464,18 +525,20 @@ void TileSteps::AddWaiting(TileScratch& scratch, double* payload) const {
   const Step& step = program_.steps[static_cast<size_t>(pair_.root)];
   const Place x = Locate(scratch, step.from, 0), y = Locate(scratch, step.from_right, 0);
   const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-  AddProduct(root, scratch.waiting, x.stride, y.cells, y.stride, scratch.waiting_rows, nullptr, 0, payload + root.offset);
+  AddProduct(root, scratch.waiting, x.stride, y.cells, y.stride, scratch.waiting_rows, nullptr, 0,
+             payload + root.offset);
   scratch.waiting_rows = 0;
 }
 
-void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const {
+void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows,
+                          int64_t row_in_panel, double* payload) const {
   const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
   double* out = payload + root.offset;
   if (step.right >= 0) {
     const Place y = Locate(scratch, step.from_right, row);
     const Matrix& left = inputs_[static_cast<size_t>(step.right)];
-    return AddSparseProduct(root, {left.row_offsets() + row, left.column_indexes(), left.values()}, rows, y.cells, y.stride,
-                            row_in_panel & 7, out);
+    return AddSparseProduct(root, {left.row_offsets() + row, left.column_indexes(), left.values()}, rows,
+                            y.cells, y.stride, row_in_panel & 7, out);
   }
   const Place x = Locate(scratch, step.from, row);
   if (IsByEntry(step.from)) {
@@ -488,7 +551,8 @@ void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, i
   if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
     return AddRows(root, x.cells, x.stride, rows, ColumnsOf(scratch, step.columns), row_in_panel, out);
   const Place y = Locate(scratch, step.from_right, row);
-  AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(scratch, step, x, rows), row_in_panel & 7, out);
+  AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(scratch, step, x, rows),
+             row_in_panel & 7, out);
 }
 
 }  // namespace heddle::ops

@@ -9,10 +9,10 @@
 #include "core/matrix.h"
 #include "core/status.h"
 #include "ops/fused/entries.h"
-#include "ops/gather_cells.h"
 #include "ops/fused/paired_product.h"
 #include "ops/fused/tile_program.h"
 #include "ops/fused/tile_sizes.h"
+#include "ops/gather_cells.h"
 #include "ops/kernel.h"
 #include "ops/matmul.h"
 #include "ops/matmul_gemm.h"
@@ -34,19 +34,19 @@ struct RegionArguments {
 /// Memory of one thread's tile.
 struct TileScratch {
   AlignedArray buffers, patterns;
-  int64_t entries = 0;                    ///< Room of each of `patterns`.
+  int64_t entries = 0;                   ///< Room of each of `patterns`.
   std::map<int, SpreadRow> spread_rows;  ///< By input.
   RowPattern pattern;                    ///< Of the tile's rows: the driver's, or what kIntersect left of it.
   int64_t pattern_row = 0;               ///< Its first row.
   std::vector<int64_t> offsets;          ///< Of kIntersect.
   std::vector<int32_t> columns;
   std::vector<RegionArguments> arguments;  ///< By step.
-  const double* waiting = nullptr;  ///< Rows of X whose part of a paired root is still to be added.
+  const double* waiting = nullptr;         ///< Rows of X whose part of a paired root is still to be added.
   int64_t waiting_rows = 0;
-  simd::Ahead ahead;                       ///< Of the next tile, while products of this one fetch it.
+  simd::Ahead ahead;                     ///< Of the next tile, while products of this one fetch it.
   int64_t first_column = 0, width = 0;   ///< Of the tile, where they are cut by columns.
   int64_t held_begin = 0, held_end = 0;  ///< Rows whose values at the driver's entries are in `patterns`.
-  int64_t held_leaf = 0;                   ///< The first of their leaves, and the payloads of all, where SumsByColumn.
+  int64_t held_leaf = 0;  ///< The first of their leaves, and the payloads of all, where SumsByColumn.
   std::vector<double> held_sums;
 
   /// False if the sums of that leaf are not there.
@@ -57,17 +57,23 @@ struct TileScratch {
 class TileSteps {
  public:
   TileSteps(const TileProgram& program, const KernelCall& call)
-      : program_(program), call_(call), pair_(FindPairedProduct(program)), sparse_pair_(FindSparsePair(program)) {}
+      : program_(program),
+        call_(call),
+        pair_(FindPairedProduct(program)),
+        sparse_pair_(FindSparsePair(program)) {}
   Status Prepare();
 
   const TileSizes& sizes() const { return sizes_; }
   const std::vector<Matrix>& inputs() const { return inputs_; }
   const Matrix& driver() const { return inputs_[static_cast<size_t>(program_.fused.driver)]; }
   /// Entries of the driver.
-  int64_t Count(int64_t row, int64_t row_end) const { return driver().row_offsets()[row_end] - driver().row_offsets()[row]; }
+  int64_t Count(int64_t row, int64_t row_end) const {
+    return driver().row_offsets()[row_end] - driver().row_offsets()[row];
+  }
   /// True if results have the driver's pattern.
   bool HasPattern() const {
-    return program_.by_pattern && program_.fused.body[program_.fused.roots[0]].info.shape.columns == driver().columns();
+    return program_.by_pattern &&
+           program_.fused.body[program_.fused.roots[0]].info.shape.columns == driver().columns();
   }
   /// Where rows of a result go, where there are no roots.
   void WriteTo(double* result) { result_ = result; }
@@ -78,10 +84,12 @@ class TileSteps {
   /// End of the tile that begins at `row`, at most `last`.
   int64_t TileEnd(int64_t row, int64_t last) const;
   /// All steps; roots are added to `payload` unless it is null.
-  void RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel, double* payload) const;
-  /// All steps on at most so many (kColumnChunk) columns of a row (TileProgram::cut_columns); `payload` is the leaf's, or that of these
-  /// columns.
-  void RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns, double* payload) const;
+  void RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel,
+               double* payload) const;
+  /// All steps on at most so many (kColumnChunk) columns of a row (TileProgram::cut_columns); `payload` is
+  /// the leaf's, or that of these columns.
+  void RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns,
+                  double* payload) const;
   /// The last root of a leaf, which no further product took along.
   void AddWaiting(TileScratch& scratch, double* payload) const;
   /// The root of few places (RootOfFewPlaces), after RunTile without a payload.
@@ -90,8 +98,10 @@ class TileSteps {
   void AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height) const;
   /// Roots of rows [first, last) of those held.
   void AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, double* payload) const;
-  /// Roots of the tile that begins at `row`, leaves [begin, end) of it; its first row's first leaf is `row_leaf`.
-  void AddHeldLongRows(TileScratch& scratch, int64_t row, int64_t row_leaf, int64_t begin, int64_t end, std::vector<simd::LaneTree>& trees) const;
+  /// Roots of the tile that begins at `row`, leaves [begin, end) of it; its first row's first leaf is
+  /// `row_leaf`.
+  void AddHeldLongRows(TileScratch& scratch, int64_t row, int64_t row_leaf, int64_t begin, int64_t end,
+                       std::vector<simd::LaneTree>& trees) const;
 
  private:
   struct Place {
@@ -100,19 +110,26 @@ class TileSteps {
   };
   Place Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const;
   // Of what has so many columns, those of the tile.
-  int64_t ColumnsOf(const TileScratch& scratch, int64_t columns) const { return program_.cut_columns > 0 && columns > 1 ? scratch.width : columns; }
-  static int64_t FirstColumn(const TileScratch& scratch, int64_t columns) { return columns > 1 ? scratch.first_column : 0; }
+  int64_t ColumnsOf(const TileScratch& scratch, int64_t columns) const {
+    return program_.cut_columns > 0 && columns > 1 ? scratch.width : columns;
+  }
+  static int64_t FirstColumn(const TileScratch& scratch, int64_t columns) {
+    return columns > 1 ? scratch.first_column : 0;
+  }
   RegionArguments ArgumentsOf(TileScratch& scratch, const Step& step) const;
   void MakeRoom(TileScratch& scratch, int64_t entries) const;
-  void CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const;
+  void CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t rows, int64_t row_in_panel,
+                  double* payload) const;
   void Intersect(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
   void Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
   void FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;
   static simd::Ahead* ToFetch(TileScratch& scratch, const Step& step, const Place& x, int64_t rows);
   int64_t EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row, int64_t row_end) const;
   void Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const;
-  void MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row, int64_t rows, double* payload) const;
-  void AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel, double* payload) const;
+  void MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row,
+                      int64_t rows, double* payload) const;
+  void AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel,
+                 double* payload) const;
 
   const TileProgram& program_;
   const KernelCall& call_;

@@ -8,7 +8,9 @@ namespace {
 // f(0, ...) = 0 whatever the other operands hold. Scalars count only where they are literals.
 bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes) {
   const Node& n = view.node(id);
-  const auto at = [&](size_t i) { return view.PatternOf(id, i) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[i])]; };
+  const auto at = [&](size_t i) {
+    return view.PatternOf(id, i) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[i])];
+  };
   if (n.Is("replace")) return at(0) && !IsZero(view.node(n.inputs[1]));
   if (n.Is("ifelse")) {
     const auto is_zero = [&](size_t i) { return at(i) || IsZero(view.node(n.inputs[i])); };
@@ -58,8 +60,8 @@ bool CanWalkEntries(const BodyView& view) {
   }
   for (NodeId id = 0; id < view.body().size(); ++id) {
     if (!view.HasDriversShape(id)) continue;
-    if (!computes ||
-        (Leaves(view, id) && (!vanishes[BodyView::Index(id)] || view.node(id).info.format != Format::kSparse)))
+    if (!computes || (Leaves(view, id) &&
+                      (!vanishes[BodyView::Index(id)] || view.node(id).info.format != Format::kSparse)))
       return false;
   }
   for (const TileRoot& root : view.program().roots) {
@@ -94,7 +96,8 @@ bool LosesSparsity(const BodyView& view) {
 std::vector<NodeId> SharedPatterns(const BodyView& view) {
   std::vector<NodeId> shared;
   const NodeId root = view.program().fused.roots[0];
-  if (!view.program().roles.reduces && view.HasDriversShape(root)) return shared;  // The result has the driver's entries.
+  if (!view.program().roles.reduces && view.HasDriversShape(root))
+    return shared;  // The result has the driver's entries.
   for (NodeId id = 0; id < view.body().size(); ++id)
     if (view.IsRows(id) && view.node(id).Is("sampledProduct")) return shared;
   for (NodeId input = 0; input < view.body().size(); ++input) {

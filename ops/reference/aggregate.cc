@@ -169,7 +169,8 @@ Matrix RowAggregate(std::string_view op, const Matrix& x) {
 
 Matrix ColumnAggregate(std::string_view op, const Matrix& x) {
   const int64_t m = x.rows(), n = x.columns();
-  const int64_t height = op == "colVars" || op == "colSds" ? MomentsPanelHeight(m, n) : ColumnPanelHeight(m, n);
+  const int64_t height =
+      op == "colVars" || op == "colSds" ? MomentsPanelHeight(m, n) : ColumnPanelHeight(m, n);
   Matrix result = *FilledMatrix(1, n, 0.0);
   for (int64_t j = 0; j < n; ++j) {
     std::vector<Leaf> leaves;

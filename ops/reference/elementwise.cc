@@ -11,7 +11,9 @@
 namespace heddle::ops::reference {
 namespace {
 
-double Truncated(double x) { return std::isnan(x) ? x : std::copysign(std::floor(std::fabs(x) + 0x1p-53), x) + 0.0; }
+double Truncated(double x) {
+  return std::isnan(x) ? x : std::copysign(std::floor(std::fabs(x) + 0x1p-53), x) + 0.0;
+}
 
 double JavaMin(double x, double y) {
   if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
@@ -23,7 +25,8 @@ double BitCell(std::string_view op, int64_t x, int64_t y) {
   if (op == "bitwAnd") return static_cast<double>(x & y);
   if (op == "bitwOr") return static_cast<double>(x | y);
   if (op == "bitwXor") return static_cast<double>(x ^ y);
-  if (op == "bitwShiftL") return static_cast<double>(static_cast<int64_t>(static_cast<uint64_t>(x) << (y & 63)));
+  if (op == "bitwShiftL")
+    return static_cast<double>(static_cast<int64_t>(static_cast<uint64_t>(x) << (y & 63)));
   return static_cast<double>(x >> (y & 63));
 }
 
@@ -118,7 +121,8 @@ Matrix Binary(std::string_view op, const Value& a, const Value& b) {
 Matrix Unary(std::string_view op, const Matrix& x) {
   Matrix result = Empty(x.rows(), x.columns());
   for (int64_t i = 0; i < x.rows(); ++i)
-    for (int64_t j = 0; j < x.columns(); ++j) result.mutable_data()[i * x.columns() + j] = UnaryCell(op, x.At(i, j));
+    for (int64_t j = 0; j < x.columns(); ++j)
+      result.mutable_data()[i * x.columns() + j] = UnaryCell(op, x.At(i, j));
   return result;
 }
 
@@ -128,7 +132,8 @@ Matrix Select(const Value& condition, const Value& a, const Value& b) {
   Matrix result = Empty(rows, columns);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
-      result.mutable_data()[i * columns + j] = CellOf(condition, i, j) != 0 ? CellOf(a, i, j) : CellOf(b, i, j);
+      result.mutable_data()[i * columns + j] =
+          CellOf(condition, i, j) != 0 ? CellOf(a, i, j) : CellOf(b, i, j);
   return result;
 }
 

@@ -15,7 +15,8 @@ namespace {
 // java.util.Random as its specification states it, one masked step at a time.
 struct PlainJavaRandom {
   uint64_t state;
-  explicit PlainJavaRandom(int64_t seed) : state((static_cast<uint64_t>(seed) ^ 0x5DEECE66DULL) & 0xFFFFFFFFFFFFULL) {}
+  explicit PlainJavaRandom(int64_t seed)
+      : state((static_cast<uint64_t>(seed) ^ 0x5DEECE66DULL) & 0xFFFFFFFFFFFFULL) {}
   uint64_t Next(int bits) {
     state = (state * 0x5DEECE66DULL + 0xBULL) & 0xFFFFFFFFFFFFULL;
     return state >> (48 - bits);
@@ -28,7 +29,8 @@ struct PlainJavaRandom {
 
 std::function<double()> Values(const RandRequest& request, int64_t seed) {
   auto random = std::make_shared<PlainJavaRandom>(seed);
-  if (request.distribution == RandRequest::Distribution::kUniform) return [random] { return random->NextDouble(); };
+  if (request.distribution == RandRequest::Distribution::kUniform)
+    return [random] { return random->NextDouble(); };
   if (request.distribution == RandRequest::Distribution::kNormal) {
     auto second = std::make_shared<std::pair<bool, double>>(false, 0.0);
     return [random, second] {

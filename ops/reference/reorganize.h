@@ -5,7 +5,8 @@
 
 #include "core/matrix.h"
 
-// What the operators that move cells mean, as literal loops over single cells. Slow; results are dense. For tests only.
+// What the operators that move cells mean, as literal loops over single cells. Slow; results are dense. For
+// tests only.
 namespace heddle::ops::reference {
 
 Matrix Transpose(const Matrix& x);

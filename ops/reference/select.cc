@@ -35,7 +35,8 @@ std::vector<int64_t> Kept(const Matrix& x, bool rows, const Matrix* select) {
     if (select != nullptr) {
       keep = (rows ? select->At(i, 0) : select->At(0, i)) != 0;
     } else {
-      for (int64_t j = 0; j < (rows ? x.columns() : x.rows()); ++j) keep |= (rows ? x.At(i, j) : x.At(j, i)) != 0;
+      for (int64_t j = 0; j < (rows ? x.columns() : x.rows()); ++j)
+        keep |= (rows ? x.At(i, j) : x.At(j, i)) != 0;
     }
     if (keep) kept.push_back(i);
   }
@@ -61,7 +62,8 @@ std::vector<int64_t> SortedRows(const Matrix& x, const std::vector<int64_t>& col
   return sorted;
 }
 
-Matrix Table(const Matrix& a, const std::vector<double>& b, const std::vector<double>& w, int64_t rows, int64_t columns) {
+Matrix Table(const Matrix& a, const std::vector<double>& b, const std::vector<double>& w, int64_t rows,
+             int64_t columns) {
   Matrix result = Filled(rows, columns);
   const int64_t height = Granule(a.rows());
   const int64_t panels = CeilDivide(a.rows(), height);
@@ -74,7 +76,9 @@ Matrix Table(const Matrix& a, const std::vector<double>& b, const std::vector<do
           for (int64_t column = 0; column < a.columns(); ++column) {
             const auto k = static_cast<size_t>(row * a.columns() + column);
             if (std::isnan(w[k])) continue;
-            if (std::trunc(a.At(row, column)) == static_cast<double>(i + 1) && std::trunc(b[k]) == static_cast<double>(j + 1)) sum += w[k];
+            if (std::trunc(a.At(row, column)) == static_cast<double>(i + 1) &&
+                std::trunc(b[k]) == static_cast<double>(j + 1))
+              sum += w[k];
           }
         }
         return sum;

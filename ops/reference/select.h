@@ -13,9 +13,10 @@ namespace heddle::ops::reference {
 std::vector<int64_t> Kept(const Matrix& x, bool rows, const Matrix* select);
 /// Row numbers (0-based) in sorted order by the 0-based `columns`: insertion sort.
 std::vector<int64_t> SortedRows(const Matrix& x, const std::vector<int64_t>& columns, bool decreasing);
-/// table(A, B, W) of the given size; b and w are called for each cell of A in row-major order. Adds up by explicit recursion
-/// over all panels of docs/numerics.md, empty ones included.
-Matrix Table(const Matrix& a, const std::vector<double>& b, const std::vector<double>& w, int64_t rows, int64_t columns);
+/// table(A, B, W) of the given size; b and w are called for each cell of A in row-major order. Adds up by
+/// explicit recursion over all panels of docs/numerics.md, empty ones included.
+Matrix Table(const Matrix& a, const std::vector<double>& b, const std::vector<double>& w, int64_t rows,
+             int64_t columns);
 Matrix Replace(const Matrix& x, double pattern, double replacement);
 
 }  // namespace heddle::ops::reference

@@ -129,7 +129,8 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride)
     UpdateColumns<kRows, kFetch>(
-        x, stride, n, columns, [](int, __m256d sum, __m256d cells) __attribute__((always_inline)) { return Op::Of(sum, cells); },
+        x, stride, n, columns,
+        [](int, __m256d sum, __m256d cells) __attribute__((always_inline)) { return Op::Of(sum, cells); },
         &ahead);
   return i;
 }
@@ -137,8 +138,9 @@ int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n
 template <typename Op, bool kFetch>
 void Columns(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
   if (n == 0) return;
-  const bool few = WithConstant<1, 8>(
-      CeilDivide(n, 4), [&](auto vectors) { ColumnsInRegisters<Op, kFetch, vectors>(x, rows, stride, n, columns); });
+  const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
+    ColumnsInRegisters<Op, kFetch, vectors>(x, rows, stride, n, columns);
+  });
   if (few) return;
   const int64_t done = kFetch         ? ColumnsInMemory<Op, 2, 4>(x, rows, stride, n, columns)
                        : n < kLongRow ? 0
@@ -177,7 +179,8 @@ struct RowMasks {
 
 // Lanes of one row, joined once: (r0+r4, r1+r5, r2+r6, r3+r7).
 template <typename Op, bool kFetch, int kWhole, int kTail>
-[[gnu::always_inline]] inline __m256d HalfLanes(const double* x, int64_t n, const RowMasks& masks, EightAhead& ahead) {
+[[gnu::always_inline]] inline __m256d HalfLanes(const double* x, int64_t n, const RowMasks& masks,
+                                                EightAhead& ahead) {
   const __m256d start = _mm256_set1_pd(Op::kStart);
   __m256d low = start, high = start;
   const auto add = [&](const double* eight) __attribute__((always_inline)) {
@@ -304,8 +307,10 @@ double FoldLanes(Fold fold, const double lanes[8]) {
 void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], From from) {
   Dispatch(fold, from, [&](auto op, auto fetch) { Flat<decltype(op), fetch>(x, count, lanes); });
 }
-void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns, From from) {
-  Dispatch(fold, from, [&](auto op, auto fetch) { Columns<decltype(op), fetch>(x, rows, stride, n, columns); });
+void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
+                 From from) {
+  Dispatch(fold, from,
+           [&](auto op, auto fetch) { Columns<decltype(op), fetch>(x, rows, stride, n, columns); });
 }
 void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow, From from) {
   Dispatch(fold, from, [&](auto op, auto fetch) { Narrow<decltype(op), fetch>(x, rows, n, narrow); });

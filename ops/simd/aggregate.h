@@ -19,18 +19,21 @@ double FoldTwo(Fold fold, double a, double b);
 /// L: ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)) with the fold in place of +.
 double FoldLanes(Fold fold, const double lanes[8]);
 
-/// What is read: cells in a cache, or a part of an array without gaps in memory, whose next cells are fetched meanwhile where
-/// the CPU brings more from several pages side by side (simd/ahead.h).
+/// What is read: cells in a cache, or a part of an array without gaps in memory, whose next cells are fetched
+/// meanwhile where the CPU brings more from several pages side by side (simd/ahead.h).
 enum class From : uint8_t { kCache, kMemory };
 
 /// lanes[p mod 8] takes x[p], p ascending.
 void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], From from = From::kCache);
 /// columns[j] takes x[i, j], i ascending; rows are `stride` apart.
-void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns, From from = From::kCache);
+void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
+                 From from = From::kCache);
 /// narrow[(i mod 8) * n + j] takes x[i, j], i ascending, for n <= 8 and rows without gaps.
-void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow, From from = From::kCache);
+void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow,
+                From from = From::kCache);
 /// out[i] = L of row i: eight lanes over j, started afresh.
-void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out, From from = From::kCache);
+void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
+              From from = From::kCache);
 
 /// lanes[p mod 8] += (x[p] - mean)^2, multiply then add.
 void DeviateFlat(const double* x, int64_t count, double mean, double lanes[8]);

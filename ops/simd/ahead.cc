@@ -13,7 +13,8 @@ void Ahead::Begin(const double* next, int shift) {
   shift_ = shift;
   first_level_ = FetchesToFirstLevel();
   if (MemoryStreams() == 1) return;
-  // As many lines of the block have had their turn as are before this one: who begins elsewhere left off there.
+  // As many lines of the block have had their turn as are before this one: who begins elsewhere left off
+  // there.
   const uint64_t block = next_ / kBlock * kBlock, turn = next_ % kBlock / kLine;
   next_ = block + turn % 8 * kPage + turn / 8 * kLine;
   step_ = kPage;

@@ -6,9 +6,10 @@
 
 namespace heddle::ops::simd {
 
-/// Memory that is read next: while a loop computes, it fetches one line after the other of it. Where the CPU brings more when
-/// several pages are read side by side (MemoryStreams), eight pages take turns: blocks of memory that begin at multiples of
-/// eight pages, one after the other. (The prefetcher follows pages: parts that end within one are a few percent slower.)
+/// Memory that is read next: while a loop computes, it fetches one line after the other of it. Where the CPU
+/// brings more when several pages are read side by side (MemoryStreams), eight pages take turns: blocks of
+/// memory that begin at multiples of eight pages, one after the other. (The prefetcher follows pages: parts
+/// that end within one are a few percent slower.)
 class Ahead {
  public:
   /// How far ahead loops fetch that read one array from memory, side by side.
@@ -38,8 +39,8 @@ class Ahead {
     while (next_ < address) Fetch();
   }
 
-  /// Into the first-level cache where that is as fast (FetchesToFirstLevel), or into the second one, also where what is at hand fills
-  /// the first.
+  /// Into the first-level cache where that is as fast (FetchesToFirstLevel), or into the second one, also
+  /// where what is at hand fills the first.
   [[gnu::always_inline]] void Fetch() { first_level_ ? Fetch<_MM_HINT_T0>() : Fetch<_MM_HINT_T1>(); }
   [[gnu::always_inline]] void FetchToSecondLevel() { Fetch<_MM_HINT_T1>(); }
 
@@ -62,15 +63,15 @@ class Ahead {
   }
 
   uint64_t next_ = 0;
-  uint64_t step_ = kLine;       // From page to page, or to the next line.
+  uint64_t step_ = kLine;      // From page to page, or to the next line.
   uint64_t end_ = UINT64_MAX;  // Of the block: the next line of its first page follows.
   uint64_t back_ = 0;
   int shift_ = 0;
   bool first_level_ = true;
 };
 
-/// The same side by side only, for loops that count the cells they read: a line of each of the eight pages at once. That one
-/// page after the other has its turn costs as many instructions as adding up.
+/// The same side by side only, for loops that count the cells they read: a line of each of the eight pages at
+/// once. That one page after the other has its turn costs as many instructions as adding up.
 class EightAhead {
  public:
   [[gnu::always_inline]] explicit EightAhead(const Ahead& ahead) : next_(ahead.next_) {

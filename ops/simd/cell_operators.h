@@ -10,19 +10,23 @@
 #include "ops/simd/math_trigonometric.h"
 #endif
 
-// The cell-wise operators on eight lanes, one expression each: THE definition of every one (docs/numerics.md, section 7).
-// Hand-written kernels (elementwise.inc) and generated code (compiler/codegen) are made of these lines.
+// The cell-wise operators on eight lanes, one expression each: THE definition of every one (docs/numerics.md,
+// section 7). Hand-written kernels (elementwise.inc) and generated code (compiler/codegen) are made of these
+// lines.
 namespace heddle::ops::HEDDLE_SIMD_NAMESPACE {
 
-// Operators as types, so that a loop is written once. kHeavy ones are limited by arithmetic: their loop exists once.
-#define HEDDLE_BINARY(Name, heavy, expression)                                                        \
-  struct Name##Operator {                                                                             \
-    static constexpr bool kHeavy = heavy;                                                             \
-    HEDDLE_SIMD_INLINE Vector Apply([[maybe_unused]] Vector a, [[maybe_unused]] Vector b) { return expression; } \
+// Operators as types, so that a loop is written once. kHeavy ones are limited by arithmetic: their loop
+// exists once.
+#define HEDDLE_BINARY(Name, heavy, expression)                                              \
+  struct Name##Operator {                                                                   \
+    static constexpr bool kHeavy = heavy;                                                   \
+    HEDDLE_SIMD_INLINE Vector Apply([[maybe_unused]] Vector a, [[maybe_unused]] Vector b) { \
+      return expression;                                                                    \
+    }                                                                                       \
   };
-#define HEDDLE_UNARY(Name, heavy, expression)                              \
-  struct Name##Operator {                                                  \
-    static constexpr bool kHeavy = heavy;                                  \
+#define HEDDLE_UNARY(Name, heavy, expression)                                         \
+  struct Name##Operator {                                                             \
+    static constexpr bool kHeavy = heavy;                                             \
     HEDDLE_SIMD_INLINE Vector Apply([[maybe_unused]] Vector a) { return expression; } \
   };
 
@@ -34,14 +38,18 @@ HEDDLE_SIMD_INLINE Vector TruncatedQuotient(Vector a, Vector b) {
   return CopySign(Floor(Abs(q) + Broadcast(0x1p-53)), q) + Zero();
 }
 
-// Java's Math.min and Math.max: NaN if any is NaN, -0.0 < 0.0. Equal numbers differ in nothing but the sign of zero.
-// Min and Max give the second operand where the order decides nothing.
-HEDDLE_SIMD_INLINE Vector JavaMinimum(Vector a, Vector b) { return Select(Unordered(a, b), a + b, Or(Min(a, b), Min(b, a))); }
-HEDDLE_SIMD_INLINE Vector JavaMaximum(Vector a, Vector b) { return Select(Unordered(a, b), a + b, And(Max(a, b), Max(b, a))); }
+// Java's Math.min and Math.max: NaN if any is NaN, -0.0 < 0.0. Equal numbers differ in nothing but the sign
+// of zero. Min and Max give the second operand where the order decides nothing.
+HEDDLE_SIMD_INLINE Vector JavaMinimum(Vector a, Vector b) {
+  return Select(Unordered(a, b), a + b, Or(Min(a, b), Min(b, a)));
+}
+HEDDLE_SIMD_INLINE Vector JavaMaximum(Vector a, Vector b) {
+  return Select(Unordered(a, b), a + b, And(Max(a, b), Max(b, a)));
+}
 
 HEDDLE_BINARY(Add, false, a + b)
 HEDDLE_BINARY(Subtract, false, a - b)
-HEDDLE_BINARY(Multiply, false, a * b)
+HEDDLE_BINARY(Multiply, false, a* b)
 HEDDLE_BINARY(Divide, false, a / b)
 HEDDLE_BINARY(Power, true, HEDDLE_SIMD_NAMESPACE::Power(a, b))
 HEDDLE_BINARY(Modulus, false, a - TruncatedQuotient(a, b) * b)
@@ -69,10 +77,12 @@ HEDDLE_UNARY(SquareRoot, false, Sqrt(a))
 HEDDLE_UNARY(Exponential, true, Exp(a))
 HEDDLE_UNARY(Logarithm, true, Log(a))
 HEDDLE_UNARY(Absolute, false, Abs(a))
-HEDDLE_UNARY(Round, false, KeepWhere(Equal(a, a), Floor(a + Broadcast(0.5))))  // NaN gives 0: a quirk of the language
+HEDDLE_UNARY(Round, false,
+             KeepWhere(Equal(a, a), Floor(a + Broadcast(0.5))))  // NaN gives 0: a quirk of the language
 HEDDLE_UNARY(RoundDown, false, Floor(a))
 HEDDLE_UNARY(RoundUp, false, Ceil(a))
-HEDDLE_UNARY(Sign, false, Select(Greater(a, Zero()), Broadcast(1.0), Select(Less(a, Zero()), Broadcast(-1.0), a)))
+HEDDLE_UNARY(Sign, false,
+             Select(Greater(a, Zero()), Broadcast(1.0), Select(Less(a, Zero()), Broadcast(-1.0), a)))
 HEDDLE_UNARY(Sine, true, Sin(a))
 HEDDLE_UNARY(Cosine, true, Cos(a))
 HEDDLE_UNARY(Tangent, true, Tan(a))
@@ -85,7 +95,8 @@ HEDDLE_UNARY(HyperbolicTangent, true, Tanh(a))
 HEDDLE_UNARY(Sigmoid, true, HEDDLE_SIMD_NAMESPACE::Sigmoid(a))
 HEDDLE_UNARY(IsNaN, false, OneWhere(Unordered(a, a)))
 HEDDLE_UNARY(IsInfinite, false, OneWhere(Equal(Abs(a), Broadcast(kInfinity))))
-HEDDLE_UNARY(RoundToSingle, false, ToSingle(a))  // No operator of the language: what storing a cell as a float does to it.
+HEDDLE_UNARY(RoundToSingle, false,
+             ToSingle(a))  // No operator of the language: what storing a cell as a float does to it.
 #undef HEDDLE_BINARY
 #undef HEDDLE_UNARY
 

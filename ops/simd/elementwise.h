@@ -3,11 +3,13 @@
 
 #include <stdint.h>
 
-// Cell-wise kernels on flat arrays, one table per target. The same code serves matrices, scalars and the constant folder:
-// it is the one definition of every cell-wise operator (docs/numerics.md R5). No standard headers: see vector.h.
+// Cell-wise kernels on flat arrays, one table per target. The same code serves matrices, scalars and the
+// constant folder: it is the one definition of every cell-wise operator (docs/numerics.md R5). No standard
+// headers: see vector.h.
 namespace heddle::ops {
 
 /// Binary operators. The meaning of each is at its line in cell_operators.h.
+// clang-format off
 #define HEDDLE_BINARY_KERNELS(X)                                                                                   \
   X(Add) X(Subtract) X(Multiply) X(Divide) X(Power) X(Modulus) X(IntegerDivide)                                    \
   X(Less) X(LessEqual) X(Greater) X(GreaterEqual) X(Equal) X(NotEqual) X(LogicalAnd) X(LogicalOr) X(ExclusiveOr)   \
@@ -16,6 +18,7 @@ namespace heddle::ops {
   X(Not) X(SquareRoot) X(Exponential) X(Logarithm) X(Absolute) X(Round) X(RoundDown) X(RoundUp) X(Sign)            \
   X(Sine) X(Cosine) X(Tangent) X(ArcSine) X(ArcCosine) X(ArcTangent) X(HyperbolicSine) X(HyperbolicCosine)         \
   X(HyperbolicTangent) X(Sigmoid) X(IsNaN) X(IsInfinite) X(RoundToSingle)
+// clang-format on
 
 #define HEDDLE_ENUMERATOR(Name) k##Name,
 #define HEDDLE_COUNT(Name) +1
@@ -29,13 +32,13 @@ constexpr int kUnaryCodes = HEDDLE_UNARY_KERNELS(HEDDLE_COUNT);
 /// How an operand of a kernel is read: one value a cell, or one value for all cells.
 enum class Operands : uint8_t { kCellsCells, kCellsScalar, kScalarCells };
 
-/// out[i] = a[i] op b[i] for i < n; a scalar operand is read at [0] only. `out` may be `a` or `b`. With `stream` the
-/// result goes past the caches (for results much larger than these).
+/// out[i] = a[i] op b[i] for i < n; a scalar operand is read at [0] only. `out` may be `a` or `b`. With
+/// `stream` the result goes past the caches (for results much larger than these).
 using BinaryKernel = void (*)(const double* a, const double* b, double* out, int64_t n, bool stream);
 using UnaryKernel = void (*)(const double* a, double* out, int64_t n, bool stream);
 /// out[i] = condition[i * condition_step] != 0 ? a[i * a_step] : b[i * b_step]; steps are 0 or 1.
-using SelectKernel = void (*)(const double* condition, int64_t condition_step, const double* a, int64_t a_step, const double* b,
-                              int64_t b_step, double* out, int64_t n);
+using SelectKernel = void (*)(const double* condition, int64_t condition_step, const double* a,
+                              int64_t a_step, const double* b, int64_t b_step, double* out, int64_t n);
 
 /// Writes each of `count` values `times` times; up to seven more cells of `out` are overwritten.
 using RepeatKernel = void (*)(const double* values, int64_t count, int64_t times, double* out);

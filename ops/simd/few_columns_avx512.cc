@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/simd/few_columns.h"
-
 #include "ops/simd/join_rows.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/vector.h"
@@ -50,7 +49,8 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
     for (int r = 0; r < 4; ++r)
 #pragma GCC unroll 4
       for (int c = 0; c < kCount; ++c)
-        half[r][c] = _mm256_add_pd(_mm512_castpd512_pd256(lanes[r][c]), _mm512_extractf64x4_pd(lanes[r][c], 1));
+        half[r][c] =
+            _mm256_add_pd(_mm512_castpd512_pd256(lanes[r][c]), _mm512_extractf64x4_pd(lanes[r][c], 1));
     StoreFourRows<kCount>(half, out, out_stride);
   }
   ahead.GoOnFrom(next);
@@ -106,15 +106,16 @@ auto ColumnsOf(int64_t vectors) {
 }
 
 template <int kCount>
-void ColumnsByVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
-                      double* columns, int64_t columns_stride, Ahead& ahead) {
+void ColumnsByVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                      int64_t w_stride, double* columns, int64_t columns_stride, Ahead& ahead) {
   constexpr int kMost = kAccumulators / kCount < kMostVectors ? kAccumulators / kCount : kMostVectors;
   const int64_t vectors = (n + 7) / 8, passes = (vectors + kMost - 1) / kMost, longer = vectors % passes;
   for (int64_t pass = 0, first = 0, here; pass < passes; ++pass, first += here) {
     here = vectors / passes + (pass < longer ? 1 : 0);
     const int64_t left = n - 8 * (first + here - 1);
     const __mmask8 mask = left >= 8 ? 0xff : FirstLanes(left);
-    ColumnsOf<kCount>(here)(x + 8 * first, rows, stride, mask, w, w_stride, columns + 8 * first, columns_stride, ahead);
+    ColumnsOf<kCount>(here)(x + 8 * first, rows, stride, mask, w, w_stride, columns + 8 * first,
+                            columns_stride, ahead);
   }
 }
 
@@ -129,13 +130,15 @@ auto ColumnsByVectorsOf(int64_t count) {
 }  // namespace
 
 int64_t MultiplyRowsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
-                           int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead& ahead) {
+                           int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
+                           Ahead& ahead) {
   const auto run = count == 2 ? FourRowsAtATime<2> : count == 3 ? FourRowsAtATime<3> : FourRowsAtATime<4>;
   return run(x, rows, stride, n, vectors, vector_stride, out, out_stride, ahead);
 }
 
-void MultiplyColumnsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
-                           int64_t count, double* columns, int64_t columns_stride, Ahead& ahead) {
+void MultiplyColumnsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                           int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
+                           Ahead& ahead) {
   ColumnsByVectorsOf(count)(x, rows, stride, n, w, w_stride, columns, columns_stride, ahead);
 }
 
@@ -144,7 +147,8 @@ namespace {
 // Of two vectors; kSame: the columns of the same rows.
 template <bool kSame>
 int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
-  const int64_t stride = call.stride, least = call.rows < call.previous_rows ? call.rows : call.previous_rows, done = least / 4 * 4;
+  const int64_t stride = call.stride, least = call.rows < call.previous_rows ? call.rows : call.previous_rows,
+                done = least / 4 * 4;
   const __mmask8 mask = FirstLanes(call.n - 8);
   const __m512d v[2] = {_mm512_load_pd(call.v), _mm512_load_pd(call.v + 8)};
   __m512d sums[2] = {_mm512_load_pd(call.columns), _mm512_load_pd(call.columns + 8)};
@@ -180,7 +184,8 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
     __m256d half[4];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r) {
-      const __m512d lanes = _mm512_fmadd_pd(cells[r][1], v[1], _mm512_fmadd_pd(cells[r][0], v[0], _mm512_setzero_pd()));
+      const __m512d lanes =
+          _mm512_fmadd_pd(cells[r][1], v[1], _mm512_fmadd_pd(cells[r][0], v[0], _mm512_setzero_pd()));
       half[r] = _mm256_add_pd(_mm512_castpd512_pd256(lanes), _mm512_extractf64x4_pd(lanes, 1));
     }
     double* const out = call.out + i * call.out_step;

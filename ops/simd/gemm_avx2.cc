@@ -73,8 +73,8 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
 
 // Of packed rows the addresses are known: an instruction in forty less.
 template <int kRows, int kVectors>
-void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t /*b_row*/, double* c,
-         int64_t c_stride, int64_t width, bool first, bool last) {
+void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t /*b_row*/,
+         double* c, int64_t c_stride, int64_t width, bool first, bool last) {
   const auto run = rows.row == 1 && rows.column == kStripRows      ? RunRows<kRows, kVectors, kStripRows>
                    : rows.row == 1 && rows.column == kStripColumns ? RunRows<kRows, kVectors, kStripColumns>
                                                                    : RunRows<kRows, kVectors, 0>;

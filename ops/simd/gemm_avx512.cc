@@ -14,11 +14,11 @@ constexpr int kAhead = 384;
 // Where rows of A and B lie, if it is not known: rows of A side by side, but columns anywhere; or anywhere.
 constexpr int kSideBySide = -1, kAnywhere = 0;
 
-// kColumn: doubles between columns of rows of A that lie side by side. kStrip: doubles between rows of B. kWhole: B has all
-// lanes of the tile.
+// kColumn: doubles between columns of rows of A that lie side by side. kStrip: doubles between rows of B.
+// kWhole: B has all lanes of the tile.
 template <int kRows, int kVectors, int kColumn, int kStrip, bool kWhole>
-void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t b_row, double* c,
-             int64_t c_stride, int64_t width, bool first, bool last) {
+void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t b_row,
+             double* c, int64_t c_stride, int64_t width, bool first, bool last) {
   const auto last_lanes = static_cast<__mmask8>(0xff >> (8 * kVectors - width));
   __m512d s[kRows][kVectors];
 #pragma GCC unroll 8
@@ -37,7 +37,8 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v) {
         if (kStrip > 0) _mm_prefetch(reinterpret_cast<const char*>(b + 8 * v + kAhead), _MM_HINT_T0);
-        cells[v] = kWhole || v + 1 < kVectors ? _mm512_loadu_pd(b + 8 * v) : _mm512_maskz_loadu_pd(last_lanes, b + 8 * v);
+        cells[v] = kWhole || v + 1 < kVectors ? _mm512_loadu_pd(b + 8 * v)
+                                              : _mm512_maskz_loadu_pd(last_lanes, b + 8 * v);
       }
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
@@ -85,16 +86,18 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
 template <int kRows, int kVectors, int kStrip, bool kWhole = true>
 auto RunOf(const GemmRows& rows) {
   if constexpr (kStrip == kAnywhere)
-    return rows.row == 1 ? RunRows<kRows, kVectors, kSideBySide, kStrip, kWhole> : RunRows<kRows, kVectors, kAnywhere, kStrip, kWhole>;
-  return rows.row == 1 && rows.column == kStripRows      ? RunRows<kRows, kVectors, kStripRows, kStrip, kWhole>
-         : rows.row == 1 && rows.column == kStripColumns ? RunRows<kRows, kVectors, kStripColumns, kStrip, kWhole>
-                                                         : RunRows<kRows, kVectors, kAnywhere, kStrip, kWhole>;
+    return rows.row == 1 ? RunRows<kRows, kVectors, kSideBySide, kStrip, kWhole>
+                         : RunRows<kRows, kVectors, kAnywhere, kStrip, kWhole>;
+  return rows.row == 1 && rows.column == kStripRows ? RunRows<kRows, kVectors, kStripRows, kStrip, kWhole>
+         : rows.row == 1 && rows.column == kStripColumns
+             ? RunRows<kRows, kVectors, kStripColumns, kStrip, kWhole>
+             : RunRows<kRows, kVectors, kAnywhere, kStrip, kWhole>;
 }
 
 template <int kRows, int kVectors>
-void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t b_row, double* c,
-         int64_t c_stride, int64_t width, bool first, bool last) {
-  const auto run = b_row == 8 * kVectors   ? RunOf<kRows, kVectors, 8 * kVectors>(rows)
+void Run(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, const double* b, int64_t b_row,
+         double* c, int64_t c_stride, int64_t width, bool first, bool last) {
+  const auto run = b_row == 8 * kVectors    ? RunOf<kRows, kVectors, 8 * kVectors>(rows)
                    : b_row == kStripColumns ? RunOf<kRows, kVectors, kStripColumns>(rows)
                    : width == 8 * kVectors  ? RunOf<kRows, kVectors, kAnywhere>(rows)
                                             : RunOf<kRows, kVectors, kAnywhere, false>(rows);

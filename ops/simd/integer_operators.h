@@ -3,7 +3,8 @@
 
 #include "ops/simd/vector.h"
 
-// Operators on 64-bit integers, which doubles are truncated to (docs/numerics.md, section 7). They go lane by lane.
+// Operators on 64-bit integers, which doubles are truncated to (docs/numerics.md, section 7). They go lane by
+// lane.
 namespace heddle::ops::HEDDLE_SIMD_NAMESPACE {
 
 // sign(x) * floor(|x| + 2^-53) as int64: NaN is 0, what does not fit saturates.
@@ -20,7 +21,8 @@ HEDDLE_SIMD_INLINE Vector OnIntegers(Vector a, Vector b, Function function) {
   Store(x, a);
   Store(y, b);
   for (int i = 0; i < 8; ++i)
-    x[i] = static_cast<double>(static_cast<int64_t>(function(static_cast<uint64_t>(Truncate(x[i])), static_cast<uint64_t>(Truncate(y[i])))));
+    x[i] = static_cast<double>(static_cast<int64_t>(
+        function(static_cast<uint64_t>(Truncate(x[i])), static_cast<uint64_t>(Truncate(y[i])))));
   return Load(x);
 }
 
@@ -38,7 +40,9 @@ HEDDLE_SIMD_INLINE Vector IntegerShiftLeft(Vector a, Vector b) {
 }
 /// The sign comes in.
 HEDDLE_SIMD_INLINE Vector IntegerShiftRight(Vector a, Vector b) {
-  return OnIntegers(a, b, [](uint64_t x, uint64_t y) { return static_cast<uint64_t>(static_cast<int64_t>(x) >> (y & 63)); });
+  return OnIntegers(a, b, [](uint64_t x, uint64_t y) {
+    return static_cast<uint64_t>(static_cast<int64_t>(x) >> (y & 63));
+  });
 }
 
 }  // namespace heddle::ops::HEDDLE_SIMD_NAMESPACE

@@ -4,11 +4,12 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-// What products of rows with few vectors share on AVX2 and AVX-512: how the lanes of four rows become cells. Inlined by force,
-// so that the two compilations never meet in the linker.
+// What products of rows with few vectors share on AVX2 and AVX-512: how the lanes of four rows become cells.
+// Inlined by force, so that the two compilations never meet in the linker.
 namespace heddle::ops::simd {
 
-/// The rest of L (docs/numerics.md, section 3) for four rows at once, and + 0.0; of each (r0+r4, r1+r5, r2+r6, r3+r7).
+/// The rest of L (docs/numerics.md, section 3) for four rows at once, and + 0.0; of each (r0+r4, r1+r5,
+/// r2+r6, r3+r7).
 [[gnu::always_inline]] inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
   const __m256d ab = _mm256_add_pd(_mm256_permute2f128_pd(a, b, 0x20), _mm256_permute2f128_pd(a, b, 0x31));
   const __m256d cd = _mm256_add_pd(_mm256_permute2f128_pd(c, d, 0x20), _mm256_permute2f128_pd(c, d, 0x31));
@@ -17,7 +18,8 @@ namespace heddle::ops::simd {
 
 /// out[r * out_stride + c] = the joined half[r][c], of four rows.
 template <int kCount>
-[[gnu::always_inline]] inline void StoreFourRows(const __m256d (*half)[kCount], double* out, int64_t out_stride) {
+[[gnu::always_inline]] inline void StoreFourRows(const __m256d (*half)[kCount], double* out,
+                                                 int64_t out_stride) {
   __m256d columns[kCount];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) columns[c] = JoinFourRows(half[0][c], half[1][c], half[2][c], half[3][c]);
@@ -37,8 +39,10 @@ template <int kCount>
     _mm_storeh_pd(to + 3 * out_stride, high);
   };
   if constexpr (kCount == 4) {
-    const __m256d low = _mm256_unpacklo_pd(columns[0], columns[1]), high = _mm256_unpackhi_pd(columns[0], columns[1]),
-                  next_low = _mm256_unpacklo_pd(columns[2], columns[3]), next_high = _mm256_unpackhi_pd(columns[2], columns[3]);
+    const __m256d low = _mm256_unpacklo_pd(columns[0], columns[1]),
+                  high = _mm256_unpackhi_pd(columns[0], columns[1]),
+                  next_low = _mm256_unpacklo_pd(columns[2], columns[3]),
+                  next_high = _mm256_unpackhi_pd(columns[2], columns[3]);
     _mm256_storeu_pd(out, _mm256_permute2f128_pd(low, next_low, 0x20));
     _mm256_storeu_pd(out + out_stride, _mm256_permute2f128_pd(high, next_high, 0x20));
     _mm256_storeu_pd(out + 2 * out_stride, _mm256_permute2f128_pd(low, next_low, 0x31));

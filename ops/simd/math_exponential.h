@@ -3,13 +3,15 @@
 
 #include "ops/simd/vector.h"
 
-// exp, log, pow and the hyperbolic functions on eight lanes: THE definition of these functions (docs/numerics.md R5).
-// Every rounding below is part of it: do not regroup a sum, do not fuse a product, do not approximate a division.
-// Error bounds are of the tests in tests/unit/ops/math_test.cc.
+// exp, log, pow and the hyperbolic functions on eight lanes: THE definition of these functions
+// (docs/numerics.md R5). Every rounding below is part of it: do not regroup a sum, do not fuse a product, do
+// not approximate a division. Error bounds are of the tests in tests/unit/ops/math_test.cc.
 namespace heddle::ops::HEDDLE_SIMD_NAMESPACE {
 
 /// high + low, |low| <= ulp(high) / 2.
-struct Pair { Vector high, low; };
+struct Pair {
+  Vector high, low;
+};
 
 /// a + b exactly (Knuth).
 HEDDLE_SIMD_INLINE Pair TwoSum(Vector a, Vector b) {
@@ -34,7 +36,8 @@ HEDDLE_SIMD_INLINE Vector PowerOfTwo(Vector k) {
   // k + 1.5*2^52 holds k in its low bits (two's complement).
   return OfBits(ShiftLeft<52>(BitsOf(k + Broadcast(0x1.8p52)) + BroadcastInteger(1023)));
 }
-/// x * 2^k for whole |k| <= 2044: one rounding, also for a result below 2^-1022, since the first product is exact there.
+/// x * 2^k for whole |k| <= 2044: one rounding, also for a result below 2^-1022, since the first product is
+/// exact there.
 HEDDLE_SIMD_INLINE Vector Scale(Vector x, Vector k) {
   if (HasExponents()) return ScaleExponent(x, k);
   const Integers all = BitsOf(k + Broadcast(0x1.8p52)), half = ShiftRight<1>(all);  // As in PowerOfTwo.
@@ -43,7 +46,10 @@ HEDDLE_SIMD_INLINE Vector Scale(Vector x, Vector k) {
 }
 
 /// x = k ln 2 + (high + low), |high| <= 0.35.
-struct ExpParts { Vector k; Pair r; };
+struct ExpParts {
+  Vector k;
+  Pair r;
+};
 
 /// |x| <= 1500. k = round(x / ln 2).
 HEDDLE_SIMD_INLINE ExpParts ReduceExp(Vector x) {
@@ -54,7 +60,8 @@ HEDDLE_SIMD_INLINE ExpParts ReduceExp(Vector x) {
   return {k, {fine, Fnma(k, Broadcast(kLn2Low), coarse - fine)}};
 }
 
-/// e^r - 1 - r.high. The polynomial for (e^r - 1 - r) / r^2 is that of the least largest error of e^r, 2^-60 of it.
+/// e^r - 1 - r.high. The polynomial for (e^r - 1 - r) / r^2 is that of the least largest error of e^r, 2^-60
+/// of it.
 HEDDLE_SIMD_INLINE Vector ExpRest(Pair r) {
   Vector q = Broadcast(0x1.1e67122a227e2p-29);
   q = Fma(q, r.high, Broadcast(0x1.af686e07d573cp-26));
@@ -82,7 +89,9 @@ HEDDLE_SIMD_INLINE Vector Exp(Vector x) {
 }
 
 /// x = 2^k * m with sqrt(1/2) <= m < sqrt(2), for finite x > 0 (denormals too).
-struct Split { Vector k, m; };
+struct Split {
+  Vector k, m;
+};
 HEDDLE_SIMD_INLINE Split SplitExponent(Vector x) {
   if (HasExponents()) {
     const Vector k = ExponentOf(x), m = MantissaOf(x);
@@ -99,7 +108,8 @@ HEDDLE_SIMD_INLINE Split SplitExponent(Vector x) {
   return {Select(denormal, k - Broadcast(54.0), k), m};
 }
 
-/// ln x, at most 1 ulp. log(0) = -Infinity, log(x < 0) = NaN. Method and polynomial of fdlibm's e_log.c (Sun, 1993), with fma.
+/// ln x, at most 1 ulp. log(0) = -Infinity, log(x < 0) = NaN. Method and polynomial of fdlibm's e_log.c (Sun,
+/// 1993), with fma.
 HEDDLE_SIMD_INLINE Vector Log(Vector x) {
   const Split split = SplitExponent(x);
   const Vector f = split.m - Broadcast(1.0);  // exact
@@ -147,7 +157,8 @@ HEDDLE_SIMD_INLINE Pair LogPair(Vector x) {
   const Vector cube_low = Fma(square, q_low, Fma(square_low, q, Fms(square, q, cube)));
   const Vector two_thirds = Broadcast(0x1.5555555555555p-1);
   const Vector third = cube * two_thirds;
-  const Vector third_low = Fma(cube, Broadcast(0x1.5555555555555p-55), Fma(cube_low, two_thirds, Fms(cube, two_thirds, third)));
+  const Vector third_low =
+      Fma(cube, Broadcast(0x1.5555555555555p-55), Fma(cube_low, two_thirds, Fms(cube, two_thirds, third)));
   const Vector tail = (p * square) * cube;  // q^5 (2/5 + ...): 2^-12 of the result, so double is enough
   const Pair body = FastTwoSum(q + q, third);
   const Vector body_low = ((body.low + third_low) + (q_low + q_low)) + tail;
@@ -155,8 +166,8 @@ HEDDLE_SIMD_INLINE Pair LogPair(Vector x) {
   return FastTwoSum(sum.high, Fma(split.k, Broadcast(kLn2Low), sum.low + body_low));
 }
 
-/// x ^ y, at most 1 ulp; IEEE 754 special values (x^0 = 1, 1^y = 1 also for NaN). By definition y = 1 is x, y = 2 is x*x,
-/// y = 3 is (x*x)*x and y = -1 is 1/x.
+/// x ^ y, at most 1 ulp; IEEE 754 special values (x^0 = 1, 1^y = 1 also for NaN). By definition y = 1 is x, y
+/// = 2 is x*x, y = 3 is (x*x)*x and y = -1 is 1/x.
 HEDDLE_SIMD_INLINE Vector Power(Vector x, Vector y) {
   const Vector one = Broadcast(1.0), infinity = Broadcast(kInfinity), zero = Zero();
   const Mask is_square = Equal(y, Broadcast(2.0));
@@ -188,7 +199,8 @@ HEDDLE_SIMD_INLINE Vector Power(Vector x, Vector y) {
   const Mask odd = Both(whole, Both(NotEqual(half, RoundEven(half)), Less(Abs(y), Broadcast(0x1p53))));
   const Vector sign = And(x, Broadcast(-0.0));
   result = Select(odd, Or(result, sign), result);
-  const Mask outside = Both(Both(Less(x, zero), Greater(x, Broadcast(-kInfinity))), NotEqual(y, RoundEven(y)));
+  const Mask outside =
+      Both(Both(Less(x, zero), Greater(x, Broadcast(-kInfinity))), NotEqual(y, RoundEven(y)));
   result = Select(outside, Broadcast(__builtin_nan("")), result);
   result = Select(Unordered(x, y), x + y, result);
   result = Select(Either(Equal(y, zero), Equal(x, one)), one, result);
@@ -226,7 +238,8 @@ HEDDLE_SIMD_INLINE Vector Sigmoid(Vector x) {
   const Vector numerator = Select(is_negative, e, Broadcast(1.0));
   const Vector inverse = Broadcast(1.0) / denominator.high;
   const Vector q = numerator * inverse;
-  const Vector rest = Fnma(q, denominator.high, numerator) + Fnma(q, denominator.low + e_low, KeepWhere(is_negative, e_low));
+  const Vector rest =
+      Fnma(q, denominator.high, numerator) + Fnma(q, denominator.low + e_low, KeepWhere(is_negative, e_low));
   return Fma(rest, inverse, q);
 }
 

@@ -28,7 +28,8 @@ HEDDLE_SIMD_INLINE Vector AsinKernel(Vector z) {
   return (p * z) / q;
 }
 
-/// asin a for 1/2 <= a <= 1 is pi/2 - 2 asin(root) with root = sqrt((1 - a)/2); this is 2 asin(root) as a pair.
+/// asin a for 1/2 <= a <= 1 is pi/2 - 2 asin(root) with root = sqrt((1 - a)/2); this is 2 asin(root) as a
+/// pair.
 HEDDLE_SIMD_INLINE Pair TwiceAsinOfRoot(Vector a) {
   const Vector z = (Broadcast(1.0) - a) * Broadcast(0.5);
   const Vector root = Sqrt(z);
@@ -73,7 +74,8 @@ HEDDLE_SIMD_INLINE Vector Atan(Vector x) {
   };
   choose(0.4375, (a + a) - one, a + Broadcast(2.0), 0x1.dac670561bb4fp-2, 0x1.a2b7f222f65e2p-56);
   choose(0.6875, a - one, a + one, 0x1.921fb54442d18p-1, 0x1.1a62633145c07p-55);
-  choose(1.1875, a - Broadcast(1.5), Fma(a, Broadcast(1.5), one), 0x1.f730bd281f69bp-1, 0x1.007887af0cbbdp-56);
+  choose(1.1875, a - Broadcast(1.5), Fma(a, Broadcast(1.5), one), 0x1.f730bd281f69bp-1,
+         0x1.007887af0cbbdp-56);
   choose(2.4375, Broadcast(-1.0), a, kHalfPiHigh, kHalfPiLow);
   const Vector t = numerator / denominator;
   const Vector z = t * t;

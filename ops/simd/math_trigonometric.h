@@ -5,9 +5,9 @@
 #include "ops/simd/reduce_angle.h"
 #include "ops/simd/vector.h"
 
-// sin, cos and tan on eight lanes: THE definition of these functions (docs/numerics.md R5), at most 2 ulp. Generated code
-// calls the kernels made of them, for the sake of the lanes that ReduceLargeAngle looks at one by one.
-// Polynomials of fdlibm (Sun, 1993).
+// sin, cos and tan on eight lanes: THE definition of these functions (docs/numerics.md R5), at most 2 ulp.
+// Generated code calls the kernels made of them, for the sake of the lanes that ReduceLargeAngle looks at one
+// by one. Polynomials of fdlibm (Sun, 1993).
 namespace heddle::ops::HEDDLE_SIMD_NAMESPACE {
 
 /// x = quadrant * pi/2 + r (mod 2 pi), |r| <= pi/4 (a little more at the border).
@@ -73,7 +73,9 @@ HEDDLE_SIMD_INLINE Mask IsOdd(Integers quadrant) {
   return EqualIntegers(quadrant & BroadcastInteger(1), BroadcastInteger(1));
 }
 /// -0.0 where the second bit is set, else +0.0.
-HEDDLE_SIMD_INLINE Vector SignOf(Integers quadrant) { return OfBits(ShiftLeft<62>(quadrant & BroadcastInteger(2))); }
+HEDDLE_SIMD_INLINE Vector SignOf(Integers quadrant) {
+  return OfBits(ShiftLeft<62>(quadrant & BroadcastInteger(2)));
+}
 
 HEDDLE_SIMD_INLINE Vector Sin(Vector x) {
   const ReducedAngle angle = ReduceAngle(x);

@@ -18,8 +18,9 @@ namespace {
 
 // Rows of several columns are read again and again in blocks of so many cells.
 constexpr int64_t kBlockCells = 3072;
-// The tail of a row is not counted as a line to fetch: side by side, fetching begins anew after so many cells (page after page it
-// catches up), or it would fall behind the reading (X %*% v of 100 columns took 1.7 times as long).
+// The tail of a row is not counted as a line to fetch: side by side, fetching begins anew after so many cells
+// (page after page it catches up), or it would fall behind the reading (X %*% v of 100 columns took 1.7 times
+// as long).
 constexpr int64_t kFetchedCells = 8192;
 // Cells of a skinny right operand: they stay in the second-level cache.
 constexpr int64_t kSkinnyCells = 1 << 14;
@@ -37,18 +38,20 @@ double SumOfLanes(const double* r) {
 
 // HalfLanes of four long rows and one vector, which is read once for all.
 template <int kTail>
-[[gnu::always_inline]] inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole, const double* v,
-                                                   __m256i mask, Ahead& next, __m256d (*half)[1]) {
+[[gnu::always_inline]] inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole,
+                                                   const double* v, __m256i mask, Ahead& next,
+                                                   __m256d (*half)[1]) {
   __m256d low[4], high[4];
 #pragma GCC unroll 4
   for (int r = 0; r < 4; ++r) low[r] = high[r] = _mm256_setzero_pd();
-  const auto add = [&](__m256d* lanes, int64_t j, bool masked) __attribute__((always_inline)) {
+  const auto add = [&](__m256d * lanes, int64_t j, bool masked) __attribute__((always_inline)) {
     __m256d cells = _mm256_load_pd(v + j);
     KeepInRegister(cells);
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r) {
       const double* row = x + r * stride + j;
-      lanes[r] = _mm256_fmadd_pd(masked ? _mm256_maskload_pd(row, mask) : _mm256_loadu_pd(row), cells, lanes[r]);
+      lanes[r] =
+          _mm256_fmadd_pd(masked ? _mm256_maskload_pd(row, mask) : _mm256_loadu_pd(row), cells, lanes[r]);
     }
   };
   for (int64_t j = 0; j < whole; j += 8) {
@@ -108,8 +111,10 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
 template <int kCount, int kWhole>
 int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
                        int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
-  if (n % 8 == 0) return FourRowsAtATime<kCount, kWhole, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
-  if (n % 8 <= 4) return FourRowsAtATime<kCount, kWhole, 1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
+  if (n % 8 == 0)
+    return FourRowsAtATime<kCount, kWhole, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
+  if (n % 8 <= 4)
+    return FourRowsAtATime<kCount, kWhole, 1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
   return FourRowsAtATime<kCount, kWhole, 2>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
 }
 
@@ -152,11 +157,13 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   };
   const auto add_row = [&]() __attribute__((always_inline)) {
     const auto cells = [&](int v) __attribute__((always_inline)) {
-      __m256d four = kMasked && v + 1 == kVectors ? _mm256_maskload_pd(x + 4 * v, mask) : _mm256_loadu_pd(x + 4 * v);
+      __m256d four =
+          kMasked && v + 1 == kVectors ? _mm256_maskload_pd(x + 4 * v, mask) : _mm256_loadu_pd(x + 4 * v);
       if constexpr (kCount > 1) KeepInRegister(four);
       return four;
     };
-    // The fewer of cells and weights are held: with the accumulators they just have room in sixteen registers.
+    // The fewer of cells and weights are held: with the accumulators they just have room in sixteen
+    // registers.
     if constexpr (kVectors <= kCount) {
       __m256d held[kVectors];
 #pragma GCC unroll 8
@@ -206,7 +213,8 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
 template <int kVectors, int kCount>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                         int64_t w_stride, double* columns, int64_t columns_stride, Ahead& ahead) {
-  const auto run = n == 4 * kVectors ? ColumnsInRegisters<kVectors, kCount, false> : ColumnsInRegisters<kVectors, kCount, true>;
+  const auto run = n == 4 * kVectors ? ColumnsInRegisters<kVectors, kCount, false>
+                                     : ColumnsInRegisters<kVectors, kCount, true>;
   run(x, rows, stride, n, w, w_stride, columns, columns_stride, ahead);
 }
 
@@ -239,15 +247,16 @@ void ColumnsByCount(const double* x, int64_t rows, int64_t stride, int64_t n, co
 }
 
 // All `count` columns of w over a block of rows that stays in L1.
-void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
-                     int64_t count, double* columns, int64_t columns_stride, Ahead& ahead) {
+void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride, Ahead& ahead) {
   if (count > 1) {
     // The accumulators of a block of columns in registers.
     const int64_t width = count >= 4 ? 12 : count == 3 ? 16 : 24;
     for (int64_t j = 0; j < n; j += width) {
       const int64_t here = std::min(width, n - j);
       WithConstant<1, 6>(CeilDivide(here, 4), [&](auto vectors) {
-        ColumnsByCount<vectors>(x + j, rows, stride, here, w, w_stride, count, columns + j, columns_stride, ahead);
+        ColumnsByCount<vectors>(x + j, rows, stride, here, w, w_stride, count, columns + j, columns_stride,
+                                ahead);
       });
     }
     return;
@@ -264,7 +273,8 @@ void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, c
 
 // One lane is one row of accumulators: kVectors = ceil(n / 4) registers.
 template <int kVectors>
-void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w, double* lanes, Ahead* ahead) {
+void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
+                       Ahead* ahead) {
   const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   __m256d sums[8][kVectors];
 #pragma GCC unroll 8
@@ -294,13 +304,18 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
   }
 }
 
-// What products of rows with `count` vectors fetch where nobody else does. (Zen 4 reads rows of one vector faster without.)
+// What products of rows with `count` vectors fetch where nobody else does. (Zen 4 reads rows of one vector
+// faster without.)
 Ahead AheadOf(const double* x, int64_t stride, int64_t n, int64_t count) {
   if (stride != n || (count == 1 && !FetchesToFirstLevel())) return Ahead::AtHand(x);
-  return Ahead(x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : IsForAvx512(count) ? 4 * stride : FarAhead()));
+  return Ahead(x + (MemoryStreams() > 1  ? Ahead::kStreamedCells
+                    : IsForAvx512(count) ? 4 * stride
+                                         : FarAhead()));
 }
 
-int64_t BlockOfCells(int64_t cells, int64_t n) { return std::max<int64_t>(8, cells / std::max<int64_t>(n, 1) / 8 * 8); }
+int64_t BlockOfCells(int64_t cells, int64_t n) {
+  return std::max<int64_t>(8, cells / std::max<int64_t>(n, 1) / 8 * 8);
+}
 
 }  // namespace
 
@@ -319,7 +334,9 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead* ahead) {
   // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it.
-  const int64_t block = count > 4 ? BlockOfCells(kBlockCells, n) : MemoryStreams() > 1 ? BlockOfCells(kFetchedCells, n) : rows;
+  const int64_t block = count > 4             ? BlockOfCells(kBlockCells, n)
+                        : MemoryStreams() > 1 ? BlockOfCells(kFetchedCells, n)
+                                              : rows;
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
     Ahead next = ahead != nullptr ? *ahead : AheadOf(x + i * stride, stride, n, count);
@@ -328,7 +345,8 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
       double* to = out + i * out_stride + c;
       Ahead at_hand = Ahead::AtHand(from);
       WithConstant<1, 4>(std::min<int64_t>(4, count - c), [&](auto together) {
-        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, c == 0 ? next : at_hand, to, out_stride);
+        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, c == 0 ? next : at_hand, to,
+                                   out_stride);
       });
     }
     if (ahead != nullptr) ahead->GoOnFrom(next);
@@ -336,15 +354,17 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
 }
 
 bool IsSkinny(int64_t rows, int64_t n, int64_t columns) {
-  return SelectedCpu() == Cpu::kAvx512 && rows >= 8 && columns >= kLeastSkinny && columns <= kMostSkinny && n * columns <= kSkinnyCells;
+  return SelectedCpu() == Cpu::kAvx512 && rows >= 8 && columns >= kLeastSkinny && columns <= kMostSkinny &&
+         n * columns <= kSkinnyCells;
 }
 
 bool AreFewForTiles(int64_t n, int64_t columns) {
-  return SelectedCpu() == Cpu::kAvx512 && columns <= (n < kColumnsForTiles ? 2 * kMostColumnsTogether : kMostSkinny);
+  return SelectedCpu() == Cpu::kAvx512 &&
+         columns <= (n < kColumnsForTiles ? 2 * kMostColumnsTogether : kMostSkinny);
 }
 
-void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count, double* out,
-                    int64_t out_stride, Ahead* ahead) {
+void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count,
+                    double* out, int64_t out_stride, Ahead* ahead) {
   Ahead next;
   if (ahead != nullptr)
     next = *ahead;
@@ -371,23 +391,26 @@ void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, c
     const int64_t passes = CeilDivide(count, kMostColumnsTogether);
     for (int64_t pass = 1, width; IsForAvx512(count) && pass <= passes; ++pass, done += width) {
       width = count * pass / passes - done;
-      MultiplyColumnsAvx512(from, here, stride, n, weights + done, w_stride, width, columns + done * columns_stride, columns_stride,
-                            done == 0 ? next : nothing);
+      MultiplyColumnsAvx512(from, here, stride, n, weights + done, w_stride, width,
+                            columns + done * columns_stride, columns_stride, done == 0 ? next : nothing);
     }
     if (done < count) {
       double* rest = columns + done * columns_stride;
       Ahead& fetch = done == 0 ? next : nothing;
       const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
-        ColumnsByCount<vectors>(from, here, stride, n, weights + done, w_stride, count - done, rest, columns_stride, fetch);
+        ColumnsByCount<vectors>(from, here, stride, n, weights + done, w_stride, count - done, rest,
+                                columns_stride, fetch);
       });
-      if (!few) ColumnsInMemory(from, here, stride, n, weights + done, w_stride, count - done, rest, columns_stride, fetch);
+      if (!few)
+        ColumnsInMemory(from, here, stride, n, weights + done, w_stride, count - done, rest, columns_stride,
+                        fetch);
     }
     if (ahead != nullptr) ahead->GoOnFrom(next);
   }
 }
 
-void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y, int64_t y_stride,
-                        int64_t k, double* out) {
+void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
+                        int64_t y_stride, int64_t k, double* out) {
   alignas(64) double sums[8 * kMostRegisterColumns] = {};
   const int64_t padded = (k + 7) / 8 * 8;
   for (int64_t j = 0; j < n; ++j) std::copy_n(out + j * k, k, sums + j * padded);
@@ -395,8 +418,7 @@ void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t
   for (int64_t j = 0; j < n; ++j) std::copy_n(sums + j * padded, k, out + j * k);
 }
 
-void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
-                    Ahead* ahead) {
+void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes, Ahead* ahead) {
   if (n == 1) return MultiplyFlat(x, w, rows, lanes);
   if (n <= 4) return NarrowInRegisters<1>(x, rows, n, w, lanes, ahead);
   return NarrowInRegisters<2>(x, rows, n, w, lanes, ahead);

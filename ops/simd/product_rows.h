@@ -8,12 +8,12 @@
 #include "ops/cpu.h"
 #include "ops/simd/rows.h"
 
-// What products of rows with few vectors (matmul.cc), and those with the sums that such a product weights (rows_and_columns.cc),
-// share. AVX2 only.
+// What products of rows with few vectors (matmul.cc), and those with the sums that such a product weights
+// (rows_and_columns.cc), share. AVX2 only.
 namespace heddle::ops::simd {
 
-/// Doubles between a loop that reads page after page and what it fetches: Zen 3 likes it near, Zen 5 far (X %*% v of a hundred columns
-/// took 1.2 times as long with 96).
+/// Doubles between a loop that reads page after page and what it fetches: Zen 3 likes it near, Zen 5 far (X
+/// %*% v of a hundred columns took 1.2 times as long with 96).
 inline int64_t FarAhead() {
   static const int64_t distance = IsSupported(Cpu::kAvx512) ? 1024 : 96;
   return distance;
@@ -22,8 +22,8 @@ inline int64_t FarAhead() {
 /// (r0+r4, r1+r5, r2+r6, r3+r7) of one row times each of kCount vectors. kTail: after the whole eights comes
 /// 0: nothing, 1: at most four cells, 2: more.
 template <int kCount, int kTail>
-[[gnu::always_inline]] inline void HalfLanes(const double* x, int64_t whole, const double* v, int64_t v_stride, __m256i mask,
-                                             Ahead& ahead, __m256d* half) {
+[[gnu::always_inline]] inline void HalfLanes(const double* x, int64_t whole, const double* v,
+                                             int64_t v_stride, __m256i mask, Ahead& ahead, __m256d* half) {
   __m256d low[kCount], high[kCount];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) low[c] = high[c] = _mm256_setzero_pd();
@@ -51,21 +51,24 @@ template <int kCount, int kTail>
   if constexpr (kTail > 0) {
     const __m256d x_low = kTail == 1 ? _mm256_maskload_pd(x, mask) : _mm256_loadu_pd(x);
 #pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c) low[c] = _mm256_fmadd_pd(x_low, _mm256_load_pd(v + c * v_stride), low[c]);
+    for (int c = 0; c < kCount; ++c)
+      low[c] = _mm256_fmadd_pd(x_low, _mm256_load_pd(v + c * v_stride), low[c]);
   }
   if constexpr (kTail == 2) {
     const __m256d x_high = _mm256_maskload_pd(x + 4, mask);
 #pragma GCC unroll 4
-    for (int c = 0; c < kCount; ++c) high[c] = _mm256_fmadd_pd(x_high, _mm256_load_pd(v + c * v_stride + 4), high[c]);
+    for (int c = 0; c < kCount; ++c)
+      high[c] = _mm256_fmadd_pd(x_high, _mm256_load_pd(v + c * v_stride + 4), high[c]);
   }
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) half[c] = _mm256_add_pd(low[c], high[c]);
 }
 
-/// columns += each row times its weight; the accumulators are in memory. Returns the rows done: kRows at a time. Several pay also on rows that are in the cache already.
+/// columns += each row times its weight; the accumulators are in memory. Returns the rows done: kRows at a
+/// time. Several pay also on rows that are in the cache already.
 template <int kRows, int kFetch = 0>
 inline int64_t AddRowsToColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
-                        int64_t w_stride, double* columns, Ahead* ahead = nullptr) {
+                                int64_t w_stride, double* columns, Ahead* ahead = nullptr) {
   Ahead next = ahead == nullptr ? Ahead() : *ahead;
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride, w += kRows * w_stride) {

@@ -42,7 +42,8 @@ int ReduceLargeAngle(double x, double* high, double* low) {
   const uint64_t bits = std::bit_cast<uint64_t>(x);
   const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1075;
   const uint64_t mantissa = (bits & 0xfffffffffffff) | 0x10000000000000;
-  // |x| * 2/pi = mantissa * W / 2^190 (mod 4), where W is 192 digits of 2/pi: those before it add multiples of 4.
+  // |x| * 2/pi = mantissa * W / 2^190 (mod 4), where W is 192 digits of 2/pi: those before it add multiples
+  // of 4.
   const int skip = exponent - 2;
   const Wide product0 = Wide{mantissa} * DigitsOfTwoOverPi(skip + 128);
   const Wide product1 = Wide{mantissa} * DigitsOfTwoOverPi(skip + 64) + (product0 >> 64);
@@ -51,7 +52,8 @@ int ReduceLargeAngle(double x, double* high, double* low) {
   const uint64_t digits1 = static_cast<uint64_t>(product1);
   const uint64_t digits0 = static_cast<uint64_t>(product0);
   const Wide fraction = Wide{digits2 << 2 | digits1 >> 62} << 64 | (digits1 << 2 | digits0 >> 62);
-  // Read as a signed number the fraction lies in [-1/2, 1/2); two bits are given up so that rounding cannot overflow.
+  // Read as a signed number the fraction lies in [-1/2, 1/2); two bits are given up so that rounding cannot
+  // overflow.
   int quadrant = static_cast<int>(digits2 >> 62) + static_cast<int>(fraction >> 127);
   const SignedWide turn = static_cast<SignedWide>(fraction) >> 2;
   const double turn_high = static_cast<double>(turn);

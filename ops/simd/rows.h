@@ -30,12 +30,13 @@ inline bool WithConstant(int64_t value, const Body& body) {
   return false;
 }
 
-/// columns[j] = join(r, columns[j], x[r, j]) for r = 0, ..., kRows - 1 and all j < n: accumulators in L1 take kRows rows.
-/// One row at a time follows the prefetcher on short rows; on long rows several save accumulator traffic
-/// (docs/numerics.md, section 4). Meanwhile a line is fetched for every kFetch columns; 0: none.
+/// columns[j] = join(r, columns[j], x[r, j]) for r = 0, ..., kRows - 1 and all j < n: accumulators in L1 take
+/// kRows rows. One row at a time follows the prefetcher on short rows; on long rows several save accumulator
+/// traffic (docs/numerics.md, section 4). Meanwhile a line is fetched for every kFetch columns; 0: none.
 template <int kRows, int kFetch = 0, typename Join>
-inline __attribute__((always_inline)) void UpdateColumns(const double* x, int64_t stride, int64_t n, double* columns,
-                                                         const Join& join, Ahead* ahead = nullptr) {
+inline __attribute__((always_inline)) void UpdateColumns(const double* x, int64_t stride, int64_t n,
+                                                         double* columns, const Join& join,
+                                                         Ahead* ahead = nullptr) {
   const int64_t whole = n / 4 * 4;
   const auto update = [&](int64_t j) __attribute__((always_inline)) {
     __m256d sum = _mm256_load_pd(columns + j);

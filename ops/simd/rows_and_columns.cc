@@ -17,8 +17,8 @@ namespace {
 // Doubles between two loops and what each fetches a half of (Zen 4, long rows).
 constexpr int64_t kHalvesAhead = 256;
 
-// Four rows of the product and four rows of the columns at a time, so that the CPU waits for memory with work at hand. kSame: the
-// same rows. Returns the rows done. n <= 16 is in (4 * (kVectors - 1), 4 * kVectors].
+// Four rows of the product and four rows of the columns at a time, so that the CPU waits for memory with work
+// at hand. kSame: the same rows. Returns the rows done. n <= 16 is in (4 * (kVectors - 1), 4 * kVectors].
 template <int kVectors, bool kSame>
 int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
   const int64_t n = call.n, stride = call.stride, groups = std::min(call.rows, call.previous_rows) / 4;
@@ -31,7 +31,8 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
   };
   Ahead next = ahead;
   EightAhead eight(next);
-  // Of the same rows Zen 4 is as fast as the read probe without, and slower with any (10 columns); of others it is not.
+  // Of the same rows Zen 4 is as fast as the read probe without, and slower with any (10 columns); of others
+  // it is not.
   const bool fetches = !kSame || FetchesToFirstLevel();
   for (int64_t i = 0; i < 4 * groups; i += 4) {
     const auto add_columns = [&](const double* from, const auto& weight_of) __attribute__((always_inline)) {
@@ -39,10 +40,15 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
       for (int r = 0; r < 4; ++r) {
         const __m256d weight = weight_of(r);
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_fmadd_pd(row(from + r * stride, v), weight, sums[v]);
+        for (int v = 0; v < kVectors; ++v)
+          sums[v] = _mm256_fmadd_pd(row(from + r * stride, v), weight, sums[v]);
       }
     };
-    if (!kSame) add_columns(call.previous + i * stride, [&](int r) __attribute__((always_inline)) { return _mm256_broadcast_sd(call.w + i + r); });
+    if (!kSame)
+      add_columns(
+          call.previous + i * stride, [&](int r) __attribute__((always_inline)) {
+            return _mm256_broadcast_sd(call.w + i + r);
+          });
     const double* x = call.x + i * stride;
     if (next.side_by_side())
       eight.Read(4 * stride);
@@ -54,32 +60,40 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
       // Lanes 0-3 take vectors 0 and 2, lanes 4-7 vectors 1 and 3; each chain begins at +0.0.
       __m256d lanes[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) lanes[v % 2] = _mm256_fmadd_pd(row(x, v), _mm256_load_pd(call.v + 4 * v), lanes[v % 2]);
+      for (int v = 0; v < kVectors; ++v)
+        lanes[v % 2] = _mm256_fmadd_pd(row(x, v), _mm256_load_pd(call.v + 4 * v), lanes[v % 2]);
       half[r] = _mm256_add_pd(lanes[0], lanes[1]);
     }
     const __m256d product = JoinFourRows(half[0], half[1], half[2], half[3]);
     _mm256_storeu_pd(call.out + i * call.out_step, product);
     const __m256d weights[4] = {_mm256_permute4x64_pd(product, 0x00), _mm256_permute4x64_pd(product, 0x55),
                                 _mm256_permute4x64_pd(product, 0xaa), _mm256_permute4x64_pd(product, 0xff)};
-    if (kSame) add_columns(call.x + i * stride, [&](int r) __attribute__((always_inline)) { return weights[r]; });
+    if (kSame)
+      add_columns(
+          call.x + i * stride, [&](int r) __attribute__((always_inline)) { return weights[r]; });
   }
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) _mm256_store_pd(call.columns + 4 * v, sums[v]);
   return 4 * groups;
 }
 
-// RowsAndColumns of rows that do not fit into registers: the accumulators of columns are in the first-level cache, and so are four
-// rows when they are read again.
+// RowsAndColumns of rows that do not fit into registers: the accumulators of columns are in the first-level
+// cache, and so are four rows when they are read again.
 template <bool kSame, int kTail>
 int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
-  const int64_t n = call.n, stride = call.stride, whole = n / 8 * 8, rows = std::min(call.rows, call.previous_rows) / 4 * 4;
+  const int64_t n = call.n, stride = call.stride, whole = n / 8 * 8,
+                rows = std::min(call.rows, call.previous_rows) / 4 * 4;
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
-  // One loop fetches where lines go to the first-level cache, which both loops fill; else each fetches a half.
+  // One loop fetches where lines go to the first-level cache, which both loops fill; else each fetches a
+  // half.
   const bool halves = !FetchesToFirstLevel();
-  const int64_t distance = stride != n ? 0 : halves ? kHalvesAhead : FarAhead();  // Rows with gaps between them are left to the machine.
+  const int64_t distance = stride != n ? 0
+                           : halves    ? kHalvesAhead
+                                       : FarAhead();  // Rows with gaps between them are left to the machine.
   Ahead next = Ahead::AtHand(call.x + distance, halves ? 1 : 0);
   const auto add = [&](const double* four, const double* w) {
-    halves ? AddRowsToColumns<4, 4>(four, 4, stride, n, w, 1, call.columns, &next) : AddRowsToColumns<4>(four, 4, stride, n, w, 1, call.columns);
+    halves ? AddRowsToColumns<4, 4>(four, 4, stride, n, w, 1, call.columns, &next)
+           : AddRowsToColumns<4>(four, 4, stride, n, w, 1, call.columns);
   };
   for (int64_t i = 0; i < rows; i += 4) {
     const double* x = call.x + i * stride;
@@ -95,8 +109,9 @@ int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
   return rows;
 }
 
-// The same one row at a time and without fetches: what the machine's prefetcher brings in order arrives at the rate of the read probe
-// (Zen 4, n = 100: 0.97 of it, where four rows at once reach 0.75, however they fetch). kRest: vectors after the last sixteen columns.
+// The same one row at a time and without fetches: what the machine's prefetcher brings in order arrives at
+// the rate of the read probe (Zen 4, n = 100: 0.97 of it, where four rows at once reach 0.75, however they
+// fetch). kRest: vectors after the last sixteen columns.
 template <bool kSame, int kRest, bool kMasked>
 int64_t RowByRow(const RowsAndColumnsCall& call) {
   const int64_t n = call.n, rows = std::min(call.rows, call.previous_rows);
@@ -172,13 +187,16 @@ void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
                                     : (same ? RowsAndColumns<4, true> : RowsAndColumns<4, false>);
     return run(call, Ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : FarAhead())));
   };
-  const int64_t done = call.n <= 16 ? narrow() : (same ? WideRowsAndColumnsByTail<true> : WideRowsAndColumnsByTail<false>)(call);
+  const int64_t done = call.n <= 16
+                           ? narrow()
+                           : (same ? WideRowsAndColumnsByTail<true> : WideRowsAndColumnsByTail<false>)(call);
   const auto multiply_rest = [&] {
-    MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1, call.out + done * call.out_step, 1);
+    MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1,
+                 call.out + done * call.out_step, 1);
   };
   if (same) multiply_rest();
-  MultiplyColumns(call.previous + done * call.stride, call.previous_rows - done, call.stride, call.n, call.w + done * call.out_step, 1, 1,
-                  call.columns, 0);
+  MultiplyColumns(call.previous + done * call.stride, call.previous_rows - done, call.stride, call.n,
+                  call.w + done * call.out_step, 1, 1, call.columns, 0);
   if (!same) multiply_rest();
 }
 

@@ -3,22 +3,31 @@
 #include "ops/simd/vector.h"
 
 namespace heddle::ops::simd {
-// Lanes are eight rows of x, so that none is empty: of 64 cells of x 24 operations move them to their lanes, and 8 * count
-// multiply, where lanes of a row of b would take 128 for nine columns or more. Loops over registers are unrolled, or they
-// would live in memory.
+// Lanes are eight rows of x, so that none is empty: of 64 cells of x 24 operations move them to their lanes,
+// and 8 * count multiply, where lanes of a row of b would take 128 for nine columns or more. Loops over
+// registers are unrolled, or they would live in memory.
 namespace {
 
 using avx512::FirstLanes, avx512::kAllLanes;
 
-[[gnu::always_inline]] inline __m512d UnpackLow(__m512d a, __m512d b) { return _mm512_maskz_unpacklo_pd(kAllLanes, a, b); }
-[[gnu::always_inline]] inline __m512d UnpackHigh(__m512d a, __m512d b) { return _mm512_maskz_unpackhi_pd(kAllLanes, a, b); }
+[[gnu::always_inline]] inline __m512d UnpackLow(__m512d a, __m512d b) {
+  return _mm512_maskz_unpacklo_pd(kAllLanes, a, b);
+}
+[[gnu::always_inline]] inline __m512d UnpackHigh(__m512d a, __m512d b) {
+  return _mm512_maskz_unpackhi_pd(kAllLanes, a, b);
+}
 // Of a the first and third pair of lanes, then of b; likewise the second and fourth.
-[[gnu::always_inline]] inline __m512d EvenQuarters(__m512d a, __m512d b) { return _mm512_maskz_shuffle_f64x2(kAllLanes, a, b, 0x88); }
-[[gnu::always_inline]] inline __m512d OddQuarters(__m512d a, __m512d b) { return _mm512_maskz_shuffle_f64x2(kAllLanes, a, b, 0xdd); }
+[[gnu::always_inline]] inline __m512d EvenQuarters(__m512d a, __m512d b) {
+  return _mm512_maskz_shuffle_f64x2(kAllLanes, a, b, 0x88);
+}
+[[gnu::always_inline]] inline __m512d OddQuarters(__m512d a, __m512d b) {
+  return _mm512_maskz_shuffle_f64x2(kAllLanes, a, b, 0xdd);
+}
 
 // columns[q] = x[r, q] of rows r = 0 to 7; of the first columns only where there is no room for four.
 template <bool kWhole>
-[[gnu::always_inline]] inline void LoadFourColumns(const double* x, int64_t stride, __mmask8 there, __m512d columns[4]) {
+[[gnu::always_inline]] inline void LoadFourColumns(const double* x, int64_t stride, __mmask8 there,
+                                                   __m512d columns[4]) {
   const auto rows = [&](int64_t low, int64_t high) __attribute__((always_inline)) {
     const auto load = [&](const double* row) __attribute__((always_inline)) {
       return kWhole ? _mm256_loadu_pd(row) : _mm256_maskz_loadu_pd(there, row);
@@ -57,13 +66,15 @@ template <int kCount>
     for (int half = 0; half < 2; ++half) {
       double* to = out + (2 * half + odd) * out_stride;
       _mm512_mask_storeu_pd(to, FirstLanes(kCount), EvenQuarters(rows[2 * half], rows[2 * half + 1]));
-      _mm512_mask_storeu_pd(to + 4 * out_stride, FirstLanes(kCount), OddQuarters(rows[2 * half], rows[2 * half + 1]));
+      _mm512_mask_storeu_pd(to + 4 * out_stride, FirstLanes(kCount),
+                            OddQuarters(rows[2 * half], rows[2 * half + 1]));
     }
   }
 }
 
 template <int kCount>
-void EightRows(const double* x, int64_t stride, int64_t n, const double* b, double* out, int64_t out_stride, Ahead& ahead) {
+void EightRows(const double* x, int64_t stride, int64_t n, const double* b, double* out, int64_t out_stride,
+               Ahead& ahead) {
   const int64_t period = int64_t{1} << ahead.shift();
   __m512d sums[kCount];
 #pragma GCC unroll 13
@@ -106,8 +117,8 @@ auto EightRowsOf(int64_t count) {
 
 }  // namespace
 
-void MultiplySkinnyAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count, double* out,
-                          int64_t out_stride, Ahead& ahead) {
+void MultiplySkinnyAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b,
+                          int64_t count, double* out, int64_t out_stride, Ahead& ahead) {
   const auto run = EightRowsOf(count);
   // Eight rows at the end may be done in part already: they become the same again.
   for (int64_t i = 0; i < rows; i += 8) {

@@ -27,14 +27,17 @@ void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t 
     if (ahead > 0) {  // Of the lines of a row every second one; the machine finds the others.
       const double* next = b + columns[e + ahead] * b_stride;
 #pragma GCC unroll 3
-      for (int v = 0; v < kVectors; v += 4) _mm_prefetch(reinterpret_cast<const char*>(next + 4 * v), _MM_HINT_T1);
+      for (int v = 0; v < kVectors; v += 4)
+        _mm_prefetch(reinterpret_cast<const char*>(next + 4 * v), _MM_HINT_T1);
     }
     if (values[e] == 0.0) continue;
     const double* row = b + columns[e] * b_stride;
     const __m256d value = _mm256_broadcast_sd(values + e);
 #pragma GCC unroll 12
-    for (int v = 0; v + 1 < kVectors; ++v) sums[v] = _mm256_fmadd_pd(_mm256_loadu_pd(row + 4 * v), value, sums[v]);
-    sums[kVectors - 1] = _mm256_fmadd_pd(_mm256_maskload_pd(row + 4 * (kVectors - 1), mask), value, sums[kVectors - 1]);
+    for (int v = 0; v + 1 < kVectors; ++v)
+      sums[v] = _mm256_fmadd_pd(_mm256_loadu_pd(row + 4 * v), value, sums[v]);
+    sums[kVectors - 1] =
+        _mm256_fmadd_pd(_mm256_maskload_pd(row + 4 * (kVectors - 1), mask), value, sums[kVectors - 1]);
   }
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_add_pd(sums[v], _mm256_setzero_pd());
@@ -95,7 +98,8 @@ struct FewCells {
 };
 
 template <int k>
-[[gnu::always_inline]] inline void ToLanes(const double* values, const int32_t* columns, int64_t entries, const double* b, double* lanes) {
+[[gnu::always_inline]] inline void ToLanes(const double* values, const int32_t* columns, int64_t entries,
+                                           const double* b, double* lanes) {
   using Cells = FewCells<k>;
 #pragma GCC unroll 16
   for (int i = 0; i < 8 * Cells::kVectors; ++i) _mm256_store_pd(lanes + 4 * i, _mm256_setzero_pd());
@@ -112,37 +116,45 @@ template <int k>
 
 template <int k>
 [[gnu::always_inline]] inline void Close(const double* lanes, double* out) {
-  const auto lane = [&](int l) __attribute__((always_inline)) { return FewCells<k>::LoadLane(lanes + l * FewCells<k>::kStride); };
+  const auto lane = [&](int l) __attribute__((always_inline)) {
+    return FewCells<k>::LoadLane(lanes + l * FewCells<k>::kStride);
+  };
   auto sum = ((lane(0) + lane(4)) + (lane(2) + lane(6))) + ((lane(1) + lane(5)) + (lane(3) + lane(7)));
   sum.AddZero().Store(out);
 }
 
-// A row of at most two entries, none of them beyond `count`; two may be read. Without a branch: how many the next row has is not
-// foreseen.
+// A row of at most two entries, none of them beyond `count`; two may be read. Without a branch: how many the
+// next row has is not foreseen.
 template <int k>
-[[gnu::always_inline]] inline void CloseFewEntries(const double* values, const int32_t* columns, int64_t count, const double* b, double* out) {
+[[gnu::always_inline]] inline void CloseFewEntries(const double* values, const int32_t* columns,
+                                                   int64_t count, const double* b, double* out) {
   using Cells = FewCells<k>;
   const auto is_there = [=](int e) __attribute__((always_inline)) {
-    const __m256d here = _mm256_castsi256_pd(_mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_set1_epi64x(e)));
-    return _mm256_and_pd(here, _mm256_cmp_pd(_mm256_broadcast_sd(values + e), _mm256_setzero_pd(), _CMP_NEQ_UQ));
+    const __m256d here =
+        _mm256_castsi256_pd(_mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_set1_epi64x(e)));
+    return _mm256_and_pd(here,
+                         _mm256_cmp_pd(_mm256_broadcast_sd(values + e), _mm256_setzero_pd(), _CMP_NEQ_UQ));
   };
   const __m256d is_first = is_there(0), is_second = is_there(1);
-  const __m256d same_lane =
-      _mm256_castsi256_pd(_mm256_cmpeq_epi64(_mm256_set1_epi64x((columns[0] ^ columns[1]) & 7), _mm256_setzero_si256()));
-  const Cells first = Cells::Load(b + int64_t{columns[0]} * k), second = Cells::Load(b + int64_t{columns[1]} * k);
+  const __m256d same_lane = _mm256_castsi256_pd(
+      _mm256_cmpeq_epi64(_mm256_set1_epi64x((columns[0] ^ columns[1]) & 7), _mm256_setzero_si256()));
+  const Cells first = Cells::Load(b + int64_t{columns[0]} * k),
+              second = Cells::Load(b + int64_t{columns[1]} * k);
   Cells sum;
   for (int i = 0; i < Cells::kVectors; ++i) {
     const __m256d product = _mm256_fmadd_pd(_mm256_broadcast_sd(values), first.v[i], _mm256_setzero_pd());
     const __m256d one = _mm256_and_pd(is_first, product);
-    const __m256d two = _mm256_add_pd(_mm256_fmadd_pd(_mm256_broadcast_sd(values + 1), second.v[i], _mm256_and_pd(same_lane, one)),
-                                      _mm256_andnot_pd(same_lane, one));
+    const __m256d two = _mm256_add_pd(
+        _mm256_fmadd_pd(_mm256_broadcast_sd(values + 1), second.v[i], _mm256_and_pd(same_lane, one)),
+        _mm256_andnot_pd(same_lane, one));
     sum.v[i] = _mm256_blendv_pd(one, two, is_second);
   }
   sum.AddZero().Store(out);
 }
 
 template <int k>
-void RowsByLanes(const double* values, const int32_t* columns, const int64_t* offsets, int64_t rows, const double* b, double* out) {
+void RowsByLanes(const double* values, const int32_t* columns, const int64_t* offsets, int64_t rows,
+                 const double* b, double* out) {
   alignas(64) double lanes[8 * LaneStride(k)];
   const int64_t all = offsets[rows];
   for (int64_t i = 0; i < rows; ++i, out += k) {
@@ -172,7 +184,8 @@ void MultiplySparseRow(const double* values, const int32_t* columns, int64_t ent
   }
 }
 
-void MultiplyByLanes(const double* values, const int32_t* columns, int64_t entries, const double* b, int64_t k, double* lanes) {
+void MultiplyByLanes(const double* values, const int32_t* columns, int64_t entries, const double* b,
+                     int64_t k, double* lanes) {
   WithConstant<2, 8>(k, [&](auto count) { ToLanes<count>(values, columns, entries, b, lanes); });
 }
 
@@ -180,12 +193,13 @@ void CloseLanes(const double* lanes, int64_t k, double* out) {
   WithConstant<2, 8>(k, [&](auto count) { Close<count>(lanes, out); });
 }
 
-void MultiplyRowsByLanes(const double* values, const int32_t* columns, const int64_t* offsets, int64_t rows, const double* b, int64_t k,
-                         double* out) {
+void MultiplyRowsByLanes(const double* values, const int32_t* columns, const int64_t* offsets, int64_t rows,
+                         const double* b, int64_t k, double* out) {
   WithConstant<2, 8>(k, [&](auto count) { RowsByLanes<count>(values, columns, offsets, rows, b, out); });
 }
 
-void AddScaledRow(const double* values, const int32_t* columns, int64_t entries, const double* y, int64_t k, double* out) {
+void AddScaledRow(const double* values, const int32_t* columns, int64_t entries, const double* y, int64_t k,
+                  double* out) {
   WithConstant<0, kMostRegisterColumns / 4>(k / 4, [&](auto vectors) {
     constexpr int kVectors = decltype(vectors)::value;
     __m256d cells[kVectors + 1];
@@ -195,7 +209,8 @@ void AddScaledRow(const double* values, const int32_t* columns, int64_t entries,
       double* row = out + columns[e] * k;
       const __m256d value = _mm256_broadcast_sd(values + e);
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) _mm256_storeu_pd(row + 4 * v, _mm256_fmadd_pd(value, cells[v], _mm256_loadu_pd(row + 4 * v)));
+      for (int v = 0; v < kVectors; ++v)
+        _mm256_storeu_pd(row + 4 * v, _mm256_fmadd_pd(value, cells[v], _mm256_loadu_pd(row + 4 * v)));
       for (int64_t c = 4 * kVectors; c < k; ++c) row[c] = std::fma(values[e], y[c], row[c]);
     }
   });

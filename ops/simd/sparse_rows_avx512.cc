@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/simd/sparse_rows_avx512.h"
+
 #include "ops/simd/vector.h"
 
 namespace heddle::ops::simd {
@@ -11,8 +12,8 @@ using avx512::FirstLanes, avx512::kAllLanes;
 constexpr int kMostSums = 24;
 
 template <int kVectors>
-void RowInRegisters(const double* values, const int32_t* columns, int64_t entries, const double* b, int64_t b_stride, __mmask8 mask,
-                    double* out) {
+void RowInRegisters(const double* values, const int32_t* columns, int64_t entries, const double* b,
+                    int64_t b_stride, __mmask8 mask, double* out) {
   constexpr int kLast = kVectors - 1;
   __m512d sums[kVectors];
 #pragma GCC unroll 24
@@ -42,13 +43,15 @@ auto RowOf(int64_t vectors) {
 
 }  // namespace
 
-void MultiplySparseRowAvx512(const double* values, const int32_t* columns, int64_t entries, const double* b, int64_t b_stride, int64_t n,
-                             double* out) {
-  const int64_t vectors = (n + 7) / 8, passes = (vectors + kMostSums - 1) / kMostSums, longer = vectors % passes;
+void MultiplySparseRowAvx512(const double* values, const int32_t* columns, int64_t entries, const double* b,
+                             int64_t b_stride, int64_t n, double* out) {
+  const int64_t vectors = (n + 7) / 8, passes = (vectors + kMostSums - 1) / kMostSums,
+                longer = vectors % passes;
   for (int64_t pass = 0, first = 0, here; pass < passes; ++pass, first += here) {
     here = vectors / passes + (pass < longer ? 1 : 0);
     const int64_t left = n - 8 * (first + here - 1);
-    RowOf(here)(values, columns, entries, b + 8 * first, b_stride, left >= 8 ? kAllLanes : FirstLanes(left), out + 8 * first);
+    RowOf(here)(values, columns, entries, b + 8 * first, b_stride, left >= 8 ? kAllLanes : FirstLanes(left),
+                out + 8 * first);
   }
 }
 

@@ -14,11 +14,12 @@
 namespace heddle::ops::simd {
 namespace {
 
-// Rows taken together, so that lanes and entries stay in the first-level cache. Of more entries on average than kShortRow each goes alone: a
-// wrong guess at its end costs less than to look up whose each entry is.
+// Rows taken together, so that lanes and entries stay in the first-level cache. Of more entries on average
+// than kShortRow each goes alone: a wrong guess at its end costs less than to look up whose each entry is.
 constexpr int64_t kBlockRows = 256, kBlockEntries = 1024, kShortRow = 6, kShortRowOfChunks = 24;
 
-// rows[e] = i for the entries e of each row i, the first one's place is 0; up to kWidth numbers behind the last may be written.
+// rows[e] = i for the entries e of each row i, the first one's place is 0; up to kWidth numbers behind the
+// last may be written.
 template <int kWidth>
 void WriteRows(const int64_t* offsets, int64_t count, int32_t* rows) {
   for (int64_t i = 0; i < count; ++i) {
@@ -45,12 +46,14 @@ class RowsOfEntries {
   int32_t rows_[kBlockEntries + 16];
 };
 
-// Calls few(first, end) for rows that fit a block and have at most so many entries on average, one(row) for every other.
+// Calls few(first, end) for rows that fit a block and have at most so many entries on average, one(row) for
+// every other.
 template <typename Few, typename One>
 void ForRows(const int64_t* offsets, int64_t rows, int64_t most_rows, int64_t short_row, Few few, One one) {
   for (int64_t i = 0; i < rows;) {
     int64_t end = std::min(rows, i + most_rows);
-    if (offsets[end] - offsets[i] > kBlockEntries) end = std::upper_bound(offsets + i, offsets + end, offsets[i] + kBlockEntries) - offsets - 1;
+    if (offsets[end] - offsets[i] > kBlockEntries)
+      end = std::upper_bound(offsets + i, offsets + end, offsets[i] + kBlockEntries) - offsets - 1;
     if (end > i && offsets[end] - offsets[i] <= short_row * (end - i)) {
       few(i, end);
       i = end;
@@ -60,7 +63,8 @@ void ForRows(const int64_t* offsets, int64_t rows, int64_t most_rows, int64_t sh
   }
 }
 
-// Of a row: lanes of all of so many chunks are kept at once; of more than a few only if there are that many entries to a chunk.
+// Of a row: lanes of all of so many chunks are kept at once; of more than a few only if there are that many
+// entries to a chunk.
 constexpr int64_t kMostChunks = 16, kFewChunks = 4, kEntriesOfChunk = 2;
 
 struct Ones {
@@ -105,7 +109,8 @@ double MultiplyLongRow(const SparseRows& x, int64_t row, Vector v, LaneTree& tre
 void JoinChunks(int64_t chunks, double* lanes) {
   for (int64_t step = 1; step < chunks; step *= 2)
     for (int64_t c = 0; c + step < chunks; c += 2 * step)
-      for (int64_t lane = 0; lane < 8; ++lane) lanes[c * 8 + lane] = lanes[c * 8 + lane] + lanes[(c + step) * 8 + lane];
+      for (int64_t lane = 0; lane < 8; ++lane)
+        lanes[c * 8 + lane] = lanes[c * 8 + lane] + lanes[(c + step) * 8 + lane];
 }
 
 template <bool kZeros, bool kChunks, typename Vector>
@@ -127,7 +132,9 @@ void Multiply(const SparseRows& x, Vector v, int64_t n, double* out) {
   };
   ForRows(
       x.offsets, x.rows, kBlockRows / chunks, kChunks ? kShortRowOfChunks : kShortRow,
-      [&](int64_t first, int64_t end) { by_lanes(first, end, RowsOfEntries(x.offsets + first, end - first)); },
+      [&](int64_t first, int64_t end) {
+        by_lanes(first, end, RowsOfEntries(x.offsets + first, end - first));
+      },
       [&](int64_t row) {
         struct First {
           int64_t operator[](int64_t) const { return 0; }
@@ -143,8 +150,10 @@ template <typename Vector>
 void MultiplyAny(const SparseRows& x, Vector v, int64_t n, double* out) {
   const int64_t chunks = CeilDivide(n, kColumnChunk);
   LaneTree tree;
-  if (chunks > kMostChunks || (chunks > kFewChunks && x.offsets[x.rows] - x.offsets[0] < kEntriesOfChunk * chunks * x.rows))
-    for (int64_t i = 0; i < x.rows; ++i) out[i] = x.has_zeros ? MultiplyLongRow<true>(x, i, v, tree) : MultiplyLongRow<false>(x, i, v, tree);
+  if (chunks > kMostChunks ||
+      (chunks > kFewChunks && x.offsets[x.rows] - x.offsets[0] < kEntriesOfChunk * chunks * x.rows))
+    for (int64_t i = 0; i < x.rows; ++i)
+      out[i] = x.has_zeros ? MultiplyLongRow<true>(x, i, v, tree) : MultiplyLongRow<false>(x, i, v, tree);
   else if (chunks > 1)
     x.has_zeros ? Multiply<true, true>(x, v, n, out) : Multiply<false, true>(x, v, n, out);
   else
@@ -165,7 +174,8 @@ bool MayMeetZeros(const SparseRows& x, const double* w, int64_t w_stride) {
 
 void AddRow(const SparseRows& x, int64_t first, int64_t last, double weight, bool skips_zeros, double* out) {
   for (int64_t e = first; e < last; ++e)
-    if (!skips_zeros || x.values[e] != 0.0) out[x.columns[e]] = std::fma(x.values[e], weight, out[x.columns[e]]);
+    if (!skips_zeros || x.values[e] != 0.0)
+      out[x.columns[e]] = std::fma(x.values[e], weight, out[x.columns[e]]);
 }
 
 }  // namespace
@@ -191,7 +201,9 @@ void AddScaledSparseRows(const SparseRows& x, const double* w, int64_t w_stride,
           cell = std::fma(x.values[e], weights[rows[e - begin] * w_stride], cell);
         }
       },
-      [&](int64_t row) { AddRow(x, x.offsets[row], x.offsets[row + 1], w[row * w_stride], skips_zeros, out); });
+      [&](int64_t row) {
+        AddRow(x, x.offsets[row], x.offsets[row + 1], w[row * w_stride], skips_zeros, out);
+      });
 }
 
 void MultiplyAndAddSparseRows(const SparseRows& x, const double* v, double* w, double* out) {

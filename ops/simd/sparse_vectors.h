@@ -3,8 +3,9 @@
 
 #include <cstdint>
 
-// Products of rows of a CSR matrix and one column (docs/numerics.md, section 3). How many entries the next row has no branch foresees: rows
-// of few entries are computed many together, entry by entry, whatever row each is of.
+// Products of rows of a CSR matrix and one column (docs/numerics.md, section 3). How many entries the next
+// row has no branch foresees: rows of few entries are computed many together, entry by entry, whatever row
+// each is of.
 namespace heddle::ops::simd {
 
 /// Rows i < rows have the entries [offsets[i], offsets[i + 1]) of columns and values.
@@ -22,7 +23,8 @@ void MultiplySparseRows(const SparseRows& x, const double* v, int64_t n, double*
 void SumSparseRows(const SparseRows& x, int64_t n, double* out);
 /// out[j] = fma(x_ij, w[i * w_stride], out[j]) for the entries of all rows, i ascending.
 void AddScaledSparseRows(const SparseRows& x, const double* w, int64_t w_stride, double* out);
-/// w as by MultiplySparseRows for n <= 65536, and AddScaledSparseRows with it: the entries come from memory once.
+/// w as by MultiplySparseRows for n <= 65536, and AddScaledSparseRows with it: the entries come from memory
+/// once.
 void MultiplyAndAddSparseRows(const SparseRows& x, const double* v, double* w, double* out);
 
 }  // namespace heddle::ops::simd

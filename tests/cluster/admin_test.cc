@@ -45,7 +45,8 @@ TEST(AdminTest, ADrainedWorkerGetsNoJobUntilItIsUndrained) {
   EXPECT_EQ(WorkersOf(cluster, "j3"), "workers  alpha, beta");
   const Finished unknown = cluster.Run({"admin", "drain", "gamma"});
   EXPECT_EQ(unknown.code, 4);
-  EXPECT_EQ(unknown.errors, "heddle: error: there is no worker 'gamma'\n'heddle admin nodes' lists the workers\n");
+  EXPECT_EQ(unknown.errors,
+            "heddle: error: there is no worker 'gamma'\n'heddle admin nodes' lists the workers\n");
   cluster.EndAndExpectNothingLeft();
 }
 
@@ -54,8 +55,8 @@ TEST(AdminTest, ExplainAndCpuOfASubmittedJob) {
   cluster.StartWorker("alpha");
   const std::string code = "X = rand(rows=4, cols=2, seed=1)\nprint(sum(X))";
   const Finished run = cluster.Run({"run", "-explain", "--precision", "single", "-e", code});
-  const Finished job =
-      cluster.Run({"job", "submit", "-explain", "--cpu", "avx2", "--threads", "1", "--precision", "single", "-e", code});
+  const Finished job = cluster.Run(
+      {"job", "submit", "-explain", "--cpu", "avx2", "--threads", "1", "--precision", "single", "-e", code});
   EXPECT_EQ(job.code, 0) << job.errors;
   EXPECT_EQ(job.output, run.output);
   ASSERT_NE(run.errors.find("program \"-e\""), std::string::npos) << run.errors;

@@ -49,17 +49,20 @@ class BackgroundProcess {
   pid_t pid() const { return pid_; }
   void Signal(int number) { kill(pid_, number); }
 
-  /// Reads until `text` has been printed. False after `timeout_s` seconds (times kPatience) or at the end of the output.
+  /// Reads until `text` has been printed. False after `timeout_s` seconds (times kPatience) or at the end of
+  /// the output.
   bool WaitFor(const std::string& text, int timeout_s = 20) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s * kPatience);
     while (output_.find(text) == std::string::npos) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now())
+              .count();
       if (left <= 0 || !ReadSome(static_cast<int>(left))) return false;
     }
     return true;
   }
-  /// Waits for the end; the exit code, 128 + signal when killed. Kills it after `timeout_s` seconds (times kPatience)
-  /// without output.
+  /// Waits for the end; the exit code, 128 + signal when killed. Kills it after `timeout_s` seconds (times
+  /// kPatience) without output.
   int Wait(int timeout_s = 30) {
     if (code_) return *code_;
     while (ReadSome(timeout_s * kPatience * 1000)) {
@@ -139,7 +142,8 @@ class ClusterOfProcesses {
       const std::string stat = ReadText(entry.path().string() + "/stat");
       const size_t end = stat.rfind(')');
       if (end == std::string::npos || end + 4 >= stat.size()) continue;
-      if (std::atoi(stat.c_str() + end + 4) == parent && stat[end + 2] != 'Z') children.push_back(std::stoi(name));
+      if (std::atoi(stat.c_str() + end + 4) == parent && stat[end + 2] != 'Z')
+        children.push_back(std::stoi(name));
     }
     return children;
   }
@@ -159,7 +163,8 @@ class ClusterOfProcesses {
       EXPECT_EQ(entry.path().filename().string().find("heddle"), std::string::npos) << entry.path();
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path() + "/state")) {
       const std::string name = entry.path().filename().string();
-      EXPECT_TRUE(entry.is_directory() || name == "lock" || name == "token" || name == "uuid" || name == "jobs.sqlite" || name.ends_with(".log"))
+      EXPECT_TRUE(entry.is_directory() || name == "lock" || name == "token" || name == "uuid" ||
+                  name == "jobs.sqlite" || name.ends_with(".log"))
           << entry.path();
     }
   }

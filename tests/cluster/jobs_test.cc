@@ -4,7 +4,8 @@
 namespace heddle::testing_support {
 namespace {
 
-constexpr const char* kScript = "X = rand(rows=1000, cols=10, seed=1)\nprint(\"sum \" + sum(X * 2))\nwrite(X %*% t(X[1:3,]), $out, format=\"csv\")\n";
+constexpr const char* kScript =
+    "X = rand(rows=1000, cols=10, seed=1)\nprint(\"sum \" + sum(X * 2))\nwrite(X %*% t(X[1:3,]), $out, format=\"csv\")\n";
 
 // Runs for about a second on two workers and prints on its way.
 constexpr const char* kLongScript =
@@ -15,12 +16,14 @@ TEST(JobsTest, SubmitGivesTheBytesOfRun) {
   ClusterOfProcesses cluster;
   cluster.StartWorker("alpha");
   cluster.StartWorker("beta");
-  WriteText(cluster.folder() + "/part.dml", "f = function(matrix[double] X) return (double s) { s = sum(X) }\n");
-  WriteText(cluster.folder() + "/a.dml", std::string("source(\"part.dml\") as part\n") + kScript + "print(part::f(X))\n");
+  WriteText(cluster.folder() + "/part.dml",
+            "f = function(matrix[double] X) return (double s) { s = sum(X) }\n");
+  WriteText(cluster.folder() + "/a.dml",
+            std::string("source(\"part.dml\") as part\n") + kScript + "print(part::f(X))\n");
   const Finished run = cluster.Run({"run", "a.dml", "-nvargs", "out=run.csv"});
   ASSERT_EQ(run.code, 0) << run.errors;
-  const Finished job = cluster.Run({"job", "submit", "--workers", "2", "--min-distributed-bytes", "0", "-stats", "--json", "a.dml",
-                                    "-nvargs", "out=job.csv"});
+  const Finished job = cluster.Run({"job", "submit", "--workers", "2", "--min-distributed-bytes", "0",
+                                    "-stats", "--json", "a.dml", "-nvargs", "out=job.csv"});
   EXPECT_EQ(job.code, 0) << job.errors;
   EXPECT_EQ(job.output, run.output);
   EXPECT_EQ(ReadText(cluster.folder() + "/job.csv"), ReadText(cluster.folder() + "/run.csv"));
@@ -96,7 +99,9 @@ TEST(JobsTest, KilledExecutorMeansAnotherAttempt) {
   kill(executors[0], SIGKILL);
   job.ExpectSuccess("2");
   const Finished status = cluster.Run({"job", "status", "j1"});
-  EXPECT_NE(status.output.find("beta, pid " + std::to_string(executors[0]) + ") was killed by signal 9"), std::string::npos) << status.output;
+  EXPECT_NE(status.output.find("beta, pid " + std::to_string(executors[0]) + ") was killed by signal 9"),
+            std::string::npos)
+      << status.output;
   cluster.EndAndExpectNothingLeft();
 }
 
@@ -128,8 +133,9 @@ TEST(JobsTest, ADeadExecutorLeavesALog) {
     pid_t executor = 0;
     for (int tries = 0; tries < 2000 && executor == 0; ++tries) {
       const Finished status = cluster.Run({"job", "status", "--json", "j1"});
-      const bool runs = status.output.find("\"attempt\":" + std::to_string(attempt) + ",") != std::string::npos &&
-                        status.output.find("\"state\":\"RUNNING\"") != std::string::npos;
+      const bool runs =
+          status.output.find("\"attempt\":" + std::to_string(attempt) + ",") != std::string::npos &&
+          status.output.find("\"state\":\"RUNNING\"") != std::string::npos;
       const std::vector<pid_t> executors = ClusterOfProcesses::ChildrenOf(cluster.worker(0).pid());
       if (runs && executors.size() == 1) executor = executors[0];
     }
@@ -153,9 +159,11 @@ TEST(JobsTest, PlansTravelWithTheJob) {
   std::string cells;
   for (int row = 0; row < 500; ++row) cells += std::to_string(row) + ",1,2\n";
   WriteText(cluster.folder() + "/X.csv", cells);
-  WriteText(cluster.folder() + "/p.dml",
-            "X = read(\"X.csv\", format=\"csv\")\nif (nrow(X) > 10) { Y = t(X) %*% X } else { Y = X }\nprint(sum(Y))\n");
-  const std::vector<std::string> words = {"job", "submit", "--min-distributed-bytes", "0", "-stats", "--json", "p.dml"};
+  WriteText(
+      cluster.folder() + "/p.dml",
+      "X = read(\"X.csv\", format=\"csv\")\nif (nrow(X) > 10) { Y = t(X) %*% X } else { Y = X }\nprint(sum(Y))\n");
+  const std::vector<std::string> words = {"job",    "submit", "--min-distributed-bytes", "0", "-stats",
+                                          "--json", "p.dml"};
   const Finished job = cluster.Run(words);
   ASSERT_EQ(job.code, 0) << job.errors;
   EXPECT_EQ(job.output, cluster.Run({"run", "p.dml"}).output);

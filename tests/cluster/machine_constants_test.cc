@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants of the cost model over processes: kept behind a large run, used by the next ones and by jobs.
+#include "cluster/machine_constants.h"
+
 #include <gtest/gtest.h>
 
-#include "cluster/machine_constants.h"
 #include "tests/cluster/cluster_of_processes.h"
 
 namespace heddle {

@@ -82,13 +82,15 @@ void Save(const Case& c, const Finished& finished) {
 
 std::string WithoutNulls(std::string text) {
   // \x00 in a case stands for a byte that text files cannot hold.
-  for (size_t at = text.find("\\x00"); at != std::string::npos; at = text.find("\\x00", at)) text.replace(at, 4, 1, '\0');
+  for (size_t at = text.find("\\x00"); at != std::string::npos; at = text.find("\\x00", at))
+    text.replace(at, 4, 1, '\0');
   return text;
 }
 
 std::string WithoutMachine(std::string text) {
   const std::string bytes = std::to_string(DefaultMemoryLimit());
-  for (size_t at = text.find(bytes); at != std::string::npos; at = text.find(bytes, at)) text.replace(at, bytes.size(), "MEMORY");
+  for (size_t at = text.find(bytes); at != std::string::npos; at = text.find(bytes, at))
+    text.replace(at, bytes.size(), "MEMORY");
   return text;
 }
 
@@ -134,11 +136,14 @@ std::vector<std::string> Cases() {
   return paths;
 }
 
-INSTANTIATE_TEST_SUITE_P(Errors, ErrorCase, testing::ValuesIn(Cases()), [](const testing::TestParamInfo<std::string>& info) {
-  std::string name = std::filesystem::path(info.param).stem().string();
-  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Errors, ErrorCase, testing::ValuesIn(Cases()),
+                         [](const testing::TestParamInfo<std::string>& info) {
+                           std::string name = std::filesystem::path(info.param).stem().string();
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace heddle

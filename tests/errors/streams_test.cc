@@ -14,8 +14,8 @@ Finished Shell(const std::string& command) {
 }
 
 TEST(StreamsTest, AFullStandardOutputIsAnError) {
-  for (const char* words : {"run -e 'print(1)'", "sim --workers 2 -e 'print(1)'", "explain -e 'print(1)'", "check -e 'print(1)'",
-                            "version", "--help", "help run", "completion"}) {
+  for (const char* words : {"run -e 'print(1)'", "sim --workers 2 -e 'print(1)'", "explain -e 'print(1)'",
+                            "check -e 'print(1)'", "version", "--help", "help run", "completion"}) {
     SCOPED_TRACE(words);
     const Finished finished = Shell(std::string("$heddle ") + words + " > /dev/full");
     EXPECT_EQ(finished.code, 5);
@@ -33,7 +33,8 @@ TEST(StreamsTest, AScriptWhoseOutputIsLostStops) {
 }
 
 TEST(StreamsTest, ClosedStreamsAreErrorsAndNoFileTakesTheirPlace) {
-  const Finished output = Shell("$heddle run -e 'write(matrix(1, rows=2, cols=1), \"x.csv\", format=\"csv\"); print(7)' >&-; code=$?; cat x.csv; exit $code");
+  const Finished output = Shell(
+      "$heddle run -e 'write(matrix(1, rows=2, cols=1), \"x.csv\", format=\"csv\"); print(7)' >&-; code=$?; cat x.csv; exit $code");
   EXPECT_EQ(output.code, 5);
   EXPECT_EQ(output.output, "1.0\n1.0\n") << "what is printed does not get into a file";
   EXPECT_EQ(output.errors, "heddle: error: cannot write to standard output: Bad file descriptor\n");
@@ -47,7 +48,8 @@ TEST(StreamsTest, ClosedStreamsAreErrorsAndNoFileTakesTheirPlace) {
 
 TEST(StreamsTest, AReaderThatHasEnoughIsNoError) {
   for (const char* verb : {"run", "sim --workers 2"}) {
-    const Finished finished = Shell(std::string("$heddle ") + verb + " -e 'for (i in 1:20000) { print(i) }' | head -n 2");
+    const Finished finished =
+        Shell(std::string("$heddle ") + verb + " -e 'for (i in 1:20000) { print(i) }' | head -n 2");
     EXPECT_EQ(finished.output, "1\n2\n");
     EXPECT_EQ(finished.errors, "");
   }
@@ -55,7 +57,8 @@ TEST(StreamsTest, AReaderThatHasEnoughIsNoError) {
 
 // Output files are replaced whole, which must not happen to a device.
 TEST(StreamsTest, AnOutputThatIsNoFileStaysWhatItIs) {
-  const Finished finished = Shell("mkfifo pipe; $heddle run -e 'write(matrix(1, rows=2, cols=1), \"pipe\", format=\"csv\")'; code=$?; test -p pipe && exit $code");
+  const Finished finished = Shell(
+      "mkfifo pipe; $heddle run -e 'write(matrix(1, rows=2, cols=1), \"pipe\", format=\"csv\")'; code=$?; test -p pipe && exit $code");
   EXPECT_EQ(finished.code, 4);
   EXPECT_EQ(finished.errors, "-e:1:1: error: cannot write 'pipe': it is no ordinary file\n");
 }

@@ -19,14 +19,16 @@ namespace {
 using testing_support::EvaluateGraph;
 using testing_support::Variables;
 
-constexpr int kFirst = 2, kLast = 8, kSize = 9, kWidth = 4;  // Of the loop, of a matrix along it and across it.
+constexpr int kFirst = 2, kLast = 8, kSize = 9,
+              kWidth = 4;  // Of the loop, of a matrix along it and across it.
 
 class LoopCase {
  public:
   explicit LoopCase(uint32_t seed) : random_(seed), by_rows_(Below(2) == 0) {
     for (const char* name : {"X", "Y", "B", "C", "W"}) {
       Matrix matrix = *Matrix::Dense(by_rows_ ? kSize : kWidth, by_rows_ ? kWidth : kSize);
-      for (int64_t i = 0; i < matrix.cells(); ++i) matrix.mutable_data()[i] = Below(5) == 0 ? 0.0 : Uniform() + 0.5;
+      for (int64_t i = 0; i < matrix.cells(); ++i)
+        matrix.mutable_data()[i] = Below(5) == 0 ? 0.0 : Uniform() + 0.5;
       variables_[name] = Value(std::move(matrix));
     }
     variables_["s"] = Value(Scalar(int64_t{2}));
@@ -56,7 +58,9 @@ class LoopCase {
     for (auto& [name, value] : EvaluateGraph(Inferred(*whole, variables_), variables_)) actual[name] = value;
     EXPECT_EQ(expected.size(), actual.size());
     for (const auto& [name, value] : expected)
-      EXPECT_TRUE(actual.contains(name) && AreClose(value, actual.at(name))) << name << " of\n" << body_ << "became\n" << ExplainGraph(*whole);
+      EXPECT_TRUE(actual.contains(name) && AreClose(value, actual.at(name))) << name << " of\n"
+                                                                             << body_ << "became\n"
+                                                                             << ExplainGraph(*whole);
     return true;
   }
   const std::string& body() const { return body_; }
@@ -65,10 +69,13 @@ class LoopCase {
   size_t Below(size_t limit) { return random_() % limit; }
   double Uniform() { return static_cast<double>(random_()) / 4294967296.0; }
   template <size_t kCount>
-  const char* Any(const char* const (&words)[kCount]) { return words[Below(kCount)]; }
+  const char* Any(const char* const (&words)[kCount]) {
+    return words[Below(kCount)];
+  }
 
   std::string At(const std::string& name, const std::string& counter, const std::string& other) const {
-    return by_rows_ ? fmt::format("{}[{},{}]", name, counter, other) : fmt::format("{}[{},{}]", name, other, counter);
+    return by_rows_ ? fmt::format("{}[{},{}]", name, counter, other)
+                    : fmt::format("{}[{},{}]", name, other, counter);
   }
   // Rows of one cell, or of two.
   std::string Rows(bool wide, int depth) {
@@ -78,10 +85,16 @@ class LoopCase {
     }
     switch (Below(6)) {
       case 0: return fmt::format("{}({})", Any({"abs", "exp", "sqrt", "round", "!"}), Rows(wide, depth - 1));
-      case 1: return fmt::format("({} {} {})", Rows(wide, depth - 1), Any({"+", "*", "-"}), Any({"q", "0.25", "3", "as.scalar(Y[1,1])"}));
-      case 4: return fmt::format("({} {} {})", Rows(wide, depth - 1), Any({"-", "/", "*"}), Number(depth - 1));
-      case 2: return fmt::format("({} {} {})", Any({"q", "2"}), Any({"+", "*", "/", ">"}), Rows(wide, depth - 1));
-      default: return fmt::format("({} {} {})", Rows(wide, depth - 1), Any({"+", "*", "-", "<", "==", "%%", "^"}), Rows(wide, depth - 1));
+      case 1:
+        return fmt::format("({} {} {})", Rows(wide, depth - 1), Any({"+", "*", "-"}),
+                           Any({"q", "0.25", "3", "as.scalar(Y[1,1])"}));
+      case 4:
+        return fmt::format("({} {} {})", Rows(wide, depth - 1), Any({"-", "/", "*"}), Number(depth - 1));
+      case 2:
+        return fmt::format("({} {} {})", Any({"q", "2"}), Any({"+", "*", "/", ">"}), Rows(wide, depth - 1));
+      default:
+        return fmt::format("({} {} {})", Rows(wide, depth - 1), Any({"+", "*", "-", "<", "==", "%%", "^"}),
+                           Rows(wide, depth - 1));
     }
   }
   std::string Number(int depth) {
@@ -98,7 +111,9 @@ class LoopCase {
       case 1: return fmt::format("s = {}(s, {})", Any({"min", "max"}), Number(1));
       case 2: return fmt::format("v = {}", Below(2) == 0 ? Number(1) : Rows(Below(2) == 0, 2));
       case 3: return fmt::format("{} = {}", At("B", Any({"i", "i", "i", "i+1"}), "1:2"), Rows(true, 2));
-      case 4: return fmt::format("{} = {}", At("C", Any({"i", "i", "i-1"}), Any({"1", "4"})), Below(3) == 0 ? "q" : Rows(false, 2));
+      case 4:
+        return fmt::format("{} = {}", At("C", Any({"i", "i", "i-1"}), Any({"1", "4"})),
+                           Below(3) == 0 ? "q" : Rows(false, 2));
       default: return fmt::format("{} = {}", At(Any({"B", "C"}), "i", Any({"2", "3", "2:3", ""})), Number(1));
     }
   }
@@ -106,7 +121,9 @@ class LoopCase {
   static Graph Inferred(Graph graph, const Variables& variables) {
     LiveIns live_in;
     for (const auto& [name, value] : variables)
-      live_in[name] = {value.IsMatrix() ? ValueInfo::OfMatrix(value.matrix().shape()) : ValueInfo::OfScalar(value.scalar().type()), std::nullopt};
+      live_in[name] = {value.IsMatrix() ? ValueInfo::OfMatrix(value.matrix().shape())
+                                        : ValueInfo::OfScalar(value.scalar().type()),
+                       std::nullopt};
     InferOutcome outcome = InferShapes(std::move(graph), live_in, nullptr);
     EXPECT_TRUE(outcome.error.ok()) << outcome.error.ToString();
     return std::move(outcome.graph);
@@ -116,7 +133,9 @@ class LoopCase {
   Graph Body() const {
     std::string script = "s = 2\nq = 0.5\n";
     for (const auto& [name, value] : variables_)
-      if (value.IsMatrix()) script += fmt::format("{} = rand(rows={}, cols={})\n", name, value.matrix().rows(), value.matrix().columns());
+      if (value.IsMatrix())
+        script += fmt::format("{} = rand(rows={}, cols={})\n", name, value.matrix().rows(),
+                              value.matrix().columns());
     Graph body;
     CompileOptions options;
     options.observe = [&](std::string_view stage, const Program& program) {
@@ -126,7 +145,9 @@ class LoopCase {
     };
     Diagnostics diagnostics;
     const Result<Program> program =
-        CompileScript(fmt::format("{}for (i in {}:{}) {{\n{}}}\nprint(s + sum(B) + sum(C))\n", script, kFirst, kLast, body_), options, &diagnostics);
+        CompileScript(fmt::format("{}for (i in {}:{}) {{\n{}}}\nprint(s + sum(B) + sum(C))\n", script, kFirst,
+                                  kLast, body_),
+                      options, &diagnostics);
     EXPECT_TRUE(program.ok()) << program.status().ToString() << body_;
     return body;
   }
@@ -134,7 +155,9 @@ class LoopCase {
   // Sums may be added in another order, products multiplied.
   static bool AreClose(const Value& a, const Value& b) {
     if (a.IsScalar() != b.IsScalar()) return false;
-    const auto is_close = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= 1e-12 * (1 + std::abs(x)); };
+    const auto is_close = [](double x, double y) {
+      return x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= 1e-12 * (1 + std::abs(x));
+    };
     if (a.IsScalar()) return is_close(a.scalar().AsDouble(), b.scalar().AsDouble());
     const Matrix &x = a.matrix(), &y = b.matrix();
     bool close = x.shape() == y.shape();

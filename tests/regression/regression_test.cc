@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two regressions on real data, run in every way Heddle runs: the same output files, byte for byte, and the same objective
-// and coefficients as an independent computation in NumPy and SciPy (regression_reference.py).
+// Two regressions on real data, run in every way Heddle runs: the same output files, byte for byte, and the
+// same objective and coefficients as an independent computation in NumPy and SciPy (regression_reference.py).
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -16,12 +16,16 @@ using testing_support::ReadText;
 
 const char* const kBinary = HEDDLE_BINARY_DIR "/heddle";
 
-std::string DataPath() { return std::filesystem::weakly_canonical(HEDDLE_SOURCE_DIR "/../shared/data/a9a.libsvm.gz"); }
+std::string DataPath() {
+  return std::filesystem::weakly_canonical(HEDDLE_SOURCE_DIR "/../shared/data/a9a.libsvm.gz");
+}
 
-std::vector<std::string> Words(std::vector<std::string> first, const std::string& algorithm, const std::string& model) {
-  for (const std::string& word : {std::string("--min-distributed-bytes"), std::string("0"), std::string("--stats"), std::string("--json"),
-                                  std::string(HEDDLE_SOURCE_DIR "/examples/") + algorithm + ".dml", std::string("-nvargs"),
-                                  "X=" + DataPath(), "model=" + model})
+std::vector<std::string> Words(std::vector<std::string> first, const std::string& algorithm,
+                               const std::string& model) {
+  for (const std::string& word :
+       {std::string("--min-distributed-bytes"), std::string("0"), std::string("--stats"),
+        std::string("--json"), std::string(HEDDLE_SOURCE_DIR "/examples/") + algorithm + ".dml",
+        std::string("-nvargs"), "X=" + DataPath(), "model=" + model})
     first.push_back(word);
   return first;
 }
@@ -53,7 +57,8 @@ TEST_P(RegressionTest, SameBytesEverywhereAndTheRightAnswer) {
   const testing_support::TemporaryFolder folder;
   auto model = [&](const std::string& name) { return folder.path() + "/" + name + ".csv"; };
 
-  const Finished first = testing_support::RunProcess(Words({kBinary, "run", "--threads", "1"}, algorithm, model("first")), folder.path(), 300);
+  const Finished first = testing_support::RunProcess(
+      Words({kBinary, "run", "--threads", "1"}, algorithm, model("first")), folder.path(), 300);
   ASSERT_EQ(first.code, 0) << first.errors;
   const std::string expected = ReadText(model("first"));
   ASSERT_FALSE(expected.empty());
@@ -68,7 +73,8 @@ TEST_P(RegressionTest, SameBytesEverywhereAndTheRightAnswer) {
   for (const Variant& variant : variants) {
     SCOPED_TRACE(variant.words[1] + " " + variant.words[3]);
     const std::string name = variant.words[1] + variant.words[3];
-    const Finished finished = testing_support::RunProcess(Words(variant.words, algorithm, model(name)), folder.path(), 300);
+    const Finished finished =
+        testing_support::RunProcess(Words(variant.words, algorithm, model(name)), folder.path(), 300);
     ASSERT_EQ(finished.code, 0) << finished.errors;
     EXPECT_EQ(finished.output, first.output);
     EXPECT_EQ(ReadText(model(name)), expected);
@@ -78,7 +84,8 @@ TEST_P(RegressionTest, SameBytesEverywhereAndTheRightAnswer) {
   testing_support::ClusterOfProcesses cluster;
   cluster.StartWorker("first");
   cluster.StartWorker("second");
-  const Finished job = cluster.Run(Words({"job", "submit", "--workers", "2", "--threads", "1"}, algorithm, model("job")));
+  const Finished job =
+      cluster.Run(Words({"job", "submit", "--workers", "2", "--threads", "1"}, algorithm, model("job")));
   ASSERT_EQ(job.code, 0) << job.errors;
   EXPECT_EQ(job.output, first.output);
   EXPECT_EQ(ReadText(model("job")), expected);
@@ -87,7 +94,8 @@ TEST_P(RegressionTest, SameBytesEverywhereAndTheRightAnswer) {
   // The first line is "objective <number>".
   const std::string objective = first.output.substr(10, first.output.find('\n') - 10);
   const Finished reference = testing_support::RunProcess(
-      {"/usr/bin/python3", HEDDLE_SOURCE_DIR "/tests/regression/regression_reference.py", algorithm, DataPath(), objective, model("first")},
+      {"/usr/bin/python3", HEDDLE_SOURCE_DIR "/tests/regression/regression_reference.py", algorithm,
+       DataPath(), objective, model("first")},
       folder.path(), 300);
   EXPECT_EQ(reference.code, 0) << reference.output << reference.errors;
   std::printf("%s", reference.output.c_str());

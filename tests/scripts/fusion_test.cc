@@ -82,8 +82,9 @@ TEST(FusionTest, ExplainTakesTheOptionsThatPlansDependOn) {
 }
 
 TEST(FusionTest, ExplainListsTheCheapestPlans) {
-  const Finished cost = Heddle({"explain", "--level", "cost", "-e",
-                                "X = rand(rows=20000, cols=100, seed=1)\nY = exp(X)\nprint(sum(Y * 2) + sum(Y %*% t(Y)))\nprint(sum(Y))"});
+  const Finished cost = Heddle(
+      {"explain", "--level", "cost", "-e",
+       "X = rand(rows=20000, cols=100, seed=1)\nY = exp(X)\nprint(sum(Y * 2) + sum(Y %*% t(Y)))\nprint(sum(Y))"});
   ASSERT_EQ(cost.code, 0) << cost.errors;
   EXPECT_TRUE(Contains(cost.output, "the cheapest plans costed, and what they materialise\n")) << cost.output;
   EXPECT_TRUE(Contains(cost.output, " s: nothing\n")) << cost.output;
@@ -91,14 +92,17 @@ TEST(FusionTest, ExplainListsTheCheapestPlans) {
 
 TEST(FusionTest, ExplainCountsOnKnownSparsity) {
   const auto explain = [](const std::string& script) {
-    const Finished finished = Heddle({"explain", "--level", "cost", "-e", script + "\nif (sum(X) > 3) { print(sum(X * exp(X))) }"});
+    const Finished finished =
+        Heddle({"explain", "--level", "cost", "-e", script + "\nif (sum(X) > 3) { print(sum(X * exp(X))) }"});
     EXPECT_EQ(finished.code, 0) << finished.errors;
     return finished.output;
   };
-  const std::string drawn = explain("X = rand(rows=1000, cols=100, sparsity=0.02, seed=1)\nprint(sum(X * 2 * X))");
+  const std::string drawn =
+      explain("X = rand(rows=1000, cols=100, sparsity=0.02, seed=1)\nprint(sum(X * 2 * X))");
   EXPECT_TRUE(Contains(drawn, "sparsity of rand in line 1 known: 0.02\n")) << drawn;
   EXPECT_TRUE(Contains(drawn, "sparsity of X known: 0.02\n")) << drawn;
-  const std::string computed = explain("X = rand(rows=1000, cols=100, sparsity=0.02, seed=1)\nX = X * 2\nprint(sum(X))");
+  const std::string computed =
+      explain("X = rand(rows=1000, cols=100, sparsity=0.02, seed=1)\nX = X * 2\nprint(sum(X))");
   EXPECT_TRUE(Contains(computed, "sparsity of X not known, guessed as 0.1\n")) << computed;
   char name[] = "/tmp/heddle-explain-XXXXXX";
   ASSERT_NE(mkdtemp(name), nullptr);
@@ -150,7 +154,8 @@ TEST(FusionTest, WorkersWithoutRowsRunThem) {
   const Finished one = Heddle({"run", "--fusion", "all", "-e", kLayer});
   ASSERT_EQ(one.code, 0) << one.errors;
   for (const char* mode : {"all", "cost", "off"}) {
-    const Finished many = Heddle({"sim", "--workers", "8", "--threads", "1", "--min-distributed-bytes", "0", "--fusion", mode, "-e", kLayer});
+    const Finished many = Heddle({"sim", "--workers", "8", "--threads", "1", "--min-distributed-bytes", "0",
+                                  "--fusion", mode, "-e", kLayer});
     ASSERT_EQ(many.code, 0) << mode << ": " << many.errors;
     EXPECT_EQ(many.output, one.output) << mode;
   }
@@ -169,8 +174,9 @@ TEST(FusionTest, StatisticsNameEveryFusedOperator) {
 }
 
 TEST(FusionTest, StatisticsCountFusedOperatorsOfAllWorkers) {
-  const Finished sim = Heddle({"sim", "--workers", "2", "--threads", "1", "--min-distributed-bytes", "0", "-stats", "-e",
-                               "X = rand(rows=2000, cols=100, seed=1)\nprint(sum(X * X + X))"});
+  const Finished sim =
+      Heddle({"sim", "--workers", "2", "--threads", "1", "--min-distributed-bytes", "0", "-stats", "-e",
+              "X = rand(rows=2000, cols=100, seed=1)\nprint(sum(X * X + X))"});
   ASSERT_EQ(sim.code, 0) << sim.errors;
   EXPECT_TRUE(Contains(sim.errors, "Of 2 workers: calls and MB of all")) << sim.errors;
   // One call on each worker.
@@ -179,20 +185,24 @@ TEST(FusionTest, StatisticsCountFusedOperatorsOfAllWorkers) {
   EXPECT_EQ(std::atoi(sim.errors.c_str() + at + 16), 2) << sim.errors;
 }
 
-// Choices costed in a whole run, all plans of a script together, stay few: twenty microseconds each would be 20 ms.
+// Choices costed in a whole run, all plans of a script together, stay few: twenty microseconds each would be
+// 20 ms.
 TEST(FusionTest, EveryExampleCostsFewChoices) {
   for (const char* name : {"kmeans", "l2svm", "linreg_cg", "logreg", "pagerank"}) {
-    const Finished run = Heddle({"run", "--threads", "1", "-stats", "--json", "examples/" + std::string(name) + ".dml", "-nvargs",
-                                 "X=examples/data/breast_cancer.csv"});
+    const Finished run =
+        Heddle({"run", "--threads", "1", "-stats", "--json", "examples/" + std::string(name) + ".dml",
+                "-nvargs", "X=examples/data/breast_cancer.csv"});
     ASSERT_EQ(run.code, 0) << run.errors;
-    const nlohmann::json statistics = nlohmann::json::parse(run.errors.substr(0, run.errors.find('\n')), nullptr, false);
+    const nlohmann::json statistics =
+        nlohmann::json::parse(run.errors.substr(0, run.errors.find('\n')), nullptr, false);
     ASSERT_TRUE(statistics.is_object()) << run.errors;
     EXPECT_GT(statistics.value("fusion_costed", 0), 0) << name;
     EXPECT_LE(statistics.value("fusion_costed", 0), 1000) << name;
   }
 }
 
-// A copy of the binary without the module beside it. What little data need is interpreted anyhow, without a word.
+// A copy of the binary without the module beside it. What little data need is interpreted anyhow, without a
+// word.
 TEST(FusionTest, WithoutMachineCodeOperatorsAreInterpretedWithOneWarning) {
   char name[] = "/tmp/heddle-bare-XXXXXX";
   ASSERT_NE(mkdtemp(name), nullptr);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scripts of tests/scripts/cases exercise: every template and type of fused operator, each in several plans that ran and
-// gave the bytes of NAME.expected. A plan of a block is what its fused operators say, without the places in scripts that they come from; that it
-// was made for another script or mode makes it no other plan.
+// What the scripts of tests/scripts/cases exercise: every template and type of fused operator, each in
+// several plans that ran and gave the bytes of NAME.expected. A plan of a block is what its fused operators
+// say, without the places in scripts that they come from; that it was made for another script or mode makes
+// it no other plan.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -24,13 +25,14 @@ std::vector<std::string> Modes() {
   return modes;
 }
 
-// The fused operators, without places in scripts, of each plan that `run --explain` printed before it ran: from a line "plan ..." to an
-// empty one.
+// The fused operators, without places in scripts, of each plan that `run --explain` printed before it ran:
+// from a line "plan ..." to an empty one.
 std::vector<std::vector<FusedOperator>> PlansOf(const std::string& explained) {
   std::vector<std::vector<FusedOperator>> plans;
   for (size_t begin = 0; (begin = explained.find("\nplan ", begin)) != std::string::npos;) {
     const size_t end = explained.find("\n\n", ++begin);
-    const Result<Plan> plan = Plan::Parse(explained.substr(begin, end == std::string::npos ? end : end + 1 - begin));
+    const Result<Plan> plan =
+        Plan::Parse(explained.substr(begin, end == std::string::npos ? end : end + 1 - begin));
     EXPECT_TRUE(plan.ok()) << plan.status().ToString() << "\n" << explained;
     if (!plan.ok()) break;
     plans.emplace_back();
@@ -60,10 +62,16 @@ std::string RowType(const FusedOperator& fused) {
   }
   const Shape& shape = root.info.shape;
   if (root.info.IsScalar()) return "FullAgg";
-  if (root.Is("t%*%")) return shape.columns == 1 ? "ColAggT" : shape.rows == driver.columns ? "ColAggB1T" : "ColAggB1";
-  if (IsColumnAggregate(root)) return shape.columns == driver.columns ? "ColAgg" : widths.contains(shape.columns) ? "ColAggB1R" : "ColAggConst";
+  if (root.Is("t%*%"))
+    return shape.columns == 1 ? "ColAggT" : shape.rows == driver.columns ? "ColAggB1T" : "ColAggB1";
+  if (IsColumnAggregate(root))
+    return shape.columns == driver.columns  ? "ColAgg"
+           : widths.contains(shape.columns) ? "ColAggB1R"
+                                            : "ColAggConst";
   if (shape.columns == 1) return "RowAgg";
-  return shape.columns == driver.columns ? "NoAgg" : widths.contains(shape.columns) ? "NoAggB1" : "NoAggConst";
+  return shape.columns == driver.columns  ? "NoAgg"
+         : widths.contains(shape.columns) ? "NoAggB1"
+                                          : "NoAggConst";
 }
 
 std::string TypeOf(const FusedOperator& fused) {
@@ -73,18 +81,26 @@ std::string TypeOf(const FusedOperator& fused) {
     case FusionTemplate::kRow: return kind + " " + RowType(fused);
     case FusionTemplate::kMultiAggregate: return kind;
     case FusionTemplate::kOuter:
-      return kind + (root.info.IsScalar() ? " aggregate" : root.Is("%*%") ? " right" : root.Is("t%*%") ? " left" : " cell");
+      return kind + (root.info.IsScalar() ? " aggregate"
+                     : root.Is("%*%")     ? " right"
+                     : root.Is("t%*%")    ? " left"
+                                          : " cell");
     case FusionTemplate::kCell:
-      return kind + (root.info.IsScalar() ? " full" : IsColumnAggregate(root) ? " column" : root.op.starts_with("row") ? " row" : " none");
+      return kind + (root.info.IsScalar()         ? " full"
+                     : IsColumnAggregate(root)    ? " column"
+                     : root.op.starts_with("row") ? " row"
+                                                  : " none");
   }
   return kind;
 }
 
 TEST(PlansTest, EveryTemplateAndTypeOccursInSeveralPlans) {
   std::map<std::string, std::set<std::string>> plans;  // By type: their operators' texts.
-  for (const char* type : {"cell none", "cell row", "cell column", "cell full", "row NoAgg", "row NoAggB1", "row RowAgg", "row FullAgg",
-                           "row ColAggT", "row ColAgg", "row ColAggB1T", "row ColAggB1", "row ColAggB1R", "row NoAggConst",
-                           "row ColAggConst", "multi-aggregate", "outer left", "outer right", "outer cell", "outer aggregate"})
+  for (const char* type :
+       {"cell none",       "cell row",     "cell column",   "cell full",      "row NoAgg",
+        "row NoAggB1",     "row RowAgg",   "row FullAgg",   "row ColAggT",    "row ColAgg",
+        "row ColAggB1T",   "row ColAggB1", "row ColAggB1R", "row NoAggConst", "row ColAggConst",
+        "multi-aggregate", "outer left",   "outer right",   "outer cell",     "outer aggregate"})
     plans[type];
   std::map<std::string, std::set<std::string>> operators;  // By type.
   std::set<std::string> all_plans;
@@ -93,7 +109,8 @@ TEST(PlansTest, EveryTemplateAndTypeOccursInSeveralPlans) {
       SCOPED_TRACE(path + " " + mode);
       const testing_support::Finished finished = RunCase("run --threads 1 --explain " + mode, path);
       ASSERT_EQ(finished.code, 0) << finished.errors;
-      ASSERT_EQ(finished.output, testing_support::ReadText(std::filesystem::path(path).replace_extension(".expected")));
+      ASSERT_EQ(finished.output,
+                testing_support::ReadText(std::filesystem::path(path).replace_extension(".expected")));
       for (const std::vector<FusedOperator>& chosen : PlansOf(finished.errors)) {
         std::set<std::string> texts;
         for (const FusedOperator& fused : chosen) texts.insert(fused.ToText());

@@ -10,12 +10,13 @@
 
 namespace heddle {
 
-/// The cases of tests/scripts/cases, by name: NAME.dml is a script; NAME.args holds a script of the project and its arguments, with paths
-/// from the project's folder.
+/// The cases of tests/scripts/cases, by name: NAME.dml is a script; NAME.args holds a script of the project
+/// and its arguments, with paths from the project's folder.
 inline std::vector<std::string> ScriptCases() {
   std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/scripts/cases"))
-    if (entry.path().extension() == ".dml" || entry.path().extension() == ".args") paths.push_back(entry.path().string());
+    if (entry.path().extension() == ".dml" || entry.path().extension() == ".args")
+      paths.push_back(entry.path().string());
   std::sort(paths.begin(), paths.end());
   return paths;
 }

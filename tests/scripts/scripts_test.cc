@@ -107,8 +107,10 @@ std::set<std::string> SettingsOf(const std::string& variant) {
   const std::vector<std::string> words = testing_support::SplitWords(variant);
   values["verb"] = words[0];
   for (size_t i = 1; i + 1 < words.size(); ++i) {
-    if (words[i] == "--fusion-seed") values["--fusion"] = "seed";
-    else if (kOptions.contains(words[i])) values[words[i]] = words[i + 1];
+    if (words[i] == "--fusion-seed")
+      values["--fusion"] = "seed";
+    else if (kOptions.contains(words[i]))
+      values[words[i]] = words[i + 1];
   }
   std::set<std::string> settings;
   for (const auto& [option, value] : values) {
@@ -127,8 +129,11 @@ TEST(VariantsTest, EveryTwoValuesOfTwoOptionsMeet) {
       for (const std::string& value : one->second) {
         for (const std::string& other_value : other->second) {
           const std::string a = one->first + " " + value, b = other->first + " " + other_value;
-          const auto has_both = [&](const std::set<std::string>& settings) { return settings.contains(a) && settings.contains(b); };
-          EXPECT_TRUE(std::any_of(variants.begin(), variants.end(), has_both)) << "no variant has " << a << " and " << b;
+          const auto has_both = [&](const std::set<std::string>& settings) {
+            return settings.contains(a) && settings.contains(b);
+          };
+          EXPECT_TRUE(std::any_of(variants.begin(), variants.end(), has_both))
+              << "no variant has " << a << " and " << b;
           ++pairs;
         }
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that the scheduler plans is enough in every interleaving tried (I8, I11), and a guard edge too few is
-// found. Debug builds only: the others keep no ledger.
+// The memory that the scheduler plans is enough in every interleaving tried (I8, I11), and a guard edge too
+// few is found. Debug builds only: the others keep no ledger.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace {
 Graph RandomGraph(std::mt19937_64& random) {
   Graph graph;
   std::vector<NodeId> matrices;
-  const auto add = [&](const std::string& op, std::vector<NodeId> inputs, ValueInfo info, const std::string& name = "") {
+  const auto add = [&](const std::string& op, std::vector<NodeId> inputs, ValueInfo info,
+                       const std::string& name = "") {
     Node node;
     node.op = op;
     node.inputs = std::move(inputs);
@@ -56,7 +57,8 @@ Plan RandomScheduledPlan(uint64_t seed) {
   const Graph graph = RandomGraph(random);
   std::map<std::string, Distribution> live_in;
   for (const Node& node : graph.nodes)
-    if (node.Is("variable")) live_in[node.Text("name")] = random() % 2 == 0 ? Distribution::kOne : Distribution::kSplit;
+    if (node.Is("variable"))
+      live_in[node.Text("name")] = random() % 2 == 0 ? Distribution::kOne : Distribution::kSplit;
   Result<Plan> plan = scheduler::Schedule(
       graph, live_in, {.ranks = 1 + static_cast<int32_t>(random() % 3), .min_distributed_bytes = 0});
   EXPECT_TRUE(plan.ok()) << plan.status().ToString();
@@ -95,7 +97,8 @@ Plan Without(const Plan& plan, std::pair<size_t, size_t> guard) {
 class MemoryPlanTest : public testing::Test {
  protected:
   void SetUp() override {
-    // I8 and I11 are asserted in debug builds only (presets dev, asan, tsan): there is nothing to see in others.
+    // I8 and I11 are asserted in debug builds only (presets dev, asan, tsan): there is nothing to see in
+    // others.
     if (!kMemoryIsChecked) GTEST_SKIP() << "release builds keep no ledger";
   }
 };
@@ -154,13 +157,15 @@ TEST_F(MemoryPlanTest, BlocksAreHardlyLargerThanWhatIsAlive) {
         if (task.id.rank() == rank) tasks.push_back(&task);
       const auto position = [&](TaskId id) {
         return static_cast<size_t>(
-            std::find_if(tasks.begin(), tasks.end(), [&](const Task* task) { return task->id == id; }) - tasks.begin());
+            std::find_if(tasks.begin(), tasks.end(), [&](const Task* task) { return task->id == id; }) -
+            tasks.begin());
       };
       std::vector<int64_t> at(tasks.size() + 1, 0);
       for (const Register& reg : plan.registers) {
         if (reg.producer.rank() != rank || reg.bytes == 0) continue;
         const Task& producer = *tasks[position(reg.producer)];
-        const bool is_live_in = plan.graph[producer.node].Is("variable") && producer.kind == TaskKind::kSource;
+        const bool is_live_in =
+            plan.graph[producer.node].Is("variable") && producer.kind == TaskKind::kSource;
         size_t end = position(reg.producer);
         for (TaskId id : reg.consumers) {
           const size_t reader = position(id);  // Of another rank: behind the last.

@@ -23,11 +23,12 @@ constexpr int kPatience = 5;
 #else
 constexpr int kPatience = 1;
 #endif
-/// The same for leases, which must stay shorter than the time after which a link without an answer counts as broken.
+/// The same for leases, which must stay shorter than the time after which a link without an answer counts as
+/// broken.
 constexpr int kLeasePatience = kPatience == 1 ? 1 : 4;
 
-/// Processes that tests start keep their caches in the build folder and know no measured constants of this machine, unless
-/// a test sets XDG_CACHE_HOME itself.
+/// Processes that tests start keep their caches in the build folder and know no measured constants of this
+/// machine, unless a test sets XDG_CACHE_HOME itself.
 inline const bool kCachesAreOurs = [] {
   std::error_code ignored;
   std::filesystem::remove_all(HEDDLE_BINARY_DIR "/cache-of-tests/heddle/machine", ignored);
@@ -43,8 +44,8 @@ struct Finished {
 
 /// Runs words[0] in `directory` to its end with empty standard input; kills it after
 /// `timeout_s` seconds (times kPatience) without output (code 128 + 9).
-inline Finished RunProcess(const std::vector<std::string>& words, const std::string& directory, int timeout_s = 60,
-                           const std::string& input = "") {
+inline Finished RunProcess(const std::vector<std::string>& words, const std::string& directory,
+                           int timeout_s = 60, const std::string& input = "") {
   int in[2], out[2], err[2];
   if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) return {};
   const pid_t child = fork();
@@ -129,8 +130,10 @@ inline std::vector<std::string> SplitWords(const std::string& line) {
   bool inside = false;
   for (char c : line) {
     if (quote != 0) {
-      if (c == quote) quote = 0;
-      else word += c;
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
     } else if (c == '\'' || c == '"') {
       quote = c;
       inside = true;

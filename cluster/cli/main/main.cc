@@ -12,8 +12,9 @@
 
 namespace {
 
-// A standard stream that the caller closed would be given to the next file that is opened. Its stand-in fails when used.
-// Runs before libraries are initialized, some of which open files; hence bare system calls and no sanitizer.
+// A standard stream that the caller closed would be given to the next file that is opened. Its stand-in fails
+// when used. Runs before libraries are initialized, some of which open files; hence bare system calls and no
+// sanitizer.
 __attribute__((no_sanitize("address,thread,undefined"))) void OpenStandardStreams() {
   for (int number = 0; number < 3; ++number)
     if (syscall(SYS_fcntl, number, F_GETFD) < 0)

@@ -30,12 +30,13 @@ std::unique_ptr<llvm::TargetMachine> NewMachine(const CpuLevel& level) {
   if (target == nullptr) return nullptr;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // a * b + c keeps its two roundings
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      kTriple, level.name, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, true));
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(kTriple, level.name, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                  llvm::CodeGenOptLevel::Default, true));
 }
 
-// Loop strength reduction takes half of the time and makes loops of this simple form no faster; the order of instructions
-// is good as it is emitted, eight lanes in turn.
+// Loop strength reduction takes half of the time and makes loops of this simple form no faster; the order of
+// instructions is good as it is emitted, eight lanes in turn.
 void Initialize() {
   const char* const arguments[] = {"heddle", "-disable-lsr", "-enable-misched=0"};
   llvm::cl::ParseCommandLineOptions(std::size(arguments), arguments, "", &llvm::nulls());
@@ -80,7 +81,8 @@ Machines& TheMachines() {
   return *machines;
 }
 
-// Few and quick: the IR is good where it leaves LowerRegion; variables become registers, repeated work is dropped.
+// Few and quick: the IR is good where it leaves LowerRegion; variables become registers, repeated work is
+// dropped.
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, int register_lanes) {
   llvm::legacy::FunctionPassManager passes(&module);
   passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
@@ -93,7 +95,8 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, int register_l
   if (register_lanes == 4) PlaceConstants(*module.getFunction(kEntryPoint));
 }
 
-Result<std::string> Emit(llvm::Module& module, llvm::TargetMachine& machine, int register_lanes, HeddleProduct product) {
+Result<std::string> Emit(llvm::Module& module, llvm::TargetMachine& machine, int register_lanes,
+                         HeddleProduct product) {
   Optimize(module, machine, register_lanes);
   if (product == kHeddleIr) {
     std::string text;
@@ -104,8 +107,10 @@ Result<std::string> Emit(llvm::Module& module, llvm::TargetMachine& machine, int
   llvm::SmallString<8192> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  const auto type = product == kHeddleAssembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) return Internal("codegen: LLVM cannot write code for {}", kTriple);
+  const auto type =
+      product == kHeddleAssembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+    return Internal("codegen: LLVM cannot write code for {}", kTriple);
   passes.run(module);
   return std::string(bytes.data(), bytes.size());
 }

@@ -9,7 +9,8 @@
 
 namespace heddle::codegen {
 
-/// Level 0 is x86-64-v3 (AVX2 and FMA), 1 is x86-64-v4 (AVX-512): nothing beyond it is used, whatever machine this is.
+/// Level 0 is x86-64-v3 (AVX2 and FMA), 1 is x86-64-v4 (AVX-512): nothing beyond it is used, whatever machine
+/// this is.
 struct CpuLevel {
   const char* name;
   int register_lanes;

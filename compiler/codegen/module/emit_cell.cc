@@ -57,7 +57,8 @@ Vector EmitFold(Fold fold, Vector a, Vector x) {
   switch (fold) {
     case Fold::kAdd: return a + x;
     case Fold::kMultiply: return a * x;
-    // x86 min gives its second operand for NaN and for two zeros; OR of both orders keeps any NaN and any minus sign.
+    // x86 min gives its second operand for NaN and for two zeros; OR of both orders keeps any NaN and any
+    // minus sign.
     case Fold::kMinimum: return Or(Min(a, x), Min(x, a));
     // AND keeps any plus sign of two zeros; a NaN is put back as all ones.
     case Fold::kMaximum: break;
@@ -66,7 +67,8 @@ Vector EmitFold(Fold fold, Vector a, Vector x) {
 }
 
 bool IsHeavyNode(const RegionNode& node) {
-  return (node.op == RegionOp::kUnary && IsHeavy(node.unary)) || (node.op == RegionOp::kBinary && IsHeavy(node.binary));
+  return (node.op == RegionOp::kUnary && IsHeavy(node.unary)) ||
+         (node.op == RegionOp::kBinary && IsHeavy(node.binary));
 }
 
 }  // namespace heddle::codegen

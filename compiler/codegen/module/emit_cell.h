@@ -6,7 +6,8 @@
 
 namespace heddle::codegen {
 
-/// Emits the operator of a kUnary, kBinary or kSelect node on its operands, zero rules included; on cell_operators.h.
+/// Emits the operator of a kUnary, kBinary or kSelect node on its operands, zero rules included; on
+/// cell_operators.h.
 ops::emitted::Vector EmitCell(const ops::RegionNode& node, ops::emitted::Vector a, ops::emitted::Vector b,
                               ops::emitted::Vector c);
 

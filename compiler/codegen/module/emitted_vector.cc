@@ -1,33 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/simd/vector.h"
-
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <utility>
 
+#include "ops/simd/vector.h"
+
 namespace heddle::ops::emitted {
 namespace {
 
 Cells PartPointer(Cells cells, size_t part) {
-  return {Builder().CreateConstInBoundsGEP1_64(cells.type(), cells.at, part * static_cast<uint64_t>(Emitter::Current().register_lanes())),
+  return {Builder().CreateConstInBoundsGEP1_64(
+              cells.type(), cells.at, part * static_cast<uint64_t>(Emitter::Current().register_lanes())),
           cells.single};
 }
 
 // A value of `cells` as one of doubles, and back; vectors of any length.
 llvm::Value* Widened(Cells cells, llvm::Value* value) {
-  return cells.single ? Builder().CreateFPExt(value, value->getType()->getWithNewType(Builder().getDoubleTy())) : value;
+  return cells.single
+             ? Builder().CreateFPExt(value, value->getType()->getWithNewType(Builder().getDoubleTy()))
+             : value;
 }
 llvm::Value* Narrowed(Cells cells, llvm::Value* value) {
-  return cells.single ? Builder().CreateFPTrunc(value, value->getType()->getWithNewType(Builder().getFloatTy())) : value;
+  return cells.single
+             ? Builder().CreateFPTrunc(value, value->getType()->getWithNewType(Builder().getFloatTy()))
+             : value;
 }
 llvm::Type* Registers(Cells cells) { return llvm::VectorType::get(cells.type(), Lanes()); }
 
-using Stores = llvm::SmallVector<std::pair<Cells, llvm::Value*>, 4>;  // where, which lanes: of the type of the cells
+using Stores =
+    llvm::SmallVector<std::pair<Cells, llvm::Value*>, 4>;  // where, which lanes: of the type of the cells
 
-/// If `count` has the bit `width`: stores the lower half of each value, and goes on with the upper half behind it;
-/// else goes on with the lower half. Values have 2 * width lanes.
+/// If `count` has the bit `width`: stores the lower half of each value, and goes on with the upper half
+/// behind it; else goes on with the lower half. Values have 2 * width lanes.
 void StoreHalf(Stores& stores, llvm::Value* count, int width) {
   Emitter& emitter = Emitter::Current();
   llvm::IRBuilder<>& builder = emitter.builder;
@@ -41,7 +47,8 @@ void StoreHalf(Stores& stores, llvm::Value* count, int width) {
   llvm::BasicBlock* const before = builder.GetInsertBlock();
   llvm::BasicBlock* const then = emitter.NewBlock("store");
   llvm::BasicBlock* const after = emitter.NewBlock("stored");
-  llvm::Value* const has = builder.CreateICmpNE(builder.CreateAnd(count, emitter.Integer(width)), emitter.Integer(0));
+  llvm::Value* const has =
+      builder.CreateICmpNE(builder.CreateAnd(count, emitter.Integer(width)), emitter.Integer(0));
   builder.CreateCondBr(has, then, after);
   builder.SetInsertPoint(then);
   llvm::SmallVector<llvm::Value*, 4> upper;
@@ -64,8 +71,10 @@ void StoreHalf(Stores& stores, llvm::Value* count, int width) {
   }
 }
 
-// The intrinsics of AVX-512 take a value for lanes that a mask leaves out, the mask, and the mode of rounding.
-llvm::Value* CallMasked(llvm::Intrinsic::ID id, llvm::SmallVector<llvm::Value*, 8> arguments, bool has_source = true) {
+// The intrinsics of AVX-512 take a value for lanes that a mask leaves out, the mask, and the mode of
+// rounding.
+llvm::Value* CallMasked(llvm::Intrinsic::ID id, llvm::SmallVector<llvm::Value*, 8> arguments,
+                        bool has_source = true) {
   Emitter& emitter = Emitter::Current();
   if (has_source) arguments.push_back(llvm::Constant::getNullValue(emitter.doubles()));
   arguments.push_back(emitter.builder.getInt8(0xff));
@@ -76,19 +85,25 @@ llvm::Value* CallMasked(llvm::Intrinsic::ID id, llvm::SmallVector<llvm::Value*, 
 }  // namespace
 
 Vector ScaleExponent(Vector x, Vector k) {
-  return {EachPart([&](size_t p) { return CallMasked(llvm::Intrinsic::x86_avx512_mask_scalef_pd_512, {x.v[p], k.v[p]}); })};
+  return {EachPart([&](size_t p) {
+    return CallMasked(llvm::Intrinsic::x86_avx512_mask_scalef_pd_512, {x.v[p], k.v[p]});
+  })};
 }
 Vector ExponentOf(Vector x) {
-  return {EachPart([&](size_t p) { return CallMasked(llvm::Intrinsic::x86_avx512_mask_getexp_pd_512, {x.v[p]}); })};
+  return {EachPart(
+      [&](size_t p) { return CallMasked(llvm::Intrinsic::x86_avx512_mask_getexp_pd_512, {x.v[p]}); })};
 }
 Vector MantissaOf(Vector x) {
   llvm::Value* const without_sign = Builder().getInt32(4);  // From 1 to 2.
-  return {EachPart([&](size_t p) { return CallMasked(llvm::Intrinsic::x86_avx512_mask_getmant_pd_512, {x.v[p], without_sign}); })};
+  return {EachPart([&](size_t p) {
+    return CallMasked(llvm::Intrinsic::x86_avx512_mask_getmant_pd_512, {x.v[p], without_sign});
+  })};
 }
 Vector FixSpecials(Vector result, Vector x, int64_t table) {
   const Integers tables = BroadcastInteger(table);
   return {EachPart([&](size_t p) {
-    return CallMasked(llvm::Intrinsic::x86_avx512_mask_fixupimm_pd_512, {result.v[p], x.v[p], tables.v[p], Builder().getInt32(0)}, false);
+    return CallMasked(llvm::Intrinsic::x86_avx512_mask_fixupimm_pd_512,
+                      {result.v[p], x.v[p], tables.v[p], Builder().getInt32(0)}, false);
   })};
 }
 
@@ -98,7 +113,8 @@ Cells PointerTo(Cells cells, llvm::Value* index) {
 
 Vector Load(Cells cells) {
   return {EachPart([&](size_t k) {
-    return Widened(cells, Builder().CreateAlignedLoad(Registers(cells), PartPointer(cells, k).at, cells.align()));
+    return Widened(cells,
+                   Builder().CreateAlignedLoad(Registers(cells), PartPointer(cells, k).at, cells.align()));
   })};
 }
 
@@ -107,7 +123,8 @@ Mask FirstLanes(llvm::Value* count) {
   const int lanes = Emitter::Current().register_lanes();
   return {EachPart([&](size_t part) {
     llvm::SmallVector<llvm::Constant*, 8> numbers;
-    for (int k = 0; k < lanes; ++k) numbers.push_back(Emitter::Current().Integer(static_cast<int>(part) * lanes + k));
+    for (int k = 0; k < lanes; ++k)
+      numbers.push_back(Emitter::Current().Integer(static_cast<int>(part) * lanes + k));
     return Builder().CreateICmpSGT(counts[part], llvm::ConstantVector::get(numbers));
   })};
 }
@@ -115,7 +132,8 @@ Mask FirstLanes(llvm::Value* count) {
 Vector LoadWhere(Mask mask, Cells cells) {
   llvm::Constant* const zero = llvm::Constant::getNullValue(Registers(cells));
   return {EachPart([&](size_t k) {
-    return Widened(cells, Builder().CreateMaskedLoad(Registers(cells), PartPointer(cells, k).at, cells.align(), mask.v[k], zero));
+    return Widened(cells, Builder().CreateMaskedLoad(Registers(cells), PartPointer(cells, k).at,
+                                                     cells.align(), mask.v[k], zero));
   })};
 }
 
@@ -125,17 +143,21 @@ Vector LoadFirstOfFour(Cells cells, int count) {
   if (count == 4) return Load(cells);
   llvm::Value* const zero = Zero().v[0];
   if (count == 1)
-    return {{builder.CreateInsertElement(zero, Widened(cells, builder.CreateAlignedLoad(cells.type(), cells.at, cells.align())),
-                                         uint64_t{0})}};
+    return {{builder.CreateInsertElement(
+        zero, Widened(cells, builder.CreateAlignedLoad(cells.type(), cells.at, cells.align())),
+        uint64_t{0})}};
   if (count == 3) return LoadWhere(FirstLanes(Emitter::Current().Integer(count)), cells);
-  llvm::Value* const two = Widened(cells, builder.CreateAlignedLoad(llvm::FixedVectorType::get(cells.type(), 2), cells.at, cells.align()));
+  llvm::Value* const two = Widened(
+      cells, builder.CreateAlignedLoad(llvm::FixedVectorType::get(cells.type(), 2), cells.at, cells.align()));
   return {{builder.CreateShuffleVector(two, llvm::ConstantAggregateZero::get(two->getType()), {0, 1, 2, 3})}};
 }
 
 void StoreFirstOfFour(Cells cells, Vector a, int count) {
   if (count == 4) return Store(cells, a);
   llvm::IRBuilder<>& builder = Builder();
-  if (count >= 2) builder.CreateAlignedStore(Narrowed(cells, builder.CreateShuffleVector(a.v[0], {0, 1})), cells.at, cells.align());
+  if (count >= 2)
+    builder.CreateAlignedStore(Narrowed(cells, builder.CreateShuffleVector(a.v[0], {0, 1})), cells.at,
+                               cells.align());
   if (count == 2) return;
   const auto last = static_cast<uint64_t>(count - 1);
   builder.CreateAlignedStore(Narrowed(cells, builder.CreateExtractElement(a.v[0], last)),
@@ -148,12 +170,14 @@ Vector BroadcastFrom(Cells cell) {
 
 void Store(Cells cells, Vector a) {
   for (int k = 0; k < Emitter::Current().parts(); ++k)
-    Builder().CreateAlignedStore(Narrowed(cells, a.v[static_cast<size_t>(k)]), PartPointer(cells, static_cast<size_t>(k)).at, cells.align());
+    Builder().CreateAlignedStore(Narrowed(cells, a.v[static_cast<size_t>(k)]),
+                                 PartPointer(cells, static_cast<size_t>(k)).at, cells.align());
 }
 
 void Stream(Cells cells, Vector a) {
-  llvm::MDNode* const one = llvm::MDNode::get(
-      Builder().getContext(), llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(Builder().getInt32Ty(), 1)));
+  llvm::MDNode* const one =
+      llvm::MDNode::get(Builder().getContext(),
+                        llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(Builder().getInt32Ty(), 1)));
   for (int k = 0; k < Emitter::Current().parts(); ++k) {
     llvm::StoreInst* const store = Builder().CreateAlignedStore(
         Narrowed(cells, a.v[static_cast<size_t>(k)]), PartPointer(cells, static_cast<size_t>(k)).at,
@@ -173,7 +197,8 @@ void StoreFirst(llvm::ArrayRef<std::pair<Cells, Vector>> stores, llvm::Value* co
   }
   Stores rest;
   for (const auto& [cells, value] : stores)
-    rest.push_back({cells, Narrowed(cells, emitter.builder.CreateShuffleVector(value.v[0], value.v[1], {0, 1, 2, 3, 4, 5, 6, 7}))});
+    rest.push_back({cells, Narrowed(cells, emitter.builder.CreateShuffleVector(value.v[0], value.v[1],
+                                                                               {0, 1, 2, 3, 4, 5, 6, 7}))});
   StoreHalf(rest, count, 4);
   StoreHalf(rest, count, 2);
   StoreHalf(rest, count, 1);
@@ -181,7 +206,8 @@ void StoreFirst(llvm::ArrayRef<std::pair<Cells, Vector>> stores, llvm::Value* co
 
 llvm::Value* Lane(Vector a, int k) {
   const int lanes = Emitter::Current().register_lanes();
-  return Builder().CreateExtractElement(a.v[static_cast<size_t>(k / lanes)], static_cast<uint64_t>(k % lanes));
+  return Builder().CreateExtractElement(a.v[static_cast<size_t>(k / lanes)],
+                                        static_cast<uint64_t>(k % lanes));
 }
 
 Vector CallKernel(const char* symbol, Vector a) {
@@ -189,7 +215,8 @@ Vector CallKernel(const char* symbol, Vector a) {
   llvm::IRBuilder<>& builder = emitter.builder;
   llvm::Type* const pointer = builder.getPtrTy();
   llvm::FunctionCallee kernel = emitter.function()->getParent()->getOrInsertFunction(
-      symbol, llvm::FunctionType::get(builder.getVoidTy(), {pointer, pointer, builder.getInt64Ty(), builder.getInt1Ty()}, false));
+      symbol, llvm::FunctionType::get(builder.getVoidTy(),
+                                      {pointer, pointer, builder.getInt64Ty(), builder.getInt1Ty()}, false));
   auto* const callee = llvm::cast<llvm::Function>(kernel.getCallee());
   callee->setDoesNotThrow();
   callee->addParamAttr(3, llvm::Attribute::ZExt);

@@ -7,10 +7,10 @@
 
 #include "compiler/codegen/module/emitter.h"
 
-// The interface of ops/simd/vector.h once more, where every function emits the LLVM IR of what its namesake there does.
-// ops/simd/vector.h includes this file (HEDDLE_SIMD_VECTOR_HEADER) in the files of this folder that need it, so that
-// the operators and functions of ops/simd/cell_operators.h become generators of themselves: one source, the same bits.
-// No fast-math flags, no intrinsic that is not exact.
+// The interface of ops/simd/vector.h once more, where every function emits the LLVM IR of what its namesake
+// there does. ops/simd/vector.h includes this file (HEDDLE_SIMD_VECTOR_HEADER) in the files of this folder
+// that need it, so that the operators and functions of ops/simd/cell_operators.h become generators of
+// themselves: one source, the same bits. No fast-math flags, no intrinsic that is not exact.
 #define HEDDLE_SIMD_NAMESPACE emitted
 #define HEDDLE_SIMD_INLINE [[maybe_unused]] static inline
 
@@ -22,14 +22,21 @@ using codegen::Emitter;
 /// Eight lanes as one value (registers of eight) or two (of four), lanes 0-3 first; or several eights.
 constexpr int kMostParts = 4;
 using Parts = std::array<llvm::Value*, kMostParts>;
-struct Vector { Parts v; };    ///< 8 doubles.
-struct Mask { Parts v; };      ///< 8 booleans.
-struct Integers { Parts v; };  ///< 8 64-bit integers.
+struct Vector {
+  Parts v;
+};  ///< 8 doubles.
+struct Mask {
+  Parts v;
+};  ///< 8 booleans.
+struct Integers {
+  Parts v;
+};  ///< 8 64-bit integers.
 
 template <typename Function>
 Parts EachPart(Function function) {
   Parts parts = {};
-  for (int k = 0; k < Emitter::Current().parts(); ++k) parts[static_cast<size_t>(k)] = function(static_cast<size_t>(k));
+  for (int k = 0; k < Emitter::Current().parts(); ++k)
+    parts[static_cast<size_t>(k)] = function(static_cast<size_t>(k));
   return parts;
 }
 inline llvm::IRBuilder<>& Builder() { return Emitter::Current().builder; }
@@ -44,7 +51,9 @@ inline Parts Splat(llvm::Value* scalar) {
 inline Parts SplatConstant(llvm::Constant* scalar) {
   return EachPart([&](size_t) { return llvm::ConstantVector::getSplat(Lanes(), scalar); });
 }
-inline Vector Broadcast(double x) { return {SplatConstant(llvm::ConstantFP::get(Builder().getDoubleTy(), x))}; }
+inline Vector Broadcast(double x) {
+  return {SplatConstant(llvm::ConstantFP::get(Builder().getDoubleTy(), x))};
+}
 inline Vector Zero() { return Broadcast(0.0); }
 inline Integers BroadcastInteger(int64_t x) { return {SplatConstant(Emitter::Current().Integer(x))}; }
 
@@ -55,8 +64,8 @@ inline Vector OfBits(Integers a) {
   return {EachPart([&](size_t k) { return Builder().CreateBitCast(a.v[k], Emitter::Current().doubles()); })};
 }
 
-#define HEDDLE_EMIT_BINARY(Type, Name, create) \
-  inline Type Name(Type a, Type b) {           \
+#define HEDDLE_EMIT_BINARY(Type, Name, create)                                     \
+  inline Type Name(Type a, Type b) {                                               \
     return {EachPart([&](size_t k) { return Builder().create(a.v[k], b.v[k]); })}; \
   }
 HEDDLE_EMIT_BINARY(Vector, operator+, CreateFAdd)
@@ -73,8 +82,8 @@ HEDDLE_EMIT_BINARY(Mask, Either, CreateOr)
 HEDDLE_EMIT_BINARY(Mask, Differ, CreateXor)
 #undef HEDDLE_EMIT_BINARY
 
-#define HEDDLE_EMIT_COMPARE(Name, create) \
-  inline Mask Name(Vector a, Vector b) {  \
+#define HEDDLE_EMIT_COMPARE(Name, create)                                          \
+  inline Mask Name(Vector a, Vector b) {                                           \
     return {EachPart([&](size_t k) { return Builder().create(a.v[k], b.v[k]); })}; \
   }
 HEDDLE_EMIT_COMPARE(Less, CreateFCmpOLT)
@@ -129,8 +138,9 @@ inline Vector ToSingle(Vector a) {
 /// a * b + c, one rounding.
 inline Vector Fma(Vector a, Vector b, Vector c) {
   Emitter& emitter = Emitter::Current();
-  return {EachPart(
-      [&](size_t k) { return emitter.Intrinsic(llvm::Intrinsic::fma, emitter.doubles(), {a.v[k], b.v[k], c.v[k]}); })};
+  return {EachPart([&](size_t k) {
+    return emitter.Intrinsic(llvm::Intrinsic::fma, emitter.doubles(), {a.v[k], b.v[k], c.v[k]});
+  })};
 }
 inline Vector ChangeSign(Vector a) {
   return {EachPart([&](size_t k) { return Builder().CreateFNeg(a.v[k]); })};
@@ -156,14 +166,16 @@ inline bool All(Mask mask) {
   return true;
 }
 
-// Doubles as 64-bit integers, truncated as ops/simd/integer_operators.h does it; NaN is 0, what does not fit saturates.
+// Doubles as 64-bit integers, truncated as ops/simd/integer_operators.h does it; NaN is 0, what does not fit
+// saturates.
 inline Integers Truncate(Vector x) {
   Emitter& emitter = Emitter::Current();
   const Vector sign = And(x, Broadcast(-0.0));
   const Vector magnitude = AndNot(Broadcast(-0.0), x);
   const Vector whole = Or(Floor(magnitude + Broadcast(0x1p-53)), sign);
   return {EachPart([&](size_t k) -> llvm::Value* {
-    return emitter.builder.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {emitter.integers(), emitter.doubles()}, {whole.v[k]});
+    return emitter.builder.CreateIntrinsic(llvm::Intrinsic::fptosi_sat,
+                                           {emitter.integers(), emitter.doubles()}, {whole.v[k]});
   })};
 }
 inline Vector ToDoubles(Integers a) {
@@ -189,13 +201,15 @@ inline Vector Tan(Vector x) { return CallKernel("heddle_tangent", x); }
 
 // Memory. Lanes that a mask or a count leaves out read as +0.0 and are not touched.
 
-/// Where cells are: doubles, or floats that become doubles when they are loaded and floats when they are stored.
+/// Where cells are: doubles, or floats that become doubles when they are loaded and floats when they are
+/// stored.
 struct Cells {
   llvm::Value* at = nullptr;
   bool single = false;
 
   Cells() = default;
-  Cells(llvm::Value* pointer, bool is_single = false) : at(pointer), single(is_single) {}  // NOLINT: implicit by design
+  Cells(llvm::Value* pointer, bool is_single = false)
+      : at(pointer), single(is_single) {}  // NOLINT: implicit by design
   llvm::Type* type() const { return single ? Builder().getFloatTy() : Builder().getDoubleTy(); }
   llvm::Align align() const { return llvm::Align(single ? 4 : 8); }
 };

@@ -9,8 +9,7 @@ thread_local Emitter* current = nullptr;
 }
 
 Emitter::Emitter(llvm::Function* function, int register_lanes)
-    : builder(llvm::BasicBlock::Create(function->getContext(), "entry", function)),
-      function_(function) {
+    : builder(llvm::BasicBlock::Create(function->getContext(), "entry", function)), function_(function) {
   SetShape(register_lanes, 8 / register_lanes);
   current = this;
 }
@@ -36,7 +35,8 @@ llvm::AllocaInst* Emitter::Reserve(llvm::Type* type, const char* name) {
   return at_entry.CreateAlloca(type, nullptr, name);
 }
 
-llvm::Value* Emitter::Intrinsic(llvm::Intrinsic::ID id, llvm::Type* type, llvm::ArrayRef<llvm::Value*> arguments) {
+llvm::Value* Emitter::Intrinsic(llvm::Intrinsic::ID id, llvm::Type* type,
+                                llvm::ArrayRef<llvm::Value*> arguments) {
   llvm::Function* const callee = llvm::Intrinsic::getDeclaration(function_->getParent(), id, {type});
   return builder.CreateCall(callee, arguments);
 }

@@ -5,8 +5,8 @@
 
 namespace heddle::codegen {
 
-/// The function that is being written, and where. One at a time per thread: the functions of emitted_vector.h, which
-/// have the signatures of ops/simd/vector.h, find it by Current().
+/// The function that is being written, and where. One at a time per thread: the functions of
+/// emitted_vector.h, which have the signatures of ops/simd/vector.h, find it by Current().
 class Emitter {
  public:
   /// `register_lanes`: doubles of one vector register, 4 or 8; eight lanes are 8 / register_lanes values.

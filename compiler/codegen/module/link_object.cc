@@ -55,7 +55,8 @@ llvm::Expected<void*> Link(Session& session, orc::JITDylib& library, std::string
     addresses[session.session.intern(symbol.name)] = {orc::ExecutorAddr::fromPtr(symbol.address),
                                                       llvm::JITSymbolFlags::Exported};
   if (llvm::Error error = library.define(orc::absoluteSymbols(std::move(addresses)))) return error;
-  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object.data(), object.size()), library.getName());
+  auto buffer =
+      llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object.data(), object.size()), library.getName());
   if (llvm::Error error = session.layer.add(library, std::move(buffer))) return error;
   auto found = session.session.lookup({&library}, session.session.intern(kEntryPoint));
   if (!found) return found.takeError();
@@ -64,7 +65,8 @@ llvm::Expected<void*> Link(Session& session, orc::JITDylib& library, std::string
 
 }  // namespace
 
-Result<std::unique_ptr<LinkedObject>> LinkObject(std::string_view object, std::span<const HeddleSymbol> symbols) {
+Result<std::unique_ptr<LinkedObject>> LinkObject(std::string_view object,
+                                                 std::span<const HeddleSymbol> symbols) {
   HEDDLE_ASSIGN_OR_RETURN(Session* const session, TheSession());
   orc::JITDylib& library = session->session.createBareJITDylib(fmt::format("region{}", session->objects++));
   llvm::Expected<void*> entry_point = Link(*session, library, object, symbols);

@@ -16,8 +16,9 @@ class LinkedObject {
   virtual void* entry_point() const = 0;
 };
 
-/// Links an object of CompileRegion into memory by LLVM ORC. Pages are written first and made executable afterwards, never
-/// both. Thread-safe.
-Result<std::unique_ptr<LinkedObject>> LinkObject(std::string_view object, std::span<const HeddleSymbol> symbols);
+/// Links an object of CompileRegion into memory by LLVM ORC. Pages are written first and made executable
+/// afterwards, never both. Thread-safe.
+Result<std::unique_ptr<LinkedObject>> LinkObject(std::string_view object,
+                                                 std::span<const HeddleSymbol> symbols);
 
 }  // namespace heddle::codegen

@@ -13,7 +13,8 @@ using ops::RegionOp;
 using ops::RegionOutput;
 using ops::Sink;
 
-// A light body is limited by loads and by the loop around it; a large one fills the machine as it is: 0, LargeLoop.
+// A light body is limited by loads and by the loop around it; a large one fills the machine as it is: 0,
+// LargeLoop.
 int Lowering::UnrollFactor() const {
   int cells = 0;
   for (size_t i = 0; i < region_.nodes.size(); ++i) {
@@ -38,7 +39,8 @@ void Lowering::ComputeAt(Rate rate, Values& values) {
       } else {
         const size_t k = static_cast<size_t>(node.input);
         const bool once = rate == Rate::kOnce;
-        value = is_packed_ && !once ? Load(rows_of_inputs_[k]) : BroadcastFrom(once ? inputs_[k] : rows_of_inputs_[k]);
+        value = is_packed_ && !once ? Load(rows_of_inputs_[k])
+                                    : BroadcastFrom(once ? inputs_[k] : rows_of_inputs_[k]);
       }
     } else {
       const auto operand = [&](int k) {
@@ -52,7 +54,9 @@ void Lowering::ComputeAt(Rate rate, Values& values) {
   }
 }
 
-bool Lowering::IsCells(size_t i) const { return region_.nodes[i].op == RegionOp::kInput && rates_[i] == Rate::kPerCell; }
+bool Lowering::IsCells(size_t i) const {
+  return region_.nodes[i].op == RegionOp::kInput && rates_[i] == Rate::kPerCell;
+}
 
 // Where the cells of each node that is an input per cell begin, in the current row.
 std::vector<Cells> Lowering::Sources() const {
@@ -255,14 +259,16 @@ void Lowering::LargeBody(llvm::Value* count) {
   b_.SetInsertPoint(after);
 }
 
-// exp and the like are one long chain of dependent operations: the CPU finds too little to do beside one or two registers, so
-// that several eights take turns, four registers together (Zen 4, 10^7 cells, eight functions of each other: 49 ms instead of
-// 115, AVX2 73 instead of 130; beside each other: 45 instead of 53, AVX2 65 instead of 77). A function takes 1.4 ms to compile
-// for each register: of nine and more two registers take turns (with AVX2 an eight is two), of 17 and more none.
+// exp and the like are one long chain of dependent operations: the CPU finds too little to do beside one or
+// two registers, so that several eights take turns, four registers together (Zen 4, 10^7 cells, eight
+// functions of each other: 49 ms instead of 115, AVX2 73 instead of 130; beside each other: 45 instead of 53,
+// AVX2 65 instead of 77). A function takes 1.4 ms to compile for each register: of nine and more two
+// registers take turns (with AVX2 an eight is two), of 17 and more none.
 int Lowering::EightsTogether() const {
   if (eights_ > 1) return 1;
   int heavy = 0;
-  for (size_t i = 0; i < region_.nodes.size(); ++i) heavy += rates_[i] == Rate::kPerCell && IsHeavyNode(region_.nodes[i]) ? 1 : 0;
+  for (size_t i = 0; i < region_.nodes.size(); ++i)
+    heavy += rates_[i] == Rate::kPerCell && IsHeavyNode(region_.nodes[i]) ? 1 : 0;
   if (heavy == 0 || heavy > 16) return 1;
   return (heavy <= 8 ? kMostParts : 2) / emitter_.parts();
 }
@@ -285,7 +291,8 @@ void Lowering::InterleavedBody(int eights) {
     llvm::Value* const j = b_.CreateNSWAdd(first, Integer(8 * e));
     for (size_t o = 0; o < region_.outputs.size(); ++o) {
       Vector value;
-      std::copy_n(values[static_cast<size_t>(region_.outputs[o].node)]->v.begin() + e * parts, parts, value.v.begin());
+      std::copy_n(values[static_cast<size_t>(region_.outputs[o].node)]->v.begin() + e * parts, parts,
+                  value.v.begin());
       if (region_.outputs[o].sink == Sink::kStore)
         stores.emplace_back(PointerTo(rows_of_outputs_[o], j), value);
       else
@@ -296,14 +303,16 @@ void Lowering::InterleavedBody(int eights) {
   b_.CreateStore(b_.CreateNSWAdd(first, Integer(8 * eights)), j_);
 }
 
-// A large body exists once, since its time to compile counts; ragged ends go through it on padded copies of their cells.
+// A large body exists once, since its time to compile counts; ragged ends go through it on padded copies of
+// their cells.
 void Lowering::LargeLoop() {
   const int eights = EightsTogether();
   const auto next_count = [&](llvm::Value* j) {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(row_columns_, j), Integer(kLanes));
   };
   llvm::Value* first = next_count(Integer(0));
-  if (Any(Sink::kStore)) first = b_.CreateSelect(b_.CreateICmpSGT(Get(count_), Integer(0)), Get(count_), first);
+  if (Any(Sink::kStore))
+    first = b_.CreateSelect(b_.CreateICmpSGT(Get(count_), Integer(0)), Get(count_), first);
   b_.CreateStore(first, count_);
   If(b_.CreateICmpSGT(row_columns_, Integer(0)), [&] {
     BasicBlock* const loop = emitter_.NewBlock("columns");
@@ -318,7 +327,8 @@ void Lowering::LargeLoop() {
       BasicBlock* const together = emitter_.NewBlock("together");
       BasicBlock* const alone = emitter_.NewBlock("alone");
       BasicBlock* const next = emitter_.NewBlock("next");
-      llvm::Value* const enough = b_.CreateICmpSGE(b_.CreateNSWSub(row_columns_, Get(j_)), Integer(8 * eights));
+      llvm::Value* const enough =
+          b_.CreateICmpSGE(b_.CreateNSWSub(row_columns_, Get(j_)), Integer(8 * eights));
       b_.CreateCondBr(b_.CreateAnd(enough, b_.CreateICmpEQ(Get(count_), Integer(kLanes))), together, alone);
       b_.SetInsertPoint(together);
       InterleavedBody(eights);
@@ -336,8 +346,8 @@ void Lowering::LargeLoop() {
   });
 }
 
-// The stores of a row go past the caches where all outputs reach a line at the same column. Lanes of folds start at
-// column 0, so that next to a fold this must be the first column.
+// The stores of a row go past the caches where all outputs reach a line at the same column. Lanes of folds
+// start at column 0, so that next to a fold this must be the first column.
 void Lowering::FindStream() {
   llvm::Value* offset = nullptr;
   llvm::Value* agree = stream_;
@@ -345,7 +355,8 @@ void Lowering::FindStream() {
     if (region_.outputs[o].sink != Sink::kStore) continue;
     llvm::Value* const address = b_.CreatePtrToInt(rows_of_outputs_[o].at, b_.getInt64Ty());
     // Cells before the next eight: a line of doubles, half a line of floats.
-    llvm::Value* const own = b_.CreateAnd(b_.CreateLShr(b_.CreateNeg(address), Integer(region_.outputs[o].single ? 2 : 3)), Integer(7));
+    llvm::Value* const own = b_.CreateAnd(
+        b_.CreateLShr(b_.CreateNeg(address), Integer(region_.outputs[o].single ? 2 : 3)), Integer(7));
     if (offset == nullptr) {
       offset = own;
     } else {

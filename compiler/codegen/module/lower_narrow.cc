@@ -77,7 +77,8 @@ void Lowering::NarrowLoop(int rows, const std::function<void()>& body) {
 }
 
 void Lowering::NarrowBody(int rows) {
-  if (rows > 1) FetchAhead(b_.CreateNSWMul(Get(j_), Integer(region_.columns)), (rows * region_.columns + 7) / 8);
+  if (rows > 1)
+    FetchAhead(b_.CreateNSWMul(Get(j_), Integer(region_.columns)), (rows * region_.columns + 7) / 8);
   std::array<std::vector<Vector>, kRowsAtOnce> folded;
   for (int r = 0; r < rows; ++r) folded[static_cast<size_t>(r)] = NarrowRow(Get(j_), r);
   Stores stores;
@@ -148,9 +149,9 @@ Lowering::Values Lowering::ComputePiece(llvm::Value* first_cell, int64_t row_off
   for (size_t i = 0; i < values.size(); ++i) {
     if (!IsCells(i)) continue;
     const Cells input = inputs_[static_cast<size_t>(region_.nodes[i].input)];
-    const Cells cells = UsesCells(region_.nodes[i]) ? PointerTo(PointerTo(input, first_cell),
-                                                                       Integer(row_offset + piece.first))
-                                                           : PointerTo(input, Integer(piece.first));
+    const Cells cells = UsesCells(region_.nodes[i])
+                            ? PointerTo(PointerTo(input, first_cell), Integer(row_offset + piece.first))
+                            : PointerTo(input, Integer(piece.first));
     values[i] = LoadFirstOfFour(cells, piece.lanes);
   }
   return Complete(std::move(values));

@@ -36,10 +36,12 @@ llvm::SmallVector<int, 4> Half(int width, int first) {
 
 llvm::Value* Lowering::Field(size_t offset, llvm::Type* type) {
   llvm::Value* const call = emitter_.function()->getArg(0);
-  return b_.CreateAlignedLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), call, offset), llvm::Align(8));
+  return b_.CreateAlignedLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), call, offset),
+                              llvm::Align(8));
 }
 llvm::Value* Lowering::Element(llvm::Value* array, int k, llvm::Type* type) {
-  return b_.CreateAlignedLoad(type, b_.CreateConstInBoundsGEP1_64(type, array, static_cast<uint64_t>(k)), llvm::Align(8));
+  return b_.CreateAlignedLoad(type, b_.CreateConstInBoundsGEP1_64(type, array, static_cast<uint64_t>(k)),
+                              llvm::Align(8));
 }
 llvm::AllocaInst* Lowering::Variable(llvm::Value* start, const char* name) {
   llvm::AllocaInst* const variable = emitter_.Reserve(start->getType(), name);
@@ -88,14 +90,17 @@ void Lowering::For(llvm::Value* count, const std::function<void(llvm::Value*)>& 
 }
 
 bool Lowering::Any(Sink sink) const {
-  return std::any_of(region_.outputs.begin(), region_.outputs.end(), [&](const RegionOutput& o) { return o.sink == sink; });
+  return std::any_of(region_.outputs.begin(), region_.outputs.end(),
+                     [&](const RegionOutput& o) { return o.sink == sink; });
 }
 
 void Lowering::FindRates() {
   for (const RegionNode& node : region_.nodes) {
     Rate rate = Rate::kOnce;
     if (node.op == RegionOp::kInput) {
-      rate = node.access == Access::kScalar ? Rate::kOnce : node.access == Access::kPerRow ? Rate::kPerRow : Rate::kPerCell;
+      rate = node.access == Access::kScalar   ? Rate::kOnce
+             : node.access == Access::kPerRow ? Rate::kPerRow
+                                              : Rate::kPerCell;
     } else if (node.op != RegionOp::kLiteral) {
       rate = rates_[static_cast<size_t>(node.a)];
       if (node.op != RegionOp::kUnary) rate = std::max(rate, rates_[static_cast<size_t>(node.b)]);
@@ -123,7 +128,8 @@ void Lowering::ReadCall() {
     const size_t k = static_cast<size_t>(node.input);
     if (inputs_[k].at == nullptr) inputs_[k] = {Element(inputs, node.input, pointer), node.single};
     const bool strided = node.access == Access::kCells || node.access == Access::kPerRow;
-    if (strided && input_strides_[k] == nullptr) input_strides_[k] = Element(input_strides, node.input, integer);
+    if (strided && input_strides_[k] == nullptr)
+      input_strides_[k] = Element(input_strides, node.input, integer);
   }
   for (size_t o = 0; o < region_.outputs.size(); ++o) {
     outputs_.emplace_back(Element(outputs, static_cast<int>(o), pointer), region_.outputs[o].single);
@@ -143,29 +149,31 @@ void Lowering::JoinRows() {
     if (node.access != Access::kCells) return;
     joined = b_.CreateAnd(joined, b_.CreateICmpEQ(input_strides_[static_cast<size_t>(node.input)], columns));
   }
-  for (llvm::Value* const stride : output_strides_) joined = b_.CreateAnd(joined, b_.CreateICmpEQ(stride, columns));
+  for (llvm::Value* const stride : output_strides_)
+    joined = b_.CreateAnd(joined, b_.CreateICmpEQ(stride, columns));
   llvm::Value* const rows = Get(rows_);
   b_.CreateStore(b_.CreateSelect(joined, b_.CreateMul(rows, columns), columns), columns_);
   b_.CreateStore(b_.CreateSelect(joined, Integer(1), rows), rows_);
 }
 
-// Inputs are fetched block after block (FetchAhead). The blocks of the first one begin at multiples of their size, so that one
-// call goes on where the call before it ended; those of the others, beside them.
+// Inputs are fetched block after block (FetchAhead). The blocks of the first one begin at multiples of their
+// size, so that one call goes on where the call before it ended; those of the others, beside them.
 void Lowering::FindAhead() {
   for (const RegionNode& node : region_.nodes) {
     if (!node.ahead) continue;
     const Cells input = inputs_[static_cast<size_t>(node.input)];
     if (ahead_first_ == nullptr) {
       llvm::Value* const address = b_.CreatePtrToInt(input.at, b_.getInt64Ty());
-      ahead_first_ = b_.CreateLShr(b_.CreateAnd(address, Integer(kAheadPages * kPageBytes - 1)), Integer(input.single ? 2 : 3));
+      ahead_first_ = b_.CreateLShr(b_.CreateAnd(address, Integer(kAheadPages * kPageBytes - 1)),
+                                   Integer(input.single ? 2 : 3));
       ahead_row_ = ahead_first_;
     }
     ahead_.push_back({b_.CreateGEP(input.type(), input.at, b_.CreateNeg(ahead_first_)), input.single});
   }
 }
 
-// The lines of so many eights from `cell` of the row on, in the block after theirs: eight pages take turns. Why and how fast:
-// docs/fusion.md, section 3.
+// The lines of so many eights from `cell` of the row on, in the block after theirs: eight pages take turns.
+// Why and how fast: docs/fusion.md, section 3.
 void Lowering::FetchAhead(llvm::Value* cell, int64_t eights) {
   if (ahead_.empty()) return;
   static_assert(kAheadPages == 8 && kPageBytes == 4096);
@@ -180,8 +188,10 @@ void Lowering::FetchAhead(llvm::Value* cell, int64_t eights) {
     llvm::Value* const in_page = b_.CreateLShr(b_.CreateAnd(line, Integer(504)), Integer(3));
     llvm::Value* const ahead = b_.CreateShl(b_.CreateOr(b_.CreateOr(block, page), in_page), Integer(6));
     for (const Cells& input : ahead_) {
-      llvm::Value* const at = b_.CreateGEP(b_.getInt8Ty(), input.at, b_.CreateAdd(ahead, Integer(kAheadPages * kPageBytes)));
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {at, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+      llvm::Value* const at =
+          b_.CreateGEP(b_.getInt8Ty(), input.at, b_.CreateAdd(ahead, Integer(kAheadPages * kPageBytes)));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                         {at, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
     }
   }
 }
@@ -190,18 +200,22 @@ void Lowering::BeginRow(llvm::Value* i) {
   rows_of_inputs_.assign(inputs_.size(), {});
   rows_of_outputs_.assign(outputs_.size(), {});
   for (size_t k = 0; k < inputs_.size(); ++k)
-    if (input_strides_[k] != nullptr) rows_of_inputs_[k] = PointerTo(inputs_[k], b_.CreateMul(i, input_strides_[k]));
+    if (input_strides_[k] != nullptr)
+      rows_of_inputs_[k] = PointerTo(inputs_[k], b_.CreateMul(i, input_strides_[k]));
   for (size_t o = 0; o < outputs_.size(); ++o)
-    if (output_strides_[o] != nullptr) rows_of_outputs_[o] = PointerTo(outputs_[o], b_.CreateMul(i, output_strides_[o]));
+    if (output_strides_[o] != nullptr)
+      rows_of_outputs_[o] = PointerTo(outputs_[o], b_.CreateMul(i, output_strides_[o]));
   for (const RegionNode& node : region_.nodes)
-    if (node.ahead) ahead_row_ = b_.CreateAdd(ahead_first_, b_.CreateMul(i, input_strides_[static_cast<size_t>(node.input)]));
+    if (node.ahead)
+      ahead_row_ =
+          b_.CreateAdd(ahead_first_, b_.CreateMul(i, input_strides_[static_cast<size_t>(node.input)]));
   ComputeAt(Rate::kPerRow, values_);
   for (size_t o = 0; o < outputs_.size(); ++o)
-    if (region_.outputs[o].sink == Sink::kFoldRows)
-      Set(accumulators_[o], EmitStart(region_.outputs[o].fold));
+    if (region_.outputs[o].sink == Sink::kFoldRows) Set(accumulators_[o], EmitStart(region_.outputs[o].fold));
 }
 
-// ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)) with the fold in place of +: halves are folded again and again; these are of `width` lanes.
+// ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)) with the fold in place of +: halves are folded again and again; these
+// are of `width` lanes.
 llvm::Value* Lowering::JoinLanes(const RegionOutput& output, Vector low, Vector high, int width) {
   const int lanes_before = emitter_.register_lanes(), parts_before = emitter_.parts();
   for (; width >= 1; width /= 2) {
@@ -226,7 +240,8 @@ void Lowering::EndRow(llvm::Value* i) {
     } else {
       high.v[0] = high.v[1];
     }
-    b_.CreateAlignedStore(JoinLanes(region_.outputs[o], low, high, 4), PointerTo(outputs_[o], i).at, llvm::Align(8));
+    b_.CreateAlignedStore(JoinLanes(region_.outputs[o], low, high, 4), PointerTo(outputs_[o], i).at,
+                          llvm::Align(8));
   }
 }
 
@@ -244,7 +259,8 @@ void Lowering::Run() {
   for (size_t o = 0; o < outputs_.size(); ++o) {
     const Sink sink = region_.outputs[o].sink;
     if (sink == Sink::kFoldFlat) eights_ = region_.outputs[o].eights;
-    if (sink == Sink::kFoldRows || (sink == Sink::kFoldFlat && eights_ == 1)) accumulators_[o] = NewAccumulator();
+    if (sink == Sink::kFoldRows || (sink == Sink::kFoldFlat && eights_ == 1))
+      accumulators_[o] = NewAccumulator();
     if (sink == Sink::kFoldFlat && eights_ == 1) Set(accumulators_[o], Load(outputs_[o]));
   }
   ComputeAt(Rate::kOnce, values_);
@@ -260,9 +276,11 @@ void Lowering::Run() {
   b_.CreateRetVoid();
 }
 
-std::unique_ptr<llvm::Module> LowerRegion(const Region& region, int register_lanes, llvm::LLVMContext& context) {
+std::unique_ptr<llvm::Module> LowerRegion(const Region& region, int register_lanes,
+                                          llvm::LLVMContext& context) {
   auto module = std::make_unique<llvm::Module>("region", context);
-  auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {llvm::PointerType::getUnqual(context)}, false);
+  auto* const type =
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {llvm::PointerType::getUnqual(context)}, false);
   auto* const function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kEntryPoint, *module);
   function->setDoesNotThrow();
   function->addParamAttr(0, llvm::Attribute::NoAlias);

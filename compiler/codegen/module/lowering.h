@@ -13,13 +13,16 @@ namespace heddle::codegen {
 /// How often a value of a region is computed.
 enum class Rate : uint8_t { kOnce, kPerRow, kPerCell };
 
-/// Writes the function of one region (LowerRegion). lower_region.cc has what happens once and for each row, lower_columns.cc
-/// the loops along a row, lower_narrow.cc and lower_packed.cc regions of a
-/// known number of columns. Variables of loops are memory of the frame, which the first pass makes registers.
+/// Writes the function of one region (LowerRegion). lower_region.cc has what happens once and for each row,
+/// lower_columns.cc the loops along a row, lower_narrow.cc and lower_packed.cc regions of a known number of
+/// columns. Variables of loops are memory of the frame, which the first pass makes registers.
 class Lowering {
  public:
   Lowering(const ops::Region& region, llvm::Function* function, int register_lanes)
-      : region_(region), emitter_(function, register_lanes), b_(emitter_.builder), values_(region.nodes.size()) {}
+      : region_(region),
+        emitter_(function, register_lanes),
+        b_(emitter_.builder),
+        values_(region.nodes.size()) {}
 
   void Run();
 
@@ -28,8 +31,13 @@ class Lowering {
   using Mask = ops::emitted::Mask;
   using Values = std::vector<std::optional<Vector>>;
   /// Columns of a short row that are one register, `lanes` of its four.
-  struct Piece { int64_t first = 0; int lanes = 4; };
-  struct Accumulator { std::array<llvm::AllocaInst*, 2> parts = {}; };
+  struct Piece {
+    int64_t first = 0;
+    int lanes = 4;
+  };
+  struct Accumulator {
+    std::array<llvm::AllocaInst*, 2> parts = {};
+  };
   using Cells = ops::emitted::Cells;
   using Stores = std::vector<std::pair<Cells, Vector>>;  ///< Where, what.
 
@@ -86,7 +94,9 @@ class Lowering {
   llvm::Value* Field(size_t offset, llvm::Type* type);
   llvm::Value* Element(llvm::Value* array, int k, llvm::Type* type);
   llvm::AllocaInst* Variable(llvm::Value* start, const char* name);
-  llvm::Value* Get(llvm::AllocaInst* variable) { return b_.CreateLoad(variable->getAllocatedType(), variable); }
+  llvm::Value* Get(llvm::AllocaInst* variable) {
+    return b_.CreateLoad(variable->getAllocatedType(), variable);
+  }
   llvm::Value* Integer(int64_t x) { return emitter_.Integer(x); }
   Accumulator NewAccumulator();
   Vector Get(const Accumulator& accumulator);
@@ -96,27 +106,28 @@ class Lowering {
   Emitter emitter_;
   llvm::IRBuilder<>& b_;
   std::vector<Rate> rates_;
-  Values values_;  ///< Of nodes that are not per cell.
-  std::vector<Cells> inputs_, outputs_;                         // by position; null where not needed
-  std::vector<llvm::Value*> input_strides_, output_strides_;    // the same
-  std::vector<Cells> rows_of_inputs_, rows_of_outputs_;         // start of the current row
-  std::vector<Accumulator> accumulators_;                                        // by output; of kFoldFlat and kFoldRows
+  Values values_;                                             ///< Of nodes that are not per cell.
+  std::vector<Cells> inputs_, outputs_;                       // by position; null where not needed
+  std::vector<llvm::Value*> input_strides_, output_strides_;  // the same
+  std::vector<Cells> rows_of_inputs_, rows_of_outputs_;       // start of the current row
+  std::vector<Accumulator> accumulators_;                     // by output; of kFoldFlat and kFoldRows
   /// By output; of narrow kFoldColumns by piece, of kFoldFlat of several eights by eight.
   std::vector<std::vector<Accumulator>> sums_;
   std::vector<Cells> columns_repeated_;  ///< By input; of packed rows.
-  bool is_packed_ = false;                      ///< Values per row are of eight rows, one a lane.
+  bool is_packed_ = false;               ///< Values per row are of eight rows, one a lane.
   llvm::AllocaInst *rows_ = nullptr, *columns_ = nullptr;
   llvm::Value* stream_ = nullptr;
-  llvm::Value* row_columns_ = nullptr;         ///< Columns, in a row.
-  std::vector<Cells> ahead_;                   ///< Inputs that are fetched: the start of the block that the call begins in.
-  llvm::Value* ahead_first_ = nullptr;         ///< Place of the call's first cell in that block.
-  llvm::Value* ahead_row_ = nullptr;           ///< That of the current row's first cell.
-  int eights_ = 1;                             ///< Of kFoldFlat outputs.
+  llvm::Value* row_columns_ = nullptr;  ///< Columns, in a row.
+  std::vector<Cells> ahead_;  ///< Inputs that are fetched: the start of the block that the call begins in.
+  llvm::Value* ahead_first_ = nullptr;  ///< Place of the call's first cell in that block.
+  llvm::Value* ahead_row_ = nullptr;    ///< That of the current row's first cell.
+  int eights_ = 1;                      ///< Of kFoldFlat outputs.
   int eight_ = -1;  ///< Where eights_ > 1: the eight that is folded in registers; -1: in memory, at place_.
-  llvm::AllocaInst* place_ = nullptr;          ///< j_ modulo 8 eights_.
-  llvm::AllocaInst* j_ = nullptr;              ///< The current column.
-  llvm::AllocaInst* row_stream_ = nullptr;     ///< 1 if this row's stores go past the caches.
-  llvm::AllocaInst* count_ = nullptr;          ///< Cells of the next masked step; first those before the first line of the outputs.
+  llvm::AllocaInst* place_ = nullptr;       ///< j_ modulo 8 eights_.
+  llvm::AllocaInst* j_ = nullptr;           ///< The current column.
+  llvm::AllocaInst* row_stream_ = nullptr;  ///< 1 if this row's stores go past the caches.
+  llvm::AllocaInst* count_ =
+      nullptr;  ///< Cells of the next masked step; first those before the first line of the outputs.
 };
 
 }  // namespace heddle::codegen

@@ -25,7 +25,8 @@ int32_t Fail(const Status& status, HeddleBytes* error) {
   return 1;
 }
 
-int32_t Compile(const char* region_text, int32_t cpu, HeddleProduct product, HeddleBytes* out, HeddleBytes* error) {
+int32_t Compile(const char* region_text, int32_t cpu, HeddleProduct product, HeddleBytes* out,
+                HeddleBytes* error) {
   const Result<ops::Region> region = ops::Region::Parse(region_text);
   if (!region.ok()) return Fail(region.status(), error);
   if (cpu < 0 || cpu > 1) return Fail(Internal("codegen: no level {}", cpu), error);
@@ -35,8 +36,8 @@ int32_t Compile(const char* region_text, int32_t cpu, HeddleProduct product, Hed
   return 0;
 }
 
-int32_t Load(const char* object, size_t size, const HeddleSymbol* symbols, size_t symbol_count, void** entry_point,
-             void** handle, HeddleBytes* error) {
+int32_t Load(const char* object, size_t size, const HeddleSymbol* symbols, size_t symbol_count,
+             void** entry_point, void** handle, HeddleBytes* error) {
   Result<std::unique_ptr<LinkedObject>> linked = LinkObject({object, size}, {symbols, symbol_count});
   if (!linked.ok()) return Fail(linked.status(), error);
   *entry_point = (*linked)->entry_point();
@@ -75,7 +76,8 @@ std::string BuildId() {
             const char* const bytes = name + (note->n_namesz + 3) / 4 * 4;
             if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
               for (uint32_t k = 0; k < note->n_descsz; ++k)
-                *static_cast<std::string*>(result) += fmt::format("{:02x}", static_cast<unsigned char>(bytes[k]));
+                *static_cast<std::string*>(result) +=
+                    fmt::format("{:02x}", static_cast<unsigned char>(bytes[k]));
               return 1;
             }
             at = bytes + (note->n_descsz + 3) / 4 * 4;

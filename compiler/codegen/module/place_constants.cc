@@ -26,7 +26,8 @@ bool IsArithmetic(const llvm::Instruction& instruction) {
 /// A non-zero number in all lanes.
 bool IsPlaceable(const llvm::Value* value) {
   const auto* const constant = llvm::dyn_cast<llvm::ConstantDataVector>(value);
-  return constant != nullptr && constant->isSplat() && constant->getElementType()->isDoubleTy() && !constant->isNullValue();
+  return constant != nullptr && constant->isSplat() && constant->getElementType()->isDoubleTy() &&
+         !constant->isNullValue();
 }
 
 /// The copies of one constant, and which is next: code for the lower and the upper lanes takes turns.
@@ -49,8 +50,8 @@ void PlaceConstants(llvm::Function& function) {
         llvm::GlobalVariable*& place = copies.places[copies.next];
         copies.next ^= 1u;
         if (place == nullptr) {
-          place = new llvm::GlobalVariable(*function.getParent(), constant->getType(), true, llvm::GlobalValue::InternalLinkage,
-                                           constant, "constant");
+          place = new llvm::GlobalVariable(*function.getParent(), constant->getType(), true,
+                                           llvm::GlobalValue::InternalLinkage, constant, "constant");
           place->setAlignment(llvm::Align(32));
         }
         llvm::IRBuilder<> builder(&instruction);

@@ -166,14 +166,16 @@ TEST(DistributedRuntimeTest, AnErrorBeforeARunWithoutTasksFailsIt) {
   EXPECT_TRUE(cluster.runtime(1).Run(empty, 2, {}).ok());
 }
 
-// A peer may send what it likes: only READY, ACK and EOS reach actors, and only those of streams that take part.
+// A peer may send what it likes: only READY, ACK and EOS reach actors, and only those of streams that take
+// part.
 TEST(DistributedRuntimeTest, NonsenseFromAnotherRankChangesNothing) {
   Cluster cluster(2);
   cluster.kernels.Set("spam", [&](const ops::KernelCall& call) -> Result<Value> {
-    for (const MessageType type : {MessageType::kReady, MessageType::kStart, MessageType::kDone, MessageType::kAbort,
-                                   MessageType::kWake}) {
+    for (const MessageType type : {MessageType::kReady, MessageType::kStart, MessageType::kDone,
+                                   MessageType::kAbort, MessageType::kWake}) {
       for (const uint16_t port : {kPullDone, kLaunchDone}) {
-        const uint32_t stream = type == MessageType::kReady ? kHost : kCompute;  // Rank 1 has no task on kHost.
+        const uint32_t stream =
+            type == MessageType::kReady ? kHost : kCompute;  // Rank 1 has no task on kHost.
         cluster.runtime(1).OnMessage(
             {.destination = TaskId::Make(1, stream, 0), .run = 1, .type = type, .port = port});
       }

@@ -163,8 +163,8 @@ TEST_F(LaunchTest, AKernelUnderWayIsWaitedForWhenAnotherTaskFails) {
   EXPECT_TRUE(is_over);
 }
 
-// Rank 1 takes three pieces from a source on rank 0, one slot, while a kernel of rank 0 runs: each piece needs an
-// ACK that the busy stream's thread answers.
+// Rank 1 takes three pieces from a source on rank 0, one slot, while a kernel of rank 0 runs: each piece
+// needs an ACK that the busy stream's thread answers.
 TEST(DistributedLaunchTest, AcksAreAnsweredWhileALongKernelRuns) {
   Gate gate;
   TestKernels kernels;
@@ -179,8 +179,8 @@ TEST(DistributedLaunchTest, AcksAreAnsweredWhileALongKernelRuns) {
   const NodeId slow = AddNode(writer.graph(), "long", {x});
   const NodeId take = AddNode(writer.graph(), "take", {x});
   const NodeId y = AddNode(writer.graph(), "assign", {take}, "y");
-  const auto add = [&](TaskKind kind, uint32_t rank, uint32_t stream, std::vector<RegisterId> consumed, NodeId node,
-                       int64_t count = 1) {
+  const auto add = [&](TaskKind kind, uint32_t rank, uint32_t stream, std::vector<RegisterId> consumed,
+                       NodeId node, int64_t count = 1) {
     const size_t task = writer.Add(kind, rank, stream, std::move(consumed), 1, count);
     writer.task(task).node = node;
     return task;

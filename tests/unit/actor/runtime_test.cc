@@ -101,7 +101,8 @@ TEST_F(RuntimeTest, TheReaderAfterAllOthersMayTakeAValue) {
   });
   for (const bool ordered : {false, true}) {
     writer_ = PlanWriter(1);
-    const NodeId x = AddNode("variable", {}, "x"), reader = AddNode("read", {x}), taker = AddNode("take", {x});
+    const NodeId x = AddNode("variable", {}, "x"), reader = AddNode("read", {x}),
+                 taker = AddNode("take", {x});
     const RegisterId in = writer_.Output(Add(TaskKind::kSource, x, {}));
     const size_t reads = Add(TaskKind::kCompute, reader, {in}), takes = Add(TaskKind::kCompute, taker, {in});
     const RegisterId a = writer_.Output(reads), b = writer_.Output(takes);

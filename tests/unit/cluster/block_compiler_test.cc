@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kRows = 1000, kColumns = 1000;
 
-// X is CSR. Both sums need F, the second one all of it. Computed where X has entries only, F for the first one costs little or nothing
-// if X has few of them, and more than a matrix in between if it has many.
+// X is CSR. Both sums need F, the second one all of it. Computed where X has entries only, F for the first
+// one costs little or nothing if X has few of them, and more than a matrix in between if it has many.
 constexpr const char* kScript =
     "X = rand(rows=1000, cols=1000, sparsity=0.01, seed=1)\nD = rand(rows=1000, cols=1000, seed=2)\n"
     "for (i in 1:2) {\n  F = sin(sin(sin(sin(sin(sin(D))))))\n  print(sum(X * F) + sum(F * D))\n  D = sqrt(D)\n}";

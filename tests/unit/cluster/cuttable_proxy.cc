@@ -42,12 +42,14 @@ bool HandOn(int from, int to) {
 
 }  // namespace
 
-CuttableProxy::CuttableProxy(const std::string& target) : target_port_(std::stoi(target.substr(target.rfind(':') + 1))) {
+CuttableProxy::CuttableProxy(const std::string& target)
+    : target_port_(std::stoi(target.substr(target.rfind(':') + 1))) {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = Loopback(0);
   socklen_t size = sizeof(address);
   if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(listener_, 64) != 0 ||
-      getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0 || pipe2(wake_, O_CLOEXEC) != 0)
+      getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      pipe2(wake_, O_CLOEXEC) != 0)
     return;
   endpoint_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
   thread_ = std::thread([this] { Serve(); });

@@ -103,15 +103,16 @@ TEST(ExecutorTest, AStoppedExecutorIsFoundAndTheOthersGo) {
   };
   const Program program = CompileOrDie(
       "print(\"started\")\nX = rand(rows=1000, cols=5, seed=1)\nwhile (sum(X) > 0) { X = X + 1 }");
-  std::future<RunOutcome> running =
-      std::async(std::launch::async, [&] { return RunOnLocalProcesses(program, SplitOver(2), surroundings); });
+  std::future<RunOutcome> running = std::async(
+      std::launch::async, [&] { return RunOnLocalProcesses(program, SplitOver(2), surroundings); });
   started.get_future().wait();
   const std::vector<pid_t> children = Children();
   ASSERT_EQ(children.size(), 2u);
   kill(children[1], SIGSTOP);
   const RunOutcome outcome = running.get();
   EXPECT_EQ(outcome.status.code(), StatusCode::kUnavailable);
-  EXPECT_NE(outcome.status.message().find(fmt::format("(pid {}) gave no sign of life for 1 s and was killed", children[1])),
+  EXPECT_NE(outcome.status.message().find(
+                fmt::format("(pid {}) gave no sign of life for 1 s and was killed", children[1])),
             std::string::npos)
       << outcome.status.ToString();
   EXPECT_TRUE(Children().empty());
@@ -122,7 +123,8 @@ TEST(ExecutorTest, AnExecutorThatComputesForLongIsNotStuck) {
   surroundings.directory = testing::TempDir();
   surroundings.silence_ms = 500;
   surroundings.print = [](std::string_view) {};
-  const Program program = CompileOrDie("A = rand(rows=1200, cols=1200, seed=1)\nfor (i in 1:4) { A = A %*% A / 1200 }\nprint(sum(A))");
+  const Program program = CompileOrDie(
+      "A = rand(rows=1200, cols=1200, seed=1)\nfor (i in 1:4) { A = A %*% A / 1200 }\nprint(sum(A))");
   EXPECT_TRUE(RunOnLocalProcesses(program, SplitOver(1), surroundings).status.ok());
 }
 

@@ -13,7 +13,8 @@ class FilesAheadTest : public testing::Test {
  protected:
   FilesAheadTest() { EXPECT_TRUE(real_->Replace("ahead.csv", "1,2\n3,4\n").ok()); }
   ~FilesAheadTest() override {
-    for (const char* name : {"ahead.csv", "ahead.csv.gz", "ahead.pipe"}) EXPECT_TRUE(real_->Remove(name).ok());
+    for (const char* name : {"ahead.csv", "ahead.csv.gz", "ahead.pipe"})
+      EXPECT_TRUE(real_->Remove(name).ok());
   }
   const std::string folder_ = testing::TempDir();
   const std::unique_ptr<ops::Files> real_ = ops::MakeFiles(folder_);

@@ -93,7 +93,9 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
   ASSERT_TRUE((*JobStore::Open(path, {}, clock))->Add(Specification("r1"), &existed).ok());
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, "DROP TABLE drained_workers; PRAGMA user_version=1;", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(database, "DROP TABLE drained_workers; PRAGMA user_version=1;", nullptr, nullptr, nullptr),
+      SQLITE_OK);
   sqlite3_close(database);
   {
     const auto store = JobStore::Open(path, {}, clock);
@@ -147,7 +149,8 @@ TEST(JobStoreTest, RefusesIllegalTransitions) {
   EXPECT_EQ(job.state, JobState::kQueued);
   EXPECT_EQ((*store)->Transitions("j1")->size(), 1u);
   ASSERT_TRUE((*store)->Move(&job, JobState::kCancelled, "").ok());
-  for (const JobState state : {JobState::kQueued, JobState::kRunning, JobState::kFailed, JobState::kCancelled})
+  for (const JobState state :
+       {JobState::kQueued, JobState::kRunning, JobState::kFailed, JobState::kCancelled})
     EXPECT_FALSE((*store)->Move(&job, state, "").ok());
 }
 

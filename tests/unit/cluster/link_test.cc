@@ -69,8 +69,8 @@ GrpcLinkOptions OptionsOf(int rank, int ranks) {
 // Links of one job in this process, joined.
 class Links {
  public:
-  explicit Links(int ranks, const std::vector<std::string>& tokens = {}, const std::string& listen = "127.0.0.1:0",
-                 int64_t repair_ms = 400)
+  explicit Links(int ranks, const std::vector<std::string>& tokens = {},
+                 const std::string& listen = "127.0.0.1:0", int64_t repair_ms = 400)
       : failures_(static_cast<size_t>(ranks)) {
     for (int rank = 0; rank < ranks; ++rank) {
       GrpcLinkOptions options = OptionsOf(rank, ranks);
@@ -82,7 +82,8 @@ class Links {
       links_.back()->Serve(runtimes_.back().get(), [this, rank](const Status& why) {
         failures_[static_cast<size_t>(rank)].set_value(why);
       });
-      peers_.push_back({links_.back()->endpoint(), links_.back()->certificate(), fmt::format("worker {} (pid {})", rank, 1000 + rank)});
+      peers_.push_back({links_.back()->endpoint(), links_.back()->certificate(),
+                        fmt::format("worker {} (pid {})", rank, 1000 + rank)});
     }
   }
   ~Links() {  // all at once, as executors do: each waits for the others to close
@@ -231,7 +232,9 @@ TEST(GrpcLinkTest, AddressesThatOthersReachSpeakTlsOnly) {
 TEST(GrpcLinkTest, AnExecutorWithAnotherCertificateIsNotSpokenTo) {
   Links links(2, {}, "0.0.0.0:0");
   links.peer(0).certificate = links.peer(1).certificate;
-  std::future<Status> own = std::async(std::launch::async, [&] { return links[0].Connect({links.peer(0), links.peer(1)}, 300); });
+  std::future<Status> own = std::async(std::launch::async, [&] {
+    return links[0].Connect({links.peer(0), links.peer(1)}, 300);
+  });
   EXPECT_EQ(links[1].Connect({links.peer(0), links.peer(1)}, 300).code(), StatusCode::kUnavailable);
   EXPECT_EQ(own.get().code(), StatusCode::kUnavailable);  // nobody called it
 }
@@ -264,7 +267,8 @@ TEST(GrpcLinkTest, ABrokenConnectionIsMendedAndNothingIsLost) {
       links[rank].Send(1 - rank, message);
       if (i % kBetweenCuts == 0) {
         std::promise<Result<Value>>& promise = pulled[2 * i / kBetweenCuts + rank];
-        links[rank].Pull(1 - rank, 1, 4, 0, [&promise](Result<Value> value) { promise.set_value(std::move(value)); });
+        links[rank].Pull(1 - rank, 1, 4, 0,
+                         [&promise](Result<Value> value) { promise.set_value(std::move(value)); });
       }
     }
     if (i % kBetweenCuts == kBetweenCuts / 2) {

@@ -139,7 +139,7 @@ class FakeWork : public ProbeWork {
   int64_t ProcessorNs() override { return processor_ns_; }
 
   std::vector<int64_t> write_ns, read_ns, compute_ns;  // call by call; the last for all that follow
-  std::vector<double> processors = {2};  // that this process has, call by call
+  std::vector<double> processors = {2};                // that this process has, call by call
   int calls = 0;
 
  private:
@@ -233,7 +233,8 @@ class BackgroundMeasurementTest : public testing::Test {
   bool RunBehind(int64_t bytes, const std::string& folder) {
     SessionStatistics job;
     job.bytes_moved = bytes;
-    BackgroundMeasurement measurement(ConstantsCache(folder), [this](int) { return Work(); }, &clock_);
+    BackgroundMeasurement measurement(
+        ConstantsCache(folder), [this](int) { return Work(); }, &clock_);
     return measurement.StartBehind(job, kThreads);
   }
   std::unique_ptr<ProbeWork> Work() {
@@ -297,8 +298,9 @@ TEST(ConstantsOfAJobTest, ComeBackInStatistics) {
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->constants, Odd());
   EXPECT_EQ(back->bytes_moved, int64_t{1} << 50);
-  EXPECT_NE(ToText({statistics}).find("Plans chosen by measured constants: read 33.3 GB/s, write 14.3 GB/s, "
-                                      "compute 1.11 G/s, broadcast 1 GB/s, 0.333 us an operator\n"),
+  EXPECT_NE(ToText({statistics})
+                .find("Plans chosen by measured constants: read 33.3 GB/s, write 14.3 GB/s, "
+                      "compute 1.11 G/s, broadcast 1 GB/s, 0.333 us an operator\n"),
             std::string::npos)
       << ToText({statistics});
 }
@@ -316,7 +318,8 @@ TEST(ConstantsOfAJobTest, PlansOfOtherConstantsHaveOtherKeys) {
   const uint64_t history = BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3);
   options.constants = Odd();
   EXPECT_NE(BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3), history);
-  EXPECT_EQ(BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3), BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3));
+  EXPECT_EQ(BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3),
+            BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3));
 }
 
 // Reads 80 kB and writes 80 kB, fused or not; then reads 80 kB.
@@ -325,10 +328,10 @@ TEST(BytesMovedTest, CountsWhatOperatorsReadAndWrite) {
   for (const char* fusion : {"off", "cost"}) {
     options.fusion = fusion;
     const auto moved = [&](int rounds) {
-      const ScriptOutcome outcome = RunScript(
-          "X = rand(rows=1000, cols=10, seed=1)\nfor (i in 1:" + std::to_string(rounds) +
-              ") {\n  X = X + i\n}\nprint(sum(X))",
-          options);
+      const ScriptOutcome outcome =
+          RunScript("X = rand(rows=1000, cols=10, seed=1)\nfor (i in 1:" + std::to_string(rounds) +
+                        ") {\n  X = X + i\n}\nprint(sum(X))",
+                    options);
       EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
       return outcome.statistics[0].bytes_moved;
     };

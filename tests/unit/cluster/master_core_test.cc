@@ -22,13 +22,17 @@ class FullStore : public JobStore {
   Status Move(Job* job, JobState state, const std::string& reason) override {
     return full ? Refusal() : store_.Move(job, state, reason);
   }
-  Status AppendOutput(Job* job, std::string_view bytes) override { return full ? Refusal() : store_.AppendOutput(job, bytes); }
+  Status AppendOutput(Job* job, std::string_view bytes) override {
+    return full ? Refusal() : store_.AppendOutput(job, bytes);
+  }
   Status SetDrained(const DrainedWorker& worker, bool drained) override {
     return full ? Refusal() : store_.SetDrained(worker, drained);
   }
   Result<std::vector<DrainedWorker>> Drained() override { return store_.Drained(); }
   Result<std::vector<Job>> Load() override { return store_.Load(); }
-  Result<std::vector<JobTransition>> Transitions(const std::string& job) override { return store_.Transitions(job); }
+  Result<std::vector<JobTransition>> Transitions(const std::string& job) override {
+    return store_.Transitions(job);
+  }
   Result<std::string> Output(const std::string& job, int64_t offset, int64_t most_bytes) override {
     return store_.Output(job, offset, most_bytes);
   }
@@ -51,7 +55,8 @@ class MasterCoreTest : public testing::Test {
     EXPECT_TRUE(core_->Start().ok());
   }
 
-  void Connect(const std::string& uuid, const std::string& instance = "1", const std::vector<ExecutorNews>& executors = {}) {
+  void Connect(const std::string& uuid, const std::string& instance = "1",
+               const std::vector<ExecutorNews>& executors = {}) {
     WorkerDescription description;
     description.uuid = uuid;
     description.instance = instance;
@@ -323,7 +328,8 @@ TEST_F(MasterCoreTest, ADrainedWorkerEndsItsJobAndGetsNoOther) {
   End(first, 0, OkStatus());
   EXPECT_EQ(Get(first).state, JobState::kSucceeded);
   EXPECT_EQ(Get(second).state, JobState::kQueued);
-  EXPECT_EQ(Get(second).reason, "waits: every worker is drained; 'heddle admin undrain' gives one jobs again");
+  EXPECT_EQ(Get(second).reason,
+            "waits: every worker is drained; 'heddle admin undrain' gives one jobs again");
   Connect("a", "2");
   EXPECT_EQ(Get(second).state, JobState::kQueued) << "another process of the same worker";
 
@@ -349,7 +355,8 @@ TEST_F(MasterCoreTest, ADrainedWorkerEndsItsJobAndGetsNoOther) {
 TEST_F(MasterCoreTest, AJobWithoutConstantsGetsThoseOfTheWeakestWorker) {
   JobSpecification specification;
   specification.options.threads = 0;  // what each worker has
-  EXPECT_EQ(core_->ExpectedOptions(specification).constants, compiler::DefaultConstants(1)) << "nobody is here";
+  EXPECT_EQ(core_->ExpectedOptions(specification).constants, compiler::DefaultConstants(1))
+      << "nobody is here";
   for (const int threads : {8, 2, 4}) {
     WorkerDescription worker;
     worker.uuid = worker.name = std::to_string(threads);

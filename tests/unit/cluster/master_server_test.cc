@@ -51,7 +51,8 @@ TEST_F(MasterServerTest, RefusesAnotherProtocolAndNamesBothVersions) {
   EXPECT_EQ(warning_, "");
   const Status refused = FromGrpc(List("9.9.9", kProtocolVersion + 1), master_.address);
   EXPECT_EQ(ExitCode(refused), 6);
-  EXPECT_EQ(refused.message(), std::string("the master is Heddle ") + kVersion + ", the caller is Heddle 9.9.9: they cannot talk to each other");
+  EXPECT_EQ(refused.message(), std::string("the master is Heddle ") + kVersion +
+                                   ", the caller is Heddle 9.9.9: they cannot talk to each other");
 }
 
 TEST_F(MasterServerTest, AcknowledgedJobsAreThereAfterARestart) {
@@ -105,7 +106,8 @@ TEST_F(MasterServerTest, SocketsOfOthersAreLeftAlone) {
   first.folder = folder_.path() + "/first";
   first.listen = "unix:" + path;
   testing_support::WriteText(path, "mine");
-  EXPECT_EQ(MasterServer::Start(first).status().message(), "cannot listen on unix:" + path + ": another file is there");
+  EXPECT_EQ(MasterServer::Start(first).status().message(),
+            "cannot listen on unix:" + path + ": another file is there");
   EXPECT_EQ(testing_support::ReadText(path), "mine");
   std::filesystem::remove(path);
 
@@ -113,7 +115,8 @@ TEST_F(MasterServerTest, SocketsOfOthersAreLeftAlone) {
   ASSERT_TRUE(server.ok()) << server.status().ToString();
   MasterOptions second = first;
   second.folder = folder_.path() + "/second";
-  EXPECT_EQ(MasterServer::Start(second).status().message(), "cannot listen on unix:" + path + ": the address is in use");
+  EXPECT_EQ(MasterServer::Start(second).status().message(),
+            "cannot listen on unix:" + path + ": the address is in use");
   auto client = Client::Connect({"unix:" + path, *ReadFirstLine(TokenFile(first.folder)), "", "", ""});
   std::vector<JobDescription> jobs;
   EXPECT_TRUE((*client)->List(0, &jobs).ok());

@@ -19,7 +19,7 @@ TEST(PlacementTest, TheCostModelForeseesIt) {
     std::map<std::string, Distribution> live_in;
     for (const Node& node : graph.nodes)
       if (node.Is("variable"))
-        live_in[node.Text("name")] = node.info.IsScalar()      ? Distribution::kEach
+        live_in[node.Text("name")] = node.info.IsScalar()   ? Distribution::kEach
                                      : random.Below(4) == 0 ? Distribution::kSplit
                                                             : Distribution::kOne;
     const int64_t min_distributed_bytes = int64_t{1} << (16 + random.Below(8));

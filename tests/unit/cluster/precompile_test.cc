@@ -57,7 +57,10 @@ TEST(PrecompileTest, TheFirstRoundsOfALoopAreIncluded) {
   EXPECT_GE(both.plans, 3u);  // X, the condition, the body
   EXPECT_LT(both.ahead.statistics[0].plans_compiled, both.plain.statistics[0].plans_compiled);
   EXPECT_GT(both.ahead.statistics[0].plans_compiled, 0);  // what follows the loop
-  EXPECT_EQ(RunBoth("X = matrix(2, rows=3, cols=3)\nfor (i in 1:9) { X = X + i }", {}).ahead.statistics[0].plans_compiled, 0);
+  EXPECT_EQ(RunBoth("X = matrix(2, rows=3, cols=3)\nfor (i in 1:9) { X = X + i }", {})
+                .ahead.statistics[0]
+                .plans_compiled,
+            0);
 }
 
 TEST(PrecompileTest, SizesThatOnlyARunTellsEndIt) {
@@ -83,7 +86,9 @@ TEST(PrecompileTest, FilesAreLookedAtOnlyWhenGiven) {
 }
 
 TEST(PrecompileTest, AFaultIsLeftToTheSession) {
-  EXPECT_TRUE(Precompile(CompileOrDie("stop(\"no\")\nX = matrix(1, rows=2, cols=2)\nprint(sum(X))"), {}, nullptr).size() <= 1);
+  EXPECT_TRUE(
+      Precompile(CompileOrDie("stop(\"no\")\nX = matrix(1, rows=2, cols=2)\nprint(sum(X))"), {}, nullptr)
+          .size() <= 1);
   const Program program = CompileOrDie(kStraight);
   SessionOptions tight;
   tight.memory_bytes = 1;

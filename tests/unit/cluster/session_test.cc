@@ -189,14 +189,20 @@ TEST(StatisticsTest, FusedOperatorsAreThoseOfAllWorkers) {
   SessionStatistics one, two;
   one.ranks = two.ranks = 2;
   two.rank = 1;
-  one.fused = {{"cell sum a.dml:3:7", 2, 4'000'000, 10'000'000}, {"row t%*% a.dml:9:1", 1, 7'000'000, 70'000'000}};
-  two.fused = {{"cell sum a.dml:3:7", 2, 6'000'000, 15'000'000, true}, {"cell sum a.dml:3:7", 1, 4'000'000, 5'000'000}};
+  one.fused = {{"cell sum a.dml:3:7", 2, 4'000'000, 10'000'000},
+               {"row t%*% a.dml:9:1", 1, 7'000'000, 70'000'000}};
+  two.fused = {{"cell sum a.dml:3:7", 2, 6'000'000, 15'000'000, true},
+               {"cell sum a.dml:3:7", 1, 4'000'000, 5'000'000}};
   one.code_compiled = two.code_compiled = 3;
   const std::string text = ToText({one, two});
   EXPECT_NE(text.find("Fused operators: 6 regions compiled, 0 from disk,"), std::string::npos) << text;
-  EXPECT_NE(text.find("Of 2 workers: calls and MB of all, time of the one that took the longest\n"), std::string::npos) << text;
-  const size_t sum = text.find(fmt::format("{:<48}{:>8}{:>14}{:>14}{:>14}  interpreted\n", "cell sum a.dml:3:7", 5, "10.000", "30.000", "3.00"));
-  const size_t product = text.find(fmt::format("{:<48}{:>8}{:>14}{:>14}{:>14}\n", "row t%*% a.dml:9:1", 1, "7.000", "70.000", "10.00"));
+  EXPECT_NE(text.find("Of 2 workers: calls and MB of all, time of the one that took the longest\n"),
+            std::string::npos)
+      << text;
+  const size_t sum = text.find(fmt::format("{:<48}{:>8}{:>14}{:>14}{:>14}  interpreted\n",
+                                           "cell sum a.dml:3:7", 5, "10.000", "30.000", "3.00"));
+  const size_t product = text.find(
+      fmt::format("{:<48}{:>8}{:>14}{:>14}{:>14}\n", "row t%*% a.dml:9:1", 1, "7.000", "70.000", "10.00"));
   ASSERT_NE(sum, std::string::npos) << text;
   EXPECT_LT(sum, product) << text;
   EXPECT_EQ(ToText({one}).find("workers: calls"), std::string::npos);

@@ -41,7 +41,8 @@ class CodeCacheTest : public testing::Test {
     for (const auto& entry : fs::directory_iterator(folder_ + "/code")) files.push_back(entry.path());
     return files;
   }
-  // Copies of this program run with the modules that a test puts beside them, and the folder's own default cache.
+  // Copies of this program run with the modules that a test puts beside them, and the folder's own default
+  // cache.
   void CopyProgram() const {
     fs::create_directory(folder_ + "/bin");
     fs::copy_file("/proc/self/exe", folder_ + "/bin/program");
@@ -63,7 +64,8 @@ class CodeCacheTest : public testing::Test {
 };
 
 Region AddNumber(double x) {
-  return *Region::Parse(fmt::format("region 1\n%0 = cells 0\n%1 = literal {}\n%2 = Add %0 %1\nstore %2\n", x));
+  return *Region::Parse(
+      fmt::format("region 1\n%0 = cells 0\n%1 = literal {}\n%2 = Add %0 %1\nstore %2\n", x));
 }
 
 // True if the code computes what literal loops do.
@@ -74,7 +76,8 @@ bool IsRight(const Region& region, const ops::RegionCode& code) {
 
 TEST_F(CodeCacheTest, TheSecondRequestIsAnsweredFromMemory) {
   const auto source = Source();
-  const auto first = source->Compile(AddNumber(1)), second = source->Compile(AddNumber(1)), other = source->Compile(AddNumber(2));
+  const auto first = source->Compile(AddNumber(1)), second = source->Compile(AddNumber(1)),
+             other = source->Compile(AddNumber(2));
   ASSERT_TRUE(first.ok() && second.ok() && other.ok()) << first.status().ToString();
   EXPECT_EQ(first->get(), second->get());
   EXPECT_NE(first->get(), other->get());
@@ -166,13 +169,16 @@ TEST_F(CodeCacheTest, AnObjectThatCannotBeLoadedIsReplaced) {
   ASSERT_TRUE(Source()->Compile(AddNumber(1)).ok());
   std::ifstream file(Files().at(0), std::ios::binary);
   uint64_t magic = 0, key_size = 0, object_size = 0, checksum = 0;  // As in object_cache.cc.
-  for (uint64_t* field : {&magic, &key_size, &object_size, &checksum}) file.read(reinterpret_cast<char*>(field), sizeof *field);
+  for (uint64_t* field : {&magic, &key_size, &object_size, &checksum})
+    file.read(reinterpret_cast<char*>(field), sizeof *field);
   std::string key(key_size, '\0'), object(object_size, '\0');
-  file.read(key.data(), static_cast<std::streamsize>(key_size)).read(object.data(), static_cast<std::streamsize>(object_size));
+  file.read(key.data(), static_cast<std::streamsize>(key_size))
+      .read(object.data(), static_cast<std::streamsize>(object_size));
   ASSERT_TRUE(file.good());
   const ObjectCache cache(folder_ + "/code", 1 << 20);
   ASSERT_EQ(cache.Find(key), object);
-  for (const std::string& bad : {std::string("not an object"), object.substr(0, object.size() / 2), std::string()}) {
+  for (const std::string& bad :
+       {std::string("not an object"), object.substr(0, object.size() / 2), std::string()}) {
     cache.Store(key, bad);
     ASSERT_EQ(cache.Find(key), bad);
     const auto source = Source();
@@ -199,7 +205,9 @@ TEST_F(CodeCacheTest, TheLeastRecentlyUsedFilesMakeRoom) {
   const ObjectCache cache(folder_, 10'000);
   const std::string object(3000, 'x');
   const auto key = [](int k) { return fmt::format("key {}", k); };
-  const auto is_kept = [&](int k) { return fs::exists(cache.PathOf(key(k))); };  // Asking the cache would be a use.
+  const auto is_kept = [&](int k) {
+    return fs::exists(cache.PathOf(key(k)));
+  };  // Asking the cache would be a use.
   const auto store = [&](int k) {
     cache.Store(key(k), object);
     // Files of one clock tick: give them ages.
@@ -263,7 +271,8 @@ TEST_F(CodeCacheTest, NoPageIsWritableAndExecutable) {
   for (std::string line; std::getline(maps, line);) {
     const std::string rights = line.substr(line.find(' ') + 1, 4);
     EXPECT_FALSE(rights[1] == 'w' && rights[2] == 'x') << line;
-    if (rights[2] == 'x' && line.find('/') == std::string::npos && line.find('[') == std::string::npos) ++executable;
+    if (rights[2] == 'x' && line.find('/') == std::string::npos && line.find('[') == std::string::npos)
+      ++executable;
   }
   EXPECT_GT(executable, 0) << "the generated code is nowhere";
 }
@@ -283,7 +292,8 @@ TEST(AbsentModuleTest, DISABLED_InACopyOfThisProgram) {
     const auto code = source->Compile(AddNumber(1));
     ASSERT_FALSE(code.ok());
     EXPECT_EQ(code.status().code(), StatusCode::kUnavailable);
-    EXPECT_NE(code.status().message().find("libheddle_codegen.so"), std::string::npos) << code.status().ToString();
+    EXPECT_NE(code.status().message().find("libheddle_codegen.so"), std::string::npos)
+        << code.status().ToString();
   }
   EXPECT_EQ(source->statistics().failed, 2);
 }
@@ -320,7 +330,8 @@ TEST_F(CodeCacheTest, CodeOfAnotherModuleIsNotUsed) {
   const std::string identity((*ours)->identity());
   const std::string digits = identity.substr(identity.rfind(' ') + 1);
   std::string build_id;
-  for (size_t i = 0; i + 1 < digits.size(); i += 2) build_id += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  for (size_t i = 0; i + 1 < digits.size(); i += 2)
+    build_id += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
   std::string bytes(fs::file_size(module), '\0');
   std::ifstream(module, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   const size_t at = bytes.find(build_id);

@@ -16,7 +16,8 @@ using ops::Sink;
 using ops::simd::Fold;
 
 std::vector<CaseShape> FewShapes() {
-  return {{1, 1}, {1, 64}, {3, 7}, {5, 9, 2}, {2, 100, 3, true}, {4, 33, 0, true}, {1, 600, 0, true}, {2, 515, 1}};
+  return {{1, 1},           {1, 64},           {3, 7},     {5, 9, 2}, {2, 100, 3, true},
+          {4, 33, 0, true}, {1, 600, 0, true}, {2, 515, 1}};
 }
 
 RegionNode Input(int input, Access access = Access::kCells) {
@@ -51,9 +52,10 @@ TEST(GeneratedCodeTest, EveryUnaryOperator) {
 TEST(GeneratedCodeTest, EveryBinaryOperatorOnCellsAndScalars) {
   for (int code = 0; code < ops::kBinaryCodes; ++code) {
     const auto op = static_cast<ops::BinaryCode>(code);
-    const Region region{{Input(0), Input(1), Input(2, Access::kScalar), Binary(op, 0, 1), Binary(op, 0, 2), Binary(op, 2, 1)},
-                        {{3}, {4}, {5}},
-                        3};
+    const Region region{
+        {Input(0), Input(1), Input(2, Access::kScalar), Binary(op, 0, 1), Binary(op, 0, 2), Binary(op, 2, 1)},
+        {{3}, {4}, {5}},
+        3};
     ExpectSameBits(region, {{1, 999}, {1, 9}, {3, 7, 1}, {1, 800}}, static_cast<uint32_t>(code) * 7);
   }
 }
@@ -65,13 +67,16 @@ TEST(GeneratedCodeTest, LiteralsOfEveryBinaryOperator) {
       number.op = RegionOp::kLiteral;
       number.literal = literal;
       const auto op = static_cast<ops::BinaryCode>(code);
-      ExpectSameBits({{Input(0), number, Binary(op, 0, 1), Binary(op, 1, 0), Binary(op, 1, 1)}, {{2}, {3}, {4}}, 1}, {{1, 200}});
+      ExpectSameBits(
+          {{Input(0), number, Binary(op, 0, 1), Binary(op, 1, 0), Binary(op, 1, 1)}, {{2}, {3}, {4}}, 1},
+          {{1, 200}});
     }
   }
 }
 
 TEST(GeneratedCodeTest, ZeroRules) {
-  for (const auto code : {ops::BinaryCode::kMultiply, ops::BinaryCode::kLogicalAnd, ops::BinaryCode::kDivide}) {
+  for (const auto code :
+       {ops::BinaryCode::kMultiply, ops::BinaryCode::kLogicalAnd, ops::BinaryCode::kDivide}) {
     for (int rules = 0; rules < 8; ++rules) {
       RegionNode node = Binary(code, 0, 1);
       node.skips_a = (rules & 1) != 0;
@@ -87,32 +92,38 @@ TEST(GeneratedCodeTest, EverySinkAndFoldWithEveryAccess) {
     for (int sink = 0; sink < 4; ++sink) {
       for (int fold = 0; fold < 4; ++fold) {
         if (sink == 0 && fold > 0) continue;
-        const Region region{{Input(0), Input(1, static_cast<Access>(access)), Binary(ops::BinaryCode::kMultiply, 0, 1)},
-                            {{2, static_cast<Sink>(sink), static_cast<Fold>(fold)}, {1, static_cast<Sink>(sink), static_cast<Fold>(fold)}},
-                            2};
+        const Region region{
+            {Input(0), Input(1, static_cast<Access>(access)), Binary(ops::BinaryCode::kMultiply, 0, 1)},
+            {{2, static_cast<Sink>(sink), static_cast<Fold>(fold)},
+             {1, static_cast<Sink>(sink), static_cast<Fold>(fold)}},
+            2};
         std::vector<CaseShape> shapes;
         for (const int64_t columns : {1, 2, 7, 8, 9, 15, 16, 17, 100})
           for (const int64_t rows : {0, 1, 2, 8, 21})
-            if (rows == 1 || static_cast<Sink>(sink) != Sink::kFoldFlat) shapes.push_back({rows, columns, rows % 2, columns % 2 == 0});
+            if (rows == 1 || static_cast<Sink>(sink) != Sink::kFoldFlat)
+              shapes.push_back({rows, columns, rows % 2, columns % 2 == 0});
         ExpectSameBits(region, shapes);
       }
     }
   }
 }
 
-// A body of one long chain may be computed for several eights at once: every length, head of streamed stores, sink and access.
+// A body of one long chain may be computed for several eights at once: every length, head of streamed stores,
+// sink and access.
 TEST(GeneratedCodeTest, FewHeavyOperatorsWithEverySinkAndAccess) {
   for (int access = 0; access < 4; ++access) {
     for (int sink = 0; sink < 4; ++sink) {
-      const Region region{{Input(0), Input(1, static_cast<Access>(access)), Unary(ops::UnaryCode::kExponential, 0),
-                           sink % 2 == 0 ? Unary(ops::UnaryCode::kLogarithm, 2) : Unary(ops::UnaryCode::kNot, 2),
-                           Binary(ops::BinaryCode::kMultiply, 3, 1)},
-                          {{4, static_cast<Sink>(sink), Fold::kAdd}, {4}},
-                          2};
+      const Region region{
+          {Input(0), Input(1, static_cast<Access>(access)), Unary(ops::UnaryCode::kExponential, 0),
+           sink % 2 == 0 ? Unary(ops::UnaryCode::kLogarithm, 2) : Unary(ops::UnaryCode::kNot, 2),
+           Binary(ops::BinaryCode::kMultiply, 3, 1)},
+          {{4, static_cast<Sink>(sink), Fold::kAdd}, {4}},
+          2};
       std::vector<CaseShape> shapes;
       for (int64_t columns = 1; columns <= 100; ++columns) {
         shapes.push_back({1, columns, columns % 3, columns % 2 == 0});
-        if (static_cast<Sink>(sink) != Sink::kFoldFlat) shapes.push_back({3, columns, columns % 5, columns % 3 == 0});
+        if (static_cast<Sink>(sink) != Sink::kFoldFlat)
+          shapes.push_back({3, columns, columns % 5, columns % 3 == 0});
       }
       ExpectSameBits(region, shapes);
     }
@@ -126,13 +137,15 @@ TEST(GeneratedCodeTest, ChainsOfHeavyOperatorsOfEveryLength) {
     for (int k = 0; k < length; ++k) {
       const int last = static_cast<int>(region.nodes.size()) - 1;
       region.nodes.push_back(Binary(ops::BinaryCode::kMultiply, k == 0 ? 0 : last, 1));
-      region.nodes.push_back(Unary(k % 2 == 0 ? ops::UnaryCode::kSigmoid : ops::UnaryCode::kHyperbolicTangent, last + 1));
+      region.nodes.push_back(
+          Unary(k % 2 == 0 ? ops::UnaryCode::kSigmoid : ops::UnaryCode::kHyperbolicTangent, last + 1));
     }
     const int last = static_cast<int>(region.nodes.size()) - 1;
     for (const Sink sink : {Sink::kStore, Sink::kFoldFlat, Sink::kFoldRows, Sink::kFoldColumns}) {
       region.outputs = {{last, sink, Fold::kAdd}, {last}};
       std::vector<CaseShape> shapes;
-      for (const int64_t columns : {1, 8, 15, 16, 31, 32, 33, 77, 100}) shapes.push_back({1, columns, columns % 3, columns % 2 == 1});
+      for (const int64_t columns : {1, 8, 15, 16, 31, 32, 33, 77, 100})
+        shapes.push_back({1, columns, columns % 3, columns % 2 == 1});
       ExpectSameBits(region, shapes);
     }
   }
@@ -143,10 +156,13 @@ TEST(GeneratedCodeTest, FlatFoldsOfSeveralEights) {
   for (const auto code : {ops::BinaryCode::kMultiply, ops::BinaryCode::kPower}) {
     for (int eights = 1; eights <= 8; ++eights) {
       for (int fold = 0; fold < 4; ++fold) {
-        Region region{{Input(0), Input(1), Binary(code, 0, 1)}, {{2, Sink::kFoldFlat, static_cast<Fold>(fold)}, {2}}, 2};
+        Region region{{Input(0), Input(1), Binary(code, 0, 1)},
+                      {{2, Sink::kFoldFlat, static_cast<Fold>(fold)}, {2}},
+                      2};
         region.outputs[0].eights = eights;
         std::vector<CaseShape> shapes = {{1, 0}, {1, 3}, {1, 800, 0, true}};
-        for (int64_t cells = 8 * eights - 1; cells <= 24 * eights + 9; cells += fold == 0 ? 1 : 13) shapes.push_back({1, cells});
+        for (int64_t cells = 8 * eights - 1; cells <= 24 * eights + 9; cells += fold == 0 ? 1 : 13)
+          shapes.push_back({1, cells});
         ExpectSameBits(region, shapes);
         region.outputs.pop_back();
         ExpectSameBits(region, shapes);
@@ -156,13 +172,14 @@ TEST(GeneratedCodeTest, FlatFoldsOfSeveralEights) {
 }
 
 TEST(GeneratedCodeTest, EveryShapeOfAMixedRegion) {
-  const Region region{{Input(0), Input(1, Access::kPerRow), Input(2, Access::kPerColumn), Binary(ops::BinaryCode::kSubtract, 0, 1),
-                       Binary(ops::BinaryCode::kMultiply, 3, 2)},
+  const Region region{{Input(0), Input(1, Access::kPerRow), Input(2, Access::kPerColumn),
+                       Binary(ops::BinaryCode::kSubtract, 0, 1), Binary(ops::BinaryCode::kMultiply, 3, 2)},
                       {{4}, {3, Sink::kFoldRows, Fold::kMaximum}, {4, Sink::kFoldColumns, Fold::kAdd}},
                       3};
   std::vector<CaseShape> shapes;
   for (int64_t rows = 0; rows <= 40; ++rows)
-    for (const int64_t columns : {0, 1, 2, 7, 8, 9, 15, 16, 17, 100}) shapes.push_back({rows, columns, rows % 3, rows % 2 == 0});
+    for (const int64_t columns : {0, 1, 2, 7, 8, 9, 15, 16, 17, 100})
+      shapes.push_back({rows, columns, rows % 3, rows % 2 == 0});
   ExpectSameBits(region, shapes);
 }
 
@@ -170,7 +187,9 @@ TEST(GeneratedCodeTest, EveryShapeOfAMixedRegion) {
 TEST(GeneratedCodeTest, StreamedStoresAtEveryAlignment) {
   const Region one{{Input(0), Input(1), Binary(ops::BinaryCode::kMultiply, 0, 1)}, {{2}}, 2};
   const Region two{{Input(0), Input(1), Binary(ops::BinaryCode::kMultiply, 0, 1)}, {{2}, {0}}, 2};
-  const Region with_fold{{Input(0), Input(1), Binary(ops::BinaryCode::kMultiply, 0, 1)}, {{2}, {2, Sink::kFoldRows, Fold::kAdd}}, 2};
+  const Region with_fold{{Input(0), Input(1), Binary(ops::BinaryCode::kMultiply, 0, 1)},
+                         {{2}, {2, Sink::kFoldRows, Fold::kAdd}},
+                         2};
   std::vector<CaseShape> shapes;
   for (int64_t columns = 1; columns <= 80; ++columns)
     for (const int64_t rows : {1, 3}) shapes.push_back({rows, columns, columns % 2, true});

@@ -26,8 +26,9 @@ constexpr double kUntouched = 12345.0;
 constexpr size_t kPage = 4096;
 
 double RandomCell(std::mt19937& random) {
-  static constexpr double kSpecial[] = {0.0,    -0.0,      1.0,        -1.0,  2.0,    0.5,    0x1p-1074, -0x1p-1060, 0x1p-1022, kInfinity,
-                                        -kInfinity, NAN,   0x1p1023,   -1e9,  0x1p63, -0x1p63, 3.0,      1e300,      -745.2,    709.5};
+  static constexpr double kSpecial[] = {
+      0.0,        -0.0, 1.0,      -1.0, 2.0,    0.5,     0x1p-1074, -0x1p-1060, 0x1p-1022, kInfinity,
+      -kInfinity, NAN,  0x1p1023, -1e9, 0x1p63, -0x1p63, 3.0,       1e300,      -745.2,    709.5};
   const uint32_t kind = random() % 8;
   if (kind == 0) return kSpecial[random() % std::size(kSpecial)];
   if (kind == 1) return 0.0;
@@ -63,7 +64,8 @@ std::unique_ptr<GuardedArray> MakeCells(int64_t count, bool single) {
   return std::make_unique<GuardedArray>(static_cast<size_t>(single ? (count + 1) / 2 : count));
 }
 double* FirstCell(const GuardedArray& array, int64_t count, bool single) {
-  return single ? reinterpret_cast<double*>(reinterpret_cast<float*>(array.data() + array.size()) - count) : array.data();
+  return single ? reinterpret_cast<double*>(reinterpret_cast<float*>(array.data() + array.size()) - count)
+                : array.data();
 }
 double Read(const double* cells, int64_t i, bool single) {
   return single ? static_cast<double>(reinterpret_cast<const float*>(cells)[i]) : cells[i];
@@ -77,7 +79,8 @@ void Write(double* cells, int64_t i, bool single, double x) {
 
 }  // namespace
 
-RegionCase::RegionCase(const ops::Region& region, const CaseShape& shape, uint32_t seed) : region_(region), shape_(shape) {
+RegionCase::RegionCase(const ops::Region& region, const CaseShape& shape, uint32_t seed)
+    : region_(region), shape_(shape) {
   std::mt19937 random(seed);
   const int64_t stride = shape.columns + shape.gap;
   for (int k = 0; k < region.inputs; ++k) {
@@ -105,7 +108,8 @@ RegionCase::RegionCase(const ops::Region& region, const CaseShape& shape, uint32
     // Outputs differ in their strides and in where their first line begins.
     const auto more = region.columns > 0 ? 0 : static_cast<int64_t>(outputs_.size());
     int64_t size = 8 * output.eights;
-    if (output.sink == Sink::kStore) size = shape.rows == 0 ? 0 : (shape.rows - 1) * (stride + more) + shape.columns + more;
+    if (output.sink == Sink::kStore)
+      size = shape.rows == 0 ? 0 : (shape.rows - 1) * (stride + more) + shape.columns + more;
     if (output.sink == Sink::kFoldColumns) size = PaddedTo8(shape.columns);
     if (output.sink == Sink::kFoldRows) size = shape.rows;
     outputs_.push_back(MakeCells(size, output.single));
@@ -228,8 +232,8 @@ void ExpectSameBits(const ops::Region& region, const std::vector<CaseShape>& sha
   for (const CaseShape& shape : shapes) {
     RegionCase test(region, shape, seed++);
     const std::vector<double> expected = test.RunLiterally();
-    const std::string where = fmt::format("{} x {} gap {} stream {} seed {}\n{}", shape.rows, shape.columns, shape.gap,
-                                          shape.stream, seed - 1, region.ToText());
+    const std::string where = fmt::format("{} x {} gap {} stream {} seed {}\n{}", shape.rows, shape.columns,
+                                          shape.gap, shape.stream, seed - 1, region.ToText());
     ASSERT_EQ(FirstDifference(expected, test.Run(**interpreted)), "") << "interpreted " << where;
     ASSERT_EQ(FirstDifference(expected, test.Run(**generated)), "") << "generated " << where;
     ASSERT_EQ(FirstDifference(expected, test.Run(**halved)), "") << "generated, by halves " << where;
@@ -272,13 +276,15 @@ ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat) {
   for (int k = 0; k < region.inputs; ++k) {
     bool single = random() % 2 == 0;
     for (const RegionNode& node : region.nodes)
-      if (node.op == RegionOp::kInput && node.input == k) single = single && (node.access == Access::kCells || node.access == Access::kPerRow);
+      if (node.op == RegionOp::kInput && node.input == k)
+        single = single && (node.access == Access::kCells || node.access == Access::kPerRow);
     for (RegionNode& node : region.nodes)
       if (node.op == RegionOp::kInput && node.input == k) node.single = single;
   }
   const bool fetches_single = random() % 2 == 0;
   for (RegionNode& node : region.nodes)
-    if (node.op == RegionOp::kInput && node.access == Access::kCells && node.single == fetches_single) node.ahead = random() % 2 == 0;
+    if (node.op == RegionOp::kInput && node.access == Access::kCells && node.single == fetches_single)
+      node.ahead = random() % 2 == 0;
   const int eights = random() % 2 == 0 ? 1 : 1 + static_cast<int>(random() % 8);
   const uint32_t outputs = 1 + random() % 3;
   for (uint32_t o = 0; o < outputs; ++o) {
@@ -289,7 +295,8 @@ ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat) {
     if (output.sink != Sink::kStore) output.fold = static_cast<ops::simd::Fold>(random() % 4);
     if (output.sink == Sink::kFoldFlat) output.eights = eights;
     output.single = output.sink == Sink::kStore && random() % 3 == 0;
-    output.is_mean = output.sink == Sink::kFoldRows && output.fold == ops::simd::Fold::kAdd && random() % 2 == 0;
+    output.is_mean =
+        output.sink == Sink::kFoldRows && output.fold == ops::simd::Fold::kAdd && random() % 2 == 0;
   }
   return region;
 }

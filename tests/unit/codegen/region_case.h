@@ -35,7 +35,8 @@ struct CaseShape {
   bool stream = false;
 };
 
-/// Inputs and outputs of one call. All sources of code get the same; outputs begin with a value that is not theirs.
+/// Inputs and outputs of one call. All sources of code get the same; outputs begin with a value that is not
+/// theirs.
 class RegionCase {
  public:
   RegionCase(const ops::Region& region, const CaseShape& shape, uint32_t seed);
@@ -60,7 +61,8 @@ class RegionCase {
 /// "" when the two agree bit for bit (NaN equals NaN), else the first difference.
 std::string FirstDifference(const std::vector<double>& expected, const std::vector<double>& actual);
 
-/// Generated code and the interpreter give the bits of literal loops, on inputs drawn by `seed` and what follows it.
+/// Generated code and the interpreter give the bits of literal loops, on inputs drawn by `seed` and what
+/// follows it.
 void ExpectSameBits(const ops::Region& region, const std::vector<CaseShape>& shapes, uint32_t seed = 1);
 
 /// `nodes` nodes of all kinds, stores and folds of some of them; fold-flat only where `flat`.

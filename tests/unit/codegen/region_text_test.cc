@@ -43,7 +43,8 @@ TEST(RegionTextTest, ColumnsAndMeans) {
   const Result<Region> flat = Region::Parse("region 1\n%0 = cells 0\nfold-flat minimum %0 eights 5\n");
   ASSERT_TRUE(flat.ok()) << flat.status().ToString();
   EXPECT_EQ(flat->outputs[0].eights, 5);
-  for (const char* const by_halves : {"region 1 halves\n%0 = cells 0\nfold-flat add %0\n", "region 1 columns 3 halves\n%0 = cells 0\nstore %0\n"}) {
+  for (const char* const by_halves : {"region 1 halves\n%0 = cells 0\nfold-flat add %0\n",
+                                      "region 1 columns 3 halves\n%0 = cells 0\nstore %0\n"}) {
     const Result<Region> halves = Region::Parse(by_halves);
     ASSERT_TRUE(halves.ok()) << halves.status().ToString();
     EXPECT_TRUE(halves->halves);
@@ -65,7 +66,8 @@ TEST(RegionTextTest, RandomRegionsParseBack) {
 }
 
 TEST(RegionTextTest, LiteralsKeepEveryBit) {
-  for (const double x : {0.0, -0.0, 0.1, 0x1p-1074, std::numeric_limits<double>::max(), -std::numeric_limits<double>::infinity()}) {
+  for (const double x : {0.0, -0.0, 0.1, 0x1p-1074, std::numeric_limits<double>::max(),
+                         -std::numeric_limits<double>::infinity()}) {
     Region region;
     region.nodes.emplace_back().op = ops::RegionOp::kLiteral;
     region.nodes[0].literal = x;
@@ -78,16 +80,29 @@ TEST(RegionTextTest, LiteralsKeepEveryBit) {
 }
 
 TEST(RegionTextTest, WrongTextsAndRegionsAreRefused) {
-  for (const char* const text :
-       {"", "region", "region halves", "region x\n", "region 1\n%0 = cells 0\n", "region 1\n%0 = cells 1\nstore %0\n", "region 1\n%0 = cells 0\nstore %1\n",
-        "region 1\n%1 = cells 0\nstore %0\n", "region 1\n%0 = Add %0 %0\nstore %0\n", "region 1\n%0 = cells 0\nfold-rows %0\n",
-        "region 1\n%0 = cells 0\n%1 = Unknown %0\nstore %1\n", "region 1\n%0 = cells 0\nstore %0\n%1 = cells 0\n",
-        "region 1\n%0 = cells 0\nfold-flat add %0 eights 9\n", "region 1\n%0 = cells 0\nfold-rows add %0 eights 2\n",
-        "region 1\n%0 = cells 0\nfold-flat add %0 eights 2\nfold-flat add %0\n",
-        "region 1 columns 3\n%0 = cells 0\n%1 = row 0\nstore %1\n",
-        "region 1 columns 65\n%0 = cells 0\nstore %0\n", "region 1 columns\n%0 = cells 0\nstore %0\n",
-        "region 1 columns 3\n%0 = cells 0\nfold-flat add %0\n", "region 1\n%0 = cells 0\nfold-rows maximum %0 mean\n",
-        "region 1\n%0 = cells 0\nfold-columns add %0 mean\n", "region 1\n%0 = cells 0 skips-a\nstore %0\n", "region 1\n%0 = literal 1x\nstore %0\n"}) {
+  for (const char* const text : {"",
+                                 "region",
+                                 "region halves",
+                                 "region x\n",
+                                 "region 1\n%0 = cells 0\n",
+                                 "region 1\n%0 = cells 1\nstore %0\n",
+                                 "region 1\n%0 = cells 0\nstore %1\n",
+                                 "region 1\n%1 = cells 0\nstore %0\n",
+                                 "region 1\n%0 = Add %0 %0\nstore %0\n",
+                                 "region 1\n%0 = cells 0\nfold-rows %0\n",
+                                 "region 1\n%0 = cells 0\n%1 = Unknown %0\nstore %1\n",
+                                 "region 1\n%0 = cells 0\nstore %0\n%1 = cells 0\n",
+                                 "region 1\n%0 = cells 0\nfold-flat add %0 eights 9\n",
+                                 "region 1\n%0 = cells 0\nfold-rows add %0 eights 2\n",
+                                 "region 1\n%0 = cells 0\nfold-flat add %0 eights 2\nfold-flat add %0\n",
+                                 "region 1 columns 3\n%0 = cells 0\n%1 = row 0\nstore %1\n",
+                                 "region 1 columns 65\n%0 = cells 0\nstore %0\n",
+                                 "region 1 columns\n%0 = cells 0\nstore %0\n",
+                                 "region 1 columns 3\n%0 = cells 0\nfold-flat add %0\n",
+                                 "region 1\n%0 = cells 0\nfold-rows maximum %0 mean\n",
+                                 "region 1\n%0 = cells 0\nfold-columns add %0 mean\n",
+                                 "region 1\n%0 = cells 0 skips-a\nstore %0\n",
+                                 "region 1\n%0 = literal 1x\nstore %0\n"}) {
     const Result<Region> region = Region::Parse(text);
     ASSERT_FALSE(region.ok()) << text;
     EXPECT_EQ(region.status().code(), StatusCode::kInternal) << text;

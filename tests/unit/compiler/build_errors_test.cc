@@ -31,7 +31,8 @@ struct Case {
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
       {"print(x)", {"1:7 undefined variable 'x'"}},
-      {"A = matrix(1,3,1); B = table(A, outputEmptyBlocks=TRUE)", {"1:24 table() takes two matrices at least"}},
+      {"A = matrix(1,3,1); B = table(A, outputEmptyBlocks=TRUE)",
+       {"1:24 table() takes two matrices at least"}},
       {"x = 1; print(y + xx)", {"1:14 undefined variable 'y'", "1:18 undefined variable 'xx'"}},
       {"X = matrix(1,2,2); print(sum(Xs)); total = 1; print(totl)",
        {"1:30 undefined variable 'Xs'", "1:53 undefined variable 'totl' -> total"}},

@@ -111,12 +111,15 @@ TEST(PassesTest, ASparseDriverSamplesItsProductWhereFormatsAreKnown) {
   EXPECT_EQ(After(ApplyOrderRules, script + "print(sum(X / (U %*% t(V))))").find("sampledProduct"),
             std::string::npos);
   // In a product what has no entry adds nothing, NaN or not.
-  for (const std::string product : {"(X / (U %*% t(V))) %*% V", "t(U) %*% (X / (U %*% t(V) + 1e-15))", "t(X / (U %*% t(V))^2) %*% U",
-                                    "V2 %*% (X / (U %*% t(V)))", "(X / (t(U2) %*% t(V))) %*% V"})
-    EXPECT_NE(After(ApplyOrderRules, script + "U2 = rand(rows=5, cols=300, seed=4)\nV2 = rand(rows=5, cols=300, seed=5)\nZ = " +
-                                         product + "\nprint(Z[1, 1])")
-                  .find("sampledProduct(%1, "),
-              std::string::npos)
+  for (const std::string product :
+       {"(X / (U %*% t(V))) %*% V", "t(U) %*% (X / (U %*% t(V) + 1e-15))", "t(X / (U %*% t(V))^2) %*% U",
+        "V2 %*% (X / (U %*% t(V)))", "(X / (t(U2) %*% t(V))) %*% V"})
+    EXPECT_NE(
+        After(ApplyOrderRules,
+              script + "U2 = rand(rows=5, cols=300, seed=4)\nV2 = rand(rows=5, cols=300, seed=5)\nZ = " +
+                  product + "\nprint(Z[1, 1])")
+            .find("sampledProduct(%1, "),
+        std::string::npos)
         << product;
   // A dense driver picks every cell.
   EXPECT_EQ(After(ApplyOrderRules, script + "D = X + 1\nprint(sum(D * (U %*% t(V))))").find("sampledProduct"),
@@ -133,9 +136,10 @@ TEST(PassesTest, ProductsGoThroughTheSmallestMatrices) {
 
 // Entries times entries are few, but each takes as long as eight cells of a row.
 TEST(PassesTest, ProductsOfTwoSparseFactorsAreNotSought) {
-  const std::string text = After(OrderProducts,
-                                 "X = rand(rows=100000, cols=1000, sparsity=0.01, seed=1)\nU = rand(rows=1000, cols=20, seed=2)\n"
-                                 "P = t(X) %*% (X %*% U)\nprint(P[1,1])");
+  const std::string text =
+      After(OrderProducts,
+            "X = rand(rows=100000, cols=1000, sparsity=0.01, seed=1)\nU = rand(rows=1000, cols=20, seed=2)\n"
+            "P = t(X) %*% (X %*% U)\nprint(P[1,1])");
   EXPECT_NE(text.find("%3 = %1 %*% %2"), std::string::npos) << text;
   EXPECT_NE(text.find("t%*%(%1, %3)"), std::string::npos) << text;
 }
@@ -270,9 +274,9 @@ TEST(PassesTest, APassCanBeSwitchedOffByName) {
   Diagnostics diagnostics;
   ASSERT_TRUE(CompileScript("print(1)", options, &diagnostics).ok());
   EXPECT_EQ(seen, (std::vector<std::string>{"build", "shapes", "inline-functions", "propagate-constants",
-                                            "fold-constants", "simplify-branches", "vectorize-loops", "hoist", "merge-blocks",
-                                            "order-rules", "order-products", "remove-dead", "remove-unread",
-                                            "mark-dead"}));
+                                            "fold-constants", "simplify-branches", "vectorize-loops", "hoist",
+                                            "merge-blocks", "order-rules", "order-products", "remove-dead",
+                                            "remove-unread", "mark-dead"}));
 }
 
 }  // namespace

@@ -329,48 +329,57 @@ TEST(StaticPassTest, AMatrixOfMoreCellsThanCanBeCountedIsAnError) {
 
 // Loops of a script whose X is 9 x 4 and whose s is a number, behind the pass.
 void ExpectVectorized(const std::string& loop, bool expected) {
-  const std::string text =
-      After("vectorize-loops", "X = rand(rows=9, cols=4)\nB = X\ns = 0\nz = \"\"\n" + loop + "\nprint(sum(B) + \" \" + s + z)");
+  const std::string text = After("vectorize-loops", "X = rand(rows=9, cols=4)\nB = X\ns = 0\nz = \"\"\n" +
+                                                        loop + "\nprint(sum(B) + \" \" + s + z)");
   EXPECT_EQ(!Contains(text, "for "), expected) << text;
 }
 
 TEST(VectorizeLoopsTest, RoundsThatDoNotSeeEachOther) {
-  for (const char* loop : {"for (i in 1:9) s = s + as.scalar(X[i,2])", "for (i in 2:9) { B[i,1] = X[i-1,1] * 2; s = max(s, as.scalar(X[i,1])) }",
-                           "for (j in 1:4) { B[,j] = X[,j] - mean(X[,j]) }", "for (i in 1:9) { v = as.scalar(X[i,1]); B[i,2] = v; B[i,3] = B[i,2] }",
-                           "for (i in seq(1, 9, 1)) B[i,] = X[i,]", "for (i in 1:9) for (j in 1:4) B[i,j] = X[i,j] ^ 2",
-                           "parfor (i in 1:9) B[i,1] = X[i,] %*% t(X[1,])"})
+  for (const char* loop :
+       {"for (i in 1:9) s = s + as.scalar(X[i,2])",
+        "for (i in 2:9) { B[i,1] = X[i-1,1] * 2; s = max(s, as.scalar(X[i,1])) }",
+        "for (j in 1:4) { B[,j] = X[,j] - mean(X[,j]) }",
+        "for (i in 1:9) { v = as.scalar(X[i,1]); B[i,2] = v; B[i,3] = B[i,2] }",
+        "for (i in seq(1, 9, 1)) B[i,] = X[i,]", "for (i in 1:9) for (j in 1:4) B[i,j] = X[i,j] ^ 2",
+        "parfor (i in 1:9) B[i,1] = X[i,] %*% t(X[1,])"})
     ExpectVectorized(loop, true);
 }
 
 TEST(VectorizeLoopsTest, RoundsThatDoOrMayAndThoseOfOneNumberStay) {
   for (const char* loop :
-       {"for (i in 2:9) B[i,1] = B[i-1,1] + X[i,1]", "for (i in 1:8) { B[i,1] = 0; B[i+1,1] = 1 }", "for (i in 1:9) B[i,1] = B[1,1] + X[i,1]",
-        "for (i in 1:9) z = z + as.scalar(X[i,1])", "for (i in 1:9) s = s + (as.scalar(X[i,1]) > 0.5)", "for (i in 1:9) { print(i); B[i,1] = 2 }",
-        "for (i in 9:1) B[i,1] = X[i,1]", "for (i in seq(1, 9, 2)) B[i,1] = X[i,1]", "for (i in 1:4) s = s + as.scalar(X[i,i])",
-        "for (i in 1:9) s = as.scalar(X[i,1]) - s", "for (i in 1:9) s = s + i", "for (i in 1:9) { B[i,1] = X[i,1]; X = B * 2 }", "for (i in 1:9) B[i,1] = rand(rows=1, cols=1)"})
+       {"for (i in 2:9) B[i,1] = B[i-1,1] + X[i,1]", "for (i in 1:8) { B[i,1] = 0; B[i+1,1] = 1 }",
+        "for (i in 1:9) B[i,1] = B[1,1] + X[i,1]", "for (i in 1:9) z = z + as.scalar(X[i,1])",
+        "for (i in 1:9) s = s + (as.scalar(X[i,1]) > 0.5)", "for (i in 1:9) { print(i); B[i,1] = 2 }",
+        "for (i in 9:1) B[i,1] = X[i,1]", "for (i in seq(1, 9, 2)) B[i,1] = X[i,1]",
+        "for (i in 1:4) s = s + as.scalar(X[i,i])", "for (i in 1:9) s = as.scalar(X[i,1]) - s",
+        "for (i in 1:9) s = s + i", "for (i in 1:9) { B[i,1] = X[i,1]; X = B * 2 }",
+        "for (i in 1:9) B[i,1] = rand(rows=1, cols=1)"})
     ExpectVectorized(loop, false);
 }
 
 // The variable of a loop that may not run keeps what it was, a string here.
 TEST(VectorizeLoopsTest, TheVariableOfAnEmptyLoopIsNoNumber) {
   const auto after = [](const std::string& loop) {
-    return After("vectorize-loops", "X = rand(rows=9, cols=4)\nz = \"\"\n" + loop + "{ print(z) }\nfor (i in 1:9) z = z + as.scalar(X[i,1])\nprint(z)");
+    return After("vectorize-loops", "X = rand(rows=9, cols=4)\nz = \"\"\n" + loop +
+                                        "{ print(z) }\nfor (i in 1:9) z = z + as.scalar(X[i,1])\nprint(z)");
   };
   EXPECT_TRUE(Contains(after("for (z in seq(sum(X), 1, 1))"), "for i "));
   EXPECT_FALSE(Contains(after("for (z in 1:3)"), "for i "));
 }
 
 TEST(VectorizeLoopsTest, BoundsThatAreNotKnownAreLookedAtInTheRun) {
-  const std::string text = After("vectorize-loops", std::string(kCoin) +
-                                                        "X = rand(rows=9 + coin, cols=2)\ns = 0\n"
-                                                        "for (i in 1:nrow(X)) s = s + as.scalar(X[i,2])\nprint(s)");
+  const std::string text =
+      After("vectorize-loops", std::string(kCoin) +
+                                   "X = rand(rows=9 + coin, cols=2)\ns = 0\n"
+                                   "for (i in 1:nrow(X)) s = s + as.scalar(X[i,2])\nprint(s)");
   const size_t guard = text.find("_from <= "), otherwise = text.find("else"), loop = text.find("for i");
   EXPECT_TRUE(guard < otherwise && otherwise < loop && loop != std::string::npos) << text;
   EXPECT_TRUE(Contains(text.substr(guard, otherwise - guard), "sum(")) << text;
   // seq(from, to, 1) is empty where from:to counts down.
-  const std::string up = After("vectorize-loops", std::string(kCoin) +
-                                                      "X = rand(rows=9 + coin, cols=2)\ns = 0\n"
-                                                      "for (i in seq(3, nrow(X), 1)) s = s + as.scalar(X[i,2])\nprint(s)");
+  const std::string up =
+      After("vectorize-loops", std::string(kCoin) +
+                                   "X = rand(rows=9 + coin, cols=2)\ns = 0\n"
+                                   "for (i in seq(3, nrow(X), 1)) s = s + as.scalar(X[i,2])\nprint(s)");
   EXPECT_TRUE(Contains(up, "_from <= ")) << up;
   EXPECT_FALSE(Contains(up, "else")) << up;
 }

@@ -31,7 +31,8 @@ TEST_P(ParseErrorsTest, HaveAPlaceAndAReason) {
 
 constexpr Case kCases[] = {
     // Tokens.
-    {"f = function(double pi) return (double y) { y = pi }", "1:21: the constant 'pi' cannot name a parameter"},
+    {"f = function(double pi) return (double y) { y = pi }",
+     "1:21: the constant 'pi' cannot name a parameter"},
     {"x = 10L", "1:5: a number has no suffix 'L': 10L"},
     {"x = 1 +\n  9999999999999999999", "2:3: an integer must fit 64 bits: 9999999999999999999"},
     {"x = \"a\nb\\q\"", "2:2: unknown escape '\\q' in a string"},

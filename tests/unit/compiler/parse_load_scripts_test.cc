@@ -129,7 +129,8 @@ TEST(LoadScriptsTest, AFileThatNeverEndsIsRefused) {
   Diagnostics diagnostics;
   LoadScripts("main.dml", "source(\"/dev/zero\") as z", {}, &loader, &diagnostics);
   ASSERT_EQ(diagnostics.errors(), 1u);
-  EXPECT_EQ(diagnostics.Sorted(Severity::kError)[0]->message, "a script has at most 67108864 bytes, this has more");
+  EXPECT_EQ(diagnostics.Sorted(Severity::kError)[0]->message,
+            "a script has at most 67108864 bytes, this has more");
 }
 
 }  // namespace

@@ -155,8 +155,8 @@ class RandomValues {
       task.consumed = Registers();
       task.produced = Registers();
       task.control_in = Registers();
-      for (int64_t* field : {&task.row_begin, &task.row_end, &task.total_rows, &task.count, &task.rate,
-                             &task.cost_ns})
+      for (int64_t* field :
+           {&task.row_begin, &task.row_end, &task.total_rows, &task.count, &task.rate, &task.cost_ns})
         if (Sometimes()) *field = Number();
       plan.tasks.push_back(std::move(task));
     }

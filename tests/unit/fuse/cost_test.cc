@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators cost that several ranks compute, and what fits into their memory. Expected values are written out
-// from the sizes.
+// What operators cost that several ranks compute, and what fits into their memory. Expected values are
+// written out from the sizes.
 #include "compiler/fuse/cost.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,8 @@ struct Block {
     double sent = 0;
     for (const PlannedOperator& planned : Operators()) {
       const OperatorTime& time = planned.time;
-      const double work = (time.write + std::max(time.read, time.compute)) / (planned.work.split ? kRanks : 1);
+      const double work =
+          (time.write + std::max(time.read, time.compute)) / (planned.work.split ? kRanks : 1);
       sent += (time.total - work - constants.operator_seconds) * constants.broadcast;
     }
     return sent;
@@ -82,7 +83,8 @@ TEST(CostTest, PartialResultsOfOtherRanksAreSent) {
 // 2 MB of CSR are 800 MB of cells.
 TEST(CostTest, WhatIsSplitFollowsDenseBytes) {
   GraphMaker make;
-  const NodeId x = make.Matrix("X", 100'000, 1000, Format::kSparse), y = make.Matrix("Y", 1000, 1000, Format::kSparse);
+  const NodeId x = make.Matrix("X", 100'000, 1000, Format::kSparse),
+               y = make.Matrix("Y", 1000, 1000, Format::kSparse);
   make.Assign("a", make.Add("sum", {make.Add("*", {x, x})}));
   make.Assign("b", make.Add("sum", {make.Add("*", {y, y})}));
   const std::vector<PlannedOperator> operators = Block(make.graph(), {}, 0.001).Operators();
@@ -99,13 +101,14 @@ TEST(CostTest, WhatIsSplitStaysSplit) {
   EXPECT_TRUE(Block(make.graph(), [](std::string_view) { return true; }).Operators()[0].work.split);
 }
 
-// Both operators compute X %*% V inside, the block sends V to the other ranks once; so do blocks with two products.
+// Both operators compute X %*% V inside, the block sends V to the other ranks once; so do blocks with two
+// products.
 TEST(CostTest, CopiesAreSentOnce) {
   const double copies = 8.0 * 100 * 10 * (kRanks - 1);
   GraphMaker twice_computed;
   {
-    const NodeId product =
-        twice_computed.Add("%*%", {twice_computed.Matrix("X", 1'000'000, 100), twice_computed.Matrix("V", 100, 10)});
+    const NodeId product = twice_computed.Add(
+        "%*%", {twice_computed.Matrix("X", 1'000'000, 100), twice_computed.Matrix("V", 100, 10)});
     twice_computed.Assign("a", twice_computed.Add("exp", {product}));
     twice_computed.Assign("b", twice_computed.Add("abs", {product}));
   }
@@ -117,8 +120,9 @@ TEST(CostTest, CopiesAreSentOnce) {
   {
     const NodeId v = two_products.Matrix("V", 100, 10);
     for (const char* name : {"X", "Y"})
-      two_products.Assign(name, two_products.Add("exp", {two_products.Add(
-                                    "%*%", {two_products.Matrix(name, 1'000'000, 100), v})}));
+      two_products.Assign(
+          name,
+          two_products.Add("exp", {two_products.Add("%*%", {two_products.Matrix(name, 1'000'000, 100), v})}));
   }
   EXPECT_NEAR(Block(two_products.graph()).SentBytes(), copies, 1);
 }
@@ -147,8 +151,8 @@ TEST(CostTest, ARankHoldsItsOwnRows) {
   EXPECT_FALSE(block.Fits(390'000'000, kRanks));
 }
 
-// t(X) %*% exp(Y): inputs of 163.2 MB, a result of 640 kB. Panels of 256 rows are 40 leaves, each a task: a payload for every task, two for
-// each of four threads beside its tile.
+// t(X) %*% exp(Y): inputs of 163.2 MB, a result of 640 kB. Panels of 256 rows are 40 leaves, each a task: a
+// payload for every task, two for each of four threads beside its tile.
 TEST(CostTest, PayloadsOfThreadsAndTasksCount) {
   GraphMaker make;
   const NodeId x = make.Matrix("X", 10'000, 2000), y = make.Matrix("Y", 10'000, 40);
@@ -160,8 +164,8 @@ TEST(CostTest, PayloadsOfThreadsAndTasksCount) {
   EXPECT_TRUE(block.Fits(bytes));
 }
 
-// exp(X) %*% B: 16 + 8 + 16 MB, 8 MB of packed B, and for each of four threads a block of 144 rows of exp(X) and of the
-// product beside a tile.
+// exp(X) %*% B: 16 + 8 + 16 MB, 8 MB of packed B, and for each of four threads a block of 144 rows of exp(X)
+// and of the product beside a tile.
 TEST(CostTest, PackedOperandsAndTilesCount) {
   GraphMaker make;
   const NodeId x = make.Matrix("X", 2000, 1000), b = make.Matrix("B", 1000, 1000);
@@ -173,11 +177,13 @@ TEST(CostTest, PackedOperandsAndTilesCount) {
   EXPECT_TRUE(block.Fits(bytes));
 }
 
-// sum((X %*% B - Y)^2): one operator as long as B, which every tile reads, has at most 32 MB; else the product is one of its own.
+// sum((X %*% B - Y)^2): one operator as long as B, which every tile reads, has at most 32 MB; else the
+// product is one of its own.
 TEST(CostTest, ProductsOfLargeOperandsStayAlone) {
   for (const int64_t inner : {2048, 2049}) {
     GraphMaker make;
-    const NodeId x = make.Matrix("X", 4000, inner), b = make.Matrix("B", inner, 2048), y = make.Matrix("Y", 4000, 2048);
+    const NodeId x = make.Matrix("X", 4000, inner), b = make.Matrix("B", inner, 2048),
+                 y = make.Matrix("Y", 4000, 2048);
     const NodeId error = make.Add("-", {make.Add("%*%", {x, b}), y});
     make.Assign("s", make.Add("sum", {make.Add("*", {error, error})}));
     const Block block(make.graph());

@@ -191,8 +191,9 @@ TEST(ExamplesTest, NeitherHeuristicFindsTheBestPlan) {
     double cost, all_zero, all_one;
     int64_t by_cost;
   };
-  for (const Row& row : {Row{2, "001111", 4.4974, 6.8955, 4.8699, 20}, Row{8, "000011", 1.5753, 1.7267, 2.0759, 11},
-                         Row{32, "000000", 0.4345, 0.4345, 1.4691, 2}}) {
+  for (const Row& row :
+       {Row{2, "001111", 4.4974, 6.8955, 4.8699, 20}, Row{8, "000011", 1.5753, 1.7267, 2.0759, 11},
+        Row{32, "000000", 0.4345, 0.4345, 1.4691, 2}}) {
     SCOPED_TRACE(row.cores);
     const SearchResult brute = Enumerate(example.Cost(row.cores), false);
     EXPECT_EQ(Text(brute.assignment), row.optimum);

@@ -185,7 +185,8 @@ TEST(FuseTest, WhatTheExecutorRefusesIsNotFormed) {
   EXPECT_EQ(meaning.Of(fused), meaning.Of(ExampleB()));
 }
 
-// t is read twice; an operator that computes it beside something else is refused, so the search writes t first.
+// t is read twice; an operator that computes it beside something else is refused, so the search writes t
+// first.
 TEST(FuseTest, TheSearchAvoidsWhatTheExecutorRefuses) {
   GraphMaker make;
   const NodeId x = make.Matrix("X", 10000, 1000, Format::kSparse), e = make.Matrix("E", 10000, 1000);
@@ -198,7 +199,8 @@ TEST(FuseTest, TheSearchAvoidsWhatTheExecutorRefuses) {
   (void)Fused(make.graph(), options, &report);
   EXPECT_EQ(report.partitions[0].chosen, "00");  // Otherwise both compute it along the entries of X.
   options.can_run = [](const FusedOperator& fused) {
-    return CountOf(fused.body, "abs") == 0 || (CountOf(fused.body, "rowSums") == 0 && CountOf(fused.body, "colSums") == 0);
+    return CountOf(fused.body, "abs") == 0 ||
+           (CountOf(fused.body, "rowSums") == 0 && CountOf(fused.body, "colSums") == 0);
   };
   const Graph fused = Fused(make.graph(), options, &report);
   EXPECT_EQ(report.partitions[0].chosen, "11");
@@ -210,7 +212,8 @@ TEST(FuseTest, TheSearchAvoidsWhatTheExecutorRefuses) {
 TEST(FuseTest, SumsOfSparseMatricesAreNotComputedInside) {
   const auto operators_of = [](const std::function<NodeId(GraphMaker&, NodeId x, NodeId y)>& value) {
     GraphMaker make;
-    const NodeId x = make.Matrix("X", 3000, 2000, Format::kSparse), y = make.Matrix("Y", 3000, 2000, Format::kSparse);
+    const NodeId x = make.Matrix("X", 3000, 2000, Format::kSparse),
+                 y = make.Matrix("Y", 3000, 2000, Format::kSparse);
     make.Assign("r", value(make, x, y));
     return OperatorsOf(Fused(make.graph(), FusionMode::kAll));
   };
@@ -221,8 +224,12 @@ TEST(FuseTest, SumsOfSparseMatricesAreNotComputedInside) {
   EXPECT_EQ(CountOf(united[0].body, "+"), 0) << united[0].ToText();
   EXPECT_EQ(CountOf(united[0].body, "abs"), 1) << united[0].ToText();
   const auto dense = [](GraphMaker& make) { return make.Matrix("D", 3000, 2000); };
-  EXPECT_TRUE(operators_of([&](GraphMaker& make, NodeId x, NodeId) { return make.Add("sum", {make.Add("/", {x, dense(make)})}); }).empty());
-  EXPECT_TRUE(operators_of([&](GraphMaker& make, NodeId x, NodeId) { return make.Add("max", {make.Add("*", {x, dense(make)})}); }).empty());
+  EXPECT_TRUE(operators_of([&](GraphMaker& make, NodeId x, NodeId) {
+                return make.Add("sum", {make.Add("/", {x, dense(make)})});
+              }).empty());
+  EXPECT_TRUE(operators_of([&](GraphMaker& make, NodeId x, NodeId) {
+                return make.Add("max", {make.Add("*", {x, dense(make)})});
+              }).empty());
   // W says where cells are looked at, although X is read first.
   const auto driven = operators_of([](GraphMaker& make, NodeId x, NodeId y) {
     const NodeId w = make.Matrix("W", 3000, 2000, Format::kSparse);
@@ -231,10 +238,13 @@ TEST(FuseTest, SumsOfSparseMatricesAreNotComputedInside) {
   ASSERT_EQ(driven.size(), 1u);
   for (const Node& node : driven[0].body.nodes)
     if (node.Is("*")) {
-      EXPECT_EQ(driven[0].body[node.inputs[1]].Text("name"), std::to_string(driven[0].driver)) << driven[0].ToText();
+      EXPECT_EQ(driven[0].body[node.inputs[1]].Text("name"), std::to_string(driven[0].driver))
+          << driven[0].ToText();
     }
   // Every cell of exp is computed anyway.
-  const auto full = operators_of([](GraphMaker& make, NodeId x, NodeId y) { return make.Add("sum", {make.Add("exp", {make.Add("+", {x, y})})}); });
+  const auto full = operators_of([](GraphMaker& make, NodeId x, NodeId y) {
+    return make.Add("sum", {make.Add("exp", {make.Add("+", {x, y})})});
+  });
   ASSERT_EQ(full.size(), 1u);
   EXPECT_EQ(CountOf(full[0].body, "+"), 1) << full[0].ToText();
 }
@@ -279,13 +289,15 @@ TEST(FuseTest, TheReportTellsWhatWasDecided) {
   EXPECT_EQ(report.partitions[0].chosen, "11");
   EXPECT_EQ(report.partitions[0].gap, 0);
   EXPECT_EQ(observed, ToText(report, true));
-  EXPECT_EQ(report.partitions[0].plans, (std::vector<std::string>{"1.011 s: (5->4) (7->4)", "1.145 s: nothing", "1.535 s: (7->4)"}));
+  EXPECT_EQ(report.partitions[0].plans,
+            (std::vector<std::string>{"1.011 s: (5->4) (7->4)", "1.145 s: nothing", "1.535 s: (7->4)"}));
   EXPECT_NE(observed.find("cost: 1.011 s; fuse all 1.145, no redundancy 1.011, cut everywhere 1.011\n"
                           "  4 of 2^2 plans costed; the chosen one is proven to be the best\n"),
             std::string::npos)
       << observed;
   report.partitions[0].gap = 0.031;
-  EXPECT_NE(ToText(report, true).find("; the search was ended, the best costs at most 3.1 % less\n"), std::string::npos);
+  EXPECT_NE(ToText(report, true).find("; the search was ended, the best costs at most 3.1 % less\n"),
+            std::string::npos);
 }
 
 TEST(FuseTest, ModesHaveNames) {

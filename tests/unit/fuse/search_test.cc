@@ -97,10 +97,11 @@ TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
   EXPECT_GT(with_cuts, 0);
   EXPECT_GT(below_heuristics, wanted / 50);
   EXPECT_LT(static_cast<double>(costed), 0.7 * static_cast<double>(all));
-  fmt::print("{} partitions of up to {} points, {} with cut sets: of {} plans {} ({:.0f} %) costed, {} by enumeration "
-             "alone; branch and bound {}, without cut sets {}\n",
-             checked, most_points, with_cuts, all, costed, 100.0 * static_cast<double>(costed) / static_cast<double>(all), enumerated,
-             bounded, without_cuts);
+  fmt::print(
+      "{} partitions of up to {} points, {} with cut sets: of {} plans {} ({:.0f} %) costed, {} by enumeration "
+      "alone; branch and bound {}, without cut sets {}\n",
+      checked, most_points, with_cuts, all, costed,
+      100.0 * static_cast<double>(costed) / static_cast<double>(all), enumerated, bounded, without_cuts);
 }
 
 TEST(SearchTest, TheLowerBoundIsBelowEveryPlanThatHasItsOnes) {
@@ -230,7 +231,8 @@ struct Work {
 Graph WideSum(int inputs) {
   GraphMaker make;
   NodeId value = make.Matrix("X0", 1'000'000, 100);
-  for (int i = 1; i < inputs; ++i) value = make.Add("+", {value, make.Matrix("X" + std::to_string(i), 1'000'000, 100)});
+  for (int i = 1; i < inputs; ++i)
+    value = make.Add("+", {value, make.Matrix("X" + std::to_string(i), 1'000'000, 100)});
   make.Assign("out", value);
   return make.graph();
 }

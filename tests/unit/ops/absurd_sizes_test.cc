@@ -4,7 +4,8 @@
 #include "ops/catalog.h"
 #include "tests/unit/ops/run_operator.h"
 
-// A script may ask for sizes that no machine has; that is an error of the script, never the end of the process.
+// A script may ask for sizes that no machine has; that is an error of the script, never the end of the
+// process.
 namespace heddle::ops {
 namespace {
 
@@ -31,13 +32,17 @@ TEST(AbsurdSizesTest, ResultsOfEmptyMatricesAreChargedToTheBudget) {
 }
 
 TEST(AbsurdSizesTest, EmptyMatricesOfAnyWidthAccumulate) {
-  EXPECT_EQ(Invocation(CumulativeOperators(), "cumsum", {Value(Empty(0, int64_t{10'000'000'000'000}))}).RunMatrix().rows(), 0);
+  EXPECT_EQ(Invocation(CumulativeOperators(), "cumsum", {Value(Empty(0, int64_t{10'000'000'000'000}))})
+                .RunMatrix()
+                .rows(),
+            0);
 }
 
 TEST(AbsurdSizesTest, RandomMatricesAreRefusedBeforeTheirSeedsAreDrawn) {
   EXPECT_EQ(CodeOf(GenerateOperators(), "rand", {Number(1e15), Number(1)}), StatusCode::kResourceExhausted);
-  EXPECT_EQ(CodeOf(GenerateOperators(), "rand", {Number(1e13), Number(2), Number(0), Number(1), Number(1e-9)}),
-            StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      CodeOf(GenerateOperators(), "rand", {Number(1e13), Number(2), Number(0), Number(1), Number(1e-9)}),
+      StatusCode::kResourceExhausted);
 }
 
 TEST(AbsurdSizesTest, ScratchMemoryThatIsNotThereIsAnError) {
@@ -49,8 +54,8 @@ TEST(AbsurdSizesTest, ScratchMemoryThatIsNotThereIsAnError) {
   KernelContext context;
   const Value* inputs[] = {&x};
   const ValueInfo infos[] = {node.info};
-  const Result<Value> result =
-      CatalogKernels().Run({.node = node, .phase = "", .inputs = inputs, .input_infos = infos, .context = context});
+  const Result<Value> result = CatalogKernels().Run(
+      {.node = node, .phase = "", .inputs = inputs, .input_infos = infos, .context = context});
   EXPECT_EQ(result.status().code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(result.status().message(), "rev: out of memory for its working copies");
 }

@@ -63,7 +63,8 @@ TEST(AggregateTest, ManyPanelsHaveTheCellsOfTheDefinition) {
     ExpectDefinition(op, RandomCells(2011, 100, 0.1, 5), 3);
 }
 
-// Here Granule(m) is 128, ColumnPanelHeight(m, n) 128 and 64, FullPanelHeight(m, n) 32 and 64, MomentsPanelHeight(m, n) 64.
+// Here Granule(m) is 128, ColumnPanelHeight(m, n) 128 and 64, FullPanelHeight(m, n) 32 and 64,
+// MomentsPanelHeight(m, n) 64.
 TEST(AggregateTest, PanelHeightsFollowTheShape) {
   for (int64_t n : {2100, 1100}) {
     const Matrix x = RandomCells(4100, n, 1.0, 1);
@@ -93,14 +94,19 @@ TEST(AggregateTest, WideRowsAreCutIntoChunks) {
 
 // Most chunks of rows have no entry, some rows none; tasks begin and end within rows.
 TEST(AggregateTest, LongRowsOfFewEntries) {
-  for (const auto& [m, n, entries] : {std::tuple(66, 66'000, 300), {3, 17 * 65'536 + 3, 60}, {5, 70'000, 0}}) {
+  for (const auto& [m, n, entries] :
+       {std::tuple(66, 66'000, 300), {3, 17 * 65'536 + 3, 60}, {5, 70'000, 0}}) {
     Matrix x = *FilledMatrix(m, n, 0.0);
     uint64_t state = static_cast<uint64_t>(m);
     for (int i = 0; i < entries; ++i) {
-      const int64_t place = static_cast<int64_t>(NextBits(state) % static_cast<uint64_t>(m)) * n + static_cast<int64_t>(NextBits(state) % static_cast<uint64_t>(n));
-      x.mutable_data()[place] = std::ldexp(static_cast<double>(NextBits(state) >> 11) * 0x1.0p-53 - 0.5, static_cast<int>(NextBits(state) % 16));
+      const int64_t place = static_cast<int64_t>(NextBits(state) % static_cast<uint64_t>(m)) * n +
+                            static_cast<int64_t>(NextBits(state) % static_cast<uint64_t>(n));
+      x.mutable_data()[place] = std::ldexp(static_cast<double>(NextBits(state) >> 11) * 0x1.0p-53 - 0.5,
+                                           static_cast<int>(NextBits(state) % 16));
     }
-    for (const char* op : {"sum", "mean", "min", "max", "rowSums", "rowMeans", "rowMins", "rowMaxs", "colSums"}) ExpectDefinition(op, x, 3);
+    for (const char* op :
+         {"sum", "mean", "min", "max", "rowSums", "rowMeans", "rowMins", "rowMaxs", "colSums"})
+      ExpectDefinition(op, x, 3);
   }
 }
 
@@ -112,7 +118,10 @@ TEST(AggregateTest, FewLeavesForManyThreads) {
     const Matrix expected = Expected(op, x);
     for (const int threads : {8, 48}) {
       Arena arena(threads);
-      arena.Execute([&] { EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {x}).Result1(), expected)) << op << ", " << threads; });
+      arena.Execute([&] {
+        EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {x}).Result1(), expected))
+            << op << ", " << threads;
+      });
     }
   }
 }

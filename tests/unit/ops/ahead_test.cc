@@ -17,7 +17,8 @@ namespace {
 
 constexpr uint64_t kLine = 64, kPage = 4096, kBlock = 8 * kPage;
 
-// The lines of three blocks from address `at` on, in the order in which they are fetched. Nothing is read: any address will do.
+// The lines of three blocks from address `at` on, in the order in which they are fetched. Nothing is read:
+// any address will do.
 std::vector<uint64_t> Fetched(uint64_t at) {
   Ahead ahead(reinterpret_cast<const double*>(at));
   std::vector<uint64_t> lines;
@@ -49,11 +50,13 @@ TEST(AheadTest, GoesOnFromAnyLine) {
   const std::vector<uint64_t> whole = Fetched(start);
   for (const size_t skipped : {1u, 5u, 8u, 63u, 511u, 512u, 700u}) {
     const std::vector<uint64_t> rest = Fetched(start + skipped * kLine + 8);
-    for (size_t k = 0; k + skipped < whole.size(); ++k) ASSERT_EQ(rest[k], whole[k + skipped]) << skipped << " " << k;
+    for (size_t k = 0; k + skipped < whole.size(); ++k)
+      ASSERT_EQ(rest[k], whole[k + skipped]) << skipped << " " << k;
   }
 }
 
-// Eight lines at once, by whole pages: never a line behind those that take turns, in whatever pieces a loop reads.
+// Eight lines at once, by whole pages: never a line behind those that take turns, in whatever pieces a loop
+// reads.
 TEST(AheadTest, EightLinesAtOnceKeepUp) {
   // There lines follow one another: no eight are fetched at once, and nobody asks for them.
   if (MemoryStreams() == 1) GTEST_SKIP() << "this machine reads one page after the other";
@@ -67,18 +70,21 @@ TEST(AheadTest, EightLinesAtOnceKeepUp) {
         for (; fetched < (read + piece) / 8; ++fetched) turns.Fetch();
         // Both in the same block, at the same line of its pages, but for a turn that is not over.
         EXPECT_EQ(eight.next() / kBlock, turns.next() / kBlock) << first_line << " " << piece << " " << read;
-        EXPECT_EQ(eight.next() % kPage / kLine, turns.next() % kPage / kLine) << first_line << " " << piece << " " << read;
+        EXPECT_EQ(eight.next() % kPage / kLine, turns.next() % kPage / kLine)
+            << first_line << " " << piece << " " << read;
       }
     }
   }
 }
 
-// What is fetched beside changes no byte: every fold over every shape of loop, with rows and columns left over.
+// What is fetched beside changes no byte: every fold over every shape of loop, with rows and columns left
+// over.
 TEST(AheadTest, FoldsOfMemoryAreThoseOfTheCache) {
   for (const int64_t n : {1, 2, 7, 8, 9, 10, 15, 16, 31, 33, 63, 64, 65, 100, 129, 1000}) {
     const int64_t rows = 8 * 37 + 5, padded = (std::max<int64_t>(n, 8 * std::min<int64_t>(n, 8)) + 7) / 8 * 8;
     std::vector<double> cells(static_cast<size_t>(rows * n));
-    for (size_t k = 0; k < cells.size(); ++k) cells[k] = 1.0 + static_cast<double>(k * 2654435761 % 1000) * 1e-6;
+    for (size_t k = 0; k < cells.size(); ++k)
+      cells[k] = 1.0 + static_cast<double>(k * 2654435761 % 1000) * 1e-6;
     for (const Fold fold : {Fold::kAdd, Fold::kMultiply, Fold::kMinimum, Fold::kMaximum}) {
       AlignedArray flat[2], columns[2], narrow[2];
       std::vector<double> out[2];
@@ -95,7 +101,8 @@ TEST(AheadTest, FoldsOfMemoryAreThoseOfTheCache) {
         FoldRows(fold, cells.data(), rows, n, n, out[which].data(), from);
       }
       EXPECT_EQ(std::memcmp(flat[0].data(), flat[1].data(), 8 * sizeof(double)), 0) << n;
-      EXPECT_EQ(std::memcmp(columns[0].data(), columns[1].data(), static_cast<size_t>(n) * sizeof(double)), 0) << n;
+      EXPECT_EQ(std::memcmp(columns[0].data(), columns[1].data(), static_cast<size_t>(n) * sizeof(double)), 0)
+          << n;
       const size_t lanes = n <= 8 ? static_cast<size_t>(8 * n) : 0;
       EXPECT_EQ(std::memcmp(narrow[0].data(), narrow[1].data(), lanes * sizeof(double)), 0) << n;
       EXPECT_EQ(out[0], out[1]) << n;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/reference/elementwise.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,7 +17,6 @@
 #include "ops/cpu.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
-#include "ops/reference/elementwise.h"
 
 namespace heddle::ops {
 namespace {
@@ -36,7 +37,9 @@ struct Argument {
 };
 
 Argument Of(Scalar scalar) { return {Value(scalar), ValueInfo::OfScalar(scalar.type())}; }
-Argument Of(const Matrix& matrix) { return {Value(matrix), ValueInfo::OfMatrix(matrix.shape(), matrix.format())}; }
+Argument Of(const Matrix& matrix) {
+  return {Value(matrix), ValueInfo::OfMatrix(matrix.shape(), matrix.format())};
+}
 
 Matrix MakeMatrix(int64_t rows, int64_t columns, const std::vector<double>& cells) {
   Matrix matrix = *Matrix::Dense(rows, columns);
@@ -46,7 +49,8 @@ Matrix MakeMatrix(int64_t rows, int64_t columns, const std::vector<double>& cell
 
 // Numbers with all the awkward ones among them; `zeros` of ten are 0.
 Matrix RandomMatrix(int64_t rows, int64_t columns, uint32_t seed, int zeros, Format format) {
-  static constexpr double kSpecial[] = {kNaN, kInfinity, -kInfinity, -0.0, 4.9e-324, -2.5, 0.5, 1, -1, 2, 1e308, 1e-310, 3, 64};
+  static constexpr double kSpecial[] = {kNaN, kInfinity, -kInfinity, -0.0,  4.9e-324, -2.5, 0.5,
+                                        1,    -1,        2,          1e308, 1e-310,   3,    64};
   std::mt19937 random(seed);
   Matrix matrix = *Matrix::Dense(rows, columns);
   for (int64_t i = 0; i < rows * columns; ++i) {
@@ -59,7 +63,8 @@ Matrix RandomMatrix(int64_t rows, int64_t columns, uint32_t seed, int zeros, For
 }
 
 // Infers and runs; the result has the inferred shape and format.
-Result<Value> RunOperator(std::string_view name, const std::vector<Argument>& arguments, ValueInfo* info = nullptr) {
+Result<Value> RunOperator(std::string_view name, const std::vector<Argument>& arguments,
+                          ValueInfo* info = nullptr) {
   const Operator& op = Find(name);
   Node node;
   node.op = name;
@@ -79,7 +84,8 @@ Result<Value> RunOperator(std::string_view name, const std::vector<Argument>& ar
   return op.run({node, "", inputs, infos, 0, node.info.shape.rows, node.info.shape.rows, context});
 }
 
-void ExpectCells(const Result<Value>& got, const ValueInfo& info, const Matrix& expected, const std::string& what) {
+void ExpectCells(const Result<Value>& got, const ValueInfo& info, const Matrix& expected,
+                 const std::string& what) {
   ASSERT_TRUE(got.ok()) << what << ": " << got.status().message();
   ASSERT_EQ(got->matrix().shape(), info.shape) << what;
   ASSERT_EQ(got->matrix().shape(), expected.shape()) << what;
@@ -91,24 +97,28 @@ void ExpectCells(const Result<Value>& got, const ValueInfo& info, const Matrix& 
   ASSERT_TRUE(Matrix::SameCells(got->matrix(), expected)) << what;
 }
 
-const std::vector<std::string> kBinaryNames = {"+",  "-", "*", "/",   "^",    "%%",   "%/%",     "<",      "<=",      ">",          ">=",        "==",
-                                               "!=", "&", "|", "xor", "pmin", "pmax", "bitwAnd", "bitwOr", "bitwXor", "bitwShiftL", "bitwShiftR", "log"};
-const std::vector<std::string> kUnaryNames = {"!",   "sqrt", "exp",  "log",  "abs",  "round", "floor", "ceil",   "sign",  "sin",        "cos",
-                                              "tan", "asin", "acos", "atan", "sinh", "cosh",  "tanh",  "sigmoid", "is.nan", "is.na", "is.infinite"};
+const std::vector<std::string> kBinaryNames = {
+    "+",  "-", "*", "/",   "^",    "%%",   "%/%",     "<",      "<=",      ">",          ">=",         "==",
+    "!=", "&", "|", "xor", "pmin", "pmax", "bitwAnd", "bitwOr", "bitwXor", "bitwShiftL", "bitwShiftR", "log"};
+const std::vector<std::string> kUnaryNames = {
+    "!",   "sqrt", "exp",  "log",  "abs",  "round", "floor", "ceil",    "sign",   "sin",   "cos",
+    "tan", "asin", "acos", "atan", "sinh", "cosh",  "tanh",  "sigmoid", "is.nan", "is.na", "is.infinite"};
 
 // Every test runs with each copy of the kernels that the machine has, on one and two threads.
 class ElementwiseTest : public testing::TestWithParam<std::tuple<Cpu, int>> {
  protected:
   void SetUp() override {
     // The other copy of the kernels can only run where the CPU has its instructions.
-    if (!IsSupported(std::get<0>(GetParam()))) GTEST_SKIP() << "this machine cannot run " << Name(std::get<0>(GetParam()));
+    if (!IsSupported(std::get<0>(GetParam())))
+      GTEST_SKIP() << "this machine cannot run " << Name(std::get<0>(GetParam()));
     ASSERT_TRUE(ForceCpu(std::get<0>(GetParam())).ok());
     arena_ = std::make_unique<Arena>(std::get<1>(GetParam()));
   }
   void TearDown() override { ASSERT_TRUE(ForceCpu("auto").ok()); }
 
   void CheckBinary(const std::string& op, const Argument& a, const Argument& b) {
-    const std::string what = fmt::format("{} {}{} {} {}{}", a.info.shape, Name(a.info.format)[0], op, "on", b.info.shape, Name(b.info.format)[0]);
+    const std::string what = fmt::format("{} {}{} {} {}{}", a.info.shape, Name(a.info.format)[0], op, "on",
+                                         b.info.shape, Name(b.info.format)[0]);
     Result<Value> got(OkStatus());
     ValueInfo info;
     arena_->Execute([&] { got = RunOperator(op, {a, b}, &info); });
@@ -122,16 +132,21 @@ TEST_P(ElementwiseTest, BinaryOperatorsOnEveryShapeAndFormat) {
   struct Shapes {
     Shape a, b;
   };
-  const Shapes shapes[] = {{{1, 1}, {1, 1}},   {{7, 5}, {7, 5}},    {{1, 9}, {1, 9}},   {{9, 1}, {9, 1}},   {{16, 8}, {16, 8}}, {{33, 257}, {33, 257}},
-                           {{7, 5}, {7, 1}},   {{7, 5}, {1, 5}},    {{300, 3}, {1, 3}}, {{300, 3}, {300, 1}}, {{5, 300}, {5, 1}},  {{5, 300}, {1, 300}},
-                           {{6, 1}, {1, 4}},   {{6, 1}, {1, 1}},    {{1, 6}, {1, 1}},   {{1, 1}, {1, 6}},   {{6, 1}, {1, 261}},  {{2, 17000}, {1, 17000}},
-                           {{0, 4}, {0, 4}},   {{0, 4}, {1, 4}},    {{4, 0}, {4, 0}},   {{0, 1}, {1, 3}},   {{8, 1}, {8, 1}},    {{0, 4}, {0, 1}}};
+  const Shapes shapes[] = {
+      {{1, 1}, {1, 1}},   {{7, 5}, {7, 5}},         {{1, 9}, {1, 9}},   {{9, 1}, {9, 1}},
+      {{16, 8}, {16, 8}}, {{33, 257}, {33, 257}},   {{7, 5}, {7, 1}},   {{7, 5}, {1, 5}},
+      {{300, 3}, {1, 3}}, {{300, 3}, {300, 1}},     {{5, 300}, {5, 1}}, {{5, 300}, {1, 300}},
+      {{6, 1}, {1, 4}},   {{6, 1}, {1, 1}},         {{1, 6}, {1, 1}},   {{1, 1}, {1, 6}},
+      {{6, 1}, {1, 261}}, {{2, 17000}, {1, 17000}}, {{0, 4}, {0, 4}},   {{0, 4}, {1, 4}},
+      {{4, 0}, {4, 0}},   {{0, 1}, {1, 3}},         {{8, 1}, {8, 1}},   {{0, 4}, {0, 1}}};
   uint32_t seed = 1;
   for (const Shapes& shape : shapes) {
     for (Format left : {Format::kDense, Format::kSparse}) {
       for (Format right : {Format::kDense, Format::kSparse}) {
-        const Argument a = Of(RandomMatrix(shape.a.rows, shape.a.columns, ++seed, left == Format::kSparse ? 7 : 1, left));
-        const Argument b = Of(RandomMatrix(shape.b.rows, shape.b.columns, ++seed, right == Format::kSparse ? 7 : 1, right));
+        const Argument a =
+            Of(RandomMatrix(shape.a.rows, shape.a.columns, ++seed, left == Format::kSparse ? 7 : 1, left));
+        const Argument b =
+            Of(RandomMatrix(shape.b.rows, shape.b.columns, ++seed, right == Format::kSparse ? 7 : 1, right));
         for (const std::string& op : kBinaryNames) CheckBinary(op, a, b);
       }
     }
@@ -151,8 +166,10 @@ TEST_P(ElementwiseTest, BinaryOperatorsWithScalars) {
   uint32_t seed = 100;
   for (Format format : {Format::kDense, Format::kSparse}) {
     for (Shape shape : {Shape{1, 1}, Shape{13, 7}, Shape{1, 31}, Shape{0, 3}, Shape{64, 40}}) {
-      const Argument x = Of(RandomMatrix(shape.rows, shape.columns, ++seed, format == Format::kSparse ? 7 : 1, format));
-      for (const Scalar& scalar : {Scalar(0.0), Scalar(-0.0), Scalar(2.0), Scalar(-1.5), Scalar(kNaN), Scalar(kInfinity), Scalar(3), Scalar(true)}) {
+      const Argument x =
+          Of(RandomMatrix(shape.rows, shape.columns, ++seed, format == Format::kSparse ? 7 : 1, format));
+      for (const Scalar& scalar : {Scalar(0.0), Scalar(-0.0), Scalar(2.0), Scalar(-1.5), Scalar(kNaN),
+                                   Scalar(kInfinity), Scalar(3), Scalar(true)}) {
         for (const std::string& op : kBinaryNames) {
           CheckBinary(op, x, Of(scalar));
           CheckBinary(op, Of(scalar), x);
@@ -166,7 +183,8 @@ TEST_P(ElementwiseTest, UnaryOperatorsOnEveryShapeAndFormat) {
   uint32_t seed = 200;
   for (Format format : {Format::kDense, Format::kSparse}) {
     for (Shape shape : {Shape{1, 1}, Shape{13, 7}, Shape{1, 4000}, Shape{0, 3}, Shape{3, 0}, Shape{64, 41}}) {
-      const Matrix x = RandomMatrix(shape.rows, shape.columns, ++seed, format == Format::kSparse ? 7 : 1, format);
+      const Matrix x =
+          RandomMatrix(shape.rows, shape.columns, ++seed, format == Format::kSparse ? 7 : 1, format);
       for (const std::string& op : kUnaryNames) {
         Result<Value> got(OkStatus());
         ValueInfo info;
@@ -187,27 +205,36 @@ TEST_P(ElementwiseTest, SelectTakesAnyMixOfMatricesAndScalars) {
         for (uint32_t i = 0; i < 3; ++i) {
           const int kind = kinds[i];
           if (kind == 1) arguments[i] = Of(Scalar(0.0));
-          if (kind >= 2) arguments[i] = Of(RandomMatrix(shape.rows, shape.columns, 300 + i, 4, kind == 2 ? Format::kDense : Format::kSparse));
+          if (kind >= 2)
+            arguments[i] = Of(RandomMatrix(shape.rows, shape.columns, 300 + i, 4,
+                                           kind == 2 ? Format::kDense : Format::kSparse));
         }
         Result<Value> got(OkStatus());
         ValueInfo info;
-        arena_->Execute([&] { got = RunOperator("ifelse", {arguments[0], arguments[1], arguments[2]}, &info); });
-        ExpectCells(got, info, reference::Select(arguments[0].value, arguments[1].value, arguments[2].value), fmt::format("mix {}", mix));
+        arena_->Execute([&] {
+          got = RunOperator("ifelse", {arguments[0], arguments[1], arguments[2]}, &info);
+        });
+        ExpectCells(got, info, reference::Select(arguments[0].value, arguments[1].value, arguments[2].value),
+                    fmt::format("mix {}", mix));
       }
     }
   }
 }
 
-// Large enough for several tasks; also what streams past the caches, from a piece that does not start on a line.
+// Large enough for several tasks; also what streams past the caches, from a piece that does not start on a
+// line.
 TEST_P(ElementwiseTest, LargeMatricesGiveTheSameCells) {
-  const Matrix x = RandomMatrix(2100, 33, 1, 1, Format::kDense), y = RandomMatrix(2100, 33, 2, 1, Format::kDense);
+  const Matrix x = RandomMatrix(2100, 33, 1, 1, Format::kDense),
+               y = RandomMatrix(2100, 33, 2, 1, Format::kDense);
   for (const std::string op : {"*", "-", "<", "pmax"}) {
     CheckBinary(op, Of(x), Of(y));
     CheckBinary(op, Of(x.Rows(3, 2099)), Of(y.Rows(1, 2097)));
     CheckBinary(op, Of(x), Of(y.Rows(7, 8)));
-    CheckBinary(op, Of(RandomMatrix(2100, 33, 3, 7, Format::kSparse).Rows(5, 2000)), Of(RandomMatrix(2100, 33, 4, 7, Format::kSparse).Rows(9, 2004)));
+    CheckBinary(op, Of(RandomMatrix(2100, 33, 3, 7, Format::kSparse).Rows(5, 2000)),
+                Of(RandomMatrix(2100, 33, 4, 7, Format::kSparse).Rows(9, 2004)));
   }
-  const Matrix column = RandomMatrix(70000, 1, 6, 1, Format::kDense), row = RandomMatrix(1, 61, 7, 1, Format::kDense);
+  const Matrix column = RandomMatrix(70000, 1, 6, 1, Format::kDense),
+               row = RandomMatrix(1, 61, 7, 1, Format::kDense);
   CheckBinary("+", Of(column), Of(row));
 }
 
@@ -230,15 +257,20 @@ TEST_P(ElementwiseTest, PiecesOfRowsJoinToTheWholeResult) {
           const Result<Value> piece = RunOperator(op, {left, right});
           ASSERT_TRUE(piece.ok());
           EXPECT_EQ(piece->matrix().format(), info.format);
-          EXPECT_TRUE(Matrix::SameCells(piece->matrix(), expected->matrix().Rows(begin, end))) << op << " rows " << begin << " to " << end;
+          EXPECT_TRUE(Matrix::SameCells(piece->matrix(), expected->matrix().Rows(begin, end)))
+              << op << " rows " << begin << " to " << end;
         }
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, ElementwiseTest, testing::Combine(testing::Values(Cpu::kAvx2, Cpu::kAvx512), testing::Values(1, 2)),
-                         [](const auto& info) { return fmt::format("{}x{}", Name(std::get<0>(info.param)), std::get<1>(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Kernels, ElementwiseTest,
+                         testing::Combine(testing::Values(Cpu::kAvx2, Cpu::kAvx512), testing::Values(1, 2)),
+                         [](const auto& info) {
+                           return fmt::format("{}x{}", Name(std::get<0>(info.param)),
+                                              std::get<1>(info.param));
+                         });
 
 Format FormatOf(std::string_view op, const std::vector<Argument>& arguments) {
   ValueInfo info;
@@ -255,8 +287,10 @@ Result<ValueInfo> InferOnly(std::string_view name, const std::vector<ValueInfo>&
 
 // The table of docs/numerics.md, section 7.
 TEST(ElementwiseFormatTest, FormatsFollowFromOperatorsAndOperands) {
-  const Argument s = Of(RandomMatrix(6, 5, 1, 7, Format::kSparse)), d = Of(RandomMatrix(6, 5, 2, 0, Format::kDense));
-  const Argument column = Of(RandomMatrix(6, 1, 3, 0, Format::kDense)), sparse_column = Of(RandomMatrix(6, 1, 3, 5, Format::kSparse));
+  const Argument s = Of(RandomMatrix(6, 5, 1, 7, Format::kSparse)),
+                 d = Of(RandomMatrix(6, 5, 2, 0, Format::kDense));
+  const Argument column = Of(RandomMatrix(6, 1, 3, 0, Format::kDense)),
+                 sparse_column = Of(RandomMatrix(6, 1, 3, 5, Format::kSparse));
   const Argument two = Of(Scalar(2.0));
   for (const std::string op : {"*", "&"}) {
     for (const Argument& other : {s, d, two}) {
@@ -277,10 +311,14 @@ TEST(ElementwiseFormatTest, FormatsFollowFromOperatorsAndOperands) {
     EXPECT_EQ(FormatOf(op, {s, two}), Format::kSparse) << op;
     EXPECT_EQ(FormatOf(op, {d, two}), Format::kDense) << op;
   }
-  for (const std::string op : {"pmin", "==", "<=", "bitwAnd"}) EXPECT_EQ(FormatOf(op, {two, s}), Format::kSparse) << op;
-  for (const std::string op : {"pmax", "+", "-", "|", "<="}) EXPECT_EQ(FormatOf(op, {s, two}), Format::kDense) << op;
-  for (const std::string op : {"pmin", "pmax", "|", "+"}) EXPECT_EQ(FormatOf(op, {s, nan}), Format::kDense) << op;
-  for (const std::string op : {"pmax", "+", "-", "|", "xor"}) EXPECT_EQ(FormatOf(op, {s, zero}), Format::kSparse) << op;
+  for (const std::string op : {"pmin", "==", "<=", "bitwAnd"})
+    EXPECT_EQ(FormatOf(op, {two, s}), Format::kSparse) << op;
+  for (const std::string op : {"pmax", "+", "-", "|", "<="})
+    EXPECT_EQ(FormatOf(op, {s, two}), Format::kDense) << op;
+  for (const std::string op : {"pmin", "pmax", "|", "+"})
+    EXPECT_EQ(FormatOf(op, {s, nan}), Format::kDense) << op;
+  for (const std::string op : {"pmax", "+", "-", "|", "xor"})
+    EXPECT_EQ(FormatOf(op, {s, zero}), Format::kSparse) << op;
   EXPECT_EQ(FormatOf("pmin", {s, less}), Format::kDense);
   EXPECT_EQ(FormatOf("pmax", {less, s}), Format::kSparse);
   for (const Argument& any : {s, d, two}) {
@@ -306,8 +344,10 @@ TEST(ElementwiseFormatTest, FormatsFollowFromOperatorsAndOperands) {
     EXPECT_EQ(FormatOf(op, {s, two}), op == ">" ? Format::kSparse : Format::kDense) << op;
     EXPECT_EQ(FormatOf(op, {two, s}), op == "<" ? Format::kSparse : Format::kDense) << op;
   }
-  for (const std::string op : {"/", "^"}) EXPECT_EQ(InferOnly(op, {s.info, unknown})->format, Format::kSparse) << op;
-  for (const std::string op : {"pmax", "==", "+", "%%"}) EXPECT_EQ(InferOnly(op, {s.info, unknown})->format, Format::kDense) << op;
+  for (const std::string op : {"/", "^"})
+    EXPECT_EQ(InferOnly(op, {s.info, unknown})->format, Format::kSparse) << op;
+  for (const std::string op : {"pmax", "==", "+", "%%"})
+    EXPECT_EQ(InferOnly(op, {s.info, unknown})->format, Format::kDense) << op;
   EXPECT_EQ(FormatOf("/", {s, zero}), Format::kDense);
   EXPECT_EQ(FormatOf("^", {s, less}), Format::kDense);
   EXPECT_EQ(FormatOf("/", {s, two}), Format::kSparse);
@@ -316,34 +356,51 @@ TEST(ElementwiseFormatTest, FormatsFollowFromOperatorsAndOperands) {
   EXPECT_EQ(FormatOf("/", {two, s}), Format::kDense);
   EXPECT_EQ(FormatOf("^", {s, two}), Format::kSparse);
   EXPECT_EQ(FormatOf("^", {two, s}), Format::kDense);
-  for (const std::string op : {"==", "<=", ">=", "%%", "%/%", "bitwOr", "log"}) EXPECT_EQ(FormatOf(op, {s, s}), Format::kDense) << op;
-  for (const std::string op : {"!", "exp", "log", "cos", "acos", "cosh", "sigmoid"}) EXPECT_EQ(FormatOf(op, {s}), Format::kDense) << op;
-  for (const std::string op : {"abs", "sqrt", "sign", "round", "tanh", "is.nan"}) EXPECT_EQ(FormatOf(op, {s}), Format::kSparse) << op;
+  for (const std::string op : {"==", "<=", ">=", "%%", "%/%", "bitwOr", "log"})
+    EXPECT_EQ(FormatOf(op, {s, s}), Format::kDense) << op;
+  for (const std::string op : {"!", "exp", "log", "cos", "acos", "cosh", "sigmoid"})
+    EXPECT_EQ(FormatOf(op, {s}), Format::kDense) << op;
+  for (const std::string op : {"abs", "sqrt", "sign", "round", "tanh", "is.nan"})
+    EXPECT_EQ(FormatOf(op, {s}), Format::kSparse) << op;
 }
 
 TEST(ElementwiseShapeTest, UnknownSizesAreSettledWhereTheyCanBe) {
-  auto shape_of = [](Shape a, Shape b) { return InferOnly("+", {ValueInfo::OfMatrix(a), ValueInfo::OfMatrix(b)})->shape; };
+  auto shape_of = [](Shape a, Shape b) {
+    return InferOnly("+", {ValueInfo::OfMatrix(a), ValueInfo::OfMatrix(b)})->shape;
+  };
   EXPECT_EQ(shape_of({kUnknown, 4}, {kUnknown, kUnknown}), (Shape{kUnknown, 4}));
   EXPECT_EQ(shape_of({kUnknown, 4}, {9, 1}), (Shape{9, 4}));
   EXPECT_EQ(shape_of({kUnknown, 4}, {1, kUnknown}), (Shape{kUnknown, 4}));
   EXPECT_EQ(shape_of({kUnknown, kUnknown}, {1, 5}), (Shape{kUnknown, 5}));
   EXPECT_EQ(shape_of({kUnknown, kUnknown}, {1, 1}), (Shape{kUnknown, kUnknown}));
   EXPECT_EQ(shape_of({3, 1}, {kUnknown, kUnknown}), (Shape{3, kUnknown}));
-  EXPECT_EQ(InferOnly("ifelse", {ValueInfo::OfMatrix({kUnknown, 4}), ValueInfo::OfScalar(ValueType::kDouble), ValueInfo::OfMatrix({3, kUnknown})})->shape,
+  EXPECT_EQ(InferOnly("ifelse", {ValueInfo::OfMatrix({kUnknown, 4}), ValueInfo::OfScalar(ValueType::kDouble),
+                                 ValueInfo::OfMatrix({3, kUnknown})})
+                ->shape,
             (Shape{3, 4}));
 }
 
 TEST(ElementwiseShapeTest, MismatchesSayWhatIsAllowed) {
-  auto message = [](Shape a, Shape b) { return InferOnly("*", {ValueInfo::OfMatrix(a), ValueInfo::OfMatrix(b)}).status().ToString(); };
-  EXPECT_EQ(message({3, 4}, {4, 3}), "*: shapes 3x4 and 4x3 do not match; on the right of 3x4 there may be 3x4, 3x1, 1x4 or a scalar");
-  EXPECT_NE(message({1, 4}, {3, 4}).find("a vector is repeated only where it stands on the right"), std::string::npos);
-  EXPECT_NE(message({3, 1}, {3, 4}).find("on the right of 3x1 there may be 3x1, a row vector or a scalar"), std::string::npos);
+  auto message = [](Shape a, Shape b) {
+    return InferOnly("*", {ValueInfo::OfMatrix(a), ValueInfo::OfMatrix(b)}).status().ToString();
+  };
+  EXPECT_EQ(message({3, 4}, {4, 3}),
+            "*: shapes 3x4 and 4x3 do not match; on the right of 3x4 there may be 3x4, 3x1, 1x4 or a scalar");
+  EXPECT_NE(message({1, 4}, {3, 4}).find("a vector is repeated only where it stands on the right"),
+            std::string::npos);
+  EXPECT_NE(message({3, 1}, {3, 4}).find("on the right of 3x1 there may be 3x1, a row vector or a scalar"),
+            std::string::npos);
   EXPECT_FALSE(InferOnly("*", {ValueInfo::OfMatrix({1, 1}), ValueInfo::OfMatrix({3, 1})}).ok());
-  EXPECT_EQ(InferOnly("*", {ValueInfo::OfMatrix({1, 1}), ValueInfo::OfScalar(ValueType::kString)}).status().message(),
+  EXPECT_EQ(InferOnly("*", {ValueInfo::OfMatrix({1, 1}), ValueInfo::OfScalar(ValueType::kString)})
+                .status()
+                .message(),
             "*: a string cannot be combined with a matrix");
-  const ValueInfo square = ValueInfo::OfMatrix({2, 2}), column = ValueInfo::OfMatrix({2, 1}), scalar = ValueInfo::OfScalar(ValueType::kDouble);
-  EXPECT_EQ(InferOnly("ifelse", {square, column, scalar}).status().ToString(), "ifelse: all matrices must have the same shape: 2x2 and 2x1");
-  EXPECT_EQ(InferOnly("ifelse", {square, column, square}).status().ToString(), "ifelse: all matrices must have the same shape: 2x2, 2x1 and 2x2");
+  const ValueInfo square = ValueInfo::OfMatrix({2, 2}), column = ValueInfo::OfMatrix({2, 1}),
+                  scalar = ValueInfo::OfScalar(ValueType::kDouble);
+  EXPECT_EQ(InferOnly("ifelse", {square, column, scalar}).status().ToString(),
+            "ifelse: all matrices must have the same shape: 2x2 and 2x1");
+  EXPECT_EQ(InferOnly("ifelse", {square, column, square}).status().ToString(),
+            "ifelse: all matrices must have the same shape: 2x2, 2x1 and 2x2");
 }
 
 TEST(ElementwiseShapeTest, RowsMeetRowsAndVectorsAreNeededWhole) {
@@ -374,7 +431,8 @@ TEST(ElementwiseCancelTest, ACancelledRunSaysSo) {
   std::atomic<bool> cancelled = true;
   KernelContext context;
   context.cancelled = &cancelled;
-  EXPECT_EQ(Find("+").run({node, "", inputs, infos, 0, 100, 100, context}).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(Find("+").run({node, "", inputs, infos, 0, 100, 100, context}).status().code(),
+            StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with few columns (ops/simd/matmul.h) against their definition, for every number of columns and rows of every length.
+// Products with few columns (ops/simd/matmul.h) against their definition, for every number of columns and
+// rows of every length.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,18 +53,20 @@ TEST(FewColumnsTest, ASkinnyProductIsOneChainACell) {
           for (const int64_t stride : {n, n + gap}) {
             const std::vector<double> x = Cells(rows * stride, 1);
             std::vector<double> out(static_cast<size_t>(rows * (count + gap)), kBefore);
-            for (Ahead ahead; Ahead* next : {static_cast<Ahead*>(nullptr), &ahead}) {
+            for (Ahead ahead; Ahead * next : {static_cast<Ahead*>(nullptr), &ahead}) {
               MultiplySkinny(x.data(), rows, stride, n, b.data(), count, out.data(), count + gap, next);
               for (int64_t i = 0; i < rows; ++i) {
                 const double* cells = out.data() + i * (count + gap);
                 for (int64_t c = 0; c < count; ++c) {
                   double chain = 0;
                   for (int64_t j = 0; j < n; ++j)
-                    chain = std::fma(x[static_cast<size_t>(i * stride + j)], b[static_cast<size_t>(j * count + c)], chain);
+                    chain = std::fma(x[static_cast<size_t>(i * stride + j)],
+                                     b[static_cast<size_t>(j * count + c)], chain);
                   ASSERT_EQ(cells[c], chain) << rows << "x" << n << "x" << count << " at " << i << ", " << c;
                   ASSERT_FALSE(cells[c] == 0 && std::signbit(cells[c])) << rows << "x" << n << "x" << count;
                 }
-                for (int64_t c = count; c < count + gap; ++c) ASSERT_EQ(cells[c], kBefore) << "wrote past row " << i;
+                for (int64_t c = count; c < count + gap; ++c)
+                  ASSERT_EQ(cells[c], kBefore) << "wrote past row " << i;
               }
             }
           }
@@ -89,7 +92,8 @@ TEST(FewColumnsTest, ColumnsOfEveryNumberGoOnFromWhatIsThere) {
           for (int64_t j = 0; j < n; ++j) {
             double chain = kBefore;
             for (int64_t i = 0; i < rows; ++i)
-              chain = std::fma(x[static_cast<size_t>(i * (n + gap) + j)], w[static_cast<size_t>(i * (count + gap) + c)], chain);
+              chain = std::fma(x[static_cast<size_t>(i * (n + gap) + j)],
+                               w[static_cast<size_t>(i * (count + gap) + c)], chain);
             ASSERT_EQ(columns.data()[c * padded + j], chain) << n << "x" << count << " at " << j << ", " << c;
           }
         }
@@ -103,41 +107,65 @@ TEST(FewColumnsTest, RowsAndColumnsAtOnce) {
   const int64_t gap = 3;
   ForEachCpu([&] {
     for (const int64_t n : {9, 10, 11, 12, 13, 14, 15, 16, 17, 24, 29, 50, 100, 519}) {
-      for (const auto& [rows, others] : {std::pair<int64_t, int64_t>(0, 0), {1, 1}, {3, 5}, {4, 4}, {9, 12}, {37, 37}, {64, 71}}) {
+      for (const auto& [rows, others] :
+           {std::pair<int64_t, int64_t>(0, 0), {1, 1}, {3, 5}, {4, 4}, {9, 12}, {37, 37}, {64, 71}}) {
         for (const bool same : {false, true}) {
           const int64_t stride = n + gap, previous_rows = same ? rows : others;
-          const std::vector<double> x = Cells(rows * stride + 1, 3), previous = same ? x : Cells(previous_rows * stride + 1, 4);
+          const std::vector<double> x = Cells(rows * stride + 1, 3),
+                                    previous = same ? x : Cells(previous_rows * stride + 1, 4);
           const int64_t padded = std::max<int64_t>(16, (n + 7) / 8 * 8);
           AlignedArray v(padded), columns(padded);
           for (int64_t j = 0; j < padded; ++j) {
             v[j] = j < n ? std::sin(static_cast<double>(j) + 0.5) : 0.0;
             columns[j] = kBefore;
           }
-          std::vector<double> out(static_cast<size_t>(previous_rows) + 1, kBefore), expected_out = out, w = Cells(previous_rows + 1, 5);
+          std::vector<double> out(static_cast<size_t>(previous_rows) + 1, kBefore),
+              expected_out = out, w = Cells(previous_rows + 1, 5);
           std::vector<double> expected(static_cast<size_t>(n), kBefore);
           for (int64_t i = 0; i < rows; ++i) {
             double r[8] = {};
-            for (int64_t j = 0; j < n; ++j) r[j & 7] = std::fma(x[static_cast<size_t>(i * stride + j)], v[j], r[j & 7]);
-            expected_out[static_cast<size_t>(i)] = (((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7]))) + 0.0;
+            for (int64_t j = 0; j < n; ++j)
+              r[j & 7] = std::fma(x[static_cast<size_t>(i * stride + j)], v[j], r[j & 7]);
+            expected_out[static_cast<size_t>(i)] =
+                (((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7]))) + 0.0;
           }
           const std::vector<double>& weights = same ? expected_out : w;
           for (int64_t i = 0; i < previous_rows; ++i)
             for (int64_t j = 0; j < n; ++j) {
               double& cell = expected[static_cast<size_t>(j)];
-              cell = std::fma(previous[static_cast<size_t>(i * stride + j)], weights[static_cast<size_t>(i)], cell);
+              cell = std::fma(previous[static_cast<size_t>(i * stride + j)], weights[static_cast<size_t>(i)],
+                              cell);
             }
-          MultiplyRowsAndColumns({.n = n, .stride = stride, .x = x.data(), .rows = rows, .v = v.data(), .out = out.data(),
-                                  .previous = same ? x.data() : previous.data(), .previous_rows = previous_rows,
-                                  .w = same ? out.data() : w.data(), .columns = columns.data()});
-          SCOPED_TRACE(testing::Message() << rows << " and " << previous_rows << " rows of " << n << (same ? ", the same" : ""));
+          MultiplyRowsAndColumns({.n = n,
+                                  .stride = stride,
+                                  .x = x.data(),
+                                  .rows = rows,
+                                  .v = v.data(),
+                                  .out = out.data(),
+                                  .previous = same ? x.data() : previous.data(),
+                                  .previous_rows = previous_rows,
+                                  .w = same ? out.data() : w.data(),
+                                  .columns = columns.data()});
+          SCOPED_TRACE(testing::Message()
+                       << rows << " and " << previous_rows << " rows of " << n << (same ? ", the same" : ""));
           EXPECT_EQ(std::memcmp(out.data(), expected_out.data(), out.size() * sizeof(double)), 0);
           EXPECT_EQ(std::memcmp(columns.data(), expected.data(), expected.size() * sizeof(double)), 0);
           if (!same) continue;
           for (int64_t j = 0; j < padded; ++j) columns[j] = kBefore;
           double places[5] = {0, 0, 0, 0, kBefore};
-          MultiplyRowsAndColumns({.n = n, .stride = stride, .x = x.data(), .rows = rows, .v = v.data(), .out = places,
-                                  .previous = x.data(), .previous_rows = rows, .w = places, .columns = columns.data(), .out_step = 0});
-          EXPECT_EQ(std::memcmp(columns.data(), expected.data(), expected.size() * sizeof(double)), 0) << "not kept";
+          MultiplyRowsAndColumns({.n = n,
+                                  .stride = stride,
+                                  .x = x.data(),
+                                  .rows = rows,
+                                  .v = v.data(),
+                                  .out = places,
+                                  .previous = x.data(),
+                                  .previous_rows = rows,
+                                  .w = places,
+                                  .columns = columns.data(),
+                                  .out_step = 0});
+          EXPECT_EQ(std::memcmp(columns.data(), expected.data(), expected.size() * sizeof(double)), 0)
+              << "not kept";
           EXPECT_EQ(places[4], kBefore);
         }
       }

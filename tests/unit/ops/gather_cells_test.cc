@@ -141,7 +141,8 @@ TEST_P(EntryTiles, WeightedSquaredLoss) {
   body.ExpectSame("sum((X!=0)*(X-U%*%t(V))^2)");
 }
 
-void ExpectIntersected(const Matrix& x, const std::vector<Matrix>& others, int64_t tile_rows, std::vector<SpreadRow>& spreads) {
+void ExpectIntersected(const Matrix& x, const std::vector<Matrix>& others, int64_t tile_rows,
+                       std::vector<SpreadRow>& spreads) {
   std::vector<const Matrix*> pointers;
   std::vector<SpreadRow*> spread_pointers;
   for (size_t d = 0; d < others.size(); ++d) {
@@ -156,7 +157,8 @@ void ExpectIntersected(const Matrix& x, const std::vector<Matrix>& others, int64
     std::vector<std::vector<double>> values(others.size() + 1, std::vector<double>(room + 1, -99.0));
     std::vector<double*> value_pointers;
     for (std::vector<double>& list : values) value_pointers.push_back(list.data());
-    IntersectRows(x, pointers, begin, end, spread_pointers, {offsets.data(), columns.data(), value_pointers.data()});
+    IntersectRows(x, pointers, begin, end, spread_pointers,
+                  {offsets.data(), columns.data(), value_pointers.data()});
     ASSERT_EQ(columns[room], -7) << "written too far";
     for (const std::vector<double>& list : values) ASSERT_EQ(list[room], -99.0) << "written too far";
     int64_t at = 0;
@@ -164,11 +166,13 @@ void ExpectIntersected(const Matrix& x, const std::vector<Matrix>& others, int64
       ASSERT_EQ(offsets[static_cast<size_t>(i - begin)], at);
       for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
         const int32_t column = x.column_indexes()[e];
-        const bool all = std::all_of(others.begin(), others.end(), [&](const Matrix& other) { return other.At(i, column) != 0; });
+        const bool all = std::all_of(others.begin(), others.end(),
+                                     [&](const Matrix& other) { return other.At(i, column) != 0; });
         if (!all) continue;
         ASSERT_EQ(columns[static_cast<size_t>(at)], column) << "row " << i;
         ASSERT_EQ(values[0][static_cast<size_t>(at)], x.values()[e]);
-        for (size_t d = 0; d < others.size(); ++d) ASSERT_EQ(values[d + 1][static_cast<size_t>(at)], others[d].At(i, column));
+        for (size_t d = 0; d < others.size(); ++d)
+          ASSERT_EQ(values[d + 1][static_cast<size_t>(at)], others[d].At(i, column));
         ++at;
       }
     }
@@ -180,13 +184,15 @@ TEST(IntersectRowsTest, WhatAllHaveInCommon) {
   for (const Shape& shape : {Shape{1, 1}, Shape{1, 9}, Shape{300, 5}, Shape{211, 100}, Shape{37, 1000}}) {
     for (const double density : {0.0, 0.004, 0.02, 0.1, 0.5, 1.0}) {
       for (const double other : {0.0, 0.01, 0.09, 0.9}) {
-        SCOPED_TRACE(::testing::Message() << shape.rows << "x" << shape.columns << ", " << density << " with " << other);
+        SCOPED_TRACE(::testing::Message()
+                     << shape.rows << "x" << shape.columns << ", " << density << " with " << other);
         const Matrix x = RaggedCsr(shape.rows, shape.columns, density, 3);
         std::vector<Matrix> others;
         for (uint32_t d = 0; d < 3; ++d) {
           others.push_back(RaggedCsr(shape.rows, shape.columns, other, 4 + d));
           std::vector<SpreadRow> spreads(others.size());
-          for (const int64_t tile_rows : {int64_t{1}, int64_t{7}, shape.rows}) ExpectIntersected(x, others, tile_rows, spreads);
+          for (const int64_t tile_rows : {int64_t{1}, int64_t{7}, shape.rows})
+            ExpectIntersected(x, others, tile_rows, spreads);
         }
       }
     }

@@ -34,8 +34,10 @@ TEST(IndexTest, LeftOutBoundsTakeEverything) {
   for (const Matrix& form : Forms(x)) {
     EXPECT_TRUE(Matrix::SameCells(Index({form, {}, {}, {}, {}}).RunMatrix(), x));
     EXPECT_TRUE(Matrix::SameCells(Index({form}).RunMatrix(), x));
-    EXPECT_TRUE(Matrix::SameCells(Index({form, At(5), At(9), {}, {}}).RunMatrix(), reference::Index(x, 5, 9, 1, 7)));
-    EXPECT_TRUE(Matrix::SameCells(Index({form, {}, {}, At(2), At(3)}).RunMatrix(2), reference::Index(x, 1, 300, 2, 3)));
+    EXPECT_TRUE(
+        Matrix::SameCells(Index({form, At(5), At(9), {}, {}}).RunMatrix(), reference::Index(x, 5, 9, 1, 7)));
+    EXPECT_TRUE(Matrix::SameCells(Index({form, {}, {}, At(2), At(3)}).RunMatrix(2),
+                                  reference::Index(x, 1, 300, 2, 3)));
     EXPECT_TRUE(Matrix::SameCells(Index({form, At(5)}).RunMatrix(), reference::Index(x, 5, 5, 1, 7)));
   }
 }
@@ -53,7 +55,8 @@ TEST(IndexTest, ColumnsAreTakenRowByRow) {
 
 TEST(IndexTest, BoundsTruncate) {
   const Matrix x = RandomCells(4, 5, 1);
-  const Matrix result = Index({x, Value(Scalar(2.9)), Value(Scalar(3.2)), Value(Scalar(true)), At(2)}).RunMatrix();
+  const Matrix result =
+      Index({x, Value(Scalar(2.9)), Value(Scalar(3.2)), Value(Scalar(true)), At(2)}).RunMatrix();
   EXPECT_TRUE(Matrix::SameCells(result, reference::Index(x, 2, 3, 1, 2)));
 }
 
@@ -70,12 +73,14 @@ TEST(IndexTest, SaysWhatIsOutOfRange) {
   StatusCode code;
   EXPECT_EQ(Index({x, At(5), At(5), {}, {}}).Error(&code), "index [5,] is out of range for a 3x4 matrix");
   EXPECT_EQ(code, StatusCode::kInvalidArgument);
-  EXPECT_EQ(Index({x, At(5), At(5), {}, {}}).RunTimeError(&code), "index [5,] is out of range for a 3x4 matrix");
+  EXPECT_EQ(Index({x, At(5), At(5), {}, {}}).RunTimeError(&code),
+            "index [5,] is out of range for a 3x4 matrix");
   EXPECT_EQ(code, StatusCode::kFailedPrecondition);
   EXPECT_EQ(Index({x, At(0), At(2), {}, {}}).Error(), "index [0:2,] is out of range for a 3x4 matrix");
   EXPECT_EQ(Index({x, {}, {}, At(-2), At(-1)}).Error(), "index [,-2:-1] is out of range for a 3x4 matrix");
   EXPECT_EQ(Index({x, At(1), At(1), At(3), At(5)}).Error(), "index [1,3:5] is out of range for a 3x4 matrix");
-  EXPECT_EQ(Index({x, At(3), At(2), {}, {}}).Error(), "index [3:2,] is empty: its lower bound is above its upper bound");
+  EXPECT_EQ(Index({x, At(3), At(2), {}, {}}).Error(),
+            "index [3:2,] is empty: its lower bound is above its upper bound");
 }
 
 TEST(IndexAssignTest, ReplacesARegionByAMatrixOrAScalar) {
@@ -92,7 +97,8 @@ TEST(IndexAssignTest, ReplacesARegionByAMatrixOrAScalar) {
     for (double constant : {0.0, 4.5}) {
       const Matrix one = Rows({{constant}});
       const Matrix expected = reference::IndexAssign(x, one, 2, 6, 1, 5);
-      EXPECT_TRUE(Matrix::SameCells(Assign({form, Value(Scalar(constant)), At(2), At(6), {}, {}}).RunMatrix(), expected));
+      EXPECT_TRUE(Matrix::SameCells(Assign({form, Value(Scalar(constant)), At(2), At(6), {}, {}}).RunMatrix(),
+                                    expected));
       EXPECT_TRUE(Matrix::SameCells(Assign({form, one, At(2), At(6), {}, {}}).RunMatrix(), expected));
     }
     EXPECT_TRUE(Matrix::SameCells(Assign({form, x, {}, {}, {}, {}}).RunMatrix(), x));
@@ -116,7 +122,8 @@ TEST(IndexAssignTest, NamesTheSizesThatDoNotFit) {
   const Matrix x = RandomCells(6, 5, 1);
   EXPECT_EQ(Assign({x, RandomCells(2, 2, 1), At(2), At(4), At(3), At(4)}).Error(),
             "index [2:4,3:4] is 3x2 but the assigned matrix is 2x2");
-  EXPECT_EQ(Assign({x, Value(Scalar(1)), At(7), At(7), {}, {}}).Error(), "index [7,] is out of range for a 6x5 matrix");
+  EXPECT_EQ(Assign({x, Value(Scalar(1)), At(7), At(7), {}, {}}).Error(),
+            "index [7,] is out of range for a 6x5 matrix");
 }
 
 }  // namespace

@@ -12,7 +12,8 @@
 
 #include "ops/cpu.h"
 
-// Accuracy is measured against the C library's 64-bit-mantissa long double functions, which our code never calls.
+// Accuracy is measured against the C library's 64-bit-mantissa long double functions, which our code never
+// calls.
 namespace heddle::ops {
 namespace {
 
@@ -24,10 +25,17 @@ constexpr double kDenormal = std::numeric_limits<double>::denorm_min();
 double UlpError(double x, long double exact) {
   if (std::isnan(x) || std::isnan(exact)) return std::isnan(x) && std::isnan(exact) ? 0 : kInfinity;
   const double rounded = static_cast<double>(exact);
-  if (x == rounded) return std::isinf(rounded) ? 0 : static_cast<double>(std::fabs(x - exact) / (std::nextafter(std::fabs(rounded), kInfinity) - std::fabs(rounded)));
+  if (x == rounded)
+    return std::isinf(rounded)
+               ? 0
+               : static_cast<double>(std::fabs(x - exact) /
+                                     (std::nextafter(std::fabs(rounded), kInfinity) - std::fabs(rounded)));
   if (std::isinf(x) || std::isinf(rounded)) {
     // One step across the border to infinity is a rounding error.
-    return std::fabs(x) >= std::numeric_limits<double>::max() && std::fabs(exact) >= std::numeric_limits<double>::max() ? 1 : kInfinity;
+    return std::fabs(x) >= std::numeric_limits<double>::max() &&
+                   std::fabs(exact) >= std::numeric_limits<double>::max()
+               ? 1
+               : kInfinity;
   }
   const double magnitude = std::fabs(rounded);
   return static_cast<double>(std::fabs(x - exact) / (std::nextafter(magnitude, kInfinity) - magnitude));
@@ -35,8 +43,24 @@ double UlpError(double x, long double exact) {
 
 // Numbers of all kinds: special ones, uniform in [low, high], and any exponent with the given sign rule.
 std::vector<double> Samples(double low, double high, bool any_exponent) {
-  std::vector<double> samples = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, kDenormal, -kDenormal, 1e-310, 2.2250738585072014e-308,
-                                 0.4375, 0.6875, 1.1875, 2.4375, 1e-20, 1e20, 0.9999999999999999, 1.0000000000000002};
+  std::vector<double> samples = {0.0,
+                                 -0.0,
+                                 1.0,
+                                 -1.0,
+                                 0.5,
+                                 -0.5,
+                                 kDenormal,
+                                 -kDenormal,
+                                 1e-310,
+                                 2.2250738585072014e-308,
+                                 0.4375,
+                                 0.6875,
+                                 1.1875,
+                                 2.4375,
+                                 1e-20,
+                                 1e20,
+                                 0.9999999999999999,
+                                 1.0000000000000002};
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> uniform(low, high);
   for (int i = 0; i < 40000; ++i) samples.push_back(uniform(random));
@@ -61,36 +85,56 @@ void ExpectAccurate(UnaryCode code, Exact exact, double bound, double low, doubl
       worst_at = x;
     }
   }
-  EXPECT_LE(worst, bound) << "at x = " << std::hexfloat << worst_at << std::defaultfloat << " (" << worst_at << "), got " << Apply(code, worst_at);
+  EXPECT_LE(worst, bound) << "at x = " << std::hexfloat << worst_at << std::defaultfloat << " (" << worst_at
+                          << "), got " << Apply(code, worst_at);
   testing::Test::RecordProperty("worst_ulp", std::to_string(worst));
 }
 
-TEST(MathTest, ExponentialIsWithinOneUlp) { ExpectAccurate(UnaryCode::kExponential, expl, 1.0, -746, 710, true); }
+TEST(MathTest, ExponentialIsWithinOneUlp) {
+  ExpectAccurate(UnaryCode::kExponential, expl, 1.0, -746, 710, true);
+}
 TEST(MathTest, LogarithmIsWithinOneUlp) { ExpectAccurate(UnaryCode::kLogarithm, logl, 1.0, 0, 1e6, true); }
-TEST(MathTest, HyperbolicTangentIsWithinOneUlp) { ExpectAccurate(UnaryCode::kHyperbolicTangent, tanhl, 1.0, -25, 25, true); }
+TEST(MathTest, HyperbolicTangentIsWithinOneUlp) {
+  ExpectAccurate(UnaryCode::kHyperbolicTangent, tanhl, 1.0, -25, 25, true);
+}
 TEST(MathTest, SigmoidIsWithinOneUlp) {
   const auto exact = [](long double x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); };
   ExpectAccurate(UnaryCode::kSigmoid, exact, 1.0, -750, 40, true);
   ExpectAccurate(UnaryCode::kSigmoid, exact, 1.0, -5, 5, true);
 }
-TEST(MathTest, HyperbolicSineIsWithinTwoUlp) { ExpectAccurate(UnaryCode::kHyperbolicSine, sinhl, 2.0, -711, 711, true); }
-TEST(MathTest, HyperbolicSineOfSmallNumbers) { ExpectAccurate(UnaryCode::kHyperbolicSine, sinhl, 2.0, -30, 30, true); }
-TEST(MathTest, HyperbolicCosineIsWithinTwoUlp) { ExpectAccurate(UnaryCode::kHyperbolicCosine, coshl, 2.0, -711, 711, true); }
-TEST(MathTest, HyperbolicCosineOfSmallNumbers) { ExpectAccurate(UnaryCode::kHyperbolicCosine, coshl, 2.0, -30, 30, true); }
+TEST(MathTest, HyperbolicSineIsWithinTwoUlp) {
+  ExpectAccurate(UnaryCode::kHyperbolicSine, sinhl, 2.0, -711, 711, true);
+}
+TEST(MathTest, HyperbolicSineOfSmallNumbers) {
+  ExpectAccurate(UnaryCode::kHyperbolicSine, sinhl, 2.0, -30, 30, true);
+}
+TEST(MathTest, HyperbolicCosineIsWithinTwoUlp) {
+  ExpectAccurate(UnaryCode::kHyperbolicCosine, coshl, 2.0, -711, 711, true);
+}
+TEST(MathTest, HyperbolicCosineOfSmallNumbers) {
+  ExpectAccurate(UnaryCode::kHyperbolicCosine, coshl, 2.0, -30, 30, true);
+}
 TEST(MathTest, SineIsWithinOneUlp) { ExpectAccurate(UnaryCode::kSine, sinl, 1.0, -1000, 1000, true); }
 TEST(MathTest, CosineIsWithinOneUlp) { ExpectAccurate(UnaryCode::kCosine, cosl, 1.0, -1000, 1000, true); }
 TEST(MathTest, TangentIsWithinOneUlp) { ExpectAccurate(UnaryCode::kTangent, tanl, 1.0, -1000, 1000, true); }
 TEST(MathTest, ArcSineIsWithinTwoUlp) { ExpectAccurate(UnaryCode::kArcSine, asinl, 2.0, -1, 1, true); }
 TEST(MathTest, ArcCosineIsWithinTwoUlp) { ExpectAccurate(UnaryCode::kArcCosine, acosl, 2.0, -1, 1, true); }
-TEST(MathTest, ArcTangentIsWithinTwoUlp) { ExpectAccurate(UnaryCode::kArcTangent, atanl, 2.0, -10, 10, true); }
+TEST(MathTest, ArcTangentIsWithinTwoUlp) {
+  ExpectAccurate(UnaryCode::kArcTangent, atanl, 2.0, -10, 10, true);
+}
 
 // Multiples of pi/2 and the border of the slow range reduction are where digits cancel.
 TEST(MathTest, AnglesNearMultiplesOfHalfPi) {
   for (UnaryCode code : {UnaryCode::kSine, UnaryCode::kCosine, UnaryCode::kTangent}) {
-    const Exact exact = code == UnaryCode::kSine ? static_cast<Exact>(sinl) : code == UnaryCode::kCosine ? static_cast<Exact>(cosl) : static_cast<Exact>(tanl);
-    std::vector<double> angles = {0x1p30, 0x1p30 - 1, 0x1.fffffffffffffp29, 1e22, 6381956970095103.0 * 0x1p797, 0x1.921fb54442d18p+0};
-    for (int64_t k = 1; k < 3000; ++k) angles.push_back(static_cast<double>(k * 1.5707963267948966192313216916398L));
-    for (int64_t k = 1; k < 3000; ++k) angles.push_back(static_cast<double>((k * 359999 + 11) * 1.5707963267948966192313216916398L));
+    const Exact exact = code == UnaryCode::kSine     ? static_cast<Exact>(sinl)
+                        : code == UnaryCode::kCosine ? static_cast<Exact>(cosl)
+                                                     : static_cast<Exact>(tanl);
+    std::vector<double> angles = {
+        0x1p30, 0x1p30 - 1, 0x1.fffffffffffffp29, 1e22, 6381956970095103.0 * 0x1p797, 0x1.921fb54442d18p+0};
+    for (int64_t k = 1; k < 3000; ++k)
+      angles.push_back(static_cast<double>(k * 1.5707963267948966192313216916398L));
+    for (int64_t k = 1; k < 3000; ++k)
+      angles.push_back(static_cast<double>((k * 359999 + 11) * 1.5707963267948966192313216916398L));
     for (double x : angles) {
       for (double signed_x : {x, -x})
         EXPECT_LE(UlpError(Apply(code, signed_x), exact(signed_x)), 1.0) << signed_x;
@@ -120,7 +164,7 @@ TEST(MathTest, PowerIsWithinOneUlp) {
   };
   for (int i = 0; i < 40000; ++i) {
     const double x = std::exp2(1000 * uniform(random));
-    check(x, uniform(random) * 1080 / (std::log2(x) + 1e-9));                // the whole range of results
+    check(x, uniform(random) * 1080 / (std::log2(x) + 1e-9));  // the whole range of results
     check(1 + 0.1 * uniform(random), 1000 * uniform(random));
     check(1 + 1e-9 * uniform(random), 1e11 * uniform(random));
     check(std::fabs(std::bit_cast<double>(random() & ~(uint64_t{1} << 62))), uniform(random));
@@ -148,8 +192,10 @@ TEST(MathTest, PowersOfWholeNumbersAreExact) {
 uint64_t Bits(double x) { return std::isnan(x) ? 1 : std::bit_cast<uint64_t>(x); }
 
 TEST(MathTest, PowerOfSpecialValuesFollowsIeee) {
-  const double values[] = {0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, 1.5, -1.5, kInfinity, -kInfinity, kNaN,
-                           kDenormal, -kDenormal, 1e300, -1e300, 1e-300, 0x1p53, 0x1p53 + 2, 0x1p52 + 1, -0x1p52 - 1, 4.0, 7.0};
+  const double values[] = {0.0,        -0.0,       1.0,         -1.0,  2.0,    -2.0,      3.0,
+                           -3.0,       0.5,        -0.5,        1.5,   -1.5,   kInfinity, -kInfinity,
+                           kNaN,       kDenormal,  -kDenormal,  1e300, -1e300, 1e-300,    0x1p53,
+                           0x1p53 + 2, 0x1p52 + 1, -0x1p52 - 1, 4.0,   7.0};
   for (double x : values)
     for (double y : values) {
       const double expected = y == 2 ? x * x : std::pow(x, y);
@@ -197,7 +243,8 @@ TEST(MathTest, SpecialValues) {
     EXPECT_EQ(Bits(function(0.0)), Bits(0.0));
     EXPECT_EQ(function(kDenormal), kDenormal);
   }
-  for (auto function : {Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh}) EXPECT_TRUE(std::isnan(function(kNaN)));
+  for (auto function : {Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh})
+    EXPECT_TRUE(std::isnan(function(kNaN)));
 }
 
 // One lane alone, a full vector, any position in it, streamed or not: the same bits.
@@ -231,19 +278,23 @@ void ExpectSameBitsInEveryLane(const ElementwiseKernels& table, const Elementwis
       for (int64_t i = 0; i < 1000; ++i) {
         double alone;
         expected.binary[code][0](&x[i], &scalar, &alone, 1, false);
-        ASSERT_EQ(Bits(out[i]), Bits(alone)) << "binary " << code << " of " << x[i] << " and scalar " << scalar;
+        ASSERT_EQ(Bits(out[i]), Bits(alone))
+            << "binary " << code << " of " << x[i] << " and scalar " << scalar;
       }
       table.binary[code][2](&scalar, y.data(), out.data(), 1000, false);
       for (int64_t i = 0; i < 1000; ++i) {
         double alone;
         expected.binary[code][0](&scalar, &y[i], &alone, 1, false);
-        ASSERT_EQ(Bits(out[i]), Bits(alone)) << "binary " << code << " of scalar " << scalar << " and " << y[i];
+        ASSERT_EQ(Bits(out[i]), Bits(alone))
+            << "binary " << code << " of scalar " << scalar << " and " << y[i];
       }
     }
   }
 }
 
-TEST(MathTest, Avx2GivesTheSameBitsInEveryLane) { ExpectSameBitsInEveryLane(kElementwiseKernelsAvx2, kElementwiseKernelsAvx2); }
+TEST(MathTest, Avx2GivesTheSameBitsInEveryLane) {
+  ExpectSameBitsInEveryLane(kElementwiseKernelsAvx2, kElementwiseKernelsAvx2);
+}
 
 TEST(MathTest, Avx512GivesTheBitsOfAvx2) {
   // The other copy of the kernels can only run where the CPU has its instructions.

@@ -41,7 +41,8 @@ class GemmTest : public testing::TestWithParam<Cpu> {
   void TearDown() override { ASSERT_TRUE(ForceCpu("auto").ok()); }
 };
 
-// Runs the product on a C of 0.25s and compares the cells that it says it gives; beside them nothing is written.
+// Runs the product on a C of 0.25s and compares the cells that it says it gives; beside them nothing is
+// written.
 void ExpectChains(Gemm g, const std::string& what) {
   constexpr double kBefore = 0.25;
   g.c_row = g.n + 3;
@@ -95,8 +96,16 @@ TEST_P(GemmTest, EveryCellIsOneChain) {
 TEST_P(GemmTest, StridedOperandsAreReadWhereTheyAre) {
   const int64_t m = 37, k = 300, n = 29, gap = 5;
   const std::vector<double> a = Cells(m * (k + gap) * 2, 3), b = Cells(k * (n + gap), 4);
-  ExpectChains({.m = m, .n = n, .k = k, .a = a.data(), .a_row = k + gap, .b = b.data(), .b_row = n + gap}, "gaps");
-  ExpectChains({.m = m, .n = n, .k = k, .a = a.data(), .a_row = 2 * (k + gap), .a_column = 2, .b = b.data(), .b_row = n + gap},
+  ExpectChains({.m = m, .n = n, .k = k, .a = a.data(), .a_row = k + gap, .b = b.data(), .b_row = n + gap},
+               "gaps");
+  ExpectChains({.m = m,
+                .n = n,
+                .k = k,
+                .a = a.data(),
+                .a_row = 2 * (k + gap),
+                .a_column = 2,
+                .b = b.data(),
+                .b_row = n + gap},
                "every second cell");
 }
 
@@ -122,13 +131,22 @@ TEST_P(GemmTest, MoreColumnsThanOneBlock) {
   ExpectChains({.m = m, .n = n, .k = k, .a = a.data(), .a_row = k, .b = b.data(), .b_row = n}, "wide");
 }
 
-// Blocks of rows of A against one B that is packed once; steps of 256 (512) rows of B and blocks of 4080 columns.
-// Threads take packing and products of several steps and blocks of columns in turns, more threads than the machine has, too.
+// Blocks of rows of A against one B that is packed once; steps of 256 (512) rows of B and blocks of 4080
+// columns. Threads take packing and products of several steps and blocks of columns in turns, more threads
+// than the machine has, too.
 TEST_P(GemmTest, ManyThreadsGiveWhatOneGives) {
   const int64_t shapes[][3] = {{600, 2'100, 100}, {300, 1'100, 4'200}, {145, 5'000, 50}, {1'000, 700, 300}};
   for (const auto& [m, k, n] : shapes) {
     const std::vector<double> a = Cells(m * k, 8), b = Cells(k * n, 9);
-    Gemm g{.m = m, .n = n, .k = k, .a = a.data(), .a_row = k, .b = b.data(), .b_row = n, .c_row = n, .canonical = true};
+    Gemm g{.m = m,
+           .n = n,
+           .k = k,
+           .a = a.data(),
+           .a_row = k,
+           .b = b.data(),
+           .b_row = n,
+           .c_row = n,
+           .canonical = true};
     std::vector<double> expected(static_cast<size_t>(m * n)), found(static_cast<size_t>(m * n));
     g.c = expected.data();
     ops::Run(g);
@@ -147,14 +165,22 @@ TEST_P(GemmTest, ManyThreadsGiveWhatOneGives) {
 }
 
 TEST_P(GemmTest, PackedOnceForManyProducts) {
-  for (const auto& [k, n] : {std::pair<int64_t, int64_t>{1, 64}, {80, 24}, {256, 100}, {257, 65}, {513, 203}, {600, 12}, {1025, 7}, {3, 4100}}) {
+  for (const auto& [k, n] : {std::pair<int64_t, int64_t>{1, 64},
+                             {80, 24},
+                             {256, 100},
+                             {257, 65},
+                             {513, 203},
+                             {600, 12},
+                             {1025, 7},
+                             {3, 4100}}) {
     const int64_t m = 144;
     const std::vector<double> a = Cells(m * k, 8), b = Cells(k * n, 9);
     std::unique_ptr<PackedRight> packed;
     Arena arena(2);
     arena.Execute([&] { packed = std::make_unique<PackedRight>(b.data(), k, n); });
     for (const int64_t rows : {1, 4, 8, 9, 24, 63, 144}) {
-      Gemm g{.m = rows, .n = n, .k = k, .a = a.data() + (m - rows) * k, .a_row = k, .b = b.data(), .b_row = n};
+      Gemm g{
+          .m = rows, .n = n, .k = k, .a = a.data() + (m - rows) * k, .a_row = k, .b = b.data(), .b_row = n};
       g.packed = packed.get();
       ExpectChains(g, "A packed B");
       g.canonical = true;

@@ -44,7 +44,8 @@ void ExpectDefinition(std::string_view op, const Matrix& a, const Matrix& b, int
   for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
     ASSERT_TRUE(ForceCpu(cpu).ok());
     for (const Matrix& left : {a, sparse_a})
-      EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {left, b}, same_input).Result1(), dense_expected))
+      EXPECT_TRUE(
+          Matrix::SameCells(OperatorRun(the_operator, {left, b}, same_input).Result1(), dense_expected))
           << Name(cpu) << " " << Name(left.format());
   }
   ASSERT_TRUE(ForceCpu("auto").ok());
@@ -75,7 +76,8 @@ TEST(MatmulTest, TallTimesVector) {
 TEST(MatmulTest, RowsOfEveryLengthTimesFewColumns) {
   for (int64_t n = 14; n < 50; ++n)
     for (int64_t k : {1, 2, 3, 4, 6})
-      ExpectDefinition("%*%", RandomCells(71, n, 0.7, static_cast<uint64_t>(n)), RandomCells(n, k, 0.8, 6), 1);
+      ExpectDefinition("%*%", RandomCells(71, n, 0.7, static_cast<uint64_t>(n)), RandomCells(n, k, 0.8, 6),
+                       1);
 }
 
 // Rows of no entry, one and two (of one lane and of two) between longer ones, and as the last.
@@ -103,19 +105,22 @@ TEST(MatmulTest, SparseRowsTimesManyColumns) {
     ExpectDefinition("%*%", RandomCells(33, 40, 0.2, 3), RandomCells(40, k, 0.9, 7), 2);
 }
 
-// Cells of fused operators along entries may be zero where the driver is not; the rows that they would multiply do not count.
+// Cells of fused operators along entries may be zero where the driver is not; the rows that they would
+// multiply do not count.
 TEST(MatmulTest, AZeroEntryCountsAsAbsent) {
   const double values[] = {2.0, 0.0, -0.0, 3.0};
   const int32_t columns[] = {0, 1, 2, 3};
   for (int64_t n : {5, 37, 100, 401}) {
     std::vector<double> b(static_cast<size_t>(4 * n), std::numeric_limits<double>::infinity());
-    for (int64_t c = 0; c < n; ++c) b[static_cast<size_t>(c)] = b[static_cast<size_t>(3 * n + c)] = static_cast<double>(c);
+    for (int64_t c = 0; c < n; ++c)
+      b[static_cast<size_t>(c)] = b[static_cast<size_t>(3 * n + c)] = static_cast<double>(c);
     for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
       if (!IsSupported(cpu)) continue;
       ASSERT_TRUE(ForceCpu(cpu).ok());
       std::vector<double> out(static_cast<size_t>(n + 1), -1.0);
       simd::MultiplySparseRow(values, columns, 4, b.data(), n, n, out.data());
-      for (int64_t c = 0; c < n; ++c) ASSERT_EQ(out[static_cast<size_t>(c)], 5.0 * static_cast<double>(c)) << Name(cpu) << " " << n;
+      for (int64_t c = 0; c < n; ++c)
+        ASSERT_EQ(out[static_cast<size_t>(c)], 5.0 * static_cast<double>(c)) << Name(cpu) << " " << n;
       EXPECT_EQ(out.back(), -1.0) << "written beyond the row";
     }
   }
@@ -125,7 +130,8 @@ TEST(MatmulTest, AZeroEntryCountsAsAbsent) {
 TEST(MatmulTest, LongRowsTimesFewColumns) {
   for (int64_t n : {511, 512, 513, 516, 517, 519, 1000})
     for (int64_t k : {1, 2, 3, 4, 7})
-      ExpectDefinition("%*%", RandomCells(23, n, 0.5, static_cast<uint64_t>(n)), RandomCells(n, k, 0.8, 6), 1);
+      ExpectDefinition("%*%", RandomCells(23, n, 0.5, static_cast<uint64_t>(n)), RandomCells(n, k, 0.8, 6),
+                       1);
 }
 
 TEST(MatmulTest, LongInnerDimensions) {
@@ -156,7 +162,8 @@ TEST(MatmulTest, TransposedProductsOverManyPanels) {
 TEST(MatmulTest, TransposedProductsWithSomeColumns) {
   for (int64_t n : {3, 9, 17, 24, 31, 32, 33, 100})
     for (int64_t k : {9, 12, 13, 14, 23, 24, 25})
-      ExpectDefinition("t%*%", RandomCells(331, n, 0.9, static_cast<uint64_t>(n)), RandomCells(331, k, 0.9, 7), 1);
+      ExpectDefinition("t%*%", RandomCells(331, n, 0.9, static_cast<uint64_t>(n)),
+                       RandomCells(331, k, 0.9, 7), 1);
   for (int64_t n : {9, 13, 14, 24, 25, 31}) {
     const Matrix x = RandomCells(777, n, 0.9, 1);
     ExpectDefinition("t%*%", x, x, 2, true);
@@ -176,11 +183,14 @@ TEST(MatmulTest, PanelHeightsFollowTheColumnsOfY) {
 TEST(MatmulTest, WideTransposedProductsAreTiled) {
   ExpectDefinition("t%*%", RandomCells(130, 500, 0.1, 1), RandomCells(130, 140, 0.1, 2), 2);
   ExpectDefinition("t%*%", RandomCells(70, 9000, 0.1, 1), RandomCells(70, 9, 0.1, 2), 1);
-  for (int64_t k : {18, 33}) ExpectDefinition("t%*%", RandomCells(90, 4001, 0.02, 3), RandomCells(90, k, 0.9, 4), 1);
-  ExpectDefinition("t%*%", RandomCells(40, 200, 0.02, 5), RandomCells(40, 3000, 0.05, 6), 1);  // Entries of a tile are searched for.
+  for (int64_t k : {18, 33})
+    ExpectDefinition("t%*%", RandomCells(90, 4001, 0.02, 3), RandomCells(90, k, 0.9, 4), 1);
+  ExpectDefinition("t%*%", RandomCells(40, 200, 0.02, 5), RandomCells(40, 3000, 0.05, 6),
+                   1);  // Entries of a tile are searched for.
 }
 
-// More column chunks than the lanes of a row are kept for at once: rows alone, and so few that their chunks are tasks.
+// More column chunks than the lanes of a row are kept for at once: rows alone, and so few that their chunks
+// are tasks.
 TEST(MatmulTest, VeryLongSparseRows) {
   const int64_t n = 17 * kColumnChunk + 3;
   for (auto [m, k] : {std::pair{3, 1}, {3, 3}, {17, 1}}) {

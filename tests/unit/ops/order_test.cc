@@ -40,8 +40,9 @@ TEST(OrderTest, EqualsAnInsertionSort) {
           for (int64_t i = 0; i < m; ++i) {
             const int64_t row = expected[static_cast<size_t>(i)];
             EXPECT_EQ(indexes.At(i, 0), static_cast<double>(row + 1));
-            EXPECT_TRUE(Matrix::SameCells(ToDense(sorted.Rows(i, i + 1)).ok() ? *ToDense(sorted.Rows(i, i + 1)) : Matrix(),
-                                          *ToDense(form.Rows(row, row + 1))));
+            EXPECT_TRUE(Matrix::SameCells(
+                ToDense(sorted.Rows(i, i + 1)).ok() ? *ToDense(sorted.Rows(i, i + 1)) : Matrix(),
+                *ToDense(form.Rows(row, row + 1))));
           }
         }
       }
@@ -60,7 +61,8 @@ TEST(OrderTest, SortsBySeveralColumns) {
   const Matrix by = Rows({{3, 1}});
   const std::vector<int64_t> expected = reference::SortedRows(x, {2, 0}, true);
   const Matrix indexes = Order({x, by, S(true), S(true)}).RunMatrix();
-  for (int64_t i = 0; i < 600; ++i) EXPECT_EQ(indexes.At(i, 0), static_cast<double>(expected[static_cast<size_t>(i)] + 1));
+  for (int64_t i = 0; i < 600; ++i)
+    EXPECT_EQ(indexes.At(i, 0), static_cast<double>(expected[static_cast<size_t>(i)] + 1));
 }
 
 TEST(OrderTest, NansComeLastWhenAscendingAndFirstWhenDecreasing) {

@@ -10,9 +10,11 @@
 namespace heddle::ops {
 namespace {
 
-// Error of `value` in units of its last place, against the 64-bit significand of long double (exact to 0.001 units).
+// Error of `value` in units of its last place, against the 64-bit significand of long double (exact to 0.001
+// units).
 double UlpError(double value, long double exact) {
-  const double unit = std::nextafter(std::abs(value), std::numeric_limits<double>::infinity()) - std::abs(value);
+  const double unit =
+      std::nextafter(std::abs(value), std::numeric_limits<double>::infinity()) - std::abs(value);
   return static_cast<double>(std::abs(static_cast<long double>(value) - exact) / unit);
 }
 

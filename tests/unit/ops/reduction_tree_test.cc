@@ -109,7 +109,9 @@ TEST(ReductionTreeTest, NoLeavesGiveTheIdentity) {
 }
 
 // The kernel that asks for it ends with kResourceExhausted (ops/catalog.cc).
-TEST(ReductionTreeTest, ScratchThatNobodyHasIsOutOfMemory) { EXPECT_THROW(AlignedArray(int64_t{1} << 52), std::bad_alloc); }
+TEST(ReductionTreeTest, ScratchThatNobodyHasIsOutOfMemory) {
+  EXPECT_THROW(AlignedArray(int64_t{1} << 52), std::bad_alloc);
+}
 
 TEST(ReductionTreeTest, CancellationIsReported) {
   std::atomic<bool> cancelled = true;

@@ -15,9 +15,12 @@ using testing::Invocation;
 using testing::RandomCells;
 using testing::Rows;
 
-const Shape kShapes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1}, {1, 7}, {7, 1}, {4, 4}, {5, 9}, {8, 8}, {13, 3}, {70, 65}, {300, 129}};
+const Shape kShapes[] = {{0, 0}, {0, 3}, {3, 0}, {1, 1},  {1, 7},   {7, 1},
+                         {4, 4}, {5, 9}, {8, 8}, {13, 3}, {70, 65}, {300, 129}};
 
-Invocation Call(std::string name, Inputs inputs) { return Invocation(ReorganizeOperators(), std::move(name), std::move(inputs)); }
+Invocation Call(std::string name, Inputs inputs) {
+  return Invocation(ReorganizeOperators(), std::move(name), std::move(inputs));
+}
 
 TEST(TransposeTest, EqualsTheReferenceInEveryFormat) {
   for (const Shape& shape : kShapes) {
@@ -54,7 +57,8 @@ TEST(CbindTest, PutsMatricesSideBySide) {
       for (const Matrix& y : Forms(b)) {
         Invocation call = Call("cbind", {x, y, x});
         const Matrix result = call.RunMatrix(2);
-        EXPECT_EQ(result.IsSparse(), IsMostlySparse({x, y, x}, [](const Matrix& part) { return part.columns(); }));
+        EXPECT_EQ(result.IsSparse(),
+                  IsMostlySparse({x, y, x}, [](const Matrix& part) { return part.columns(); }));
         EXPECT_TRUE(Matrix::SameCells(result, expected)) << a.rows() << "x" << a.columns();
         call.ExpectPiecesMatch(3);
       }
@@ -70,7 +74,8 @@ TEST(RbindTest, PutsMatricesBelowEachOther) {
     for (const Matrix& x : Forms(a)) {
       for (const Matrix& y : Forms(b)) {
         const Matrix result = Call("rbind", {x, y, x}).RunMatrix(2);
-        EXPECT_EQ(result.IsSparse(), IsMostlySparse({x, y, x}, [](const Matrix& part) { return part.rows(); }));
+        EXPECT_EQ(result.IsSparse(),
+                  IsMostlySparse({x, y, x}, [](const Matrix& part) { return part.rows(); }));
         EXPECT_TRUE(Matrix::SameCells(result, expected)) << a.rows() << "x" << a.columns();
       }
     }
@@ -101,7 +106,8 @@ TEST(DiagTest, TurnsVectorsIntoMatricesAndBack) {
     for (const Matrix& form : Forms(square))
       EXPECT_TRUE(Matrix::SameCells(Call("diag", {form}).RunMatrix(), reference::Diag(square)));
   }
-  EXPECT_EQ(Call("diag", {RandomCells(2, 3, 1)}).Error(), "diag: needs a column vector or a square matrix, got 2x3");
+  EXPECT_EQ(Call("diag", {RandomCells(2, 3, 1)}).Error(),
+            "diag: needs a column vector or a square matrix, got 2x3");
 }
 
 TEST(RevTest, TurnsTheRowsAround) {

@@ -15,7 +15,8 @@
 #include "ops/operator.h"
 #include "ops/parallel.h"
 
-// Runs one operator of a family as the system does: infer, check that the result is what inference promised, run.
+// Runs one operator of a family as the system does: infer, check that the result is what inference promised,
+// run.
 namespace heddle::ops::testing {
 
 using Inputs = std::vector<std::optional<Value>>;
@@ -72,8 +73,14 @@ struct Invocation {
     context.threads = threads;
     Result<Value> result = Status();
     Arena(threads).Execute([&] {
-      result = op->run({.node = node, .phase = "", .inputs = pointers, .input_infos = infos, .row_begin = begin,
-                        .row_end = end, .total_rows = total, .context = context});
+      result = op->run({.node = node,
+                        .phase = "",
+                        .inputs = pointers,
+                        .input_infos = infos,
+                        .row_begin = begin,
+                        .row_end = end,
+                        .total_rows = total,
+                        .context = context});
     });
     return result;
   }
@@ -88,7 +95,8 @@ struct Invocation {
     if (result->IsMatrix()) {
       const Matrix& matrix = result->matrix();
       EXPECT_TRUE(node.info.shape.rows == kUnknown || node.info.shape.rows == matrix.rows()) << node.op;
-      EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.shape.columns == matrix.columns()) << node.op;
+      EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.shape.columns == matrix.columns())
+          << node.op;
       EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.format == matrix.format()) << node.op;
     }
     return *std::move(result);

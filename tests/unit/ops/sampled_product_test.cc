@@ -42,11 +42,13 @@ TEST(SampledProductTest, HasTheCellsOfTheDefinition) {
                          RandomCells(n, rank, 0.9, 6));
 }
 
-// V of more than four megabytes, which is read by blocks; where a range of rows has few entries, row after row.
+// V of more than four megabytes, which is read by blocks; where a range of rows has few entries, row after
+// row.
 TEST(SampledProductTest, LargeRightOperandsAreReadByBlocks) {
   for (int64_t rank : {64, 67, 100})
     for (int64_t m : {20, 150, 301})
-      ExpectDefinition(RandomCells(m, 8'200, 0.02, static_cast<uint64_t>(m)), RandomCells(m, rank, 0.9, 5), RandomCells(8'200, rank, 0.9, 6));
+      ExpectDefinition(RandomCells(m, 8'200, 0.02, static_cast<uint64_t>(m)), RandomCells(m, rank, 0.9, 5),
+                       RandomCells(8'200, rank, 0.9, 6));
 }
 
 TEST(SampledProductTest, EmptyRowsAndZeroResultsLeaveNoEntry) {

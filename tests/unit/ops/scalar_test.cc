@@ -69,7 +69,8 @@ TEST(ScalarTest, DoublesAndMixturesAreDoubles) {
 }
 
 TEST(ScalarTest, OverflowOfIntegersIsAnError) {
-  EXPECT_EQ(ErrorOf("+", {kLargest, 1}), "+: the result does not fit in a 64-bit integer: 9223372036854775807 + 1");
+  EXPECT_EQ(ErrorOf("+", {kLargest, 1}),
+            "+: the result does not fit in a 64-bit integer: 9223372036854775807 + 1");
   EXPECT_FALSE(TryEvaluate("-", {kSmallest, 1}).ok());
   EXPECT_FALSE(TryEvaluate("*", {kLargest, 2}).ok());
   EXPECT_FALSE(TryEvaluate("%/%", {kSmallest, -1}).ok());
@@ -173,7 +174,8 @@ struct Outcome {
 Outcome RunOn(std::string_view name, const Value& x) {
   Node node;
   node.op = name;
-  const std::array infos = {x.IsMatrix() ? ValueInfo::OfMatrix(x.matrix().shape(), x.matrix().format()) : ValueInfo::OfScalar(x.scalar().type())};
+  const std::array infos = {x.IsMatrix() ? ValueInfo::OfMatrix(x.matrix().shape(), x.matrix().format())
+                                         : ValueInfo::OfScalar(x.scalar().type())};
   const std::array<const Scalar*, 1> scalars = {nullptr};
   const std::array inputs = {&x};
   KernelContext context;
@@ -192,12 +194,14 @@ TEST(CastOperatorTest, MatricesAndScalars) {
   const Matrix many = *FilledMatrix(3, 2, 1.0);
   EXPECT_EQ(RunOn("as.scalar", Value(one)).value->scalar(), Scalar(4.5));
   EXPECT_EQ(RunOn("as.scalar", Value(*ToSparse(*FilledMatrix(1, 1, 0)))).value->scalar(), Scalar(0.0));
-  EXPECT_EQ(RunOn("as.scalar", Value(many)).info.status().message(), "as.scalar: the matrix must be 1x1: 3x2");
+  EXPECT_EQ(RunOn("as.scalar", Value(many)).info.status().message(),
+            "as.scalar: the matrix must be 1x1: 3x2");
   EXPECT_EQ(RunOn("as.scalar", Value(Scalar(3))).value->scalar(), Scalar(3));
   EXPECT_TRUE(Matrix::SameCells(RunOn("as.matrix", Value(Scalar(4.5))).value->matrix(), one));
   EXPECT_FALSE(RunOn("as.matrix", Value(many)).info.ok());
   EXPECT_EQ(RunOn("as.integer", Value(Scalar(4.5))).value->scalar(), Scalar(4));
-  EXPECT_EQ(RunOn("as.integer", Value(one)).info.status().message(), "as.integer: the argument must be a scalar, not a matrix");
+  EXPECT_EQ(RunOn("as.integer", Value(one)).info.status().message(),
+            "as.integer: the argument must be a scalar, not a matrix");
   EXPECT_EQ(RunOn("nrow", Value(many)).value->scalar(), Scalar(3));
   EXPECT_EQ(RunOn("ncol", Value(many)).value->scalar(), Scalar(2));
   EXPECT_EQ(RunOn("length", Value(many)).value->scalar(), Scalar(6));

@@ -26,7 +26,8 @@ Invocation Call(std::string name, Inputs inputs, Attributes attributes = {}) {
 Matrix Pick(const Matrix& x, bool rows, const std::vector<int64_t>& kept) {
   std::vector<Matrix> parts;
   for (int64_t k : kept)
-    parts.push_back(rows ? reference::Index(x, k + 1, k + 1, 1, x.columns()) : reference::Index(x, 1, x.rows(), k + 1, k + 1));
+    parts.push_back(rows ? reference::Index(x, k + 1, k + 1, 1, x.columns())
+                         : reference::Index(x, 1, x.rows(), k + 1, k + 1));
   return rows ? reference::Rbind(parts) : reference::Cbind(parts);
 }
 
@@ -37,7 +38,8 @@ TEST(RemoveEmptyTest, KeepsWhatIsNotZeroInEitherDirection) {
     ASSERT_LT(kept.size(), rows ? 40u : 30u);
     ASSERT_GT(kept.size(), 1u);
     for (const Matrix& form : Forms(x)) {
-      const Matrix result = Call("removeEmpty", {form}, {{"margin", Scalar(rows ? "rows" : "cols")}}).RunMatrix(2);
+      const Matrix result =
+          Call("removeEmpty", {form}, {{"margin", Scalar(rows ? "rows" : "cols")}}).RunMatrix(2);
       EXPECT_EQ(result.format(), form.format());
       EXPECT_TRUE(Matrix::SameCells(result, Pick(x, rows, kept)));
     }
@@ -52,8 +54,9 @@ TEST(RemoveEmptyTest, SelectDecidesInsteadOfTheCells) {
     ASSERT_GT(kept.size(), 0u);
     for (const Matrix& form : Forms(x))
       for (const Matrix& s : Forms(select))
-        EXPECT_TRUE(Matrix::SameCells(Call("removeEmpty", {form, s}, {{"margin", Scalar(rows ? "rows" : "cols")}}).RunMatrix(),
-                                      Pick(x, rows, kept)));
+        EXPECT_TRUE(Matrix::SameCells(
+            Call("removeEmpty", {form, s}, {{"margin", Scalar(rows ? "rows" : "cols")}}).RunMatrix(),
+            Pick(x, rows, kept)));
   }
   EXPECT_EQ(Call("removeEmpty", {x, RandomCells(1, 9, 1)}, {{"margin", Scalar("rows")}}).Error(),
             "removeEmpty: select is 1x9 but margin=\"rows\" of a 9x5 matrix needs 9x1");
@@ -62,15 +65,18 @@ TEST(RemoveEmptyTest, SelectDecidesInsteadOfTheCells) {
 TEST(RemoveEmptyTest, NothingLeftGivesOneRowOfZerosOrNone) {
   const Matrix zero = Rows({{0, -0.0, 0}, {0, 0, 0}});
   for (const Matrix& form : Forms(zero)) {
-    EXPECT_TRUE(Matrix::SameCells(Call("removeEmpty", {form}, {{"margin", Scalar("rows")}}).RunMatrix(), Rows({{0, 0, 0}})));
-    EXPECT_TRUE(Matrix::SameCells(Call("removeEmpty", {form}, {{"margin", Scalar("cols")}}).RunMatrix(), Rows({{0}, {0}})));
+    EXPECT_TRUE(Matrix::SameCells(Call("removeEmpty", {form}, {{"margin", Scalar("rows")}}).RunMatrix(),
+                                  Rows({{0, 0, 0}})));
+    EXPECT_TRUE(Matrix::SameCells(Call("removeEmpty", {form}, {{"margin", Scalar("cols")}}).RunMatrix(),
+                                  Rows({{0}, {0}})));
     const Attributes none = {{"margin", Scalar("rows")}, {"empty.return", Scalar(false)}};
     EXPECT_EQ(Call("removeEmpty", {form}, none).RunMatrix().shape(), (Shape{0, 3}));
     const Attributes no_columns = {{"margin", Scalar("cols")}, {"empty.return", Scalar(false)}};
     EXPECT_EQ(Call("removeEmpty", {form}, no_columns).RunMatrix().shape(), (Shape{2, 0}));
   }
   const Matrix nan = Rows({{0}, {NAN}});
-  EXPECT_TRUE(Matrix::SameCells(Call("removeEmpty", {nan}, {{"margin", Scalar("rows")}}).RunMatrix(), Rows({{NAN}})));
+  EXPECT_TRUE(
+      Matrix::SameCells(Call("removeEmpty", {nan}, {{"margin", Scalar("rows")}}).RunMatrix(), Rows({{NAN}})));
   EXPECT_EQ(Call("removeEmpty", {nan}, {{"margin", Scalar("row")}}).Error(),
             "removeEmpty: margin must be \"rows\" or \"cols\", not \"row\"");
 }
@@ -88,12 +94,14 @@ TEST(ReplaceTest, EqualsTheReferenceForSpecialValues) {
         Invocation call = Call("replace", {form, S(pattern), S(replacement)});
         const Matrix result = call.RunMatrix(2);
         EXPECT_EQ(result.format(), form.format());
-        EXPECT_TRUE(Matrix::SameCells(result, reference::Replace(x, pattern, replacement))) << pattern << " " << replacement;
+        EXPECT_TRUE(Matrix::SameCells(result, reference::Replace(x, pattern, replacement)))
+            << pattern << " " << replacement;
         call.ExpectPiecesMatch(2);
       }
     }
   }
-  EXPECT_EQ(Call("replace", {x, S("a"), S(1)}).Error(), "replace: pattern is a string, but the cells of a matrix are numbers");
+  EXPECT_EQ(Call("replace", {x, S("a"), S(1)}).Error(),
+            "replace: pattern is a string, but the cells of a matrix are numbers");
 }
 
 }  // namespace

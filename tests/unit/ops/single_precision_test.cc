@@ -20,7 +20,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 Matrix Single(const Matrix& matrix) { return *Narrow(matrix); }
 
 // `op` on the values given, through the catalog as the actors call it; floats in make floats out.
-Result<Value> RunOn(std::string op, const std::vector<Value>& inputs, std::string_view phase = "", int threads = 2) {
+Result<Value> RunOn(std::string op, const std::vector<Value>& inputs, std::string_view phase = "",
+                    int threads = 2) {
   Node node{.op = std::move(op)};
   std::vector<ValueInfo> infos;
   std::vector<const Scalar*> scalars;
@@ -44,8 +45,14 @@ Result<Value> RunOn(std::string op, const std::vector<Value>& inputs, std::strin
   context.threads = threads;
   Result<Value> result = Status();
   Arena(threads).Execute([&] {
-    result = CatalogKernels().Run({.node = node, .phase = phase, .inputs = pointers, .input_infos = infos, .row_begin = 0,
-                                   .row_end = rows, .total_rows = rows, .context = context});
+    result = CatalogKernels().Run({.node = node,
+                                   .phase = phase,
+                                   .inputs = pointers,
+                                   .input_infos = infos,
+                                   .row_begin = 0,
+                                   .row_end = rows,
+                                   .total_rows = rows,
+                                   .context = context});
   });
   return result;
 }
@@ -53,11 +60,15 @@ Result<Value> RunOn(std::string op, const std::vector<Value>& inputs, std::strin
 // The definition: the operator on doubles, each cell rounded.
 void ExpectRoundedDoubles(const std::string& op, const std::vector<Value>& singles) {
   std::vector<Value> doubles;
-  for (const Value& value : singles) doubles.push_back(value.IsMatrix() ? Value(*Widen(value.matrix())) : value);
+  for (const Value& value : singles)
+    doubles.push_back(value.IsMatrix() ? Value(*Widen(value.matrix())) : value);
   const Result<Value> expected = RunOn(op, doubles), result = RunOn(op, singles);
-  ASSERT_TRUE(expected.ok() && result.ok()) << op << " " << expected.status().ToString() << result.status().ToString();
+  ASSERT_TRUE(expected.ok() && result.ok())
+      << op << " " << expected.status().ToString() << result.status().ToString();
   if (result->IsScalar()) {
-    EXPECT_EQ(std::bit_cast<uint64_t>(result->scalar().AsDouble()), std::bit_cast<uint64_t>(expected->scalar().AsDouble())) << op;
+    EXPECT_EQ(std::bit_cast<uint64_t>(result->scalar().AsDouble()),
+              std::bit_cast<uint64_t>(expected->scalar().AsDouble()))
+        << op;
     return;
   }
   EXPECT_EQ(result->matrix().element_type(), ElementType::kFloat32) << op;
@@ -70,8 +81,10 @@ TEST(SinglePrecisionTest, WidenAndNarrowKeepFloatsAndRoundDoubles) {
   const Matrix single = Single(x);
   for (int64_t i = 0; i < x.cells(); ++i) {
     const float expected = static_cast<float>(x.data()[i]), got = single.data<float>()[i];
-    if (std::isnan(expected)) EXPECT_TRUE(std::isnan(got));
-    else EXPECT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(expected)) << i;
+    if (std::isnan(expected))
+      EXPECT_TRUE(std::isnan(got));
+    else
+      EXPECT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(expected)) << i;
   }
   EXPECT_EQ(single.data<float>()[2], kInfinity);
   EXPECT_TRUE(Matrix::SameCells(Single(*Widen(single)), single));
@@ -98,9 +111,12 @@ TEST(SinglePrecisionTest, ArithmeticIsThatOfTheProcessorsFloats) {
     const Result<Value> result = op == "sqrt" ? RunOn(op, {a}) : RunOn(op, {a, b});
     ASSERT_TRUE(result.ok());
     for (int64_t i = 0; i < a.cells(); ++i) {
-      const float expected = compute(a.data<float>()[i], b.data<float>()[i]), got = result->matrix().data<float>()[i];
-      if (std::isnan(expected)) EXPECT_TRUE(std::isnan(got));
-      else ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(expected)) << op << " at " << i;
+      const float expected = compute(a.data<float>()[i], b.data<float>()[i]),
+                  got = result->matrix().data<float>()[i];
+      if (std::isnan(expected))
+        EXPECT_TRUE(std::isnan(got));
+      else
+        ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(expected)) << op << " at " << i;
     }
   };
   expect("+", [](float x, float y) { return x + y; });
@@ -111,9 +127,10 @@ TEST(SinglePrecisionTest, ArithmeticIsThatOfTheProcessorsFloats) {
 }
 
 TEST(SinglePrecisionTest, CellwiseOperatorsRoundOnce) {
-  const Matrix x = Single(RandomCells(300, 37, 3)), y = Single(RandomCells(300, 37, 4)), column = Single(RandomCells(300, 1, 5)),
-               row = Single(RandomCells(1, 37, 6));
-  for (const char* op : {"exp", "log", "tanh", "abs", "round", "sign", "is.nan", "!"}) ExpectRoundedDoubles(op, {x});
+  const Matrix x = Single(RandomCells(300, 37, 3)), y = Single(RandomCells(300, 37, 4)),
+               column = Single(RandomCells(300, 1, 5)), row = Single(RandomCells(1, 37, 6));
+  for (const char* op : {"exp", "log", "tanh", "abs", "round", "sign", "is.nan", "!"})
+    ExpectRoundedDoubles(op, {x});
   for (const char* op : {"+", "/", "^", "<=", "%%", "%/%", "&", "pmin", "log"}) {
     for (const Matrix& right : {y, column, row}) ExpectRoundedDoubles(op, {x, right});
     ExpectRoundedDoubles(op, {x, Value(Scalar(0.1))});
@@ -130,9 +147,10 @@ TEST(SinglePrecisionTest, CellwiseOperatorsRoundOnce) {
 
 // Large enough for several panels: 2^20 cells each.
 TEST(SinglePrecisionTest, PanelsGiveTheBitsOfTheWhole) {
-  const Matrix x = Single(RandomCells(70'001, 37, 7)), v = Single(RandomCells(37, 1, 8)), w = Single(RandomCells(70'001, 3, 9)),
-               wide = Single(RandomCells(37, 20, 10));
-  for (const char* op : {"sum", "mean", "var", "colSums", "colMaxs", "colVars", "rowSums", "rowIndexMax", "t", "cumsum"})
+  const Matrix x = Single(RandomCells(70'001, 37, 7)), v = Single(RandomCells(37, 1, 8)),
+               w = Single(RandomCells(70'001, 3, 9)), wide = Single(RandomCells(37, 20, 10));
+  for (const char* op :
+       {"sum", "mean", "var", "colSums", "colMaxs", "colVars", "rowSums", "rowIndexMax", "t", "cumsum"})
     ExpectRoundedDoubles(op, {x});
   ExpectRoundedDoubles("%*%", {x, v});
   ExpectRoundedDoubles("%*%", {x, wide});
@@ -155,7 +173,8 @@ TEST(SinglePrecisionTest, CellsAreTakenAndPutAsTheyAre) {
     EXPECT_EQ(put->matrix().element_type(), ElementType::kFloat32);
     for (int64_t i = 0; i < 50; ++i)
       for (int64_t j = 0; j < 9; ++j)
-        EXPECT_EQ(put->matrix().At(i, j), i >= 4 && i < 6 && j >= 1 && j < 3 ? static_cast<double>(0.1F) : x.At(i, j));
+        EXPECT_EQ(put->matrix().At(i, j),
+                  i >= 4 && i < 6 && j >= 1 && j < 3 ? static_cast<double>(0.1F) : x.At(i, j));
   }
 }
 
@@ -164,17 +183,24 @@ TEST(SinglePrecisionTest, WhatIsMadeOfNoMatrixHasThePrecisionOfTheProgram) {
   const Scalar from(int64_t{1}), to(int64_t{2'100'000});
   const std::vector<const Scalar*> scalars = {&from, &to};
   const std::vector<ValueInfo> infos(2, ValueInfo::OfScalar(ValueType::kInteger));
-  const InferContext infer{.node = node, .inputs = infos, .scalars = scalars, .element_type = ElementType::kFloat32};
+  const InferContext infer{
+      .node = node, .inputs = infos, .scalars = scalars, .element_type = ElementType::kFloat32};
   node.info = *Infer(infer);
   EXPECT_EQ(node.info.element_type, ElementType::kFloat32);
   const Value first(from), last(to);
   const std::vector<const Value*> inputs = {&first, &last};
   KernelContext context;
-  const Result<Value> result = CatalogKernels().Run({.node = node, .phase = "", .inputs = inputs, .input_infos = infos,
-                                                     .row_end = 2'100'000, .total_rows = 2'100'000, .context = context});
+  const Result<Value> result = CatalogKernels().Run({.node = node,
+                                                     .phase = "",
+                                                     .inputs = inputs,
+                                                     .input_infos = infos,
+                                                     .row_end = 2'100'000,
+                                                     .total_rows = 2'100'000,
+                                                     .context = context});
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   ASSERT_EQ(result->matrix().element_type(), ElementType::kFloat32);
-  for (int64_t i = 0; i < 2'100'000; ++i) ASSERT_EQ(result->matrix().data<float>()[i], static_cast<float>(i + 1));
+  for (int64_t i = 0; i < 2'100'000; ++i)
+    ASSERT_EQ(result->matrix().data<float>()[i], static_cast<float>(i + 1));
 }
 
 TEST(SinglePrecisionTest, APanelThatFailsFailsTheCall) {
@@ -190,7 +216,12 @@ TEST(SinglePrecisionTest, APanelThatFailsFailsTheCall) {
   context.cancelled = &cancelled;
   const Value* const input = &x;
   EXPECT_EQ(CatalogKernels()
-                .Run({.node = node, .phase = "", .inputs = {&input, 1}, .input_infos = infos, .row_end = 70'001, .total_rows = 70'001,
+                .Run({.node = node,
+                      .phase = "",
+                      .inputs = {&input, 1},
+                      .input_infos = infos,
+                      .row_end = 70'001,
+                      .total_rows = 70'001,
                       .context = context})
                 .status()
                 .code(),

@@ -13,13 +13,16 @@ using testing::Invocation;
 using testing::RandomCells;
 using testing::Rows;
 
-Invocation Call(std::string name, Inputs inputs) { return Invocation(SolveOperators(), std::move(name), std::move(inputs)); }
+Invocation Call(std::string name, Inputs inputs) {
+  return Invocation(SolveOperators(), std::move(name), std::move(inputs));
+}
 
 Matrix Product(const Matrix& a, const Matrix& b) {
   Matrix c = *FilledMatrix(a.rows(), b.columns(), 0);
   for (int64_t i = 0; i < a.rows(); ++i)
     for (int64_t j = 0; j < b.columns(); ++j)
-      for (int64_t k = 0; k < a.columns(); ++k) c.mutable_data()[i * b.columns() + j] += a.At(i, k) * b.At(k, j);
+      for (int64_t k = 0; k < a.columns(); ++k)
+        c.mutable_data()[i * b.columns() + j] += a.At(i, k) * b.At(k, j);
   return c;
 }
 
@@ -30,29 +33,37 @@ void ExpectNear(const Matrix& a, const Matrix& b, double tolerance) {
 }
 
 TEST(SolveTest, SolvesSquareSystems) {
-  ExpectNear(Call("solve", {Rows({{2, 1}, {1, 3}}), Rows({{3}, {5}})}).RunMatrix(), Rows({{0.8}, {1.4}}), 1e-15);
+  ExpectNear(Call("solve", {Rows({{2, 1}, {1, 3}}), Rows({{3}, {5}})}).RunMatrix(), Rows({{0.8}, {1.4}}),
+             1e-15);
   for (int64_t n : {1, 5, 40}) {
     const Matrix a = RandomCells(n, n, 1, 1);
     const Matrix x = RandomCells(n, 1, 2, 1);
-    for (const Matrix& form : Forms(a)) ExpectNear(Call("solve", {form, Product(a, x)}).RunMatrix(), x, 1e-10);
+    for (const Matrix& form : Forms(a))
+      ExpectNear(Call("solve", {form, Product(a, x)}).RunMatrix(), x, 1e-10);
   }
 }
 
 TEST(SolveTest, MinimisesTheResidualOfTallSystems) {
   // The line through (0, 1), (1, 2), (2, 4): normal equations by hand give 5/6 and 3/2.
-  ExpectNear(Call("solve", {Rows({{1, 0}, {1, 1}, {1, 2}}), Rows({{1}, {2}, {4}})}).RunMatrix(), Rows({{5.0 / 6}, {1.5}}), 1e-14);
+  ExpectNear(Call("solve", {Rows({{1, 0}, {1, 1}, {1, 2}}), Rows({{1}, {2}, {4}})}).RunMatrix(),
+             Rows({{5.0 / 6}, {1.5}}), 1e-14);
 }
 
 TEST(SolveTest, ReportsSingularMatricesAndShapes) {
   StatusCode code;
-  EXPECT_EQ(Call("solve", {Rows({{1, 2}, {2, 4}}), Rows({{1}, {2}})}).Error(&code), "solve: the 2x2 matrix is singular");
+  EXPECT_EQ(Call("solve", {Rows({{1, 2}, {2, 4}}), Rows({{1}, {2}})}).Error(&code),
+            "solve: the 2x2 matrix is singular");
   EXPECT_EQ(code, StatusCode::kFailedPrecondition);
   EXPECT_EQ(Call("solve", {Rows({{0}}), Rows({{1}})}).Error(), "solve: the 1x1 matrix is singular");
-  EXPECT_EQ(Call("solve", {Rows({{1, 2}}), Rows({{1}})}).Error(&code), "solve: the matrix has more columns than rows: 1x2");
+  EXPECT_EQ(Call("solve", {Rows({{1, 2}}), Rows({{1}})}).Error(&code),
+            "solve: the matrix has more columns than rows: 1x2");
   EXPECT_EQ(code, StatusCode::kInvalidArgument);
-  EXPECT_EQ(Call("solve", {Rows({{1}}), Rows({{1}, {2}})}).Error(), "solve: numbers of rows differ: 1x1 and 2x1");
-  EXPECT_EQ(Call("inv", {Rows({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})}).Error(), "inv: the 3x3 matrix is singular");
-  EXPECT_EQ(Call("solve", {Rows({{1, 0}, {0, 1e-30}}), Rows({{1}, {1}})}).Error(), "") << "badly scaled is not singular";
+  EXPECT_EQ(Call("solve", {Rows({{1}}), Rows({{1}, {2}})}).Error(),
+            "solve: numbers of rows differ: 1x1 and 2x1");
+  EXPECT_EQ(Call("inv", {Rows({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})}).Error(),
+            "inv: the 3x3 matrix is singular");
+  EXPECT_EQ(Call("solve", {Rows({{1, 0}, {0, 1e-30}}), Rows({{1}, {1}})}).Error(), "")
+      << "badly scaled is not singular";
 }
 
 TEST(InvTest, GivesTheIdentityWithItsArgument) {
@@ -67,7 +78,8 @@ TEST(InvTest, GivesTheIdentityWithItsArgument) {
 
 TEST(CholeskyTest, FactorsPositiveDefiniteMatrices) {
   ExpectNear(Call("cholesky", {Rows({{4, 2}, {2, 5}})}).RunMatrix(), Rows({{2, 0}, {1, 2}}), 1e-15);
-  EXPECT_EQ(Call("cholesky", {Rows({{1, 2}, {2, 1}})}).Error(), "cholesky: the 2x2 matrix is not positive definite");
+  EXPECT_EQ(Call("cholesky", {Rows({{1, 2}, {2, 1}})}).Error(),
+            "cholesky: the 2x2 matrix is not positive definite");
   EXPECT_EQ(Call("cholesky", {Rows({{4, 1}, {2, 5}})}).Error(),
             "cholesky: the 2x2 matrix is not symmetric: cells [1,2] and [2,1] are 1 and 2");
 }

@@ -36,8 +36,11 @@ struct Terms {
     for (std::vector<Term>& leaf : leaves) {
       if (random() % 4 == 0) continue;
       for (int64_t t = 0; t < terms_of_leaf; ++t) {
-        const int64_t place = random() % 8 == 0 ? 0 : random() % 8 == 0 ? places - 1 : static_cast<int64_t>(random()) % places;
-        leaf.push_back({place, std::ldexp(value(random), static_cast<int>(random() % 16)), random() % weights.size()});
+        const int64_t place = random() % 8 == 0   ? 0
+                              : random() % 8 == 0 ? places - 1
+                                                  : static_cast<int64_t>(random()) % places;
+        leaf.push_back(
+            {place, std::ldexp(value(random), static_cast<int>(random() % 16)), random() % weights.size()});
       }
     }
   }
@@ -56,11 +59,13 @@ struct Terms {
     }
     std::vector<double> result(static_cast<size_t>(places * cells));
     for (const auto& [cell, values] : of_cell)
-      result[static_cast<size_t>(cell)] = reference::Tree(values, 0, values.size(), [](double a, double b) { return a + b; });
+      result[static_cast<size_t>(cell)] =
+          reference::Tree(values, 0, values.size(), [](double a, double b) { return a + b; });
     return result;
   }
 
-  Result<Matrix> Reduce(int64_t begin, int64_t end, bool whole, const std::atomic<bool>* cancelled = nullptr) const {
+  Result<Matrix> Reduce(int64_t begin, int64_t end, bool whole,
+                        const std::atomic<bool>* cancelled = nullptr) const {
     return ReduceSparseLeaves({.width = places * cells, .cancelled = cancelled}, cells, begin, end, whole,
                               [this](int64_t leaf, SparseLeaf& out) {
                                 for (const Term& term : leaves[static_cast<size_t>(leaf)]) {
@@ -74,7 +79,8 @@ struct Terms {
 void ExpectDefinition(const Terms& terms, const std::vector<double>& expected, const Matrix& nodes) {
   const Result<RootPayload> root = JoinNodes({.width = terms.places * terms.cells}, nodes);
   ASSERT_TRUE(root.ok());
-  for (size_t i = 0; i < expected.size(); ++i) ASSERT_EQ((*root)[static_cast<int64_t>(i)], expected[i]) << "cell " << i;
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_EQ((*root)[static_cast<int64_t>(i)], expected[i]) << "cell " << i;
 }
 
 TEST(SparseLeavesTest, EveryPlaceIsTheTreeOverItsLeaves) {
@@ -83,7 +89,8 @@ TEST(SparseLeavesTest, EveryPlaceIsTheTreeOverItsLeaves) {
     for (const int64_t places : {1, 5, 4096, 4097, 20'000})
       for (const int64_t cells : {1, 2, 3, 8})
         for (const int64_t count : {0, 1, 40, 400}) {
-          SCOPED_TRACE(testing::Message() << leaves << " leaves, " << places << " places of " << cells << ", " << count << " terms");
+          SCOPED_TRACE(testing::Message() << leaves << " leaves, " << places << " places of " << cells << ", "
+                                          << count << " terms");
           const Terms terms(leaves, places, cells, count, ++seed);
           const std::vector<double> expected = terms.Definition();
           OnOneAndTwoThreads([&] { ExpectDefinition(terms, expected, *terms.Reduce(0, leaves, true)); });
@@ -106,7 +113,8 @@ TEST(SparseLeavesTest, AnyCutGivesTheTree) {
   }
 }
 
-// So many leaves that blocks are larger than a cache, or where each block's terms begin would take more memory than the terms.
+// So many leaves that blocks are larger than a cache, or where each block's terms begin would take more
+// memory than the terms.
 TEST(SparseLeavesTest, ManyLeavesOfManyPlaces) {
   const Terms terms(6'000, 6'000'000, 1, 1, 3);
   ExpectDefinition(terms, terms.Definition(), *terms.Reduce(0, 6'000, true));

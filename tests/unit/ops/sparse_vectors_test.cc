@@ -59,7 +59,9 @@ std::vector<double> RandomVector(int64_t n, bool specials, uint32_t seed) {
   return v;
 }
 
-double L(const std::vector<double>& r) { return ((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7])); }
+double L(const std::vector<double>& r) {
+  return ((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7]));
+}
 
 // T(begin, end) over the lanes of chunks.
 std::vector<double> Tree(const std::vector<std::vector<double>>& chunks, size_t begin, size_t end) {
@@ -72,8 +74,10 @@ std::vector<double> Tree(const std::vector<std::vector<double>>& chunks, size_t 
 }
 
 double Multiply(const Rows& x, int64_t row, const std::vector<double>& v) {
-  std::vector<std::vector<double>> chunks(static_cast<size_t>(CeilDivide(static_cast<int64_t>(v.size()), kColumnChunk)), std::vector<double>(8));
-  for (auto e = static_cast<size_t>(x.offsets[static_cast<size_t>(row)]); e < static_cast<size_t>(x.offsets[static_cast<size_t>(row) + 1]); ++e) {
+  std::vector<std::vector<double>> chunks(
+      static_cast<size_t>(CeilDivide(static_cast<int64_t>(v.size()), kColumnChunk)), std::vector<double>(8));
+  for (auto e = static_cast<size_t>(x.offsets[static_cast<size_t>(row)]);
+       e < static_cast<size_t>(x.offsets[static_cast<size_t>(row) + 1]); ++e) {
     const int32_t j = x.columns[e];
     double& lane = chunks[static_cast<size_t>(j / kColumnChunk)][static_cast<size_t>(j % 8)];
     if (x.values[e] != 0) lane = std::fma(x.values[e], v[static_cast<size_t>(j)], lane);
@@ -85,14 +89,17 @@ void ExpectBits(const std::vector<double>& expected, const std::vector<double>& 
   ASSERT_EQ(expected.size(), actual.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     if (std::isnan(expected[i]) && std::isnan(actual[i])) continue;
-    ASSERT_EQ(std::bit_cast<uint64_t>(expected[i]), std::bit_cast<uint64_t>(actual[i])) << i << ": " << expected[i] << " " << actual[i];
+    ASSERT_EQ(std::bit_cast<uint64_t>(expected[i]), std::bit_cast<uint64_t>(actual[i]))
+        << i << ": " << expected[i] << " " << actual[i];
   }
 }
 
 void ExpectDefinitions(int64_t rows, int64_t n, double entries, bool zeros, uint32_t seed) {
-  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(n) + ", " + std::to_string(entries) + (zeros ? " with zeros" : ""));
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(n) + ", " + std::to_string(entries) +
+               (zeros ? " with zeros" : ""));
   const Rows x = RandomRows(rows, n, entries, zeros, seed);
-  const std::vector<double> v = RandomVector(n, zeros, seed), ones(static_cast<size_t>(n), 1.0), y = RandomVector(2 * rows, zeros, seed + 1);
+  const std::vector<double> v = RandomVector(n, zeros, seed), ones(static_cast<size_t>(n), 1.0),
+                            y = RandomVector(2 * rows, zeros, seed + 1);
   std::vector<double> products, sums, actual(static_cast<size_t>(rows));
   for (int64_t i = 0; i < rows; ++i) products.push_back(Multiply(x, i, v));
   for (int64_t i = 0; i < rows; ++i) sums.push_back(Multiply(x, i, ones));
@@ -103,8 +110,10 @@ void ExpectDefinitions(int64_t rows, int64_t n, double entries, bool zeros, uint
   const auto scaled = [&](const double* w, int64_t stride) {
     std::vector<double> cells(static_cast<size_t>(n));
     for (int64_t i = 0; i < rows; ++i)
-      for (auto e = static_cast<size_t>(x.offsets[static_cast<size_t>(i)]); e < static_cast<size_t>(x.offsets[static_cast<size_t>(i) + 1]); ++e)
-        if (double& cell = cells[static_cast<size_t>(x.columns[e])]; x.values[e] != 0) cell = std::fma(x.values[e], w[i * stride], cell);
+      for (auto e = static_cast<size_t>(x.offsets[static_cast<size_t>(i)]);
+           e < static_cast<size_t>(x.offsets[static_cast<size_t>(i) + 1]); ++e)
+        if (double& cell = cells[static_cast<size_t>(x.columns[e])]; x.values[e] != 0)
+          cell = std::fma(x.values[e], w[i * stride], cell);
     return cells;
   };
   std::vector<double> cells(static_cast<size_t>(n));
@@ -121,14 +130,16 @@ TEST(SparseVectorsTest, RowsOfEveryLengthHaveTheDefinedBits) {
   uint32_t seed = 0;
   for (const bool zeros : {false, true})
     for (const int64_t n : {1, 7, 9, 100, 3000, 65536})
-      for (const double entries : {0.0, 0.4, 1.0, 3.0, 5.5, 7.0, 12.0, 30.0, 300.0}) ExpectDefinitions(777, n, entries, zeros, ++seed);
+      for (const double entries : {0.0, 0.4, 1.0, 3.0, 5.5, 7.0, 12.0, 30.0, 300.0})
+        ExpectDefinitions(777, n, entries, zeros, ++seed);
 }
 
 TEST(SparseVectorsTest, LongRowsAreTreesOverChunks) {
   uint32_t seed = 0;
   for (const bool zeros : {false, true})
     for (const int64_t chunks : {2, 3, 5, 7, 16, 17, 33})
-      for (const double entries : {0.5, 6.0, 40.0}) ExpectDefinitions(301, chunks * kColumnChunk - 5, entries, zeros, ++seed);
+      for (const double entries : {0.5, 6.0, 40.0})
+        ExpectDefinitions(301, chunks * kColumnChunk - 5, entries, zeros, ++seed);
 }
 
 TEST(SparseVectorsTest, NoRows) {

@@ -20,7 +20,8 @@ Matrix Keys(int64_t rows, int64_t columns, uint32_t seed, int most) {
   std::mt19937 random(seed);
   Matrix x = *Matrix::Dense(rows, columns);
   for (int64_t k = 0; k < x.cells(); ++k)
-    x.mutable_data()[k] = 1 + static_cast<double>(random() % static_cast<uint32_t>(most)) + static_cast<double>(random() % 10) / 10;
+    x.mutable_data()[k] = 1 + static_cast<double>(random() % static_cast<uint32_t>(most)) +
+                          static_cast<double>(random() % 10) / 10;
   return x;
 }
 
@@ -31,7 +32,8 @@ Matrix Weights(int64_t rows, int64_t columns, uint32_t seed) {
   std::mt19937 random(seed);
   Matrix x = *Matrix::Dense(rows, columns);
   for (int64_t k = 0; k < x.cells(); ++k)
-    x.mutable_data()[k] = std::ldexp(static_cast<double>(random() % 2000) - 1000, static_cast<int>(random() % 40));
+    x.mutable_data()[k] =
+        std::ldexp(static_cast<double>(random() % 2000) - 1000, static_cast<int>(random() % 40));
   return x;
 }
 
@@ -44,7 +46,9 @@ TEST(TableTest, CountsPairs) {
       const Matrix b = Keys(m, 2, 2, columns);
       const Matrix result = Table({a, b, {}, S(7), S(columns)}).RunMatrix();
       EXPECT_EQ(result.IsSparse(), columns > 8);
-      EXPECT_TRUE(Matrix::SameCells(result, reference::Table(a, Cells(b), std::vector<double>(static_cast<size_t>(2 * m), 1.0), 7, columns)));
+      EXPECT_TRUE(Matrix::SameCells(
+          result,
+          reference::Table(a, Cells(b), std::vector<double>(static_cast<size_t>(2 * m), 1.0), 7, columns)));
     }
   }
 }
@@ -68,8 +72,10 @@ TEST(TableTest, AddsWeightsInTheDocumentedOrder) {
 TEST(TableTest, AScalarKeyMakesAHistogram) {
   const Matrix a = Rows({{2}, {2}, {4}});
   EXPECT_TRUE(Matrix::SameCells(Table({a, S(1)}).RunMatrix(), Rows({{0}, {2}, {0}, {1}})));
-  EXPECT_TRUE(Matrix::SameCells(Table({a, S(2), S(0.5)}).RunMatrix(), Rows({{0, 0}, {0, 1}, {0, 0}, {0, 0.5}})));
-  EXPECT_TRUE(Matrix::SameCells(Table({a, S(1), Rows({{1}, {10}, {100}})}).RunMatrix(), Rows({{0}, {11}, {0}, {100}})));
+  EXPECT_TRUE(
+      Matrix::SameCells(Table({a, S(2), S(0.5)}).RunMatrix(), Rows({{0, 0}, {0, 1}, {0, 0}, {0, 0.5}})));
+  EXPECT_TRUE(Matrix::SameCells(Table({a, S(1), Rows({{1}, {10}, {100}})}).RunMatrix(),
+                                Rows({{0}, {11}, {0}, {100}})));
 }
 
 TEST(TableTest, OneHotRowsOfKeys) {
@@ -82,25 +88,32 @@ TEST(TableTest, OneHotRowsOfKeys) {
   EXPECT_EQ(wide.At(3, 11), 1);
   EXPECT_EQ(wide.CountNonzeros(), 3);
   EXPECT_EQ(Table({rows, keys}).RunMatrix().shape(), (Shape{4, 12}));
-  EXPECT_TRUE(Matrix::SameCells(Table({rows, keys, {}, S(3), S(3)}).RunMatrix(), Rows({{0, 0, 1}, {0, 0, 0}, {1, 0, 0}})))
+  EXPECT_TRUE(Matrix::SameCells(Table({rows, keys, {}, S(3), S(3)}).RunMatrix(),
+                                Rows({{0, 0, 1}, {0, 0, 0}, {1, 0, 0}})))
       << "entries outside are dropped";
 }
 
 TEST(TableTest, SkipsNanAndReportsKeysBelowOne) {
-  EXPECT_TRUE(Matrix::SameCells(Table({Rows({{1}, {NAN}, {2}}), S(1), Rows({{NAN}, {1}, {5}})}).RunMatrix(), Rows({{0}, {5}})));
+  EXPECT_TRUE(Matrix::SameCells(Table({Rows({{1}, {NAN}, {2}}), S(1), Rows({{NAN}, {1}, {5}})}).RunMatrix(),
+                                Rows({{0}, {5}})));
   StatusCode code;
-  EXPECT_EQ(Table({Rows({{1}, {0}}), Rows({{1}, {1}})}).Error(&code), "table: key 0 at row 2, column 1 is below 1");
+  EXPECT_EQ(Table({Rows({{1}, {0}}), Rows({{1}, {1}})}).Error(&code),
+            "table: key 0 at row 2, column 1 is below 1");
   EXPECT_EQ(code, StatusCode::kFailedPrecondition);
-  EXPECT_EQ(Table({Rows({{1}, {2}}), Rows({{1}, {-3.5}})}).Error(), "table: key -3.5 at row 2, column 1 is below 1");
+  EXPECT_EQ(Table({Rows({{1}, {2}}), Rows({{1}, {-3.5}})}).Error(),
+            "table: key -3.5 at row 2, column 1 is below 1");
   EXPECT_EQ(Table({Rows({{1}, {-INFINITY}}), S(1)}).Error(), "table: key -inf at row 2, column 1 is below 1");
-  EXPECT_EQ(Table({Rows({{1}, {-INFINITY}}), S(1), {}, S(2), S(2)}).Error(), "table: key -inf at row 2, column 1 is below 1");
-  EXPECT_EQ(Table({Rows({{1}, {2}}), Rows({{1, 2}})}).Error(), "table: the first argument is 2x1 but the second is 1x2");
+  EXPECT_EQ(Table({Rows({{1}, {-INFINITY}}), S(1), {}, S(2), S(2)}).Error(),
+            "table: key -inf at row 2, column 1 is below 1");
+  EXPECT_EQ(Table({Rows({{1}, {2}}), Rows({{1, 2}})}).Error(),
+            "table: the first argument is 2x1 but the second is 1x2");
 }
 
 TEST(TableTest, TheSizeIsOpenUntilTheRun) {
   EXPECT_EQ(Table({Rows({{1}}), Rows({{1}})}).Infer()->shape, (Shape{kUnknown, kUnknown}));
   EXPECT_EQ(Table({Rows({{1}}), Rows({{1}}), {}, S(3), S(4)}).Infer()->shape, (Shape{3, 4}));
-  EXPECT_EQ(Table({Rows({{1}}), Rows({{1}}), {}, S(3), S(4)}).InferBlind()->shape, (Shape{kUnknown, kUnknown}));
+  EXPECT_EQ(Table({Rows({{1}}), Rows({{1}}), {}, S(3), S(4)}).InferBlind()->shape,
+            (Shape{kUnknown, kUnknown}));
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ TEST(JavaFormatTest, Integers) {
 
 TEST(JavaFormatTest, PlainDoublesRoundHalfUp) {
   EXPECT_EQ(Format("%f", {1.5}), "1.500000");
-  EXPECT_EQ(Format("%.3f|%8.2f|%-8.2f|%08.2f", {3.14159, 2.5, 2.5, -2.5}), "3.142|    2.50|2.50    |-0002.50");
+  EXPECT_EQ(Format("%.3f|%8.2f|%-8.2f|%08.2f", {3.14159, 2.5, 2.5, -2.5}),
+            "3.142|    2.50|2.50    |-0002.50");
   EXPECT_EQ(Format("%.0f %.0f %.0f", {0.5, 1.5, 2.5}), "1 2 3");
   EXPECT_EQ(Format("%.1f", {0.25}), "0.3");
   EXPECT_EQ(Format("%.2f", {1.005}), "1.01");
@@ -112,7 +113,8 @@ TEST(MatrixToTextTest, BothFormatsReadTheSame) {
   cells.mutable_data()[12] = -1;
   EXPECT_EQ(MatrixToText(*ToSparse(cells), {}), MatrixToText(cells, {}));
   const Matrix rows = ToSparse(cells)->Rows(1, 4);
-  EXPECT_EQ(MatrixToText(rows, {}), "0.000 0.000 0.000 3.250\n0.000 0.000 0.000 0.000\n-1.000 0.000 0.000 0.000\n");
+  EXPECT_EQ(MatrixToText(rows, {}),
+            "0.000 0.000 0.000 3.250\n0.000 0.000 0.000 0.000\n-1.000 0.000 0.000 0.000\n");
 }
 
 // Runs an operator of ops/text.cc; what it prints goes to *out.
@@ -122,7 +124,8 @@ Result<Value> RunText(std::string_view name, const std::vector<Value>& arguments
   std::vector<ValueInfo> infos;
   std::vector<const Value*> inputs;
   for (const Value& argument : arguments) {
-    infos.push_back(argument.IsMatrix() ? ValueInfo::OfMatrix(argument.matrix().shape()) : ValueInfo::OfScalar(argument.scalar().type()));
+    infos.push_back(argument.IsMatrix() ? ValueInfo::OfMatrix(argument.matrix().shape())
+                                        : ValueInfo::OfScalar(argument.scalar().type()));
     inputs.push_back(&argument);
     node.inputs.push_back(static_cast<NodeId>(node.inputs.size()));
   }
@@ -160,10 +163,15 @@ TEST(TextOperatorsTest, StopAndAssertAbort) {
 TEST(TextOperatorsTest, ToStringReadsItsArgumentsInOrder) {
   std::string out;
   const Value matrix(Sample());
-  EXPECT_EQ(RunText("toString", {matrix, Value(Scalar(1)), Value(Scalar(2)), Value(Scalar(0)), Value(Scalar(false)), Value(Scalar("|")), Value(Scalar("$"))}, &out)->scalar(),
+  EXPECT_EQ(RunText("toString",
+                    {matrix, Value(Scalar(1)), Value(Scalar(2)), Value(Scalar(0)), Value(Scalar(false)),
+                     Value(Scalar("|")), Value(Scalar("$"))},
+                    &out)
+                ->scalar(),
             Scalar("0|-1$"));
   EXPECT_EQ(RunText("toString", {Value(Scalar(2))}, &out)->scalar(), Scalar("2"));
-  EXPECT_EQ(RunText("format", {Value(Scalar("%d/%s")), Value(Scalar(1)), Value(Scalar("x"))}, &out)->scalar(), Scalar("1/x"));
+  EXPECT_EQ(RunText("format", {Value(Scalar("%d/%s")), Value(Scalar(1)), Value(Scalar("x"))}, &out)->scalar(),
+            Scalar("1/x"));
 }
 
 }  // namespace

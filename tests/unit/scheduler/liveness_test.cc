@@ -42,7 +42,8 @@ TEST(LivenessTest, ChainOfOneSlotIsLive) {
   EXPECT_TRUE(CheckLive(p.plan).ok());
 }
 
-// Runtime reference 2.11, T3: A -> acc(k) -> repeat(k) -> B with A -> B directly needs k slots on the direct edge.
+// Runtime reference 2.11, T3: A -> acc(k) -> repeat(k) -> B with A -> B directly needs k slots on the direct
+// edge.
 TEST(LivenessTest, ReconvergenceAcrossAccumulateAndRepeatNeedsAsManySlotsAsTheRate) {
   for (int64_t rate : {2, 3, 4}) {
     PlanUnderTest p;

@@ -60,8 +60,8 @@ std::vector<const Task*> TasksOf(const Plan& plan, NodeId node, const std::strin
   return tasks;
 }
 
-// Z = X %*% Y; X[1, 1] = 5; the assignment writes over the cells of X, so it comes after the product. Not where a variable
-// keeps X, or where X is sent to other ranks: it copies X there and waits for nobody.
+// Z = X %*% Y; X[1, 1] = 5; the assignment writes over the cells of X, so it comes after the product. Not
+// where a variable keeps X, or where X is sent to other ranks: it copies X there and waits for nobody.
 TEST(ScheduleTest, AnUpdateComesAfterTheReadersOfTheOldValue) {
   for (const bool kept : {false, true}) {
     GraphUnderTest g;
@@ -75,7 +75,8 @@ TEST(ScheduleTest, AnUpdateComesAfterTheReadersOfTheOldValue) {
     const NodeId assigned = g.Op("indexAssign", {x, five, one, one, one, one}, MatrixOf(50, 50));
     g.Assign("X", assigned);
     g.Assign("Z", z);
-    const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kOne}, {"Y", Distribution::kOne}}, {.ranks = 1});
+    const Result<Plan> plan =
+        Schedule(g.graph, {{"X", Distribution::kOne}, {"Y", Distribution::kOne}}, {.ranks = 1});
     ASSERT_TRUE(plan.ok()) << plan.status().ToString();
     ASSERT_EQ(TasksOf(*plan, assigned, "").size(), 1u);
     const Task& task = *TasksOf(*plan, assigned, "")[0];
@@ -90,7 +91,8 @@ TEST(ScheduleTest, AnUpdateComesAfterTheReadersOfTheOldValue) {
 
 TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
-  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 3});
+  const Result<Plan> plan =
+      Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 3});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_EQ(TasksOf(*plan, 2, "").size(), 3u);
   EXPECT_EQ(TasksOf(*plan, 3, "partial").size(), 3u);
@@ -111,7 +113,8 @@ TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
 
 TEST(ScheduleTest, SmallDataStaysOnOneWorker) {
   const GraphUnderTest g = NormalEquations(1000, 5);
-  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kOne}, {"w", Distribution::kOne}}, {.ranks = 4});
+  const Result<Plan> plan =
+      Schedule(g.graph, {{"X", Distribution::kOne}, {"w", Distribution::kOne}}, {.ranks = 4});
   ASSERT_TRUE(plan.ok());
   for (const Task& task : plan->tasks) EXPECT_EQ(task.id.rank(), 0u);
 }
@@ -128,13 +131,15 @@ TEST(ScheduleTest, ZeroMinimumSplitsWhatHasMoreThanOneGranule) {
 
 TEST(ScheduleTest, EveryCrossRankEdgeIsACopy) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
-  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kOne}, {"w", Distribution::kOne}}, {.ranks = 4});
+  const Result<Plan> plan =
+      Schedule(g.graph, {{"X", Distribution::kOne}, {"w", Distribution::kOne}}, {.ranks = 4});
   ASSERT_TRUE(plan.ok());
   int copies = 0;
   for (const Register& reg : plan->registers) {
     for (TaskId id : reg.consumers) {
       if (id.rank() == reg.producer.rank()) continue;
-      const auto consumer = std::find_if(plan->tasks.begin(), plan->tasks.end(), [&](const Task& task) { return task.id == id; });
+      const auto consumer = std::find_if(plan->tasks.begin(), plan->tasks.end(),
+                                         [&](const Task& task) { return task.id == id; });
       ASSERT_NE(consumer, plan->tasks.end());
       EXPECT_EQ(consumer->kind, TaskKind::kCopy);
       ++copies;
@@ -149,9 +154,12 @@ TEST(ScheduleTest, AValueIsBroadcastOnceForAllItsReaders) {
   const NodeId w = g.Variable("w", MatrixOf(50, 1));
   g.Assign("a", g.Op("%*%", {x, w}, MatrixOf(100'000, 1)));
   g.Assign("b", g.Op("%*%", {x, w}, MatrixOf(100'000, 1)));
-  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 2});
+  const Result<Plan> plan =
+      Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 2});
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(std::count_if(plan->tasks.begin(), plan->tasks.end(), [](const Task& t) { return t.kind == TaskKind::kCopy; }), 1);
+  EXPECT_EQ(std::count_if(plan->tasks.begin(), plan->tasks.end(),
+                          [](const Task& t) { return t.kind == TaskKind::kCopy; }),
+            1);
 }
 
 TEST(ScheduleTest, EffectsKeepScriptOrderByControlRegisters) {
@@ -175,8 +183,8 @@ TEST(ScheduleTest, EffectsKeepScriptOrderByControlRegisters) {
 
 TEST(ScheduleTest, TooLittleMemoryIsRefusedWithTheNumbers) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
-  const Result<Plan> plan =
-      Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 1, .memory_bytes = 1 << 20});
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}},
+                                     {.ranks = 1, .memory_bytes = 1 << 20});
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.status().code(), StatusCode::kResourceExhausted);
   EXPECT_NE(plan.status().message().find("needs 4"), std::string::npos) << plan.status().ToString();
@@ -186,7 +194,8 @@ TEST(ScheduleTest, TooLittleMemoryIsRefusedWithTheNumbers) {
 TEST(ScheduleTest, SameInputGivesTheSamePlan) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
   const ScheduleOptions options{.ranks = 3};
-  const std::map<std::string, Distribution> live_in = {{"X", Distribution::kSplit}, {"w", Distribution::kOne}};
+  const std::map<std::string, Distribution> live_in = {{"X", Distribution::kSplit},
+                                                       {"w", Distribution::kOne}};
   EXPECT_EQ(Schedule(g.graph, live_in, options)->ToText(), Schedule(g.graph, live_in, options)->ToText());
 }
 

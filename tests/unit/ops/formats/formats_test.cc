@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/file_format.h"
-
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -10,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+
+#include "ops/formats/file_format.h"
 
 namespace heddle::ops {
 namespace {
@@ -39,7 +39,8 @@ class FormatsTest : public testing::Test {
     HEDDLE_ASSIGN_OR_RETURN(Matrix whole, ReadRows(options, summary, 0, summary.shape.rows, *files_));
     const int64_t half = summary.shape.rows / 2;
     HEDDLE_ASSIGN_OR_RETURN(const Matrix top, ReadRows(options, summary, 0, half, *files_));
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix bottom, ReadRows(options, summary, half, summary.shape.rows, *files_));
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix bottom,
+                            ReadRows(options, summary, half, summary.shape.rows, *files_));
     EXPECT_TRUE(Matrix::SameCells(whole.Rows(0, half), top));
     EXPECT_TRUE(Matrix::SameCells(whole.Rows(half, whole.rows()), bottom));
     return whole;
@@ -58,7 +59,8 @@ Matrix Make(int64_t rows, int64_t columns, const std::vector<double>& cells) {
   return matrix;
 }
 
-void ExpectCells(const Result<Matrix>& matrix, int64_t rows, int64_t columns, const std::vector<double>& cells) {
+void ExpectCells(const Result<Matrix>& matrix, int64_t rows, int64_t columns,
+                 const std::vector<double>& cells) {
   ASSERT_TRUE(matrix.ok()) << matrix.status().ToString();
   ASSERT_EQ(matrix->shape(), (Shape{rows, columns}));
   EXPECT_TRUE(Matrix::SameCells(*matrix, Make(rows, columns, cells)));
@@ -149,7 +151,8 @@ TEST_F(FormatsTest, LibsvmPutsTheLabelLast) {
   Put("unordered.libsvm", "1 3:2 1:0.5\n");
   ExpectCells(Read("unordered.libsvm"), 1, 4, {0.5, 0, 2, 1});
   Put("twice.libsvm", "1 1:2 1:0.5\n");
-  EXPECT_EQ(Read("twice.libsvm").status().message(), "cannot read 'twice.libsvm': line 1: index 1 is given twice");
+  EXPECT_EQ(Read("twice.libsvm").status().message(),
+            "cannot read 'twice.libsvm': line 1: index 1 is given twice");
   Put("bad.libsvm", "1 1:2\n1 x:3\n");
   EXPECT_EQ(Read("bad.libsvm", {{"format", "libsvm"}}).status().message(),
             "cannot read 'bad.libsvm': line 2: 'x:3' is not index:value");
@@ -175,7 +178,8 @@ TEST_F(FormatsTest, MatrixMarketKinds) {
   Put("d.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n");
   EXPECT_EQ(Read("d.mtx").status().message(), "cannot read 'd.mtx': its header says 2 entries, it has 1");
   Put("e.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n");
-  EXPECT_EQ(Read("e.mtx").status().message(), "cannot read 'e.mtx': line 3: cell (3, 1) is outside of the 2x2 matrix");
+  EXPECT_EQ(Read("e.mtx").status().message(),
+            "cannot read 'e.mtx': line 3: cell (3, 1) is outside of the 2x2 matrix");
 }
 
 TEST_F(FormatsTest, MatrixMarketArraysOfSymmetricMatricesAreTriangles) {
@@ -187,7 +191,8 @@ TEST_F(FormatsTest, MatrixMarketArraysOfSymmetricMatricesAreTriangles) {
   EXPECT_EQ(Read("c.mtx").status().message(), "cannot read 'c.mtx': its header says 3 entries, it has 2");
   // Mirrored, its cell would lie outside.
   Put("d.mtx", "%%MatrixMarket matrix coordinate real symmetric\n5 3 1\n5 1 1\n");
-  EXPECT_EQ(Read("d.mtx").status().message(), "cannot read 'd.mtx': a symmetric matrix is square, the file says 5x3");
+  EXPECT_EQ(Read("d.mtx").status().message(),
+            "cannot read 'd.mtx': a symmetric matrix is square, the file says 5x3");
 }
 
 TEST_F(FormatsTest, SmallFilesOfHugeMatricesAreRefusedNotFatal) {
@@ -212,19 +217,22 @@ TEST_F(FormatsTest, CancelledReadsAndWritesLeaveNothing) {
     options->cancelled = &cancelled;
     EXPECT_EQ(ReadRows(*options, *summary, 0, 1, *files_).status().code(), StatusCode::kCancelled) << name;
   }
-  EXPECT_EQ(Write(Make(1, 1, {1}), "b.csv", {.format = FileFormat::kCsv, .cancelled = &cancelled}).code(), StatusCode::kCancelled);
+  EXPECT_EQ(Write(Make(1, 1, {1}), "b.csv", {.format = FileFormat::kCsv, .cancelled = &cancelled}).code(),
+            StatusCode::kCancelled);
   EXPECT_FALSE(files_->Exists("b.csv"));
 }
 
 TEST_F(FormatsTest, TextCells) {
   Put("a.ijv", "1 1 1.5\n3 2 -2\n");
   ExpectCells(Read("a.ijv"), 3, 2, {1.5, 0, 0, 0, 0, -2});
-  ExpectCells(Read("a.ijv", {{"rows", 4}, {"cols", 3}, {"format", "text"}}), 4, 3, {1.5, 0, 0, 0, 0, 0, 0, -2, 0, 0, 0, 0});
+  ExpectCells(Read("a.ijv", {{"rows", 4}, {"cols", 3}, {"format", "text"}}), 4, 3,
+              {1.5, 0, 0, 0, 0, 0, 0, -2, 0, 0, 0, 0});
 }
 
 TEST_F(FormatsTest, WhatIsWrittenReadsBackByItsMetadata) {
   const Matrix matrix = Make(3, 3, {1, 0, -2.5, 0, 0, 1e300, kNaN, 4, 1});
-  for (FileFormat format : {FileFormat::kCsv, FileFormat::kText, FileFormat::kMatrixMarket, FileFormat::kLibsvm}) {
+  for (FileFormat format :
+       {FileFormat::kCsv, FileFormat::kText, FileFormat::kMatrixMarket, FileFormat::kLibsvm}) {
     SCOPED_TRACE(std::string(Name(format)));
     WriteOptions options;
     options.format = format;
@@ -244,9 +252,10 @@ TEST_F(FormatsTest, CsvBytes) {
   options.format = FileFormat::kCsv;
   ASSERT_TRUE(Write(Make(2, 3, {1, 0, 1e7, 0, 0.001, 0}), "out.csv", options).ok());
   EXPECT_EQ(Get("out.csv"), "1.0,0,1.0E7\n0,0.001,0\n");
-  EXPECT_EQ(Get("out.csv.mtd"),
-            "{\n    \"data_type\": \"matrix\",\n    \"value_type\": \"double\",\n    \"rows\": 2,\n    \"cols\": 3,\n    \"nnz\": 3,\n"
-            "    \"format\": \"csv\",\n    \"header\": false,\n    \"sep\": \",\"\n}\n");
+  EXPECT_EQ(
+      Get("out.csv.mtd"),
+      "{\n    \"data_type\": \"matrix\",\n    \"value_type\": \"double\",\n    \"rows\": 2,\n    \"cols\": 3,\n    \"nnz\": 3,\n"
+      "    \"format\": \"csv\",\n    \"header\": false,\n    \"sep\": \",\"\n}\n");
   options.header = true;
   options.sparse = true;
   ASSERT_TRUE(Write(Make(1, 3, {0, 5, 0}), "out.csv", options).ok());
@@ -264,11 +273,13 @@ TEST_F(FormatsTest, MetadataContradictionsAndUnknownFieldsAreErrors) {
   Put("a.csv", "1,2\n");
   Put("a.csv.mtd", "{\"format\": \"csv\", \"rows\": 1, \"cols\": 2}");
   ExpectCells(Read("a.csv"), 1, 2, {1, 2});
-  EXPECT_EQ(Read("a.csv", {{"rows", 3}}).status().message(), "read: rows=3 contradicts 'a.csv.mtd', which says 1");
+  EXPECT_EQ(Read("a.csv", {{"rows", 3}}).status().message(),
+            "read: rows=3 contradicts 'a.csv.mtd', which says 1");
   Put("a.csv.mtd", "{\"format\": \"csv\", \"rows\": 5}");
   EXPECT_EQ(Read("a.csv").status().message(), "cannot read 'a.csv': rows=5 was asked for, the file has 1");
   Put("a.csv.mtd", "{\"formatt\": \"csv\"}");
-  EXPECT_EQ(Read("a.csv").status().message(), "cannot read 'a.csv.mtd': 'formatt' is not a name of DML metadata");
+  EXPECT_EQ(Read("a.csv").status().message(),
+            "cannot read 'a.csv.mtd': 'formatt' is not a name of DML metadata");
   Put("a.csv.mtd", "{\"format\": ");
   EXPECT_EQ(Read("a.csv").status().code(), StatusCode::kDataLoss);
 }

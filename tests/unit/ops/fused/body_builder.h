@@ -153,7 +153,8 @@ class BodyBuilder {
       if (node.info.IsMatrix()) node.info.element_type = ElementType::kFloat32;
   }
 
-  void ExpectSameBytes(FusedRuntime* runtime, std::initializer_list<std::pair<int, int>> workers_and_threads) {
+  void ExpectSameBytes(FusedRuntime* runtime,
+                       std::initializer_list<std::pair<int, int>> workers_and_threads) {
     const Value expected = RunOneByOne();
     for (const auto& [workers, threads] : workers_and_threads) {
       const Result<Value> actual = RunFused(workers, threads, runtime);

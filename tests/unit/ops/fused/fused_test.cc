@@ -14,8 +14,8 @@
 namespace heddle::ops::testing {
 namespace {
 
-const std::vector<Shape> kShapes = {{2, 1},     {65, 1},    {4099, 1},  {3, 2},    {130, 3},  {1000, 7},
-                                    {999, 8},   {1025, 9},  {777, 10},  {333, 31}, {200, 32}, {129, 100},
+const std::vector<Shape> kShapes = {{2, 1},     {65, 1},    {4099, 1},  {3, 2},     {130, 3},  {1000, 7},
+                                    {999, 8},   {1025, 9},  {777, 10},  {333, 31},  {200, 32}, {129, 100},
                                     {70, 1000}, {9, 20000}, {4200, 13}, {20011, 4}, {515, 16}, {20011, 12}};
 
 class FusedShapes : public ::testing::TestWithParam<Shape> {};
@@ -78,7 +78,8 @@ TEST_P(FusedShapes, TransposedTimesComputedColumns) {
   for (const int64_t k : {1, 3, 5}) {
     if (n * k > 100000) continue;
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(m, n, 6))), p = body.Input(Value(Cells(m, k, 7))), y = body.Input(Value(Cells(m, k, 8)));
+    const NodeId x = body.Input(Value(Cells(m, n, 6))), p = body.Input(Value(Cells(m, k, 7))),
+                 y = body.Input(Value(Cells(m, k, 8)));
     body.Finish({body.Op("t%*%", {x, body.Op("-", {p, y})})});
     body.ExpectSame("t(X)%*%(P-Y) k=" + std::to_string(k));
   }
@@ -217,27 +218,32 @@ TEST(FusedTest, SparseRowsTimesAVectorAndBack) {
         for (const bool weighted : {false, true}) {
           BodyBuilder body;
           const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 70, special, density))));
-          const NodeId v = body.Input(Value(Cells(n, 1, 71, special))), w = body.Input(Value(Cells(m, 1, 72)));
+          const NodeId v = body.Input(Value(Cells(n, 1, 71, special))),
+                       w = body.Input(Value(Cells(m, 1, 72)));
           const NodeId product = body.Op("%*%", {x, v});
           body.Finish({body.Op("t%*%", {x, weighted ? body.Op("*", {w, product}) : product})});
-          body.ExpectSame(fmt::format("t(X)%*%({}X%*%v) of {}x{}, {}{}", weighted ? "w*" : "", m, n, density, special ? ", special" : ""));
+          body.ExpectSame(fmt::format("t(X)%*%({}X%*%v) of {}x{}, {}{}", weighted ? "w*" : "", m, n, density,
+                                      special ? ", special" : ""));
         }
       }
     }
   }
 }
 
-// The product of four rows and their part of the sums in one pass, or of the tile before where something is between them.
+// The product of four rows and their part of the sums in one pass, or of the tile before where something is
+// between them.
 TEST(FusedTest, NarrowRowsTimesAVectorAndBack) {
   for (const int64_t n : {8, 9, 10, 12, 13, 16, 17}) {
     for (const int64_t m : {2, 3, 255, 4'101, 20'007}) {
       for (const bool special : {false, true}) {
         for (const bool weighted : {false, true}) {
           BodyBuilder body;
-          const NodeId x = body.Input(Value(Cells(m, n, 73, special))), v = body.Input(Value(Cells(n, 1, 74))), w = body.Input(Value(Cells(m, 1, 75)));
+          const NodeId x = body.Input(Value(Cells(m, n, 73, special))),
+                       v = body.Input(Value(Cells(n, 1, 74))), w = body.Input(Value(Cells(m, 1, 75)));
           const NodeId product = body.Op("%*%", {x, v});
           body.Finish({body.Op("t%*%", {x, weighted ? body.Op("*", {w, product}) : product})});
-          body.ExpectSame(fmt::format("t(X)%*%({}X%*%v) of {}x{}{}", weighted ? "w*" : "", m, n, special ? ", special" : ""));
+          body.ExpectSame(fmt::format("t(X)%*%({}X%*%v) of {}x{}{}", weighted ? "w*" : "", m, n,
+                                      special ? ", special" : ""));
         }
       }
     }
@@ -248,11 +254,13 @@ TEST(FusedTest, NarrowRowsTimesAVectorAndBack) {
 TEST(FusedTest, WidePayloadsOfFewEntries) {
   for (const double density : {0.0, 0.0005, 0.0015, 0.05}) {
     for (const int64_t k : {1, 2, 3, 8}) {
-      for (const std::string what : {"t(X)%*%(w*(X%*%V))", "t(X*Y)%*%W", "colSums(X*Y)", "t(X)%*%(X%*%V), special"}) {
+      for (const std::string what :
+           {"t(X)%*%(w*(X%*%V))", "t(X*Y)%*%W", "colSums(X*Y)", "t(X)%*%(X%*%V), special"}) {
         const int64_t m = 1'000, n = 1'001;
         const bool special = what.ends_with("special");
         BodyBuilder body;
-        const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 80, special, density)))), y = body.Input(Value(*ToSparse(Cells(m, n, 81, false, 0.3))));
+        const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 80, special, density)))),
+                     y = body.Input(Value(*ToSparse(Cells(m, n, 81, false, 0.3))));
         const NodeId v = body.Input(Value(Cells(n, k, 82, special))), w = body.Input(Value(Cells(m, k, 83)));
         NodeId root = kNoNode;
         if (what.starts_with("t(X*Y)"))
@@ -260,7 +268,8 @@ TEST(FusedTest, WidePayloadsOfFewEntries) {
         else if (what.starts_with("colSums"))
           root = body.Op("colSums", {body.Op("*", {x, y})});
         else
-          root = body.Op("t%*%", {x, special ? body.Op("%*%", {x, v}) : body.Op("*", {w, body.Op("%*%", {x, v})})});
+          root = body.Op("t%*%",
+                         {x, special ? body.Op("%*%", {x, v}) : body.Op("*", {w, body.Op("%*%", {x, v})})});
         body.Finish({root});
         body.ExpectSame(fmt::format("{}, {} columns, density {}", what, k, density));
       }
@@ -283,7 +292,8 @@ TEST(FusedTest, SumsAtEntriesOfManyLeaves) {
   }
 }
 
-// V of more than four megabytes: tiles of many entries; leaves of 8 rows and, where rows are no whole eights, of others.
+// V of more than four megabytes: tiles of many entries; leaves of 8 rows and, where rows are no whole eights,
+// of others.
 TEST(FusedTest, SumsAtEntriesThatReadVByBlocks) {
   for (const int64_t m : {7, 260, 1'501}) {
     for (const int64_t n : {8'200, 8'203}) {
@@ -291,8 +301,10 @@ TEST(FusedTest, SumsAtEntriesThatReadVByBlocks) {
       for (const char* aggregate : {"sum", "colSums", "rowSums", ""}) {
         BodyBuilder body;
         const NodeId w = body.Input(Value(x));
-        const NodeId product = body.Op("*", {w, body.Op("sampledProduct", {w, body.Input(Value(u)), body.Input(Value(v))})});
-        body.Finish({*aggregate == '\0' ? body.Op("*", {product, body.Literal(Scalar(2.0))}) : body.Op(aggregate, {product})});
+        const NodeId product =
+            body.Op("*", {w, body.Op("sampledProduct", {w, body.Input(Value(u)), body.Input(Value(v))})});
+        body.Finish({*aggregate == '\0' ? body.Op("*", {product, body.Literal(Scalar(2.0))})
+                                        : body.Op(aggregate, {product})});
         body.ExpectSame(fmt::format("{}(X*(U%*%t(V))) of {}x{}", aggregate, m, n));
       }
     }
@@ -302,7 +314,8 @@ TEST(FusedTest, SumsAtEntriesThatReadVByBlocks) {
 void ExpectRegions(BodyBuilder& body, int64_t regions, const std::string& what) {
   const Result<TileProgram> program = Lower(body.fused());
   ASSERT_TRUE(program.ok()) << what << ": " << program.status().ToString();
-  EXPECT_EQ(std::count_if(program->steps.begin(), program->steps.end(), [](const Step& step) { return step.kind == Step::Kind::kRegion; }),
+  EXPECT_EQ(std::count_if(program->steps.begin(), program->steps.end(),
+                          [](const Step& step) { return step.kind == Step::Kind::kRegion; }),
             regions)
       << what;
   body.ExpectSame(what);
@@ -318,9 +331,11 @@ TEST(FusedTest, AValueOfOneLaterRegionIsComputedThere) {
   ExpectRegions(body, 1, "sum((X!=0)*(X-U%*%t(V))^2)");
 }
 
-// X+1 and 2*(X+1) wait for X%*%v; but not where X+1 is read before and would have to be kept; nor what a product reads.
+// X+1 and 2*(X+1) wait for X%*%v; but not where X+1 is read before and would have to be kept; nor what a
+// product reads.
 TEST(FusedTest, WhatOthersReadIsNotComputedLater) {
-  for (const std::string what : {"sum(2*(X+1) * (X%*%v))", "sum(2*(X+1) * rowSums(X+1))", "sum((X+1) * ((X+1)%*%v))"}) {
+  for (const std::string what :
+       {"sum(2*(X+1) * (X%*%v))", "sum(2*(X+1) * rowSums(X+1))", "sum((X+1) * ((X+1)%*%v))"}) {
     BodyBuilder body;
     const NodeId x = body.Input(Value(Cells(300, 20, 63))), v = body.Input(Value(Cells(20, 1, 64)));
     const NodeId more = body.Op("+", {x, body.Literal(Scalar(1.0))});
@@ -341,7 +356,8 @@ Matrix FewEntries(int64_t m, int64_t n, int64_t of_row, uint32_t seed) {
     x.mutable_row_offsets()[i + 1] = (i + 1) * of_row;
     for (int64_t e = 0; e < of_row; ++e) {
       const int64_t first = n * e / of_row, last = n * (e + 1) / of_row;
-      x.mutable_column_indexes()[i * of_row + e] = static_cast<int32_t>(first + static_cast<int64_t>(random() % static_cast<uint64_t>(last - first)));
+      x.mutable_column_indexes()[i * of_row + e] =
+          static_cast<int32_t>(first + static_cast<int64_t>(random() % static_cast<uint64_t>(last - first)));
       x.mutable_values()[i * of_row + e] = values.data()[i * of_row + e];
     }
   }
@@ -361,7 +377,8 @@ TEST(FusedTest, SampledProductOfVeryManyColumns) {
 
 // Rows of several leaves of which most have no entry; tasks begin and end within rows.
 TEST(FusedTest, SumsAtEntriesOfLongRows) {
-  for (const auto& [m, n, entries] : {std::tuple(3'000, 70'001, 5), {700, 1'200'000, 3}, {3, 140'000, 2'000}}) {
+  for (const auto& [m, n, entries] :
+       {std::tuple(3'000, 70'001, 5), {700, 1'200'000, 3}, {3, 140'000, 2'000}}) {
     const Matrix cells = FewEntries(m, n, entries, 44);
     for (const bool two : {false, true}) {
       BodyBuilder body;
@@ -383,7 +400,8 @@ TEST(FusedTest, PayloadsOfVeryManyColumns) {
       BodyBuilder body;
       const NodeId x = body.Input(Value(FewEntries(m, n, 7, 44))), u = body.Input(Value(Cells(m, 1, 45)));
       const NodeId product = body.Op("*", {x, u});
-      body.Finish({sums ? body.Op("colSums", {product}) : body.Op("t%*%", {product, body.Input(Value(Cells(m, k, 46)))})});
+      body.Finish({sums ? body.Op("colSums", {product})
+                        : body.Op("t%*%", {product, body.Input(Value(Cells(m, k, 46)))})});
       body.ExpectSame(fmt::format("{} {}", sums ? "colSums(X*u)" : "t(X*u)%*%W", k));
     }
   }
@@ -399,31 +417,36 @@ TEST(FusedTest, EveryCellwiseOperatorOfTwoOperands) {
       const Matrix a = Cells(123, 11, 16, true, left ? 0.3 : 1),
                    b = Cells(123, 11, 17, true, right ? 0.3 : 1);
       const NodeId x = body.Input(Value(left ? *ToSparse(a) : a)),
-                   y = body.Input(Value(right ? *ToSparse(b) : b)), dense = body.Input(Value(Cells(123, 11, 18, false, 1)));
+                   y = body.Input(Value(right ? *ToSparse(b) : b)),
+                   dense = body.Input(Value(Cells(123, 11, 18, false, 1)));
       body.Finish({body.Op("+", {body.Op("+", {body.Op(op, {x, y}), body.Op(op, {y, x})}), dense})});
       body.ExpectSame(op);
     }
   }
 }
 
-// V does not fit the second-level cache: where rows are fetched there, those of the next tile are, up to the last entry.
+// V does not fit the second-level cache: where rows are fetched there, those of the next tile are, up to the
+// last entry.
 TEST(FusedTest, RightProductsThatFetchRowsOfALargeFactor) {
   constexpr int64_t kColumns = 20000;
   for (const int64_t rank : {9, 20, 50}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(*ToSparse(Cells(300, kColumns, 31, false, 0.01)))), u = body.Input(Value(Cells(300, rank, 32, false, 1))),
+    const NodeId x = body.Input(Value(*ToSparse(Cells(300, kColumns, 31, false, 0.01)))),
+                 u = body.Input(Value(Cells(300, rank, 32, false, 1))),
                  v = body.Input(Value(Cells(kColumns, rank, 33, false, 1)));
     body.Finish({body.Op("%*%", {body.Op("*", {x, body.Op("sampledProduct", {x, u, v})}), v})});
     body.ExpectSame("rank " + std::to_string(rank));
   }
 }
 
-// X + Y of two CSR matrices has entries where X has none, so a walk along X's is not enough; dense tiles would visit, and hold, every
-// cell of a matrix that has few.
+// X + Y of two CSR matrices has entries where X has none, so a walk along X's is not enough; dense tiles
+// would visit, and hold, every cell of a matrix that has few.
 TEST(FusedTest, BodiesThatWouldMakeCsrValuesDenseAreRefused) {
   using Body = BodyBuilder;
   // W, X and Y are CSR, D is dense.
-  static const auto kSparse = [](Body& b, uint32_t seed) { return b.Input(Value(*ToSparse(Cells(300, 40, seed, false, 0.05)))); };
+  static const auto kSparse = [](Body& b, uint32_t seed) {
+    return b.Input(Value(*ToSparse(Cells(300, 40, seed, false, 0.05))));
+  };
   static const auto kX = [](Body& b) { return kSparse(b, 21); };
   static const auto kY = [](Body& b) { return kSparse(b, 22); };
   static const auto kW = [](Body& b) { return kSparse(b, 23); };
@@ -441,10 +464,19 @@ TEST(FusedTest, BodiesThatWouldMakeCsrValuesDenseAreRefused) {
          const NodeId x = kX(b);
          return b.Op("sum", {b.Op("-", {b.Op("pmax", {x, kY(b)}), x})});
        }},
-      {"sum((X + Y) * D)", true, [](Body& b) { return b.Op("sum", {b.Op("*", {kSum(b), kD(b)})}); }},
+      {"sum((X + Y) * D)", true,
+       [](Body& b) {
+         return b.Op("sum", {b.Op("*", {kSum(b), kD(b)})});
+       }},
       // Along the entries of W, and where a value is dense anyway.
-      {"sum(W * (X + Y))", false, [](Body& b) { return b.Op("sum", {b.Op("*", {kW(b), kSum(b)})}); }},
-      {"abs(X + Y + D)", false, [](Body& b) { return b.Op("abs", {b.Op("+", {kSum(b), kD(b)})}); }},
+      {"sum(W * (X + Y))", false,
+       [](Body& b) {
+         return b.Op("sum", {b.Op("*", {kW(b), kSum(b)})});
+       }},
+      {"abs(X + Y + D)", false,
+       [](Body& b) {
+         return b.Op("abs", {b.Op("+", {kSum(b), kD(b)})});
+       }},
       {"sum(exp(X + Y))", false, [](Body& b) { return b.Op("sum", {b.Op("exp", {kSum(b)})}); }},
   };
   for (const BodyCase& test : cases) {
@@ -455,7 +487,8 @@ TEST(FusedTest, BodiesThatWouldMakeCsrValuesDenseAreRefused) {
       continue;
     }
     const std::string reason = CanRunFused(body.fused()).ToString();
-    EXPECT_NE(reason.find("entries where the driver has none"), std::string::npos) << test.formula << ": " << reason;
+    EXPECT_NE(reason.find("entries where the driver has none"), std::string::npos)
+        << test.formula << ": " << reason;
   }
 }
 
@@ -505,7 +538,8 @@ constexpr auto kManyRows = static_cast<int64_t>(FusedRuntime::kInterpretedWork) 
 // sum(abs(x + 1) * x): a region of few values for each cell.
 void SumOf(const Shape& shape, BodyBuilder* body) {
   const NodeId x = body->Input(Value(Cells(shape.rows, shape.columns, 1)));
-  body->Finish({body->Op("sum", {body->Op("*", {body->Op("abs", {body->Op("+", {x, body->Literal(Scalar(1.0))})}), x})})});
+  body->Finish({body->Op(
+      "sum", {body->Op("*", {body->Op("abs", {body->Op("+", {x, body->Literal(Scalar(1.0))})}), x})})});
 }
 
 TEST(FusedTest, RegionsAreCompiledOnceTheyHaveComputedEnough) {
@@ -564,10 +598,12 @@ TEST(FusedTest, WhatCannotBeCompiledIsInterpretedWithOneWarning) {
   EXPECT_EQ(source->asked, 1);
   EXPECT_EQ(warnings, 1);
   EXPECT_EQ(runtime.fallbacks(), 1);
-  for (int call = 0; call < 2; ++call) EXPECT_EQ(body.RunFused(1, 2, &strict).status().code(), StatusCode::kFailedPrecondition);
+  for (int call = 0; call < 2; ++call)
+    EXPECT_EQ(body.RunFused(1, 2, &strict).status().code(), StatusCode::kFailedPrecondition);
 }
 
-// A body of up to `most` random operators over matrices of that shape, fused against one by one; false if the executor refuses it.
+// A body of up to `most` random operators over matrices of that shape, fused against one by one; false if the
+// executor refuses it.
 bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
   std::mt19937 random(seed);
   const auto pick = [&](size_t n) { return random() % n; };
@@ -580,7 +616,8 @@ bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
   const Matrix other = Cells(shape.rows, shape.columns, seed + 1000, special, pick(4) == 0 ? 0.3 : 1);
   matrices.push_back(body.Input(Value(pick(4) == 0 ? *ToSparse(other) : other)));
   columns.push_back(body.Input(Value(Cells(shape.rows, 1, seed + 2000))));
-  if (pick(4) == 0) columns.push_back(body.Input(Value(*ToSparse(Cells(shape.rows, 1, seed + 5000, false, 0.6)))));
+  if (pick(4) == 0)
+    columns.push_back(body.Input(Value(*ToSparse(Cells(shape.rows, 1, seed + 5000, false, 0.6)))));
   for (const double literal : {0.5, 0.0, -1.0, 1.0}) scalars.push_back(body.Literal(Scalar(literal)));
   scalars.push_back(body.Input(Value(Scalar(1.25))));
   const NodeId v = body.Input(Value(Cells(shape.columns, 1, seed + 3000)));
@@ -590,7 +627,9 @@ bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
   const char* const folds[] = {"rowSums", "rowMaxs", "rowMeans", "rowMins", "rowIndexMax", "rowProds"};
   for (size_t step = 0, count = 2 + pick(most - 1); step < count; ++step) {
     const NodeId a = matrices[pick(matrices.size())];
-    const auto any = [&] { return pick(3) == 0 ? scalars[pick(scalars.size())] : matrices[pick(matrices.size())]; };
+    const auto any = [&] {
+      return pick(3) == 0 ? scalars[pick(scalars.size())] : matrices[pick(matrices.size())];
+    };
     switch (pick(12)) {
       case 0:
       case 1: matrices.push_back(body.Op(binary[pick(10)], {a, matrices[pick(matrices.size())]})); break;
@@ -609,7 +648,8 @@ bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
       case 10: matrices.push_back(body.Op(binary[pick(10)], {scalars[pick(scalars.size())], a})); break;
       case 11: {
         const double patterns[] = {0.0, 1.0, NAN, INFINITY};
-        matrices.push_back(body.Op("replace", {a, body.Literal(Scalar(patterns[pick(4)])), scalars[pick(scalars.size())]}));
+        matrices.push_back(
+            body.Op("replace", {a, body.Literal(Scalar(patterns[pick(4)])), scalars[pick(scalars.size())]}));
         break;
       }
       case 8:
@@ -651,13 +691,16 @@ TEST(FusedTest, RandomBodies) {
   EXPECT_GT(ran, 250);
 }
 
-// Every kind of root of rows that are cut by columns, on workers that have leaves of their own, beside vectors of both formats.
+// Every kind of root of rows that are cut by columns, on workers that have leaves of their own, beside
+// vectors of both formats.
 TEST(FusedTest, EveryRootOfLongRows) {
-  for (const char* root : {"", "sum", "mean", "min", "rowSums", "rowMeans", "rowMaxs", "colSums", "colMeans", "colMaxs"}) {
+  for (const char* root :
+       {"", "sum", "mean", "min", "rowSums", "rowMeans", "rowMaxs", "colSums", "colMeans", "colMaxs"}) {
     for (const auto& [m, n] : {std::pair<int64_t, int64_t>{130, 65540}, {3, 131073}, {1, 70001}}) {
       BodyBuilder body;
       const NodeId x = body.Input(Value(Cells(m, n, 1, m < 100))), row = body.Input(Value(Cells(1, n, 2)));
-      const NodeId column = body.Input(Value(Cells(m, 1, 3))), sparse = body.Input(Value(*ToSparse(Cells(m, 1, 4, false, 0.7))));
+      const NodeId column = body.Input(Value(Cells(m, 1, 3))),
+                   sparse = body.Input(Value(*ToSparse(Cells(m, 1, 4, false, 0.7))));
       const NodeId scaled = body.Op("*", {body.Op("+", {x, m == 1 ? x : sparse}), body.Op("exp", {column})});
       const NodeId chain = body.Op("-", {scaled, m == 1 ? x : row});
       body.Finish({*root == 0 ? chain : body.Op(root, {chain})});
@@ -669,12 +712,14 @@ TEST(FusedTest, EveryRootOfLongRows) {
   }
   BodyBuilder several;
   const NodeId x = several.Input(Value(Cells(130, 65540, 1))), y = several.Input(Value(Cells(130, 65540, 2)));
-  several.Finish({several.Op("sum", {several.Op("*", {x, y})}), several.Op("max", {several.Op("-", {x, y})})});
+  several.Finish(
+      {several.Op("sum", {several.Op("*", {x, y})}), several.Op("max", {several.Op("-", {x, y})})});
   EXPECT_EQ(Lower(several.fused())->cut_columns, 65540);
   several.ExpectSame("two sums");
 }
 
-// Rows longer than a column chunk are computed chunk by chunk, a single one, too; the last shape has two leaves of a column sum.
+// Rows longer than a column chunk are computed chunk by chunk, a single one, too; the last shape has two
+// leaves of a column sum.
 TEST(FusedTest, RandomBodiesOfLongRows) {
   int ran = 0;
   for (uint32_t seed = 0; seed < 120 && !HasFailure(); ++seed) {

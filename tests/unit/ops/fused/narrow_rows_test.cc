@@ -21,8 +21,10 @@ TEST_P(NarrowRows, OneFold) {
   const int64_t n = GetParam();
   for (const char* root : {"rowSums", "rowMeans", "rowMins", "rowMaxs", "rowProds", "colSums", "colMins"}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(kRows, n, 1, true))), y = body.Input(Value(Cells(kRows, n, 2, true)));
-    const NodeId column = body.Input(Value(Cells(kRows, 1, 3, true))), row = body.Input(Value(Cells(1, n, 4, true)));
+    const NodeId x = body.Input(Value(Cells(kRows, n, 1, true))),
+                 y = body.Input(Value(Cells(kRows, n, 2, true)));
+    const NodeId column = body.Input(Value(Cells(kRows, 1, 3, true))),
+                 row = body.Input(Value(Cells(1, n, 4, true)));
     body.Finish({body.Op(root, {body.Op("*", {body.Op("-", {body.Op("*", {x, y}), column}), row})})});
     body.ExpectSame(root);
   }
@@ -32,7 +34,8 @@ TEST_P(NarrowRows, SeveralFoldsThatLaterOperatorsRead) {
   const int64_t n = GetParam();
   for (const char* root : {"", "rowSums", "colSums", "sum"}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(kRows, n, 5, true))), y = body.Input(Value(Cells(kRows, n, 6, true)));
+    const NodeId x = body.Input(Value(Cells(kRows, n, 5, true))),
+                 y = body.Input(Value(Cells(kRows, n, 6, true)));
     const NodeId product = body.Op("*", {x, y});
     const NodeId weights = body.Op("+", {body.Op("rowSums", {product}), body.Op("rowMaxs", {product})});
     const NodeId value =
@@ -45,7 +48,8 @@ TEST_P(NarrowRows, SeveralFoldsThatLaterOperatorsRead) {
 TEST_P(NarrowRows, RepeatedVectors) {
   const int64_t n = GetParam();
   BodyBuilder body;
-  const NodeId x = body.Input(Value(Cells(kRows, n, 12, true))), p = body.Input(Value(Cells(kRows, 3, 13, true)));
+  const NodeId x = body.Input(Value(Cells(kRows, n, 12, true))),
+               p = body.Input(Value(Cells(kRows, 3, 13, true)));
   const NodeId row = body.Input(Value(Cells(1, n, 14, true)));
   const NodeId shares = body.Op("/", {x, body.Op("rowSums", {x})});
   body.Finish({body.Op("+", {body.Op("*", {shares, body.Columns(p, 2, 2)}), row})});
@@ -55,7 +59,8 @@ TEST_P(NarrowRows, RepeatedVectors) {
 TEST_P(NarrowRows, CellsThatAreStoredToo) {
   const int64_t n = GetParam();
   BodyBuilder body;
-  const NodeId x = body.Input(Value(Cells(kRows, n, 7, true))), y = body.Input(Value(Cells(kRows, n, 8, true)));
+  const NodeId x = body.Input(Value(Cells(kRows, n, 7, true))),
+               y = body.Input(Value(Cells(kRows, n, 8, true)));
   const NodeId product = body.Op("*", {x, y});
   const NodeId sums = body.Op("rowSums", {product}), places = body.Op("rowIndexMax", {product});
   body.Finish({body.Op("t%*%", {product, body.Op("*", {sums, places})})});
@@ -89,7 +94,8 @@ TEST(NarrowRowsTest, LightFoldsNeedNoBuffer) {
   for (const int64_t n : {9, 10, 31, 64, 100}) {
     for (const char* root : {"rowSums", "rowMeans", "colSums"}) {
       BodyBuilder body;
-      const NodeId x = body.Input(Value(Cells(kRows, n, 1, true))), y = body.Input(Value(Cells(kRows, n, 2, true)));
+      const NodeId x = body.Input(Value(Cells(kRows, n, 1, true))),
+                   y = body.Input(Value(Cells(kRows, n, 2, true)));
       body.Finish({body.Op(root, {body.Op("*", {x, y})})});
       const Result<TileProgram> program = Lower(body.fused());
       ASSERT_TRUE(program.ok()) << program.status().ToString();
@@ -100,7 +106,8 @@ TEST(NarrowRowsTest, LightFoldsNeedNoBuffer) {
   }
   for (int64_t n = 1; n <= 8; ++n) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(kRows, n, 1, true))), y = body.Input(Value(Cells(kRows, n, 2, true)));
+    const NodeId x = body.Input(Value(Cells(kRows, n, 1, true))),
+                 y = body.Input(Value(Cells(kRows, n, 2, true)));
     body.Finish({body.Op("colSums", {body.Op("*", {x, y})})});
     const Result<TileProgram> program = Lower(body.fused());
     ASSERT_TRUE(program.ok()) << program.status().ToString();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with wide right operands inside fused operators, tile by tile: cell-wise operators before and after them, with the
-// bytes of the operators one by one.
+// Products with wide right operands inside fused operators, tile by tile: cell-wise operators before and
+// after them, with the bytes of the operators one by one.
 #include "body_builder.h"
 #include "ops/cpu.h"
 #include "ops/fused/tile_program.h"
@@ -9,12 +9,15 @@
 namespace heddle::ops::testing {
 namespace {
 
-// m, inner, n: around tiles of 144 rows, panels of 64, strips of 12 and 24 columns, steps of 256 and 512 of the inner dimension.
+// m, inner, n: around tiles of 144 rows, panels of 64, strips of 12 and 24 columns, steps of 256 and 512 of
+// the inner dimension.
 struct Sizes {
   int64_t m, inner, n;
 };
-void PrintTo(const Sizes& sizes, std::ostream* out) { *out << sizes.m << "x" << sizes.inner << "x" << sizes.n; }
-constexpr Sizes kSizes[] = {{2, 3, 64},     {7, 1, 65},    {143, 20, 72},  {145, 100, 96},  {289, 255, 100},
+void PrintTo(const Sizes& sizes, std::ostream* out) {
+  *out << sizes.m << "x" << sizes.inner << "x" << sizes.n;
+}
+constexpr Sizes kSizes[] = {{2, 3, 64},      {7, 1, 65},    {143, 20, 72},  {145, 100, 96},  {289, 255, 100},
                             {600, 257, 131}, {1000, 2, 64}, {333, 600, 77}, {2100, 30, 200}, {130, 520, 500}};
 
 // On every CPU that this machine has kernels for.
@@ -22,15 +25,19 @@ class WideProducts : public ::testing::TestWithParam<std::tuple<Cpu, Sizes>> {
  protected:
   void SetUp() override {
     // The other kernels can only run where the CPU has their instructions.
-    if (!IsSupported(std::get<0>(GetParam()))) GTEST_SKIP() << "this machine cannot run " << Name(std::get<0>(GetParam()));
+    if (!IsSupported(std::get<0>(GetParam())))
+      GTEST_SKIP() << "this machine cannot run " << Name(std::get<0>(GetParam()));
     ASSERT_TRUE(ForceCpu(std::get<0>(GetParam())).ok());
   }
   void TearDown() override { ASSERT_TRUE(ForceCpu("auto").ok()); }
   Sizes sizes() const { return std::get<1>(GetParam()); }
 };
-INSTANTIATE_TEST_SUITE_P(Cpus, WideProducts, ::testing::Combine(::testing::Values(Cpu::kAvx2, Cpu::kAvx512), ::testing::ValuesIn(kSizes)),
+INSTANTIATE_TEST_SUITE_P(Cpus, WideProducts,
+                         ::testing::Combine(::testing::Values(Cpu::kAvx2, Cpu::kAvx512),
+                                            ::testing::ValuesIn(kSizes)),
                          [](const auto& test) {
-                           return std::string(Name(std::get<0>(test.param))) + "_" + ::testing::PrintToString(std::get<1>(test.param));
+                           return std::string(Name(std::get<0>(test.param))) + "_" +
+                                  ::testing::PrintToString(std::get<1>(test.param));
                          });
 
 bool IsWide(const FusedOperator& fused) {
@@ -86,7 +93,8 @@ TEST_P(WideProducts, OneAfterTheOther) {
   const auto [m, inner, n] = sizes();
   for (const int64_t k : {1, 5, 20, 70}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(m, inner, 11))), b = body.Input(Value(Cells(inner, n, 12))), c = body.Input(Value(Cells(n, k, 13)));
+    const NodeId x = body.Input(Value(Cells(m, inner, 11))), b = body.Input(Value(Cells(inner, n, 12))),
+                 c = body.Input(Value(Cells(n, k, 13)));
     const NodeId hidden = body.Op("sigmoid", {body.Op("%*%", {x, b})});
     const NodeId out = body.Op("tanh", {body.Op("%*%", {hidden, c})});
     body.Finish({k == 5 ? body.Op("t%*%", {x, out}) : out});
@@ -99,8 +107,11 @@ TEST_P(WideProducts, TransposedTimesThem) {
   if (inner * n > 1 << 18) return;  // Payloads are not that large.
   for (const bool multiplied : {false, true}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(Cells(m, inner, 18))), y = body.Input(Value(Cells(m, n, 19))), w = body.Input(Value(Cells(m, 1, 20)));
-    const NodeId p = multiplied ? body.Op("sigmoid", {body.Op("%*%", {x, body.Input(Value(Cells(inner, n, 21)))})}) : body.Op("*", {y, w});
+    const NodeId x = body.Input(Value(Cells(m, inner, 18))), y = body.Input(Value(Cells(m, n, 19))),
+                 w = body.Input(Value(Cells(m, 1, 20)));
+    const NodeId p = multiplied
+                         ? body.Op("sigmoid", {body.Op("%*%", {x, body.Input(Value(Cells(inner, n, 21)))})})
+                         : body.Op("*", {y, w});
     body.Finish({body.Op("t%*%", {x, body.Op("-", {p, y})})});
     body.ExpectSame(multiplied ? "t(X)%*%(sigmoid(X%*%B)-Y)" : "t(X)%*%(Y*w-Y)");
   }
@@ -111,7 +122,8 @@ TEST_P(WideProducts, ColumnsOfThem) {
   BodyBuilder body;
   const NodeId x = body.Input(Value(Cells(m, inner, 14))), b = body.Input(Value(Cells(inner, n, 15)));
   const NodeId product = body.Op("%*%", {x, b});
-  const NodeId gated = body.Op("*", {body.Op("sigmoid", {body.Columns(product, 1, n / 2)}), body.Columns(product, n - n / 2 + 1, n)});
+  const NodeId gated = body.Op(
+      "*", {body.Op("sigmoid", {body.Columns(product, 1, n / 2)}), body.Columns(product, n - n / 2 + 1, n)});
   body.Finish({gated});
   body.ExpectSame("sigmoid(P[,1:n/2])*P[,...]");
 }
@@ -120,7 +132,8 @@ TEST_P(WideProducts, OfASparseLeftOperand) {
   const auto [m, inner, n] = sizes();
   for (const char* root : {"", "sum"}) {
     BodyBuilder body;
-    const NodeId x = body.Input(Value(*ToSparse(Cells(m, inner, 16, false, 0.2)))), b = body.Input(Value(Cells(inner, n, 17)));
+    const NodeId x = body.Input(Value(*ToSparse(Cells(m, inner, 16, false, 0.2)))),
+                 b = body.Input(Value(Cells(inner, n, 17)));
     const NodeId value = body.Op("exp", {body.Op("%*%", {x, b})});
     body.Finish({*root == 0 ? value : body.Op(root, {value})});
     body.ExpectSame(std::string("exp(CSR%*%B) ") + root);
