@@ -16,7 +16,7 @@ namespace {
 
 // Rows taken together, so that lanes and entries stay in the first-level cache. Of more entries on average
 // than kShortRow each goes alone: a wrong guess at its end costs less than to look up whose each entry is.
-constexpr int64_t kBlockRows = 256, kBlockEntries = 1024, kShortRow = 6, kShortRowOfChunks = 24;
+constexpr int64_t kBlockRows = 128, kBlockEntries = 1024, kShortRow = 6, kShortRowOfChunks = 24;
 
 // rows[e] = i for the entries e of each row i, the first one's place is 0; up to kWidth numbers behind the
 // last may be written.
@@ -113,34 +113,38 @@ void JoinChunks(int64_t chunks, double* lanes) {
         lanes[c * 8 + lane] = lanes[c * 8 + lane] + lanes[(c + step) * 8 + lane];
 }
 
+// Rows [first, end), whose entries are of rows[0] and so on, by the lanes of (row, chunk) each.
+template <bool kZeros, bool kChunks, typename Vector, typename Rows>
+[[gnu::always_inline]] inline void MultiplyTogether(const SparseRows& x, int64_t first, int64_t end,
+                                                    const Rows& rows, Vector v, int64_t chunks, double* out) {
+  alignas(64) double lanes[kBlockRows * 8];
+  std::fill_n(lanes, (end - first) * chunks * 8, 0.0);
+  for (int64_t e = x.offsets[first], begin = e, last = x.offsets[end]; e < last; ++e) {
+    const int64_t column = x.columns[e];
+    const int64_t place = kChunks ? rows[e - begin] * chunks + column / kColumnChunk : rows[e - begin];
+    double& lane = lanes[place * 8 + (column & 7)];
+    lane = AddToLane<kZeros>(x.values[e], v, column, lane);
+  }
+  if (kChunks)
+    for (int64_t i = 0; i < end - first; ++i) JoinChunks(chunks, lanes + i * chunks * 8);
+  FoldRows(Fold::kAdd, lanes, end - first, chunks * 8, 8, out + first);
+}
+
 template <bool kZeros, bool kChunks, typename Vector>
 void Multiply(const SparseRows& x, Vector v, int64_t n, double* out) {
-  alignas(64) double lanes[kBlockRows * 8];
   const int64_t chunks = kChunks ? CeilDivide(n, kColumnChunk) : 1;
-  // Rows [first, end) by the lanes of (row, chunk) each.
-  const auto by_lanes = [&](int64_t first, int64_t end, const auto& rows) {
-    std::fill_n(lanes, (end - first) * chunks * 8, 0.0);
-    for (int64_t e = x.offsets[first], begin = e; e < x.offsets[end]; ++e) {
-      const int64_t column = x.columns[e];
-      const int64_t place = kChunks ? rows[e - begin] * chunks + column / kColumnChunk : rows[e - begin];
-      double& lane = lanes[place * 8 + (column & 7)];
-      lane = AddToLane<kZeros>(x.values[e], v, column, lane);
-    }
-    if (kChunks)
-      for (int64_t i = 0; i < end - first; ++i) JoinChunks(chunks, lanes + i * chunks * 8);
-    FoldRows(Fold::kAdd, lanes, end - first, chunks * 8, 8, out + first);
-  };
   ForRows(
       x.offsets, x.rows, kBlockRows / chunks, kChunks ? kShortRowOfChunks : kShortRow,
       [&](int64_t first, int64_t end) {
-        by_lanes(first, end, RowsOfEntries(x.offsets + first, end - first));
+        MultiplyTogether<kZeros, kChunks>(x, first, end, RowsOfEntries(x.offsets + first, end - first), v,
+                                          chunks, out);
       },
       [&](int64_t row) {
         struct First {
           int64_t operator[](int64_t) const { return 0; }
         };
         if constexpr (kChunks)
-          by_lanes(row, row + 1, First());
+          MultiplyTogether<kZeros, true>(x, row, row + 1, First(), v, chunks, out);
         else
           out[row] = MultiplyRow<kZeros>(x, row, v);
       });
@@ -165,17 +169,36 @@ void AddZero(double* cells, int64_t count) {
 }
 
 // Zeros times a number add nothing; an explicit one must not meet anything else.
-bool MayMeetZeros(const SparseRows& x, const double* w, int64_t w_stride) {
-  if (!x.has_zeros) return false;
+bool MayMeetZeros(const double* w, int64_t count, int64_t w_stride) {
   double sum = 0;  // Of zeros, and of NaN where w is Infinity or NaN.
-  for (int64_t i = 0; i < x.rows; ++i) sum += w[i * w_stride] * 0.0;
+  for (int64_t i = 0; i < count; ++i) sum += w[i * w_stride] * 0.0;
   return std::isnan(sum);
 }
 
-void AddRow(const SparseRows& x, int64_t first, int64_t last, double weight, bool skips_zeros, double* out) {
-  for (int64_t e = first; e < last; ++e)
-    if (!skips_zeros || x.values[e] != 0.0)
-      out[x.columns[e]] = std::fma(x.values[e], weight, out[x.columns[e]]);
+// The entries of rows [first, end), each with weight_of(its place among them).
+template <bool kSkipsZeros, typename WeightOf>
+[[gnu::always_inline]] inline void AddRows(const SparseRows& x, int64_t first, int64_t end,
+                                           WeightOf weight_of, double* out) {
+  const int32_t* const columns = x.columns;
+  const double* const values = x.values;
+  for (int64_t e = x.offsets[first], begin = e, last = x.offsets[end]; e < last; ++e) {
+    double& cell = out[columns[e]];
+    if (!kSkipsZeros || values[e] != 0.0) cell = std::fma(values[e], weight_of(e - begin), cell);
+  }
+}
+
+void AddRow(const SparseRows& x, int64_t row, double weight, bool skips_zeros, double* out) {
+  const auto weight_of = [weight](int64_t) { return weight; };
+  skips_zeros ? AddRows<true>(x, row, row + 1, weight_of, out)
+              : AddRows<false>(x, row, row + 1, weight_of, out);
+}
+
+void AddTogether(const SparseRows& x, int64_t first, int64_t end, const RowsOfEntries& rows, const double* w,
+                 int64_t w_stride, bool skips_zeros, double* out) {
+  const auto weight_of = [&, weights = w + first * w_stride](int64_t e) {
+    return weights[rows[e] * w_stride];
+  };
+  skips_zeros ? AddRows<true>(x, first, end, weight_of, out) : AddRows<false>(x, first, end, weight_of, out);
 }
 
 }  // namespace
@@ -188,35 +211,31 @@ void MultiplySparseRows(const SparseRows& x, const double* v, int64_t n, double*
 void SumSparseRows(const SparseRows& x, int64_t n, double* out) { MultiplyAny(x, Ones(), n, out); }
 
 void AddScaledSparseRows(const SparseRows& x, const double* w, int64_t w_stride, double* out) {
-  const bool skips_zeros = MayMeetZeros(x, w, w_stride);
+  const bool skips_zeros = x.has_zeros && MayMeetZeros(w, x.rows, w_stride);
   ForRows(
       x.offsets, x.rows, kBlockRows, kShortRow,
       [&](int64_t first, int64_t end) {
-        const RowsOfEntries rows(x.offsets + first, end - first);
-        const double* const weights = w + first * w_stride;
-        const int64_t begin = x.offsets[first];
-        for (int64_t e = begin; e < x.offsets[end]; ++e) {
-          if (skips_zeros && x.values[e] == 0.0) continue;
-          double& cell = out[x.columns[e]];
-          cell = std::fma(x.values[e], weights[rows[e - begin] * w_stride], cell);
-        }
+        AddTogether(x, first, end, RowsOfEntries(x.offsets + first, end - first), w, w_stride, skips_zeros,
+                    out);
       },
-      [&](int64_t row) {
-        AddRow(x, x.offsets[row], x.offsets[row + 1], w[row * w_stride], skips_zeros, out);
-      });
+      [&](int64_t row) { AddRow(x, row, w[row * w_stride], skips_zeros, out); });
 }
 
 void MultiplyAndAddSparseRows(const SparseRows& x, const double* v, double* w, double* out) {
   ForRows(
       x.offsets, x.rows, kBlockRows, kShortRow,
       [&](int64_t first, int64_t end) {
-        const SparseRows rows{x.offsets + first, x.columns, x.values, end - first, x.has_zeros};
-        MultiplySparseRows(rows, v, kColumnChunk, w + first);
-        AddScaledSparseRows(rows, w + first, 1, out);
+        const RowsOfEntries rows(x.offsets + first, end - first);
+        if (x.has_zeros)
+          MultiplyTogether<true, false>(x, first, end, rows, v, 1, w);
+        else
+          MultiplyTogether<false, false>(x, first, end, rows, v, 1, w);
+        AddZero(w + first, end - first);
+        AddTogether(x, first, end, rows, w, 1, x.has_zeros && MayMeetZeros(w + first, end - first, 1), out);
       },
       [&](int64_t row) {
         w[row] = (x.has_zeros ? MultiplyRow<true>(x, row, v) : MultiplyRow<false>(x, row, v)) + 0.0;
-        AddRow(x, x.offsets[row], x.offsets[row + 1], w[row], x.has_zeros && !std::isfinite(w[row]), out);
+        AddRow(x, row, w[row], x.has_zeros && !std::isfinite(w[row]), out);
       });
 }
 
