@@ -146,35 +146,50 @@ Result<Matrix> ReduceChunks(const TileProgram& program, Reduction reduction, Til
   });
 }
 
-// The nodes of sums along the entries of rows that have several leaves each.
-Result<Matrix> ReduceEntriesOfLongRows(const TileProgram& program, const Reduction& reduction,
-                                       TileSteps& steps, int64_t begin, int64_t end, int64_t span_begin) {
-  const int64_t chunks = program.chunks;
+// True for sums that add up one value for each entry.
+bool SumsEntries(const TileProgram& program) {
+  return program.by_pattern &&
+         std::all_of(program.roots.begin(), program.roots.end(),
+                     [](const TileRoot& root) { return root.kind == TileRoot::Kind::kFull; });
+}
+
+// The nodes of such sums: a tile spans as many leaves as its buffers have room for, or the chunks of some
+// rows.
+Result<Matrix> ReduceEntries(const TileProgram& program, const Reduction& reduction, TileSteps& steps,
+                             int64_t begin, int64_t end, int64_t span_begin) {
+  const int64_t chunks = program.chunks, height = program.panel_rows, rows = steps.driver().rows();
+  const int64_t entries = steps.sizes().entries;
   // Of buffers by row; values along entries have what room they need.
-  const int64_t most_rows = HoldsSeveralLeaves(program) ? steps.driver().rows() : steps.sizes().rows;
-  return ReduceNodes(reduction, begin * chunks, end * chunks, [&](int) -> NodeFunction {
-    return [&, chunks, most_rows](int64_t first, int64_t last, double* payload) {
-      std::unique_ptr<TileScratch> scratch = steps.Take();
-      std::vector<simd::LaneTree> trees(program.roots.size());
-      const int64_t stop = CeilDivide(last, chunks) - span_begin;
-      for (int64_t row = first / chunks - span_begin, next; row < stop && !IsCancelled(reduction.cancelled);
-           row = next) {
-        next = row + 1;
-        while (next < stop && next - row < most_rows && steps.Count(row, next + 1) <= steps.sizes().entries)
-          ++next;
-        steps.RunTile(*scratch, row, next, 0, nullptr);
-        const int64_t tile = (row + span_begin) * chunks;
-        steps.AddHeldLongRows(*scratch, row, tile, std::max(first, tile),
-                              std::min(last, (next + span_begin) * chunks), trees);
-      }
-      for (size_t r = 0; r < trees.size(); ++r) {
-        const double* const lanes = trees[r].Finish();
-        lanes == nullptr ? FillPayload(payload + program.roots[r].offset, 8, 0.0)
-                         : static_cast<void>(std::copy_n(lanes, 8, payload + program.roots[r].offset));
-      }
-      steps.GiveBack(std::move(scratch));
-    };
-  });
+  const int64_t most_rows = HoldsSeveralLeaves(program) ? rows : steps.sizes().rows;
+  return ReduceNodes(
+      reduction, begin * chunks, end * chunks, [&, chunks, height, rows, entries, most_rows](int) {
+        return [&, chunks, height, rows, entries, most_rows](int64_t first, int64_t last, double* payload) {
+          std::unique_ptr<TileScratch> scratch = steps.Take();
+          std::vector<simd::LaneTree> trees(program.roots.size());
+          const int64_t stop = std::min(rows, CeilDivide(last, chunks) * height - span_begin);
+          for (int64_t row = first / chunks * height - span_begin, next;
+               row < stop && !IsCancelled(reduction.cancelled); row = next) {
+            next = std::min(stop, (row + span_begin) / height * height + height - span_begin);
+            if (steps.Count(row, next) > entries) {
+              // A part of a leaf (of a row of several leaves: all of it).
+              next = chunks > 1 ? next : steps.TileEnd(row, next);
+            } else {
+              for (int64_t more = next;
+                   more <= stop && more - row <= most_rows && steps.Count(row, more) <= entries;
+                   more = more < stop ? std::min(stop, more + height) : stop + 1)
+                next = more;
+            }
+            steps.RunTile(*scratch, row, next, 0, nullptr);
+            steps.AddToTrees(*scratch, row, next, span_begin, first, last, trees);
+          }
+          for (size_t r = 0; r < trees.size(); ++r) {
+            const double* const lanes = trees[r].Finish();
+            lanes == nullptr ? FillPayload(payload + program.roots[r].offset, 8, 0.0)
+                             : static_cast<void>(std::copy_n(lanes, 8, payload + program.roots[r].offset));
+          }
+          steps.GiveBack(std::move(scratch));
+        };
+      });
 }
 
 // The nodes of all panels.
@@ -192,12 +207,12 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
   const int64_t end = span_begin == span_end ? 0 : CeilDivide(span_end, height);
   if (program.cut_columns > 0)
     return ReduceChunks(program, reduction, steps, begin, end, span_begin, span_end);
-  if (chunks > 1) return ReduceEntriesOfLongRows(program, reduction, steps, begin, end, span_begin);
   const bool several = HoldsSeveralLeaves(program);
-  const bool sums_held = several && program.roots.size() == 1 && SumsByColumn(program.roots[0]);
   if (several)
     reduction.leaf_cells =
         std::min(reduction.leaf_cells, kTaskCells / LeavesTogether(sizes, steps.driver(), end - begin));
+  if (chunks > 1 || (several && SumsEntries(program)))
+    return ReduceEntries(program, reduction, steps, begin, end, span_begin);
   const int64_t most_leaves = std::max<int64_t>(1, kTaskCells / std::max<int64_t>(reduction.leaf_cells, 1));
   if (const Step* root = RootOfFewPlaces(program, steps.inputs(), end - begin); root != nullptr)
     return ReduceSparseLeaves(
@@ -213,7 +228,6 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
           steps.GiveBack(std::move(scratch));
         });
   const auto add_leaf = [&](TileScratch& scratch, int64_t leaf, double* payload) {
-    if (scratch.CopyHeldSums(leaf, payload)) return true;
     const int64_t first = leaf * height - span_begin,
                   last = std::min(span_end, (leaf + 1) * height) - span_begin;
     if (several && steps.Count(first, last) <= sizes.entries) {
@@ -226,10 +240,6 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
         steps.RunTile(scratch, first, hold, 0, nullptr);
         scratch.held_begin = first;
         scratch.held_end = hold;
-        if (sums_held) {
-          steps.AddHeldLeaves(scratch, leaf, height);
-          return scratch.CopyHeldSums(leaf, payload);
-        }
       }
       FillIdentity(reduction, payload);
       steps.AddHeldEntries(scratch, first, last, payload);
@@ -237,7 +247,6 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
     }
     FillIdentity(reduction, payload);
     scratch.held_begin = scratch.held_end = 0;
-    scratch.held_sums.clear();
     for (int64_t row = first, next; row < last && !IsCancelled(reduction.cancelled); row = next) {
       next = steps.TileEnd(row, last);
       steps.RunTile(scratch, row, next, row - first, payload);

@@ -43,13 +43,6 @@ double* CellsAt(double* cells, ElementType type, int64_t cell) {
 
 }  // namespace
 
-bool TileScratch::CopyHeldSums(int64_t leaf, double* payload) const {
-  const auto at = static_cast<size_t>(leaf - held_leaf) * 8;
-  if (leaf < held_leaf || at >= held_sums.size()) return false;
-  std::copy_n(held_sums.data() + at, 8, payload);
-  return true;
-}
-
 Status TileSteps::Prepare() {
   HEDDLE_ASSIGN_OR_RETURN(scalars_, BodyScalars(program_, call_));
   HEDDLE_ASSIGN_OR_RETURN(TileInputs inputs, MakeTileInputs(program_, call_));
@@ -127,17 +120,6 @@ void TileSteps::AddTermsOf(TileScratch& scratch, const Step& step, int64_t row, 
            terms);
 }
 
-void TileSteps::AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height) const {
-  scratch.held_leaf = leaf;
-  const auto root = std::find_if(program_.steps.begin(), program_.steps.end(),
-                                 [](const Step& step) { return step.kind == Step::Kind::kRoot; });
-  const int64_t rows = scratch.held_end - scratch.held_begin;
-  scratch.held_sums.assign(static_cast<size_t>(8 * CeilDivide(rows, height)), 0.0);
-  AddEntriesOfLeaves(
-      EntriesAt(scratch, Locate(scratch, root->from, scratch.held_begin).cells, scratch.held_begin), rows,
-      height, scratch.held_sums.data());
-}
-
 void TileSteps::AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, double* payload) const {
   for (const Step& step : program_.steps) {
     if (step.kind != Step::Kind::kRoot) continue;
@@ -149,13 +131,31 @@ void TileSteps::AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last
   }
 }
 
-void TileSteps::AddHeldLongRows(TileScratch& scratch, int64_t row, int64_t row_leaf, int64_t begin,
-                                int64_t end, std::vector<simd::LaneTree>& trees) const {
+void TileSteps::AddToTrees(TileScratch& scratch, int64_t row, int64_t row_end, int64_t span_begin,
+                           int64_t begin, int64_t end, std::vector<simd::LaneTree>& trees) const {
+  const int64_t height = program_.panel_rows, chunks = program_.chunks, first_row = row + span_begin;
   for (const Step& step : program_.steps) {
     if (step.kind != Step::Kind::kRoot) continue;
-    const Entries entries = EntriesAt(scratch, Locate(scratch, step.from, row).cells, row);
-    simd::AddLongRows(entries.offsets, entries.columns, entries.values, row_leaf / program_.chunks,
-                      program_.chunks, begin, end, trees[static_cast<size_t>(step.index)]);
+    const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+    simd::LaneTree& tree = trees[static_cast<size_t>(step.index)];
+    Entries entries = EntriesAt(scratch, Locate(scratch, step.from, row).cells, row);
+    if (chunks > 1) {
+      simd::AddLongRows(entries.offsets, entries.columns, entries.values, first_row, chunks,
+                        std::max(begin, first_row * chunks), std::min(end, (row_end + span_begin) * chunks),
+                        tree);
+    } else if (SumsByColumn(root) && first_row % height == 0) {
+      const int64_t leaves = CeilDivide(row_end - row, height);
+      scratch.leaf_sums.assign(static_cast<size_t>(8 * leaves), 0.0);
+      AddEntriesOfLeaves(entries, row_end - row, height, scratch.leaf_sums.data());
+      for (int64_t i = 0; i < leaves; ++i)
+        std::copy_n(scratch.leaf_sums.data() + 8 * i, 8, tree.Leaf(first_row / height + i));
+    } else {
+      for (int64_t i = first_row, next; i < row_end + span_begin; i = next) {
+        next = std::min(row_end + span_begin, i / height * height + height);
+        AddEntries(root, entries, next - i, i % height, tree.Leaf(i / height));
+        entries.offsets += next - i;
+      }
+    }
   }
 }
 

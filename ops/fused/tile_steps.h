@@ -46,11 +46,7 @@ struct TileScratch {
   simd::Ahead ahead;                     ///< Of the next tile, while products of this one fetch it.
   int64_t first_column = 0, width = 0;   ///< Of the tile, where they are cut by columns.
   int64_t held_begin = 0, held_end = 0;  ///< Rows whose values at the driver's entries are in `patterns`.
-  int64_t held_leaf = 0;  ///< The first of their leaves, and the payloads of all, where SumsByColumn.
-  std::vector<double> held_sums;
-
-  /// False if the sums of that leaf are not there.
-  bool CopyHeldSums(int64_t leaf, double* payload) const;
+  std::vector<double> leaf_sums;         ///< Eight lanes for each leaf of a tile.
 };
 
 /// The steps of a tile program over one call's operands: what a tile computes, whatever rows it has.
@@ -94,14 +90,12 @@ class TileSteps {
   void AddWaiting(TileScratch& scratch, double* payload) const;
   /// The root of few places (RootOfFewPlaces), after RunTile without a payload.
   void AddTermsOf(TileScratch& scratch, const Step& root, int64_t row, int64_t rows, SparseLeaf& terms) const;
-  /// Sums of the rows held, leaf after leaf of `height` rows, to held_sums.
-  void AddHeldLeaves(TileScratch& scratch, int64_t leaf, int64_t height) const;
   /// Roots of rows [first, last) of those held.
   void AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, double* payload) const;
-  /// Roots of the tile that begins at `row`, leaves [begin, end) of it; its first row's first leaf is
-  /// `row_leaf`.
-  void AddHeldLongRows(TileScratch& scratch, int64_t row, int64_t row_leaf, int64_t begin, int64_t end,
-                       std::vector<simd::LaneTree>& trees) const;
+  /// Sums of the tile of rows [row, row_end), a part of one leaf or whole ones, as far as they belong to
+  /// leaves [begin, end). Row 0 is row `span_begin` of all.
+  void AddToTrees(TileScratch& scratch, int64_t row, int64_t row_end, int64_t span_begin, int64_t begin,
+                  int64_t end, std::vector<simd::LaneTree>& trees) const;
 
  private:
   struct Place {

@@ -277,16 +277,22 @@ TEST(FusedTest, WidePayloadsOfFewEntries) {
   }
 }
 
-// Several leaves of a sum are held at once; those of the last may be one, with fewer rows.
+// A tile has several leaves of a sum, the last of which may have fewer rows, or a part of one.
 TEST(FusedTest, SumsAtEntriesOfManyLeaves) {
   for (const int64_t m : {31, 64, 65, 777}) {
     for (const int64_t n : {4'096, 4'104, 4'099}) {
-      for (const double density : {0.0, 0.0005, 0.01}) {
-        BodyBuilder body;
-        const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 50, false, density))));
-        const NodeId u = body.Input(Value(Cells(m, 3, 51))), v = body.Input(Value(Cells(n, 3, 52)));
-        body.Finish({body.Op("sum", {body.Op("*", {x, body.Op("sampledProduct", {x, u, v})})})});
-        body.ExpectSame(fmt::format("sum(X*(U%*%t(V))) of {}x{}, {}", m, n, density));
+      for (const double density : {0.0, 0.0005, 0.01, 0.1}) {
+        for (const bool two : {false, true}) {
+          BodyBuilder body;
+          const NodeId x = body.Input(Value(*ToSparse(Cells(m, n, 50, false, density))));
+          const NodeId u = body.Input(Value(Cells(m, 3, 51))), v = body.Input(Value(Cells(n, 3, 52)));
+          const NodeId product = body.Op("*", {x, body.Op("sampledProduct", {x, u, v})});
+          std::vector<NodeId> roots = {body.Op("sum", {product})};
+          if (two) roots.push_back(body.Op("sum", {body.Op("*", {product, x})}));
+          body.Finish(roots);
+          body.ExpectSame(
+              fmt::format("sum(X*(U%*%t(V))) of {}x{}, {}{}", m, n, density, two ? ", two sums" : ""));
+        }
       }
     }
   }
