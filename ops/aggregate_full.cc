@@ -116,8 +116,7 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
         if (!IsCancelled(reduction.cancelled))
           simd::AddLongRows(x.row_offsets(), x.column_indexes(), x.values(), span.begin, grid.chunks, first,
                             last, tree);
-        const double* const lanes = tree.Finish();
-        lanes == nullptr ? FillIdentity(sized, payload) : static_cast<void>(std::copy_n(lanes, 8, payload));
+        tree.Finish(payload);
       };
     });
   return ReduceLeaves(sized, begin, end, [&](int64_t leaf, double* payload) {

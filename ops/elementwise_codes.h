@@ -16,6 +16,15 @@ namespace heddle::ops {
 std::optional<BinaryCode> FindBinaryCode(std::string_view op);
 std::optional<UnaryCode> FindUnaryCode(std::string_view op);
 
+/// What x ^ y is by definition (ops/simd/math_exponential.h): y = 2, y = 3, y = -1, and all others.
+enum class PowerForm : uint8_t { kSquare, kCube, kReciprocal, kFunction };
+constexpr PowerForm FormOfPower(double y) {
+  return y == 2    ? PowerForm::kSquare
+         : y == 3  ? PowerForm::kCube
+         : y == -1 ? PowerForm::kReciprocal
+                   : PowerForm::kFunction;
+}
+
 /// Format of a cell-wise result: a function of the operator, the patterns, the formats and of scalars that
 /// are known (`left`, `right`; null: none) only (docs/numerics.md, section 7 has the table). At least one
 /// operand is a matrix.

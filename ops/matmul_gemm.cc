@@ -15,6 +15,7 @@
 #include "core/panels.h"
 #include "ops/cpu.h"
 #include "ops/kernel.h"
+#include "ops/matmul_pack.h"
 #include "ops/parallel.h"
 #include "ops/simd/gemm.h"
 #include "ops/simd/matmul.h"
@@ -29,9 +30,6 @@ constexpr int64_t kBlockColumns = 4080;
 constexpr int64_t kLargestTile = 8 * 24;
 // Strips of B in one task of packing.
 constexpr int64_t kStripsTogether = 16;
-// Cells of a row that are packed together, and how many rows ahead they are fetched: rows lie pages apart,
-// and every row would begin with a wait for memory.
-constexpr int64_t kCellsTogether = 144, kRowsAhead = 6;
 // With at most so many strips of B, packing A would cost more than it gives.
 constexpr int64_t kFewStrips = 2;
 // Rows of C and columns of B of a product whose B is not packed.
@@ -50,99 +48,6 @@ constexpr int kTriesBeforeYield = 64;
 constexpr int64_t kSkinnyTaskCells = 1 << 17;
 
 const GemmKernel& Kernel() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2; }
-
-// Doubles from strip to strip. Two lines more than a strip has: without them the strips of one row would lie
-// multiples of a page apart and share a few places of the first-level cache.
-int64_t StripCells(int64_t width, int64_t depth) { return width * depth + 16; }
-
-// Packed operands: on huge pages, which are kept and used again and again. With small pages a product takes
-// four percent longer.
-class PackedCells {
- public:
-  explicit PackedCells(int64_t count) : bytes_(count * static_cast<int64_t>(sizeof(double))) {
-    const Result<void*> block = Pool().Allocate(bytes_);
-    HEDDLE_CHECK(block.ok(), "scratch memory is small beside the operands");
-    cells_ = static_cast<double*>(*block);
-  }
-  ~PackedCells() { Pool().Free(cells_, bytes_); }
-  PackedCells(const PackedCells&) = delete;
-  PackedCells& operator=(const PackedCells&) = delete;
-  double* data() const { return cells_; }
-
- private:
-  // Not the pool of matrices: the budget of a program counts values.
-  static BlockPool& Pool() {
-    static BlockPool* pool = new BlockPool(new MemoryBudget(INT64_MAX));
-    return *pool;
-  }
-  int64_t bytes_;
-  double* cells_;
-};
-
-// `count` strips of `width` doubles (a multiple of 4) of each of `depth` rows, k-major within a strip.
-void PackStrips(const double* from, int64_t stride, int64_t depth, int64_t width, int64_t count,
-                double* out) {
-  const int64_t strip_cells = StripCells(width, depth), together = kCellsTogether / width;
-  for (; count > 0; count -= together, from += together * width, out += together * strip_cells) {
-    const int64_t strips = std::min(together, count);
-    const double* row = from;
-    for (int64_t k = 0; k < depth; ++k, row += stride) {
-      for (int64_t j = 0; j < strips * width; j += 8)
-        _mm_prefetch(reinterpret_cast<const char*>(row + kRowsAhead * stride + j), _MM_HINT_T0);
-      for (int64_t strip = 0; strip < strips; ++strip)
-        for (int64_t v = 0; v < width; v += 4)
-          _mm256_storeu_pd(out + strip * strip_cells + k * width + v,
-                           _mm256_loadu_pd(row + strip * width + v));
-    }
-  }
-}
-
-// One strip of `here` <= `width` doubles of each row, the others zeros.
-void PackNarrowStrip(const double* from, int64_t stride, int64_t depth, int64_t here, int64_t width,
-                     double* out) {
-  const int64_t whole = here / 4 * 4;
-  const __m256i mask = simd::FirstOfFour(here - whole);
-  for (int64_t k = 0; k < depth; ++k, from += stride, out += width) {
-    int64_t v = 0;
-    for (; v < whole; v += 4) _mm256_storeu_pd(out + v, _mm256_loadu_pd(from + v));
-    if (whole < here) {
-      _mm256_storeu_pd(out + v, _mm256_maskload_pd(from + v, mask));
-      v += 4;
-    }
-    for (; v < width; v += 4) _mm256_storeu_pd(out + v, _mm256_setzero_pd());
-  }
-}
-
-// Strips of `width` rows of A from row i0 on, k-major within a strip; missing rows are zeros.
-void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, int64_t width, double* out) {
-  const double* block = g.a + i0 * g.a_row + k0 * g.a_column;
-  if (g.a_row == 1) {
-    const int64_t whole = rows / width;
-    PackStrips(block, g.a_column, depth, width, whole, out);
-    if (const int64_t left = rows - whole * width; left > 0)
-      PackNarrowStrip(block + whole * width, g.a_column, depth, left, width,
-                      out + whole * StripCells(width, depth));
-    return;
-  }
-  for (int64_t i = 0; i < rows; i += width, out += StripCells(width, depth)) {
-    const int64_t here = std::min(width, rows - i);
-    const double* a = block + i * g.a_row;
-    int64_t r = 0;
-    if (here < width) std::fill_n(out, depth * width, 0.0);
-    for (; r + 4 <= here && g.a_column == 1; r += 4) {
-      int64_t k = 0;
-      for (; k + 4 <= depth; k += 4) {
-        for (int64_t q = 4; q < 8; ++q)
-          _mm_prefetch(reinterpret_cast<const char*>(a + (r + q) * g.a_row + k), _MM_HINT_T0);
-        simd::TransposeFour(a + r * g.a_row + k, g.a_row, out + k * width + r, width);
-      }
-      for (; k < depth; ++k)
-        for (int64_t q = 0; q < 4; ++q) out[k * width + r + q] = a[(r + q) * g.a_row + k];
-    }
-    for (; r < here; ++r)
-      for (int64_t k = 0; k < depth; ++k) out[k * width + r] = a[r * g.a_row + k * g.a_column];
-  }
-}
 
 // Columns [j0, j0 + columns) of B, rows [k0, k0 + depth), in strips: what the tiles read.
 struct Step {

@@ -54,7 +54,8 @@ void FillPayload(double* payload, int64_t width, double value);
 double ExactMinimum(double a, double b);
 double ExactMaximum(double a, double b);
 
-/// A 64-byte aligned run of doubles, its size rounded up to whole cache lines; uninitialised.
+/// A 64-byte aligned run of doubles, its size rounded up to whole cache lines; uninitialised. std::bad_alloc,
+/// as of `new`, where there is no memory: the kernel ends with kResourceExhausted (ops/catalog.cc).
 class AlignedArray {
  public:
   AlignedArray() = default;

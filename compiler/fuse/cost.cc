@@ -37,8 +37,13 @@ double WorkOfPower(const Dag& dag, NodeId id) {
   const Node& exponent = (*dag.graph)[node.inputs[1]];
   const Scalar* value = exponent.FindAttribute("value");
   if (!exponent.Is("literal") || value == nullptr || value->IsString()) return 0;
-  const double y = value->AsDouble();
-  return y == 2 ? 1 : y == 3 ? 2 : y == -1 ? 10 : 0;
+  switch (ops::FormOfPower(value->AsDouble())) {
+    case ops::PowerForm::kSquare: return 1;
+    case ops::PowerForm::kCube: return 2;
+    case ops::PowerForm::kReciprocal: return 10;
+    case ops::PowerForm::kFunction: break;
+  }
+  return 0;
 }
 
 bool HasBase(const DagNode& node) { return node.inputs.size() == 2 && node.inputs[1] != kNoNode; }

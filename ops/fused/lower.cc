@@ -40,7 +40,7 @@ class Lowering : private BodyView {
     program_.by_pattern = CanWalkEntries(*this);
     if (!program_.by_pattern && LosesSparsity(*this))
       return Unimplemented("CSR values with entries where the driver has none");
-    program_.cut_columns = CutColumns();
+    program_.cut_columns = CutColumns(*this);
     for (const TileRoot& root : program_.roots)
       if (program_.chunks > 1 && program_.cut_columns == 0 &&
           (!program_.roles.reduces || !IsPattern(node(root.node).inputs[0])))
@@ -65,22 +65,6 @@ class Lowering : private BodyView {
 
  private:
   using Kind = TileRef::Kind;
-
-  // The columns of rows that are longer than a column chunk, if nothing looks at more than one cell of them
-  // at a time; or 0.
-  int64_t CutColumns() const {
-    int64_t widest = 0;
-    for (NodeId id = 0; id < body().size(); ++id)
-      if (IsRows(id)) widest = std::max(widest, Columns(id));
-    if (program_.by_pattern || widest <= kColumnChunk) return 0;
-    for (NodeId id = 0; id < body().size(); ++id)
-      if (IsRows(id) && ((!IsInput(id) && !IsCellwise(id)) || (Columns(id) != 1 && Columns(id) != widest)))
-        return 0;
-    const bool cut = std::all_of(program_.roots.begin(), program_.roots.end(), [](const TileRoot& root) {
-      return root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns;
-    });
-    return cut ? widest : 0;
-  }
 
   // Stages
   // -----------------------------------------------------------------------------------------------------
@@ -336,22 +320,6 @@ class Lowering : private BodyView {
     return read;
   }
 
-  // True if the result needs no rounding to be a float when the operands are floats.
-  static bool KeepsSingles(const RegionNode& value) {
-    using enum UnaryCode;
-    using enum BinaryCode;
-    if (value.op == RegionOp::kUnary) {
-      for (const UnaryCode code : {kNot, kAbsolute, kRoundDown, kRoundUp, kSign, kIsNaN, kIsInfinite})
-        if (value.unary == code) return true;
-      return false;
-    }
-    if (value.op != RegionOp::kBinary) return false;
-    for (const BinaryCode code : {kLess, kLessEqual, kGreater, kGreaterEqual, kEqual, kNotEqual, kLogicalAnd,
-                                  kLogicalOr, kExclusiveOr})
-      if (value.binary == code) return true;
-    return false;
-  }
-
   Status AddMember(RegionBuilder* builder, NodeId id) {
     const Node& n = node(id);
     RegionNode value;
@@ -376,21 +344,26 @@ class Lowering : private BodyView {
       value.binary = *FindBinaryCode(n.op);
       HEDDLE_ASSIGN_OR_RETURN(value.b, Operand(builder, id, 1));
       const RegionNode& right = builder->region.nodes[static_cast<size_t>(value.b)];
-      if (value.binary == BinaryCode::kPower && right.op == RegionOp::kLiteral && right.literal == 2) {
-        value.binary = BinaryCode::kMultiply;  // x^2 is x*x by definition.
-        value.b = value.a;
-      } else if (value.binary == BinaryCode::kPower && right.op == RegionOp::kLiteral && right.literal == 3) {
-        value.binary = BinaryCode::kMultiply;  // x^3 is (x*x)*x.
-        value.b = value.a;
-        value.a = Push(builder, value);
-      } else if (value.binary == BinaryCode::kPower && right.op == RegionOp::kLiteral &&
-                 right.literal == -1) {
-        value.binary = BinaryCode::kDivide;  // x^-1 is 1/x.
-        value.b = value.a;
-        value.a = Push(builder, {.op = RegionOp::kLiteral, .literal = 1});
-      } else {
-        value.skips_a = Skips(id, 0);
-        value.skips_b = Skips(id, 1);
+      const bool known = value.binary == BinaryCode::kPower && right.op == RegionOp::kLiteral;
+      switch (known ? FormOfPower(right.literal) : PowerForm::kFunction) {
+        case PowerForm::kSquare:
+          value.binary = BinaryCode::kMultiply;
+          value.b = value.a;
+          break;
+        case PowerForm::kCube:
+          value.binary = BinaryCode::kMultiply;
+          value.b = value.a;
+          value.a = Push(builder, value);
+          break;
+        case PowerForm::kReciprocal:
+          value.binary = BinaryCode::kDivide;
+          value.b = value.a;
+          value.a = Push(builder, {.op = RegionOp::kLiteral, .literal = 1});
+          break;
+        case PowerForm::kFunction:
+          value.skips_a = Skips(id, 0);
+          value.skips_b = Skips(id, 1);
+          break;
       }
     } else {
       value.op = RegionOp::kUnary;

@@ -196,6 +196,23 @@ void ChooseTileRows(TileProgram* program) {
   program->tile_rows = rows;
 }
 
+int64_t CutColumns(const BodyView& view) {
+  const TileProgram& program = view.program();
+  const NodeId count = view.body().size();
+  int64_t widest = 0;
+  for (NodeId id = 0; id < count; ++id)
+    if (view.IsRows(id)) widest = std::max(widest, view.Columns(id));
+  if (program.by_pattern || widest <= kColumnChunk) return 0;
+  for (NodeId id = 0; id < count; ++id)
+    if (view.IsRows(id) && ((!view.IsInput(id) && !view.IsCellwise(id)) ||
+                            (view.Columns(id) != 1 && view.Columns(id) != widest)))
+      return 0;
+  const bool cut = std::all_of(program.roots.begin(), program.roots.end(), [](const TileRoot& root) {
+    return root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns;
+  });
+  return cut ? widest : 0;
+}
+
 void ChooseReads(TileProgram* program) {
   const auto steps = program->steps.begin();
   ChooseFetchesOfWideProducts(program);

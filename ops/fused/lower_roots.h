@@ -9,6 +9,10 @@ namespace heddle::ops {
 /// is of `program`. kUnimplemented where they do not fit together.
 Status MakeRoots(const BodyView& view, TileProgram* program);
 
+/// The columns of rows that are longer than a column chunk, if nothing looks at more than one cell of them at
+/// a time; or 0. After MakeRoots and CanWalkEntries.
+int64_t CutColumns(const BodyView& view);
+
 /// How rows are read: what products of rows of an input fetch of the next tile (docs/fusion.md, section 3),
 /// once all steps are there, what regions fetch, and whether they read by halves. Where the rows are
 /// multiplied first and then the transposed rows, each of the two fetches a half: with several columns, and

@@ -175,6 +175,21 @@ int OperandsOf(RegionOp op) {
 
 }  // namespace
 
+bool KeepsSingles(const RegionNode& node) {
+  using enum UnaryCode;
+  using enum BinaryCode;
+  if (node.op == RegionOp::kUnary) {
+    for (const UnaryCode code : {kNot, kAbsolute, kRoundDown, kRoundUp, kSign, kIsNaN, kIsInfinite})
+      if (node.unary == code) return true;
+    return false;
+  }
+  if (node.op != RegionOp::kBinary) return false;
+  for (const BinaryCode code :
+       {kLess, kLessEqual, kGreater, kGreaterEqual, kEqual, kNotEqual, kLogicalAnd, kLogicalOr, kExclusiveOr})
+    if (node.binary == code) return true;
+  return false;
+}
+
 std::string Region::ToText() const {
   std::string text = fmt::format("region {}", inputs);
   if (columns > 0) text += fmt::format(" columns {}", columns);

@@ -44,6 +44,9 @@ struct RegionNode {
   bool operator==(const RegionNode&) const = default;
 };
 
+/// True if the result needs no rounding to be a float when the operands are floats.
+bool KeepsSingles(const RegionNode& node);
+
 /// What becomes of a value.
 enum class Sink : uint8_t {
   kStore,        ///< output[i * stride + j] = value

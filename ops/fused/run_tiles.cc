@@ -167,26 +167,23 @@ Result<Matrix> ReduceEntries(const TileProgram& program, const Reduction& reduct
           std::unique_ptr<TileScratch> scratch = steps.Take();
           std::vector<simd::LaneTree> trees(program.roots.size());
           const int64_t stop = std::min(rows, CeilDivide(last, chunks) * height - span_begin);
+          const auto end_of_leaf = [&](int64_t row) {
+            return std::min(stop, ((row + span_begin) / height + 1) * height - span_begin);
+          };
           for (int64_t row = first / chunks * height - span_begin, next;
                row < stop && !IsCancelled(reduction.cancelled); row = next) {
-            next = std::min(stop, (row + span_begin) / height * height + height - span_begin);
-            if (steps.Count(row, next) > entries) {
-              // A part of a leaf (of a row of several leaves: all of it).
-              next = chunks > 1 ? next : steps.TileEnd(row, next);
-            } else {
-              for (int64_t more = next;
-                   more <= stop && more - row <= most_rows && steps.Count(row, more) <= entries;
-                   more = more < stop ? std::min(stop, more + height) : stop + 1)
-                next = more;
+            next = end_of_leaf(row);
+            // A part of a large leaf; of a row of several leaves all of it.
+            if (chunks == 1 && steps.Count(row, next) > entries) next = steps.TileEnd(row, next);
+            while (next < stop) {
+              const int64_t more = end_of_leaf(next);
+              if (more - row > most_rows || steps.Count(row, more) > entries) break;
+              next = more;
             }
             steps.RunTile(*scratch, row, next, 0, nullptr);
             steps.AddToTrees(*scratch, row, next, span_begin, first, last, trees);
           }
-          for (size_t r = 0; r < trees.size(); ++r) {
-            const double* const lanes = trees[r].Finish();
-            lanes == nullptr ? FillPayload(payload + program.roots[r].offset, 8, 0.0)
-                             : static_cast<void>(std::copy_n(lanes, 8, payload + program.roots[r].offset));
-          }
+          for (size_t r = 0; r < trees.size(); ++r) trees[r].Finish(payload + program.roots[r].offset);
           steps.GiveBack(std::move(scratch));
         };
       });

@@ -19,12 +19,12 @@ class LaneTree {
     if (depth_ == 0 || leaf != leaf_) Open(leaf);
     return lanes_[depth_ - 1];
   }
-  /// The lanes of the root, and the tree is empty again; nullptr if there was no leaf.
-  const double* Finish() {
-    if (depth_ == 0) return nullptr;
+  /// Writes the lanes of the root, +0.0 if there was no leaf; then the tree is empty again.
+  void Finish(double* lanes) {
     while (depth_ > 1) Join();
+    if (depth_ == 0) std::fill_n(lanes_[0], 8, 0.0);
     depth_ = 0;
-    return lanes_[0];
+    std::copy_n(lanes_[0], 8, lanes);
   }
 
  private:

@@ -101,8 +101,9 @@ double MultiplyLongRow(const SparseRows& x, int64_t row, Vector v, LaneTree& tre
     double& lane = tree.Leaf(column / kColumnChunk)[column & 7];
     lane = AddToLane<kZeros>(x.values[e], v, column, lane);
   }
-  const double* const lanes = tree.Finish();
-  return lanes == nullptr ? 0.0 : FoldLanes(Fold::kAdd, lanes);
+  double lanes[8];
+  tree.Finish(lanes);
+  return FoldLanes(Fold::kAdd, lanes);
 }
 
 // The lanes of the chunks of a row become those of the row.

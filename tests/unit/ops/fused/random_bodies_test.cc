@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random bodies, and long rows into every root: fused against one by one.
+#include <random>
+
+#include "body_builder.h"
+#include "ops/fused/fused.h"
+#include "ops/fused/tile_program.h"
+
+namespace heddle::ops::testing {
+namespace {
+
+// A body of up to `most` random operators over matrices of that shape, fused against one by one; false if the
+// executor refuses it.
+bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
+  std::mt19937 random(seed);
+  const auto pick = [&](size_t n) { return random() % n; };
+  BodyBuilder body;
+  std::vector<NodeId> matrices, columns, scalars;
+  const bool sparse = pick(3) == 0;
+  matrices.push_back(body.Input(Value(sparse ? *ToSparse(Cells(shape.rows, shape.columns, seed, false, 0.2))
+                                             : Cells(shape.rows, shape.columns, seed))));
+  const bool special = pick(2) == 0;
+  const Matrix other = Cells(shape.rows, shape.columns, seed + 1000, special, pick(4) == 0 ? 0.3 : 1);
+  matrices.push_back(body.Input(Value(pick(4) == 0 ? *ToSparse(other) : other)));
+  columns.push_back(body.Input(Value(Cells(shape.rows, 1, seed + 2000))));
+  if (pick(4) == 0)
+    columns.push_back(body.Input(Value(*ToSparse(Cells(shape.rows, 1, seed + 5000, false, 0.6)))));
+  for (const double literal : {0.5, 0.0, -1.0, 1.0}) scalars.push_back(body.Literal(Scalar(literal)));
+  scalars.push_back(body.Input(Value(Scalar(1.25))));
+  const NodeId v = body.Input(Value(Cells(shape.columns, 1, seed + 3000)));
+  const NodeId row = body.Input(Value(Cells(1, shape.columns, seed + 4000)));
+  const char* const binary[] = {"+", "-", "*", "/", "pmin", "pmax", ">", "!=", ">=", "=="};
+  const char* const unary[] = {"abs", "exp", "sqrt", "sign", "!", "round"};
+  const char* const folds[] = {"rowSums", "rowMaxs", "rowMeans", "rowMins", "rowIndexMax", "rowProds"};
+  for (size_t step = 0, count = 2 + pick(most - 1); step < count; ++step) {
+    const NodeId a = matrices[pick(matrices.size())];
+    const auto any = [&] {
+      return pick(3) == 0 ? scalars[pick(scalars.size())] : matrices[pick(matrices.size())];
+    };
+    switch (pick(12)) {
+      case 0:
+      case 1: matrices.push_back(body.Op(binary[pick(10)], {a, matrices[pick(matrices.size())]})); break;
+      case 2: matrices.push_back(body.Op(unary[pick(6)], {a})); break;
+      case 3: matrices.push_back(body.Op(binary[pick(10)], {a, columns[pick(columns.size())]})); break;
+      case 4: matrices.push_back(body.Op(binary[pick(10)], {a, scalars[pick(scalars.size())]})); break;
+      case 5: columns.push_back(body.Op(folds[pick(6)], {a})); break;
+      case 6:
+        columns.push_back(
+            body.Op(binary[pick(10)], {columns[pick(columns.size())], columns[pick(columns.size())]}));
+        break;
+      case 7:
+        if (shape.columns > 1) matrices.push_back(body.Op(binary[pick(10)], {a, row}));
+        break;
+      case 9: matrices.push_back(body.Op("ifelse", {a, any(), any()})); break;
+      case 10: matrices.push_back(body.Op(binary[pick(10)], {scalars[pick(scalars.size())], a})); break;
+      case 11: {
+        const double patterns[] = {0.0, 1.0, NAN, INFINITY};
+        matrices.push_back(
+            body.Op("replace", {a, body.Literal(Scalar(patterns[pick(4)])), scalars[pick(scalars.size())]}));
+        break;
+      }
+      case 8:
+        if (body.info(a).format == Format::kDense || a == matrices[0])
+          columns.push_back(body.Op("%*%", {a, v}));
+        break;
+    }
+  }
+  const NodeId last = matrices.back(), last_column = columns.back();
+  NodeId root = last;
+  switch (pick(8)) {
+    case 0: break;
+    case 1: root = body.Op("sum", {last}); break;
+    case 2: root = body.Op("colSums", {last}); break;
+    case 3: root = last_column; break;
+    case 4:
+      root = body.info(last).format == Format::kDense ? body.Op("t%*%", {last, last_column})
+                                                      : body.Op("rowSums", {last});
+      break;
+    case 5: root = body.Op("sum", {last_column}); break;
+    case 6: root = body.Op(folds[pick(4)], {last}); break;
+    case 7: root = body.Op(pick(2) == 0 ? "colMaxs" : "min", {last}); break;
+  }
+  body.Finish({root}, 0);
+  // The driver must be used: walk the rows of whichever matrix is.
+  if (!CanRunFused(body.fused()).ok()) body.Finish({root}, 1);
+  if (!CanRunFused(body.fused()).ok()) body.Finish({root}, 2);
+  if (!CanRunFused(body.fused()).ok()) return false;
+  body.ExpectSame("seed " + std::to_string(seed));
+  return true;
+}
+
+TEST(RandomBodiesTest, AgreeWithTheirOperators) {
+  int ran = 0;
+  for (uint32_t seed = 0; seed < 600 && !HasFailure(); ++seed) {
+    const Shape& shape = kShapes[seed * 2654435761u % kShapes.size()];
+    if (shape.Cells() <= 60000) ran += RandomBodyAgrees(shape, seed, 11) ? 1 : 0;
+  }
+  EXPECT_GT(ran, 250);
+}
+
+// Every kind of root of rows that are cut by columns, on workers that have leaves of their own, beside
+// vectors of both formats.
+TEST(RandomBodiesTest, EveryRootOfLongRows) {
+  for (const char* root :
+       {"", "sum", "mean", "min", "rowSums", "rowMeans", "rowMaxs", "colSums", "colMeans", "colMaxs"}) {
+    for (const auto& [m, n] : {std::pair<int64_t, int64_t>{130, 65540}, {3, 131073}, {1, 70001}}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(Cells(m, n, 1, m < 100))), row = body.Input(Value(Cells(1, n, 2)));
+      const NodeId column = body.Input(Value(Cells(m, 1, 3))),
+                   sparse = body.Input(Value(*ToSparse(Cells(m, 1, 4, false, 0.7))));
+      const NodeId scaled = body.Op("*", {body.Op("+", {x, m == 1 ? x : sparse}), body.Op("exp", {column})});
+      const NodeId chain = body.Op("-", {scaled, m == 1 ? x : row});
+      body.Finish({*root == 0 ? chain : body.Op(root, {chain})});
+      const Result<TileProgram> program = Lower(body.fused());
+      ASSERT_TRUE(program.ok()) << root << ": " << program.status().ToString();
+      EXPECT_EQ(program->cut_columns, n) << root;
+      body.ExpectSame(fmt::format("{} of {} x {}", root, m, n));
+    }
+  }
+  BodyBuilder several;
+  const NodeId x = several.Input(Value(Cells(130, 65540, 1))), y = several.Input(Value(Cells(130, 65540, 2)));
+  several.Finish(
+      {several.Op("sum", {several.Op("*", {x, y})}), several.Op("max", {several.Op("-", {x, y})})});
+  EXPECT_EQ(Lower(several.fused())->cut_columns, 65540);
+  several.ExpectSame("two sums");
+}
+
+// Rows longer than a column chunk are computed chunk by chunk, a single one, too; the last shape has two
+// leaves of a column sum.
+TEST(RandomBodiesTest, AgreeOnLongRows) {
+  int ran = 0;
+  for (uint32_t seed = 0; seed < 120 && !HasFailure(); ++seed) {
+    const Shape shapes[] = {{1, 65537}, {1, 200003}, {3, 131072}, {2, 70001}, {66, 65540}};
+    ran += RandomBodyAgrees(shapes[seed % 20 == 19 ? 4 : seed % 4], seed, 5) ? 1 : 0;
+  }
+  EXPECT_GT(ran, 50);
+}
+
+}  // namespace
+}  // namespace heddle::ops::testing
