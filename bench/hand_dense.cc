@@ -326,7 +326,7 @@ void HandChain(const double* x, const double* v, double* out, int64_t m, int64_t
   slices.Each([&](int64_t slice, int64_t i, int64_t end) {
     double *sums = parts.Of(slice), *w = weights.Of(0);
     if (n == kTen) return ChainOfTen(x + i * n, w, sums, end - i);
-    if (n >= 512 && !kPagesSideBySide)
+    if (n >= 512 && !ops::FetchesToFirstLevel())
       for (; i + 4 <= end; i += 4) ChainRows<4>(x + i * n, n, w, sums);
     for (; i < end; ++i)
       ops::FetchesToFirstLevel() ? ChainRows<1>(x + i * n, n, w, sums)

@@ -6,9 +6,9 @@
 
 #include "core/clock.h"
 #include "ops/catalog.h"
+#include "ops/fused/region_walk.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/fused/tile_program.h"
-#include "ops/simd/cell_operators.h"
 
 namespace heddle::ops {
 namespace {
@@ -40,15 +40,9 @@ void Add(const FusedCounts& more, FusedCounts* counts) {
 // What interpreting a node at a cell takes, in additions.
 constexpr double kWorkOfFunction = 8;
 
-using HEDDLE_SIMD_NAMESPACE::IsHeavy;
-
 double WorkOfCell(const Region& region) {
   double work = 0;
-  for (const RegionNode& node : region.nodes) {
-    const bool heavy = (node.op == RegionOp::kUnary && IsHeavy(node.unary)) ||
-                       (node.op == RegionOp::kBinary && IsHeavy(node.binary));
-    work += heavy ? kWorkOfFunction : 1;
-  }
+  for (const RegionNode& node : region.nodes) work += IsHeavy(node) ? kWorkOfFunction : 1;
   return work;
 }
 

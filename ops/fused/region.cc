@@ -52,7 +52,8 @@ std::string NodeText(const RegionNode& node) {
     case RegionOp::kSelect: text = fmt::format("select %{} %{} %{}", node.a, node.b, node.c); break;
   }
   if (node.single) text += " single";
-  if (node.ahead) text += " ahead";
+  if (node.ahead != RowsAhead::kNone)
+    text += node.ahead == RowsAhead::kInOrder ? " ahead-in-order" : " ahead";
   if (node.skips_a) text += " skips-a";
   if (node.skips_b) text += " skips-b";
   if (node.drops_negative_zero) text += " drops-negative-zero";
@@ -87,8 +88,11 @@ bool ReadLiteral(std::string_view word, double* value) {
 /// What follows "%7 = ".
 bool ReadNode(Words words, RegionNode* node) {
   for (; !words.empty(); words = words.first(words.size() - 1)) {
+    if (words.back() == "ahead" || words.back() == "ahead-in-order") {
+      node->ahead = words.back() == "ahead" ? RowsAhead::kSideBySide : RowsAhead::kInOrder;
+      continue;
+    }
     bool* const flag = words.back() == "single"                ? &node->single
-                       : words.back() == "ahead"               ? &node->ahead
                        : words.back() == "skips-a"             ? &node->skips_a
                        : words.back() == "skips-b"             ? &node->skips_b
                        : words.back() == "drops-negative-zero" ? &node->drops_negative_zero
@@ -255,9 +259,11 @@ Status Verify(const Region& region) {
     if (node.single)
       good = good && node.op == RegionOp::kInput &&
              (node.access == Access::kCells || node.access == Access::kPerRow);
-    if (node.ahead) good = good && node.op == RegionOp::kInput && node.access == Access::kCells;
+    const bool fetched = node.ahead != RowsAhead::kNone;
+    if (fetched) good = good && node.op == RegionOp::kInput && node.access == Access::kCells;
     for (const RegionNode& other : region.nodes)
-      if (node.ahead && other.ahead) good = good && other.single == node.single;
+      if (fetched && other.ahead != RowsAhead::kNone)
+        good = good && other.single == node.single && other.ahead == node.ahead;
     for (const RegionNode& other : region.nodes)
       if (node.op == RegionOp::kInput && other.op == RegionOp::kInput && other.input == node.input)
         good = good && other.single == node.single;

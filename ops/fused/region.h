@@ -26,15 +26,18 @@ enum class Access : uint8_t {
 
 enum class RegionOp : uint8_t { kInput, kLiteral, kUnary, kBinary, kSelect };
 
+/// Whether the rows of an input, which have no gaps and come from memory, are fetched: what follows the cells
+/// that are read, from eight pages in turn, or a few kilobytes ahead (docs/fusion.md, section 3).
+enum class RowsAhead : uint8_t { kNone, kSideBySide, kInOrder };
+
 /// One value of a region. Operands are positions of earlier nodes.
 struct RegionNode {
   RegionOp op = RegionOp::kInput;
   Access access = Access::kCells;  ///< kInput
   int input = 0;                   ///< kInput: position in RegionCall::inputs
   bool single = false;             ///< kInput of kCells or kPerRow: the cells are floats, the value a double.
-  /// kInput of kCells: its rows have no gaps and come from memory; what follows the cells that are read is
-  /// fetched meanwhile (docs/fusion.md, section 3). All such inputs are floats or none is.
-  bool ahead = false;
+  /// kInput of kCells. All inputs that are fetched are floats or none is, and they are in one way.
+  RowsAhead ahead = RowsAhead::kNone;
   double literal = 0;                     ///< kLiteral
   UnaryCode unary = UnaryCode::kNot;      ///< kUnary
   BinaryCode binary = BinaryCode::kAdd;   ///< kBinary

@@ -16,17 +16,15 @@ namespace {
 // on rows of so many columns.
 constexpr int64_t kLongHeavyRow = 128;
 
-using HEDDLE_SIMD_NAMESPACE::IsHeavy;
-
 bool IsHeavyNode(const BodyView& view, NodeId id) {
   const Node& node = view.node(id);
   const bool binary = node.inputs.size() == 2 && node.inputs[1] != kNoNode;
   if (!binary) {
     const std::optional<UnaryCode> code = FindUnaryCode(node.op);
-    return code && IsHeavy(*code);
+    return code && HEDDLE_SIMD_NAMESPACE::IsHeavy(*code);
   }
   const std::optional<BinaryCode> code = FindBinaryCode(node.op);
-  if (!code || *code != BinaryCode::kPower) return code && IsHeavy(*code);
+  if (!code || *code != BinaryCode::kPower) return code && HEDDLE_SIMD_NAMESPACE::IsHeavy(*code);
   const Node& exponent = view.node(node.inputs[1]);
   return !exponent.Is("literal") ||
          exponent.FindAttribute("value")->AsDouble() != 2;  // A square is a product.
@@ -73,14 +71,16 @@ RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members) 
 
 bool ReadsByHalves(const Region& region) {
   constexpr size_t kMostNodes = 14;
-  const auto is_heavy = [](const RegionNode& node) {
-    return (node.op == RegionOp::kUnary && IsHeavy(node.unary)) ||
-           (node.op == RegionOp::kBinary && IsHeavy(node.binary));
-  };
   const auto is_stored = [](const RegionOutput& output) { return output.sink == Sink::kStore; };
   return SplitsWideVectors() && region.nodes.size() <= kMostNodes &&
-         std::none_of(region.nodes.begin(), region.nodes.end(), is_heavy) &&
+         std::none_of(region.nodes.begin(), region.nodes.end(),
+                      [](const RegionNode& n) { return IsHeavy(n); }) &&
          std::none_of(region.outputs.begin(), region.outputs.end(), is_stored);
+}
+
+bool IsHeavy(const RegionNode& node) {
+  return (node.op == RegionOp::kUnary && HEDDLE_SIMD_NAMESPACE::IsHeavy(node.unary)) ||
+         (node.op == RegionOp::kBinary && HEDDLE_SIMD_NAMESPACE::IsHeavy(node.binary));
 }
 
 }  // namespace heddle::ops

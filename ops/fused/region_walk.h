@@ -34,4 +34,7 @@ RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members);
 /// are stored go by whole registers.
 bool ReadsByHalves(const Region& region);
 
+/// True for operators that arithmetic limits, not memory.
+bool IsHeavy(const RegionNode& node);
+
 }  // namespace heddle::ops

@@ -256,6 +256,27 @@ int64_t ExtremesOfShortRows(const double* x, int64_t rows, int64_t stride, int64
   return i;
 }
 
+// One row after the other (kShortRow).
+template <typename Op, int kRest, bool kMasked>
+void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
+  const __m256i mask = FirstOfFour(n % 4);
+  const __m256d start = _mm256_set1_pd(Op::kStart);
+  const int64_t distance = RowsAhead(n, stride);
+  for (int64_t i = 0; i < rows; ++i, x += stride) {
+    __m256d lanes[2] = {start, start};
+    EachFour<kRest, kMasked>(
+        x, n, distance, [&](int64_t j, int half, bool masked) __attribute__((always_inline)) {
+          const __m256d cells =
+              masked ? _mm256_blendv_pd(start, _mm256_maskload_pd(x + j, mask), _mm256_castsi256_pd(mask))
+                     : _mm256_loadu_pd(x + j);
+          lanes[half] = Op::Of(lanes[half], cells);
+        });
+    const __m256d half = Op::Of(lanes[0], lanes[1]),
+                  pair = Op::Of(half, _mm256_permute2f128_pd(half, half, 0x01));
+    out[i] = _mm256_cvtsd_f64(Op::Of(pair, _mm256_permute_pd(pair, 0x5)));
+  }
+}
+
 template <typename Op, bool kFetch>
 void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
   constexpr bool kExtreme = std::is_same_v<Op, Minimum> || std::is_same_v<Op, Maximum>;
@@ -316,6 +337,13 @@ void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* nar
   Dispatch(fold, from, [&](auto op, auto fetch) { Narrow<decltype(op), fetch>(x, rows, n, narrow); });
 }
 void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out, From from) {
+  if (from == From::kMemory && n > kShortRow && MemoryStreams() == 1) {
+    Dispatch(fold, [&](auto op) {
+      WithRest(
+          n, [&](auto rest, auto masked) { RowByRow<decltype(op), rest, masked>(x, rows, stride, n, out); });
+    });
+    return;
+  }
   Dispatch(fold, from, [&](auto op, auto fetch) { Rows<decltype(op), fetch>(x, rows, stride, n, out); });
 }
 

@@ -80,8 +80,8 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
   const bool by_cells = kWhole >= 0 && stride == n && ahead.side_by_side() && ahead.shift() == 0;
   EightAhead eight(ahead);
   Ahead next = by_cells ? Ahead::AtHand(x) : ahead;
-  // Zen 4 follows one long row rather than four.
-  const int64_t least_of_four = FetchesToFirstLevel() ? kLongRow : INT64_MAX;
+  // AMD follows one long row rather than four.
+  const int64_t least_of_four = MemoryStreams() > 1 ? kLongRow : INT64_MAX;
   const bool catches_up = stride == n && !ahead.side_by_side() && ahead.shift() == 0;
   uint64_t fetched = next.next();
   int64_t i = 0;
@@ -106,6 +106,17 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
   else
     ahead.GoOnFrom(next);
   return i;
+}
+
+// Rows in memory times one vector, in the order in which they lie there (kShortRow).
+void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v, double* out,
+              int64_t out_stride) {
+  const __m256i mask = FirstOfFour(n % 4);
+  const int64_t distance = RowsAhead(n, stride);
+  WithRest(n, [&](auto rest, auto masked) {
+    for (int64_t i = 0; i < rows; ++i)
+      out[i * out_stride] = MultiplyRow<rest, masked>(x + i * stride, v, n, mask, distance);
+  });
 }
 
 template <int kCount, int kWhole>
@@ -333,6 +344,8 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride, Ahead* ahead) {
+  if (count == 1 && n > kShortRow && ahead == nullptr && MemoryStreams() == 1)
+    return RowByRow(x, rows, stride, n, vectors, out, out_stride);
   // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it.
   const int64_t block = count > 4             ? BlockOfCells(kBlockCells, n)
                         : MemoryStreams() > 1 ? BlockOfCells(kFetchedCells, n)

@@ -12,11 +12,19 @@
 // (rows_and_columns.cc), share. AVX2 only.
 namespace heddle::ops::simd {
 
-/// Doubles between a loop that reads page after page and what it fetches: Zen 3 likes it near, Zen 5 far (X
-/// %*% v of a hundred columns took 1.2 times as long with 96).
-inline int64_t FarAhead() {
-  static const int64_t distance = IsSupported(Cpu::kAvx512) ? 1024 : 96;
-  return distance;
+/// One row times one vector (EachFour).
+template <int kRest, bool kMasked>
+[[gnu::always_inline]] inline double MultiplyRow(const double* row, const double* v, int64_t n, __m256i mask,
+                                                 int64_t distance) {
+  __m256d lanes[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
+  EachFour<kRest, kMasked>(
+      row, n, distance, [&](int64_t j, int half, bool masked) __attribute__((always_inline)) {
+        const __m256d cells = masked ? _mm256_maskload_pd(row + j, mask) : _mm256_loadu_pd(row + j);
+        lanes[half] = _mm256_fmadd_pd(cells, _mm256_load_pd(v + j), lanes[half]);
+      });
+  const __m256d half = _mm256_add_pd(lanes[0], lanes[1]);
+  const __m128d pair = _mm_add_pd(_mm256_castpd256_pd128(half), _mm256_extractf128_pd(half, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair))) + 0.0;
 }
 
 /// (r0+r4, r1+r5, r2+r6, r3+r7) of one row times each of kCount vectors. kTail: after the whole eights comes

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ops/cpu.h"
+#include "ops/fetch.h"
 #include "ops/simd/ahead.h"
 
 // What the loops over dense rows (aggregate.cc, matmul.cc) share. AVX2 only.
@@ -13,6 +15,23 @@ namespace heddle::ops::simd {
 
 /// Rows of at least so many columns are taken eight at a time where accumulators are in memory.
 constexpr int64_t kLongRow = 512;
+
+/// Rows of more columns are taken one by one where memory is read page after page: of four at once, even of
+/// independent ones after each other, the CPU reads so far ahead that its prefetcher loses its place (Zen 5:
+/// 0.75 of the read probe for 0.98).
+constexpr int64_t kShortRow = 64;
+
+/// Doubles between a loop that reads page after page and what it fetches: Zen 3 likes it near, Zen 5 far (X
+/// %*% v of a hundred columns took 1.2 times as long with 96).
+inline int64_t FarAhead() {
+  static const int64_t distance = IsSupported(Cpu::kAvx512) ? 1024 : 96;
+  return distance;
+}
+/// The same for loops that take whole rows one by one: 0 (none) where there are gaps between rows, or where
+/// the machine's own prefetcher is as fast (Zen 4).
+inline int64_t RowsAhead(int64_t n, int64_t stride) {
+  return FetchesToFirstLevel() && stride == n ? FarAhead() : 0;
+}
 
 /// Lane masks for the first n of four lanes; n may be negative (none) or above four (all).
 inline __m256i FirstOfFour(int64_t n) {
@@ -28,6 +47,32 @@ inline bool WithConstant(int64_t value, const Body& body) {
   }
   if constexpr (kFirst < kLast) return WithConstant<kFirst + 1, kLast>(value, body);
   return false;
+}
+
+/// Calls add(offset, lanes, masked) for each four cells of a row: lanes 0 (r0 to r3) or 1 (r4 to r7), and
+/// whether fewer than four are left. Fetches the lines `distance` cells behind them; 0: none. kRest: the
+/// fours after the last sixteen cells, the last one masked with kMasked.
+template <int kRest, bool kMasked, typename Add>
+[[gnu::always_inline]] inline void EachFour(const double* row, int64_t n, int64_t distance, const Add& add) {
+  int64_t j = 0;
+  for (int64_t turns = n / 16; turns > 0; --turns, j += 16) {
+    if (distance > 0) FetchLines(row + j + distance, 16);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) add(j + 4 * i, i % 2, false);
+  }
+  if (kRest > 0 && distance > 0) FetchLines(row + j + distance, 4 * kRest);
+#pragma GCC unroll 4
+  for (int i = 0; i < kRest; ++i) add(j + 4 * i, i % 2, kMasked && i == kRest - 1);
+}
+/// Calls body(kRest, kMasked) for EachFour of rows of n cells.
+template <typename Body>
+void WithRest(int64_t n, const Body& body) {
+  WithConstant<0, 4>((n % 16 + 3) / 4, [&](auto rest) {
+    if (rest > 0 && n % 4 > 0)
+      body(rest, std::true_type{});
+    else
+      body(rest, std::false_type{});
+  });
 }
 
 /// columns[j] = join(r, columns[j], x[r, j]) for r = 0, ..., kRows - 1 and all j < n: accumulators in L1 take

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/panels.h"
 #include "ops/cpu.h"
 #include "ops/simd/few_columns.h"
 #include "ops/simd/join_rows.h"
@@ -77,23 +76,18 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
   return 4 * groups;
 }
 
-// RowsAndColumns of rows that do not fit into registers: the accumulators of columns are in the first-level
-// cache, and so are four rows when they are read again.
+// RowsAndColumns of long rows where lines are fetched to the second-level cache: the accumulators of columns
+// are in the first-level cache, and so are four rows when they are read again. Each loop fetches a half.
 template <bool kSame, int kTail>
 int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
   const int64_t n = call.n, stride = call.stride, whole = n / 8 * 8,
                 rows = std::min(call.rows, call.previous_rows) / 4 * 4;
   const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
-  // One loop fetches where lines go to the first-level cache, which both loops fill; else each fetches a
-  // half.
-  const bool halves = !FetchesToFirstLevel();
-  const int64_t distance = stride != n ? 0
-                           : halves    ? kHalvesAhead
-                                       : FarAhead();  // Rows with gaps between them are left to the machine.
-  Ahead next = Ahead::AtHand(call.x + distance, halves ? 1 : 0);
+  // Rows with gaps between them are left to the machine.
+  const int64_t distance = stride != n ? 0 : kHalvesAhead;
+  Ahead next = Ahead::AtHand(call.x + distance, 1);
   const auto add = [&](const double* four, const double* w) {
-    halves ? AddRowsToColumns<4, 4>(four, 4, stride, n, w, 1, call.columns, &next)
-           : AddRowsToColumns<4>(four, 4, stride, n, w, 1, call.columns);
+    AddRowsToColumns<4, 4>(four, 4, stride, n, w, 1, call.columns, &next);
   };
   for (int64_t i = 0; i < rows; i += 4) {
     const double* x = call.x + i * stride;
@@ -109,47 +103,27 @@ int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
   return rows;
 }
 
-// The same one row at a time and without fetches: what the machine's prefetcher brings in order arrives at
-// the rate of the read probe (Zen 4, n = 100: 0.97 of it, where four rows at once reach 0.75, however they
-// fetch). kRest: vectors after the last sixteen columns.
+// RowsAndColumns of rows that do not fit into registers, one at a time: what is asked for in the order of
+// memory arrives at the rate of the read probe (n = 100, Zen 4 and Zen 5: 0.97 to 1 of it; four rows at once
+// reach 0.75, however they fetch).
 template <bool kSame, int kRest, bool kMasked>
 int64_t RowByRow(const RowsAndColumnsCall& call) {
-  const int64_t n = call.n, rows = std::min(call.rows, call.previous_rows);
+  const int64_t n = call.n, rows = std::min(call.rows, call.previous_rows),
+                distance = RowsAhead(n, call.stride);
   const __m256i mask = FirstOfFour(n % 4);
-  const auto load = [&](const double* row, int v) __attribute__((always_inline)) {
-    return kMasked && v == kRest - 1 ? _mm256_maskload_pd(row + 4 * v, mask) : _mm256_loadu_pd(row + 4 * v);
-  };
-  const auto multiply = [&](const double* row) __attribute__((always_inline)) {
-    __m256d lanes[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
-    const double* v = call.v;
-    const auto add = [&](int i, __m256d cells) __attribute__((always_inline)) {
-      lanes[i % 2] = _mm256_fmadd_pd(cells, _mm256_load_pd(v + 4 * i), lanes[i % 2]);
-    };
-    for (int64_t turns = n / 16; turns > 0; --turns, row += 16, v += 16)
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) add(i, _mm256_loadu_pd(row + 4 * i));
-#pragma GCC unroll 4
-    for (int i = 0; i < kRest; ++i) add(i, load(row, i));
-    const __m256d half = _mm256_add_pd(lanes[0], lanes[1]);
-    const __m128d pair = _mm_add_pd(_mm256_castpd256_pd128(half), _mm256_extractf128_pd(half, 1));
-    return _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair))) + 0.0;
-  };
   const auto add_columns = [&](const double* row, double w) __attribute__((always_inline)) {
     const __m256d weight = _mm256_set1_pd(w);
-    double* columns = call.columns;
-    const auto add = [&](int i, __m256d cells) __attribute__((always_inline)) {
-      _mm256_store_pd(columns + 4 * i, _mm256_fmadd_pd(cells, weight, _mm256_load_pd(columns + 4 * i)));
-    };
-    for (int64_t turns = n / 16; turns > 0; --turns, row += 16, columns += 16)
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) add(i, _mm256_loadu_pd(row + 4 * i));
-#pragma GCC unroll 4
-    for (int i = 0; i < kRest; ++i) add(i, load(row, i));
+    EachFour<kRest, kMasked>(
+        row, n, 0, [&](int64_t j, int, bool masked) __attribute__((always_inline)) {
+          const __m256d cells = masked ? _mm256_maskload_pd(row + j, mask) : _mm256_loadu_pd(row + j);
+          double* const sum = call.columns + j;
+          _mm256_store_pd(sum, _mm256_fmadd_pd(cells, weight, _mm256_load_pd(sum)));
+        });
   };
   const double *x = call.x, *previous = call.previous;
   for (int64_t i = 0; i < rows; ++i, x += call.stride, previous += call.stride) {
     if (!kSame) add_columns(previous, call.w[i]);
-    const double product = multiply(x);
+    const double product = MultiplyRow<kRest, kMasked>(x, call.v, n, mask, distance);
     if (kSame) add_columns(x, product);
     call.out[i * call.out_step] = product;
   }
@@ -157,20 +131,12 @@ int64_t RowByRow(const RowsAndColumnsCall& call) {
 }
 
 template <bool kSame>
-int64_t RowByRowByTail(const RowsAndColumnsCall& call) {
-  int64_t done = 0;
-  WithConstant<0, 4>(CeilDivide(call.n % 16, 4), [&](auto rest) {
-    if constexpr (rest > 0)
-      done = call.n % 4 > 0 ? RowByRow<kSame, rest, true>(call) : RowByRow<kSame, rest, false>(call);
-    else
-      done = RowByRow<kSame, 0, false>(call);
-  });
-  return done;
-}
-
-template <bool kSame>
 int64_t WideRowsAndColumnsByTail(const RowsAndColumnsCall& call) {
-  if (!FetchesToFirstLevel() && call.n < kLongRow) return RowByRowByTail<kSame>(call);
+  if (FetchesToFirstLevel() || call.n < kLongRow) {
+    int64_t done = 0;
+    WithRest(call.n, [&](auto rest, auto masked) { done = RowByRow<kSame, rest, masked>(call); });
+    return done;
+  }
   if (call.n % 8 == 0) return WideRowsAndColumns<kSame, 0>(call);
   return call.n % 8 <= 4 ? WideRowsAndColumns<kSame, 1>(call) : WideRowsAndColumns<kSame, 2>(call);
 }

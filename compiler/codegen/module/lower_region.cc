@@ -24,6 +24,8 @@ namespace {
 
 // What is fetched at a time, and from how many pages side by side.
 constexpr int64_t kAheadPages = 8, kPageBytes = 4096;
+// How far ahead in the order of memory: as ops/simd (FarAhead).
+constexpr int64_t kAheadBytes = 8192;
 
 // Lanes first ... first + width / 2 - 1.
 llvm::SmallVector<int, 4> Half(int width, int first) {
@@ -160,7 +162,7 @@ void Lowering::JoinRows() {
 // size, so that one call goes on where the call before it ended; those of the others, beside them.
 void Lowering::FindAhead() {
   for (const RegionNode& node : region_.nodes) {
-    if (!node.ahead) continue;
+    if (node.ahead == ops::RowsAhead::kNone) continue;
     const Cells input = inputs_[static_cast<size_t>(node.input)];
     if (ahead_first_ == nullptr) {
       llvm::Value* const address = b_.CreatePtrToInt(input.at, b_.getInt64Ty());
@@ -168,31 +170,38 @@ void Lowering::FindAhead() {
                                    Integer(input.single ? 2 : 3));
       ahead_row_ = ahead_first_;
     }
+    ahead_in_order_ = node.ahead == ops::RowsAhead::kInOrder;
     ahead_.push_back({b_.CreateGEP(input.type(), input.at, b_.CreateNeg(ahead_first_)), input.single});
   }
 }
 
-// The lines of so many eights from `cell` of the row on, in the block after theirs: eight pages take turns.
-// Why and how fast: docs/fusion.md, section 3.
+// The lines of so many eights from `cell` of the row on: those that lie kAheadBytes behind them, or those in
+// the block after theirs whose turn it is, where eight pages take turns. Why and how fast: docs/fusion.md,
+// section 3.
 void Lowering::FetchAhead(llvm::Value* cell, int64_t eights) {
   if (ahead_.empty()) return;
   static_assert(kAheadPages == 8 && kPageBytes == 4096);
+  const auto fetch = [&](llvm::Value* bytes, int locality) {
+    for (const Cells& input : ahead_)
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                         {b_.CreateGEP(b_.getInt8Ty(), input.at, bytes), b_.getInt32(0),
+                          b_.getInt32(static_cast<uint32_t>(locality)), b_.getInt32(1)});
+  };
   const bool single = ahead_[0].single;
   const int64_t lines = single ? (eights + 1) / 2 : eights;
   llvm::Value* const first = b_.CreateLShr(b_.CreateNSWAdd(ahead_row_, cell), Integer(single ? 4 : 3));
   for (int64_t l = 0; l < lines; ++l) {
     llvm::Value* const line = b_.CreateAdd(first, Integer(l));
+    if (ahead_in_order_) {
+      fetch(b_.CreateAdd(b_.CreateShl(line, Integer(6)), Integer(kAheadBytes)), 3);
+      continue;
+    }
     // In lines: those of the blocks before, a page for each of eight, one for every eight.
     llvm::Value* const block = b_.CreateAnd(line, Integer(-512));
     llvm::Value* const page = b_.CreateShl(b_.CreateAnd(line, Integer(7)), Integer(6));
     llvm::Value* const in_page = b_.CreateLShr(b_.CreateAnd(line, Integer(504)), Integer(3));
     llvm::Value* const ahead = b_.CreateShl(b_.CreateOr(b_.CreateOr(block, page), in_page), Integer(6));
-    for (const Cells& input : ahead_) {
-      llvm::Value* const at =
-          b_.CreateGEP(b_.getInt8Ty(), input.at, b_.CreateAdd(ahead, Integer(kAheadPages * kPageBytes)));
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                         {at, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
-    }
+    fetch(b_.CreateAdd(ahead, Integer(kAheadPages * kPageBytes)), 2);
   }
 }
 
@@ -206,7 +215,7 @@ void Lowering::BeginRow(llvm::Value* i) {
     if (output_strides_[o] != nullptr)
       rows_of_outputs_[o] = PointerTo(outputs_[o], b_.CreateMul(i, output_strides_[o]));
   for (const RegionNode& node : region_.nodes)
-    if (node.ahead)
+    if (node.ahead != ops::RowsAhead::kNone)
       ahead_row_ =
           b_.CreateAdd(ahead_first_, b_.CreateMul(i, input_strides_[static_cast<size_t>(node.input)]));
   ComputeAt(Rate::kPerRow, values_);

@@ -282,9 +282,10 @@ ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat) {
       if (node.op == RegionOp::kInput && node.input == k) node.single = single;
   }
   const bool fetches_single = random() % 2 == 0;
+  const ops::RowsAhead ahead = random() % 2 == 0 ? ops::RowsAhead::kSideBySide : ops::RowsAhead::kInOrder;
   for (RegionNode& node : region.nodes)
     if (node.op == RegionOp::kInput && node.access == Access::kCells && node.single == fetches_single)
-      node.ahead = random() % 2 == 0;
+      node.ahead = random() % 2 == 0 ? ahead : ops::RowsAhead::kNone;
   const int eights = random() % 2 == 0 ? 1 : 1 + static_cast<int>(random() % 8);
   const uint32_t outputs = 1 + random() % 3;
   for (uint32_t o = 0; o < outputs; ++o) {

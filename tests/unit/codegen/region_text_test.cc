@@ -24,8 +24,8 @@ TEST(RegionTextTest, ReadsLikeThis) {
       "fold-rows maximum %3\n";
   const Result<Region> region = Region::Parse(text);
   ASSERT_TRUE(region.ok()) << region.status().ToString();
-  EXPECT_TRUE(region->nodes[0].ahead);
-  EXPECT_FALSE(region->nodes[1].ahead);
+  EXPECT_EQ(region->nodes[0].ahead, ops::RowsAhead::kSideBySide);
+  EXPECT_EQ(region->nodes[1].ahead, ops::RowsAhead::kNone);
   EXPECT_EQ(region->nodes[2].literal, -3.0);
   EXPECT_TRUE(region->nodes[3].skips_a);
   EXPECT_FALSE(region->nodes[3].skips_b);
@@ -50,6 +50,16 @@ TEST(RegionTextTest, ColumnsAndMeans) {
     EXPECT_TRUE(halves->halves);
     EXPECT_EQ(halves->ToText(), by_halves);
   }
+}
+
+TEST(RegionTextTest, RowsAreFetchedInOneWay) {
+  const Result<Region> one = Region::Parse("region 1\n%0 = cells 0 ahead-in-order\nfold-flat add %0\n");
+  ASSERT_TRUE(one.ok()) << one.status().ToString();
+  EXPECT_EQ(one->nodes[0].ahead, ops::RowsAhead::kInOrder);
+  EXPECT_FALSE(Region::Parse("region 1\n%0 = row 0 ahead-in-order\nfold-flat add %0\n").ok());
+  EXPECT_FALSE(Region::Parse("region 2\n%0 = cells 0 ahead\n%1 = cells 1 ahead-in-order\n"
+                             "%2 = Add %0 %1\nfold-flat add %2\n")
+                   .ok());
 }
 
 TEST(RegionTextTest, RandomRegionsParseBack) {
