@@ -106,7 +106,8 @@ TEST(FewColumnsTest, ColumnsOfEveryNumberGoOnFromWhatIsThere) {
 TEST(FewColumnsTest, RowsAndColumnsAtOnce) {
   const int64_t gap = 3;
   ForEachCpu([&] {
-    for (const int64_t n : {9, 10, 11, 12, 13, 14, 15, 16, 17, 24, 29, 50, 100, 519}) {
+    for (const int64_t n : {9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,  23, 24,
+                            25, 26, 27, 28, 29, 30, 31, 32, 33, 36, 50, 64, 65, 100, 519}) {
       for (const auto& [rows, others] :
            {std::pair<int64_t, int64_t>(0, 0), {1, 1}, {3, 5}, {4, 4}, {9, 12}, {37, 37}, {64, 71}}) {
         for (const bool same : {false, true}) {

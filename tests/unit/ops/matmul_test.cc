@@ -78,6 +78,8 @@ TEST(MatmulTest, RowsOfEveryLengthTimesFewColumns) {
     for (int64_t k : {1, 2, 3, 4, 6})
       ExpectDefinition("%*%", RandomCells(71, n, 0.7, static_cast<uint64_t>(n)), RandomCells(n, k, 0.8, 6),
                        1);
+  for (int64_t n = 64; n < 84; ++n)  // Rows are taken one by one.
+    ExpectDefinition("%*%", RandomCells(71, n, 0.7, static_cast<uint64_t>(n)), RandomCells(n, 1, 0.8, 6), 1);
 }
 
 // Rows of no entry, one and two (of one lane and of two) between longer ones, and as the last.
