@@ -84,7 +84,7 @@ enum class FormOfA {
 
 // t(B) B, and its upper half is enough.
 bool IsSymmetric(const Gemm& g) {
-  return g.upper_only && g.a == g.b && g.a_row == 1 && g.a_column == g.b_row && g.m == g.n && !g.accumulate;
+  return g.upper_only && g.a == g.b && g.a_row == 1 && g.a_column == g.b_row && g.m == g.n;
 }
 
 FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {

@@ -43,8 +43,9 @@ struct Gemm {
   int64_t c_row = 0;
   bool accumulate = false;  ///< Chains go on from the cells of C.
   bool canonical = false;   ///< End every cell with + 0.0; k must be all of its chain.
-  bool upper_only =
-      false;  ///< Cells below the diagonal of C need not be right (they are left or overwritten).
+  /// Cells below the diagonal of C need not be right (they are left or overwritten). With `accumulate` they
+  /// are what products of the same size and kind have left there, or as the cells above.
+  bool upper_only = false;
   bool b_continues = false;  ///< The caller multiplies the rows behind those of B next.
   bool parallel = false;     ///< Blocks of rows of C are tasks of the calling arena.
   /// What the caller reads next from memory: so many cells are fetched meanwhile. Not with `parallel`.

@@ -73,6 +73,7 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
                       .c = payload,
                       .c_row = root.k,
                       .accumulate = true,
+                      .upper_only = root.symmetric,
                       .ahead = ahead == nullptr ? nullptr : x + rows * x_stride,
                       .ahead_cells = rows * root.n / 4});
   }

@@ -123,6 +123,8 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
                    : root.kind == TileRoot::Kind::kVectors ? root.k * root.padded
                                                            : root.n * root.k;
       height = root.k <= kFewColumns ? ColumnPanelHeight(m, root.n) : Granule(m);
+      root.symmetric = root.kind == TileRoot::Kind::kProduct && n.inputs[0] == n.inputs[1] &&
+                       view.node(n.inputs[0]).info.format == Format::kDense;
     } else {
       const Aggregate& aggregate = *FindAggregate(n.op);
       root.aggregate = aggregate.kind;

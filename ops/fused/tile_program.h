@@ -107,10 +107,11 @@ struct TileRoot {
   enum class Kind : uint8_t { kFull, kColumns, kLanes, kVectors, kProduct } kind = Kind::kFull;
   NodeId node = kNoNode;
   AggregateKind aggregate = AggregateKind::kSum;
-  int64_t n = 0, k = 1;  ///< Columns of the operands.
-  int64_t offset = 0;    ///< Of its payload, in doubles; a multiple of 8.
-  int64_t width = 0;     ///< Doubles of its payload, as the root's own kernel has it.
-  int64_t padded = 0;    ///< kVectors: n rounded up to 8.
+  int64_t n = 0, k = 1;    ///< Columns of the operands.
+  int64_t offset = 0;      ///< Of its payload, in doubles; a multiple of 8.
+  int64_t width = 0;       ///< Doubles of its payload, as the root's own kernel has it.
+  int64_t padded = 0;      ///< kVectors: n rounded up to 8.
+  bool symmetric = false;  ///< kProduct: t(X) %*% X; the upper half is enough, as the root's "finish" knows.
 };
 
 struct TileProgram {

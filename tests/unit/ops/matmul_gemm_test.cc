@@ -121,6 +121,9 @@ TEST_P(GemmTest, TheUpperHalfOfASymmetricProduct) {
       ExpectChains(g, "t(X) X");
       g.parallel = true;
       ExpectChains(g, "t(X) X on two threads");
+      g.parallel = false;
+      g.accumulate = true;
+      ExpectChains(g, "t(X) X, chains that go on");
     }
   }
 }

@@ -117,6 +117,22 @@ TEST_P(WideProducts, TransposedTimesThem) {
   }
 }
 
+// t(Z) %*% Z: the upper half is computed, a tile after the other, the last columns as rows; beside it a
+// product with other cells.
+TEST_P(WideProducts, SymmetricHalves) {
+  for (const int64_t n : {9, 24, 26, 33, 52, 100, 149, 265}) {
+    for (const bool same : {true, false}) {
+      for (const int64_t m : {sizes().m, 3 * sizes().m}) {
+        BodyBuilder body;
+        const NodeId x = body.Input(Value(Cells(m, n, 22, m < 300))), w = body.Input(Value(Cells(1, n, 23)));
+        const NodeId z = body.Op("-", {x, w});
+        body.Finish({body.Op("t%*%", {z, same ? z : body.Op("abs", {z})})});
+        body.ExpectSame(fmt::format("t(X-w)%*%{} of {}x{}", same ? "(X-w)" : "abs(X-w)", m, n));
+      }
+    }
+  }
+}
+
 TEST_P(WideProducts, ColumnsOfThem) {
   const auto [m, inner, n] = sizes();
   BodyBuilder body;
