@@ -42,11 +42,27 @@ RowsAhead AheadOf(const Region& region) {
   return far && heavy ? RowsAhead::kInOrder : RowsAhead::kNone;
 }
 
-// Regions fetch the rows that they are the first to read, where no product does.
-void ChooseFetchesOfRegions(TileProgram* program) {
+// True if `step` is the first to read those rows of an input, which come from memory, and no product fetches
+// them.
+bool ReadsMemory(const BodyView& view, std::vector<Step>::const_iterator step, const TileRef& tile) {
+  const TileProgram& program = view.program();
+  if (tile.kind != TileRef::Kind::kInput) return false;
+  const ValueInfo& info = view.node(program.roles.variables[static_cast<size_t>(tile.index)]).info;
+  return info.shape.columns == step->columns &&
+         BytesOf(info.element_type) * info.shape.Cells() >= kFetchedBytes &&
+         std::none_of(program.steps.begin(), step,
+                      [&](const Step& earlier) { return Reads(earlier, tile); }) &&
+         std::none_of(step, program.steps.end(), [&](const Step& product) {
+           return product.fetch != Step::Fetch::kNothing && product.fetched == tile;
+         });
+}
+
+// Regions and row aggregates fetch the rows that they are the first to read.
+void ChooseFetchesOfOthers(TileProgram* program) {
   const BodyView view(*program);
-  const auto& steps = program->steps;
-  for (auto step = steps.begin(); step != steps.end(); ++step) {
+  for (auto step = program->steps.begin(); step != program->steps.end(); ++step) {
+    if (step->kind == Step::Kind::kFoldRows && ReadsMemory(view, step, step->from))
+      step->reads = simd::From::kMemory;
     if (step->kind != Step::Kind::kRegion) continue;
     Region& region = program->regions[static_cast<size_t>(step->index)];
     const RowsAhead ahead = AheadOf(region);
@@ -55,18 +71,8 @@ void ChooseFetchesOfRegions(TileProgram* program) {
       if (read.op != RegionOp::kInput || read.access != Access::kCells || read.single != program->single)
         continue;
       const RegionOperand& operand = step->operands[static_cast<size_t>(read.input)];
-      if (operand.from != RegionOperand::From::kTile || operand.tile.kind != TileRef::Kind::kInput) continue;
-      const ValueInfo& info =
-          view.node(program->roles.variables[static_cast<size_t>(operand.tile.index)]).info;
-      if (info.shape.columns != step->columns ||
-          BytesOf(info.element_type) * info.shape.Cells() < kFetchedBytes)
-        continue;
-      const bool first = std::none_of(steps.begin(), step,
-                                      [&](const Step& earlier) { return Reads(earlier, operand.tile); }) &&
-                         std::none_of(step, steps.end(), [&](const Step& product) {
-                           return product.fetch != Step::Fetch::kNothing && product.fetched == operand.tile;
-                         });
-      if (first) read.ahead = ahead;
+      if (operand.from == RegionOperand::From::kTile && ReadsMemory(view, step, operand.tile))
+        read.ahead = ahead;
     }
   }
 }
@@ -263,7 +269,7 @@ void ChooseReads(TileProgram* program) {
       }
     }
   }
-  ChooseFetchesOfRegions(program);
+  ChooseFetchesOfOthers(program);
   for (Region& region : program->regions) region.halves = ReadsByHalves(region);
 }
 

@@ -81,6 +81,7 @@ struct Step {
   TileRef from, from_right, to;
   int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
+  simd::From reads = simd::From::kCache;          ///< kFoldRows
   /// What to fetch of the rows of input `fetched` in the next tile: kMultiply and kRoot meanwhile, kSome (a
   /// few lines of what kHalf left) before any other step, so that memory does not rest.
   enum class Fetch : uint8_t { kNothing, kHalf, kSome, kOtherHalf, kAll } fetch = Fetch::kNothing;

@@ -432,7 +432,7 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
   if (IsByEntry(step.from))
     SumRows(EntriesAt(scratch, from.cells, row), rows, out);
   else
-    simd::FoldRows(FoldOf(step.aggregate), from.cells, rows, from.stride, step.columns, out);
+    simd::FoldRows(FoldOf(step.aggregate), from.cells, rows, from.stride, step.columns, out, step.reads);
   if (step.aggregate == AggregateKind::kMean)
     for (int64_t i = 0; i < rows; ++i) out[i] = out[i] / static_cast<double>(step.columns);
 }

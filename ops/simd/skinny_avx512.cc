@@ -87,7 +87,8 @@ void EightRows(const double* x, int64_t stride, int64_t n, const double* b, doub
   int64_t j = 0;
   for (; j + 8 <= n; j += 8) {
     if (ahead)
-      for (int64_t line = 0; line < 8; line += period) ahead.FetchToSecondLevel();
+      for (int64_t line = 0; line < 8; line += period)
+        ahead.side_by_side() ? ahead.FetchToSecondLevel() : ahead.Fetch();
     __m512d columns[8];
     LoadFourColumns<true>(x + j, stride, 0xf, columns);
     LoadFourColumns<true>(x + j + 4, stride, 0xf, columns + 4);
@@ -120,8 +121,13 @@ auto EightRowsOf(int64_t count) {
 void MultiplySkinnyAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b,
                           int64_t count, double* out, int64_t out_stride, Ahead& ahead) {
   const auto run = EightRowsOf(count);
+  // The last cells of rows are no whole line.
+  const bool catches_up = ahead && stride == n && !ahead.side_by_side() && ahead.shift() == 0;
+  uint64_t fetched = ahead.next();
   // Eight rows at the end may be done in part already: they become the same again.
   for (int64_t i = 0; i < rows; i += 8) {
+    if (catches_up) ahead.CatchUp(fetched);
+    fetched += static_cast<uint64_t>(64 * stride);
     const int64_t first = i + 8 <= rows ? i : rows - 8;
     run(x + first * stride, stride, n, b, out + first * out_stride, out_stride, ahead);
   }
