@@ -14,6 +14,7 @@
 #include "core/block_pool.h"
 #include "core/panels.h"
 #include "ops/cpu.h"
+#include "ops/fetch.h"
 #include "ops/kernel.h"
 #include "ops/matmul_pack.h"
 #include "ops/parallel.h"
@@ -30,12 +31,18 @@ constexpr int64_t kBlockColumns = 4080;
 constexpr int64_t kLargestTile = 8 * 24;
 // Strips of B in one task of packing.
 constexpr int64_t kStripsTogether = 16;
-// With at most so many strips of B, packing A would cost more than it gives.
-constexpr int64_t kFewStrips = 2;
+// Strips of B that are one task at least; with at most so many, packing A would cost more than it gives.
+constexpr int64_t kFewStrips = 2, kUnpackedStrips = 4;
 // Rows of C and columns of B of a product whose B is not packed.
 constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
 // So many cells of C stay in the second-level cache from one step to the next.
 constexpr int64_t kSmallResult = 1 << 15;
+// Results of more cells, each of a chain of at most so many products, go past the caches, a block of rows of
+// at most so many columns at a time: their lines need not come from memory first. (Longer chains take longer
+// than that, and threads would wait for what they write: 200 x 200 with A in memory 1.07 of the time.)
+constexpr int64_t kStreamedResult = 1 << 22, kStreamedDepth = 64, kMostStreamedColumns = 128;
+// Rows of A of at most so many cells, which little is computed with, are fetched while others are packed.
+constexpr int64_t kFetchedDepth = 128;
 // So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are
 // packed.
 constexpr int64_t kTasksOfThread = 16, kPackingTasksOfThread = 6;
@@ -90,7 +97,7 @@ bool IsSymmetric(const Gemm& g) {
 FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
   if (ReadsInPlace(g, kernel)) return FormOfA::kUnpacked;
   if (IsSymmetric(g) && g.n <= kBlockColumns) return FormOfA::kSymmetric;
-  const bool few = g.n <= kFewStrips * kernel.columns && g.packed == nullptr;
+  const bool few = g.n <= kUnpackedStrips * kernel.columns && g.packed == nullptr;
   return few && (g.a_row == 1 || g.a_column == 1) ? FormOfA::kUnpacked : FormOfA::kPacked;
 }
 
@@ -219,10 +226,11 @@ int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
   return below / kernel.tiles[0].columns * kernel.tiles[0].columns;
 }
 
-// Rows [i0, i0 + rows) of C take strips [begin, end) of a step. `packed_b` is null where B is read in place.
+// Rows [i0, i0 + rows) of C, which begin at `block`, take strips [begin, end) of a step. `packed_b` is null
+// where B is read in place. `fetches`: the cells of C come from memory.
 void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
                    const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end,
-                   NextMemory next_step) {
+                   NextMemory next_step, double* block, bool fetches_c) {
   alignas(64) double edge[kLargestTile] = {};
   const int64_t strip_cells = StripCells(kernel.columns, step.depth), turned = FirstTurned(g, kernel);
   for (int64_t strip = begin; strip < end; ++strip) {
@@ -253,11 +261,11 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
           ++strip_of_a;
         }
       }
-      double* c = g.c + (i0 + i) * g.c_row + step.j0 + j;
+      double* c = block + i * g.c_row + step.j0 + j;
       GemmFetches fetches;
       // A chain cannot start before its cell of C is there: the next block's cells come while this one
       // computes.
-      if (g.m * g.c_row > kSmallResult) {
+      if (fetches_c) {
         const bool is_last = i + height >= rows;  // The first block of the next strip follows.
         fetches.c = is_last ? c + width - i * g.c_row : c + height * g.c_row;
         fetches.c_rows = is_last ? (strip + 1 < end ? kernel.rows : 0) : std::min(height, rows - i - height);
@@ -300,6 +308,12 @@ NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step, i
     const int64_t done = step.k0 * g.m + i0 * step.depth;
     return {g.ahead + part(done), part(done + rows * step.depth) - part(done), step.depth, tiles};
   }
+  if (g.parallel && step.depth == g.k && g.k <= kFetchedDepth && g.a_column == 1 && g.a_row == g.k &&
+      step.columns == g.n) {
+    // Rows of A that this thread is likely to pack next: threads take blocks in turns.
+    const int64_t next = i0 + kBlockRows * ParallelThreads(), count = std::min(kBlockRows, g.m - next);
+    return count > 0 ? NextMemory(g.a + next * g.k, count * g.k, step.depth, tiles) : NextMemory();
+  }
   if (!alone || g.packed != nullptr || g.b_row != g.n || step.columns != g.n) return {};
   if (g.upper_only) tiles = tiles / 2 + 1;
   const int64_t depth = g.b_continues ? step.depth : std::min(step.depth, g.k - step.k0 - step.depth);
@@ -337,7 +351,11 @@ class Product {
         steps_.push_back({j0, std::min(kBlockColumns, g.n - j0), k0, here, k0 == 0 && !g.accumulate,
                           g.canonical && k0 + here == g.k});
       }
-    if (!g.parallel) return;
+    // A thread computes all strips of a block, as there are many more blocks than threads.
+    streams_ = steps_.size() == 1 && steps_[0].first && g.c_row == g.n && !g.upper_only &&
+               g.k <= kStreamedDepth && g.n <= kMostStreamedColumns && g.m * g.n > kStreamedResult &&
+               reinterpret_cast<uintptr_t>(g.c) % 64 == 0;
+    if (!g.parallel || streams_) return;
     const int64_t tasks = FindForm(g, kernel_) == FormOfA::kPacked ? kPackingTasksOfThread : kTasksOfThread;
     groups_ = CeilDivide(ParallelThreads() * tasks, blocks_);
     last_groups_ = CeilDivide(ParallelThreads() * std::max(tasks, kLastTasksOfThread), blocks_);
@@ -386,19 +404,34 @@ class Product {
     PackB(g_, kernel_, steps_[t], strips * unit / units, strips * (unit + 1) / units, Buffer(t));
   }
 
-  // `prepared`: which step's block `rows_of_a` has.
-  void Multiply(size_t t, int64_t block, int64_t group, int64_t groups, bool alone, RowsOfA& rows_of_a,
-                std::pair<size_t, int64_t>& prepared) const {
+  // What one thread keeps.
+  struct Scratch {
+    explicit Scratch(const Product& product)
+        : rows_of_a(product.g_, product.kernel_), prepared(product.steps_.size(), 0) {
+      if (product.streams_) block = std::make_unique<PackedCells>(kBlockRows * product.g_.n);
+    }
+    RowsOfA rows_of_a;
+    std::pair<size_t, int64_t> prepared;  // Which step's block `rows_of_a` has.
+    std::unique_ptr<PackedCells> block;   // Of rows of C on their way past the caches.
+  };
+
+  void Multiply(size_t t, int64_t block, int64_t group, int64_t groups, bool alone, Scratch& scratch) const {
     const Step& step = steps_[t];
     const int64_t i0 = block * kBlockRows, rows = std::min(kBlockRows, g_.m - i0);
     if ((g_.upper_only && step.j0 + step.columns <= i0 && FirstTurned(g_, kernel_) >= i0 + rows) ||
         IsCancelled(g_.cancelled))
       return;
-    if (prepared != std::pair(t, block)) rows_of_a.Prepare(step, i0, rows, PackedB(t));
-    prepared = {t, block};
-    MultiplyBlock(g_, kernel_, step, i0, rows, rows_of_a, PackedB(t), Strips(step) * group / groups,
-                  Strips(step) * (group + 1) / groups,
-                  NextStep(g_, kernel_, step, i0, rows, alone && blocks_ == 1));
+    if (scratch.prepared != std::pair(t, block)) scratch.rows_of_a.Prepare(step, i0, rows, PackedB(t));
+    scratch.prepared = {t, block};
+    double* const to = g_.c + i0 * g_.c_row;
+    const auto multiply = [&](double* c, bool fetches_c) {
+      MultiplyBlock(g_, kernel_, step, i0, rows, scratch.rows_of_a, PackedB(t), Strips(step) * group / groups,
+                    Strips(step) * (group + 1) / groups,
+                    NextStep(g_, kernel_, step, i0, rows, alone && blocks_ == 1), c, fetches_c);
+    };
+    if (scratch.block == nullptr) return multiply(to, g_.m * g_.c_row > kSmallResult);
+    multiply(scratch.block->data(), false);
+    StreamCells(scratch.block->data(), rows * g_.n, to);
   }
 
   void Allocate(size_t buffers) {
@@ -409,11 +442,10 @@ class Product {
 
   void RunAlone() {
     Allocate(1);
-    RowsOfA rows_of_a(g_, kernel_);
-    std::pair<size_t, int64_t> prepared(steps_.size(), 0);
+    Scratch scratch(*this);
     for (size_t t = 0; t < steps_.size(); ++t) {
       for (int64_t unit = 0; unit < PackingUnits(t); ++unit) Pack(t, unit);
-      for (int64_t block = 0; block < blocks_; ++block) Multiply(t, block, 0, 1, true, rows_of_a, prepared);
+      for (int64_t block = 0; block < blocks_; ++block) Multiply(t, block, 0, 1, true, scratch);
     }
   }
 
@@ -427,8 +459,7 @@ class Product {
   }
 
   void TakeUnits(Progress& progress) {
-    RowsOfA rows_of_a(g_, kernel_);
-    std::pair<size_t, int64_t> prepared(steps_.size(), 0);
+    Scratch scratch(*this);
     size_t t = 0;
     int64_t first = PackingUnits(0);  // Unit of step t's first product.
     int64_t groups_before = 0;        // Groups of each block in the steps before t.
@@ -451,7 +482,7 @@ class Product {
       std::atomic<int64_t>& of_block = progress.of_block[static_cast<size_t>(block)];
       WaitFor(progress.packed[t], PackingUnits(t));
       WaitFor(of_block, groups_before);
-      Multiply(t, block, unit % Groups(t), Groups(t), false, rows_of_a, prepared);
+      Multiply(t, block, unit % Groups(t), Groups(t), false, scratch);
       of_block.fetch_add(1, std::memory_order_release);
       progress.multiplied[t].fetch_add(1, std::memory_order_release);
       if (packs && unit % 2 == 0) PackWhenFree(t + 1, unit, progress);
@@ -478,6 +509,7 @@ class Product {
   const GemmKernel& kernel_ = Kernel();
   const int64_t blocks_;
   int64_t groups_ = 1, last_groups_ = 1;
+  bool streams_ = false;  // Results go past the caches.
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<PackedCells>> buffers_;  // Steps take turns.
 };

@@ -319,9 +319,9 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
 // faster without.)
 Ahead AheadOf(const double* x, int64_t stride, int64_t n, int64_t count) {
   if (stride != n || (count == 1 && !FetchesToFirstLevel())) return Ahead::AtHand(x);
-  return Ahead(x + (MemoryStreams() > 1  ? Ahead::kStreamedCells
+  return Ahead(x + (MemoryStreams() > 1                            ? Ahead::kStreamedCells
                     : IsForAvx512(count) && !FetchesToFirstLevel() ? 4 * stride
-                                         : FarAhead()));
+                                                                   : FarAhead()));
 }
 
 int64_t BlockOfCells(int64_t cells, int64_t n) {
@@ -382,7 +382,9 @@ void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, co
   if (ahead != nullptr)
     next = *ahead;
   else if (stride == n)
-    next = Ahead(x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : FetchesToFirstLevel() ? FarAhead() : 8 * stride));
+    next = Ahead(x + (MemoryStreams() > 1     ? Ahead::kStreamedCells
+                      : FetchesToFirstLevel() ? FarAhead()
+                                              : 8 * stride));
   MultiplySkinnyAvx512(x, rows, stride, n, b, count, out, out_stride, next);
   if (ahead != nullptr) ahead->GoOnFrom(next);
 }
