@@ -24,6 +24,7 @@ inline void StreamCells(const double* from, int64_t count, double* to) {
   int64_t i = 0;
   for (; i + 4 <= count; i += 4) _mm256_stream_pd(to + i, _mm256_loadu_pd(from + i));
   std::copy(from + i, from + count, to + i);
+  _mm_sfence();  // Other threads may be told at once.
 }
 
 }  // namespace heddle::ops

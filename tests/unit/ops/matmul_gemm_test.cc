@@ -12,6 +12,7 @@
 
 #include "ops/cpu.h"
 #include "ops/parallel.h"
+#include "ops/reduction_tree.h"
 
 namespace heddle::ops {
 namespace {
@@ -163,6 +164,41 @@ TEST_P(GemmTest, ManyThreadsGiveWhatOneGives) {
         ASSERT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(double)), 0)
             << m << "x" << k << "x" << n << " on " << threads << " threads";
       }
+    }
+  }
+}
+
+// Large results of short chains go past the caches, block by block; those whose rows have gaps do not.
+TEST_P(GemmTest, LargeResultsOfShortChains) {
+  for (const auto& [k, n] : {std::pair<int64_t, int64_t>{3, 67}, {17, 50}, {64, 127}}) {
+    const int64_t m = (int64_t{1} << 22) / n + 150, gap = 5;
+    const std::vector<double> a = Cells(m * k, 8), b = Cells(k * n, 9);
+    std::vector<double> expected(static_cast<size_t>(m * (n + gap)));
+    AlignedArray found(m * n + 8);
+    Gemm g{.m = m,
+           .n = n,
+           .k = k,
+           .a = a.data(),
+           .a_row = k,
+           .b = b.data(),
+           .b_row = n,
+           .c = expected.data(),
+           .c_row = n + gap,
+           .canonical = true};
+    ops::Run(g);
+    g.c = found.data();
+    g.c_row = n;
+    for (const bool parallel : {false, true}) {
+      std::fill_n(found.data(), m * n + 8, 0.25);
+      g.parallel = parallel;
+      Arena arena(3);
+      arena.Execute([&] { ops::Run(g); });
+      for (int64_t i = 0; i < m; ++i)
+        ASSERT_EQ(std::memcmp(found.data() + i * n, expected.data() + i * (n + gap),
+                              static_cast<size_t>(n) * sizeof(double)),
+                  0)
+            << m << "x" << k << "x" << n << ", row " << i;
+      for (int64_t j = 0; j < 8; ++j) EXPECT_EQ(found[m * n + j], 0.25);
     }
   }
 }
