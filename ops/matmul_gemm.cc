@@ -31,7 +31,8 @@ constexpr int64_t kBlockColumns = 4080;
 constexpr int64_t kLargestTile = 8 * 24;
 // Strips of B in one task of packing.
 constexpr int64_t kStripsTogether = 16;
-// Strips of B that are one task at least; with at most so many, packing A would cost more than it gives.
+// Strips of B that are one task at least; and with so many, packing rows of A would cost more than it gives
+// (columns of A: kFewStrips).
 constexpr int64_t kFewStrips = 2, kUnpackedStrips = 4;
 // Rows of C and columns of B of a product whose B is not packed.
 constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
@@ -97,8 +98,8 @@ bool IsSymmetric(const Gemm& g) {
 FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
   if (ReadsInPlace(g, kernel)) return FormOfA::kUnpacked;
   if (IsSymmetric(g) && g.n <= kBlockColumns) return FormOfA::kSymmetric;
-  const bool few = g.n <= kUnpackedStrips * kernel.columns && g.packed == nullptr;
-  return few && (g.a_row == 1 || g.a_column == 1) ? FormOfA::kUnpacked : FormOfA::kPacked;
+  const int64_t few = g.a_column == 1 ? kUnpackedStrips : g.a_row == 1 ? kFewStrips : 0;
+  return g.n <= few * kernel.columns && g.packed == nullptr ? FormOfA::kUnpacked : FormOfA::kPacked;
 }
 
 // Rows of B in one step. Cells of a transposed A that is not packed for itself lie apart and take as much of
