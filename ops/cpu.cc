@@ -58,6 +58,11 @@ int MemoryStreams() {
 bool FetchesToFirstLevel() { return !IsZen4(); }
 bool SplitsWideVectors() { return IsZen4(); }
 
+int64_t FirstLevelCacheBytes() {
+  static const int64_t bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+  return bytes > 0 ? bytes : 32 << 10;
+}
+
 int64_t SecondLevelCacheBytes() {
   static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return bytes > 0 ? bytes : 1 << 20;

@@ -37,7 +37,8 @@ bool FetchesToFirstLevel();
 /// True if operations of 512 bits take two turns of 256 bits (Zen 4).
 bool SplitsWideVectors();
 
-/// Of one core; 1 MiB where the system does not say.
+/// Of one core, for data; 32 KiB and 1 MiB where the system does not say.
+int64_t FirstLevelCacheBytes();
 int64_t SecondLevelCacheBytes();
 /// Arrays of so many bytes and more are read from memory; smaller ones may be in a cache.
 inline constexpr int64_t kFetchedBytes = 4 << 20;
