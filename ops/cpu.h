@@ -36,6 +36,9 @@ int MemoryStreams();
 bool FetchesToFirstLevel();
 /// True if operations of 512 bits take two turns of 256 bits (Zen 4).
 bool SplitsWideVectors();
+/// From now on the two above say what they say on Zen 4 (`as_zen4`), or on this machine: for tests, as the
+/// loops of both run anywhere. Not while others ask.
+void PretendZen4(bool as_zen4);
 
 /// Of one core, for data; 32 KiB and 1 MiB where the system does not say.
 int64_t FirstLevelCacheBytes();

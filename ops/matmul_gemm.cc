@@ -229,7 +229,7 @@ int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
 }
 
 // Rows [i0, i0 + rows) of C, which begin at `block`, take strips [begin, end) of a step. `packed_b` is null
-// where B is read in place. `fetches`: the cells of C come from memory.
+// where B is read in place. `fetches_c`: the cells of C come from memory.
 void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
                    const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end,
                    NextMemory next_step, double* block, bool fetches_c) {

@@ -68,10 +68,9 @@ template <int kRest, bool kMasked, typename Add>
 template <typename Body>
 void WithRest(int64_t n, const Body& body) {
   WithConstant<0, 4>((n % 16 + 3) / 4, [&](auto rest) {
-    if (rest > 0 && n % 4 > 0)
-      body(rest, std::true_type{});
-    else
-      body(rest, std::false_type{});
+    if constexpr (decltype(rest)::value > 0)
+      if (n % 4 > 0) return body(rest, std::true_type{});
+    body(rest, std::false_type{});
   });
 }
 

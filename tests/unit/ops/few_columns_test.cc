@@ -30,13 +30,18 @@ std::vector<double> Cells(int64_t count, uint32_t seed) {
   return cells;
 }
 
+// With every set of instructions that this machine has, in its own ways and in those of Zen 4.
 void ForEachCpu(const std::function<void()>& body) {
   for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
     if (!IsSupported(cpu)) continue;
-    SCOPED_TRACE(cpu == Cpu::kAvx2 ? "AVX2" : "AVX-512");
     ASSERT_TRUE(ForceCpu(cpu).ok());
-    body();
+    for (const bool as_zen4 : {false, true}) {
+      SCOPED_TRACE(testing::Message() << Name(cpu) << (as_zen4 ? ", Zen 4" : ""));
+      PretendZen4(as_zen4);
+      body();
+    }
   }
+  PretendZen4(false);
   ASSERT_TRUE(ForceCpu("auto").ok());
 }
 
@@ -104,13 +109,13 @@ TEST(FewColumnsTest, ColumnsOfEveryNumberGoOnFromWhatIsThere) {
 
 // out and columns of rows and of others, or of the same ones, against the literal definition.
 TEST(FewColumnsTest, RowsAndColumnsAtOnce) {
-  const int64_t gap = 3;
   ForEachCpu([&] {
     for (const int64_t n : {9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,  23, 24,
                             25, 26, 27, 28, 29, 30, 31, 32, 33, 36, 50, 64, 65, 100, 519}) {
       for (const auto& [rows, others] :
            {std::pair<int64_t, int64_t>(0, 0), {1, 1}, {3, 5}, {4, 4}, {9, 12}, {37, 37}, {64, 71}}) {
-        for (const bool same : {false, true}) {
+        for (const auto& [same, gap] :
+             {std::pair<bool, int64_t>(false, 0), {true, 0}, {false, 3}, {true, 3}}) {
           const int64_t stride = n + gap, previous_rows = same ? rows : others;
           const std::vector<double> x = Cells(rows * stride + 1, 3),
                                     previous = same ? x : Cells(previous_rows * stride + 1, 4);
