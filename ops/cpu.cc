@@ -63,11 +63,6 @@ bool SplitsWideVectors() { return IsZen4(); }
 
 void PretendZen4(bool as_zen4) { AsZen4() = as_zen4 || IsReallyZen4(); }
 
-int64_t FirstLevelCacheBytes() {
-  static const int64_t bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
-  return bytes > 0 ? bytes : 32 << 10;
-}
-
 int64_t SecondLevelCacheBytes() {
   static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return bytes > 0 ? bytes : 1 << 20;

@@ -40,8 +40,7 @@ bool SplitsWideVectors();
 /// loops of both run anywhere. Not while others ask.
 void PretendZen4(bool as_zen4);
 
-/// Of one core, for data; 32 KiB and 1 MiB where the system does not say.
-int64_t FirstLevelCacheBytes();
+/// Of one core; 1 MiB where the system does not say.
 int64_t SecondLevelCacheBytes();
 /// Arrays of so many bytes and more are read from memory; smaller ones may be in a cache.
 inline constexpr int64_t kFetchedBytes = 4 << 20;
