@@ -35,7 +35,7 @@ constexpr int64_t kPassCells = 1 << 17;
 // How a region fetches rows. Where memory is read page after page the machine's prefetcher is as fast for
 // bodies that memory limits; beside functions, whose instructions fill the queue in which later reads wait,
 // it is not (Zen 5, sum(sigmoid(2 * X - 1) * Y): 24 to 22.3 ms, and 33 to 32.3 in the slow mode of memory).
-RowsAhead AheadOf(const Region& region) {
+RowsAhead RowsAheadOf(const Region& region) {
   if (MemoryStreams() > 1) return RowsAhead::kSideBySide;
   const bool far = FetchesToFirstLevel() && IsSupported(Cpu::kAvx512);
   const bool heavy = std::any_of(region.nodes.begin(), region.nodes.end(),
@@ -66,7 +66,7 @@ void ChooseFetchesOfOthers(TileProgram* program) {
       step->reads = simd::From::kMemory;
     if (step->kind != Step::Kind::kRegion) continue;
     Region& region = program->regions[static_cast<size_t>(step->index)];
-    const RowsAhead ahead = AheadOf(region);
+    const RowsAhead ahead = RowsAheadOf(region);
     if (ahead == RowsAhead::kNone) continue;
     for (RegionNode& read : region.nodes) {
       if (read.op != RegionOp::kInput || read.access != Access::kCells || read.single != program->single)

@@ -28,7 +28,7 @@ class Ahead {
   [[gnu::always_inline]] int shift() const { return shift_; }
   [[gnu::always_inline]] bool side_by_side() const { return back_ > 0; }
   /// Address in the line that the next Fetch is for.
-  uint64_t next() const { return next_; }
+  [[gnu::always_inline]] uint64_t next() const { return next_; }
   /// Goes on where `copy`, made of this, has got to. (Not assigned, as for Begin.)
   [[gnu::always_inline]] void GoOnFrom(const Ahead& copy) {
     next_ = copy.next_;
@@ -70,7 +70,24 @@ class Ahead {
   bool first_level_ = true;
 };
 
-/// The same side by side only, for loops that count the cells they read: a line of each of the eight pages at
+/// For loops over rows without gaps that fetch a line for every whole line of a row: where lines follow one
+/// another, those at the ends of rows follow, or the fetches fall behind the reading.
+class WholeRows {
+ public:
+  [[gnu::always_inline]] WholeRows(const Ahead& ahead, bool without_gaps)
+      : counts_(without_gaps && ahead && !ahead.side_by_side() && ahead.shift() == 0), due_(ahead.next()) {}
+  /// So many cells are read next.
+  [[gnu::always_inline]] void Read(int64_t cells, Ahead& ahead) {
+    if (counts_) ahead.CatchUp(due_);
+    due_ += static_cast<uint64_t>(cells) * sizeof(double);
+  }
+
+ private:
+  bool counts_;
+  uint64_t due_;
+};
+
+/// Lines side by side only, for loops that count the cells they read: a line of each of the eight pages at
 /// once. That one page after the other has its turn costs as many instructions as adding up.
 class EightAhead {
  public:

@@ -21,13 +21,10 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
   const __mmask8 mask = FirstLanes(n - whole);
   const int period = 1 << ahead.shift();
   Ahead next = ahead;
-  // The last cells of rows are no whole line.
-  const bool catches_up = stride == n && !ahead.side_by_side() && period == 1;
-  uint64_t fetched = next.next();
+  WholeRows whole_rows(ahead, stride == n);
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride, out += 4 * out_stride) {
-    if (catches_up) next.CatchUp(fetched);
-    fetched += static_cast<uint64_t>(32 * stride);
+    whole_rows.Read(4 * stride, next);
     __m512d lanes[4][kCount];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r)

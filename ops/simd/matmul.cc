@@ -82,12 +82,10 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
   Ahead next = by_cells ? Ahead::AtHand(x) : ahead;
   // AMD follows one long row rather than four.
   const int64_t least_of_four = MemoryStreams() > 1 ? kLongRow : INT64_MAX;
-  const bool catches_up = stride == n && !ahead.side_by_side() && ahead.shift() == 0;
-  uint64_t fetched = next.next();
+  WholeRows whole_rows(ahead, stride == n);
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride, out += 4 * out_stride) {
-    if (catches_up) next.CatchUp(fetched);
-    fetched += static_cast<uint64_t>(32 * stride);
+    whole_rows.Read(4 * stride, next);
     if (by_cells) eight.Read(4 * stride);
     __m256d half[4][kCount];
     const auto one_by_one = [&]() __attribute__((always_inline)) {
@@ -315,13 +313,16 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
   }
 }
 
+// Doubles between a loop over groups of rows, of so many doubles, and what it fetches.
+int64_t RowsTogetherAhead(int64_t group) {
+  return MemoryStreams() > 1 ? Ahead::kStreamedCells : FetchesToFirstLevel() ? FarAhead() : group;
+}
+
 // What products of rows with `count` vectors fetch where nobody else does. (Zen 4 reads rows of one vector
 // faster without.)
 Ahead AheadOf(const double* x, int64_t stride, int64_t n, int64_t count) {
   if (stride != n || (count == 1 && !FetchesToFirstLevel())) return Ahead::AtHand(x);
-  return Ahead(x + (MemoryStreams() > 1                            ? Ahead::kStreamedCells
-                    : IsForAvx512(count) && !FetchesToFirstLevel() ? 4 * stride
-                                                                   : FarAhead()));
+  return Ahead(x + (IsForAvx512(count) || MemoryStreams() > 1 ? RowsTogetherAhead(4 * stride) : FarAhead()));
 }
 
 int64_t BlockOfCells(int64_t cells, int64_t n) {
@@ -382,9 +383,7 @@ void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, co
   if (ahead != nullptr)
     next = *ahead;
   else if (stride == n)
-    next = Ahead(x + (MemoryStreams() > 1     ? Ahead::kStreamedCells
-                      : FetchesToFirstLevel() ? FarAhead()
-                                              : 8 * stride));
+    next = Ahead(x + RowsTogetherAhead(8 * stride));
   MultiplySkinnyAvx512(x, rows, stride, n, b, count, out, out_stride, next);
   if (ahead != nullptr) ahead->GoOnFrom(next);
 }

@@ -121,13 +121,10 @@ auto EightRowsOf(int64_t count) {
 void MultiplySkinnyAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b,
                           int64_t count, double* out, int64_t out_stride, Ahead& ahead) {
   const auto run = EightRowsOf(count);
-  // The last cells of rows are no whole line.
-  const bool catches_up = ahead && stride == n && !ahead.side_by_side() && ahead.shift() == 0;
-  uint64_t fetched = ahead.next();
+  WholeRows whole_rows(ahead, stride == n);
   // Eight rows at the end may be done in part already: they become the same again.
   for (int64_t i = 0; i < rows; i += 8) {
-    if (catches_up) ahead.CatchUp(fetched);
-    fetched += static_cast<uint64_t>(64 * stride);
+    whole_rows.Read(8 * stride, ahead);
     const int64_t first = i + 8 <= rows ? i : rows - 8;
     run(x + first * stride, stride, n, b, out + first * out_stride, out_stride, ahead);
   }

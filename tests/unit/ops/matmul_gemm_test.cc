@@ -42,6 +42,20 @@ class GemmTest : public testing::TestWithParam<Cpu> {
   void TearDown() override { ASSERT_TRUE(ForceCpu("auto").ok()); }
 };
 
+// All of A times all of B, neither with gaps, ended canonically; C is to be set.
+Gemm WholeProduct(int64_t m, int64_t k, int64_t n, const std::vector<double>& a,
+                  const std::vector<double>& b) {
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .a = a.data(),
+          .a_row = k,
+          .b = b.data(),
+          .b_row = n,
+          .c_row = n,
+          .canonical = true};
+}
+
 // Runs the product on a C of 0.25s and compares the cells that it says it gives; beside them nothing is
 // written.
 void ExpectChains(Gemm g, const std::string& what) {
@@ -142,15 +156,7 @@ TEST_P(GemmTest, ManyThreadsGiveWhatOneGives) {
   const int64_t shapes[][3] = {{600, 2'100, 100}, {300, 1'100, 4'200}, {145, 5'000, 50}, {1'000, 700, 300}};
   for (const auto& [m, k, n] : shapes) {
     const std::vector<double> a = Cells(m * k, 8), b = Cells(k * n, 9);
-    Gemm g{.m = m,
-           .n = n,
-           .k = k,
-           .a = a.data(),
-           .a_row = k,
-           .b = b.data(),
-           .b_row = n,
-           .c_row = n,
-           .canonical = true};
+    Gemm g = WholeProduct(m, k, n, a, b);
     std::vector<double> expected(static_cast<size_t>(m * n)), found(static_cast<size_t>(m * n));
     g.c = expected.data();
     ops::Run(g);
@@ -175,16 +181,9 @@ TEST_P(GemmTest, LargeResultsOfShortChains) {
     const std::vector<double> a = Cells(m * k, 8), b = Cells(k * n, 9);
     std::vector<double> expected(static_cast<size_t>(m * (n + gap)));
     AlignedArray found(m * n + 8);
-    Gemm g{.m = m,
-           .n = n,
-           .k = k,
-           .a = a.data(),
-           .a_row = k,
-           .b = b.data(),
-           .b_row = n,
-           .c = expected.data(),
-           .c_row = n + gap,
-           .canonical = true};
+    Gemm g = WholeProduct(m, k, n, a, b);
+    g.c = expected.data();
+    g.c_row = n + gap;
     ops::Run(g);
     g.c = found.data();
     g.c_row = n;
