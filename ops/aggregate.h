@@ -81,5 +81,8 @@ Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind);
 Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind);
 /// A row aggregate of rows [begin, end) of x, to out[begin] and so on.
 void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out);
+/// rowVars or rowSds of dense rows of up to kColumnChunk columns, `stride` apart.
+void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
+                simd::From from);
 
 }  // namespace heddle::ops

@@ -15,6 +15,19 @@ namespace {
 
 constexpr int64_t kTaskCells = 1 << 17;
 
+struct Moments {
+  double mean, squares;
+};
+
+// Of at least one cell. Reads it twice.
+Moments MomentsOf(const double* cells, int64_t count, simd::From from) {
+  double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, from);
+  const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / static_cast<double>(count);
+  simd::DeviateFlat(cells, count, mean, squares);
+  return {mean, simd::FoldLanes(simd::Fold::kAdd, squares)};
+}
+
 // One chunk of one row: eight lanes, or (count, mean, squares).
 void ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t row, int64_t column_begin,
                  int64_t column_end, double* payload) {
@@ -26,13 +39,10 @@ void ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t
     simd::FoldFlat(fold, cells, count, payload, FromOf(x));
     return;
   }
-  double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, FromOf(x));
-  const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / static_cast<double>(count);
-  simd::DeviateFlat(cells, count, mean, squares);
+  const Moments moments = MomentsOf(cells, count, FromOf(x));
   payload[0] = static_cast<double>(count);
-  payload[1] = mean;
-  payload[2] = simd::FoldLanes(simd::Fold::kAdd, squares);
+  payload[1] = moments.mean;
+  payload[2] = moments.squares;
 }
 
 void ReduceRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
@@ -89,6 +99,13 @@ void SparseIndexes(bool largest, const Matrix& x, int64_t begin, int64_t end, do
 
 }  // namespace
 
+void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
+                simd::From from) {
+  for (int64_t i = 0; i < rows; ++i)
+    out[i] = n == 0 ? SpreadOf(kind, 0, 0)
+                    : SpreadOf(kind, static_cast<double>(n), MomentsOf(x + i * stride, n, from).squares);
+}
+
 void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
   const int64_t n = x.columns();
   if (kind == AggregateKind::kIndexMax || kind == AggregateKind::kIndexMin) {
@@ -96,8 +113,12 @@ void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t e
     if (x.IsSparse()) return SparseIndexes(largest, x, begin, end, out);
     return simd::IndexOfExtreme(largest, x.data() + begin * n, end - begin, n, out + begin);
   }
-  if (n <= kColumnChunk && !x.IsSparse() && !IsSpread(kind)) {
-    simd::FoldRows(FoldOf(kind), x.data() + begin * n, end - begin, n, n, out + begin, FromOf(x));
+  if (n <= kColumnChunk && !x.IsSparse()) {
+    const double* const cells = x.data() + begin * n;
+    if (IsSpread(kind))
+      SpreadRows(kind, cells, end - begin, n, n, out + begin, FromOf(x));
+    else
+      simd::FoldRows(FoldOf(kind), cells, end - begin, n, n, out + begin, FromOf(x));
   } else if (x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
     simd::SumSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, n,
                         out + begin);

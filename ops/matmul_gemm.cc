@@ -45,6 +45,8 @@ constexpr int64_t kSmallResult = 1 << 15;
 constexpr int64_t kStreamedResult = 1 << 22, kStreamedDepth = 32, kMostStreamedColumns = 128;
 // Rows of A of at most so many cells, which little is computed with, are fetched while others are packed.
 constexpr int64_t kFetchedDepth = 128;
+// Where lines are fetched in the order in which they lie in memory, so many doubles earlier.
+constexpr int64_t kFetchedFurther = 512;
 // So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are
 // packed.
 constexpr int64_t kTasksOfThread = 16, kPackingTasksOfThread = 6;
@@ -178,33 +180,35 @@ class NextStrip {
   int64_t count_ = 0, part_ = 0;
 };
 
-// What is read next and in memory: each of so many tiles fetches a few rows of `depth` cells, one after the
-// other, or as far apart as they can be where the CPU likes several pages side by side.
+// What is read next and in memory: each of so many tiles fetches a few times `depth` cells, line after line,
+// or rows as far apart as they can be where the CPU likes several pages side by side.
 class NextMemory {
  public:
   NextMemory() = default;
   NextMemory(const double* cells, int64_t count, int64_t depth, int64_t tiles)
-      : cells_(cells), rows_(CeilDivide(count, depth * tiles)) {
-    if (rows_ == 0) return;
+      : cells_(cells), lines_(CeilDivide(count, depth * tiles)) {
+    if (lines_ == 0) return;
     const bool apart = MemoryStreams() > 1;
-    row_ = apart ? CeilDivide(count, rows_) : depth;
-    step_ = apart ? depth : rows_ * depth;
-    left_ = apart ? row_ : count;
+    line_ = apart ? CeilDivide(count, lines_) : 8;
+    step_ = apart ? 8 : 8 * lines_;
+    of_tile_ = apart ? depth : lines_ * depth;
+    left_ = apart ? line_ : count;
   }
   bool done() const { return left_ <= 0; }
 
   void Give(GemmFetches* fetches) {
     if (done()) return;
     fetches->memory = cells_;
-    fetches->memory_row = row_;
-    fetches->memory_rows = rows_;
-    cells_ += step_;
-    left_ -= step_;
+    fetches->memory_line = line_;
+    fetches->memory_lines = lines_;
+    fetches->memory_step = step_;
+    cells_ += of_tile_;
+    left_ -= of_tile_;
   }
 
  private:
   const double* cells_ = nullptr;
-  int64_t rows_ = 0, row_ = 0, step_ = 0, left_ = 0;
+  int64_t lines_ = 0, line_ = 0, step_ = 0, of_tile_ = 0, left_ = 0;
 };
 
 // The last columns of a symmetric product, if they are few for a strip: tiles of them would leave lanes
@@ -238,6 +242,7 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
   for (int64_t strip = begin; strip < end; ++strip) {
     const int64_t j = strip * kernel.columns, width = std::min(kernel.columns, step.columns - j);
     const GemmTile& widest = kernel.TileFor(width);
+    const bool has_low = kernel.low.columns == widest.columns;
     const double* b =
         packed_b == nullptr ? g.b + step.k0 * g.b_row + step.j0 + j : packed_b + strip * strip_cells;
     const int64_t b_row = packed_b == nullptr ? g.b_row : widest.columns;
@@ -254,7 +259,7 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
       }
       GemmRows a = rows_of_a.Strip(strip_of_a++);
       height = std::min(kernel.rows, rows - i);
-      const GemmTile& tile = kernel.TileFor(height, width);
+      const GemmTile& tile = has_low && height <= kernel.low.rows ? kernel.low : widest;
       if (tile.rows > kernel.rows && i + kernel.rows < rows) {
         const GemmRows& next = rows_of_a.Strip(strip_of_a);
         if (next.row == a.row && next.column == a.column) {
@@ -275,9 +280,11 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
       next_strip.Give(&fetches);
       if (strip == begin && a.column == 1 && a.row > 1 && g.ahead == nullptr) {
         // Rows of A that were not packed come from memory.
-        fetches.memory = a.a + 2 * height * a.row;
-        fetches.memory_row = a.row;
-        fetches.memory_rows = kernel.rows;
+        const bool side_by_side = MemoryStreams() > 1 || a.row != step.depth;
+        fetches.memory = a.a + 2 * height * a.row + (side_by_side ? 0 : kFetchedFurther);
+        fetches.memory_lines = kernel.rows;
+        fetches.memory_line = side_by_side ? a.row : 8;
+        fetches.memory_step = side_by_side ? 8 : 8 * kernel.rows;
       } else {
         next_step.Give(&fetches);
       }
@@ -285,9 +292,9 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
         const int64_t skipped = g.upper_only && above && width == kernel.columns
                                     ? SkippedColumns(kernel, i0 + i - step.j0 - j)
                                     : 0;
-        kernel.TileFor(height, width - skipped)
-            .run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped,
-                 step.first, step.last);
+        const GemmTile& right = skipped == 0 ? tile : kernel.TileFor(width - skipped);
+        right.run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped,
+                  step.first, step.last);
         continue;
       }
       if (!step.first)

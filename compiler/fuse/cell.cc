@@ -11,9 +11,22 @@ bool IsAggregate(const DagNode& node) {
   return use == RowUse::kFullAggregate || use == RowUse::kRowAggregate || use == RowUse::kColumnAggregate;
 }
 
+namespace {
+
+// m x 1 op 1 x n.
+bool IsOuterForm(const Dag& dag, const DagNode& node) {
+  if (node.inputs.size() != 2 || node.inputs[1] == kNoNode) return false;
+  const DagNode &left = dag[node.inputs[0]], &right = dag[node.inputs[1]];
+  return left.matrix && left.columns == 1 && left.rows == node.rows && right.matrix && right.rows == 1 &&
+         right.columns == node.columns;
+}
+
+}  // namespace
+
 bool IsPlainCellWise(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];
   if (node.op->use != RowUse::kCells || node.cells <= 1) return false;
+  if (IsOuterForm(dag, node)) return true;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
     return input != kNoNode && dag[input].matrix && dag[input].rows == node.rows &&
            dag[input].columns == node.columns;

@@ -11,7 +11,7 @@ namespace {
 constexpr FusionOperator CellWise(std::string_view name, double published, double flops) {
   return {name, RowUse::kCells, true, true, true, published, flops};
 }
-// Mean and product are not in the published table; they cost what sum and min cost.
+// Mean, product and variance are not in the published table; they cost what sum, min and two sums cost.
 constexpr FusionOperator Aggregate(std::string_view name, RowUse use, double published, double flops) {
   return {name, use, true, true, use == RowUse::kFullAggregate, published, flops};
 }
@@ -78,6 +78,8 @@ constexpr FusionOperator kTable[] = {
     Aggregate("rowProds", RowUse::kRowAggregate, 1, 0.5),
     Aggregate("rowIndexMax", RowUse::kRowAggregate, 1, 0.5),
     Aggregate("rowIndexMin", RowUse::kRowAggregate, 1, 0.5),
+    Aggregate("rowVars", RowUse::kRowAggregate, 8, 1.4),
+    Aggregate("rowSds", RowUse::kRowAggregate, 8, 1.4),
     Aggregate("colSums", RowUse::kColumnAggregate, 4, 0.7),
     Aggregate("colMeans", RowUse::kColumnAggregate, 4, 0.7),
     Aggregate("colMins", RowUse::kColumnAggregate, 1, 1),

@@ -45,7 +45,8 @@ bool KeepsSparsity(const Dag& dag, NodeId node, NodeId input);
 
 /// Of all cells, of rows or of columns.
 bool IsAggregate(const DagNode& node);
-/// A cell-wise operator with a matrix operand of its own shape, of more than one cell.
+/// A cell-wise operator with a matrix operand of its own shape, or of a column and a row, of more than one
+/// cell.
 bool IsPlainCellWise(const Dag& dag, NodeId node);
 
 }  // namespace heddle::compiler::fusion

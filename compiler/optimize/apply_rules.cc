@@ -45,15 +45,17 @@ class Round {
     for (const Node& node : graph->nodes)
       for (const NodeId input : node.inputs)
         if (input != kNoNode) ++readers[static_cast<size_t>(input)];
-    std::vector<NodeId> new_ids(graph->nodes.size(), kNoNode);
+    std::vector<NodeId> new_ids(graph->nodes.size(), kNoNode), ordered_ids(new_ids);
     for (size_t i = 0; i < graph->nodes.size(); ++i) {
       Node& node = graph->nodes[i];
       for (NodeId& input : node.inputs)
         if (input != kNoNode) input = new_ids[static_cast<size_t>(input)];
-      for (NodeId& earlier : node.after) earlier = new_ids[static_cast<size_t>(earlier)];
+      for (NodeId& earlier : node.after) earlier = ordered_ids[static_cast<size_t>(earlier)];
       NodeId id = Append(std::move(node), readers[i]);
+      ordered_ids[i] = id;
       while (const std::optional<NodeId> other = TryRules(id)) {
         subject_.readers[static_cast<size_t>(*other)] += readers[i];
+        if (IsOrdered(subject_.graph[id])) Forget(id);
         id = *other;
         changed_ = true;
         if (++applied_ > kMostApplied * graph->nodes.size()) break;
@@ -76,6 +78,22 @@ class Round {
     values_.emplace_back();
     if (node.Is("literal")) values_.back() = *node.FindAttribute("value");
     return subject_.graph.Add(std::move(node));
+  }
+
+  // What may fail stays without readers, too (RemoveDeadNodes); a rule that replaces it knows that it does
+  // not fail. What comes before it still comes before what comes after it.
+  void Forget(NodeId id) {
+    Node& node = subject_.graph[id];
+    for (const NodeId input : node.inputs)
+      if (input != kNoNode) --subject_.readers[static_cast<size_t>(input)];
+    const SourcePosition position = node.position;
+    std::vector<NodeId> after = std::move(node.after);
+    node = Node();
+    node.op = "literal";
+    node.info = ValueInfo::OfScalar(ValueType::kBoolean);
+    node.position = position;
+    node.after = std::move(after);
+    node.SetAttribute("value", Scalar(false));
   }
 
   std::optional<NodeId> TryRules(NodeId id) {
@@ -106,7 +124,8 @@ class Round {
       } else {
         Node copy = node;
         copy.position = subject_.graph[match.root()].position;
-        for (NodeId& input : copy.inputs) input = ids[static_cast<size_t>(input)];
+        for (NodeId& input : copy.inputs)
+          if (input != kNoNode) input = ids[static_cast<size_t>(input)];
         id = BuildNode(std::move(copy), &ok);
       }
     }

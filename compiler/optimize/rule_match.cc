@@ -70,7 +70,9 @@ bool Match::FitInputs(const Graph& pattern, const Node& inner, const Node& node,
   const auto chains = chains_;
   for (size_t i = 0; i < inner.inputs.size(); ++i) {
     const NodeId input = node.inputs[swapped ? inner.inputs.size() - 1 - i : i];
-    if (input != kNoNode && FitNode(pattern, inner.inputs[i], input)) continue;
+    const NodeId expected = inner.inputs[i];
+    if (expected == kNoNode || input == kNoNode ? expected == input : FitNode(pattern, expected, input))
+      continue;
     letters_ = letters;
     chains_ = chains;
     return false;

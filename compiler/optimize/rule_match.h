@@ -41,6 +41,7 @@ class Match {
   bool IsDense(std::string_view letter) const;
   bool IsColumn(std::string_view letter) const { return ShapeOf(letter).columns == 1; }
   bool IsRow(std::string_view letter) const { return ShapeOf(letter).rows == 1; }
+  bool IsLiteral(std::string_view letter) const { return subject_->graph[NodeOf(letter)].Is("literal"); }
 
   NodeId root() const { return root_; }
   NodeId NodeOf(std::string_view letter) const { return letters_.find(letter)->second; }

@@ -76,7 +76,11 @@ class PatternCompiler {
 
   NodeId AddCall(const Expression& call) {
     std::vector<NodeId> inputs;
-    for (const Argument& argument : call.arguments) inputs.push_back(Add(*argument.value));
+    for (const Argument& argument : call.arguments) {
+      const Expression& value = *argument.value;
+      const bool left_out = value.kind == Expression::Kind::kIdentifier && value.name == "none";
+      inputs.push_back(left_out ? kNoNode : Add(value));
+    }
     if (call.name == "f") {
       Node node = Make(kContext, std::move(inputs));
       node.SetAttribute("name", call.name);

@@ -13,8 +13,10 @@ namespace heddle::compiler {
 /// In `before` a capital letter stands for any matrix, a small one for any scalar that is a number, a number
 /// for itself; the same letter twice means the same node. f(...) stands for any chain of cell-wise operators
 /// around the one inside, other operands included, none at all included; it says the same chain in `after`.
+/// index(X, k, l, m, n) is X[k:l, m:n], `none` a bound that is left out.
 /// Operators inside have no other reader, unless `shared` says that this does not matter. `after` may use
-/// operators that DML has no name for. A rule never changes type, size or format of the result.
+/// operators that DML has no name for. A rule never changes type, size or format of the result; where it
+/// replaces an operator that may fail, its condition makes sure that it does not.
 struct Rule {
   std::string_view name;
   std::string_view before;

@@ -84,6 +84,24 @@ bool IsWeightedByRowVector(const Match& match) {
   return AreKnown(match, {"X", "V"}) && match.IsRow("V") && match.ShapeOf("X").rows > 1 &&
          match.ShapeOf("X").columns == match.ShapeOf("V").columns;
 }
+// At most half of the product is asked for. Bounds are numbers: what is wrong with others is told when they
+// are known, of the product and not of a factor.
+bool PicksHalf(const Match& match, std::initializer_list<std::string_view> bounds) {
+  for (const std::string_view bound : bounds)
+    if (!match.IsLiteral(bound)) return false;
+  return match.ShapeOfRoot().IsKnown() && match.Operand(0).shape.IsKnown() &&
+         2 * Cells(match.ShapeOfRoot()) <= Cells(match.Operand(0).shape);
+}
+bool PicksRows(const Match& match) { return PicksHalf(match, {"k", "l"}); }
+bool PicksColumns(const Match& match) { return PicksHalf(match, {"m", "n"}); }
+bool PicksCells(const Match& match) { return PicksHalf(match, {"k", "l", "m", "n"}); }
+// Who picks rows has the whole matrix: A instead of the product.
+bool HasSmallA(const Match& match) {
+  return AreKnown(match, {"A"}) && Cells(match.ShapeOf("A")) <= Cells(match.Operand(0).shape);
+}
+bool PicksRowsOfSmallA(const Match& match) { return PicksRows(match) && HasSmallA(match); }
+bool PicksCellsOfSmallA(const Match& match) { return PicksCells(match) && HasSmallA(match); }
+
 bool IsColumnV(const Match& match) { return AreKnown(match, {"V"}) && match.IsColumn("V"); }
 bool IsColumnVOfMany(const Match& match) { return IsColumnV(match) && match.ShapeOf("V").rows > 1; }
 
@@ -153,6 +171,19 @@ constexpr Rule kRules[] = {
     {"column-sums-of-weighted", "colSums(X * V)", "t(V) %*% X", IsWeightedByColumn},
     {"row-sums-of-weighted", "rowSums(X * t(V))", "X %*% V", IsWeightedByRow},
     {"row-sums-of-weighted-by-row", "rowSums(X * V)", "X %*% t(V)", IsWeightedByRowVector},
+    // A few cells of a product are products of a few rows and columns.
+    {"cells-of-product", "index(A %*% B, k, l, m, n)",
+     "index(A, k, l, none, none) %*% index(B, none, none, m, n)", PicksCellsOfSmallA},
+    {"rows-of-product", "index(A %*% B, k, l, none, none)", "index(A, k, l, none, none) %*% B",
+     PicksRowsOfSmallA},
+    {"columns-of-product", "index(A %*% B, none, none, m, n)", "A %*% index(B, none, none, m, n)",
+     PicksColumns},
+    {"cells-of-transposed-product", "index(t(A) %*% B, k, l, m, n)",
+     "t(index(A, none, none, k, l)) %*% index(B, none, none, m, n)", PicksCells},
+    {"rows-of-transposed-product", "index(t(A) %*% B, k, l, none, none)",
+     "t(index(A, none, none, k, l)) %*% B", PicksRows},
+    {"columns-of-transposed-product", "index(t(A) %*% B, none, none, m, n)",
+     "t(A) %*% index(B, none, none, m, n)", PicksColumns},
     // Products with ones are sums.
     {"ones-times", "matrix(1, 1, n) %*% Y", "colSums(Y)", KnowsOperands, true},
     {"transpose-times-ones", "t(X) %*% matrix(1, n, 1)", "t(colSums(X))", KnowsOperands, true},
@@ -194,8 +225,7 @@ constexpr Rule kRules[] = {
     {"loss-of-columns", "sum((W - U %*% V) ^ 2)", kLossOfColumns, MultipliesOutColumns, true},
     {"loss-of-columns-negated", "sum((U %*% V - W) ^ 2)", kLossOfColumns, MultipliesOutColumns, true},
     // A product that a sparse matrix picks a few cells of. Should another reader need all cells after all,
-    // the few cost
-    // little beside them.
+    // the few cost little beside them.
     {"sampled-product", "W * f(U %*% t(V))", "W * f(sampledProduct(W, U, V))", CanSampleRows, true},
     {"sampled-product-of-columns", "W * f(U %*% V)", "W * f(sampledProduct(W, U, t(V)))", CanSampleColumns,
      true},

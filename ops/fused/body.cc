@@ -123,7 +123,7 @@ class RoleFinder {
       return Demand(input(1), BodyRole::kWhole);
     }
     if (const Aggregate* aggregate = FindAggregate(node.op); aggregate != nullptr) {
-      if (aggregate->scope != AggregateScope::kRow || IsSpread(aggregate->kind))
+      if (aggregate->scope != AggregateScope::kRow)
         return Unimplemented("{} inside a fused operator", node.op);
       if (body_[input(0)].info.shape.columns > kColumnChunk)
         return Unimplemented("row aggregates of rows longer than a column chunk");

@@ -431,6 +431,8 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
                                 out);
   if (IsByEntry(step.from))
     SumRows(EntriesAt(scratch, from.cells, row), rows, out);
+  else if (IsSpread(step.aggregate))
+    SpreadRows(step.aggregate, from.cells, rows, from.stride, step.columns, out, step.reads);
   else
     simd::FoldRows(FoldOf(step.aggregate), from.cells, rows, from.stride, step.columns, out, step.reads);
   if (step.aggregate == AggregateKind::kMean)

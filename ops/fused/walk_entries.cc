@@ -75,8 +75,8 @@ bool CanWalkEntries(const BodyView& view) {
       continue;
     if (view.node(id).Is("%*%") || view.node(id).Is("sampledProduct")) continue;
     const Aggregate* aggregate = FindAggregate(view.node(id).op);
-    if (aggregate == nullptr || FoldOf(aggregate->kind) != simd::Fold::kAdd ||
-        aggregate->kind == AggregateKind::kIndexMax || aggregate->kind == AggregateKind::kIndexMin)
+    if (aggregate == nullptr ||
+        (aggregate->kind != AggregateKind::kSum && aggregate->kind != AggregateKind::kMean))
       return false;
   }
   return true;

@@ -16,9 +16,10 @@ struct GemmRows {
 /// What later tiles read and a tile fetches meanwhile, bit by bit where the CPU waits for a burst of it;
 /// nothing unless said.
 struct GemmFetches {
-  const double* memory =
-      nullptr;  ///< The first `depth` cells of each of so many rows, so many doubles apart.
-  int64_t memory_row = 0, memory_rows = 0;
+  /// With every eight of `depth` products: so many lines, so many doubles apart, and so many doubles further
+  /// each time.
+  const double* memory = nullptr;
+  int64_t memory_line = 0, memory_lines = 0, memory_step = 8;
   const double* strip =
       nullptr;  ///< Cells of the next strip of B, from the third-level cache into the second.
   int64_t strip_cells = 0;
@@ -52,11 +53,6 @@ struct GemmKernel {
   bool any_b = false;  ///< Rows of b may lie anywhere; else b_row = tile.columns.
 
   const GemmTile& TileFor(int64_t width) const { return tiles[(width - 1) / tiles[0].columns]; }
-  /// Of the last `height` rows of C.
-  const GemmTile& TileFor(int64_t height, int64_t width) const {
-    const GemmTile& tile = TileFor(width);
-    return height <= low.rows && tile.columns == low.columns ? low : tile;
-  }
 };
 
 extern const GemmKernel kGemmAvx2;    ///< 4 x 12: 12 accumulators of 4 doubles.

@@ -57,9 +57,10 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
   if (fetches.memory == nullptr) {
     add(depth);
   } else {
-    for (int64_t k = 0; k < depth; k += 8) {
-      for (int64_t r = 0; r < fetches.memory_rows; ++r)
-        _mm_prefetch(reinterpret_cast<const char*>(fetches.memory + r * fetches.memory_row + k), _MM_HINT_T0);
+    const double* memory = fetches.memory;
+    for (int64_t k = 0; k < depth; k += 8, memory += fetches.memory_step) {
+      for (int64_t l = 0; l < fetches.memory_lines; ++l)
+        _mm_prefetch(reinterpret_cast<const char*>(memory + l * fetches.memory_line), _MM_HINT_T0);
       add(k + 8 <= depth ? 8 : depth - k);
     }
   }

@@ -109,7 +109,8 @@ class RuleCase {
         copy.attributes.clear();
         copy.SetAttribute("value", variables_[node.Text("name")].scalar());
       }
-      for (NodeId& input : copy.inputs) input = ids[static_cast<size_t>(input)];
+      for (NodeId& input : copy.inputs)
+        if (input != kNoNode) input = ids[static_cast<size_t>(input)];
       ids.push_back(graph.Add(std::move(copy)));
     }
     return graph;

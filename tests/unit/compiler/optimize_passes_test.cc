@@ -126,6 +126,28 @@ TEST(PassesTest, ASparseDriverSamplesItsProductWhereFormatsAreKnown) {
             std::string::npos);
 }
 
+TEST(PassesTest, AFewCellsOfAProductAreAProductOfAFewRowsAndColumns) {
+  const std::string script =
+      "A = rand(rows=300, cols=20, seed=1)\nB = rand(rows=20, cols=200, seed=2)\nP = A %*% B\n";
+  const std::string cell = After(ApplyOrderRules, script + "x = P[7, 3:5]\nP = 0");
+  EXPECT_NE(cell.find("index(%1, 7, 7)"), std::string::npos) << cell;
+  EXPECT_NE(cell.find("index(%2, _, _, 3, 5)"), std::string::npos) << cell;
+  EXPECT_EQ(cell.find("%1 %*% %2"), std::string::npos) << cell;
+  const auto product_stays = [&](const std::string& rest) {
+    return After(ApplyOrderRules, script + rest).find("%1 %*% %2") != std::string::npos;
+  };
+  EXPECT_FALSE(product_stays("x = P[, 1]\nP = 0"));
+  EXPECT_TRUE(product_stays("x = P[, 1:150]\nP = 0")) << "most of it";
+  EXPECT_TRUE(product_stays("x = P[1, ]")) << "needed anyway";
+  EXPECT_TRUE(product_stays("n = sum(A)\nx = P[n, ]\nP = 0")) << "a bound that may be wrong";
+  EXPECT_TRUE(product_stays("v = B[, 1]\nQ = A %*% v\nx = Q[7, ]\nQ = 0\ny = P"))
+      << "who picks rows needs the whole matrix: A has more cells";
+  // Where the order of effects led through what was picked it goes on.
+  const std::string ordered =
+      After(ApplyOrderRules, script + "print(\"a\")\nx = P[7, 3]\nP = 0\nprint(\"b\")");
+  EXPECT_LT(ordered.find("print(\"a\")"), ordered.find("print(\"b\")")) << ordered;
+}
+
 TEST(PassesTest, ProductsGoThroughTheSmallestMatrices) {
   const std::string text = After(OrderProducts,
                                  "X = rand(rows=1000, cols=50, seed=1)\nv = rand(rows=50, cols=1, seed=2)\n"

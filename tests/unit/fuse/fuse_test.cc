@@ -121,6 +121,30 @@ TEST(FuseTest, TheMultinomialLoopIsOneRowOperator) {
             "%11 = t%*%(%4, %10) : matrix double 100x5 dense\n");
 }
 
+TEST(FuseTest, AColumnAndARowAreRepeatedInside) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 20000, 100), u = make.Matrix("u", 20000, 1), v = make.Matrix("v", 1, 100);
+  make.Assign("s", make.Add("sum", {make.Add("*", {x, make.Add("-", {u, v})})}));
+  const Graph fused = Fused(make.graph(), FusionMode::kCost);
+  EXPECT_EQ(CountOf(fused, "fused"), 1);
+  EXPECT_EQ(CountOf(fused, "-"), 0);
+  // Nothing but the two vectors.
+  GraphMaker alone;
+  const NodeId a = alone.Matrix("u", 20000, 1), b = alone.Matrix("v", 1, 100);
+  alone.Assign("d", alone.Add("rowMins", {alone.Add("abs", {alone.Add("-", {a, b})})}));
+  EXPECT_EQ(CountOf(Fused(alone.graph(), FusionMode::kCost), "fused"), 1);
+}
+
+TEST(FuseTest, SpreadsOfRowsAreComputedInside) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 20000, 100);
+  const NodeId centred = make.Add("-", {x, make.Add("rowMeans", {x})});
+  make.Assign("Z", make.Add("/", {centred, make.Add("rowSds", {x})}));
+  const std::vector<FusedOperator> operators = OperatorsOf(Fused(make.graph(), FusionMode::kCost));
+  ASSERT_EQ(operators.size(), 1u);
+  EXPECT_EQ(operators[0].kind, FusionTemplate::kRow);
+}
+
 TEST(FuseTest, SumsOverSharedInputsBecomeOneOperator) {
   GraphMaker make;
   const NodeId x = make.Matrix("X", 1000, 10), y = make.Matrix("Y", 1000, 10), z = make.Matrix("Z", 1000, 10);

@@ -19,7 +19,10 @@ class RandomGraph {
     values_.push_back(make_.Matrix("V", rows_, 1));
     values_.push_back(make_.Matrix("S", rows_, kWidths[1 + Below(2)], Format::kSparse));
     factor_left_ = make_.Matrix("U", rows_, 5);
-    for (int64_t width : kWidths) factors_.push_back(make_.Matrix("F" + std::to_string(width), width, 5));
+    for (int64_t width : kWidths) {
+      factors_.push_back(make_.Matrix("F" + std::to_string(width), width, 5));
+      row_vectors_.push_back(make_.Matrix("R" + std::to_string(width), 1, width));
+    }
     scalars_ = {make_.Scalar("s"), make_.Literal(2.0)};
     one_ = make_.Literal(heddle::Scalar(1));
     three_ = make_.Literal(heddle::Scalar(3));
@@ -52,7 +55,10 @@ class RandomGraph {
       case 3:
       case 4: return AddBinary(x);
       case 5: return Keep(make_.Add("^", {x, scalars_[1]}));
-      case 6: return Keep(make_.Add(Below(2) == 0 ? "rowSums" : "rowMaxs", {x}));
+      case 6: {
+        static constexpr const char* kOfRows[] = {"rowSums", "rowMaxs", "rowSds"};
+        return Keep(make_.Add(kOfRows[Below(3)], {x}));
+      }
       case 7: {
         static constexpr const char* kFull[] = {"sum", "min", "max"};
         scalars_.push_back(make_.Add(kFull[Below(3)], {x}));
@@ -70,6 +76,10 @@ class RandomGraph {
     const char* op = kBinary[Below(6)];
     const NodeId y = Value();
     if (Below(4) == 0) return Keep(make_.Add(op, {x, scalars_[Below(scalars_.size())]}));
+    if (Below(8) == 0)  // Repeated over the rows, or over the columns of a column.
+      for (NodeId row : row_vectors_)
+        if (WidthOf(x) == 1 ? WidthOf(row) == kWidths[1] : WidthOf(row) == WidthOf(x))
+          return Keep(make_.Add(op, {x, row}));
     if (WidthOf(y) == WidthOf(x) || WidthOf(y) == 1) return Keep(make_.Add(op, {x, y}));
     if (WidthOf(x) == 1) return Keep(make_.Add(op, {y, x}));
     Keep(make_.Add(op, {x, x}));
@@ -114,7 +124,7 @@ class RandomGraph {
   SeededRandom random_;
   GraphMaker make_;
   int64_t rows_ = 0;
-  std::vector<NodeId> values_, factors_, scalars_;
+  std::vector<NodeId> values_, factors_, row_vectors_, scalars_;
   NodeId factor_left_ = kNoNode, one_ = kNoNode, three_ = kNoNode;
   int outputs_ = 0;
 };

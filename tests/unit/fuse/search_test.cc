@@ -194,9 +194,9 @@ struct LargeSearch {
 
 // A block of which most of the points lie on the two sides of a cut set.
 TEST(SearchTest, ACutSetSavesTheSearchOfItsSides) {
-  Case random(16956);
+  Case random(120523);
   const auto large = std::find_if(random.partitions.begin(), random.partitions.end(),
-                                  [](const Partition& partition) { return partition.points.size() == 8; });
+                                  [](const Partition& partition) { return partition.points.size() == 7; });
   ASSERT_NE(large, random.partitions.end());
   ASSERT_EQ(FindCutSets(random.dag, *large).size(), 1u);
   PlanCost cost(random.dag, random.memo, *large, random.model);

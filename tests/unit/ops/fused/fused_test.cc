@@ -21,8 +21,9 @@ INSTANTIATE_TEST_SUITE_P(Awkward, FusedShapes, ::testing::ValuesIn(kShapes), [](
 
 TEST_P(FusedShapes, CellChainsIntoEveryRoot) {
   const auto [m, n] = GetParam();
-  for (const char* root : {"", "sum", "mean", "min", "max", "prod", "rowSums", "rowMeans", "rowMaxs",
-                           "rowIndexMax", "colSums", "colMeans", "colMins", "colProds"}) {
+  for (const char* root :
+       {"", "sum", "mean", "min", "max", "prod", "rowSums", "rowMeans", "rowMaxs", "rowIndexMax", "rowVars",
+        "rowSds", "colSums", "colMeans", "colMins", "colProds"}) {
     for (const bool sparse : {false, true}) {
       BodyBuilder body;
       const NodeId x =

@@ -19,7 +19,8 @@ INSTANTIATE_TEST_SUITE_P(Columns, NarrowRows, ::testing::ValuesIn(kColumns));
 
 TEST_P(NarrowRows, OneFold) {
   const int64_t n = GetParam();
-  for (const char* root : {"rowSums", "rowMeans", "rowMins", "rowMaxs", "rowProds", "colSums", "colMins"}) {
+  for (const char* root :
+       {"rowSums", "rowMeans", "rowMins", "rowMaxs", "rowProds", "rowSds", "colSums", "colMins"}) {
     BodyBuilder body;
     const NodeId x = body.Input(Value(Cells(kRows, n, 1, true))),
                  y = body.Input(Value(Cells(kRows, n, 2, true)));

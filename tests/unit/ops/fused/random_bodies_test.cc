@@ -31,7 +31,8 @@ bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
   const NodeId row = body.Input(Value(Cells(1, shape.columns, seed + 4000)));
   const char* const binary[] = {"+", "-", "*", "/", "pmin", "pmax", ">", "!=", ">=", "=="};
   const char* const unary[] = {"abs", "exp", "sqrt", "sign", "!", "round"};
-  const char* const folds[] = {"rowSums", "rowMaxs", "rowMeans", "rowMins", "rowIndexMax", "rowProds"};
+  const char* const folds[] = {"rowSums",     "rowMaxs",  "rowMeans", "rowMins",
+                               "rowIndexMax", "rowProds", "rowVars",  "rowSds"};
   for (size_t step = 0, count = 2 + pick(most - 1); step < count; ++step) {
     const NodeId a = matrices[pick(matrices.size())];
     const auto any = [&] {
@@ -43,7 +44,7 @@ bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
       case 2: matrices.push_back(body.Op(unary[pick(6)], {a})); break;
       case 3: matrices.push_back(body.Op(binary[pick(10)], {a, columns[pick(columns.size())]})); break;
       case 4: matrices.push_back(body.Op(binary[pick(10)], {a, scalars[pick(scalars.size())]})); break;
-      case 5: columns.push_back(body.Op(folds[pick(6)], {a})); break;
+      case 5: columns.push_back(body.Op(folds[pick(8)], {a})); break;
       case 6:
         columns.push_back(
             body.Op(binary[pick(10)], {columns[pick(columns.size())], columns[pick(columns.size())]}));
