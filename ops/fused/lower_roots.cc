@@ -22,8 +22,10 @@ static_assert(Joins::kMost == FusedOperator::kMaxRoots);
 
 // As kTileBytes, where one page is read after the other and loops fetch the next tile meanwhile: both fit
 // into a first-level cache. (Zen 5, 48 KiB, multinomial loop: 16 rows of 100 columns 9.3 ms in the slow mode
-// of memory and 7.5 in the fast one; 24 rows 9.9 and 7.1.)
-constexpr int64_t kFetchedTileBytes = 16 << 10;
+// of memory and 7.5 in the fast one; 24 rows 9.9 and 7.1.) Without AVX-512 products with several columns go
+// over a tile in several passes, each of which begins and ends with its accumulators. (Zen 3: 16 rows 26.8
+// to 29.3 ms, 32 rows 21.4 to 25.7, 64 rows the same.)
+int64_t FetchedTileBytes() { return SelectedCpu() == Cpu::kAvx512 ? 16 << 10 : 32 << 10; }
 // The same where no product fetches anything: while one step works in the cache, what the machine itself has
 // asked for ahead, about a page, is all that comes from memory (Zen 4, 50 columns: 16 rows 2.2 ms, 32 to 128
 // rows 3.1 to 3.9).
@@ -210,7 +212,7 @@ void ChooseTileRows(TileProgram* program) {
       std::any_of(program->roots.begin(), program->roots.end(), [](const TileRoot& root) {
         return root.kind != TileRoot::Kind::kFull && root.kind != TileRoot::Kind::kColumns;
       });
-  const int64_t tile_bytes = fetched                               ? kFetchedTileBytes
+  const int64_t tile_bytes = fetched                               ? FetchedTileBytes()
                              : MemoryStreams() == 1 && !multiplies ? kPlainTileBytes
                                                                    : kTileBytes;
   int64_t rows = bytes == 0 ? FloorPowerOfTwo(std::max<int64_t>(8, kPassCells / widest))

@@ -137,19 +137,16 @@ Vector LoadWhere(Mask mask, Cells cells) {
   })};
 }
 
-// One or two cells are a load that clears the rest of the register.
+// One or two cells are repeated, not followed by zeros: LLVM 19 takes zero / zero in lanes that it knows to
+// be zero for zero and drops the mask behind the division.
 Vector LoadFirstOfFour(Cells cells, int count) {
   llvm::IRBuilder<>& builder = Builder();
   if (count == 4) return Load(cells);
-  llvm::Value* const zero = Zero().v[0];
-  if (count == 1)
-    return {{builder.CreateInsertElement(
-        zero, Widened(cells, builder.CreateAlignedLoad(cells.type(), cells.at, cells.align())),
-        uint64_t{0})}};
+  if (count == 1) return BroadcastFrom(cells);
   if (count == 3) return LoadWhere(FirstLanes(Emitter::Current().Integer(count)), cells);
   llvm::Value* const two = Widened(
       cells, builder.CreateAlignedLoad(llvm::FixedVectorType::get(cells.type(), 2), cells.at, cells.align()));
-  return {{builder.CreateShuffleVector(two, llvm::ConstantAggregateZero::get(two->getType()), {0, 1, 2, 3})}};
+  return {{builder.CreateShuffleVector(two, {0, 1, 0, 1})}};
 }
 
 void StoreFirstOfFour(Cells cells, Vector a, int count) {

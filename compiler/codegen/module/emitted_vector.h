@@ -224,7 +224,8 @@ void Store(Cells cells, Vector a);
 void Stream(Cells cells, Vector a);
 /// The first 1 to 7 lanes of each pair's vector to its pointer.
 void StoreFirst(llvm::ArrayRef<std::pair<Cells, Vector>> stores, llvm::Value* count);
-/// The same for vectors of one part of four lanes, where the count (1 to 4) is known.
+/// The same for vectors of one part of four lanes, where the count (1 to 4) is known; other lanes hold
+/// anything.
 Vector LoadFirstOfFour(Cells cells, int count);
 void StoreFirstOfFour(Cells cells, Vector a, int count);
 /// Lane k (a constant).
