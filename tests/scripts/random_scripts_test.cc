@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random scripts print the same bytes whatever is fused, compiled, distributed or cut: shapes of a few columns
-// (whose rows generated code unrolls), dense and CSR matrices, vectors beside them, products and their cells.
+// Random scripts print the same bytes whatever is fused, compiled, distributed or cut: shapes of a few
+// columns (whose rows generated code unrolls), dense and CSR matrices, vectors beside them, products and
+// their cells.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
