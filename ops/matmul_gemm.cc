@@ -180,6 +180,15 @@ class NextStrip {
   int64_t count_ = 0, part_ = 0;
 };
 
+// So many lines with every eight products: of rows so many doubles apart, or, if that is 0, in the order in
+// which they lie in memory.
+void FetchMemory(const double* cells, int64_t lines, int64_t apart, GemmFetches* fetches) {
+  fetches->memory = cells;
+  fetches->memory_lines = lines;
+  fetches->memory_line = apart > 0 ? apart : 8;
+  fetches->memory_step = apart > 0 ? 8 : 8 * lines;
+}
+
 // What is read next and in memory: each of so many tiles fetches a few times `depth` cells, line after line,
 // or rows as far apart as they can be where the CPU likes several pages side by side.
 class NextMemory {
@@ -188,27 +197,22 @@ class NextMemory {
   NextMemory(const double* cells, int64_t count, int64_t depth, int64_t tiles)
       : cells_(cells), lines_(CeilDivide(count, depth * tiles)) {
     if (lines_ == 0) return;
-    const bool apart = MemoryStreams() > 1;
-    line_ = apart ? CeilDivide(count, lines_) : 8;
-    step_ = apart ? 8 : 8 * lines_;
-    of_tile_ = apart ? depth : lines_ * depth;
-    left_ = apart ? line_ : count;
+    apart_ = MemoryStreams() > 1 ? CeilDivide(count, lines_) : 0;
+    of_tile_ = apart_ > 0 ? depth : lines_ * depth;
+    left_ = apart_ > 0 ? apart_ : count;
   }
   bool done() const { return left_ <= 0; }
 
   void Give(GemmFetches* fetches) {
     if (done()) return;
-    fetches->memory = cells_;
-    fetches->memory_line = line_;
-    fetches->memory_lines = lines_;
-    fetches->memory_step = step_;
+    FetchMemory(cells_, lines_, apart_, fetches);
     cells_ += of_tile_;
     left_ -= of_tile_;
   }
 
  private:
   const double* cells_ = nullptr;
-  int64_t lines_ = 0, line_ = 0, step_ = 0, of_tile_ = 0, left_ = 0;
+  int64_t lines_ = 0, apart_ = 0, of_tile_ = 0, left_ = 0;
 };
 
 // The last columns of a symmetric product, if they are few for a strip: tiles of them would leave lanes
@@ -280,11 +284,11 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
       next_strip.Give(&fetches);
       if (strip == begin && a.column == 1 && a.row > 1 && g.ahead == nullptr) {
         // Rows of A that were not packed come from memory.
-        const bool side_by_side = MemoryStreams() > 1 || a.row != step.depth;
-        fetches.memory = a.a + 2 * height * a.row + (side_by_side ? 0 : kFetchedFurther);
-        fetches.memory_lines = kernel.rows;
-        fetches.memory_line = side_by_side ? a.row : 8;
-        fetches.memory_step = side_by_side ? 8 : 8 * kernel.rows;
+        const double* const later = a.a + 2 * height * a.row;
+        if (MemoryStreams() > 1 || a.row != step.depth)
+          FetchMemory(later, kernel.rows, a.row, &fetches);
+        else
+          FetchMemory(later + kFetchedFurther, kernel.rows, 0, &fetches);
       } else {
         next_step.Give(&fetches);
       }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/fuse/template.h"
+#include "ops/broadcast.h"
 
 // Cell: chains of cell-wise operators of one shape, ended by an aggregate in any direction.
 namespace heddle::compiler::fusion {
@@ -16,9 +17,8 @@ namespace {
 // m x 1 op 1 x n.
 bool IsOuterForm(const Dag& dag, const DagNode& node) {
   if (node.inputs.size() != 2 || node.inputs[1] == kNoNode) return false;
-  const DagNode &left = dag[node.inputs[0]], &right = dag[node.inputs[1]];
-  return left.matrix && left.columns == 1 && left.rows == node.rows && right.matrix && right.rows == 1 &&
-         right.columns == node.columns;
+  const auto info = [&](size_t i) { return (*dag.graph)[node.inputs[i]].info; };
+  return ops::PatternsOf(info(0), info(1)).left == ops::Pattern::kColumn;
 }
 
 }  // namespace

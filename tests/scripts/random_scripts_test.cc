@@ -82,28 +82,28 @@ class RandomScript {
     switch (Below(22)) {
       case 0: return Assign(matrices_, fmt::format("{} {} {}", a, Pick({"+", "-", "*", "/"}), b));
       case 1:
-        return Assign(columns_of_rows_, fmt::format("{}({} {} {})", Pick({"rowSums", "rowMeans", "rowMaxs"}), a,
-                                                    Pick({"/", "*", "-"}), b));
-      case 2: return Assign(matrices_, fmt::format("{} {} {}", a, Pick({"%%", "%/%", "^"}), MatrixOrScalar()));
-      case 3:
-        return Assign(matrices_, fmt::format("{}({}, {})", Pick({"min", "max"}), a, MatrixOrScalar()));
+        return Assign(columns_of_rows_, fmt::format("{}({} {} {})", Pick({"rowSums", "rowMeans", "rowMaxs"}),
+                                                    a, Pick({"/", "*", "-"}), b));
+      case 2:
+        return Assign(matrices_, fmt::format("{} {} {}", a, Pick({"%%", "%/%", "^"}), MatrixOrScalar()));
+      case 3: return Assign(matrices_, fmt::format("{}({}, {})", Pick({"min", "max"}), a, MatrixOrScalar()));
       case 4:
         return Assign(matrices_, fmt::format("{}({})",
-                                             Pick({"abs", "exp", "round", "sqrt", "sin", "sign", "log", "tanh",
-                                                   "sigmoid", "floor"}),
+                                             Pick({"abs", "exp", "round", "sqrt", "sin", "sign", "log",
+                                                   "tanh", "sigmoid", "floor"}),
                                              a));
       case 5:
         return Assign(matrices_, fmt::format("({} {} {}) {} {}", a, Pick({"<", ">=", "==", "!="}),
                                              MatrixOrScalar(), Pick({"*", "+", "&", "|"}), b));
       case 6:
-        return Assign(matrices_,
-                      fmt::format("ifelse({} > {}, {}, {})", a, Scalar(), b, MatrixOrScalar()));
+        return Assign(matrices_, fmt::format("ifelse({} > {}, {}, {})", a, Scalar(), b, MatrixOrScalar()));
       case 7:
         return Assign(matrices_, fmt::format("replace(target={}, pattern={}, replacement={})", a,
                                              Pick({"0", "1", "NaN"}), Scalar()));
       case 8: return Assign(matrices_, fmt::format("S * {}", a));
       case 9:
-        return Assign(matrices_, fmt::format("{} {} {}", a, Pick({"+", "-", "*", "/"}), One(columns_of_rows_)));
+        return Assign(matrices_,
+                      fmt::format("{} {} {}", a, Pick({"+", "-", "*", "/"}), One(columns_of_rows_)));
       case 10:
         if (columns_ == 1) return;
         return Assign(matrices_, fmt::format("{} {} {}", a, Pick({"+", "-", "*"}), One(row_vectors_)));
@@ -111,8 +111,8 @@ class RandomScript {
         return Assign(matrices_, fmt::format("{} * outer({}, {}, \"{}\")", a, One(columns_of_rows_),
                                              One(row_vectors_), Pick({"+", "-", "*", "<"})));
       case 12:
-        return Assign(matrices_, fmt::format("outer({}, {}, \"{}\")", One(columns_of_rows_), One(row_vectors_),
-                                             Pick({"+", "-", "*", "=="})));
+        return Assign(matrices_, fmt::format("outer({}, {}, \"{}\")", One(columns_of_rows_),
+                                             One(row_vectors_), Pick({"+", "-", "*", "=="})));
       case 13:
         return Assign(columns_of_rows_, fmt::format("{}({})",
                                                     Pick({"rowSums", "rowMaxs", "rowMeans", "rowMins",
@@ -126,8 +126,7 @@ class RandomScript {
                       fmt::format("{} {} {}", One(products_), Pick({"+", "-", "*"}), One(products_)));
       case 17: return Assign(matrices_, fmt::format("{} %*% t(W)", One(products_)));
       case 18:
-        return Assign(matrices_,
-                      fmt::format("(S != 0) * (U %*% t(W) {})", Pick({"+ 0.5", "* 2", "- 1"})));
+        return Assign(matrices_, fmt::format("(S != 0) * (U %*% t(W) {})", Pick({"+ 0.5", "* 2", "- 1"})));
       case 19: return PrintCells(fmt::format("t({}) %*% {}", a, One(products_)), columns_);
       case 20: return PrintCells(fmt::format("{} %*% W", a), rows_);
       default:
