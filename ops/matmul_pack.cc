@@ -49,12 +49,11 @@ void PackStrips(const double* from, int64_t stride, int64_t depth, int64_t width
 void PackNarrowStrip(const double* from, int64_t stride, int64_t depth, int64_t here, int64_t width,
                      double* out) {
   const int64_t whole = here / 4 * 4;
-  const __m256i mask = simd::FirstOfFour(here - whole);
   for (int64_t k = 0; k < depth; ++k, from += stride, out += width) {
     int64_t v = 0;
     for (; v < whole; v += 4) _mm256_storeu_pd(out + v, _mm256_loadu_pd(from + v));
     if (whole < here) {
-      _mm256_storeu_pd(out + v, _mm256_maskload_pd(from + v, mask));
+      _mm256_storeu_pd(out + v, simd::LoadFirst(from + v, here - whole));
       v += 4;
     }
     for (; v < width; v += 4) _mm256_storeu_pd(out + v, _mm256_setzero_pd());

@@ -71,7 +71,7 @@ template <int kVectors, bool kMasked, int kStep>
 class ShortRow {
  public:
   static constexpr int64_t kAhead = 16;  // Entries whose rows of v are on the way from memory.
-  explicit ShortRow(int64_t rank) : mask_(simd::FirstOfFour(rank - 4 * (kVectors - 1))) {}
+  explicit ShortRow(int64_t rank) : last_(rank - 4 * (kVectors - 1)) {}
   void Take(const double* u) {
 #pragma GCC unroll 8
     for (int i = 0; i < kVectors; ++i) u_[i] = Load(u, i);
@@ -94,10 +94,9 @@ class ShortRow {
 
  private:
   __m256d Load(const double* row, int i) const {
-    return kMasked && i == kVectors - 1 ? _mm256_maskload_pd(row + 4 * i, mask_)
-                                        : _mm256_loadu_pd(row + 4 * i);
+    return kMasked && i == kVectors - 1 ? simd::LoadFirst(row + 4 * i, last_) : _mm256_loadu_pd(row + 4 * i);
   }
-  __m256i mask_;
+  int64_t last_;
   __m256d u_[kVectors];
 };
 
@@ -105,10 +104,7 @@ class LongRow {
  public:
   static constexpr int64_t kAhead = 8;
   explicit LongRow(int64_t rank)
-      : whole_(rank / 8 * 8),
-        has_rest_(whole_ < rank),
-        low_(simd::FirstOfFour(rank - whole_)),
-        high_(simd::FirstOfFour(rank - whole_ - 4)) {}
+      : whole_(rank / 8 * 8), low_(std::min<int64_t>(rank - whole_, 4)), high_(rank - whole_ - low_) {}
   void Take(const double* u) { u_ = u; }
   /// The machine goes on with what follows.
   void Fetch(const double* v) const {
@@ -127,23 +123,19 @@ class LongRow {
         high[r] = _mm256_fmadd_pd(u_high, _mm256_loadu_pd(v[r] + k + 4), high[r]);
       }
     }
-    // A lane that ends early adds fma(0, 0, s).
-    if (has_rest_) {
-      const __m256d u_low = _mm256_maskload_pd(u_ + whole_, low_),
-                    u_high = _mm256_maskload_pd(u_ + whole_ + 4, high_);
+    const auto add_rest = [&](int64_t from, int64_t count, __m256d * sums) __attribute__((always_inline)) {
+      const __m256d cells = simd::LoadFirst(u_ + from, count);
 #pragma GCC unroll 4
-      for (int r = 0; r < 4; ++r) {
-        low[r] = _mm256_fmadd_pd(u_low, _mm256_maskload_pd(v[r] + whole_, low_), low[r]);
-        high[r] = _mm256_fmadd_pd(u_high, _mm256_maskload_pd(v[r] + whole_ + 4, high_), high[r]);
-      }
-    }
+      for (int r = 0; r < 4; ++r)
+        sums[r] = _mm256_fmadd_pd(cells, simd::LoadFirst(v[r] + from, count), sums[r]);
+    };
+    if (low_ > 0) add_rest(whole_, low_, low);
+    if (high_ > 0) add_rest(whole_ + 4, high_, high);
     return JoinLanes(low, high);
   }
 
  private:
-  int64_t whole_;
-  bool has_rest_;
-  __m256i low_, high_;
+  int64_t whole_, low_, high_;  // Cells by eights, and the rest of each half.
   const double* u_ = nullptr;
 };
 

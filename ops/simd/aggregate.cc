@@ -104,19 +104,19 @@ void Flat(const double* x, int64_t count, double* lanes) {
 }
 
 // Few columns: accumulators stay in registers (every loop over them must be unrolled). kVectors = ceil(n /
-// 4); the last load is masked.
+// 4).
 template <typename Op, bool kFetch, int kVectors>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
   __m256d sums[kVectors];
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_load_pd(columns + 4 * v);
-  const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   EightAhead ahead = Behind<kFetch>(x);
   for (int64_t i = 0; i < rows; ++i, x += stride) {
     if (kFetch) ahead.Read(stride);
 #pragma GCC unroll 12
     for (int v = 0; v + 1 < kVectors; ++v) sums[v] = Op::Of(sums[v], _mm256_loadu_pd(x + 4 * v));
-    sums[kVectors - 1] = Op::Of(sums[kVectors - 1], _mm256_maskload_pd(x + 4 * (kVectors - 1), mask));
+    sums[kVectors - 1] =
+        Op::Of(sums[kVectors - 1], LoadFirst(x + 4 * (kVectors - 1), n - 4 * (kVectors - 1)));
   }
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) _mm256_store_pd(columns + 4 * v, sums[v]);
@@ -171,16 +171,19 @@ void Narrow(const double* x, int64_t rows, int64_t n, double* narrow) {
   WithConstant<1, 8>(n, [&](auto columns) { NarrowInRegisters<Op, kFetch, columns>(x, rows, narrow); });
 }
 
+// The first n (1-4) of four cells; lanes behind them change no fold.
+template <typename Op>
+[[gnu::always_inline]] inline __m256d LoadRest(const double* cells, int64_t n) {
+  const __m256d rest = LoadFirst(cells, n);
+  if (Op::kStart == 0.0) return rest;
+  return _mm256_blendv_pd(_mm256_set1_pd(Op::kStart), rest, _mm256_castsi256_pd(FirstOfFour(n)));
+}
+
 // How a row ends after its whole eights: kTail 0: nothing, 1: at most four cells, 2: more. kWhole is the
 // number of whole eights, -1 when it is not a constant.
-struct RowMasks {
-  __m256i low, high;
-};
-
 // Lanes of one row, joined once: (r0+r4, r1+r5, r2+r6, r3+r7).
 template <typename Op, bool kFetch, int kWhole, int kTail>
-[[gnu::always_inline]] inline __m256d HalfLanes(const double* x, int64_t n, const RowMasks& masks,
-                                                EightAhead& ahead) {
+[[gnu::always_inline]] inline __m256d HalfLanes(const double* x, int64_t n, EightAhead& ahead) {
   const __m256d start = _mm256_set1_pd(Op::kStart);
   __m256d low = start, high = start;
   const auto add = [&](const double* eight) __attribute__((always_inline)) {
@@ -198,14 +201,10 @@ template <typename Op, bool kFetch, int kWhole, int kTail>
     ahead.Read(n - j);
   }
   for (; j < whole; j += 8) add(x + j);
-  const auto masked = [&](const double* from, __m256i mask) __attribute__((always_inline)) {
-    const __m256d cells = _mm256_maskload_pd(from, mask);
-    return Op::kStart == 0.0 ? cells : _mm256_blendv_pd(start, cells, _mm256_castsi256_pd(mask));
-  };
-  if constexpr (kTail == 1) low = Op::Of(low, masked(x + j, masks.low));
+  if constexpr (kTail == 1) low = Op::Of(low, LoadRest<Op>(x + j, n - j));
   if constexpr (kTail == 2) {
     low = Op::Of(low, _mm256_loadu_pd(x + j));
-    high = Op::Of(high, masked(x + j + 4, masks.high));
+    high = Op::Of(high, LoadRest<Op>(x + j + 4, n - j - 4));
   }
   return Op::Of(low, high);
 }
@@ -221,14 +220,13 @@ inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
 
 template <typename Op, bool kFetch, int kWhole, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
-  const RowMasks masks{FirstOfFour(n % 8), FirstOfFour(n % 8 - 4)};
   EightAhead ahead = Behind<kFetch>(x);
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride) {
-    const __m256d a = HalfLanes<Op, kFetch, kWhole, kTail>(x, n, masks, ahead);
-    const __m256d b = HalfLanes<Op, kFetch, kWhole, kTail>(x + stride, n, masks, ahead);
-    const __m256d c = HalfLanes<Op, kFetch, kWhole, kTail>(x + 2 * stride, n, masks, ahead);
-    const __m256d d = HalfLanes<Op, kFetch, kWhole, kTail>(x + 3 * stride, n, masks, ahead);
+    const __m256d a = HalfLanes<Op, kFetch, kWhole, kTail>(x, n, ahead);
+    const __m256d b = HalfLanes<Op, kFetch, kWhole, kTail>(x + stride, n, ahead);
+    const __m256d c = HalfLanes<Op, kFetch, kWhole, kTail>(x + 2 * stride, n, ahead);
+    const __m256d d = HalfLanes<Op, kFetch, kWhole, kTail>(x + 3 * stride, n, ahead);
     _mm256_storeu_pd(out + i, JoinFourRows<Op>(a, b, c, d));
   }
   return i;
@@ -259,17 +257,13 @@ int64_t ExtremesOfShortRows(const double* x, int64_t rows, int64_t stride, int64
 // One row after the other (kShortRow).
 template <typename Op, int kRest, bool kMasked>
 void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
-  const __m256i mask = FirstOfFour(n % 4);
   const __m256d start = _mm256_set1_pd(Op::kStart);
   const int64_t distance = IsSupported(Cpu::kAvx512) ? RowsAhead(n, stride) : 0;  // Zen 3: slower with any.
   for (int64_t i = 0; i < rows; ++i, x += stride) {
     __m256d lanes[2] = {start, start};
     EachFour<kRest, kMasked>(
         x, n, distance, [&](int64_t j, int half, bool masked) __attribute__((always_inline)) {
-          const __m256d cells =
-              masked ? _mm256_blendv_pd(start, _mm256_maskload_pd(x + j, mask), _mm256_castsi256_pd(mask))
-                     : _mm256_loadu_pd(x + j);
-          lanes[half] = Op::Of(lanes[half], cells);
+          lanes[half] = Op::Of(lanes[half], masked ? LoadRest<Op>(x + j, n - j) : _mm256_loadu_pd(x + j));
         });
     const __m256d half = Op::Of(lanes[0], lanes[1]),
                   pair = Op::Of(half, _mm256_permute2f128_pd(half, half, 0x01));

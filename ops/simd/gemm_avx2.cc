@@ -29,7 +29,6 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
   for (int64_t q = 0; q < fetches.strip_cells; q += 8)
     _mm_prefetch(reinterpret_cast<const char*>(fetches.strip + q), _MM_HINT_T1);
   const int64_t left = width - 4 * (kVectors - 1);  // In the last vector.
-  const __m256i mask = simd::FirstOfFour(left);
   __m256d s[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
@@ -37,7 +36,7 @@ void RunRows(int64_t depth, const GemmRows& rows, const GemmFetches& fetches, co
     for (int v = 0; v < kVectors; ++v)
       s[r][v] = first              ? _mm256_setzero_pd()
                 : v + 1 < kVectors ? _mm256_loadu_pd(c + r * c_stride + 4 * v)
-                                   : _mm256_maskload_pd(c + r * c_stride + 4 * v, mask);
+                                   : simd::LoadFirst(c + r * c_stride + 4 * v, left);
   const double *a = rows.a, *next = rows.next;
   const int64_t row = kColumn > 0 ? 1 : rows.row, column = kColumn > 0 ? kColumn : rows.column;
   const auto add = [&](int64_t count) __attribute__((always_inline)) {

@@ -39,7 +39,7 @@ double SumOfLanes(const double* r) {
 // HalfLanes of four long rows and one vector, which is read once for all.
 template <int kTail>
 [[gnu::always_inline]] inline void HalfLanesOfFour(const double* x, int64_t stride, int64_t whole,
-                                                   const double* v, __m256i mask, Ahead& next,
+                                                   const double* v, int64_t last, Ahead& next,
                                                    __m256d (*half)[1]) {
   __m256d low[4], high[4];
 #pragma GCC unroll 4
@@ -50,8 +50,7 @@ template <int kTail>
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r) {
       const double* row = x + r * stride + j;
-      lanes[r] =
-          _mm256_fmadd_pd(masked ? _mm256_maskload_pd(row, mask) : _mm256_loadu_pd(row), cells, lanes[r]);
+      lanes[r] = _mm256_fmadd_pd(masked ? LoadFirst(row, last) : _mm256_loadu_pd(row), cells, lanes[r]);
     }
   };
   for (int64_t j = 0; j < whole; j += 8) {
@@ -70,11 +69,62 @@ template <int kTail>
   for (int r = 0; r < 4; ++r) half[r][0] = _mm256_add_pd(low[r], high[r]);
 }
 
+// HalfLanes of kRows rows, one half of the lanes after the other: a load of v serves kRows products, and
+// kRows * kCount sums are in registers.
+template <int kRows, int kCount, int kTail>
+[[gnu::always_inline]] inline void HalfLanesOfRows(const double* x, int64_t stride, int64_t whole,
+                                                   const double* v, int64_t v_stride, int64_t last,
+                                                   Ahead& next, __m256d (*half)[kCount]) {
+#pragma GCC unroll 2
+  for (int part = 0; part < 2; ++part) {
+    __m256d lanes[kRows][kCount];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) lanes[r][c] = _mm256_setzero_pd();
+    const auto add = [&](int64_t j, int64_t cells) __attribute__((always_inline)) {
+      __m256d row[kRows];
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) row[r] = LoadFirst(x + r * stride + j, cells);
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) {
+        __m256d weights = _mm256_load_pd(v + c * v_stride + j);
+        KeepInRegister(weights);
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r) lanes[r][c] = _mm256_fmadd_pd(row[r], weights, lanes[r][c]);
+      }
+    };
+    const auto fetch = [&]() __attribute__((always_inline)) {
+      if (part == 0)
+        for (int r = 0; r < kRows; ++r) next.Fetch();
+    };
+    const bool every = next.shift() == 0;
+    int64_t j = 4 * part;
+    for (int64_t turns = whole / 16; turns > 0; --turns, j += 16) {
+      fetch();
+      add(j, 4);
+      if (every) fetch();
+      add(j + 8, 4);
+    }
+    if (whole % 16 > 0) {
+      fetch();
+      add(j, 4);
+    }
+    if (part == 0 && kTail > 0) add(whole, kTail == 1 ? last : 4);
+    if (part == 1 && kTail == 2) add(whole + 4, last);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c)
+        half[r][c] = part == 0 ? lanes[r][c] : _mm256_add_pd(half[r][c], lanes[r][c]);
+  }
+}
+
 // kWhole: the number of whole eights in a row, -1 when it is not a constant. Returns the rows done.
 template <int kCount, int kWhole, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
                         int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
-  const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
+  const int64_t last = kTail == 2 ? n % 8 - 4 : n % 8;
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
   // Short rows have too many lines that are not counted as whole ones.
   const bool by_cells = kWhole >= 0 && stride == n && ahead.side_by_side() && ahead.shift() == 0;
@@ -89,12 +139,18 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
     if (by_cells) eight.Read(4 * stride);
     __m256d half[4][kCount];
     const auto one_by_one = [&]() __attribute__((always_inline)) {
+      constexpr int kTogether = kWhole >= 0 || kCount == 1 ? 1 : kCount == 2 ? 4 : 2;
 #pragma GCC unroll 4
-      for (int r = 0; r < 4; ++r)
-        HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, mask, next, half[r]);
+      for (int r = 0; r < 4; r += kTogether) {
+        if constexpr (kTogether == 1)
+          HalfLanes<kCount, kTail>(x + r * stride, whole, v, v_stride, last, next, half[r]);
+        else
+          HalfLanesOfRows<kTogether, kCount, kTail>(x + r * stride, stride, whole, v, v_stride, last, next,
+                                                    half + r);
+      }
     };
     if constexpr (kCount == 1 && kWhole < 0)
-      n >= least_of_four ? HalfLanesOfFour<kTail>(x, stride, whole, v, mask, next, half) : one_by_one();
+      n >= least_of_four ? HalfLanesOfFour<kTail>(x, stride, whole, v, last, next, half) : one_by_one();
     else
       one_by_one();
     StoreFourRows<kCount>(half, out, out_stride);
@@ -109,11 +165,10 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
 // Rows in memory times one vector, in the order in which they lie there (kShortRow).
 void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v, double* out,
               int64_t out_stride) {
-  const __m256i mask = FirstOfFour(n % 4);
   const int64_t distance = RowsAhead(n, stride);
   WithRest(n, [&](auto rest, auto masked) {
     for (int64_t i = 0; i < rows; ++i)
-      out[i * out_stride] = MultiplyRow<rest, masked>(x + i * stride, v, n, mask, distance);
+      out[i * out_stride] = MultiplyRow<rest, masked>(x + i * stride, v, n, distance);
   });
 }
 
@@ -159,7 +214,6 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   for (int c = 0; c < kCount; ++c)
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) sums[c][v] = _mm256_load_pd(columns + c * columns_stride + 4 * v);
-  const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
   const auto fetch = [&]() __attribute__((always_inline)) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; v += 2) next.FetchToSecondLevel();
@@ -167,7 +221,7 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   const auto add_row = [&]() __attribute__((always_inline)) {
     const auto cells = [&](int v) __attribute__((always_inline)) {
       __m256d four =
-          kMasked && v + 1 == kVectors ? _mm256_maskload_pd(x + 4 * v, mask) : _mm256_loadu_pd(x + 4 * v);
+          kMasked && v + 1 == kVectors ? LoadFirst(x + 4 * v, n - 4 * v) : _mm256_loadu_pd(x + 4 * v);
       if constexpr (kCount > 1) KeepInRegister(four);
       return four;
     };
@@ -284,18 +338,18 @@ void ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, c
 template <int kVectors>
 void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
                        Ahead* ahead) {
-  const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
+  const int64_t last = n - 4 * (kVectors - 1);
   __m256d sums[8][kVectors];
 #pragma GCC unroll 8
   for (int lane = 0; lane < 8; ++lane) {
     if constexpr (kVectors == 2) sums[lane][0] = _mm256_loadu_pd(lanes + lane * n);
-    sums[lane][kVectors - 1] = _mm256_maskload_pd(lanes + lane * n + 4 * (kVectors - 1), mask);
+    sums[lane][kVectors - 1] = LoadFirst(lanes + lane * n + 4 * (kVectors - 1), last);
   }
   const auto add_row = [&](int lane, const double* row, double weight_of_row) __attribute__((always_inline)) {
     const __m256d weight = _mm256_set1_pd(weight_of_row);
     if constexpr (kVectors == 2) sums[lane][0] = _mm256_fmadd_pd(_mm256_loadu_pd(row), weight, sums[lane][0]);
     sums[lane][kVectors - 1] =
-        _mm256_fmadd_pd(_mm256_maskload_pd(row + 4 * (kVectors - 1), mask), weight, sums[lane][kVectors - 1]);
+        _mm256_fmadd_pd(LoadFirst(row + 4 * (kVectors - 1), last), weight, sums[lane][kVectors - 1]);
   };
   int64_t i = 0;
   for (; i + 8 <= rows; i += 8, x += 8 * n, w += 8) {
@@ -309,7 +363,7 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
   for (int lane = 0; lane < 8; ++lane) {
     if (lane < rows - i) add_row(lane, x + lane * n, w[lane]);
     if constexpr (kVectors == 2) _mm256_storeu_pd(lanes + lane * n, sums[lane][0]);
-    _mm256_maskstore_pd(lanes + lane * n + 4 * (kVectors - 1), mask, sums[lane][kVectors - 1]);
+    _mm256_maskstore_pd(lanes + lane * n + 4 * (kVectors - 1), FirstOfFour(last), sums[lane][kVectors - 1]);
   }
 }
 

@@ -14,12 +14,12 @@ namespace heddle::ops::simd {
 
 /// One row times one vector (EachFour).
 template <int kRest, bool kMasked>
-[[gnu::always_inline]] inline double MultiplyRow(const double* row, const double* v, int64_t n, __m256i mask,
+[[gnu::always_inline]] inline double MultiplyRow(const double* row, const double* v, int64_t n,
                                                  int64_t distance) {
   __m256d lanes[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
   EachFour<kRest, kMasked>(
       row, n, distance, [&](int64_t j, int half, bool masked) __attribute__((always_inline)) {
-        const __m256d cells = masked ? _mm256_maskload_pd(row + j, mask) : _mm256_loadu_pd(row + j);
+        const __m256d cells = masked ? LoadFirst(row + j, n - j) : _mm256_loadu_pd(row + j);
         lanes[half] = _mm256_fmadd_pd(cells, _mm256_load_pd(v + j), lanes[half]);
       });
   const __m256d half = _mm256_add_pd(lanes[0], lanes[1]);
@@ -28,10 +28,10 @@ template <int kRest, bool kMasked>
 }
 
 /// (r0+r4, r1+r5, r2+r6, r3+r7) of one row times each of kCount vectors. kTail: after the whole eights comes
-/// 0: nothing, 1: at most four cells, 2: more.
+/// 0: nothing, 1: at most four cells, 2: more; `last`: how many of the last four.
 template <int kCount, int kTail>
 [[gnu::always_inline]] inline void HalfLanes(const double* x, int64_t whole, const double* v,
-                                             int64_t v_stride, __m256i mask, Ahead& ahead, __m256d* half) {
+                                             int64_t v_stride, int64_t last, Ahead& ahead, __m256d* half) {
   __m256d low[kCount], high[kCount];
 #pragma GCC unroll 4
   for (int c = 0; c < kCount; ++c) low[c] = high[c] = _mm256_setzero_pd();
@@ -57,13 +57,13 @@ template <int kCount, int kTail>
     v += 8;
   }
   if constexpr (kTail > 0) {
-    const __m256d x_low = kTail == 1 ? _mm256_maskload_pd(x, mask) : _mm256_loadu_pd(x);
+    const __m256d x_low = kTail == 1 ? LoadFirst(x, last) : _mm256_loadu_pd(x);
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c)
       low[c] = _mm256_fmadd_pd(x_low, _mm256_load_pd(v + c * v_stride), low[c]);
   }
   if constexpr (kTail == 2) {
-    const __m256d x_high = _mm256_maskload_pd(x + 4, mask);
+    const __m256d x_high = LoadFirst(x + 4, last);
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c)
       high[c] = _mm256_fmadd_pd(x_high, _mm256_load_pd(v + c * v_stride + 4), high[c]);

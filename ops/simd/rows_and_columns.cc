@@ -17,16 +17,15 @@ namespace {
 constexpr int64_t kHalvesAhead = 256;
 
 // Four rows of the product and four rows of the columns at a time, so that the CPU waits for memory with work
-// at hand. kSame: the same rows. Returns the rows done. n <= 16 is in (4 * (kVectors - 1), 4 * kVectors].
-template <int kVectors, bool kSame>
+// at hand. kSame: the same rows. Returns the rows done. n = 4 * (kVectors - 1) + kLast <= 16.
+template <int kVectors, int kLast, bool kSame>
 int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
-  const int64_t n = call.n, stride = call.stride, groups = std::min(call.rows, call.previous_rows) / 4;
-  const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
+  const int64_t stride = call.stride, groups = std::min(call.rows, call.previous_rows) / 4;
   __m256d sums[kVectors];
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_load_pd(call.columns + 4 * v);
   const auto row = [&](const double* x, int v) __attribute__((always_inline)) {
-    return v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : _mm256_maskload_pd(x + 4 * v, mask);
+    return v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : LoadFirst(x + 4 * v, kLast);
   };
   Ahead next = ahead;
   EightAhead eight(next);
@@ -76,13 +75,23 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
   return 4 * groups;
 }
 
+template <bool kSame>
+int64_t NarrowRowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
+  int64_t done = 0;
+  WithConstant<1, 4>((call.n + 3) % 4 + 1, [&](auto last) {
+    done = call.n <= 12 ? RowsAndColumns<3, last, kSame>(call, ahead)
+                        : RowsAndColumns<4, last, kSame>(call, ahead);
+  });
+  return done;
+}
+
 // RowsAndColumns of long rows where lines are fetched to the second-level cache: the accumulators of columns
 // are in the first-level cache, and so are four rows when they are read again. Each loop fetches a half.
 template <bool kSame, int kTail>
 int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
   const int64_t n = call.n, stride = call.stride, whole = n / 8 * 8,
                 rows = std::min(call.rows, call.previous_rows) / 4 * 4;
-  const __m256i mask = FirstOfFour(kTail == 2 ? n % 8 - 4 : n % 8);
+  const int64_t last = kTail == 2 ? n % 8 - 4 : n % 8;
   // Rows with gaps between them are left to the machine.
   const int64_t distance = stride != n ? 0 : kHalvesAhead;
   Ahead next = Ahead::AtHand(call.x + distance, 1);
@@ -95,7 +104,7 @@ int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
     if (!kSame) add(call.previous + i * stride, call.w + i);
     __m256d half[4][1];
 #pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) HalfLanes<1, kTail>(x + r * stride, whole, call.v, 0, mask, next, half[r]);
+    for (int r = 0; r < 4; ++r) HalfLanes<1, kTail>(x + r * stride, whole, call.v, 0, last, next, half[r]);
     double* const out = call.out + i * call.out_step;
     StoreFourRows<1>(half, out, 1);
     if (kSame) add(x, out);
@@ -110,12 +119,11 @@ template <bool kSame, int kRest, bool kMasked>
 int64_t RowByRow(const RowsAndColumnsCall& call) {
   const int64_t n = call.n, rows = std::min(call.rows, call.previous_rows),
                 distance = RowsAhead(n, call.stride);
-  const __m256i mask = FirstOfFour(n % 4);
   const auto add_columns = [&](const double* row, double w) __attribute__((always_inline)) {
     const __m256d weight = _mm256_set1_pd(w);
     EachFour<kRest, kMasked>(
         row, n, 0, [&](int64_t j, int, bool masked) __attribute__((always_inline)) {
-          const __m256d cells = masked ? _mm256_maskload_pd(row + j, mask) : _mm256_loadu_pd(row + j);
+          const __m256d cells = masked ? LoadFirst(row + j, n - j) : _mm256_loadu_pd(row + j);
           double* const sum = call.columns + j;
           _mm256_store_pd(sum, _mm256_fmadd_pd(cells, weight, _mm256_load_pd(sum)));
         });
@@ -123,7 +131,7 @@ int64_t RowByRow(const RowsAndColumnsCall& call) {
   const double *x = call.x, *previous = call.previous;
   for (int64_t i = 0; i < rows; ++i, x += call.stride, previous += call.stride) {
     if (!kSame) add_columns(previous, call.w[i]);
-    const double product = MultiplyRow<kRest, kMasked>(x, call.v, n, mask, distance);
+    const double product = MultiplyRow<kRest, kMasked>(x, call.v, n, distance);
     if (kSame) add_columns(x, product);
     call.out[i * call.out_step] = product;
   }
@@ -148,9 +156,8 @@ void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
   const auto narrow = [&] {
     // Three vectors of 256 bits take fewer turns than the halves of two wide ones.
     const bool wide = SelectedCpu() == Cpu::kAvx512 && !(SplitsWideVectors() && call.n <= 12);
-    const auto run = wide           ? MultiplyRowsAndColumnsAvx512
-                     : call.n <= 12 ? (same ? RowsAndColumns<3, true> : RowsAndColumns<3, false>)
-                                    : (same ? RowsAndColumns<4, true> : RowsAndColumns<4, false>);
+    const auto run = wide ? MultiplyRowsAndColumnsAvx512
+                          : (same ? NarrowRowsAndColumns<true> : NarrowRowsAndColumns<false>);
     return run(call, Ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : FarAhead())));
   };
   const int64_t done = call.n <= 16

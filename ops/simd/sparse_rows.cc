@@ -19,7 +19,7 @@ constexpr int64_t kMostAvx2Columns = 40;
 template <int kVectors>
 void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t entries, const double* b,
                           int64_t b_stride, int64_t n, double* out, int64_t ahead) {
-  const __m256i mask = FirstOfFour(n - 4 * (kVectors - 1));
+  const int64_t last = n - 4 * (kVectors - 1);
   __m256d sums[kVectors];
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_setzero_pd();
@@ -37,7 +37,7 @@ void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t 
     for (int v = 0; v + 1 < kVectors; ++v)
       sums[v] = _mm256_fmadd_pd(_mm256_loadu_pd(row + 4 * v), value, sums[v]);
     sums[kVectors - 1] =
-        _mm256_fmadd_pd(_mm256_maskload_pd(row + 4 * (kVectors - 1), mask), value, sums[kVectors - 1]);
+        _mm256_fmadd_pd(LoadFirst(row + 4 * (kVectors - 1), last), value, sums[kVectors - 1]);
   }
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_add_pd(sums[v], _mm256_setzero_pd());
@@ -47,7 +47,7 @@ void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t 
   if (n == 4 * kVectors)
     _mm256_storeu_pd(out + 4 * (kVectors - 1), sums[kVectors - 1]);
   else
-    _mm256_maskstore_pd(out + 4 * (kVectors - 1), mask, sums[kVectors - 1]);
+    _mm256_maskstore_pd(out + 4 * (kVectors - 1), FirstOfFour(last), sums[kVectors - 1]);
 }
 
 // k cells in one or two vectors, zeros behind them.
@@ -61,10 +61,7 @@ struct FewCells {
     FewCells few;
     if constexpr (kVectors == 2) few.v[0] = _mm256_loadu_pd(cells);
     const double* tail = cells + 4 * (kVectors - 1);
-    few.v[kVectors - 1] = kTail == 4   ? _mm256_loadu_pd(tail)
-                          : kTail == 2 ? _mm256_zextpd128_pd256(_mm_loadu_pd(tail))
-                          : kTail == 1 ? _mm256_zextpd128_pd256(_mm_load_sd(tail))
-                                       : _mm256_maskload_pd(tail, FirstOfFour(kTail));
+    few.v[kVectors - 1] = LoadFirst(tail, kTail);
     return few;
   }
   static FewCells LoadLane(const double* lane) {
