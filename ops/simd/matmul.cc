@@ -83,15 +83,18 @@ template <int kRows, int kCount, int kTail>
 #pragma GCC unroll 4
       for (int c = 0; c < kCount; ++c) lanes[r][c] = _mm256_setzero_pd();
     const auto add = [&](int64_t j, int64_t cells) __attribute__((always_inline)) {
-      __m256d row[kRows];
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) row[r] = LoadFirst(x + r * stride + j, cells);
+      __m256d weights[kCount];
 #pragma GCC unroll 4
       for (int c = 0; c < kCount; ++c) {
-        __m256d weights = _mm256_load_pd(v + c * v_stride + j);
-        KeepInRegister(weights);
+        weights[c] = _mm256_load_pd(v + c * v_stride + j);
+        KeepInRegister(weights[c]);
+      }
 #pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) lanes[r][c] = _mm256_fmadd_pd(row[r], weights, lanes[r][c]);
+      for (int r = 0; r < kRows; ++r) {
+        __m256d row = LoadFirst(x + r * stride + j, cells);
+        KeepInRegister(row);
+#pragma GCC unroll 4
+        for (int c = 0; c < kCount; ++c) lanes[r][c] = _mm256_fmadd_pd(row, weights[c], lanes[r][c]);
       }
     };
     const auto fetch = [&]() __attribute__((always_inline)) {
