@@ -123,8 +123,11 @@ template <int kRows, int kCount, int kTail>
   }
 }
 
+// Rows that HalfLanesOfRows takes together.
+constexpr int RowsTogether(int count) { return count == 1 ? 1 : count == 2 ? 4 : 2; }
+
 // kWhole: the number of whole eights in a row, -1 when it is not a constant. Returns the rows done.
-template <int kCount, int kWhole, int kTail>
+template <int kCount, int kWhole, int kTogether, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
                         int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
   const int64_t last = kTail == 2 ? n % 8 - 4 : n % 8;
@@ -141,8 +144,7 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
     whole_rows.Read(4 * stride, next);
     if (by_cells) eight.Read(4 * stride);
     __m256d half[4][kCount];
-    const auto one_by_one = [&]() __attribute__((always_inline)) {
-      constexpr int kTogether = kWhole >= 0 || kCount == 1 ? 1 : kCount == 2 ? 4 : 2;
+    const auto in_turn = [&]() __attribute__((always_inline)) {
 #pragma GCC unroll 4
       for (int r = 0; r < 4; r += kTogether) {
         if constexpr (kTogether == 1)
@@ -153,9 +155,9 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
       }
     };
     if constexpr (kCount == 1 && kWhole < 0)
-      n >= least_of_four ? HalfLanesOfFour<kTail>(x, stride, whole, v, last, next, half) : one_by_one();
+      n >= least_of_four ? HalfLanesOfFour<kTail>(x, stride, whole, v, last, next, half) : in_turn();
     else
-      one_by_one();
+      in_turn();
     StoreFourRows<kCount>(half, out, out_stride);
   }
   if (by_cells)
@@ -175,19 +177,22 @@ void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, const do
   });
 }
 
-template <int kCount, int kWhole>
+template <int kCount, int kWhole, int kTogether = 1>
 int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
                        int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
   if (n % 8 == 0)
-    return FourRowsAtATime<kCount, kWhole, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
+    return FourRowsAtATime<kCount, kWhole, kTogether, 0>(x, rows, stride, n, v, v_stride, ahead, out,
+                                                         out_stride);
   if (n % 8 <= 4)
-    return FourRowsAtATime<kCount, kWhole, 1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
-  return FourRowsAtATime<kCount, kWhole, 2>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
+    return FourRowsAtATime<kCount, kWhole, kTogether, 1>(x, rows, stride, n, v, v_stride, ahead, out,
+                                                         out_stride);
+  return FourRowsAtATime<kCount, kWhole, kTogether, 2>(x, rows, stride, n, v, v_stride, ahead, out,
+                                                       out_stride);
 }
 
 template <int kCount>
 void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v,
-                      int64_t v_stride, Ahead& ahead, double* out, int64_t out_stride) {
+                      int64_t v_stride, bool in_order, Ahead& ahead, double* out, int64_t out_stride) {
   int64_t i = 0;
   if (IsForAvx512(kCount))
     i = MultiplyRowsAvx512(x, rows, stride, n, v, v_stride, kCount, out, out_stride, ahead);
@@ -195,8 +200,11 @@ void RowsTimesVectors(const double* x, int64_t rows, int64_t stride, int64_t n, 
     i = FourRowsByTail<kCount, 0>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
   else if (n < 16)
     i = FourRowsByTail<kCount, 1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
-  else
+  else if (in_order)
     i = FourRowsByTail<kCount, -1>(x, rows, stride, n, v, v_stride, ahead, out, out_stride);
+  else
+    i = FourRowsByTail<kCount, -1, RowsTogether(kCount)>(x, rows, stride, n, v, v_stride, ahead, out,
+                                                         out_stride);
   for (; i < rows; ++i) {
     for (int c = 0; c < kCount; ++c) {
       double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -415,9 +423,11 @@ void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, cons
       const double *from = x + i * stride, *v = vectors + c * vector_stride;
       double* to = out + i * out_stride + c;
       Ahead at_hand = Ahead::AtHand(from);
+      // From memory one row after the other: the prefetcher loses its place among several.
+      const bool in_order = c == 0 && ahead == nullptr;
       WithConstant<1, 4>(std::min<int64_t>(4, count - c), [&](auto together) {
-        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, c == 0 ? next : at_hand, to,
-                                   out_stride);
+        RowsTimesVectors<together>(from, here, stride, n, v, vector_stride, in_order, c == 0 ? next : at_hand,
+                                   to, out_stride);
       });
     }
     if (ahead != nullptr) ahead->GoOnFrom(next);
