@@ -33,7 +33,7 @@ class NoFiles : public ops::Files {
   bool IsDirectory(const std::string&) override { return false; }
   Result<std::vector<std::string>> List(const std::string& path) override { return NotLookedAt(path); }
   Result<std::string> Fingerprint(const std::string& path) override { return NotLookedAt(path); }
-  Status Replace(const std::string& path, std::string_view) override { return NotLookedAt(path); }
+  Status Replace(const std::string& path, const ops::ByteSource&) override { return NotLookedAt(path); }
   Status Remove(const std::string& path) override { return NotLookedAt(path); }
 };
 
@@ -76,7 +76,7 @@ class FilesAhead : public ops::Files {
   bool IsDirectory(const std::string& path) override { return files_->IsDirectory(path); }
   Result<std::vector<std::string>> List(const std::string& path) override { return NotLookedAt(path); }
   Result<std::string> Fingerprint(const std::string& path) override { return files_->Fingerprint(path); }
-  Status Replace(const std::string& path, std::string_view) override { return NotLookedAt(path); }
+  Status Replace(const std::string& path, const ops::ByteSource&) override { return NotLookedAt(path); }
   Status Remove(const std::string& path) override { return NotLookedAt(path); }
 
  private:

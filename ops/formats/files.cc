@@ -149,7 +149,7 @@ class RealFiles : public Files {
                        status.st_mtim.tv_nsec);
   }
 
-  Status Replace(const std::string& path, std::string_view bytes) override {
+  Status Replace(const std::string& path, const ByteSource& source) override {
     const std::string target = Absolute(path);
     if (IsDirectory(path)) return DataLoss("cannot write '{}': a directory of that name is there", path);
     // A device or a pipe would be gone afterwards.
@@ -166,7 +166,7 @@ class RealFiles : public Files {
     bool named = false;
     Descriptor file(OpenTemporary(folder, temporary, &named));
     if (file.get() < 0) return FromErrno("write", path);
-    Status status = WriteAll(file.get(), bytes, path);
+    Status status = source([&](std::string_view bytes) { return WriteAll(file.get(), bytes, path); });
     if (status.ok() && fsync(file.get()) != 0) status = FromErrno("write", path);
     if (status.ok() && !named) {
       const std::string handle = fmt::format("/proc/self/fd/{}", file.get());

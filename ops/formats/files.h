@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,12 @@ class InputFile {
       const = 0;  ///< Valid while this object lives (memory-mapped when not compressed).
 };
 
+/// Takes the next bytes of a file.
+using ByteSink = std::function<Status(std::string_view bytes)>;
+/// Gives the bytes of a file to `sink`, in order and in pieces of any size; returns the first error, its own
+/// or the sink's.
+using ByteSource = std::function<Status(const ByteSink& sink)>;
+
 /// Files of a job, behind an interface so that tests can fail them. All paths absolute or relative to
 /// `directory`.
 class Files {
@@ -30,10 +37,13 @@ class Files {
   virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  ///< Names, sorted.
   /// Size and modification time in one text: changes when the file does.
   virtual Result<std::string> Fingerprint(const std::string& path) = 0;
-  /// Replaces `path` by `bytes`, whole or not at all: temporary file beside it, fsync, rename. An older file
-  /// stays whole until then and when anything fails; no temporary is left behind. kResourceExhausted when the
-  /// disk is full.
-  virtual Status Replace(const std::string& path, std::string_view bytes) = 0;
+  /// Replaces `path` by the bytes of `source`, whole or not at all: temporary file beside it, fsync, rename.
+  /// An older file stays whole until then and when anything fails, `source` included; no temporary is left
+  /// behind. No more than one piece is in memory at a time. kResourceExhausted when the disk is full.
+  virtual Status Replace(const std::string& path, const ByteSource& source) = 0;
+  Status Replace(const std::string& path, std::string_view bytes) {
+    return Replace(path, ByteSource([bytes](const ByteSink& sink) { return sink(bytes); }));
+  }
   /// Removes a file; Ok when there is none.
   virtual Status Remove(const std::string& path) = 0;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -23,46 +22,83 @@ void AppendInteger(int64_t value, std::string* out) {
 void AppendCell(double cell, std::string* out) { AppendDouble(cell, out); }
 void AppendCell(float cell, std::string* out) { AppendSingle(cell, out); }
 
-template <typename T, typename Visit>
-void VisitNonzerosOf(const Matrix& matrix, int64_t row, const Visit& visit) {
-  if (matrix.IsSparse()) {
-    for (int64_t k = matrix.row_offsets()[row]; k < matrix.row_offsets()[row + 1]; ++k)
-      if (matrix.values<T>()[k] != 0) visit(int64_t{matrix.column_indexes()[k]}, matrix.values<T>()[k]);
-    return;
+// The text of a matrix is made slot by slot: a slot is what is looked at to write one number, the entries of
+// a sparse row where zeros are not written and the columns of a row elsewhere.
+class Slots {
+ public:
+  Slots(const Matrix& matrix, FileFormat format)
+      : matrix_(matrix), are_entries_(matrix.IsSparse() && format != FileFormat::kCsv) {}
+  int64_t OfRow(int64_t row) const {
+    return are_entries_ ? matrix_.row_offsets()[row + 1] - matrix_.row_offsets()[row] : matrix_.columns();
   }
-  const T* cells = matrix.data<T>() + row * matrix.columns();
-  for (int64_t j = 0; j < matrix.columns(); ++j)
+
+ private:
+  const Matrix& matrix_;
+  const bool are_entries_;
+};
+
+// A part of a row: slots [first, last) of `slots`.
+struct RowPart {
+  int64_t row = 0;
+  int64_t first = 0;
+  int64_t last = 0;
+  int64_t slots = 0;
+};
+
+template <typename T, typename Visit>
+void VisitEntries(const Matrix& matrix, int64_t first, int64_t last, const Visit& visit) {
+  for (int64_t k = first; k < last; ++k)
+    if (matrix.values<T>()[k] != 0) visit(int64_t{matrix.column_indexes()[k]}, matrix.values<T>()[k]);
+}
+
+template <typename T, typename Visit>
+void VisitCells(const Matrix& matrix, const RowPart& part, const Visit& visit) {
+  const T* cells = matrix.data<T>() + part.row * matrix.columns();
+  for (int64_t j = part.first; j < part.last; ++j)
     if (cells[j] != 0) visit(j, cells[j]);
 }
 
-// Visits the stored cells of a row, doubles or floats, skipping zeros, columns ascending.
+// Visits the cells of a part that are not zero, doubles or floats, columns ascending. Of a sparse row the
+// part names entries, or with `by_columns` columns.
 template <typename Visit>
-void VisitNonzeros(const Matrix& matrix, int64_t row, const Visit& visit) {
-  if (matrix.element_type() == ElementType::kFloat64) return VisitNonzerosOf<double>(matrix, row, visit);
-  VisitNonzerosOf<float>(matrix, row, visit);
+void VisitNonzeros(const Matrix& matrix, const RowPart& part, bool by_columns, const Visit& visit) {
+  const bool doubles = matrix.element_type() == ElementType::kFloat64;
+  if (!matrix.IsSparse()) {
+    return doubles ? VisitCells<double>(matrix, part, visit) : VisitCells<float>(matrix, part, visit);
+  }
+  int64_t first = matrix.row_offsets()[part.row] + part.first;
+  int64_t last = matrix.row_offsets()[part.row] + part.last;
+  if (by_columns) {
+    const int32_t* const begin = matrix.column_indexes() + matrix.row_offsets()[part.row];
+    const int32_t* const end = matrix.column_indexes() + matrix.row_offsets()[part.row + 1];
+    first = std::lower_bound(begin, end, part.first) - matrix.column_indexes();
+    last = std::lower_bound(begin, end, part.last) - matrix.column_indexes();
+  }
+  return doubles ? VisitEntries<double>(matrix, first, last, visit)
+                 : VisitEntries<float>(matrix, first, last, visit);
 }
 
-void AppendCsvRow(const Matrix& matrix, int64_t row, const WriteOptions& options, std::string* out) {
-  int64_t next = 0;
+void AppendCsv(const Matrix& matrix, const RowPart& part, const WriteOptions& options, std::string* out) {
+  int64_t next = part.first;
   auto zeros_until = [&](int64_t column) {
     for (; next < column; ++next) {
       if (next > 0) *out += options.separator;
       if (!options.sparse) *out += '0';
     }
   };
-  VisitNonzeros(matrix, row, [&](int64_t column, auto value) {
+  VisitNonzeros(matrix, part, true, [&](int64_t column, auto value) {
     zeros_until(column);
     if (column > 0) *out += options.separator;
     AppendCell(value, out);
     next = column + 1;
   });
-  zeros_until(matrix.columns());
-  *out += '\n';
+  zeros_until(part.last);
+  if (part.last == part.slots) *out += '\n';
 }
 
-void AppendCellRow(const Matrix& matrix, int64_t row, std::string* out) {
-  VisitNonzeros(matrix, row, [&](int64_t column, auto value) {
-    AppendInteger(row + 1, out);
+void AppendCells(const Matrix& matrix, const RowPart& part, std::string* out) {
+  VisitNonzeros(matrix, part, false, [&](int64_t column, auto value) {
+    AppendInteger(part.row + 1, out);
     *out += ' ';
     AppendInteger(column + 1, out);
     *out += ' ';
@@ -71,70 +107,128 @@ void AppendCellRow(const Matrix& matrix, int64_t row, std::string* out) {
   });
 }
 
-void AppendLibsvmRow(const Matrix& matrix, int64_t row, const WriteOptions& options, std::string* out) {
-  std::string pairs, label;
-  VisitNonzeros(matrix, row, [&](int64_t column, auto value) {
-    if (column == matrix.columns() - 1) return AppendCell(value, &label);
-    pairs += options.separator;
-    AppendInteger(column + 1, &pairs);
-    pairs += options.index_separator;
-    AppendCell(value, &pairs);
-  });
-  *out += label.empty() ? "0.0" : label;
-  *out += pairs;
-  *out += '\n';
-}
-
-// Rows in parallel, in row order; some are missing when cancelled.
-std::string AppendRows(const Matrix& matrix, const WriteOptions& options,
-                       const std::function<void(int64_t row, std::string* out)>& append) {
-  const int64_t rows_per_piece = std::max<int64_t>(1, (1 << 16) / std::max<int64_t>(1, matrix.columns()));
-  const int64_t pieces = (matrix.rows() + rows_per_piece - 1) / rows_per_piece;
-  std::vector<std::string> texts(static_cast<size_t>(pieces));
-  ParallelFor(pieces, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end && !IsCancelled(options.cancelled); ++i)
-      for (int64_t row = i * rows_per_piece; row < std::min(matrix.rows(), (i + 1) * rows_per_piece); ++row)
-        append(row, &texts[static_cast<size_t>(i)]);
-  });
-  size_t size = 0;
-  for (const std::string& text : texts) size += text.size();
-  std::string all;
-  all.reserve(size + 128);
-  for (std::string& text : texts) {
-    all += text;
-    std::string().swap(text);
+// The label, which is the last column, comes first.
+void AppendLibsvm(const Matrix& matrix, const RowPart& part, const WriteOptions& options, std::string* out) {
+  const int64_t label_column = matrix.columns() - 1;
+  if (part.first == 0) {
+    const size_t before = out->size();
+    RowPart label = part;
+    label.first = std::max<int64_t>(0, part.slots - 1);
+    label.last = part.slots;
+    VisitNonzeros(matrix, label, false, [&](int64_t column, auto value) {
+      if (column == label_column) AppendCell(value, out);
+    });
+    if (out->size() == before) *out += "0.0";
   }
-  return all;
+  VisitNonzeros(matrix, part, false, [&](int64_t column, auto value) {
+    if (column == label_column) return;
+    *out += options.separator;
+    AppendInteger(column + 1, out);
+    *out += options.index_separator;
+    AppendCell(value, out);
+  });
+  if (part.last == part.slots) *out += '\n';
 }
 
-std::string MatrixBytes(const Matrix& matrix, const WriteOptions& options) {
+void AppendPart(const Matrix& matrix, const RowPart& part, const WriteOptions& options, std::string* out) {
   switch (options.format) {
-    case FileFormat::kCsv: {
-      std::string header;
-      if (options.header) {
-        for (int64_t j = 1; j <= matrix.columns(); ++j)
-          header += fmt::format("{}C{}", j > 1 ? options.separator : "", j);
-        header += '\n';
-      }
-      return header + AppendRows(matrix, options, [&](int64_t row, std::string* out) {
-               AppendCsvRow(matrix, row, options, out);
-             });
-    }
-    case FileFormat::kLibsvm:
-      return AppendRows(matrix, options,
-                        [&](int64_t row, std::string* out) { AppendLibsvmRow(matrix, row, options, out); });
+    case FileFormat::kCsv: return AppendCsv(matrix, part, options, out);
+    case FileFormat::kLibsvm: return AppendLibsvm(matrix, part, options, out);
     case FileFormat::kMatrixMarket:
-      return fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", matrix.rows(),
-                         matrix.columns(), matrix.CountNonzeros()) +
-             AppendRows(matrix, options,
-                        [&](int64_t row, std::string* out) { AppendCellRow(matrix, row, out); });
-    case FileFormat::kText: {
-      std::string cells = AppendRows(matrix, options,
-                                     [&](int64_t row, std::string* out) { AppendCellRow(matrix, row, out); });
-      return cells.empty() ? "0 0 0\n" : cells;
+    case FileFormat::kText: return AppendCells(matrix, part, out);
+  }
+}
+
+// Where the text of a matrix is cut: before slot `slot` of row `row`.
+struct Place {
+  int64_t row = 0;
+  int64_t slot = 0;
+};
+
+// A piece is so short that many of them are little memory, and so long that threads are busy with it.
+constexpr int64_t kSlotsOfPiece = 1 << 14;
+constexpr int64_t kPiecesOfThread = 4;
+
+// Where a piece that begins at `at` ends. The end of a row counts as a slot, so that empty rows end a piece,
+// too.
+Place EndOfPiece(const Matrix& matrix, const Slots& slots, Place at) {
+  for (int64_t left = kSlotsOfPiece; at.row < matrix.rows() && left > 0;) {
+    const int64_t of_row = slots.OfRow(at.row);
+    const int64_t taken = std::min(left, of_row - at.slot);
+    left -= taken + 1;
+    at = at.slot + taken == of_row ? Place{at.row + 1, 0} : Place{at.row, at.slot + taken};
+  }
+  return at;
+}
+
+struct Piece {
+  Place begin;
+  Place end;
+  std::string text;
+};
+
+void FillPiece(const Matrix& matrix, const Slots& slots, const WriteOptions& options, Piece* piece) {
+  piece->text.clear();
+  for (int64_t row = piece->begin.row; row < piece->end.row + (piece->end.slot > 0); ++row) {
+    const int64_t of_row = slots.OfRow(row);
+    const RowPart part = {.row = row,
+                          .first = row == piece->begin.row ? piece->begin.slot : 0,
+                          .last = row == piece->end.row ? piece->end.slot : of_row,
+                          .slots = of_row};
+    AppendPart(matrix, part, options, &piece->text);
+  }
+}
+
+// The rows of a matrix in a few pieces at a time, which are made in parallel and written in order.
+Status WriteRows(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink, bool* any_bytes) {
+  const Slots slots(matrix, options.format);
+  std::vector<Piece> pieces(static_cast<size_t>(ParallelThreads() * kPiecesOfThread));
+  for (Place at; at.row < matrix.rows();) {
+    size_t count = 0;
+    for (; count < pieces.size() && at.row < matrix.rows(); ++count) {
+      pieces[count].begin = at;
+      pieces[count].end = at = EndOfPiece(matrix, slots, at);
+    }
+    ParallelFor(static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end && !IsCancelled(options.cancelled); ++i)
+        FillPiece(matrix, slots, options, &pieces[static_cast<size_t>(i)]);
+    });
+    if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
+    for (size_t i = 0; i < count; ++i) {
+      *any_bytes |= !pieces[i].text.empty();
+      HEDDLE_RETURN_IF_ERROR(sink(pieces[i].text));
     }
   }
-  return {};
+  return OkStatus();
+}
+
+Status WriteCsvHeader(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
+  std::string names;
+  for (int64_t j = 1; j <= matrix.columns(); ++j) {
+    if (j > 1) names += options.separator;
+    names += 'C';
+    AppendInteger(j, &names);
+    if (j % kSlotsOfPiece != 0 && j != matrix.columns()) continue;
+    HEDDLE_RETURN_IF_ERROR(sink(names));
+    names.clear();
+  }
+  return sink("\n");
+}
+
+Status WriteMatrix(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
+  bool any_bytes = false;
+  if (options.format == FileFormat::kCsv && options.header)
+    HEDDLE_RETURN_IF_ERROR(WriteCsvHeader(matrix, options, sink));
+  if (options.format == FileFormat::kMatrixMarket)
+    HEDDLE_RETURN_IF_ERROR(sink(fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n",
+                                            matrix.rows(), matrix.columns(), matrix.CountNonzeros())));
+  HEDDLE_RETURN_IF_ERROR(WriteRows(matrix, options, sink, &any_bytes));
+  return options.format == FileFormat::kText && !any_bytes ? sink("0 0 0\n") : OkStatus();
+}
+
+Status WriteScalar(const Scalar& scalar, const ByteSink& sink) {
+  HEDDLE_RETURN_IF_ERROR(scalar.IsString() ? sink(scalar.AsString()) : sink(scalar.ToText()));
+  return sink("\n");
 }
 
 std::string Metadata(const Value& value, const WriteOptions& options) {
@@ -169,10 +263,9 @@ Status WriteValue(const Value& value, const std::string& path, const WriteOption
   if (value.IsMatrix() && options.format == FileFormat::kLibsvm && value.matrix().columns() < 1)
     return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}",
                               value.matrix().shape());
-  const std::string bytes =
-      value.IsMatrix() ? MatrixBytes(value.matrix(), options) : value.scalar().ToText() + "\n";
-  if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
-  HEDDLE_RETURN_IF_ERROR(files.Replace(path, bytes));
+  HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) {
+    return value.IsMatrix() ? WriteMatrix(value.matrix(), options, sink) : WriteScalar(value.scalar(), sink);
+  }));
   if (value.IsMatrix() && options.format == FileFormat::kMatrixMarket)
     return files.Remove(path +
                         ".mtd");  // the header says it all; metadata of an older output would contradict it

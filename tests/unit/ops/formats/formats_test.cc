@@ -298,11 +298,107 @@ TEST_F(FormatsTest, ReplaceKeepsTheOldFileWhenItCannotWrite) {
   EXPECT_FALSE(files_->Replace("taken", "x").ok());
   EXPECT_FALSE(files_->Replace("out.csv/below", "x").ok());
   EXPECT_EQ(Get("out.csv"), "old");
+  // What fails in the middle of the bytes leaves the old file, too.
+  const Status status = files_->Replace("out.csv", [](const ByteSink& sink) {
+    HEDDLE_RETURN_IF_ERROR(sink("new"));
+    return Cancelled("cancelled");
+  });
+  EXPECT_EQ(status.code(), StatusCode::kCancelled);
+  EXPECT_EQ(Get("out.csv"), "old");
   EXPECT_TRUE(files_->Replace("new/folder/out.csv", "x").ok());
   EXPECT_EQ(Get("new/folder/out.csv"), "x");
   // No temporary is left anywhere.
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_))
     EXPECT_EQ(entry.path().string().find(".heddle"), std::string::npos) << entry.path();
+}
+
+// A file that remembers the largest piece it was given, and can refuse pieces.
+class PiecesOfFile : public Files {
+ public:
+  Result<std::unique_ptr<InputFile>> Open(const std::string& path) override { return NotFound("{}", path); }
+  bool Exists(const std::string&) override { return false; }
+  bool IsDirectory(const std::string&) override { return false; }
+  Result<std::vector<std::string>> List(const std::string& path) override { return NotFound("{}", path); }
+  Result<std::string> Fingerprint(const std::string& path) override { return NotFound("{}", path); }
+  Status Replace(const std::string&, const ByteSource& source) override {
+    return source([this](std::string_view bytes) {
+      largest = std::max(largest, bytes.size());
+      total += bytes.size();
+      return total > refused_after ? ResourceExhausted("the disk is full") : OkStatus();
+    });
+  }
+  Status Remove(const std::string&) override { return OkStatus(); }
+
+  size_t largest = 0;
+  size_t total = 0;
+  size_t refused_after = std::numeric_limits<size_t>::max();
+};
+
+// Text as the formats say it, cell by cell.
+std::string PlainText(const Matrix& x, const WriteOptions& options) {
+  std::string text;
+  if (options.format == FileFormat::kCsv && options.header) {
+    for (int64_t j = 1; j <= x.columns(); ++j) text += (j > 1 ? ",C" : "C") + std::to_string(j);
+    text += "\n";
+  }
+  if (options.format == FileFormat::kMatrixMarket)
+    text += fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", x.rows(), x.columns(),
+                        x.CountNonzeros());
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    if (options.format == FileFormat::kLibsvm) text += Scalar(x.At(i, x.columns() - 1)).ToText();
+    for (int64_t j = 0; j < x.columns(); ++j) {
+      const std::string cell = Scalar(x.At(i, j)).ToText();
+      const bool zero = x.At(i, j) == 0;
+      if (options.format == FileFormat::kCsv)
+        text += (j > 0 ? "," : "") + (!zero ? cell : options.sparse ? "" : "0");
+      else if (options.format == FileFormat::kLibsvm)
+        text += zero || j == x.columns() - 1 ? "" : fmt::format(",{}:{}", j + 1, cell);
+      else
+        text += zero ? "" : fmt::format("{} {} {}\n", i + 1, j + 1, cell);
+    }
+    if (options.format == FileFormat::kCsv || options.format == FileFormat::kLibsvm) text += "\n";
+  }
+  return text;
+}
+
+// Rows that are longer than a piece, many short ones, and rows without entries: cuts may fall anywhere.
+TEST_F(FormatsTest, TextInPiecesIsTheTextInOne) {
+  for (const Shape shape : {Shape{3, 50'000}, Shape{50'000, 3}, Shape{40'000, 1}, Shape{1, 16'384}}) {
+    Matrix dense = *FilledMatrix(shape.rows, shape.columns, 0);
+    for (int64_t k = 0; k < dense.cells(); ++k)
+      if (k % 3 != 0 && k % 70'000 < 60'000) dense.mutable_data()[k] = static_cast<double>(k) / 4 + 0.25;
+    for (const Matrix& x : {dense, *ToSparse(dense)}) {
+      for (const FileFormat format :
+           {FileFormat::kCsv, FileFormat::kText, FileFormat::kMatrixMarket, FileFormat::kLibsvm}) {
+        for (const bool sparse : {false, true}) {
+          const WriteOptions options = {.format = format, .header = sparse, .sparse = sparse};
+          ASSERT_TRUE(Write(x, "x", options).ok());
+          EXPECT_TRUE(Get("x") == PlainText(dense, options))
+              << fmt::format("{} ", shape) << Name(format) << (x.IsSparse() ? " from CSR" : "") << sparse;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(FormatsTest, PiecesOfTextAreSmallWhateverTheShape) {
+  for (const Shape shape : {Shape{1, 2'000'000}, Shape{2'000'000, 1}, Shape{2'000, 1'000}}) {
+    const Matrix ones = *FilledMatrix(shape.rows, shape.columns, 1.5);
+    for (const FileFormat format : {FileFormat::kCsv, FileFormat::kText, FileFormat::kLibsvm}) {
+      PiecesOfFile files;
+      ASSERT_TRUE(WriteValue(ones, "x", {.format = format, .header = true}, files).ok());
+      EXPECT_GT(files.total, size_t{6'000'000}) << fmt::format("{}", shape);
+      EXPECT_LT(files.largest, size_t{1} << 20) << fmt::format("{} ", shape) << Name(format);
+    }
+  }
+}
+
+TEST_F(FormatsTest, WritingStopsAtTheFirstError) {
+  PiecesOfFile files;
+  files.refused_after = 100'000;
+  const Status status = WriteValue(*FilledMatrix(1000, 1000, 1.5), "x", {.format = FileFormat::kCsv}, files);
+  EXPECT_EQ(status.message(), "the disk is full");
+  EXPECT_LT(files.total, size_t{1} << 20);
 }
 
 TEST_F(FormatsTest, Scalars) {
