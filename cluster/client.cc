@@ -12,6 +12,7 @@
 #include "cluster/value_wire.h"
 #include "compiler/parse/load_scripts.h"
 #include "core/clock.h"
+#include "ops/formats/file_format.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {
@@ -28,6 +29,11 @@ class RecordingLoader : public compiler::SourceLoader {
   Result<std::string> Load(const std::string& path) override {
     Result<std::string> text = loader_.Load(path);
     if (text.ok()) (*files_)[path] = *text;
+    return text;
+  }
+  std::string LoadMetadata(const std::string& path) override {
+    std::string text = loader_.LoadMetadata(path);
+    if (ops::ScalarTypeInMetadata(text)) (*files_)[path] = text;  // the master is to see what was seen here
     return text;
   }
 

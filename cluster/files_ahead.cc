@@ -5,26 +5,16 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <utility>
+
+#include "ops/formats/gzip.h"
+#include "ops/formats/input_files.h"
 
 namespace heddle::cluster {
 namespace {
 
-constexpr int kGzipWindow = 15 + 16;
-constexpr size_t kBlockBytes = 1 << 18;
-
 Status NotLookedAt(const std::string& path) { return Unavailable("{} is not looked at ahead", path); }
-
-class Copied : public ops::InputFile {
- public:
-  explicit Copied(std::string bytes) : bytes_(std::move(bytes)) {}
-  std::string_view bytes() const override { return bytes_; }
-
- private:
-  std::string bytes_;
-};
 
 class NoFiles : public ops::Files {
  public:
@@ -37,40 +27,20 @@ class NoFiles : public ops::Files {
   Status Remove(const std::string& path) override { return NotLookedAt(path); }
 };
 
-// False when it is not whole gzip data or does not fit.
-bool Unpack(std::string_view packed, size_t most_bytes, std::string* out) {
-  z_stream stream{};
-  if (inflateInit2(&stream, kGzipWindow) != Z_OK) return false;
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  std::string block(kBlockBytes, '\0');
-  int code = Z_OK;
-  while (code == Z_OK && out->size() <= most_bytes) {
-    stream.next_out = reinterpret_cast<Bytef*>(block.data());
-    stream.avail_out = static_cast<uInt>(block.size());
-    code = inflate(&stream, Z_NO_FLUSH);
-    out->append(block.data(), block.size() - stream.avail_out);
-    if (code == Z_STREAM_END && stream.avail_in > 0) code = inflateReset(&stream);  // the next member
-  }
-  inflateEnd(&stream);
-  return code == Z_STREAM_END && out->size() <= most_bytes;
-}
-
 class FilesAhead : public ops::Files {
  public:
   FilesAhead(std::string directory, const FilesAheadLimits& limits)
       : files_(ops::MakeFiles(directory)), directory_(std::move(directory)), limits_(limits) {}
 
   Result<std::unique_ptr<ops::InputFile>> Open(const std::string& path) override {
-    std::string bytes;
+    ops::CountedBytes bytes;
     if (!ReadWhole(path, &bytes)) return NotLookedAt(path);
-    if (bytes.starts_with("\x1f\x8b")) {
-      std::string unpacked;
-      if (!Unpack(bytes, static_cast<size_t>(limits_.most_unpacked_bytes), &unpacked))
-        return NotLookedAt(path);
-      bytes = std::move(unpacked);
-    }
-    return std::unique_ptr<ops::InputFile>(std::make_unique<Copied>(std::move(bytes)));
+    const bool packed = ops::IsGzip(bytes.view());
+    std::unique_ptr<ops::InputFile> file = ops::MakeFileInMemory(std::move(bytes));
+    if (!packed) return file;
+    Result<ops::CountedBytes> unpacked = ops::Gunzip(*file, path, limits_.most_unpacked_bytes);
+    if (!unpacked.ok()) return NotLookedAt(path);
+    return ops::MakeFileInMemory(*std::move(unpacked));
   }
   bool Exists(const std::string& path) override { return files_->Exists(path); }
   bool IsDirectory(const std::string& path) override { return files_->IsDirectory(path); }
@@ -80,16 +50,18 @@ class FilesAhead : public ops::Files {
   Status Remove(const std::string& path) override { return NotLookedAt(path); }
 
  private:
-  bool ReadWhole(const std::string& path, std::string* bytes) const {
+  bool ReadWhole(const std::string& path, ops::CountedBytes* bytes) const {
     const std::string absolute = path.starts_with('/') ? path : directory_ + "/" + path;
+    struct stat status {};
+    // Opening a pipe and closing it again would end the program that writes into it.
+    if (stat(absolute.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
     const int fd = open(absolute.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return false;
-    struct stat status {};
     bool whole =
         fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= limits_.most_file_bytes;
-    if (whole) bytes->resize(static_cast<size_t>(status.st_size));
-    for (size_t begin = 0; whole && begin < bytes->size();) {
-      const ssize_t got = read(fd, bytes->data() + begin, bytes->size() - begin);
+    whole = whole && bytes->Resize(status.st_size, path).ok();
+    for (size_t begin = 0; whole && begin < bytes->view().size();) {
+      const ssize_t got = read(fd, bytes->data() + begin, bytes->view().size() - begin);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0)
         whole = false;  // it became shorter

@@ -37,7 +37,7 @@ Result<Program> CompileScript(std::string text, const CompileOptions& options, D
   // Names are not judged in a text that does not parse: a statement left out would make others look wrong.
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
 
-  Program program = BuildProgram(scripts, {options.arguments}, diagnostics);
+  Program program = BuildProgram(scripts, {options.arguments, loader}, diagnostics);
   HEDDLE_RETURN_IF_ERROR(VerifyGraphs(&program, "build"));
   if (options.observe) options.observe("build", program);
 

@@ -29,7 +29,8 @@ struct CompileOptions {
 /// From text to a Program that a session can run: parse, build, static pass, passes.
 ///
 /// All that is wrong with the script is found at once and collected in `diagnostics`, warnings too. Nothing
-/// is read but sourced files. Errors: kInvalidArgument with the text of all diagnostics.
+/// is read but sourced files, and of files that the script reads their metadata. Errors: kInvalidArgument
+/// with the text of all diagnostics.
 Result<Program> CompileScript(std::string text, const CompileOptions& options, Diagnostics* diagnostics);
 
 /// The names of the stages in order: "build", "shapes", then the passes.

@@ -14,6 +14,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/machine_constants.h"
 #include "compiler/optimize/pass.h"
+#include "compiler/parse/parser.h"
 #include "ops/cpu.h"
 #include "ops/formats/files.h"
 
@@ -65,6 +66,25 @@ std::string WorkingDirectory() {
   return error ? "/" : path.string();
 }
 
+namespace {
+
+Result<std::string> ReadScriptFile(const std::string& name) {
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
+  if (files->IsDirectory(name)) return NotFound("cannot read script '{}': it is a directory", name);
+  // A script is read once, so it may come out of a pipe.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(name, error))
+    return compiler::FileSourceLoader(WorkingDirectory()).Load(name);
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ops::InputFile> file, files->Open(name));
+  // What is longer than a script may be is refused by its length alone.
+  ops::CountedBytes buffer;
+  const auto most = static_cast<int64_t>(compiler::kMostScriptBytes) + 1;
+  HEDDLE_ASSIGN_OR_RETURN(const std::string_view text, file->Read(0, std::min(file->size(), most), &buffer));
+  return std::string(text);
+}
+
+}  // namespace
+
 Result<ScriptInput> ReadScript(const Arguments& arguments) {
   ScriptInput script;
   HEDDLE_ASSIGN_OR_RETURN(script.parameters, ScriptParameters(arguments));
@@ -92,16 +112,10 @@ Result<ScriptInput> ReadScript(const Arguments& arguments) {
       return NotFound("cannot read the script from standard input: {}", std::strerror(errno));
     return script;
   }
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
-  if (files->IsDirectory(script.name))
-    return NotFound("cannot read script '{}': it is a directory", script.name);
-  const Result<std::unique_ptr<ops::InputFile>> file = files->Open(script.name);
-  if (!file.ok()) {
-    if (file.status().code() == StatusCode::kNotFound)
-      return NotFound("cannot read script '{}': no such file", script.name);
-    return file.status();
-  }
-  script.text = std::string((*file)->bytes());
+  const Result<std::string> text = ReadScriptFile(script.name);
+  if (!text.ok() && text.status().code() == StatusCode::kNotFound)
+    return NotFound("cannot read script '{}': no such file", script.name);
+  HEDDLE_ASSIGN_OR_RETURN(script.text, text);
   return script;
 }
 

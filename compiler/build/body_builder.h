@@ -91,6 +91,9 @@ class BodyBuilder {
   NodeId BuildOuter(const Expression& call);
   NodeId BuildTable(const Expression& call);
   NodeId BuildRead(const Expression& call);
+  /// What a file holds is part of the types of a script: a scalar if its metadata say so.
+  void AddTypeInMetadata(const std::string& path,
+                         std::vector<std::pair<std::string, Scalar>>* attributes) const;
   void BuildWrite(const Expression& call);
   void BuildPrint(const Expression& call);
   void BuildStopOrAssert(const Expression& call, const Builtin& builtin);

@@ -6,6 +6,7 @@
 
 #include "compiler/parse/ast.h"
 #include "compiler/parse/diagnostics.h"
+#include "compiler/parse/source_loader.h"
 #include "core/program.h"
 
 namespace heddle::compiler {
@@ -13,6 +14,8 @@ namespace heddle::compiler {
 struct BuildOptions {
   /// -args and -nvargs: "1", "2", ... or names, with the text as given.
   std::map<std::string, std::string> arguments;
+  /// Finds the metadata of files that are read: whether one holds a scalar is part of the script's types.
+  SourceLoader* loader;
 };
 
 /// Makes a Program of syntax trees: names resolved, maximal straight-line blocks as graphs in which a

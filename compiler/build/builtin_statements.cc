@@ -3,6 +3,7 @@
 #include <span>
 
 #include "compiler/build/body_builder.h"
+#include "ops/formats/file_format.h"
 
 // read, write, print, stop and assert.
 namespace heddle::compiler {
@@ -62,8 +63,23 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
     ok = false;
   }
   if (!ok) return ErrorNode(call.range);
+  AddTypeInMetadata(path->AsString(), &attributes);
   const NodeId path_node = block_.Literal(*std::move(path), At(call.arguments[0].value->range));
   return block_.Add("read", {path_node}, At(call.name_range), std::move(attributes));
+}
+
+void BodyBuilder::AddTypeInMetadata(const std::string& path,
+                                    std::vector<std::pair<std::string, Scalar>>* attributes) const {
+  const auto said = [&](std::string_view name) {
+    return std::any_of(attributes->begin(), attributes->end(),
+                       [&](const auto& attribute) { return attribute.first == name; });
+  };
+  if (said("data_type")) return;
+  const std::optional<ValueType> type =
+      ops::ScalarTypeInMetadata(program_.options.loader->LoadMetadata(path + ".mtd"));
+  if (!type) return;
+  attributes->emplace_back("data_type", Scalar("scalar"));
+  if (!said("value_type")) attributes->emplace_back("value_type", Scalar(std::string(Name(*type))));
 }
 
 void BodyBuilder::BuildWrite(const Expression& call) {

@@ -3,6 +3,7 @@
 
 #include "compiler/parse/statement_parser.h"
 #include "compiler/parse/token_stream.h"
+#include "core/text_encoding.h"
 
 namespace heddle::compiler {
 
@@ -14,6 +15,11 @@ ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics) {
     diagnostics
         ->Error(file.path, {}, fmt::format("a script has at most {} bytes, this has more", kMostScriptBytes))
         .notes.push_back("is this a data file?");
+    return file;
+  }
+  if (const auto foreign = FindForeignEncoding(file.text)) {
+    diagnostics->Error(file.path, {}, fmt::format("a script is UTF-8 text, this is {}", foreign->name))
+        .notes.emplace_back(foreign->remedy);
     return file;
   }
   diagnostics->AddSource(file.path, file.text);

@@ -13,6 +13,7 @@ namespace heddle::compiler {
 namespace {
 
 constexpr int64_t kPieceBytes = 64 << 10;
+constexpr size_t kMostMetadataBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -43,10 +44,25 @@ Result<std::string> FileSourceLoader::Load(const std::string& path) {
   return text;
 }
 
+std::string FileSourceLoader::LoadMetadata(const std::string& path) {
+  // A pipe of that name would be waited for, and what is longer describes nothing.
+  std::error_code error;
+  const std::string place = JoinPath(directory_, path);
+  if (!std::filesystem::is_regular_file(place, error)) return "";
+  if (std::filesystem::file_size(place, error) > kMostMetadataBytes || error) return "";
+  const Result<std::string> text = Load(path);
+  return text.ok() ? *text : "";
+}
+
 Result<std::string> MemorySourceLoader::Load(const std::string& path) {
   const auto found = files_.find(path);
   if (found == files_.end()) return NotFound("script not found among those of the job: {}", path);
   return found->second;
+}
+
+std::string MemorySourceLoader::LoadMetadata(const std::string& path) {
+  const auto found = files_.find(path);
+  return found == files_.end() ? "" : found->second;
 }
 
 }  // namespace heddle::compiler

@@ -16,6 +16,8 @@ class SourceLoader {
   /// Errors: kNotFound when there is no such file (the next place is tried then), others when it cannot be
   /// read.
   virtual Result<std::string> Load(const std::string& path) = 0;
+  /// The text of the metadata of a file that the script reads; "" where there is none.
+  virtual std::string LoadMetadata(const std::string& path) = 0;
 };
 
 /// Reads files below a directory of this machine; "" is the working directory of the process.
@@ -23,6 +25,7 @@ class FileSourceLoader : public SourceLoader {
  public:
   explicit FileSourceLoader(std::string directory = "") : directory_(std::move(directory)) {}
   Result<std::string> Load(const std::string& path) override;
+  std::string LoadMetadata(const std::string& path) override;
 
  private:
   std::string directory_;
@@ -33,6 +36,7 @@ class MemorySourceLoader : public SourceLoader {
  public:
   explicit MemorySourceLoader(std::map<std::string, std::string> files) : files_(std::move(files)) {}
   Result<std::string> Load(const std::string& path) override;
+  std::string LoadMetadata(const std::string& path) override;
 
  private:
   std::map<std::string, std::string> files_;

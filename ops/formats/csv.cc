@@ -7,7 +7,7 @@
 #include <optional>
 #include <tuple>
 
-#include "core/double_text.h"
+#include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/readers.h"
 #include "ops/kernel.h"
@@ -15,20 +15,6 @@
 
 namespace heddle::ops {
 namespace {
-
-int64_t CountFields(std::string_view line, std::string_view separator) {
-  int64_t fields = 1;
-  for (size_t at = line.find(separator); at != std::string_view::npos;
-       at = line.find(separator, at + separator.size()))
-    ++fields;
-  return fields;
-}
-
-// The line without its end, and for blank-separated files without surrounding blanks.
-std::string_view Body(std::string_view line, std::string_view separator) {
-  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  return separator == " " ? Trim(line) : line;
-}
 
 class LineParser {
  public:
@@ -55,51 +41,89 @@ class LineParser {
       if (j + 1 < columns_) {
         if (at == end || *at != separator) return false;
         ++at;
+        if (options_.any_blanks)
+          while (at != end && *at == separator) ++at;
       }
     }
     return at == end;
   }
 
   Status ParseCarefully(std::string_view line, int64_t line_number, double* out) const {
-    const std::string_view separator = options_.separator;
-    if (const int64_t fields = CountFields(line, separator); fields != columns_) {
-      Status status = DataLoss("cannot read '{}': line {} has {} fields, the lines before have {}",
-                               options_.path, line_number, fields, columns_);
-      return status.WithNote(
-          "every line of a csv file needs the same number of fields; set sep= if the separator is not '" +
-          std::string(separator) + "'");
+    // A blank line is no row of defaults, not even where a row is one field.
+    if (IsBlankLine(line, options_))
+      return DataLoss("cannot read '{}': line {} is blank", options_.path, line_number)
+          .WithNote("blank lines may stand at the end of a csv file only");
+    int64_t fields = CountFields(line, options_);
+    // Many programs set numbers in columns of the page: blanks around the line separate nothing then.
+    if (fields != columns_ && options_.separator == " ") {
+      line = Trim(line);
+      fields = CountFields(line, options_);
     }
-    for (int64_t j = 0; j < columns_; ++j) {
-      const size_t end = line.find(separator);
-      const std::string_view field = Trim(line.substr(0, end));
-      line = end == std::string_view::npos ? std::string_view() : line.substr(end + separator.size());
-      if (field.empty()) {
-        if (!options_.fill)
-          return DataLoss("cannot read '{}': line {}, field {} is empty and fill=FALSE", options_.path,
-                          line_number, j + 1);
-        out[j] = options_.default_value;
-        continue;
-      }
-      if (std::find(options_.missing_texts.begin(), options_.missing_texts.end(), field) !=
-          options_.missing_texts.end()) {
-        out[j] = std::numeric_limits<double>::quiet_NaN();
-        continue;
-      }
-      const std::optional<double> value = ParseDouble(field);
-      if (!value) {
-        Status status = DataLoss("cannot read '{}': line {}, field {}: '{}' is not a number", options_.path,
-                                 line_number, j + 1, field.substr(0, 40));
-        return line_number == 1 ? status.WithNote("if the first line holds names, say header=TRUE")
-                                : status.WithNote("texts that mean a missing value go into naStrings=");
-      }
-      out[j] = *value;
-    }
+    if (fields != columns_) return WrongCount(line_number, fields);
+    FieldCutter cutter(line, options_);
+    std::string_view field;
+    for (int64_t j = 0; j < columns_ && cutter.Next(&field); ++j)
+      HEDDLE_RETURN_IF_ERROR(ParseField(field, line_number, j + 1, out + j));
     return OkStatus();
+  }
+
+  Status ParseField(std::string_view field, int64_t line_number, int64_t number, double* out) const {
+    const std::string_view text = Unquote(field);
+    if (text.empty()) {
+      if (!options_.fill)
+        return DataLoss("cannot read '{}': line {}, field {} is empty and fill=FALSE", options_.path,
+                        line_number, number);
+      *out = options_.default_value;
+      return OkStatus();
+    }
+    if (IsMissing(field, options_)) {
+      *out = std::numeric_limits<double>::quiet_NaN();
+      return OkStatus();
+    }
+    const std::optional<double> value = ParseNumber(text);
+    if (!value) {
+      const Status status = DataLoss("cannot read '{}': line {}, field {}: '{}' is not a number",
+                                     options_.path, line_number, number, field.substr(0, 40));
+      return line_number == 1 ? status.WithNote("if the first line holds names, say header=TRUE")
+                              : status.WithNote("texts that mean a missing value go into naStrings=");
+    }
+    *out = *value;
+    return OkStatus();
+  }
+
+  Status WrongCount(int64_t line_number, int64_t fields) const {
+    return DataLoss("cannot read '{}': line {} has {} field{}, the lines before have {}", options_.path,
+                    line_number, fields, fields == 1 ? "" : "s", columns_)
+        .WithNote("every line of a csv file needs the same number of fields; set sep= if the separator is " +
+                  (options_.any_blanks ? "not blanks" : "not '" + options_.separator + "'"));
   }
 
   const ReadOptions& options_;
   const int64_t columns_;
 };
+
+// The fields of the first line, without the blanks around it where they may separate nothing
+// (ParseCarefully).
+int64_t CountColumns(std::string_view line, const ReadOptions& options) {
+  const int64_t fields = CountFields(line, options);
+  if (options.separator != " " || fields == options.columns) return fields;
+  return CountFields(Trim(line), options);
+}
+
+// Where the first row begins.
+Result<int64_t> BeginOfRows(const ReadOptions& options, const TextFile& text) {
+  if (!options.header.value_or(false)) return 0;
+  LineReader lines(text);
+  std::string_view names;
+  lines.Next(&names);
+  HEDDLE_RETURN_IF_ERROR(lines.status());
+  return lines.offset();
+}
+
+std::string_view BlankSeparator(const ReadOptions& options) {
+  const bool blank = !options.any_blanks && Trim(options.separator).empty();
+  return blank ? std::string_view(options.separator) : std::string_view();
+}
 
 }  // namespace
 
@@ -111,20 +135,19 @@ Format ChooseFormat(const Shape& shape, int64_t stored) {
              : Format::kDense;
 }
 
-Result<FileSummary> SummarizeCsv(const ReadOptions& options, std::string_view text) {
+Result<FileSummary> SummarizeCsv(const ReadOptions& options, const TextFile& text) {
   FileSummary summary;
-  size_t start = 0;
-  std::string_view rest = text;
-  if (options.header.value_or(false)) {
-    TakeLine(&rest);
-    start = text.size() - rest.size();
-  }
-  LineChunks chunks = CutLines(rest);
-  if (chunks.rows.back() == 0) return DataLoss("cannot read '{}': it holds no data", options.path);
-  for (int64_t& offset : chunks.offsets) offset += static_cast<int64_t>(start);
-  std::string_view first = rest;
-  summary.shape.rows = chunks.rows.back();
-  summary.shape.columns = CountFields(Body(TakeLine(&first), options.separator), options.separator);
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t begin, BeginOfRows(options, text));
+  HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks, CutLines(text, begin, BlankSeparator(options)));
+  if (chunks.lines.back() == 0)
+    return DataLoss("cannot read '{}': it holds no data{}", options.path,
+                    begin > 0 ? " but a line of names" : "");
+  LineReader lines(text, begin);
+  std::string_view first;
+  lines.Next(&first);
+  HEDDLE_RETURN_IF_ERROR(lines.status());
+  summary.shape.rows = chunks.lines.back();
+  summary.shape.columns = CountColumns(LineBody(first, options), options);
   for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, summary.shape.rows},
                                           std::tuple{"cols", options.columns, summary.shape.columns}})
     if (said != kUnknown && said != found)
@@ -132,47 +155,43 @@ Result<FileSummary> SummarizeCsv(const ReadOptions& options, std::string_view te
                       found);
   summary.stored = options.nonzeros;
   summary.chunk_offsets = std::move(chunks.offsets);
-  summary.chunk_rows = std::move(chunks.rows);
+  summary.chunk_rows = std::move(chunks.lines);
   summary.format = ChooseFormat(summary.shape, summary.stored);
   return summary;
 }
 
-Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, std::string_view text,
+Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                        int64_t row_begin, int64_t row_end) {
   const int64_t columns = summary.shape.columns;
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Dense(row_end - row_begin, columns));
   const LineParser parser(options, columns);
   const int64_t first_line = options.header.value_or(false) ? 2 : 1;
-  const auto chunks = static_cast<int64_t>(summary.chunk_rows.size()) - 1;
-  std::mutex mutex;
-  int64_t failed_row = std::numeric_limits<int64_t>::max();
-  Status failure;  // of the first bad line of the file, whoever finds it first
-  ParallelFor(chunks, 1, [&](int64_t begin, int64_t end) {
+  FirstFailure failure;
+  ParallelFor(summary.chunks(), 1, [&](int64_t begin, int64_t end) {
+    CountedBytes buffer;
     for (int64_t c = begin; c < end; ++c) {
       if (IsCancelled(options.cancelled)) return;
       const auto chunk = static_cast<size_t>(c);
-      if (summary.chunk_rows[chunk + 1] <= row_begin || summary.chunk_rows[chunk] >= row_end) continue;
-      std::string_view rest =
-          text.substr(static_cast<size_t>(summary.chunk_offsets[chunk]),
-                      static_cast<size_t>(summary.chunk_offsets[chunk + 1] - summary.chunk_offsets[chunk]));
-      for (int64_t row = summary.chunk_rows[chunk]; row < std::min(row_end, summary.chunk_rows[chunk + 1]);
-           ++row) {
-        const std::string_view line = Body(TakeLine(&rest), options.separator);
+      const int64_t first_row = summary.chunk_rows[chunk];
+      if (summary.chunk_rows[chunk + 1] <= row_begin || first_row >= row_end) continue;
+      const Result<std::string_view> piece =
+          text.Read(summary.chunk_offsets[chunk],
+                    summary.chunk_offsets[chunk + 1] - summary.chunk_offsets[chunk], &buffer);
+      if (!piece.ok()) return failure.Add(first_row, piece.status());
+      std::string_view rest = *piece;
+      for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
+        // Fewer lines than the summary counted.
+        if (rest.empty()) return failure.Add(row, ItChanged(options));
+        const std::string_view line = LineBody(TakeLine(&rest), options);
         if (row < row_begin) continue;
         const Status status =
             parser.Parse(line, row + first_line, matrix.mutable_data() + (row - row_begin) * columns);
-        if (status.ok()) continue;
-        const std::lock_guard lock(mutex);
-        if (row < failed_row) {
-          failed_row = row;
-          failure = status;
-        }
-        break;
+        if (!status.ok()) return failure.Add(row, status);
       }
     }
   });
   if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
-  HEDDLE_RETURN_IF_ERROR(failure);
+  HEDDLE_RETURN_IF_ERROR(failure.status());
   return summary.format == Format::kSparse ? ToSparse(matrix) : Result<Matrix>(std::move(matrix));
 }
 

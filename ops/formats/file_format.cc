@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/formats/file_format.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <map>
 #include <mutex>
 
-#include "core/double_text.h"
+#include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
+#include "ops/formats/options.h"
 #include "ops/formats/readers.h"
 
 namespace heddle::ops {
 namespace {
 
 struct Reader {
-  Result<FileSummary> (*summarize)(const ReadOptions&, std::string_view);
-  Result<Matrix> (*read)(const ReadOptions&, const FileSummary&, std::string_view, int64_t, int64_t);
+  Result<FileSummary> (*summarize)(const ReadOptions&, const TextFile&);
+  Result<Matrix> (*read)(const ReadOptions&, const FileSummary&, const TextFile&, int64_t, int64_t);
 };
 
 // By FileFormat.
@@ -26,9 +30,29 @@ const Reader& ReaderOf(const ReadOptions& options) { return kReaders[static_cast
 
 // What summaries depend on besides the file's bytes.
 std::string SummaryKey(const ReadOptions& options, const std::string& fingerprint) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint, Name(*options.format),
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint, Name(*options.format),
                      options.rows, options.columns, options.nonzeros, options.header.value_or(false),
-                     options.separator, options.index_separator);
+                     options.any_blanks, options.separator, options.index_separator);
+}
+
+// What is wrong first in the rows before `row_end`; Ok when nothing is.
+Status FirstFault(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
+                  int64_t row_end) {
+  constexpr size_t kChunksAtOnce = 16;  // some megabytes of cells, which are thrown away
+  const std::vector<int64_t>& rows = summary.chunk_rows;
+  for (size_t c = 0; c + 1 < rows.size() && rows[c] < row_end; c += kChunksAtOnce) {
+    const int64_t end = std::min(row_end, rows[std::min(c + kChunksAtOnce, rows.size() - 1)]);
+    HEDDLE_RETURN_IF_ERROR(ReaderOf(options).read(options, summary, text, rows[c], end).status());
+  }
+  return OkStatus();
+}
+
+// Without blanks and newlines around it.
+std::string_view TrimLines(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\f\v\n";
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
 }  // namespace
@@ -43,8 +67,9 @@ Result<FileSummary> Summarize(const ReadOptions& options, Files& files) {
     const std::lock_guard lock(mutex);
     if (auto found = known.find(key); found != known.end()) return found->second;
   }
-  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(options.path));
-  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, ReaderOf(options).summarize(options, file->bytes()));
+  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
+  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, ReaderOf(options).summarize(options, text));
+  summary.text_bytes = text.size();
   const std::lock_guard lock(mutex);
   if (known.size() >= kMostKnown) known.clear();
   known.emplace(key, summary);
@@ -53,27 +78,45 @@ Result<FileSummary> Summarize(const ReadOptions& options, Files& files) {
 
 Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                         int64_t row_end, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(options.path));
-  if (!summary.chunk_offsets.empty() &&
-      summary.chunk_offsets.back() > static_cast<int64_t>(file->bytes().size()))
-    return DataLoss("cannot read '{}': it changed while it was read", options.path);
-  return ReaderOf(options).read(options, summary, file->bytes(), row_begin, row_end);
+  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
+  if (summary.text_bytes != text.size()) return ItChanged(options);
+  Result<Matrix> matrix = ReaderOf(options).read(options, summary, text, row_begin, row_end);
+  if (matrix.ok() || matrix.status().code() != StatusCode::kDataLoss) return matrix;
+  // The worker of earlier rows may have met an earlier fault. Which of the two is heard first is chance, so
+  // both tell the same one.
+  const Status first = FirstFault(options, summary, text, row_begin);
+  return first.ok() ? matrix : first;
 }
 
 Result<Scalar> ReadScalar(const ReadOptions& options, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(options.path));
-  std::string_view rest = file->bytes();
-  std::string_view line = TakeLine(&rest);
+  constexpr int64_t kMostBytes = int64_t{1} << 30;
+  HEDDLE_ASSIGN_OR_RETURN(std::string text, ReadWhole(options.path, kMostBytes, files));
   if (options.value_type == ValueType::kString) {
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    return Scalar(std::string(line));
+    if (text.ends_with('\n')) text.pop_back();
+    if (text.ends_with('\r')) text.pop_back();
+    return Scalar(std::move(text));
   }
-  line = Trim(line);
-  if (options.value_type == ValueType::kBoolean) return Scalar(line == "TRUE" || line == "true");
-  const std::optional<double> number = ParseDouble(line);
-  if (!number) return DataLoss("cannot read '{}': '{}' is not a number", options.path, line.substr(0, 40));
-  if (options.value_type == ValueType::kInteger) return Scalar(TruncateToInteger(*number));
-  return Scalar(*number);
+  const std::string_view value = TrimLines(text);
+  if (value.find('\n') != std::string_view::npos)
+    return DataLoss("cannot read '{}': a scalar is one value, the file has several lines", options.path);
+  const auto refuse = [&](std::string_view what) {
+    return DataLoss("cannot read '{}': '{}' is not {}", options.path, value.substr(0, 40), what);
+  };
+  if (options.value_type == ValueType::kBoolean) {
+    const std::string word = Lower(value);
+    if (word != "true" && word != "false") return refuse("TRUE or FALSE");
+    return Scalar(word == "true");
+  }
+  if (options.value_type == ValueType::kInteger) {
+    int64_t whole = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), whole);
+    if (error == std::errc() && end == value.data() + value.size()) return Scalar(whole);
+  }
+  const std::optional<double> number = ParseNumber(value);
+  if (!number) return refuse("a number");
+  if (options.value_type != ValueType::kInteger) return Scalar(*number);
+  if (*number != std::trunc(*number) || std::abs(*number) >= 0x1p63) return refuse("an int");
+  return Scalar(TruncateToInteger(*number));
 }
 
 }  // namespace heddle::ops

@@ -18,19 +18,29 @@ enum class FileFormat : uint8_t { kText, kMatrixMarket, kCsv, kLibsvm };
 struct ReadOptions {
   std::string path;
   DataType data_type = DataType::kMatrix;
+  bool data_type_said = false;  ///< By metadata or script.
   ValueType value_type = ValueType::kDouble;
   std::optional<FileFormat> format;
+  bool guessed = false;  ///< The format: neither script nor metadata say it.
   int64_t rows = kUnknown;
   int64_t columns = kUnknown;
   int64_t nonzeros = kUnknown;
   std::optional<bool> header;
   std::string separator;  ///< "" until found out
+  /// csv: any number of blanks separates two fields and none is empty. Found by looking: a script that gives
+  /// a separator means one.
+  bool any_blanks = false;
   bool fill = true;
   double default_value = 0;
   std::vector<std::string> missing_texts;  ///< naStrings: read as NaN
   std::string index_separator = ":";
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
+
+/// What the attributes of a `read` node and the text of a .mtd say: the value type if the file holds a
+/// scalar, else nothing.
+std::optional<ValueType> ScalarTypeOf(const Node& node);
+std::optional<ValueType> ScalarTypeInMetadata(std::string_view metadata);
 
 /// Options from the attributes of a `read` node and, where it exists, `<path>.mtd`; then from the file's own
 /// beginning. kInvalidArgument: unknown option value, contradiction between script and metadata. kDataLoss:
@@ -43,18 +53,22 @@ struct FileSummary {
   int64_t stored = kUnknown;  ///< Upper bound of its non-zeros; kUnknown for csv without nnz in its metadata.
   std::vector<int64_t> chunk_offsets;  ///< Line formats: byte offsets at line starts, and
   std::vector<int64_t> chunk_rows;     ///< the row that begins there; the last pair is the end.
+  std::vector<int64_t> chunk_lines;    ///< libsvm, where a line may hold no row: lines before each of them.
   Format format = Format::kDense;
+  int64_t text_bytes = 0;  ///< Of the text; a file of another size is another version.
+  int64_t chunks() const { return static_cast<int64_t>(chunk_offsets.size()) - 1; }
 };
 
 /// Looks at the file. Same answer as long as the file does not change (kept by fingerprint).
 Result<FileSummary> Summarize(const ReadOptions& options, Files& files);
 
 /// Rows [row_begin, row_end) of the matrix in the file, in the format of the summary.
-/// kDataLoss names file, line and field of the first malformed place.
+/// kDataLoss names file, line and field of the first malformed place of the whole file, also when that is in
+/// rows before these, which other workers read: so all of them tell the same.
 Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                         int64_t row_end, Files& files);
 
-/// A scalar file: one line.
+/// A scalar file: one value, or the whole text if it is a string (without the newline at its end).
 Result<Scalar> ReadScalar(const ReadOptions& options, Files& files);
 
 struct WriteOptions {

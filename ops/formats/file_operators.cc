@@ -13,18 +13,8 @@ namespace {
 Result<ValueInfo> InferRead(const InferContext& context) {
   const Node& node = context.node;
   if (context.inputs[0].IsMatrix()) return InvalidArgument("read: the path is a string, not a matrix");
-  const Scalar* said = node.FindAttribute("data_type");
-  const bool scalar = said != nullptr && said->ToText() == "scalar";
   if (context.files == nullptr || context.scalars[0] == nullptr) {
-    if (scalar) {
-      const Scalar* type = node.FindAttribute("value_type");
-      if (type == nullptr) return ValueInfo::OfScalar(ValueType::kDouble);
-      const std::string text = type->ToText();
-      return ValueInfo::OfScalar(text == "int" || text == "integer" ? ValueType::kInteger
-                                 : text == "string"                 ? ValueType::kString
-                                 : text == "boolean"                ? ValueType::kBoolean
-                                                                    : ValueType::kDouble);
-    }
+    if (const std::optional<ValueType> type = ScalarTypeOf(node)) return ValueInfo::OfScalar(*type);
     return ValueInfo::OfMatrix({kUnknown, kUnknown});
   }
   HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options,

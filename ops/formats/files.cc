@@ -3,17 +3,15 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 
-#include "core/memory_budget.h"
+#include "ops/formats/input_files.h"
 
 namespace heddle::ops {
 namespace {
@@ -40,88 +38,19 @@ class Descriptor {
   int fd_;
 };
 
-class MappedFile : public InputFile {
- public:
-  MappedFile(void* data, size_t size) : data_(data), size_(size) {}
-  ~MappedFile() override {
-    if (size_ > 0) munmap(data_, size_);
-  }
-  std::string_view bytes() const override { return {static_cast<const char*>(data_), size_}; }
-
- private:
-  void* data_;
-  size_t size_;
-};
-
-class BytesInMemory : public InputFile {
- public:
-  explicit BytesInMemory(std::string bytes) : bytes_(std::move(bytes)) {}
-  std::string_view bytes() const override { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-bool IsGzip(std::string_view bytes) { return bytes.size() > 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b'; }
-
-Result<std::string> Decompress(std::string_view compressed, const std::string& path) {
-  z_stream stream{};
-  if (inflateInit2(&stream, 15 + 16) != Z_OK) return Internal("zlib does not start");
-  const int64_t limit = MemoryBudget::Process().limit();
-  std::string out;
-  std::string block(1 << 20, '\0');
-  size_t consumed = 0;
-  int code = Z_OK;
-  while (consumed < compressed.size() || stream.avail_in > 0) {
-    if (stream.avail_in == 0) {
-      const size_t step = std::min<size_t>(compressed.size() - consumed, 1u << 30);
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data() + consumed));
-      stream.avail_in = static_cast<uInt>(step);
-      consumed += step;
-    }
-    stream.next_out = reinterpret_cast<Bytef*>(block.data());
-    stream.avail_out = static_cast<uInt>(block.size());
-    code = inflate(&stream, Z_NO_FLUSH);
-    if (code != Z_OK && code != Z_STREAM_END) break;
-    out.append(block.data(), block.size() - stream.avail_out);
-    if (static_cast<int64_t>(out.size()) > limit) {
-      inflateEnd(&stream);
-      return ResourceExhausted("out of memory: '{}' holds more than {} bytes when unpacked", path, limit);
-    }
-    if (code == Z_STREAM_END) {
-      // Several members one after the other are one file.
-      if (stream.avail_in == 0 && consumed == compressed.size()) break;
-      if (inflateReset(&stream) != Z_OK) break;
-      code = Z_OK;
-    }
-  }
-  // A member is cut short when the input ended before its end was seen.
-  const bool whole = code == Z_STREAM_END;
-  inflateEnd(&stream);
-  if (!whole) return DataLoss("cannot read '{}': its gzip data is damaged or cut short", path);
-  return out;
-}
-
 class RealFiles : public Files {
  public:
   explicit RealFiles(std::string directory) : directory_(std::move(directory)) {}
 
   Result<std::unique_ptr<InputFile>> Open(const std::string& path) override {
-    if (IsDirectory(path)) return OpenParts(path);
-    Descriptor file(open(Absolute(path).c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) return FromErrno("read", path);
-    struct stat status {};
-    if (fstat(file.get(), &status) != 0) return FromErrno("read", path);
-    if (!S_ISREG(status.st_mode)) return ReadStream(file.get(), path);
-    const auto size = static_cast<size_t>(status.st_size);
-    if (size == 0) return std::unique_ptr<InputFile>(std::make_unique<BytesInMemory>(""));
-    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-    if (data == MAP_FAILED) return FromErrno("read", path);
-    madvise(data, size, MADV_SEQUENTIAL);
-    std::unique_ptr<InputFile> mapped = std::make_unique<MappedFile>(data, size);
-    if (!IsGzip(mapped->bytes())) return mapped;
-    HEDDLE_ASSIGN_OR_RETURN(std::string text, Decompress(mapped->bytes(), path));
-    return std::unique_ptr<InputFile>(std::make_unique<BytesInMemory>(std::move(text)));
+    if (!IsDirectory(path)) return OpenOrdinaryFile(Absolute(path), path);
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> names, List(path));
+    std::vector<FilePart> parts;
+    for (const std::string& name : names) {
+      const std::string part = path + "/" + name;
+      if (name[0] != '.' && name[0] != '_' && !IsDirectory(part)) parts.push_back({Absolute(part), part});
+    }
+    return OpenParts(parts);
   }
 
   bool Exists(const std::string& path) override { return access(Absolute(path).c_str(), F_OK) == 0; }
@@ -215,35 +144,6 @@ class RealFiles : public Files {
         return FromErrno("write", path);
       if (end == std::string::npos) return OkStatus();
     }
-  }
-
-  static Result<std::unique_ptr<InputFile>> ReadStream(int fd, const std::string& path) {
-    std::string text;
-    std::string block(1 << 16, '\0');
-    for (;;) {
-      const ssize_t got = read(fd, block.data(), block.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return FromErrno("read", path);
-      if (got == 0) break;
-      text.append(block.data(), static_cast<size_t>(got));
-    }
-    if (IsGzip(text)) {
-      HEDDLE_ASSIGN_OR_RETURN(text, Decompress(text, path));
-    }
-    return std::unique_ptr<InputFile>(std::make_unique<BytesInMemory>(std::move(text)));
-  }
-
-  // A directory of part files reads as one file: the parts in name order, each ended by a newline.
-  Result<std::unique_ptr<InputFile>> OpenParts(const std::string& path) {
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> names, List(path));
-    std::string text;
-    for (const std::string& name : names) {
-      if (name[0] == '.' || name[0] == '_' || IsDirectory(path + "/" + name)) continue;
-      HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> part, Open(path + "/" + name));
-      text += part->bytes();
-      if (!text.empty() && text.back() != '\n') text += '\n';
-    }
-    return std::unique_ptr<InputFile>(std::make_unique<BytesInMemory>(std::move(text)));
   }
 
   std::string directory_;

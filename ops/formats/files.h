@@ -8,15 +8,22 @@
 #include <vector>
 
 #include "core/status.h"
+#include "ops/formats/counted_bytes.h"
 
 namespace heddle::ops {
 
-/// The bytes of an input file. gzip is undone on the way (by content, not by name).
+/// The bytes of an input file, as many as there were when it was opened. gzip is undone on the way (by
+/// content, not by name). The file is read piece by piece and never mapped: one that somebody cuts short
+/// meanwhile gives an error where a mapping would give a signal.
 class InputFile {
  public:
   virtual ~InputFile() = default;
-  virtual std::string_view bytes()
-      const = 0;  ///< Valid while this object lives (memory-mapped when not compressed).
+  virtual int64_t size() const = 0;
+  /// The bytes [begin, begin + count), all of them inside the file: in memory of this object, or read into
+  /// `buffer`. Valid as long as both stay as they are. May be called by several threads, each with its own
+  /// buffer. kDataLoss when the file has become shorter or cannot be read; kResourceExhausted when the buffer
+  /// does not fit.
+  virtual Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const = 0;
 };
 
 /// Takes the next bytes of a file.
@@ -30,8 +37,10 @@ using ByteSource = std::function<Status(const ByteSink& sink)>;
 class Files {
  public:
   virtual ~Files() = default;
-  virtual Result<std::unique_ptr<InputFile>> Open(
-      const std::string& path) = 0;  ///< kNotFound names the path.
+  /// An ordinary file, or a directory of part files as one. kNotFound names the path; kDataLoss says what it
+  /// is if it is a pipe, socket or device: those can be read once at most, while every worker looks at a file
+  /// before it reads its rows.
+  virtual Result<std::unique_ptr<InputFile>> Open(const std::string& path) = 0;
   virtual bool Exists(const std::string& path) = 0;
   virtual bool IsDirectory(const std::string& path) = 0;
   virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  ///< Names, sorted.

@@ -5,13 +5,19 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {
 
-int64_t CountNewlines(const char* data, int64_t size) {
+constexpr int64_t kChunk = int64_t{1} << 20;
+constexpr int64_t kPiece = int64_t{1} << 12;  // most lines end within one
+
+int64_t CountNewlines(std::string_view text) {
+  const char* const data = text.data();
+  const auto size = static_cast<int64_t>(text.size());
   int64_t count = 0;
   int64_t i = 0;
   const __m256i newline = _mm256_set1_epi8('\n');
@@ -24,35 +30,76 @@ int64_t CountNewlines(const char* data, int64_t size) {
   return count;
 }
 
+// Behind the newline that ends the line at `at`, or the end of the text.
+Result<int64_t> EndOfLine(const TextFile& text, int64_t at, CountedBytes* buffer) {
+  while (at < text.size()) {
+    const int64_t count = std::min(kPiece, text.size() - at);
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view piece, text.Read(at, count, buffer));
+    if (const size_t newline = piece.find('\n'); newline != std::string_view::npos)
+      return at + static_cast<int64_t>(newline) + 1;
+    at += count;
+  }
+  return text.size();
+}
+
+// Where the last line ends that holds something.
+Result<int64_t> EndOfData(const TextFile& text, int64_t begin, std::string_view blank_separator,
+                          CountedBytes* buffer) {
+  int64_t end = text.size();
+  int64_t tail = begin;  // where the lines of blanks alone begin
+  while (end > begin) {
+    const int64_t count = std::min(kPiece, end - begin);
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view piece, text.Read(end - count, count, buffer));
+    const auto last =
+        std::find_if(piece.rbegin(), piece.rend(), [](char c) { return !IsBlank(c) && c != '\n'; });
+    if (last == piece.rend()) {
+      end -= count;
+      continue;
+    }
+    const int64_t place = end - count + (piece.rend() - last) - 1;
+    HEDDLE_ASSIGN_OR_RETURN(tail, EndOfLine(text, place, buffer));
+    break;
+  }
+  if (blank_separator.empty() || tail == text.size()) return tail;
+  HEDDLE_ASSIGN_OR_RETURN(const std::string_view blanks, text.Read(tail, text.size() - tail, buffer));
+  const size_t last = blanks.rfind(blank_separator);
+  if (last == std::string_view::npos) return tail;
+  return EndOfLine(text, tail + static_cast<int64_t>(last), buffer);
+}
+
 }  // namespace
 
-LineChunks CutLines(std::string_view text) {
-  // Blank lines at the end hold nothing.
-  while (!text.empty() && (IsBlank(text.back()) || text.back() == '\n')) text.remove_suffix(1);
-  const auto size = static_cast<int64_t>(text.size());
-  constexpr int64_t kChunk = int64_t{1} << 20;
+Result<LineChunks> CutLines(const TextFile& text, int64_t begin, std::string_view blank_separator) {
+  CountedBytes buffer;
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t end, EndOfData(text, begin, blank_separator, &buffer));
   LineChunks chunks;
-  chunks.offsets.push_back(0);
-  while (chunks.offsets.back() < size) {
-    const int64_t wanted = chunks.offsets.back() + kChunk;
-    int64_t end = size;
-    if (wanted < size) {
-      const void* newline = std::memchr(text.data() + wanted, '\n', static_cast<size_t>(size - wanted));
-      if (newline != nullptr) end = static_cast<const char*>(newline) - text.data() + 1;
-    }
-    chunks.offsets.push_back(end);
+  chunks.offsets.push_back(begin);
+  while (chunks.offsets.back() < end) {
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t next,
+                            EndOfLine(text, std::min(end, chunks.offsets.back() + kChunk), &buffer));
+    chunks.offsets.push_back(std::min(next, end));
   }
   const auto count = static_cast<int64_t>(chunks.offsets.size()) - 1;
-  chunks.rows.assign(static_cast<size_t>(count) + 1, 0);
-  ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const auto c = static_cast<size_t>(i);
-      chunks.rows[c + 1] =
-          CountNewlines(text.data() + chunks.offsets[c], chunks.offsets[c + 1] - chunks.offsets[c]);
+  chunks.lines.assign(static_cast<size_t>(count) + 1, 0);
+  std::mutex mutex;
+  Status failure;
+  ParallelFor(count, 1, [&](int64_t from, int64_t to) {
+    CountedBytes own;
+    for (auto c = static_cast<size_t>(from); c < static_cast<size_t>(to); ++c) {
+      const Result<std::string_view> chunk =
+          text.Read(chunks.offsets[c], chunks.offsets[c + 1] - chunks.offsets[c], &own);
+      if (!chunk.ok()) {
+        const std::lock_guard lock(mutex);
+        failure = chunk.status();
+        return;
+      }
+      chunks.lines[c + 1] = CountNewlines(*chunk);
+      // The last line may have no newline of its own.
+      if (static_cast<int64_t>(c) + 1 == count && chunk->back() != '\n') ++chunks.lines[c + 1];
     }
   });
-  if (count > 0 && text.back() != '\n') ++chunks.rows.back();  // the last line has no newline of its own
-  for (size_t i = 1; i < chunks.rows.size(); ++i) chunks.rows[i] += chunks.rows[i - 1];
+  HEDDLE_RETURN_IF_ERROR(failure);
+  for (size_t i = 1; i < chunks.lines.size(); ++i) chunks.lines[i] += chunks.lines[i - 1];
   return chunks;
 }
 

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/formats/text_file.h"
+
 namespace heddle::ops {
 
 /// Cuts the first line (without its newline) off `rest`.
@@ -26,11 +28,12 @@ inline std::string_view Trim(std::string_view text) {
 /// A text cut into chunks of whole lines, for parallel parsing.
 struct LineChunks {
   std::vector<int64_t> offsets;  ///< offsets[i] is where chunk i starts; one more entry for the end.
-  std::vector<int64_t> rows;     ///< Lines before chunk i; the last entry counts all.
+  std::vector<int64_t> lines;    ///< Lines before chunk i; the last entry counts all.
 };
 
-/// Chunks of about 1 MiB; blank lines at the end of the text are not counted. Two passes at memory speed, in
-/// parallel.
-LineChunks CutLines(std::string_view text);
+/// Chunks of about 1 MiB of the text from `begin` on. Blank lines at the end are not counted; where a
+/// separator of blanks is given, a line that has it is not blank: its fields are empty. Two passes, the
+/// longer one in parallel.
+Result<LineChunks> CutLines(const TextFile& text, int64_t begin, std::string_view blank_separator = "");
 
 }  // namespace heddle::ops

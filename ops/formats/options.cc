@@ -1,33 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the script, the .mtd beside a file, and the file's own beginning say about its format.
+// The options of read() and write(), by name.
+#include "ops/formats/options.h"
+
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include <cctype>
 
-#include "core/double_text.h"
-#include "ops/formats/file_format.h"
-#include "ops/formats/lines.h"
+#include "ops/formats/fields.h"
 
 namespace heddle::ops {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::array<std::string_view, 4> kFormatNames = {"text", "mm", "csv", "libsvm"};
-// Fields that DML metadata may have; those without an effect here are accepted and ignored.
-constexpr std::array<std::string_view, 20> kMetadataFields = {
-    "data_type",     "value_type", "schema",      "rows",   "cols",    "nnz",     "rows_in_block",
-    "cols_in_block", "format",     "header",      "sep",    "fill",    "default", "naStrings",
-    "sparse",        "indSep",     "description", "author", "created", "privacy"};
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 // naStrings joins several texts with U+00B7.
 std::vector<std::string> SplitMissingTexts(std::string_view text) {
@@ -41,7 +25,21 @@ std::vector<std::string> SplitMissingTexts(std::string_view text) {
   return parts;
 }
 
-Status ApplyOption(std::string_view name, const Scalar& value, ReadOptions* options) {
+std::optional<ValueType> ParseReadValueType(std::string_view text) {
+  const std::string lower = Lower(text);
+  return lower == "int" ? ValueType::kInteger : ParseValueType(lower);
+}
+
+}  // namespace
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* options) {
   if (name == "format") {
     HEDDLE_ASSIGN_OR_RETURN(options->format, ParseFileFormat(value.ToText()));
   } else if (name == "data_type") {
@@ -50,10 +48,13 @@ Status ApplyOption(std::string_view name, const Scalar& value, ReadOptions* opti
       return InvalidArgument("read: data_type is matrix, frame, scalar or list, not '{}'", value.ToText());
     if (*type == DataType::kFrame || *type == DataType::kList)
       return Unimplemented("read of a {} is part of DML but Heddle does not run it yet", Name(*type));
+    if (options->data_type_said && options->data_type != *type)
+      return InvalidArgument("read: data_type={} contradicts '{}.mtd', which says {}", Name(*type),
+                             options->path, Name(options->data_type));
     options->data_type = *type;
+    options->data_type_said = true;
   } else if (name == "value_type") {
-    const std::string text = Lower(value.ToText());
-    const std::optional<ValueType> type = text == "int" ? ValueType::kInteger : ParseValueType(text);
+    const std::optional<ValueType> type = ParseReadValueType(value.ToText());
     if (!type)
       return InvalidArgument("read: value_type is double, int, string or boolean, not '{}'", value.ToText());
     options->value_type = *type;
@@ -72,8 +73,10 @@ Status ApplyOption(std::string_view name, const Scalar& value, ReadOptions* opti
   } else if (name == "fill") {
     options->fill = value.AsBoolean();
   } else if (name == "default") {
-    options->default_value =
-        value.IsString() ? ParseDouble(value.AsString()).value_or(NAN) : value.AsDouble();
+    const std::optional<double> number =
+        value.IsString() ? ParseNumber(value.AsString()) : std::optional<double>(value.AsDouble());
+    if (!number) return InvalidArgument("read: default is a number, not '{}'", value.ToText());
+    options->default_value = *number;
   } else if (name == "naStrings") {
     options->missing_texts = SplitMissingTexts(value.ToText());
   } else if (name == "indSep") {
@@ -82,110 +85,14 @@ Status ApplyOption(std::string_view name, const Scalar& value, ReadOptions* opti
   return OkStatus();
 }
 
-Status ReadMetadata(Files& files, ReadOptions* options) {
-  const std::string path = options->path + ".mtd";
-  if (!files.Exists(path)) return OkStatus();
-  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(path));
-  const Json json = Json::parse(file->bytes(), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return DataLoss("cannot read '{}': it is not a JSON object", path);
-  for (const auto& [name, value] : json.items()) {
-    if (std::find(kMetadataFields.begin(), kMetadataFields.end(), name) == kMetadataFields.end())
-      return DataLoss("cannot read '{}': '{}' is not a name of DML metadata", path, name);
-    Scalar scalar;
-    if (value.is_string())
-      scalar = value.get<std::string>();
-    else if (value.is_boolean())
-      scalar = value.get<bool>();
-    else if (value.is_number_integer())
-      scalar = value.get<int64_t>();
-    else if (value.is_number())
-      scalar = value.get<double>();
-    else
-      return DataLoss("cannot read '{}': '{}' has no plain value", path, name);
-    // Some writers put numbers and booleans in quotes.
-    if (scalar.IsString() && (name == "rows" || name == "cols" || name == "nnz"))
-      scalar = ParseDouble(scalar.AsString()).value_or(-1);
-    if (scalar.IsString() && (name == "header" || name == "fill")) scalar = scalar.AsBoolean();
-    if (Status status = ApplyOption(name, scalar, options); !status.ok())
-      return Status(status.code() == StatusCode::kUnimplemented ? status.code() : StatusCode::kDataLoss,
-                    fmt::format("cannot read '{}': {}", path, status.message()));
-  }
-  return OkStatus();
+std::optional<ValueType> ScalarTypeOf(const Node& node) {
+  const Scalar* data_type = node.FindAttribute("data_type");
+  if (data_type == nullptr || ParseDataType(Lower(data_type->ToText())) != DataType::kScalar)
+    return std::nullopt;
+  const Scalar* value_type = node.FindAttribute("value_type");
+  if (value_type == nullptr) return ValueType::kDouble;
+  return ParseReadValueType(value_type->ToText()).value_or(ValueType::kDouble);
 }
-
-bool IsNumber(std::string_view field) { return ParseDouble(field).has_value(); }
-
-// The separator of a table without metadata: a comma, semicolon or tab where the first line has one, else
-// blanks.
-std::string SniffSeparator(std::string_view line) {
-  for (const char* separator : {",", ";", "\t"})
-    if (line.find(separator) != std::string_view::npos) return separator;
-  return line.find(' ') != std::string_view::npos ? " " : ",";
-}
-
-bool LooksLikeLibsvm(std::string_view line, std::string_view index_separator) {
-  // label, then index:value pairs only, at least one
-  bool first = true;
-  int pairs = 0;
-  while (!line.empty()) {
-    const size_t end = line.find_first_of(" ,\t");
-    const std::string_view word = line.substr(0, end);
-    line = end == std::string_view::npos ? std::string_view() : line.substr(end + 1);
-    if (word.empty()) continue;
-    if (first) {
-      if (!IsNumber(word)) return false;
-      first = false;
-      continue;
-    }
-    const size_t colon = word.find(index_separator);
-    if (colon == std::string_view::npos || !IsNumber(word.substr(0, colon)) ||
-        !IsNumber(word.substr(colon + index_separator.size())))
-      return false;
-    ++pairs;
-  }
-  return pairs > 0;
-}
-
-bool HasSuffix(const std::string& path, std::string_view suffix) {
-  std::string lower = Lower(path);
-  if (lower.ends_with(".gz")) lower.resize(lower.size() - 3);
-  return lower.ends_with(suffix);
-}
-
-Status SniffContent(Files& files, ReadOptions* options) {
-  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(options->path));
-  std::string_view rest = file->bytes();
-  const std::string_view first = Trim(TakeLine(&rest));
-  const std::string_view second = Trim(TakeLine(&rest));
-  if (!options->format) {
-    if (first.starts_with("%%MatrixMarket"))
-      options->format = FileFormat::kMatrixMarket;
-    else if (HasSuffix(options->path, ".csv") || HasSuffix(options->path, ".tsv"))
-      options->format = FileFormat::kCsv;
-    else if (LooksLikeLibsvm(first, options->index_separator))
-      options->format = FileFormat::kLibsvm;
-    else if (HasSuffix(options->path, ".ijv"))
-      options->format = FileFormat::kText;
-    else
-      options->format = FileFormat::kCsv;
-  }
-  if (*options->format == FileFormat::kCsv) {
-    if (options->separator.empty()) options->separator = SniffSeparator(first);
-    if (!options->header) {
-      // A first line of words above a line that starts with a number.
-      const auto field = [&](std::string_view line) {
-        return Trim(line.substr(0, line.find(options->separator)));
-      };
-      const bool words = !first.empty() && !field(first).empty() && !IsNumber(field(first)) &&
-                         std::find(options->missing_texts.begin(), options->missing_texts.end(),
-                                   field(first)) == options->missing_texts.end();
-      options->header = words && !second.empty() && IsNumber(field(second));
-    }
-  }
-  return OkStatus();
-}
-
-}  // namespace
 
 std::string_view Name(FileFormat format) { return kFormatNames[static_cast<size_t>(format)]; }
 
@@ -210,7 +117,7 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
   HEDDLE_RETURN_IF_ERROR(ReadMetadata(files, &options));
   const bool described = options.format.has_value();
   for (const auto& [name, value] : node.attributes)
-    HEDDLE_RETURN_IF_ERROR(ApplyOption(name, value, &options));
+    HEDDLE_RETURN_IF_ERROR(ApplyReadOption(name, value, &options));
   if (options.data_type == DataType::kScalar) return options;  // one line, no format
   // With a format given, DML's defaults hold; without one the file itself is asked.
   if (options.format == FileFormat::kCsv && (described || node.FindAttribute("format") != nullptr)) {
@@ -219,7 +126,7 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
     return options;
   }
   if (!options.format || *options.format == FileFormat::kCsv)
-    HEDDLE_RETURN_IF_ERROR(SniffContent(files, &options));
+    HEDDLE_RETURN_IF_ERROR(GuessFormat(files, &options));
   return options;
 }
 

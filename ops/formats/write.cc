@@ -83,7 +83,8 @@ void AppendCsv(const Matrix& matrix, const RowPart& part, const WriteOptions& op
   auto zeros_until = [&](int64_t column) {
     for (; next < column; ++next) {
       if (next > 0) *out += options.separator;
-      if (!options.sparse) *out += '0';
+      // A line without anything would be no row.
+      if (!options.sparse || matrix.columns() == 1) *out += '0';
     }
   };
   VisitNonzeros(matrix, part, true, [&](int64_t column, auto value) {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "core/status.h"
+
+namespace heddle::ops {
+
+/// Bytes of files in memory of BlockPool::Process(), which counts and reuses it. New bytes are not set to
+/// zero.
+class CountedBytes {
+ public:
+  CountedBytes() = default;
+  CountedBytes(CountedBytes&& other) noexcept { *this = std::move(other); }
+  CountedBytes& operator=(CountedBytes&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+  CountedBytes(const CountedBytes&) = delete;
+  CountedBytes& operator=(const CountedBytes&) = delete;
+  ~CountedBytes();
+
+  /// Keeps the bytes up to `size`. kResourceExhausted with the numbers and the name of the file when memory
+  /// has no room.
+  Status Resize(int64_t size, std::string_view file);
+  Status Append(std::string_view bytes, std::string_view file);
+
+  char* data() { return data_; }
+  std::string_view view() const { return {data_, static_cast<size_t>(size_)}; }
+
+ private:
+  char* data_ = nullptr;
+  int64_t size_ = 0;
+  int64_t capacity_ = 0;
+};
+
+}  // namespace heddle::ops

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a file is whose format nobody says.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "ops/formats/fields.h"
+#include "ops/formats/lines.h"
+#include "ops/formats/matrix_market.h"
+#include "ops/formats/options.h"
+#include "ops/formats/readers.h"
+
+namespace heddle::ops {
+namespace {
+
+// Lines that are looked at: a table whose first hundred lines look like cells is an error anyway.
+constexpr size_t kLinesLookedAt = 100;
+constexpr size_t kBytesLookedAt =
+    1 << 18;  // and the line that goes beyond, so that there are two in any case
+
+struct Beginning {
+  std::vector<std::string> lines;  // As they are, the first first; none where the file is empty.
+  std::string_view first() const { return lines.empty() ? std::string_view() : std::string_view(lines[0]); }
+};
+
+Result<Beginning> ReadBeginning(const std::string& path, Files& files) {
+  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(path, files));
+  Beginning beginning;
+  LineReader reader(text);
+  size_t bytes = 0;
+  for (std::string_view line; beginning.lines.size() < kLinesLookedAt && reader.Next(&line);) {
+    beginning.lines.emplace_back(line);
+    bytes += line.size();
+    if (bytes > kBytesLookedAt && beginning.lines.size() > 1) break;
+  }
+  HEDDLE_RETURN_IF_ERROR(reader.status());
+  return beginning;
+}
+
+bool HasSuffix(const std::string& path, std::string_view suffix) {
+  std::string lower = Lower(path);
+  if (lower.ends_with(".gz")) lower.resize(lower.size() - 3);
+  return lower.ends_with(suffix);
+}
+
+bool BeginsWithLibsvm(const Beginning& beginning, const ReadOptions& options) {
+  // Comments may come first.
+  for (const std::string& line : beginning.lines) {
+    const std::string_view content = Trim(line);
+    if (!content.empty() && content.front() != '#') return LooksLikeLibsvm(content, options.index_separator);
+  }
+  return false;
+}
+
+// Whether each line is "row column value" with blanks between.
+bool LooksLikeCells(const Beginning& beginning) {
+  bool any = false;
+  for (const std::string& line : beginning.lines) {
+    std::string_view rest = Trim(line);
+    if (rest.empty()) continue;
+    int64_t row = 0, column = 0;
+    if (!TakeInteger(&rest, &row) || !TakeInteger(&rest, &column)) return false;
+    const std::optional<double> value = ParseFortranNumber(TakeBlankWord(&rest));
+    if (!value || !Trim(rest).empty()) return false;
+    // "0 0 0" is how a matrix without cells is written.
+    const bool empty = row == 0 && column == 0 && *value == 0 && beginning.lines.size() == 1;
+    if ((row < 1 || column < 1) && !empty) return false;
+    any = true;
+  }
+  return any;
+}
+
+// "row column value" lines are a table of three columns, too. DML takes every file without a format for cells
+// and asks for both sizes; where that and the name of the file agree it is done, and elsewhere nothing is
+// guessed.
+Result<FileFormat> ChooseCellsOrTable(const Beginning& beginning, const ReadOptions& options) {
+  if (!options.separator.empty() || options.header) return FileFormat::kCsv;  // Only tables have these.
+  if (!LooksLikeCells(beginning)) return FileFormat::kCsv;
+  const bool table_by_name = HasSuffix(options.path, ".csv") || HasSuffix(options.path, ".tsv") ||
+                             beginning.first().find('\t') != std::string_view::npos;
+  if (options.columns != kUnknown && options.columns != 3) return FileFormat::kText;
+  if (options.rows != kUnknown && options.columns != kUnknown && !table_by_name) return FileFormat::kText;
+  return DataLoss("cannot read '{}': its lines are cells (row column value) or rows of a table of 3 columns",
+                  options.path)
+      .WithNote("say which: format=\"text\" for cells, format=\"csv\", sep=\"" +
+                std::string(beginning.first().find('\t') != std::string_view::npos ? "\\t" : " ") +
+                "\" for a table");
+}
+
+Status ChooseFormatOf(const Beginning& beginning, ReadOptions* options) {
+  options->guessed = true;
+  const bool named_table = HasSuffix(options->path, ".csv") || HasSuffix(options->path, ".tsv");
+  if (IsMatrixMarketBanner(beginning.first())) {
+    options->format = FileFormat::kMatrixMarket;
+  } else if (!named_table && BeginsWithLibsvm(beginning, *options)) {
+    options->format = FileFormat::kLibsvm;
+  } else if (HasSuffix(options->path, ".ijv")) {
+    options->format = FileFormat::kText;
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(options->format, ChooseCellsOrTable(beginning, *options));
+  }
+  return OkStatus();
+}
+
+// The separator of a table: a comma, semicolon or tab where the first line has one, else any number of
+// blanks.
+void GuessSeparator(std::string_view line, ReadOptions* options) {
+  for (const char* separator : {",", ";", "\t"}) {
+    if (line.find(separator) == std::string_view::npos) continue;
+    options->separator = separator;
+    return;
+  }
+  options->any_blanks = Trim(line).find(' ') != std::string_view::npos;
+  options->separator = options->any_blanks ? " " : ",";
+}
+
+bool IsNumber(std::string_view field, const ReadOptions& options) {
+  return ParseNumber(Unquote(field)).has_value() || IsMissing(field, options);
+}
+
+// A field by its number, from 1; 0: there is none.
+struct NumberedField {
+  int64_t number = 0;
+  std::string_view text;
+};
+
+// The first field of the first line that is taken for a name, for a number, and that is a number in quotes
+// above one without.
+struct FirstLine {
+  NumberedField name, plain, quoted;
+};
+
+FirstLine LookAtFirstLine(const Beginning& beginning, const ReadOptions& options) {
+  FirstLine found;
+  const std::string_view second = beginning.lines.size() > 1 ? std::string_view(beginning.lines[1]) : "";
+  FieldCutter above(LineBody(beginning.first(), options), options);
+  FieldCutter below(LineBody(second, options), options);
+  std::string_view field, under;
+  for (int64_t number = 1; above.Next(&field); ++number) {
+    const bool has_under = below.Next(&under);
+    const bool quoted = field.starts_with('"');
+    if (Unquote(field).empty()) continue;  // says nothing
+    if (!IsNumber(field, options)) {
+      if (found.name.number == 0) found.name = {number, field};
+    } else if (quoted && has_under && !under.starts_with('"') && ParseNumber(under)) {
+      if (found.quoted.number == 0) found.quoted = {number, field};
+    } else if (found.plain.number == 0) {
+      found.plain = {number, field};
+    }
+  }
+  return found;
+}
+
+// Names are found only where nothing in the first line is a number. Years as names, or a word among numbers,
+// may mean either.
+Status GuessHeader(const Beginning& beginning, ReadOptions* options) {
+  const FirstLine found = LookAtFirstLine(beginning, *options);
+  constexpr char kRemedy[] = "say header=TRUE if line 1 holds names, header=FALSE if it holds data";
+  if (found.name.number > 0 && found.plain.number > 0)
+    return DataLoss("cannot read '{}': line 1 has a name, field {}, '{}', and a number, field {}, '{}'",
+                    options->path, found.name.number, found.name.text.substr(0, 40), found.plain.number,
+                    found.plain.text.substr(0, 40))
+        .WithNote(kRemedy)
+        .WithNote("texts that mean a missing value go into naStrings=");
+  if (found.name.number == 0 && found.quoted.number > 0)
+    return DataLoss("cannot read '{}': line 1, field {}: {} may be a name, it has quotes that line 2 has not",
+                    options->path, found.quoted.number, found.quoted.text.substr(0, 40))
+        .WithNote(kRemedy);
+  options->header = found.name.number > 0;
+  return OkStatus();
+}
+
+}  // namespace
+
+Status GuessFormat(Files& files, ReadOptions* options) {
+  HEDDLE_ASSIGN_OR_RETURN(const Beginning beginning, ReadBeginning(options->path, files));
+  if (!options->format) HEDDLE_RETURN_IF_ERROR(ChooseFormatOf(beginning, options));
+  if (*options->format != FileFormat::kCsv) return OkStatus();
+  if (options->separator.empty()) GuessSeparator(beginning.first(), options);
+  return options->header ? OkStatus() : GuessHeader(beginning, options);
+}
+
+}  // namespace heddle::ops

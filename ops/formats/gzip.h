@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ops/formats/files.h"
+
+namespace heddle::ops {
+
+/// Whether a file that begins so is gzip data.
+bool IsGzip(std::string_view beginning);
+
+/// What is packed in gzip data: one member, or several one after the other, and behind them nothing or zero
+/// bytes (a tape fills its last block with them). kDataLoss when a member is damaged or cut short or other
+/// bytes follow; kResourceExhausted when it is more than memory has room for, or than `most_bytes`.
+Result<CountedBytes> Gunzip(const InputFile& packed, const std::string& path, int64_t most_bytes = INT64_MAX);
+
+}  // namespace heddle::ops

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/formats/input_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/text_encoding.h"
+#include "ops/formats/gzip.h"
+
+namespace heddle::ops {
+namespace {
+
+Status CannotRead(const std::string& path, int error) {
+  if (error == ENOENT) return NotFound("cannot read '{}': no such file", path);
+  return DataLoss("cannot read '{}': {}", path, std::strerror(error));
+}
+
+Status NoOrdinaryFile(const std::string& path, mode_t mode) {
+  const char* what = S_ISFIFO(mode)   ? "a pipe"
+                     : S_ISSOCK(mode) ? "a socket"
+                     : S_ISDIR(mode)  ? "a directory"
+                                      : "a device";
+  return DataLoss("cannot read '{}': it is {}, no ordinary file", path, what)
+      .WithNote("every worker looks at a file before it reads its rows; copy the data into a file first");
+}
+
+class OrdinaryFile : public InputFile {
+ public:
+  static Result<std::unique_ptr<OrdinaryFile>> Open(const std::string& place, const std::string& path) {
+    struct stat status {};
+    if (stat(place.c_str(), &status) != 0) return CannotRead(path, errno);
+    if (!S_ISREG(status.st_mode)) return NoOrdinaryFile(path, status.st_mode);
+    // Should a pipe have taken the name just now, O_NONBLOCK keeps us from waiting for its writer.
+    const int fd = open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return CannotRead(path, errno);
+    std::unique_ptr<OrdinaryFile> file(new OrdinaryFile(fd, path));
+    if (fstat(fd, &status) != 0) return CannotRead(path, errno);
+    if (!S_ISREG(status.st_mode)) return NoOrdinaryFile(path, status.st_mode);
+    file->size_ = status.st_size;
+    posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return file;
+  }
+  ~OrdinaryFile() override { close(fd_); }
+  OrdinaryFile(const OrdinaryFile&) = delete;
+  OrdinaryFile& operator=(const OrdinaryFile&) = delete;
+
+  int64_t size() const override { return size_; }
+
+  Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const override {
+    HEDDLE_RETURN_IF_ERROR(buffer->Resize(count, path_));
+    HEDDLE_RETURN_IF_ERROR(ReadInto(begin, count, buffer->data()));
+    return buffer->view();
+  }
+
+  Status ReadInto(int64_t begin, int64_t count, char* out) const {
+    for (int64_t done = 0; done < count;) {
+      const ssize_t got =
+          pread(fd_, out + done, static_cast<size_t>(std::min<int64_t>(count - done, 1 << 30)), begin + done);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return CannotRead(path_, errno);
+      if (got == 0)
+        return DataLoss("cannot read '{}': it became shorter while it was read, it had {} bytes", path_,
+                        size_);
+      done += got;
+    }
+    return OkStatus();
+  }
+
+ private:
+  OrdinaryFile(int fd, const std::string& path) : fd_(fd), path_(path) {}
+
+  const int fd_;
+  const std::string path_;
+  int64_t size_ = 0;
+};
+
+class FileInMemory : public InputFile {
+ public:
+  explicit FileInMemory(CountedBytes bytes) : bytes_(std::move(bytes)) {}
+  int64_t size() const override { return static_cast<int64_t>(bytes_.view().size()); }
+  Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes*) const override {
+    return bytes_.view().substr(static_cast<size_t>(begin), static_cast<size_t>(count));
+  }
+
+ private:
+  const CountedBytes bytes_;
+};
+
+class Parts : public InputFile {
+ public:
+  Status Add(const FilePart& named) {
+    Part part;
+    part.named = named;
+    part.begin = size_;
+    CountedBytes buffer;
+    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, OpenOrdinaryFile(named.place, named.path));
+    const int64_t size = file->size();
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view head, file->Read(0, std::min<int64_t>(size, 3), &buffer));
+    part.skipped = static_cast<int64_t>(ByteOrderMarkBytes(head));
+    part.bytes = size - part.skipped;
+    if (part.bytes == 0) return OkStatus();
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view last, file->Read(size - 1, 1, &buffer));
+    part.lacks_newline = last != "\n";
+    if (dynamic_cast<const OrdinaryFile*>(file.get()) == nullptr) part.unpacked = std::move(file);
+    size_ += part.bytes + part.lacks_newline;
+    parts_.push_back(std::move(part));
+    return OkStatus();
+  }
+
+  int64_t size() const override { return size_; }
+
+  Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const override {
+    if (count == 0) return std::string_view();
+    // The last part that begins at or before `begin`.
+    auto part = std::upper_bound(parts_.begin(), parts_.end(), begin,
+                                 [](int64_t at, const Part& p) { return at < p.begin; });
+    --part;
+    HEDDLE_RETURN_IF_ERROR(buffer->Resize(count, part->named.path));
+    for (int64_t done = 0; done < count; ++part) {
+      const int64_t from = begin + done - part->begin;
+      const int64_t most = std::min(count - done, part->bytes + part->lacks_newline - from);
+      HEDDLE_RETURN_IF_ERROR(part->ReadInto(from, most, buffer->data() + done));
+      done += most;
+    }
+    return buffer->view();
+  }
+
+ private:
+  struct Part {
+    FilePart named;
+    int64_t begin = 0;    // in the whole
+    int64_t skipped = 0;  // its byte order mark
+    int64_t bytes = 0;    // without that
+    bool lacks_newline = false;
+    std::unique_ptr<InputFile> unpacked;  // if it is packed
+
+    Status ReadInto(int64_t from, int64_t count, char* out) const {
+      if (from + count > bytes) {
+        --count;
+        out[count] = '\n';
+        if (count == 0) return OkStatus();
+      }
+      if (unpacked != nullptr) {
+        HEDDLE_ASSIGN_OR_RETURN(const std::string_view text, unpacked->Read(skipped + from, count, nullptr));
+        std::copy(text.begin(), text.end(), out);
+        return OkStatus();
+      }
+      HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<OrdinaryFile> file,
+                              OrdinaryFile::Open(named.place, named.path));
+      if (file->size() != skipped + bytes)
+        return DataLoss("cannot read '{}': it changed while it was read", named.path);
+      return file->ReadInto(skipped + from, count, out);
+    }
+  };
+
+  std::vector<Part> parts_;
+  int64_t size_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<InputFile> MakeFileInMemory(CountedBytes bytes) {
+  return std::make_unique<FileInMemory>(std::move(bytes));
+}
+
+Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const std::string& place, const std::string& path) {
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<OrdinaryFile> file, OrdinaryFile::Open(place, path));
+  CountedBytes buffer;
+  HEDDLE_ASSIGN_OR_RETURN(const std::string_view head,
+                          file->Read(0, std::min<int64_t>(file->size(), 2), &buffer));
+  if (!IsGzip(head)) return std::unique_ptr<InputFile>(std::move(file));
+  HEDDLE_ASSIGN_OR_RETURN(CountedBytes bytes, Gunzip(*file, path));
+  return MakeFileInMemory(std::move(bytes));
+}
+
+Result<std::unique_ptr<InputFile>> OpenParts(const std::vector<FilePart>& parts) {
+  auto whole = std::make_unique<Parts>();
+  for (const FilePart& part : parts) HEDDLE_RETURN_IF_ERROR(whole->Add(part));
+  return std::unique_ptr<InputFile>(std::move(whole));
+}
+
+}  // namespace heddle::ops

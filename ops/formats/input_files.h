@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/formats/files.h"
+
+// The kinds of input file that Files::Open gives.
+namespace heddle::ops {
+
+/// Bytes that are in memory already.
+std::unique_ptr<InputFile> MakeFileInMemory(CountedBytes bytes);
+
+/// The file at `place`; messages call it `path`. What is no ordinary file is refused without opening it,
+/// because opening a pipe may wait for ever.
+Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const std::string& place, const std::string& path);
+
+struct FilePart {
+  std::string place;
+  std::string path;  ///< For messages.
+};
+/// Parts as one file, in this order: each without byte order mark and ended by a newline. Only packed parts
+/// are kept in memory; the others are opened again for every piece, so that a thousand parts take no thousand
+/// descriptors.
+Result<std::unique_ptr<InputFile>> OpenParts(const std::vector<FilePart>& parts);
+
+}  // namespace heddle::ops

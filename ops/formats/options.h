@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ops/formats/file_format.h"
+
+// How ReadOptions come about: metadata first, then what the script says, then a look at the file.
+namespace heddle::ops {
+
+std::string Lower(std::string_view text);
+
+/// One option of read(), from the script or the metadata. kInvalidArgument: no value that it may have, or a
+/// contradiction to an earlier one.
+Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* options);
+
+/// What `<path>.mtd` says, if it exists.
+Status ReadMetadata(Files& files, ReadOptions* options);
+
+/// Finds out by the first lines of the file what is not said: format, separator, and whether the first line
+/// holds names. Where the lines may mean two things this is an error that tells how to say it.
+Status GuessFormat(Files& files, ReadOptions* options);
+
+}  // namespace heddle::ops

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "ops/formats/files.h"
+
+namespace heddle::ops {
+
+/// The text of an input file: UTF-8 without its byte order mark. Offsets count from its first character.
+class TextFile {
+ public:
+  /// kDataLoss says what else than text in lines it is: UTF-16, UTF-32, lines that end with carriage returns
+  /// alone, or bytes among which are zeros.
+  static Result<TextFile> Open(const std::string& path, Files& files);
+
+  const std::string& path() const { return path_; }
+  int64_t size() const { return file_->size() - start_; }
+  /// As InputFile::Read.
+  Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const {
+    return file_->Read(start_ + begin, count, buffer);
+  }
+
+ private:
+  TextFile(const std::string& path, std::unique_ptr<InputFile> file) : path_(path), file_(std::move(file)) {}
+
+  std::string path_;
+  std::unique_ptr<InputFile> file_;
+  int64_t start_ = 0;
+};
+
+/// The whole text. kDataLoss when it is longer than `most_bytes`.
+Result<std::string> ReadWhole(const std::string& path, int64_t most_bytes, Files& files);
+
+/// The lines of a text from `begin` on, one after the other.
+class LineReader {
+ public:
+  explicit LineReader(const TextFile& text, int64_t begin = 0) : text_(text), window_begin_(begin) {}
+
+  /// The next line without its newline; valid until the next call. False at the end and when reading fails.
+  bool Next(std::string_view* line);
+  const Status& status() const { return status_; }
+  /// Where the line begins that Next would give.
+  int64_t offset() const { return window_begin_ + static_cast<int64_t>(at_); }
+
+ private:
+  bool Refill();
+
+  const TextFile& text_;
+  CountedBytes buffer_;
+  std::string_view window_;
+  int64_t window_begin_;
+  size_t at_ = 0;  // in the window
+  Status status_;
+};
+
+}  // namespace heddle::ops

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/ops/formats/formats_fixture.h"
+
+namespace heddle::ops {
+namespace {
+
+class LibsvmTest : public FormatsTest {
+ protected:
+  Result<Matrix> Of(const std::string& text) {
+    Put("a", text);
+    return Read("a", {{"format", "libsvm"}});
+  }
+  std::string FaultOf(const std::string& text) {
+    const Result<Matrix> matrix = Of(text);
+    return matrix.ok() ? "it is read" : std::string(matrix.status().message());
+  }
+};
+
+TEST_F(LibsvmTest, Comments) {
+  ExpectCells(Of("1 1:0.5 # first\n-1 2:2 #second\n"), 2, 3, {0.5, 0, 1, 0, 2, -1});
+  ExpectCells(Of("# all of it\n1 1:2#3:4\n\n#\n2\r\n"), 2, 2, {2, 1, 0, 2});
+  EXPECT_EQ(FaultOf("# nothing\n"), "cannot read 'a': it holds no data");
+}
+
+TEST_F(LibsvmTest, BlanksAroundColons) {
+  ExpectCells(Of("0   1:1.00   3: .50"), 1, 4, {1, 0, 0.5, 0});
+  ExpectCells(Of("1 1 :2 2 : 3 3\t:\t4"), 1, 4, {2, 3, 4, 1});
+  Put("b", "1,1-> 2,2->3");
+  ExpectCells(Read("b", {{"format", "libsvm"}, {"indSep", "->"}}), 1, 3, {2, 3, 1});
+}
+
+TEST_F(LibsvmTest, Queries) {
+  ExpectCells(Of("2 qid:1 1:0.5\n1 qid: 20 2:1\n0 qid:3\n"), 3, 3, {0.5, 0, 2, 0, 1, 1, 0, 0, 0});
+  EXPECT_EQ(FaultOf("2 qid:x 1:0.5\n"), "cannot read 'a': line 1: 'qid:x' is not index:value");
+  EXPECT_EQ(FaultOf("2 1:0.5 qid:1\n"), "cannot read 'a': line 1: 'qid:1' is not index:value");
+}
+
+TEST_F(LibsvmTest, Numbers) { ExpectCells(Of("+1 1:nan 2:-Inf"), 1, 3, {kNaN, -kInf, 1}); }
+
+TEST_F(LibsvmTest, FaultsNameTheLineInTheFile) {
+  EXPECT_EQ(FaultOf("# one\n1 1:2\n# three\n1 1:2:3\n"),
+            "cannot read 'a': line 4: '1:2:3' is not index:value");
+  EXPECT_EQ(FaultOf("1 3 5\n"), "cannot read 'a': line 1: '3' is not index:value");
+  EXPECT_EQ(FaultOf("1 3:\n"), "cannot read 'a': line 1: '3:' is not index:value");
+  EXPECT_EQ(FaultOf("1 3: 4:5\n"), "cannot read 'a': line 1: '3:' is not index:value");
+  EXPECT_EQ(FaultOf("1 0:5\n"), "cannot read 'a': line 1: '0:5' is not index:value");
+  EXPECT_EQ(FaultOf("x 1:5\n"), "cannot read 'a': line 1: the label 'x' is not a number");
+}
+
+// Lines without a row in every chunk: rows and lines are numbered apart.
+TEST_F(LibsvmTest, CommentsAcrossChunks) {
+  std::string text;
+  std::vector<double> cells;
+  for (int i = 0; i < 150'000; ++i) {
+    if (i % 3 == 0) text += "# comment " + std::to_string(i) + "\n";
+    text += std::to_string(i) + " 1:" + std::to_string(i % 5 + 1) + "\n";
+    cells.push_back(i % 5 + 1);
+    cells.push_back(i);
+  }
+  ExpectCells(Of(text), 150'000, 2, cells);
+  EXPECT_EQ(FaultOf(text + "1 x:1\n"), "cannot read 'a': line 200001: 'x:1' is not index:value");
+}
+
+}  // namespace
+}  // namespace heddle::ops

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/ops/formats/formats_fixture.h"
+
+namespace heddle::ops {
+namespace {
+
+using MetadataTest = FormatsTest;
+
+TEST_F(MetadataTest, FieldsWithoutAnEffectHoldAnything) {
+  Put("a.csv", "1,2\n3,4\n");
+  for (const char* field :
+       {"description", "author", "created", "privacy", "schema", "sparse", "rows_in_block"})
+    for (const char* value :
+         {"{\"author\": {\"name\": [1, null]}}", "[1, \"a\"]", "null", "3", "\"text\"", "true"}) {
+      Put("a.csv.mtd", "{\"format\": \"csv\", \"rows\": 2, \"" + std::string(field) + "\": " + value + "}");
+      ExpectCells(Read("a.csv"), 2, 2, {1, 2, 3, 4});
+    }
+}
+
+TEST_F(MetadataTest, FieldsWithAnEffectAreWhatTheyMustBe) {
+  Put("a.csv", "1,?\n");
+  const auto fault = [&](const std::string& field) {
+    Put("a.csv.mtd", "{\"format\": \"csv\", \"naStrings\": [\"NA\", \"?\"], " + field + "}");
+    const Result<Matrix> matrix = Read("a.csv");
+    return matrix.ok() ? "" : std::string(matrix.status().message());
+  };
+  EXPECT_EQ(fault("\"rows\": \"1\", \"cols\": 2.0, \"nnz\": null, \"header\": \"FALSE\""), "");
+  EXPECT_EQ(fault("\"rows\": {}"), "cannot read 'a.csv.mtd': 'rows' is not a whole number");
+  EXPECT_EQ(fault("\"cols\": 1.5"), "cannot read 'a.csv.mtd': 'cols' is not a whole number");
+  EXPECT_EQ(fault("\"header\": \"maybe\""), "cannot read 'a.csv.mtd': 'header' is not true or false");
+  EXPECT_EQ(fault("\"sep\": []"), "cannot read 'a.csv.mtd': 'sep' is not a plain value");
+  EXPECT_EQ(fault("\"default\": \"x\""), "cannot read 'a.csv.mtd': read: default is a number, not 'x'");
+}
+
+TEST_F(MetadataTest, AScalarIsTold) {
+  EXPECT_EQ(ScalarTypeInMetadata("{\"data_type\": \"scalar\"}"), ValueType::kDouble);
+  EXPECT_EQ(ScalarTypeInMetadata(
+                "\xEF\xBB\xBF{\"value_type\": \"INT\", \"data_type\": \"Scalar\", \"description\": {}}"),
+            ValueType::kInteger);
+  EXPECT_EQ(ScalarTypeInMetadata("{\"data_type\": \"matrix\"}"), std::nullopt);
+  EXPECT_EQ(ScalarTypeInMetadata("{\"data_type\": "), std::nullopt);
+  EXPECT_EQ(ScalarTypeInMetadata(""), std::nullopt);
+  Put("a", "1");
+  Put("a.mtd", "{\"data_type\": \"scalar\"}");
+  EXPECT_EQ(Read("a", {{"data_type", "matrix"}}).status().message(),
+            "read: data_type=matrix contradicts 'a.mtd', which says scalar");
+}
+
+TEST_F(MetadataTest, Scalars) {
+  const auto read = [&](const std::string& text, ValueType type) {
+    Put("a", text);
+    ReadOptions options;
+    options.path = "a";
+    options.value_type = type;
+    return ReadScalar(options, *files_);
+  };
+  EXPECT_EQ(*read("\xEF\xBB\xBF 2.5 \r\n\n", ValueType::kDouble), Scalar(2.5));
+  EXPECT_EQ(*read("9007199254740993\n", ValueType::kInteger), Scalar(int64_t{9007199254740993}));
+  EXPECT_EQ(*read("1E3", ValueType::kInteger), Scalar(int64_t{1000}));
+  EXPECT_EQ(*read("True\n", ValueType::kBoolean), Scalar(true));
+  EXPECT_EQ(*read("two\nlines\r\n", ValueType::kString), Scalar("two\nlines"));
+  EXPECT_EQ(read("2.5", ValueType::kInteger).status().message(), "cannot read 'a': '2.5' is not an int");
+  EXPECT_EQ(read("1\n2\n", ValueType::kDouble).status().message(),
+            "cannot read 'a': a scalar is one value, the file has several lines");
+  EXPECT_EQ(read("yes", ValueType::kBoolean).status().message(),
+            "cannot read 'a': 'yes' is not TRUE or FALSE");
+  EXPECT_EQ(read("", ValueType::kDouble).status().message(), "cannot read 'a': '' is not a number");
+}
+
+}  // namespace
+}  // namespace heddle::ops
