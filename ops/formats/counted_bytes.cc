@@ -2,24 +2,42 @@
 #include "ops/formats/counted_bytes.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/block_pool.h"
 
 namespace heddle::ops {
 
-CountedBytes::~CountedBytes() {
-  if (data_ != nullptr) BlockPool::Process().Free(data_, capacity_);
+namespace {
+
+constexpr int64_t kMostUncounted = int64_t{1} << 20;
+
+// nullptr when there is no room.
+char* Allocate(int64_t bytes) {
+  if (bytes <= kMostUncounted) return static_cast<char*>(std::malloc(static_cast<size_t>(bytes)));
+  const Result<void*> block = BlockPool::Process().Allocate(bytes);
+  return block.ok() ? static_cast<char*>(*block) : nullptr;
 }
+
+void Free(char* data, int64_t bytes) {
+  if (data == nullptr) return;
+  if (bytes <= kMostUncounted) return std::free(data);
+  BlockPool::Process().Free(data, bytes);
+}
+
+}  // namespace
+
+CountedBytes::~CountedBytes() { Free(data_, capacity_); }
 
 Status CountedBytes::Resize(int64_t size, std::string_view file) {
   if (size > capacity_) {
-    BlockPool& pool = BlockPool::Process();
-    const Result<void*> block = pool.Allocate(size);
-    if (!block.ok()) return DoesNotFit(fmt::format("a piece of {} bytes of '{}'", size, file), pool.budget());
-    char* const data = static_cast<char*>(*block);
+    char* const data = Allocate(size);
+    if (data == nullptr)
+      return DoesNotFit(fmt::format("a piece of {} bytes of '{}'", size, file),
+                        BlockPool::Process().budget());
     if (size_ > 0) std::memcpy(data, data_, static_cast<size_t>(size_));
-    if (data_ != nullptr) pool.Free(data_, capacity_);
+    Free(data_, capacity_);
     data_ = data;
     capacity_ = size;
   }

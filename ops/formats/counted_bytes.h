@@ -9,8 +9,8 @@
 
 namespace heddle::ops {
 
-/// Bytes of files in memory of BlockPool::Process(), which counts and reuses it. New bytes are not set to
-/// zero.
+/// Bytes of files in memory. More than 1 MiB come from BlockPool::Process(), which counts them; a process
+/// that may hold no piece of a file beside its matrices could not read at all. New bytes are not set to zero.
 class CountedBytes {
  public:
   CountedBytes() = default;
