@@ -10,6 +10,7 @@
 #include "cluster/machine_constants.h"
 #include "cluster/rpc_security.h"
 #include "cluster/value_wire.h"
+#include "compiler/build/build.h"
 #include "compiler/parse/load_scripts.h"
 #include "core/clock.h"
 #include "ops/formats/file_format.h"
@@ -225,11 +226,13 @@ class GrpcClient : public Client {
 }  // namespace
 
 std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text,
+                                                  const std::map<std::string, std::string>& arguments,
                                                   const std::string& directory) {
   std::map<std::string, std::string> files;
   RecordingLoader loader(directory, &files);
   compiler::Diagnostics diagnostics;  // the master finds the same ones and reports them
-  compiler::LoadScripts(name, text, {}, &loader, &diagnostics);
+  const compiler::ScriptSet scripts = compiler::LoadScripts(name, text, {}, &loader, &diagnostics);
+  if (!diagnostics.HasErrors()) compiler::BuildProgram(scripts, {arguments, &loader}, &diagnostics);
   return files;
 }
 

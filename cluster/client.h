@@ -49,9 +49,10 @@ struct SubmittedJob {
   std::string explanation;  ///< If asked for: the program, then the plans that travel with the job.
 };
 
-/// The texts of all files that a script sources, directly or not, found as the compiler finds them from
-/// `directory`.
+/// The texts of all files that the compiler looks at, found as it finds them from `directory`: those that a
+/// script sources, directly or not, and the metadata of scalars that it reads. `arguments` are the script's.
 std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text,
+                                                  const std::map<std::string, std::string>& arguments,
                                                   const std::string& directory);
 
 /// Calls of a user to the master. Errors: kUnavailable when it cannot be reached, kPermissionDenied for a

@@ -30,7 +30,7 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   submission.explain = arguments.Has("explain");
   submission.request_id = arguments.Value("request-id").value_or(MakeToken());
   submission.directory = WorkingDirectory();
-  submission.files = CollectSources(script.name, script.text, submission.directory);
+  submission.files = CollectSources(script.name, script.text, script.parameters, submission.directory);
   submission.script_name = std::move(script.name);
   submission.script_text = std::move(script.text);
   submission.parameters = std::move(script.parameters);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats with one cell per line: "row column value" (text), and MatrixMarket.
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -47,11 +48,58 @@ class ArrayPlace {
   int64_t column_ = 0;
 };
 
+// A cell as a line gives it: counted from 1.
+struct Cell {
+  int64_t row = 0;
+  int64_t column = 0;
+  double value = 1;
+};
+
+// "row column value" as most lines have it; false leaves the line to ReadCell.
+bool ReadPlainCell(std::string_view line, Cell* cell) {
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  for (int64_t* index : {&cell->row, &cell->column}) {
+    const auto [next, error] = std::from_chars(at, end, *index);
+    if (error != std::errc() || next == end || *next != ' ') return false;
+    at = next + 1;
+  }
+  return TakePlainNumber(&at, end, &cell->value) && at == end;
+}
+
+// The cell of a line that is not blank; false if it holds something else.
+bool ReadCell(const MatrixMarketHeader& header, std::string_view line, ArrayPlace* place, Cell* cell) {
+  if (!header.coordinates) {
+    cell->row = place->row() + 1;
+    cell->column = place->column() + 1;
+    place->Advance();
+  } else if (!TakeInteger(&line, &cell->row) || !TakeInteger(&line, &cell->column)) {
+    return false;
+  }
+  if (!header.pattern) {
+    const std::optional<double> number = ParseFortranNumber(TakeBlankWord(&line));
+    if (!number) return false;
+    cell->value = *number;
+  }
+  return Trim(line).empty();
+}
+
+Status Malformed(const ReadOptions& options, const MatrixMarketHeader& header, int64_t line_number,
+                 std::string_view line) {
+  const Status status =
+      DataLoss("cannot read '{}': line {}: '{}' is not {}", options.path, line_number, line.substr(0, 60),
+               !header.coordinates ? "a number"
+               : header.pattern    ? "row column"
+                                   : "row column value");
+  return options.guessed ? status.WithNote("if it is a table, say format=\"csv\"") : status;
+}
+
 // Calls visit(row, column, value), counted from 0, for every cell in the file (mirrored ones too).
 template <typename Visit>
 Status VisitCells(const ReadOptions& options, const MatrixMarketHeader& header, const TextFile& text,
                   const Visit& visit) {
   const bool is_text = options.format == FileFormat::kText;
+  const bool plain = header.coordinates && !header.pattern;
   LineReader lines(text, header.body);
   int64_t line_number = header.lines;
   int64_t seen = 0;
@@ -60,32 +108,13 @@ Status VisitCells(const ReadOptions& options, const MatrixMarketHeader& header, 
     ++line_number;
     if (line_number % kLinesBetweenPolls == 0 && IsCancelled(options.cancelled))
       return Cancelled("cancelled");
-    const std::string_view whole = Trim(line);
-    if (whole.empty() || whole.front() == '%') continue;
-    int64_t row = 0;
-    int64_t column = 0;
-    double value = 1;
-    bool good = true;
-    if (header.coordinates) {
-      good = TakeInteger(&line, &row) && TakeInteger(&line, &column);
-    } else {
-      row = place.row() + 1;
-      column = place.column() + 1;
-      place.Advance();
+    Cell cell;
+    if (!plain || !ReadPlainCell(line, &cell)) {
+      const std::string_view whole = Trim(line);
+      if (whole.empty() || whole.front() == '%') continue;
+      if (!ReadCell(header, whole, &place, &cell)) return Malformed(options, header, line_number, whole);
     }
-    if (good && !header.pattern) {
-      const std::optional<double> number = ParseFortranNumber(TakeBlankWord(&line));
-      good = number.has_value();
-      value = number.value_or(0);
-    }
-    if (!good || !Trim(line).empty()) {
-      const Status status = DataLoss("cannot read '{}': line {}: '{}' is not {}", options.path, line_number,
-                                     whole.substr(0, 60),
-                                     !header.coordinates ? "a number"
-                                     : header.pattern    ? "row column"
-                                                         : "row column value");
-      return options.guessed ? status.WithNote("if it is a table, say format=\"csv\"") : status;
-    }
+    const auto [row, column, value] = cell;
     ++seen;
     if (row == 0 && column == 0 && value == 0 && is_text) continue;  // an all-zero matrix
     const bool inside = row >= 1 && column >= 1 &&
@@ -138,7 +167,7 @@ Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary,
   const int64_t columns = summary.shape.columns;
   // Count the cells of each row, then place them, then order each row by column. A small file may name a huge
   // row: what grows with the rows comes from the budget.
-  struct Cell {
+  struct Placed {
     int32_t column;
     double value;
   };
@@ -154,7 +183,7 @@ Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary,
   }));
   if (!fits) return ItChanged(options);
   for (int64_t i = 0; i < rows; ++i) starts[i + 1] += starts[i];
-  std::vector<Cell> cells(static_cast<size_t>(starts[rows]));
+  std::vector<Placed> cells(static_cast<size_t>(starts[rows]));
   HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(rows, columns, starts[rows]));
   int64_t* offsets = sparse.mutable_row_offsets();
   std::copy_n(starts, rows + 1, offsets);  // For now, where the next cell of each row goes.
@@ -171,7 +200,7 @@ Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary,
   for (int64_t i = 0; i < rows; ++i) {
     const auto begin = cells.begin() + starts[i];
     const auto end = cells.begin() + starts[i + 1];
-    std::stable_sort(begin, end, [](const Cell& a, const Cell& b) { return a.column < b.column; });
+    std::stable_sort(begin, end, [](const Placed& a, const Placed& b) { return a.column < b.column; });
     for (auto cell = begin; cell != end; ++cell) {
       // A cell given twice is added up, as MatrixMarket readers do.
       if (at > offsets[i] && sparse.column_indexes()[at - 1] == cell->column) {

@@ -11,7 +11,7 @@ namespace heddle::ops {
 
 namespace {
 
-constexpr int64_t kMostUncounted = int64_t{1} << 20;
+constexpr int64_t kMostUncounted = int64_t{2} << 20;
 
 // nullptr when there is no room.
 char* Allocate(int64_t bytes) {

@@ -9,7 +9,7 @@
 
 namespace heddle::ops {
 
-/// Bytes of files in memory. More than 1 MiB come from BlockPool::Process(), which counts them; a process
+/// Bytes of files in memory. More than 2 MiB come from BlockPool::Process(), which counts them; a process
 /// that may hold no piece of a file beside its matrices could not read at all. New bytes are not set to zero.
 class CountedBytes {
  public:

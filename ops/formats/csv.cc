@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -20,24 +18,23 @@ class LineParser {
  public:
   LineParser(const ReadOptions& options, int64_t columns) : options_(options), columns_(columns) {}
 
-  // One line into `columns` doubles. `line_number` counts from 1 in the file.
-  Status Parse(std::string_view line, int64_t line_number, double* out) const {
-    if (options_.separator.size() == 1 && options_.missing_texts.empty() && ParsePlain(line, out))
+  // Takes the first line of `rest` into `columns` doubles. `line_number` counts from 1 in the file.
+  Status Take(std::string_view* rest, int64_t line_number, double* out) const {
+    if (options_.separator.size() == 1 && options_.missing_texts.empty() && TakePlain(rest, out))
       return OkStatus();
-    return ParseCarefully(line, line_number, out);
+    return ParseCarefully(LineBody(TakeLine(rest), options_), line_number, out);
   }
 
  private:
   // The usual line: numbers without blanks around them. False leaves the line to ParseCarefully.
-  bool ParsePlain(std::string_view line, double* out) const {
-    const char* at = line.data();
-    const char* end = at + line.size();
+  bool TakePlain(std::string_view* rest, double* out) const {
+    const char* at = rest->data();
+    const char* end = at + rest->size();
     const char separator = options_.separator[0];
+    if (options_.any_blanks)
+      while (at != end && *at == separator) ++at;
     for (int64_t j = 0; j < columns_; ++j) {
-      const auto [next, error] = std::from_chars(at, end, out[j]);
-      if (error != std::errc()) return false;
-      if (!std::isfinite(out[j])) return false;  // from_chars knows more spellings of these than DML
-      at = next;
+      if (!TakePlainNumber(&at, end, out + j)) return false;
       if (j + 1 < columns_) {
         if (at == end || *at != separator) return false;
         ++at;
@@ -45,7 +42,10 @@ class LineParser {
           while (at != end && *at == separator) ++at;
       }
     }
-    return at == end;
+    if (at != end && *at == '\r') ++at;
+    if (at != end && *at++ != '\n') return false;
+    rest->remove_prefix(static_cast<size_t>(at - rest->data()));
+    return true;
   }
 
   Status ParseCarefully(std::string_view line, int64_t line_number, double* out) const {
@@ -182,10 +182,12 @@ Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, c
       for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
         // Fewer lines than the summary counted.
         if (rest.empty()) return failure.Add(row, ItChanged(options));
-        const std::string_view line = LineBody(TakeLine(&rest), options);
-        if (row < row_begin) continue;
+        if (row < row_begin) {
+          TakeLine(&rest);
+          continue;
+        }
         const Status status =
-            parser.Parse(line, row + first_line, matrix.mutable_data() + (row - row_begin) * columns);
+            parser.Take(&rest, row + first_line, matrix.mutable_data() + (row - row_begin) * columns);
         if (!status.ok()) return failure.Add(row, status);
       }
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -39,6 +41,15 @@ bool IsMissing(std::string_view field, const ReadOptions& options);
 /// A number as Java reads it, or NaN, Inf or Infinity in any case and with any sign, as other programs write
 /// them.
 std::optional<double> ParseNumber(std::string_view text);
+/// Takes a number as most are written off the front. False, and nothing taken, where there is none or it
+/// takes a closer look: ParseNumber() has the last word.
+inline bool TakePlainNumber(const char** at, const char* end, double* value) {
+  const auto [next, error] = std::from_chars(*at, end, *value);
+  // from_chars knows more spellings of NaN and the infinities than DML.
+  if (error != std::errc() || !std::isfinite(*value)) return false;
+  *at = next;
+  return true;
+}
 /// Also Fortran's exponents: 1.0D+03, 1.0-103.
 std::optional<double> ParseFortranNumber(std::string_view text);
 

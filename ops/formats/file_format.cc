@@ -38,7 +38,7 @@ std::string SummaryKey(const ReadOptions& options, const std::string& fingerprin
 // What is wrong first in the rows before `row_end`; Ok when nothing is.
 Status FirstFault(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                   int64_t row_end) {
-  constexpr size_t kChunksAtOnce = 64;  // some megabytes of cells, which are thrown away
+  constexpr size_t kChunksAtOnce = 16;  // some megabytes of cells, which are thrown away
   const std::vector<int64_t>& rows = summary.chunk_rows;
   for (size_t c = 0; c + 1 < rows.size() && rows[c] < row_end; c += kChunksAtOnce) {
     const int64_t end = std::min(row_end, rows[std::min(c + kChunksAtOnce, rows.size() - 1)]);

@@ -57,7 +57,7 @@ bool LooksLikeCells(const Beginning& beginning) {
   bool any = false;
   for (const std::string& line : beginning.lines) {
     std::string_view rest = Trim(line);
-    if (rest.empty()) continue;
+    if (rest.empty() || rest.front() == '%') continue;
     int64_t row = 0, column = 0;
     if (!TakeInteger(&rest, &row) || !TakeInteger(&rest, &column)) return false;
     const std::optional<double> value = ParseFortranNumber(TakeBlankWord(&rest));

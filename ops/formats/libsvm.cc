@@ -21,7 +21,7 @@ struct Entry {
   double value;
 };
 
-bool IsSeparator(char c) { return c == ',' || IsBlank(c); }
+bool IsSeparator(char c) { return c == ' ' || c == ',' || IsBlank(c); }
 
 // The line without its comment and the separators around it.
 std::string_view Content(std::string_view line) {
@@ -53,8 +53,21 @@ bool TakeColon(std::string_view* line, std::string_view colon) {
   return true;
 }
 
+// Takes "index:value" as most are written; false leaves it to TakePair.
+bool TakePlainPair(std::string_view* line, std::string_view colon, int64_t* index, double* value) {
+  const char* const end = line->data() + line->size();
+  auto [at, error] = std::from_chars(line->data(), end, *index);
+  if (error != std::errc() || colon.size() != 1 || at == end || *at != colon[0]) return false;
+  ++at;
+  if (!TakePlainNumber(&at, end, value) || (at != end && !IsSeparator(*at))) return false;
+  while (at != end && IsSeparator(*at)) ++at;
+  line->remove_prefix(static_cast<size_t>(at - line->data()));
+  return true;
+}
+
 // Takes "index:value". False if that is not there.
 bool TakePair(std::string_view* line, std::string_view colon, int64_t* index, double* value) {
+  if (TakePlainPair(line, colon, index, value)) return true;
   const auto [end, error] = std::from_chars(line->data(), line->data() + line->size(), *index);
   if (error != std::errc()) return false;
   line->remove_prefix(static_cast<size_t>(end - line->data()));

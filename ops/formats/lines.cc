@@ -12,7 +12,7 @@
 namespace heddle::ops {
 namespace {
 
-constexpr int64_t kChunk = int64_t{1} << 18;  // stays in the cache between its reading and its parsing
+constexpr int64_t kChunk = int64_t{1} << 20;
 constexpr int64_t kPiece = int64_t{1} << 12;  // most lines end within one
 
 int64_t CountNewlines(std::string_view text) {

@@ -31,7 +31,7 @@ struct LineChunks {
   std::vector<int64_t> lines;    ///< Lines before chunk i; the last entry counts all.
 };
 
-/// Chunks of about 256 KiB of the text from `begin` on. Blank lines at the end are not counted; where a
+/// Chunks of about 1 MiB of the text from `begin` on. Blank lines at the end are not counted; where a
 /// separator of blanks is given, a line that has it is not blank: its fields are empty. Two passes, the
 /// longer one in parallel.
 Result<LineChunks> CutLines(const TextFile& text, int64_t begin, std::string_view blank_separator = "");

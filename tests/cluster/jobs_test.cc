@@ -152,6 +152,19 @@ TEST(JobsTest, ADeadExecutorLeavesALog) {
   cluster.EndAndExpectNothingLeft();
 }
 
+TEST(JobsTest, MetadataOfScalarsTravelWithTheJob) {
+  ClusterOfProcesses cluster;
+  cluster.StartWorker("alpha");
+  cluster.StartWorker("beta");
+  WriteText(cluster.folder() + "/x", "5\n");
+  WriteText(cluster.folder() + "/x.mtd", "{\"data_type\": \"scalar\", \"value_type\": \"int\"}");
+  const Finished job =
+      cluster.Run({"job", "submit", "-e", "x = read($x)\nif (x > 2) print(x %/% 2)", "-nvargs", "x=x"});
+  EXPECT_EQ(job.code, 0) << job.errors;
+  EXPECT_EQ(job.output, "2\n");
+  cluster.EndAndExpectNothingLeft();
+}
+
 TEST(JobsTest, PlansTravelWithTheJob) {
   ClusterOfProcesses cluster;
   cluster.StartWorker("alpha");
