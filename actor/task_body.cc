@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actor/row_pieces.h"
+#include "core/counted_heap.h"
 
 namespace heddle::actor {
 namespace {
@@ -109,6 +110,15 @@ Result<Value> KernelBody::Perform(size_t number, std::span<const Value* const> i
   const bool needs_input = prepared.work == Work::kSlice || prepared.work == Work::kShape ||
                            prepared.work == Work::kKeep || prepared.work == Work::kUnpack;
   if (needs_input && input == nullptr) return Internal("task {} has no input", task.id.index());
+  const std::string_view user = prepared.node == nullptr ? "a copy" : std::string_view(prepared.node->op);
+  Result<Value> result = WithinMemory(user, [&] { return Act(prepared, inputs, act); });
+  if (!result.ok() && prepared.node != nullptr) return result.status().At(prepared.node->position);
+  return result;
+}
+
+Result<Value> KernelBody::Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const {
+  const Task& task = *prepared.task;
+  const Value* input = inputs.empty() ? nullptr : inputs[0];
   switch (prepared.work) {
     case Work::kVariable:
       if (task.phase == "slice") return SliceRows(prepared.held, task.row_begin, task.row_end);

@@ -70,6 +70,7 @@ class KernelBody : public TaskBody {
     Value held;               ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
   static Work WorkOf(const Task& task, const Node* node);
+  Result<Value> Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
   Result<Value> RunKernel(const Prepared& prepared, std::span<const Value* const> inputs) const;
 
   const ops::KernelSource& kernels_;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/counted_heap.h"
+
 namespace heddle::cluster {
 namespace {
 
@@ -67,7 +69,8 @@ void BlockRunner::Cancel(const Status& why) {
 Status BlockRunner::Run(int32_t block, const Graph& graph, Frame* frame) {
   if (graph.nodes.empty()) return OkStatus();
   seeds_.DrawFor(graph, frame);
-  HEDDLE_ASSIGN_OR_RETURN(const bool done, scalars_.Evaluate(graph, frame));
+  HEDDLE_ASSIGN_OR_RETURN(const bool done,
+                          WithinMemory("variables", [&] { return scalars_.Evaluate(graph, frame); }));
   if (done) {
     ++statistics_.scalar_blocks;
     return OkStatus();
@@ -82,11 +85,12 @@ Status BlockRunner::RunByPlans(int32_t block, const Graph& graph, Frame* frame) 
   Status status;
   for (int part = 0;; ++part) {
     if (part > 0) {
-      Result<bool> done = scalars_.EvaluateOnce(rest, frame);
+      Result<bool> done = WithinMemory("variables", [&] { return scalars_.EvaluateOnce(rest, frame); });
       status = done.status();
       if (!status.ok() || *done) break;
     }
-    Result<BlockPart> next = compiler_.NextPart(block, std::move(rest), *frame, part);
+    Result<BlockPart> next =
+        WithinMemory("a plan", [&] { return compiler_.NextPart(block, std::move(rest), *frame, part); });
     status = next.status();
     if (!status.ok()) break;
     temporaries.insert(temporaries.end(), next->temporaries.begin(), next->temporaries.end());
@@ -105,32 +109,40 @@ Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph,
   *key = compiler_.KeyOf(history, graph, *frame);
   guard_.AddPlan(block, *key);
   const int64_t misses = plans_.misses();
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan,
-                          plans_.Obtain(*key, guard_, [&] { return compiler_.MakePlan(graph, *frame); }));
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plans_.Obtain(*key, guard_, [&] {
+    return WithinMemory("a plan", [&] { return compiler_.MakePlan(graph, *frame); });
+  }));
   if (plans_.misses() != misses && environment_.observe_plan) environment_.observe_plan(*plan);
 
   std::map<std::string, Value> live_in;
-  for (const Binding& binding : plan->live_in) {
-    const Variable* variable = frame->Find(binding.variable);
-    if (variable == nullptr)
-      return Internal("a plan of block {} reads {}, which has no value", block, binding.variable);
-    if (!variable->IsHeldBy(options_.rank)) continue;
-    const bool is_replaced =
-        std::any_of(plan->live_out.begin(), plan->live_out.end(),
-                    [&](const Binding& out) { return out.variable == binding.variable; });
-    if (is_replaced) {
-      // The plan's alone: it may be overwritten.
-      HEDDLE_ASSIGN_OR_RETURN(Variable replaced, frame->Take(binding.variable));
-      live_in.emplace(binding.variable, std::move(replaced.value));
-    } else {
-      live_in.emplace(binding.variable, variable->value);
-    }
-  }
+  HEDDLE_RETURN_IF_ERROR(
+      WithinMemory("variables", [&] { return TakeLiveIns(block, *plan, frame, &live_in); }));
   Result<actor::RunResult> result = runtime().Run(plan, ++runs_, std::move(live_in));
   failed_in_plan_ = !result.ok();
   HEDDLE_RETURN_IF_ERROR(result.status());
   Count(*plan, *result);
   return Adopt(*plan, *std::move(result), frame);
+}
+
+Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, Frame* frame,
+                                std::map<std::string, Value>* live_in) const {
+  for (const Binding& binding : plan.live_in) {
+    const Variable* variable = frame->Find(binding.variable);
+    if (variable == nullptr)
+      return Internal("a plan of block {} reads {}, which has no value", block, binding.variable);
+    if (!variable->IsHeldBy(options_.rank)) continue;
+    const bool is_replaced = std::any_of(plan.live_out.begin(), plan.live_out.end(), [&](const Binding& out) {
+      return out.variable == binding.variable;
+    });
+    if (is_replaced) {
+      // The plan's alone: it may be overwritten.
+      HEDDLE_ASSIGN_OR_RETURN(Variable replaced, frame->Take(binding.variable));
+      live_in->emplace(binding.variable, std::move(replaced.value));
+    } else {
+      live_in->emplace(binding.variable, variable->value);
+    }
+  }
+  return OkStatus();
 }
 
 Status BlockRunner::Adopt(const Plan& plan, actor::RunResult result, Frame* frame) {

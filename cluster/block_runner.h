@@ -48,6 +48,8 @@ class BlockRunner {
   bool failed_in_plan_ = false;
   Status RunByPlans(int32_t block, const Graph& graph, Frame* frame);
   Status RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame, uint64_t* key);
+  Status TakeLiveIns(int32_t block, const Plan& plan, Frame* frame,
+                     std::map<std::string, Value>* live_in) const;
   Status Adopt(const Plan& plan, actor::RunResult result, Frame* frame);
   void Count(const Plan& plan, const actor::RunResult& result);
 

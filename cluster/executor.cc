@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "cluster/line_channel.h"
 #include "cluster/session.h"
 #include "core/clock.h"
+#include "core/memory_bounds.h"
 #include "core/memory_budget.h"
 #include "ops/cpu.h"
 #include "ops/formats/files.h"
@@ -148,7 +150,9 @@ class ExecutorRun {
       HEDDLE_RETURN_IF_ERROR(ops::ForceCpu(ops::CpuOfRank(start_.options.cpu, start_.options.rank)));
     HEDDLE_ASSIGN_OR_RETURN(Program program, Program::Parse(start_.program));
     const SessionOptions& options = start_.options;
-    if (options.memory_bytes > 0) MemoryBudget::Process().SetLimit(options.memory_bytes);
+    MemoryBudget::Process().SetLimit(options.memory_bytes > 0
+                                         ? options.memory_bytes
+                                         : ReadMemoryBounds().DefaultLimit(std::max(start_.sharers, 1)));
     if (options.ranks > 1) {
       GrpcLinkOptions link;
       link.job = start_.job;

@@ -138,6 +138,7 @@ Json ToJson(const ExecutorStart& start) {
           {"listen", ToText(start.listen)},
           {"silence_ms", start.silence_ms},
           {"show_plans", start.show_plans},
+          {"sharers", start.sharers},
           {"options", ToJson(start.options)}};
 }
 
@@ -148,6 +149,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "token", &start.token);
   Read(json, "program", &start.program);
   Read(json, "directory", &start.directory);
+  Read(json, "sharers", &start.sharers);
   Read(json, "listen", &start.listen);
   Read(json, "silence_ms", &start.silence_ms);
   Read(json, "show_plans", &start.show_plans);

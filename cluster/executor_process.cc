@@ -208,7 +208,17 @@ class ExecutorProcessImpl : public ExecutorProcess {
 std::string ExecutorExit::Describe() const {
   if (silent_ms > 0)
     return fmt::format("gave no sign of life for {} s and was killed", static_cast<double>(silent_ms) / 1e3);
+  if (CodeOf() == StatusCode::kResourceExhausted) return "ran out of memory";
   return signalled ? fmt::format("was killed by signal {}", value) : fmt::format("ended with code {}", value);
+}
+
+StatusCode ExecutorExit::CodeOf() const {
+  constexpr int kBugExitCode = 70, kMemoryExitCode = 5;
+  if (!signalled && value == kMemoryExitCode) return StatusCode::kResourceExhausted;
+  const bool is_bug = signalled ? value == SIGABRT || value == SIGSEGV || value == SIGBUS ||
+                                      value == SIGILL || value == SIGFPE
+                                : value == kBugExitCode;
+  return is_bug ? StatusCode::kInternal : StatusCode::kUnavailable;
 }
 
 Result<std::unique_ptr<ExecutorProcess>> ExecutorProcess::Start(const ExecutorStart& start,

@@ -28,7 +28,8 @@ struct ExecutorStart {
   int64_t silence_ms =
       10'000;               ///< It gives a sign of life ten times as often; silent for so long, it is stuck.
   bool show_plans = false;  ///< Tell the plans that it makes or receives.
-  SessionOptions options;   ///< rank and ranks included.
+  int sharers = 1;  ///< Executors of this attempt that share the memory of the machine, itself included.
+  SessionOptions options;  ///< rank and ranks included.
 };
 
 /// One entry of the rank table.
@@ -48,6 +49,9 @@ struct ExecutorExit {
   std::string last_words;  ///< Last line of its log.
   /// "was killed by signal 9", "ended with code 70", "gave no sign of life for 10 s and was killed"
   std::string Describe() const;
+  /// kInternal: our bug; kResourceExhausted: it ran out of memory where nothing could be told; else
+  /// kUnavailable.
+  StatusCode CodeOf() const;
 };
 
 /// What an executor reports. Called on a thread of the ExecutorProcess, in order; `exited` is the last call.

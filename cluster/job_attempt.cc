@@ -1,24 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/job_attempt.h"
 
-#include <signal.h>
-
 #include <algorithm>
 
 namespace heddle::cluster {
-namespace {
-
-constexpr int kBugExitCode = 70;
-
-// A process that stops itself has found a bug of ours; one that is stopped from outside has not.
-bool IsOurBug(const ExecutorExit& exit) {
-  if (!exit.signalled) return exit.value == kBugExitCode;
-  return exit.value == SIGABRT || exit.value == SIGSEGV || exit.value == SIGBUS || exit.value == SIGILL ||
-         exit.value == SIGFPE;
-}
-
-}  // namespace
-
 JobAttempt::JobAttempt(const Job& job, std::string token, bool is_restored)
     : restored(is_restored), token_(std::move(token)) {
   for (size_t rank = 0; rank < job.workers.size(); ++rank) {
@@ -61,7 +46,7 @@ void JobAttempt::Report(const ExecutorNews& news) {
       broken_workers_.push_back(member.worker);
       if (crash_.ok()) {
         const std::string text = fmt::format("{} {}", member.name, news.exit->Describe());
-        crash_ = Status(IsOurBug(*news.exit) ? StatusCode::kInternal : StatusCode::kUnavailable, text);
+        crash_ = Status(news.exit->CodeOf(), text);
         if (!news.exit->last_words.empty())
           crash_ = crash_.WithNote("its last words: " + news.exit->last_words);
         if (!news.exit->log.empty())

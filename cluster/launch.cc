@@ -121,8 +121,12 @@ class Launch {
   }
 
   Status Outcome() const {
-    if (crashed_.has_value())
-      return Unavailable("{} {}", NameOf(*crashed_), members_[*crashed_].exit->Describe());
+    if (crashed_.has_value()) {
+      const ExecutorExit& exit = *members_[*crashed_].exit;
+      const std::string text = fmt::format("{} {}", NameOf(*crashed_), exit.Describe());
+      return Status(
+          exit.CodeOf() == StatusCode::kResourceExhausted ? exit.CodeOf() : StatusCode::kUnavailable, text);
+    }
     for (const Member& member : members_)
       if (member.done && !member.done->ok() && member.own_cause) return *member.done;
     for (const Member& member : members_)
@@ -183,6 +187,7 @@ RunOutcome RunOnLocalProcesses(const Program& program, const SessionOptions& opt
   start.program = program.ToText();
   start.directory = surroundings.directory;
   start.silence_ms = surroundings.silence_ms;
+  start.sharers = options.ranks;
   start.options = options;
   if (start.options.seed == -1) start.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
   return Launch(surroundings, static_cast<size_t>(options.ranks)).Run(start, binary);

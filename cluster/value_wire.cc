@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "core/counted_heap.h"
+
 namespace heddle::cluster {
 namespace {
 
@@ -273,8 +275,10 @@ Status IncomingValue::Accept(const FrameHeader& header, std::string_view payload
     if (!Take(&payload, &size) || !payload.empty() || size > kMostTextBytes)
       return DataLoss("a text frame is malformed");
     is_text_ = true;
-    text_.resize(size);
-    return OkStatus();
+    return WithinMemory("a text from another worker", [&] {
+      text_.resize(size);
+      return OkStatus();
+    });
   }
   MatrixDescription description;
   if (tag != kMatrixTag || payload.size() + 1 != kMatrixBytes || !DecodeMatrix(payload, &description))

@@ -6,6 +6,7 @@
 #include "compiler/optimize/static_pass.h"
 #include "compiler/parse/load_scripts.h"
 #include "compiler/parse/print_ast.h"
+#include "core/counted_heap.h"
 
 namespace heddle::compiler {
 namespace {
@@ -20,15 +21,7 @@ Status VerifyGraphs(Program* program, std::string_view stage) {
   return status;
 }
 
-}  // namespace
-
-std::vector<std::string_view> Stages() {
-  std::vector<std::string_view> stages = {"build", "shapes"};
-  for (const Pass& pass : Passes()) stages.push_back(pass.name);
-  return stages;
-}
-
-Result<Program> CompileScript(std::string text, const CompileOptions& options, Diagnostics* diagnostics) {
+Result<Program> Compile(std::string text, const CompileOptions& options, Diagnostics* diagnostics) {
   MemorySourceLoader no_files({});
   SourceLoader* loader = options.loader != nullptr ? options.loader : &no_files;
   const ScriptSet scripts =
@@ -50,6 +43,18 @@ Result<Program> CompileScript(std::string text, const CompileOptions& options, D
   passes.observe = options.observe;
   HEDDLE_RETURN_IF_ERROR(RunPasses(&program, passes));
   return program;
+}
+
+}  // namespace
+
+std::vector<std::string_view> Stages() {
+  std::vector<std::string_view> stages = {"build", "shapes"};
+  for (const Pass& pass : Passes()) stages.push_back(pass.name);
+  return stages;
+}
+
+Result<Program> CompileScript(std::string text, const CompileOptions& options, Diagnostics* diagnostics) {
+  return WithinMemory("the script", [&] { return Compile(std::move(text), options, diagnostics); });
 }
 
 }  // namespace heddle::compiler

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/counted_heap.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #else
@@ -137,6 +139,7 @@ void* BlockPool::TakeFresh(int index) {
 Result<void*> BlockPool::Allocate(int64_t bytes) {
   const auto does_not_fit = [&] { return DoesNotFit(fmt::format("a matrix of {} bytes", bytes), *budget_); };
   HEDDLE_CHECK(bytes >= 0, "callers check sizes");
+  const HeapModeScope in_pool(HeapMode::kInPool);
   if (bytes > kLargest) return does_not_fit();
   const int index = ClassOf(bytes);
   const int64_t class_bytes = BytesOfClass(index);
@@ -162,6 +165,7 @@ Result<void*> BlockPool::Allocate(int64_t bytes) {
 }
 
 void BlockPool::Free(void* block, int64_t bytes) {
+  const HeapModeScope in_pool(HeapMode::kInPool);
   const int index = ClassOf(bytes);
   const int64_t class_bytes = BytesOfClass(index);
   ASAN_POISON_MEMORY_REGION(block, static_cast<size_t>(class_bytes));
@@ -214,6 +218,7 @@ int64_t BlockPool::TrimSmall(int index) {
 }
 
 int64_t BlockPool::Trim(int64_t enough_bytes) {
+  const HeapModeScope in_pool(HeapMode::kInPool);
   int64_t returned = 0;
   for (int index = kSmallClasses + kLargeClasses - 1; index >= 0 && returned < enough_bytes; --index) {
     const int64_t freed =

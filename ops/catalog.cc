@@ -2,11 +2,10 @@
 #include "ops/catalog.h"
 
 #include <algorithm>
-#include <new>
-#include <stdexcept>
 #include <string_view>
 #include <unordered_map>
 
+#include "core/counted_heap.h"
 #include "ops/single_precision.h"
 
 namespace heddle::ops {
@@ -35,18 +34,6 @@ const Catalog& TheCatalog() {
   return catalog;
 }
 
-// Scratch vectors of a kernel are small beside its operands, but sizes in a script may be absurd: the
-// standard library's exception stops here.
-template <typename Work>
-auto WithinMemory(const Node& node, const Work& work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {
-  }
-  return ResourceExhausted("{}: out of memory for its working copies", node.op);
-}
-
 class CatalogKernelSource : public KernelSource {
  public:
   Result<Value> Run(const KernelCall& call) const override {
@@ -54,7 +41,7 @@ class CatalogKernelSource : public KernelSource {
     if (op == nullptr || op->run == nullptr) return Internal("no kernel for operator {}", call.node.op);
     const bool takes = op->takes_singles != nullptr && op->takes_singles(call);
     const bool widened = !takes && HasSingles(call);
-    return WithinMemory(call.node, [&] { return widened ? RunWidened(*op, call) : op->run(call); });
+    return WithinMemory(call.node.op, [&] { return widened ? RunWidened(*op, call) : op->run(call); });
   }
 };
 
@@ -72,7 +59,7 @@ Result<ValueInfo> Infer(const InferContext& context) {
   const int inputs = static_cast<int>(context.inputs.size());
   if (inputs < op->min_inputs || (op->max_inputs >= 0 && inputs > op->max_inputs))
     return Internal("operator {} has {} inputs", context.node.op, inputs);
-  Result<ValueInfo> info = WithinMemory(context.node, [&] { return op->infer(context); });
+  Result<ValueInfo> info = WithinMemory(context.node.op, [&] { return op->infer(context); });
   if (info.ok() && info->IsMatrix()) {
     const auto matrix = std::find_if(context.inputs.begin(), context.inputs.end(),
                                      [](const ValueInfo& input) { return input.IsMatrix(); });
@@ -102,6 +89,15 @@ Cost CostOf(const Node& node, std::span<const ValueInfo> inputs) {
     cost.bytes += 8.0 * static_cast<double>(node.info.shape.Cells());
   cost.flops = cost.bytes / 8;
   return cost;
+}
+
+double WorkingBytesOf(const Node& node, std::span<const ValueInfo> inputs) {
+  const Operator* op = FindOperator(node.op);
+  if (op == nullptr || op->working_bytes == nullptr) return 0;
+  const bool known = std::all_of(inputs.begin(), inputs.end(), [](const ValueInfo& input) {
+    return !input.IsMatrix() || input.shape.IsKnown();
+  });
+  return known ? op->working_bytes(node, inputs) : 0;
 }
 
 const KernelSource& CatalogKernels() {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "core/counted_heap.h"
 #include "core/double_text.h"
 #include "ops/elementwise_codes.h"
 #include "ops/java_format.h"
@@ -121,14 +122,30 @@ bool Compare(BinaryCode code, const T& a, const T& b) {
   }
 }
 
+// What print() shows of it; a string, which may be long, is not copied for that.
+std::string_view TextOf(const Scalar& x, std::string* own) {
+  if (x.IsString()) return x.AsString();
+  return *own = x.ToText();
+}
+
+std::string Joined(const Scalar& a, const Scalar& b) {
+  std::string of_a, of_b, joined;
+  const std::string_view left = TextOf(a, &of_a), right = TextOf(b, &of_b);
+  joined.reserve(left.size() + right.size());
+  return joined.append(left).append(right);
+}
+
 Result<Scalar> EvaluateBinary(std::string_view op, BinaryCode code, const Scalar& a, const Scalar& b) {
   HEDDLE_ASSIGN_OR_RETURN(const ValueType type, BinaryType(op, code, a.type(), b.type()));
   if (IsComparison(code)) {
-    if (a.IsString() || b.IsString()) return Scalar(Compare(code, a.ToText(), b.ToText()));
+    if (a.IsString() || b.IsString()) {
+      std::string of_a, of_b;
+      return Scalar(Compare(code, TextOf(a, &of_a), TextOf(b, &of_b)));
+    }
     if (!a.IsDouble() && !b.IsDouble()) return Scalar(Compare(code, Whole(a), Whole(b)));
     return Scalar(Compare(code, a.AsDouble(), b.AsDouble()));
   }
-  if (type == ValueType::kString) return Scalar(a.ToText() + b.ToText());
+  if (type == ValueType::kString) return Scalar(Joined(a, b));
   if (type == ValueType::kInteger && KeepsIntegers(code))
     return EvaluateIntegers(op, code, Whole(a), Whole(b));
   if (IsBitwise(code) && !a.IsDouble() && !b.IsDouble()) {
@@ -202,8 +219,9 @@ Result<ValueType> ScalarResultType(std::string_view op, std::span<const ValueTyp
   return Unimplemented("{} is not defined on scalars", op);
 }
 
-Result<Scalar> EvaluateScalar(const Node& node, std::span<const Scalar* const> inputs) {
-  const std::string_view op = node.op;
+namespace {
+
+Result<Scalar> Evaluate(std::string_view op, std::span<const Scalar* const> inputs) {
   size_t count = inputs.size();
   while (count > 0 && inputs[count - 1] == nullptr) --count;
   for (size_t i = 0; i < count; ++i)
@@ -223,6 +241,12 @@ Result<Scalar> EvaluateScalar(const Node& node, std::span<const Scalar* const> i
   }
   if (count == 3 && op == "ifelse") return EvaluateSelect(*inputs[0], *inputs[1], *inputs[2]);
   return Unimplemented("{} is not defined on scalars", op);
+}
+
+}  // namespace
+
+Result<Scalar> EvaluateScalar(const Node& node, std::span<const Scalar* const> inputs) {
+  return WithinMemory(node.op, [&] { return Evaluate(node.op, inputs); });
 }
 
 }  // namespace heddle::ops

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "core/counted_heap.h"
 #include "ops/simd/rows.h"
 #include "ops/simd/transpose.h"
 
@@ -18,14 +19,12 @@ constexpr int64_t kCellsTogether = 144, kRowsAhead = 6;
 
 }  // namespace
 
-BlockPool& PackedCells::Pool() {
-  static BlockPool* pool = new BlockPool(new MemoryBudget(INT64_MAX));
-  return *pool;
-}
-
 PackedCells::PackedCells(int64_t count) : bytes_(count * static_cast<int64_t>(sizeof(double))) {
-  const Result<void*> block = Pool().Allocate(bytes_);
-  if (!block.ok()) throw std::bad_alloc();
+  const Result<void*> block = BlockPool::Process().Allocate(bytes_);
+  if (!block.ok()) {
+    NoteRefused(bytes_);
+    throw std::bad_alloc();
+  }
   cells_ = static_cast<double*>(*block);
 }
 

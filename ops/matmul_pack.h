@@ -15,18 +15,16 @@ namespace heddle::ops {
 constexpr int64_t StripCells(int64_t width, int64_t depth) { return width * depth + 16; }
 
 /// Packed operands: on huge pages, which are kept and used again and again. With small pages a product takes
-/// four percent longer. std::bad_alloc where there is no memory (ops/catalog.cc tells the user).
+/// four percent longer. std::bad_alloc where there is no memory (core/counted_heap.h).
 class PackedCells {
  public:
   explicit PackedCells(int64_t count);
-  ~PackedCells() { Pool().Free(cells_, bytes_); }
+  ~PackedCells() { BlockPool::Process().Free(cells_, bytes_); }
   PackedCells(const PackedCells&) = delete;
   PackedCells& operator=(const PackedCells&) = delete;
   double* data() const { return cells_; }
 
  private:
-  // Not the pool of matrices: the budget of a program counts values.
-  static BlockPool& Pool();
   int64_t bytes_;
   double* cells_;
 };

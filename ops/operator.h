@@ -61,6 +61,9 @@ struct Operator {
   /// True if `run` takes and makes the cells of this call as they are, floats too; nullptr: never. Elsewhere
   /// it knows doubles, and cells of a single-precision program are widened for it (ops/single_precision.h).
   bool (*takes_singles)(const KernelCall& call) = nullptr;
+  /// Bytes that `run` holds at least beside its inputs and its result, all shapes known; nullptr: little. A
+  /// plan that has no room for them is refused before it runs.
+  double (*working_bytes)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;
 };
 
 /// For Operator::takes_singles: whatever the call.
@@ -74,6 +77,8 @@ Result<ValueInfo> Infer(const InferContext& context);
 RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs);
 InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i);
 Cost CostOf(const Node& node, std::span<const ValueInfo> inputs);
+/// 0 where a shape is not known.
+double WorkingBytesOf(const Node& node, std::span<const ValueInfo> inputs);
 
 /// A scalar operator on known scalars: used by constant folding, by scalar blocks and by kernels, one
 /// definition (R5). kUnimplemented if `op` is not defined on scalars.

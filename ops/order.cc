@@ -124,6 +124,11 @@ Result<Value> RunOrder(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+// Keys and their copy, and the column they come from.
+double OrderWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  return static_cast<double>(inputs[kTarget].shape.rows) * (2 * sizeof(KeyedRow) + sizeof(double));
+}
+
 }  // namespace
 
 // order(target=X, by=1, decreasing=FALSE, index.return=FALSE): the rows of X sorted by column `by` (or by the
@@ -136,6 +141,7 @@ constexpr Operator kOrderOperator = {.name = "order",
                                      .max_inputs = 4,
                                      .infer = InferOrder,
                                      .run = RunOrder,
-                                     .may_fail = true};
+                                     .may_fail = true,
+                                     .working_bytes = OrderWorkingBytes};
 
 }  // namespace heddle::ops

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "core/counted_heap.h"
+
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -58,9 +60,11 @@ void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t,
   const int64_t chunk = std::max<int64_t>(1, grains / (int64_t{threads} * kRangesOfThread)) * grain;
   const int64_t chunks = (count + chunk - 1) / chunk;
   LoopOrder order;
+  const HeapMode mode = CurrentHeapMode();
   tbb::parallel_for(
       tbb::blocked_range<int64_t>(0, chunks, 1),
       [&](const tbb::blocked_range<int64_t>& range) {
+        const HeapModeScope same(mode);  // What is refused here reaches the caller.
         order.BeginPart();
         for (int64_t i = range.begin(); i < range.end(); ++i)
           body(i * chunk, std::min(count, (i + 1) * chunk));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/block_pool.h"
 #include "core/panels.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
@@ -184,6 +185,18 @@ struct Entry {
   double value;
 };
 
+// Says at once what would only be seen after minutes of drawing. Of a Poisson distribution some of the cells
+// that are present are zeros and not kept.
+Status CheckNonzeros(const RandRequest& request, int64_t rows) {
+  if (request.distribution == Distribution::kPoisson) return OkStatus();
+  constexpr double kSurely = 0.9;  // Of the expected number; the numbers that do not fit are large.
+  const double expected = request.sparsity * static_cast<double>(rows) * static_cast<double>(request.columns);
+  const MemoryBudget& budget = MemoryBudget::Process();
+  if (kSurely * expected * (sizeof(int32_t) + sizeof(double)) < static_cast<double>(budget.limit()))
+    return OkStatus();
+  return DoesNotFit(fmt::format("a matrix of about {:.0f} cells that are not zero", expected), budget);
+}
+
 Result<Matrix> SparseRows(const Generator& generator, int64_t row_begin, int64_t row_end) {
   const RandRequest& request = generator.request;
   const int64_t first = row_begin / kBlock;
@@ -262,6 +275,7 @@ Result<Matrix> RandomRows(const RandRequest& request, int64_t row_begin, int64_t
   } else {
     // First what the budget may refuse, then the seeds, which grow with the blocks.
     const bool sparse = format == Format::kSparse && request.sparsity < 1;
+    if (sparse) HEDDLE_RETURN_IF_ERROR(CheckNonzeros(request, rows));
     HEDDLE_ASSIGN_OR_RETURN(
         result, sparse ? Matrix::Sparse(rows, request.columns, 0) : Matrix::Dense(rows, request.columns));
     Generator generator(request);

@@ -8,7 +8,6 @@
 #include <Eigen/QR>
 #include <cmath>
 #include <limits>
-#include <new>
 
 #include "ops/arguments.h"
 #include "ops/catalog.h"
@@ -34,22 +33,12 @@ Result<Cells> ToEigen(const Matrix& x) {
   return Cells(Eigen::Map<const RowMajor>(dense.data(), dense.rows(), dense.columns()));
 }
 
-Result<Value> FromEigen(const Cells& cells) {
+// Evaluates an expression of Eigen's in the memory of the result.
+template <typename Expression>
+Result<Value> FromEigen(const Expression& cells) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(cells.rows(), cells.cols()));
   Eigen::Map<RowMajor>(result.mutable_data(), cells.rows(), cells.cols()) = cells;
   return Value(std::move(result));
-}
-
-// Eigen reports memory by exception; it stops here.
-template <typename Work>
-Result<Value> WithEigen(const KernelCall& call, const Work& work) {
-  FixCacheSizes();
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("{}: not enough memory for the working copies of a {} matrix", call.node.op,
-                             call.inputs[0]->matrix().shape());
-  }
 }
 
 Status CheckSquare(std::string_view op, Shape shape, StatusCode code) {
@@ -63,12 +52,20 @@ Status Singular(std::string_view op, Shape shape) {
           "its columns depend on each other; adding lambda * diag(matrix(1, rows=n, cols=1)) makes it regular");
 }
 
-// True if a column lies in the span of those before it, up to rounding: |r_jj| <= 4 sqrt(n) eps |a_j|.
-bool IsSingular(const Cells& a, const Cells& qr) {
+using Factors = Eigen::HouseholderQR<Cells>;
+
+// The factors of A, of which they are the only copy; kFailedPrecondition if a column lies in the span of
+// those before it, up to rounding: |r_jj| <= 4 sqrt(n) eps |a_j|.
+Result<Factors> FactorsOf(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
+  Factors qr(a);
   const double scale = 4 * std::sqrt(static_cast<double>(a.cols())) * std::numeric_limits<double>::epsilon();
-  for (Eigen::Index j = 0; j < a.cols(); ++j)
-    if (!(std::abs(qr(j, j)) > scale * a.col(j).norm()) && !std::isnan(qr(j, j))) return true;
-  return false;
+  for (Eigen::Index j = 0; j < a.cols(); ++j) {
+    const double pivot = qr.matrixQR()(j, j);
+    if (!(std::abs(pivot) > scale * a.col(j).norm()) && !std::isnan(pivot))
+      return Singular(call.node.op, call.inputs[0]->matrix().shape());
+  }
+  return qr;
 }
 
 // ---- solve(A, b): x with A x = b by Householder QR; the least squares solution if A has more rows than
@@ -92,16 +89,14 @@ Result<ValueInfo> InferSolve(const InferContext& context) {
 }
 
 Result<Value> RunSolve(const KernelCall& call) {
-  return WithEigen(call, [&]() -> Result<Value> {
-    HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
-    HEDDLE_ASSIGN_OR_RETURN(const Cells b, ToEigen(call.inputs[1]->matrix()));
-    if (a.rows() < a.cols() || a.rows() != b.rows())
-      return FailedPrecondition("solve: shapes do not fit: {} and {}", call.inputs[0]->matrix().shape(),
-                                call.inputs[1]->matrix().shape());
-    const Eigen::HouseholderQR<Cells> qr(a);
-    if (IsSingular(a, qr.matrixQR())) return Singular("solve", call.inputs[0]->matrix().shape());
-    return FromEigen(qr.solve(b));
-  });
+  FixCacheSizes();
+  const Shape a = call.inputs[0]->matrix().shape();
+  const Shape b = call.inputs[1]->matrix().shape();
+  if (a.rows < a.columns || a.rows != b.rows)
+    return FailedPrecondition("solve: shapes do not fit: {} and {}", a, b);
+  HEDDLE_ASSIGN_OR_RETURN(const Factors qr, FactorsOf(call));
+  HEDDLE_ASSIGN_OR_RETURN(const Cells right, ToEigen(call.inputs[1]->matrix()));
+  return FromEigen(qr.solve(right));
 }
 
 // ---- inv(A): the inverse of a square matrix by Householder QR. Errors: A singular (at run time). Format:
@@ -116,14 +111,11 @@ Result<ValueInfo> InferSquare(const InferContext& context) {
 }
 
 Result<Value> RunInverse(const KernelCall& call) {
-  return WithEigen(call, [&]() -> Result<Value> {
-    HEDDLE_RETURN_IF_ERROR(
-        CheckSquare("inv", call.inputs[0]->matrix().shape(), StatusCode::kFailedPrecondition));
-    HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
-    const Eigen::HouseholderQR<Cells> qr(a);
-    if (IsSingular(a, qr.matrixQR())) return Singular("inv", call.inputs[0]->matrix().shape());
-    return FromEigen(qr.solve(Cells::Identity(a.rows(), a.cols())));
-  });
+  FixCacheSizes();
+  const Shape a = call.inputs[0]->matrix().shape();
+  HEDDLE_RETURN_IF_ERROR(CheckSquare("inv", a, StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(const Factors qr, FactorsOf(call));
+  return FromEigen(qr.solve(Cells::Identity(a.rows, a.columns)));
 }
 
 // ---- cholesky(A): the lower triangular L with A = L %*% t(L). Errors (at run time): A is not symmetric
@@ -131,21 +123,21 @@ Result<Value> RunInverse(const KernelCall& call) {
 //      than 1e-10 of the larger), or not positive definite. Format: dense. Cost: n^3 / 3.
 
 Result<Value> RunCholesky(const KernelCall& call) {
-  return WithEigen(call, [&]() -> Result<Value> {
-    const Shape shape = call.inputs[0]->matrix().shape();
-    HEDDLE_RETURN_IF_ERROR(CheckSquare("cholesky", shape, StatusCode::kFailedPrecondition));
-    HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
-    for (Eigen::Index j = 0; j < a.cols(); ++j)
-      for (Eigen::Index i = 0; i < j; ++i)
-        if (std::abs(a(i, j) - a(j, i)) > 1e-10 * std::max(std::abs(a(i, j)), std::abs(a(j, i))))
-          return FailedPrecondition(
-              "cholesky: the {} matrix is not symmetric: cells [{},{}] and [{},{}] are {} and {}", shape,
-              i + 1, j + 1, j + 1, i + 1, a(i, j), a(j, i));
-    const Eigen::LLT<Cells> factor(a);
-    if (factor.info() != Eigen::Success)
-      return FailedPrecondition("cholesky: the {} matrix is not positive definite", shape);
-    return FromEigen(factor.matrixL());
-  });
+  FixCacheSizes();
+  const Shape shape = call.inputs[0]->matrix().shape();
+  HEDDLE_RETURN_IF_ERROR(CheckSquare("cholesky", shape, StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(Cells a, ToEigen(call.inputs[0]->matrix()));
+  for (Eigen::Index j = 0; j < a.cols(); ++j)
+    for (Eigen::Index i = 0; i < j; ++i)
+      if (std::abs(a(i, j) - a(j, i)) > 1e-10 * std::max(std::abs(a(i, j)), std::abs(a(j, i))))
+        return FailedPrecondition(
+            "cholesky: the {} matrix is not symmetric: cells [{},{}] and [{},{}] are {} and {}", shape, i + 1,
+            j + 1, j + 1, i + 1, a(i, j), a(j, i));
+  const Eigen::LLT<Cells> factor(a);
+  a.resize(0, 0);
+  if (factor.info() != Eigen::Success)
+    return FailedPrecondition("cholesky: the {} matrix is not positive definite", shape);
+  return FromEigen(factor.matrixL());
 }
 
 // ---- det(A): the determinant of a square matrix, a double scalar, by LU with row exchanges. 1 for 0 x 0.
@@ -158,13 +150,12 @@ Result<ValueInfo> InferDeterminant(const InferContext& context) {
 }
 
 Result<Value> RunDeterminant(const KernelCall& call) {
-  return WithEigen(call, [&]() -> Result<Value> {
-    HEDDLE_RETURN_IF_ERROR(
-        CheckSquare("det", call.inputs[0]->matrix().shape(), StatusCode::kFailedPrecondition));
-    HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
-    if (a.rows() == 0) return Value(Scalar(1.0));
-    return Value(Scalar(static_cast<double>(Eigen::PartialPivLU<Cells>(a).determinant())));
-  });
+  FixCacheSizes();
+  HEDDLE_RETURN_IF_ERROR(
+      CheckSquare("det", call.inputs[0]->matrix().shape(), StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
+  if (a.rows() == 0) return Value(Scalar(1.0));
+  return Value(Scalar(static_cast<double>(Eigen::PartialPivLU<Cells>(a).determinant())));
 }
 
 Cost CubicCost(const Node&, std::span<const ValueInfo> inputs) {
@@ -175,6 +166,12 @@ Cost CubicCost(const Node&, std::span<const ValueInfo> inputs) {
   return {.flops = 2 * m * n * n, .bytes = 24 * m * n};
 }
 
+// The cells in Eigen's order, and their factors.
+double FactorsWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  return 2 * sizeof(double) * static_cast<double>(inputs[0].shape.rows) *
+         static_cast<double>(inputs[0].shape.columns);
+}
+
 constexpr Operator kOperators[] = {
     {.name = "solve",
      .min_inputs = 2,
@@ -182,27 +179,31 @@ constexpr Operator kOperators[] = {
      .infer = InferSolve,
      .cost = CubicCost,
      .run = RunSolve,
-     .may_fail = true},
+     .may_fail = true,
+     .working_bytes = FactorsWorkingBytes},
     {.name = "inv",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferSquare,
      .cost = CubicCost,
      .run = RunInverse,
-     .may_fail = true},
+     .may_fail = true,
+     .working_bytes = FactorsWorkingBytes},
     {.name = "cholesky",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferSquare,
      .cost = CubicCost,
      .run = RunCholesky,
-     .may_fail = true},
+     .may_fail = true,
+     .working_bytes = FactorsWorkingBytes},
     {.name = "det",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferDeterminant,
      .cost = CubicCost,
-     .run = RunDeterminant},
+     .run = RunDeterminant,
+     .working_bytes = FactorsWorkingBytes},
 };
 
 }  // namespace

@@ -257,6 +257,11 @@ Result<Value> RunTable(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+double TableWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  return sizeof(Entry) * static_cast<double>(inputs[kA].shape.rows) *
+         static_cast<double>(inputs[kA].shape.columns);
+}
+
 }  // namespace
 
 // table(A, B, W, d1, d2): F[i, j] = sum of W[k] over the cells k with trunc(A[k]) = i and trunc(B[k]) = j.
@@ -273,6 +278,7 @@ constexpr Operator kTableOperator = {.name = "table",
                                      .max_inputs = 5,
                                      .infer = InferTable,
                                      .run = RunTable,
-                                     .may_fail = true};
+                                     .may_fail = true,
+                                     .working_bytes = TableWorkingBytes};
 
 }  // namespace heddle::ops

@@ -82,8 +82,29 @@ Result<Value> RunFormat(const KernelCall& call) {
   return Value(Scalar(std::move(text)));
 }
 
+// A long text is printed in pieces, none of which ends inside a character: on its way to the user each is
+// copied a few times.
+void PrintLine(std::string_view text, const std::function<void(std::string_view)>& print) {
+  constexpr size_t kPieceBytes = size_t{256} << 10;
+  constexpr size_t kMostBytesOfCharacter = 4;
+  const auto is_inside = [&](size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  while (text.size() > kPieceBytes) {
+    size_t end = kPieceBytes;
+    while (end > kPieceBytes - kMostBytesOfCharacter && is_inside(end)) --end;
+    print(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  print(std::string(text) + "\n");
+}
+
 Result<Value> RunPrint(const KernelCall& call) {
-  if (call.context.print) call.context.print(TextOf(*call.inputs[0]) + "\n");
+  if (!call.context.print) return Value();
+  const Value& value = *call.inputs[0];
+  if (value.IsScalar() && value.scalar().IsString()) {
+    PrintLine(value.scalar().AsString(), call.context.print);
+  } else {
+    PrintLine(TextOf(value), call.context.print);
+  }
   return Value();
 }
 
@@ -138,6 +159,9 @@ std::string MatrixToText(const Matrix& matrix, const TextLayout& layout) {
   std::vector<double> row(static_cast<size_t>(columns));
   std::string text;
   for (int64_t i = 0; i < rows; ++i) {
+    // A long text is given its size, as the first rows foretell it, before it has grown step by step.
+    constexpr int64_t kForetelling = 256;
+    if (i == kForetelling) text.reserve(text.size() / kForetelling * static_cast<size_t>(rows + rows / 32));
     ReadRow(matrix, i, row);
     for (int64_t j = 0; j < columns; ++j) {
       const double x = row[static_cast<size_t>(j)];

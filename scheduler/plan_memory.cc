@@ -5,8 +5,11 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <vector>
+
+#include "ops/operator.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -245,6 +248,35 @@ void PlanMemory(Plan* plan) {
   }
 }
 
+namespace {
+
+constexpr const char* kAdvice =
+    "give more memory (--memory), use more workers, or work on fewer rows at a time";
+
+// A task alone holds what it reads, what it makes and what it works with.
+Status CheckWorkingMemory(const Plan& plan, const Task& task, int64_t memory_bytes) {
+  if (task.node == kNoNode) return OkStatus();
+  const Node& node = plan.graph[task.node];
+  std::vector<ValueInfo> inputs;
+  for (const NodeId input : node.inputs)
+    inputs.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
+  const double working = ops::WorkingBytesOf(node, inputs);
+  if (working == 0) return OkStatus();
+  std::set<RegisterId> registers(task.consumed.begin(), task.consumed.end());
+  registers.insert(task.produced.begin(), task.produced.end());
+  double values = 0;
+  for (const RegisterId id : registers)
+    if (id >= 0) values += static_cast<double>(plan.registers[static_cast<size_t>(id)].bytes);
+  if (values + working <= static_cast<double>(memory_bytes)) return OkStatus();
+  return ResourceExhausted("out of memory: '{}' needs {:.0f} bytes on worker {}, the limit is {} bytes",
+                           node.op, values + working, task.id.rank(), memory_bytes)
+      .At(node.position)
+      .WithNote(fmt::format("{:.0f} bytes of them are its working memory", working))
+      .WithNote(kAdvice);
+}
+
+}  // namespace
+
 Status CheckMemory(const Plan& plan, int64_t memory_bytes) {
   if (memory_bytes <= 0) return OkStatus();
   for (int32_t rank = 0; rank < plan.ranks; ++rank) {
@@ -266,8 +298,9 @@ Status CheckMemory(const Plan& plan, int64_t memory_bytes) {
                    .WithNote(fmt::format("largest value: the {} result of '{}', {} bytes",
                                          largest->info.shape, node.op, largest->bytes));
     }
-    return status.WithNote("give more memory (--memory), use more workers, or work on fewer rows at a time");
+    return status.WithNote(kAdvice);
   }
+  for (const Task& task : plan.tasks) HEDDLE_RETURN_IF_ERROR(CheckWorkingMemory(plan, task, memory_bytes));
   return OkStatus();
 }
 

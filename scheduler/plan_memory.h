@@ -20,7 +20,8 @@ namespace heddle::scheduler {
 void PlanMemory(Plan* plan);
 
 /// kResourceExhausted when a rank needs more than memory_bytes (0: unlimited), naming the largest register's
-/// operator.
+/// operator, or the operator whose working memory (Operator::working_bytes) does not fit beside what it reads
+/// and makes.
 Status CheckMemory(const Plan& plan, int64_t memory_bytes);
 
 }  // namespace heddle::scheduler

@@ -7,6 +7,8 @@
 #include "cluster/cli/script_input.h"
 #include "cluster/interrupt.h"
 #include "compiler/explain.h"
+#include "core/memory_bounds.h"
+#include "core/memory_budget.h"
 
 namespace heddle::cluster::cli {
 
@@ -20,12 +22,29 @@ void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatis
   std::fputs(ToText(ranks, most.ok() ? static_cast<int>(*most) : 20).c_str(), stderr);
 }
 
+namespace {
+
+// From here on, and of the script's text and programs as well. More than there is would end in a kill.
+void LimitMemory(const SessionOptions& options) {
+  if (options.memory_bytes <= 0) return;
+  MemoryBudget::Process().SetLimit(options.memory_bytes);
+  const MemoryBounds bounds = ReadMemoryBounds();
+  const int64_t available = bounds.Smallest() / options.ranks;
+  if (options.memory_bytes > available)
+    Warn(fmt::format("--memory {} is more than there is: {} gives each of {} process{} {} bytes",
+                     options.memory_bytes, bounds.NameOfSmallest(), options.ranks,
+                     options.ranks > 1 ? "es" : "", available));
+}
+
+}  // namespace
+
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   const Result<ScriptInput> script = ReadScript(arguments);
   if (!script.ok()) return ReportOutcome(arguments, script.status());
   Result<SessionOptions> options = ReadSessionOptions(arguments);
   if (!options.ok()) return ReportOutcome(arguments, options.status());
   options->ranks = ranks;
+  LimitMemory(*options);
   if (Status status = UseCpu(*options); !status.ok()) return ReportOutcome(arguments, status);
   const Result<Program> program = Compile(*script, arguments);
   if (!program.ok()) return ReportOutcome(arguments, program.status());

@@ -38,7 +38,7 @@ std::vector<Option> PlanOptions() {
   using Kind = Option::Kind;
   return {
       {"threads", Kind::kValue, "N", "threads of a worker's kernels (default: all cores)"},
-      {"memory", Kind::kValue, "SIZE", "most matrix memory of a worker, e.g. 4G"},
+      {"memory", Kind::kValue, "SIZE", "most memory of a process, e.g. 4G (default: what the machine has)"},
       {"min-distributed-bytes", Kind::kValue, "SIZE", "smaller matrices stay on one worker (default 8M)"},
       {"cpu", Kind::kValue, "NAME,...",
        "avx2 or avx512 kernels, workers in turn (default: the widest; same results)"},

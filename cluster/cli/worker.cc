@@ -14,7 +14,7 @@ using Kind = Option::Kind;
 
 constexpr Option kOptions[] = {
     {"threads", Kind::kValue, "N", "threads of its kernels (default: all cores)"},
-    {"memory", Kind::kValue, "SIZE", "most matrix memory, e.g. 4G (default: unlimited)"},
+    {"memory", Kind::kValue, "SIZE", "most memory of an executor, e.g. 4G (default: what the machine has)"},
     {"name", Kind::kValue, "NAME", "as others see it (default: HOST-1, HOST-2, ...)"},
     {"peer-host", Kind::kValue, "ADDRESS", "of this machine, for executors elsewhere (default: none)"},
     {"patience-ms", Kind::kValue, "N", "how long to go on without a master (default 600000)"},

@@ -8,6 +8,7 @@
 #include "compiler/codegen/code_module.h"
 #include "compiler/codegen/object_cache.h"
 #include "core/clock.h"
+#include "core/counted_heap.h"
 
 namespace heddle::codegen {
 namespace {
@@ -82,6 +83,7 @@ Result<Code> Generated::Make(const std::string& region_text, ops::Cpu cpu, bool*
 }
 
 Result<Code> Generated::Compile(const ops::Region& region) {
+  const HeapModeScope unlimited(HeapMode::kCounts);  // LLVM ends the process when it gets no memory.
   HEDDLE_RETURN_IF_ERROR(Verify(region));
   const ops::Cpu cpu = options_.cpu.value_or(ops::SelectedCpu());
   const std::string text = region.ToText();
@@ -111,6 +113,7 @@ std::unique_ptr<GeneratedCode> GeneratedRegions(const CodegenOptions& options) {
 }
 
 Result<std::string> ExplainRegion(const ops::Region& region, CodeText kind, std::optional<ops::Cpu> cpu) {
+  const HeapModeScope unlimited(HeapMode::kCounts);
   HEDDLE_RETURN_IF_ERROR(Verify(region));
   HEDDLE_ASSIGN_OR_RETURN(const CodeModule* const module, CodeModule::Open());
   return module->Compile(region.ToText(), cpu.value_or(ops::SelectedCpu()),

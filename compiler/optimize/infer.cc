@@ -8,6 +8,14 @@
 namespace heddle::compiler {
 namespace {
 
+// A text that long is no path and no option: it is left to the run, which counts its memory. A script that
+// doubles a text forty times is a small one.
+constexpr size_t kLongestKnownText = size_t{64} << 10;
+
+bool IsLongText(const Scalar& scalar) {
+  return scalar.IsString() && scalar.AsString().size() > kLongestKnownText;
+}
+
 std::optional<Scalar> SizeOf(const std::string& op, const Shape& shape) {
   int64_t size = kUnknown;
   if (op == "nrow") size = shape.rows;
@@ -108,7 +116,7 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
     if (!op->pure || op->effect) return OkStatus();
     // A failing evaluation is not an error yet: it shows, in script order, when the operator runs.
     Result<Scalar> result = ops::EvaluateScalar(node, scalars_);
-    if (result.ok()) value = *std::move(result);
+    if (result.ok() && !IsLongText(*result)) value = *std::move(result);
   } else if (node.inputs.size() == 1 && infos_[0].IsMatrix()) {
     value = SizeOf(node.op, infos_[0].shape);
   } else {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cluster/cli/verb.h"
+#include "core/counted_heap.h"
 
 namespace {
 
@@ -26,6 +27,7 @@ __attribute__((no_sanitize("address,thread,undefined"))) void OpenStandardStream
 }  // namespace
 
 int main(int argc, char** argv) {
+  heddle::PrepareHeap();
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);  // we tell what is wrong ourselves
   const std::vector<std::string> words(argv + 1, argv + argc);
   const int code = heddle::cluster::cli::Main(words);

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/memory_bounds.h"
 #include "core/random.h"
 
 namespace heddle {

@@ -174,5 +174,32 @@ TEST(TextOperatorsTest, ToStringReadsItsArgumentsInOrder) {
             Scalar("1/x"));
 }
 
+// In pieces, none of which ends inside a character.
+TEST(TextOperatorsTest, ALongTextIsPrintedInPiecesOfWholeCharacters) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += "a\u20ac\u00e4\U0001f600";
+  Node node;
+  node.op = "print";
+  node.inputs = {0};
+  std::string all;
+  size_t pieces = 0;
+  KernelContext context;
+  context.print = [&](std::string_view piece) {
+    EXPECT_LE(piece.size(), (size_t{256} << 10) + 1);
+    EXPECT_NE(static_cast<unsigned char>(piece.front()) & 0xc0, 0x80);
+    all += piece;
+    ++pieces;
+  };
+  const Value value{Scalar(text)};
+  const Value* inputs[] = {&value};
+  const ValueInfo infos[] = {ValueInfo::OfScalar(ValueType::kString)};
+  ASSERT_TRUE(
+      CatalogKernels()
+          .Run({.node = node, .phase = "", .inputs = inputs, .input_infos = infos, .context = context})
+          .ok());
+  EXPECT_TRUE(all == text + "\n");
+  EXPECT_GE(pieces, text.size() >> 18);
+}
+
 }  // namespace
 }  // namespace heddle::ops

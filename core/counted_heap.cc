@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/counted_heap.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+#include "core/block_pool.h"
+#include "core/memory_bounds.h"
+#include "core/memory_budget.h"
+
+namespace heddle {
+namespace {
+
+constexpr int kExitOutOfMemory = 5;
+constexpr int64_t kFlushBytes = int64_t{64} << 10;  // What a thread counts on its own.
+// Whoever asks for more does not expect to get it (a size of a script, a test).
+constexpr size_t kMostPlausibleBytes = size_t{1} << 40;
+
+constexpr int kArenasInLittleSpace = 2;
+
+constinit std::atomic<int64_t> heap_bytes{0};
+constinit thread_local int64_t own_bytes = 0;  // Of this thread, not yet in heap_bytes.
+constinit thread_local HeapMode mode = HeapMode::kCounts;
+constinit thread_local bool is_making_room = false;
+constinit std::atomic<size_t> refused_bytes{
+    0};  // Last, by any thread: a kernel's threads fail for one another.
+
+// No allocation on the way: there is no memory.
+[[noreturn]] void ExitOutOfMemory(size_t bytes) {
+  const MemoryBudget& budget = MemoryBudget::Process();
+  char text[512];
+  const int size = std::snprintf(
+      text, sizeof(text),
+      "heddle: error: out of memory: %zu bytes are not to be had: %lld of %lld bytes in use\n"
+      "  note: the machine, a control group or ulimit gives less than the limit; state a smaller --memory BYTES, "
+      "use smaller or sparser matrices, or more workers\n",
+      bytes, static_cast<long long>(budget.used()), static_cast<long long>(budget.limit()));
+  if (size > 0) (void)!write(STDERR_FILENO, text, static_cast<size_t>(size));
+  _exit(kExitOutOfMemory);
+}
+
+}  // namespace
+
+std::atomic<int64_t>& HeapBytes() { return heap_bytes; }
+HeapMode CurrentHeapMode() { return mode; }
+
+HeapModeScope::HeapModeScope(HeapMode wanted) : before_(mode) {
+  if (wanted == HeapMode::kRefuses) MemoryBudget::Process();  // There before it is asked.
+  mode = wanted;
+}
+HeapModeScope::~HeapModeScope() { mode = before_; }
+
+Status HeapRefused(std::string_view user, bool is_absurd) {
+  const std::string size =
+      is_absurd ? "more bytes than there are addresses" : fmt::format("{} bytes", refused_bytes.load());
+  return DoesNotFit(fmt::format("working memory of {} for '{}'", size, user), MemoryBudget::Process());
+}
+
+void NoteRefused(int64_t bytes) {
+  refused_bytes.store(static_cast<size_t>(bytes), std::memory_order_relaxed);
+}
+
+void PrepareHeap() {
+  if (ReadMemoryBounds().address_space != MemoryBounds::kNoBound) mallopt(M_ARENA_MAX, kArenasInLittleSpace);
+  static std::terminate_handler before = std::get_terminate();
+  std::set_terminate([] {
+    if (const std::exception_ptr failure = std::current_exception()) {
+      try {
+        std::rethrow_exception(failure);
+      } catch (const std::bad_alloc&) {
+        ExitOutOfMemory(refused_bytes.load());
+      } catch (...) {
+      }
+    }
+    before();
+  });
+}
+
+}  // namespace heddle
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+// glibc's own heap under the names that a heap in the program leaves to it.
+extern "C" {
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* block, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+void __libc_free(void* block);
+}
+
+namespace heddle {
+namespace {
+
+// Adds what a thread has counted when it ends.
+struct LastCount {
+  ~LastCount() { heap_bytes.fetch_add(std::exchange(own_bytes, 0), std::memory_order_relaxed); }
+};
+
+// True when the shared count changed.
+inline bool Count(int64_t bytes) {
+  own_bytes += bytes;
+  if (own_bytes < kFlushBytes && own_bytes > -kFlushBytes) return false;
+  heap_bytes.fetch_add(std::exchange(own_bytes, 0), std::memory_order_relaxed);
+  thread_local LastCount last_count;
+  (void)&last_count;
+  return true;
+}
+
+// True when the budget holds all that is counted, perhaps after free blocks were returned to the machine.
+bool HasRoom(int64_t bytes) {
+  MemoryBudget& budget = MemoryBudget::Process();
+  if (!budget.IsOver()) return true;
+  is_making_room = true;
+  while (budget.IsOver() && BlockPool::Process().Trim(std::max<int64_t>(bytes, kFlushBytes)) > 0) {
+  }
+  is_making_room = false;
+  return !budget.IsOver();
+}
+
+// Free blocks of the pool and of the heap go back to the machine.
+bool Reclaim() {
+  if (mode == HeapMode::kInPool || is_making_room) return malloc_trim(0) != 0;
+  is_making_room = true;
+  const bool any = BlockPool::Process().Trim() > 0;
+  is_making_room = false;
+  return malloc_trim(0) != 0 || any;
+}
+
+void* Refuse(size_t bytes) {
+  refused_bytes.store(bytes, std::memory_order_relaxed);
+  errno = ENOMEM;
+  return nullptr;
+}
+
+// `get` allocates `bytes` in place of a block of `before` bytes.
+template <typename Get>
+inline void* Allocate(size_t bytes, int64_t before, const Get& get) {
+  const bool may_refuse = mode == HeapMode::kRefuses && !is_making_room;
+  const int64_t more = static_cast<int64_t>(std::min(bytes, kMostPlausibleBytes)) - before;
+  const bool is_asked = may_refuse && more >= kFlushBytes;
+  if (is_asked) {  // Counted first, so that of two threads one at least sees the other.
+    heap_bytes.fetch_add(more, std::memory_order_relaxed);
+    if (!HasRoom(more)) {
+      heap_bytes.fetch_sub(more, std::memory_order_relaxed);
+      return Refuse(bytes);
+    }
+  }
+  void* block = get();
+  if (block == nullptr && bytes < kMostPlausibleBytes) {
+    if (Reclaim()) block = get();
+    if (block == nullptr && !may_refuse) ExitOutOfMemory(bytes);
+  }
+  const int64_t reserved = is_asked ? more : 0;
+  if (block == nullptr) {
+    heap_bytes.fetch_sub(reserved, std::memory_order_relaxed);
+    return Refuse(bytes);
+  }
+  const int64_t counted = static_cast<int64_t>(malloc_usable_size(block)) - before;
+  if (Count(counted - reserved) && may_refuse && !is_asked && before == 0 && !HasRoom(0)) {
+    Count(-counted);
+    __libc_free(block);
+    return Refuse(bytes);
+  }
+  return block;
+}
+
+void* AllocateAligned(size_t alignment, size_t bytes) {
+  return Allocate(bytes, 0, [&] { return __libc_memalign(alignment, bytes); });
+}
+
+}  // namespace
+}  // namespace heddle
+
+extern "C" {
+
+void* malloc(size_t bytes) noexcept {
+  return heddle::Allocate(bytes, 0, [&] { return __libc_malloc(bytes); });
+}
+
+void* calloc(size_t count, size_t bytes) noexcept {
+  size_t total = 0;
+  if (__builtin_mul_overflow(count, bytes, &total)) return heddle::Refuse(SIZE_MAX);
+  return heddle::Allocate(total, 0, [&] { return __libc_calloc(count, bytes); });
+}
+
+void* realloc(void* block, size_t bytes) noexcept {
+  const auto before = static_cast<int64_t>(malloc_usable_size(block));
+  if (block != nullptr && bytes == 0) {
+    heddle::Count(-before);
+    __libc_free(block);
+    return nullptr;
+  }
+  return heddle::Allocate(bytes, before, [&] { return __libc_realloc(block, bytes); });
+}
+
+void free(void* block) noexcept {
+  if (block == nullptr) return;
+  heddle::Count(-static_cast<int64_t>(malloc_usable_size(block)));
+  __libc_free(block);
+}
+
+void* memalign(size_t alignment, size_t bytes) noexcept { return heddle::AllocateAligned(alignment, bytes); }
+void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
+  return heddle::AllocateAligned(alignment, bytes);
+}
+
+int posix_memalign(void** block, size_t alignment, size_t bytes) noexcept {
+  if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0) return EINVAL;
+  void* const got = heddle::AllocateAligned(alignment, bytes);
+  if (got == nullptr) return ENOMEM;
+  *block = got;
+  return 0;
+}
+
+}  // extern "C"
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise of --memory and of the default limit is about the process: scripts whose strings, texts,
+// working copies or sizes ask for more than there is end within the limit, or with exit code 5 and the
+// numbers. The peak is what the kernel saw.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <fstream>
+
+#include "core/counted_heap.h"
+#include "core/memory_bounds.h"
+#include "tests/cluster/cluster_of_processes.h"
+
+namespace heddle {
+namespace {
+
+using testing_support::kPatience;
+using testing_support::TemporaryFolder;
+using testing_support::WriteText;
+
+constexpr int64_t kMB = 1'000'000;
+constexpr int64_t kSlackBytes = int64_t{64} << 20;  // Code, stacks and what libraries hold.
+constexpr double kSlackShare = 1.15;
+
+// What a script wants, and whether that can be had within 200 MB.
+struct MemoryCase {
+  const char* name;
+  const char* script;
+  enum { kFits, kDoesNotFit, kEither } outcome;
+};
+
+#define HEDDLE_FIVE_TIMES(text) text text text text text
+#define HEDDLE_DOUBLED "s = s + s\n"
+
+const MemoryCase kCases[] = {
+    {"string_doubled_in_straight_code",
+     "s = \"0123456789\"\n" HEDDLE_FIVE_TIMES(HEDDLE_FIVE_TIMES(HEDDLE_DOUBLED)) "print(s == \"x\")",
+     MemoryCase::kDoesNotFit},
+    {"string_doubled", "s = \"0123456789\"\nfor (i in 1:40) { s = s + s }\nprint(\"done\")",
+     MemoryCase::kDoesNotFit},
+    {"string_doubled_without_loop",
+     "s = \"0123456789\"\nn = 24\nwhile (n > 0) { n = n - 1\n s = s + s }\nprint(s == s)",
+     MemoryCase::kDoesNotFit},
+    {"strings_in_variables",
+     "s = \"0123456789\"\nfor (i in 1:23) { s = s + s }\na = s + 1\nb = s + 2\nc = s + 3\n"
+     "print(a == b)\nprint(b == c)\nprint(a == c)",
+     MemoryCase::kDoesNotFit},
+    {"print_of_a_long_string", "s = \"0123456789\"\nfor (i in 1:21) { s = s + s }\nprint(s)",
+     MemoryCase::kFits},
+    {"write_text", "X = rand(rows=1000000, cols=10, seed=1)\nwrite(X, \"x\", format=\"text\")",
+     MemoryCase::kFits},
+    {"write_csv", "X = rand(rows=1000000, cols=10, seed=1)\nwrite(X, \"x\", format=\"csv\")",
+     MemoryCase::kFits},
+    {"write_csv_of_one_row",
+     "X = rand(rows=1, cols=9000000, seed=1)\nwrite(X, \"x\", format=\"csv\", header=TRUE)",
+     MemoryCase::kFits},
+    {"write_matrix_market", "X = rand(rows=1000000, cols=10, seed=1)\nwrite(X, \"x\", format=\"mm\")",
+     MemoryCase::kFits},
+    {"to_string",
+     "X = rand(rows=1000000, cols=10, seed=1)\nprint(toString(X, rows=1000000, cols=10, decimal=15) == \"\")",
+     MemoryCase::kDoesNotFit},
+    {"order", "X = rand(rows=6000000, cols=1, seed=1)\nY = order(target=X)\nprint(nrow(Y))",
+     MemoryCase::kDoesNotFit},
+    {"order_that_fits", "X = rand(rows=1500000, cols=1, seed=1)\nY = order(target=X)\nprint(nrow(Y))",
+     MemoryCase::kFits},
+    {"inv", "X = rand(rows=3000, cols=3000, seed=1)\nprint(sum(inv(X)))", MemoryCase::kDoesNotFit},
+    {"solve", "X = rand(rows=3200, cols=3200, seed=1)\nprint(sum(solve(X, rowSums(X))))",
+     MemoryCase::kDoesNotFit},
+    {"cholesky", "X = diag(matrix(1, rows=3200, cols=1)) + 0\nprint(sum(cholesky(X)))",
+     MemoryCase::kDoesNotFit},
+    {"det", "X = rand(rows=3200, cols=3200, seed=1)\nprint(det(X) == 0)", MemoryCase::kDoesNotFit},
+    {"rand_sparse_huge", "X = rand(rows=1200, cols=1000000000, sparsity=0.1, seed=1)\nprint(sum(X))",
+     MemoryCase::kDoesNotFit},
+    {"rand_dense_huge", "X = rand(rows=100000, cols=10000, seed=1)\nprint(sum(X * 2))", MemoryCase::kEither},
+    {"table", "X = round(rand(rows=5000000, cols=1, min=1, max=1000000, seed=1))\nprint(nrow(table(X, X)))",
+     MemoryCase::kDoesNotFit},
+    {"remove_empty",
+     "X = rand(rows=1000000, cols=16, seed=1)\n"
+     "Y = removeEmpty(target=X, margin=\"rows\", select=X[,1] > 0.1)\nprint(sum(X) + sum(Y))",
+     MemoryCase::kDoesNotFit},
+    {"cumsum", "X = rand(rows=1000000, cols=12, seed=1)\nprint(sum(cumsum(X + 1)))", MemoryCase::kEither},
+    {"column_sums_of_a_wide_sparse_matrix",
+     "X = rand(rows=3000, cols=3000000, sparsity=0.0005, seed=1)\nprint(sum(colSums(X)))",
+     MemoryCase::kEither},
+    {"product_of_sparse_matrices",
+     "X = rand(rows=20000, cols=20000, sparsity=0.01, seed=1)\nprint(sum(X %*% X))", MemoryCase::kEither},
+    {"matrix_of_a_text",
+     "s = \"1 2 3 4 5 6 7 8 \"\nfor (i in 1:21) { s = s + s }\nprint(sum(matrix(s, rows=8388608, cols=2)))",
+     MemoryCase::kEither},
+};
+
+struct Ended {
+  int code = -1;  // 128 + signal when killed.
+  std::string text;
+  int64_t peak_bytes = 0;  // Of the process, or of the largest that it started.
+};
+
+struct Surroundings {
+  int64_t address_space = 0;  // RLIMIT_AS; 0: none.
+  std::string group;          // Folder of a control group; "": none.
+};
+
+// Runs a program in `folder`; its output goes to a file there, so that this process holds none of it.
+Ended RunIn(const std::vector<std::string>& words, const std::string& folder,
+            const Surroundings& around = {}) {
+  const std::string output = folder + "/output";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!around.group.empty()) std::ofstream(around.group + "/cgroup.procs") << getpid() << std::flush;
+    const int file = open(output.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+    if (file < 0 || chdir(folder.c_str()) != 0) _exit(126);
+    dup2(file, 1);
+    dup2(file, 2);
+    const rlimit limit = {static_cast<rlim_t>(around.address_space),
+                          static_cast<rlim_t>(around.address_space)};
+    if (around.address_space > 0 && setrlimit(RLIMIT_AS, &limit) != 0) _exit(126);
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    alarm(static_cast<unsigned>(120 * kPatience));
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  Ended ended;
+  int status = 0;
+  rusage usage{};
+  wait4(child, &status, 0, &usage);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  ended.peak_bytes = usage.ru_maxrss * int64_t{1024};
+  std::ifstream file(output, std::ios::binary);
+  ended.text.resize(4096);
+  file.seekg(0, std::ios::end);
+  const auto size = static_cast<int64_t>(file.tellg());
+  file.seekg(std::max<int64_t>(0, size - 4096));
+  file.read(ended.text.data(), 4096);
+  ended.text.resize(static_cast<size_t>(file.gcount()));
+  return ended;
+}
+
+void ExpectOutcome(const MemoryCase& c, const Ended& ended) {
+  EXPECT_TRUE(ended.code == 0 || ended.code == 5) << ended.code << ": " << ended.text;
+  if (c.outcome != MemoryCase::kEither) {
+    EXPECT_EQ(ended.code, c.outcome == MemoryCase::kFits ? 0 : 5) << ended.text;
+  }
+  if (ended.code == 5) {
+    EXPECT_NE(ended.text.find("out of memory: "), std::string::npos) << ended.text;
+    EXPECT_NE(ended.text.find(" bytes"), std::string::npos) << ended.text;
+    EXPECT_NE(ended.text.find("--memory"), std::string::npos) << ended.text;
+  }
+}
+
+class MemoryPromise : public testing::TestWithParam<MemoryCase> {
+ protected:
+  void SetUp() override {
+    if (!kHeapIsCounted) GTEST_SKIP() << "sanitizers take memory of their own";
+    WriteText(folder_.path() + "/case.dml", GetParam().script);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_P(MemoryPromise, RunStaysInItsLimit) {
+  const Ended ended = RunIn(
+      {testing_support::Binary(), "run", "--memory", std::to_string(200 * kMB), "case.dml"}, folder_.path());
+  ExpectOutcome(GetParam(), ended);
+  EXPECT_LE(static_cast<double>(ended.peak_bytes), 200 * kMB * kSlackShare + kSlackBytes);
+}
+
+TEST_P(MemoryPromise, EveryProcessOfSimStaysInItsLimit) {
+  const Ended ended = RunIn(
+      {testing_support::Binary(), "sim", "--workers", "2", "--memory", std::to_string(200 * kMB), "case.dml"},
+      folder_.path());
+  EXPECT_TRUE(ended.code == 0 || ended.code == 5) << ended.code << ": " << ended.text;
+  EXPECT_LE(static_cast<double>(ended.peak_bytes), 200 * kMB * kSlackShare + kSlackBytes);
+}
+
+TEST_P(MemoryPromise, UlimitIsFollowedWithoutAnOption) {
+  const Ended ended =
+      RunIn({testing_support::Binary(), "run", "case.dml"}, folder_.path(), {.address_space = 900 * kMB});
+  EXPECT_TRUE(ended.code == 0 || ended.code == 5) << ended.code << ": " << ended.text;
+}
+
+// A control group of 300 MB below this process's own, where the machine lets us make one.
+class ControlGroup {
+ public:
+  ControlGroup() {
+    const std::string name = "/heddle-test-" + std::to_string(getpid());
+    for (const auto& [mount, file] : {std::pair{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                                      std::pair{"/sys/fs/cgroup", "memory.max"}}) {
+      path_ = mount + name;
+      if (mkdir(path_.c_str(), 0700) != 0) continue;
+      std::ofstream limit(path_ + "/" + file);
+      limit << 300 * kMB << std::flush;
+      if (limit.good()) return;
+      rmdir(path_.c_str());
+    }
+    path_.clear();
+  }
+  ~ControlGroup() {
+    if (!path_.empty()) rmdir(path_.c_str());
+  }
+  ControlGroup(const ControlGroup&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST_P(MemoryPromise, AControlGroupIsFollowedWithoutAnOption) {
+  const ControlGroup group;
+  if (group.path().empty()) GTEST_SKIP() << "this machine lets us make no control group";
+  ExpectOutcome(GetParam(), RunIn({testing_support::Binary(), "run", "case.dml"}, folder_.path(),
+                                  {.group = group.path()}));
+  const Ended sim = RunIn({testing_support::Binary(), "sim", "--workers", "2", "case.dml"}, folder_.path(),
+                          {.group = group.path()});
+  EXPECT_TRUE(sim.code == 0 || sim.code == 5) << sim.code << ": " << sim.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MemoryPromise, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(MemoryPromiseTest, ALimitBeyondWhatThereIsIsWarnedOf) {
+  const TemporaryFolder folder;
+  const Ended ended =
+      RunIn({testing_support::Binary(), "run", "--memory", "100000G", "-e", "print(1)"}, folder.path());
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_NE(ended.text.find("heddle: warning: --memory 107374182400000 is more than there is: "),
+            std::string::npos)
+      << ended.text;
+}
+
+}  // namespace
+}  // namespace heddle

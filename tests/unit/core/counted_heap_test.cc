@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/counted_heap.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/block_pool.h"
+#include "core/memory_budget.h"
+
+namespace heddle {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+// Each thread may have so much that is not yet counted.
+constexpr int64_t kNotYet = int64_t{128} << 10;
+
+class CountedHeapTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kHeapIsCounted) GTEST_SKIP() << "sanitizers have a heap of their own";
+    limit_ = MemoryBudget::Process().limit();
+  }
+  void TearDown() override {
+    if (kHeapIsCounted) MemoryBudget::Process().SetLimit(limit_);
+  }
+  // So that `bytes` more fit.
+  void LeaveRoomFor(int64_t bytes) {
+    BlockPool::Process().Trim();
+    MemoryBudget::Process().SetLimit(
+        std::max(MemoryBudget::Process().used(), HeapBytes() - MemoryBudget::kHeapAllowance) + bytes);
+  }
+  int64_t limit_ = 0;
+};
+
+// Fills the allowance, so that what follows counts from the first byte.
+class CountedHeapAtTheLimitTest : public CountedHeapTest {
+ protected:
+  void SetUp() override {
+    CountedHeapTest::SetUp();
+    if (kHeapIsCounted) allowance_.resize(static_cast<size_t>(MemoryBudget::kHeapAllowance));
+  }
+  std::string allowance_;
+};
+
+TEST_F(CountedHeapTest, EveryWayToAllocateCounts) {
+  const auto counted = [](const auto& hold) {
+    const int64_t before = HeapBytes();
+    auto held = hold();
+    return HeapBytes() - before;
+  };
+  const auto expect_near = [](int64_t bytes, int64_t wanted) {
+    EXPECT_GE(bytes, wanted - kNotYet);
+    EXPECT_LE(bytes, wanted + kNotYet);
+  };
+  const int64_t begin = HeapBytes();
+  expect_near(counted([] { return std::string(10 * kMiB, 'x'); }), 10 * kMiB);
+  expect_near(counted([] { return std::vector<double>(1'000'000); }), 8'000'000);
+  expect_near(counted([] { return std::make_unique<char[]>(3 * kMiB); }), 3 * kMiB);
+  expect_near(counted([] { return std::vector<std::string>(100'000, std::string(100, 'x')); }),
+              100'000 * (32 + 104));
+  for (const auto& get :
+       {+[] { return malloc(2 * kMiB); }, +[] { return calloc(2, kMiB); },
+        +[] { return aligned_alloc(64, 2 * kMiB); }, +[] { return realloc(malloc(kMiB), 2 * kMiB); }}) {
+    const int64_t before = HeapBytes();
+    void* const block = get();
+    expect_near(HeapBytes() - before, 2 * kMiB);
+    free(block);
+  }
+  void* block = nullptr;
+  ASSERT_EQ(posix_memalign(&block, 4096, 5 * kMiB), 0);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 4096, 0u);
+  free(block);
+  expect_near(HeapBytes() - begin, 0);
+}
+
+TEST_F(CountedHeapTest, WhatThreadsCountedIsNotLost) {
+  const int64_t before = HeapBytes();
+  std::vector<std::string> kept(64);
+  for (std::string& text : kept) {
+    std::thread([&] { text.assign(100'000, 'x'); }).join();
+  }
+  EXPECT_NEAR(static_cast<double>(HeapBytes() - before), 64 * 100'000, 64 * 8192 + kNotYet);
+}
+
+TEST_F(CountedHeapAtTheLimitTest, NothingIsRefusedWhereNobodyCanTell) {
+  LeaveRoomFor(kMiB);
+  const std::string text(20 * kMiB, 'x');
+  EXPECT_TRUE(MemoryBudget::Process().IsOver());
+  EXPECT_EQ(text.back(), 'x');
+}
+
+TEST_F(CountedHeapAtTheLimitTest, ARefusedAllocationIsAnErrorWithNumbers) {
+  LeaveRoomFor(10 * kMiB);
+  const int64_t before = HeapBytes();
+  const Status status = WithinMemory("order", []() -> Status {
+    const std::vector<double> fits(kMiB);
+    const std::vector<double> copy(fits);
+    return OkStatus();
+  });
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(status.message().starts_with(
+      "out of memory: working memory of 8388608 bytes for 'order' does not fit: "))
+      << status.message();
+  ASSERT_EQ(status.notes().size(), 1u);
+  EXPECT_NEAR(static_cast<double>(HeapBytes() - before), 0, kNotYet);
+  EXPECT_TRUE(WithinMemory("order", [] {
+                const std::vector<double> fits(kMiB);
+                return OkStatus();
+              }).ok());
+}
+
+TEST_F(CountedHeapAtTheLimitTest, ManySmallAllocationsAreRefusedTogether) {
+  LeaveRoomFor(10 * kMiB);
+  size_t count = 0;
+  const Status status = WithinMemory("a list", [&]() -> Status {
+    std::vector<std::unique_ptr<std::string>> texts;
+    texts.reserve(1 << 16);
+    for (; count < 1 << 16; ++count) texts.push_back(std::make_unique<std::string>(1000, 'x'));
+    return OkStatus();
+  });
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_GT(count, size_t{8'000});
+  EXPECT_LT(count, size_t{11'000});
+}
+
+TEST_F(CountedHeapAtTheLimitTest, GrowingInPlaceIsRefusedAndTheOldBlockStays) {
+  LeaveRoomFor(10 * kMiB);
+  void* block = malloc(8 * kMiB);
+  std::memset(block, 'x', 8 * kMiB);
+  {
+    const HeapModeScope refuses(HeapMode::kRefuses);
+    EXPECT_EQ(realloc(block, 30 * kMiB), nullptr);
+    EXPECT_EQ(static_cast<char*>(block)[8 * kMiB - 1], 'x');
+    block = realloc(block, 9 * kMiB);
+    EXPECT_NE(block, nullptr);
+  }
+  free(block);
+}
+
+TEST_F(CountedHeapAtTheLimitTest, FreeBlocksOfThePoolMakeRoomForTheHeap) {
+  LeaveRoomFor(20 * kMiB);
+  void* const block = *BlockPool::Process().Allocate(16 * kMiB);
+  BlockPool::Process().Free(block, 16 * kMiB);
+  EXPECT_TRUE(WithinMemory("a text", [] {
+                const std::string text(12 * kMiB, 'x');
+                return OkStatus();
+              }).ok());
+}
+
+TEST_F(CountedHeapAtTheLimitTest, TheHeapLeavesNoRoomForAMatrixThatDoesNotFitBeside) {
+  LeaveRoomFor(20 * kMiB);
+  const std::string text(12 * kMiB, 'x');
+  const Result<void*> refused = BlockPool::Process().Allocate(16 * kMiB);
+  EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
+  const Result<void*> fits = BlockPool::Process().Allocate(4 * kMiB);
+  ASSERT_TRUE(fits.ok());
+  BlockPool::Process().Free(*fits, 4 * kMiB);
+}
+
+TEST_F(CountedHeapTest, SizesBeyondAllContainersAreErrorsToo) {
+  const Status status = WithinMemory("rev", []() -> Status {
+    std::vector<double> absurd;
+    absurd.resize(SIZE_MAX / 4);
+    return OkStatus();
+  });
+  EXPECT_TRUE(status.message().starts_with(
+      "out of memory: working memory of more bytes than there are addresses for 'rev' does not fit: "))
+      << status.message();
+}
+
+TEST_F(CountedHeapTest, UncaughtWantOfMemoryEndsWithItsExitCodeAndSaysSo) {
+  EXPECT_EXIT(
+      {
+        PrepareHeap();
+        std::thread([] { throw std::bad_alloc(); }).join();
+      },
+      testing::ExitedWithCode(5), "heddle: error: out of memory: ");
+}
+
+}  // namespace
+}  // namespace heddle
