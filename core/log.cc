@@ -10,6 +10,7 @@
 
 #include "core/double_text.h"
 #include "core/text_format.h"
+#include "core/utf8.h"
 
 namespace heddle {
 namespace {
@@ -98,6 +99,7 @@ void WriteLog(LogLevel level, std::string_view event, std::initializer_list<LogF
     else
       line.append(field.text);
   }
+  line = EscapeForTerminal(line);  // names and texts of others may hold anything
   try {
     CurrentLogger()->log(LevelOfLibrary(level), spdlog::string_view_t(line.data(), line.size()));
   } catch (const spdlog::spdlog_ex&) {

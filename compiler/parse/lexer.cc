@@ -8,6 +8,7 @@
 
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/utf8.h"
+#include "core/utf8.h"
 
 namespace heddle::compiler {
 namespace {
@@ -260,7 +261,7 @@ class Lexer {
 
   static std::string Shorten(std::string_view text) {
     constexpr size_t kMost = 40;
-    return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, kMost)) + "...";
+    return text.size() <= kMost ? std::string(text) : std::string(CutAtCharacter(text, kMost)) + "...";
   }
 
   void ReadString() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/parse/ast.h"
+#include "core/utf8.h"
 
 namespace heddle::compiler {
 namespace {
@@ -26,7 +27,7 @@ std::string Describe(const Token& token) {
   std::string name(token.text);
   if (token.kind == Token::Kind::kParameter) name = "$" + name;
   if (!token.name_space.empty()) name = std::string(token.name_space) + "::" + name;
-  if (name.size() > kMost) name = name.substr(0, kMost) + "...";
+  if (name.size() > kMost) name = std::string(CutAtCharacter(name, kMost)) + "...";
   return "'" + name + "'";
 }
 

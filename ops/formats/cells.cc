@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/utf8.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/matrix_market.h"
@@ -87,7 +88,7 @@ bool ReadCell(const MatrixMarketHeader& header, std::string_view line, ArrayPlac
 Status Malformed(const ReadOptions& options, const MatrixMarketHeader& header, int64_t line_number,
                  std::string_view line) {
   const Status status =
-      DataLoss("cannot read '{}': line {}: '{}' is not {}", options.path, line_number, line.substr(0, 60),
+      DataLoss("cannot read '{}': line {}: '{}' is not {}", options.path, line_number, CutAtCharacter(line, 60),
                !header.coordinates ? "a number"
                : header.pattern    ? "row column"
                                    : "row column value");

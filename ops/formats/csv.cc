@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "core/utf8.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/readers.h"
@@ -83,7 +84,7 @@ class LineParser {
     const std::optional<double> value = ParseNumber(text);
     if (!value) {
       const Status status = DataLoss("cannot read '{}': line {}, field {}: '{}' is not a number",
-                                     options_.path, line_number, number, field.substr(0, 40));
+                                     options_.path, line_number, number, CutAtCharacter(field, 40));
       return line_number == 1 ? status.WithNote("if the first line holds names, say header=TRUE")
                               : status.WithNote("texts that mean a missing value go into naStrings=");
     }

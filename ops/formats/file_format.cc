@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/utf8.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
@@ -100,7 +101,7 @@ Result<Scalar> ReadScalar(const ReadOptions& options, Files& files) {
   if (value.find('\n') != std::string_view::npos)
     return DataLoss("cannot read '{}': a scalar is one value, the file has several lines", options.path);
   const auto refuse = [&](std::string_view what) {
-    return DataLoss("cannot read '{}': '{}' is not {}", options.path, value.substr(0, 40), what);
+    return DataLoss("cannot read '{}': '{}' is not {}", options.path, CutAtCharacter(value, 40), what);
   };
   if (options.value_type == ValueType::kBoolean) {
     const std::string word = Lower(value);

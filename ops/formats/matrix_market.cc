@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "core/utf8.h"
 #include "ops/formats/lines.h"
 
 namespace heddle::ops {
@@ -97,7 +98,7 @@ Result<MatrixMarketHeader> ReadMatrixMarketHeader(const ReadOptions& options, co
       shape.columns < 0 || (header.coordinates && !TakeInteger(&line, &header.entries)) ||
       !Trim(line).empty())
     return DataLoss("cannot read '{}': line {}: '{}' is not a size line", options.path, header.lines,
-                    whole.substr(0, 60))
+                    CutAtCharacter(whole, 60))
         .WithNote(header.coordinates ? "a size line of coordinates is: rows columns entries"
                                      : "a size line of an array is: rows columns");
   if (header.symmetry != Symmetry::kGeneral && shape.rows != shape.columns)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
+#include <climits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/double_text.h"
+#include "core/log.h"
 #include "ops/formats/file_format.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
@@ -257,6 +259,13 @@ std::string Metadata(const Value& value, const WriteOptions& options) {
   return json.dump(4, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+// False where the name of the metadata would be longer than names can be.
+bool CanHaveMetadata(const std::string& path) {
+  constexpr std::string_view kExtension = ".mtd";
+  const size_t slash = path.rfind('/');
+  return path.size() - (slash == std::string::npos ? 0 : slash + 1) + kExtension.size() <= NAME_MAX;
+}
+
 }  // namespace
 
 Status WriteValue(const Value& value, const std::string& path, const WriteOptions& options, Files& files) {
@@ -268,8 +277,12 @@ Status WriteValue(const Value& value, const std::string& path, const WriteOption
     return value.IsMatrix() ? WriteMatrix(value.matrix(), options, sink) : WriteScalar(value.scalar(), sink);
   }));
   if (value.IsMatrix() && options.format == FileFormat::kMatrixMarket)
-    return files.Remove(path +
-                        ".mtd");  // the header says it all; metadata of an older output would contradict it
+    // The header says it all; metadata of an older output would contradict it.
+    return CanHaveMetadata(path) ? files.Remove(path + ".mtd") : OkStatus();
+  if (!CanHaveMetadata(path)) {
+    HEDDLE_LOG(kWarning, "no metadata: its name would be too long", {"path", path});
+    return OkStatus();
+  }
   return files.Replace(path + ".mtd", Metadata(value, options));
 }
 

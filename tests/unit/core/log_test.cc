@@ -34,6 +34,13 @@ class LogTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST_F(LogTest, ALineHoldsNothingThatATerminalObeys) {
+  ASSERT_TRUE(ConfigureLog({.level = LogLevel::kInfo, .standard_error = false, .file = path()}).ok());
+  HEDDLE_LOG(kInfo, "job failed", {"file", "a\xff\x1b[31m\xc2\x9bmb\nc"});
+  const std::string text = ReadFile(path());
+  EXPECT_NE(text.find("job failed file=\"a\\xff\\x1b[31m\\u009bmb\\nc\"\n"), std::string::npos) << text;
+}
+
 TEST_F(LogTest, AnEventHasItsFields) {
   ASSERT_TRUE(ConfigureLog({.level = LogLevel::kInfo, .standard_error = false, .file = path()}).ok());
   HEDDLE_LOG(kInfo, "worker joined", {"worker", 3}, {"memory_bytes", int64_t{1} << 40}, {"name", "host.a"},
