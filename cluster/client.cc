@@ -14,6 +14,7 @@
 #include "compiler/parse/load_scripts.h"
 #include "core/clock.h"
 #include "ops/formats/file_format.h"
+#include "core/utf8.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {
@@ -82,18 +83,23 @@ class CallControl {
 
 class GrpcClient : public Client {
  public:
-  GrpcClient(const MasterAddress& address, std::shared_ptr<grpc::Channel> channel)
+  GrpcClient(const MasterAddress& address, TlsFiles tls, std::shared_ptr<grpc::Channel> channel)
       : address_(address),
+        tls_(std::move(tls)),
         channel_(std::move(channel)),
         jobs_(Jobs::NewStub(channel_)),
         admin_(Admin::NewStub(channel_)) {}
 
   Result<SubmittedJob> Submit(const JobSubmission& submission, Cancellation* cancellation) override {
     SubmitRequest request;
-    request.set_request_id(submission.request_id);
+    request.set_request_id(EscapeInvalidUtf8(submission.request_id));
     request.set_script_name(submission.script_name);
     request.set_script_text(submission.script_text);
-    for (const auto& [path, text] : submission.files) (*request.mutable_files())[path] = text;
+    for (const auto& [path, text] : submission.files) {
+      SourceFile* file = request.add_files();
+      file->set_path(path);
+      file->set_text(text);
+    }
     for (const auto& [name, value] : submission.parameters) (*request.mutable_arguments())[name] = value;
     request.set_directory(submission.directory);
     request.set_workers(submission.workers);
@@ -138,13 +144,13 @@ class GrpcClient : public Client {
 
   Status Get(const std::string& job, JobDescription* description) override {
     JobRequest request;
-    request.set_job(job);
+    request.set_job(EscapeInvalidUtf8(job));
     return Call([&](grpc::ClientContext* context) { return jobs_->Get(context, request, description); });
   }
 
   Status Cancel(const std::string& job, JobDescription* description) override {
     JobRequest request;
-    request.set_job(job);
+    request.set_job(EscapeInvalidUtf8(job));
     return Call([&](grpc::ClientContext* context) { return jobs_->Cancel(context, request, description); });
   }
 
@@ -154,7 +160,7 @@ class GrpcClient : public Client {
 
   Status Drain(const std::string& node, bool drained, NodeDescription* description) override {
     DrainRequest request;
-    request.set_node(node);
+    request.set_node(EscapeInvalidUtf8(node));
     request.set_drained(drained);
     return Call([&](grpc::ClientContext* context) { return admin_->Drain(context, request, description); });
   }
@@ -163,7 +169,7 @@ class GrpcClient : public Client {
                JobDescription* last, int64_t patience_ms) override {
     CallControl control(cancellation);
     WatchRequest request;
-    request.set_job(job);
+    request.set_job(EscapeInvalidUtf8(job));
     request.set_follow(follow);
     int64_t heard_ms = NowMs();
     int64_t pause_ms = kFirstPauseMs;
@@ -189,7 +195,8 @@ class GrpcClient : public Client {
       if (Status why = control.why(); !why.ok()) return why;
       if (status.ok()) return OkStatus();
       const Status failure = FromGrpc(status, address_.address);
-      if (failure.code() != StatusCode::kUnavailable || NowMs() - heard_ms > patience_ms) return failure;
+      if (failure.code() != StatusCode::kUnavailable) return failure;
+      if (NowMs() - heard_ms > patience_ms) return FromGrpc(status, address_.address, tls_);
       control.Pause(pause_ms);
       pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
     }
@@ -208,14 +215,17 @@ class GrpcClient : public Client {
     AddCaller(address_.token, &context);
     const grpc::Status status = function(&context);
     const std::string warning = VersionWarning(context);
-    const std::lock_guard lock(mutex_);
-    version_warning_ = warning;
-    return FromGrpc(status, address_.address);
+    {
+      const std::lock_guard lock(mutex_);
+      version_warning_ = warning;
+    }
+    return FromGrpc(status, address_.address, tls_);
   }
 
   static int64_t NowMs() { return SystemClock().MonotonicNs() / 1'000'000; }
 
   const MasterAddress address_;
+  const TlsFiles tls_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Jobs::Stub> jobs_;
   std::unique_ptr<Admin::Stub> admin_;
@@ -237,10 +247,9 @@ std::map<std::string, std::string> CollectSources(const std::string& name, const
 }
 
 Result<std::unique_ptr<Client>> Client::Connect(const MasterAddress& address) {
-  HEDDLE_ASSIGN_OR_RETURN(
-      std::shared_ptr<grpc::Channel> channel,
-      MakeMasterChannel(address.address, {address.tls_certificate, address.tls_key, address.tls_authority}));
-  return std::unique_ptr<Client>(std::make_unique<GrpcClient>(address, std::move(channel)));
+  const TlsFiles tls = {address.tls_certificate, address.tls_key, address.tls_authority};
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeMasterChannel(address.address, tls));
+  return std::unique_ptr<Client>(std::make_unique<GrpcClient>(address, tls, std::move(channel)));
 }
 
 Status OutcomeOf(const JobDescription& job) {

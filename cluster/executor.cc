@@ -15,6 +15,8 @@
 #include "cluster/executor_messages.h"
 #include "cluster/grpc_link.h"
 #include "cluster/line_channel.h"
+#include "cluster/message_limits.h"
+#include "cluster/process_limits.h"
 #include "cluster/session.h"
 #include "core/clock.h"
 #include "core/memory_bounds.h"
@@ -234,8 +236,12 @@ int RunExecutor(int control_fd) {
   LineChannel channel(control_fd);
   LauncherInbox inbox(channel);
   const ExecutorStart start = inbox.WaitForStart();
+  RaiseDescriptorLimit();
+  if (!start.core_dumps) ForbidCoreDumps();
   ExecutorMessage message;
-  {
+  if (Status status = CheckStart(start); !status.ok()) {
+    message.done = ExecutorDone{status, /*own_cause=*/true, std::nullopt};
+  } else {
     const SignsOfLife signs(channel, start.silence_ms);
     message.done = ExecutorRun(start, channel, inbox).Run();
   }

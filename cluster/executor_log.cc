@@ -14,13 +14,16 @@
 #include <utility>
 #include <vector>
 
+#include "core/utf8.h"
+
 namespace heddle::cluster {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr size_t kLastLineBytes = 200;
-constexpr int kFirstFreeFd = 10;  // above all descriptors that a child uses
+constexpr size_t kReadLineBytes = kLastLineBytes + 4;  // so that it is seen where the last character ends
+constexpr int kFirstFreeFd = 10;                       // above all descriptors that a child uses
 constexpr std::string_view kExtension = ".log";
 constexpr std::string_view kOldExtension = ".log.old";
 
@@ -77,8 +80,9 @@ class ExecutorLogImpl : public ExecutorLog {
       path_.clear();
       return;
     }
-    if (!line_.empty()) last_line_ = line_;
-    Write(fmt::format("{}executor {} {}\n", line_.empty() ? "" : "\n", exit.pid, exit.Describe()));
+    const bool cut = !line_.empty();
+    if (cut) last_line_ = TakeLine();
+    Write(fmt::format("{}executor {} {}\n", cut ? "\n" : "", exit.pid, exit.Describe()));
   }
 
   const std::string& path() const override { return path_; }
@@ -123,12 +127,17 @@ class ExecutorLogImpl : public ExecutorLog {
     }
   }
 
+  std::string TakeLine() {
+    const std::string line = std::exchange(line_, std::string());
+    return std::string(CutAtCharacter(line, kLastLineBytes));
+  }
+
   void KeepLastLine(std::string_view text) {
     for (const char c : text) {
       if (c != '\n') {
-        if (line_.size() < kLastLineBytes) line_.push_back(c);
+        if (line_.size() < kReadLineBytes) line_.push_back(c);
       } else if (!line_.empty()) {
-        last_line_ = std::exchange(line_, std::string());
+        last_line_ = TakeLine();
       }
     }
   }

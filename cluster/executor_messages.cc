@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/executor_messages.h"
 
+#include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cluster/machine_constants.h"
@@ -48,7 +50,12 @@ void Read(const Json& json, const char* name, std::string* out) {
 template <typename Integer>
 void Read(const Json& json, const char* name, Integer* out) {
   auto found = json.find(name);
-  if (found != json.end() && found->is_number_integer()) *out = static_cast<Integer>(found->get<int64_t>());
+  if (found == json.end() || !found->is_number_integer()) return;
+  // A number that does not fit is as far out of its limits (cluster/message_limits.h) as it can be.
+  using Limits = std::numeric_limits<Integer>;
+  const bool huge = found->is_number_unsigned() && found->get<uint64_t>() > uint64_t{INT64_MAX};
+  const int64_t value = huge ? INT64_MAX : found->get<int64_t>();
+  *out = static_cast<Integer>(std::clamp<int64_t>(value, Limits::min(), Limits::max()));
 }
 void Read(const Json& json, const char* name, bool* out) {
   auto found = json.find(name);
@@ -139,6 +146,7 @@ Json ToJson(const ExecutorStart& start) {
           {"silence_ms", start.silence_ms},
           {"show_plans", start.show_plans},
           {"sharers", start.sharers},
+          {"core_dumps", start.core_dumps},
           {"options", ToJson(start.options)}};
 }
 
@@ -153,6 +161,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "listen", &start.listen);
   Read(json, "silence_ms", &start.silence_ms);
   Read(json, "show_plans", &start.show_plans);
+  Read(json, "core_dumps", &start.core_dumps);
   if (json.contains("options")) ReadOptions(json["options"], &start.options);
   return start;
 }

@@ -34,6 +34,7 @@ bool IsLegalTransition(JobState from, JobState to);
 /// What was submitted; never changes.
 struct JobSpecification {
   std::string request_id;  ///< Of the client; unique.
+  std::string digest;      ///< Of what the client asked for, without request_id; "" when it is not known.
   std::string script;      ///< Name, for people.
   std::string program;     ///< Program::ToText().
   std::string directory;   ///< Where relative paths start.

@@ -50,6 +50,9 @@ CREATE TABLE output (
 CREATE TABLE drained_workers (
   uuid TEXT PRIMARY KEY,
   name BLOB NOT NULL) WITHOUT ROWID;
+)",
+                                   R"(
+ALTER TABLE jobs ADD COLUMN digest BLOB NOT NULL DEFAULT '';
 )"};
 constexpr int64_t kSchemaVersion = std::size(kSchema);
 
@@ -191,7 +194,13 @@ class SqliteJobStore : public JobStore {
       query.Bind(specification.request_id);
       if (query.Step()) {
         *existed = true;
-        return ReadJob(query);
+        HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));
+        if (!job.specification.digest.empty() && job.specification.digest != specification.digest)
+          return Usage(
+                     "the request id '{}' is that of job {}, which has another script, other arguments or options",
+                     specification.request_id, job.id)
+              .WithNote("give every job its own: --request-id ID");
+        return job;
       }
       HEDDLE_RETURN_IF_ERROR(query.status());
     }
@@ -203,13 +212,14 @@ class SqliteJobStore : public JobStore {
     HEDDLE_RETURN_IF_ERROR(
         Query(database_,
               "INSERT INTO jobs (request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-              " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes)"
-              " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0)")
+              " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest)"
+              " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?)")
             .Bind(specification.request_id)
             .BindBytes(specification.script)
             .BindBytes(EncodeSpecification(specification))
             .Bind(specification.workers_wanted)
             .Bind(job.submitted_ms)
+            .BindBytes(specification.digest)
             .Run());
     const int64_t number = sqlite3_last_insert_rowid(database_);
     job.id = IdOf(number);
@@ -365,11 +375,12 @@ class SqliteJobStore : public JobStore {
   }
 
   Query Select(const std::string& rest) {
-    return Query(database_,
-                 ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-                  " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes FROM jobs " +
-                  rest)
-                     .c_str());
+    return Query(
+        database_,
+        ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
+         " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest FROM jobs " +
+         rest)
+            .c_str());
   }
 
   static Result<Job> ReadJob(const Query& query) {
@@ -395,6 +406,7 @@ class SqliteJobStore : public JobStore {
     job.submitted_ms = query.Integer(12);
     job.finished_ms = query.Integer(13);
     job.output_bytes = query.Integer(14);
+    job.specification.digest = query.Bytes(15);
     if (IsFinal(job.state)) job.specification.DropProgram();
     return job;
   }

@@ -32,7 +32,8 @@ class JobStore {
   static Result<std::unique_ptr<JobStore>> Open(const std::string& path, const JobStoreOptions& options,
                                                 Clock& clock);
 
-  /// A new job in state QUEUED; the job of that request id when there is one already (`existed`).
+  /// A new job in state QUEUED; the job of that request id when there is one already (`existed`). kUsage when
+  /// that one is of another digest.
   virtual Result<Job> Add(const JobSpecification& specification, bool* existed) = 0;
   /// Moves `job` on and writes what has changed in it (state, attempt, reason, workers, outcome, statistics)
   /// together with one record of the transition. kInternal for an illegal transition; nothing has changed

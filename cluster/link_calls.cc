@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "cluster/grpc_acceptor.h"
 #include "cluster/peer_tls.h"
 #include "cluster/rpc_security.h"
 #include "cluster/value_wire.h"
@@ -51,7 +52,7 @@ class Service : public ExecutorLink::WithCallbackMethod_Control<
 
 class LinkServerImpl : public LinkServer {
  public:
-  LinkServerImpl(const Hello& own, LinkCalls* calls) : service_(own, calls) {}
+  LinkServerImpl(const Hello& own, LinkCalls* calls) : ranks_(own.ranks), service_(own, calls) {}
   ~LinkServerImpl() override { Shutdown(0); }
 
   Status Bind(const std::string& listen) {
@@ -61,18 +62,18 @@ class LinkServerImpl : public LinkServer {
       credentials = PeerServerCredentials(identity);
       certificate_ = identity.certificate;
     }
+    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(listen, LimitsForPeers(ranks_)));
     grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort(listen, credentials, &port);
     builder.RegisterService(&service_);
     builder.SetMaxReceiveMessageSize(kMostControlBytes);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    BoundSilence(&builder);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+    Acceptor::Taker taker = TakeConnections(&builder, credentials);
     server_ = builder.BuildAndStart();
-    const bool is_unix = listen.starts_with("unix");
-    if (server_ == nullptr || (port == 0 && !is_unix)) return Unavailable("cannot bind {}", listen);
-    endpoint_ = is_unix ? listen : fmt::format("{}:{}", listen.substr(0, listen.rfind(':')), port);
+    if (server_ == nullptr) return Unavailable("cannot bind {}", listen);
+    acceptor_->Start(std::move(taker));
+    endpoint_ = acceptor_->address();
     return OkStatus();
   }
 
@@ -80,15 +81,18 @@ class LinkServerImpl : public LinkServer {
   const std::string& certificate() const override { return certificate_; }
   // gRPC returns from it only after the reactors of all calls are done and their calls given back.
   void Shutdown(int64_t grace_ms) override {
+    acceptor_.reset();
     if (server_ != nullptr)
       server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(grace_ms));
   }
 
  private:
+  const int ranks_;
   std::string endpoint_;
   std::string certificate_;
   Service service_;
   std::unique_ptr<grpc::Server> server_;  // after the service, which it calls
+  std::unique_ptr<Acceptor> acceptor_;    // hands connections to the server
 };
 
 Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& endpoint,

@@ -60,6 +60,7 @@ void MasterCore::SetReason(Entry& entry, const std::string& reason) {
 }
 
 Result<const Job*> MasterCore::Submit(const JobSpecification& specification) {
+  HEDDLE_RETURN_IF_ERROR(CheckCanStart(specification));
   bool existed = false;
   HEDDLE_ASSIGN_OR_RETURN(Job job, store_.Add(specification, &existed));
   const std::string id = job.id;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,10 +32,15 @@ struct MasterCoreOptions {
   int64_t ttl_ns = 10'000'000'000;   ///< Of a worker's lease.
   int64_t grace_ns = 5'000'000'000;  ///< For executors to end on their own.
   int most_attempts = 3;
+  int most_workers = 4096;  ///< Of a job: one that wants more never gets them.
+  /// Later jobs may take the workers that are free while a job waits for others to become free; after so long
+  /// they are kept for it.
+  int64_t overtaking_ns = 60'000'000'000;
 };
 
-/// The master's mind: events in, orders out (runtime reference 5.2 to 5.11). Jobs wait in order of
-/// submission; a job gets all its workers or none; a worker works on one job at a time.
+/// The master's mind: events in, orders out (runtime reference 5.2 to 5.11). A job gets all its workers or
+/// none; a worker works on one job at a time. Jobs start in order of submission as far as they can; a job
+/// that has to wait is overtaken by those that fit, but not for ever.
 ///
 /// No thread, no network, no timer inside: the owner calls one method at a time, then takes orders() and
 /// changed(), and calls Tick() at NextDeadline().
@@ -47,6 +53,7 @@ class MasterCore {
   Status Start();
 
   // From clients.
+  /// kResourceExhausted for a job that could never start.
   Result<const Job*> Submit(const JobSpecification& specification);
   /// Those its executors would start with if it got the workers that are here now: ranks, memory budget and
   /// constants filled in.
@@ -84,8 +91,9 @@ class MasterCore {
  private:
   struct Entry {
     Job job;
-    std::unique_ptr<JobAttempt> attempt;  // while executors may run
-    std::map<std::string, int> failures;  // by worker
+    std::unique_ptr<JobAttempt> attempt;          // while executors may run
+    std::map<std::string, int> failures;          // by worker
+    int64_t waits_since_ns = Membership::kNever;  // for workers that are here and busy
   };
   struct InOrder {  // "j9" before "j10"
     bool operator()(const std::string& a, const std::string& b) const {
@@ -98,8 +106,22 @@ class MasterCore {
   bool Move(Entry& entry, JobState state, const std::string& reason);
   void SetReason(Entry& entry, const std::string& reason);
   void Schedule();
-  bool Admit(Entry& entry);
-  std::vector<const Worker*> Choose(const Entry& entry, std::string* why_not) const;
+  // The workers that take jobs, by name.
+  struct Staff {
+    std::vector<const Worker*> workers;
+    size_t drained = 0;         // alive, but take none
+    int64_t largest_bytes = 0;  // of their memory
+  };
+  // Workers for one job: those it gets, or those that it waits for, and why.
+  struct Choice {
+    std::vector<const Worker*> workers;  // of a job that has to wait: those to keep for it
+    std::string why_not;                 // "" when it can start
+    bool busy = false;                   // it waits for workers that are here
+  };
+  Status CheckCanStart(const JobSpecification& specification) const;
+  bool Admit(Entry& entry, const std::vector<const Worker*>& chosen);
+  Staff PresentStaff() const;
+  Choice Choose(const Entry& entry, const Staff& staff, const std::set<const Worker*>& kept) const;
   LauncherMessage StartMessage(const Entry& entry, size_t rank) const;
   void Reconcile(Entry& entry, const std::string& uuid, const std::vector<ExecutorNews>& executors,
                  bool replaced);

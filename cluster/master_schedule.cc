@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <tuple>
 
 #include "cluster/master_core.h"
 #include "core/log.h"
@@ -15,6 +16,11 @@ constexpr int64_t kLeastSilenceMs = 3'000;  // A busy machine may keep an execut
 
 bool TakesJobs(const Worker& worker) { return worker.state == WorkerState::kAlive && !worker.drained; }
 
+// A worker that does not say how much it has takes every job.
+bool HasMemory(const Worker& worker, int64_t bytes) {
+  return worker.description.memory_bytes == 0 || worker.description.memory_bytes >= bytes;
+}
+
 void LimitMemory(const Worker& worker, SessionOptions* options) {
   const int64_t limit = worker.description.memory_bytes;
   if (limit > 0 && (options->memory_bytes == 0 || limit < options->memory_bytes))
@@ -25,73 +31,118 @@ void LimitMemory(const Worker& worker, SessionOptions* options) {
 
 void MasterCore::Schedule() {
   schedule_again_ns_ = Membership::kNever;
-  const Entry* head = nullptr;
+  const int64_t now_ns = clock_.MonotonicNs();
+  const Staff staff = PresentStaff();
+  std::set<const Worker*> kept;  // for jobs that have waited long enough
   for (auto& [id, entry] : entries_) {
     const bool waits = entry.attempt == nullptr &&
                        (entry.job.state == JobState::kQueued || entry.job.state == JobState::kRecovering);
     if (!waits) continue;
-    if (head != nullptr) {
-      SetReason(entry, fmt::format("waits behind job {}", head->job.id));
-    } else if (!Admit(entry)) {
-      head = &entry;
+    const Choice choice = Choose(entry, staff, kept);
+    if (choice.why_not.empty()) {
+      entry.waits_since_ns = Membership::kNever;
+      if (!Admit(entry, choice.workers)) return;  // the store: nobody else would fare better
+      continue;
     }
+    SetReason(entry, choice.why_not);
+    // Only waiting for workers that are here counts: the job could have had them.
+    if (!choice.busy)
+      entry.waits_since_ns = Membership::kNever;
+    else if (entry.waits_since_ns == Membership::kNever)
+      entry.waits_since_ns = now_ns;
+    else if (now_ns - entry.waits_since_ns >= options_.overtaking_ns)
+      kept.insert(choice.workers.begin(), choice.workers.end());
   }
 }
 
-std::vector<const Worker*> MasterCore::Choose(const Entry& entry, std::string* why_not) const {
-  std::vector<const Worker*> alive;
-  size_t drained = 0;
+Status MasterCore::CheckCanStart(const JobSpecification& specification) const {
+  if (specification.workers_wanted > options_.most_workers)
+    return ResourceExhausted("the job wants {} workers; this master gives a job {} at most",
+                             specification.workers_wanted, options_.most_workers)
+        .WithNote("submit it with fewer: --workers N");
+  const int64_t wanted = specification.options.memory_bytes;
+  int64_t largest = 0;
+  for (const auto& [uuid, worker] : membership_.workers()) {
+    if (HasMemory(worker, wanted)) return OkStatus();
+    largest = std::max(largest, worker.description.memory_bytes);
+  }
+  if (largest == 0) return OkStatus();  // nobody knows what workers there will be
+  return ResourceExhausted("the job asks for {} bytes of memory on a worker; the largest worker has {}",
+                           wanted, largest)
+      .WithNote("submit it with less: --memory SIZE");
+}
+
+MasterCore::Staff MasterCore::PresentStaff() const {
+  Staff staff;
   for (const auto& [uuid, worker] : membership_.workers()) {
     if (TakesJobs(worker))
-      alive.push_back(&worker);
+      staff.workers.push_back(&worker);
     else if (worker.state == WorkerState::kAlive)
-      ++drained;
+      ++staff.drained;
   }
-  const auto wanted = static_cast<size_t>(entry.job.specification.workers_wanted);
-  if (alive.empty()) {
-    *why_not = drained == 0 ? "waits: no worker is alive; 'heddle worker' starts one"
-                            : "waits: every worker is drained; 'heddle admin undrain' gives one jobs again";
-    return {};
-  }
-  if (alive.size() < wanted) {
-    *why_not = fmt::format("waits for {} workers; {} alive", wanted,
-                           alive.size() == 1 ? "1 is" : fmt::format("{} are", alive.size()));
-    if (drained > 0) *why_not += fmt::format(" and {} drained", drained);
-    return {};
-  }
-  std::vector<const Worker*> chosen;
-  for (const Worker* worker : alive) {
-    const auto failures = entry.failures.find(worker->description.uuid);
-    if (failures == entry.failures.end() || failures->second < kFailuresThatExclude) chosen.push_back(worker);
-  }
-  if (chosen.size() < std::max<size_t>(1, wanted)) chosen = alive;  // there are no others
-  const Worker* busy = nullptr;
-  std::vector<const Worker*> free;
-  for (const Worker* worker : chosen) {
-    if (worker->job.empty())
-      free.push_back(worker);
-    else
-      busy = worker;
-  }
-  if (free.size() < (wanted == 0 ? chosen.size() : wanted)) {
-    *why_not = fmt::format("waits: workers are busy with job {}", busy->job);
-    return {};
-  }
-  std::sort(free.begin(), free.end(), [](const Worker* a, const Worker* b) {
-    return std::pair(a->description.name, a->description.uuid) <
-           std::pair(b->description.name, b->description.uuid);
+  std::sort(staff.workers.begin(), staff.workers.end(), [](const Worker* a, const Worker* b) {
+    return std::tie(a->description.name, a->description.uuid) <
+           std::tie(b->description.name, b->description.uuid);
   });
-  if (wanted > 0) free.resize(wanted);
-  return free;
+  for (const Worker* worker : staff.workers)
+    staff.largest_bytes = std::max(staff.largest_bytes, worker->description.memory_bytes);
+  return staff;
 }
 
-bool MasterCore::Admit(Entry& entry) {
-  std::string why_not;
-  const std::vector<const Worker*> chosen = Choose(entry, &why_not);
-  if (chosen.empty()) {
-    SetReason(entry, why_not);
-    return false;
+MasterCore::Choice MasterCore::Choose(const Entry& entry, const Staff& staff,
+                                      const std::set<const Worker*>& kept) const {
+  Choice choice;
+  const int64_t memory_bytes = entry.job.specification.options.memory_bytes;
+  const auto wanted = static_cast<size_t>(entry.job.specification.workers_wanted);
+  const size_t least = std::max<size_t>(1, wanted);
+  const size_t alive = staff.workers.size();
+  if (alive == 0) {
+    choice.why_not = staff.drained == 0
+                         ? "waits: no worker is alive; 'heddle worker' starts one"
+                         : "waits: every worker is drained; 'heddle admin undrain' gives one jobs again";
+    return choice;
   }
+  if (alive < least) {
+    choice.why_not = fmt::format("waits for {} workers; {} alive", wanted,
+                                 alive == 1 ? "1 is" : fmt::format("{} are", alive));
+    if (staff.drained > 0) choice.why_not += fmt::format(" and {} drained", staff.drained);
+    return choice;
+  }
+  // Those that are free first, each kind by name: what is kept for a job while it waits does not change by
+  // itself. Workers on which it failed come last of all.
+  std::vector<const Worker*> free, busy, bad;
+  for (const Worker* worker : staff.workers) {
+    if (!HasMemory(*worker, memory_bytes)) continue;
+    const auto failures = entry.failures.find(worker->description.uuid);
+    if (failures != entry.failures.end() && failures->second >= kFailuresThatExclude)
+      bad.push_back(worker);
+    else
+      (worker->job.empty() && !kept.contains(worker) ? free : busy).push_back(worker);
+  }
+  const size_t able = free.size() + busy.size() + bad.size();
+  if (able < least) {
+    choice.why_not =
+        fmt::format("waits for {} worker{} with {} bytes of memory; the largest that is alive has {}", least,
+                    least == 1 ? "" : "s", memory_bytes, staff.largest_bytes);
+    return choice;
+  }
+  if (free.size() + busy.size() < least)  // there are no others
+    for (const Worker* worker : std::exchange(bad, {}))
+      (worker->job.empty() && !kept.contains(worker) ? free : busy).push_back(worker);
+  const size_t needed = wanted == 0 ? free.size() + busy.size() : wanted;
+  choice.workers = std::move(free);
+  if (choice.workers.size() < needed) {
+    choice.busy = true;
+    const Worker* first = busy.front();
+    choice.why_not = first->job.empty() ? "waits: workers are kept for a job that has waited longer"
+                                        : fmt::format("waits: workers are busy with job {}", first->job);
+    choice.workers.insert(choice.workers.end(), busy.begin(), busy.end());
+  }
+  choice.workers.resize(needed);
+  return choice;
+}
+
+bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
   Job& job = entry.job;
   const Job before = job;
   ++job.attempt;
@@ -145,7 +196,7 @@ SessionOptions MasterCore::ExpectedOptions(const JobSpecification& specification
   int alive = 0;
   int threads = options.threads;
   for (const auto& [uuid, worker] : membership_.workers()) {
-    if (!TakesJobs(worker)) continue;
+    if (!TakesJobs(worker) || !HasMemory(worker, specification.options.memory_bytes)) continue;
     ++alive;
     const int theirs = worker.description.threads;
     if (options.threads <= 0) threads = threads <= 0 ? theirs : std::min(threads, theirs);

@@ -8,7 +8,9 @@
 #include <asio/io_context.hpp>
 #include <asio/local/stream_protocol.hpp>
 #include <chrono>
+#include <thread>
 
+#include "cluster/grpc_acceptor.h"
 #include "cluster/grpc_stream.h"
 #include "cluster/master_folder.h"
 #include "cluster/master_hub.h"
@@ -16,17 +18,19 @@
 #include "cluster/master_watch.h"
 #include "cluster/master_wire.h"
 #include "cluster/master_workers.h"
+#include "cluster/message_limits.h"
 #include "cluster/rpc_security.h"
+#include "cluster/token_file.h"
+#include "cluster/value_wire.h"
 #include "core/log.h"
+#include "core/utf8.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {
 namespace {
 
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
-constexpr size_t kLeastTokenBytes = 16;
-constexpr size_t kMostTokenBytes = 4096;
-constexpr int kMostThreads = 64;  // each serves a call of a user; streams take none
+constexpr int kMostThreads = 128;  // each serves a call of a user; streams take none
 constexpr std::string_view kUnixScheme = "unix:";
 
 // Takes away the socket of a master that is gone. kUnavailable when somebody listens there, or when it is no
@@ -46,6 +50,13 @@ Status ClearSocket(const std::string& path) {
   return OkStatus();
 }
 
+// Who calls, and what.
+template <typename Message>
+grpc::Status Admit(const std::string& token, grpc::ServerContextBase* context, const Message& message) {
+  grpc::Status status = AdmitCaller(token, context);
+  return status.ok() ? ToGrpc(CheckMessage(message)) : status;
+}
+
 // A call that is turned away.
 template <typename Reactor>
 class Refused : public Reactor {
@@ -62,20 +73,21 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
 
   grpc::Status Submit(grpc::ServerContext* context, const SubmitRequest* request,
                       SubmitReply* reply) override {
-    if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
-    ServeSubmit(hub_, *request, reply);
+    if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
+    ServeSubmit(
+        hub_, &compiling_, *request, [context] { return context->IsCancelled(); }, reply);
     return grpc::Status::OK;
   }
 
   grpc::Status List(grpc::ServerContext* context, const ListRequest* request, ListReply* reply) override {
-    if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
+    if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
     hub_->Call([&](MasterCore& core) {
       const std::vector<const Job*> jobs = core.Jobs();
       for (size_t i = jobs.size(); i > 0; --i) {
         if (request->most() > 0 && reply->jobs_size() >= request->most()) break;
         JobDescription* description = reply->add_jobs();
         ToProto(*jobs[i - 1], description);
-        description->clear_statistics();
+        MakeLineOf(*jobs[i - 1], description);
       }
       return true;
     });
@@ -83,25 +95,37 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
   }
 
   grpc::Status Get(grpc::ServerContext* context, const JobRequest* request, JobDescription* reply) override {
-    if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
+    if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
     return ToGrpc(Describe(request->job(), reply));
   }
 
   grpc::Status Cancel(grpc::ServerContext* context, const JobRequest* request,
                       JobDescription* reply) override {
-    if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
+    if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
     const Status status = hub_->Call([&](MasterCore& core) { return core.Cancel(request->job()); });
     return ToGrpc(status.ok() ? Describe(request->job(), reply) : status);
   }
 
   grpc::ServerWriteReactor<WatchEvent>* Watch(grpc::CallbackServerContext* context,
                                               const WatchRequest* request) override {
-    if (grpc::Status status = AdmitCaller(token_, context); !status.ok())
+    if (grpc::Status status = Admit(token_, context, *request); !status.ok())
       return new Refused<grpc::ServerWriteReactor<WatchEvent>>(status);
     return ServeWatch(hub_, *request);
   }
 
  private:
+  // A list has many jobs, and a script may say anything when it stops: all of it is told of one job only.
+  static void MakeLineOf(const Job& job, JobDescription* description) {
+    constexpr size_t kMostTextBytes = 1000;
+    description->clear_statistics();
+    description->set_reason(std::string(CutAtCharacter(description->reason(), kMostTextBytes)));
+    if (description->status().size() <= kMostTextBytes) return;
+    const Status& outcome = job.outcome;
+    description->set_status(
+        EncodeStatus(Status(outcome.code(), std::string(CutAtCharacter(outcome.message(), kMostTextBytes)))
+                         .At(outcome.position())));
+  }
+
   Status Describe(const std::string& id, JobDescription* reply) {
     return hub_->Call([&](MasterCore& core) -> Status {
       HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(id));
@@ -114,6 +138,9 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
 
   MasterHub* hub_;
   const std::string token_;
+  // Fewer than there are threads for calls, so that other calls are always served.
+  CompileQueue compiling_{std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 2),
+                          kMostThreads / 2};
 };
 
 class AdminService : public Admin::Service {
@@ -134,10 +161,11 @@ class AdminService : public Admin::Service {
 
   grpc::Status Drain(grpc::ServerContext* context, const DrainRequest* request,
                      NodeDescription* reply) override {
-    if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
+    if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
     return ToGrpc(hub_->Call([&](MasterCore& core) -> Status {
       HEDDLE_ASSIGN_OR_RETURN(const DrainedWorker worker, core.Drain(request->node(), request->drained()));
-      reply->set_name(worker.name);  // of one that has never been here and is not drained any more
+      reply->set_name(
+          EscapeInvalidUtf8(worker.name));  // of one that has never been here and is not drained any more
       Describe(core, worker.uuid, reply);
       return OkStatus();
     }));
@@ -150,7 +178,7 @@ class AdminService : public Admin::Service {
     if (here != core.membership().workers().end())
       return ToProto(here->second, hub_->clock().MonotonicNs(), node);
     const auto drained = core.drained().find(uuid);
-    if (drained != core.drained().end()) node->set_name(drained->second);
+    if (drained != core.drained().end()) node->set_name(EscapeInvalidUtf8(drained->second));
     node->set_uuid(uuid);
     node->set_state(std::string(Name(WorkerState::kLost)));
     node->set_drained(drained != core.drained().end());
@@ -180,11 +208,11 @@ class MasterServerImpl : public MasterServer {
   explicit MasterServerImpl(MasterOptions options) : options_(std::move(options)) {}
 
   ~MasterServerImpl() override {
+    acceptor_.reset();
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
     server_.reset();  // waits for the last call
     hub_.reset();
     if (announced_) unlink(AddressFile(options_.folder).c_str());
-    if (announced_ && address_.starts_with(kUnixScheme)) unlink(address_.substr(kUnixScheme.size()).c_str());
   }
 
   Status Start() {
@@ -195,13 +223,11 @@ class MasterServerImpl : public MasterServer {
     HEDDLE_RETURN_IF_ERROR(MakePrivateFolder(options_.folder));
     HEDDLE_ASSIGN_OR_RETURN(lock_, FolderLock::TryTake(options_.folder + "/lock"));
     if (lock_ == nullptr) return Unavailable("another master works on '{}'", options_.folder);
-    HEDDLE_ASSIGN_OR_RETURN(const std::string token, options_.token_file.empty()
-                                                         ? ReadOrMakeSecret(TokenFile(options_.folder))
-                                                         : ReadFirstLine(options_.token_file));
-    if (token.size() < kLeastTokenBytes || token.size() > kMostTokenBytes)
-      return Usage("the token in '{}' has {} characters; it needs {} to {}",
-                   options_.token_file.empty() ? TokenFile(options_.folder) : options_.token_file,
-                   token.size(), kLeastTokenBytes, kMostTokenBytes);
+    if (options_.token_file.empty())
+      HEDDLE_RETURN_IF_ERROR(ReadOrMakeSecret(TokenFile(options_.folder)).status());
+    HEDDLE_ASSIGN_OR_RETURN(
+        const std::string token,
+        ReadToken(options_.token_file.empty() ? TokenFile(options_.folder) : options_.token_file));
     HEDDLE_ASSIGN_OR_RETURN(store_,
                             JobStore::Open(options_.folder + "/jobs.sqlite", options_.store, SystemClock()));
     hub_ = std::make_unique<MasterHub>(*store_, SystemClock(), options_.core);
@@ -209,22 +235,23 @@ class MasterServerImpl : public MasterServer {
     jobs_ = std::make_unique<JobsService>(hub_.get(), token);
     admin_ = std::make_unique<AdminService>(hub_.get(), token);
     workers_ = std::make_unique<WorkersService>(hub_.get(), token);
-    return Listen();
+    return Listen(token);
   }
 
   const std::string& address() const override { return address_; }
 
  private:
-  Status Listen() {
-    HEDDLE_ASSIGN_OR_RETURN(const auto credentials, MakeServerCredentials({options_.certificate, options_.key,
-                                                                           options_.client_authority}));
-    const bool unix_socket = options_.listen.starts_with(kUnixScheme);
-    if (unix_socket) HEDDLE_RETURN_IF_ERROR(ClearSocket(options_.listen.substr(kUnixScheme.size())));
+  Status Listen(const std::string& token) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        const auto credentials,
+        MakeServerCredentials(options_.listen,
+                              {options_.certificate, options_.key, options_.client_authority}, token));
+    if (const std::string path = SocketPath(options_.listen); !path.empty())
+      HEDDLE_RETURN_IF_ERROR(ClearSocket(path));
+    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(options_.listen, LimitsForStrangers()));
     grpc::ServerBuilder builder;
     builder.SetResourceQuota(grpc::ResourceQuota("master").SetMaxThreads(kMostThreads));
-    int port = 0;
-    builder.AddListeningPort(options_.listen, credentials, &port);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    BoundSilence(&builder);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
@@ -234,12 +261,11 @@ class MasterServerImpl : public MasterServer {
     builder.RegisterService(jobs_.get());
     builder.RegisterService(admin_.get());
     builder.RegisterService(workers_.get());
+    Acceptor::Taker taker = TakeConnections(&builder, credentials);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0)
-      return Unavailable("cannot listen on {}", options_.listen)
-          .WithNote("another process may listen there, or it is no address of this machine");
-    address_ = options_.listen;
-    if (!unix_socket) address_ = fmt::format("{}:{}", address_.substr(0, address_.rfind(':')), port);
+    if (server_ == nullptr) return Unavailable("cannot listen on {}", options_.listen);
+    acceptor_->Start(std::move(taker));
+    address_ = acceptor_->address();
     announced_ = true;
     HEDDLE_LOG(kInfo, "master listens", {"address", address_});
     return WritePrivateFile(AddressFile(options_.folder), address_ + "\n");
@@ -253,6 +279,7 @@ class MasterServerImpl : public MasterServer {
   std::unique_ptr<AdminService> admin_;
   std::unique_ptr<WorkersService> workers_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Acceptor> acceptor_;  // hands connections to the server
   std::string address_;
   bool announced_ = false;
 };

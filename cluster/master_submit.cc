@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master_submit.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <openssl/evp.h>
+
+#include <map>
+
 #include "cluster/files_ahead.h"
 #include "cluster/master_wire.h"
 #include "cluster/precompile.h"
@@ -12,21 +18,43 @@
 namespace heddle::cluster {
 namespace {
 
-constexpr size_t kMostRequestIdBytes = 200;
-constexpr int kMostWorkers = 4096;
+std::map<std::string, std::string> SourcesOf(const SubmitRequest& request) {
+  std::map<std::string, std::string> sources;
+  for (const SourceFile& file : request.files()) sources[file.path()] = file.text();
+  return sources;
+}
 
-Status CheckRequest(const SubmitRequest& request) {
-  if (request.request_id().empty() || request.request_id().size() > kMostRequestIdBytes)
-    return Usage("a request id has 1 to {} characters", kMostRequestIdBytes);
-  if (!request.directory().starts_with("/"))
-    return Usage("the folder '{}' of a job is not absolute", request.directory());
-  if (request.workers() < 0 || request.workers() > kMostWorkers)
-    return Usage("a job takes 1 to {} workers, not {}", kMostWorkers, request.workers());
-  return OkStatus();
+// Equal for requests that ask for the same: what the client measured, and whether it wants an explanation,
+// are no part of that.
+Result<std::string> DigestOf(const SubmitRequest& request) {
+  SubmitRequest same = request;
+  same.clear_request_id();
+  same.clear_explain();
+  same.mutable_options()->clear_constants();
+  same.clear_files();
+  for (const auto& [path, text] : SourcesOf(request)) {
+    SourceFile* file = same.add_files();
+    file->set_path(path);
+    file->set_text(text);
+  }
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);  // maps in order
+    same.SerializeToCodedStream(&coded);
+  }
+  std::string digest(EVP_MAX_MD_SIZE, '\0');
+  unsigned size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()), &size,
+                 EVP_sha256(), nullptr) != 1)
+    return Internal("SHA-256 is not available");
+  digest.resize(size);
+  return digest;
 }
 
 Result<Program> Compile(const SubmitRequest& request, const SessionOptions& session, std::string* warnings) {
-  compiler::MemorySourceLoader loader({request.files().begin(), request.files().end()});
+  compiler::MemorySourceLoader loader(SourcesOf(request));
   compiler::CompileOptions options;
   options.script = request.script_name();
   options.arguments = {request.arguments().begin(), request.arguments().end()};
@@ -38,10 +66,32 @@ Result<Program> Compile(const SubmitRequest& request, const SessionOptions& sess
   return program;
 }
 
-Status Submit(MasterHub* hub, const SubmitRequest& request, SubmitReply* reply) {
-  HEDDLE_RETURN_IF_ERROR(CheckRequest(request));
+// Compiles and plans: what a job needs before it can be queued.
+Status Prepare(MasterHub* hub, const SubmitRequest& request, JobSpecification* specification,
+               SubmitReply* reply) {
+  HEDDLE_ASSIGN_OR_RETURN(const Program program,
+                          Compile(request, specification->options, reply->mutable_warnings()));
+  specification->program = program.ToText();
+  // Made here, where nobody waits but this client. Should the job get other workers, its executors make their
+  // own.
+  if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
+  const SessionOptions expected =
+      hub->Call([&](MasterCore& core) { return core.ExpectedOptions(*specification); });
+  specification->options.ranks = expected.ranks;
+  // For plans made here and for those of rank 0 alike.
+  specification->options.constants = expected.constants;
+  const std::unique_ptr<ops::Files> files = MakeFilesAhead(specification->directory);
+  specification->options.plans = Precompile(program, expected, files.get());
+  if (request.explain())
+    for (const std::string& plan : specification->options.plans) *reply->mutable_explanation() += plan + "\n";
+  return OkStatus();
+}
+
+Status Submit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& request,
+              const std::function<bool()>& given_up, SubmitReply* reply) {
   JobSpecification specification;
   specification.request_id = request.request_id();
+  HEDDLE_ASSIGN_OR_RETURN(specification.digest, DigestOf(request));
   specification.script = request.script_name();
   specification.directory = request.directory();
   specification.workers_wanted = request.workers();
@@ -49,21 +99,10 @@ Status Submit(MasterHub* hub, const SubmitRequest& request, SubmitReply* reply) 
   // Drawn once, so that a later attempt prints and writes the same bytes.
   if (specification.options.seed == -1)
     specification.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
-  HEDDLE_ASSIGN_OR_RETURN(const Program program,
-                          Compile(request, specification.options, reply->mutable_warnings()));
-  specification.program = program.ToText();
-  // Made here, where nobody waits but this client. Should the job get other workers, its executors make their
-  // own.
-  if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
-  const SessionOptions expected =
-      hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
-  specification.options.ranks = expected.ranks;
-  // For plans made here and for those of rank 0 alike.
-  specification.options.constants = expected.constants;
-  const std::unique_ptr<ops::Files> files = MakeFilesAhead(specification.directory);
-  specification.options.plans = Precompile(program, expected, files.get());
-  if (request.explain())
-    for (const std::string& plan : specification.options.plans) *reply->mutable_explanation() += plan + "\n";
+  Status prepared;
+  HEDDLE_RETURN_IF_ERROR(
+      compiling->Run([&] { prepared = Prepare(hub, request, &specification, reply); }, given_up));
+  HEDDLE_RETURN_IF_ERROR(prepared);
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification));
     ToProto(*job, reply->mutable_job());
@@ -73,8 +112,9 @@ Status Submit(MasterHub* hub, const SubmitRequest& request, SubmitReply* reply) 
 
 }  // namespace
 
-void ServeSubmit(MasterHub* hub, const SubmitRequest& request, SubmitReply* reply) {
-  const Status status = Submit(hub, request, reply);
+void ServeSubmit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& request,
+                 const std::function<bool()>& given_up, SubmitReply* reply) {
+  const Status status = Submit(hub, compiling, request, given_up, reply);
   if (!status.ok()) reply->set_status(EncodeStatus(status));
 }
 

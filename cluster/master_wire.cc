@@ -4,17 +4,24 @@
 #include "cluster/executor_messages.h"
 #include "cluster/machine_constants.h"
 #include "cluster/value_wire.h"
+#include "core/utf8.h"
 
 namespace heddle::cluster {
+namespace {
+
+// For fields that are UTF-8 by their type: a message with anything else in one cannot be read.
+std::string ForPeople(const std::string& text) { return EscapeInvalidUtf8(text); }
+
+}  // namespace
 
 void ToProto(const Job& job, JobDescription* proto) {
   proto->set_job(job.id);
   proto->set_state(std::string(Name(job.state)));
-  proto->set_script(job.specification.script);
-  proto->set_reason(job.reason);
+  proto->set_script(ForPeople(job.specification.script));
+  proto->set_reason(ForPeople(job.reason));
   proto->set_attempt(job.attempt);
   proto->set_workers_wanted(job.specification.workers_wanted);
-  for (const std::string& name : job.worker_names) proto->add_workers(name);
+  for (const std::string& name : job.worker_names) proto->add_workers(ForPeople(name));
   proto->set_submitted_ms(job.submitted_ms);
   proto->set_finished_ms(job.finished_ms);
   proto->set_output_bytes(job.output_bytes);
@@ -26,20 +33,20 @@ void ToProto(const Job& job, JobDescription* proto) {
 void ToProto(const JobTransition& transition, Transition* proto) {
   proto->set_state(std::string(Name(transition.state)));
   proto->set_attempt(transition.attempt);
-  proto->set_reason(transition.reason);
+  proto->set_reason(ForPeople(transition.reason));
   proto->set_time_ms(transition.time_ms);
 }
 
 void ToProto(const Worker& worker, int64_t now_ns, NodeDescription* proto) {
   const WorkerDescription& description = worker.description;
-  proto->set_name(description.name);
-  proto->set_uuid(description.uuid);
+  proto->set_name(ForPeople(description.name));
+  proto->set_uuid(ForPeople(description.uuid));
   proto->set_state(std::string(Name(worker.state)));
-  proto->set_host(description.host);
+  proto->set_host(ForPeople(description.host));
   proto->set_pid(description.pid);
   proto->set_threads(description.threads);
   proto->set_memory_bytes(description.memory_bytes);
-  proto->set_version(description.version);
+  proto->set_version(ForPeople(description.version));
   proto->set_job(worker.job);
   proto->set_drained(worker.drained);
   proto->set_silent_ms((now_ns - worker.heard_ns) / 1'000'000);
@@ -62,7 +69,7 @@ void ToProto(const WorkerDescription& worker, WorkerIntroduction* proto) {
   proto->set_uuid(worker.uuid);
   proto->set_instance(worker.instance);
   proto->set_name(worker.name);
-  proto->set_host(worker.host);
+  proto->set_host(ForPeople(worker.host));
   proto->set_pid(worker.pid);
   proto->set_threads(worker.threads);
   proto->set_memory_bytes(worker.memory_bytes);

@@ -4,9 +4,11 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "cluster/grpc_stream.h"
 #include "cluster/master_wire.h"
+#include "cluster/message_limits.h"
 #include "cluster/value_wire.h"
 #include "core/log.h"
 
@@ -26,15 +28,21 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
 
   // To the worker.
   bool NextFrame(WorkerFrame* frame) override {
-    const std::lock_guard lock(mutex_);
-    if (outgoing_.empty()) return false;
-    *frame = std::move(outgoing_.front());
-    outgoing_.pop_front();
+    Outgoing next;
+    {
+      const std::lock_guard lock(mutex_);
+      if (outgoing_.empty()) return false;
+      next = std::move(outgoing_.front());
+      outgoing_.pop_front();
+    }
+    *frame = std::move(next.frame);
+    if (next.order) ToProto(*next.order, frame->mutable_order());
     return true;
   }
+  // Under the hub's lock: the text of a long program is made when the order is sent.
   void Take(const WorkerOrder& order) override {
     const std::lock_guard lock(mutex_);
-    ToProto(order, outgoing_.emplace_back().mutable_order());
+    outgoing_.emplace_back().order = order;
   }
   void Wake() override {
     const std::lock_guard lock(stream_mutex_);
@@ -50,6 +58,7 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
       if (!known) Abort();
     }
     if (frame.has_report()) {
+      if (const Status status = CheckMessage(frame.report()); !status.ok()) return Refuse(status);
       const Result<ExecutorNews> news = FromProto(frame.report());
       if (!news.ok()) return Refuse(news.status());
       hub_->Call([&](MasterCore& core) {
@@ -79,6 +88,7 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
 
  private:
   void OnRegister(const WorkerIntroduction& message) {
+    if (const Status status = CheckMessage(message); !status.ok()) return Refuse(status);
     WorkerDescription description = FromProto(message);
     description.version = version_;
     std::vector<ExecutorNews> executors;
@@ -93,7 +103,7 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
     // The welcome goes first, orders behind it.
     hub_->Call([&](MasterCore& core) {
       const std::lock_guard lock(mutex_);
-      Welcome* welcome = outgoing_.emplace_back().mutable_welcome();
+      Welcome* welcome = outgoing_.emplace_back().frame.mutable_welcome();
       welcome->set_ttl_ms(core.membership().ttl_ns() / 1'000'000);
       welcome->set_epoch(core.membership().epoch());
       return true;
@@ -109,7 +119,7 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
   void Refuse(const Status& why) {
     {
       const std::lock_guard lock(mutex_);
-      outgoing_.emplace_back().set_refused(EncodeStatus(why));
+      outgoing_.emplace_back().frame.set_refused(EncodeStatus(why));
     }
     Wake();
   }
@@ -118,11 +128,16 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
     if (stream_ != nullptr) stream_->Abort();
   }
 
+  struct Outgoing {
+    WorkerFrame frame;
+    std::optional<WorkerOrder> order;  // instead of what is in the frame
+  };
+
   MasterHub* hub_;
   const std::string version_;
   std::string uuid_;  // set by the first frame; frames come one at a time
   std::mutex mutex_;  // innermost
-  std::deque<WorkerFrame> outgoing_;
+  std::deque<Outgoing> outgoing_;
   std::mutex stream_mutex_;
   StreamPort* stream_ = nullptr;
 };

@@ -126,6 +126,7 @@ class Precompiler {
 
   bool RunGraph(int32_t block, const Graph& graph) {
     if (graph.nodes.empty()) return true;
+    if (graph.nodes.size() > static_cast<size_t>(limits_.most_nodes)) return false;
     seeds_.DrawFor(graph, &frame_);
     bool done = false;
     if (!EvaluateInPlace(graph, &done)) return false;

@@ -18,6 +18,7 @@ namespace heddle::cluster {
 struct PrecompileLimits {
   int64_t most_bytes = int64_t{1} << 20;  ///< Of all texts.
   int most_plans = 64;                    ///< Well below what a plan cache keeps.
+  int most_nodes = 20'000;                ///< Of a graph: how long one takes cannot be bounded otherwise.
   int most_ranks = 128;                   ///< The text of a plan grows with the ranks.
   int64_t most_ns = 500'000'000;          ///< Looked at before each plan.
   Clock* clock = nullptr;                 ///< nullptr: the machine's.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/rpc_security.h"
 
-#include <fstream>
-#include <iterator>
+#include <grpc/grpc_security_constants.h>
 
 #include "cluster/grpc_hello.h"
+#include "cluster/unreachable.h"
 #include "cluster/value_wire.h"
 #include "cluster/version.h"
+#include "core/utf8.h"
 
 namespace heddle::cluster {
 namespace {
@@ -19,45 +20,57 @@ std::string_view Find(const std::multimap<grpc::string_ref, grpc::string_ref>& m
                                  : std::string_view(found->second.data(), found->second.size());
 }
 
-Result<std::string> ReadPem(const std::string& path) {
-  if (path.empty()) return std::string();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound("cannot read '{}'", path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+bool HasToken(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata, const std::string& token) {
+  return !token.empty() && EqualInConstantTime(Find(metadata, "authorization"), "Bearer " + token);
+}
+
+grpc::Status NoToken() { return {grpc::StatusCode::UNAUTHENTICATED, "the token is not that of this master"}; }
+
+// Looks at a call when its headers are here. Its messages would be taken in, up to the largest size, before a
+// method sees the call.
+class Doorkeeper : public grpc::AuthMetadataProcessor {
+ public:
+  explicit Doorkeeper(std::string token) : token_(std::move(token)) {}
+  bool IsBlocking() const override { return false; }
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
+                       OutputMetadata*) override {
+    return HasToken(metadata, token_) ? grpc::Status::OK : NoToken();
+  }
+
+ private:
+  const std::string token_;
+};
+
+std::shared_ptr<grpc::ServerCredentials> WithoutTls(const std::string& address) {
+  return grpc::experimental::LocalServerCredentials(IsUnixAddress(address) ? UDS : LOCAL_TCP);
+}
+
+std::shared_ptr<grpc::ServerCredentials> WithTls(TlsTexts texts) {
+  grpc::SslServerCredentialsOptions options(texts.authority.empty()
+                                                ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                                                : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_key_cert_pairs.push_back({std::move(texts.key), std::move(texts.certificate)});
+  options.pem_root_certs = std::move(texts.authority);
+  return grpc::SslServerCredentials(options);
 }
 
 }  // namespace
 
-bool IsLocalAddress(const std::string& address) {
-  if (address.starts_with("unix:") || address.starts_with("unix-abstract:")) return true;
-  const size_t colon = address.rfind(':');
-  const std::string host = colon == std::string::npos ? address : address.substr(0, colon);
-  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
-}
-
-Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& tls) {
-  if (tls.certificate.empty() != tls.key.empty())
-    return Usage("--tls-certificate and --tls-key belong together");
-  if (tls.certificate.empty()) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions options(tls.authority.empty()
-                                                ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                                                : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
-  HEDDLE_ASSIGN_OR_RETURN(pair.private_key, ReadPem(tls.key));
-  HEDDLE_ASSIGN_OR_RETURN(pair.cert_chain, ReadPem(tls.certificate));
-  options.pem_key_cert_pairs.push_back(std::move(pair));
-  HEDDLE_ASSIGN_OR_RETURN(options.pem_root_certs, ReadPem(tls.authority));
-  return grpc::SslServerCredentials(options);
+Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
+                                                                       const TlsFiles& tls,
+                                                                       const std::string& token) {
+  HEDDLE_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsFiles(tls));
+  const auto credentials = texts.certificate.empty() ? WithoutTls(address) : WithTls(std::move(texts));
+  credentials->SetAuthMetadataProcessor(std::make_shared<Doorkeeper>(token));
+  return credentials;
 }
 
 Result<std::shared_ptr<grpc::Channel>> MakeMasterChannel(const std::string& address, const TlsFiles& tls) {
   std::shared_ptr<grpc::ChannelCredentials> credentials;
   if (!tls.authority.empty()) {
-    grpc::SslCredentialsOptions options;
-    HEDDLE_ASSIGN_OR_RETURN(options.pem_root_certs, ReadPem(tls.authority));
-    HEDDLE_ASSIGN_OR_RETURN(options.pem_private_key, ReadPem(tls.key));
-    HEDDLE_ASSIGN_OR_RETURN(options.pem_cert_chain, ReadPem(tls.certificate));
-    credentials = grpc::SslCredentials(options);
+    HEDDLE_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsFiles(tls));
+    credentials = grpc::SslCredentials(
+        {std::move(texts.authority), std::move(texts.key), std::move(texts.certificate)});
   } else if (IsLocalAddress(address)) {
     credentials = grpc::InsecureChannelCredentials();
   } else {
@@ -86,8 +99,7 @@ void AddCaller(const std::string& token, grpc::ClientContext* context) {
 grpc::Status AdmitCaller(const std::string& token, grpc::ServerContextBase* context) {
   const auto& metadata = context->client_metadata();
   context->AddInitialMetadata("heddle-version", kVersion);
-  if (token.empty() || !EqualInConstantTime(Find(metadata, "authorization"), "Bearer " + token))
-    return {grpc::StatusCode::UNAUTHENTICATED, "the token is not that of this master"};
+  if (!HasToken(metadata, token)) return NoToken();
   if (Find(metadata, "heddle-protocol") != fmt::format("{}", kProtocolVersion))
     return ToGrpc(
         Unavailable("the master is Heddle {}, the caller is Heddle {}: they cannot talk to each other",
@@ -110,7 +122,7 @@ grpc::Status ToGrpc(const Status& status) {
                         : static_cast<grpc::StatusCode>(static_cast<int>(status.code()));
   std::string details = EncodeStatus(status);
   if (details.size() > kMostDetailBytes) details.clear();
-  return {code, status.message().substr(0, kMostDetailBytes / 2), details};
+  return {code, std::string(CutAtCharacter(status.message(), kMostDetailBytes / 2)), details};
 }
 
 Status FromGrpc(const grpc::Status& status, const std::string& address) {
@@ -123,12 +135,21 @@ Status FromGrpc(const grpc::Status& status, const std::string& address) {
       return PermissionDenied("the master at {} does not accept the token", address)
           .WithNote("give the token that it was started with: --token-file FILE");
     case grpc::StatusCode::UNAVAILABLE:
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
       return Unavailable("no master at {}", address)
           .WithNote("'heddle master --dev' starts one on this machine");
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return Unavailable("the master at {} did not answer in time", address);
     case grpc::StatusCode::CANCELLED: return Unavailable("the master at {} ended the call", address);
     default: return Unavailable("the master at {}: {}", address, status.error_message());
   }
+}
+
+bool IsUnreachable(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty();
+}
+
+Status FromGrpc(const grpc::Status& status, const std::string& address, const TlsFiles& tls) {
+  return IsUnreachable(status) ? WhyUnreachable(address, tls) : FromGrpc(status, address);
 }
 
 }  // namespace heddle::cluster

@@ -7,27 +7,22 @@
 #include <memory>
 #include <string>
 
+#include "cluster/address.h"
+#include "cluster/tls_files.h"
 #include "core/status.h"
 
 // Who may talk to the master, and how both sides know each other (runtime reference 5.12).
 namespace heddle::cluster {
 
-/// Files of a server's or client's TLS; empty for plain text.
-struct TlsFiles {
-  std::string certificate;  ///< Of this side (PEM).
-  std::string key;
-  std::string authority;  ///< Certificates that the other side's must be signed by.
-};
-
 /// Messages above this are refused.
 constexpr int kMostMessageBytes = 64 << 20;
 
-/// True for addresses that other machines cannot reach: unix:..., unix-abstract:..., localhost, 127.x.y.z,
-/// [::1].
-bool IsLocalAddress(const std::string& address);
-
-/// kNotFound for files that cannot be read; kUsage for a certificate without a key.
-Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const TlsFiles& tls);
+/// Errors: those of ReadTlsFiles. Calls without `token` are refused as soon as their headers are here, before
+/// a byte of their messages is taken in; AdmitCaller says the rest. Without TLS only for a local address
+/// (IsLocalAddress).
+Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
+                                                                       const TlsFiles& tls,
+                                                                       const std::string& token);
 Result<std::shared_ptr<grpc::Channel>> MakeMasterChannel(const std::string& address, const TlsFiles& tls);
 
 /// Adds token, version and protocol to a call.
@@ -42,6 +37,11 @@ std::string VersionWarning(const grpc::ClientContext& context);
 
 /// A Status on its way through gRPC, with its place and notes.
 grpc::Status ToGrpc(const Status& status);
+/// Of the master at `address`.
 Status FromGrpc(const grpc::Status& status, const std::string& address);
+/// True when the call did not get through, as far as gRPC can tell: the server has said nothing.
+bool IsUnreachable(const grpc::Status& status);
+/// The same, and why it cannot be reached (WhyUnreachable), which may take a few seconds.
+Status FromGrpc(const grpc::Status& status, const std::string& address, const TlsFiles& tls);
 
 }  // namespace heddle::cluster

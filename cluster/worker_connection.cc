@@ -2,6 +2,7 @@
 #include "cluster/worker_connection.h"
 
 #include "cluster/master_wire.h"
+#include "cluster/message_limits.h"
 #include "cluster/rpc_security.h"
 #include "cluster/value_wire.h"
 #include "proto/master.grpc.pb.h"
@@ -84,9 +85,13 @@ bool WorkerConnection::NextFrame(WorkerFrame* frame) {
 
 void WorkerConnection::OnFrame(WorkerFrame& frame) {
   if (frame.has_order()) return executors_->Obey(frame.order());
+  const Status welcome = frame.has_welcome() ? CheckMessage(frame.welcome()) : OkStatus();
   {
     const std::lock_guard lock(mutex_);
-    if (frame.has_welcome()) state_.lease_ms = frame.welcome().ttl_ms();
+    if (!welcome.ok())
+      state_.refused = welcome;
+    else if (frame.has_welcome())
+      state_.lease_ms = frame.welcome().ttl_ms();
     if (!frame.refused().empty() && !DecodeStatus(frame.refused(), &state_.refused).ok())
       state_.refused = Unavailable("the master refused this worker");
   }

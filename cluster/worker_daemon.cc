@@ -10,7 +10,9 @@
 #include <mutex>
 
 #include "cluster/master_folder.h"
+#include "cluster/message_limits.h"
 #include "cluster/rpc_security.h"
+#include "cluster/unreachable.h"
 #include "cluster/worker_connection.h"
 #include "core/clock.h"
 #include "core/log.h"
@@ -25,7 +27,6 @@ constexpr int64_t kFirstPauseMs = 50;
 constexpr int64_t kLongestPauseMs = 5'000;
 constexpr int64_t kGoodbyeMs = 2'000;
 constexpr int64_t kFirstPatienceMs = 5'000;  // master and workers may be started by the same script
-constexpr size_t kLongestName = 64;
 constexpr int kMostWorkersOfAHost = 64;
 
 std::string HostName() {
@@ -53,20 +54,13 @@ Result<bool> TryIdentity(const std::string& path, const std::string& name, Ident
   return true;
 }
 
-// It becomes a folder, a column of a table and a field of logs.
-bool IsName(const std::string& name) {
-  return name[0] != '.' && name.size() <= kLongestName &&
-         std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
-}
-
 Result<Identity> TakeIdentity(const WorkerOptions& options) {
   Identity identity;
   if (!options.name.empty()) {
-    if (!IsName(options.name))
+    if (!IsWorkerName(options.name))
       return Usage(
           "--name '{}': a name has up to {} letters, digits, '-', '_' and '.', and does not begin with '.'",
-          options.name, kLongestName);
+          options.name, 64);
     HEDDLE_ASSIGN_OR_RETURN(const bool taken,
                             TryIdentity(WorkerFolder(options, options.name), options.name, &identity));
     if (!taken) return Usage("a worker called '{}' is running already", options.name);
@@ -83,6 +77,7 @@ Result<Identity> TakeIdentity(const WorkerOptions& options) {
 WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const Identity& identity) {
   WorkerExecutorsOptions executors;
   executors.threads = options.threads;
+  executors.core_dumps = options.core_dumps;
   executors.log_folder = WorkerFolder(options, identity.name) + "/logs";
   if (!options.peer_host.empty()) executors.listen = options.peer_host + ":0";
   return executors;
@@ -144,7 +139,7 @@ class Daemon {
                             (ever_connected && failure.code() == StatusCode::kNotFound);
       if (!may_come) return failure;
       if (!ever_connected && NowMs() - away_since_ms > std::min(kFirstPatienceMs, options_.patience_ms))
-        return failure;
+        return WhyNeverConnected(master, failure);
       if (NowMs() - away_since_ms > options_.patience_ms)
         return failure.WithNote(fmt::format("no master for {} s: this worker gives up and ends its executors",
                                             options_.patience_ms / 1000));
@@ -155,6 +150,12 @@ class Daemon {
       pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
       if (Stopped()) return OkStatus();
     }
+  }
+
+  // Looked into only now: it takes a while.
+  Status WhyNeverConnected(const Result<MasterAddress>& master, const Status& failure) const {
+    if (!master.ok() || !unreachable_) return failure;
+    return WhyUnreachable(master->address, {master->tls_certificate, master->tls_key, master->tls_authority});
   }
 
   // From connecting to the end of the connection, and why it ended.
@@ -182,6 +183,7 @@ class Daemon {
     }
     const WorkerConnection::State state = connection->state();
     if (!state.refused.ok()) return state.refused;
+    unreachable_ = IsUnreachable(state.status);
     const Status status = FromGrpc(state.status, master.address);
     return status.ok() ? Unavailable("the master at {} ended the connection", master.address) : status;
   }
@@ -251,6 +253,7 @@ class Daemon {
   Status stop_;
   std::shared_ptr<grpc::Channel> channel_;
   std::string channel_address_;
+  bool unreachable_ = false;  // the last time
   std::mutex connection_mutex_;
   std::weak_ptr<WorkerConnection> connection_;
   WorkerExecutors executors_;  // last: its threads use the rest

@@ -20,6 +20,7 @@ struct WorkerOptions {
   int64_t memory_bytes = 0;  ///< 0: unlimited.
   std::string
       peer_host;  ///< Address by which the executors of other machines reach ours, by TLS; "": loopback.
+  bool core_dumps = false;        ///< Of its executors.
   int64_t patience_ms = 600'000;  ///< How long it goes on without a master.
 };
 

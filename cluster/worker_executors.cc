@@ -5,6 +5,7 @@
 
 #include "cluster/executor_log.h"
 #include "cluster/executor_messages.h"
+#include "cluster/message_limits.h"
 #include "core/log.h"
 
 namespace heddle::cluster {
@@ -35,11 +36,12 @@ std::shared_ptr<WorkerExecutors::Record> WorkerExecutors::Find(const Key& key) {
 }
 
 void WorkerExecutors::Obey(const ExecutorOrder& order) {
+  if (const Status status = CheckMessage(order); !status.ok()) return Refuse(order, status);
   const Key key(order.job(), order.attempt());
   if (order.has_start()) {
-    const Result<LauncherMessage> message = ParseLauncherMessage(order.start());
-    if (message.ok() && message->start) Start(key, *message);
-    return;
+    Result<LauncherMessage> message = ParseLauncherMessage(order.start());
+    if (message.ok() && !message->start) message = DataLoss("an order to start an executor says not how");
+    return message.ok() ? Start(key, *message) : Refuse(order, message.status());
   }
   if (order.has_forget()) return Forget(key);
   const std::shared_ptr<Record> record = Find(key);
@@ -72,11 +74,17 @@ void WorkerExecutors::Obey(const ExecutorOrder& order) {
   if (message->cancel) process->Cancel(*message->cancel);
 }
 
+// The master is of the same version and trusted, so that this is a fault of ours.
+void WorkerExecutors::Refuse(const ExecutorOrder& order, const Status& why) {
+  HEDDLE_LOG(kError, "order refused", {"job", order.job()}, {"attempt", order.attempt()}, {"error", why});
+}
+
 void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   auto record = std::make_shared<Record>();
   ExecutorStart start = *message.start;
   if (start.options.threads <= 0) start.options.threads = options_.threads;
   start.listen = options_.listen;
+  start.core_dumps = options_.core_dumps;
   record->news.job = start.job;
   record->news.attempt = start.attempt;
   record->news.rank = start.options.rank;
@@ -97,8 +105,9 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   }
   // Orders come one at a time, so that nobody asks for the process before it is here. Its events may come
   // earlier.
+  const Status sound = CheckStart(start);
   Result<std::unique_ptr<ExecutorProcess>> started =
-      ExecutorProcess::Start(start, EventsOf(record), "", log_fd);
+      sound.ok() ? ExecutorProcess::Start(start, EventsOf(record), "", log_fd) : sound;
   if (record->log != nullptr) record->log->CloseWriteEnd();
   const std::shared_ptr<ExecutorProcess> process = started.ok() ? *std::move(started) : nullptr;
   {

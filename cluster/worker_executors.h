@@ -21,6 +21,7 @@ struct WorkerExecutorsOptions {
   int threads = 1;                     ///< For jobs that do not say.
   std::string listen = "127.0.0.1:0";  ///< Where executors listen for their peers.
   std::string log_folder;  ///< For what executors say on standard error; "": the worker's own standard error.
+  bool core_dumps = false;                ///< Of executors.
   size_t most_buffered_bytes = 64 << 20;  ///< Of output of one executor that the master does not have yet.
 };
 
@@ -54,6 +55,7 @@ class WorkerExecutors {
     std::shared_ptr<ExecutorProcess> process;  // of its own thread-safety; ends with the last who uses it
   };
 
+  void Refuse(const ExecutorOrder& order, const Status& why);
   void Start(const Key& key, const LauncherMessage& message);
   ExecutorEvents EventsOf(const std::shared_ptr<Record>& record);
   void OnOutput(Record& record, std::string_view text);

@@ -8,6 +8,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/membership.h"
+#include "core/utf8.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -51,7 +52,7 @@ int Nodes(const Arguments& arguments) {
                               node.job().empty() ? "-" : node.job(), node.host(), node.pid(), node.threads(),
                               static_cast<double>(node.silent_ms()) / 1e3);
   }
-  PrintOutput(text);
+  PrintOutput(arguments.Has("json") ? text : EscapeForTerminal(text));
   return 0;
 }
 
@@ -72,8 +73,9 @@ int SetDrained(const Arguments& arguments, bool drained) {
   }
   const std::string job =
       node.job().empty() ? "" : fmt::format("; job {} goes on there to its end", node.job());
-  PrintOutput(drained ? fmt::format("{} gets no new job{}\n", node.name(), job)
-                      : fmt::format("{} gets jobs again\n", node.name()));
+  const std::string name = EscapeForTerminal(node.name());
+  PrintOutput(drained ? fmt::format("{} gets no new job{}\n", name, job)
+                      : fmt::format("{} gets jobs again\n", name));
   return 0;
 }
 

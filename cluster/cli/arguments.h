@@ -34,6 +34,10 @@ struct Option {
 inline constexpr Option kStatsOption = {"stats", Option::Kind::kOptionalValue, "",
                                         "print what was done, by operator"};
 
+/// --core-dumps of the daemons.
+inline constexpr Option kCoreDumpsOption = {"core-dumps", Option::Kind::kFlag, "",
+                                            "leave them on, with tokens and data inside (default: off)"};
+
 /// Lists of options behind each other: what a verb adds, then what it shares with others.
 std::vector<Option> JoinOptions(std::initializer_list<std::span<const Option>> lists);
 

@@ -5,6 +5,7 @@
 
 #include "cluster/master_folder.h"
 #include "cluster/master_server.h"
+#include "cluster/token_file.h"
 
 namespace heddle::cluster::cli {
 
@@ -54,8 +55,10 @@ Result<MasterAddress> FindMaster(const Arguments& arguments) {
     master.address = *found;
   }
   const std::string token_file = arguments.Value("token-file").value_or(TokenFile(DevelopmentFolder()));
-  const Result<std::string> token = ReadFirstLine(token_file);
-  if (!token.ok()) return token.status().WithNote("--token-file FILE names the file with the master's token");
+  const Result<std::string> token = ReadToken(token_file);
+  if (token.status().code() == StatusCode::kNotFound)
+    return token.status().WithNote("--token-file FILE names the file with the master's token");
+  HEDDLE_RETURN_IF_ERROR(token.status());
   master.token = *token;
   master.tls_authority = arguments.Value("tls-ca").value_or("");
   master.tls_certificate = arguments.Value("tls-certificate").value_or("");

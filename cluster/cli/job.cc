@@ -9,6 +9,7 @@
 #include "cluster/cli/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
+#include "core/utf8.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -20,6 +21,7 @@ constexpr Option kLogsOptions[] = {
     {"follow", Kind::kFlag, "", "until the job ends, with its exit code", "f"}};
 constexpr Option kWaitOptions[] = {kStatsOption};
 
+// A name or reason may hold the end of a line; a row of a table does not.
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // Runs `act` with a client and the one job that the words name.
@@ -48,11 +50,12 @@ int List(const Arguments& arguments) {
   if (!arguments.Has("json"))
     text = fmt::format("{:<7} {:<11} {:<8} {:<23} {}\n", "JOB", "STATE", "ATTEMPT", "SCRIPT", "REASON");
   for (const JobDescription& job : jobs) {
-    text += arguments.Has("json") ? ToJson(job) + "\n"
-                                  : fmt::format("{:<7} {:<11} {:<8} {:<23} {}\n", job.job(), job.state(),
-                                                job.attempt(), job.script(), FirstLine(job.reason()));
+    text += arguments.Has("json")
+                ? ToJson(job) + "\n"
+                : fmt::format("{:<7} {:<11} {:<8} {:<23} {}\n", job.job(), job.state(), job.attempt(),
+                              FirstLine(job.script()), FirstLine(job.reason()));
   }
-  PrintOutput(text);
+  PrintOutput(arguments.Has("json") ? text : EscapeForTerminal(text));
   return 0;
 }
 
@@ -79,7 +82,7 @@ int ShowStatus(const Arguments& arguments) {
   return WithJob(arguments, [](const Arguments& words, Client& client, const std::string& id) {
     JobDescription job;
     if (Status status = client.Get(id, &job); !status.ok()) return ReportOutcome(words, status);
-    PrintOutput(words.Has("json") ? ToJson(job) + "\n" : ToText(job));
+    PrintOutput(words.Has("json") ? ToJson(job) + "\n" : EscapeForTerminal(ToText(job)));
     return 0;
   });
 }

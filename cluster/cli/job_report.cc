@@ -8,6 +8,7 @@
 #include "cluster/cli/run_script.h"
 #include "cluster/interrupt.h"
 #include "cluster/job.h"
+#include "core/utf8.h"
 
 namespace heddle::cluster::cli {
 
@@ -58,7 +59,7 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
     if (!waits || description.reason().empty() || description.reason() == told || arguments.Has("json"))
       return;
     told = description.reason();
-    std::fputs(fmt::format("heddle: job {}: {}\n", job, told).c_str(), stderr);
+    std::fputs(EscapeForTerminal(fmt::format("heddle: job {}: {}\n", job, told)).c_str(), stderr);
   };
   JobDescription last;
   const Status watched = client.Watch(job, /*follow=*/true, events, &cancellation, &last, kMasterPatienceMs);

@@ -8,6 +8,7 @@
 #include "cluster/cli/verb.h"
 #include "cluster/executor_process.h"
 #include "cluster/interrupt.h"
+#include "core/utf8.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -55,8 +56,8 @@ int Run(const Arguments& arguments) {
   const Result<SubmittedJob> job = Submit(**client, *submission);
   WarnOfVersion(**client);
   if (!job.ok()) return ReportOutcome(arguments, job.status());
-  if (!arguments.Has("json")) std::fputs(job->warnings.c_str(), stderr);
-  std::fputs(job->explanation.c_str(), stderr);
+  if (!arguments.Has("json")) std::fputs(EscapeForTerminal(job->warnings).c_str(), stderr);
+  std::fputs(EscapeForTerminal(job->explanation).c_str(), stderr);
   if (arguments.Has("detach")) {
     PrintOutput(arguments.Has("json") ? fmt::format("{{\"job\":\"{}\"}}\n", job->id) : job->id + "\n");
     return 0;

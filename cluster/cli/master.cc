@@ -7,6 +7,8 @@
 #include "cluster/cli/verb.h"
 #include "cluster/interrupt.h"
 #include "cluster/master_server.h"
+#include "cluster/message_limits.h"
+#include "cluster/process_limits.h"
 #include "core/log.h"
 
 namespace heddle::cluster::cli {
@@ -28,6 +30,8 @@ constexpr Option kOptions[] = {
     {"keep-jobs", Kind::kValue, "N", "finished jobs to remember (default 1000)"},
     {"most-output", Kind::kValue, "SIZE", "of standard output of a job (default 256M)"},
     {"lease-ms", Kind::kValue, "N", "a worker that is silent for so long is lost (default 10000)"},
+    {"most-workers", Kind::kValue, "N", "of a job; one that wants more is refused (default 4096)"},
+    kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
 
@@ -54,6 +58,9 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const int64_t lease_ms,
                           arguments.Integer("lease-ms", options.core.ttl_ns / kNsPerMs, 100, 3'600'000));
   options.core.ttl_ns = lease_ms * kNsPerMs;
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t most_workers,
+                          arguments.Integer("most-workers", options.core.most_workers, 1, kMostWorkers));
+  options.core.most_workers = static_cast<int>(most_workers);
   return options;
 }
 
@@ -61,6 +68,8 @@ int Run(const Arguments& arguments) {
   const Result<MasterOptions> options = ReadOptions(arguments);
   if (!options.ok()) return Report(options.status());
   if (arguments.Has("verbose")) SetLogLevel(LogLevel::kInfo);
+  RaiseDescriptorLimit();
+  if (!arguments.Has("core-dumps")) ForbidCoreDumps();
 
   std::mutex mutex;
   std::condition_variable changed;

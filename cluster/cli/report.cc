@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/utf8.h"
+
 namespace heddle::cluster::cli {
 namespace {
 
@@ -24,7 +26,7 @@ int Report(const Status& status) {
                        text.substr(status.position().ToString().size() + 2));
   else if (text.find(": error: ") == std::string::npos)  // the compiler's diagnostics bring their own places
     text = "heddle: error: " + text;
-  text += '\n';
+  text = EscapeForTerminal(text) + '\n';
   std::fflush(stdout);
   std::fputs(text.c_str(), stderr);
   return ExitCode(status);
@@ -36,7 +38,9 @@ int ReportOutcome(const Arguments& arguments, const Status& status) {
   return ExitCode(status);
 }
 
-void Warn(std::string_view text) { std::fputs(fmt::format("heddle: warning: {}\n", text).c_str(), stderr); }
+void Warn(std::string_view text) {
+  std::fputs(fmt::format("heddle: warning: {}\n", EscapeForTerminal(text)).c_str(), stderr);
+}
 
 bool PrintOutput(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
@@ -57,13 +61,13 @@ std::string OutcomeJson(const Status& status) {
   json["code"] = ExitCode(status);
   json["kind"] = StatusCodeName(status.code());
   if (!status.ok()) {
-    json["message"] = status.message();
+    json["message"] = EscapeInvalidUtf8(status.message());
     if (status.position().IsKnown()) {
-      json["file"] = status.position().file;
+      json["file"] = EscapeInvalidUtf8(status.position().file);
       json["line"] = status.position().line;
       json["column"] = status.position().column;
     }
-    if (!status.notes().empty()) json["notes"] = status.notes();
+    for (const std::string& note : status.notes()) json["notes"].push_back(EscapeInvalidUtf8(note));
   }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

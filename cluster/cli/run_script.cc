@@ -9,6 +9,7 @@
 #include "compiler/explain.h"
 #include "core/memory_bounds.h"
 #include "core/memory_budget.h"
+#include "core/utf8.h"
 
 namespace heddle::cluster::cli {
 
@@ -19,7 +20,7 @@ void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatis
     return;
   }
   const Result<int64_t> most = arguments.Integer("stats", 20, 1, 1000);
-  std::fputs(ToText(ranks, most.ok() ? static_cast<int>(*most) : 20).c_str(), stderr);
+  std::fputs(EscapeForTerminal(ToText(ranks, most.ok() ? static_cast<int>(*most) : 20)).c_str(), stderr);
 }
 
 namespace {

@@ -15,6 +15,7 @@
 #include "cluster/machine_constants.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/parse/parser.h"
+#include "core/utf8.h"
 #include "ops/cpu.h"
 #include "ops/formats/files.h"
 
@@ -156,7 +157,7 @@ Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
   Result<Program> program = compiler::CompileScript(script.text, options, diagnostics);
   // Warnings of a script with errors are mostly about what the errors left out.
   if (program.ok() && !arguments.Has("json"))
-    std::fputs(diagnostics->RenderAll(compiler::Severity::kWarning).c_str(), stderr);
+    std::fputs(EscapeForTerminal(diagnostics->RenderAll(compiler::Severity::kWarning)).c_str(), stderr);
   return program;
 }
 

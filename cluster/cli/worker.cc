@@ -4,6 +4,7 @@
 #include "cluster/cli/verb.h"
 #include "cluster/interrupt.h"
 #include "cluster/master_folder.h"
+#include "cluster/process_limits.h"
 #include "cluster/worker_daemon.h"
 #include "core/log.h"
 
@@ -18,6 +19,7 @@ constexpr Option kOptions[] = {
     {"name", Kind::kValue, "NAME", "as others see it (default: HOST-1, HOST-2, ...)"},
     {"peer-host", Kind::kValue, "ADDRESS", "of this machine, for executors elsewhere (default: none)"},
     {"patience-ms", Kind::kValue, "N", "how long to go on without a master (default 600000)"},
+    kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
 
@@ -29,6 +31,7 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
                           arguments.Integer("patience-ms", options.patience_ms, 0, INT32_MAX));
   options.name = arguments.Value("name").value_or("");
   options.peer_host = arguments.Value("peer-host").value_or("");
+  options.core_dumps = arguments.Has("core-dumps");
   options.folder = UserStateFolder();
   options.find_master = [&arguments] { return FindMaster(arguments); };
   return options;
@@ -38,6 +41,8 @@ int Run(const Arguments& arguments) {
   const Result<WorkerOptions> options = ReadOptions(arguments);
   if (!options.ok()) return Report(options.status());
   if (arguments.Has("verbose")) SetLogLevel(LogLevel::kInfo);
+  RaiseDescriptorLimit();
+  if (!options->core_dumps) ForbidCoreDumps();
   Cancellation cancellation;
   InterruptGuard guard(cancellation);
   return Report(RunWorker(*options, &cancellation, [](const std::string& name, const std::string& address) {

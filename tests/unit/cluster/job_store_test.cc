@@ -21,6 +21,31 @@ JobSpecification Specification(const std::string& request_id) {
   return specification;
 }
 
+TEST(JobStoreTest, ARequestIdBelongsToWhatWasAskedFor) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = folder.path() + "/jobs.sqlite";
+  VirtualClock clock;
+  JobSpecification specification = Specification("mine");
+  specification.digest = "digest \xff";
+  bool existed = true;
+  {
+    auto store = JobStore::Open(path, {}, clock);
+    ASSERT_TRUE(store.ok());
+    EXPECT_EQ((*store)->Add(specification, &existed)->id, "j1");
+    EXPECT_FALSE(existed);
+  }
+  auto store = JobStore::Open(path, {}, clock);
+  ASSERT_TRUE(store.ok());
+  EXPECT_EQ((*store)->Add(specification, &existed)->id, "j1");
+  EXPECT_TRUE(existed);
+  specification.digest = "another";
+  const Status refused = (*store)->Add(specification, &existed).status();
+  EXPECT_EQ(refused.message(),
+            "the request id 'mine' is that of job j1, which has another script, other arguments or options");
+  EXPECT_EQ(ExitCode(refused), 2);
+  EXPECT_EQ((*store)->Load()->size(), 1u);
+}
+
 TEST(JobStoreTest, KeepsJobsOverARestart) {
   const testing_support::TemporaryFolder folder;
   const std::string path = folder.path() + "/jobs.sqlite";
@@ -94,7 +119,9 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
   ASSERT_EQ(
-      sqlite3_exec(database, "DROP TABLE drained_workers; PRAGMA user_version=1;", nullptr, nullptr, nullptr),
+      sqlite3_exec(database,
+                   "DROP TABLE drained_workers; ALTER TABLE jobs DROP COLUMN digest; PRAGMA user_version=1;",
+                   nullptr, nullptr, nullptr),
       SQLITE_OK);
   sqlite3_close(database);
   {

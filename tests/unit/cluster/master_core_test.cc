@@ -149,19 +149,20 @@ TEST_F(MasterCoreTest, AJobGetsAllItsWorkersOrNone) {
   EXPECT_EQ(Count(Kind::kForget), 2u);
 }
 
-TEST_F(MasterCoreTest, JobsWaitInOrder) {
+TEST_F(MasterCoreTest, JobsStartInOrder) {
   Connect("a");
   const std::string first = Submit(1);
-  const std::string second = Submit(2);
+  const std::string second = Submit(1);
   const std::string third = Submit(1);
   EXPECT_EQ(Get(first).state, JobState::kStarting);
-  EXPECT_EQ(Get(third).reason, "waits behind job " + second);
+  EXPECT_EQ(Get(second).reason, "waits: workers are busy with job " + first);
+  EXPECT_EQ(Get(third).reason, "waits: workers are busy with job " + first);
   RunUntilRunning(first);
   End(first, 0, OkStatus());
-  EXPECT_EQ(Get(third).state, JobState::kQueued) << "the head of the queue is not overtaken";
-  EXPECT_TRUE(core_->Cancel(second).ok());
-  EXPECT_EQ(Get(second).state, JobState::kCancelled);
-  EXPECT_EQ(Get(third).state, JobState::kStarting);
+  EXPECT_EQ(Get(second).state, JobState::kStarting);
+  EXPECT_EQ(Get(third).state, JobState::kQueued);
+  EXPECT_TRUE(core_->Cancel(third).ok());
+  EXPECT_EQ(Get(third).state, JobState::kCancelled);
 }
 
 TEST_F(MasterCoreTest, ACrashIsTriedThreeTimesAndThenNamed) {

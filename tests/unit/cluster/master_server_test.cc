@@ -138,7 +138,7 @@ TEST_F(MasterServerTest, APortInUseIsToldAndTheFirstMasterGoesOn) {
   second.folder = folder_.path() + "/second";
   second.listen = server_->address();
   const Status status = MasterServer::Start(second).status();
-  EXPECT_EQ(status.message(), "cannot listen on " + server_->address());
+  EXPECT_EQ(status.message(), "cannot listen on " + server_->address() + ": Address already in use");
   EXPECT_EQ(ExitCode(status), 6);
   EXPECT_FALSE(std::filesystem::exists(AddressFile(second.folder)));
   EXPECT_TRUE(List(kVersion, kProtocolVersion).ok());

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/message_limits.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "cluster/master_wire.h"
+#include "compiler/optimize/pass.h"
+#include "core/utf8.h"
+#include "ops/cpu.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr int64_t kMostAttempts = 1'000'000;
+constexpr int64_t kMostIdBytes = 64;
+constexpr int64_t kMostRequestIdBytes = 200;
+constexpr int64_t kMostNameBytes = 256;
+constexpr int64_t kMostPathBytes = 4096;  // PATH_MAX
+constexpr int64_t kMostEntries = 10'000;
+constexpr int64_t kMostScriptBytes = 16 << 20;  // with all that it sources
+constexpr int64_t kMostCertificateBytes = 64 << 10;
+constexpr int64_t kMostCallDepth = 1'000'000;
+constexpr int64_t kLongestSilenceMs = 86'400'000;
+constexpr int64_t kLeastSilenceMs = 10;  // ten signs of life in that time
+
+Status CheckSize(std::string_view field, std::string_view text, int64_t low, int64_t high) {
+  const auto size = static_cast<int64_t>(text.size());
+  if (size >= low && size <= high) return OkStatus();
+  return InvalidArgument("{} has {} bytes; it has from {} to {}", field, size, low, high);
+}
+
+// Of a text that stands in tables and logs.
+Status CheckVisible(std::string_view field, std::string_view text) {
+  if (text.find_first_of("\n\t") == std::string_view::npos && EscapeForTerminal(text) == text)
+    return OkStatus();
+  return InvalidArgument("{} has characters that cannot be shown: '{}'", field, text);
+}
+
+Status CheckCount(std::string_view field, int64_t count, int64_t most) {
+  if (count <= most) return OkStatus();
+  return InvalidArgument("{} has {} entries; it has {} at most", field, count, most);
+}
+
+Status CheckFolder(std::string_view field, const std::string& folder) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize(field, folder, 1, kMostPathBytes));
+  if (!folder.starts_with("/"))
+    return InvalidArgument("{}: the folder '{}' of a job is not absolute", field, folder);
+  if (folder.find('\0') != std::string::npos) return InvalidArgument("{} has a zero byte", field);
+  return OkStatus();
+}
+
+Status CheckFusion(std::string_view name, std::string_view fusion) {
+  for (const std::string_view mode : {"off", "all", "no-redundancy", "cost"})
+    if (fusion == mode) return OkStatus();
+  constexpr std::string_view kSeeded = "random:";
+  uint64_t seed = 0;
+  if (fusion.starts_with(kSeeded)) {
+    const std::string_view digits = fusion.substr(kSeeded.size());
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
+    if (error == std::errc() && end == digits.data() + digits.size()) return OkStatus();
+  }
+  return InvalidArgument("{}.fusion is '{}'; it is off, all, no-redundancy, cost or random:SEED", name,
+                         CutAtCharacter(fusion, kMostIdBytes));
+}
+
+Status CheckCpu(std::string_view name, const std::string& cpu) {
+  if (cpu.empty()) return OkStatus();
+  HEDDLE_RETURN_IF_ERROR(CheckSize(fmt::format("{}.cpu", name), cpu, 0, kMostPathBytes));
+  for (int i = 0; i <= std::count(cpu.begin(), cpu.end(), ','); ++i) {
+    const std::string_view one = ops::CpuOfRank(cpu, i);
+    if (one != "auto" && one != "avx2" && one != "avx512")
+      return InvalidArgument("{}.cpu is '{}'; it is auto, avx2 or avx512", name,
+                             CutAtCharacter(one, kMostIdBytes));
+  }
+  return OkStatus();
+}
+
+Status CheckPasses(std::string_view name, const std::vector<std::string>& passes) {
+  const std::vector<std::string> known = compiler::NamesToDisable();
+  HEDDLE_RETURN_IF_ERROR(CheckCount(fmt::format("{}.disabled_passes", name),
+                                    static_cast<int64_t>(passes.size()),
+                                    static_cast<int64_t>(10 * known.size())));
+  for (const std::string& pass : passes)
+    if (std::find(known.begin(), known.end(), pass) == known.end())
+      return InvalidArgument("{}.disabled_passes: '{}' is no pass or rule", name,
+                             CutAtCharacter(pass, kMostIdBytes));
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckNumber(std::string_view field, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return OkStatus();
+  return InvalidArgument("{} is {}; it goes from {} to {}", field, value, low, high);
+}
+
+bool IsWorkerName(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  return !name.empty() && name[0] != '.' && name.size() <= kLongest &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+Status CheckOptions(std::string_view name, const SessionOptions& options) {
+  const auto field = [&](std::string_view one) { return fmt::format("{}.{}", name, one); };
+  HEDDLE_RETURN_IF_ERROR(CheckNumber(field("threads"), options.threads, 0, kMostThreads));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckNumber(field("min_distributed_bytes"), options.min_distributed_bytes, 0, INT64_MAX));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber(field("memory_bytes"), options.memory_bytes, 0, INT64_MAX));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber(field("seed"), options.seed, -1, INT64_MAX));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber(field("max_call_depth"), options.max_call_depth, 1, kMostCallDepth));
+  HEDDLE_RETURN_IF_ERROR(CheckPasses(name, options.disabled_passes));
+  HEDDLE_RETURN_IF_ERROR(CheckFusion(name, options.fusion));
+  return CheckCpu(name, options.cpu);
+}
+
+Status CheckMessage(const SubmitRequest& request) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("SubmitRequest.request_id", request.request_id(), 1, kMostRequestIdBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("SubmitRequest.script_name", request.script_name(), 0, kMostPathBytes));
+  size_t script_bytes = request.script_text().size();
+  for (const SourceFile& file : request.files()) script_bytes += file.text().size();
+  if (script_bytes > size_t{kMostScriptBytes})
+    return InvalidArgument("the script has {} bytes with what it sources; it has {} at most", script_bytes,
+                           kMostScriptBytes);
+  HEDDLE_RETURN_IF_ERROR(CheckFolder("SubmitRequest.directory", request.directory()));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("SubmitRequest.workers", request.workers(), 0, kMostWorkers));
+  HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.files", request.files_size(), kMostEntries));
+  HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.arguments", request.arguments_size(), kMostEntries));
+  return CheckOptions("SubmitOptions", FromProto(request.options()));
+}
+
+Status CheckMessage(const ListRequest& request) {
+  return CheckNumber("ListRequest.most", request.most(), 0, INT32_MAX);
+}
+
+Status CheckMessage(const JobRequest& request) {
+  return CheckSize("JobRequest.job", request.job(), 1, kMostIdBytes);
+}
+
+Status CheckMessage(const WatchRequest& request) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("WatchRequest.job", request.job(), 1, kMostIdBytes));
+  return CheckNumber("WatchRequest.output_offset", request.output_offset(), 0, INT64_MAX);
+}
+
+Status CheckMessage(const DrainRequest& request) {
+  return CheckSize("DrainRequest.node", request.node(), 1, kMostNameBytes);
+}
+
+Status CheckMessage(const WorkerIntroduction& introduction) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("WorkerIntroduction.uuid", introduction.uuid(), 1, kMostIdBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("WorkerIntroduction.instance", introduction.instance(), 1, kMostIdBytes));
+  if (!IsWorkerName(introduction.name()))
+    return InvalidArgument("WorkerIntroduction.name is '{}', which is no name of a worker",
+                           CutAtCharacter(introduction.name(), kMostIdBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("WorkerIntroduction.host", introduction.host(), 0, kMostNameBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckVisible("WorkerIntroduction.uuid", introduction.uuid()));
+  HEDDLE_RETURN_IF_ERROR(CheckVisible("WorkerIntroduction.instance", introduction.instance()));
+  HEDDLE_RETURN_IF_ERROR(CheckVisible("WorkerIntroduction.host", introduction.host()));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("WorkerIntroduction.pid", introduction.pid(), 0, INT32_MAX));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("WorkerIntroduction.threads", introduction.threads(), 1, kMostThreads));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckNumber("WorkerIntroduction.memory_bytes", introduction.memory_bytes(), 0, INT64_MAX));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckCount("WorkerIntroduction.executors", introduction.executors_size(), kMostEntries));
+  for (const ExecutorReport& report : introduction.executors()) HEDDLE_RETURN_IF_ERROR(CheckMessage(report));
+  return OkStatus();
+}
+
+Status CheckMessage(const ExecutorReport& report) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ExecutorReport.job", report.job(), 1, kMostIdBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.attempt", report.attempt(), 0, kMostAttempts));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.rank", report.rank(), 0, kMostWorkers - 1));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.pid", report.pid(), 0, INT32_MAX));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ExecutorReport.endpoint", report.endpoint(), 0, kMostPathBytes));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckSize("ExecutorReport.certificate", report.certificate(), 0, kMostCertificateBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.output_offset", report.output_offset(), 0,
+                                     INT64_MAX - static_cast<int64_t>(report.output().size())));
+  return CheckNumber("Exit.silent_ms", report.exit().silent_ms(), 0, INT64_MAX);
+}
+
+Status CheckMessage(const Welcome& welcome) {
+  return CheckNumber("Welcome.ttl_ms", welcome.ttl_ms(), 1, kLongestSilenceMs);
+}
+
+Status CheckMessage(const ExecutorOrder& order) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ExecutorOrder.job", order.job(), 1, kMostIdBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorOrder.attempt", order.attempt(), 0, kMostAttempts));
+  return CheckNumber("ExecutorOrder.output_until", order.output_until(), 0, INT64_MAX);
+}
+
+Status CheckStart(const ExecutorStart& start) {
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorStart.attempt", start.attempt, 0, kMostAttempts));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckNumber("ExecutorStart.silence_ms", start.silence_ms, kLeastSilenceMs, kLongestSilenceMs));
+  HEDDLE_RETURN_IF_ERROR(CheckFolder("ExecutorStart.directory", start.directory));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorStart.options.ranks", start.options.ranks, 1, kMostWorkers));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckNumber("ExecutorStart.options.rank", start.options.rank, 0, start.options.ranks - 1));
+  HEDDLE_RETURN_IF_ERROR(CheckOptions("ExecutorStart.options", start.options));
+  return CheckNumber("ExecutorStart.options.threads", start.options.threads, 1, kMostThreads);
+}
+
+}  // namespace heddle::cluster

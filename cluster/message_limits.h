@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cluster/executor_process.h"
+#include "core/status.h"
+#include "proto/master.pb.h"
+
+// What may stand in a message. Whoever takes a message from another process checks it here first, so that
+// nothing behind needs to: kInvalidArgument names the field, its value and its limits.
+namespace heddle::cluster {
+
+constexpr int kMostThreads = 4096;
+constexpr int kMostWorkers = 4096;  ///< Of a job.
+
+Status CheckNumber(std::string_view field, int64_t value, int64_t low, int64_t high);
+/// How people and tables call a worker: letters, digits, '-', '_' and '.', not first; 1 to 64 of them.
+bool IsWorkerName(std::string_view name);
+
+/// Of users to the master.
+Status CheckMessage(const SubmitRequest& request);
+Status CheckMessage(const ListRequest& request);
+Status CheckMessage(const JobRequest& request);
+Status CheckMessage(const WatchRequest& request);
+Status CheckMessage(const DrainRequest& request);
+/// Of workers to the master.
+Status CheckMessage(const WorkerIntroduction& introduction);
+Status CheckMessage(const ExecutorReport& report);
+/// Of the master to workers.
+Status CheckMessage(const Welcome& welcome);
+Status CheckMessage(const ExecutorOrder& order);
+/// Of a launcher to its executor; the options of a job alone. `name` is that of the message in errors.
+Status CheckStart(const ExecutorStart& start);
+Status CheckOptions(std::string_view name, const SessionOptions& options);
+
+}  // namespace heddle::cluster

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a daemon asks of the system when it starts.
+namespace heddle::cluster {
+
+/// As many descriptors as the system allows: the usual limit is one for programs that wait with select(),
+/// which none here does.
+void RaiseDescriptorLimit();
+
+/// No core dumps from now on, and no other process of this user may look into this one: it holds tokens, keys
+/// and other people's data.
+void ForbidCoreDumps();
+
+}  // namespace heddle::cluster

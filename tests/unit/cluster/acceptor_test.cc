@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/acceptor.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <vector>
+
+#include "cluster/address.h"
+#include "tests/support/process.h"
+
+namespace heddle::cluster {
+namespace {
+
+// A server that holds what it is given.
+class Holder {
+ public:
+  Holder(const std::string& address, const ConnectionLimits& limits) {
+    auto acceptor = Acceptor::Listen(address, limits);
+    EXPECT_TRUE(acceptor.ok()) << acceptor.status().ToString();
+    acceptor_ = *std::move(acceptor);
+    acceptor_->Start([this](int fd) {
+      const std::lock_guard lock(mutex_);
+      held_.push_back(fd);
+      changed_.notify_all();
+    });
+  }
+  ~Holder() {
+    acceptor_.reset();
+    for (const int fd : held_) close(fd);
+  }
+  void WaitFor(size_t number) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return held_.size() >= number; }));
+    EXPECT_EQ(held_.size(), number);
+  }
+  void CloseOne() {
+    const std::lock_guard lock(mutex_);
+    close(held_.back());
+    held_.pop_back();
+  }
+  const std::string& address() const { return acceptor_->address(); }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<int> held_;
+  std::unique_ptr<Acceptor> acceptor_;
+};
+
+class Caller {
+ public:
+  explicit Caller(const std::string& address) {
+    const SocketAddress to = (*Resolve(address))[0];
+    fd_ = socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
+    connected_ = connect(fd_, to.get(), to.size) == 0;
+  }
+  ~Caller() { close(fd_); }
+  Caller(const Caller&) = delete;
+  bool connected() const { return connected_; }
+  /// True when the other side has closed the connection; waits for it.
+  bool IsRefused() const {
+    pollfd poller = {fd_, POLLIN, 0};
+    char byte = 0;
+    return poll(&poller, 1, 20'000) == 1 && recv(fd_, &byte, 1, 0) <= 0;
+  }
+
+ private:
+  int fd_ = -1;
+  bool connected_ = false;
+};
+
+TEST(AcceptorTest, APeerAtItsLimitIsRefusedAndAnotherIsNot) {
+  Holder server("0.0.0.0:0", {/*most=*/3, /*most_of_a_peer=*/2});
+  const std::string port = server.address().substr(server.address().rfind(':'));
+  const Caller first("127.0.0.1" + port);
+  const Caller second("127.0.0.1" + port);
+  server.WaitFor(2);
+  EXPECT_TRUE(Caller("127.0.0.1" + port).IsRefused());
+  server.CloseOne();
+  const Caller third("127.0.0.1" + port);
+  server.WaitFor(2);
+  EXPECT_TRUE(Caller("127.0.0.1" + port).IsRefused()) << "the limit holds again";
+}
+
+TEST(AcceptorTest, TheWholeServerHasALimit) {
+  testing_support::TemporaryFolder folder;
+  const std::string address = "unix:" + folder.path() + "/socket";
+  {
+    Holder server(address, {/*most=*/1, /*most_of_a_peer=*/5});
+    const Caller first(address);
+    server.WaitFor(1);
+    EXPECT_TRUE(Caller(address).IsRefused());
+    server.CloseOne();
+    const Caller second(address);
+    server.WaitFor(1);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "the socket goes with its server";
+}
+
+// The reserve is taken to take connections and refuse them; as soon as there are descriptors all is as
+// before.
+TEST(AcceptorTest, WithoutDescriptorsConnectionsAreRefusedAndTakenAgainAfterwards) {
+  Holder server("127.0.0.1:0", {/*most=*/1000, /*most_of_a_peer=*/1000});
+  const Caller first(server.address());
+  server.WaitFor(1);
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  std::vector<int> all;
+  rlimit few = before;
+  few.rlim_cur = 64;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  // The callers' own come first.
+  const SocketAddress to = (*Resolve(server.address()))[0];
+  std::vector<int> callers;
+  for (int i = 0; i < 5; ++i) callers.push_back(socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  for (int fd = open("/dev/null", O_RDONLY); fd >= 0; fd = open("/dev/null", O_RDONLY)) all.push_back(fd);
+  for (const int caller : callers) {
+    EXPECT_EQ(connect(caller, to.get(), to.size), 0);
+    pollfd poller = {caller, POLLIN, 0};
+    char byte = 0;
+    EXPECT_EQ(poll(&poller, 1, 20'000), 1);
+    EXPECT_LE(recv(caller, &byte, 1, 0), 0) << "refused";
+  }
+  for (const int fd : all) close(fd);
+  for (const int caller : callers) close(caller);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  server.WaitFor(1);
+  const Caller second(server.address());
+  server.WaitFor(2);
+}
+
+TEST(AcceptorTest, LimitsFollowTheDescriptors) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max < 1024) GTEST_SKIP() << "this process has few descriptors";
+  rlimit now = before;
+  now.rlim_cur = 1024;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &now), 0);
+  EXPECT_EQ(LimitsForStrangers().most, 896);
+  EXPECT_EQ(LimitsForStrangers().most_of_a_peer, 224);
+  EXPECT_EQ(LimitsForPeers(2).most, 32);
+  now.rlim_cur = 100;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &now), 0);
+  EXPECT_EQ(LimitsForStrangers().most, 50);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST(AcceptorTest, AnAddressInUseIsTold) {
+  Holder server("127.0.0.1:0", {1, 1});
+  EXPECT_EQ(Acceptor::Listen(server.address(), {1, 1}).status().message(),
+            "cannot listen on " + server.address() + ": Address already in use");
+}
+
+}  // namespace
+}  // namespace heddle::cluster
