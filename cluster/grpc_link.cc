@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/grpc_link.h"
 
+#include <grpc/grpc.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -224,6 +226,10 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
 }  // namespace
 
 Result<std::unique_ptr<GrpcLink>> GrpcLink::Listen(const GrpcLinkOptions& options) {
+  // One use of the library that never ends. With the last one it would join its threads, which may sleep for
+  // ten seconds, before this rank could tell how it ended: it would be killed as one that is stuck.
+  static const bool is_kept = (grpc_init(), true);
+  (void)is_kept;
   auto link = std::make_unique<LinkImpl>(options);
   HEDDLE_RETURN_IF_ERROR(link->Bind(options.listen));
   return std::unique_ptr<GrpcLink>(std::move(link));

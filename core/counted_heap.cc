@@ -23,6 +23,10 @@ constexpr int64_t kFlushBytes = int64_t{64} << 10;  // What a thread counts on i
 constexpr size_t kMostPlausibleBytes = size_t{1} << 40;
 
 constexpr int kArenasInLittleSpace = 2;
+// Larger blocks are mappings of their own, which go back to the machine when they are freed; otherwise glibc
+// keeps blocks of up to 32 MiB, that nobody counts, between others that are in use.
+constexpr int kMappedFromBytes = 4 << 20;
+constexpr int kKeptAtTheTopBytes = 8 << 20;
 
 constinit std::atomic<int64_t> heap_bytes{0};
 constinit thread_local int64_t own_bytes = 0;  // Of this thread, not yet in heap_bytes.
@@ -67,6 +71,8 @@ void NoteRefused(int64_t bytes) {
 }
 
 void PrepareHeap() {
+  mallopt(M_MMAP_THRESHOLD, kMappedFromBytes);
+  mallopt(M_TRIM_THRESHOLD, kKeptAtTheTopBytes);
   if (ReadMemoryBounds().address_space != MemoryBounds::kNoBound) mallopt(M_ARENA_MAX, kArenasInLittleSpace);
   static std::terminate_handler before = std::get_terminate();
   std::set_terminate([] {

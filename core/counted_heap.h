@@ -72,8 +72,9 @@ auto WithinMemory(std::string_view user, const Work& work) -> decltype(work()) {
   }
 }
 
-/// Called by main: what ends with std::terminate for want of memory says so, and ends with exit code 5. Where
-/// ulimit bounds the address space, threads share few arenas of the heap, each of which maps 64 MiB.
+/// Called by main, first. What is freed goes back to the machine soon. What ends with std::terminate for want
+/// of memory says so, and ends with exit code 5. Where ulimit bounds the address space, threads share few
+/// arenas of the heap, each of which maps 64 MiB.
 void PrepareHeap();
 
 }  // namespace heddle
