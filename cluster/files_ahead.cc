@@ -59,7 +59,7 @@ class FilesAhead : public ops::Files {
     if (fd < 0) return false;
     bool whole =
         fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= limits_.most_file_bytes;
-    whole = whole && bytes->Resize(status.st_size, path).ok();
+    whole = whole && bytes->Renew(status.st_size, path).ok();
     for (size_t begin = 0; whole && begin < bytes->view().size();) {
       const ssize_t got = read(fd, bytes->data() + begin, bytes->view().size() - begin);
       if (got < 0 && errno == EINTR) continue;

@@ -25,15 +25,18 @@ class CountedBytes {
   CountedBytes& operator=(const CountedBytes&) = delete;
   ~CountedBytes();
 
-  /// Keeps the bytes up to `size`. kResourceExhausted with the numbers and the name of the file when memory
-  /// has no room.
-  Status Resize(int64_t size, std::string_view file);
+  /// `size` bytes of any value. kResourceExhausted with the numbers and the name of the file when memory has
+  /// no room.
+  Status Renew(int64_t size, std::string_view file);
+  /// Keeps what there is. Fails as Renew does.
   Status Append(std::string_view bytes, std::string_view file);
 
   char* data() { return data_; }
   std::string_view view() const { return {data_, static_cast<size_t>(size_)}; }
 
  private:
+  Status Grow(int64_t capacity, std::string_view file);
+
   char* data_ = nullptr;
   int64_t size_ = 0;
   int64_t capacity_ = 0;

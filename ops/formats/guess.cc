@@ -53,11 +53,12 @@ bool BeginsWithLibsvm(const Beginning& beginning, const ReadOptions& options) {
   return false;
 }
 
-// Whether each line is "row column value" with blanks between.
+// Whether each line is "row column value" with blanks between. A line of tabs alone is a row of empty fields.
 bool LooksLikeCells(const Beginning& beginning) {
   bool any = false;
   for (const std::string& line : beginning.lines) {
     std::string_view rest = Trim(line);
+    if (rest.empty() && line.find('\t') != std::string::npos) return false;
     if (rest.empty() || rest.front() == '%') continue;
     int64_t row = 0, column = 0;
     if (!TakeInteger(&rest, &row) || !TakeInteger(&rest, &column)) return false;

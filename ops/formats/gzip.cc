@@ -23,7 +23,7 @@ class Unpacker {
   Unpacker& operator=(const Unpacker&) = delete;
 
   Status Start() {
-    HEDDLE_RETURN_IF_ERROR(block_.Resize(kPieceBytes, path_));
+    HEDDLE_RETURN_IF_ERROR(block_.Renew(kPieceBytes, path_));
     return inflateInit2(&stream_, kGzipWindow) == Z_OK ? OkStatus() : Internal("zlib does not start");
   }
 

@@ -52,7 +52,7 @@ class OrdinaryFile : public InputFile {
   int64_t size() const override { return size_; }
 
   Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const override {
-    HEDDLE_RETURN_IF_ERROR(buffer->Resize(count, path_));
+    HEDDLE_RETURN_IF_ERROR(buffer->Renew(count, path_));
     HEDDLE_RETURN_IF_ERROR(ReadInto(begin, count, buffer->data()));
     return buffer->view();
   }
@@ -120,7 +120,7 @@ class Parts : public InputFile {
     auto part = std::upper_bound(parts_.begin(), parts_.end(), begin,
                                  [](int64_t at, const Part& p) { return at < p.begin; });
     --part;
-    HEDDLE_RETURN_IF_ERROR(buffer->Resize(count, part->named.path));
+    HEDDLE_RETURN_IF_ERROR(buffer->Renew(count, part->named.path));
     for (int64_t done = 0; done < count; ++part) {
       const int64_t from = begin + done - part->begin;
       const int64_t most = std::min(count - done, part->bytes + part->lacks_newline - from);
