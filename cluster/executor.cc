@@ -12,8 +12,10 @@
 #include <thread>
 
 #include "cluster/background_measurement.h"
+#include "cluster/commit_gate.h"
 #include "cluster/executor_messages.h"
 #include "cluster/grpc_link.h"
+#include "cluster/lease_clock.h"
 #include "cluster/line_channel.h"
 #include "cluster/message_limits.h"
 #include "cluster/process_limits.h"
@@ -54,6 +56,10 @@ class LauncherInbox {
     changed_.wait(lock, [&] { return peers_.has_value() || !cancelled_.ok(); });
     return peers_;
   }
+  void OnGrant(std::function<void(const ExecutorGrant&)> listener) {
+    const std::lock_guard lock(mutex_);
+    grant_listener_ = std::move(listener);
+  }
   void OnCancel(std::function<void(const Status&)> listener) {
     const std::lock_guard lock(mutex_);
     listener_ = std::move(listener);
@@ -69,6 +75,7 @@ class LauncherInbox {
       const std::lock_guard lock(mutex_);
       if (message->start) start_ = std::move(message->start);
       if (message->peers) peers_ = std::move(message->peers);
+      if (message->grant && grant_listener_) grant_listener_(*message->grant);
       if (message->cancel && cancelled_.ok()) {
         cancelled_ = *message->cancel;
         if (listener_) listener_(cancelled_);
@@ -87,6 +94,7 @@ class LauncherInbox {
   std::optional<std::vector<ExecutorPeer>> peers_;
   Status cancelled_;
   std::function<void(const Status&)> listener_;
+  std::function<void(const ExecutorGrant&)> grant_listener_;
   bool finished_ = false;
   std::thread thread_;
 };
@@ -129,15 +137,21 @@ std::vector<LinkPeer> ToLinkPeers(const std::vector<ExecutorPeer>& peers) {
 class ExecutorRun {
  public:
   ExecutorRun(const ExecutorStart& start, LineChannel& channel, LauncherInbox& inbox)
-      : start_(start), channel_(channel), inbox_(inbox), files_(ops::MakeFiles(start.directory)) {}
+      : start_(start),
+        channel_(channel),
+        inbox_(inbox),
+        gate_([this](const ExecutorCommit& commit) { Ask(commit); }, LeaseClock()),
+        files_(ops::MakeFiles(start.directory, start.epoch != 0 ? &gate_ : nullptr)) {}
 
   ExecutorDone Run() {
     ExecutorDone done;
     done.status = Prepare();
     if (done.status.ok()) {
-      inbox_.OnCancel([this](const Status& why) { session_->Cancel(why); });
+      inbox_.OnGrant([this](const ExecutorGrant& grant) { gate_.Answer(grant); });
+      inbox_.OnCancel([this](const Status& why) { Stop(why); });
       done.status = JoinAndRun(&done.own_cause);
       inbox_.OnCancel(nullptr);
+      inbox_.OnGrant(nullptr);
     } else {
       done.own_cause = true;
     }
@@ -147,6 +161,18 @@ class ExecutorRun {
   }
 
  private:
+  void Ask(const ExecutorCommit& commit) {
+    ExecutorMessage message;
+    message.commit = commit;
+    channel_.WriteLine(ToLine(message));
+  }
+
+  // The session may wait at the gate.
+  void Stop(const Status& why) {
+    gate_.Close(why);
+    session_->Cancel(why);
+  }
+
   Status Prepare() {
     if (!start_.options.cpu.empty())
       HEDDLE_RETURN_IF_ERROR(ops::ForceCpu(ops::CpuOfRank(start_.options.cpu, start_.options.rank)));
@@ -182,8 +208,7 @@ class ExecutorRun {
     environment.link = link_.get();
     environment.control = link_.get();
     session_ = Session::Create(options, std::move(program), environment);
-    if (link_ != nullptr)
-      link_->Serve(session_->handler(), [this](const Status& why) { session_->Cancel(why); });
+    if (link_ != nullptr) link_->Serve(session_->handler(), [this](const Status& why) { Stop(why); });
     return OkStatus();
   }
 
@@ -220,6 +245,7 @@ class ExecutorRun {
   const ExecutorStart& start_;
   LineChannel& channel_;
   LauncherInbox& inbox_;
+  CommitGate gate_;
   std::unique_ptr<ops::Files> files_;
   std::unique_ptr<GrpcLink> link_;
   std::unique_ptr<Session> session_;

@@ -139,6 +139,7 @@ void ReadOptions(const Json& json, SessionOptions* options) {
 Json ToJson(const ExecutorStart& start) {
   return {{"job", ToText(start.job)},
           {"attempt", start.attempt},
+          {"epoch", start.epoch},
           {"token", ToText(start.token)},
           {"program", ToText(start.program)},
           {"directory", ToText(start.directory)},
@@ -154,6 +155,7 @@ ExecutorStart ReadStart(const Json& json) {
   ExecutorStart start;
   Read(json, "job", &start.job);
   Read(json, "attempt", &start.attempt);
+  Read(json, "epoch", &start.epoch);
   Read(json, "token", &start.token);
   Read(json, "program", &start.program);
   Read(json, "directory", &start.directory);
@@ -178,6 +180,7 @@ std::string ToLine(const LauncherMessage& message) {
   Json json = Json::object();
   if (message.start) json["start"] = ToJson(*message.start);
   if (message.cancel) json["cancel"] = ToJson(*message.cancel);
+  if (message.grant) json["grant"] = {{"id", message.grant->id}, {"until_ns", message.grant->until_ns}};
   if (message.peers) {
     json["peers"] = Json::array();
     for (const ExecutorPeer& peer : *message.peers)
@@ -193,6 +196,11 @@ Result<LauncherMessage> ParseLauncherMessage(const std::string& line) {
   LauncherMessage message;
   if (json.contains("start")) message.start = ReadStart(json["start"]);
   if (json.contains("cancel")) message.cancel = ReadStatus(json["cancel"]);
+  if (json.contains("grant")) {
+    message.grant.emplace();
+    Read(json["grant"], "id", &message.grant->id);
+    Read(json["grant"], "until_ns", &message.grant->until_ns);
+  }
   if (json.contains("peers") && json["peers"].is_array()) {
     message.peers.emplace();
     for (const Json& entry : json["peers"]) {
@@ -212,6 +220,7 @@ std::string ToLine(const ExecutorMessage& message) {
                      {"certificate", ToText(message.ready->certificate)}};
   if (message.output) json["output"] = ToText(*message.output);
   if (message.plan) json["plan"] = ToText(*message.plan);
+  if (message.commit) json["commit"] = {{"id", message.commit->id}, {"path", ToText(message.commit->path)}};
   if (message.done) {
     json["done"] = ToJson(message.done->status);
     json["own_cause"] = message.done->own_cause;
@@ -232,6 +241,11 @@ Result<ExecutorMessage> ParseExecutorMessage(const std::string& line) {
   }
   if (json.contains("output")) Read(json, "output", &message.output.emplace());
   if (json.contains("plan")) Read(json, "plan", &message.plan.emplace());
+  if (json.contains("commit")) {
+    message.commit.emplace();
+    Read(json["commit"], "id", &message.commit->id);
+    Read(json["commit"], "path", &message.commit->path);
+  }
   if (json.contains("done")) {
     message.done.emplace();
     message.done->status = ReadStatus(json["done"]);

@@ -24,6 +24,7 @@ struct LauncherMessage {
   std::optional<ExecutorStart> start;
   std::optional<std::vector<ExecutorPeer>> peers;
   std::optional<Status> cancel;
+  std::optional<ExecutorGrant> grant;
 };
 std::string ToLine(const LauncherMessage& message);
 Result<LauncherMessage> ParseLauncherMessage(const std::string& line);
@@ -39,6 +40,7 @@ struct ExecutorMessage {
   std::optional<std::string> output;  ///< standard output of the script
   std::optional<std::string> plan;    ///< text of a plan that is about to run (ExecutorStart::show_plans)
   std::optional<ExecutorDone> done;
+  std::optional<ExecutorCommit> commit;
 };
 std::string ToLine(const ExecutorMessage& message);
 Result<ExecutorMessage> ParseExecutorMessage(const std::string& line);

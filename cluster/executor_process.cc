@@ -121,6 +121,12 @@ class ExecutorProcessImpl : public ExecutorProcess {
     channel_.WriteLine(ToLine(message));
   }
 
+  void Grant(const ExecutorGrant& grant) override {
+    LauncherMessage message;
+    message.grant = grant;
+    channel_.WriteLine(ToLine(message));
+  }
+
   void Cancel(const Status& why) override {
     LauncherMessage message;
     message.cancel = why;
@@ -154,6 +160,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
         events_.ready(message->ready->endpoint, message->ready->certificate);
       if (message->output && events_.output) events_.output(*message->output);
       if (message->plan && events_.plan) events_.plan(*message->plan);
+      if (message->commit && events_.commit) events_.commit(*message->commit);
       if (message->done && events_.done)
         events_.done(message->done->status, message->done->own_cause, std::move(message->done->statistics));
     }

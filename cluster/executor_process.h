@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/commit_gate.h"
 #include "cluster/session.h"
 #include "core/status.h"
 
@@ -21,6 +22,9 @@ namespace heddle::cluster {
 struct ExecutorStart {
   std::string job;  ///< Id of the job, for messages.
   int attempt = 1;
+  /// Of the attempt, among all of its cluster. Not 0: somebody else may take over the job, so that the
+  /// launcher is asked before a file is changed.
+  int64_t epoch = 0;
   std::string token;                   ///< Secret of this attempt: executors only talk to peers that know it.
   std::string program;                 ///< Program::ToText().
   std::string directory;               ///< Where relative paths of the script start; absolute.
@@ -64,7 +68,8 @@ struct ExecutorEvents {
   std::function<void(std::string_view text)> plan;    ///< Of every plan, when `show_plans` was set.
   std::function<void(const Status& status, bool own_cause,
                      std::optional<SessionStatistics> statistics)>
-      done;  ///< own_cause: the failure began there.
+      done;                                                  ///< own_cause: the failure began there.
+  std::function<void(const ExecutorCommit& commit)> commit;  ///< Waits for Grant (ExecutorStart::epoch).
   std::function<void(const ExecutorExit& exit)> exited;
 };
 
@@ -81,6 +86,8 @@ class ExecutorProcess {
   virtual pid_t pid() const = 0;
   /// The rank table, when all executors of the attempt are ready.
   virtual void SendPeers(const std::vector<ExecutorPeer>& peers) = 0;
+  /// Lets it change the file that it asked for.
+  virtual void Grant(const ExecutorGrant& grant) = 0;
   /// Asks it to stop; it answers with `done`. Returns at once.
   virtual void Cancel(const Status& why) = 0;
   /// kill -9. Returns at once; `exited` follows.

@@ -55,6 +55,7 @@ struct Job {
   JobSpecification specification;
   JobState state = JobState::kQueued;
   int attempt = 0;                   ///< 0 before the first.
+  int64_t epoch = 0;                 ///< Of the attempt: above that of every attempt before it, of all jobs.
   std::string reason;                ///< Why it is in that state; for people.
   std::vector<std::string> workers;  ///< uuid by rank, of the current or last attempt.
   std::vector<std::string> worker_names;

@@ -13,16 +13,25 @@
 
 namespace heddle::cluster {
 
+/// An executor waits for the master's word before it changes a file.
+struct CommitQuestion {
+  int64_t id = 0;  ///< Of the executor.
+  std::string path;
+  int64_t sent_ns = 0;  ///< By the worker's clock.
+};
+
 /// News of one executor, from its worker. Telling the same news twice changes nothing.
 struct ExecutorNews {
   std::string job;
   int attempt = 0;
+  int64_t epoch = 0;
   int rank = 0;
   int64_t pid = 0;
   std::optional<std::string> endpoint;  ///< It is ready.
   std::string certificate;              ///< Of the endpoint; "" without TLS.
   std::string output;                   ///< Standard output from output_offset on.
   int64_t output_offset = 0;
+  std::optional<CommitQuestion> commit;
   std::optional<ExecutorDone> done;
   Status failure;  ///< It could not be started.
   std::optional<ExecutorExit> exit;

@@ -53,6 +53,12 @@ CREATE TABLE drained_workers (
 )",
                                    R"(
 ALTER TABLE jobs ADD COLUMN digest BLOB NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE epochs (last INTEGER NOT NULL);
+INSERT INTO epochs VALUES (0);
+CREATE TABLE workers_here (
+  uuid TEXT PRIMARY KEY,
+  name BLOB NOT NULL) WITHOUT ROWID;
 )"};
 constexpr int64_t kSchemaVersion = std::size(kSchema);
 
@@ -241,10 +247,11 @@ class SqliteJobStore : public JobStore {
     HEDDLE_RETURN_IF_ERROR(
         Query(
             database_,
-            "UPDATE jobs SET state = ?, attempt = ?, reason = ?, workers = ?, worker_names = ?, outcome = ?,"
+            "UPDATE jobs SET state = ?, attempt = ?, epoch = ?, reason = ?, workers = ?, worker_names = ?, outcome = ?,"
             " statistics = ?, finished_ms = ? WHERE number = ?")
             .Bind(Name(state))
             .Bind(moved.attempt)
+            .Bind(moved.epoch)
             .BindBytes(reason)
             .BindBytes(ToText(moved.workers))
             .BindBytes(ToText(moved.worker_names))
@@ -254,6 +261,7 @@ class SqliteJobStore : public JobStore {
             .Bind(number)
             .Run());
     HEDDLE_RETURN_IF_ERROR(AddTransition(number, moved));
+    HEDDLE_RETURN_IF_ERROR(Query(database_, "UPDATE epochs SET last = max(last, ?)").Bind(moved.epoch).Run());
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
     *job = std::move(moved);
     return OkStatus();
@@ -283,21 +291,21 @@ class SqliteJobStore : public JobStore {
     return OkStatus();
   }
 
-  Status SetDrained(const DrainedWorker& worker, bool drained) override {
-    if (!drained)
-      return Query(database_, "DELETE FROM drained_workers WHERE uuid = ?").Bind(worker.uuid).Run();
-    return Query(database_, "INSERT OR REPLACE INTO drained_workers (uuid, name) VALUES (?, ?)")
-        .Bind(worker.uuid)
-        .BindBytes(worker.name)
-        .Run();
+  Status SetDrained(const KnownWorker& worker, bool drained) override {
+    return SetKnown("drained_workers", worker, drained);
   }
+  Result<std::vector<KnownWorker>> Drained() override { return Known("drained_workers"); }
 
-  Result<std::vector<DrainedWorker>> Drained() override {
-    std::vector<DrainedWorker> drained;
-    Query query(database_, "SELECT uuid, name FROM drained_workers ORDER BY uuid");
-    while (query.Step()) drained.push_back({query.Bytes(0), query.Bytes(1)});
+  Status SetHere(const KnownWorker& worker, bool here) override {
+    return SetKnown("workers_here", worker, here);
+  }
+  Result<std::vector<KnownWorker>> Here() override { return Known("workers_here"); }
+
+  Result<int64_t> LastEpoch() override {
+    Query query(database_, "SELECT max(last) FROM epochs");
+    const int64_t last = query.Step() ? query.Integer(0) : 0;
     HEDDLE_RETURN_IF_ERROR(query.status());
-    return drained;
+    return last;
   }
 
   Result<std::vector<Job>> Load() override {
@@ -363,6 +371,23 @@ class SqliteJobStore : public JobStore {
   }
 
  private:
+  // One of the tables of workers.
+  Status SetKnown(const std::string& table, const KnownWorker& worker, bool known) {
+    if (!known) {
+      const std::string text = "DELETE FROM " + table + " WHERE uuid = ?";
+      return Query(database_, text.c_str()).Bind(worker.uuid).Run();
+    }
+    const std::string text = "INSERT OR REPLACE INTO " + table + " (uuid, name) VALUES (?, ?)";
+    return Query(database_, text.c_str()).Bind(worker.uuid).BindBytes(worker.name).Run();
+  }
+  Result<std::vector<KnownWorker>> Known(const std::string& table) {
+    std::vector<KnownWorker> known;
+    Query query(database_, ("SELECT uuid, name FROM " + table + " ORDER BY uuid").c_str());
+    while (query.Step()) known.push_back({query.Bytes(0), query.Bytes(1)});
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return known;
+  }
+
   // The form in which a job is started, so that there is one encoding of it.
   static std::string EncodeSpecification(const JobSpecification& specification) {
     LauncherMessage message;
@@ -378,7 +403,7 @@ class SqliteJobStore : public JobStore {
     return Query(
         database_,
         ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-         " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest FROM jobs " +
+         " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, epoch FROM jobs " +
          rest)
             .c_str());
   }
@@ -407,6 +432,7 @@ class SqliteJobStore : public JobStore {
     job.finished_ms = query.Integer(13);
     job.output_bytes = query.Integer(14);
     job.specification.digest = query.Bytes(15);
+    job.epoch = query.Integer(16);
     if (IsFinal(job.state)) job.specification.DropProgram();
     return job;
   }

@@ -6,12 +6,28 @@
 #include "core/log.h"
 
 namespace heddle::cluster {
+namespace {
+
+constexpr int64_t kBeatsInLease = 8;
+
+}  // namespace
+
 MasterCore::MasterCore(JobStore& store, Clock& clock, const MasterCoreOptions& options)
-    : store_(store), clock_(clock), options_(options), membership_(options.ttl_ns) {}
+    : store_(store),
+      clock_(clock),
+      options_(options),
+      beats_(clock, options.ttl_ns / kBeatsInLease),
+      membership_(options.ttl_ns) {}
 
 Status MasterCore::Start() {
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<DrainedWorker> drained, store_.Drained());
-  for (const DrainedWorker& worker : drained) drained_[worker.uuid] = worker.name;
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<KnownWorker> drained, store_.Drained());
+  for (const KnownWorker& worker : drained) drained_[worker.uuid] = worker.name;
+  HEDDLE_ASSIGN_OR_RETURN(last_epoch_, store_.LastEpoch());
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<KnownWorker> here, store_.Here());
+  for (const KnownWorker& worker : here) {
+    membership_.Await(worker.uuid, worker.name, Now());
+    membership_.Find(worker.uuid)->drained = drained_.contains(worker.uuid);
+  }
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Job> jobs, store_.Load());
   for (Job& job : jobs) {
     const std::string id = job.id;
@@ -29,7 +45,7 @@ Status MasterCore::Restore(Entry& entry) {
   if (job.state == JobState::kQueued || (job.state == JobState::kRecovering && job.workers.empty()))
     return OkStatus();
   entry.attempt = std::make_unique<JobAttempt>(job, /*token=*/"", /*restored=*/true);
-  entry.attempt->deadline_ns = clock_.MonotonicNs() + 2 * options_.ttl_ns;
+  entry.attempt->deadline_ns = Now() + 2 * options_.ttl_ns;
   if (job.state == JobState::kCancelling) {
     entry.attempt->stop = Cancelled("the job was cancelled");
   } else if (job.state != JobState::kRecovering) {
@@ -113,7 +129,7 @@ Status MasterCore::Cancel(const std::string& job) {
   return OkStatus();
 }
 
-Result<DrainedWorker> MasterCore::FindWorker(const std::string& node) const {
+Result<KnownWorker> MasterCore::FindWorker(const std::string& node) const {
   std::map<std::string, std::string> found(drained_);  // name by uuid
   for (const auto& [uuid, worker] : membership_.workers()) found[uuid] = worker.description.name;
   std::erase_if(found, [&](const auto& worker) { return worker.first != node && worker.second != node; });
@@ -122,11 +138,11 @@ Result<DrainedWorker> MasterCore::FindWorker(const std::string& node) const {
   if (found.size() > 1)
     return Usage("{} workers are called '{}'", found.size(), node)
         .WithNote("name one by its uuid: heddle admin nodes --json");
-  return DrainedWorker{found.begin()->first, found.begin()->second};
+  return KnownWorker{found.begin()->first, found.begin()->second};
 }
 
-Result<DrainedWorker> MasterCore::Drain(const std::string& node, bool drained) {
-  HEDDLE_ASSIGN_OR_RETURN(const DrainedWorker worker, FindWorker(node));
+Result<KnownWorker> MasterCore::Drain(const std::string& node, bool drained) {
+  HEDDLE_ASSIGN_OR_RETURN(const KnownWorker worker, FindWorker(node));
   HEDDLE_RETURN_IF_ERROR(store_.SetDrained(worker, drained));
   if (drained)
     drained_[worker.uuid] = worker.name;
@@ -138,17 +154,40 @@ Result<DrainedWorker> MasterCore::Drain(const std::string& node, bool drained) {
   return worker;
 }
 
+// Time as the master counts it: the part of it in which it was awake.
+int64_t MasterCore::Now() {
+  const bool waited = NextEvent() != Membership::kNever;
+  if (beats_.Count() && waited) {
+    HEDDLE_LOG(kWarning, "the master was stopped for a while", {"leases", "begin anew"});
+    membership_.RenewAll(beats_.now_ns());
+  }
+  return beats_.now_ns();
+}
+
+Status MasterCore::MayConnect(const WorkerDescription& description) const {
+  const auto here = membership_.workers().find(description.uuid);
+  if (here != membership_.workers().end() && here->second.description.instance == description.instance &&
+      here->second.description.connection > description.connection)
+    return Aborted("a later connection of this worker came first");
+  return membership_.MayRegister(description);
+}
+
+// For the next master. Without the note it does not wait for that worker, that is all.
+void MasterCore::SetHere(const KnownWorker& worker, bool here) {
+  const Status status = store_.SetHere(worker, here);
+  if (!status.ok()) HEDDLE_LOG(kWarning, "worker not noted", {"worker", worker.name}, {"error", status});
+}
+
 void MasterCore::WorkerConnected(const WorkerDescription& description,
                                  const std::vector<ExecutorNews>& executors) {
   const std::string& uuid = description.uuid;
-  const bool replaced = membership_.Register(description, clock_.MonotonicNs());
+  const bool replaced = membership_.Register(description, Now());
+  SetHere({uuid, description.name}, true);
   HEDDLE_LOG(kInfo, "worker connected", {"worker", description.name}, {"host", description.host},
              {"pid", description.pid}, {"executors", executors.size()});
   for (const ExecutorNews& news : executors) {
     const auto found = entries_.find(news.job);
-    const bool known = found != entries_.end() && found->second.attempt != nullptr &&
-                       found->second.job.attempt == news.attempt;
-    if (!known) OrderForget(uuid, news);
+    if (found == entries_.end() || !IsCurrent(found->second, news)) OrderForget(uuid, news);
   }
   membership_.Find(uuid)->job.clear();
   membership_.Find(uuid)->drained = drained_.contains(uuid);
@@ -167,8 +206,7 @@ void MasterCore::Reconcile(Entry& entry, const std::string& uuid, const std::vec
     if (member.worker != uuid) continue;
     concerned = true;
     const auto news = std::find_if(executors.begin(), executors.end(), [&](const ExecutorNews& one) {
-      return one.job == entry.job.id && one.attempt == entry.job.attempt &&
-             one.rank == static_cast<int>(rank);
+      return one.job == entry.job.id && IsCurrent(entry, one) && one.rank == static_cast<int>(rank);
     });
     if (news != executors.end()) {
       if (!member.ended) membership_.Find(uuid)->job = entry.job.id;
@@ -196,7 +234,7 @@ void MasterCore::Repeat(Entry& entry, size_t rank) {
 bool MasterCore::WorkerHeard(const std::string& uuid) {
   const Worker* worker = membership_.Find(uuid);
   const bool was_suspect = worker != nullptr && worker->state == WorkerState::kSuspect;
-  const bool known = membership_.Heartbeat(uuid, clock_.MonotonicNs());
+  const bool known = membership_.Heartbeat(uuid, Now());
   if (known && was_suspect) Schedule();
   return known;
 }
@@ -212,6 +250,7 @@ void MasterCore::WorkerLeft(const std::string& uuid) {
 void MasterCore::LoseWorker(const std::string& uuid, const std::string& why) {
   if (Worker* worker = membership_.Find(uuid)) {
     worker->job.clear();
+    SetHere({uuid, worker->description.name}, false);
     HEDDLE_LOG(kWarning, "worker lost", {"worker", worker->description.name}, {"why", why});
   }
   for (auto& [id, entry] : entries_) {
@@ -219,6 +258,7 @@ void MasterCore::LoseWorker(const std::string& uuid, const std::string& why) {
     bool concerned = false;
     for (size_t rank = 0; rank < entry.attempt->members().size(); ++rank) {
       if (entry.attempt->members()[rank].worker != uuid) continue;
+      if (entry.attempt->restored && !entry.attempt->members()[rank].reported) continue;  // until its own end
       entry.attempt->Lose(rank, why);
       concerned = true;
     }
@@ -226,19 +266,38 @@ void MasterCore::LoseWorker(const std::string& uuid, const std::string& why) {
   }
 }
 
-void MasterCore::News(const std::string& uuid, const ExecutorNews& news) {
-  WorkerHeard(uuid);
+bool MasterCore::News(const std::string& uuid, const ExecutorNews& news) {
+  if (!WorkerHeard(uuid)) return false;
   const auto found = entries_.find(news.job);
-  const bool known = found != entries_.end() && found->second.attempt != nullptr &&
-                     found->second.job.attempt == news.attempt && news.rank >= 0 &&
+  const bool known = found != entries_.end() && IsCurrent(found->second, news) && news.rank >= 0 &&
                      news.rank < static_cast<int>(found->second.attempt->members().size()) &&
                      found->second.attempt->members()[static_cast<size_t>(news.rank)].worker == uuid;
-  if (!known) return OrderForget(uuid, news);
+  if (!known) {
+    OrderForget(uuid, news);
+    return true;
+  }
   Entry& entry = found->second;
-  if (!news.output.empty()) TakeOutput(entry, news);
+  if (news.commit) AnswerCommit(entry, news);
+  if (!news.output.empty() && news.rank == 0) TakeOutput(entry, news);
   entry.attempt->Report(news);
   Advance(entry);
   Schedule();
+  return true;
+}
+
+bool MasterCore::IsCurrent(const Entry& entry, const ExecutorNews& news) const {
+  return entry.attempt != nullptr && entry.job.attempt == news.attempt && entry.job.epoch == news.epoch;
+}
+
+// The permission ends before the worker could be given up for lost, however slow its clock and its answer:
+// it was heard of just now, and counts the time from before it asked.
+void MasterCore::AnswerCommit(const Entry& entry, const ExecutorNews& news) {
+  const JobAttempt& attempt = *entry.attempt;
+  const auto rank = static_cast<size_t>(news.rank);
+  if (!attempt.stop.ok() || attempt.killed || attempt.members()[rank].ended) return;
+  WorkerOrder& order = Order(entry, rank, WorkerOrder::Kind::kCommit);
+  order.commit = *news.commit;
+  order.valid_ns = options_.ttl_ns / 4 * 3;
 }
 
 // The attempts of a job print the same bytes, so that those of a later attempt that are here already are left
@@ -265,7 +324,7 @@ void MasterCore::TakeOutput(Entry& entry, const ExecutorNews& news) {
 }
 
 void MasterCore::Tick() {
-  const int64_t now = clock_.MonotonicNs();
+  const int64_t now = Now();
   for (const std::string& uuid : membership_.Tick(now))
     LoseWorker(uuid, fmt::format("was lost: nothing was heard of its machine for {} s",
                                  static_cast<double>(options_.ttl_ns) / 1e9));
@@ -285,7 +344,10 @@ void MasterCore::Tick() {
   Schedule();
 }
 
-int64_t MasterCore::NextDeadline() const {
+int64_t MasterCore::NextDeadline() const { return beats_.NextCount(NextEvent()); }
+
+// By counted time.
+int64_t MasterCore::NextEvent() const {
   int64_t next = std::min(membership_.NextDeadline(), schedule_again_ns_);
   for (const auto& [id, entry] : entries_)
     if (entry.attempt != nullptr) next = std::min(next, entry.attempt->deadline_ns);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/beat_clock.h"
 #include "cluster/executor_messages.h"
 #include "cluster/job_attempt.h"
 #include "cluster/job_store.h"
@@ -19,13 +20,15 @@ namespace heddle::cluster {
 /// What the master wants a worker to do with an executor. Lost when the worker is not connected; the master
 /// repeats it when the worker comes back.
 struct WorkerOrder {
-  enum class Kind : uint8_t { kStart, kPeers, kCancel, kKill, kForget, kOutputUntil };
+  enum class Kind : uint8_t { kStart, kPeers, kCancel, kKill, kForget, kOutputUntil, kCommit };
   std::string worker;  ///< uuid
   std::string job;
   int attempt = 0;
   Kind kind = Kind::kKill;
   LauncherMessage message;   ///< kStart, kPeers, kCancel
   int64_t output_until = 0;  ///< kOutputUntil
+  CommitQuestion commit;     ///< kCommit: that it may change that file,
+  int64_t valid_ns = 0;      ///< for so long since the question was sent.
 };
 
 struct MasterCoreOptions {
@@ -43,7 +46,12 @@ struct MasterCoreOptions {
 /// that has to wait is overtaken by those that fit, but not for ever.
 ///
 /// No thread, no network, no timer inside: the owner calls one method at a time, then takes orders() and
-/// changed(), and calls Tick() at NextDeadline().
+/// changed(), and calls Tick() at NextDeadline(). Time in which it did not do so does not count: who was
+/// stopped himself cannot tell who was silent.
+///
+/// Executors ask before they change a file (News with `commit`) and get an answer while theirs is the current
+/// attempt of its job, and nothing else (docs/decisions/0004): an attempt that is given up is given up no
+/// earlier than its last permission has run out.
 class MasterCore {
  public:
   /// `store` and `clock` outlive it.
@@ -67,17 +75,20 @@ class MasterCore {
   // From administrators.
   /// Gives a worker (by name or uuid; it need not be here) no more jobs, or jobs again; the job that it works
   /// on goes on. kNotFound for an unknown worker, kUsage for a name that several have.
-  Result<DrainedWorker> Drain(const std::string& node, bool drained);
+  Result<KnownWorker> Drain(const std::string& node, bool drained);
   /// Names of the drained workers, here or not, by uuid.
   const std::map<std::string, std::string>& drained() const { return drained_; }
 
   // From workers.
+  /// Whether it may register: Membership::MayRegister; kAborted for a connection that came too late.
+  Status MayConnect(const WorkerDescription& description) const;
   void WorkerConnected(const WorkerDescription& description, const std::vector<ExecutorNews>& executors);
   /// False: it must register again.
   bool WorkerHeard(const std::string& uuid);
   void WorkerDisconnected(const std::string& uuid);
   void WorkerLeft(const std::string& uuid);
-  void News(const std::string& uuid, const ExecutorNews& news);
+  /// False as above: what a lost worker says of its executors does not count any more.
+  bool News(const std::string& uuid, const ExecutorNews& news);
 
   // Time.
   void Tick();
@@ -87,6 +98,8 @@ class MasterCore {
   /// Jobs of which something has changed: state, reason or output.
   std::vector<std::string> TakeChanged() { return std::exchange(changed_, {}); }
   const Membership& membership() const { return membership_; }
+  /// By which leases are counted.
+  int64_t now_ns() const { return beats_.now_ns(); }
 
  private:
   struct Entry {
@@ -101,14 +114,20 @@ class MasterCore {
     }
   };
 
+  int64_t Now();
+  int64_t NextEvent() const;
   Status Restore(Entry& entry);
-  Result<DrainedWorker> FindWorker(const std::string& node) const;
+  void SetHere(const KnownWorker& worker, bool here);
+  bool IsCurrent(const Entry& entry, const ExecutorNews& news) const;
+  void AnswerCommit(const Entry& entry, const ExecutorNews& news);
+  Result<KnownWorker> FindWorker(const std::string& node) const;
   bool Move(Entry& entry, JobState state, const std::string& reason);
   void SetReason(Entry& entry, const std::string& reason);
   void Schedule();
   // The workers that take jobs, by name.
   struct Staff {
     std::vector<const Worker*> workers;
+    const Worker* awaited = nullptr;  // of before the master was away, and not back
     size_t drained = 0;         // alive, but take none
     int64_t largest_bytes = 0;  // of their memory
   };
@@ -138,9 +157,11 @@ class MasterCore {
   JobStore& store_;
   Clock& clock_;
   const MasterCoreOptions options_;
+  BeatClock beats_;
   Membership membership_;
   std::map<std::string, Entry, InOrder> entries_;
   int64_t schedule_again_ns_ = Membership::kNever;  // after the store refused
+  int64_t last_epoch_ = 0;
   std::map<std::string, std::string> drained_;
   std::vector<WorkerOrder> orders_;
   std::vector<std::string> changed_;

@@ -27,6 +27,7 @@ Status MasterHub::Start() {
 }
 
 void MasterHub::Collect(Deliveries* deliveries) {
+  deliveries->ports = std::exchange(replaced_ports_, {});
   for (const WorkerOrder& order : core_.TakeOrders()) {
     const auto port = ports_.find(order.worker);
     if (port == ports_.end()) continue;  // it is told again when it comes back
@@ -71,17 +72,22 @@ void MasterHub::KeepTime() {
   }
 }
 
-void MasterHub::Connect(const std::string& uuid, std::shared_ptr<WorkerPort> port) {
-  const std::lock_guard lock(mutex_);
-  ports_[uuid] = std::move(port);
+void MasterHub::Connect(const std::string& uuid, const std::shared_ptr<WorkerPort>& port) {
+  std::shared_ptr<WorkerPort>& place = ports_[uuid];
+  if (place != nullptr) {
+    place->End();
+    replaced_ports_.push_back(place);
+  }
+  place = port;
+}
+
+bool MasterHub::IsConnected(const std::string& uuid, const WorkerPort* port) const {
+  const auto found = ports_.find(uuid);
+  return found != ports_.end() && found->second.get() == port;
 }
 
 bool MasterHub::Disconnect(const std::string& uuid, const WorkerPort* port) {
-  const std::lock_guard lock(mutex_);
-  const auto found = ports_.find(uuid);
-  if (found == ports_.end() || found->second.get() != port) return false;
-  ports_.erase(found);
-  return true;
+  return IsConnected(uuid, port) && ports_.erase(uuid) > 0;
 }
 
 int64_t MasterHub::AddWatcher(const std::string& job, Watcher watcher) {

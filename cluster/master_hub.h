@@ -19,12 +19,13 @@ namespace heddle::cluster {
 /// wants done.
 class MasterHub {
  public:
-  /// Where orders for one worker go. Called with the hub's lock held: Take() only notes, Wake() (without the
-  /// lock) sends.
+  /// Where orders for one worker go. Called with the hub's lock held: Take() and End() only note, Wake()
+  /// (without the lock) sends.
   class WorkerPort {
    public:
     virtual ~WorkerPort() = default;
     virtual void Take(const WorkerOrder& order) = 0;
+    virtual void End() = 0;  ///< Another connection of the worker took over.
     virtual void Wake() = 0;
   };
   /// Who waits for changes of a job. Called without the lock.
@@ -50,8 +51,10 @@ class MasterHub {
     return result;
   }
 
-  /// `port` is that of the worker from now on. False from Disconnect when another one took over.
-  void Connect(const std::string& uuid, std::shared_ptr<WorkerPort> port);
+  /// `port` is that of the worker from now on; the one before ends. Inside Call only, as the next two.
+  void Connect(const std::string& uuid, const std::shared_ptr<WorkerPort>& port);
+  /// False when another one took over.
+  bool IsConnected(const std::string& uuid, const WorkerPort* port) const;
   bool Disconnect(const std::string& uuid, const WorkerPort* port);
 
   int64_t AddWatcher(const std::string& job, Watcher watcher);
@@ -72,6 +75,7 @@ class MasterHub {
   std::mutex mutex_;
   MasterCore core_;
   std::map<std::string, std::shared_ptr<WorkerPort>> ports_;
+  std::vector<std::shared_ptr<WorkerPort>> replaced_ports_;     // to be woken
   std::map<std::string, std::map<int64_t, Watcher>> watchers_;  // by job
   int64_t last_watcher_ = 0;
   std::condition_variable timer_changed_;

@@ -75,6 +75,7 @@ Status MasterCore::CheckCanStart(const JobSpecification& specification) const {
 MasterCore::Staff MasterCore::PresentStaff() const {
   Staff staff;
   for (const auto& [uuid, worker] : membership_.workers()) {
+    if (worker.awaited && worker.state != WorkerState::kLost && !worker.drained) staff.awaited = &worker;
     if (TakesJobs(worker))
       staff.workers.push_back(&worker);
     else if (worker.state == WorkerState::kAlive)
@@ -96,6 +97,11 @@ MasterCore::Choice MasterCore::Choose(const Entry& entry, const Staff& staff,
   const auto wanted = static_cast<size_t>(entry.job.specification.workers_wanted);
   const size_t least = std::max<size_t>(1, wanted);
   const size_t alive = staff.workers.size();
+  if (wanted == 0 && staff.awaited != nullptr) {
+    choice.why_not = fmt::format("waits for worker {}, which was here before the master was away",
+                                 staff.awaited->description.name);
+    return choice;
+  }
   if (alive == 0) {
     choice.why_not = staff.drained == 0
                          ? "waits: no worker is alive; 'heddle worker' starts one"
@@ -146,6 +152,8 @@ bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
   Job& job = entry.job;
   const Job before = job;
   ++job.attempt;
+  // Also above those of a store that was lost: a worker may still run an attempt of that one.
+  job.epoch = std::max(last_epoch_ + 1, clock_.WallMs());
   job.workers.clear();
   job.worker_names.clear();
   for (const Worker* worker : chosen) {
@@ -155,9 +163,10 @@ bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
   if (!Move(entry, JobState::kAdmitted, "has its workers")) {
     job = before;
     SetReason(entry, "waits: the master cannot write to its job store");
-    schedule_again_ns_ = clock_.MonotonicNs() + kStoreRetryNs;
+    schedule_again_ns_ = Now() + kStoreRetryNs;
     return false;
   }
+  last_epoch_ = job.epoch;
   Move(entry, JobState::kStarting, "executors are being started");
   entry.attempt = std::make_unique<JobAttempt>(job, MakeToken(), /*restored=*/false);
   for (size_t rank = 0; rank < job.workers.size(); ++rank) {
@@ -174,6 +183,7 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
   ExecutorStart& start = *message.start;
   start.job = job.id;
   start.attempt = job.attempt;
+  start.epoch = job.epoch;
   start.token = entry.attempt->token();
   start.silence_ms = std::max(options_.ttl_ns / kNsPerMs, kLeastSilenceMs);
   start.program = job.specification.program;
@@ -252,14 +262,14 @@ void MasterCore::Advance(Entry& entry) {
   }
   if (attempt.AllDone() && attempt.stop.ok() && !attempt.AllEnded() &&
       attempt.deadline_ns == Membership::kNever)
-    attempt.deadline_ns = clock_.MonotonicNs() + options_.grace_ns;
+    attempt.deadline_ns = Now() + options_.grace_ns;
   if (attempt.AllEnded()) Finish(entry);
 }
 
 void MasterCore::Stop(Entry& entry, const Status& why) {
   JobAttempt& attempt = *entry.attempt;
   attempt.stop = why;
-  if (!attempt.restored) attempt.deadline_ns = clock_.MonotonicNs() + options_.grace_ns;
+  if (!attempt.restored) attempt.deadline_ns = Now() + options_.grace_ns;
   for (size_t rank = 0; rank < attempt.members().size(); ++rank)
     if (!attempt.members()[rank].ended) Order(entry, rank, WorkerOrder::Kind::kCancel).message.cancel = why;
 }
@@ -305,7 +315,7 @@ void MasterCore::Finish(Entry& entry) {
     }
   }
   if (!moved) {
-    attempt.deadline_ns = clock_.MonotonicNs() + kStoreRetryNs;
+    attempt.deadline_ns = Now() + kStoreRetryNs;
     return;
   }
   for (size_t rank = 0; rank < attempt.members().size(); ++rank) {

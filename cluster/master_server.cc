@@ -163,7 +163,7 @@ class AdminService : public Admin::Service {
                      NodeDescription* reply) override {
     if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
     return ToGrpc(hub_->Call([&](MasterCore& core) -> Status {
-      HEDDLE_ASSIGN_OR_RETURN(const DrainedWorker worker, core.Drain(request->node(), request->drained()));
+      HEDDLE_ASSIGN_OR_RETURN(const KnownWorker worker, core.Drain(request->node(), request->drained()));
       reply->set_name(
           EscapeInvalidUtf8(worker.name));  // of one that has never been here and is not drained any more
       Describe(core, worker.uuid, reply);
@@ -176,7 +176,7 @@ class AdminService : public Admin::Service {
   void Describe(const MasterCore& core, const std::string& uuid, NodeDescription* node) {
     const auto here = core.membership().workers().find(uuid);
     if (here != core.membership().workers().end())
-      return ToProto(here->second, hub_->clock().MonotonicNs(), node);
+      return ToProto(here->second, core.now_ns(), node);
     const auto drained = core.drained().find(uuid);
     if (drained != core.drained().end()) node->set_name(EscapeInvalidUtf8(drained->second));
     node->set_uuid(uuid);

@@ -62,11 +62,18 @@ void ToProto(const WorkerOrder& order, ExecutorOrder* proto) {
     case WorkerOrder::Kind::kKill: proto->set_kill(true); break;
     case WorkerOrder::Kind::kForget: proto->set_forget(true); break;
     case WorkerOrder::Kind::kOutputUntil: proto->set_output_until(order.output_until); break;
+    case WorkerOrder::Kind::kCommit:
+      proto->mutable_commit()->set_id(order.commit.id);
+      proto->mutable_commit()->set_sent_ns(order.commit.sent_ns);
+      proto->mutable_commit()->set_valid_ns(order.valid_ns);
+      break;
   }
 }
 
 void ToProto(const WorkerDescription& worker, WorkerIntroduction* proto) {
-  proto->set_uuid(worker.uuid);
+  proto->set_secret(worker.secret);
+  proto->set_place(worker.place);
+  proto->set_connection(worker.connection);
   proto->set_instance(worker.instance);
   proto->set_name(worker.name);
   proto->set_host(ForPeople(worker.host));
@@ -78,12 +85,18 @@ void ToProto(const WorkerDescription& worker, WorkerIntroduction* proto) {
 void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
   proto->set_job(news.job);
   proto->set_attempt(news.attempt);
+  proto->set_epoch(news.epoch);
   proto->set_rank(news.rank);
   proto->set_pid(news.pid);
   if (news.endpoint) {
     proto->set_ready(true);
     proto->set_endpoint(*news.endpoint);
     proto->set_certificate(news.certificate);
+  }
+  if (news.commit) {
+    proto->mutable_commit()->set_id(news.commit->id);
+    proto->mutable_commit()->set_path(news.commit->path);
+    proto->mutable_commit()->set_sent_ns(news.commit->sent_ns);
   }
   proto->set_output(news.output);
   proto->set_output_offset(news.output_offset);
@@ -104,7 +117,9 @@ void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
 
 WorkerDescription FromProto(const WorkerIntroduction& proto) {
   WorkerDescription worker;
-  worker.uuid = proto.uuid();
+  worker.secret = proto.secret();
+  worker.place = proto.place();
+  worker.connection = proto.connection();
   worker.instance = proto.instance();
   worker.name = proto.name();
   worker.host = proto.host();
@@ -118,12 +133,15 @@ Result<ExecutorNews> FromProto(const ExecutorReport& proto) {
   ExecutorNews news;
   news.job = proto.job();
   news.attempt = proto.attempt();
+  news.epoch = proto.epoch();
   news.rank = proto.rank();
   news.pid = proto.pid();
   if (proto.ready()) {
     news.endpoint = proto.endpoint();
     news.certificate = proto.certificate();
   }
+  if (proto.has_commit())
+    news.commit = CommitQuestion{proto.commit().id(), proto.commit().path(), proto.commit().sent_ns()};
   news.output = proto.output();
   news.output_offset = proto.output_offset();
   if (!proto.done().empty()) {

@@ -20,12 +20,49 @@ std::string_view Name(WorkerState state) {
   return "";
 }
 
+Status Membership::MayRegister(const WorkerDescription& description) const {
+  const auto found = workers_.find(description.uuid);
+  if (found == workers_.end() || found->second.state == WorkerState::kLost) return OkStatus();
+  const WorkerDescription& here = found->second.description;
+  // The process before is gone when this one holds the lock of the same folder, and nobody knows of one that
+  // has not come since the master was started.
+  if (here.instance == description.instance || here.instance.empty() ||
+      (!here.place.empty() && here.place == description.place))
+    return OkStatus();
+  if (found->second.state == WorkerState::kAlive)
+    return PermissionDenied("worker {} is here already, on {} (pid {}): this one has a copy of its identity",
+                            here.name, here.host, here.pid);
+  return Unavailable("worker {} was here a moment ago, on {} (pid {}): its lease must run out first",
+                     here.name, here.host, here.pid);
+}
+
+void Membership::Await(const std::string& uuid, const std::string& name, int64_t now_ns) {
+  Worker& worker = workers_[uuid];
+  worker.description.uuid = uuid;
+  worker.description.name = name;
+  worker.state = WorkerState::kSuspect;
+  worker.heard_ns = now_ns;
+  worker.awaited = true;
+}
+
+void Membership::RenewAll(int64_t now_ns) {
+  for (auto& [uuid, worker] : workers_) {
+    if (worker.state == WorkerState::kLost) continue;
+    worker.heard_ns = now_ns;
+    worker.awaited = true;
+  }
+}
+
 bool Membership::Register(const WorkerDescription& description, int64_t now_ns) {
   const auto found = workers_.find(description.uuid);
-  const bool replaces = found != workers_.end() && found->second.description.instance != description.instance;
+  const bool replaces = found != workers_.end() &&
+                        found->second.description.instance != description.instance &&
+                        !found->second.description.instance.empty();
   Worker& worker = workers_[description.uuid];
   if (replaces) worker.job.clear();
   worker.description = description;
+  worker.description.secret.clear();
+  worker.awaited = false;
   worker.state = WorkerState::kAlive;
   worker.heard_ns = now_ns;
   ++epoch_;
@@ -37,6 +74,7 @@ bool Membership::Heartbeat(const std::string& uuid, int64_t now_ns) {
   if (worker == nullptr || worker->state == WorkerState::kLost) return false;
   worker->state = WorkerState::kAlive;
   worker->heard_ns = now_ns;
+  worker->awaited = false;
   return true;
 }
 

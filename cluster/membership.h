@@ -8,12 +8,17 @@
 #include <string_view>
 #include <vector>
 
+#include "core/status.h"
+
 namespace heddle::cluster {
 
 /// What a worker says about itself when it registers.
 struct WorkerDescription {
-  std::string uuid;      ///< Kept over restarts of the worker.
-  std::string instance;  ///< Of this process of it.
+  std::string uuid;        ///< Kept over restarts of the worker. Made of its secret by the master.
+  std::string secret;      ///< On the way to the master only.
+  std::string instance;    ///< Of this process of it.
+  std::string place;       ///< Of the folder of its identity: that is locked by one process at a time.
+  int64_t connection = 0;  ///< Number among those of this process.
   std::string name;
   std::string host;
   int64_t pid = 0;
@@ -35,17 +40,27 @@ struct Worker {
   int64_t heard_ns = 0;
   std::string job;       ///< That it works on; "" when free. Kept by the master.
   bool drained = false;  ///< Gets no new job. Kept by the master.
+  /// Was here before the master was away (stopped or restarted) and has not been heard of since.
+  bool awaited = false;
 };
 
-/// Who belongs to the cluster: leases by the master's own monotonic clock (runtime reference 5.2). Time comes
-/// in as an argument. Not thread-safe.
+/// Who belongs to the cluster: leases by time that the master counts (runtime reference 5.2, BeatClock). Time
+/// comes in as an argument. Not thread-safe.
 class Membership {
  public:
   explicit Membership(int64_t ttl_ns) : ttl_ns_(ttl_ns) {}
 
+  /// Whether a worker may register. Another process of the same identity may be alive: kPermissionDenied
+  /// while that one is heard of, kUnavailable while its lease may not be over.
+  Status MayRegister(const WorkerDescription& description) const;
   /// A worker appears or comes back. True when another process of the same worker was here before: what that
   /// one ran is gone.
   bool Register(const WorkerDescription& description, int64_t now_ns);
+  /// A worker that was here when another master held the same jobs: has a lease, and need not come.
+  void Await(const std::string& uuid, const std::string& name, int64_t now_ns);
+  /// The master was away: what workers said meanwhile may still be on its way, so that each has a whole
+  /// lease.
+  void RenewAll(int64_t now_ns);
   /// Renews the lease. False for a worker that is not here or lost: it must register again.
   bool Heartbeat(const std::string& uuid, int64_t now_ns);
   /// It ended on purpose, or its connection broke (then it is SUSPECT until the lease ends).

@@ -149,13 +149,12 @@ Status CheckMessage(const DrainRequest& request) {
 }
 
 Status CheckMessage(const WorkerIntroduction& introduction) {
-  HEDDLE_RETURN_IF_ERROR(CheckSize("WorkerIntroduction.uuid", introduction.uuid(), 1, kMostIdBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("WorkerIntroduction.secret", introduction.secret(), 1, kMostNameBytes));
   HEDDLE_RETURN_IF_ERROR(CheckSize("WorkerIntroduction.instance", introduction.instance(), 1, kMostIdBytes));
   if (!IsWorkerName(introduction.name()))
     return InvalidArgument("WorkerIntroduction.name is '{}', which is no name of a worker",
                            CutAtCharacter(introduction.name(), kMostIdBytes));
   HEDDLE_RETURN_IF_ERROR(CheckSize("WorkerIntroduction.host", introduction.host(), 0, kMostNameBytes));
-  HEDDLE_RETURN_IF_ERROR(CheckVisible("WorkerIntroduction.uuid", introduction.uuid()));
   HEDDLE_RETURN_IF_ERROR(CheckVisible("WorkerIntroduction.instance", introduction.instance()));
   HEDDLE_RETURN_IF_ERROR(CheckVisible("WorkerIntroduction.host", introduction.host()));
   HEDDLE_RETURN_IF_ERROR(CheckNumber("WorkerIntroduction.pid", introduction.pid(), 0, INT32_MAX));

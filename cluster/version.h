@@ -5,6 +5,6 @@ namespace heddle::cluster {
 
 constexpr const char* kVersion = "0.1.0";
 /// Of all messages between client, master, worker and executor; peers must agree exactly.
-constexpr int kProtocolVersion = 1;
+constexpr int kProtocolVersion = 2;
 
 }  // namespace heddle::cluster

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/worker_connection.h"
 
+#include <algorithm>
+
 #include "cluster/master_wire.h"
 #include "cluster/message_limits.h"
 #include "cluster/rpc_security.h"
 #include "cluster/value_wire.h"
+#include "core/clock.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {
@@ -61,6 +64,7 @@ bool WorkerConnection::NextFrame(WorkerFrame* frame) {
   const std::lock_guard lock(mutex_);
   if (!introduced_) {
     introduced_ = true;
+    introduced_ns_ = SystemClock().MonotonicNs();
     WorkerIntroduction* introduction = frame->mutable_introduction();
     ToProto(description_, introduction);
     for (const ExecutorNews& news : executors_->Introduce()) ToProto(news, introduction->add_executors());
@@ -75,7 +79,7 @@ bool WorkerConnection::NextFrame(WorkerFrame* frame) {
   }
   if (heartbeat_due_) {
     heartbeat_due_ = false;
-    frame->set_heartbeat(true);
+    frame->set_heartbeat_ns(SystemClock().MonotonicNs());
     return true;
   }
   const std::optional<ExecutorNews> report = executors_->NextReport();
@@ -88,10 +92,13 @@ void WorkerConnection::OnFrame(WorkerFrame& frame) {
   const Status welcome = frame.has_welcome() ? CheckMessage(frame.welcome()) : OkStatus();
   {
     const std::lock_guard lock(mutex_);
-    if (!welcome.ok())
+    if (!welcome.ok()) {
       state_.refused = welcome;
-    else if (frame.has_welcome())
+    } else if (frame.has_welcome()) {
       state_.lease_ms = frame.welcome().ttl_ms();
+      state_.heard_ns = introduced_ns_;
+    }
+    state_.heard_ns = std::max(state_.heard_ns, frame.heard_ns());
     if (!frame.refused().empty() && !DecodeStatus(frame.refused(), &state_.refused).ok())
       state_.refused = Unavailable("the master refused this worker");
   }

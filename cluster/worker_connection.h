@@ -35,8 +35,9 @@ class WorkerConnection : public StreamEvents<WorkerFrame> {
   struct State {
     bool closed = false;
     std::optional<int64_t> lease_ms;
-    Status refused;       ///< The master does not want this worker.
-    grpc::Status status;  ///< Why it was closed.
+    int64_t heard_ns = 0;  ///< When the last frame was sent that the master has answered: by SystemClock().
+    Status refused;        ///< The master does not want this worker.
+    grpc::Status status;   ///< Why it was closed.
   };
   State state();
 
@@ -52,6 +53,7 @@ class WorkerConnection : public StreamEvents<WorkerFrame> {
   std::mutex mutex_;  // innermost but for that of the executors
   State state_;
   bool introduced_ = false;
+  int64_t introduced_ns_ = 0;
   bool heartbeat_due_ = false;
   bool leaving_ = false;
   bool said_goodbye_ = false;

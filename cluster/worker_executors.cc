@@ -5,6 +5,7 @@
 
 #include "cluster/executor_log.h"
 #include "cluster/executor_messages.h"
+#include "cluster/lease_clock.h"
 #include "cluster/message_limits.h"
 #include "core/log.h"
 
@@ -67,6 +68,15 @@ void WorkerExecutors::Obey(const ExecutorOrder& order) {
   }
   if (process == nullptr) return;  // it could not be started
   if (order.has_kill()) return process->Kill();
+  if (order.has_commit()) {
+    // Counted from before the master answered, so that it ends here first.
+    const ExecutorGrant grant = {order.commit().id(), order.commit().sent_ns() + order.commit().valid_ns()};
+    {
+      const std::lock_guard lock(mutex_);
+      if (record->news.commit && record->news.commit->id == grant.id) record->news.commit.reset();
+    }
+    return process->Grant(grant);
+  }
   const Result<LauncherMessage> message =
       ParseLauncherMessage(order.has_peers() ? order.peers() : order.cancel());
   if (!message.ok()) return;
@@ -87,6 +97,7 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   start.core_dumps = options_.core_dumps;
   record->news.job = start.job;
   record->news.attempt = start.attempt;
+  record->news.epoch = start.epoch;
   record->news.rank = start.options.rank;
   {
     const std::lock_guard lock(mutex_);
@@ -145,6 +156,14 @@ ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) 
     }
     changed_();
   };
+  events.commit = [this, record](const ExecutorCommit& commit) {
+    {
+      const std::lock_guard lock(mutex_);
+      record->news.commit = CommitQuestion{commit.id, commit.path, 0};
+      record->commit_sent = false;
+    }
+    changed_();
+  };
   events.exited = [this, record](ExecutorExit exit) {
     if (record->log != nullptr) {
       record->log->End(exit);
@@ -196,6 +215,7 @@ std::vector<ExecutorNews> WorkerExecutors::Introduce() {
     ExecutorNews news;
     news.job = record->news.job;
     news.attempt = record->news.attempt;
+    news.epoch = record->news.epoch;
     news.rank = record->news.rank;
     news.pid = record->news.pid;
     news.endpoint = record->news.endpoint;
@@ -204,6 +224,7 @@ std::vector<ExecutorNews> WorkerExecutors::Introduce() {
     record->ready_sent = record->news.endpoint.has_value();
     record->output_sent = false;
     record->end_sent = false;
+    record->commit_sent = false;
   }
   return all;
 }
@@ -215,12 +236,19 @@ std::optional<ExecutorNews> WorkerExecutors::NextReport() {
     ExecutorNews report;
     report.job = known.job;
     report.attempt = known.attempt;
+    report.epoch = known.epoch;
     report.rank = known.rank;
     report.pid = known.pid;
     if (known.endpoint && !record->ready_sent) {
       record->ready_sent = true;
       report.endpoint = known.endpoint;
       report.certificate = known.certificate;
+      return report;
+    }
+    if (known.commit && !known.exit && !record->commit_sent) {
+      record->commit_sent = true;
+      report.commit = known.commit;
+      report.commit->sent_ns = LeaseClock().MonotonicNs();
       return report;
     }
     if (record->output_sent) continue;

@@ -50,6 +50,7 @@ class WorkerExecutors {
     bool ready_sent = false;
     bool output_sent = false;  // and not acknowledged
     bool end_sent = false;
+    bool commit_sent = false;
     bool forgotten = false;
     std::unique_ptr<ExecutorLog> log;          // nullptr: standard error of the worker
     std::shared_ptr<ExecutorProcess> process;  // of its own thread-safety; ends with the last who uses it

@@ -16,7 +16,7 @@ namespace {
 
 class RealFiles : public Files {
  public:
-  explicit RealFiles(std::string directory) : directory_(std::move(directory)) {}
+  RealFiles(std::string directory, ChangeGate* gate) : directory_(std::move(directory)), gate_(gate) {}
 
   Result<std::unique_ptr<InputFile>> Open(const std::string& path) override {
     if (!IsDirectory(path)) return OpenOrdinaryFile(Absolute(path), path);
@@ -58,12 +58,15 @@ class RealFiles : public Files {
     HEDDLE_ASSIGN_OR_RETURN(Replacement replacement, Replacement::Begin(Absolute(path), path));
     HEDDLE_RETURN_IF_ERROR(
         source([&](std::string_view bytes) { return WriteAll(replacement.fd(), bytes, path); }));
-    return replacement.Commit();
+    return replacement.Commit(gate_);
   }
 
   Status Remove(const std::string& path) override {
-    if (unlink(Absolute(path).c_str()) != 0 && errno != ENOENT) return FileError("remove", path);
-    return OkStatus();
+    if (!Exists(path)) return OkStatus();
+    const auto nothing = [] { return OkStatus(); };
+    return ChangeThrough(gate_, path, nothing, [&] {
+      return unlink(Absolute(path).c_str()) == 0 || errno == ENOENT ? OkStatus() : FileError("remove", path);
+    });
   }
 
  private:
@@ -82,12 +85,13 @@ class RealFiles : public Files {
   }
 
   std::string directory_;
+  ChangeGate* gate_;
 };
 
 }  // namespace
 
-std::unique_ptr<Files> MakeFiles(std::string directory) {
-  return std::make_unique<RealFiles>(std::move(directory));
+std::unique_ptr<Files> MakeFiles(std::string directory, ChangeGate* gate) {
+  return std::make_unique<RealFiles>(std::move(directory), gate);
 }
 
 }  // namespace heddle::ops

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "ops/formats/change_gate.h"
 #include "ops/formats/counted_bytes.h"
 
 namespace heddle::ops {
@@ -57,7 +58,8 @@ class Files {
   virtual Status Remove(const std::string& path) = 0;
 };
 
-/// The real file system; relative paths are those of `directory`.
-std::unique_ptr<Files> MakeFiles(std::string directory);
+/// The real file system; relative paths are those of `directory`. `gate` (nullptr: always open) outlives it
+/// and is asked before a file appears under its name, is replaced or removed.
+std::unique_ptr<Files> MakeFiles(std::string directory, ChangeGate* gate = nullptr);
 
 }  // namespace heddle::ops

@@ -129,13 +129,15 @@ Status Replacement::TakeOverFrom(const std::string& target) {
   return OkStatus();
 }
 
-Status Replacement::Commit() {
+Status Replacement::Commit(ChangeGate* gate) {
   HEDDLE_RETURN_IF_ERROR(TakeOverFrom(target_));
   if (fsync(fd_) != 0) return FileError("write", shown_);
-  if (temporary_.empty()) HEDDLE_RETURN_IF_ERROR(MakeName());
-  if (rename(temporary_.c_str(), target_.c_str()) != 0) return FileError("write", shown_);
-  temporary_.clear();
-  return OkStatus();
+  const auto give_name = [&] { return temporary_.empty() ? MakeName() : OkStatus(); };
+  return ChangeThrough(gate, shown_, give_name, [&] {
+    if (rename(temporary_.c_str(), target_.c_str()) != 0) return FileError("write", shown_);
+    temporary_.clear();
+    return OkStatus();
+  });
 }
 
 }  // namespace heddle::ops

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/status.h"
+#include "ops/formats/change_gate.h"
 
 namespace heddle::ops {
 
@@ -24,8 +25,8 @@ class Replacement {
 
   /// For writing.
   int fd() const { return fd_; }
-  /// The file takes its place, on disk when this returns.
-  Status Commit();
+  /// The file takes its place, on disk when this returns, when the gate (nullptr: none) lets it.
+  Status Commit(ChangeGate* gate = nullptr);
 
  private:
   Replacement(std::string target, std::string shown);

@@ -99,7 +99,9 @@ class BackgroundProcess {
 /// A master and workers in a folder of their own, and what they leave behind.
 class ClusterOfProcesses {
  public:
-  explicit ClusterOfProcesses(int lease_ms = 10'000) : lease_ms_(std::to_string(lease_ms * kLeasePatience)) {
+  /// `listen`: the master's address, "": its socket in the state folder.
+  explicit ClusterOfProcesses(int lease_ms = 10'000, const std::string& listen = "")
+      : lease_ms_(std::to_string(lease_ms * kLeasePatience)), listen_(listen) {
     std::filesystem::create_directories(folder_.path() + "/tmp");
     setenv("XDG_STATE_HOME", (folder_.path() + "/state").c_str(), 1);
     setenv("TMPDIR", (folder_.path() + "/tmp").c_str(), 1);
@@ -112,11 +114,16 @@ class ClusterOfProcesses {
   }
 
   void StartMaster() {
-    master_ = Start({"master", "--dev", "--lease-ms", lease_ms_});
+    std::vector<std::string> words = {"master", "--dev", "--lease-ms", lease_ms_};
+    if (!listen_.empty()) words.insert(words.end(), {"--listen", listen_});
+    master_ = Start(words);
     EXPECT_TRUE(master_->WaitFor("listens on")) << master_->output();
   }
-  BackgroundProcess& StartWorker(const std::string& name) {
-    workers_.push_back(Start({"worker", "--name", name, "--threads", "1"}));
+  /// `master`: an address by which it reaches the master, "": as others do.
+  BackgroundProcess& StartWorker(const std::string& name, const std::string& master = "") {
+    std::vector<std::string> words = {"worker", "--name", name, "--threads", "1"};
+    if (!master.empty()) words.insert(words.end(), {"--master", master});
+    workers_.push_back(Start(words));
     EXPECT_TRUE(workers_.back()->WaitFor("works for the master")) << workers_.back()->output();
     return *workers_.back();
   }
@@ -132,6 +139,12 @@ class ClusterOfProcesses {
   BackgroundProcess& master() { return *master_; }
   BackgroundProcess& worker(size_t index) { return *workers_[index]; }
   const std::string& folder() const { return folder_.path(); }
+  std::string master_folder() const { return folder_.path() + "/state/heddle/master"; }
+  /// Where the master listens.
+  std::string address() const {
+    const std::string line = ReadText(master_folder() + "/address");
+    return line.substr(0, line.find('\n'));
+  }
 
   /// Processes whose parent is `parent`.
   static std::vector<pid_t> ChildrenOf(pid_t parent) {
@@ -163,7 +176,7 @@ class ClusterOfProcesses {
       EXPECT_EQ(entry.path().filename().string().find("heddle"), std::string::npos) << entry.path();
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path() + "/state")) {
       const std::string name = entry.path().filename().string();
-      EXPECT_TRUE(entry.is_directory() || name == "lock" || name == "token" || name == "uuid" ||
+      EXPECT_TRUE(entry.is_directory() || name == "lock" || name.ends_with(".token") || name == "identity" ||
                   name == "jobs.sqlite" || name.ends_with(".log"))
           << entry.path();
     }
@@ -182,6 +195,7 @@ class ClusterOfProcesses {
  private:
   TemporaryFolder folder_;
   const std::string lease_ms_;
+  const std::string listen_;
   std::unique_ptr<BackgroundProcess> master_;
   std::vector<std::unique_ptr<BackgroundProcess>> workers_;
 };

@@ -118,11 +118,12 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
   ASSERT_TRUE((*JobStore::Open(path, {}, clock))->Add(Specification("r1"), &existed).ok());
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(
-      sqlite3_exec(database,
-                   "DROP TABLE drained_workers; ALTER TABLE jobs DROP COLUMN digest; PRAGMA user_version=1;",
-                   nullptr, nullptr, nullptr),
-      SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database,
+                         "DROP TABLE drained_workers; DROP TABLE workers_here; DROP TABLE epochs;"
+                         "ALTER TABLE jobs DROP COLUMN epoch; ALTER TABLE jobs DROP COLUMN digest;"
+                         "PRAGMA user_version=1;",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
   sqlite3_close(database);
   {
     const auto store = JobStore::Open(path, {}, clock);
@@ -148,11 +149,33 @@ TEST(JobStoreTest, KeepsWhichWorkersAreDrained) {
     ASSERT_TRUE((*store)->SetDrained({"u1", "alpha"}, false).ok());
   }
   const auto store = JobStore::Open(path, {}, clock);
-  const Result<std::vector<DrainedWorker>> drained = (*store)->Drained();
+  const Result<std::vector<KnownWorker>> drained = (*store)->Drained();
   ASSERT_TRUE(drained.ok());
   ASSERT_EQ(drained->size(), 1u);
   EXPECT_EQ((*drained)[0].uuid, "u2");
   EXPECT_EQ((*drained)[0].name, "beta");
+}
+
+TEST(JobStoreTest, KeepsEpochsAndWhoIsHere) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = folder.path() + "/jobs.sqlite";
+  VirtualClock clock;
+  {
+    const auto store = JobStore::Open(path, {}, clock);
+    EXPECT_EQ(*(*store)->LastEpoch(), 0);
+    bool existed = false;
+    Job job = *(*store)->Add(Specification("a"), &existed);
+    job.epoch = 7;
+    ASSERT_TRUE((*store)->Move(&job, JobState::kAdmitted, "").ok());
+    ASSERT_TRUE((*store)->SetHere({"u1", "alpha"}, true).ok());
+    ASSERT_TRUE((*store)->SetHere({"u2", "beta"}, true).ok());
+    ASSERT_TRUE((*store)->SetHere({"u1", "alpha"}, false).ok());
+  }
+  const auto store = JobStore::Open(path, {}, clock);
+  EXPECT_EQ((*(*store)->Load())[0].epoch, 7);
+  EXPECT_EQ(*(*store)->LastEpoch(), 7);
+  ASSERT_EQ((*store)->Here()->size(), 1u);
+  EXPECT_EQ((*(*store)->Here())[0].name, "beta");
 }
 
 TEST(JobStoreTest, TheSameRequestIsTheSameJob) {

@@ -1,122 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master_core.h"
-
-#include <gtest/gtest.h>
+#include "tests/unit/cluster/master_core_fixture.h"
 
 namespace heddle::cluster {
 namespace {
-
-using Kind = WorkerOrder::Kind;
-
-constexpr int64_t kTtlNs = 10'000'000'000;
-
-// A store whose disk is full while `full`.
-class FullStore : public JobStore {
- public:
-  explicit FullStore(JobStore& store) : store_(store) {}
-
-  Result<Job> Add(const JobSpecification& specification, bool* existed) override {
-    if (full) return Refusal();
-    return store_.Add(specification, existed);
-  }
-  Status Move(Job* job, JobState state, const std::string& reason) override {
-    return full ? Refusal() : store_.Move(job, state, reason);
-  }
-  Status AppendOutput(Job* job, std::string_view bytes) override {
-    return full ? Refusal() : store_.AppendOutput(job, bytes);
-  }
-  Status SetDrained(const DrainedWorker& worker, bool drained) override {
-    return full ? Refusal() : store_.SetDrained(worker, drained);
-  }
-  Result<std::vector<DrainedWorker>> Drained() override { return store_.Drained(); }
-  Result<std::vector<Job>> Load() override { return store_.Load(); }
-  Result<std::vector<JobTransition>> Transitions(const std::string& job) override {
-    return store_.Transitions(job);
-  }
-  Result<std::string> Output(const std::string& job, int64_t offset, int64_t most_bytes) override {
-    return store_.Output(job, offset, most_bytes);
-  }
-  Result<std::vector<std::string>> Prune() override { return store_.Prune(); }
-
-  bool full = false;
-
- private:
-  static Status Refusal() { return ResourceExhausted("job store: the disk is full"); }
-  JobStore& store_;
-};
-
-class MasterCoreTest : public testing::Test {
- protected:
-  MasterCoreTest() : store_(*JobStore::Open(":memory:", {}, clock_)), disk_(*store_) { Restart(); }
-
-  // As after kill -9: only the store is left.
-  void Restart() {
-    core_ = std::make_unique<MasterCore>(disk_, clock_, MasterCoreOptions{});
-    EXPECT_TRUE(core_->Start().ok());
-  }
-
-  void Connect(const std::string& uuid, const std::string& instance = "1",
-               const std::vector<ExecutorNews>& executors = {}) {
-    WorkerDescription description;
-    description.uuid = uuid;
-    description.instance = instance;
-    description.name = "worker-" + uuid;
-    core_->WorkerConnected(description, executors);
-  }
-  std::string Submit(int workers) {
-    JobSpecification specification;
-    specification.request_id = "r" + std::to_string(++requests_);
-    specification.workers_wanted = workers;
-    return (*core_->Submit(specification))->id;
-  }
-  const Job& Get(const std::string& id) { return **core_->Find(id); }
-
-  static ExecutorNews News(const Job& job, int rank) {
-    ExecutorNews news;
-    news.job = job.id;
-    news.attempt = job.attempt;
-    news.rank = rank;
-    news.pid = 100 + rank;
-    return news;
-  }
-  void Ready(const std::string& id, int rank) {
-    ExecutorNews news = News(Get(id), rank);
-    news.endpoint = "endpoint" + std::to_string(rank);
-    core_->News(Get(id).workers[static_cast<size_t>(rank)], news);
-  }
-  void Output(const std::string& id, int64_t offset, const std::string& text) {
-    ExecutorNews news = News(Get(id), 0);
-    news.output = text;
-    news.output_offset = offset;
-    core_->News(Get(id).workers[0], news);
-  }
-  void End(const std::string& id, int rank, const Status& status, bool own_cause = false) {
-    ExecutorNews news = News(Get(id), rank);
-    news.done = ExecutorDone{status, own_cause, std::nullopt};
-    news.exit = ExecutorExit{};
-    core_->News(Get(id).workers[static_cast<size_t>(rank)], news);
-  }
-  void Crash(const std::string& id, int rank, int number) {
-    ExecutorNews news = News(Get(id), rank);
-    news.exit = ExecutorExit{100 + rank, true, number};
-    core_->News(Get(id).workers[static_cast<size_t>(rank)], news);
-  }
-  void RunUntilRunning(const std::string& id) {
-    for (size_t rank = 0; rank < Get(id).workers.size(); ++rank) Ready(id, static_cast<int>(rank));
-    EXPECT_EQ(Get(id).state, JobState::kRunning);
-  }
-  size_t Count(Kind kind) {
-    size_t count = 0;
-    for (const WorkerOrder& order : core_->TakeOrders()) count += order.kind == kind ? 1 : 0;
-    return count;
-  }
-
-  VirtualClock clock_;
-  std::unique_ptr<JobStore> store_;
-  FullStore disk_;
-  std::unique_ptr<MasterCore> core_;
-  int requests_ = 0;
-};
 
 TEST_F(MasterCoreTest, AJobGetsAllItsWorkersOrNone) {
   const std::string id = Submit(2);
@@ -241,10 +127,9 @@ TEST_F(MasterCoreTest, AWorkerThatIsSilentLosesItsRanks) {
   RunUntilRunning(id);
   core_->WorkerDisconnected("b");
   EXPECT_EQ(Get(id).state, JobState::kRunning) << "it may come back";
-  clock_.Advance(kTtlNs);
-  core_->WorkerHeard("a");
-  clock_.Advance(500'000'000);
-  core_->Tick();
+  Pass(kTtlNs, {"a"});
+  EXPECT_EQ(Count(Kind::kCancel), 0u);
+  Pass(500'000'000);
   EXPECT_EQ(Count(Kind::kCancel), 1u);
   End(id, 0, Cancelled("stopped"));
   EXPECT_EQ(Get(id).state, JobState::kRecovering);
@@ -308,12 +193,11 @@ TEST_F(MasterCoreTest, ARestartedMasterStartsLostJobsAgain) {
   const std::string id = Submit(1);
   RunUntilRunning(id);
   Restart();
-  clock_.Advance(2 * kTtlNs - 1);
+  Pass(2 * kTtlNs - 1);
   Connect("b");
   core_->Tick();
   EXPECT_EQ(Get(id).attempt, 1) << "its worker may still report";
-  clock_.Advance(1);
-  core_->Tick();
+  Pass(1);
   EXPECT_EQ(Get(id).attempt, 2);
   EXPECT_EQ(Get(id).workers, std::vector<std::string>{"b"});
 }
@@ -430,9 +314,7 @@ TEST_F(MasterCoreTest, CancelKillsWhatDoesNotStop) {
   EXPECT_TRUE(core_->Cancel(id).ok());
   EXPECT_EQ(Get(id).state, JobState::kCancelling);
   EXPECT_EQ(Count(Kind::kCancel), 1u);
-  clock_.Advance(5'000'000'000);
-  core_->WorkerHeard("a");
-  core_->Tick();
+  Pass(5'000'000'000, {"a"});
   EXPECT_EQ(Count(Kind::kKill), 1u);
   Crash(id, 0, 9);
   EXPECT_EQ(Get(id).state, JobState::kCancelled);

@@ -53,5 +53,42 @@ TEST(MembershipTest, LostWorkersAreNotKeptForEver) {
   EXPECT_NE(membership.Find("199"), nullptr);
 }
 
+TEST(MembershipTest, AnIdentityIsOneProcessAtATime) {
+  Membership membership(1000);
+  WorkerDescription first = Description("a", "1");
+  first.name = "alpha";
+  first.host = "here";
+  first.pid = 7;
+  first.place = "folder";
+  EXPECT_TRUE(membership.MayRegister(first).ok());
+  membership.Register(first, 0);
+  EXPECT_TRUE(membership.MayRegister(first).ok()) << "another connection of the same process";
+  WorkerDescription restarted = first;
+  restarted.instance = "2";
+  EXPECT_TRUE(membership.MayRegister(restarted).ok()) << "it holds the lock of the folder";
+  WorkerDescription copy = restarted;
+  copy.place = "copy";
+  const Status refused = membership.MayRegister(copy);
+  EXPECT_EQ(refused.message(),
+            "worker alpha is here already, on here (pid 7): this one has a copy of its identity");
+  EXPECT_EQ(ExitCode(refused), 6);
+  membership.Suspect("a");
+  EXPECT_EQ(membership.MayRegister(copy).message(),
+            "worker alpha was here a moment ago, on here (pid 7): its lease must run out first");
+  EXPECT_EQ(membership.MayRegister(copy).code(), StatusCode::kUnavailable);
+  membership.Leave("a");
+  EXPECT_TRUE(membership.MayRegister(copy).ok());
+}
+
+TEST(MembershipTest, AwaitedWorkersHaveALease) {
+  Membership membership(1000);
+  membership.Await("a", "alpha", 100);
+  EXPECT_EQ(membership.Find("a")->state, WorkerState::kSuspect);
+  EXPECT_FALSE(membership.Register(Description("a", "1"), 200)) << "nothing is known of what it ran";
+  membership.RenewAll(5000);
+  EXPECT_TRUE(membership.Tick(6249).empty());
+  EXPECT_EQ(membership.Tick(6250), std::vector<std::string>{"a"});
+}
+
 }  // namespace
 }  // namespace heddle::cluster

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may write, and who is given up when: permissions, leases, and a master that was away.
+#include "tests/unit/cluster/master_core_fixture.h"
+
+namespace heddle::cluster {
+namespace {
+
+TEST_F(MasterCoreTest, OnlyTheCurrentAttemptMayChangeFiles) {
+  Connect("a");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  const ExecutorNews first = News(Get(id), 0);
+  core_->TakeOrders();
+  Ask(first, "a", 1);
+  const std::vector<WorkerOrder> granted = Take(Kind::kCommit);
+  ASSERT_EQ(granted.size(), 1u);
+  EXPECT_EQ(granted[0].worker, "a");
+  EXPECT_EQ(granted[0].commit.id, 1);
+  EXPECT_EQ(granted[0].commit.sent_ns, 1001) << "the worker counts from when it asked";
+  EXPECT_LT(granted[0].valid_ns, kTtlNs) << "over before the worker could be given up";
+
+  ExecutorNews other_epoch = first;
+  other_epoch.epoch = first.epoch - 1;
+  Ask(other_epoch, "a", 2);
+  EXPECT_EQ(Count(Kind::kForget), 1u) << "an attempt of the same number, of a store that was lost";
+  Connect("b");
+  Ask(first, "b", 3);
+  EXPECT_EQ(Count(Kind::kCommit), 0u) << "a worker asks for another one's executor";
+
+  Pass(kTtlNs + 500'000'000, {"b"});
+  EXPECT_EQ(Get(id).attempt, 2);
+  EXPECT_GT(Get(id).epoch, first.epoch);
+  core_->TakeOrders();
+  Ask(first, "a", 4);
+  EXPECT_EQ(Count(Kind::kCommit), 0u) << "a lost worker is not listened to";
+  Connect("a", "1", {first});
+  Ask(first, "a", 5);
+  const std::vector<WorkerOrder> orders = core_->TakeOrders();
+  EXPECT_EQ(std::count_if(orders.begin(), orders.end(),
+                          [](const WorkerOrder& order) { return order.kind == Kind::kCommit; }),
+            0);
+  EXPECT_GE(std::count_if(orders.begin(), orders.end(),
+                          [](const WorkerOrder& order) { return order.kind == Kind::kForget; }),
+            1);
+
+  Ready(id, 0);
+  EXPECT_TRUE(core_->Cancel(id).ok());
+  core_->TakeOrders();
+  Ask(News(Get(id), 0), "b", 1);
+  EXPECT_EQ(Count(Kind::kCommit), 0u) << "a job that is being cancelled writes nothing";
+}
+
+// A worker is cut off with a permission in its hands, the job is cancelled, and the network comes back.
+TEST_F(MasterCoreTest, ACancelledJobEndsNoEarlierThanItsLastPermission) {
+  Connect("a");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  core_->TakeOrders();
+  const int64_t asked_ns = clock_.MonotonicNs();
+  Ask(News(Get(id), 0), "a", 1);
+  const int64_t until_ns = asked_ns + Take(Kind::kCommit)[0].valid_ns;
+  EXPECT_TRUE(core_->Cancel(id).ok());
+  core_->WorkerDisconnected("a");
+  while (Get(id).state == JobState::kCancelling) Pass(100'000'000);
+  EXPECT_EQ(Get(id).state, JobState::kCancelled);
+  EXPECT_GT(clock_.MonotonicNs(), until_ns);
+}
+
+TEST_F(MasterCoreTest, AMasterThatWasStoppedLosesNobody) {
+  Connect("a");
+  Connect("b");
+  const std::string id = Submit(2);
+  RunUntilRunning(id);
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(15'000'000'000);  // as SIGSTOP does, or a suspended machine
+    core_->Tick();
+    EXPECT_EQ(Get(id).state, JobState::kRunning);
+    EXPECT_EQ(core_->membership().workers().at("a").state, WorkerState::kAlive);
+  }
+  Pass(kTtlNs - 1);
+  EXPECT_EQ(Get(id).state, JobState::kRunning) << "each has a whole lease to be heard in";
+  core_->WorkerHeard("a");
+  Pass(500'000'001, {"a"});
+  EXPECT_EQ(core_->membership().workers().at("b").state, WorkerState::kLost);
+  EXPECT_EQ(core_->membership().workers().at("a").state, WorkerState::kAlive);
+}
+
+TEST_F(MasterCoreTest, JobsForAllWorkersWaitForThoseThatWereHere) {
+  Connect("a");
+  Connect("b");
+  Connect("c");
+  core_->WorkerLeft("c");
+  Restart();
+  const std::string all = Submit(0);
+  const std::string one = Submit(1);
+  Connect("b");
+  EXPECT_EQ(Get(all).reason, "waits for worker worker-a, which was here before the master was away");
+  Connect("a", "2");
+  EXPECT_EQ(Get(all).workers, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(Get(one).state, JobState::kQueued);
+  Ready(all, 0);
+  Ready(all, 1);
+  End(all, 0, OkStatus());
+  End(all, 1, OkStatus());
+  EXPECT_EQ(Get(one).state, JobState::kStarting);
+
+  Restart();
+  const std::string next = Submit(0);
+  EXPECT_TRUE(core_->Cancel(one).ok());
+  Connect("b");
+  Pass(kTtlNs + 499'999'999, {"b"});
+  EXPECT_EQ(Get(next).state, JobState::kQueued);
+  Pass(1, {"b"});
+  EXPECT_EQ(Get(next).workers, std::vector<std::string>{"b"}) << "no longer than a lease";
+}
+
+TEST_F(MasterCoreTest, EpochsNeverComeAgain) {
+  Connect("a");
+  int64_t last = 0;
+  for (int i = 0; i < 3; ++i) {
+    const std::string id = Submit(1);
+    RunUntilRunning(id);
+    EXPECT_GT(Get(id).epoch, last);
+    last = Get(id).epoch;
+    End(id, 0, OkStatus());
+    Restart();
+    Connect("a");
+  }
+  EXPECT_EQ(*store_->LastEpoch(), last);
+}
+
+}  // namespace
+}  // namespace heddle::cluster
