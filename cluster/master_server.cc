@@ -19,8 +19,8 @@
 #include "cluster/master_wire.h"
 #include "cluster/master_workers.h"
 #include "cluster/message_limits.h"
+#include "cluster/role_tokens.h"
 #include "cluster/rpc_security.h"
-#include "cluster/token_file.h"
 #include "cluster/value_wire.h"
 #include "core/log.h"
 #include "core/utf8.h"
@@ -52,8 +52,9 @@ Status ClearSocket(const std::string& path) {
 
 // Who calls, and what.
 template <typename Message>
-grpc::Status Admit(const std::string& token, grpc::ServerContextBase* context, const Message& message) {
-  grpc::Status status = AdmitCaller(token, context);
+grpc::Status Admit(const RoleTokens& tokens, Role role, grpc::ServerContextBase* context,
+                   const Message& message) {
+  grpc::Status status = AdmitCaller(tokens, role, context);
   return status.ok() ? ToGrpc(CheckMessage(message)) : status;
 }
 
@@ -69,18 +70,19 @@ class Refused : public Reactor {
 
 class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
  public:
-  JobsService(MasterHub* hub, std::string token) : hub_(hub), token_(std::move(token)) {}
+  JobsService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens)
+      : hub_(hub), tokens_(std::move(tokens)) {}
 
   grpc::Status Submit(grpc::ServerContext* context, const SubmitRequest* request,
                       SubmitReply* reply) override {
-    if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
     ServeSubmit(
         hub_, &compiling_, *request, [context] { return context->IsCancelled(); }, reply);
     return grpc::Status::OK;
   }
 
   grpc::Status List(grpc::ServerContext* context, const ListRequest* request, ListReply* reply) override {
-    if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
     hub_->Call([&](MasterCore& core) {
       const std::vector<const Job*> jobs = core.Jobs();
       for (size_t i = jobs.size(); i > 0; --i) {
@@ -95,20 +97,20 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
   }
 
   grpc::Status Get(grpc::ServerContext* context, const JobRequest* request, JobDescription* reply) override {
-    if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
     return ToGrpc(Describe(request->job(), reply));
   }
 
   grpc::Status Cancel(grpc::ServerContext* context, const JobRequest* request,
                       JobDescription* reply) override {
-    if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
     const Status status = hub_->Call([&](MasterCore& core) { return core.Cancel(request->job()); });
     return ToGrpc(status.ok() ? Describe(request->job(), reply) : status);
   }
 
   grpc::ServerWriteReactor<WatchEvent>* Watch(grpc::CallbackServerContext* context,
                                               const WatchRequest* request) override {
-    if (grpc::Status status = Admit(token_, context, *request); !status.ok())
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok())
       return new Refused<grpc::ServerWriteReactor<WatchEvent>>(status);
     return ServeWatch(hub_, *request);
   }
@@ -137,7 +139,7 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
   }
 
   MasterHub* hub_;
-  const std::string token_;
+  const std::shared_ptr<const RoleTokens> tokens_;
   // Fewer than there are threads for calls, so that other calls are always served.
   CompileQueue compiling_{std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 2),
                           kMostThreads / 2};
@@ -145,10 +147,11 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
 
 class AdminService : public Admin::Service {
  public:
-  AdminService(MasterHub* hub, std::string token) : hub_(hub), token_(std::move(token)) {}
+  AdminService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens)
+      : hub_(hub), tokens_(std::move(tokens)) {}
 
   grpc::Status Nodes(grpc::ServerContext* context, const NodesRequest*, NodesReply* reply) override {
-    if (grpc::Status status = AdmitCaller(token_, context); !status.ok()) return status;
+    if (grpc::Status status = AdmitCaller(*tokens_, Role::kClient, context); !status.ok()) return status;
     hub_->Call([&](MasterCore& core) {
       for (const auto& [uuid, worker] : core.membership().workers()) Describe(core, uuid, reply->add_nodes());
       for (const auto& [uuid, name] : core.drained())
@@ -161,7 +164,7 @@ class AdminService : public Admin::Service {
 
   grpc::Status Drain(grpc::ServerContext* context, const DrainRequest* request,
                      NodeDescription* reply) override {
-    if (grpc::Status status = Admit(token_, context, *request); !status.ok()) return status;
+    if (grpc::Status status = Admit(*tokens_, Role::kAdmin, context, *request); !status.ok()) return status;
     return ToGrpc(hub_->Call([&](MasterCore& core) -> Status {
       HEDDLE_ASSIGN_OR_RETURN(const KnownWorker worker, core.Drain(request->node(), request->drained()));
       reply->set_name(
@@ -175,8 +178,7 @@ class AdminService : public Admin::Service {
   // A drained worker that has not been here since the master started is LOST.
   void Describe(const MasterCore& core, const std::string& uuid, NodeDescription* node) {
     const auto here = core.membership().workers().find(uuid);
-    if (here != core.membership().workers().end())
-      return ToProto(here->second, core.now_ns(), node);
+    if (here != core.membership().workers().end()) return ToProto(here->second, core.now_ns(), node);
     const auto drained = core.drained().find(uuid);
     if (drained != core.drained().end()) node->set_name(EscapeInvalidUtf8(drained->second));
     node->set_uuid(uuid);
@@ -185,22 +187,23 @@ class AdminService : public Admin::Service {
   }
 
   MasterHub* hub_;
-  const std::string token_;
+  const std::shared_ptr<const RoleTokens> tokens_;
 };
 
 class WorkersService : public Workers::WithCallbackMethod_Connect<Workers::Service> {
  public:
-  WorkersService(MasterHub* hub, std::string token) : hub_(hub), token_(std::move(token)) {}
+  WorkersService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens)
+      : hub_(hub), tokens_(std::move(tokens)) {}
 
   grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>* Connect(grpc::CallbackServerContext* context) override {
-    if (grpc::Status status = AdmitCaller(token_, context); !status.ok())
+    if (grpc::Status status = AdmitCaller(*tokens_, Role::kWorker, context); !status.ok())
       return new Refused<grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>>(status);
     return ServeWorker(hub_, context);
   }
 
  private:
   MasterHub* hub_;
-  const std::string token_;
+  const std::shared_ptr<const RoleTokens> tokens_;
 };
 
 class MasterServerImpl : public MasterServer {
@@ -223,29 +226,27 @@ class MasterServerImpl : public MasterServer {
     HEDDLE_RETURN_IF_ERROR(MakePrivateFolder(options_.folder));
     HEDDLE_ASSIGN_OR_RETURN(lock_, FolderLock::TryTake(options_.folder + "/lock"));
     if (lock_ == nullptr) return Unavailable("another master works on '{}'", options_.folder);
-    if (options_.token_file.empty())
-      HEDDLE_RETURN_IF_ERROR(ReadOrMakeSecret(TokenFile(options_.folder)).status());
-    HEDDLE_ASSIGN_OR_RETURN(
-        const std::string token,
-        ReadToken(options_.token_file.empty() ? TokenFile(options_.folder) : options_.token_file));
+    HEDDLE_ASSIGN_OR_RETURN(RoleTokens read, RoleTokens::Read(options_.folder, options_.token_file));
+    const auto tokens = std::make_shared<const RoleTokens>(std::move(read));
     HEDDLE_ASSIGN_OR_RETURN(store_,
                             JobStore::Open(options_.folder + "/jobs.sqlite", options_.store, SystemClock()));
     hub_ = std::make_unique<MasterHub>(*store_, SystemClock(), options_.core);
     HEDDLE_RETURN_IF_ERROR(hub_->Start());
-    jobs_ = std::make_unique<JobsService>(hub_.get(), token);
-    admin_ = std::make_unique<AdminService>(hub_.get(), token);
-    workers_ = std::make_unique<WorkersService>(hub_.get(), token);
-    return Listen(token);
+    jobs_ = std::make_unique<JobsService>(hub_.get(), tokens);
+    admin_ = std::make_unique<AdminService>(hub_.get(), tokens);
+    workers_ = std::make_unique<WorkersService>(hub_.get(), tokens);
+    return Listen(tokens);
   }
 
   const std::string& address() const override { return address_; }
 
  private:
-  Status Listen(const std::string& token) {
+  Status Listen(const std::shared_ptr<const RoleTokens>& tokens) {
     HEDDLE_ASSIGN_OR_RETURN(
         const auto credentials,
         MakeServerCredentials(options_.listen,
-                              {options_.certificate, options_.key, options_.client_authority}, token));
+                              {options_.certificate, options_.key, options_.client_authority},
+                              [tokens](std::string_view caller) { return tokens->RoleOf(caller).has_value(); }));
     if (const std::string path = SocketPath(options_.listen); !path.empty())
       HEDDLE_RETURN_IF_ERROR(ClearSocket(path));
     HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(options_.listen, LimitsForStrangers()));
@@ -287,7 +288,6 @@ class MasterServerImpl : public MasterServer {
 }  // namespace
 
 std::string AddressFile(const std::string& folder) { return folder + "/address"; }
-std::string TokenFile(const std::string& folder) { return folder + "/token"; }
 
 Result<std::unique_ptr<MasterServer>> MasterServer::Start(const MasterOptions& options) {
   auto server = std::make_unique<MasterServerImpl>(options);

@@ -11,9 +11,9 @@
 namespace heddle::cluster {
 
 struct MasterOptions {
-  std::string folder;       ///< State: job store, lock, token, address. Made when missing.
+  std::string folder;       ///< State: job store, lock, tokens, address. Made when missing.
   std::string listen;       ///< unix:/path, or host:port (port 0: any).
-  std::string token_file;   ///< "": <folder>/token, made when missing.
+  std::string token_file;   ///< One token for all roles; "": one for each, in the folder (RoleTokens).
   std::string certificate;  ///< Files of TLS; an address that other machines reach needs them.
   std::string key;
   std::string client_authority;
@@ -32,8 +32,7 @@ class MasterServer {
   virtual const std::string& address() const = 0;
 };
 
-/// The address of the master on `folder`, as clients use it; and its token.
+/// The address of the master on `folder`, as clients use it.
 std::string AddressFile(const std::string& folder);
-std::string TokenFile(const std::string& folder);
 
 }  // namespace heddle::cluster

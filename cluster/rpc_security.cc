@@ -3,7 +3,6 @@
 
 #include <grpc/grpc_security_constants.h>
 
-#include "cluster/grpc_hello.h"
 #include "cluster/unreachable.h"
 #include "cluster/value_wire.h"
 #include "cluster/version.h"
@@ -20,25 +19,20 @@ std::string_view Find(const std::multimap<grpc::string_ref, grpc::string_ref>& m
                                  : std::string_view(found->second.data(), found->second.size());
 }
 
-bool HasToken(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata, const std::string& token) {
-  return !token.empty() && EqualInConstantTime(Find(metadata, "authorization"), "Bearer " + token);
-}
-
-grpc::Status NoToken() { return {grpc::StatusCode::UNAUTHENTICATED, "the token is not that of this master"}; }
-
 // Looks at a call when its headers are here. Its messages would be taken in, up to the largest size, before a
 // method sees the call.
 class Doorkeeper : public grpc::AuthMetadataProcessor {
  public:
-  explicit Doorkeeper(std::string token) : token_(std::move(token)) {}
+  explicit Doorkeeper(AdmitsToken admits) : admits_(std::move(admits)) {}
   bool IsBlocking() const override { return false; }
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
                        OutputMetadata*) override {
-    return HasToken(metadata, token_) ? grpc::Status::OK : NoToken();
+    if (admits_(Find(metadata, "authorization"))) return grpc::Status::OK;
+    return {grpc::StatusCode::UNAUTHENTICATED, "the token is not that of this master"};
   }
 
  private:
-  const std::string token_;
+  const AdmitsToken admits_;
 };
 
 std::shared_ptr<grpc::ServerCredentials> WithoutTls(const std::string& address) {
@@ -58,10 +52,10 @@ std::shared_ptr<grpc::ServerCredentials> WithTls(TlsTexts texts) {
 
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
                                                                        const TlsFiles& tls,
-                                                                       const std::string& token) {
+                                                                       AdmitsToken admits) {
   HEDDLE_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsFiles(tls));
   const auto credentials = texts.certificate.empty() ? WithoutTls(address) : WithTls(std::move(texts));
-  credentials->SetAuthMetadataProcessor(std::make_shared<Doorkeeper>(token));
+  credentials->SetAuthMetadataProcessor(std::make_shared<Doorkeeper>(std::move(admits)));
   return credentials;
 }
 
@@ -94,19 +88,6 @@ void AddCaller(const std::string& token, grpc::ClientContext* context) {
   context->AddMetadata("authorization", "Bearer " + token);
   context->AddMetadata("heddle-version", kVersion);
   context->AddMetadata("heddle-protocol", fmt::format("{}", kProtocolVersion));
-}
-
-grpc::Status AdmitCaller(const std::string& token, grpc::ServerContextBase* context) {
-  const auto& metadata = context->client_metadata();
-  context->AddInitialMetadata("heddle-version", kVersion);
-  if (!HasToken(metadata, token)) return NoToken();
-  if (Find(metadata, "heddle-protocol") != fmt::format("{}", kProtocolVersion))
-    return ToGrpc(
-        Unavailable("the master is Heddle {}, the caller is Heddle {}: they cannot talk to each other",
-                    kVersion,
-                    Find(metadata, "heddle-version").empty() ? "?" : Find(metadata, "heddle-version"))
-            .WithNote("use the same version on both sides"));
-  return grpc::Status::OK;
 }
 
 std::string VersionWarning(const grpc::ClientContext& context) {

@@ -4,8 +4,10 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cluster/address.h"
 #include "cluster/tls_files.h"
@@ -17,20 +19,19 @@ namespace heddle::cluster {
 /// Messages above this are refused.
 constexpr int kMostMessageBytes = 64 << 20;
 
-/// Errors: those of ReadTlsFiles. Calls without `token` are refused as soon as their headers are here, before
-/// a byte of their messages is taken in; AdmitCaller says the rest. Without TLS only for a local address
+/// True for the header "authorization" of somebody who may talk to the server at all.
+using AdmitsToken = std::function<bool(std::string_view authorization)>;
+
+/// Errors: those of ReadTlsFiles. Calls of strangers are refused as soon as their headers are here, before
+/// a byte of their messages is taken in; AdmitCaller (cluster/role_tokens.h) says the rest. Without TLS only for a local address
 /// (IsLocalAddress).
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
                                                                        const TlsFiles& tls,
-                                                                       const std::string& token);
+                                                                       AdmitsToken admits);
 Result<std::shared_ptr<grpc::Channel>> MakeMasterChannel(const std::string& address, const TlsFiles& tls);
 
-/// Adds token, version and protocol to a call.
+/// Adds token, version and protocol to a call. What the master makes of them: cluster/role_tokens.h.
 void AddCaller(const std::string& token, grpc::ClientContext* context);
-/// The one place that lets a call in: every method of every service asks first. UNAUTHENTICATED without the
-/// token (compared in constant time), FAILED_PRECONDITION when the caller speaks another protocol. Tells the
-/// caller our version.
-grpc::Status AdmitCaller(const std::string& token, grpc::ServerContextBase* context);
 /// What the answer of a call says of the master's version when it differs from ours: a warning for the user,
 /// or "".
 std::string VersionWarning(const grpc::ClientContext& context);

@@ -36,7 +36,7 @@ std::string StateOf(const NodeDescription& node) {
 }
 
 int Nodes(const Arguments& arguments) {
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, Role::kAdmin);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   NodesReply nodes;
   if (Status status = (*client)->Nodes(&nodes); !status.ok()) return ReportOutcome(arguments, status);
@@ -61,7 +61,7 @@ int SetDrained(const Arguments& arguments, bool drained) {
     return ReportOutcome(
         arguments,
         Usage("give the name or uuid of one worker").WithNote("'heddle admin nodes' lists the workers"));
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, Role::kAdmin);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   NodeDescription node;
   if (Status status = (*client)->Drain(arguments.positional()[0], drained, &node); !status.ok())

@@ -13,7 +13,7 @@ std::vector<Option> ConnectionOptions() {
   using Kind = Option::Kind;
   return {
       {"master", Kind::kValue, "ADDRESS", "host:port or unix:/path (default: that of 'heddle master --dev')"},
-      {"token-file", Kind::kValue, "FILE", "file with the master's token"},
+      {"token-file", Kind::kValue, "FILE", "file with the token of your role (client, admin or worker)"},
       {"tls-ca", Kind::kValue, "FILE", "certificates that the master's must be signed by"},
       {"tls-certificate", Kind::kValue, "FILE", "own certificate, if the master asks for one"},
       {"tls-key", Kind::kValue, "FILE", "key of the own certificate"},
@@ -43,7 +43,7 @@ Result<std::string> CheckAddress(std::string_view option, const std::string& add
   return address;
 }
 
-Result<MasterAddress> FindMaster(const Arguments& arguments) {
+Result<MasterAddress> FindMaster(const Arguments& arguments, Role role) {
   MasterAddress master;
   if (const auto address = arguments.Value("master")) {
     HEDDLE_ASSIGN_OR_RETURN(master.address, CheckAddress("master", *address));
@@ -54,10 +54,10 @@ Result<MasterAddress> FindMaster(const Arguments& arguments) {
           .WithNote("start one with 'heddle master --dev', or name one with --master ADDRESS");
     master.address = *found;
   }
-  const std::string token_file = arguments.Value("token-file").value_or(TokenFile(DevelopmentFolder()));
+  const std::string token_file = arguments.Value("token-file").value_or(TokenFile(DevelopmentFolder(), role));
   const Result<std::string> token = ReadToken(token_file);
   if (token.status().code() == StatusCode::kNotFound)
-    return token.status().WithNote("--token-file FILE names the file with the master's token");
+    return token.status().WithNote("--token-file FILE names the file with the token");
   HEDDLE_RETURN_IF_ERROR(token.status());
   master.token = *token;
   master.tls_authority = arguments.Value("tls-ca").value_or("");
@@ -66,8 +66,8 @@ Result<MasterAddress> FindMaster(const Arguments& arguments) {
   return master;
 }
 
-Result<std::unique_ptr<Client>> ConnectToMaster(const Arguments& arguments) {
-  HEDDLE_ASSIGN_OR_RETURN(const MasterAddress master, FindMaster(arguments));
+Result<std::unique_ptr<Client>> ConnectToMaster(const Arguments& arguments, Role role) {
+  HEDDLE_ASSIGN_OR_RETURN(const MasterAddress master, FindMaster(arguments, role));
   return Client::Connect(master);
 }
 

@@ -7,6 +7,7 @@
 
 #include "cluster/cli/arguments.h"
 #include "cluster/client.h"
+#include "cluster/role_tokens.h"
 
 namespace heddle::cluster::cli {
 
@@ -21,10 +22,11 @@ std::string DevelopmentFolder();
 /// anything else.
 Result<std::string> CheckAddress(std::string_view option, const std::string& address);
 
-/// The master that the options name, or else the one of this user's folder. kUnavailable when there is none.
-Result<MasterAddress> FindMaster(const Arguments& arguments);
+/// The master that the options name, or else the one of this user's folder, and the token that they name, or
+/// else that of `role` in this folder. kUnavailable when there is no master.
+Result<MasterAddress> FindMaster(const Arguments& arguments, Role role);
 
-/// A client of that master.
-Result<std::unique_ptr<Client>> ConnectToMaster(const Arguments& arguments);
+/// A client or an administrator of that master.
+Result<std::unique_ptr<Client>> ConnectToMaster(const Arguments& arguments, Role role = Role::kClient);
 
 }  // namespace heddle::cluster::cli

@@ -23,7 +23,7 @@ constexpr Option kOptions[] = {
     {"dev", Kind::kFlag, "", "for this user and machine; other verbs find it by themselves"},
     {"listen", Kind::kValue, "ADDRESS", "HOST:PORT or unix:/path; what other machines reach needs TLS"},
     {"state", Kind::kValue, "DIR", "folder of the job store (--dev: in the user's state folder)"},
-    {"token-file", Kind::kValue, "FILE", "token of clients and workers (default: DIR/token)"},
+    {"token-file", Kind::kValue, "FILE", "one token for all roles (default: one each, in DIR/ROLE.token)"},
     {"tls-certificate", Kind::kValue, "FILE", "certificate of the master"},
     {"tls-key", Kind::kValue, "FILE", "its key"},
     {"tls-ca", Kind::kValue, "FILE", "clients and workers need a certificate signed by one of these"},

@@ -18,7 +18,7 @@ constexpr Option kOptions[] = {
     {"memory", Kind::kValue, "SIZE", "most memory of an executor, e.g. 4G (default: what the machine has)"},
     {"name", Kind::kValue, "NAME", "as others see it (default: HOST-1, HOST-2, ...)"},
     {"peer-host", Kind::kValue, "ADDRESS", "of this machine, for executors elsewhere (default: none)"},
-    {"patience-ms", Kind::kValue, "N", "how long to go on without a master (default 600000)"},
+    {"patience-ms", Kind::kValue, "N", "how long to go on computing without a master (default 600000)"},
     kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
@@ -33,7 +33,7 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   options.peer_host = arguments.Value("peer-host").value_or("");
   options.core_dumps = arguments.Has("core-dumps");
   options.folder = UserStateFolder();
-  options.find_master = [&arguments] { return FindMaster(arguments); };
+  options.find_master = [&arguments] { return FindMaster(arguments, Role::kWorker); };
   return options;
 }
 

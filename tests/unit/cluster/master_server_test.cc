@@ -8,8 +8,11 @@
 
 #include "cluster/client.h"
 #include "cluster/master_folder.h"
+#include "cluster/role_tokens.h"
 #include "cluster/rpc_security.h"
+#include "cluster/value_wire.h"
 #include "cluster/version.h"
+#include "cluster/worker_identity.h"
 #include "proto/master.grpc.pb.h"
 #include "tests/support/process.h"
 
@@ -24,7 +27,7 @@ class MasterServerTest : public testing::Test {
     auto server = MasterServer::Start(options_);
     EXPECT_TRUE(server.ok()) << server.status().ToString();
     server_ = *std::move(server);
-    master_ = {server_->address(), *ReadFirstLine(TokenFile(options_.folder)), "", "", ""};
+    master_ = {server_->address(), *ReadFirstLine(TokenFile(options_.folder, Role::kClient)), "", "", ""};
   }
 
   grpc::Status List(const std::string& version, int protocol) {
@@ -117,7 +120,8 @@ TEST_F(MasterServerTest, SocketsOfOthersAreLeftAlone) {
   second.folder = folder_.path() + "/second";
   EXPECT_EQ(MasterServer::Start(second).status().message(),
             "cannot listen on unix:" + path + ": the address is in use");
-  auto client = Client::Connect({"unix:" + path, *ReadFirstLine(TokenFile(first.folder)), "", "", ""});
+  auto client =
+      Client::Connect({"unix:" + path, *ReadFirstLine(TokenFile(first.folder, Role::kClient)), "", "", ""});
   std::vector<JobDescription> jobs;
   EXPECT_TRUE((*client)->List(0, &jobs).ok());
 
@@ -142,6 +146,56 @@ TEST_F(MasterServerTest, APortInUseIsToldAndTheFirstMasterGoesOn) {
   EXPECT_EQ(ExitCode(status), 6);
   EXPECT_FALSE(std::filesystem::exists(AddressFile(second.folder)));
   EXPECT_TRUE(List(kVersion, kProtocolVersion).ok());
+}
+
+// What a worker says of itself is shown to others: in tables, on terminals.
+TEST_F(MasterServerTest, WorkersSayPlainThingsOfThemselves) {
+  const std::string token = *ReadFirstLine(TokenFile(options_.folder, Role::kWorker));
+  const auto channel = grpc::CreateChannel(master_.address, grpc::InsecureChannelCredentials());
+  const auto refusal = [&](const std::function<void(WorkerIntroduction*)>& change) {
+    grpc::ClientContext context;
+    AddCaller(token, &context);
+    const auto stream = Workers::NewStub(channel)->Connect(&context);
+    WorkerFrame frame;
+    WorkerIntroduction* introduction = frame.mutable_introduction();
+    introduction->set_secret("0123456789abcdef0123456789abcdef");
+    introduction->set_instance("1");
+    introduction->set_name("alpha");
+    introduction->set_host("here");
+    introduction->set_threads(1);
+    change(introduction);
+    stream->Write(frame);
+    WorkerFrame answer;
+    Status refused;
+    if (stream->Read(&answer) && !answer.refused().empty()) {
+      EXPECT_TRUE(DecodeStatus(answer.refused(), &refused).ok());
+    }
+    context.TryCancel();
+    return refused.message();
+  };
+  EXPECT_EQ(refusal([](WorkerIntroduction*) {}), "");
+  const std::string name =
+      "the name of this worker is none: a name has up to 64 letters, digits, '-', '_' and '.', and does not begin "
+      "with '.'";
+  for (const std::string& bad : {std::string("\x1b[2J"), std::string("a b"), std::string(65, 'a'),
+                                 std::string(), std::string("../a"), std::string("\xc3\xa4")})
+    EXPECT_EQ(refusal([&](WorkerIntroduction* worker) { worker->set_name(bad); }), name);
+  EXPECT_EQ(refusal([](WorkerIntroduction* worker) { worker->set_host("\x1b]0;mine\x07"); }),
+            "worker alpha: the name of its machine has up to 253 plain characters");
+  EXPECT_EQ(refusal([](WorkerIntroduction* worker) { worker->set_secret("short"); }),
+            "worker alpha: the secret of its identity has 32 to 256 plain characters");
+  EXPECT_EQ(refusal([](WorkerIntroduction* worker) { worker->set_instance("a\nb"); }),
+            "worker alpha: what it says of itself is malformed");
+  EXPECT_EQ(refusal([](WorkerIntroduction* worker) { worker->set_threads(1 << 30); }),
+            "worker alpha: 1073741824 threads, 0 bytes of memory, pid 0: out of range");
+}
+
+// The uuid that everybody sees is made of a secret that only the worker has.
+TEST_F(MasterServerTest, NobodyBecomesAWorkerByItsUuid) {
+  EXPECT_EQ(UuidOf("0123456789abcdef0123456789abcdef").size(), 32u);
+  EXPECT_NE(UuidOf("0123456789abcdef0123456789abcdef"), UuidOf("1123456789abcdef0123456789abcdef"));
+  const std::string uuid = UuidOf("0123456789abcdef0123456789abcdef");
+  EXPECT_NE(UuidOf(uuid), uuid);
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST(MessageLimitsTest, OtherRequestsOfUsers) {
 
 TEST(MessageLimitsTest, WorkersAndTheirReports) {
   WorkerIntroduction worker;
-  worker.set_uuid("u");
+  worker.set_secret("s");
   worker.set_instance("i");
   worker.set_name("alpha");
   worker.set_threads(2);
