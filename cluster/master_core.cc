@@ -233,9 +233,9 @@ void MasterCore::Repeat(Entry& entry, size_t rank) {
 
 bool MasterCore::WorkerHeard(const std::string& uuid) {
   const Worker* worker = membership_.Find(uuid);
-  const bool was_suspect = worker != nullptr && worker->state == WorkerState::kSuspect;
+  const bool was_away = worker != nullptr && (worker->state == WorkerState::kSuspect || worker->awaited);
   const bool known = membership_.Heartbeat(uuid, Now());
-  if (known && was_suspect) Schedule();
+  if (known && was_away) Schedule();
   return known;
 }
 

@@ -41,7 +41,10 @@ class FencingTest : public testing::Test {
     for (const auto& entry :
          std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd", error)) {
       const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
-      if (target.starts_with(cluster_.folder() + "/#") && target.ends_with("(deleted)")) return true;
+      // With a name, in the way of a temporary file, where the file system has none without.
+      if (target.starts_with(cluster_.folder() + "/") &&
+          (target.ends_with("(deleted)") || target.ends_with(".heddle")))
+        return true;
     }
     return false;
   }

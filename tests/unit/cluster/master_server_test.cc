@@ -19,6 +19,18 @@
 namespace heddle::cluster {
 namespace {
 
+// How a worker registers.
+WorkerFrame Introduction(const std::string& secret) {
+  WorkerFrame frame;
+  WorkerIntroduction* introduction = frame.mutable_introduction();
+  introduction->set_secret(secret);
+  introduction->set_instance("1");
+  introduction->set_name("alpha");
+  introduction->set_host("here");
+  introduction->set_threads(1);
+  return frame;
+}
+
 class MasterServerTest : public testing::Test {
  protected:
   MasterServerTest() {
@@ -156,14 +168,8 @@ TEST_F(MasterServerTest, WorkersSayPlainThingsOfThemselves) {
     grpc::ClientContext context;
     AddCaller(token, &context);
     const auto stream = Workers::NewStub(channel)->Connect(&context);
-    WorkerFrame frame;
-    WorkerIntroduction* introduction = frame.mutable_introduction();
-    introduction->set_secret("0123456789abcdef0123456789abcdef");
-    introduction->set_instance("1");
-    introduction->set_name("alpha");
-    introduction->set_host("here");
-    introduction->set_threads(1);
-    change(introduction);
+    WorkerFrame frame = Introduction("0123456789abcdef0123456789abcdef");
+    change(frame.mutable_introduction());
     stream->Write(frame);
     WorkerFrame answer;
     Status refused;
@@ -192,10 +198,37 @@ TEST_F(MasterServerTest, WorkersSayPlainThingsOfThemselves) {
 
 // The uuid that everybody sees is made of a secret that only the worker has.
 TEST_F(MasterServerTest, NobodyBecomesAWorkerByItsUuid) {
-  EXPECT_EQ(UuidOf("0123456789abcdef0123456789abcdef").size(), 32u);
-  EXPECT_NE(UuidOf("0123456789abcdef0123456789abcdef"), UuidOf("1123456789abcdef0123456789abcdef"));
-  const std::string uuid = UuidOf("0123456789abcdef0123456789abcdef");
-  EXPECT_NE(UuidOf(uuid), uuid);
+  const std::string token = *ReadFirstLine(TokenFile(options_.folder, Role::kWorker));
+  const auto channel = grpc::CreateChannel(master_.address, grpc::InsecureChannelCredentials());
+  struct Connection {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReaderWriter<WorkerFrame, WorkerFrame>> stream;
+  };
+  const auto connect = [&](Connection* connection, const std::string& secret) {
+    AddCaller(token, &connection->context);
+    connection->stream = Workers::NewStub(channel)->Connect(&connection->context);
+    connection->stream->Write(Introduction(secret));
+    WorkerFrame welcome;
+    return connection->stream->Read(&welcome) && welcome.has_welcome();
+  };
+  auto client = Client::Connect(master_);
+  ASSERT_TRUE(client.ok());
+  Connection first;
+  ASSERT_TRUE(connect(&first, "0123456789abcdef0123456789abcdef"));
+  NodesReply nodes;
+  ASSERT_TRUE((*client)->Nodes(&nodes).ok());
+  ASSERT_EQ(nodes.nodes_size(), 1);
+  const std::string uuid = nodes.nodes(0).uuid();
+  EXPECT_EQ(uuid, UuidOf("0123456789abcdef0123456789abcdef"));
+
+  Connection thief;
+  ASSERT_TRUE(connect(&thief, uuid));
+  ASSERT_TRUE((*client)->Nodes(&nodes).ok());
+  ASSERT_EQ(nodes.nodes_size(), 2) << "it is another worker";
+  EXPECT_EQ((nodes.nodes(0).uuid() == uuid) + (nodes.nodes(1).uuid() == uuid), 1);
+  EXPECT_EQ(nodes.nodes(0).state() + nodes.nodes(1).state(), "ALIVEALIVE");
+  first.context.TryCancel();
+  thief.context.TryCancel();
 }
 
 }  // namespace
