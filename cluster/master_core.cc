@@ -25,6 +25,7 @@ Status MasterCore::Start() {
   HEDDLE_ASSIGN_OR_RETURN(last_epoch_, store_.LastEpoch());
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<KnownWorker> here, store_.Here());
   for (const KnownWorker& worker : here) {
+    here_.insert(worker.uuid);
     membership_.Await(worker.uuid, worker.name, Now());
     membership_.Find(worker.uuid)->drained = drained_.contains(worker.uuid);
   }
@@ -174,8 +175,15 @@ Status MasterCore::MayConnect(const WorkerDescription& description) const {
 
 // For the next master. Without the note it does not wait for that worker, that is all.
 void MasterCore::SetHere(const KnownWorker& worker, bool here) {
+  if (here_.contains(worker.uuid) == here) return;
   const Status status = store_.SetHere(worker, here);
-  if (!status.ok()) HEDDLE_LOG(kWarning, "worker not noted", {"worker", worker.name}, {"error", status});
+  if (!status.ok()) {
+    HEDDLE_LOG(kWarning, "worker not noted", {"worker", worker.name}, {"error", status});
+  } else if (here) {
+    here_.insert(worker.uuid);
+  } else {
+    here_.erase(worker.uuid);
+  }
 }
 
 void MasterCore::WorkerConnected(const WorkerDescription& description,
