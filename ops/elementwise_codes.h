@@ -16,7 +16,7 @@ namespace heddle::ops {
 std::optional<BinaryCode> FindBinaryCode(std::string_view op);
 std::optional<UnaryCode> FindUnaryCode(std::string_view op);
 
-/// What x ^ y is by definition (ops/simd/math_exponential.h): y = 2, y = 3, y = -1, and all others.
+/// What x ^ y is by definition (ops/simd/math_power.h): y = 2, y = 3, y = -1, and all others.
 enum class PowerForm : uint8_t { kSquare, kCube, kReciprocal, kFunction };
 constexpr PowerForm FormOfPower(double y) {
   return y == 2    ? PowerForm::kSquare

@@ -30,7 +30,7 @@ constexpr double kWorkOfSparseCell = 0.35, kWorkOfSkipping = 0.7;
 constexpr double kWorkOfEntry = 25, kWorkOfEntriesRow = 45, kWorkOfGathering = 20, kWorkOfMadeDense = 2;
 
 // Multiplications that take as long as a power that is a product or a quotient by definition
-// (ops/simd/math_exponential.h); 0 for others.
+// (ops/simd/math_power.h); 0 for others.
 double WorkOfPower(const Dag& dag, NodeId id) {
   const Node& node = (*dag.graph)[id];
   if (!node.Is("^")) return 0;

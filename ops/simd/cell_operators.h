@@ -4,6 +4,7 @@
 #include "ops/simd/elementwise.h"
 #include "ops/simd/math_exponential.h"
 #include "ops/simd/math_inverse_trigonometric.h"
+#include "ops/simd/math_power.h"
 #include "ops/simd/vector.h"
 #if !defined(HEDDLE_SIMD_VECTOR_HEADER)
 #include "ops/simd/integer_operators.h"

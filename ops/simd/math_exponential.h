@@ -3,7 +3,7 @@
 
 #include "ops/simd/vector.h"
 
-// exp, log, pow and the hyperbolic functions on eight lanes: THE definition of these functions
+// exp, log and the hyperbolic functions on eight lanes: THE definition of these functions
 // (docs/numerics.md R5). Every rounding below is part of it: do not regroup a sum, do not fuse a product, do
 // not approximate a division. Error bounds are of the tests in tests/unit/ops/math_test.cc.
 namespace heddle::ops::HEDDLE_SIMD_NAMESPACE {
@@ -130,83 +130,6 @@ HEDDLE_SIMD_INLINE Vector Log(Vector x) {
   result = Select(Less(x, Broadcast(kInfinity)), result, x);  // Infinity and NaN
   result = Select(Equal(x, Zero()), Broadcast(-kInfinity), result);
   return Select(Less(x, Zero()), Broadcast(__builtin_nan("")), result);
-}
-
-/// ln x to about 2^-65 relative, for finite x > 0: k ln 2 + 2 atanh((m-1)/(m+1)).
-HEDDLE_SIMD_INLINE Pair LogPair(Vector x) {
-  const Split split = SplitExponent(x);
-  const Vector numerator = split.m - Broadcast(1.0);  // exact
-  const Pair denominator = TwoSum(split.m, Broadcast(1.0));
-  const Vector q = numerator / denominator.high;
-  const Vector q_low = Fnma(q, denominator.low, Fnma(q, denominator.high, numerator)) / denominator.high;
-  const Vector square = q * q;
-  const Vector square_low = Fma(q + q, q_low, Fms(q, q, square));
-  Vector p = Broadcast(0x1.2f684bda12f68p-4);  // 2/27
-  p = Fma(p, square, Broadcast(0x1.47ae147ae147bp-4));
-  p = Fma(p, square, Broadcast(0x1.642c8590b2164p-4));
-  p = Fma(p, square, Broadcast(0x1.8618618618618p-4));
-  p = Fma(p, square, Broadcast(0x1.af286bca1af28p-4));
-  p = Fma(p, square, Broadcast(0x1.e1e1e1e1e1e1ep-4));
-  p = Fma(p, square, Broadcast(0x1.1111111111111p-3));
-  p = Fma(p, square, Broadcast(0x1.3b13b13b13b14p-3));
-  p = Fma(p, square, Broadcast(0x1.745d1745d1746p-3));
-  p = Fma(p, square, Broadcast(0x1.c71c71c71c71cp-3));
-  p = Fma(p, square, Broadcast(0x1.2492492492492p-2));
-  p = Fma(p, square, Broadcast(0x1.999999999999ap-2));  // 2/5
-  const Vector cube = square * q;
-  const Vector cube_low = Fma(square, q_low, Fma(square_low, q, Fms(square, q, cube)));
-  const Vector two_thirds = Broadcast(0x1.5555555555555p-1);
-  const Vector third = cube * two_thirds;
-  const Vector third_low =
-      Fma(cube, Broadcast(0x1.5555555555555p-55), Fma(cube_low, two_thirds, Fms(cube, two_thirds, third)));
-  const Vector tail = (p * square) * cube;  // q^5 (2/5 + ...): 2^-12 of the result, so double is enough
-  const Pair body = FastTwoSum(q + q, third);
-  const Vector body_low = ((body.low + third_low) + (q_low + q_low)) + tail;
-  const Pair sum = FastTwoSum(split.k * Broadcast(kLn2High), body.high);
-  return FastTwoSum(sum.high, Fma(split.k, Broadcast(kLn2Low), sum.low + body_low));
-}
-
-/// x ^ y, at most 1 ulp; IEEE 754 special values (x^0 = 1, 1^y = 1 also for NaN). By definition y = 1 is x, y
-/// = 2 is x*x, y = 3 is (x*x)*x and y = -1 is 1/x.
-HEDDLE_SIMD_INLINE Vector Power(Vector x, Vector y) {
-  const Vector one = Broadcast(1.0), infinity = Broadcast(kInfinity), zero = Zero();
-  const Mask is_square = Equal(y, Broadcast(2.0));
-  const Vector squared = x * x;
-  if (All(is_square)) return squared;
-  const Mask is_cube = Equal(y, Broadcast(3.0)), is_inverse = Equal(y, Broadcast(-1.0));
-  const Vector cubed = squared * x, inverse = one / x;
-  if (All(is_cube)) return cubed;
-  if (All(is_inverse)) return inverse;
-  const Vector base = Abs(x);
-  const Pair logarithm = LogPair(base);
-  const Vector product = y * logarithm.high;
-  const Vector product_low = Fma(y, logarithm.low, Fms(y, logarithm.high, product));
-  const Vector bounded = Max(Broadcast(-1200.0), Min(Broadcast(1200.0), product));
-  const ExpParts parts = ReduceExp(bounded);
-  const Vector tail = KeepWhere(LessEqual(Abs(product), Broadcast(1000.0)), product_low);
-  Vector result = ExpOf({parts.k, TwoSum(parts.r.high, parts.r.low + tail)});
-
-  const Mask positive_exponent = Greater(y, zero);
-  result = Select(Equal(base, zero), Select(positive_exponent, zero, infinity), result);
-  result = Select(Equal(base, infinity), Select(positive_exponent, infinity, zero), result);
-  const Mask infinite_exponent = Equal(Abs(y), infinity);
-  const Vector grows = Select(positive_exponent, infinity, zero);
-  const Vector shrinks = Select(positive_exponent, zero, infinity);
-  result = Select(infinite_exponent, Select(Less(base, one), shrinks, grows), result);
-  result = Select(Both(infinite_exponent, Equal(base, one)), one, result);
-  const Mask whole = Equal(y, RoundEven(y));  // infinities count as whole and even
-  const Vector half = y * Broadcast(0.5);
-  const Mask odd = Both(whole, Both(NotEqual(half, RoundEven(half)), Less(Abs(y), Broadcast(0x1p53))));
-  const Vector sign = And(x, Broadcast(-0.0));
-  result = Select(odd, Or(result, sign), result);
-  const Mask outside =
-      Both(Both(Less(x, zero), Greater(x, Broadcast(-kInfinity))), NotEqual(y, RoundEven(y)));
-  result = Select(outside, Broadcast(__builtin_nan("")), result);
-  result = Select(Unordered(x, y), x + y, result);
-  result = Select(Either(Equal(y, zero), Equal(x, one)), one, result);
-  result = Select(Equal(y, one), x, result);
-  result = Select(is_cube, cubed, Select(is_inverse, inverse, result));
-  return Select(is_square, squared, result);
 }
 
 /// e^a - 1 as a pair, for 0 <= a <= 50.

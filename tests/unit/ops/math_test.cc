@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ops/cpu.h"
+#include "tests/unit/ops/ulp_error.h"
 
 // Accuracy is measured against the C library's 64-bit-mantissa long double functions, which our code never
 // calls.
@@ -20,26 +21,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kDenormal = std::numeric_limits<double>::denorm_min();
-
-// |x - exact| in units of the last place of exact as a double.
-double UlpError(double x, long double exact) {
-  if (std::isnan(x) || std::isnan(exact)) return std::isnan(x) && std::isnan(exact) ? 0 : kInfinity;
-  const double rounded = static_cast<double>(exact);
-  if (x == rounded)
-    return std::isinf(rounded)
-               ? 0
-               : static_cast<double>(std::fabs(x - exact) /
-                                     (std::nextafter(std::fabs(rounded), kInfinity) - std::fabs(rounded)));
-  if (std::isinf(x) || std::isinf(rounded)) {
-    // One step across the border to infinity is a rounding error.
-    return std::fabs(x) >= std::numeric_limits<double>::max() &&
-                   std::fabs(exact) >= std::numeric_limits<double>::max()
-               ? 1
-               : kInfinity;
-  }
-  const double magnitude = std::fabs(rounded);
-  return static_cast<double>(std::fabs(x - exact) / (std::nextafter(magnitude, kInfinity) - magnitude));
-}
 
 // Numbers of all kinds: special ones, uniform in [low, high], and any exponent with the given sign rule.
 std::vector<double> Samples(double low, double high, bool any_exponent) {
@@ -140,71 +121,6 @@ TEST(MathTest, AnglesNearMultiplesOfHalfPi) {
         EXPECT_LE(UlpError(Apply(code, signed_x), exact(signed_x)), 1.0) << signed_x;
     }
   }
-}
-
-TEST(MathTest, CubesAreWithinTwoUlp) {
-  std::mt19937_64 random(12);
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  double worst = 0;
-  for (int i = 0; i < 100000; ++i) {
-    const double x = std::exp2(300 * uniform(random)) * (i % 2 == 0 ? 1 : -1);
-    worst = std::max(worst, UlpError(Power(x, 3), powl(x, 3)));
-    EXPECT_LE(UlpError(Power(x, -1), 1.0L / x), 0.5001);
-  }
-  EXPECT_LE(worst, 2.0);
-}
-
-TEST(MathTest, PowerIsWithinOneUlp) {
-  std::mt19937_64 random(11);
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  double worst = 0, worst_x = 0, worst_y = 0;
-  auto check = [&](double x, double y) {
-    const double error = UlpError(Power(x, y), powl(x, y));
-    if (y != 3 && !(error <= worst)) worst = error, worst_x = x, worst_y = y;
-  };
-  for (int i = 0; i < 40000; ++i) {
-    const double x = std::exp2(1000 * uniform(random));
-    check(x, uniform(random) * 1080 / (std::log2(x) + 1e-9));  // the whole range of results
-    check(1 + 0.1 * uniform(random), 1000 * uniform(random));
-    check(1 + 1e-9 * uniform(random), 1e11 * uniform(random));
-    check(std::fabs(std::bit_cast<double>(random() & ~(uint64_t{1} << 62))), uniform(random));
-    check(-100 * std::fabs(uniform(random)), std::floor(uniform(random) * 30));
-    check(5 + 5 * uniform(random), uniform(random));
-  }
-  for (double x : {kDenormal, 1e-310, 0.1, 3.0, 10.0, 1e300})
-    for (double y : {-3.0, -1.0, -0.5, 0.5, 1.0 / 3.0, 1.5, 3.0, 4.0, 10.0}) check(x, y);
-  EXPECT_LE(worst, 1.0) << worst_x << " ^ " << worst_y << " gives " << Power(worst_x, worst_y);
-}
-
-TEST(MathTest, PowersOfWholeNumbersAreExact) {
-  EXPECT_EQ(Power(2, 10), 1024);
-  EXPECT_EQ(Power(10, 15), 1e15);
-  EXPECT_EQ(Power(3, 33), 5559060566555523.0);
-  EXPECT_EQ(Power(-2, 3), -8);
-  EXPECT_EQ(Power(2, -1074), kDenormal);
-  EXPECT_EQ(Power(4, 0.5), 2);
-  EXPECT_EQ(Power(0.1, 2), 0.1 * 0.1);
-  EXPECT_EQ(Power(0.1, 3), (0.1 * 0.1) * 0.1);
-  EXPECT_EQ(Power(49.0, -1), 1 / 49.0);
-}
-
-// Bits, with every NaN alike.
-uint64_t Bits(double x) { return std::isnan(x) ? 1 : std::bit_cast<uint64_t>(x); }
-
-TEST(MathTest, PowerOfSpecialValuesFollowsIeee) {
-  const double values[] = {0.0,        -0.0,       1.0,         -1.0,  2.0,    -2.0,      3.0,
-                           -3.0,       0.5,        -0.5,        1.5,   -1.5,   kInfinity, -kInfinity,
-                           kNaN,       kDenormal,  -kDenormal,  1e300, -1e300, 1e-300,    0x1p53,
-                           0x1p53 + 2, 0x1p52 + 1, -0x1p52 - 1, 4.0,   7.0};
-  for (double x : values)
-    for (double y : values) {
-      const double expected = y == 2 ? x * x : std::pow(x, y);
-      const double got = Power(x, y);
-      if (std::isinf(expected) || expected == 0 || std::isnan(expected) || std::fabs(expected) == 1)
-        EXPECT_EQ(Bits(got), Bits(expected)) << x << " ^ " << y << ": " << got << " for " << expected;
-      else
-        EXPECT_LE(UlpError(got, expected), y == 3 ? 2.0 : 1.0) << x << " ^ " << y;
-    }
 }
 
 TEST(MathTest, SpecialValues) {
