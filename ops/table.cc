@@ -38,6 +38,10 @@ Status CheckSameShape(const Shape& a, const Shape& b, std::string_view what, Sta
       .WithNote("the keys and weights of table() are matrices of the same shape, or scalars");
 }
 
+// A is 1, 2, ..., so it has a row in the table for each of its own, if only B and a scalar weight say what is
+// in it.
+bool KeepsRows(const Node& node) { return BooleanAttribute(node, "keep.rows", false); }
+
 Result<ValueInfo> InferTable(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kA, "argument 1"));
   const Shape& a = context.inputs[kA].shape;
@@ -52,7 +56,10 @@ Result<ValueInfo> InferTable(const InferContext& context) {
   if (IsGiven(context.node, kD1) != IsGiven(context.node, kD2))
     return InvalidArgument(
         "table: the number of rows and the number of columns are given together or not at all");
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t rows, InferSize(context, kD1, "the number of rows", kUnknown));
+  const bool keeps_rows =
+      KeepsRows(context.node) && !(IsGiven(context.node, kW) && context.inputs[kW].IsMatrix());
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t rows,
+                          InferSize(context, kD1, "the number of rows", keeps_rows ? a.rows : kUnknown));
   HEDDLE_ASSIGN_OR_RETURN(const int64_t columns, InferSize(context, kD2, "the number of columns", kUnknown));
   return ValueInfo::OfMatrix({rows, columns}, TableFormat(columns));
 }
@@ -168,6 +175,7 @@ Result<std::vector<Entry>> ReadEntries(const KernelCall& call, Shape* shape) {
     largest.columns = std::max(largest.columns, column + 1);
     entries.push_back({row, static_cast<int32_t>(column), k / n / height, w[k]});
   }
+  if (KeepsRows(call.node) && w.IsConstant()) largest.rows = a.rows();
   if (!fixed) *shape = largest;
   return entries;
 }
@@ -268,7 +276,8 @@ double TableWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 //
 // Shapes: A m x n; B and W the same shape, or scalars (W left out: 1, counts). The result is d1 x d2, entries
 //   outside are dropped; without d1 and d2 it is max(A) x max(B), known only after the run. An entry with NaN
-//   in A, B or W is skipped.
+//   in A, B or W is skipped and counts for no size either. With the attribute "keep.rows" A is seq(1, m), and
+//   the table has m rows (if W is no matrix: language reference 3.14).
 // Errors: a key below 1 (at run time).
 // Format: dense with at most 8 columns known before the run, else CSR.
 // Order: weights of a cell add up in row order within panels of Granule(m) rows of A; panels along the tree.

@@ -50,7 +50,9 @@ void BodyBuilder::Define(const std::string& name, NodeId value, const SourceRang
   block_.Assign(VariableFor(name), value, At(range));
   LiveIn known{block_.InfoOf(value), block_.ValueOf(value)};
   if (known.info.IsMatrix()) known.info = ValueInfo::OfMatrix(Shape());
+  const bool numbers_rows = NumbersRows(value);
   DefineAs(name, std::move(known), range);
+  scope_[VariableFor(name)].numbers_rows = numbers_rows;
 }
 
 Block BodyBuilder::NewBlock(Block::Kind kind, const SourceRange& range) {

@@ -18,6 +18,7 @@ namespace heddle::compiler {
 struct Variable {
   LiveIn known;  ///< Type without sizes, and the value of a scalar that straight-line code gave it.
   SourceRange assigned_at;
+  bool numbers_rows = false;  ///< The column 1, 2, ..., n, as seq(1, n) makes it, whatever the way here.
 };
 using Scope = std::map<std::string, Variable, std::less<>>;
 
@@ -90,6 +91,7 @@ class BodyBuilder {
   NodeId BuildMinMax(const Expression& call, const Builtin& builtin);
   NodeId BuildOuter(const Expression& call);
   NodeId BuildTable(const Expression& call);
+  bool NumbersRows(NodeId node);
   NodeId BuildRead(const Expression& call);
   /// What a file holds is part of the types of a script: a scalar if its metadata say so.
   void AddTypeInMetadata(const std::string& path,

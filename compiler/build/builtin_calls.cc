@@ -196,7 +196,22 @@ NodeId BodyBuilder::BuildOuter(const Expression& call) {
   return block_.Add(std::string(found->second), {inputs[0], inputs[1]}, At(call.name_range));
 }
 
-// table(A, B [, W] [, d1, d2] [, outputEmptyBlocks]) as inputs A, B, W, d1, d2.
+// True for seq(1, n) and seq(1, n, 1), also through variables.
+bool BodyBuilder::NumbersRows(NodeId id) {
+  const Node& node = block_.NodeOf(id);
+  if (node.Is("variable")) {
+    const auto found = scope_.find(node.Text("name"));
+    return found != scope_.end() && found->second.numbers_rows;
+  }
+  const auto is_one = [&](NodeId input) {
+    const std::optional<Scalar>& value = block_.ValueOf(input);
+    return value && !value->IsString() && value->AsDouble() == 1;
+  };
+  return node.Is("seq") && is_one(node.inputs[0]) && (node.inputs[2] == kNoNode || is_one(node.inputs[2]));
+}
+
+// table(A, B [, W] [, d1, d2] [, outputEmptyBlocks]) as inputs A, B, W, d1, d2. A table of rows that are
+// numbered has a row for each, also where B is NaN: that is how scripts make one-hot rows.
 NodeId BodyBuilder::BuildTable(const Expression& call) {
   std::vector<NodeId> given;
   for (const Argument& argument : call.arguments) {
@@ -211,7 +226,9 @@ NodeId BodyBuilder::BuildTable(const Expression& call) {
   if (given.size() == 6) given.pop_back();  // how the reference engine stores it
   if (given.size() == 4) given.insert(given.begin() + 2, kNoNode);
   given.resize(5, kNoNode);
-  return block_.Add("table", std::move(given), At(call.name_range));
+  std::vector<std::pair<std::string, Scalar>> attributes;
+  if (NumbersRows(given[0])) attributes.emplace_back("keep.rows", Scalar(true));
+  return block_.Add("table", std::move(given), At(call.name_range), std::move(attributes));
 }
 
 }  // namespace heddle::compiler

@@ -149,6 +149,7 @@ void BodyBuilder::JoinScopes(const Scope& other) {
     if (!other.contains(name)) variable.known.value.reset();
   for (const auto& [name, theirs] : other) {
     auto [mine, is_new] = scope_.emplace(name, theirs);
+    mine->second.numbers_rows &= theirs.numbers_rows;
     LiveIn& known = mine->second.known;
     if (is_new) {
       known.value.reset();
@@ -180,6 +181,7 @@ void BodyBuilder::ForgetAssigned(const std::vector<Statement>& body) {
     if (found == scope_.end()) continue;
     LiveIn& known = found->second.known;
     known.value.reset();
+    found->second.numbers_rows = false;
     if (known.info.IsScalar()) known.info.value_type = ValueType::kUnknown;
   }
 }

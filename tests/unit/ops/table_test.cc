@@ -116,5 +116,34 @@ TEST(TableTest, TheSizeIsOpenUntilTheRun) {
             (Shape{kUnknown, kUnknown}));
 }
 
+// With seq(1, m) as the first argument every row of it has one in the table.
+Invocation NumberedRows(Inputs inputs) {
+  return Invocation(SelectOperators(), "table", std::move(inputs), {{"keep.rows", Scalar(true)}});
+}
+
+TEST(TableTest, NumberedRowsStayWithoutAnEntry) {
+  const double nan = std::nan("");
+  const Matrix rows = Rows({{1}, {2}, {3}, {4}}), keys = Rows({{1}, {2}, {nan}, {nan}});
+  EXPECT_TRUE(
+      Matrix::SameCells(NumberedRows({rows, keys}).RunMatrix(), Rows({{1, 0}, {0, 1}, {0, 0}, {0, 0}})));
+  EXPECT_TRUE(Matrix::SameCells(NumberedRows({*ToSparse(rows), *ToSparse(keys)}).RunMatrix(),
+                                Rows({{1, 0}, {0, 1}, {0, 0}, {0, 0}})));
+  EXPECT_TRUE(Matrix::SameCells(NumberedRows({rows, keys, S(2.5)}).RunMatrix(),
+                                Rows({{2.5, 0}, {0, 2.5}, {0, 0}, {0, 0}})));
+  // Sizes that are given count, not those of the keys; so do weights of their own.
+  EXPECT_TRUE(
+      Matrix::SameCells(NumberedRows({rows, keys, {}, S(3), S(1)}).RunMatrix(), Rows({{1}, {0}, {0}})));
+  EXPECT_TRUE(Matrix::SameCells(NumberedRows({rows, keys, rows}).RunMatrix(), Rows({{1, 0}, {0, 2}})));
+  // Without an entry there are no columns.
+  const Matrix none = NumberedRows({rows, Rows({{nan}, {nan}, {nan}, {nan}})}).RunMatrix();
+  EXPECT_EQ(none.shape(), (Shape{4, 0}));
+  EXPECT_EQ(NumberedRows({rows, keys, S(nan)}).RunMatrix().shape(), (Shape{4, 0}));
+  EXPECT_EQ(NumberedRows({rows, keys}).InferBlind()->shape.rows, 4);
+  EXPECT_EQ(NumberedRows({rows, keys, rows}).InferBlind()->shape.rows, kUnknown);
+  // Other keys that are skipped leave nothing.
+  EXPECT_TRUE(Matrix::SameCells(Table({Rows({{1}, {2}, {6}}), Rows({{1}, {2}, {nan}})}).RunMatrix(),
+                                Rows({{1, 0}, {0, 1}})));
+}
+
 }  // namespace
 }  // namespace heddle::ops
