@@ -115,8 +115,7 @@ void BodyBuilder::BuildFor(const Statement& statement) {
   blocks_.push_back(std::move(block));
 }
 
-// Checks that iterations are independent. Scalars that each iteration writes for itself become variables of
-// the loop.
+// Checks that iterations are independent. What loops inside count with becomes a variable of the iteration.
 void BodyBuilder::BuildParallelBody(const Statement& statement, Block* block) {
   for (const ParallelForOption& option : statement.options) {
     if (option.name != "check") continue;

@@ -20,6 +20,7 @@ struct Bounds {
 struct Access {
   bool whole = false;
   bool write = false;
+  bool counts = false;   // written by a loop inside, which sets its variable before its body reads it
   Bounds dimensions[2];  // rows, columns; without bounds: all
   SourceRange range;
 };
@@ -73,7 +74,7 @@ class Collector {
       }
     }
     if (statement.kind == Statement::Kind::kFor || statement.kind == Statement::Kind::kParallelFor) {
-      AddWhole(statement.name, true, statement.name_range);
+      AddWhole(statement.name, true, statement.name_range, true);
       inner_loops_[statement.name] = {BoundsOf(*statement.from).lower, BoundsOf(*statement.to).upper};
     }
     const bool defines = statement.kind == Statement::Kind::kAssign && statement.targets[0].index == nullptr;
@@ -108,11 +109,12 @@ class Collector {
            expression.arguments[0].value->kind == Expression::Kind::kIdentifier;
   }
 
-  void AddWhole(const std::string& name, bool write, const SourceRange& range) {
+  void AddWhole(const std::string& name, bool write, const SourceRange& range, bool counts = false) {
     if (!outer_.contains(name)) return;
     Access access;
     access.whole = true;
     access.write = write;
+    access.counts = counts;
     access.range = range;
     uses_[name].accesses.push_back(std::move(access));
   }
@@ -333,13 +335,20 @@ ParallelForReport CheckParallelFor(const Statement& loop, const std::map<std::st
       if (!uses.accesses.empty())
         conflict(uses.accumulations[0], "a variable that is summed up with += cannot be read in the loop");
     } else if (whole_write) {
+      const bool counts_only = std::all_of(uses.accesses.begin(), uses.accesses.end(),
+                                           [](const Access& a) { return !a.write || a.counts; });
       bool assigned = false;
       if (outer.at(name) == DataType::kMatrix) {
         conflict(write->range, "every iteration assigns the whole matrix");
       } else if (ReadsBeforeWrite(loop.body, name, &assigned)) {
         conflict(write->range, "an iteration may read what an earlier one assigned");
-      } else {
+      } else if (counts_only && uses.accumulations.empty()) {
         report.locals.push_back(name);
+      } else {
+        conflict(write->range,
+                 fmt::format("every iteration assigns it, and '{}' was there before the loop; a "
+                             "variable of each iteration needs a name of its own",
+                             name));
       }
     } else if (!uses.accumulations.empty()) {
       conflict(uses.accumulations[0],

@@ -17,13 +17,13 @@ struct ParallelForReport {
     std::string why;
   };
   std::vector<Conflict> conflicts;
-  /// Scalars of before the loop that every iteration writes before it reads them: each iteration has its own.
+  /// Variables of before the loop that loops inside count with: each iteration has its own.
   std::vector<std::string> locals;
 };
 
 /// Checks the body of a parfor. `outer` holds the variables of before the loop and their types.
 ///
-/// Accepted writes to them: x += e where x is not used otherwise; scalars as above; X[...] = e where one
+/// Accepted writes to them: x += e where x is not used otherwise; loops inside as above; X[...] = e where one
 /// dimension of every access to X (the rows or the columns) is an interval whose ends are linear in the loop
 /// variable, so that the intervals of two iterations cannot overlap. The coefficients may be other variables
 /// that the loop does not change: X[(i-1)*k+1 : i*k, ] is fine.

@@ -205,39 +205,59 @@ TEST(BuildErrorsTest, OneWayOfManyDefinesAVariableWellEnough) {
 }
 
 TEST(BuildErrorsTest, IndependentIterationsAreAccepted) {
-  for (const char* script : {
-           "R = matrix(0, 3, 1); parfor (i in 1:3) { R[i, 1] = i }",
-           "R = matrix(0, 3, 4); parfor (i in 1:4) { R[, i] = matrix(i, 3, 1) }",
-           "R = matrix(0, 3, 4); parfor (i in 1:3) { R[i, 1] = 1; R[i, 2] = R[i, 1] }",
-           "R = matrix(0, 30, 4); k = 10; parfor (i in 1:3) { R[(i-1)*k+1 : i*k, ] = matrix(i, k, 4) }",
-           "R = matrix(0, 30, 4); parfor (i in 1:3) { b = (i-1)*10+1; e = min(i*10, nrow(R)); R[b:e, ] = "
-           "matrix(i, 10, 4) }",
-           "R = matrix(0, 6, 1); m = 2; parfor (i in 1:3) { for (j in 1:m) { R[(i-1)*m+j, 1] = j } }",
-           "R = matrix(0, 3, 3); parfor (i in 1:3) { parfor (j in 1:3) { R[i, j] = i*j } }",
-           "R = matrix(0, 3, 1); parfor (i in 1:3) { R[4-i, 1] = i }",
-           "s = 0; parfor (i in 1:3) { s += i }",
-           "S = matrix(0, 2, 2); parfor (i in 1:3) { S += matrix(i, 2, 2) }",
-           "t1 = 7; R = matrix(0, 3, 1); parfor (i in 1:3) { t1 = i * 2; R[i, 1] = t1 }; print(t1)",
-           "R = matrix(0, 3, 1); parfor (i in 1:3, check=0) { R[1, 1] = i }",
-           "R = matrix(0, 3, 1); n = 0; parfor (i in 1:3) { R[i, 1] = nrow(R) }",
-           "X = matrix(1, 3, 3); R = matrix(0, 3, 1); parfor (i in 1:3) { R[i, 1] = sum(X[, i]) }",
-       }) {
+  for (
+      const char* script : {
+          "R = matrix(0, 3, 1); parfor (i in 1:3) { R[i, 1] = i }",
+          "R = matrix(0, 3, 4); parfor (i in 1:4) { R[, i] = matrix(i, 3, 1) }",
+          "R = matrix(0, 3, 4); parfor (i in 1:3) { R[i, 1] = 1; R[i, 2] = R[i, 1] }",
+          "R = matrix(0, 30, 4); k = 10; parfor (i in 1:3) { R[(i-1)*k+1 : i*k, ] = matrix(i, k, 4) }",
+          "R = matrix(0, 30, 4); parfor (i in 1:3) { b = (i-1)*10+1; e = min(i*10, nrow(R)); R[b:e, ] = "
+          "matrix(i, 10, 4) }",
+          "R = matrix(0, 6, 1); m = 2; parfor (i in 1:3) { for (j in 1:m) { R[(i-1)*m+j, 1] = j } }",
+          "R = matrix(0, 3, 3); parfor (i in 1:3) { parfor (j in 1:3) { R[i, j] = i*j } }",
+          "R = matrix(0, 3, 1); parfor (i in 1:3) { R[4-i, 1] = i }",
+          "s = 0; parfor (i in 1:3) { s += i }",
+          "S = matrix(0, 2, 2); parfor (i in 1:3) { S += matrix(i, 2, 2) }",
+          "R = matrix(0, 3, 1); parfor (i in 1:3) { t1 = i * 2; R[i, 1] = t1 }; t1 = 7; print(t1)",
+          "R = matrix(0, 3, 1); parfor (i in 1:3) { t = i; R[i, 1] = t }; parfor (i in 1:3) { t = 2; R[i, 1] = t }",
+          "j = 9; R = matrix(0, 3, 2); parfor (i in 1:3) { for (j in 1:2) { R[i, j] = j } }; print(j)",
+          "i = 9; R = matrix(0, 3, 1); parfor (i in 1:3) { R[i, 1] = i }; print(i)",
+          "R = matrix(0, 3, 1); parfor (i in 1:3) { s = 0; for (j in 1:i) { s = s + j }; R[i, 1] = s }",
+          "x = 1; R = matrix(0, 3, 1); parfor (i in 1:3, check=0) { x = i; R[i, 1] = x }",
+          "R = matrix(0, 3, 1); parfor (i in 1:3, check=0) { R[1, 1] = i }",
+          "R = matrix(0, 3, 1); n = 0; parfor (i in 1:3) { R[i, 1] = nrow(R) }",
+          "X = matrix(1, 3, 3); R = matrix(0, 3, 1); parfor (i in 1:3) { R[i, 1] = sum(X[, i]) }",
+      }) {
     SCOPED_TRACE(script);
     EXPECT_EQ(ErrorsOf(script), std::vector<std::string>());
   }
 }
 
 TEST(BuildErrorsTest, DependentIterationsAreRefused) {
-  for (const char* script : {
-           "R = matrix(0, 9, 1); parfor (i in 1:3) { R[i*i, 1] = i }",
-           "R = matrix(0, 9, 1); k = 2; parfor (i in 1:3) { R[i : i+k, 1] = matrix(i, 3, 1) }",
-           "R = matrix(0, 3, 1); parfor (i in 1:3) { R[i, 1] = sum(R) }",
-           "R = matrix(0, 3, 2); parfor (i in 1:3) { R[i, 1] = R[i - 1, 2] }",
-           "s = 0; parfor (i in 1:3) { s += i; x = s }",
-           "s = 0; parfor (i in 1:3) { if (i > 1) { s = i }; x = s }",
-           "R = matrix(0, 6, 1); k = 1; parfor (i in 1:3) { k = k + 1; R[k, 1] = i }",
-           "R = matrix(0, 3, 3); parfor (i in 1:3) { for (j in 1:3) { R[j, 1] = i } }",
-       }) {
+  for (
+      const char* script : {
+          "R = matrix(0, 9, 1); parfor (i in 1:3) { R[i*i, 1] = i }",
+          "R = matrix(0, 9, 1); k = 2; parfor (i in 1:3) { R[i : i+k, 1] = matrix(i, 3, 1) }",
+          "R = matrix(0, 3, 1); parfor (i in 1:3) { R[i, 1] = sum(R) }",
+          "R = matrix(0, 3, 2); parfor (i in 1:3) { R[i, 1] = R[i - 1, 2] }",
+          "s = 0; parfor (i in 1:3) { s += i; x = s }",
+          "s = 0; parfor (i in 1:3) { if (i > 1) { s = i }; x = s }",
+          "s = 0; parfor (i in 1:3) { s = i }; print(s)",
+          "s = 0; parfor (i in 1:3) { s = 5 }",
+          "s = \"a\"; parfor (i in 1:3) { s = \"b\" }",
+          "s = TRUE; parfor (i in 1:3) { if (i > 1) { s = FALSE } }",
+          "s = 0; R = matrix(0, 3, 1); parfor (i in 1:3) { s = i * 2; R[i, 1] = s }",
+          "s = 0; R = matrix(0, 3, 1); parfor (i in 1:3) { for (j in 1:2) { s = j }; R[i, 1] = s }",
+          "if (sum(rand(rows=2, cols=2)) > 9) { s = 0 }; parfor (i in 1:3) { s = i }",
+          "R = matrix(0, 3, 3); parfor (i in 1:3) { s = 0; parfor (j in 1:3) { s = i * j; R[i, j] = s } }",
+          "f = function(int a) return (int b) { b = a }; s = 0; parfor (i in 1:3) { s = f(i) }",
+          "f = function(int a) return (int b, int c) { b = a; c = a }; s = 0; parfor (i in 1:3) { [t, s] = f(i) }",
+          "f = function(int n) return (int s) { s = 0; parfor (i in 1:n) { s = i } }; print(f(3))",
+          "s = 0; parfor (i in 1:3) { s += i; s = 1 }",
+          "j = 1; parfor (i in 1:3) { x = j; for (j in 1:2) { y = j } }",
+          "R = matrix(0, 6, 1); k = 1; parfor (i in 1:3) { k = k + 1; R[k, 1] = i }",
+          "R = matrix(0, 3, 3); parfor (i in 1:3) { for (j in 1:3) { R[j, 1] = i } }",
+      }) {
     SCOPED_TRACE(script);
     ASSERT_FALSE(ErrorsOf(script).empty());
     EXPECT_NE(ErrorsOf(script)[0].find("depend on each other"), std::string::npos) << ErrorsOf(script)[0];

@@ -182,14 +182,12 @@ print(sum(a))
 )",
     R"(
 R = matrix(0, 5, 2)
-t = 1
 parfor (i in 1:5) {
   t = i * 2
   R[i, 1] = t
   parfor (j in 1:1) { R[i, j + 1] = t + j }
 }
 print(R)
-print(t)
 )",
 };
 
