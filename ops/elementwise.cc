@@ -92,7 +92,12 @@ std::string ShapesOf(std::span<const ValueInfo> inputs) {
 }
 
 Result<ValueInfo> InferSelect(const InferContext& context) {
-  if (!HasMatrix(context.inputs)) return InferScalar(context);
+  if (!HasMatrix(context.inputs)) {
+    HEDDLE_ASSIGN_OR_RETURN(const ValueInfo info, InferScalar(context));
+    const Scalar* const condition = context.scalars.empty() ? nullptr : context.scalars[0];
+    if (condition == nullptr || condition->IsString()) return info;
+    return ValueInfo::OfScalar(context.inputs[condition->AsDouble() != 0 ? 1 : 2].value_type);
+  }
   HEDDLE_RETURN_IF_ERROR(CheckOperands("ifelse", context.inputs));
   Shape shape;
   for (const ValueInfo& input : context.inputs) {

@@ -53,28 +53,14 @@ Result<ValueType> BinaryType(std::string_view op, BinaryCode code, ValueType a, 
   }
   if (string) return NoStrings(op);
   if (IsLogical(code)) return ValueType::kBoolean;
-  if (IsBitwise(code)) return ValueType::kInteger;
-  if (!KeepsIntegers(code)) return ValueType::kDouble;
-  return ArithmeticType(a, b);
+  if (!KeepsIntegers(code) && !IsBitwise(code)) return ValueType::kDouble;
+  const ValueType type = ArithmeticType(a, b);
+  return IsBitwise(code) && a == ValueType::kBoolean && b == ValueType::kBoolean ? ValueType::kInteger : type;
 }
 
 Result<ValueType> UnaryType(std::string_view op, UnaryCode code, ValueType x) {
   if (x == ValueType::kString) return NoStrings(op);
-  switch (code) {
-    case UnaryCode::kNot:
-    case UnaryCode::kIsNaN:
-    case UnaryCode::kIsInfinite: return ValueType::kBoolean;
-    case UnaryCode::kAbsolute:
-      return x == ValueType::kInteger || x == ValueType::kUnknown ? x : ValueType::kDouble;
-    default: return ValueType::kDouble;
-  }
-}
-
-ValueType SelectType(ValueType a, ValueType b) {
-  if (a == b) return a;
-  if (a == ValueType::kUnknown || b == ValueType::kUnknown) return ValueType::kUnknown;
-  if (a == ValueType::kString || b == ValueType::kString) return ValueType::kString;
-  return a == ValueType::kDouble || b == ValueType::kDouble ? ValueType::kDouble : ValueType::kInteger;
+  return code == UnaryCode::kNot ? ValueType::kBoolean : ValueType::kDouble;
 }
 
 std::optional<ValueType> CastTarget(std::string_view op) {
@@ -167,12 +153,6 @@ Result<Scalar> EvaluateBinary(std::string_view op, BinaryCode code, const Scalar
 
 Result<Scalar> EvaluateUnary(std::string_view op, UnaryCode code, const Scalar& x) {
   HEDDLE_ASSIGN_OR_RETURN(const ValueType type, UnaryType(op, code, x.type()));
-  if (type == ValueType::kInteger) {
-    const int64_t value = x.AsInteger();
-    if (value == INT64_MIN)
-      return FailedPrecondition("{}: the result does not fit in a 64-bit integer: {}", op, value);
-    return Scalar(value < 0 ? -value : value);
-  }
   const double result = Apply(code, x.AsDouble());
   if (type == ValueType::kBoolean) return Scalar(result != 0);
   return Scalar(result);
@@ -180,10 +160,7 @@ Result<Scalar> EvaluateUnary(std::string_view op, UnaryCode code, const Scalar& 
 
 Result<Scalar> EvaluateSelect(const Scalar& condition, const Scalar& a, const Scalar& b) {
   if (condition.IsString()) return NoStrings("ifelse");
-  const Scalar& chosen = condition.AsDouble() != 0 ? a : b;
-  const ValueType type = SelectType(a.type(), b.type());
-  if (type == chosen.type()) return chosen;
-  return CastScalar(chosen, type, "ifelse");
+  return condition.AsDouble() != 0 ? a : b;
 }
 
 }  // namespace
@@ -213,7 +190,7 @@ Result<ValueType> ScalarResultType(std::string_view op, std::span<const ValueTyp
   }
   if (op == "ifelse" && inputs.size() == 3) {
     if (inputs[0] == ValueType::kString) return NoStrings(op);
-    return SelectType(inputs[1], inputs[2]);
+    return inputs[1] == inputs[2] ? inputs[1] : ValueType::kUnknown;  // the chosen value's own
   }
   if (op == "toString" || op == "format") return ValueType::kString;
   return Unimplemented("{} is not defined on scalars", op);

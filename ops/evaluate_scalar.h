@@ -10,9 +10,10 @@
 namespace heddle::ops {
 
 /// Value type of a scalar operator's result (language reference 2.2): int op int is int, `/` and `^` are
-/// double, boolean op boolean is double for arithmetic, comparisons are boolean, `+` with a string is a
-/// string. kUnknown where it depends on types that are unknown. kInvalidArgument where strings cannot be
-/// (only `+` and comparisons take them).
+/// double, boolean op boolean is double for arithmetic, comparisons and logic are boolean, functions of one
+/// number are double (is.nan too), `+` with a string is a string, ifelse is the chosen value as it is.
+/// kUnknown where it depends on types that are unknown, or on the condition of ifelse. kInvalidArgument where
+/// strings cannot be (only `+` and comparisons take them).
 ///
 /// The dynamic type of a value agrees with it, except x %/% 0 and x %% 0 of integers, which are double
 /// (Infinity, NaN).

@@ -74,7 +74,6 @@ TEST(ScalarTest, OverflowOfIntegersIsAnError) {
   EXPECT_FALSE(TryEvaluate("-", {kSmallest, 1}).ok());
   EXPECT_FALSE(TryEvaluate("*", {kLargest, 2}).ok());
   EXPECT_FALSE(TryEvaluate("%/%", {kSmallest, -1}).ok());
-  EXPECT_FALSE(TryEvaluate("abs", {kSmallest}).ok());
   EXPECT_EQ(TryEvaluate("+", {kLargest, 1}).status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(Evaluate("%%", {kSmallest, -1}), Scalar(0));
 }
@@ -110,8 +109,15 @@ TEST(ScalarTest, LogicTakesNonZeroForTrue) {
   EXPECT_EQ(Evaluate("|", {false, 0.0}), Scalar(false));
   EXPECT_EQ(Evaluate("xor", {true, true}), Scalar(false));
   EXPECT_EQ(Evaluate("!", {0}), Scalar(true));
-  EXPECT_EQ(Evaluate("is.nan", {std::nan("")}), Scalar(true));
-  EXPECT_EQ(Evaluate("is.infinite", {kInfinity}), Scalar(true));
+}
+
+TEST(ScalarTest, FunctionsOfOneNumberAreDoubles) {
+  EXPECT_EQ(Evaluate("is.nan", {std::nan("")}), Scalar(1.0));
+  EXPECT_EQ(Evaluate("is.na", {3}), Scalar(0.0));
+  EXPECT_EQ(Evaluate("is.infinite", {kInfinity}), Scalar(1.0));
+  EXPECT_EQ(Evaluate("abs", {-3}), Scalar(3.0));
+  EXPECT_EQ(Evaluate("round", {3}), Scalar(3.0));
+  EXPECT_EQ(Evaluate("sign", {-3}), Scalar(-1.0));
 }
 
 TEST(ScalarTest, PlusJoinsText) {
@@ -125,7 +131,7 @@ TEST(ScalarTest, PlusJoinsText) {
 
 TEST(ScalarTest, BitOperatorsKeepAllSixtyFourBits) {
   EXPECT_EQ(Evaluate("bitwAnd", {12, 10}), Scalar(8));
-  EXPECT_EQ(Evaluate("bitwOr", {12.9, 10}), Scalar(14));
+  EXPECT_EQ(Evaluate("bitwOr", {12.9, 10}), Scalar(14.0));
   EXPECT_EQ(Evaluate("bitwXor", {kLargest, 1}), Scalar(kLargest - 1));
   EXPECT_EQ(Evaluate("bitwShiftL", {1, 62}), Scalar(int64_t{1} << 62));
   EXPECT_EQ(Evaluate("bitwShiftR", {-8, 1}), Scalar(-4));
@@ -141,9 +147,12 @@ TEST(ScalarTest, FunctionsOfNumbers) {
   EXPECT_EQ(Evaluate("ceil", {1.2}), Scalar(2.0));
 }
 
-TEST(ScalarTest, SelectChoosesAndKeepsOneType) {
+TEST(ScalarTest, SelectGivesTheChosenValueAsItIs) {
   EXPECT_EQ(Evaluate("ifelse", {true, 1, 2}), Scalar(1));
-  EXPECT_EQ(Evaluate("ifelse", {std::nan(""), 1, 2.5}), Scalar(1.0));
+  EXPECT_EQ(Evaluate("ifelse", {std::nan(""), 1, 2.5}), Scalar(1));
+  EXPECT_EQ(Evaluate("ifelse", {0, 1.5, 2}), Scalar(2));
+  EXPECT_EQ(Evaluate("ifelse", {0, 1.5, true}), Scalar(true));
+  EXPECT_EQ(Evaluate("ifelse", {1, 1.5, "a"}), Scalar(1.5));
   EXPECT_EQ(Evaluate("ifelse", {0, "a", "b"}), Scalar("b"));
 }
 
