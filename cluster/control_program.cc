@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "compiler/declared_result.h"
+
 namespace heddle::cluster {
 namespace {
 
@@ -193,6 +195,8 @@ Status ControlProgram::FinishCall(const Block& block, const Function& function) 
       return FailedPrecondition("function '{}' did not assign its result '{}'", function.name,
                                 function.results[i].name)
           .At(block.position);
+    if (function.results[i].data_type == DataType::kMatrix && result->info.IsScalar())
+      return compiler::ScalarForMatrix(function, function.results[i]).At(block.position);
     frame().Set(block.results[i], *result);
   }
   return OkStatus();

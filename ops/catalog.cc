@@ -16,7 +16,7 @@ using Family = std::span<const Operator> (*)();
 constexpr Family kFamilies[] = {
     ElementwiseOperators, AggregateOperators, CumulativeOperators,     MatmulOperators, ReorganizeOperators,
     IndexOperators,       GenerateOperators,  SampledProductOperators, SelectOperators, SolveOperators,
-    ScalarOperators,      TextOperators,      FileOperators,           FusedOperators,
+    ScalarOperators,      TextOperators,      FileOperators,           FusedOperators,  DeclaredTypeOperators,
 };
 
 struct Catalog {

@@ -20,8 +20,9 @@ std::span<const Operator> GenerateOperators();    ///< ops/generate.cc: matrix, 
 std::span<const Operator> SelectOperators();      ///< ops/select.cc: table, removeEmpty, order, replace
 std::span<const Operator> SolveOperators();       ///< ops/solve.cc: solve, inv, cholesky, det
 std::span<const Operator> ScalarOperators();      ///< ops/scalar.cc: casts, nrow, ncol, length
-std::span<const Operator> TextOperators();        ///< ops/text.cc: toString, format, print, stop, assert
-std::span<const Operator> FileOperators();        ///< ops/formats/file_operators.cc: read, write
-std::span<const Operator> FusedOperators();       ///< ops/fused/fused.cc: fused
+std::span<const Operator> DeclaredTypeOperators();  ///< ops/declared_type.cc: as.declared
+std::span<const Operator> TextOperators();          ///< ops/text.cc: toString, format, print, stop, assert
+std::span<const Operator> FileOperators();          ///< ops/formats/file_operators.cc: read, write
+std::span<const Operator> FusedOperators();         ///< ops/fused/fused.cc: fused
 
 }  // namespace heddle::ops

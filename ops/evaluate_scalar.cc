@@ -5,6 +5,7 @@
 
 #include "core/counted_heap.h"
 #include "core/double_text.h"
+#include "ops/declared_type.h"
 #include "ops/elementwise_codes.h"
 #include "ops/java_format.h"
 #include "ops/math.h"
@@ -210,6 +211,7 @@ Result<Scalar> Evaluate(std::string_view op, std::span<const Scalar* const> inpu
   }
   if (count == 1) {
     if (const auto type = CastTarget(op)) return CastScalar(*inputs[0], *type, op);
+    if (op == "as.declared") return CastToDeclared(node, *inputs[0]);
     if (const auto code = FindUnaryCode(op)) return EvaluateUnary(op, *code, *inputs[0]);
     if (op == "as.scalar") return *inputs[0];
   }

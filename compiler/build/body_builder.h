@@ -71,6 +71,8 @@ class BodyBuilder {
   void ForbidCalls(const Expression& expression, std::string_view where);
   void ForbidCallsInIndex(const Index& index);
   bool EmitCall(const Expression& call, const DmlFunction& function, const std::vector<std::string>& results);
+  void BindResult(const Expression& call, const DmlFunction& function, const ParameterDefinition& result,
+                  const std::string& given, const std::string& name);
   bool BindArguments(const Expression& call, const FunctionDefinition& definition,
                      std::vector<const Argument*>* bound);
   std::string PassArgument(const Expression& call, const ParameterDefinition& parameter,

@@ -123,18 +123,33 @@ bool BodyBuilder::EmitCall(const Expression& call, const DmlFunction& function,
   }
   Flush();
   block.results = results;
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!results[i].empty() && definition.results[i].data_type == DataType::kScalar)
+      block.results[i] = NewTemporary();
+  const std::vector<std::string> given = block.results;
   blocks_.push_back(std::move(block));
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (results[i].empty()) continue;
-    const ParameterDefinition& result = definition.results[i];
-    LiveIn known;
-    known.info = {result.data_type, ValueType::kUnknown, Shape{0, 0}, Format::kDense};
-    if (result.data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
-    if (result.data_type == DataType::kScalar && result.value_type == ValueType::kString)
-      known.info.value_type = ValueType::kString;
-    scope_[results[i]] = {std::move(known), call.range};
-  }
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!results[i].empty()) BindResult(call, function, definition.results[i], given[i], results[i]);
   return ok;
+}
+
+// The variable `name` is what the call has left in `given`: a scalar as the declared type.
+void BodyBuilder::BindResult(const Expression& call, const DmlFunction& function,
+                             const ParameterDefinition& result, const std::string& given,
+                             const std::string& name) {
+  LiveIn known;
+  known.info = {result.data_type, ValueType::kUnknown, Shape{0, 0}, Format::kDense};
+  if (result.data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
+  if (result.data_type == DataType::kScalar) {
+    const NodeId value = block_.Read(given, known, At(call.range));
+    const NodeId declared =
+        block_.Add("as.declared", {value}, At(call.range),
+                   {{"type", Scalar(std::string(Name(result.value_type)))},
+                    {"what", Scalar(fmt::format("function '{}': result '{}'", function.key, result.name))}});
+    block_.Assign(name, declared, At(call.range));
+    known = {block_.InfoOf(declared), block_.ValueOf(declared)};
+  }
+  scope_[name] = {std::move(known), call.range};
 }
 
 std::string BodyBuilder::PassNode(NodeId node, const SourceRange& range) {

@@ -4,6 +4,7 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
+#include "ops/declared_type.h"
 
 namespace heddle::compiler {
 namespace {
@@ -22,11 +23,17 @@ LiveIns LiveInsOf(const Graph& graph) {
 Result<Graph> FoldConstants(Graph graph, const PassOptions&) {
   std::vector<std::pair<NodeId, Status>> ignored;  // The static pass has reported them.
   const InferOutcome outcome = InferShapes(graph, LiveInsOf(graph), nullptr, &ignored);
-  std::vector<NodeId> itself(graph.nodes.size());
-  std::iota(itself.begin(), itself.end(), 0);
+  std::vector<NodeId> stands_for(graph.nodes.size());
+  std::iota(stands_for.begin(), stands_for.end(), 0);
   for (NodeId id = 0; id < graph.size(); ++id) {
     Node& node = graph[id];
     const std::optional<Scalar>& value = outcome.values[static_cast<size_t>(id)];
+    if (node.Is("as.declared") && !value) {
+      const ValueInfo& given = outcome.graph[node.inputs[0]].info;
+      if (given.IsScalar() && ops::IsAsDeclared(node, given.value_type))
+        stands_for[static_cast<size_t>(id)] = node.inputs[0];
+      continue;
+    }
     if (!value || node.Is("literal") || node.Is("assign")) continue;
     node.op = "literal";
     node.inputs.clear();
@@ -34,7 +41,7 @@ Result<Graph> FoldConstants(Graph graph, const PassOptions&) {
     node.SetAttribute("value", *value);
     node.info = ValueInfo::OfScalar(value->type());
   }
-  return Compact(std::move(graph), itself, std::vector<bool>(itself.size(), true));
+  return Compact(std::move(graph), stands_for, std::vector<bool>(stands_for.size(), true));
 }
 
 }  // namespace heddle::compiler

@@ -15,7 +15,7 @@
 
 // Which calls become the body of their function: those of functions that are called in one place, and of
 // those that are one straight-line block of a few operators. What an error says stays the same: arguments
-// need no conversion, and all that is read has a value, results included.
+// need no conversion, all that is read has a value, results included, and matrices are what is declared so.
 namespace heddle::compiler {
 namespace {
 
@@ -64,6 +64,25 @@ std::optional<ValueInfo> InfoOf(const Parameter& parameter, std::vector<Block>* 
       !(is_known && is_as_declared))
     return std::nullopt;
   return is_known ? info : ValueInfo();
+}
+
+// True if all that a function assigns to a result which it declares as a matrix is one: a call would refuse a
+// scalar. What it calls keeps its declarations, too.
+bool IsMatrixAsDeclared(const Program& program, const Parameter& result, std::vector<Block>* body) {
+  if (result.data_type != DataType::kMatrix) return true;
+  bool is_matrix = true;
+  ForEachBlock(body, [&](Block& block) {
+    is_matrix &= block.variable != result.name;
+    for (size_t i = 0; i < block.results.size(); ++i) {
+      if (block.results[i] != result.name) continue;
+      const auto callee = program.functions.find(block.function);
+      is_matrix &=
+          callee != program.functions.end() && callee->second.results[i].data_type == DataType::kMatrix;
+    }
+    for (const Node& node : block.graph.nodes)
+      if (node.Is("assign") && node.Text("name") == result.name) is_matrix &= node.info.IsMatrix();
+  });
+  return is_matrix;
 }
 
 // Names of a function's variables where it is called: the same for all its calls, since each assigns all
@@ -167,8 +186,12 @@ class Inliner {
     if (calls_[name] != 1 && !IsSmall(function->second)) return choice;
     Names defined = NamesOf(function->second.parameters);
     choice.is_inlined = FollowDefined(body, &defined);
+    Names assigned;
+    FollowDefined(body, &assigned);
     for (const Parameter& result : function->second.results)
-      choice.is_inlined &= defined.contains(result.name);
+      choice.is_inlined &= defined.contains(result.name) &&
+                           (result.data_type != DataType::kMatrix || assigned.contains(result.name)) &&
+                           IsMatrixAsDeclared(program_, result, &body);
     for (const Parameter& parameter : function->second.parameters) {
       const std::optional<ValueInfo> info = InfoOf(parameter, &body);
       choice.is_inlined &= info.has_value();

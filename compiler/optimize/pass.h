@@ -68,7 +68,8 @@ class NewBlocks {
 Status InlineFunctions(Program* program);
 /// Scalars that are the same on every way to a block become literals in it. Keeps bits.
 Status PropagateConstants(Program* program);
-/// Scalars that only depend on literals and on known sizes become literals. Keeps bits.
+/// Scalars that only depend on literals and on known sizes become literals; scalars that have the type that
+/// is declared for them anyway need no conversion to it. Keeps bits.
 Result<Graph> FoldConstants(Graph graph, const PassOptions& options);
 /// An if whose predicate is a literal becomes the branch it takes; a while that is never entered goes, and so
 /// does a loop over an empty sequence. Keeps bits.

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "compiler/declared_result.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/parse/ast.h"
+#include "ops/evaluate_scalar.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {
@@ -72,6 +74,19 @@ LiveIn FromDeclaration(const Parameter& parameter) {
   LiveIn known;
   if (parameter.data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
   if (parameter.data_type == DataType::kScalar) known.info = ValueInfo::OfScalar(ValueType::kUnknown);
+  return known;
+}
+
+// What a call makes of an argument.
+LiveIn ToDeclared(const Parameter& parameter, LiveIn known) {
+  if (parameter.data_type != DataType::kScalar || parameter.value_type == ValueType::kUnknown ||
+      !known.info.IsScalar())
+    return known;
+  known.info.value_type = parameter.value_type;
+  if (!known.value) return known;
+  Result<Scalar> value = ops::CastScalar(*known.value, parameter.value_type, parameter.name);
+  known.value.reset();
+  if (value.ok()) known.value = *std::move(value);
   return known;
 }
 
@@ -281,15 +296,24 @@ class StaticPass {
     if (found == program_.functions.end()) return;
     Function& function = found->second;
     LiveIns arguments;
-    for (const Parameter& parameter : function.parameters)
+    for (const Parameter& parameter : function.parameters) {
       arguments[parameter.name] = FromDeclaration(parameter);
-    for (const auto& [parameter, variable] : block.arguments) {
-      auto known = state.find(variable);
-      if (known != state.end()) arguments[parameter] = known->second;
+      for (const auto& [name, variable] : block.arguments) {
+        const auto known = state.find(variable);
+        if (name == parameter.name && known != state.end())
+          arguments[name] = ToDeclared(parameter, known->second);
+      }
     }
     const CallOutcome outcome = Call(function, std::move(arguments), block, context);
-    for (size_t i = 0; i < block.results.size(); ++i)
-      if (!block.results[i].empty()) state[block.results[i]] = outcome.results[i];
+    for (size_t i = 0; i < block.results.size(); ++i) {
+      if (block.results[i].empty()) continue;
+      LiveIn& result = state[block.results[i]] = outcome.results[i];
+      if (function.results[i].data_type != DataType::kMatrix || !result.info.IsScalar()) continue;
+      result = LiveIn();
+      if (context.record)
+        Report(ScalarForMatrix(function, function.results[i]).At(block.position),
+               context.certain && !outcome.may_stop, context);
+    }
     if (outcome.may_stop) {
       context.may_stop = true;
       context.certain = false;
