@@ -105,7 +105,7 @@ uint64_t BlockCompiler::FirstHistory(int32_t block) const {
   return FoldHash(options_hash_, static_cast<uint64_t>(block));
 }
 
-Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame& frame, int part) const {
+Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame& frame, int part) {
   const compiler::LiveIns live_in = LiveInsOf(rest, frame);
   compiler::InferOutcome inferred =
       compiler::InferShapes(std::move(rest), live_in, files_, nullptr, options_.element_type);
@@ -119,7 +119,11 @@ Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame
   }
   Cut cut = CutGraph(inferred, part);
   if (cut.first.nodes.empty()) {
-    if (!inferred.error.ok()) return inferred.error;
+    if (!inferred.error.ok()) {
+      failed_by_size_ = inferred.error.code() == StatusCode::kResourceExhausted &&
+                        !inferred.graph[inferred.failed].Is("read");
+      return inferred.error;
+    }
     return Internal("block {} waits for sizes that nothing tells", block);
   }
   result.graph = std::move(cut.first);

@@ -31,13 +31,16 @@ class BlockCompiler {
   /// Where the history of a block starts.
   uint64_t FirstHistory(int32_t block) const;
   /// The next part of `rest`. kInternal, or the error of the first node, when nothing can run.
-  Result<BlockPart> NextPart(int32_t block, Graph rest, const Frame& frame, int part) const;
+  Result<BlockPart> NextPart(int32_t block, Graph rest, const Frame& frame, int part);
   /// The plan cache's key of an inferred graph: options, block, parts before it, sizes, formats,
   /// distributions. Never 0.
   uint64_t KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const;
   /// The plan of an inferred graph, without its key. Errors carry their place; kResourceExhausted past the
   /// budget.
   Result<Plan> MakePlan(const Graph& graph, const Frame& frame);
+  /// True when NextPart failed because a value would be too large: every rank comes to that by itself. What a
+  /// read finds may differ.
+  bool failed_by_size() const { return failed_by_size_; }
   /// Time in MakePlan so far, and the part of it that chose fused operators.
   int64_t planning_ns() const { return planning_ns_; }
   int64_t fusion_ns() const { return fusion_ns_; }
@@ -49,6 +52,7 @@ class BlockCompiler {
   ops::Files* files_;
   Clock* clock_;
   uint64_t options_hash_ = 0;
+  bool failed_by_size_ = false;
   int64_t planning_ns_ = 0, fusion_ns_ = 0, fusion_costed_ = 0;
 };
 

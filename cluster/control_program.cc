@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/control_program.h"
 
-#include <cmath>
 #include <utility>
 
 #include "compiler/declared_result.h"
+#include "compiler/optimize/loop_range.h"
 
 namespace heddle::cluster {
 namespace {
@@ -118,10 +118,10 @@ Result<int64_t> ControlProgram::LoopBound(const Block& block, const char* name) 
         .WithNote("use as.scalar()")
         .At(block.position);
   const Scalar& scalar = bound.value.scalar();
-  if (scalar.IsString() || std::isnan(scalar.AsDouble()))
-    return FailedPrecondition("a bound of the loop is {}, not a number", scalar.ToText()).At(block.position);
+  const Result<int64_t> whole = compiler::LoopBound(scalar);
+  if (!whole.ok()) return whole.status().At(block.position);
   HEDDLE_RETURN_IF_ERROR(Record(block, scalar.ToText()));
-  return scalar.AsInteger();
+  return *whole;
 }
 
 Status ControlProgram::EnterFor(const Block& block) {

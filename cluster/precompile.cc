@@ -2,7 +2,6 @@
 #include "cluster/precompile.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "cluster/files_ahead.h"
 #include "cluster/random_seeds.h"
 #include "cluster/scalar_block.h"
+#include "compiler/optimize/loop_range.h"
 #include "core/clock.h"
 
 namespace heddle::cluster {
@@ -96,21 +96,26 @@ class Precompiler {
     const std::optional<Scalar> to = TakeValue(Block::kTo);
     const std::optional<Scalar> increment =
         block.has_increment ? TakeValue(Block::kIncrement) : std::optional<Scalar>(Scalar(int64_t{1}));
-    for (const std::optional<Scalar>* bound : {&from, &to, &increment})
-      if (!*bound || (*bound)->IsString() || std::isnan((*bound)->AsDouble())) return false;
+    int64_t value = 0, last = 0, step = 0;
+    if (!GetBound(from, &value) || !GetBound(to, &last) || !GetBound(increment, &step)) return false;
     // seq(from, to, increment) may be empty and may run down: left to the session.
-    if (block.has_increment && (increment->AsInteger() <= 0 || from->AsInteger() > to->AsInteger()))
-      return false;
-    int64_t step = increment->AsInteger();
-    if (!block.has_increment && from->AsInteger() > to->AsInteger()) step = -1;
-    int64_t value = from->AsInteger();
+    if (block.has_increment && (step <= 0 || value > last)) return false;
+    if (!block.has_increment && value > last) step = -1;
     for (int round = 0; round < kRoundsAhead; ++round) {
       frame_.Set(block.variable, Variable::OfScalar(value));
       if (!Follow(block.body)) return false;
       if (__builtin_add_overflow(value, step, &value)) return false;
-      if (step > 0 ? value > to->AsInteger() : value < to->AsInteger()) return Leave(block);
+      if (step > 0 ? value > last : value < last) return Leave(block);
     }
     return false;
+  }
+
+  // False where the bound is not known, or the session will refuse it.
+  static bool GetBound(const std::optional<Scalar>& bound, int64_t* whole) {
+    if (!bound) return false;
+    const Result<int64_t> found = compiler::LoopBound(*bound);
+    if (found.ok()) *whole = *found;
+    return found.ok();
   }
 
   bool Leave(const Block& block) {

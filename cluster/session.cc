@@ -77,6 +77,7 @@ class SessionOfOneRank : public Session {
   // what comes before it in the script, and its report is the one that counts.
   bool MeetsRankZeroIn(const Status& status) const {
     if (options_.rank == 0 || environment_.control == nullptr || blocks_.failed_in_plan()) return false;
+    if (blocks_.compiler().failed_by_size()) return true;
     return status.code() == StatusCode::kFailedPrecondition ||
            status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kAborted;
   }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/counted_heap.h"
+#include "core/sizes.h"
 
 namespace heddle::cluster {
 namespace {
@@ -128,7 +129,7 @@ bool DecodeMatrix(std::string_view in, MatrixDescription* out) {
   if (!Take(&in, &out->rows) || !Take(&in, &out->columns) || !Take(&in, &out->stored) ||
       !Take(&in, &out->format) || !Take(&in, &out->element_type) || !in.empty())
     return false;
-  constexpr int64_t kMost = int64_t{1} << 48;
+  constexpr int64_t kMost = kMostLength;
   if (out->rows < 0 || out->columns < 0 || out->stored < 0 || out->rows > kMost || out->columns > kMost ||
       out->stored > kMost)
     return false;

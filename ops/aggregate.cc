@@ -144,8 +144,7 @@ const double* PanelCells::Get(int64_t row_begin, int64_t row_end, int64_t column
 }
 
 simd::From FromOf(const Matrix& x) {
-  const bool large = x.shape().Cells() * static_cast<int64_t>(sizeof(double)) >= kFetchedBytes;
-  return !x.IsSparse() && large ? simd::From::kMemory : simd::From::kCache;
+  return !x.IsSparse() && x.bytes() >= kFetchedBytes ? simd::From::kMemory : simd::From::kCache;
 }
 
 RowSpan SpanOf(const KernelCall& call) {

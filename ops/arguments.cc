@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/arguments.h"
 
-#include <cmath>
+#include "ops/whole_number.h"
 
 namespace heddle::ops {
 
@@ -40,10 +40,7 @@ Result<int64_t> InferSize(const InferContext& context, int i, std::string_view w
   HEDDLE_RETURN_IF_ERROR(RequireScalar(context, i, what));
   const Scalar* scalar = KnownScalar(context, i);
   if (scalar == nullptr) return kUnknown;
-  if (scalar->IsString() || std::isnan(scalar->AsDouble()) || scalar->AsInteger() < 0)
-    return InvalidArgument("{}: {} must be a number that is not negative, not {}", context.node.op, what,
-                           scalar->ToText());
-  return scalar->AsInteger();
+  return RequireSize(*scalar, context.node.op, what, StatusCode::kInvalidArgument);
 }
 
 const Scalar* GivenScalar(const KernelCall& call, int i) {
@@ -51,6 +48,12 @@ const Scalar* GivenScalar(const KernelCall& call, int i) {
   if (index >= call.inputs.size() || call.inputs[index] == nullptr || !call.inputs[index]->IsScalar())
     return nullptr;
   return &call.inputs[index]->scalar();
+}
+
+Result<int64_t> GivenSize(const KernelCall& call, int i, std::string_view what, int64_t fallback) {
+  const Scalar* scalar = GivenScalar(call, i);
+  if (scalar == nullptr) return fallback;
+  return RequireSize(*scalar, call.node.op, what, StatusCode::kFailedPrecondition);
 }
 
 double NumberOr(const KernelCall& call, int i, double fallback) {

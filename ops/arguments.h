@@ -21,11 +21,14 @@ Status RequireMatrix(const InferContext& context, int i, std::string_view what);
 Status RequireScalar(const InferContext& context, int i, std::string_view what);
 
 /// A number of rows or columns: the known scalar i truncated to an integer, kUnknown when it is not known
-/// yet, `fallback` when it was left out. kInvalidArgument when negative, NaN or a string.
+/// yet, `fallback` when it was left out. kInvalidArgument when negative, NaN or a string, kResourceExhausted
+/// when no matrix has so many.
 Result<int64_t> InferSize(const InferContext& context, int i, std::string_view what, int64_t fallback);
 
 /// The scalar input i of a running kernel; nullptr when left out.
 const Scalar* GivenScalar(const KernelCall& call, int i);
+/// InferSize while running: kFailedPrecondition or kResourceExhausted.
+Result<int64_t> GivenSize(const KernelCall& call, int i, std::string_view what, int64_t fallback);
 /// The same as a number; `fallback` when left out.
 double NumberOr(const KernelCall& call, int i, double fallback);
 bool BooleanOr(const KernelCall& call, int i, bool fallback);

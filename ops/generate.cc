@@ -11,6 +11,7 @@
 #include "ops/move_cells.h"
 #include "ops/parallel.h"
 #include "ops/rand.h"
+#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {
@@ -22,16 +23,6 @@ struct RowRange {
   int64_t begin;
   int64_t end;
 };
-
-// The size the script asks for, at run time.
-Result<int64_t> GivenSize(const KernelCall& call, int i, std::string_view what, int64_t fallback) {
-  const Scalar* scalar = GivenScalar(call, i);
-  if (scalar == nullptr) return fallback;
-  if (scalar->IsString() || std::isnan(scalar->AsDouble()) || scalar->AsInteger() < 0)
-    return FailedPrecondition("{}: {} must be a number that is not negative, not {}", call.node.op, what,
-                              scalar->ToText());
-  return scalar->AsInteger();
-}
 
 // ---- matrix(data, rows, cols, byrow=TRUE): a scalar fills (sizes may be 0), a matrix is reshaped
 // (byrow=FALSE reads and writes
@@ -261,6 +252,8 @@ Result<ValueInfo> InferRand(const InferContext& context) {
   Shape shape;
   HEDDLE_ASSIGN_OR_RETURN(shape.rows, InferSize(context, kRows, "rows", 1));
   HEDDLE_ASSIGN_OR_RETURN(shape.columns, InferSize(context, kColumns, "cols", 1));
+  if (const Scalar* seed = KnownScalar(context, kSeed))
+    HEDDLE_RETURN_IF_ERROR(RequireWholeNumber(*seed, "rand", "seed", StatusCode::kInvalidArgument).status());
   const Scalar* sparsity = KnownScalar(context, kSparsity);
   HEDDLE_RETURN_IF_ERROR(CheckRand(sparsity, KnownScalar(context, kLambda),
                                    distribution == RandRequest::Distribution::kPoisson,
@@ -277,9 +270,12 @@ uint64_t Mix(
   return x ^ (x >> 31);
 }
 
-int64_t SeedOf(const KernelCall& call) {
-  const Scalar* seed = GivenScalar(call, kSeed);
-  if (seed != nullptr && seed->AsInteger() != -1) return seed->AsInteger();
+Result<int64_t> SeedOf(const KernelCall& call) {
+  if (const Scalar* given = GivenScalar(call, kSeed)) {
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t seed,
+                            RequireWholeNumber(*given, "rand", "seed", StatusCode::kFailedPrecondition));
+    if (seed != -1) return seed;
+  }
   const Scalar* stream = call.node.FindAttribute("stream");
   const auto number = static_cast<uint64_t>(stream == nullptr ? 0 : stream->AsInteger());
   return static_cast<int64_t>(Mix(Mix(call.context.job_seed ^ Mix(number)) ^ Mix(~call.context.execution)));
@@ -297,7 +293,7 @@ Result<Value> RunRand(const KernelCall& call) {
   request.max = NumberOr(call, kMax, 1);
   request.sparsity = NumberOr(call, kSparsity, 1);
   request.lambda = NumberOr(call, kLambda, 1);
-  request.seed = SeedOf(call);
+  HEDDLE_ASSIGN_OR_RETURN(request.seed, SeedOf(call));
   request.cancelled = call.context.cancelled;
   const RowRange rows(call, request.rows);
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, RandomRows(request, rows.begin, rows.end, call.node.info.format));

@@ -1,53 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/sizes.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/move_cells.h"
 #include "ops/parallel.h"
+#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {
 
-constexpr int64_t kOpen = INT64_MIN;  // A bound that is not known yet.
+// A bound as the script gives it, 1-based and inclusive.
+class Bound {
+ public:
+  Bound() = default;  // Not known yet.
+  explicit Bound(const Scalar& given) : given_(&given), number_(WholeNumber(given)) {}
 
-// Bounds of a range in one dimension, 1-based and inclusive.
+  bool IsKnown() const { return given_ != nullptr; }
+  // Whether it may be a row (column) of a matrix with so many of them (kUnknown: any). NaN, an infinity and
+  // 1e308 are none.
+  bool IsWithin(int64_t length) const {
+    return !IsKnown() ||
+           (number_ && *number_ >= 1 && *number_ <= (length == kUnknown ? kMostLength : length));
+  }
+  int64_t number() const { return *number_; }  // Of a known one within some length.
+  std::string Text() const {
+    if (!IsKnown()) return "?";
+    return number_ ? std::to_string(*number_) : given_->ToText();
+  }
+
+ private:
+  const Scalar* given_ = nullptr;
+  std::optional<int64_t> number_;
+};
+
+// Bounds of a range in one dimension.
 struct Range {
   bool all = false;     // Both bounds left out.
   bool single = false;  // Both bounds are one node: one row or column, wherever it is.
-  int64_t lower = kOpen;
-  int64_t upper = kOpen;
+  Bound lower;
+  Bound upper;
 
-  // Number of rows or columns of a range in a dimension of this length.
+  bool IsKnown() const { return lower.IsKnown() && upper.IsKnown(); }
+  // Number of rows or columns of a range in a dimension of this length; only after a check.
   int64_t Count(int64_t length) const {
     if (all) return length;
     if (single) return 1;
-    return lower == kOpen || upper == kOpen ? kUnknown : upper - lower + 1;
+    return IsKnown() ? upper.number() - lower.number() + 1 : kUnknown;
   }
   // 0-based, half open; only after a check.
-  int64_t Begin() const { return all ? 0 : lower - 1; }
-  int64_t End(int64_t length) const { return all ? length : upper; }
+  int64_t Begin() const { return all ? 0 : lower.number() - 1; }
+  int64_t End(int64_t length) const { return all ? length : upper.number(); }
 };
-
-std::string BoundText(int64_t bound) { return bound == kOpen ? "?" : std::to_string(bound); }
 
 std::string RangeText(const Range& range) {
   if (range.all) return "";
-  if (range.lower == range.upper) return BoundText(range.lower);
-  return BoundText(range.lower) + ":" + BoundText(range.upper);
+  const std::string lower = range.lower.Text(), upper = range.upper.Text();
+  return lower == upper ? lower : lower + ":" + upper;
 }
 
 // nullptr if the range can lie in a dimension of this length (kUnknown: any), else what is wrong.
 const char* Problem(const Range& range, int64_t length) {
   if (range.all) return nullptr;
-  if (range.lower != kOpen && range.lower < 1) return "out of range";
-  if (range.upper != kOpen && length != kUnknown && range.upper > length) return "out of range";
-  if (range.lower != kOpen && length != kUnknown && range.lower > length) return "out of range";
-  if (range.upper != kOpen && range.upper < 1) return "out of range";
-  if (range.lower != kOpen && range.upper != kOpen && range.lower > range.upper) return "empty";
-  return nullptr;
+  if (!range.lower.IsWithin(length) || !range.upper.IsWithin(length)) return "out of range";
+  return range.IsKnown() && range.lower.number() > range.upper.number() ? "empty" : nullptr;
 }
 
 Status CheckRanges(const Range& rows, const Range& columns, Shape shape, StatusCode code) {
@@ -78,8 +98,8 @@ Result<Range> InferRange(const InferContext& context, int i) {
   }
   range.single = context.node.inputs[static_cast<size_t>(lower_input)] ==
                  context.node.inputs[static_cast<size_t>(upper_input)];
-  if (const Scalar* lower = KnownScalar(context, lower_input)) range.lower = lower->AsInteger();
-  if (const Scalar* upper = KnownScalar(context, upper_input)) range.upper = upper->AsInteger();
+  if (const Scalar* lower = KnownScalar(context, lower_input)) range.lower = Bound(*lower);
+  if (const Scalar* upper = KnownScalar(context, upper_input)) range.upper = Bound(*upper);
   return range;
 }
 
@@ -89,7 +109,7 @@ Range GivenRange(const KernelCall& call, int i) {
   if (lower == nullptr && upper == nullptr) return {.all = true};
   if (lower == nullptr) lower = upper;
   if (upper == nullptr) upper = lower;
-  return {.lower = lower->AsInteger(), .upper = upper->AsInteger()};
+  return {.lower = Bound(*lower), .upper = Bound(*upper)};
 }
 
 // The shape of the whole matrix: what messages name and column bounds are checked against.

@@ -350,7 +350,7 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
     for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = cells[lane * p.n * p.k + j * p.k + c];
     return simd::FoldLanes(simd::Fold::kAdd, lanes);
   };
-  ParallelFor(p.n, CeilDivide(kWide, p.k), [&](int64_t begin, int64_t end) {
+  ParallelFor(p.n, CeilDivide(kWide, std::max<int64_t>(p.k, 1)), [&](int64_t begin, int64_t end) {
     if (p.form == Form::kVectors) {
       for (int64_t c = 0; c < p.k; ++c)
         for (int64_t j = begin; j < end; ++j) out[j * p.k + c] = cells[c * p.padded + j] + 0.0;

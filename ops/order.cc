@@ -4,12 +4,15 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "ops/arguments.h"
 #include "ops/move_cells.h"
 #include "ops/parallel.h"
 #include "ops/select_operators.h"
+#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {
@@ -20,8 +23,8 @@ Result<ValueInfo> InferOrder(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kTarget, "target"));
   const ValueInfo& x = context.inputs[kTarget];
   if (const Scalar* by = KnownScalar(context, kBy)) {
-    const int64_t column = by->AsInteger();
-    if (by->IsString() || column < 1 || (x.shape.columns != kUnknown && column > x.shape.columns))
+    const std::optional<int64_t> column = WholeNumber(*by);
+    if (!column || *column < 1 || (x.shape.columns != kUnknown && *column > x.shape.columns))
       return InvalidArgument("order: by={} is not a column of a {} matrix", by->ToText(), x.shape);
   }
   const Scalar* indexes = KnownScalar(context, kIndexReturn);
@@ -65,13 +68,19 @@ void RadixSort(std::vector<KeyedRow>* rows, std::vector<KeyedRow>* scratch) {
   }
 }
 
+// Whole numbers without a point, as columns are counted.
+std::string TextOf(double column) {
+  const std::optional<int64_t> whole = WholeNumber(Scalar(column));
+  return whole ? std::to_string(*whole) : Scalar(column).ToText();
+}
+
 // The 0-based columns to sort by, the most important one first.
 Result<std::vector<int64_t>> SortColumns(const KernelCall& call, const Matrix& x) {
   std::vector<double> named = {1};
   if (call.inputs.size() > kBy && call.inputs[kBy] != nullptr) {
     named.clear();
     if (call.inputs[kBy]->IsScalar()) {
-      named.push_back(static_cast<double>(call.inputs[kBy]->scalar().AsInteger()));
+      named.push_back(std::trunc(call.inputs[kBy]->scalar().AsDouble()));
     } else {
       const Matrix& by = call.inputs[kBy]->matrix();
       for (int64_t i = 0; i < by.rows(); ++i)
@@ -81,7 +90,7 @@ Result<std::vector<int64_t>> SortColumns(const KernelCall& call, const Matrix& x
   std::vector<int64_t> columns;
   for (double column : named) {
     if (!(column >= 1 && column <= static_cast<double>(x.columns())))
-      return FailedPrecondition("order: by={} is not a column of a {} matrix", column, x.shape());
+      return FailedPrecondition("order: by={} is not a column of a {} matrix", TextOf(column), x.shape());
     columns.push_back(static_cast<int64_t>(column) - 1);
   }
   return columns;

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/sizes.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/move_cells.h"
@@ -39,13 +40,13 @@ Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::*length) {
       total = kUnknown;
       break;
     }
-    total += input.shape.*length;
-    if (input.format != Format::kSparse) dense += input.shape.*length;
+    total = SaturatingSum(total, input.shape.*length);
+    if (input.format != Format::kSparse) dense = SaturatingSum(dense, input.shape.*length);
   }
   const auto is_sparse = [](const ValueInfo& input) { return input.format == Format::kSparse; };
   const bool sparse = total == kUnknown ? std::all_of(inputs.begin(), inputs.end(), is_sparse)
                                         : std::any_of(inputs.begin(), inputs.end(), is_sparse) &&
-                                              dense * kLeastPartsOfDense <= total;
+                                              SaturatingProduct(dense, kLeastPartsOfDense) <= total;
   return sparse ? Format::kSparse : Format::kDense;
 }
 
@@ -67,7 +68,7 @@ Result<ValueInfo> InferBind(const InferContext& context, bool columns) {
                              columns ? "rows" : "columns", first->shape, input.shape)
           .WithNote(columns ? "rbind puts matrices below each other" : "cbind puts matrices side by side");
     }
-    total = total == kUnknown || added == kUnknown ? kUnknown : total + added;
+    total = total == kUnknown || added == kUnknown ? kUnknown : SaturatingSum(total, added);
   }
   return ValueInfo::OfMatrix(shape, BindFormat(context.inputs, columns ? &Shape::columns : &Shape::rows));
 }

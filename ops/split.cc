@@ -4,13 +4,14 @@
 #include <algorithm>
 
 #include "core/panels.h"
+#include "core/sizes.h"
 
 namespace heddle::ops {
 namespace {
 
 bool IsWorthSplitting(const ValueInfo& info, int64_t min_distributed_bytes) {
   return info.IsMatrix() && info.shape.IsKnown() && info.shape.rows > Granule(info.shape.rows) &&
-         info.shape.Cells() * BytesOf(info.element_type) >= min_distributed_bytes;
+         SaturatingProduct(info.shape.Cells(), BytesOf(info.element_type)) >= min_distributed_bytes;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/panels.h"
+#include "core/sizes.h"
 #include "ops/arguments.h"
 #include "ops/move_cells.h"
 #include "ops/select_operators.h"
@@ -18,6 +19,7 @@ namespace {
 enum Input { kA, kB, kW, kD1, kD2 };
 
 constexpr int64_t kCellsBetweenPolls = 1 << 20;
+constexpr int64_t kMostColumns = std::numeric_limits<int32_t>::max();
 
 // Wider tables are CSR.
 constexpr int64_t kMostDenseColumns = 8;
@@ -89,10 +91,16 @@ class Operand {
   double constant_ = 0;
 };
 
-// A key after truncation, 0-based; keys beyond 2^52 are all outside any table. Negative: below 1, an error.
+// A key after truncation, 0-based; that of keys beyond every table is kMostLength. Negative: below 1, an
+// error.
 inline int64_t Key(double x) {
-  constexpr double kHuge = 0x1.0p52;
-  return std::max<int64_t>(0, x >= kHuge ? static_cast<int64_t>(kHuge) : TruncateToInteger(x)) - 1;
+  constexpr auto kBeyond = static_cast<double>(kMostLength + 1);
+  return x >= kBeyond ? kMostLength : std::max<int64_t>(0, TruncateToInteger(x)) - 1;
+}
+
+Status TooLarge(std::string_view axis, double key, int64_t most) {
+  return ResourceExhausted("table: {} key {} is too large", axis, key)
+      .WithNote(fmt::format("a table has at most {} {}s", most, axis));
 }
 
 Status BadKey(double x, int64_t position, int64_t columns_of_a) {
@@ -168,9 +176,8 @@ Result<std::vector<Entry>> ReadEntries(const KernelCall& call, Shape* shape) {
     const int64_t column = Key(y);
     if (row < 0 || column < 0) return BadKey(row < 0 ? x : y, k, n);
     if (fixed && (row >= shape->rows || column >= shape->columns)) continue;
-    if (column >= std::numeric_limits<int32_t>::max())
-      return FailedPrecondition("table: column key {} is too large", y)
-          .WithNote("a table has at most 2147483647 columns");
+    if (column >= kMostColumns) return TooLarge("column", y, kMostColumns);
+    if (row >= kMostLength) return TooLarge("row", x, kMostLength);
     largest.rows = std::max(largest.rows, row + 1);
     largest.columns = std::max(largest.columns, column + 1);
     entries.push_back({row, static_cast<int32_t>(column), k / n / height, w[k]});
@@ -221,12 +228,8 @@ void SumCells(const std::vector<Entry>& entries, const Put& put) {
 
 Result<Value> RunTable(const KernelCall& call) {
   Shape shape;
-  if (const Scalar* rows = GivenScalar(call, kD1)) {
-    const Scalar* columns = GivenScalar(call, kD2);
-    if (columns == nullptr || rows->AsInteger() < 0 || columns->AsInteger() < 0)
-      return FailedPrecondition("table: the output dimensions must be two numbers that are not negative");
-    shape = {rows->AsInteger(), columns->AsInteger()};
-  }
+  HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, kD1, "the number of rows", kUnknown));
+  HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, kD2, "the number of columns", kUnknown));
   const bool counts = GivenScalar(call, kW) == nullptr || GivenScalar(call, kW)->AsDouble() == 1;
   const bool weighted = call.inputs.size() > kW && call.inputs[kW] != nullptr && call.inputs[kW]->IsMatrix();
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadEntries(call, &shape));

@@ -10,6 +10,7 @@
 #include "ops/catalog.h"
 #include "ops/java_format.h"
 #include "ops/operator.h"
+#include "ops/whole_number.h"
 
 // toString, format, and the effects on the script's output: print, stop, assert (language reference 2.9 and
 // 3.10).
@@ -29,7 +30,16 @@ void ReadRow(const Matrix& matrix, int64_t i, std::span<double> out) {
   }
 }
 
-Result<ValueInfo> InferText(const InferContext&) { return ValueInfo::OfScalar(ValueType::kString); }
+constexpr std::string_view kLayoutNames[] = {"rows", "cols", "decimal"};  // Inputs 1 to 3 of toString.
+
+Result<ValueInfo> InferText(const InferContext& context) {
+  for (int i = 1; i <= 3 && context.inputs[0].IsMatrix(); ++i)
+    if (const Scalar* number = KnownScalar(context, i))
+      HEDDLE_RETURN_IF_ERROR(
+          RequireWholeNumber(*number, "toString", kLayoutNames[i - 1], StatusCode::kInvalidArgument)
+              .status());
+  return ValueInfo::OfScalar(ValueType::kString);
+}
 Result<ValueInfo> InferEffect(const InferContext&) { return ValueInfo{}; }
 
 Result<ValueInfo> InferFormat(const InferContext& context) {
@@ -54,12 +64,16 @@ std::vector<const Scalar*> ScalarInputs(const KernelCall& call) {
   return scalars;
 }
 
-TextLayout LayoutOf(const KernelCall& call) {
+Result<TextLayout> LayoutOf(const KernelCall& call) {
   TextLayout layout;
-  if (const Scalar* rows = GivenScalar(call, 1)) layout.rows = rows->AsInteger();
-  if (const Scalar* columns = GivenScalar(call, 2)) layout.columns = columns->AsInteger();
-  if (const Scalar* decimals = GivenScalar(call, 3))
-    layout.decimals = static_cast<int>(std::clamp<int64_t>(decimals->AsInteger(), 0, 1000));
+  int64_t decimals = layout.decimals;
+  int64_t* const numbers[] = {&layout.rows, &layout.columns, &decimals};
+  for (int i = 1; i <= 3; ++i)
+    if (const Scalar* number = GivenScalar(call, i)) {
+      HEDDLE_ASSIGN_OR_RETURN(*numbers[i - 1], RequireWholeNumber(*number, "toString", kLayoutNames[i - 1],
+                                                                  StatusCode::kFailedPrecondition));
+    }
+  layout.decimals = static_cast<int>(std::clamp<int64_t>(decimals, 0, 1000));
   if (const Scalar* sparse = GivenScalar(call, 4)) layout.sparse = sparse->AsBoolean();
   if (const Scalar* separator = GivenScalar(call, 5)) layout.separator = separator->ToText();
   if (const Scalar* line_end = GivenScalar(call, 6)) layout.line_end = line_end->ToText();
@@ -72,8 +86,9 @@ std::string TextOf(const Value& value) {
 
 Result<Value> RunToString(const KernelCall& call) {
   const Value& value = *call.inputs[0];
-  return Value(
-      Scalar(value.IsMatrix() ? MatrixToText(value.matrix(), LayoutOf(call)) : value.scalar().ToText()));
+  if (value.IsScalar()) return Value(Scalar(value.scalar().ToText()));
+  HEDDLE_ASSIGN_OR_RETURN(const TextLayout layout, LayoutOf(call));
+  return Value(Scalar(MatrixToText(value.matrix(), layout)));
 }
 
 Result<Value> RunFormat(const KernelCall& call) {

@@ -16,9 +16,9 @@ constexpr double kUnknownWork =
 constexpr double kMostNs = 1e15;
 
 double BytesOf(const ValueInfo& info) {
-  return info.IsMatrix() && info.shape.IsKnown()
-             ? static_cast<double>(heddle::BytesOf(info.element_type) * info.shape.Cells())
-             : 0;
+  return info.IsMatrix() && info.shape.IsKnown() ? static_cast<double>(heddle::BytesOf(info.element_type)) *
+                                                       static_cast<double>(info.shape.Cells())
+                                                 : 0;
 }
 
 double NsOf(const ops::Cost& cost) { return std::max(cost.bytes / kBytesPerNs, cost.flops / kFlopsPerNs); }

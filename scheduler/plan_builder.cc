@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/panels.h"
+#include "core/sizes.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -14,7 +15,7 @@ constexpr RegisterId kNoRegister = -1;
 int64_t SlotBytes(const ValueInfo& info) {
   if (!info.IsMatrix() || !info.shape.IsKnown()) return 0;
   return info.format == Format::kSparse ? (info.shape.rows + 1) * 8
-                                        : info.shape.Cells() * BytesOf(info.element_type);
+                                        : SaturatingProduct(info.shape.Cells(), BytesOf(info.element_type));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/sizes.h"
 #include "ops/operator.h"
 
 namespace heddle::scheduler {
@@ -30,7 +31,7 @@ struct Lifetime {
 };
 
 bool Meet(const Lifetime& a, const Lifetime& b) {
-  return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  return a.offset < SaturatingSum(b.offset, b.bytes) && b.offset < SaturatingSum(a.offset, a.bytes);
 }
 
 // Plans the block of one rank: tasks [first, last) of the plan.
@@ -67,7 +68,8 @@ class RankMemory {
         const Register& reg = RegisterOf(id);
         if (reg.bytes == 0) continue;
         Lifetime lifetime{.id = id, .begin = i, .end = i};
-        lifetime.bytes = (reg.bytes * reg.slots + kAlignment - 1) / kAlignment * kAlignment;
+        lifetime.bytes =
+            SaturatingSum(SaturatingProduct(reg.bytes, reg.slots), kAlignment - 1) / kAlignment * kAlignment;
         bool stays = !acts_once;
         for (TaskId consumer : reg.consumers) {
           const auto reader = position_.find(consumer);
@@ -169,10 +171,10 @@ class RankMemory {
           best_gap = gap;
           place = end_of_used;
         }
-        end_of_used = std::max(end_of_used, other->offset + other->bytes);
+        end_of_used = std::max(end_of_used, SaturatingSum(other->offset, other->bytes));
       }
       lifetime->offset = place >= 0 ? place : end_of_used;
-      block = std::max(block, lifetime->offset + lifetime->bytes);
+      block = std::max(block, SaturatingSum(lifetime->offset, lifetime->bytes));
       placed.insert(
           std::upper_bound(placed.begin(), placed.end(), lifetime,
                            [](const Lifetime* a, const Lifetime* b) { return a->offset < b->offset; }),

@@ -2,9 +2,11 @@
 #include "compiler/fuse/dag.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/panels.h"
 #include "ops/split.h"
+#include "ops/whole_number.h"
 
 namespace heddle::compiler::fusion {
 namespace {
@@ -18,10 +20,10 @@ int64_t RangeBegin(const Graph& graph, const Node& node) {
   const Node& lower = graph[node.inputs[3]];
   if (!lower.Is("literal")) return 0;
   const Scalar* value = lower.FindAttribute("value");
-  if (value == nullptr || value->IsString()) return 0;
-  const int64_t begin = value->AsInteger();
+  if (value == nullptr) return 0;
+  const std::optional<int64_t> begin = ops::WholeNumber(*value);
   const int64_t width = node.info.shape.columns, columns = graph[node.inputs[0]].info.shape.columns;
-  return begin >= 1 && width >= 1 && columns >= 1 && begin + width - 1 <= columns ? begin : 0;
+  return begin && *begin >= 1 && width >= 1 && columns >= width && *begin <= columns - width + 1 ? *begin : 0;
 }
 
 bool IsKnownMatrix(const ValueInfo& info) {

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "core/sizes.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {
@@ -14,15 +15,6 @@ constexpr size_t kLongestKnownText = size_t{64} << 10;
 
 bool IsLongText(const Scalar& scalar) {
   return scalar.IsString() && scalar.AsString().size() > kLongestKnownText;
-}
-
-std::optional<Scalar> SizeOf(const std::string& op, const Shape& shape) {
-  int64_t size = kUnknown;
-  if (op == "nrow") size = shape.rows;
-  if (op == "ncol") size = shape.columns;
-  if (op == "length") size = shape.Cells();
-  if (size == kUnknown) return std::nullopt;
-  return Scalar(size);
 }
 
 // One operand of & or | may settle it, whatever number the other is. The other is computed all the same where
@@ -49,13 +41,20 @@ Status InferVariable(const LiveIns& live_in, Node& node, std::optional<Scalar>& 
   return OkStatus();
 }
 
-// Numbers of cells are 64-bit everywhere behind this check.
-Status CheckCells(const std::string& op, const ValueInfo& info) {
-  int64_t cells = 0;
-  if (!info.IsMatrix() || !info.shape.IsKnown() ||
-      !__builtin_mul_overflow(info.shape.rows, info.shape.columns, &cells))
-    return OkStatus();
-  return InvalidArgument("{}: a matrix of {} has more cells than can be counted", op, info.shape);
+// Behind this check, numbers of cells are 64-bit everywhere, and so are those of bytes of a dense matrix.
+Status CheckSize(const std::string& op, const ValueInfo& info) {
+  const Shape& shape = info.shape;
+  if (!info.IsMatrix()) return OkStatus();
+  const bool is_empty = shape.rows == 0 || shape.columns == 0;
+  const int64_t most = is_empty ? kMostLengthOfEmpty : kMostLength;
+  if (shape.rows > most || shape.columns > most)
+    return ResourceExhausted("{}: a matrix of {} is too large: it can have {} rows and columns", op, shape,
+                             most);
+  const int64_t counted = info.format == Format::kSparse
+                              ? shape.Cells()
+                              : SaturatingProduct(shape.Cells(), BytesOf(ElementType::kFloat64));
+  if (!shape.IsKnown() || counted < INT64_MAX) return OkStatus();
+  return ResourceExhausted("{}: a matrix of {} has more cells than can be counted", op, shape);
 }
 
 bool IsComplete(const ValueInfo& info) {
@@ -63,6 +62,15 @@ bool IsComplete(const ValueInfo& info) {
 }
 
 }  // namespace
+
+std::optional<Scalar> SizeOf(std::string_view op, const Shape& shape) {
+  int64_t size = kUnknown;
+  if (op == "nrow") size = shape.rows;
+  if (op == "ncol") size = shape.columns;
+  if (op == "length") size = shape.Cells();
+  if (size == kUnknown) return std::nullopt;
+  return Scalar(size);
+}
 
 Status NodeInference::Infer(Graph& graph, std::vector<std::optional<Scalar>>& values, NodeId id) {
   Node& node = graph[id];
@@ -108,7 +116,7 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
 
   Result<ValueInfo> info = ops::Infer({node, infos_, scalars_, files_, element_type_});
   if (!info.ok()) return value_types_known ? info.status() : OkStatus();
-  HEDDLE_RETURN_IF_ERROR(CheckCells(node.op, *info));
+  HEDDLE_RETURN_IF_ERROR(CheckSize(node.op, *info));
   node.info = *info;
   if (!node.info.IsScalar()) return OkStatus();
   if (values_known) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,10 @@ class NodeInference {
   std::vector<ValueInfo> infos_;
   std::vector<const Scalar*> scalars_;
 };
+
+/// What nrow, ncol and length (the name of an operator) are of a matrix of this shape; nullopt where it is
+/// not known, and for other operators.
+std::optional<Scalar> SizeOf(std::string_view op, const Shape& shape);
 
 /// Fills in node.info for every node through ops::Infer. Where a size depends on a value that is not known
 /// yet, the size stays unknown, and so do those that follow from it.

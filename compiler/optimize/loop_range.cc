@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/optimize/rewrite.h"
+#include "ops/whole_number.h"
 
 namespace heddle::compiler {
 
@@ -16,13 +17,20 @@ const Scalar* AssignedNumber(const Graph& graph, std::string_view name) {
   return value == nullptr || value->IsString() ? nullptr : value;  // a string is an error of the run
 }
 
+Result<int64_t> LoopBound(const Scalar& bound) {
+  if (const std::optional<int64_t> whole = ops::WholeNumber(bound)) return *whole;
+  if (bound.IsString() || std::isnan(bound.AsDouble()))
+    return FailedPrecondition("a bound of the loop is {}, not a number", bound.ToText());
+  return FailedPrecondition("a bound of the loop is {}, which is no 64-bit integer", bound.ToText());
+}
+
 std::optional<LoopRange> RangeOf(const Block& loop) {
   const Scalar one(int64_t{1});
   const Scalar* from = AssignedNumber(loop.graph, Block::kFrom);
   const Scalar* to = AssignedNumber(loop.graph, Block::kTo);
   const Scalar* increment = loop.has_increment ? AssignedNumber(loop.graph, Block::kIncrement) : &one;
   for (const Scalar* number : {from, to, increment})
-    if (number == nullptr || std::isnan(number->AsDouble())) return std::nullopt;
+    if (number == nullptr || !ops::WholeNumber(*number)) return std::nullopt;  // An error of the run.
   const int64_t first = from->AsInteger(), bound = to->AsInteger(), step = increment->AsInteger();
   if (!loop.has_increment)
     return LoopRange{.first = first,

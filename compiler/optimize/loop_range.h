@@ -18,6 +18,10 @@ struct LoopRange {
   int64_t last = 0;  ///< The variable in the last round.
 };
 
+/// A bound or the increment of a for loop: without its fraction, or what is wrong with it
+/// (kFailedPrecondition).
+Result<int64_t> LoopBound(const Scalar& bound);
+
 /// Of a loop whose bounds and increment are literals that the run accepts.
 std::optional<LoopRange> RangeOf(const Block& loop);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/optimize/rules.h"
+#include "core/sizes.h"
 
 // Rules that add up in another order. Missing on purpose: sum(A + B) as sum(A) + sum(B), which can lose every
 // digit of sum(A - B); sum(v * w) as t(v) %*% w, which gains nothing once the left side is fused; 1 / (1 +
@@ -54,7 +55,7 @@ bool CanSampleTransposed(const Match& match) {  // t(U) %*% V
 // those are smaller than the product.
 bool MultipliesOut(const Match& match, int64_t inner) {
   const Shape& product = match.ShapeOf("W");
-  return inner * (product.rows + product.columns) <= product.Cells();
+  return SaturatingProduct(inner, product.rows + product.columns) <= product.Cells();
 }
 bool MultipliesOutRows(const Match& match) {
   return CanSampleRows(match) && MultipliesOut(match, match.ShapeOf("U").columns);

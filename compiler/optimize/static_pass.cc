@@ -9,6 +9,7 @@
 
 #include "compiler/declared_result.h"
 #include "compiler/optimize/infer.h"
+#include "compiler/optimize/loop_range.h"
 #include "compiler/parse/ast.h"
 #include "ops/evaluate_scalar.h"
 #include "ops/operator.h"
@@ -233,7 +234,7 @@ class StaticPass {
 
   void WalkLoop(Block& block, LiveIns& state, Context& context) {
     const bool is_for = block.kind != Block::Kind::kWhile;
-    if (is_for) WalkGraph(block, state, context);  // bounds: once
+    if (is_for) CheckBounds(block, WalkGraph(block, state, context), context);  // once
     Context inside = context;
     inside.certain = false;
     inside.loops =
@@ -263,6 +264,14 @@ class StaticPass {
     one_round(&last, inside);
     JoinInto(&state, last);
     NoteStop(inside, context);
+  }
+
+  void CheckBounds(const Block& loop, const LiveIns& bounds, const Context& context) {
+    for (const auto& [name, bound] : bounds) {
+      if (!bound.value || !context.record) continue;
+      const Result<int64_t> whole = LoopBound(*bound.value);
+      if (!whole.ok()) return Report(whole.status().At(loop.position), context.certain, context);
+    }
   }
 
   static int LoopDepth(const Block& block) {

@@ -6,7 +6,9 @@
 #include <array>
 #include <cctype>
 
+#include "core/sizes.h"
 #include "ops/formats/fields.h"
+#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {
@@ -59,7 +61,10 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
       return InvalidArgument("read: value_type is double, int, string or boolean, not '{}'", value.ToText());
     options->value_type = *type;
   } else if (name == "rows" || name == "cols" || name == "nnz") {
-    const int64_t count = value.AsInteger();
+    const std::optional<int64_t> given = WholeNumber(value);
+    if (!given || *given > kMostLength)
+      return InvalidArgument("read: {}={} is not a number that a matrix can have", name, value.ToText());
+    const int64_t count = *given;
     int64_t& field = name == "rows" ? options->rows : name == "cols" ? options->columns : options->nonzeros;
     if (count < 0) return OkStatus();
     if (field != kUnknown && field != count && name != "nnz")
