@@ -33,7 +33,7 @@ class Liveness {
  private:
   void VisitBlock(Block& block, Names& live) {
     Names made;  // by this block; control blocks: by the blocks inside
-    const Names after = live;
+    const Names after = action_ == Action::kMark ? live : Names();
     switch (block.kind) {
       case Block::Kind::kBasic: VisitBasic(block, live, made); break;
       case Block::Kind::kCall:

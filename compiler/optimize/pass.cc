@@ -9,7 +9,8 @@ namespace heddle::compiler {
 namespace {
 
 constexpr Pass kPasses[] = {
-    {"inline-functions", nullptr, InlineFunctions, "first: what is around a call is known in the function"},
+    {"drop-unread", nullptr, DropUnreadValues, "first: on what the script names, not on what passes leave"},
+    {"inline-functions", nullptr, InlineFunctions, "what is around a call is known in the function"},
     {"propagate-constants", nullptr, PropagateConstants, "settles predicates and sizes"},
     {"fold-constants", FoldConstants, nullptr, "turns predicates into literals"},
     {"simplify-branches", nullptr, SimplifyBranches, "after folding; leaves neighbours that can be merged"},
@@ -26,8 +27,8 @@ constexpr Pass kPasses[] = {
     {"mark-dead", nullptr, MarkDeadVariables, "last: describes the final blocks"},
 };
 
-// Switching it off would only leak memory, never help.
-bool IsRequired(std::string_view pass) { return pass == "mark-dead"; }
+// One decides which errors there are, switching the other off would only leak memory.
+bool IsRequired(std::string_view pass) { return pass == "drop-unread" || pass == "mark-dead"; }
 
 bool IsLeftOut(const Pass& pass, const PassOptions& options) {
   return options.disabled.contains(pass.name) && !IsRequired(pass.name);

@@ -63,6 +63,9 @@ class NewBlocks {
 
 // The passes, one file each.
 
+/// Removes values that no statement names, also those that would fail, and calls of functions for nothing but
+/// such values (drop_unread.cc). Cannot be switched off: it decides which errors a script has.
+Status DropUnreadValues(Program* program);
 /// Calls of functions that are called once, or that are a few operators, become the functions' blocks
 /// (inline_functions.cc says which). Keeps bits, but for rand() without a seed.
 Status InlineFunctions(Program* program);
@@ -92,7 +95,8 @@ Result<Graph> ApplyOrderRules(Graph graph, const PassOptions& options);
 Result<Graph> OrderProducts(Graph graph, const PassOptions& options);
 /// Equal pure operators on equal inputs become one. Effects are never merged. Keeps bits.
 Result<Graph> ShareCommonSubexpressions(Graph graph, const PassOptions& options);
-/// Removes nodes that lead to no effect, no operator that may fail and no variable. Keeps bits.
+/// Removes nodes that lead to no effect, no operator that may fail and no variable; where infos are exact,
+/// also reads that nobody reads. Keeps bits.
 Result<Graph> RemoveDeadNodes(Graph graph, const PassOptions& options);
 /// Removes assignments that nothing reads, then blocks and for loops that are left empty, until nothing
 /// changes (liveness.h). Keeps bits.

@@ -15,6 +15,11 @@ bool IsOrdered(const Node& node) {
   return op != nullptr && (op->effect || op->may_fail);
 }
 
+bool LooksOutside(const Node& node) {
+  const ops::Operator* op = ops::FindOperator(node.op);
+  return op != nullptr && op->may_fail && !op->effect && !op->pure;
+}
+
 Graph Compact(Graph graph, const std::vector<NodeId>& stands_for, const std::vector<bool>& keep) {
   const size_t count = graph.nodes.size();
   std::vector<NodeId> final_id(count, kNoNode);   // id in the new graph of the node that stands for i

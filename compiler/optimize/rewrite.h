@@ -17,7 +17,13 @@ Graph Compact(Graph graph, const std::vector<NodeId>& stands_for, const std::vec
 /// True for operators of one or two operands, cell by cell.
 bool IsCellWise(const Node& node);
 
-/// True for operators that act or can fail: they stay in script order and are never removed.
+/// True for operators that act or can fail: they stay in script order. Values that can fail and that nobody
+/// reads are removed first of all (drop_unread.cc); of those that lose their readers to a later pass, none
+/// is.
 bool IsOrdered(const Node& node);
+
+/// True for operators that ask the world outside, as a read does: inference finds the file, or fails, before
+/// the block runs.
+bool LooksOutside(const Node& node);
 
 }  // namespace heddle::compiler

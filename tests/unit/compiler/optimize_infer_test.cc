@@ -28,7 +28,7 @@ const ValueInfo& InfoOf(const InferOutcome& outcome, std::string_view op) {
 }
 
 TEST(InferTest, SizesComeFromLiveInsAndTheirValues) {
-  const Graph graph = LastBlock(std::string("X = matrix(1, 2, 2)\nn = 3\n") + kCut +
+  const Graph graph = LastBlock(std::string("X = table(seq(1, 2), seq(1, 2))\nn = 3\n") + kCut +
                                 "Y = X %*% rand(rows=ncol(X), cols=n * 2)\nprint(Y)");
   LiveIns live_in;
   live_in["X"] = {ValueInfo::OfMatrix({100, 7}), std::nullopt};
