@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "ops/catalog.h"
 #include "ops/reference/reorganize.h"
 #include "tests/unit/ops/run_operator.h"
@@ -81,6 +83,51 @@ TEST(IndexTest, SaysWhatIsOutOfRange) {
   EXPECT_EQ(Index({x, At(1), At(1), At(3), At(5)}).Error(), "index [1,3:5] is out of range for a 3x4 matrix");
   EXPECT_EQ(Index({x, At(3), At(2), {}, {}}).Error(),
             "index [3:2,] is empty: its lower bound is above its upper bound");
+}
+
+// What no matrix can have as a row or a column, and what it is called.
+const std::pair<Scalar, const char*> kNoBounds[] = {
+    {Scalar(std::numeric_limits<double>::infinity()), "Infinity"},
+    {Scalar(-std::numeric_limits<double>::infinity()), "-Infinity"},
+    {Scalar(std::numeric_limits<double>::quiet_NaN()), "NaN"},
+    {Scalar(1e308), "1.0E308"},
+    {Scalar(-1e308), "-1.0E308"},
+    {Scalar(0x1p63), "9.223372036854776E18"},
+    {Scalar(std::numeric_limits<int64_t>::max()), "9223372036854775807"},
+    {Scalar(std::numeric_limits<int64_t>::min()), "-9223372036854775808"},
+    {Scalar(0.5), "0"},
+    {Scalar(-0.0), "0"},
+    {Scalar(0x1p48), "281474976710656"}};
+
+TEST(IndexTest, NoNumberStandsForABoundThatIsNotKnown) {
+  const Matrix x = RandomCells(3, 4, 1);
+  for (const auto& [number, text] : kNoBounds) {
+    const std::optional<Value> bound = Value(number);
+    const std::string name = text;
+    const std::vector<std::pair<Inputs, std::string>> calls = {
+        {{x, bound, bound, {}, {}}, name + ","},
+        {{x, {}, {}, bound, bound}, "," + name},
+        {{x, At(2), At(2), bound, bound}, "2," + name},
+        {{x, bound, At(2), {}, {}}, name + ":2,"},
+        {{x, At(2), bound, {}, {}}, "2:" + name + ","},
+        {{x, At(1), At(2), bound, At(3)}, "1:2," + name + ":3"}};
+    for (const Matrix& form : {x, Csr(x)}) {
+      for (auto [inputs, range] : calls) {
+        const std::string message = "index [" + range + "] is out of range for a 3x4 matrix";
+        StatusCode code;
+        inputs[0] = Value(form);
+        EXPECT_EQ(Index(inputs).Error(&code), message);
+        EXPECT_EQ(code, StatusCode::kInvalidArgument);
+        EXPECT_EQ(Index(inputs).RunTimeError(&code), message);
+        EXPECT_EQ(code, StatusCode::kFailedPrecondition);
+        inputs.insert(inputs.begin() + 1, Value(Scalar(5)));
+        EXPECT_EQ(Assign(inputs).Error(&code), message);
+        EXPECT_EQ(code, StatusCode::kInvalidArgument);
+        EXPECT_EQ(Assign(inputs).RunTimeError(&code), message);
+        EXPECT_EQ(code, StatusCode::kFailedPrecondition);
+      }
+    }
+  }
 }
 
 TEST(IndexAssignTest, ReplacesARegionByAMatrixOrAScalar) {
