@@ -48,8 +48,8 @@ Status CheckSize(const std::string& op, const ValueInfo& info) {
   const bool is_empty = shape.rows == 0 || shape.columns == 0;
   const int64_t most = is_empty ? kMostLengthOfEmpty : kMostLength;
   if (shape.rows > most || shape.columns > most)
-    return ResourceExhausted("{}: a matrix of {} is too large: it can have {} rows and columns", op, shape,
-                             most);
+    return ResourceExhausted("{}: a matrix of {} is too large: {} has at most {} rows and columns", op, shape,
+                             is_empty ? "one without cells" : "it", most);
   const int64_t counted = info.format == Format::kSparse
                               ? shape.Cells()
                               : SaturatingProduct(shape.Cells(), BytesOf(ElementType::kFloat64));
