@@ -18,7 +18,9 @@ namespace {
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kLeastGuardedBytes = 64 << 10;  // Smaller registers are not worth an edge.
 constexpr size_t kMostOrderedTasks = 8192;  // Beyond it the bit sets would be larger than what they save.
-constexpr size_t kMostTriedOrders = 256;    // Registers; beyond it one order of placement has to do.
+// Larger blocks are not counted to the byte: sums saturate, with some to spare for rounding up.
+constexpr int64_t kMostCounted = INT64_MAX - (int64_t{1} << 20);
+constexpr size_t kMostTriedOrders = 256;  // Registers; beyond it one order of placement has to do.
 
 // A register of one rank in the time of its tasks: alive in [begin, end], both included.
 struct Lifetime {
@@ -280,10 +282,10 @@ Status CheckWorkingMemory(const Plan& plan, const Task& task, int64_t memory_byt
 }  // namespace
 
 Status CheckMemory(const Plan& plan, int64_t memory_bytes) {
-  if (memory_bytes <= 0) return OkStatus();
+  const int64_t limit = memory_bytes > 0 ? std::min(memory_bytes, kMostCounted) : kMostCounted;
   for (int32_t rank = 0; rank < plan.ranks; ++rank) {
     const int64_t peak = plan.peak_bytes[static_cast<size_t>(rank)];
-    if (peak <= memory_bytes) continue;
+    if (peak <= limit) continue;
     const Register* largest = nullptr;
     for (const Register& reg : plan.registers)
       if (reg.producer.rank() == static_cast<uint32_t>(rank) && (!largest || reg.bytes > largest->bytes))
@@ -291,9 +293,12 @@ Status CheckMemory(const Plan& plan, int64_t memory_bytes) {
     const Task* task = nullptr;
     for (const Task& candidate : plan.tasks)
       if (largest && candidate.id == largest->producer) task = &candidate;
-    Status status =
-        ResourceExhausted("out of memory: this block needs {} bytes on worker {}, the limit is {} bytes",
-                          peak, rank, memory_bytes);
+    Status status = memory_bytes > 0
+                        ? ResourceExhausted(
+                              "out of memory: this block needs {} bytes on worker {}, the limit is {} bytes",
+                              peak, rank, memory_bytes)
+                        : ResourceExhausted("out of memory: this block needs more than {} bytes on worker {}",
+                                            limit, rank);
     if (task && task->node != kNoNode) {
       const Node& node = plan.graph[task->node];
       status = status.At(node.position)

@@ -19,9 +19,9 @@ namespace heddle::scheduler {
 /// Cost: O(registers^2) a rank, with bit sets over its tasks for the order.
 void PlanMemory(Plan* plan);
 
-/// kResourceExhausted when a rank needs more than memory_bytes (0: unlimited), naming the largest register's
-/// operator, or the operator whose working memory (Operator::working_bytes) does not fit beside what it reads
-/// and makes.
+/// kResourceExhausted when a rank needs more than memory_bytes (0: as many as can be counted), naming the
+/// largest register's operator, or the operator whose working memory (Operator::working_bytes) does not fit
+/// beside what it reads and makes.
 Status CheckMemory(const Plan& plan, int64_t memory_bytes);
 
 }  // namespace heddle::scheduler

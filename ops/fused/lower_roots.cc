@@ -52,7 +52,7 @@ bool ReadsMemory(const BodyView& view, std::vector<Step>::const_iterator step, c
   if (tile.kind != TileRef::Kind::kInput) return false;
   const ValueInfo& info = view.node(program.roles.variables[static_cast<size_t>(tile.index)]).info;
   return info.shape.columns == step->columns &&
-         BytesOf(info.element_type) * info.shape.Cells() >= kFetchedBytes &&
+         info.shape.Cells() >= kFetchedBytes / BytesOf(info.element_type) &&
          std::none_of(program.steps.begin(), step,
                       [&](const Step& earlier) { return Reads(earlier, tile); }) &&
          std::none_of(step, program.steps.end(), [&](const Step& product) {

@@ -26,6 +26,8 @@ const char* const kNumbers[] = {"Inf",
                                 "9223372036854774784.0",
                                 "1e18",
                                 "281474976710657",
+                                "281474976710656",
+                                "1073741825",
                                 "2147483648",
                                 "0.5",
                                 "(-0.0)",
@@ -164,7 +166,7 @@ Status RunHostile(const std::string& script, int ranks) {
   const Result<Program> program = compiler::CompileScript(script, options, &diagnostics);
   if (!program.ok()) return program.status();
   SessionOptions session = SplitOver(ranks);
-  session.memory_bytes = kMemory;
+  if (ranks > 1) session.memory_bytes = kMemory;  // Else only allocations are refused, not plans.
   return RunScript(script, session).status;
 }
 

@@ -111,7 +111,7 @@ TEST(IndexTest, NoNumberStandsForABoundThatIsNotKnown) {
         {{x, bound, At(2), {}, {}}, name + ":2,"},
         {{x, At(2), bound, {}, {}}, "2:" + name + ","},
         {{x, At(1), At(2), bound, At(3)}, "1:2," + name + ":3"}};
-    for (const Matrix& form : {x, Csr(x)}) {
+    for (const Matrix& form : Forms(x)) {
       for (auto [inputs, range] : calls) {
         const std::string message = "index [" + range + "] is out of range for a 3x4 matrix";
         StatusCode code;
