@@ -48,6 +48,7 @@ class FilesAhead : public ops::Files {
   Result<std::string> Fingerprint(const std::string& path) override { return files_->Fingerprint(path); }
   Status Replace(const std::string& path, const ops::ByteSource&) override { return NotLookedAt(path); }
   Status Remove(const std::string& path) override { return NotLookedAt(path); }
+  ops::FileVersions* versions() override { return files_->versions(); }
 
  private:
   bool ReadWhole(const std::string& path, ops::CountedBytes* bytes) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/catalog.h"
 #include "ops/formats/file_format.h"
+#include "ops/formats/file_versions.h"
 
 namespace heddle::ops {
 namespace {
@@ -24,6 +25,10 @@ Result<ValueInfo> InferRead(const InferContext& context) {
   return ValueInfo::OfMatrix(summary.shape, summary.format);
 }
 
+Status CheckUnchanged(const std::string& path, Files& files) {
+  return files.versions() == nullptr ? OkStatus() : files.versions()->CheckUnchanged(path);
+}
+
 Result<Value> RunRead(const KernelCall& call) {
   Files& files = *call.context.files;
   const std::string path = call.inputs[0]->scalar().ToText();
@@ -31,12 +36,14 @@ Result<Value> RunRead(const KernelCall& call) {
   options.cancelled = call.context.cancelled;
   if (options.data_type == DataType::kScalar) {
     HEDDLE_ASSIGN_OR_RETURN(Scalar scalar, ReadScalar(options, files));
+    HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
     return Value(std::move(scalar));
   }
   HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, files));
   if (summary.shape != call.node.info.shape || summary.format != call.node.info.format)
     return DataLoss("cannot read '{}': it changed while the script ran", path);
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, ReadRows(options, summary, call.row_begin, call.row_end, files));
+  HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
   return Value(std::move(matrix));
 }
 
@@ -53,8 +60,13 @@ Result<ValueInfo> InferWrite(const InferContext& context) {
 Result<Value> RunWrite(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(WriteOptions options, ResolveWriteOptions(call.node));
   options.cancelled = call.context.cancelled;
-  HEDDLE_RETURN_IF_ERROR(
-      WriteValue(*call.inputs[0], call.inputs[1]->scalar().ToText(), options, *call.context.files));
+  const std::string path = call.inputs[1]->scalar().ToText();
+  const Status status = WriteValue(*call.inputs[0], path, options, *call.context.files);
+  if (FileVersions* versions = call.context.files->versions(); versions != nullptr) {
+    versions->CountWrite(path);
+    versions->CountWrite(path + ".mtd");
+  }
+  HEDDLE_RETURN_IF_ERROR(status);
   return Value();
 }
 

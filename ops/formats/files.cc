@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "ops/formats/file_versions.h"
 #include "ops/formats/input_files.h"
 #include "ops/formats/replacement.h"
 
@@ -16,20 +17,21 @@ namespace {
 
 class RealFiles : public Files {
  public:
-  RealFiles(std::string directory, ChangeGate* gate) : directory_(std::move(directory)), gate_(gate) {}
+  RealFiles(std::string directory, ChangeGate* gate)
+      : directory_(std::move(directory)), versions_(directory_), gate_(gate) {}
 
   Result<std::unique_ptr<InputFile>> Open(const std::string& path) override {
-    if (!IsDirectory(path)) return OpenOrdinaryFile(Absolute(path), path);
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> names, List(path));
-    std::vector<FilePart> parts;
-    for (const std::string& name : names) {
-      const std::string part = path + "/" + name;
-      if (name[0] != '.' && name[0] != '_' && !IsDirectory(part)) parts.push_back({Absolute(part), part});
-    }
-    return OpenParts(parts);
+    if (versions_.IsExpected(path) == false) return NotFound("cannot read '{}': no such file", path);
+    if (IsDirectory(path)) return OpenFolder(path);
+    Result<std::unique_ptr<InputFile>> file = OpenOrdinaryFile(Absolute(path), path, &versions_);
+    // That it is another version than the one expected says more than why it cannot be opened.
+    if (!file.ok()) HEDDLE_RETURN_IF_ERROR(versions_.Check(path, versions_.Find(path)));
+    return file;
   }
 
-  bool Exists(const std::string& path) override { return access(Absolute(path).c_str(), F_OK) == 0; }
+  bool Exists(const std::string& path) override {
+    return versions_.IsExpected(path).value_or(access(Absolute(path).c_str(), F_OK) == 0);
+  }
 
   bool IsDirectory(const std::string& path) override {
     struct stat status {};
@@ -50,8 +52,7 @@ class RealFiles : public Files {
   Result<std::string> Fingerprint(const std::string& path) override {
     struct stat status {};
     if (stat(Absolute(path).c_str(), &status) != 0) return FileError("read", path);
-    return fmt::format("{} {} {}.{}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
-                       status.st_mtim.tv_nsec);
+    return versions_.Fingerprint(path);
   }
 
   Status Replace(const std::string& path, const ByteSource& source) override {
@@ -62,12 +63,14 @@ class RealFiles : public Files {
   }
 
   Status Remove(const std::string& path) override {
-    if (!Exists(path)) return OkStatus();
+    if (access(Absolute(path).c_str(), F_OK) != 0) return OkStatus();
     const auto nothing = [] { return OkStatus(); };
     return ChangeThrough(gate_, path, nothing, [&] {
       return unlink(Absolute(path).c_str()) == 0 || errno == ENOENT ? OkStatus() : FileError("remove", path);
     });
   }
+
+  FileVersions* versions() override { return &versions_; }
 
  private:
   std::string Absolute(const std::string& path) const {
@@ -84,8 +87,22 @@ class RealFiles : public Files {
     return OkStatus();
   }
 
-  std::string directory_;
-  ChangeGate* gate_;
+  // A directory of part files reads as one file: the parts in the order of their names.
+  Result<std::unique_ptr<InputFile>> OpenFolder(const std::string& path) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> names, List(path));
+    std::vector<FilePart> parts;
+    for (const std::string& name : names) {
+      const std::string part = path + "/" + name;
+      if (name[0] != '.' && name[0] != '_' && !IsDirectory(part)) parts.push_back({Absolute(part), part});
+    }
+    Result<std::unique_ptr<InputFile>> whole = OpenParts(parts);
+    HEDDLE_RETURN_IF_ERROR(versions_.CheckUnchanged(path));
+    return whole;
+  }
+
+  const std::string directory_;
+  FileVersions versions_;
+  ChangeGate* const gate_;
 };
 
 }  // namespace

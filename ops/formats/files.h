@@ -13,6 +13,8 @@
 
 namespace heddle::ops {
 
+class FileVersions;  // ops/formats/file_versions.h
+
 /// The bytes of an input file, as many as there were when it was opened. gzip is undone on the way (by
 /// content, not by name). The file is read piece by piece and never mapped: one that somebody cuts short
 /// meanwhile gives an error where a mapping would give a signal.
@@ -45,7 +47,7 @@ class Files {
   virtual bool Exists(const std::string& path) = 0;
   virtual bool IsDirectory(const std::string& path) = 0;
   virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  ///< Names, sorted.
-  /// Size and modification time in one text: changes when the file does.
+  /// Size and modification time in one text: changes when the file does, and when the script writes it.
   virtual Result<std::string> Fingerprint(const std::string& path) = 0;
   /// Replaces `path` by the bytes of `source`, whole or not at all: temporary file beside it, fsync, rename.
   /// An older file stays whole until then and when anything fails, `source` included; no temporary is left
@@ -56,6 +58,8 @@ class Files {
   }
   /// Removes a file; Ok when there is none.
   virtual Status Remove(const std::string& path) = 0;
+  /// Which versions of its files a script is to see, for who opens them here; nullptr: nobody asks.
+  virtual FileVersions* versions() { return nullptr; }
 };
 
 /// The real file system; relative paths are those of `directory`. `gate` (nullptr: always open) outlives it

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/text_encoding.h"
+#include "ops/formats/file_versions.h"
 #include "ops/formats/gzip.h"
 
 namespace heddle::ops {
@@ -31,7 +32,8 @@ Status NoOrdinaryFile(const std::string& path, mode_t mode) {
 
 class OrdinaryFile : public InputFile {
  public:
-  static Result<std::unique_ptr<OrdinaryFile>> Open(const std::string& place, const std::string& path) {
+  static Result<std::unique_ptr<OrdinaryFile>> Open(const std::string& place, const std::string& path,
+                                                    const FileVersions* versions) {
     struct stat status {};
     if (stat(place.c_str(), &status) != 0) return CannotRead(path, errno);
     if (!S_ISREG(status.st_mode)) return NoOrdinaryFile(path, status.st_mode);
@@ -41,7 +43,8 @@ class OrdinaryFile : public InputFile {
     std::unique_ptr<OrdinaryFile> file(new OrdinaryFile(fd, path));
     if (fstat(fd, &status) != 0) return CannotRead(path, errno);
     if (!S_ISREG(status.st_mode)) return NoOrdinaryFile(path, status.st_mode);
-    file->size_ = status.st_size;
+    if (versions != nullptr) HEDDLE_RETURN_IF_ERROR(versions->CheckOpened(path, status));
+    file->status_ = status;
     posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return file;
   }
@@ -49,7 +52,14 @@ class OrdinaryFile : public InputFile {
   OrdinaryFile(const OrdinaryFile&) = delete;
   OrdinaryFile& operator=(const OrdinaryFile&) = delete;
 
-  int64_t size() const override { return size_; }
+  int64_t size() const override { return status_.st_size; }
+  /// True if nobody has written to the file since it was like that.
+  bool IsAsAt(const struct stat& other) const {
+    return status_.st_size == other.st_size && status_.st_ino == other.st_ino &&
+           status_.st_mtim.tv_sec == other.st_mtim.tv_sec &&
+           status_.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
+  }
+  const struct stat& status() const { return status_; }
 
   Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const override {
     HEDDLE_RETURN_IF_ERROR(buffer->Renew(count, path_));
@@ -65,7 +75,7 @@ class OrdinaryFile : public InputFile {
       if (got < 0) return CannotRead(path_, errno);
       if (got == 0)
         return DataLoss("cannot read '{}': it became shorter while it was read, it had {} bytes", path_,
-                        size_);
+                        size());
       done += got;
     }
     return OkStatus();
@@ -76,7 +86,7 @@ class OrdinaryFile : public InputFile {
 
   const int fd_;
   const std::string path_;
-  int64_t size_ = 0;
+  struct stat status_ = {};
 };
 
 class FileInMemory : public InputFile {
@@ -98,7 +108,7 @@ class Parts : public InputFile {
     part.named = named;
     part.begin = size_;
     CountedBytes buffer;
-    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, OpenOrdinaryFile(named.place, named.path));
+    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, OpenOrdinaryFile(named.place, named.path, nullptr));
     const int64_t size = file->size();
     HEDDLE_ASSIGN_OR_RETURN(const std::string_view head, file->Read(0, std::min<int64_t>(size, 3), &buffer));
     part.skipped = static_cast<int64_t>(ByteOrderMarkBytes(head));
@@ -106,7 +116,10 @@ class Parts : public InputFile {
     if (part.bytes == 0) return OkStatus();
     HEDDLE_ASSIGN_OR_RETURN(const std::string_view last, file->Read(size - 1, 1, &buffer));
     part.lacks_newline = last != "\n";
-    if (dynamic_cast<const OrdinaryFile*>(file.get()) == nullptr) part.unpacked = std::move(file);
+    if (const auto* const ordinary = dynamic_cast<const OrdinaryFile*>(file.get()))
+      part.status = ordinary->status();
+    else
+      part.unpacked = std::move(file);
     size_ += part.bytes + part.lacks_newline;
     parts_.push_back(std::move(part));
     return OkStatus();
@@ -137,6 +150,7 @@ class Parts : public InputFile {
     int64_t skipped = 0;  // its byte order mark
     int64_t bytes = 0;    // without that
     bool lacks_newline = false;
+    struct stat status = {};
     std::unique_ptr<InputFile> unpacked;  // if it is packed
 
     Status ReadInto(int64_t from, int64_t count, char* out) const {
@@ -151,8 +165,8 @@ class Parts : public InputFile {
         return OkStatus();
       }
       HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<OrdinaryFile> file,
-                              OrdinaryFile::Open(named.place, named.path));
-      if (file->size() != skipped + bytes)
+                              OrdinaryFile::Open(named.place, named.path, nullptr));
+      if (!file->IsAsAt(status))
         return DataLoss("cannot read '{}': it changed while it was read", named.path);
       return file->ReadInto(skipped + from, count, out);
     }
@@ -168,8 +182,9 @@ std::unique_ptr<InputFile> MakeFileInMemory(CountedBytes bytes) {
   return std::make_unique<FileInMemory>(std::move(bytes));
 }
 
-Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const std::string& place, const std::string& path) {
-  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<OrdinaryFile> file, OrdinaryFile::Open(place, path));
+Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const std::string& place, const std::string& path,
+                                                    const FileVersions* versions) {
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<OrdinaryFile> file, OrdinaryFile::Open(place, path, versions));
   CountedBytes buffer;
   HEDDLE_ASSIGN_OR_RETURN(const std::string_view head,
                           file->Read(0, std::min<int64_t>(file->size(), 2), &buffer));

@@ -14,8 +14,9 @@ namespace heddle::ops {
 std::unique_ptr<InputFile> MakeFileInMemory(CountedBytes bytes);
 
 /// The file at `place`; messages call it `path`. What is no ordinary file is refused without opening it,
-/// because opening a pipe may wait for ever.
-Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const std::string& place, const std::string& path);
+/// because opening a pipe may wait for ever; so is another version than `versions` (nullptr: any) expects.
+Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const std::string& place, const std::string& path,
+                                                    const FileVersions* versions);
 
 struct FilePart {
   std::string place;
