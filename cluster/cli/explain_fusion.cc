@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 
 #include "cluster/cli/script_input.h"
 #include "compiler/codegen/codegen.h"
@@ -12,6 +13,7 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/static_pass.h"
+#include "compiler/optimize/written_files.h"
 #include "ops/formats/file_format.h"
 #include "ops/formats/files.h"
 #include "ops/fused/fused.h"
@@ -57,8 +59,12 @@ Result<std::string> CodeText(const std::string& text) {
 class FusionText {
  public:
   FusionText(std::string_view level, compiler::FuseOptions options, const SessionOptions& session,
-             ops::Files* files)
-      : level_(level), options_(std::move(options)), element_type_(session.element_type), files_(files) {
+             ops::Files* files, std::map<int32_t, std::set<NodeId>> behind_writes)
+      : level_(level),
+        options_(std::move(options)),
+        element_type_(session.element_type),
+        files_(files),
+        behind_writes_(std::move(behind_writes)) {
     passes_.infos_are_exact = true;
     passes_.disabled.insert(session.disabled_passes.begin(), session.disabled_passes.end());
     options_.sparsity_of = [this](std::string_view name) {
@@ -69,6 +75,7 @@ class FusionText {
 
   Status Add(const Block& block) {
     if (block.graph.nodes.empty()) return OkStatus();
+    FindWaiting(block);
     compiler::InferOutcome inferred = Infer(block.graph, block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
     HEDDLE_ASSIGN_OR_RETURN(Graph graph, compiler::RunGraphPasses(std::move(inferred.graph), passes_));
@@ -97,9 +104,23 @@ class FusionText {
   std::string Take() { return text_.empty() ? "nothing is fused\n" : std::move(text_); }
 
  private:
+  // The passes number nodes anew: reads are known by their paths.
+  void FindWaiting(const Block& block) {
+    waiting_.clear();
+    for (const NodeId id : behind_writes_[block.id])
+      if (const auto path = compiler::LiteralPath(block.graph, block.graph[id]))
+        waiting_.insert(path->ToText());
+  }
+
   compiler::InferOutcome Infer(Graph graph, const Block& block) {
+    std::set<NodeId> waiting;
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      if (!graph[id].Is("read")) continue;
+      const auto path = compiler::LiteralPath(graph, graph[id]);
+      if (path && waiting_.contains(path->ToText())) waiting.insert(id);
+    }
     return compiler::InferShapes(std::move(graph), LiveInsOf(block.graph, element_type_), files_, nullptr,
-                                 element_type_);
+                                 element_type_, &waiting);
   }
 
   // Share of cells that are present, as far as a script and the files it reads tell; negative when they do
@@ -107,9 +128,8 @@ class FusionText {
   double KnownSparsity(const Graph& graph, const Node& node) {
     if (node.Is("variable")) return options_.sparsity_of(node.Text("name"));
     if (!node.Is("read")) return compiler::fusion::DrawnSparsity(graph, node);
-    const Node& path = graph[node.inputs[0]];
-    const Scalar* name = path.Is("literal") ? path.FindAttribute("value") : nullptr;
-    if (name == nullptr || !name->IsString()) return -1;
+    const std::optional<Scalar> name = compiler::LiteralPath(graph, node);
+    if (!name || !name->IsString() || waiting_.contains(name->AsString())) return -1;
     const Result<ops::ReadOptions> options = ops::ResolveReadOptions(node, name->AsString(), *files_);
     if (!options.ok()) return -1;
     const Result<ops::FileSummary> file = ops::Summarize(*options, *files_);
@@ -147,6 +167,8 @@ class FusionText {
   std::map<std::string, double, std::less<>> sparsity_;  // Of variables, negative when unknown.
   ElementType element_type_;
   ops::Files* files_;
+  std::map<int32_t, std::set<NodeId>> behind_writes_;  // reads that see other files than those of now
+  std::set<std::string> waiting_;                      // paths of those of a block
   std::string text_;
 };
 
@@ -167,7 +189,8 @@ Result<std::string> ExplainFusion(Program program, std::string_view level, const
   options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
   if (level == "cost") options.told_plans = kToldPlans;
   const std::string constants = level == "cost" ? compiler::ToText(options.constants) + "\n" : "";
-  FusionText text(level, std::move(options), session, files.get());
+  FusionText text(level, std::move(options), session, files.get(),
+                  compiler::ReadsBehindWrites(program, files.get()));
   Status status;
   compiler::ForEachBlock(&program, [&](Block& block) {
     if (status.ok()) status = text.Add(block);

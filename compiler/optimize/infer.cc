@@ -134,16 +134,21 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
 }
 
 InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
-                         std::vector<std::pair<NodeId, Status>>* all_errors, ElementType element_type) {
+                         std::vector<std::pair<NodeId, Status>>* all_errors, ElementType element_type,
+                         const std::set<NodeId>* waiting) {
   InferOutcome outcome;
   outcome.graph = std::move(graph);
   outcome.values.resize(outcome.graph.nodes.size());
   NodeInference inference(files, element_type);
+  NodeInference without_files(nullptr, element_type);
   for (NodeId id = 0; id < outcome.graph.size(); ++id) {
     Node& node = outcome.graph[id];
+    const bool waits = waiting != nullptr && waiting->contains(id);
+    if (waits && outcome.waiting == kNoNode) outcome.waiting = id;
+    if (waits) outcome.complete = false;
     Status status = node.inputs.empty() && node.op == "variable"
                         ? InferVariable(live_in, node, outcome.values[static_cast<size_t>(id)])
-                        : inference.Infer(outcome.graph, outcome.values, id);
+                        : (waits ? without_files : inference).Infer(outcome.graph, outcome.values, id);
     if (!status.ok()) {
       if (status.code() == StatusCode::kInvalidArgument)
         status = status.WithCode(StatusCode::kFailedPrecondition);

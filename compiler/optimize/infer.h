@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,7 +34,8 @@ struct InferOutcome {
   bool complete = true;  ///< No matrix has an unknown size and no value an unknown type.
   Status error;  ///< The first error, with the node's position. kFailedPrecondition for wrong shapes, types
                  ///< and missing variables; the operator's own code otherwise (kNotFound of a read).
-  NodeId failed = kNoNode;  ///< Its node. Nodes before it are inferred, nodes after it are not.
+  NodeId failed = kNoNode;   ///< Its node. Nodes before it are inferred, nodes after it are not.
+  NodeId waiting = kNoNode;  ///< The first read that waits for a write before it.
 };
 
 /// Infers one node after the other; keeps its small arrays between nodes.
@@ -67,8 +69,10 @@ std::optional<Scalar> SizeOf(std::string_view op, const Shape& shape);
 /// `all_errors`, when given, collects the error of every node; inference then goes on behind a failing node,
 /// whose type counts as unknown, and `error` is the first of them. Runs at every entry of a block: about a
 /// microsecond a node.
+/// `waiting`: reads whose files a write before them has yet to make. They are not looked at.
 InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
                          std::vector<std::pair<NodeId, Status>>* all_errors = nullptr,
-                         ElementType element_type = ElementType::kFloat64);
+                         ElementType element_type = ElementType::kFloat64,
+                         const std::set<NodeId>* waiting = nullptr);
 
 }  // namespace heddle::compiler

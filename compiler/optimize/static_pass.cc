@@ -10,6 +10,7 @@
 #include "compiler/declared_result.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/loop_range.h"
+#include "compiler/optimize/written_files.h"
 #include "compiler/parse/ast.h"
 #include "ops/evaluate_scalar.h"
 #include "ops/operator.h"
@@ -94,7 +95,9 @@ LiveIn ToDeclared(const Parameter& parameter, LiveIn known) {
 class StaticPass {
  public:
   StaticPass(Program* program, Diagnostics* diagnostics, LiveInValues* values, ops::Files* files)
-      : program_(*program), diagnostics_(*diagnostics), values_(values), files_(files) {}
+      : program_(*program), diagnostics_(*diagnostics), values_(values), files_(files) {
+    if (files != nullptr) behind_writes_ = ReadsBehindWrites(*program, files);
+  }
 
   void Run() {
     LiveIns state;
@@ -149,7 +152,8 @@ class StaticPass {
   // Infers one graph and moves the state behind it. Returns what its assigns are.
   LiveIns WalkGraph(Block& block, LiveIns& state, Context& context) {
     std::vector<std::pair<NodeId, Status>> errors;
-    InferOutcome outcome = InferShapes(block.graph, state, files_, &errors);
+    InferOutcome outcome =
+        InferShapes(block.graph, state, files_, &errors, ElementType::kFloat64, &behind_writes_[block.id]);
     NodeId first_stop = outcome.graph.size();
     for (NodeId id = outcome.graph.size(); id-- > 0;)
       if (outcome.graph[id].Is("stop") || outcome.graph[id].Is("assert")) first_stop = id;
@@ -375,6 +379,7 @@ class StaticPass {
   Diagnostics& diagnostics_;
   LiveInValues* values_;
   ops::Files* files_;
+  std::map<int32_t, std::set<NodeId>> behind_writes_;  // reads that see other files than `files_`
   std::set<int32_t> recorded_;
   std::map<std::string, CallOutcome> outcomes_;  // by function and what is known of the arguments
   std::map<std::string, int> calls_;

@@ -20,7 +20,8 @@ using LiveInValues = std::map<std::pair<int32_t, NodeId>, std::optional<Scalar>>
 
 /// Propagates types, sizes and known scalars through the whole program: into functions by the types and sizes
 /// of each call, around loops until nothing changes (what changes from round to round becomes unknown). No
-/// file is looked at but where `files` is given, which tells `read` the size of its file.
+/// file is looked at but where `files` is given, which tells `read` the size of its file, unless the script
+/// may have written the file before.
 ///
 /// Fills in node.info of every graph. A function that is called with different sizes keeps what all calls
 /// agree on. Reports what cannot work: as an error where it is certain to happen when the script is run, as a

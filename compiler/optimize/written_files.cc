@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/optimize/written_files.h"
+
+#include <algorithm>
+
+#include "ops/formats/file_versions.h"
+#include "ops/formats/files.h"
+
+namespace heddle::compiler {
+namespace {
+
+// What a write leaves and what a read looks at.
+std::vector<std::string> NamesOf(const Scalar& path) { return {path.ToText(), path.ToText() + ".mtd"}; }
+
+class ProgramWalk {
+ public:
+  ProgramWalk(const Program& program, ops::Files* files) : program_(program), written_(files) {}
+
+  std::map<int32_t, std::set<NodeId>> Run() {
+    Walk(program_.main);
+    // A function may be called again behind any write of the script.
+    std::set<std::string> seen;
+    AddWrites(program_.main, &seen);
+    for (const auto& [name, function] : program_.functions) AddWrites(function.body, &seen);
+    for (const auto& [name, function] : program_.functions) Walk(function.body);
+    return std::move(reads_);
+  }
+
+ private:
+  void Walk(const std::vector<Block>& blocks) {
+    for (const Block& block : blocks) {
+      std::set<std::string> seen;
+      const bool is_loop = block.kind == Block::Kind::kWhile || block.kind == Block::Kind::kFor ||
+                           block.kind == Block::Kind::kParallelFor;
+      if (is_loop) AddWrites(block.body, &seen);  // of the round before
+      WalkGraph(block);
+      Walk(block.body);
+      Walk(block.otherwise);
+      if (block.kind == Block::Kind::kCall) AddWritesOf(block.function, &seen);
+    }
+  }
+
+  void WalkGraph(const Block& block) {
+    for (NodeId id = 0; id < block.graph.size(); ++id) {
+      const Node& node = block.graph[id];
+      if (node.Is("write")) written_.Add(LiteralPath(block.graph, node));
+      if (node.Is("read") && written_.MayChange(LiteralPath(block.graph, node))) reads_[block.id].insert(id);
+    }
+  }
+
+  void AddWrites(const std::vector<Block>& blocks, std::set<std::string>* seen) {
+    for (const Block& block : blocks) {
+      for (const Node& node : block.graph.nodes)
+        if (node.Is("write")) written_.Add(LiteralPath(block.graph, node));
+      AddWrites(block.body, seen);
+      AddWrites(block.otherwise, seen);
+      if (block.kind == Block::Kind::kCall) AddWritesOf(block.function, seen);
+    }
+  }
+
+  void AddWritesOf(const std::string& function, std::set<std::string>* seen) {
+    const auto found = program_.functions.find(function);
+    if (found != program_.functions.end() && seen->insert(function).second)
+      AddWrites(found->second.body, seen);
+  }
+
+  const Program& program_;
+  WrittenFiles written_;
+  std::map<int32_t, std::set<NodeId>> reads_;
+};
+
+}  // namespace
+
+void WrittenFiles::Add(const std::optional<Scalar>& path) {
+  if (!path) {
+    is_any_ = true;
+    return;
+  }
+  for (const std::string& name : NamesOf(*path)) written_.insert(IdentityOf(name));
+}
+
+bool WrittenFiles::MayChange(const std::optional<Scalar>& path) const {
+  if (is_any_) return true;
+  if (written_.empty()) return false;
+  if (!path) return true;
+  for (const std::string& name : NamesOf(*path)) {
+    const std::string read = IdentityOf(name);
+    for (const std::string& written : written_)
+      if (ops::FileVersions::MayMeet(written, read)) return true;
+  }
+  return false;
+}
+
+std::string WrittenFiles::IdentityOf(const std::string& path) const {
+  if (files_ != nullptr && files_->versions() != nullptr) return files_->versions()->Identity(path);
+  return ops::FileVersions("/").Identity(path);
+}
+
+std::optional<Scalar> LiteralPath(const Graph& graph, const Node& node) {
+  const Node& path = graph[node.inputs[node.Is("write") ? 1 : 0]];
+  if (!path.Is("literal")) return std::nullopt;
+  return *path.FindAttribute("value");
+}
+
+std::map<int32_t, std::set<NodeId>> ReadsBehindWrites(const Program& program, ops::Files* files) {
+  return ProgramWalk(program, files).Run();
+}
+
+}  // namespace heddle::compiler
