@@ -51,6 +51,7 @@ KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
     case TaskKind::kUnpack: return Work::kUnpack;
     default: break;
   }
+  if (task.phase == "ready") return Work::kForward;
   const bool is_sink = task.kind == TaskKind::kSink;
   const auto is = [node](std::string_view op) { return node != nullptr && node->Is(op); };
   if (is("variable") && task.consumed.empty()) return Work::kVariable;
@@ -133,7 +134,7 @@ Result<Value> KernelBody::Act(Prepared& prepared, std::span<const Value* const> 
     case Work::kShape: return ShapeOf(*input);
     case Work::kKeep: prepared.held = *input; return Value();
     case Work::kForward:
-      return input == nullptr ? Value() : *input;  // A copy of a control register has no data.
+      return input == nullptr ? Value() : *input;  // Whoever hands on control registers has no data.
     case Work::kUnpack: return UnpackPart(*input, act % task.rate, task.rate);
     case Work::kKernel: return RunKernel(prepared, inputs);
   }

@@ -40,7 +40,7 @@ int64_t EstimateNs(const Graph& graph, const Task& task) {
   const Node& node = graph[task.node];
   if (task.phase == "gather")
     return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / kBytesPerNs, kMostNs));
-  if (task.phase == "slice" || task.phase == "shape") return 0;
+  if (task.phase == "slice" || task.phase == "shape" || task.phase == "ready") return 0;
   if (node.Is("variable") || node.Is("literal") || node.Is("assign")) return 0;
   if (node.Is("read") || node.Is("write")) return kUnboundedCost;
   double ns = OperatorNs(graph, node);

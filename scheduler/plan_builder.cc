@@ -2,6 +2,7 @@
 #include "scheduler/plan_builder.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/panels.h"
 #include "core/sizes.h"
@@ -120,6 +121,34 @@ void PlanBuilder::AddControl(size_t task) {
     if (reader != plan_.tasks[task].id) AddOrder(task_of_.at(reader), task);
 }
 
+std::vector<size_t> PlanBuilder::OtherRanksReady(NodeId node) {
+  std::vector<size_t> here;
+  for (int32_t rank = 1; rank < ranks_; ++rank) {
+    const size_t ready = AddTask(rank, Stream::kHost, TaskKind::kSource, node, "ready", {});
+    for (const size_t earlier : TasksBefore(node, rank)) AddOrder(earlier, ready);
+    const size_t copy = AddTask(0, Stream::kNetwork, TaskKind::kCopy, node, "ready", {});
+    AddOrder(ready, copy);
+    here.push_back(copy);
+  }
+  return here;
+}
+
+std::vector<size_t> PlanBuilder::TasksBefore(NodeId node, int32_t rank) const {
+  std::vector<size_t> tasks;
+  std::vector<NodeId> open = graph_[node].after;
+  std::set<NodeId> seen;
+  while (!open.empty()) {
+    const NodeId before = open.back();
+    open.pop_back();
+    if (!seen.insert(before).second) continue;
+    if (const auto found = last_task_.find({before, rank}); found != last_task_.end())
+      tasks.push_back(found->second);
+    else
+      open.insert(open.end(), graph_[before].after.begin(), graph_[before].after.end());
+  }
+  return tasks;
+}
+
 void PlanBuilder::AddOrder(size_t earlier, size_t later) {
   auto [entry, is_new] = control_of_.try_emplace(earlier, kNoRegister);
   if (is_new) {
@@ -230,6 +259,7 @@ void PlanBuilder::EmitOperator(NodeId id) {
   const Placement& placement = placements_[static_cast<size_t>(id)];
   const bool has_effect = ops::FindOperator(node.op)->effect;
   const bool reduce = placement.split && placement.rule == ops::RowRule::kReduce;
+  const std::vector<size_t> others = node.Is("write") ? OtherRanksReady(id) : std::vector<size_t>();
   std::vector<RegisterId> outputs(static_cast<size_t>(ranks_), kNoRegister);
   for (int32_t rank = 0; rank < (placement.split ? ranks_ : 1); ++rank) {
     const size_t task = EmitTask(id, rank, has_effect);
@@ -240,6 +270,7 @@ void PlanBuilder::EmitOperator(NodeId id) {
       outputs[static_cast<size_t>(rank)] = AddOutput(task, info);
     }
     AddControl(task);
+    for (const size_t ready : others) AddOrder(ready, task);
   }
   if (has_effect) return;
   if (reduce) return EmitFinish(id, std::move(outputs));

@@ -45,6 +45,11 @@ class PlanBuilder {
   /// first input, before those that read it.
   void AddControl(size_t task);
   void AddOrder(size_t earlier, size_t later);
+  /// Tasks of rank 0, one for every other rank, that act when that rank has read all that the script reads
+  /// before `node`, in this plan and in those before it: a rank that is in this plan has done with them.
+  std::vector<size_t> OtherRanksReady(NodeId node);
+  /// The last tasks of `rank` that come before a node in the order of effects.
+  std::vector<size_t> TasksBefore(NodeId node, int32_t rank) const;
   ValueInfo SplitInfo(const ValueInfo& whole, int32_t rank) const;
 
   const Graph& graph_;

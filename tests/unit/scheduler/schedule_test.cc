@@ -89,6 +89,40 @@ TEST(ScheduleTest, AnUpdateComesAfterTheReadersOfTheOldValue) {
   }
 }
 
+// X = read("f"); write(s, "f"): rank 0 writes when every rank has read its rows, and when every rank has come
+// to this plan, so that whatever it read in plans before is behind it.
+TEST(ScheduleTest, AWriteComesAfterTheReadsBeforeItOnEveryRank) {
+  for (const bool reads : {true, false}) {
+    GraphUnderTest g;
+    const NodeId path = g.Op("literal", {}, ValueInfo::OfScalar(ValueType::kString));
+    g.graph[path].SetAttribute("value", Scalar("f"));
+    NodeId read = kNoNode;
+    if (reads) read = g.Op("read", {path}, MatrixOf(100'000, 50));
+    const NodeId print = g.Op("print", {path}, ValueInfo());
+    if (reads) g.graph[print].after = {read};
+    const NodeId write = g.Op("write", {path, path}, ValueInfo());
+    g.graph[write].after = {print};
+    const Result<Plan> plan = Schedule(g.graph, {}, {.ranks = 3});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_TRUE(CheckLive(*plan).ok());
+    ASSERT_EQ(TasksOf(*plan, write, "").size(), 1u);
+    // Whatever the write waits for, back to the beginning.
+    std::set<TaskId> before = {TasksOf(*plan, write, "")[0]->id};
+    for (size_t size = 0; size != before.size();) {
+      size = before.size();
+      for (const Register& reg : plan->registers)
+        for (const TaskId consumer : reg.consumers)
+          if (before.contains(consumer)) before.insert(reg.producer);
+    }
+    std::set<uint32_t> ranks;
+    for (const TaskId task : before) ranks.insert(task.rank());
+    EXPECT_EQ(ranks, (std::set<uint32_t>{0, 1, 2}));
+    for (const Task* task : TasksOf(*plan, read, ""))
+      EXPECT_TRUE(before.contains(task->id)) << task->id.rank();
+    EXPECT_EQ(TasksOf(*plan, read, "").size(), reads ? 3u : 0u);
+  }
+}
+
 TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
   const Result<Plan> plan =
