@@ -105,10 +105,19 @@ uint64_t BlockCompiler::FirstHistory(int32_t block) const {
   return FoldHash(options_hash_, static_cast<uint64_t>(block));
 }
 
-Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame& frame, int part) {
+FileLook BlockCompiler::LookAt(const Graph& rest, const Frame& frame) const {
+  return LookAtFiles(rest, LiveInsOf(rest, frame), files_);
+}
+
+uint64_t BlockCompiler::HistoryOf(uint64_t history, const FileLook& look) {
+  return look.waiting.empty() ? history : FoldHash(history, static_cast<uint64_t>(*look.waiting.begin()) + 1);
+}
+
+Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame& frame, int part,
+                                          const FileLook& look) {
   const compiler::LiveIns live_in = LiveInsOf(rest, frame);
   compiler::InferOutcome inferred =
-      compiler::InferShapes(std::move(rest), live_in, files_, nullptr, options_.element_type);
+      compiler::InferShapes(std::move(rest), live_in, files_, nullptr, options_.element_type, &look.waiting);
   BlockPart result;
   result.complete = inferred.complete;
   result.error = inferred.error;

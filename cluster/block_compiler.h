@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/file_look.h"
 #include "cluster/session.h"
 #include "cluster/variables.h"
 #include "compiler/optimize/infer.h"
@@ -30,8 +31,13 @@ class BlockCompiler {
 
   /// Where the history of a block starts.
   uint64_t FirstHistory(int32_t block) const;
+  /// What rank 0 sees of the files that `rest` reads.
+  FileLook LookAt(const Graph& rest, const Frame& frame) const;
+  /// The history of what is cut where reads wait.
+  static uint64_t HistoryOf(uint64_t history, const FileLook& look);
   /// The next part of `rest`. kInternal, or the error of the first node, when nothing can run.
-  Result<BlockPart> NextPart(int32_t block, Graph rest, const Frame& frame, int part);
+  Result<BlockPart> NextPart(int32_t block, Graph rest, const Frame& frame, int part,
+                             const FileLook& look = {});
   /// The plan cache's key of an inferred graph: options, block, parts before it, sizes, formats,
   /// distributions. Never 0.
   uint64_t KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/counted_heap.h"
+#include "ops/formats/files.h"
 
 namespace heddle::cluster {
 namespace {
@@ -89,8 +90,12 @@ Status BlockRunner::RunByPlans(int32_t block, const Graph& graph, Frame* frame) 
       status = done.status();
       if (!status.ok() || *done) break;
     }
-    Result<BlockPart> next =
-        WithinMemory("a plan", [&] { return compiler_.NextPart(block, std::move(rest), *frame, part); });
+    Result<FileLook> look = Look(history, rest, *frame);
+    status = look.status();
+    if (!status.ok()) break;
+    history = BlockCompiler::HistoryOf(history, *look);
+    Result<BlockPart> next = WithinMemory(
+        "a plan", [&] { return compiler_.NextPart(block, std::move(rest), *frame, part, *look); });
     status = next.status();
     if (!status.ok()) break;
     temporaries.insert(temporaries.end(), next->temporaries.begin(), next->temporaries.end());
@@ -102,6 +107,17 @@ Status BlockRunner::RunByPlans(int32_t block, const Graph& graph, Frame* frame) 
   }
   for (const std::string& name : temporaries) frame->Erase(name);
   return status;
+}
+
+Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const Frame& frame) {
+  if (!ReadsFiles(rest)) return FileLook();
+  HEDDLE_ASSIGN_OR_RETURN(const std::string text, plans_.Share(history, guard_, [&] {
+    return compiler_.LookAt(rest, frame).ToText();
+  }));
+  HEDDLE_ASSIGN_OR_RETURN(FileLook look, FileLook::Parse(text));
+  if (environment_.files != nullptr && environment_.files->versions() != nullptr)
+    environment_.files->versions()->Expect(look.versions, options_.rank);
+  return look;
 }
 
 Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/graph_cut.h"
 
+#include <algorithm>
+
 #include "ops/operator.h"
 
 namespace heddle::cluster {
@@ -73,21 +75,24 @@ Node MakeNamed(const char* op, const std::string& name, const Node& like) {
 Cut CutGraph(const compiler::InferOutcome& inferred, int part) {
   const Graph& graph = inferred.graph;
   const size_t size = graph.nodes.size();
-  const bool failed = inferred.failed != kNoNode;
-  const std::vector<bool> needed =
-      failed ? NeededBefore(graph, inferred.failed) : std::vector<bool>(size, true);
+  // Neither a node that cannot be nor a read that waits for a write is passed by what acts behind it.
+  const bool stops = inferred.failed != kNoNode || inferred.waiting != kNoNode;
+  NodeId end = graph.size();
+  for (const NodeId id : {inferred.failed, inferred.waiting})
+    if (id != kNoNode) end = std::min(end, id);
+  const std::vector<bool> needed = stops ? NeededBefore(graph, end) : std::vector<bool>(size, true);
 
   std::vector<bool> first(size, false);
   bool acts = false;  // anything but literals and variables
   for (NodeId id = 0; id < graph.size(); ++id) {
     const auto i = static_cast<size_t>(id);
-    if (!needed[i] || (failed && id >= inferred.failed) || !CanRunFirst(inferred, graph[id], first)) continue;
+    if (!needed[i] || id >= end || !CanRunFirst(inferred, graph[id], first)) continue;
     first[i] = true;
     acts = acts || !IsFreeToRepeat(graph[id]);
   }
   Cut cut;
   if (!acts) {
-    if (!failed) cut.rest = graph;
+    if (!stops) cut.rest = graph;
     return cut;
   }
 

@@ -9,7 +9,8 @@ namespace {
 
 // A decision of rank 0 as text: one line of fixed fields, the trace, then the body.
 struct Decision {
-  char kind = 'c';  // 'p' plan, 'f' the plan cannot be made (body: status), 'c' compare only
+  // 'p' plan, 'f' the plan cannot be made (body: status), 's' a shared text, 'c' compare only
+  char kind = 'c';
   uint64_t key = 0;
   uint64_t hash = 0;
   int64_t steps = 0;
@@ -47,7 +48,7 @@ Decision Describe(char kind, uint64_t key, const DivergenceGuard& guard) {
 
 Status CheckAgreement(int rank, const Decision& theirs, char kind, uint64_t key,
                       const DivergenceGuard& guard) {
-  const bool same_kind = kind == 'c' ? theirs.kind == 'c' : theirs.kind != 'c';
+  const bool same_kind = theirs.kind == kind || (kind == 'p' && theirs.kind == 'f');
   if (same_kind && theirs.key == key && theirs.hash == guard.hash() && theirs.steps == guard.steps())
     return OkStatus();
   return Internal("ranks disagree about the course of the script")
@@ -114,6 +115,23 @@ Result<Plan> PlanCache::ReceivePlan(uint64_t key, const DivergenceGuard& guard) 
     return failure.ok() ? Internal("rank 0 could not make a plan and did not say why") : failure;
   }
   return Plan::Parse(decision.body);
+}
+
+Result<std::string> PlanCache::Share(uint64_t key, const DivergenceGuard& guard,
+                                     const std::function<std::string()>& make) {
+  if (rank_ != 0) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::string text, control_->Receive());
+    HEDDLE_ASSIGN_OR_RETURN(Decision decision, Decode(text));
+    HEDDLE_RETURN_IF_ERROR(CheckAgreement(rank_, decision, 's', key, guard));
+    return std::move(decision.body);
+  }
+  std::string body = make();
+  if (ranks_ > 1) {
+    Decision decision = Describe('s', key, guard);
+    decision.body = body;
+    control_->Broadcast(Encode(decision));
+  }
+  return body;
 }
 
 Status PlanCache::Compare(const DivergenceGuard& guard) {

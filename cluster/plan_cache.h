@@ -33,6 +33,9 @@ class PlanCache {
   /// every rank. kInternal when the ranks disagree about what comes next (`guard`), with both traces.
   Result<std::shared_ptr<const Plan>> Obtain(uint64_t key, const DivergenceGuard& guard,
                                              const std::function<Result<Plan>()>& make);
+  /// A text that rank 0 makes and all ranks get, about what is to come next by `key`; fails as Obtain does.
+  Result<std::string> Share(uint64_t key, const DivergenceGuard& guard,
+                            const std::function<std::string()>& make);
   /// Compares the guards of all ranks without asking for a plan.
   Status Compare(const DivergenceGuard& guard);
 

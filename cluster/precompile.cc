@@ -12,6 +12,7 @@
 #include "cluster/random_seeds.h"
 #include "cluster/scalar_block.h"
 #include "compiler/optimize/loop_range.h"
+#include "compiler/optimize/written_files.h"
 #include "core/clock.h"
 
 namespace heddle::cluster {
@@ -47,6 +48,7 @@ class Precompiler {
         clock_(limits.clock != nullptr ? *limits.clock : SystemClock()),
         end_ns_(clock_.MonotonicNs() + limits.most_ns),
         compiler_(options_, files != nullptr ? files : no_files_.get(), &clock_),
+        written_(files),
         scalars_(kSilentRank, ops::CatalogKernels(), context_),
         seeds_(options.seed) {
     RandomSeeds::Connect(&program_);
@@ -145,7 +147,10 @@ class Precompiler {
         if (done) break;
       }
       const bool knows_all = KnowsAllValues(rest, frame_);
-      Result<BlockPart> next = compiler_.NextPart(block, std::move(rest), frame_, part);
+      const FileLook look = compiler_.LookAt(rest, frame_);
+      if (ReadsWhatIsWritten(rest, look)) return false;
+      history = BlockCompiler::HistoryOf(history, look);
+      Result<BlockPart> next = compiler_.NextPart(block, std::move(rest), frame_, part, look);
       // Where a value is not known here, the session may cut elsewhere.
       if (!next.ok() || !next->error.ok() || !(next->complete || knows_all)) return false;
       temporaries.insert(temporaries.end(), next->temporaries.begin(), next->temporaries.end());
@@ -157,6 +162,15 @@ class Precompiler {
     }
     for (const std::string& name : temporaries) frame_.Erase(name);
     return true;
+  }
+
+  // Files that the script has written by then have sizes that only a run tells.
+  bool ReadsWhatIsWritten(const Graph& graph, const FileLook& look) const {
+    for (NodeId id = 0; id < graph.size(); ++id)
+      if (graph[id].Is("read") && !look.waiting.contains(id) &&
+          written_.MayChange(compiler::LiteralPath(graph, graph[id])))
+        return true;
+    return false;
   }
 
   // What the session does without a plan.
@@ -177,6 +191,8 @@ class Precompiler {
       if (!made.ok()) return false;
       found = plans_.emplace(*key, std::move(made->live_out)).first;
     }
+    for (const Node& node : part.graph.nodes)
+      if (node.Is("write")) written_.Add(compiler::LiteralPath(part.graph, node));
     bool known = true;
     for (const Binding& binding : found->second) {
       known = known && IsKnown(binding.info);
@@ -216,6 +232,7 @@ class Precompiler {
   const std::unique_ptr<ops::Files> no_files_ = MakeNoFiles();
   ops::KernelContext context_;
   BlockCompiler compiler_;
+  compiler::WrittenFiles written_;  // by the parts passed so far
   ScalarBlocks scalars_;
   RandomSeeds seeds_;
   Frame frame_;

@@ -55,7 +55,7 @@ class SessionOfOneRank : public Session {
     // Whatever stopped because of a cancellation, the cancellation is the cause.
     if (!status.ok() && !why_.ok()) return why_;
     own_cause_ = !status.ok();
-    return NameWorker(status);
+    return status;
   }
 
   void Cancel(Status why) override {
@@ -79,16 +79,8 @@ class SessionOfOneRank : public Session {
     if (options_.rank == 0 || environment_.control == nullptr || blocks_.failed_in_plan()) return false;
     if (blocks_.compiler().failed_by_size()) return true;
     return status.code() == StatusCode::kFailedPrecondition ||
-           status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kAborted;
-  }
-
-  // A file that only some workers see is a fault of the installation: say which worker misses it.
-  Status NameWorker(const Status& status) const {
-    const bool about_files =
-        status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
-    if (!about_files || options_.rank == 0) return status;
-    return status.WithNote(
-        fmt::format("worker {} does not see it; every worker must see the files of a job", options_.rank));
+           status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kAborted ||
+           status.code() == StatusCode::kNotFound;  // rank 0 has said that there is no such file
   }
 
   void Finish(int64_t elapsed_ns) {

@@ -188,6 +188,25 @@ TEST(JobsTest, PlansTravelWithTheJob) {
   cluster.EndAndExpectNothingLeft();
 }
 
+// The sizes of the files that are there when the job is submitted are not those that it reads.
+TEST(JobsTest, ReadsSeeTheWritesBeforeThem) {
+  ClusterOfProcesses cluster;
+  cluster.StartWorker("alpha");
+  cluster.StartWorker("beta");
+  const std::string script =
+      "A = matrix(3, rows=400, cols=4)\nwrite(A, \"X.csv\", format=\"csv\")\nX = read(\"X.csv\")\n"
+      "print(nrow(X) + \" \" + sum(X))\nfor (i in 1:3) {\n  write(matrix(i, rows=100 * i, cols=i), \"X.csv\", "
+      "format=\"csv\")\n  Y = read(\"X.csv\")\n  print(nrow(Y) + \" \" + ncol(Y) + \" \" + sum(Y))\n}\n";
+  WriteText(cluster.folder() + "/X.csv", "1,2\n3,4\n");
+  WriteText(cluster.folder() + "/r.dml", script);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Finished job = cluster.Run({"job", "submit", "--min-distributed-bytes", "0", "r.dml"});
+    ASSERT_EQ(job.code, 0) << job.errors;
+    EXPECT_EQ(job.output, "400 4800.0\n100 1 100.0\n200 2 800.0\n300 3 2700.0\n");
+  }
+  cluster.EndAndExpectNothingLeft();
+}
+
 TEST(JobsTest, KilledWorkerMeansAnotherAttemptElsewhere) {
   ClusterOfProcesses cluster(/*lease_ms=*/800);
   cluster.StartWorker("alpha");

@@ -7,14 +7,14 @@ namespace heddle::cluster {
 namespace {
 
 // A graph in its text form, inferred with X (100 x 3) and n (5) known.
-compiler::InferOutcome Inferred(const std::string& text) {
+compiler::InferOutcome Inferred(const std::string& text, const std::set<NodeId>& waiting = {}) {
   compiler::LiveIns live_in;
   live_in["X"].info = ValueInfo::OfMatrix({100, 3});
   live_in["n"].info = ValueInfo::OfScalar(ValueType::kInteger);
   live_in["n"].value = 5;
   Result<Graph> graph = Graph::Parse(text);
   HEDDLE_CHECK(graph.ok(), graph.status().ToString().c_str());
-  return compiler::InferShapes(*std::move(graph), live_in, nullptr);
+  return compiler::InferShapes(*std::move(graph), live_in, nullptr, nullptr, ElementType::kFloat64, &waiting);
 }
 
 std::string Operators(const Graph& graph) {
@@ -87,6 +87,44 @@ TEST(GraphCutTest, BeforeAFaultOnlyWhatActsRuns) {
   const auto again = compiler::InferShapes(cut.rest, live_in, nullptr);
   EXPECT_FALSE(again.error.ok());
   EXPECT_TRUE(CutGraph(again, 1).first.nodes.empty());
+}
+
+// A read that waits stops all that acts behind it, and nothing is computed early for its sake.
+TEST(GraphCutTest, AReadWaitsForTheEffectsBeforeIt) {
+  const std::string text = Lines({
+      "%0 = variable() name=\"X\"",
+      "%1 = sum(%0)",
+      "%2 = t(%0)",
+      "%3 = literal() value=\"f\"",
+      "%4 = write(%1, %3)",
+      "%5 = read(%3) after(%4)",
+      "%6 = print(%1) after(%5)",
+      "%7 = %*%(%5, %2)",
+      "%8 = assign(%7) name=\"Y\"",
+  });
+  const Cut cut = CutGraph(Inferred(text, {5}), 0);
+  EXPECT_EQ(Operators(cut.first), "variable:X sum assign:%cut0_1 literal write");
+  EXPECT_EQ(Operators(cut.rest), "variable:X variable:%cut0_1 t literal read print %*% assign:Y");
+  EXPECT_TRUE(Verify(cut.first).ok());
+  EXPECT_TRUE(Verify(cut.rest).ok());
+  // Without a write that may change it, it goes first as before.
+  EXPECT_EQ(Operators(CutGraph(Inferred(text), 0).first),
+            "variable:X sum t assign:%cut0_2 literal write read "
+            "assign:%cut0_5 print");
+}
+
+TEST(GraphCutTest, AFaultBehindAReadThatWaitsComesLater) {
+  const Cut cut = CutGraph(Inferred(Lines({
+                                        "%0 = literal() value=\"f\"",
+                                        "%1 = write(%0, %0)",
+                                        "%2 = read(%0) after(%1)",
+                                        "%3 = variable() name=\"missing\"",
+                                        "%4 = print(%3) after(%2)",
+                                    }),
+                                    {2}),
+                           0);
+  EXPECT_EQ(Operators(cut.first), "literal write");
+  EXPECT_EQ(Operators(cut.rest), "literal read variable:missing print");
 }
 
 }  // namespace

@@ -66,6 +66,20 @@ TEST_F(PlanCacheTest, RanksCompareNotesWithoutAPlan) {
   EXPECT_EQ(one_.Compare(guard_).code(), StatusCode::kInternal);
 }
 
+TEST_F(PlanCacheTest, ATextOfRankZeroReachesAllInItsTurn) {
+  const auto text = [] { return std::string("seen\n\nand told"); };
+  const auto not_here = [] { return std::string("only rank 0 says"); };
+  EXPECT_EQ(*zero_.Share(5, guard_, text), text());
+  EXPECT_EQ(*one_.Share(5, guard_, not_here), text());
+  // Neither another one nor a plan stands for it.
+  ASSERT_TRUE(zero_.Share(6, guard_, text).ok());
+  EXPECT_EQ(one_.Share(7, guard_, not_here).status().code(), StatusCode::kInternal);
+  ASSERT_TRUE(zero_.Obtain(8, guard_, TwoRankPlan).ok());
+  EXPECT_EQ(one_.Share(8, guard_, not_here).status().code(), StatusCode::kInternal);
+  ASSERT_TRUE(zero_.Share(9, guard_, text).ok());
+  EXPECT_EQ(one_.Obtain(9, guard_, NotHere).status().code(), StatusCode::kInternal);
+}
+
 TEST_F(PlanCacheTest, TheLeastRecentlyUsedPlanIsForgotten) {
   PlanCache cache(0, 1, nullptr, 2);
   const auto make = [] { return Result<Plan>(Plan{}); };

@@ -85,6 +85,33 @@ TEST(PrecompileTest, FilesAreLookedAtOnlyWhenGiven) {
   EXPECT_TRUE(files->Remove("precompile_test.csv").ok());
 }
 
+// What the script writes has sizes that only a run tells, whatever is there before.
+TEST(PrecompileTest, ReadsOfWrittenFilesEndIt) {
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(testing::TempDir());
+  const auto put = [&] {
+    ASSERT_TRUE(files->Replace("precompile_own.csv", "1,2\n3,4\n").ok());
+    ASSERT_TRUE(files->Remove("precompile_own.csv.mtd").ok());
+  };
+  for (const char* path : {"\"precompile_own.csv\"", "\"precompile_own\" + sum(A) + \".csv\""}) {
+    put();
+    const std::string write = std::string("write(A, ") + path + ", format=\"csv\")\n";
+    const std::string read = "X = read(\"precompile_own.csv\", format=\"csv\")\nprint(sum(X %*% t(X)))\n";
+    const std::string start = "A = matrix(2, rows=3, cols=5)\n";
+    const size_t without = Precompile(CompileOrDie(start + read), {}, files.get()).size();
+    const Both in_block = RunBoth(start + write + read, SplitOver(2), files.get());
+    EXPECT_LE(in_block.plans, without);
+    EXPECT_GT(in_block.ahead.statistics[0].plans_compiled, 0);
+    put();
+    const Both later =
+        RunBoth(start + write + "if (sum(A) > 0) { print(\"a\") }\n" + read, SplitOver(2), files.get());
+    EXPECT_GT(later.ahead.statistics[0].plans_compiled, 0);
+  }
+  for (const char* name : {"precompile_own.csv", "precompile_own30.0.csv"}) {
+    EXPECT_TRUE(files->Remove(name).ok());
+    EXPECT_TRUE(files->Remove(std::string(name) + ".mtd").ok());
+  }
+}
+
 TEST(PrecompileTest, AFaultIsLeftToTheSession) {
   EXPECT_TRUE(
       Precompile(CompileOrDie("stop(\"no\")\nX = matrix(1, rows=2, cols=2)\nprint(sum(X))"), {}, nullptr)
