@@ -68,6 +68,7 @@ class BodyBuilder {
 
   // --- calls.cc: calls of DML functions
   void HoistCalls(const Expression& expression);
+  void FindEarlyReads(const Expression& expression, std::vector<const Expression*>* open);
   void ForbidCalls(const Expression& expression, std::string_view where);
   void ForbidCallsInIndex(const Index& index);
   bool EmitCall(const Expression& call, const DmlFunction& function, const std::vector<std::string>& results);
@@ -129,6 +130,7 @@ class BodyBuilder {
   Scope scope_;
   std::map<std::string, std::string, std::less<>> renamed_;  // locals of a parfor
   std::map<const Expression*, std::string> hoisted_;         // call -> temporary with its result
+  std::set<const Expression*> early_reads_;                  // of the statement; calls that are hoisted, too
   std::set<std::string> reported_undefined_;
   bool calls_in_index_ = false;  // print allows them
 };

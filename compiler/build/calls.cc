@@ -23,6 +23,10 @@ void BodyBuilder::HoistCalls(const Expression& expression) {
   const DmlFunction* function = program_.FindFunction(file_, expression);
   if (function == nullptr) {
     for (const Argument& argument : expression.arguments) HoistCalls(*argument.value);
+    if (early_reads_.contains(&expression)) {
+      hoisted_[&expression] = NewTemporary();
+      Define(hoisted_[&expression], BuildRead(expression), expression.range);
+    }
     return;
   }
   if (function->definition->results.empty()) {
@@ -32,6 +36,27 @@ void BodyBuilder::HoistCalls(const Expression& expression) {
   std::vector<std::string> results(function->definition->results.size());
   results[0] = NewTemporary();
   if (EmitCall(expression, *function, results)) hoisted_[&expression] = results[0];
+}
+
+// Of the statement's expression, left to right: the reads that stand before the call of a DML function, which
+// may write what they read. `open`: those that no call has followed so far.
+void BodyBuilder::FindEarlyReads(const Expression& expression, std::vector<const Expression*>* open) {
+  const size_t before = open->size();
+  for (const ExpressionPointer& operand : expression.operands) FindEarlyReads(*operand, open);
+  if (expression.index)
+    for (const IndexRange* range : {&expression.index->rows, &expression.index->columns})
+      for (const Expression* bound : {range->from.get(), range->to.get()})
+        if (bound != nullptr) FindEarlyReads(*bound, open);
+  if (expression.kind != Expression::Kind::kCall) return;
+  for (const Argument& argument : expression.arguments) FindEarlyReads(*argument.value, open);
+  if (program_.FindFunction(file_, expression) != nullptr) {
+    // Its own arguments are made before it anyway.
+    early_reads_.insert(open->begin(), open->begin() + static_cast<std::ptrdiff_t>(before));
+    open->clear();
+  } else if (const Builtin* builtin = expression.name_space.empty() ? FindBuiltin(expression.name) : nullptr;
+             builtin != nullptr && builtin->form == CallForm::kRead) {
+    open->push_back(&expression);
+  }
 }
 
 void BodyBuilder::ForbidCalls(const Expression& expression, std::string_view where) {

@@ -9,6 +9,9 @@ void BodyBuilder::BuildStatements(const std::vector<Statement>& statements) {
 }
 
 void BodyBuilder::BuildStatement(const Statement& statement) {
+  early_reads_.clear();
+  std::vector<const Expression*> open;
+  if (statement.value != nullptr) FindEarlyReads(*statement.value, &open);
   switch (statement.kind) {
     case Statement::Kind::kAssign: return BuildAssign(statement);
     case Statement::Kind::kMultiAssign: return BuildMultiAssign(statement);
