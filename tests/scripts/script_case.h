@@ -21,7 +21,7 @@ inline std::vector<std::string> ScriptCases() {
   return paths;
 }
 
-/// `heddle` with these options on a case.
+/// `heddle` with these options on a case. NAME.dml has a folder of its own, so that it may write files.
 inline testing_support::Finished RunCase(const std::string& options, const std::filesystem::path& path) {
   std::vector<std::string> words = {HEDDLE_BINARY_DIR "/heddle"};
   for (const std::string& word : testing_support::SplitWords(options)) words.push_back(word);
@@ -29,10 +29,11 @@ inline testing_support::Finished RunCase(const std::string& options, const std::
     std::string line = testing_support::ReadText(path);
     line.resize(line.find('\n'));
     for (const std::string& word : testing_support::SplitWords(line)) words.push_back(word);
-  } else {
-    words.push_back(path.string());
+    return testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
   }
-  return testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
+  const testing_support::TemporaryFolder folder;
+  words.push_back(path.string());
+  return testing_support::RunProcess(words, folder.path());
 }
 
 }  // namespace heddle
