@@ -22,7 +22,6 @@ constexpr size_t kLongestSecret = 256;
 constexpr size_t kShortestSecret = 32;
 constexpr size_t kUuidBytes = 16;
 constexpr int kMostWorkersOfAHost = 64;
-constexpr int kMostThreads = 1 << 16;
 
 bool IsNameCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';

@@ -199,7 +199,8 @@ Result<ValueType> ScalarResultType(std::string_view op, std::span<const ValueTyp
 
 namespace {
 
-Result<Scalar> Evaluate(std::string_view op, std::span<const Scalar* const> inputs) {
+Result<Scalar> Evaluate(const Node& node, std::span<const Scalar* const> inputs) {
+  const std::string_view op = node.op;
   size_t count = inputs.size();
   while (count > 0 && inputs[count - 1] == nullptr) --count;
   for (size_t i = 0; i < count; ++i)
@@ -225,7 +226,7 @@ Result<Scalar> Evaluate(std::string_view op, std::span<const Scalar* const> inpu
 }  // namespace
 
 Result<Scalar> EvaluateScalar(const Node& node, std::span<const Scalar* const> inputs) {
-  return WithinMemory(node.op, [&] { return Evaluate(node.op, inputs); });
+  return WithinMemory(node.op, [&] { return Evaluate(node, inputs); });
 }
 
 }  // namespace heddle::ops
