@@ -224,7 +224,7 @@ NodeId BodyBuilder::ConvertArgument(const Expression& call, const ParameterDefin
     Error(range,
           fmt::format("the argument '{}' of {}() must be a scalar, not a matrix", parameter.name, call.name))
         .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
-    return value;
+    return ErrorNode(range);
   }
   if (!info.IsScalar() || info.value_type == parameter.value_type) return value;
   switch (parameter.value_type) {

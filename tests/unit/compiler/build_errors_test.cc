@@ -121,7 +121,7 @@ const std::vector<Case>& Cases() {
        {"1:40 iterations of the parfor depend on each other through 'R'"}},
       {"s = 0; parfor (i in 1:3) { s = s + i }",
        {"1:28 iterations of the parfor depend on each other through 's'"}},
-      {"s = 0; parfor (i in 1:3, check=2) { s = 1 }",
+      {"s = 0; parfor (i in 1:3, check=2) { t = s }",
        {"1:32 the option 'check' of a parfor is 0 or 1, not 2"}},
       {"for (i in matrix(1,2,2):3) print(i)",
        {"1:11 the first value of a loop must be a scalar, not a matrix"}},

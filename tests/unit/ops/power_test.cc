@@ -100,7 +100,7 @@ TEST(PowerTest, ResultsThatAreDoublesAreExact) {
     EXPECT_EQ(Power(2, n), std::ldexp(1.0, n)) << n;
     EXPECT_EQ(Power(-2, n), std::ldexp(n % 2 == 0 ? 1.0 : -1.0, n)) << n;
     EXPECT_EQ(Power(0.25, n), std::ldexp(1.0, -2 * n)) << n;
-    if (n % 2 == 0 && n > -1074) {
+    if (n % 2 == 0 && n > -1074 && n < 1024) {
       EXPECT_EQ(Power(std::ldexp(1.0, n), 0.5), std::ldexp(1.0, n / 2)) << n;
     }
   }

@@ -27,7 +27,7 @@ Result<Scalar> TryEvaluate(std::string_view op, const std::vector<Scalar>& argum
   return EvaluateScalar(node, inputs);
 }
 
-// Evaluates, and checks that inference promised this type.
+// Evaluates, and checks that inference promised this type; that of ifelse may depend on the condition.
 Scalar Evaluate(std::string_view op, const std::vector<Scalar>& arguments) {
   Result<Scalar> result = TryEvaluate(op, arguments);
   EXPECT_TRUE(result.ok()) << op << ": " << result.status().message();
@@ -36,7 +36,8 @@ Scalar Evaluate(std::string_view op, const std::vector<Scalar>& arguments) {
   for (const Scalar& argument : arguments) types.push_back(argument.type());
   const Result<ValueType> type = ScalarResultType(op, types);
   EXPECT_TRUE(type.ok()) << op;
-  if (type.ok() && !(result->IsDouble() && !std::isfinite(result->AsDouble()))) {
+  const bool is_open = type.ok() && *type == ValueType::kUnknown && op == "ifelse";
+  if (type.ok() && !is_open && !(result->IsDouble() && !std::isfinite(result->AsDouble()))) {
     EXPECT_EQ(Name(*type), Name(result->type())) << op;
   }
   return *result;
@@ -54,7 +55,6 @@ TEST(ScalarTest, ArithmeticOfIntegersStaysWhole) {
   EXPECT_EQ(Evaluate("^", {2, 10}), Scalar(1024.0));
   EXPECT_EQ(Evaluate("pmin", {2, 3}), Scalar(2));
   EXPECT_EQ(Evaluate("pmax", {2, 3}), Scalar(3));
-  EXPECT_EQ(Evaluate("abs", {-7}), Scalar(7));
   EXPECT_EQ(Evaluate("round", {7}), Scalar(7.0));
   EXPECT_EQ(Evaluate("*", {int64_t{3037000499}, int64_t{3037000499}}), Scalar(int64_t{9223372030926249001}));
 }
@@ -135,6 +135,7 @@ TEST(ScalarTest, BitOperatorsKeepAllSixtyFourBits) {
   EXPECT_EQ(Evaluate("bitwXor", {kLargest, 1}), Scalar(kLargest - 1));
   EXPECT_EQ(Evaluate("bitwShiftL", {1, 62}), Scalar(int64_t{1} << 62));
   EXPECT_EQ(Evaluate("bitwShiftR", {-8, 1}), Scalar(-4));
+  EXPECT_EQ(Evaluate("bitwOr", {true, false}), Scalar(1));
 }
 
 TEST(ScalarTest, FunctionsOfNumbers) {
