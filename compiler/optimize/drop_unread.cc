@@ -109,12 +109,13 @@ class UnreadDropper {
   void Drop(std::vector<Block>* blocks, const Names& results) {
     for (bool changed = true; changed;) {
       Names live = results;
-      changed = VisitLiveness(blocks, &live, false);
+      changed = VisitLiveness(blocks, &live, false, WithoutUnread);
       ForEachBlock(blocks, [&](Block& block) {
+        if (block.kind == Block::Kind::kCall) changed |= DropCall(&block);
+        if (block.kind == Block::Kind::kBasic) return;
         const size_t before = block.graph.nodes.size();
         block.graph = WithoutUnread(std::move(block.graph));
         changed |= block.graph.nodes.size() < before;
-        if (block.kind == Block::Kind::kCall) changed |= DropCall(&block);
       });
     }
     EraseEmpty(blocks);

@@ -23,7 +23,7 @@ void AddReads(const Graph& graph, Names* names) {
 
 class Liveness {
  public:
-  explicit Liveness(Action action) : action_(action) {}
+  explicit Liveness(Action action, Graph (*sweep)(Graph) = nullptr) : action_(action), sweep_(sweep) {}
 
   void Visit(std::vector<Block>& blocks, Names& live) {
     for (size_t i = blocks.size(); i-- > 0;) VisitBlock(blocks[i], live);
@@ -77,7 +77,10 @@ class Liveness {
   }
 
   void VisitBasic(Block& block, Names& live, Names& made) {
-    if (action_ == Action::kRemove) RemoveUnread(block.graph, live);
+    if (action_ == Action::kRemove) {
+      RemoveUnread(block.graph, live);
+      Sweep(block.graph);
+    }
     for (const Node& node : block.graph.nodes)
       if (node.Is("assign")) made.insert(node.Text("name"));
     for (const std::string& name : made) live.erase(name);
@@ -93,6 +96,13 @@ class Liveness {
     if (std::find(keep.begin(), keep.end(), false) == keep.end()) return;
     graph = Compact(std::move(graph), itself, keep);
     changed_ = true;
+  }
+
+  void Sweep(Graph& graph) {
+    if (sweep_ == nullptr) return;
+    const size_t before = graph.nodes.size();
+    graph = sweep_(std::move(graph));
+    changed_ |= graph.nodes.size() < before;
   }
 
   // `live`: on entry what is live behind the loop (or read by its predicate), on return what is live at its
@@ -119,6 +129,7 @@ class Liveness {
   }
 
   Action action_;
+  Graph (*sweep_)(Graph);
   std::map<int32_t, Names> exposed_;  // by the id of the loop
   bool changed_ = false;
 };
@@ -197,8 +208,8 @@ void ForEachBody(Program* program, const Visit& visit) {
 
 }  // namespace
 
-bool VisitLiveness(std::vector<Block>* blocks, Names* live, bool mark) {
-  Liveness liveness(mark ? Action::kMark : Action::kRemove);
+bool VisitLiveness(std::vector<Block>* blocks, Names* live, bool mark, Graph (*sweep)(Graph)) {
+  Liveness liveness(mark ? Action::kMark : Action::kRemove, sweep);
   liveness.Visit(*blocks, *live);
   return liveness.changed();
 }

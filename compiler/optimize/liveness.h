@@ -18,7 +18,8 @@ using Names = std::set<std::string, std::less<>>;
 /// With `mark`, fills in Block::dead_after: what is live before or made by a block, and not live after it. A
 /// variable may be named at several blocks (in a branch and after the `if`): freeing what is not there does
 /// nothing. Without, removes the assignments that nothing reads and the results of calls that nothing reads.
-/// Returns true when it changed a graph.
-bool VisitLiveness(std::vector<Block>* blocks, Names* live, bool mark);
+/// `sweep`, when given, then takes from each straight-line graph what has no reader left, so that what only
+/// that read goes in the same visit. Returns true when it changed a graph.
+bool VisitLiveness(std::vector<Block>* blocks, Names* live, bool mark, Graph (*sweep)(Graph) = nullptr);
 
 }  // namespace heddle::compiler

@@ -159,13 +159,14 @@ std::string Script(const Form& form, const std::string& statement, const std::st
   return "X = matrix(1, rows=3, cols=3)\nv = seq(1, 3)\n" + Replaced(form.before, "NUMBER", number) + with;
 }
 
-Status RunHostile(const std::string& script, int ranks) {
+Status RunHostile(const std::string& script, int ranks, const char* fusion) {
   compiler::CompileOptions options;
   options.script = "test.dml";
   compiler::Diagnostics diagnostics;
   const Result<Program> program = compiler::CompileScript(script, options, &diagnostics);
   if (!program.ok()) return program.status();
   SessionOptions session = SplitOver(ranks);
+  session.fusion = fusion;
   if (ranks > 1) session.memory_bytes = kMemory;  // Else only allocations are refused, not plans.
   return RunScript(script, session).status;
 }
@@ -186,7 +187,7 @@ TEST_P(HostileNumbersTest, NoIndexIsTakenForAnotherOne) {
     for (const char* statement : kIndexes) {
       for (const std::string number : kNumbers) {
         const std::string script = Script(form, statement, number);
-        const Status status = RunHostile(script, GetParam());
+        const Status status = RunHostile(script, GetParam(), "cost");
         // i in 0:3 and in -1:3 begins outside, i in 0.5:3 at 0.
         ASSERT_TRUE(ExitCode(status) == 1 || ExitCode(status) == 3) << script << "\n" << status.ToString();
         EXPECT_TRUE(ExitCode(status) == 3 || status.position().IsKnown()) << script << "\n"
@@ -204,7 +205,7 @@ TEST_P(HostileNumbersTest, EverySizeAndCountIsRefusedOrRight) {
     for (const char* statement : kOthers) {
       for (const std::string number : kNumbers) {
         const std::string script = Script(form, statement, number);
-        const Status status = RunHostile(script, GetParam());
+        const Status status = RunHostile(script, GetParam(), "off");
         ASSERT_TRUE(allowed.contains(ExitCode(status))) << script << "\n" << status.ToString();
         if (status.ok()) continue;
         EXPECT_NE(status.ToString().find("test.dml:"), std::string::npos) << script << "\n"

@@ -117,7 +117,7 @@ TEST(InlineFunctionsTest, WhatWouldChangeAnErrorOrARandomNumberStaysACall) {
       // Numbers of one place in the script.
       "f = function(int n) return (double y) { y = sum(rand(rows=n, cols=n)) }\nprint(f(2) - f(2))",
       // A scalar that the call may have to convert.
-      "f = function(int n) return (double y) { n = n * 1.5\nif (n > coin) { n = 1 }\ny = n }\nprint(f(2))",
+      "f = function(int n) return (double y) { n = n * 1.5\nif (n > 2.5) { n = 1 }\ny = n }\nprint(f(2))",
       // Recursion.
       "f = function(int n) return (double y) { y = 0\nif (n > 0) { y = f(n - 1) } }\nprint(f(2))",
   };
