@@ -26,7 +26,8 @@ compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
     if (variable == nullptr) continue;
     compiler::LiveIn& entry = live_in[name];
     entry.info = variable->info;
-    if (variable->info.IsScalar() && !variable->is_ahead) entry.value = variable->value.scalar();
+    if (variable->info.IsScalar() && !variable->is_ahead && !compiler::IsLongText(variable->value.scalar()))
+      entry.value = variable->value.scalar();
   }
   return live_in;
 }

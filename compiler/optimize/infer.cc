@@ -9,14 +9,6 @@
 namespace heddle::compiler {
 namespace {
 
-// A text that long is no path and no option: it is left to the run, which counts its memory. A script that
-// doubles a text forty times is a small one.
-constexpr size_t kLongestKnownText = size_t{64} << 10;
-
-bool IsLongText(const Scalar& scalar) {
-  return scalar.IsString() && scalar.AsString().size() > kLongestKnownText;
-}
-
 // One operand of & or | may settle it, whatever number the other is. The other is computed all the same where
 // it acts or may fail (IsOrdered).
 std::optional<Scalar> Decided(const std::string& op, std::span<const ValueInfo> infos,
@@ -70,6 +62,11 @@ std::optional<Scalar> SizeOf(std::string_view op, const Shape& shape) {
   if (op == "length") size = shape.Cells();
   if (size == kUnknown) return std::nullopt;
   return Scalar(size);
+}
+
+bool IsLongText(const Scalar& scalar) {
+  constexpr size_t kLongestKnownText = size_t{64} << 10;
+  return scalar.IsString() && scalar.AsString().size() > kLongestKnownText;
 }
 
 Status NodeInference::Infer(Graph& graph, std::vector<std::optional<Scalar>>& values, NodeId id) {

@@ -17,6 +17,10 @@ class Files;
 
 namespace heddle::compiler {
 
+/// A text that long (64 KiB) is no path and no option: inference leaves it to the run, which counts its
+/// memory. A script that doubles a text forty times is a small one.
+bool IsLongText(const Scalar& scalar);
+
 /// What is known about a variable when a block is entered.
 struct LiveIn {
   ValueInfo info;
