@@ -109,14 +109,25 @@ struct LastCount {
   ~LastCount() { heap_bytes.fetch_add(std::exchange(own_bytes, 0), std::memory_order_relaxed); }
 };
 
-// True when the shared count changed.
-inline bool Count(int64_t bytes) {
-  own_bytes += bytes;
-  if (own_bytes < kFlushBytes && own_bytes > -kFlushBytes) return false;
+// Bytes of the chunk that holds a block: what glibc keeps before it, less the flags in its low bits. The
+// public malloc_usable_size() also looks behind the block, which costs as much as the allocation itself
+// (CountedHeapTest.ChunksAreAsLargeAsTheHeapSays compares them).
+inline int64_t ChunkBytes(const void* block) {
+  constexpr size_t kFlags = 7;
+  return static_cast<int64_t>(static_cast<const size_t*>(block)[-1] & ~kFlags);
+}
+
+[[gnu::noinline]] void ShareCount() {
   heap_bytes.fetch_add(std::exchange(own_bytes, 0), std::memory_order_relaxed);
   thread_local LastCount last_count;
   (void)&last_count;
-  return true;
+}
+
+inline bool IsSmall(int64_t bytes) { return bytes < kFlushBytes && bytes > -kFlushBytes; }
+
+inline void Count(int64_t bytes) {
+  own_bytes += bytes;
+  if (!IsSmall(own_bytes)) ShareCount();
 }
 
 // True when the budget holds all that is counted, perhaps after free blocks were returned to the machine.
@@ -145,36 +156,42 @@ void* Refuse(size_t bytes) {
   return nullptr;
 }
 
-// `get` allocates `bytes` in place of a block of `before` bytes.
+bool MayRefuse() { return mode == HeapMode::kRefuses && !is_making_room; }
+
+// Of `bytes` that are many, or that the heap had none for at first.
+template <typename Get>
+[[gnu::noinline]] void* AllocateLarge(size_t bytes, int64_t before, const Get& get) {
+  const int64_t more = static_cast<int64_t>(std::min(bytes, kMostPlausibleBytes)) - before;
+  // Counted first, so that of two threads one at least sees the other.
+  const int64_t reserved = MayRefuse() && more >= kFlushBytes ? more : 0;
+  heap_bytes.fetch_add(reserved, std::memory_order_relaxed);
+  void* block = reserved > 0 && !HasRoom(more) ? nullptr : get();
+  const bool is_refused = block == nullptr && reserved > 0 && !HasRoom(0);
+  if (block == nullptr && !is_refused && bytes < kMostPlausibleBytes) {
+    if (Reclaim()) block = get();
+    if (block == nullptr && !MayRefuse()) ExitOutOfMemory(bytes);
+  }
+  Count(block == nullptr ? -reserved : ChunkBytes(block) - before - reserved);
+  return block == nullptr ? Refuse(bytes) : block;
+}
+
+// The count of this thread has grown enough to be shared: is all still inside?
+[[gnu::noinline]] void* KeepOrRefuse(void* block, size_t bytes, int64_t before) {
+  ShareCount();
+  if (before > 0 || !MayRefuse() || HasRoom(0)) return block;
+  Count(-ChunkBytes(block));
+  __libc_free(block);
+  return Refuse(bytes);
+}
+
+// `get` allocates `bytes` in place of a chunk of `before` bytes.
 template <typename Get>
 inline void* Allocate(size_t bytes, int64_t before, const Get& get) {
-  const bool may_refuse = mode == HeapMode::kRefuses && !is_making_room;
-  const int64_t more = static_cast<int64_t>(std::min(bytes, kMostPlausibleBytes)) - before;
-  const bool is_asked = may_refuse && more >= kFlushBytes;
-  if (is_asked) {  // Counted first, so that of two threads one at least sees the other.
-    heap_bytes.fetch_add(more, std::memory_order_relaxed);
-    if (!HasRoom(more)) {
-      heap_bytes.fetch_sub(more, std::memory_order_relaxed);
-      return Refuse(bytes);
-    }
-  }
-  void* block = get();
-  if (block == nullptr && bytes < kMostPlausibleBytes) {
-    if (Reclaim()) block = get();
-    if (block == nullptr && !may_refuse) ExitOutOfMemory(bytes);
-  }
-  const int64_t reserved = is_asked ? more : 0;
-  if (block == nullptr) {
-    heap_bytes.fetch_sub(reserved, std::memory_order_relaxed);
-    return Refuse(bytes);
-  }
-  const int64_t counted = static_cast<int64_t>(malloc_usable_size(block)) - before;
-  if (Count(counted - reserved) && may_refuse && !is_asked && before == 0 && !HasRoom(0)) {
-    Count(-counted);
-    __libc_free(block);
-    return Refuse(bytes);
-  }
-  return block;
+  if (bytes >= static_cast<size_t>(kFlushBytes)) return AllocateLarge(bytes, before, get);
+  void* const block = get();
+  if (block == nullptr) return AllocateLarge(bytes, before, get);
+  own_bytes += ChunkBytes(block) - before;
+  return IsSmall(own_bytes) ? block : KeepOrRefuse(block, bytes, before);
 }
 
 void* AllocateAligned(size_t alignment, size_t bytes) {
@@ -197,7 +214,7 @@ void* calloc(size_t count, size_t bytes) noexcept {
 }
 
 void* realloc(void* block, size_t bytes) noexcept {
-  const auto before = static_cast<int64_t>(malloc_usable_size(block));
+  const int64_t before = block == nullptr ? 0 : heddle::ChunkBytes(block);
   if (block != nullptr && bytes == 0) {
     heddle::Count(-before);
     __libc_free(block);
@@ -208,7 +225,7 @@ void* realloc(void* block, size_t bytes) noexcept {
 
 void free(void* block) noexcept {
   if (block == nullptr) return;
-  heddle::Count(-static_cast<int64_t>(malloc_usable_size(block)));
+  heddle::Count(-heddle::ChunkBytes(block));
   __libc_free(block);
 }
 

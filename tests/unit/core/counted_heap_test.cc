@@ -2,6 +2,7 @@
 #include "core/counted_heap.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -65,7 +66,7 @@ TEST_F(CountedHeapTest, EveryWayToAllocateCounts) {
   expect_near(counted([] { return std::vector<double>(1'000'000); }), 8'000'000);
   expect_near(counted([] { return std::make_unique<char[]>(3 * kMiB); }), 3 * kMiB);
   expect_near(counted([] { return std::vector<std::string>(100'000, std::string(100, 'x')); }),
-              100'000 * (32 + 104));
+              100'000 * int64_t{sizeof(std::string) + 112});
   for (const auto& get :
        {+[] { return malloc(2 * kMiB); }, +[] { return calloc(2, kMiB); },
         +[] { return aligned_alloc(64, 2 * kMiB); }, +[] { return realloc(malloc(kMiB), 2 * kMiB); }}) {
@@ -79,6 +80,25 @@ TEST_F(CountedHeapTest, EveryWayToAllocateCounts) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 4096, 0u);
   free(block);
   expect_near(HeapBytes() - begin, 0);
+}
+
+TEST_F(CountedHeapTest, ChunksAreAsLargeAsTheHeapSays) {
+  for (const size_t bytes : {size_t{1}, size_t{24}, size_t{25}, size_t{1000}, size_t{100'000},
+                             size_t{3} << 20, size_t{64} << 20}) {
+    std::vector<void*> blocks;
+    int64_t usable = 0;
+    const int64_t before = HeapBytes();
+    const size_t count = std::max<size_t>(1, (size_t{4} << 20) / (bytes + 16));
+    blocks.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      blocks.push_back(malloc(bytes));
+      usable += static_cast<int64_t>(malloc_usable_size(blocks.back()));
+    }
+    const int64_t counted = HeapBytes() - before - static_cast<int64_t>(count * sizeof(void*));
+    EXPECT_GE(counted, usable - kNotYet) << bytes;
+    EXPECT_LE(counted, usable + static_cast<int64_t>(16 * count) + kNotYet) << bytes;
+    for (void* const block : blocks) free(block);
+  }
 }
 
 TEST_F(CountedHeapTest, WhatThreadsCountedIsNotLost) {
