@@ -57,6 +57,8 @@ struct Product {
     reduction.leaf_cells = height * (form == Form::kProduct ? n + k : n) + 1;
     reduction.cancelled = call.context.cancelled;
   }
+
+  bool IsEmpty() const { return n == 0 || k == 0; }
 };
 
 // Rows [begin, end) of the pieces at hand.
@@ -300,6 +302,8 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
   const int64_t end = row_begin == row_end ? 0 : CeilDivide(row_end, p.height);
   HEDDLE_CHECK(row_begin == row_end || row_begin % Granule(p.m) == 0, "cuts are at granules");
   HEDDLE_CHECK(x.rows() == row_end - row_begin && y.rows() == x.rows(), "both operands hold just these rows");
+  // Without cells there is nothing to add up: no nodes, as without rows.
+  if (p.IsEmpty()) return ReduceLeaves(p.reduction, 0, 0, [](int64_t, double*) { return false; });
   const bool whole = row_end - row_begin == p.m;
   const auto rows_of = [&](int64_t leaf) {
     return Rows{leaf * p.height - row_begin, std::min(row_end, (leaf + 1) * p.height) - row_begin};
@@ -341,6 +345,7 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
 Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
   // First what the budget may refuse: without rows there are no nodes that it could have refused before.
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(p.n, p.k));
+  if (p.IsEmpty()) return result;
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(p.reduction, nodes));
   double* out = result.mutable_data();
   const double* cells = root.data();

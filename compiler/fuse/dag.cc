@@ -44,6 +44,10 @@ bool HasTiles(const Shape& shape) {
   return shape.rows > 1 || (shape.rows == 1 && shape.columns > kColumnChunk);
 }
 
+bool HasCells(const ValueInfo& info) {
+  return !info.IsMatrix() || (info.shape.rows != 0 && info.shape.columns != 0);
+}
+
 const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
                                         const std::vector<bool>& ordered, NodeId id) {
   const FusionOperator* op = FindFusionOperator(node.op);
@@ -51,6 +55,11 @@ const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
       !HasPlainInputs(graph, node))
     return nullptr;
   if (op->use != RowUse::kFullAggregate && !IsKnownMatrix(node.info)) return nullptr;
+  // Tiles have cells of all their values; without any there is nothing to save.
+  if (!HasCells(node.info) || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+        return input != kNoNode && !HasCells(graph[input].info);
+      }))
+    return nullptr;
   if (op->use == RowUse::kColumnRange && RangeBegin(graph, node) == 0) return nullptr;
   if (node.Is("replace") && !graph[node.inputs[1]].Is("literal")) return nullptr;
   // Entries are moved by their own kernels; tiles would hold dense cells.

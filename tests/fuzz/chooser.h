@@ -18,7 +18,9 @@ class Chooser {
   uint64_t Next() { return random_.Next(); }
   /// In [0, bound); bound >= 1.
   size_t Below(size_t bound) { return static_cast<size_t>(random_.Below(bound)); }
+  /// In [low, high]; low when that is empty.
   int64_t Between(int64_t low, int64_t high) {
+    if (high < low) return low;
     return low + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(high - low) + 1));
   }
   bool Chance(int percent) { return Below(100) < static_cast<size_t>(percent); }

@@ -15,6 +15,7 @@ std::string ExpressionGenerator::Leaf(const Scope& scope, int64_t rows, int64_t 
       if (matrix.rows == rows && matrix.columns == columns) fitting.push_back(matrix.name);
     if (!fitting.empty()) return choose_.Pick(fitting);
   }
+  if (rows * columns == 0) return fmt::format("rand(rows={}, cols={}, seed=1)", rows, columns);
   switch (choose_.Below(6)) {
     case 0:
       return fmt::format("matrix({}, rows={}, cols={})",
@@ -70,7 +71,7 @@ std::string ExpressionGenerator::Reorganized(const Scope& scope, int64_t rows, i
     case 0: return fmt::format("t({})", Matrix(scope, columns, rows, depth));
     case 1: return fmt::format("rev({})", Matrix(scope, rows, columns, depth));
     case 2: {
-      const int64_t inner = choose_.PickNumber({1, 2, 5, 20});
+      const int64_t inner = choose_.PickNumber({1, 2, 5, 20, choose_.Chance(20) ? 0 : 1});
       return fmt::format("({} %*% {})", Matrix(scope, rows, inner, depth),
                          Matrix(scope, inner, columns, depth));
     }
@@ -115,7 +116,7 @@ std::string ExpressionGenerator::Reorganized(const Scope& scope, int64_t rows, i
 std::string ExpressionGenerator::Vector(const Scope& scope, int64_t rows, int64_t columns, int depth) {
   const int64_t other = choose_.PickNumber({1, 3, 7, 20});
   if (columns == 1) {
-    if (choose_.Chance(15)) return fmt::format("seq(1, {})", rows);
+    if (choose_.Chance(15) && rows > 0) return fmt::format("seq(1, {})", rows);
     if (choose_.Chance(10))
       return fmt::format("order(target={}, by=1, index.return=TRUE)", Matrix(scope, rows, other, depth));
     return fmt::format("{}({})",

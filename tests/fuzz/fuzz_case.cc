@@ -34,7 +34,9 @@ void MakeFromCorpus(FuzzCase* c, const std::vector<CorpusScript>& corpus, Choose
 
 void MakeFromGrammar(FuzzCase* c, const std::vector<CorpusScript>& corpus, Chooser& choose) {
   c->origin = "generated";
-  std::string script = GenerateScript(choose);
+  const GeneratedScript generated = GenerateScript(choose);
+  std::string script = generated.text;
+  if (!generated.library.empty()) c->files["library.dml"] = generated.library;
   if (choose.Chance(20)) {
     c->origin = "generated and changed";
     script = MutateScript(script, choose.Pick(corpus).text, choose);
@@ -99,8 +101,11 @@ FuzzCase MakeCase(uint64_t seed, const std::vector<CorpusScript>& corpus) {
     MakeFromGrammar(&c, corpus, choose);
   } else if (kind < 70) {
     MakeFromCorpus(&c, corpus, choose);
-  } else {
+  } else if (kind < 97) {
     MakeFromData(&c, choose);
+  } else {
+    c.origin = "large";
+    c.files[kScriptName] = GenerateLargeScript(choose);
   }
   ChooseSecondRun(&c, choose);
   return c;

@@ -60,6 +60,12 @@ bool HasPlace(const std::string& line) {
   return at > 0;
 }
 
+// For people: the first line of the error, or what else is told.
+std::string ErrorLine(const Watched& watched) {
+  const Lines lines = ErrorOf(watched.errors);
+  return FirstLine(lines.empty() ? watched.errors : lines[0]);
+}
+
 std::optional<Fault> JudgeText(const std::string& errors) {
   for (size_t i = 0; i < errors.size();) {
     const size_t length = compiler::Utf8Length(errors, i);
@@ -132,7 +138,7 @@ std::string Fault::Signature() const {
 
 std::optional<Fault> JudgeAlone(const Run& run) {
   const Watched& watched = run.watched;
-  const std::string error = FirstLine(watched.errors);
+  const std::string error = ErrorLine(watched);
   if (kCountsMemory && (watched.end == Watched::End::kTooLarge || watched.peak_bytes > kMostMemory))
     return Fault{"memory", fmt::format("{} MB, {} promised; {}", watched.peak_bytes >> 20,
                                        kMemoryPromise >> 20, error)};
@@ -160,12 +166,12 @@ std::optional<Fault> JudgeTogether(const FuzzCase& c, const Run& first, const Ru
   if (c.agreement == Agreement::kCompile) {
     if (b.code == 0 || a.code == b.code) return std::nullopt;
     return Fault{"check differs",
-                 fmt::format("run ends with {}, check with {}: {}", a.code, b.code, FirstLine(b.errors))};
+                 fmt::format("run ends with {}, check with {}: {}", a.code, b.code, ErrorLine(b))};
   }
   if (ReadsTheClock(c)) return std::nullopt;
   if (a.code != b.code)
     return Fault{"exit codes differ",
-                 fmt::format("{} and {}: {}{}", a.code, b.code, FirstLine(a.errors), FirstLine(b.errors))};
+                 fmt::format("{} and {}: {}{}", a.code, b.code, ErrorLine(a), ErrorLine(b))};
   if (a.code != 0) return std::nullopt;
   if (a.output != b.output) return Fault{"bytes differ", Difference(a.output, b.output)};
   for (const auto& [name, bytes] : first.files) {

@@ -6,9 +6,21 @@
 namespace heddle::fuzz {
 namespace {
 
-constexpr int kMostTriesOfAFile = 400;
+constexpr int kMostTriesOfAFile = 1500;
 
 using Pieces = std::vector<std::string>;
+
+// Blanks go with what is before them, so that what is left can be read.
+Pieces TokensWithBlanks(std::string_view text) {
+  Pieces pieces;
+  for (const std::string& token : SplitTokens(text)) {
+    if (!pieces.empty() && token.find_first_not_of(" \t\r\n") == std::string::npos)
+      pieces.back() += token;
+    else
+      pieces.push_back(token);
+  }
+  return pieces;
+}
 
 }  // namespace
 
@@ -43,7 +55,7 @@ FuzzCase MinimizeCase(const FuzzCase& c, const std::function<bool(const FuzzCase
     if (fails(one_run)) least = one_run;
   }
   for (const auto& [name, bytes] : c.files) {
-    for (Pieces (*split)(std::string_view) : {&SplitLines, &SplitTokens}) {
+    for (Pieces (*split)(std::string_view) : {&SplitLines, &TokensWithBlanks}) {
       const auto still_fails = [&](const Pieces& pieces) {
         FuzzCase smaller = least;
         smaller.files[name] = JoinTokens(pieces);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tests/fuzz/expression_generator.h"
 #include "tests/fuzz/hostile.h"
 
@@ -14,8 +16,14 @@ class ScriptGenerator {
   explicit ScriptGenerator(Chooser& choose)
       : choose_(choose), make_(choose, static_cast<int>(choose.PickNumber({0, 0, 10, 60}))) {}
 
-  std::string Make() {
+  GeneratedScript Make() {
+    GeneratedScript script;
     for (int64_t i = choose_.Between(0, 2); i > 0; --i) AddFunction();
+    if (!functions_.empty() && choose_.Chance(15)) {
+      script.library = std::move(text_);
+      text_ = "source(\"library.dml\") as library\n";
+      for (std::string& name : functions_) name = "library::" + name;
+    }
     Line("X = rand(rows={}, cols={}, min=-1, max=1, seed=1)", rows_, columns_);
     scope_.matrices.push_back({"X", rows_, columns_});
     Line("v = rand(rows={}, cols=1, seed=2)", rows_);
@@ -25,7 +33,8 @@ class ScriptGenerator {
     for (int64_t i = choose_.Between(2, 10); i > 0; --i) AddStatement(2);
     for (const MatrixVariable& matrix : scope_.matrices)
       if (choose_.Chance(50)) Line("print(sum({}))", matrix.name);
-    return text_;
+    script.text = std::move(text_);
+    return script;
   }
 
  private:
@@ -35,6 +44,7 @@ class ScriptGenerator {
   }
 
   int64_t Size() {
+    if (choose_.Chance(4)) return 0;
     return choose_.Chance(60) ? choose_.PickNumber({rows_, columns_, 1})
                               : choose_.PickNumber({1, 2, 3, 7, 65});
   }
@@ -107,6 +117,14 @@ class ScriptGenerator {
   }
 
   void AddFile() {
+    if (choose_.Chance(15)) {
+      const std::string name = NewName();
+      Line("write({}, \"scalar\")", choose_.Pick(scope_.scalars));
+      Line("{} = read(\"scalar\", data_type=\"scalar\"{})", name,
+           choose_.Pick({"", ", value_type=\"double\"", ", value_type=\"int\"", ", value_type=\"string\""}));
+      Line("print({})", name);
+      return;
+    }
     const MatrixVariable from = choose_.Pick(scope_.matrices);
     const std::string format = choose_.Pick({"csv", "text", "mm", "libsvm"});
     const std::string path = fmt::format("out{}.{}", choose_.Below(2), format);
@@ -158,7 +176,7 @@ class ScriptGenerator {
              choose_.Pick({"rows", "cols"}));
         break;
       case 1: {
-        const int64_t rows = Size();
+        const int64_t rows = std::max<int64_t>(1, Size());
         Line("{} = table({} + 3, abs(round({})) + 1)", name, fmt::format("seq(1, {})", rows),
              make_.Matrix(scope_, rows, 1, 1));
         break;
@@ -222,6 +240,6 @@ class ScriptGenerator {
 
 }  // namespace
 
-std::string GenerateScript(Chooser& choose) { return ScriptGenerator(choose).Make(); }
+GeneratedScript GenerateScript(Chooser& choose) { return ScriptGenerator(choose).Make(); }
 
 }  // namespace heddle::fuzz

@@ -153,6 +153,14 @@ TEST(MatmulTest, TransposedProductsHaveTheCellsOfTheDefinition) {
                            RandomCells(m, k, 0.5, 7), m > 60 ? 3 : 1);
 }
 
+TEST(MatmulTest, TransposedProductsWithoutColumns) {
+  for (int64_t m : {0, 5, 999})
+    for (int64_t columns : {0, 1, 9, 50}) {
+      ExpectDefinition("t%*%", RandomCells(m, 0, 0.5, 1), RandomCells(m, columns, 0.5, 7), 3);
+      ExpectDefinition("t%*%", RandomCells(m, columns, 0.5, 1), RandomCells(m, 0, 0.5, 7), 3);
+    }
+}
+
 TEST(MatmulTest, TransposedProductsOverManyPanels) {
   for (int64_t n : {1, 3, 8, 10})
     ExpectDefinition("t%*%", RandomCells(20011, n, 0.4, 1), RandomCells(20011, 1, 0.9, 2), 4);
