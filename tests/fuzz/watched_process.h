@@ -5,15 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/process.h"
+
 namespace heddle::fuzz {
 
 /// How long a process may work before it is asked to end, and how long it may take to do so.
 struct Limits {
-  double cpu_s = 3;     ///< Of the process and its children; then it gets SIGINT, as from Ctrl-C.
-  double wall_s = 40;   ///< The same, for a process that waits.
-  double still_s = 15;  ///< No processor time for so long: it stands still.
-  double grace_s = 20;  ///< After SIGINT; then it is killed.
-  int64_t most_bytes = int64_t{1200} << 20;  ///< In memory; killed beyond.
+  /// Of the process and its children; then it gets SIGINT, as from Ctrl-C.
+  double cpu_s = 3 * testing_support::kPatience;
+  double wall_s = 40 * testing_support::kPatience;   ///< The same, for a process that waits.
+  double still_s = 15 * testing_support::kPatience;  ///< No processor time for so long: it stands still.
+  double grace_s = 20 * testing_support::kPatience;  ///< After SIGINT; then it is killed.
+  int64_t most_bytes = testing_support::kPatience * (int64_t{1200} << 20);  ///< In memory; killed beyond.
   int64_t most_output = int64_t{128} << 20;  ///< Of one file, standard output too; more cannot be written.
 };
 
