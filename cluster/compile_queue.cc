@@ -11,7 +11,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr auto kAskAgain = std::chrono::milliseconds(200);
-constexpr int kNiceness = 10;
+constexpr int kNiceness = 5;
 
 }  // namespace
 

@@ -67,7 +67,7 @@ Result<Program> Compile(const SubmitRequest& request, const SessionOptions& sess
 }
 
 // Compiles and plans: what a job needs before it can be queued.
-Status Prepare(MasterHub* hub, const SubmitRequest& request, JobSpecification* specification,
+Status Prepare(const SubmitRequest& request, const SessionOptions& expected, JobSpecification* specification,
                SubmitReply* reply) {
   HEDDLE_ASSIGN_OR_RETURN(const Program program,
                           Compile(request, specification->options, reply->mutable_warnings()));
@@ -75,8 +75,6 @@ Status Prepare(MasterHub* hub, const SubmitRequest& request, JobSpecification* s
   // Made here, where nobody waits but this client. Should the job get other workers, its executors make their
   // own.
   if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
-  const SessionOptions expected =
-      hub->Call([&](MasterCore& core) { return core.ExpectedOptions(*specification); });
   specification->options.ranks = expected.ranks;
   // For plans made here and for those of rank 0 alike.
   specification->options.constants = expected.constants;
@@ -99,9 +97,12 @@ Status Submit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& requ
   // Drawn once, so that a later attempt prints and writes the same bytes.
   if (specification.options.seed == -1)
     specification.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
+  // Before: a thread that gives way must not hold the lock of the hub meanwhile.
+  const SessionOptions expected =
+      hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
   Status prepared;
   HEDDLE_RETURN_IF_ERROR(
-      compiling->Run([&] { prepared = Prepare(hub, request, &specification, reply); }, given_up));
+      compiling->Run([&] { prepared = Prepare(request, expected, &specification, reply); }, given_up));
   HEDDLE_RETURN_IF_ERROR(prepared);
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification));

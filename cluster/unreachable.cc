@@ -205,6 +205,13 @@ class Diagnosis {
       return Busy();
     X509_STORE_set_flags(SSL_CTX_get_cert_store(context.get()),
                          X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
+    SSL_CTX_set_cert_cb(
+        context.get(),
+        [](SSL*, void* asked) {
+          *static_cast<bool*>(asked) = true;
+          return 1;
+        },
+        &asked_for_certificate_);
     // Looked at below: a handshake that stops there would not show the certificate.
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
     const Session session = Begin(context.get(), connection);
@@ -216,15 +223,16 @@ class Diagnosis {
     const Certificate certificate(SSL_get1_peer_certificate(session.get()));
     if (certificate == nullptr) return NoTls(why_not);
     if (Status status = Judge(session.get(), certificate.get(), host); !status.ok()) return status;
-    // With TLS 1.3 a server that misses the caller's certificate says so after the greetings.
+    // With TLS 1.3 a server looks at the caller's certificate after the greetings, and may just go.
     char byte = 0;
-    if (greeted && SSL_read(session.get(), &byte, 1) == 1) return Busy();
-    const std::string refusal = greeted ? LastTlsError() : why_not;
-    if (refusal.find("certificate") == std::string::npos && refusal.find("unknown ca") == std::string::npos)
-      return Busy();
-    return Unavailable("the master at {} does not accept the certificate of the caller: {}", address_,
-                       refusal)
-        .WithNote("give one that it trusts: --tls-certificate FILE --tls-key FILE");
+    const bool answered = greeted && SSL_read(session.get(), &byte, 1) == 1;
+    ERR_clear_error();
+    if (answered || !asked_for_certificate_) return Busy();
+    if (tls_.certificate.empty())
+      return Unavailable("the master at {} asks for a certificate of the caller", address_)
+          .WithNote("give one that it trusts: --tls-certificate FILE --tls-key FILE");
+    return Unavailable("the master at {} does not accept the certificate in '{}'", address_, tls_.certificate)
+        .WithNote("it trusts those that are signed by what it was started with: --tls-ca FILE");
   }
 
   Status NoTls(const std::string& why) {
@@ -263,6 +271,7 @@ class Diagnosis {
   const std::string& address_;
   const TlsFiles& tls_;
   std::vector<SocketAddress> addresses_;
+  bool asked_for_certificate_ = false;
 };
 
 }  // namespace
