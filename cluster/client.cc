@@ -8,6 +8,7 @@
 
 #include "cluster/job.h"
 #include "cluster/machine_constants.h"
+#include "cluster/message_limits.h"
 #include "cluster/rpc_security.h"
 #include "cluster/value_wire.h"
 #include "compiler/build/build.h"
@@ -116,6 +117,7 @@ class GrpcClient : public Client {
     options->set_single_precision(submission.options.element_type == ElementType::kFloat32);
     if (ArePlausible(submission.options.constants))
       options->set_constants(EncodeConstants(submission.options.constants));
+    HEDDLE_RETURN_IF_ERROR(CheckMessage(request));  // as the master does, before all of it travels
     SubmitReply reply;
     CallControl control(cancellation);
     HEDDLE_RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {

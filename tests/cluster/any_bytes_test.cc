@@ -67,6 +67,24 @@ TEST(AnyBytesTest, FoldersScriptsAndSourcesMayHaveAnyName) {
   cluster.EndAndExpectNothingLeft();
 }
 
+// Files of 252 bytes and more cannot have metadata beside them.
+TEST(AnyBytesTest, NamesOfEveryLengthAreWritten) {
+  const TemporaryFolder folder;
+  for (const size_t size : {240, 251, 252, 255}) {
+    const std::string name = std::string(size - 4, 'n') + ".csv";
+    const Finished run = RunProcess(
+        {Binary(), "run", "-e",
+         "write(matrix(3, rows=1, cols=2), $out, format=\"csv\")\nX = read($out, format=\"csv\")\nprint(sum(X))",
+         "-nvargs", "out=" + name},
+        folder.path());
+    EXPECT_EQ(run.code, 0) << run.errors;
+    EXPECT_EQ(run.output, "6.0\n");
+    EXPECT_EQ(ReadText(folder.path() + "/" + name), "3.0,3.0\n");
+    EXPECT_EQ(std::filesystem::exists(folder.path() + "/" + name + ".mtd"), size <= 251);
+    EXPECT_EQ(run.errors.find("no metadata") == std::string::npos, size <= 251) << run.errors;
+  }
+}
+
 TEST(AnyBytesTest, ARequestIdIsBoundToItsScript) {
   ClusterOfProcesses cluster;
   const std::vector<std::string> words = {"job", "submit", "--detach", "--request-id", "mine", "-e"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reaches a master's port before anybody has shown a token, and what callers are told who do not get
 // through.
+#include <grpcpp/grpcpp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -9,6 +10,7 @@
 #include <sstream>
 
 #include "cluster/address.h"
+#include "proto/master.grpc.pb.h"
 #include "tests/cluster/certificates.h"
 #include "tests/cluster/cluster_of_processes.h"
 
@@ -137,15 +139,20 @@ TEST(StrangersTest, DescriptorsAreRaisedAndCoreDumpsAreOff) {
 
 TEST(StrangersTest, WhatComesWithoutATokenIsNotTakenIn) {
   MasterOnAPort master;
-  WriteText(master.folder() + "/token", "0123456789abcdef0123456789abcdef\n");
-  WriteText(master.folder() + "/big.dml", "# " + std::string(60 << 20, 'x') + "\nprint(1)\n");
   EXPECT_EQ(master.Run({"job", "list"}).code, 0);
   const int64_t before = KilobytesOf(master.process().pid(), "VmHWM");
-  master.UseToken("token");
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxSendMessageSize(-1);
+  const auto jobs = Jobs::NewStub(
+      grpc::CreateCustomChannel(master.address(), grpc::InsecureChannelCredentials(), arguments));
+  SubmitRequest request;
+  request.set_script_text(std::string(60 << 20, 'x'));
   for (int i = 0; i < 4; ++i) {
-    const Finished submit = master.Run({"job", "submit", "--detach", "big.dml"});
-    EXPECT_EQ(submit.code, 6);
-    EXPECT_NE(submit.errors.find("does not accept the token"), std::string::npos) << submit.errors;
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer 0123456789abcdef0123456789abcdef");
+    context.AddMetadata("heddle-protocol", "1");
+    SubmitReply reply;
+    EXPECT_EQ(jobs->Submit(&context, request, &reply).error_code(), grpc::StatusCode::UNAUTHENTICATED);
   }
   EXPECT_LT(KilobytesOf(master.process().pid(), "VmHWM") - before, 16 << 10);
 }
