@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"
+#include "compiler/optimize/pass.h"
 
 namespace heddle::compiler {
 namespace {
@@ -55,6 +56,59 @@ TEST(WrittenFilesTest, CallsWriteAndUnknownPathsAreAnyFile) {
   EXPECT_EQ(LinesBehindWrites("A = read(\"a\", format=\"csv\")\nwrite(A, \"b\" + sum(A))\n"
                               "B = read(\"c\", format=\"csv\")\nprint(sum(B))"),
             "3");
+}
+
+// "" if in every graph each read and write comes after the ones before it in the script.
+std::string OutOfOrder(const std::vector<Block>& blocks) {
+  for (const Block& block : blocks) {
+    std::vector<std::set<NodeId>> before(block.graph.nodes.size());
+    std::set<NodeId> earlier;
+    for (NodeId id = 0; id < block.graph.size(); ++id) {
+      const Node& node = block.graph[id];
+      for (const auto* list : {&node.inputs, &node.after})
+        for (const NodeId other : *list) {
+          if (other == kNoNode) continue;
+          before[id].insert(other);
+          before[id].insert(before[other].begin(), before[other].end());
+        }
+      if (!node.Is("read") && !node.Is("write")) continue;
+      for (const NodeId other : earlier)
+        if (!before[id].contains(other)) return block.graph.ToText();
+      earlier.insert(id);
+    }
+    for (const std::vector<Block>* inside : {&block.body, &block.otherwise})
+      if (std::string text = OutOfOrder(*inside); !text.empty()) return text;
+  }
+  return "";
+}
+
+TEST(WrittenFilesTest, PassesKeepReadsAndWritesInOrder) {
+  const std::string script =
+      "f = function(matrix[double] X) return (double s) {\n  write(X, \"a\")\n  s = sum(X)\n}\n"
+      "A = matrix(1, rows=3, cols=3)\nB = read(\"a\", format=\"csv\")\nwrite(A, \"a\")\n"
+      "C = read(\"a\", format=\"csv\")\nif (nrow(A) == 3) {\n  write(t(t(A)), \"a\")\n}\n"
+      "D = read(\"a\", format=\"csv\")\nx = f(D)\nE = read(\"a\", format=\"csv\")\n"
+      "for (i in 1:3) {\n  A[i,] = A[i,] * 2\n}\nwrite(A %*% B %*% C, \"a\")\n"
+      "print(sum(read(\"a\", format=\"csv\")) + sum(E) + x)";
+  std::vector<std::string> disabled = {""};
+  for (const Pass& pass : Passes()) disabled.emplace_back(pass.name);
+  for (const std::string& pass : disabled) {
+    SCOPED_TRACE(pass);
+    CompileOptions options;
+    options.disabled_passes.insert(pass);
+    int accesses = 0;
+    options.observe = [&](std::string_view, const Program& program) {
+      EXPECT_EQ(OutOfOrder(program.main), "");
+      for (const auto& [name, function] : program.functions) EXPECT_EQ(OutOfOrder(function.body), "");
+    };
+    Diagnostics diagnostics;
+    Result<Program> program = CompileScript(script, options, &diagnostics);
+    ASSERT_TRUE(program.ok()) << program.status().ToString();
+    ForEachBlock(&*program, [&](Block& block) {
+      for (const Node& node : block.graph.nodes) accesses += node.Is("read") || node.Is("write");
+    });
+    EXPECT_EQ(accesses, 9);
+  }
 }
 
 }  // namespace
