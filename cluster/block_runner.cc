@@ -69,6 +69,12 @@ void BlockRunner::Cancel(const Status& why) {
 
 Status BlockRunner::Run(int32_t block, const Graph& graph, Frame* frame) {
   if (graph.nodes.empty()) return OkStatus();
+  const Status status = RunBlock(block, graph, frame);
+  // What is refused between operators still has the place of its statement.
+  return status.code() == StatusCode::kResourceExhausted ? status.At(graph.nodes.front().position) : status;
+}
+
+Status BlockRunner::RunBlock(int32_t block, const Graph& graph, Frame* frame) {
   seeds_.DrawFor(graph, frame);
   HEDDLE_ASSIGN_OR_RETURN(const bool done,
                           WithinMemory("variables", [&] { return scalars_.Evaluate(graph, frame); }));

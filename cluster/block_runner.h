@@ -49,6 +49,7 @@ class BlockRunner {
   Status RunByPlans(int32_t block, const Graph& graph, Frame* frame);
   // At the files that a graph reads, as rank 0 tells it: from then on this rank sees those versions.
   Result<FileLook> Look(uint64_t history, const Graph& rest, const Frame& frame);
+  Status RunBlock(int32_t block, const Graph& graph, Frame* frame);
   Status RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame, uint64_t* key);
   Status TakeLiveIns(int32_t block, const Plan& plan, Frame* frame,
                      std::map<std::string, Value>* live_in) const;

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include "core/block_pool.h"
@@ -49,6 +51,11 @@ constinit std::atomic<size_t> refused_bytes{
   _exit(kExitOutOfMemory);
 }
 
+size_t StackBytes() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < kMostPlausibleBytes ? limit.rlim_cur : 0;
+}
+
 }  // namespace
 
 std::atomic<int64_t>& HeapBytes() { return heap_bytes; }
@@ -81,6 +88,8 @@ void PrepareHeap() {
         std::rethrow_exception(failure);
       } catch (const std::bad_alloc&) {
         ExitOutOfMemory(refused_bytes.load());
+      } catch (const std::system_error& error) {  // No room for the stack of a thread.
+        if (error.code() == std::errc::resource_unavailable_try_again) ExitOutOfMemory(StackBytes());
       } catch (...) {
       }
     }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -201,6 +202,14 @@ TEST_F(CountedHeapTest, UncaughtWantOfMemoryEndsWithItsExitCodeAndSaysSo) {
       {
         PrepareHeap();
         std::thread([] { throw std::bad_alloc(); }).join();
+      },
+      testing::ExitedWithCode(5), "heddle: error: out of memory: ");
+  EXPECT_EXIT(
+      {
+        PrepareHeap();
+        std::thread([] {
+          throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+        }).join();
       },
       testing::ExitedWithCode(5), "heddle: error: out of memory: ");
 }
