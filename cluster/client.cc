@@ -14,8 +14,8 @@
 #include "compiler/build/build.h"
 #include "compiler/parse/load_scripts.h"
 #include "core/clock.h"
-#include "ops/formats/file_format.h"
 #include "core/utf8.h"
+#include "ops/formats/file_format.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {

@@ -33,8 +33,8 @@ struct ExecutorStart {
       10'000;               ///< It gives a sign of life ten times as often; silent for so long, it is stuck.
   bool show_plans = false;  ///< Tell the plans that it makes or receives.
   int sharers = 1;  ///< Executors of this attempt that share the memory of the machine, itself included.
-  bool core_dumps = true;   ///< As the launcher has them; false: none, whatever it has.
-  SessionOptions options;   ///< rank and ranks included.
+  bool core_dumps = true;  ///< As the launcher has them; false: none, whatever it has.
+  SessionOptions options;  ///< rank and ranks included.
 };
 
 /// One entry of the rank table.

@@ -128,8 +128,8 @@ class MasterCore {
   struct Staff {
     std::vector<const Worker*> workers;
     const Worker* awaited = nullptr;  // of before the master was away, and not back
-    size_t drained = 0;         // alive, but take none
-    int64_t largest_bytes = 0;  // of their memory
+    size_t drained = 0;               // alive, but take none
+    int64_t largest_bytes = 0;        // of their memory
   };
   // Workers for one job: those it gets, or those that it waits for, and why.
   struct Choice {

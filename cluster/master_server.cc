@@ -244,9 +244,9 @@ class MasterServerImpl : public MasterServer {
   Status Listen(const std::shared_ptr<const RoleTokens>& tokens) {
     HEDDLE_ASSIGN_OR_RETURN(
         const auto credentials,
-        MakeServerCredentials(options_.listen,
-                              {options_.certificate, options_.key, options_.client_authority},
-                              [tokens](std::string_view caller) { return tokens->RoleOf(caller).has_value(); }));
+        MakeServerCredentials(
+            options_.listen, {options_.certificate, options_.key, options_.client_authority},
+            [tokens](std::string_view caller) { return tokens->RoleOf(caller).has_value(); }));
     if (const std::string path = SocketPath(options_.listen); !path.empty())
       HEDDLE_RETURN_IF_ERROR(ClearSocket(path));
     HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(options_.listen, LimitsForStrangers()));

@@ -23,8 +23,8 @@ constexpr int kMostMessageBytes = 64 << 20;
 using AdmitsToken = std::function<bool(std::string_view authorization)>;
 
 /// Errors: those of ReadTlsFiles. Calls of strangers are refused as soon as their headers are here, before
-/// a byte of their messages is taken in; AdmitCaller (cluster/role_tokens.h) says the rest. Without TLS only for a local address
-/// (IsLocalAddress).
+/// a byte of their messages is taken in; AdmitCaller (cluster/role_tokens.h) says the rest. Without TLS only
+/// for a local address (IsLocalAddress).
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
                                                                        const TlsFiles& tls,
                                                                        AdmitsToken admits);

@@ -242,7 +242,7 @@ class Daemon {
   std::shared_ptr<grpc::Channel> channel_;
   std::string channel_address_;
   bool unreachable_ = false;  // the last time
-  int64_t heard_ms_ = 0;  // when the last frame was sent that a master has answered
+  int64_t heard_ms_ = 0;      // when the last frame was sent that a master has answered
   int64_t lease_ms_ = kLongestPauseMs * 4;
   std::mutex connection_mutex_;
   std::weak_ptr<WorkerConnection> connection_;

@@ -307,6 +307,7 @@ Status CheckMemory(const Plan& plan, int64_t memory_bytes) {
     }
     return status.WithNote(kAdvice);
   }
+  if (memory_bytes <= 0) return OkStatus();
   for (const Task& task : plan.tasks) HEDDLE_RETURN_IF_ERROR(CheckWorkingMemory(plan, task, memory_bytes));
   return OkStatus();
 }

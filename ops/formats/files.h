@@ -51,7 +51,8 @@ class Files {
   virtual Result<std::string> Fingerprint(const std::string& path) = 0;
   /// Replaces `path` by the bytes of `source`, whole or not at all: temporary file beside it, fsync, rename.
   /// An older file stays whole until then and when anything fails, `source` included; no temporary is left
-  /// behind. Links are followed, an older file's mode is kept (ops/formats/replacement.h). No more than one piece is in memory at a time. kResourceExhausted when the disk is full.
+  /// behind. Links are followed, an older file's mode is kept (ops/formats/replacement.h). No more than one
+  /// piece is in memory at a time. kResourceExhausted when the disk is full.
   virtual Status Replace(const std::string& path, const ByteSource& source) = 0;
   Status Replace(const std::string& path, std::string_view bytes) {
     return Replace(path, ByteSource([bytes](const ByteSink& sink) { return sink(bytes); }));

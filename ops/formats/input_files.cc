@@ -56,8 +56,7 @@ class OrdinaryFile : public InputFile {
   /// True if nobody has written to the file since it was like that.
   bool IsAsAt(const struct stat& other) const {
     return status_.st_size == other.st_size && status_.st_ino == other.st_ino &&
-           status_.st_mtim.tv_sec == other.st_mtim.tv_sec &&
-           status_.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
+           status_.st_mtim.tv_sec == other.st_mtim.tv_sec && status_.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
   }
   const struct stat& status() const { return status_; }
 
@@ -108,7 +107,8 @@ class Parts : public InputFile {
     part.named = named;
     part.begin = size_;
     CountedBytes buffer;
-    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, OpenOrdinaryFile(named.place, named.path, nullptr));
+    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file,
+                            OpenOrdinaryFile(named.place, named.path, nullptr));
     const int64_t size = file->size();
     HEDDLE_ASSIGN_OR_RETURN(const std::string_view head, file->Read(0, std::min<int64_t>(size, 3), &buffer));
     part.skipped = static_cast<int64_t>(ByteOrderMarkBytes(head));

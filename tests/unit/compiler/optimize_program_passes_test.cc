@@ -85,7 +85,7 @@ TEST(InlineFunctionsTest, AVariableThatTakesSeveralResultsHasTheLast) {
       "f = function(double x) return (double y, double z) {\n"
       "y = x + 1\nz = x * 2 }\n"
       "a = sum(rand(rows=2, cols=2))\n[a, a] = f(a)\nprint(a)",
-      "%2 = as.declared(%t2, type=\"double\", what=\"function 'f': result 'z'\") : double\n    print(%2)\n    a = %2\n",
+      "%1 = as.declared(%t2, type=\"double\", what=\"function 'f': result 'z'\") : double\n    print(%1)\n",
       "a = %1\n");
 }
 

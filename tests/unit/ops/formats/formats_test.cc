@@ -290,7 +290,7 @@ std::string PlainText(const Matrix& x, const WriteOptions& options) {
       const std::string cell = Scalar(x.At(i, j)).ToText();
       const bool zero = x.At(i, j) == 0;
       if (options.format == FileFormat::kCsv)
-        text += (j > 0 ? "," : "") + (!zero ? cell : options.sparse ? "" : "0");
+        text += (j > 0 ? "," : "") + (!zero ? cell : options.sparse && x.columns() > 1 ? "" : "0");
       else if (options.format == FileFormat::kLibsvm)
         text += zero || j == x.columns() - 1 ? "" : fmt::format(",{}:{}", j + 1, cell);
       else
