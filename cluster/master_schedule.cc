@@ -31,7 +31,7 @@ void LimitMemory(const Worker& worker, SessionOptions* options) {
 
 void MasterCore::Schedule() {
   schedule_again_ns_ = Membership::kNever;
-  const int64_t now_ns = Now();
+  const int64_t now_ns = clock_.MonotonicNs();
   const Staff staff = PresentStaff();
   std::set<const Worker*> kept;  // for jobs that have waited long enough
   for (auto& [id, entry] : entries_) {

@@ -31,13 +31,6 @@ Status CheckSize(std::string_view field, std::string_view text, int64_t low, int
   return InvalidArgument("{} has {} bytes; it has from {} to {}", field, size, low, high);
 }
 
-// Of a text that stands in tables and logs.
-Status CheckVisible(std::string_view field, std::string_view text) {
-  if (text.find_first_of("\n\t") == std::string_view::npos && EscapeForTerminal(text) == text)
-    return OkStatus();
-  return InvalidArgument("{} has characters that cannot be shown: '{}'", field, text);
-}
-
 Status CheckCount(std::string_view field, int64_t count, int64_t most) {
   if (count <= most) return OkStatus();
   return InvalidArgument("{} has {} entries; it has {} at most", field, count, most);
@@ -149,18 +142,6 @@ Status CheckMessage(const DrainRequest& request) {
 }
 
 Status CheckMessage(const WorkerIntroduction& introduction) {
-  HEDDLE_RETURN_IF_ERROR(CheckSize("WorkerIntroduction.secret", introduction.secret(), 1, kMostNameBytes));
-  HEDDLE_RETURN_IF_ERROR(CheckSize("WorkerIntroduction.instance", introduction.instance(), 1, kMostIdBytes));
-  if (!IsWorkerName(introduction.name()))
-    return InvalidArgument("WorkerIntroduction.name is '{}', which is no name of a worker",
-                           CutAtCharacter(introduction.name(), kMostIdBytes));
-  HEDDLE_RETURN_IF_ERROR(CheckSize("WorkerIntroduction.host", introduction.host(), 0, kMostNameBytes));
-  HEDDLE_RETURN_IF_ERROR(CheckVisible("WorkerIntroduction.instance", introduction.instance()));
-  HEDDLE_RETURN_IF_ERROR(CheckVisible("WorkerIntroduction.host", introduction.host()));
-  HEDDLE_RETURN_IF_ERROR(CheckNumber("WorkerIntroduction.pid", introduction.pid(), 0, INT32_MAX));
-  HEDDLE_RETURN_IF_ERROR(CheckNumber("WorkerIntroduction.threads", introduction.threads(), 1, kMostThreads));
-  HEDDLE_RETURN_IF_ERROR(
-      CheckNumber("WorkerIntroduction.memory_bytes", introduction.memory_bytes(), 0, INT64_MAX));
   HEDDLE_RETURN_IF_ERROR(
       CheckCount("WorkerIntroduction.executors", introduction.executors_size(), kMostEntries));
   for (const ExecutorReport& report : introduction.executors()) HEDDLE_RETURN_IF_ERROR(CheckMessage(report));

@@ -26,7 +26,7 @@ Status CheckMessage(const ListRequest& request);
 Status CheckMessage(const JobRequest& request);
 Status CheckMessage(const WatchRequest& request);
 Status CheckMessage(const DrainRequest& request);
-/// Of workers to the master.
+/// Of workers to the master. What a worker says of itself: CheckDescription (cluster/worker_identity.h).
 Status CheckMessage(const WorkerIntroduction& introduction);
 Status CheckMessage(const ExecutorReport& report);
 /// Of the master to workers.

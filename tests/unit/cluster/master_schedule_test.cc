@@ -45,6 +45,7 @@ class MasterScheduleTest : public testing::Test {
       ExecutorNews news;
       news.job = id;
       news.attempt = Get(id).attempt;
+      news.epoch = Get(id).epoch;
       news.rank = static_cast<int>(rank);
       news.endpoint = "endpoint";
       core_->News(workers[rank], news);
@@ -53,6 +54,7 @@ class MasterScheduleTest : public testing::Test {
       ExecutorNews news;
       news.job = id;
       news.attempt = Get(id).attempt;
+      news.epoch = Get(id).epoch;
       news.rank = static_cast<int>(rank);
       news.done = ExecutorDone{OkStatus(), false, std::nullopt};
       news.exit = ExecutorExit{};
