@@ -18,6 +18,8 @@ namespace {
 
 Status CannotRead(const std::string& path, int error) {
   if (error == ENOENT) return NotFound("cannot read '{}': no such file", path);
+  // Nothing can have that name: metadata of a file whose own name is as long as can be.
+  if (error == ENAMETOOLONG) return NotFound("cannot read '{}': {}", path, std::strerror(error));
   return DataLoss("cannot read '{}': {}", path, std::strerror(error));
 }
 

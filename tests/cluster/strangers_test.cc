@@ -36,7 +36,7 @@ class MasterOnAPort {
   Finished Run(std::vector<std::string> words, const std::vector<std::string>& options = {}) {
     words.insert(words.begin(), Binary());
     for (const std::string& word : std::vector<std::string>{
-             "--master", address_, "--token-file", token_file_.empty() ? state() + "/token" : token_file_})
+             "--master", address_, "--token-file", token_file_.empty() ? state() + "/client.token" : token_file_})
       words.push_back(word);
     words.insert(words.end(), options.begin(), options.end());
     return RunProcess(words, folder_.path(), 60);
