@@ -8,7 +8,6 @@
 #include <openssl/x509.h>
 
 #include <fstream>
-#include <iterator>
 #include <memory>
 
 namespace heddle::cluster {
@@ -24,9 +23,15 @@ using Memory = std::unique_ptr<BIO, Free<BIO, BIO_free_all>>;
 
 Result<std::string> ReadPem(const std::string& path) {
   if (path.empty()) return std::string();
+  // Certificates are small; a device may never end.
+  constexpr size_t kMostBytes = size_t{4} << 20;
   std::ifstream file(path, std::ios::binary);
   if (!file) return NotFound("cannot read '{}'", path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::string text(kMostBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || !file.eof()) return NotFound("cannot read '{}': it is no file of certificates or keys", path);
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
 }
 
 Memory MemoryOf(const std::string& text) {

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -113,8 +114,11 @@ class TemporaryFolder {
 };
 
 inline std::string ReadText(const std::string& path) {
+  // What cannot be read, a process that has just ended say, is "".
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 inline void WriteText(const std::string& path, const std::string& text) {
