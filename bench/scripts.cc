@@ -11,7 +11,7 @@
 
 #include "bench/probe.h"
 #include "bench/random_matrices.h"
-#include "cluster/statistics.h"
+#include "cluster/session/statistics.h"
 #include "core/status.h"
 
 namespace heddle::bench {

@@ -26,7 +26,7 @@ if(HEDDLE_SANITIZE)
   target_link_options(heddle_options INTERFACE -fsanitize=${HEDDLE_SANITIZE})
   if(HEDDLE_SANITIZE MATCHES "thread")
     # This sanitizer does not follow Asio's fences; what they order is ordered by a mutex as well.
-    set_source_files_properties(cluster/interrupt.cc cluster/master_server.cc PROPERTIES COMPILE_DEFINITIONS ASIO_DISABLE_FENCED_BLOCK)
+    set_source_files_properties(cluster/session/interrupt.cc cluster/master/master_server.cc PROPERTIES COMPILE_DEFINITIONS ASIO_DISABLE_FENCED_BLOCK)
   endif()
 endif()
 target_include_directories(heddle_options INTERFACE ${CMAKE_SOURCE_DIR})
@@ -108,7 +108,7 @@ function(heddle_codegen_module)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/compiler/codegen/module/*.cc)
   # It shares no object files with the program: these two are compiled once more.
-  add_library(heddle_codegen_module MODULE ${sources} ops/fused/region.cc core/status.cc)
+  add_library(heddle_codegen_module MODULE ${sources} ops/region/region.cc core/status.cc)
   set_target_properties(heddle_codegen_module PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
     OUTPUT_NAME heddle_codegen LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_include_directories(heddle_codegen_module SYSTEM PRIVATE ${include_folder})

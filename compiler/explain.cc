@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "compiler/build/builtin_table.h"
+#include "compiler/builtins/builtin_table.h"
 
 namespace heddle::compiler {
 namespace {

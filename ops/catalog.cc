@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "core/counted_heap.h"
-#include "ops/single_precision.h"
+#include "ops/elementwise/single_precision.h"
 
 namespace heddle::ops {
 namespace {

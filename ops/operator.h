@@ -59,7 +59,8 @@ struct Operator {
   bool updates = false;   ///< Writes over its first input where it is the last to read it
                           ///< (KernelCall::last_read): comes after the others that read it, then.
   /// True if `run` takes and makes the cells of this call as they are, floats too; nullptr: never. Elsewhere
-  /// it knows doubles, and cells of a single-precision program are widened for it (ops/single_precision.h).
+  /// it knows doubles, and cells of a single-precision program are widened for it
+  /// (ops/elementwise/single_precision.h).
   bool (*takes_singles)(const KernelCall& call) = nullptr;
   /// Bytes that `run` holds at least beside its inputs and its result, all shapes known; nullptr: little. A
   /// plan that has no room for them is refused before it runs.

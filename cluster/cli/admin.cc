@@ -7,7 +7,7 @@
 #include "cluster/cli/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "cluster/membership.h"
+#include "cluster/master/membership.h"
 #include "core/utf8.h"
 
 namespace heddle::cluster::cli {

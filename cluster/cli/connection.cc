@@ -3,9 +3,9 @@
 
 #include <charconv>
 
-#include "cluster/master_folder.h"
-#include "cluster/master_server.h"
-#include "cluster/token_file.h"
+#include "cluster/master/master_folder.h"
+#include "cluster/master/master_server.h"
+#include "cluster/master/token_file.h"
 
 namespace heddle::cluster::cli {
 

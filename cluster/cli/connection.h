@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cluster/cli/arguments.h"
-#include "cluster/client.h"
-#include "cluster/role_tokens.h"
+#include "cluster/client/client.h"
+#include "cluster/master/role_tokens.h"
 
 namespace heddle::cluster::cli {
 

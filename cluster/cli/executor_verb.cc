@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "cluster/executor.h"
+#include "cluster/executor/executor.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/session.h"
+#include "cluster/session/session.h"
 #include "core/program.h"
 
 namespace heddle::cluster::cli {

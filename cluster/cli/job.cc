@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/job.h"
+#include "cluster/master/job.h"
 
 #include <fmt/format.h>
 

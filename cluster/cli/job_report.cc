@@ -6,8 +6,8 @@
 
 #include "cluster/cli/report.h"
 #include "cluster/cli/run_script.h"
-#include "cluster/interrupt.h"
-#include "cluster/job.h"
+#include "cluster/master/job.h"
+#include "cluster/session/interrupt.h"
 #include "core/utf8.h"
 
 namespace heddle::cluster::cli {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cluster/cli/arguments.h"
-#include "cluster/client.h"
+#include "cluster/client/client.h"
 #include "proto/master.pb.h"
 
 namespace heddle::cluster::cli {

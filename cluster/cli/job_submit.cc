@@ -6,8 +6,8 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
-#include "cluster/executor_process.h"
-#include "cluster/interrupt.h"
+#include "cluster/executor/executor_process.h"
+#include "cluster/session/interrupt.h"
 #include "core/utf8.h"
 
 namespace heddle::cluster::cli {

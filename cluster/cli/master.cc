@@ -5,10 +5,10 @@
 #include "cluster/cli/connection.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "cluster/interrupt.h"
-#include "cluster/master_server.h"
-#include "cluster/message_limits.h"
-#include "cluster/process_limits.h"
+#include "cluster/machine/process_limits.h"
+#include "cluster/master/master_server.h"
+#include "cluster/master/message_limits.h"
+#include "cluster/session/interrupt.h"
 #include "core/log.h"
 
 namespace heddle::cluster::cli {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/background_measurement.h"
 #include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
+#include "cluster/session/background_measurement.h"
 
 namespace heddle::cluster::cli {
 namespace {

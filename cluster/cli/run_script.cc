@@ -5,7 +5,7 @@
 
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
-#include "cluster/interrupt.h"
+#include "cluster/session/interrupt.h"
 #include "compiler/explain.h"
 #include "core/memory_bounds.h"
 #include "core/memory_budget.h"

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "cluster/cli/report.h"
-#include "cluster/machine_constants.h"
+#include "cluster/machine/machine_constants.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/parse/parser.h"
 #include "core/utf8.h"

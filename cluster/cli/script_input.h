@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cluster/cli/arguments.h"
-#include "cluster/session.h"
+#include "cluster/session/session.h"
 #include "compiler/compile.h"
 #include "core/program.h"
 

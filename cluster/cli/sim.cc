@@ -3,7 +3,7 @@
 #include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
-#include "cluster/launch.h"
+#include "cluster/executor/launch.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -2,10 +2,10 @@
 #include "cluster/cli/connection.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "cluster/interrupt.h"
-#include "cluster/master_folder.h"
-#include "cluster/process_limits.h"
-#include "cluster/worker_daemon.h"
+#include "cluster/machine/process_limits.h"
+#include "cluster/master/master_folder.h"
+#include "cluster/session/interrupt.h"
+#include "cluster/worker/worker_daemon.h"
 #include "core/log.h"
 
 namespace heddle::cluster::cli {

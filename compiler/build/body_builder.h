@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "compiler/build/block_builder.h"
-#include "compiler/build/builtin_table.h"
 #include "compiler/build/program_builder.h"
+#include "compiler/builtins/builtin_table.h"
 
 namespace heddle::compiler {
 

@@ -6,7 +6,7 @@
 
 #include "compiler/codegen/module_abi.h"
 #include "ops/cpu.h"
-#include "ops/fused/region.h"
+#include "ops/region/region.h"
 
 namespace heddle::codegen {
 

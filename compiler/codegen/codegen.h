@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ops/cpu.h"
-#include "ops/fused/region.h"
+#include "ops/region/region.h"
 
 namespace heddle::codegen {
 

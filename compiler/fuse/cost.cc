@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "core/panels.h"
-#include "ops/elementwise_codes.h"
 #include "ops/fused/tile_sizes.h"
-#include "ops/matmul.h"
-#include "ops/matmul_gemm.h"
-#include "ops/sparse_leaves.h"
+#include "ops/product/matmul.h"
+#include "ops/product/matmul_gemm.h"
+#include "ops/simd/elementwise_codes.h"
+#include "ops/sparse/sparse_leaves.h"
 #include "ops/split.h"
 
 namespace heddle::compiler {
@@ -122,9 +122,9 @@ void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& 
   time->total = time->total / model.ranks + sent / model.constants.broadcast;
 }
 
-// Payloads that a fused reduction holds at once (ops/reduction_tree.h): one of each task and a stack for each
-// thread, as high as the tree of a task. Sums by terms (ops/sparse_leaves.h) hold one, and sixteen bytes a
-// term.
+// Payloads that a fused reduction holds at once (ops/reduction/reduction_tree.h): one of each task and a
+// stack for each thread, as high as the tree of a task. Sums by terms (ops/sparse/sparse_leaves.h) hold one,
+// and sixteen bytes a term.
 double PayloadsOf(const Dag& dag, NodeId root, int threads) {
   const DagNode& walked = dag[dag[root].inputs[0]];
   const bool product = dag[root].op->use == RowUse::kTransposedProduct;

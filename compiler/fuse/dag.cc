@@ -115,7 +115,7 @@ std::vector<ValueInfo> InfosOfInputs(const Graph& graph, const Node& node) {
 }  // namespace
 
 double DrawnSparsity(const Graph& graph, const Node& node) {
-  constexpr size_t kSparsity = 4;  // Among the inputs of rand (ops/generate.cc).
+  constexpr size_t kSparsity = 4;  // Among the inputs of rand (ops/generate/generate.cc).
   if (!node.Is("rand") || node.inputs.size() <= kSparsity || node.inputs[kSparsity] == kNoNode) return -1;
   const Node& sparsity = graph[node.inputs[kSparsity]];
   const Scalar* value = sparsity.Is("literal") ? sparsity.FindAttribute("value") : nullptr;

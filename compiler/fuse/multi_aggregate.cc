@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/fused_operator.h"
-#include "ops/aggregate.h"
+#include "ops/aggregate/aggregate.h"
 
 namespace heddle::compiler::fusion {
 namespace {

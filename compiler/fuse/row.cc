@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/fuse/template.h"
-#include "ops/matmul.h"
+#include "ops/product/matmul.h"
 
 // Row: whole rows of a matrix through cell-wise operators, row aggregates, products with a small matrix, and
 // at the end a column or full aggregate or t(X) %*% Y.

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "compiler/fuse/template.h"
-#include "ops/aggregate.h"
-#include "ops/elementwise_codes.h"
+#include "ops/aggregate/aggregate.h"
+#include "ops/simd/elementwise_codes.h"
 
 // Which CSR values an operator can compute along the entries of its driver: what the executor finds in a body
 // (ops/fused/walk_entries.cc), asked of nodes before there is one.

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/elementwise_codes.h"
 #include "ops/operator.h"
+#include "ops/simd/elementwise_codes.h"
 
 namespace heddle::compiler {
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ops/elementwise_codes.h"
+#include "ops/simd/elementwise_codes.h"
 
 namespace heddle::compiler {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "compiler/build/builtin_table.h"
+#include "compiler/builtins/builtin_table.h"
 #include "compiler/parse/parser.h"
 #include "ops/operator.h"
 

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "compiler/declared_result.h"
+#include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/written_files.h"
 #include "compiler/parse/ast.h"
-#include "ops/evaluate_scalar.h"
 #include "ops/operator.h"
+#include "ops/scalar/evaluate_scalar.h"
 
 namespace heddle::compiler {
 namespace {

@@ -146,8 +146,9 @@ FileVersion FileVersions::Find(const std::string& path) const {
   FileVersion version;
   struct stat status {};
   if (stat(absolute.c_str(), &status) != 0) {
-    // Whatever else is wrong shows when it is opened.
-    version.kind = errno == ENOENT ? FileVersion::Kind::kMissing : FileVersion::Kind::kOther;
+    // Nothing can be where a name is too long. Whatever else is wrong shows when it is opened.
+    const bool missing = errno == ENOENT || errno == ENAMETOOLONG;
+    version.kind = missing ? FileVersion::Kind::kMissing : FileVersion::Kind::kOther;
   } else {
     version = VersionOf(status);
     if (version.kind == FileVersion::Kind::kFolder) version = FindFolder(absolute);

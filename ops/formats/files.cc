@@ -93,7 +93,12 @@ class RealFiles : public Files {
     std::vector<FilePart> parts;
     for (const std::string& name : names) {
       const std::string part = path + "/" + name;
-      if (name[0] != '.' && name[0] != '_' && !IsDirectory(part)) parts.push_back({Absolute(part), part});
+      // Metadata that a script has written beside a part are no part.
+      const bool describes_part =
+          name.ends_with(".mtd") &&
+          std::binary_search(names.begin(), names.end(), name.substr(0, name.size() - 4));
+      if (name[0] != '.' && name[0] != '_' && !describes_part && !IsDirectory(part))
+        parts.push_back({Absolute(part), part});
     }
     Result<std::unique_ptr<InputFile>> whole = OpenParts(parts);
     HEDDLE_RETURN_IF_ERROR(versions_.CheckUnchanged(path));

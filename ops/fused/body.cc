@@ -4,11 +4,11 @@
 #include <charconv>
 
 #include "core/panels.h"
-#include "ops/aggregate.h"
+#include "ops/aggregate/aggregate.h"
 #include "ops/broadcast.h"
-#include "ops/elementwise_codes.h"
 #include "ops/fused/region_walk.h"
-#include "ops/matmul.h"
+#include "ops/product/matmul.h"
+#include "ops/simd/elementwise_codes.h"
 
 namespace heddle::ops {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ops/broadcast.h"
-#include "ops/elementwise_codes.h"
 #include "ops/fused/tile_program.h"
+#include "ops/simd/elementwise_codes.h"
 
 namespace heddle::ops {
 

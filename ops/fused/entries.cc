@@ -7,9 +7,9 @@
 #include <bit>
 #include <cmath>
 
-#include "ops/gather_cells.h"
 #include "ops/simd/sparse_rows.h"
-#include "ops/simd/sparse_vectors.h"
+#include "ops/sparse/gather_cells.h"
+#include "ops/sparse/sparse_vectors.h"
 
 namespace heddle::ops {
 namespace {

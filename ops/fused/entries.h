@@ -5,8 +5,8 @@
 
 #include "core/matrix.h"
 #include "ops/fused/tile_program.h"
-#include "ops/matmul.h"
-#include "ops/sparse_leaves.h"
+#include "ops/product/matmul.h"
+#include "ops/sparse/sparse_leaves.h"
 
 // Loops along the entries of some CSR rows, in the orders of docs/numerics.md. An explicit zero counts as
 // absent.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/fused_operator.h"
-#include "ops/fused/region.h"
+#include "ops/region/region.h"
 
 // The operator "fused" (docs/fusion.md): any number of inputs, attribute "operator" =
 // FusedOperator::ToText().

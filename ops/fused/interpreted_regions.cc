@@ -3,7 +3,7 @@
 #include <new>
 
 #include "ops/fused/dense_rows.h"
-#include "ops/fused/region.h"
+#include "ops/region/region.h"
 
 namespace heddle::ops {
 namespace {

@@ -9,13 +9,13 @@
 
 #include "core/panels.h"
 #include "ops/broadcast.h"
-#include "ops/elementwise_codes.h"
 #include "ops/fused/body_view.h"
 #include "ops/fused/lower_roots.h"
 #include "ops/fused/region_walk.h"
 #include "ops/fused/stages.h"
 #include "ops/fused/tile_program.h"
-#include "ops/matmul.h"
+#include "ops/product/matmul.h"
+#include "ops/simd/elementwise_codes.h"
 
 namespace heddle::ops {
 namespace {

@@ -11,8 +11,8 @@
 #include "ops/fused/paired_product.h"
 #include "ops/fused/region_walk.h"
 #include "ops/fused/tile_sizes.h"
-#include "ops/matmul.h"
-#include "ops/matmul_gemm.h"
+#include "ops/product/matmul.h"
+#include "ops/product/matmul_gemm.h"
 #include "ops/simd/matmul.h"
 
 namespace heddle::ops {

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "core/panels.h"
-#include "ops/aggregate.h"
+#include "ops/aggregate/aggregate.h"
 #include "ops/cpu.h"
-#include "ops/elementwise_codes.h"
 #include "ops/simd/cell_operators.h"
+#include "ops/simd/elementwise_codes.h"
 
 namespace heddle::ops {
 namespace {

@@ -5,14 +5,14 @@
 #include <memory>
 
 #include "core/panels.h"
-#include "ops/elementwise_sparse.h"
+#include "ops/cells/storage.h"
+#include "ops/elementwise/elementwise_sparse.h"
+#include "ops/elementwise/single_precision.h"
 #include "ops/fused/tile_steps.h"
-#include "ops/gather_cells.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
-#include "ops/single_precision.h"
-#include "ops/sparse_leaves.h"
-#include "ops/storage.h"
+#include "ops/sparse/gather_cells.h"
+#include "ops/sparse/sparse_leaves.h"
 
 namespace heddle::ops {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/single_precision.h"
-#include "ops/storage.h"
+#include "ops/cells/storage.h"
+#include "ops/elementwise/single_precision.h"
 
 namespace heddle::ops {
 namespace {

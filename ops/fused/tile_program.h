@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/fused_operator.h"
-#include "ops/aggregate.h"
+#include "ops/aggregate/aggregate.h"
 #include "ops/fused/body.h"
-#include "ops/fused/region.h"
-#include "ops/matmul.h"
-#include "ops/reduction_tree.h"
+#include "ops/product/matmul.h"
+#include "ops/reduction/reduction_tree.h"
+#include "ops/region/region.h"
 
 // A fused operator lowered to what happens on one tile of rows (docs/fusion.md, section 3). Plain data, made
 // once for each operator; RunTiles (run_tiles.h) follows it.

@@ -6,9 +6,9 @@
 #include "core/panels.h"
 #include "ops/cpu.h"
 #include "ops/fused/entries.h"
-#include "ops/gathered_rows.h"
 #include "ops/parallel.h"
-#include "ops/sparse_leaves.h"
+#include "ops/sparse/gathered_rows.h"
+#include "ops/sparse/sparse_leaves.h"
 
 namespace heddle::ops {
 namespace {

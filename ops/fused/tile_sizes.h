@@ -21,7 +21,7 @@ struct TileSizes {
   int64_t entries = 0;                    ///< Along a CSR driver, unless a row (or a group) has more.
   int64_t rows_together = kRowsTogether;  ///< Tiles are groups of these.
   int64_t row_work = 1;  ///< What a row costs, in cells of a dense pass: how much is one task.
-  bool blocked = false;  ///< Sampled products read V by blocks (ops/gathered_rows.h).
+  bool blocked = false;  ///< Sampled products read V by blocks (ops/sparse/gathered_rows.h).
 };
 TileSizes ChooseTileSizes(const TileProgram& program, const PairedProduct& pair,
                           const std::vector<Matrix>& inputs);

@@ -6,14 +6,14 @@
 
 #include "core/panels.h"
 #include "ops/cpu.h"
-#include "ops/elementwise_sparse.h"
+#include "ops/elementwise/elementwise_sparse.h"
+#include "ops/elementwise/single_precision.h"
 #include "ops/fused/dense_rows.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/fused/tile_inputs.h"
 #include "ops/operator.h"
-#include "ops/sampled_product.h"
+#include "ops/product/sampled_product.h"
 #include "ops/simd/matmul.h"
-#include "ops/single_precision.h"
 
 namespace heddle::ops {
 namespace {

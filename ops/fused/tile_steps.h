@@ -12,13 +12,13 @@
 #include "ops/fused/paired_product.h"
 #include "ops/fused/tile_program.h"
 #include "ops/fused/tile_sizes.h"
-#include "ops/gather_cells.h"
 #include "ops/kernel.h"
-#include "ops/matmul.h"
-#include "ops/matmul_gemm.h"
-#include "ops/reduction_tree.h"
+#include "ops/product/matmul.h"
+#include "ops/product/matmul_gemm.h"
+#include "ops/reduction/lane_tree.h"
+#include "ops/reduction/reduction_tree.h"
 #include "ops/simd/ahead.h"
-#include "ops/simd/lane_tree.h"
+#include "ops/sparse/gather_cells.h"
 #include "ops/thread_slots.h"
 
 namespace heddle::ops {

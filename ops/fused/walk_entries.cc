@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/elementwise_codes.h"
 #include "ops/fused/body_view.h"
+#include "ops/simd/elementwise_codes.h"
 
 namespace heddle::ops {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "ops/math.h"
+#include "ops/simd/math.h"
 
 namespace heddle::ops::reference {
 namespace {

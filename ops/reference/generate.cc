@@ -6,8 +6,8 @@
 #include <functional>
 #include <memory>
 
-#include "ops/precise_math.h"
-#include "ops/random_stream.h"
+#include "ops/generate/random_stream.h"
+#include "ops/simd/precise_math.h"
 
 namespace heddle::ops::reference {
 namespace {

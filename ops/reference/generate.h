@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/matrix.h"
-#include "ops/rand.h"
+#include "ops/generate/rand.h"
 
 // What rand() means, as literal loops. Slow; the result is dense. For tests only.
 namespace heddle::ops::reference {

@@ -4,16 +4,28 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
 #include "core/panels.h"
 #include "ops/cpu.h"
-#include "ops/reduction_tree.h"
 #include "ops/simd/ahead.h"
 #include "ops/simd/rows.h"
 
 namespace heddle::ops::simd {
+
+double ExactMinimum(double a, double b) {
+  if (a != a || b != b) return std::numeric_limits<double>::quiet_NaN();
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+
+double ExactMaximum(double a, double b) {
+  if (a != a || b != b) return std::numeric_limits<double>::quiet_NaN();
+  if (a == b) return std::signbit(a) ? b : a;
+  return a < b ? b : a;
+}
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

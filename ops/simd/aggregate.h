@@ -12,6 +12,10 @@ namespace heddle::ops::simd {
 
 enum class Fold : uint8_t { kAdd, kMultiply, kMinimum, kMaximum };
 
+/// min and max of the language: NaN if any is NaN, -0.0 < 0.0.
+double ExactMinimum(double a, double b);
+double ExactMaximum(double a, double b);
+
 /// +0.0, 1.0, +Inf, -Inf.
 double StartOf(Fold fold);
 /// a (fold) b; minimum and maximum as the language has them (NaN wins, -0.0 < 0.0).

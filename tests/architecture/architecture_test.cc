@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
 #include <sstream>
@@ -161,6 +162,46 @@ std::vector<std::string> CheckAvx512(const std::string& path, const Files& files
   return faults;
 }
 
+// The folders that each folder includes, by their whole paths; of files that `joins` is true for, none.
+using Includes = std::map<std::string, std::set<std::string>>;
+Includes FolderIncludes(const Files& files, const std::set<std::string>& joins) {
+  Includes includes;
+  for (const auto& [path, text] : files) {
+    if (joins.contains(path)) continue;
+    const std::string own = fs::path(path).parent_path();
+    for (const Include& include : IncludesOf(text)) {
+      const std::string other = fs::path(include.name).parent_path();
+      if (!include.angled && files.contains(include.name) && other != own) includes[own].insert(other);
+    }
+  }
+  return includes;
+}
+
+// A way from a folder back to itself: "ops/simd -> ops/reduction -> ops/simd"; empty when there is none.
+std::string FindCycle(const Includes& includes) {
+  std::set<std::string> done;
+  std::vector<std::string> way;
+  const std::function<std::string(const std::string&)> visit = [&](const std::string& folder) {
+    const auto seen = std::find(way.begin(), way.end(), folder);
+    if (seen != way.end()) {
+      std::string cycle;
+      for (auto step = seen; step != way.end(); ++step) cycle += *step + " -> ";
+      return cycle + folder;
+    }
+    if (done.contains(folder)) return std::string();
+    way.push_back(folder);
+    if (const auto next = includes.find(folder); next != includes.end())
+      for (const std::string& other : next->second)
+        if (std::string cycle = visit(other); !cycle.empty()) return cycle;
+    way.pop_back();
+    done.insert(folder);
+    return std::string();
+  };
+  for (const auto& [folder, others] : includes)
+    if (std::string cycle = visit(folder); !cycle.empty()) return cycle;
+  return {};
+}
+
 // A word of the file's name that collects everything.
 std::string VagueWord(const std::string& path) {
   static const std::set<std::string> kVague = {"util",    "utils",  "utility", "utilities", "helper",
@@ -187,8 +228,8 @@ TEST(ArchitectureTest, AViolationIsFoundAndNamed) {
             Faults{"core/graph.h includes ops/, which core/ may not know"});
   EXPECT_EQ(CheckIncludes("actor/remote.cc", "#include \"proto/executor.pb.h\""),
             Faults{"actor/remote.cc includes proto/, which actor/ may not know"});
-  EXPECT_EQ(CheckIncludes("ops/matmul.cc", "#include <spdlog/spdlog.h>\n#include <Eigen/Dense>"),
-            Faults{"ops/matmul.cc includes <spdlog/spdlog.h>, which only core/log.cc may know"});
+  EXPECT_EQ(CheckIncludes("ops/product/matmul.cc", "#include <spdlog/spdlog.h>\n#include <Eigen/Dense>"),
+            Faults{"ops/product/matmul.cc includes <spdlog/spdlog.h>, which only core/log.cc may know"});
   EXPECT_EQ(
       CheckIncludes("compiler/fuse.cc", "#include <tbb/task_arena.h>\n#include <grpcpp/grpcpp.h>").size(),
       2u);
@@ -196,7 +237,7 @@ TEST(ArchitectureTest, AViolationIsFoundAndNamed) {
             Faults{"scheduler/place.cc includes \"place.h\" without its folder"});
   EXPECT_EQ(
       CheckIncludes(
-          "cluster/session.cc",
+          "cluster/session/session.cc",
           "#include \"compiler/compile.h\"\n#include \"proto/executor.pb.h\"\n#include <grpcpp/grpcpp.h>"),
       Faults{});
   EXPECT_EQ(CheckIncludes("ops/sum.cc", "// #include \"compiler/compile.h\"\n#include <vector>"), Faults{});
@@ -223,6 +264,17 @@ TEST(ArchitectureTest, ALibraryHeaderBehindAProjectHeaderIsFound) {
   EXPECT_TRUE(CheckAvx512("ops/simd/max_avx512.cc", files).empty());
 }
 
+// Each folder can be read after those that it includes. ops/catalog.cc is the list of all operators: what
+// declares it may be known everywhere.
+TEST(ArchitectureTest, NoFoldersIncludeEachOther) {
+  const Files files = SourcesUnder(TableFolders());
+  const Includes includes = FolderIncludes(files, {"ops/catalog.cc"});
+  EXPECT_GT(includes.size(), 20u);
+  EXPECT_EQ(FindCycle(includes), "");
+  EXPECT_EQ(FindCycle({{"a", {"b", "c"}}, {"b", {"c"}}, {"c", {"d"}}}), "");
+  EXPECT_EQ(FindCycle({{"a", {"b"}}, {"b", {"c", "d"}}, {"d", {"b"}}}), "b -> d -> b");
+}
+
 TEST(ArchitectureTest, NoFileCollectsEverything) {
   std::vector<std::string> folders = TableFolders();
   folders.emplace_back("tests");
@@ -231,7 +283,7 @@ TEST(ArchitectureTest, NoFileCollectsEverything) {
         << path << ": ask what its functions have in common and use the answer as the name";
   EXPECT_EQ(VagueWord("ops/csv_utils.h"), "utils");
   EXPECT_EQ(VagueWord("cluster/manager.cc"), "manager");
-  EXPECT_EQ(VagueWord("ops/matmul.cc"), "");
+  EXPECT_EQ(VagueWord("ops/product/matmul.cc"), "");
 }
 
 TEST(ArchitectureTest, EverySourceNamesItsLicence) {

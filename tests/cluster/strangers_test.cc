@@ -9,7 +9,7 @@
 #include <list>
 #include <sstream>
 
-#include "cluster/address.h"
+#include "cluster/network/address.h"
 #include "proto/master.grpc.pb.h"
 #include "tests/cluster/certificates.h"
 #include "tests/cluster/cluster_of_processes.h"
@@ -35,8 +35,9 @@ class MasterOnAPort {
   }
   Finished Run(std::vector<std::string> words, const std::vector<std::string>& options = {}) {
     words.insert(words.begin(), Binary());
-    for (const std::string& word : std::vector<std::string>{
-             "--master", address_, "--token-file", token_file_.empty() ? state() + "/client.token" : token_file_})
+    for (const std::string& word :
+         std::vector<std::string>{"--master", address_, "--token-file",
+                                  token_file_.empty() ? state() + "/client.token" : token_file_})
       words.push_back(word);
     words.insert(words.end(), options.begin(), options.end());
     return RunProcess(words, folder_.path(), 60);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/build/builtin_table.h"
+#include "compiler/builtins/builtin_table.h"
 #include "tests/fuzz/fuzz_case.h"
 #include "tests/fuzz/minimize.h"
 #include "tests/fuzz/script_text.h"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/build/builtin_table.h"
+#include "compiler/builtins/builtin_table.h"
 #include "tests/fuzz/hostile.h"
 
 namespace heddle::fuzz {

@@ -13,4 +13,11 @@ inline bool RunsAllPlans() {
   return all != nullptr && std::string_view(all) == "1";
 }
 
+/// Whether tests of whole scripts try a few ways to run them instead of a pairwise cover: HEDDLE_QUICK=1,
+/// which `deploy/test --quick` sets.
+inline bool RunsQuickly() {
+  const char* const quick = std::getenv("HEDDLE_QUICK");
+  return quick != nullptr && std::string_view(quick) == "1";
+}
+
 }  // namespace heddle::testing_support

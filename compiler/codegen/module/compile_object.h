@@ -5,7 +5,7 @@
 
 #include "compiler/codegen/module_abi.h"
 #include "core/status.h"
-#include "ops/fused/region.h"
+#include "ops/region/region.h"
 
 namespace heddle::codegen {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/fused/region.h"
+#include "ops/region/region.h"
 #include "ops/simd/vector.h"
 
 namespace heddle::codegen {

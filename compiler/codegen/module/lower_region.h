@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "ops/fused/region.h"
+#include "ops/region/region.h"
 
 namespace heddle::codegen {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/acceptor.h"
+#include "cluster/network/acceptor.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-#include "cluster/address.h"
+#include "cluster/network/address.h"
 #include "tests/support/process.h"
 
 namespace heddle::cluster {

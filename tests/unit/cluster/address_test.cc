@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/address.h"
+#include "cluster/network/address.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans are made of what is known of the variables that a block finds, ahead of a run and in it.
-#include "cluster/block_compiler.h"
+#include "cluster/session/block_compiler.h"
 
 #include <gtest/gtest.h>
 

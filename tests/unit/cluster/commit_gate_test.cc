@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/commit_gate.h"
+#include "cluster/executor/commit_gate.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "cluster/beat_clock.h"
+#include "cluster/master/beat_clock.h"
 #include "ops/formats/files.h"
 #include "tests/support/process.h"
 

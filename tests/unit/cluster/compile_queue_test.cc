@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/compile_queue.h"
+#include "cluster/master/compile_queue.h"
 
 #include <gtest/gtest.h>
 

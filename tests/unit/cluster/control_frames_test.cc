@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/control_frames.h"
+#include "cluster/wire/control_frames.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "cluster/link_repair.h"
+#include "cluster/link/link_repair.h"
 
 namespace heddle::cluster {
 namespace {

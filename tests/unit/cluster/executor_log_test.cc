@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/executor_log.h"
+#include "cluster/executor/executor_log.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

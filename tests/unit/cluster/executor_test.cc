@@ -6,8 +6,8 @@
 #include <fstream>
 #include <future>
 
-#include "cluster/executor_process.h"
-#include "cluster/launch.h"
+#include "cluster/executor/executor_process.h"
+#include "cluster/executor/launch.h"
 #include "tests/unit/cluster/script_runner.h"
 
 namespace heddle::cluster {

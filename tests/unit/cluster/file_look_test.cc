@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/file_look.h"
+#include "cluster/session/file_look.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/files_ahead.h"
+#include "cluster/session/files_ahead.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/graph_cut.h"
+#include "cluster/session/graph_cut.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/job_store.h"
+#include "cluster/master/job_store.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>

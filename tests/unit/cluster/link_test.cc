@@ -6,8 +6,8 @@
 #include <map>
 #include <mutex>
 
-#include "cluster/grpc_hello.h"
-#include "cluster/grpc_link.h"
+#include "cluster/link/grpc_link.h"
+#include "cluster/security/grpc_hello.h"
 #include "core/plan.h"
 #include "tests/unit/cluster/cuttable_proxy.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/machine_constants.h"
+#include "cluster/machine/machine_constants.h"
 
 #include <gtest/gtest.h>
 
-#include "cluster/background_measurement.h"
-#include "cluster/block_compiler.h"
-#include "cluster/executor_messages.h"
-#include "cluster/master_wire.h"
-#include "cluster/statistics.h"
+#include "cluster/executor/executor_messages.h"
+#include "cluster/master/master_wire.h"
+#include "cluster/session/background_measurement.h"
+#include "cluster/session/block_compiler.h"
+#include "cluster/session/statistics.h"
 #include "core/block_pool.h"
 #include "core/clock.h"
 #include "core/memory_budget.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cluster/executor.h"
+#include "cluster/executor/executor.h"
 
 // The tests start this very program as executor processes.
 int main(int argc, char** argv) {

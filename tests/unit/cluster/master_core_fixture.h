@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/master_core.h"
+#include "cluster/master/master_core.h"
 
 namespace heddle::cluster {
 

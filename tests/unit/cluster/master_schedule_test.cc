@@ -2,7 +2,7 @@
 // Which of the jobs that wait gets the workers that are free.
 #include <gtest/gtest.h>
 
-#include "cluster/master_core.h"
+#include "cluster/master/master_core.h"
 
 namespace heddle::cluster {
 namespace {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master_server.h"
+#include "cluster/master/master_server.h"
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "cluster/client.h"
-#include "cluster/master_folder.h"
-#include "cluster/role_tokens.h"
-#include "cluster/rpc_security.h"
-#include "cluster/value_wire.h"
+#include "cluster/client/client.h"
+#include "cluster/master/master_folder.h"
+#include "cluster/master/role_tokens.h"
+#include "cluster/master/worker_identity.h"
+#include "cluster/security/rpc_security.h"
 #include "cluster/version.h"
-#include "cluster/worker_identity.h"
+#include "cluster/wire/value_wire.h"
 #include "proto/master.grpc.pb.h"
 #include "tests/support/process.h"
 

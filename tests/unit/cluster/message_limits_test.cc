@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/message_limits.h"
+#include "cluster/master/message_limits.h"
 
 #include <gtest/gtest.h>
 
-#include "cluster/executor_messages.h"
+#include "cluster/executor/executor_messages.h"
 
 namespace heddle::cluster {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/plan_cache.h"
+#include "cluster/session/plan_cache.h"
 
 #include <gtest/gtest.h>
 
-#include "cluster/control_channel_in_process.h"
+#include "cluster/link/control_channel_in_process.h"
 
 namespace heddle::cluster {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/precompile.h"
+#include "cluster/session/precompile.h"
 
 #include <gtest/gtest.h>
 

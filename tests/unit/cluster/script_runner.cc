@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "actor/in_process_link.h"
-#include "cluster/control_channel_in_process.h"
+#include "cluster/link/control_channel_in_process.h"
 #include "compiler/compile.h"
 #include "core/clock.h"
 #include "ops/formats/files.h"

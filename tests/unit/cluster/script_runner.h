@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/session.h"
+#include "cluster/session/session.h"
 
 namespace heddle::cluster {
 

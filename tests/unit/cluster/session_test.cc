@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session.h"
+#include "cluster/session/session.h"
 
 #include <gtest/gtest.h>
 
-#include "cluster/local_run.h"
-#include "cluster/random_seeds.h"
+#include "cluster/session/local_run.h"
+#include "cluster/session/random_seeds.h"
 #include "tests/unit/cluster/script_runner.h"
 
 namespace heddle::cluster {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <limits>
 
-#include "cluster/executor_messages.h"
-#include "cluster/value_wire.h"
+#include "cluster/executor/executor_messages.h"
+#include "cluster/wire/value_wire.h"
 
 namespace heddle::cluster {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/fused/region.h"
+#include "ops/region/region.h"
 
 namespace heddle::codegen {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "compiler/build/builtin_table.h"
 #include "compiler/build/other_functions.h"
 #include "compiler/build/polynomial.h"
 #include "compiler/build/script_arguments.h"
+#include "compiler/builtins/builtin_table.h"
 #include "compiler/explain.h"
 #include "ops/operator.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ops/cpu.h"
-#include "ops/reduction_tree.h"
+#include "ops/reduction/reduction_tree.h"
 #include "ops/simd/aggregate.h"
 
 namespace heddle::ops::simd {

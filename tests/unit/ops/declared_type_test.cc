@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/declared_type.h"
+#include "ops/scalar/declared_type.h"
 
 #include <gtest/gtest.h>
 

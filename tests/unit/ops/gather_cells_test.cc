@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gather_cells.h"
+#include "ops/sparse/gather_cells.h"
 
 #include <gtest/gtest.h>
 

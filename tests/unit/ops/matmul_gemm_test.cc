@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packed product against its definition: one chain a cell, on every form that A, B and C may have.
-#include "ops/matmul_gemm.h"
+#include "ops/product/matmul_gemm.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "ops/cpu.h"
 #include "ops/parallel.h"
-#include "ops/reduction_tree.h"
+#include "ops/reduction/reduction_tree.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reduction_tree.h"
+#include "ops/reduction/reduction_tree.h"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,9 @@
 
 #include "core/value.h"
 #include "ops/catalog.h"
-#include "ops/evaluate_scalar.h"
-#include "ops/math.h"
 #include "ops/operator.h"
+#include "ops/scalar/evaluate_scalar.h"
+#include "ops/simd/math.h"
 
 namespace heddle::ops {
 namespace {
@@ -175,7 +175,7 @@ TEST(ScalarTest, WhatIsNotDefinedOnScalarsSaysSo) {
   EXPECT_EQ(TryEvaluate("print", {"x"}).status().code(), StatusCode::kUnimplemented);
 }
 
-// The operators of ops/scalar.cc, which also take matrices.
+// The operators of ops/scalar/scalar.cc, which also take matrices.
 struct Outcome {
   Result<ValueInfo> info;
   Result<Value> value;

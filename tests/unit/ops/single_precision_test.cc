@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/single_precision.h"
+#include "ops/elementwise/single_precision.h"
 
 #include <bit>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/sparse_leaves.h"
+#include "ops/sparse/sparse_leaves.h"
 
 #include <gtest/gtest.h>
 

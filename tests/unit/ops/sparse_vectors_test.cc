@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of CSR rows and one column against loops that follow docs/numerics.md to the letter.
-#include "ops/simd/sparse_vectors.h"
+#include "ops/sparse/sparse_vectors.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/text.h"
+#include "ops/text/text.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 
 #include "core/value.h"
 #include "ops/catalog.h"
-#include "ops/java_format.h"
 #include "ops/operator.h"
+#include "ops/text/java_format.h"
 
 namespace heddle::ops {
 namespace {
@@ -117,7 +117,7 @@ TEST(MatrixToTextTest, BothFormatsReadTheSame) {
             "0.000 0.000 0.000 3.250\n0.000 0.000 0.000 0.000\n-1.000 0.000 0.000 0.000\n");
 }
 
-// Runs an operator of ops/text.cc; what it prints goes to *out.
+// Runs an operator of ops/text/text.cc; what it prints goes to *out.
 Result<Value> RunText(std::string_view name, const std::vector<Value>& arguments, std::string* out) {
   Node node;
   node.op = name;

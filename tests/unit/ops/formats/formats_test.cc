@@ -224,6 +224,15 @@ TEST_F(FormatsTest, MetadataContradictionsAndUnknownFieldsAreErrors) {
   EXPECT_EQ(Read("a.csv").status().code(), StatusCode::kDataLoss);
 }
 
+TEST_F(FormatsTest, MetadataBesideAPartIsNoPart) {
+  for (const char* part : {"p/one", "p/two"})
+    ASSERT_TRUE(Write(*FilledMatrix(2, 2, 1.5), part, {.format = FileFormat::kCsv}).ok());
+  const Result<std::unique_ptr<InputFile>> whole = files_->Open("p");
+  ASSERT_TRUE(whole.ok()) << whole.status().ToString();
+  CountedBytes buffer;
+  EXPECT_EQ(*(*whole)->Read(0, (*whole)->size(), &buffer), "1.5,1.5\n1.5,1.5\n1.5,1.5\n1.5,1.5\n");
+}
+
 TEST_F(FormatsTest, PartFilesOfADirectoryAreOneFile) {
   std::filesystem::create_directory(directory_ + "/parts");
   Put("parts/b", "3,4\n");

@@ -14,10 +14,10 @@
 
 #include "core/fused_operator.h"
 #include "core/panels.h"
+#include "ops/elementwise/single_precision.h"
 #include "ops/fused/fused.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
-#include "ops/single_precision.h"
 
 // Builds the body of a fused operator together with the values of its inputs, and runs it both ways: by
 // tiles, and one operator after the other by the kernels of the catalog.

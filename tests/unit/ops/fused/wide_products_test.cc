@@ -4,7 +4,7 @@
 #include "body_builder.h"
 #include "ops/cpu.h"
 #include "ops/fused/tile_program.h"
-#include "ops/matmul.h"
+#include "ops/product/matmul.h"
 
 namespace heddle::ops::testing {
 namespace {

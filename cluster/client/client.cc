@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/client/client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "cluster/machine/machine_constants.h"
+#include "cluster/master/job.h"
+#include "cluster/master/message_limits.h"
+#include "cluster/security/rpc_security.h"
+#include "cluster/wire/value_wire.h"
+#include "compiler/build/build.h"
+#include "compiler/parse/load_scripts.h"
+#include "core/clock.h"
+#include "core/utf8.h"
+#include "ops/formats/file_format.h"
+#include "proto/master.grpc.pb.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr auto kCallDeadline = std::chrono::seconds(120);  // a big script takes a while to compile
+constexpr int64_t kFirstPauseMs = 50;
+constexpr int64_t kLongestPauseMs = 1'000;
+
+class RecordingLoader : public compiler::SourceLoader {
+ public:
+  RecordingLoader(const std::string& directory, std::map<std::string, std::string>* files)
+      : loader_(directory), files_(files) {}
+  Result<std::string> Load(const std::string& path) override {
+    Result<std::string> text = loader_.Load(path);
+    if (text.ok()) (*files_)[path] = *text;
+    return text;
+  }
+  std::string LoadMetadata(const std::string& path) override {
+    std::string text = loader_.LoadMetadata(path);
+    if (ops::ScalarTypeInMetadata(text)) (*files_)[path] = text;  // the master is to see what was seen here
+    return text;
+  }
+
+ private:
+  compiler::FileSourceLoader loader_;
+  std::map<std::string, std::string>* files_;
+};
+
+// Ends the waiting and the call in progress when somebody cancels.
+class CallControl {
+ public:
+  explicit CallControl(Cancellation* cancellation) : cancellation_(cancellation) {
+    if (cancellation_ == nullptr) return;
+    cancellation_->Listen([this](const Status& why) {
+      const std::lock_guard lock(mutex_);
+      why_ = why;
+      if (context_ != nullptr) context_->TryCancel();
+      changed_.notify_all();
+    });
+  }
+  ~CallControl() {
+    if (cancellation_ != nullptr) cancellation_->Listen(nullptr);
+  }
+  void Enter(grpc::ClientContext* context) {
+    const std::lock_guard lock(mutex_);
+    context_ = context;
+    if (context_ != nullptr && !why_.ok()) context_->TryCancel();
+  }
+  Status why() {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
+  void Pause(int64_t ms) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::milliseconds(ms), [&] { return !why_.ok(); });
+  }
+
+ private:
+  Cancellation* cancellation_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  grpc::ClientContext* context_ = nullptr;
+  Status why_;
+};
+
+class GrpcClient : public Client {
+ public:
+  GrpcClient(const MasterAddress& address, TlsFiles tls, std::shared_ptr<grpc::Channel> channel)
+      : address_(address),
+        tls_(std::move(tls)),
+        channel_(std::move(channel)),
+        jobs_(Jobs::NewStub(channel_)),
+        admin_(Admin::NewStub(channel_)) {}
+
+  Result<SubmittedJob> Submit(const JobSubmission& submission, Cancellation* cancellation) override {
+    SubmitRequest request;
+    request.set_request_id(EscapeInvalidUtf8(submission.request_id));
+    request.set_script_name(submission.script_name);
+    request.set_script_text(submission.script_text);
+    for (const auto& [path, text] : submission.files) {
+      SourceFile* file = request.add_files();
+      file->set_path(path);
+      file->set_text(text);
+    }
+    for (const auto& [name, value] : submission.parameters) (*request.mutable_arguments())[name] = value;
+    request.set_directory(submission.directory);
+    request.set_workers(submission.workers);
+    request.set_explain(submission.explain);
+    SubmitOptions* options = request.mutable_options();
+    options->set_threads(submission.options.threads);
+    options->set_min_distributed_bytes(submission.options.min_distributed_bytes);
+    options->set_memory_bytes(submission.options.memory_bytes);
+    options->set_seed(submission.options.seed);
+    for (const std::string& pass : submission.options.disabled_passes) options->add_disabled_passes(pass);
+    options->set_cpu(submission.options.cpu);
+    options->set_fusion(submission.options.fusion);
+    options->set_fusion_strict(submission.options.fusion_strict);
+    options->set_single_precision(submission.options.element_type == ElementType::kFloat32);
+    if (ArePlausible(submission.options.constants))
+      options->set_constants(EncodeConstants(submission.options.constants));
+    HEDDLE_RETURN_IF_ERROR(CheckMessage(request));  // as the master does, before all of it travels
+    SubmitReply reply;
+    CallControl control(cancellation);
+    HEDDLE_RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {
+      control.Enter(context);
+      const grpc::Status status = jobs_->Submit(context, request, &reply);
+      control.Enter(nullptr);
+      return status;
+    }));
+    if (!reply.status().empty()) {
+      Status refused;
+      HEDDLE_RETURN_IF_ERROR(DecodeStatus(reply.status(), &refused));
+      return refused.ok() ? Internal("the master refused the job and did not say why") : refused;
+    }
+    return SubmittedJob{reply.job().job(), reply.warnings(), reply.explanation()};
+  }
+
+  Status List(int most, std::vector<JobDescription>* jobs) override {
+    ListRequest request;
+    request.set_most(most);
+    ListReply reply;
+    HEDDLE_RETURN_IF_ERROR(
+        Call([&](grpc::ClientContext* context) { return jobs_->List(context, request, &reply); }));
+    jobs->assign(reply.jobs().begin(), reply.jobs().end());
+    return OkStatus();
+  }
+
+  Status Get(const std::string& job, JobDescription* description) override {
+    JobRequest request;
+    request.set_job(EscapeInvalidUtf8(job));
+    return Call([&](grpc::ClientContext* context) { return jobs_->Get(context, request, description); });
+  }
+
+  Status Cancel(const std::string& job, JobDescription* description) override {
+    JobRequest request;
+    request.set_job(EscapeInvalidUtf8(job));
+    return Call([&](grpc::ClientContext* context) { return jobs_->Cancel(context, request, description); });
+  }
+
+  Status Nodes(NodesReply* nodes) override {
+    return Call([&](grpc::ClientContext* context) { return admin_->Nodes(context, NodesRequest(), nodes); });
+  }
+
+  Status Drain(const std::string& node, bool drained, NodeDescription* description) override {
+    DrainRequest request;
+    request.set_node(EscapeInvalidUtf8(node));
+    request.set_drained(drained);
+    return Call([&](grpc::ClientContext* context) { return admin_->Drain(context, request, description); });
+  }
+
+  Status Watch(const std::string& job, bool follow, const WatchEvents& events, Cancellation* cancellation,
+               JobDescription* last, int64_t patience_ms) override {
+    CallControl control(cancellation);
+    WatchRequest request;
+    request.set_job(EscapeInvalidUtf8(job));
+    request.set_follow(follow);
+    int64_t heard_ms = NowMs();
+    int64_t pause_ms = kFirstPauseMs;
+    for (;;) {
+      grpc::ClientContext context;
+      AddCaller(address_.token, &context);
+      control.Enter(&context);
+      const std::unique_ptr<grpc::ClientReader<WatchEvent>> reader = jobs_->Watch(&context, request);
+      WatchEvent event;
+      while (reader->Read(&event)) {
+        heard_ms = NowMs();
+        pause_ms = kFirstPauseMs;
+        if (!event.output().empty()) {
+          request.set_output_offset(request.output_offset() + static_cast<int64_t>(event.output().size()));
+          events.output(event.output());
+        }
+        if (!event.has_job()) continue;
+        *last = event.job();
+        if (events.state) events.state(*last);
+      }
+      const grpc::Status status = reader->Finish();
+      control.Enter(nullptr);
+      if (Status why = control.why(); !why.ok()) return why;
+      if (status.ok()) return OkStatus();
+      const Status failure = FromGrpc(status, address_.address);
+      if (failure.code() != StatusCode::kUnavailable) return failure;
+      if (NowMs() - heard_ms > patience_ms) return FromGrpc(status, address_.address, tls_);
+      control.Pause(pause_ms);
+      pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
+    }
+  }
+
+  std::string version_warning() const override {
+    const std::lock_guard lock(mutex_);
+    return version_warning_;
+  }
+
+ private:
+  template <typename Function>
+  Status Call(const Function& function) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+    AddCaller(address_.token, &context);
+    const grpc::Status status = function(&context);
+    const std::string warning = VersionWarning(context);
+    {
+      const std::lock_guard lock(mutex_);
+      version_warning_ = warning;
+    }
+    return FromGrpc(status, address_.address, tls_);
+  }
+
+  static int64_t NowMs() { return SystemClock().MonotonicNs() / 1'000'000; }
+
+  const MasterAddress address_;
+  const TlsFiles tls_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<Jobs::Stub> jobs_;
+  std::unique_ptr<Admin::Stub> admin_;
+  mutable std::mutex mutex_;
+  std::string version_warning_;
+};
+
+}  // namespace
+
+std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text,
+                                                  const std::map<std::string, std::string>& arguments,
+                                                  const std::string& directory) {
+  std::map<std::string, std::string> files;
+  RecordingLoader loader(directory, &files);
+  compiler::Diagnostics diagnostics;  // the master finds the same ones and reports them
+  const compiler::ScriptSet scripts = compiler::LoadScripts(name, text, {}, &loader, &diagnostics);
+  if (!diagnostics.HasErrors()) compiler::BuildProgram(scripts, {arguments, &loader}, &diagnostics);
+  return files;
+}
+
+Result<std::unique_ptr<Client>> Client::Connect(const MasterAddress& address) {
+  const TlsFiles tls = {address.tls_certificate, address.tls_key, address.tls_authority};
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeMasterChannel(address.address, tls));
+  return std::unique_ptr<Client>(std::make_unique<GrpcClient>(address, tls, std::move(channel)));
+}
+
+Status OutcomeOf(const JobDescription& job) {
+  const std::optional<JobState> state = ParseJobState(job.state());
+  if (!state || !IsFinal(*state)) return Unavailable("job {} is not finished: {}", job.job(), job.state());
+  Status outcome;
+  if (!job.status().empty()) HEDDLE_RETURN_IF_ERROR(DecodeStatus(job.status(), &outcome));
+  return outcome;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/session/cancellation.h"
+#include "cluster/session/session.h"
+#include "core/status.h"
+
+namespace heddle {
+class JobDescription;
+class NodeDescription;
+class NodesReply;
+}  // namespace heddle
+
+namespace heddle::cluster {
+
+/// Where a master is and what it asks for.
+struct MasterAddress {
+  std::string address;  ///< unix:/path or host:port
+  std::string token;
+  std::string tls_authority;  ///< Files; "" for plain text, only to this machine.
+  std::string tls_certificate;
+  std::string tls_key;
+};
+
+/// A script on its way to the master.
+struct JobSubmission {
+  std::string request_id;
+  std::string script_name;
+  std::string script_text;
+  std::map<std::string, std::string> files;  ///< What it sources.
+  std::map<std::string, std::string> parameters;
+  std::string directory;
+  int workers = 0;
+  bool explain = false;
+  SessionOptions options;  ///< threads 0: what each worker has.
+};
+
+/// What the master says of a script that it took.
+struct SubmittedJob {
+  std::string id;
+  std::string warnings;     ///< Of the compiler.
+  std::string explanation;  ///< If asked for: the program, then the plans that travel with the job.
+};
+
+/// The texts of all files that the compiler looks at, found as it finds them from `directory`: those that a
+/// script sources, directly or not, and the metadata of scalars that it reads. `arguments` are the script's.
+std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text,
+                                                  const std::map<std::string, std::string>& arguments,
+                                                  const std::string& directory);
+
+/// Calls of a user to the master. Errors: kUnavailable when it cannot be reached, kPermissionDenied for a
+/// wrong token, kNotFound for an unknown job.
+class Client {
+ public:
+  static Result<std::unique_ptr<Client>> Connect(const MasterAddress& address);
+  virtual ~Client() = default;
+
+  /// Queues a job. The errors of the script are the status. `cancellation` (may be nullptr) gives up waiting
+  /// for the answer.
+  virtual Result<SubmittedJob> Submit(const JobSubmission& submission, Cancellation* cancellation) = 0;
+  virtual Status List(int most, std::vector<JobDescription>* jobs) = 0;  ///< Newest first; 0: all.
+  virtual Status Get(const std::string& job, JobDescription* description) = 0;
+  virtual Status Cancel(const std::string& job, JobDescription* description) = 0;
+  virtual Status Nodes(NodesReply* nodes) = 0;
+  /// Gives a worker (by name or uuid) no more jobs, or jobs again. kNotFound for an unknown one.
+  virtual Status Drain(const std::string& node, bool drained, NodeDescription* description) = 0;
+
+  struct WatchEvents {
+    std::function<void(std::string_view text)> output;
+    std::function<void(const JobDescription& job)> state;  ///< May be empty.
+  };
+  /// Output and states of a job; until it is finished (`follow`) or all there is was told. The last
+  /// description goes to `last`. A master that goes away is waited for (kUnavailable after `patience_ms`);
+  /// what was told is not told again. `cancellation` ends it with its own status.
+  virtual Status Watch(const std::string& job, bool follow, const WatchEvents& events,
+                       Cancellation* cancellation, JobDescription* last, int64_t patience_ms) = 0;
+
+  /// Set after a call when the master is of another version: a text for the user.
+  virtual std::string version_warning() const = 0;
+};
+
+/// The outcome that a finished job's description carries; kUnavailable when it is not finished.
+Status OutcomeOf(const JobDescription& job);
+
+}  // namespace heddle::cluster

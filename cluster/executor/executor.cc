@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/executor/executor.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "cluster/executor/commit_gate.h"
+#include "cluster/executor/executor_messages.h"
+#include "cluster/executor/lease_clock.h"
+#include "cluster/executor/line_channel.h"
+#include "cluster/executor/start_limits.h"
+#include "cluster/link/grpc_link.h"
+#include "cluster/machine/process_limits.h"
+#include "cluster/session/background_measurement.h"
+#include "cluster/session/session.h"
+#include "core/clock.h"
+#include "core/memory_bounds.h"
+#include "core/memory_budget.h"
+#include "ops/cpu.h"
+#include "ops/formats/files.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr int kBugExitCode = 70;
+constexpr int kSignsInSilence = 10;
+
+// What the launcher said so far. One thread reads, the main thread waits for the parts it needs.
+class LauncherInbox {
+ public:
+  explicit LauncherInbox(LineChannel& channel) : channel_(channel), thread_([this] { Read(); }) {}
+  ~LauncherInbox() {
+    {
+      const std::lock_guard lock(mutex_);
+      finished_ = true;
+    }
+    channel_.Shutdown();
+    thread_.join();
+  }
+
+  ExecutorStart WaitForStart() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return start_.has_value(); });
+    return *std::move(start_);
+  }
+  // nullopt when the job was cancelled first.
+  std::optional<std::vector<ExecutorPeer>> WaitForPeers() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return peers_.has_value() || !cancelled_.ok(); });
+    return peers_;
+  }
+  void OnGrant(std::function<void(const ExecutorGrant&)> listener) {
+    const std::lock_guard lock(mutex_);
+    grant_listener_ = std::move(listener);
+  }
+  void OnCancel(std::function<void(const Status&)> listener) {
+    const std::lock_guard lock(mutex_);
+    listener_ = std::move(listener);
+    if (listener_ && !cancelled_.ok()) listener_(cancelled_);
+  }
+
+ private:
+  void Read() {
+    std::string line;
+    while (channel_.ReadLine(&line) == LineChannel::Outcome::kLine) {
+      Result<LauncherMessage> message = ParseLauncherMessage(line);
+      if (!message.ok()) break;
+      const std::lock_guard lock(mutex_);
+      if (message->start) start_ = std::move(message->start);
+      if (message->peers) peers_ = std::move(message->peers);
+      if (message->grant && grant_listener_) grant_listener_(*message->grant);
+      if (message->cancel && cancelled_.ok()) {
+        cancelled_ = *message->cancel;
+        if (listener_) listener_(cancelled_);
+      }
+      changed_.notify_all();
+    }
+    const std::lock_guard lock(mutex_);
+    // Nobody is left to report to: no orphans.
+    if (!finished_) _exit(kBugExitCode);
+  }
+
+  LineChannel& channel_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<ExecutorStart> start_;
+  std::optional<std::vector<ExecutorPeer>> peers_;
+  Status cancelled_;
+  std::function<void(const Status&)> listener_;
+  std::function<void(const ExecutorGrant&)> grant_listener_;
+  bool finished_ = false;
+  std::thread thread_;
+};
+
+// Tells the launcher again and again that this process runs.
+class SignsOfLife {
+ public:
+  SignsOfLife(LineChannel& channel, int64_t silence_ms)
+      : thread_([this, &channel, pause = std::chrono::milliseconds(silence_ms / kSignsInSilence)] {
+          std::unique_lock lock(mutex_);
+          while (!changed_.wait_for(lock, pause, [&] { return ended_; })) {
+            lock.unlock();
+            channel.WriteLine(ToLine(ExecutorMessage()));
+            lock.lock();
+          }
+        }) {}
+  ~SignsOfLife() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+std::vector<LinkPeer> ToLinkPeers(const std::vector<ExecutorPeer>& peers) {
+  std::vector<LinkPeer> result;
+  for (const ExecutorPeer& peer : peers) result.push_back({peer.endpoint, peer.certificate, peer.name});
+  return result;
+}
+
+// The job itself, from the start message to its outcome.
+class ExecutorRun {
+ public:
+  ExecutorRun(const ExecutorStart& start, LineChannel& channel, LauncherInbox& inbox)
+      : start_(start),
+        channel_(channel),
+        inbox_(inbox),
+        gate_([this](const ExecutorCommit& commit) { Ask(commit); }, LeaseClock()),
+        files_(ops::MakeFiles(start.directory, start.epoch != 0 ? &gate_ : nullptr)) {}
+
+  ExecutorDone Run() {
+    ExecutorDone done;
+    done.status = Prepare();
+    if (done.status.ok()) {
+      inbox_.OnGrant([this](const ExecutorGrant& grant) { gate_.Answer(grant); });
+      inbox_.OnCancel([this](const Status& why) { Stop(why); });
+      done.status = JoinAndRun(&done.own_cause);
+      inbox_.OnCancel(nullptr);
+      inbox_.OnGrant(nullptr);
+    } else {
+      done.own_cause = true;
+    }
+    if (session_ != nullptr) done.statistics = Statistics();
+    link_.reset();  // before the session, which answers its calls
+    return done;
+  }
+
+ private:
+  void Ask(const ExecutorCommit& commit) {
+    ExecutorMessage message;
+    message.commit = commit;
+    channel_.WriteLine(ToLine(message));
+  }
+
+  // The session may wait at the gate.
+  void Stop(const Status& why) {
+    gate_.Close(why);
+    session_->Cancel(why);
+  }
+
+  Status Prepare() {
+    if (!start_.options.cpu.empty())
+      HEDDLE_RETURN_IF_ERROR(ops::ForceCpu(ops::CpuOfRank(start_.options.cpu, start_.options.rank)));
+    HEDDLE_ASSIGN_OR_RETURN(Program program, Program::Parse(start_.program));
+    const SessionOptions& options = start_.options;
+    MemoryBudget::Process().SetLimit(options.memory_bytes > 0
+                                         ? options.memory_bytes
+                                         : ReadMemoryBounds().DefaultLimit(std::max(start_.sharers, 1)));
+    if (options.ranks > 1) {
+      GrpcLinkOptions link;
+      link.job = start_.job;
+      link.attempt = start_.attempt;
+      link.rank = options.rank;
+      link.ranks = options.ranks;
+      link.token = start_.token;
+      link.listen = start_.listen;
+      HEDDLE_ASSIGN_OR_RETURN(link_, GrpcLink::Listen(link));
+    }
+    SessionEnvironment environment;
+    environment.files = files_.get();
+    environment.clock = &SystemClock();
+    environment.print = [this](std::string_view text) {
+      ExecutorMessage message;
+      message.output = std::string(text);
+      channel_.WriteLine(ToLine(message));
+    };
+    if (start_.show_plans)
+      environment.observe_plan = [this](const Plan& plan) {
+        ExecutorMessage message;
+        message.plan = plan.ToText();
+        channel_.WriteLine(ToLine(message));
+      };
+    environment.link = link_.get();
+    environment.control = link_.get();
+    session_ = Session::Create(options, std::move(program), environment);
+    if (link_ != nullptr) link_->Serve(session_->handler(), [this](const Status& why) { Stop(why); });
+    return OkStatus();
+  }
+
+  Status JoinAndRun(bool* own_cause) {
+    ExecutorMessage ready;
+    ready.ready.emplace();
+    if (link_ != nullptr) ready.ready = ExecutorReady{link_->endpoint(), link_->certificate()};
+    channel_.WriteLine(ToLine(ready));
+    const std::optional<std::vector<ExecutorPeer>> peers = inbox_.WaitForPeers();
+    if (link_ != nullptr && peers.has_value()) {
+      if (Status status = link_->Connect(ToLinkPeers(*peers)); !status.ok()) {
+        link_->Fail(status);
+        return status;
+      }
+    }
+    Status status = session_->Run();
+    *own_cause = session_->own_cause();
+    if (link_ == nullptr || !peers.has_value()) return status;
+    if (status.ok()) return link_->Finish();
+    link_->Fail(status);
+    return status;
+  }
+
+  SessionStatistics Statistics() const {
+    SessionStatistics statistics = session_->statistics();
+    if (link_ == nullptr) return statistics;
+    const LinkStatistics link = link_->statistics();
+    statistics.bytes_sent = link.bytes_sent;
+    statistics.bytes_received = link.bytes_received;
+    statistics.messages_sent = link.messages_sent;
+    return statistics;
+  }
+
+  const ExecutorStart& start_;
+  LineChannel& channel_;
+  LauncherInbox& inbox_;
+  CommitGate gate_;
+  std::unique_ptr<ops::Files> files_;
+  std::unique_ptr<GrpcLink> link_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace
+
+int RunExecutor(int control_fd) {
+  // Ctrl-C reaches the whole group of processes; the launcher alone decides what it means.
+  signal(SIGINT, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+
+  LineChannel channel(control_fd);
+  LauncherInbox inbox(channel);
+  const ExecutorStart start = inbox.WaitForStart();
+  RaiseDescriptorLimit();
+  if (!start.core_dumps) ForbidCoreDumps();
+  ExecutorMessage message;
+  if (Status status = CheckStart(start); !status.ok()) {
+    message.done = ExecutorDone{status, /*own_cause=*/true, std::nullopt};
+  } else {
+    const SignsOfLife signs(channel, start.silence_ms);
+    message.done = ExecutorRun(start, channel, inbox).Run();
+  }
+  if (!channel.WriteLine(ToLine(message))) return kBugExitCode;
+  // Nobody waits for this process any more. One measures, as several may share a machine.
+  if (start.options.rank == 0 && message.done->status.ok() && message.done->statistics)
+    BackgroundMeasurement().StartBehind(*message.done->statistics, start.options.threads);
+  return 0;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/executor/executor_messages.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "cluster/machine/machine_constants.h"
+
+namespace heddle::cluster {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string ToText(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      text.push_back(c);
+    } else {  // UTF-8 of the code point with the byte's number
+      text.push_back(static_cast<char>(0xc0 | byte >> 6));
+      text.push_back(static_cast<char>(0x80 | (byte & 0x3f)));
+    }
+  }
+  return text;
+}
+
+std::string ToBytes(std::string_view text) {
+  std::string bytes;
+  bytes.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    if (first < 0x80 || i + 1 == text.size()) {
+      bytes.push_back(text[i]);
+    } else {
+      bytes.push_back(
+          static_cast<char>((first & 0x03) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3f)));
+    }
+  }
+  return bytes;
+}
+
+// Fields that are missing or of another type keep what they are.
+void Read(const Json& json, const char* name, std::string* out) {
+  auto found = json.find(name);
+  if (found != json.end() && found->is_string()) *out = ToBytes(found->get_ref<const std::string&>());
+}
+template <typename Integer>
+void Read(const Json& json, const char* name, Integer* out) {
+  auto found = json.find(name);
+  if (found == json.end() || !found->is_number_integer()) return;
+  // A number that does not fit is as far out of its limits (cluster/executor/start_limits.h) as it can be.
+  using Limits = std::numeric_limits<Integer>;
+  const bool huge = found->is_number_unsigned() && found->get<uint64_t>() > uint64_t{INT64_MAX};
+  const int64_t value = huge ? INT64_MAX : found->get<int64_t>();
+  *out = static_cast<Integer>(std::clamp<int64_t>(value, Limits::min(), Limits::max()));
+}
+void Read(const Json& json, const char* name, bool* out) {
+  auto found = json.find(name);
+  if (found != json.end() && found->is_boolean()) *out = found->get<bool>();
+}
+void Read(const Json& json, const char* name, std::vector<std::string>* out) {
+  auto found = json.find(name);
+  if (found == json.end() || !found->is_array()) return;
+  for (const Json& entry : *found)
+    if (entry.is_string()) out->push_back(ToBytes(entry.get_ref<const std::string&>()));
+}
+
+Json ToJson(const std::vector<std::string>& texts) {
+  Json json = Json::array();
+  for (const std::string& text : texts) json.push_back(ToText(text));
+  return json;
+}
+
+Json ToJson(const Status& status) {
+  return {{"code", static_cast<int>(status.code())}, {"message", ToText(status.message())},
+          {"file", ToText(status.position().file)},  {"line", status.position().line},
+          {"column", status.position().column},      {"notes", ToJson(status.notes())}};
+}
+
+Status ReadStatus(const Json& json) {
+  int code = static_cast<int>(StatusCode::kInternal);
+  std::string message;
+  SourcePosition position;
+  std::vector<std::string> notes;
+  Read(json, "code", &code);
+  Read(json, "message", &message);
+  Read(json, "file", &position.file);
+  Read(json, "line", &position.line);
+  Read(json, "column", &position.column);
+  Read(json, "notes", &notes);
+  if (code == 0) return OkStatus();
+  Status status(static_cast<StatusCode>(code), message);
+  if (position.IsKnown()) status = status.At(position);
+  for (const std::string& note : notes) status = status.WithNote(note);
+  return status;
+}
+
+Json ToJson(const SessionOptions& options) {
+  return {{"rank", options.rank},
+          {"ranks", options.ranks},
+          {"threads", options.threads},
+          {"min_distributed_bytes", options.min_distributed_bytes},
+          {"memory_bytes", options.memory_bytes},
+          {"seed", options.seed},
+          {"disabled_passes", ToJson(options.disabled_passes)},
+          {"plans", ToJson(options.plans)},
+          {"fusion", ToText(options.fusion)},
+          {"fusion_strict", options.fusion_strict},
+          {"single_precision", options.element_type == ElementType::kFloat32},
+          {"constants", EncodeConstants(options.constants)},
+          {"cpu", ToText(options.cpu)},
+          {"max_call_depth", options.max_call_depth}};
+}
+
+void ReadOptions(const Json& json, SessionOptions* options) {
+  Read(json, "rank", &options->rank);
+  Read(json, "ranks", &options->ranks);
+  Read(json, "threads", &options->threads);
+  Read(json, "min_distributed_bytes", &options->min_distributed_bytes);
+  Read(json, "memory_bytes", &options->memory_bytes);
+  Read(json, "seed", &options->seed);
+  Read(json, "disabled_passes", &options->disabled_passes);
+  Read(json, "plans", &options->plans);
+  Read(json, "fusion", &options->fusion);
+  Read(json, "fusion_strict", &options->fusion_strict);
+  bool single = false;
+  Read(json, "single_precision", &single);
+  options->element_type = single ? ElementType::kFloat32 : ElementType::kFloat64;
+  std::string constants;
+  Read(json, "constants", &constants);
+  options->constants = DecodeConstants(constants).value_or(compiler::MachineConstants());
+  Read(json, "cpu", &options->cpu);
+  Read(json, "max_call_depth", &options->max_call_depth);
+}
+
+Json ToJson(const ExecutorStart& start) {
+  return {{"job", ToText(start.job)},
+          {"attempt", start.attempt},
+          {"epoch", start.epoch},
+          {"token", ToText(start.token)},
+          {"program", ToText(start.program)},
+          {"directory", ToText(start.directory)},
+          {"listen", ToText(start.listen)},
+          {"silence_ms", start.silence_ms},
+          {"show_plans", start.show_plans},
+          {"sharers", start.sharers},
+          {"core_dumps", start.core_dumps},
+          {"options", ToJson(start.options)}};
+}
+
+ExecutorStart ReadStart(const Json& json) {
+  ExecutorStart start;
+  Read(json, "job", &start.job);
+  Read(json, "attempt", &start.attempt);
+  Read(json, "epoch", &start.epoch);
+  Read(json, "token", &start.token);
+  Read(json, "program", &start.program);
+  Read(json, "directory", &start.directory);
+  Read(json, "sharers", &start.sharers);
+  Read(json, "listen", &start.listen);
+  Read(json, "silence_ms", &start.silence_ms);
+  Read(json, "show_plans", &start.show_plans);
+  Read(json, "core_dumps", &start.core_dumps);
+  if (json.contains("options")) ReadOptions(json["options"], &start.options);
+  return start;
+}
+
+Result<Json> ParseObject(const std::string& line) {
+  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return DataLoss("a line between launcher and executor is not a JSON object");
+  return json;
+}
+
+}  // namespace
+
+std::string ToLine(const LauncherMessage& message) {
+  Json json = Json::object();
+  if (message.start) json["start"] = ToJson(*message.start);
+  if (message.cancel) json["cancel"] = ToJson(*message.cancel);
+  if (message.grant) json["grant"] = {{"id", message.grant->id}, {"until_ns", message.grant->until_ns}};
+  if (message.peers) {
+    json["peers"] = Json::array();
+    for (const ExecutorPeer& peer : *message.peers)
+      json["peers"].push_back({{"endpoint", ToText(peer.endpoint)},
+                               {"certificate", ToText(peer.certificate)},
+                               {"name", ToText(peer.name)}});
+  }
+  return json.dump();
+}
+
+Result<LauncherMessage> ParseLauncherMessage(const std::string& line) {
+  HEDDLE_ASSIGN_OR_RETURN(const Json json, ParseObject(line));
+  LauncherMessage message;
+  if (json.contains("start")) message.start = ReadStart(json["start"]);
+  if (json.contains("cancel")) message.cancel = ReadStatus(json["cancel"]);
+  if (json.contains("grant")) {
+    message.grant.emplace();
+    Read(json["grant"], "id", &message.grant->id);
+    Read(json["grant"], "until_ns", &message.grant->until_ns);
+  }
+  if (json.contains("peers") && json["peers"].is_array()) {
+    message.peers.emplace();
+    for (const Json& entry : json["peers"]) {
+      ExecutorPeer& peer = message.peers->emplace_back();
+      Read(entry, "endpoint", &peer.endpoint);
+      Read(entry, "certificate", &peer.certificate);
+      Read(entry, "name", &peer.name);
+    }
+  }
+  return message;
+}
+
+std::string ToLine(const ExecutorMessage& message) {
+  Json json = Json::object();
+  if (message.ready)
+    json["ready"] = {{"endpoint", ToText(message.ready->endpoint)},
+                     {"certificate", ToText(message.ready->certificate)}};
+  if (message.output) json["output"] = ToText(*message.output);
+  if (message.plan) json["plan"] = ToText(*message.plan);
+  if (message.commit) json["commit"] = {{"id", message.commit->id}, {"path", ToText(message.commit->path)}};
+  if (message.done) {
+    json["done"] = ToJson(message.done->status);
+    json["own_cause"] = message.done->own_cause;
+    if (message.done->statistics)
+      json["statistics"] =
+          Json::parse(ToJson(*message.done->statistics), nullptr, /*allow_exceptions=*/false);
+  }
+  return json.dump();
+}
+
+Result<ExecutorMessage> ParseExecutorMessage(const std::string& line) {
+  HEDDLE_ASSIGN_OR_RETURN(const Json json, ParseObject(line));
+  ExecutorMessage message;
+  if (json.contains("ready")) {
+    message.ready.emplace();
+    Read(json["ready"], "endpoint", &message.ready->endpoint);
+    Read(json["ready"], "certificate", &message.ready->certificate);
+  }
+  if (json.contains("output")) Read(json, "output", &message.output.emplace());
+  if (json.contains("plan")) Read(json, "plan", &message.plan.emplace());
+  if (json.contains("commit")) {
+    message.commit.emplace();
+    Read(json["commit"], "id", &message.commit->id);
+    Read(json["commit"], "path", &message.commit->path);
+  }
+  if (json.contains("done")) {
+    message.done.emplace();
+    message.done->status = ReadStatus(json["done"]);
+    Read(json, "own_cause", &message.done->own_cause);
+    if (json.contains("statistics")) {
+      Result<SessionStatistics> statistics = ParseStatistics(json["statistics"].dump());
+      if (statistics.ok()) message.done->statistics = *std::move(statistics);
+    }
+  }
+  return message;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/executor/executor_process.h"
+#include "cluster/session/statistics.h"
+#include "core/status.h"
+
+// What a launcher and its executor say to each other: one JSON object a line. Text may hold any bytes; each
+// byte travels as the character of that number.
+namespace heddle::cluster {
+
+struct ExecutorDone {
+  Status status;
+  bool own_cause = false;
+  std::optional<SessionStatistics> statistics;
+};
+
+/// Launcher to executor: exactly one of these is set.
+struct LauncherMessage {
+  std::optional<ExecutorStart> start;
+  std::optional<std::vector<ExecutorPeer>> peers;
+  std::optional<Status> cancel;
+  std::optional<ExecutorGrant> grant;
+};
+std::string ToLine(const LauncherMessage& message);
+Result<LauncherMessage> ParseLauncherMessage(const std::string& line);
+
+struct ExecutorReady {
+  std::string endpoint;
+  std::string certificate;  ///< That its peers must see at the endpoint; "" without TLS.
+};
+
+/// Executor to launcher: one of these is set, or none: a sign of life.
+struct ExecutorMessage {
+  std::optional<ExecutorReady> ready;
+  std::optional<std::string> output;  ///< standard output of the script
+  std::optional<std::string> plan;    ///< text of a plan that is about to run (ExecutorStart::show_plans)
+  std::optional<ExecutorDone> done;
+  std::optional<ExecutorCommit> commit;
+};
+std::string ToLine(const ExecutorMessage& message);
+Result<ExecutorMessage> ParseExecutorMessage(const std::string& line);
+
+}  // namespace heddle::cluster

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/executor/executor_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "cluster/executor/executor_messages.h"
+#include "cluster/executor/line_channel.h"
+#include "core/random.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr int kControlFd = 3;
+constexpr int kFirstFreeFd = 10;  // above all descriptors that the child uses
+constexpr int kBeatsUntilStuck = 10;
+
+// posix_spawn's argument objects, given back whatever happens.
+class SpawnSetup {
+ public:
+  SpawnSetup(int control, int log) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
+    if (log >= 0) posix_spawn_file_actions_adddup2(&actions_, log, 2);
+    posix_spawn_file_actions_adddup2(&actions_, 2, 1);  // standard output belongs to the launcher's script
+    posix_spawn_file_actions_adddup2(&actions_, control, kControlFd);
+    posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigemptyset(&none);
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) sigaddset(&defaults, number);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &defaults);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnSetup() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+
+  Result<pid_t> Spawn(const std::string& binary) {
+    std::string words[] = {"heddle", "executor", "--control-fd", fmt::format("{}", kControlFd)};
+    char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+    pid_t pid = 0;
+    const int error = posix_spawn(&pid, binary.c_str(), &actions_, &attributes_, arguments, environ);
+    if (error != 0) return Unavailable("cannot start an executor ({}): {}", binary, strerror(error));
+    return pid;
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+// Both ends of a socket pair, out of the way of the child's descriptors, closed on exec.
+Status MakeSockets(int* own, int* child) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    return Unavailable("cannot make a socket for an executor: {}", strerror(errno));
+  *own = pair[0];
+  *child = fcntl(pair[1], F_DUPFD_CLOEXEC, kFirstFreeFd);
+  close(pair[1]);
+  if (*child >= 0) return OkStatus();
+  close(*own);
+  return Unavailable("cannot make a socket for an executor: {}", strerror(errno));
+}
+
+class ExecutorProcessImpl : public ExecutorProcess {
+ public:
+  ExecutorProcessImpl(int own_fd, ExecutorEvents events) : events_(std::move(events)), channel_(own_fd) {}
+
+  ~ExecutorProcessImpl() override {
+    Kill();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // The thread that spawns is the one that stays until the process has ended: the kernel kills the child with
+  // it.
+  Status Spawn(const ExecutorStart& start, const std::string& binary, int child_fd, int log) {
+    silence_ms_ = start.silence_ms;
+    std::promise<Result<pid_t>> spawned;
+    std::future<Result<pid_t>> result = spawned.get_future();
+    LauncherMessage message;
+    message.start = start;
+    thread_ = std::thread(
+        [this, line = ToLine(message), binary, child_fd, log, spawned = std::move(spawned)]() mutable {
+          Result<pid_t> pid = SpawnSetup(child_fd, log).Spawn(binary);
+          close(child_fd);
+          const bool running = pid.ok();
+          if (running) pid_ = *pid;
+          spawned.set_value(std::move(pid));
+          if (!running) return;
+          channel_.LimitWriting(silence_ms_);
+          if (!channel_.WriteLine(line)) Kill();  // it does not even listen
+          Read();
+          WaitForEnd();
+          Reap();
+        });
+    return result.get().status();
+  }
+
+  pid_t pid() const override { return pid_; }
+
+  void SendPeers(const std::vector<ExecutorPeer>& peers) override {
+    LauncherMessage message;
+    message.peers = peers;
+    channel_.WriteLine(ToLine(message));
+  }
+
+  void Grant(const ExecutorGrant& grant) override {
+    LauncherMessage message;
+    message.grant = grant;
+    channel_.WriteLine(ToLine(message));
+  }
+
+  void Cancel(const Status& why) override {
+    LauncherMessage message;
+    message.cancel = why;
+    channel_.WriteLine(ToLine(message));
+  }
+
+  void Kill() override {
+    const std::lock_guard lock(mutex_);
+    if (pid_ > 0 && !reaped_) kill(pid_, SIGKILL);
+  }
+
+ private:
+  // To the end of the conversation. Beats are counted, not time: should this process itself be stopped for a
+  // while, that is one beat.
+  void Read() {
+    const int beat_ms = static_cast<int>(std::max<int64_t>(silence_ms_ / kBeatsUntilStuck, 1));
+    int missed_beats = 0;
+    std::string line;
+    for (;;) {
+      const LineChannel::Outcome outcome = channel_.ReadLine(&line, beat_ms);
+      if (outcome == LineChannel::Outcome::kClosed) return;
+      if (outcome == LineChannel::Outcome::kSilence) {
+        if (++missed_beats < kBeatsUntilStuck) continue;
+        silent_ms_ = silence_ms_;
+        return Kill();
+      }
+      missed_beats = 0;
+      Result<ExecutorMessage> message = ParseExecutorMessage(line);
+      if (!message.ok()) return Kill();  // not our executor any more
+      if (message->ready && events_.ready)
+        events_.ready(message->ready->endpoint, message->ready->certificate);
+      if (message->output && events_.output) events_.output(*message->output);
+      if (message->plan && events_.plan) events_.plan(*message->plan);
+      if (message->commit && events_.commit) events_.commit(*message->commit);
+      if (message->done && events_.done)
+        events_.done(message->done->status, message->done->own_cause, std::move(message->done->statistics));
+    }
+  }
+
+  // It has closed its end, so that it is about to end; one that does not is stuck.
+  void WaitForEnd() {
+    // Not by <sys/pidfd.h>: that of Debian 12 is no C++ header.
+    const auto fd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+    if (fd < 0) return;
+    pollfd poller = {fd, POLLIN, 0};
+    int ready = 0;
+    while ((ready = poll(&poller, 1, static_cast<int>(silence_ms_))) < 0 && errno == EINTR) {
+    }
+    close(fd);
+    if (ready != 0) return;
+    silent_ms_ = silence_ms_;
+    Kill();
+  }
+
+  void Reap() {
+    siginfo_t info;
+    // Without reaping first: until then the number of the process cannot be given to another.
+    while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+    }
+    ExecutorExit exit;
+    exit.pid = pid_;
+    exit.silent_ms = silent_ms_;
+    {
+      const std::lock_guard lock(mutex_);
+      int status = 0;
+      waitpid(pid_, &status, 0);
+      reaped_ = true;
+      exit.signalled = WIFSIGNALED(status);
+      exit.value = exit.signalled ? WTERMSIG(status) : WEXITSTATUS(status);
+    }
+    if (events_.exited) events_.exited(exit);
+  }
+
+  const ExecutorEvents events_;
+  LineChannel channel_;
+  pid_t pid_ = 0;  // set before Spawn returns
+  std::mutex mutex_;
+  bool reaped_ = false;
+  int64_t silence_ms_ = 0;  // set before the thread starts
+  int64_t silent_ms_ = 0;   // of the thread
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::string ExecutorExit::Describe() const {
+  if (silent_ms > 0)
+    return fmt::format("gave no sign of life for {} s and was killed", static_cast<double>(silent_ms) / 1e3);
+  if (CodeOf() == StatusCode::kResourceExhausted) return "ran out of memory";
+  return signalled ? fmt::format("was killed by signal {}", value) : fmt::format("ended with code {}", value);
+}
+
+StatusCode ExecutorExit::CodeOf() const {
+  constexpr int kBugExitCode = 70, kMemoryExitCode = 5;
+  if (!signalled && value == kMemoryExitCode) return StatusCode::kResourceExhausted;
+  const bool is_bug = signalled ? value == SIGABRT || value == SIGSEGV || value == SIGBUS ||
+                                      value == SIGILL || value == SIGFPE
+                                : value == kBugExitCode;
+  return is_bug ? StatusCode::kInternal : StatusCode::kUnavailable;
+}
+
+Result<std::unique_ptr<ExecutorProcess>> ExecutorProcess::Start(const ExecutorStart& start,
+                                                                ExecutorEvents events,
+                                                                const std::string& binary, int log) {
+  int own_fd = -1;
+  int child_fd = -1;
+  HEDDLE_RETURN_IF_ERROR(MakeSockets(&own_fd, &child_fd));
+  auto process = std::make_unique<ExecutorProcessImpl>(own_fd, std::move(events));
+  HEDDLE_RETURN_IF_ERROR(process->Spawn(start, binary.empty() ? "/proc/self/exe" : binary, child_fd, log));
+  return std::unique_ptr<ExecutorProcess>(std::move(process));
+}
+
+std::string MakeToken() {
+  return fmt::format("{:016x}{:016x}", SystemRandom().Next(), SystemRandom().Next());
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/executor/commit_gate.h"
+#include "cluster/session/session.h"
+#include "core/status.h"
+
+// The launching side of an executor process (runtime reference 5.4): used by `heddle sim` and by worker
+// daemons.
+namespace heddle::cluster {
+
+/// Everything an executor must know; sent over an inherited socket, never on a command line.
+struct ExecutorStart {
+  std::string job;  ///< Id of the job, for messages.
+  int attempt = 1;
+  /// Of the attempt, among all of its cluster. Not 0: somebody else may take over the job, so that the
+  /// launcher is asked before a file is changed.
+  int64_t epoch = 0;
+  std::string token;                   ///< Secret of this attempt: executors only talk to peers that know it.
+  std::string program;                 ///< Program::ToText().
+  std::string directory;               ///< Where relative paths of the script start; absolute.
+  std::string listen = "127.0.0.1:0";  ///< Address to bind (GrpcLinkOptions).
+  int64_t silence_ms =
+      10'000;               ///< It gives a sign of life ten times as often; silent for so long, it is stuck.
+  bool show_plans = false;  ///< Tell the plans that it makes or receives.
+  int sharers = 1;  ///< Executors of this attempt that share the memory of the machine, itself included.
+  bool core_dumps = true;  ///< As the launcher has them; false: none, whatever it has.
+  SessionOptions options;  ///< rank and ranks included.
+};
+
+/// One entry of the rank table.
+struct ExecutorPeer {
+  std::string endpoint;     ///< What the executor reported.
+  std::string certificate;  ///< That it shows; "" without TLS.
+  std::string name;         ///< For messages: "worker 2 (pid 1234)".
+};
+
+/// How an executor process ended.
+struct ExecutorExit {
+  pid_t pid = 0;
+  bool signalled = false;
+  int value = 0;           ///< Exit code, or number of the signal.
+  int64_t silent_ms = 0;   ///< It was killed because it gave no sign of life for so long.
+  std::string log;         ///< File with its standard error; "" when there is none.
+  std::string last_words;  ///< Last line of its log.
+  /// "was killed by signal 9", "ended with code 70", "gave no sign of life for 10 s and was killed"
+  std::string Describe() const;
+  /// kInternal: our bug; kResourceExhausted: it ran out of memory where nothing could be told; else
+  /// kUnavailable.
+  StatusCode CodeOf() const;
+};
+
+/// What an executor reports. Called on a thread of the ExecutorProcess, in order; `exited` is the last call.
+/// None of them may destroy the ExecutorProcess.
+struct ExecutorEvents {
+  /// Bound; waits for SendPeers.
+  std::function<void(const std::string& endpoint, const std::string& certificate)> ready;
+  std::function<void(std::string_view text)> output;  ///< Standard output of the script (rank 0).
+  std::function<void(std::string_view text)> plan;    ///< Of every plan, when `show_plans` was set.
+  std::function<void(const Status& status, bool own_cause,
+                     std::optional<SessionStatistics> statistics)>
+      done;                                                  ///< own_cause: the failure began there.
+  std::function<void(const ExecutorCommit& commit)> commit;  ///< Waits for Grant (ExecutorStart::epoch).
+  std::function<void(const ExecutorExit& exit)> exited;
+};
+
+/// A running executor. The process dies with its launcher: it ends itself when the control socket closes. One
+/// that is stuck (stopped, or without a thread that runs) is killed.
+class ExecutorProcess {
+ public:
+  /// Starts `binary executor --control-fd 3` and hands it `start`. `binary` empty: this program
+  /// (/proc/self/exe). `log` is a file descriptor for its standard error (-1: inherited).
+  static Result<std::unique_ptr<ExecutorProcess>> Start(const ExecutorStart& start, ExecutorEvents events,
+                                                        const std::string& binary = "", int log = -1);
+  virtual ~ExecutorProcess() = default;  ///< Kills it if it still runs, and waits.
+
+  virtual pid_t pid() const = 0;
+  /// The rank table, when all executors of the attempt are ready.
+  virtual void SendPeers(const std::vector<ExecutorPeer>& peers) = 0;
+  /// Lets it change the file that it asked for.
+  virtual void Grant(const ExecutorGrant& grant) = 0;
+  /// Asks it to stop; it answers with `done`. Returns at once.
+  virtual void Cancel(const Status& why) = 0;
+  /// kill -9. Returns at once; `exited` follows.
+  virtual void Kill() = 0;
+};
+
+/// 128 random bits as 32 hexadecimal digits.
+std::string MakeToken();
+
+}  // namespace heddle::cluster

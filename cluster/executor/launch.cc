@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/executor/launch.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "cluster/executor/executor_process.h"
+#include "core/random.h"
+
+namespace heddle::cluster {
+namespace {
+
+// How long executors may take to end on their own once one has failed or the run was cancelled.
+constexpr auto kGrace = std::chrono::seconds(5);
+
+struct Member {
+  std::unique_ptr<ExecutorProcess> process;
+  std::optional<std::string> endpoint;
+  std::string certificate;
+  std::optional<Status> done;
+  bool own_cause = false;
+  std::optional<SessionStatistics> statistics;
+  std::optional<ExecutorExit> exit;
+
+  bool Crashed() const { return exit.has_value() && !done.has_value(); }
+};
+
+class Launch {
+ public:
+  Launch(const RunSurroundings& surroundings, size_t ranks) : surroundings_(surroundings), members_(ranks) {}
+
+  ~Launch() {
+    for (Member& member : members_) member.process.reset();  // kills and waits
+  }
+
+  RunOutcome Run(const ExecutorStart& start, const std::string& binary) {
+    if (surroundings_.cancellation != nullptr) {
+      surroundings_.cancellation->Listen([this](const Status& why) {
+        const std::lock_guard lock(mutex_);
+        cancelled_ = why;
+        changed_.notify_all();
+      });
+    }
+    RunOutcome outcome;
+    outcome.status = StartAll(start, binary);
+    if (outcome.status.ok()) outcome.status = Supervise();
+    if (surroundings_.cancellation != nullptr) surroundings_.cancellation->Listen(nullptr);
+    for (Member& member : members_) member.process.reset();
+    for (const Member& member : members_)
+      if (member.statistics) outcome.statistics.push_back(*member.statistics);
+    return outcome;
+  }
+
+ private:
+  Status StartAll(ExecutorStart start, const std::string& binary) {
+    for (size_t rank = 0; rank < members_.size(); ++rank) {
+      start.options.rank = static_cast<int>(rank);
+      start.show_plans = rank == 0 && surroundings_.show_plan != nullptr;  // the others run the same
+      // Sockets without a name in the file system: faster than loopback, and nothing is left of them.
+      start.listen = fmt::format("unix-abstract:heddle-{}", MakeToken());
+      HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<ExecutorProcess> process,
+                              ExecutorProcess::Start(start, EventsOf(rank), binary));
+      const std::lock_guard lock(mutex_);
+      members_[rank].process = std::move(process);
+    }
+    return OkStatus();
+  }
+
+  ExecutorEvents EventsOf(size_t rank) {
+    ExecutorEvents events;
+    events.ready = [this, rank](const std::string& endpoint, const std::string& certificate) {
+      const std::lock_guard lock(mutex_);
+      members_[rank].endpoint = endpoint;
+      members_[rank].certificate = certificate;
+      changed_.notify_all();
+    };
+    events.output = surroundings_.print;
+    events.plan = surroundings_.show_plan;
+    events.done = [this, rank](const Status& status, bool own_cause,
+                               std::optional<SessionStatistics> statistics) {
+      const std::lock_guard lock(mutex_);
+      members_[rank].done = status;
+      members_[rank].own_cause = own_cause;
+      members_[rank].statistics = std::move(statistics);
+      changed_.notify_all();
+    };
+    events.exited = [this, rank](const ExecutorExit& exit) {
+      const std::lock_guard lock(mutex_);
+      members_[rank].exit = exit;
+      if (members_[rank].Crashed() && !crashed_.has_value()) crashed_ = rank;
+      changed_.notify_all();
+    };
+    return events;
+  }
+
+  // From started processes to the outcome.
+  Status Supervise() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return AllHave(&Member::endpoint) || HasTrouble(); });
+    const bool before_peers = HasTrouble();
+    if (!before_peers) {
+      std::vector<ExecutorPeer> peers;
+      for (size_t rank = 0; rank < members_.size(); ++rank)
+        peers.push_back({*members_[rank].endpoint, members_[rank].certificate, NameOf(rank)});
+      ForAll(lock, [&](ExecutorProcess& process) { process.SendPeers(peers); });
+      changed_.wait(lock, [&] { return AllHave(&Member::done) || HasTrouble(); });
+    }
+    // Linked executors tell each other of a failure; before that they only hear it from here.
+    const Status cancelled = cancelled_;
+    const Status stop = !cancelled.ok() ? cancelled
+                        : before_peers  ? Cancelled("another executor failed")
+                                        : OkStatus();
+    if (!stop.ok()) ForAll(lock, [&](ExecutorProcess& process) { process.Cancel(stop); });
+    changed_.wait_for(lock, kGrace, [&] { return crashed_.has_value() || AllEnded(); });
+    ForAll(lock, [&](ExecutorProcess& process) {
+      if (!AllDoneLocked()) process.Kill();
+    });
+    changed_.wait_for(lock, kGrace, [&] { return AllHave(&Member::exit); });
+    return cancelled.ok() ? Outcome() : cancelled;
+  }
+
+  Status Outcome() const {
+    if (crashed_.has_value()) {
+      const ExecutorExit& exit = *members_[*crashed_].exit;
+      const std::string text = fmt::format("{} {}", NameOf(*crashed_), exit.Describe());
+      return Status(
+          exit.CodeOf() == StatusCode::kResourceExhausted ? exit.CodeOf() : StatusCode::kUnavailable, text);
+    }
+    for (const Member& member : members_)
+      if (member.done && !member.done->ok() && member.own_cause) return *member.done;
+    for (const Member& member : members_)
+      if (member.done && !member.done->ok()) return *member.done;
+    for (size_t rank = 0; rank < members_.size(); ++rank)
+      if (!members_[rank].done) return Unavailable("{} did not answer", NameOf(rank));
+    return OkStatus();
+  }
+
+  // Calls outside the lock: events may come meanwhile.
+  template <typename Call>
+  void ForAll(std::unique_lock<std::mutex>& lock, const Call& call) {
+    lock.unlock();
+    for (Member& member : members_) call(*member.process);
+    lock.lock();
+  }
+
+  template <typename Field>
+  bool AllHave(Field field) const {
+    for (const Member& member : members_)
+      if (!(member.*field).has_value()) return false;
+    return true;
+  }
+  bool AllEnded() const {
+    for (const Member& member : members_)
+      if (!member.done && !member.exit) return false;
+    return true;
+  }
+  bool AllDoneLocked() {
+    const std::lock_guard lock(mutex_);
+    return AllHave(&Member::done);
+  }
+  bool HasTrouble() const {
+    if (crashed_.has_value() || !cancelled_.ok()) return true;
+    for (const Member& member : members_)
+      if (member.done && !member.done->ok()) return true;
+    return false;
+  }
+  std::string NameOf(size_t rank) const {
+    return fmt::format("worker {} (pid {})", rank, members_[rank].process->pid());
+  }
+
+  const RunSurroundings& surroundings_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Member> members_;
+  std::optional<size_t> crashed_;  // the first that ended without an outcome
+  Status cancelled_;
+};
+
+}  // namespace
+
+RunOutcome RunOnLocalProcesses(const Program& program, const SessionOptions& options,
+                               const RunSurroundings& surroundings, const std::string& binary) {
+  ExecutorStart start;
+  start.job = "sim";
+  start.token = MakeToken();
+  start.program = program.ToText();
+  start.directory = surroundings.directory;
+  start.silence_ms = surroundings.silence_ms;
+  start.sharers = options.ranks;
+  start.options = options;
+  if (start.options.seed == -1) start.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
+  return Launch(surroundings, static_cast<size_t>(options.ranks)).Run(start, binary);
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cluster/session/local_run.h"
+
+namespace heddle::cluster {
+
+/// `heddle sim --workers N`: options.ranks executor processes on this machine, with gRPC over local sockets
+/// between them. Returns when all of them are gone, whatever happened; nothing of them is left behind. A died
+/// executor ends the run: kUnavailable "worker 2 (pid 1234) was killed by signal 9". `binary`: program to
+/// start as executor; empty: this one.
+RunOutcome RunOnLocalProcesses(const Program& program, const SessionOptions& options,
+                               const RunSurroundings& surroundings, const std::string& binary = "");
+
+}  // namespace heddle::cluster

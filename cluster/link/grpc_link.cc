@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/link/grpc_link.h"
+
+#include <grpc/grpc.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "cluster/link/peer_connections.h"
+#include "cluster/wire/small_values.h"
+#include "cluster/wire/value_wire.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr size_t kDecisionPartBytes = 256 << 10;
+constexpr auto kGoodbye = std::chrono::milliseconds(1000);
+
+// What ranks say to each other; how it gets there is the business of the connections.
+class LinkImpl : public GrpcLink, private ConnectionEvents {
+ public:
+  explicit LinkImpl(const GrpcLinkOptions& options)
+      : peers_(static_cast<size_t>(options.ranks)),
+        connections_({options.job, options.attempt, options.rank, options.ranks, options.token},
+                     options.repair_ms, this, &counters_) {}
+
+  Status Bind(const std::string& address) { return connections_.Listen(address); }
+  const std::string& endpoint() const override { return connections_.endpoint(); }
+  const std::string& certificate() const override { return connections_.certificate(); }
+
+  void Serve(actor::LinkHandler* handler, std::function<void(const Status&)> on_failure) override {
+    handler_ = handler;
+    on_failure_ = std::move(on_failure);
+    connections_.SetHandler(handler);
+  }
+
+  Status Connect(const std::vector<LinkPeer>& peers, int64_t timeout_ms) override {
+    HEDDLE_RETURN_IF_ERROR(connections_.Open(peers));
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                      [&] { return HasStopped() || connections_.AllLinked(); });
+    if (HasStopped()) return Why();
+    const size_t missing = connections_.FirstNotLinked();
+    if (missing == peers.size()) return OkStatus();
+    return Unavailable("{} did not link up within {} s", connections_.NameOf(missing),
+                       static_cast<double>(timeout_ms) / 1e3);
+  }
+
+  void Send(uint32_t rank, const actor::Message& message) override {
+    messages_sent_.fetch_add(1, std::memory_order_relaxed);
+    connections_.PushMessage(
+        rank, message, message.type == actor::MessageType::kReady ? SmallValueOf(message) : std::string());
+  }
+
+  void SendError(uint32_t rank, uint32_t run, NodeId node, const Status& status) override {
+    ControlFrame frame;
+    frame.mutable_error()->set_run(run);
+    frame.mutable_error()->set_node(node);
+    frame.mutable_error()->set_status(EncodeStatus(status));
+    connections_.Push(rank, std::move(frame));
+  }
+
+  void Pull(uint32_t rank, uint32_t run, RegisterId register_id, uint8_t slot,
+            std::function<void(Result<Value>)> done) override {
+    std::optional<Value> small_value;
+    {
+      const std::lock_guard lock(mutex_);
+      small_value = peers_[rank].small_values.Take(run, register_id, slot);
+    }
+    if (small_value) return done(*std::move(small_value));
+    connections_.Pull(rank, run, register_id, slot, std::move(done));
+  }
+
+  void Broadcast(const std::string& decision) override {
+    for (size_t begin = 0; begin == 0 || begin < decision.size(); begin += kDecisionPartBytes) {
+      ControlFrame frame;
+      frame.mutable_decision()->set_text(decision.substr(begin, kDecisionPartBytes));
+      frame.mutable_decision()->set_last(begin + kDecisionPartBytes >= decision.size());
+      connections_.PushToAll(frame);
+    }
+  }
+
+  Result<std::string> Receive() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !decisions_.empty() || !interrupted_.ok(); });
+    if (!interrupted_.ok()) return interrupted_;
+    std::string decision = std::move(decisions_.front());
+    decisions_.pop_front();
+    return decision;
+  }
+
+  void Interrupt(const Status& why) override {
+    const std::lock_guard lock(mutex_);
+    if (interrupted_.ok()) interrupted_ = why;
+    changed_.notify_all();
+  }
+
+  void Fail(const Status& why) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_.ok()) failure_ = why;
+    }
+    ControlFrame frame;
+    frame.set_failure(EncodeStatus(why));
+    connections_.PushToAll(frame);
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kGoodbye, [&] { return connections_.AllHaveHeard(); });
+    }
+    connections_.GiveUp(why);
+  }
+
+  Status Finish() override {
+    ControlFrame frame;
+    frame.set_end(true);
+    connections_.PushToAll(frame);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return HasStopped() || connections_.AllHaveEnded(); });
+    return Why();
+  }
+
+  LinkStatistics statistics() const override {
+    return {counters_.bytes_sent.load(), counters_.bytes_received.load(), messages_sent_.load(),
+            counters_.repairs.load()};
+  }
+
+ private:
+  struct Peer {
+    std::string partial_decision;
+    SmallValues small_values;
+  };
+
+  // Under mutex_.
+  bool HasStopped() const { return !failure_.ok() || !interrupted_.ok(); }
+  Status Why() const { return failure_.ok() ? interrupted_ : failure_; }
+
+  void OnFrame(size_t rank, const ControlFrame& frame) override {
+    switch (frame.body_case()) {
+      case ControlFrame::kBatch: return OnBatch(rank, frame.batch());
+      case ControlFrame::kError:
+        return handler_->OnError(static_cast<uint32_t>(rank), frame.error().run(), frame.error().node(),
+                                 StatusOf(frame.error().status()));
+      case ControlFrame::kFailure: return OnLoss(StatusOf(frame.failure()));
+      case ControlFrame::kDecision: {
+        const std::lock_guard lock(mutex_);
+        std::string& partial = peers_[rank].partial_decision;
+        partial += frame.decision().text();
+        if (!frame.decision().last()) return;
+        decisions_.push_back(std::exchange(partial, std::string()));
+        return changed_.notify_all();
+      }
+      case ControlFrame::kEnd:
+      case ControlFrame::kLinked:
+      case ControlFrame::BODY_NOT_SET: return;  // the connections' business
+    }
+  }
+
+  static Status StatusOf(const std::string& bytes) {
+    Status status;
+    const Status decoded = DecodeStatus(bytes, &status);
+    if (!decoded.ok()) return decoded;
+    return status.ok() ? Internal("a peer failed and did not say why") : status;
+  }
+
+  void OnBatch(size_t rank, const MessageBatch& batch) {
+    for (const SmallValue& small : batch.values()) {
+      counters_.bytes_received.fetch_add(static_cast<int64_t>(small.frames().size()),
+                                         std::memory_order_relaxed);
+      Result<Value> value = DecodeValue(small.frames());
+      if (!value.ok()) continue;  // then it is pulled, and says why it cannot be
+      const std::lock_guard lock(mutex_);
+      peers_[rank].small_values.Put(small.run(), small.register_id(), small.slot(), *std::move(value));
+    }
+    const std::string& bytes = batch.messages();
+    for (size_t begin = 0; begin + sizeof(actor::Message) <= bytes.size(); begin += sizeof(actor::Message)) {
+      actor::Message message;
+      std::memcpy(static_cast<void*>(&message), bytes.data() + begin, sizeof(message));
+      if (message.source.rank() == rank) handler_->OnMessage(message);  // nobody speaks for another
+    }
+  }
+
+  // The job cannot go on. The first cause counts.
+  void OnLoss(const Status& why) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!failure_.ok()) return;
+      failure_ = why;
+      changed_.notify_all();
+    }
+    if (on_failure_) on_failure_(why);
+    connections_.GiveUp(why);  // last: whoever fails by a pull knows the cause then
+  }
+
+  void OnProgress() override {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+
+  // The value that `message` announces, when it is small enough to travel with it; else empty.
+  std::string SmallValueOf(const actor::Message& message) {
+    const Result<Value> value = handler_->Published(message.run, message.register_id, message.slot);
+    if (!value.ok()) return "";  // a control register
+    std::string frames = SmallValues::Encode(*value);
+    counters_.bytes_sent.fetch_add(static_cast<int64_t>(frames.size()), std::memory_order_relaxed);
+    return frames;
+  }
+
+  actor::LinkHandler* handler_ = nullptr;  // set before peers can know of this rank
+  std::function<void(const Status&)> on_failure_;
+  std::atomic<int64_t> messages_sent_{0};
+  PeerConnections::Counters counters_;
+  std::mutex mutex_;  // taken before that of the connections
+  std::condition_variable changed_;
+  std::vector<Peer> peers_;  // by rank
+  std::deque<std::string> decisions_;
+  Status interrupted_;
+  Status failure_;
+  PeerConnections connections_;  // last: it uses the rest until it is gone
+};
+
+}  // namespace
+
+Result<std::unique_ptr<GrpcLink>> GrpcLink::Listen(const GrpcLinkOptions& options) {
+  // One use of the library that never ends. With the last one it would join its threads, which may sleep for
+  // ten seconds, before this rank could tell how it ended: it would be killed as one that is stuck.
+  static const bool is_kept = (grpc_init(), true);
+  (void)is_kept;
+  auto link = std::make_unique<LinkImpl>(options);
+  HEDDLE_RETURN_IF_ERROR(link->Bind(options.listen));
+  return std::unique_ptr<GrpcLink>(std::move(link));
+}
+
+}  // namespace heddle::cluster

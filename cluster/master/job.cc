@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master/job.h"
+
+#include <algorithm>
+#include <array>
+
+namespace heddle::cluster {
+namespace {
+
+using State = JobState;
+
+constexpr std::array<std::string_view, 9> kNames = {"QUEUED",    "ADMITTED",   "STARTING",
+                                                    "RUNNING",   "RECOVERING", "CANCELLING",
+                                                    "SUCCEEDED", "FAILED",     "CANCELLED"};
+
+constexpr std::pair<State, State> kLegal[] = {
+    {State::kQueued, State::kAdmitted},      {State::kQueued, State::kCancelled},
+    {State::kQueued, State::kFailed},        {State::kAdmitted, State::kStarting},
+    {State::kAdmitted, State::kRecovering},  {State::kAdmitted, State::kCancelling},
+    {State::kAdmitted, State::kFailed},      {State::kStarting, State::kRunning},
+    {State::kStarting, State::kRecovering},  {State::kStarting, State::kCancelling},
+    {State::kStarting, State::kFailed},      {State::kRunning, State::kSucceeded},
+    {State::kRunning, State::kFailed},       {State::kRunning, State::kRecovering},
+    {State::kRunning, State::kCancelling},   {State::kRecovering, State::kAdmitted},
+    {State::kRecovering, State::kStarting},  {State::kRecovering, State::kRunning},
+    {State::kRecovering, State::kFailed},    {State::kRecovering, State::kCancelling},
+    {State::kRecovering, State::kCancelled}, {State::kCancelling, State::kCancelled},
+};
+
+}  // namespace
+
+std::string_view Name(JobState state) { return kNames[static_cast<size_t>(state)]; }
+
+std::optional<JobState> ParseJobState(std::string_view name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<JobState>(found - kNames.begin());
+}
+
+bool IsFinal(JobState state) {
+  return state == State::kSucceeded || state == State::kFailed || state == State::kCancelled;
+}
+
+bool IsLegalTransition(JobState from, JobState to) {
+  return std::find(std::begin(kLegal), std::end(kLegal), std::pair(from, to)) != std::end(kLegal);
+}
+
+}  // namespace heddle::cluster

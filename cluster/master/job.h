@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/session/session.h"
+#include "core/status.h"
+
+namespace heddle::cluster {
+
+/// Where a job stands (runtime reference 5.3). There is no separate state for committing: ranks replace
+/// output files whole.
+enum class JobState : uint8_t {
+  kQueued,      ///< Durable; waits for workers.
+  kAdmitted,    ///< Has its workers.
+  kStarting,    ///< Executors are being started.
+  kRunning,     ///< All executors are linked.
+  kRecovering,  ///< An attempt was lost; the next one waits for workers, or workers are expected to report.
+  kCancelling,  ///< Executors are being stopped.
+  kSucceeded,
+  kFailed,
+  kCancelled,
+};
+std::string_view Name(JobState state);  ///< "QUEUED", ...
+std::optional<JobState> ParseJobState(std::string_view name);
+bool IsFinal(JobState state);
+/// True if a job may go from one state to the other.
+bool IsLegalTransition(JobState from, JobState to);
+
+/// What was submitted; never changes.
+struct JobSpecification {
+  std::string request_id;  ///< Of the client; unique.
+  std::string digest;      ///< Of what the client asked for, without request_id; "" when it is not known.
+  std::string script;      ///< Name, for people.
+  std::string program;     ///< Program::ToText().
+  std::string directory;   ///< Where relative paths start.
+  int workers_wanted = 0;  ///< 0: all that are alive.
+  SessionOptions
+      options;  ///< rank open; ranks: those of its plans; threads 0: what each worker has; seed drawn.
+
+  /// Of a job that ended: what nobody needs any more.
+  void DropProgram() {
+    program.clear();
+    options.plans.clear();
+  }
+};
+
+/// A job as the store keeps it.
+struct Job {
+  std::string id;  ///< "j17"
+  JobSpecification specification;
+  JobState state = JobState::kQueued;
+  int attempt = 0;                   ///< 0 before the first.
+  int64_t epoch = 0;                 ///< Of the attempt: above that of every attempt before it, of all jobs.
+  std::string reason;                ///< Why it is in that state; for people.
+  std::vector<std::string> workers;  ///< uuid by rank, of the current or last attempt.
+  std::vector<std::string> worker_names;
+  Status outcome;                       ///< Of a final state.
+  std::vector<std::string> statistics;  ///< JSON by rank, of a final state.
+  int64_t submitted_ms = 0;
+  int64_t finished_ms = 0;
+  int64_t output_bytes = 0;  ///< Of standard output that is kept.
+};
+
+struct JobTransition {
+  JobState state = JobState::kQueued;
+  int attempt = 0;
+  std::string reason;
+  int64_t time_ms = 0;
+};
+
+}  // namespace heddle::cluster

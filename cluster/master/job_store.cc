@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master/job_store.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cluster/executor/executor_messages.h"
+#include "cluster/wire/value_wire.h"
+
+namespace heddle::cluster {
+namespace {
+
+// Version n of the schema is what the first n of these make; a store of an older version gets the rest.
+constexpr const char* kSchema[] = {R"(
+CREATE TABLE jobs (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  request_id TEXT NOT NULL UNIQUE,
+  script BLOB NOT NULL,
+  start BLOB NOT NULL,
+  workers_wanted INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  reason BLOB NOT NULL,
+  workers BLOB NOT NULL,
+  worker_names BLOB NOT NULL,
+  outcome BLOB NOT NULL,
+  statistics BLOB NOT NULL,
+  submitted_ms INTEGER NOT NULL,
+  finished_ms INTEGER NOT NULL,
+  output_bytes INTEGER NOT NULL);
+CREATE TABLE transitions (
+  job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
+  sequence INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  reason BLOB NOT NULL,
+  time_ms INTEGER NOT NULL,
+  PRIMARY KEY (job, sequence)) WITHOUT ROWID;
+CREATE TABLE output (
+  job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
+  first INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  PRIMARY KEY (job, first)) WITHOUT ROWID;
+)",
+                                   R"(
+CREATE TABLE drained_workers (
+  uuid TEXT PRIMARY KEY,
+  name BLOB NOT NULL) WITHOUT ROWID;
+)",
+                                   R"(
+ALTER TABLE jobs ADD COLUMN digest BLOB NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE epochs (last INTEGER NOT NULL);
+INSERT INTO epochs VALUES (0);
+CREATE TABLE workers_here (
+  uuid TEXT PRIMARY KEY,
+  name BLOB NOT NULL) WITHOUT ROWID;
+)"};
+constexpr int64_t kSchemaVersion = std::size(kSchema);
+
+constexpr int kBusyTimeoutMs = 5'000;  // somebody may look at the file with another program
+
+int64_t NumberOf(const std::string& job) {
+  return job.size() > 1 && job.size() < 18 && job[0] == 'j' ? std::strtoll(job.c_str() + 1, nullptr, 10) : -1;
+}
+std::string IdOf(int64_t number) { return fmt::format("j{}", number); }
+
+// Lists travel as JSON; their entries are text that we made (names, uuids, JSON).
+std::string ToText(const std::vector<std::string>& list) {
+  return nlohmann::json(list).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+std::vector<std::string> ToList(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  std::vector<std::string> list;
+  if (json.is_array())
+    for (const auto& entry : json)
+      if (entry.is_string()) list.push_back(entry.get<std::string>());
+  return list;
+}
+
+// One prepared statement: bind in order, step, read columns in order.
+class Query {
+ public:
+  Query(sqlite3* database, const char* text) : database_(database) {
+    result_ = sqlite3_prepare_v2(database, text, -1, &statement_, nullptr);
+  }
+  ~Query() { sqlite3_finalize(statement_); }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+
+  Query& Bind(int64_t value) {
+    if (result_ == SQLITE_OK) result_ = sqlite3_bind_int64(statement_, ++bound_, value);
+    return *this;
+  }
+  Query& Bind(std::string_view text) {
+    if (result_ == SQLITE_OK)
+      result_ = sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
+                                  SQLITE_TRANSIENT);
+    return *this;
+  }
+  Query& BindBytes(std::string_view bytes) {
+    if (result_ == SQLITE_OK)
+      result_ = sqlite3_bind_blob64(statement_, ++bound_, bytes.empty() ? "" : bytes.data(), bytes.size(),
+                                    SQLITE_TRANSIENT);
+    return *this;
+  }
+  /// True while there is a row.
+  bool Step() {
+    if (result_ != SQLITE_OK && result_ != SQLITE_ROW) return false;
+    result_ = sqlite3_step(statement_);
+    return result_ == SQLITE_ROW;
+  }
+  Status Run() {
+    Step();
+    return status();
+  }
+  Status status() const {
+    if (result_ == SQLITE_OK || result_ == SQLITE_ROW || result_ == SQLITE_DONE) return OkStatus();
+    if (result_ == SQLITE_FULL) return ResourceExhausted("job store: the disk is full");
+    return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
+  }
+  int64_t Integer(int column) const { return sqlite3_column_int64(statement_, column); }
+  std::string Bytes(int column) const {
+    const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+    return data == nullptr ? ""
+                           : std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement_, column)));
+  }
+
+ private:
+  sqlite3* database_;
+  sqlite3_stmt* statement_ = nullptr;
+  int result_ = SQLITE_OK;
+  int bound_ = 0;
+};
+
+// Undone unless it was committed.
+class Transaction {
+ public:
+  explicit Transaction(sqlite3* database) : database_(database) {
+    status_ = Query(database, "BEGIN IMMEDIATE").Run();
+  }
+  ~Transaction() {
+    if (!committed_ && status_.ok()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  const Status& status() const { return status_; }
+  Status Commit() {
+    HEDDLE_RETURN_IF_ERROR(Query(database_, "COMMIT").Run());
+    committed_ = true;
+    return OkStatus();
+  }
+
+ private:
+  sqlite3* database_;
+  Status status_;
+  bool committed_ = false;
+};
+
+class SqliteJobStore : public JobStore {
+ public:
+  SqliteJobStore(const JobStoreOptions& options, Clock& clock) : options_(options), clock_(clock) {}
+  ~SqliteJobStore() override { sqlite3_close(database_); }
+
+  Status Start(const std::string& path) {
+    if (sqlite3_open_v2(path.c_str(), &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) !=
+        SQLITE_OK)
+      return ResourceExhausted("job store: cannot open '{}': {}", path, sqlite3_errmsg(database_));
+    sqlite3_busy_timeout(database_, kBusyTimeoutMs);
+    for (const char* setting :
+         {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON"})
+      HEDDLE_RETURN_IF_ERROR(Query(database_, setting).Run());
+    int64_t version = 0;
+    {
+      Query query(database_, "PRAGMA user_version");
+      if (query.Step()) version = query.Integer(0);
+      HEDDLE_RETURN_IF_ERROR(query.status());
+    }
+    if (version > kSchemaVersion)
+      return FailedPrecondition(
+          "job store '{}': written by a newer version of Heddle (format {}, this one knows {})", path,
+          version, kSchemaVersion);
+    if (version == kSchemaVersion) return OkStatus();
+    Transaction transaction(database_);
+    HEDDLE_RETURN_IF_ERROR(transaction.status());
+    std::string schema;
+    for (int64_t i = std::max<int64_t>(version, 0); i < kSchemaVersion; ++i) schema += kSchema[i];
+    schema += fmt::format("PRAGMA user_version={};", kSchemaVersion);
+    if (sqlite3_exec(database_, schema.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+      return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
+    return transaction.Commit();
+  }
+
+  Result<Job> Add(const JobSpecification& specification, bool* existed) override {
+    *existed = false;
+    {
+      Query query = Select("WHERE request_id = ?");
+      query.Bind(specification.request_id);
+      if (query.Step()) {
+        *existed = true;
+        HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));
+        if (!job.specification.digest.empty() && job.specification.digest != specification.digest)
+          return Usage(
+                     "the request id '{}' is that of job {}, which has another script, other arguments or options",
+                     specification.request_id, job.id)
+              .WithNote("give every job its own: --request-id ID");
+        return job;
+      }
+      HEDDLE_RETURN_IF_ERROR(query.status());
+    }
+    Job job;
+    job.specification = specification;
+    job.submitted_ms = clock_.WallMs();
+    Transaction transaction(database_);
+    HEDDLE_RETURN_IF_ERROR(transaction.status());
+    HEDDLE_RETURN_IF_ERROR(
+        Query(database_,
+              "INSERT INTO jobs (request_id, script, start, workers_wanted, state, attempt, reason, workers,"
+              " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest)"
+              " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?)")
+            .Bind(specification.request_id)
+            .BindBytes(specification.script)
+            .BindBytes(EncodeSpecification(specification))
+            .Bind(specification.workers_wanted)
+            .Bind(job.submitted_ms)
+            .BindBytes(specification.digest)
+            .Run());
+    const int64_t number = sqlite3_last_insert_rowid(database_);
+    job.id = IdOf(number);
+    HEDDLE_RETURN_IF_ERROR(AddTransition(number, job));
+    HEDDLE_RETURN_IF_ERROR(transaction.Commit());
+    return job;
+  }
+
+  Status Move(Job* job, JobState state, const std::string& reason) override {
+    if (!IsLegalTransition(job->state, state))
+      return Internal("job {} cannot go from {} to {}", job->id, Name(job->state), Name(state));
+    Job moved = *job;
+    moved.state = state;
+    moved.reason = reason;
+    if (IsFinal(state)) moved.finished_ms = clock_.WallMs();
+    const int64_t number = NumberOf(job->id);
+    Transaction transaction(database_);
+    HEDDLE_RETURN_IF_ERROR(transaction.status());
+    HEDDLE_RETURN_IF_ERROR(
+        Query(
+            database_,
+            "UPDATE jobs SET state = ?, attempt = ?, epoch = ?, reason = ?, workers = ?, worker_names = ?, outcome = ?,"
+            " statistics = ?, finished_ms = ? WHERE number = ?")
+            .Bind(Name(state))
+            .Bind(moved.attempt)
+            .Bind(moved.epoch)
+            .BindBytes(reason)
+            .BindBytes(ToText(moved.workers))
+            .BindBytes(ToText(moved.worker_names))
+            .BindBytes(IsFinal(state) ? EncodeStatus(moved.outcome) : "")
+            .BindBytes(ToText(moved.statistics))
+            .Bind(moved.finished_ms)
+            .Bind(number)
+            .Run());
+    HEDDLE_RETURN_IF_ERROR(AddTransition(number, moved));
+    HEDDLE_RETURN_IF_ERROR(Query(database_, "UPDATE epochs SET last = max(last, ?)").Bind(moved.epoch).Run());
+    HEDDLE_RETURN_IF_ERROR(transaction.Commit());
+    *job = std::move(moved);
+    return OkStatus();
+  }
+
+  Status AppendOutput(Job* job, std::string_view bytes) override {
+    if (bytes.empty()) return OkStatus();
+    const auto size = static_cast<int64_t>(bytes.size());
+    if (job->output_bytes + size > options_.most_output_bytes)
+      return ResourceExhausted("the script printed more than the {} bytes that the master keeps",
+                               options_.most_output_bytes)
+          .WithNote("write results to a file with write(), or raise --most-output of heddle master");
+    const int64_t number = NumberOf(job->id);
+    Transaction transaction(database_);
+    HEDDLE_RETURN_IF_ERROR(transaction.status());
+    HEDDLE_RETURN_IF_ERROR(Query(database_, "INSERT INTO output (job, first, bytes) VALUES (?, ?, ?)")
+                               .Bind(number)
+                               .Bind(job->output_bytes)
+                               .BindBytes(bytes)
+                               .Run());
+    HEDDLE_RETURN_IF_ERROR(Query(database_, "UPDATE jobs SET output_bytes = ? WHERE number = ?")
+                               .Bind(job->output_bytes + size)
+                               .Bind(number)
+                               .Run());
+    HEDDLE_RETURN_IF_ERROR(transaction.Commit());
+    job->output_bytes += size;
+    return OkStatus();
+  }
+
+  Status SetDrained(const KnownWorker& worker, bool drained) override {
+    return SetKnown("drained_workers", worker, drained);
+  }
+  Result<std::vector<KnownWorker>> Drained() override { return Known("drained_workers"); }
+
+  Status SetHere(const KnownWorker& worker, bool here) override {
+    return SetKnown("workers_here", worker, here);
+  }
+  Result<std::vector<KnownWorker>> Here() override { return Known("workers_here"); }
+
+  Result<int64_t> LastEpoch() override {
+    Query query(database_, "SELECT max(last) FROM epochs");
+    const int64_t last = query.Step() ? query.Integer(0) : 0;
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return last;
+  }
+
+  Result<std::vector<Job>> Load() override {
+    std::vector<Job> jobs;
+    Query query = Select("ORDER BY number");
+    while (query.Step()) {
+      HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));
+      jobs.push_back(std::move(job));
+    }
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return jobs;
+  }
+
+  Result<std::vector<JobTransition>> Transitions(const std::string& job) override {
+    std::vector<JobTransition> transitions;
+    Query query(database_,
+                "SELECT state, attempt, reason, time_ms FROM transitions WHERE job = ? ORDER BY sequence");
+    query.Bind(NumberOf(job));
+    while (query.Step()) {
+      const std::optional<JobState> state = ParseJobState(query.Bytes(0));
+      if (!state) return DataLoss("job store: job {} has an unknown state", job);
+      transitions.push_back({*state, static_cast<int>(query.Integer(1)), query.Bytes(2), query.Integer(3)});
+    }
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return transitions;
+  }
+
+  Result<std::string> Output(const std::string& job, int64_t offset, int64_t most_bytes) override {
+    std::string output;
+    Query query(
+        database_,
+        "SELECT first, bytes FROM output WHERE job = ?1 AND first >= coalesce((SELECT max(first) FROM output"
+        " WHERE job = ?1 AND first <= ?2), 0) ORDER BY first");
+    query.Bind(NumberOf(job)).Bind(offset);
+    while (static_cast<int64_t>(output.size()) < most_bytes && query.Step()) {
+      const int64_t skip = offset - query.Integer(0);
+      const std::string bytes = query.Bytes(1);
+      if (skip >= static_cast<int64_t>(bytes.size())) continue;
+      output += skip > 0 ? bytes.substr(static_cast<size_t>(skip)) : bytes;
+    }
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return output;
+  }
+
+  Result<std::vector<std::string>> Prune() override {
+    std::vector<std::string> pruned;
+    {
+      Query query(
+          database_,
+          "SELECT number FROM jobs WHERE state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') ORDER BY number DESC"
+          " LIMIT -1 OFFSET ?");
+      query.Bind(options_.most_finished_jobs);
+      while (query.Step()) pruned.push_back(IdOf(query.Integer(0)));
+      HEDDLE_RETURN_IF_ERROR(query.status());
+    }
+    if (pruned.empty()) return pruned;
+    Transaction transaction(database_);
+    HEDDLE_RETURN_IF_ERROR(transaction.status());
+    for (const std::string& job : pruned)
+      HEDDLE_RETURN_IF_ERROR(Query(database_, "DELETE FROM jobs WHERE number = ?").Bind(NumberOf(job)).Run());
+    HEDDLE_RETURN_IF_ERROR(transaction.Commit());
+    return pruned;
+  }
+
+ private:
+  // One of the tables of workers.
+  Status SetKnown(const std::string& table, const KnownWorker& worker, bool known) {
+    if (!known) {
+      const std::string text = "DELETE FROM " + table + " WHERE uuid = ?";
+      return Query(database_, text.c_str()).Bind(worker.uuid).Run();
+    }
+    const std::string text = "INSERT OR REPLACE INTO " + table + " (uuid, name) VALUES (?, ?)";
+    return Query(database_, text.c_str()).Bind(worker.uuid).BindBytes(worker.name).Run();
+  }
+  Result<std::vector<KnownWorker>> Known(const std::string& table) {
+    std::vector<KnownWorker> known;
+    Query query(database_, ("SELECT uuid, name FROM " + table + " ORDER BY uuid").c_str());
+    while (query.Step()) known.push_back({query.Bytes(0), query.Bytes(1)});
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return known;
+  }
+
+  // The form in which a job is started, so that there is one encoding of it.
+  static std::string EncodeSpecification(const JobSpecification& specification) {
+    LauncherMessage message;
+    message.start.emplace();
+    message.start->program = specification.program;
+    message.start->directory = specification.directory;
+    message.start->options = specification.options;
+    message.start->options.plans.clear();  // executors make what they miss
+    return ToLine(message);
+  }
+
+  Query Select(const std::string& rest) {
+    return Query(
+        database_,
+        ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
+         " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, epoch FROM jobs " +
+         rest)
+            .c_str());
+  }
+
+  static Result<Job> ReadJob(const Query& query) {
+    Job job;
+    job.id = IdOf(query.Integer(0));
+    job.specification.request_id = query.Bytes(1);
+    job.specification.script = query.Bytes(2);
+    HEDDLE_ASSIGN_OR_RETURN(LauncherMessage message, ParseLauncherMessage(query.Bytes(3)));
+    const std::optional<JobState> state = ParseJobState(query.Bytes(5));
+    if (!message.start || !state) return DataLoss("job store: the record of job {} is malformed", job.id);
+    job.specification.program = std::move(message.start->program);
+    job.specification.directory = std::move(message.start->directory);
+    job.specification.options = std::move(message.start->options);
+    job.specification.workers_wanted = static_cast<int>(query.Integer(4));
+    job.state = *state;
+    job.attempt = static_cast<int>(query.Integer(6));
+    job.reason = query.Bytes(7);
+    job.workers = ToList(query.Bytes(8));
+    job.worker_names = ToList(query.Bytes(9));
+    if (const std::string outcome = query.Bytes(10); !outcome.empty())
+      HEDDLE_RETURN_IF_ERROR(DecodeStatus(outcome, &job.outcome));
+    job.statistics = ToList(query.Bytes(11));
+    job.submitted_ms = query.Integer(12);
+    job.finished_ms = query.Integer(13);
+    job.output_bytes = query.Integer(14);
+    job.specification.digest = query.Bytes(15);
+    job.epoch = query.Integer(16);
+    if (IsFinal(job.state)) job.specification.DropProgram();
+    return job;
+  }
+
+  Status AddTransition(int64_t number, const Job& job) {
+    return Query(database_,
+                 "INSERT INTO transitions (job, sequence, state, attempt, reason, time_ms) VALUES (?1,"
+                 " (SELECT count(*) FROM transitions WHERE job = ?1), ?2, ?3, ?4, ?5)")
+        .Bind(number)
+        .Bind(Name(job.state))
+        .Bind(job.attempt)
+        .BindBytes(job.reason)
+        .Bind(clock_.WallMs())
+        .Run();
+  }
+
+  const JobStoreOptions options_;
+  Clock& clock_;
+  sqlite3* database_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<JobStore>> JobStore::Open(const std::string& path, const JobStoreOptions& options,
+                                                 Clock& clock) {
+  auto store = std::make_unique<SqliteJobStore>(options, clock);
+  HEDDLE_RETURN_IF_ERROR(store->Start(path));
+  return std::unique_ptr<JobStore>(std::move(store));
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/master/job.h"
+#include "core/clock.h"
+
+namespace heddle::cluster {
+
+struct JobStoreOptions {
+  int64_t most_output_bytes = int64_t{256} << 20;  ///< Of standard output kept for one job.
+  int most_finished_jobs = 1000;                   ///< Older finished jobs are forgotten.
+};
+
+/// A worker of which something is written down, whether it is here or not.
+struct KnownWorker {
+  std::string uuid;
+  std::string name;  ///< At that time.
+};
+
+/// What the master must not lose. Everything that returned Ok is on disk (design promise 4). Not thread-safe.
+class JobStore {
+ public:
+  virtual ~JobStore() = default;
+  /// Opens or makes the store in a file (":memory:" for tests). `clock` outlives it; used for the times of
+  /// transitions. kFailedPrecondition when a newer version of Heddle wrote it, kResourceExhausted when it
+  /// cannot be opened.
+  static Result<std::unique_ptr<JobStore>> Open(const std::string& path, const JobStoreOptions& options,
+                                                Clock& clock);
+
+  /// A new job in state QUEUED; the job of that request id when there is one already (`existed`). kUsage when
+  /// that one is of another digest.
+  virtual Result<Job> Add(const JobSpecification& specification, bool* existed) = 0;
+  /// Moves `job` on and writes what has changed in it (state, attempt, epoch, reason, workers, outcome,
+  /// statistics) together with one record of the transition. kInternal for an illegal transition; nothing has
+  /// changed then.
+  virtual Status Move(Job* job, JobState state, const std::string& reason) = 0;
+  /// Adds to the standard output of the job. kResourceExhausted past most_output_bytes.
+  virtual Status AppendOutput(Job* job, std::string_view bytes) = 0;
+
+  /// Writes down that a worker gets no more jobs, or gets jobs again.
+  virtual Status SetDrained(const KnownWorker& worker, bool drained) = 0;
+  virtual Result<std::vector<KnownWorker>> Drained() = 0;
+
+  /// The highest epoch of any attempt there has been.
+  virtual Result<int64_t> LastEpoch() = 0;
+  /// Writes down that a worker is here, so that the next master waits for it; or that it is gone.
+  virtual Status SetHere(const KnownWorker& worker, bool here) = 0;
+  virtual Result<std::vector<KnownWorker>> Here() = 0;
+
+  /// All jobs, oldest first; those of finished ones without their program.
+  virtual Result<std::vector<Job>> Load() = 0;
+  virtual Result<std::vector<JobTransition>> Transitions(const std::string& job) = 0;
+  /// Standard output from `offset`, at most about `most_bytes`.
+  virtual Result<std::string> Output(const std::string& job, int64_t offset, int64_t most_bytes) = 0;
+  /// Forgets the oldest finished jobs beyond the limit; their ids.
+  virtual Result<std::vector<std::string>> Prune() = 0;
+};
+
+}  // namespace heddle::cluster

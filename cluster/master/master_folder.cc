@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master/master_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "cluster/executor/executor_process.h"
+
+namespace heddle::cluster {
+namespace {
+
+// Those that are missing; private like what they are made for.
+void MakeParents(const std::string& path) {
+  std::error_code ignored;
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::string parent = path.substr(0, slash);
+    if (!std::filesystem::exists(parent, ignored)) mkdir(parent.c_str(), 0700);
+  }
+}
+
+// So that a new name in it is still there after a power failure. A file system that cannot do it does not
+// need it.
+void SyncFolder(const std::string& folder) {
+  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)fsync(fd);
+  close(fd);
+}
+
+std::string FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::string UserStateFolder() {
+  if (const std::string state = FromEnvironment("XDG_STATE_HOME"); state.starts_with("/"))
+    return state + "/heddle";
+  const std::string home = FromEnvironment("HOME");
+  return home.empty() ? fmt::format("/tmp/heddle-{}", geteuid()) : home + "/.local/state/heddle";
+}
+
+Status MakePrivateFolder(const std::string& path) {
+  MakeParents(path);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return PermissionDenied("cannot make the folder '{}': {}", path, strerror(errno));
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return PermissionDenied("'{}' is not a folder", path);
+  if (status.st_uid != geteuid() || (status.st_mode & 077) != 0)
+    return PermissionDenied("the folder '{}' is open to others", path)
+        .WithNote("close it: chmod 700 " + path);
+  return OkStatus();
+}
+
+Result<std::unique_ptr<FolderLock>> FolderLock::TryTake(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return PermissionDenied("cannot write '{}': {}", path, strerror(errno));
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return std::unique_ptr<FolderLock>(new FolderLock(fd));
+  close(fd);
+  return std::unique_ptr<FolderLock>();
+}
+
+FolderLock::~FolderLock() { close(fd_); }
+
+Status WritePrivateFile(const std::string& path, const std::string& text) {
+  const std::string next = path + ".new";
+  const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return PermissionDenied("cannot write '{}': {}", path, strerror(errno));
+  const ssize_t written = write(fd, text.data(), text.size());
+  int error = written < 0 || fsync(fd) != 0 ? errno : 0;
+  if (written >= 0 && written < static_cast<ssize_t>(text.size())) error = ENOSPC;
+  close(fd);
+  if (error == 0 && rename(next.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) {
+    SyncFolder(path.substr(0, path.rfind('/')));
+    return OkStatus();
+  }
+  unlink(next.c_str());
+  return ResourceExhausted("cannot write '{}': {}", path, strerror(error));
+}
+
+Result<std::string> ReadFirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line)) return NotFound("cannot read '{}'", path);
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+  return line;
+}
+
+Result<std::string> ReadOrMakeSecret(const std::string& path) {
+  Result<std::string> present = ReadFirstLine(path);
+  if (present.ok() && !present->empty()) return present;
+  const std::string secret = MakeToken();
+  HEDDLE_RETURN_IF_ERROR(WritePrivateFile(path, secret + "\n"));
+  return secret;
+}
+
+}  // namespace heddle::cluster

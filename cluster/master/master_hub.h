@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cluster/master/master_core.h"
+
+namespace heddle::cluster {
+
+/// The master's core made safe for many threads: one call at a time, its timer, and the delivery of what it
+/// wants done.
+class MasterHub {
+ public:
+  /// Where orders for one worker go. Called with the hub's lock held: Take() and End() only note, Wake()
+  /// (without the lock) sends.
+  class WorkerPort {
+   public:
+    virtual ~WorkerPort() = default;
+    virtual void Take(const WorkerOrder& order) = 0;
+    virtual void End() = 0;  ///< Another connection of the worker took over.
+    virtual void Wake() = 0;
+  };
+  /// Who waits for changes of a job. Called without the lock.
+  using Watcher = std::function<void()>;
+
+  /// Store and clock outlive it.
+  MasterHub(JobStore& store, Clock& clock, const MasterCoreOptions& options);
+  ~MasterHub();
+  Status Start();
+
+  JobStore& store() { return store_; }  ///< Inside Call only.
+  Clock& clock() { return clock_; }
+
+  /// Runs `call(core)` alone, then delivers what came of it.
+  template <typename Function>
+  auto Call(const Function& function) {
+    Deliveries deliveries;
+    std::unique_lock lock(mutex_);
+    auto result = function(core_);
+    Collect(&deliveries);
+    lock.unlock();
+    Deliver(deliveries);
+    return result;
+  }
+
+  /// `port` is that of the worker from now on; the one before ends. Inside Call only, as the next two.
+  void Connect(const std::string& uuid, const std::shared_ptr<WorkerPort>& port);
+  /// False when another one took over.
+  bool IsConnected(const std::string& uuid, const WorkerPort* port) const;
+  bool Disconnect(const std::string& uuid, const WorkerPort* port);
+
+  int64_t AddWatcher(const std::string& job, Watcher watcher);
+  /// No call of the watcher begins after this; one may be in progress.
+  void RemoveWatcher(const std::string& job, int64_t id);
+
+ private:
+  struct Deliveries {
+    std::vector<std::shared_ptr<WorkerPort>> ports;
+    std::vector<Watcher> watchers;
+  };
+  void Collect(Deliveries* deliveries);
+  static void Deliver(const Deliveries& deliveries);
+  void KeepTime();
+
+  JobStore& store_;
+  Clock& clock_;
+  std::mutex mutex_;
+  MasterCore core_;
+  std::map<std::string, std::shared_ptr<WorkerPort>> ports_;
+  std::vector<std::shared_ptr<WorkerPort>> replaced_ports_;     // to be woken
+  std::map<std::string, std::map<int64_t, Watcher>> watchers_;  // by job
+  int64_t last_watcher_ = 0;
+  std::condition_variable timer_changed_;
+  bool ending_ = false;
+  std::thread timer_;
+};
+
+}  // namespace heddle::cluster

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master/master_server.h"
+
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <asio/io_context.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <chrono>
+#include <thread>
+
+#include "cluster/link/grpc_stream.h"
+#include "cluster/master/master_folder.h"
+#include "cluster/master/master_hub.h"
+#include "cluster/master/master_submit.h"
+#include "cluster/master/master_watch.h"
+#include "cluster/master/master_wire.h"
+#include "cluster/master/master_workers.h"
+#include "cluster/master/message_limits.h"
+#include "cluster/master/role_tokens.h"
+#include "cluster/network/grpc_acceptor.h"
+#include "cluster/security/rpc_security.h"
+#include "cluster/wire/value_wire.h"
+#include "core/log.h"
+#include "core/utf8.h"
+#include "proto/master.grpc.pb.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
+constexpr int kMostThreads = 128;  // each serves a call of a user; streams take none
+constexpr std::string_view kUnixScheme = "unix:";
+
+// Takes away the socket of a master that is gone. kUnavailable when somebody listens there, or when it is no
+// socket.
+Status ClearSocket(const std::string& path) {
+  struct stat status = {};
+  if (lstat(path.c_str(), &status) != 0) return OkStatus();
+  if (!S_ISSOCK(status.st_mode))
+    return Unavailable("cannot listen on {}{}: another file is there", kUnixScheme, path);
+  asio::io_context context;
+  asio::local::stream_protocol::socket socket(context);
+  asio::error_code error;
+  if (path.size() < sizeof(sockaddr_un::sun_path))
+    socket.connect(asio::local::stream_protocol::endpoint(path), error);
+  if (!error) return Unavailable("cannot listen on {}{}: the address is in use", kUnixScheme, path);
+  unlink(path.c_str());
+  return OkStatus();
+}
+
+// Who calls, and what.
+template <typename Message>
+grpc::Status Admit(const RoleTokens& tokens, Role role, grpc::ServerContextBase* context,
+                   const Message& message) {
+  grpc::Status status = AdmitCaller(tokens, role, context);
+  return status.ok() ? ToGrpc(CheckMessage(message)) : status;
+}
+
+// A call that is turned away.
+template <typename Reactor>
+class Refused : public Reactor {
+ public:
+  explicit Refused(const grpc::Status& status) { this->Finish(status); }
+
+ private:
+  void OnDone() override { delete this; }
+};
+
+class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
+ public:
+  JobsService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens)
+      : hub_(hub), tokens_(std::move(tokens)) {}
+
+  grpc::Status Submit(grpc::ServerContext* context, const SubmitRequest* request,
+                      SubmitReply* reply) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
+    ServeSubmit(
+        hub_, &compiling_, *request, [context] { return context->IsCancelled(); }, reply);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status List(grpc::ServerContext* context, const ListRequest* request, ListReply* reply) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
+    hub_->Call([&](MasterCore& core) {
+      const std::vector<const Job*> jobs = core.Jobs();
+      for (size_t i = jobs.size(); i > 0; --i) {
+        if (request->most() > 0 && reply->jobs_size() >= request->most()) break;
+        JobDescription* description = reply->add_jobs();
+        ToProto(*jobs[i - 1], description);
+        MakeLineOf(*jobs[i - 1], description);
+      }
+      return true;
+    });
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Get(grpc::ServerContext* context, const JobRequest* request, JobDescription* reply) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
+    return ToGrpc(Describe(request->job(), reply));
+  }
+
+  grpc::Status Cancel(grpc::ServerContext* context, const JobRequest* request,
+                      JobDescription* reply) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
+    const Status status = hub_->Call([&](MasterCore& core) { return core.Cancel(request->job()); });
+    return ToGrpc(status.ok() ? Describe(request->job(), reply) : status);
+  }
+
+  grpc::ServerWriteReactor<WatchEvent>* Watch(grpc::CallbackServerContext* context,
+                                              const WatchRequest* request) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok())
+      return new Refused<grpc::ServerWriteReactor<WatchEvent>>(status);
+    return ServeWatch(hub_, *request);
+  }
+
+ private:
+  // A list has many jobs, and a script may say anything when it stops: all of it is told of one job only.
+  static void MakeLineOf(const Job& job, JobDescription* description) {
+    constexpr size_t kMostTextBytes = 1000;
+    description->clear_statistics();
+    description->set_reason(std::string(CutAtCharacter(description->reason(), kMostTextBytes)));
+    if (description->status().size() <= kMostTextBytes) return;
+    const Status& outcome = job.outcome;
+    description->set_status(
+        EncodeStatus(Status(outcome.code(), std::string(CutAtCharacter(outcome.message(), kMostTextBytes)))
+                         .At(outcome.position())));
+  }
+
+  Status Describe(const std::string& id, JobDescription* reply) {
+    return hub_->Call([&](MasterCore& core) -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(id));
+      ToProto(*job, reply);
+      HEDDLE_ASSIGN_OR_RETURN(const std::vector<JobTransition> transitions, hub_->store().Transitions(id));
+      for (const JobTransition& transition : transitions) ToProto(transition, reply->add_transitions());
+      return OkStatus();
+    });
+  }
+
+  MasterHub* hub_;
+  const std::shared_ptr<const RoleTokens> tokens_;
+  // Fewer than there are threads for calls, so that other calls are always served.
+  CompileQueue compiling_{std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 2),
+                          kMostThreads / 2};
+};
+
+class AdminService : public Admin::Service {
+ public:
+  AdminService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens)
+      : hub_(hub), tokens_(std::move(tokens)) {}
+
+  grpc::Status Nodes(grpc::ServerContext* context, const NodesRequest*, NodesReply* reply) override {
+    if (grpc::Status status = AdmitCaller(*tokens_, Role::kClient, context); !status.ok()) return status;
+    hub_->Call([&](MasterCore& core) {
+      for (const auto& [uuid, worker] : core.membership().workers()) Describe(core, uuid, reply->add_nodes());
+      for (const auto& [uuid, name] : core.drained())
+        if (!core.membership().workers().contains(uuid)) Describe(core, uuid, reply->add_nodes());
+      reply->set_epoch(core.membership().epoch());
+      return true;
+    });
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Drain(grpc::ServerContext* context, const DrainRequest* request,
+                     NodeDescription* reply) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kAdmin, context, *request); !status.ok()) return status;
+    return ToGrpc(hub_->Call([&](MasterCore& core) -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(const KnownWorker worker, core.Drain(request->node(), request->drained()));
+      reply->set_name(
+          EscapeInvalidUtf8(worker.name));  // of one that has never been here and is not drained any more
+      Describe(core, worker.uuid, reply);
+      return OkStatus();
+    }));
+  }
+
+ private:
+  // A drained worker that has not been here since the master started is LOST.
+  void Describe(const MasterCore& core, const std::string& uuid, NodeDescription* node) {
+    const auto here = core.membership().workers().find(uuid);
+    if (here != core.membership().workers().end()) return ToProto(here->second, core.now_ns(), node);
+    const auto drained = core.drained().find(uuid);
+    if (drained != core.drained().end()) node->set_name(EscapeInvalidUtf8(drained->second));
+    node->set_uuid(uuid);
+    node->set_state(std::string(Name(WorkerState::kLost)));
+    node->set_drained(drained != core.drained().end());
+  }
+
+  MasterHub* hub_;
+  const std::shared_ptr<const RoleTokens> tokens_;
+};
+
+class WorkersService : public Workers::WithCallbackMethod_Connect<Workers::Service> {
+ public:
+  WorkersService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens)
+      : hub_(hub), tokens_(std::move(tokens)) {}
+
+  grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>* Connect(grpc::CallbackServerContext* context) override {
+    if (grpc::Status status = AdmitCaller(*tokens_, Role::kWorker, context); !status.ok())
+      return new Refused<grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>>(status);
+    return ServeWorker(hub_, context);
+  }
+
+ private:
+  MasterHub* hub_;
+  const std::shared_ptr<const RoleTokens> tokens_;
+};
+
+class MasterServerImpl : public MasterServer {
+ public:
+  explicit MasterServerImpl(MasterOptions options) : options_(std::move(options)) {}
+
+  ~MasterServerImpl() override {
+    acceptor_.reset();
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+    server_.reset();  // waits for the last call
+    hub_.reset();
+    if (announced_) unlink(AddressFile(options_.folder).c_str());
+  }
+
+  Status Start() {
+    const bool local = IsLocalAddress(options_.listen);
+    if (!local && options_.certificate.empty())
+      return Usage("--listen {}: other machines reach this address, so that it needs TLS", options_.listen)
+          .WithNote("give --tls-certificate FILE and --tls-key FILE, or listen on 127.0.0.1");
+    HEDDLE_RETURN_IF_ERROR(MakePrivateFolder(options_.folder));
+    HEDDLE_ASSIGN_OR_RETURN(lock_, FolderLock::TryTake(options_.folder + "/lock"));
+    if (lock_ == nullptr) return Unavailable("another master works on '{}'", options_.folder);
+    HEDDLE_ASSIGN_OR_RETURN(RoleTokens read, RoleTokens::Read(options_.folder, options_.token_file));
+    const auto tokens = std::make_shared<const RoleTokens>(std::move(read));
+    HEDDLE_ASSIGN_OR_RETURN(store_,
+                            JobStore::Open(options_.folder + "/jobs.sqlite", options_.store, SystemClock()));
+    hub_ = std::make_unique<MasterHub>(*store_, SystemClock(), options_.core);
+    HEDDLE_RETURN_IF_ERROR(hub_->Start());
+    jobs_ = std::make_unique<JobsService>(hub_.get(), tokens);
+    admin_ = std::make_unique<AdminService>(hub_.get(), tokens);
+    workers_ = std::make_unique<WorkersService>(hub_.get(), tokens);
+    return Listen(tokens);
+  }
+
+  const std::string& address() const override { return address_; }
+
+ private:
+  Status Listen(const std::shared_ptr<const RoleTokens>& tokens) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        const auto credentials,
+        MakeServerCredentials(
+            options_.listen, {options_.certificate, options_.key, options_.client_authority},
+            [tokens](std::string_view caller) { return tokens->RoleOf(caller).has_value(); }));
+    if (const std::string path = SocketPath(options_.listen); !path.empty())
+      HEDDLE_RETURN_IF_ERROR(ClearSocket(path));
+    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(options_.listen, LimitsForStrangers()));
+    grpc::ServerBuilder builder;
+    builder.SetResourceQuota(grpc::ResourceQuota("master").SetMaxThreads(kMostThreads));
+    BoundSilence(&builder);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+    builder.SetMaxReceiveMessageSize(kMostMessageBytes);
+    builder.SetMaxSendMessageSize(kMostMessageBytes);
+    builder.RegisterService(jobs_.get());
+    builder.RegisterService(admin_.get());
+    builder.RegisterService(workers_.get());
+    Acceptor::Taker taker = TakeConnections(&builder, credentials);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr) return Unavailable("cannot listen on {}", options_.listen);
+    acceptor_->Start(std::move(taker));
+    address_ = acceptor_->address();
+    announced_ = true;
+    HEDDLE_LOG(kInfo, "master listens", {"address", address_});
+    return WritePrivateFile(AddressFile(options_.folder), address_ + "\n");
+  }
+
+  const MasterOptions options_;
+  std::unique_ptr<FolderLock> lock_;
+  std::unique_ptr<JobStore> store_;
+  std::unique_ptr<MasterHub> hub_;
+  std::unique_ptr<JobsService> jobs_;
+  std::unique_ptr<AdminService> admin_;
+  std::unique_ptr<WorkersService> workers_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Acceptor> acceptor_;  // hands connections to the server
+  std::string address_;
+  bool announced_ = false;
+};
+
+}  // namespace
+
+std::string AddressFile(const std::string& folder) { return folder + "/address"; }
+
+Result<std::unique_ptr<MasterServer>> MasterServer::Start(const MasterOptions& options) {
+  auto server = std::make_unique<MasterServerImpl>(options);
+  HEDDLE_RETURN_IF_ERROR(server->Start());
+  return std::unique_ptr<MasterServer>(std::move(server));
+}
+
+}  // namespace heddle::cluster

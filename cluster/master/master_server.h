@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cluster/master/job_store.h"
+#include "cluster/master/master_core.h"
+#include "core/status.h"
+
+namespace heddle::cluster {
+
+struct MasterOptions {
+  std::string folder;       ///< State: job store, lock, tokens, address. Made when missing.
+  std::string listen;       ///< unix:/path, or host:port (port 0: any).
+  std::string token_file;   ///< One token for all roles; "": one for each, in the folder (RoleTokens).
+  std::string certificate;  ///< Files of TLS; an address that other machines reach needs them.
+  std::string key;
+  std::string client_authority;
+  MasterCoreOptions core;
+  JobStoreOptions store;
+};
+
+/// A running master: MasterCore behind gRPC (proto/master.proto), with its store, lock and timer.
+class MasterServer {
+ public:
+  /// Listens when it returns; <folder>/address says where. kUsage for an open address without TLS,
+  /// kUnavailable when another master holds the folder or the address cannot be bound.
+  static Result<std::unique_ptr<MasterServer>> Start(const MasterOptions& options);
+  /// Ends all calls. Jobs go on without it, and the next master on the folder finds them.
+  virtual ~MasterServer() = default;
+  virtual const std::string& address() const = 0;
+};
+
+/// The address of the master on `folder`, as clients use it.
+std::string AddressFile(const std::string& folder);
+
+}  // namespace heddle::cluster

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master/master_submit.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <openssl/evp.h>
+
+#include <map>
+
+#include "cluster/master/master_wire.h"
+#include "cluster/session/files_ahead.h"
+#include "cluster/session/precompile.h"
+#include "cluster/wire/value_wire.h"
+#include "compiler/compile.h"
+#include "compiler/explain.h"
+#include "core/random.h"
+
+namespace heddle::cluster {
+namespace {
+
+std::map<std::string, std::string> SourcesOf(const SubmitRequest& request) {
+  std::map<std::string, std::string> sources;
+  for (const SourceFile& file : request.files()) sources[file.path()] = file.text();
+  return sources;
+}
+
+// Equal for requests that ask for the same: what the client measured, and whether it wants an explanation,
+// are no part of that.
+Result<std::string> DigestOf(const SubmitRequest& request) {
+  SubmitRequest same = request;
+  same.clear_request_id();
+  same.clear_explain();
+  same.mutable_options()->clear_constants();
+  same.clear_files();
+  for (const auto& [path, text] : SourcesOf(request)) {
+    SourceFile* file = same.add_files();
+    file->set_path(path);
+    file->set_text(text);
+  }
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);  // maps in order
+    same.SerializeToCodedStream(&coded);
+  }
+  std::string digest(EVP_MAX_MD_SIZE, '\0');
+  unsigned size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()), &size,
+                 EVP_sha256(), nullptr) != 1)
+    return Internal("SHA-256 is not available");
+  digest.resize(size);
+  return digest;
+}
+
+Result<Program> Compile(const SubmitRequest& request, const SessionOptions& session, std::string* warnings) {
+  compiler::MemorySourceLoader loader(SourcesOf(request));
+  compiler::CompileOptions options;
+  options.script = request.script_name();
+  options.arguments = {request.arguments().begin(), request.arguments().end()};
+  options.loader = &loader;
+  options.disabled_passes.insert(session.disabled_passes.begin(), session.disabled_passes.end());
+  compiler::Diagnostics diagnostics;
+  Result<Program> program = compiler::CompileScript(request.script_text(), options, &diagnostics);
+  *warnings = diagnostics.RenderAll(compiler::Severity::kWarning);
+  return program;
+}
+
+// Compiles and plans: what a job needs before it can be queued.
+Status Prepare(const SubmitRequest& request, const SessionOptions& expected, JobSpecification* specification,
+               SubmitReply* reply) {
+  HEDDLE_ASSIGN_OR_RETURN(const Program program,
+                          Compile(request, specification->options, reply->mutable_warnings()));
+  specification->program = program.ToText();
+  // Made here, where nobody waits but this client. Should the job get other workers, its executors make their
+  // own.
+  if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
+  specification->options.ranks = expected.ranks;
+  // For plans made here and for those of rank 0 alike.
+  specification->options.constants = expected.constants;
+  const std::unique_ptr<ops::Files> files = MakeFilesAhead(specification->directory);
+  specification->options.plans = Precompile(program, expected, files.get());
+  if (request.explain())
+    for (const std::string& plan : specification->options.plans) *reply->mutable_explanation() += plan + "\n";
+  return OkStatus();
+}
+
+Status Submit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& request,
+              const std::function<bool()>& given_up, SubmitReply* reply) {
+  JobSpecification specification;
+  specification.request_id = request.request_id();
+  HEDDLE_ASSIGN_OR_RETURN(specification.digest, DigestOf(request));
+  specification.script = request.script_name();
+  specification.directory = request.directory();
+  specification.workers_wanted = request.workers();
+  specification.options = FromProto(request.options());
+  // Drawn once, so that a later attempt prints and writes the same bytes.
+  if (specification.options.seed == -1)
+    specification.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
+  // Before: a thread that gives way must not hold the lock of the hub meanwhile.
+  const SessionOptions expected =
+      hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
+  Status prepared;
+  HEDDLE_RETURN_IF_ERROR(
+      compiling->Run([&] { prepared = Prepare(request, expected, &specification, reply); }, given_up));
+  HEDDLE_RETURN_IF_ERROR(prepared);
+  return hub->Call([&](MasterCore& core) -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification));
+    ToProto(*job, reply->mutable_job());
+    return OkStatus();
+  });
+}
+
+}  // namespace
+
+void ServeSubmit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& request,
+                 const std::function<bool()>& given_up, SubmitReply* reply) {
+  const Status status = Submit(hub, compiling, request, given_up, reply);
+  if (!status.ok()) reply->set_status(EncodeStatus(status));
+}
+
+}  // namespace heddle::cluster

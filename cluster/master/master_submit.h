@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "cluster/master/compile_queue.h"
+#include "cluster/master/master_hub.h"
+#include "proto/master.pb.h"
+
+namespace heddle::cluster {
+
+/// Serves Jobs.Submit: compiles the script (outside the hub's lock, when its turn comes) and queues the job.
+/// What is wrong with the script goes into reply->status, in the words of `heddle check`. `given_up` says
+/// whether the caller still waits.
+void ServeSubmit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& request,
+                 const std::function<bool()>& given_up, SubmitReply* reply);
+
+}  // namespace heddle::cluster

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master/master_watch.h"
+
+#include <memory>
+#include <mutex>
+
+#include "cluster/master/master_wire.h"
+#include "cluster/security/rpc_security.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr int64_t kEventBytes = 256 << 10;
+
+class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
+ public:
+  WatchStream(MasterHub* hub, const WatchRequest& request)
+      : hub_(hub), job_(request.job()), offset_(request.output_offset()), follow_(request.follow()) {}
+
+  void Start(std::shared_ptr<WatchStream> self) {
+    watcher_ = hub_->AddWatcher(job_, [self] { self->Wake(); });
+    self_ = std::move(self);
+    Wake();
+  }
+
+ private:
+  void Wake() {
+    const std::lock_guard lock(mutex_);
+    Pump();
+  }
+
+  void Pump() {
+    if (writing_ || finished_) return;
+    if (cancelled_) return End(grpc::Status::CANCELLED);
+    if (last_sent_) return End(grpc::Status::OK);
+    event_.Clear();
+    const Result<bool> more = Next();
+    if (!more.ok()) return End(ToGrpc(more.status()));
+    if (!*more) return;  // until the next change
+    writing_ = true;
+    StartWrite(&event_);
+  }
+
+  // Fills event_ if there is something to tell.
+  Result<bool> Next() {
+    return hub_->Call([&](MasterCore& core) -> Result<bool> {
+      HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(job_));
+      if (offset_ < job->output_bytes) {
+        HEDDLE_ASSIGN_OR_RETURN(*event_.mutable_output(), hub_->store().Output(job_, offset_, kEventBytes));
+        if (event_.output().empty()) return Internal("the output of job {} is not in the store", job_);
+        offset_ += static_cast<int64_t>(event_.output().size());
+        return true;
+      }
+      const std::string shown = fmt::format("{} {} {}", Name(job->state), job->attempt, job->reason);
+      last_sent_ = IsFinal(job->state) || !follow_;
+      if (shown == shown_ && !last_sent_) return false;
+      shown_ = shown;
+      ToProto(*job, event_.mutable_job());
+      return true;
+    });
+  }
+
+  void End(const grpc::Status& status) {
+    finished_ = true;
+    Finish(status);
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    writing_ = false;
+    if (!ok) cancelled_ = true;
+    Pump();
+  }
+  void OnCancel() override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    Pump();
+  }
+  void OnDone() override {
+    hub_->RemoveWatcher(job_, watcher_);
+    const std::shared_ptr<WatchStream> last = std::move(self_);
+  }
+
+  MasterHub* hub_;
+  const std::string job_;
+  int64_t offset_;
+  const bool follow_;
+  std::shared_ptr<WatchStream> self_;
+  int64_t watcher_ = 0;
+  std::mutex mutex_;
+  WatchEvent event_;
+  std::string shown_;
+  bool writing_ = false;
+  bool cancelled_ = false;
+  bool last_sent_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<WatchEvent>* ServeWatch(MasterHub* hub, const WatchRequest& request) {
+  auto stream = std::make_shared<WatchStream>(hub, request);
+  stream->Start(stream);
+  return stream.get();
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/master/message_limits.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "cluster/master/master_wire.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr int64_t kMostRequestIdBytes = 200;
+constexpr int64_t kMostNameBytes = 256;
+constexpr int64_t kMostEntries = 10'000;
+constexpr int64_t kMostScriptBytes = 16 << 20;  // with all that it sources
+constexpr int64_t kMostCertificateBytes = 64 << 10;
+
+}  // namespace
+
+bool IsWorkerName(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  return !name.empty() && name[0] != '.' && name.size() <= kLongest &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+Status CheckMessage(const SubmitRequest& request) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("SubmitRequest.request_id", request.request_id(), 1, kMostRequestIdBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("SubmitRequest.script_name", request.script_name(), 0, kMostPathBytes));
+  size_t script_bytes = request.script_text().size();
+  for (const SourceFile& file : request.files()) script_bytes += file.text().size();
+  if (script_bytes > size_t{kMostScriptBytes})
+    return InvalidArgument("the script has {} bytes with what it sources; it has {} at most", script_bytes,
+                           kMostScriptBytes);
+  HEDDLE_RETURN_IF_ERROR(CheckFolder("SubmitRequest.directory", request.directory()));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("SubmitRequest.workers", request.workers(), 0, kMostWorkers));
+  HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.files", request.files_size(), kMostEntries));
+  HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.arguments", request.arguments_size(), kMostEntries));
+  return CheckOptions("SubmitOptions", FromProto(request.options()));
+}
+
+Status CheckMessage(const ListRequest& request) {
+  return CheckNumber("ListRequest.most", request.most(), 0, INT32_MAX);
+}
+
+Status CheckMessage(const JobRequest& request) {
+  return CheckSize("JobRequest.job", request.job(), 1, kMostIdBytes);
+}
+
+Status CheckMessage(const WatchRequest& request) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("WatchRequest.job", request.job(), 1, kMostIdBytes));
+  return CheckNumber("WatchRequest.output_offset", request.output_offset(), 0, INT64_MAX);
+}
+
+Status CheckMessage(const DrainRequest& request) {
+  return CheckSize("DrainRequest.node", request.node(), 1, kMostNameBytes);
+}
+
+Status CheckMessage(const WorkerIntroduction& introduction) {
+  HEDDLE_RETURN_IF_ERROR(
+      CheckCount("WorkerIntroduction.executors", introduction.executors_size(), kMostEntries));
+  for (const ExecutorReport& report : introduction.executors()) HEDDLE_RETURN_IF_ERROR(CheckMessage(report));
+  return OkStatus();
+}
+
+Status CheckMessage(const ExecutorReport& report) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ExecutorReport.job", report.job(), 1, kMostIdBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.attempt", report.attempt(), 0, kMostAttempts));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.rank", report.rank(), 0, kMostWorkers - 1));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.pid", report.pid(), 0, INT32_MAX));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ExecutorReport.endpoint", report.endpoint(), 0, kMostPathBytes));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckSize("ExecutorReport.certificate", report.certificate(), 0, kMostCertificateBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.output_offset", report.output_offset(), 0,
+                                     INT64_MAX - static_cast<int64_t>(report.output().size())));
+  return CheckNumber("Exit.silent_ms", report.exit().silent_ms(), 0, INT64_MAX);
+}
+
+Status CheckMessage(const Welcome& welcome) {
+  return CheckNumber("Welcome.ttl_ms", welcome.ttl_ms(), 1, kLongestSilenceMs);
+}
+
+Status CheckMessage(const ExecutorOrder& order) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ExecutorOrder.job", order.job(), 1, kMostIdBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorOrder.attempt", order.attempt(), 0, kMostAttempts));
+  return CheckNumber("ExecutorOrder.output_until", order.output_until(), 0, INT64_MAX);
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/status.h"
+
+namespace heddle::cluster {
+
+/// How many connections are open at a time; more are closed at once, and whoever made them may try again.
+struct ConnectionLimits {
+  int most = 0;
+  int most_of_a_peer = 0;  ///< From one address of a machine, or of one user of a unix socket.
+};
+
+/// For a server that strangers reach: as many as the process has descriptors for, less those that it needs
+/// itself, and a part of them for each peer.
+ConnectionLimits LimitsForStrangers();
+/// For a server whose peers are known by number.
+ConnectionLimits LimitsForPeers(int peers);
+
+/// Listens on an address and hands connections on. gRPC's own listener is deaf for ever once it had no
+/// descriptor for a connection; this one keeps one in reserve to take connections and refuse them, and goes
+/// on as soon as others have closed.
+class Acceptor {
+ public:
+  /// Takes over a connected socket, closes it in the end.
+  using Taker = std::function<void(int fd)>;
+
+  /// `address` as in cluster/network/address.h; port 0: any. kUnavailable when it cannot be bound.
+  static Result<std::unique_ptr<Acceptor>> Listen(const std::string& address, const ConnectionLimits& limits);
+  /// Takes no more connections; those that were handed on stay.
+  virtual ~Acceptor() = default;
+  /// With the number of the port.
+  virtual const std::string& address() const = 0;
+  /// From now on; once. `taker` is called on a thread of the acceptor.
+  virtual void Start(Taker taker) = 0;
+};
+
+}  // namespace heddle::cluster

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/security/rpc_security.h"
+
+#include <grpc/grpc_security_constants.h>
+
+#include "cluster/network/unreachable.h"
+#include "cluster/version.h"
+#include "cluster/wire/value_wire.h"
+#include "core/utf8.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr size_t kMostDetailBytes = 4096;  // headers are limited to 8 KiB
+
+std::string_view Find(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata, const char* name) {
+  const auto found = metadata.find(name);
+  return found == metadata.end() ? std::string_view()
+                                 : std::string_view(found->second.data(), found->second.size());
+}
+
+// Looks at a call when its headers are here. Its messages would be taken in, up to the largest size, before a
+// method sees the call.
+class Doorkeeper : public grpc::AuthMetadataProcessor {
+ public:
+  explicit Doorkeeper(AdmitsToken admits) : admits_(std::move(admits)) {}
+  bool IsBlocking() const override { return false; }
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
+                       OutputMetadata*) override {
+    if (admits_(Find(metadata, "authorization"))) return grpc::Status::OK;
+    return {grpc::StatusCode::UNAUTHENTICATED, "the token is not that of this master"};
+  }
+
+ private:
+  const AdmitsToken admits_;
+};
+
+std::shared_ptr<grpc::ServerCredentials> WithoutTls(const std::string& address) {
+  return grpc::experimental::LocalServerCredentials(IsUnixAddress(address) ? UDS : LOCAL_TCP);
+}
+
+std::shared_ptr<grpc::ServerCredentials> WithTls(TlsTexts texts) {
+  grpc::SslServerCredentialsOptions options(texts.authority.empty()
+                                                ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                                                : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_key_cert_pairs.push_back({std::move(texts.key), std::move(texts.certificate)});
+  options.pem_root_certs = std::move(texts.authority);
+  return grpc::SslServerCredentials(options);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
+                                                                       const TlsFiles& tls,
+                                                                       AdmitsToken admits) {
+  HEDDLE_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsFiles(tls));
+  const auto credentials = texts.certificate.empty() ? WithoutTls(address) : WithTls(std::move(texts));
+  credentials->SetAuthMetadataProcessor(std::make_shared<Doorkeeper>(std::move(admits)));
+  return credentials;
+}
+
+Result<std::shared_ptr<grpc::Channel>> MakeMasterChannel(const std::string& address, const TlsFiles& tls) {
+  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  if (!tls.authority.empty()) {
+    HEDDLE_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsFiles(tls));
+    credentials = grpc::SslCredentials(
+        {std::move(texts.authority), std::move(texts.key), std::move(texts.certificate)});
+  } else if (IsLocalAddress(address)) {
+    credentials = grpc::InsecureChannelCredentials();
+  } else {
+    return Usage("the master at {} is on another machine and needs TLS", address)
+        .WithNote("give the certificate that its own is signed by: --tls-ca FILE");
+  }
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMostMessageBytes);
+  arguments.SetMaxSendMessageSize(kMostMessageBytes);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  // In fact the time that an attempt to connect may take: a busy master is not one that is away.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+void AddCaller(const std::string& token, grpc::ClientContext* context) {
+  context->AddMetadata("authorization", "Bearer " + token);
+  context->AddMetadata("heddle-version", kVersion);
+  context->AddMetadata("heddle-protocol", fmt::format("{}", kProtocolVersion));
+}
+
+std::string VersionWarning(const grpc::ClientContext& context) {
+  const std::string_view theirs = Find(context.GetServerInitialMetadata(), "heddle-version");
+  if (theirs.empty() || theirs == kVersion) return "";
+  return fmt::format("the master is Heddle {}, this is Heddle {}", theirs, kVersion);
+}
+
+grpc::Status ToGrpc(const Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  const auto code = status.code() == StatusCode::kUsage
+                        ? grpc::StatusCode::INVALID_ARGUMENT
+                        : static_cast<grpc::StatusCode>(static_cast<int>(status.code()));
+  std::string details = EncodeStatus(status);
+  if (details.size() > kMostDetailBytes) details.clear();
+  return {code, std::string(CutAtCharacter(status.message(), kMostDetailBytes / 2)), details};
+}
+
+Status FromGrpc(const grpc::Status& status, const std::string& address) {
+  if (status.ok()) return OkStatus();
+  Status decoded;
+  if (!status.error_details().empty() && DecodeStatus(status.error_details(), &decoded).ok() && !decoded.ok())
+    return decoded;
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAUTHENTICATED:
+      return PermissionDenied("the master at {} does not accept the token", address)
+          .WithNote("give the token that it was started with: --token-file FILE");
+    case grpc::StatusCode::UNAVAILABLE:
+      return Unavailable("no master at {}", address)
+          .WithNote("'heddle master --dev' starts one on this machine");
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return Unavailable("the master at {} did not answer in time", address);
+    case grpc::StatusCode::CANCELLED: return Unavailable("the master at {} ended the call", address);
+    default: return Unavailable("the master at {}: {}", address, status.error_message());
+  }
+}
+
+bool IsUnreachable(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty();
+}
+
+Status FromGrpc(const grpc::Status& status, const std::string& address, const TlsFiles& tls) {
+  return IsUnreachable(status) ? WhyUnreachable(address, tls) : FromGrpc(status, address);
+}
+
+}  // namespace heddle::cluster

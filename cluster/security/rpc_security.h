@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cluster/network/address.h"
+#include "cluster/network/tls_files.h"
+#include "core/status.h"
+
+// Who may talk to the master, and how both sides know each other (runtime reference 5.12).
+namespace heddle::cluster {
+
+/// Messages above this are refused.
+constexpr int kMostMessageBytes = 64 << 20;
+
+/// True for the header "authorization" of somebody who may talk to the server at all.
+using AdmitsToken = std::function<bool(std::string_view authorization)>;
+
+/// Errors: those of ReadTlsFiles. Calls of strangers are refused as soon as their headers are here, before
+/// a byte of their messages is taken in; AdmitCaller (cluster/master/role_tokens.h) says the rest. Without
+/// TLS only for a local address (IsLocalAddress).
+Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
+                                                                       const TlsFiles& tls,
+                                                                       AdmitsToken admits);
+Result<std::shared_ptr<grpc::Channel>> MakeMasterChannel(const std::string& address, const TlsFiles& tls);
+
+/// Adds token, version and protocol to a call. What the master makes of them: cluster/master/role_tokens.h.
+void AddCaller(const std::string& token, grpc::ClientContext* context);
+/// What the answer of a call says of the master's version when it differs from ours: a warning for the user,
+/// or "".
+std::string VersionWarning(const grpc::ClientContext& context);
+
+/// A Status on its way through gRPC, with its place and notes.
+grpc::Status ToGrpc(const Status& status);
+/// Of the master at `address`.
+Status FromGrpc(const grpc::Status& status, const std::string& address);
+/// True when the call did not get through, as far as gRPC can tell: the server has said nothing.
+bool IsUnreachable(const grpc::Status& status);
+/// The same, and why it cannot be reached (WhyUnreachable), which may take a few seconds.
+Status FromGrpc(const grpc::Status& status, const std::string& address, const TlsFiles& tls);
+
+}  // namespace heddle::cluster

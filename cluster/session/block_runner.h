@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "actor/runtime.h"
+#include "cluster/session/block_compiler.h"
+#include "cluster/session/divergence_guard.h"
+#include "cluster/session/plan_cache.h"
+#include "cluster/session/random_seeds.h"
+#include "cluster/session/scalar_block.h"
+#include "cluster/session/session.h"
+#include "cluster/session/variables.h"
+
+namespace heddle::cluster {
+
+/// Runs the graph of one block on this rank: in place when it is scalar arithmetic, else by plans made for
+/// the exact sizes of its variables, in several parts when sizes come to light only on the way.
+class BlockRunner {
+ public:
+  /// `environment` and `context` outlive the runner.
+  BlockRunner(const SessionOptions& options, const SessionEnvironment& environment,
+              ops::KernelContext& context);
+
+  /// Adds the plans that came with the job.
+  Status AddPlans();
+  /// Reads the variables that `graph` names from `frame` and sets those it assigns. Errors carry their place.
+  Status Run(int32_t block, const Graph& graph, Frame* frame);
+  /// The runtime of this rank, made when first asked for. Any thread.
+  actor::Runtime& runtime();
+  /// Ends what runs and all that follows. Any thread.
+  void Cancel(const Status& why);
+
+  DivergenceGuard& guard() { return guard_; }
+  /// True when a block failed while its plan ran: then ranks may know different causes. Every other failure
+  /// (sizes, scalars, stop) comes out of the replicated control program and is the same on all ranks.
+  bool failed_in_plan() const { return failed_in_plan_; }
+  PlanCache& plans() { return plans_; }
+  const BlockCompiler& compiler() const { return compiler_; }
+  SessionStatistics& statistics() { return statistics_; }
+  const SessionStatistics& statistics() const { return statistics_; }
+
+ private:
+  bool failed_in_plan_ = false;
+  Status RunByPlans(int32_t block, const Graph& graph, Frame* frame);
+  // At the files that a graph reads, as rank 0 tells it: from then on this rank sees those versions.
+  Result<FileLook> Look(uint64_t history, const Graph& rest, const Frame& frame);
+  Status RunBlock(int32_t block, const Graph& graph, Frame* frame);
+  Status RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame, uint64_t* key);
+  Status TakeLiveIns(int32_t block, const Plan& plan, Frame* frame,
+                     std::map<std::string, Value>* live_in) const;
+  Status Adopt(const Plan& plan, actor::RunResult result, Frame* frame);
+  void Count(const Plan& plan, const actor::RunResult& result);
+
+  const SessionOptions& options_;
+  const SessionEnvironment& environment_;
+  ops::KernelContext& context_;
+  const ops::KernelSource& kernels_;
+  ScalarBlocks scalars_;
+  RandomSeeds seeds_;
+  DivergenceGuard guard_;
+  PlanCache plans_;
+  BlockCompiler compiler_;
+  SessionStatistics statistics_;
+  uint32_t runs_ = 0;
+  std::mutex runtime_mutex_;
+  std::unique_ptr<actor::Runtime> runtime_;
+  Status cancelled_;  // under runtime_mutex_
+};
+
+}  // namespace heddle::cluster

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/session/control_program.h"
+
+#include <utility>
+
+#include "compiler/optimize/declared_result.h"
+#include "compiler/optimize/loop_range.h"
+
+namespace heddle::cluster {
+namespace {
+
+// Ranks compare notes after so many decisions, when no plan has to be made meanwhile.
+constexpr int64_t kDecisionsBetweenChecks = 1024;
+
+// Rounds of a loop from `from` to `to` by `increment` (not zero).
+uint64_t RoundsOf(int64_t from, int64_t to, int64_t increment) {
+  if (increment > 0 ? from > to : from < to) return 0;
+  const auto distance = increment > 0 ? static_cast<uint64_t>(to) - static_cast<uint64_t>(from)
+                                      : static_cast<uint64_t>(from) - static_cast<uint64_t>(to);
+  const auto step =
+      increment > 0 ? static_cast<uint64_t>(increment) : uint64_t{0} - static_cast<uint64_t>(increment);
+  return distance / step + 1;
+}
+
+}  // namespace
+
+Status ControlProgram::Run() {
+  frames_.push_back(std::make_unique<Frame>());
+  stack_.push_back({.kind = Activation::Kind::kSequence, .blocks = &program_.main});
+  while (!stack_.empty()) {
+    if (cancelled_.load(std::memory_order_relaxed)) return Cancelled("the job was cancelled");
+    Activation& top = stack_.back();
+    if (top.next < top.blocks->size()) {
+      HEDDLE_RETURN_IF_ERROR(Enter((*top.blocks)[top.next++]));
+    } else {
+      HEDDLE_RETURN_IF_ERROR(FinishBody());
+    }
+  }
+  return OkStatus();
+}
+
+Status ControlProgram::Enter(const Block& block) {
+  switch (block.kind) {
+    case Block::Kind::kBasic:
+      HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
+      FreeDead(block);
+      return OkStatus();
+    case Block::Kind::kIf: {
+      HEDDLE_ASSIGN_OR_RETURN(const bool taken, Decide(block));
+      stack_.push_back({.kind = Activation::Kind::kSequence,
+                        .blocks = taken ? &block.body : &block.otherwise,
+                        .owner = &block});
+      return OkStatus();
+    }
+    case Block::Kind::kWhile: {
+      HEDDLE_ASSIGN_OR_RETURN(const bool again, Decide(block));
+      if (again) {
+        stack_.push_back({.kind = Activation::Kind::kWhile, .blocks = &block.body, .owner = &block});
+      } else {
+        FreeDead(block);
+      }
+      return OkStatus();
+    }
+    case Block::Kind::kFor:
+    case Block::Kind::kParallelFor:  // its iterations are independent, so one after the other is one of the
+                                     // legal orders
+      return EnterFor(block);
+    case Block::Kind::kCall: return EnterCall(block);
+  }
+  return OkStatus();
+}
+
+Status ControlProgram::FinishBody() {
+  Activation& top = stack_.back();
+  const Block* owner = top.owner;
+  switch (top.kind) {
+    case Activation::Kind::kSequence: break;
+    case Activation::Kind::kWhile: {
+      HEDDLE_ASSIGN_OR_RETURN(const bool again, Decide(*owner));
+      if (again) {
+        top.next = 0;
+        return OkStatus();
+      }
+      break;
+    }
+    case Activation::Kind::kFor:
+      if (top.rounds > 0) {
+        --top.rounds;
+        top.value += top.increment;
+        top.next = 0;
+        frame().Set(owner->variable, Variable::OfScalar(top.value));
+        return OkStatus();
+      }
+      break;
+    case Activation::Kind::kCall: HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function)); break;
+  }
+  stack_.pop_back();
+  if (owner != nullptr) FreeDead(*owner);
+  return OkStatus();
+}
+
+Result<bool> ControlProgram::Decide(const Block& block) {
+  HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
+  HEDDLE_ASSIGN_OR_RETURN(const Variable predicate, frame().Take(Block::kPredicate));
+  if (!predicate.info.IsScalar())
+    return FailedPrecondition("the condition is a {} matrix, not a scalar", predicate.info.shape)
+        .WithNote("use as.scalar(), or an aggregate such as sum()")
+        .At(block.position);
+  const Scalar& scalar = predicate.value.scalar();
+  HEDDLE_RETURN_IF_ERROR(Record(block, scalar.ToText()));
+  return scalar.AsBoolean();
+}
+
+Result<int64_t> ControlProgram::LoopBound(const Block& block, const char* name) {
+  HEDDLE_ASSIGN_OR_RETURN(const Variable bound, frame().Take(name));
+  if (!bound.info.IsScalar())
+    return FailedPrecondition("a bound of the loop is a {} matrix, not a scalar", bound.info.shape)
+        .WithNote("use as.scalar()")
+        .At(block.position);
+  const Scalar& scalar = bound.value.scalar();
+  const Result<int64_t> whole = compiler::LoopBound(scalar);
+  if (!whole.ok()) return whole.status().At(block.position);
+  HEDDLE_RETURN_IF_ERROR(Record(block, scalar.ToText()));
+  return *whole;
+}
+
+Status ControlProgram::EnterFor(const Block& block) {
+  HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t from, LoopBound(block, Block::kFrom));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t to, LoopBound(block, Block::kTo));
+  int64_t increment = from <= to ? 1 : -1;
+  if (block.has_increment) {
+    HEDDLE_ASSIGN_OR_RETURN(increment, LoopBound(block, Block::kIncrement));
+    if (increment == 0) return FailedPrecondition("the increment of the loop is zero").At(block.position);
+  }
+  const uint64_t rounds = RoundsOf(from, to, increment);
+  if (rounds == 0) {
+    FreeDead(block);
+    return OkStatus();
+  }
+  frame().Set(block.variable, Variable::OfScalar(from));
+  stack_.push_back({.kind = Activation::Kind::kFor,
+                    .blocks = &block.body,
+                    .owner = &block,
+                    .value = from,
+                    .increment = increment,
+                    .rounds = rounds - 1});
+  return OkStatus();
+}
+
+Status ControlProgram::EnterCall(const Block& block) {
+  auto found = program_.functions.find(block.function);
+  if (found == program_.functions.end())
+    return Internal("there is no function {}", block.function).At(block.position);
+  const Function& function = found->second;
+  if (static_cast<int>(frames_.size()) > options_.max_call_depth)
+    return FailedPrecondition("function '{}': calls are nested more than {} deep", function.name,
+                              options_.max_call_depth)
+        .WithNote("does a recursion never end?")
+        .At(block.position);
+  auto callee = std::make_unique<Frame>();
+  for (const auto& [parameter_name, variable_name] : block.arguments) {
+    const Variable* variable = frame().Find(variable_name);
+    if (variable == nullptr)
+      return FailedPrecondition("function '{}': argument '{}' has no value here", function.name,
+                                parameter_name)
+          .WithNote("it is assigned only in branches or loops that did not run")
+          .At(block.position);
+    DataType data_type = DataType::kUnknown;
+    ValueType value_type = ValueType::kUnknown;
+    for (const Parameter& parameter : function.parameters)
+      if (parameter.name == parameter_name) {
+        data_type = parameter.data_type;
+        value_type = parameter.value_type;
+      }
+    Result<Variable> converted =
+        ConvertTo(*variable, data_type, value_type,
+                  fmt::format("function '{}': argument '{}'", function.name, parameter_name));
+    if (!converted.ok()) return converted.status().At(block.position);
+    callee->Set(parameter_name, *std::move(converted));
+  }
+  frames_.push_back(std::move(callee));
+  stack_.push_back(
+      {.kind = Activation::Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
+  return OkStatus();
+}
+
+Status ControlProgram::FinishCall(const Block& block, const Function& function) {
+  const std::unique_ptr<Frame> callee = std::move(frames_.back());
+  frames_.pop_back();
+  for (size_t i = 0; i < block.results.size() && i < function.results.size(); ++i) {
+    if (block.results[i].empty()) continue;
+    const Variable* result = callee->Find(function.results[i].name);
+    if (result == nullptr)
+      return FailedPrecondition("function '{}' did not assign its result '{}'", function.name,
+                                function.results[i].name)
+          .At(block.position);
+    if (function.results[i].data_type == DataType::kMatrix && result->info.IsScalar())
+      return compiler::ScalarForMatrix(function, function.results[i]).At(block.position);
+    frame().Set(block.results[i], *result);
+  }
+  return OkStatus();
+}
+
+Status ControlProgram::Record(const Block& block, std::string_view decision) {
+  blocks_.guard().AddDecision(block.id, decision);
+  if (++decisions_ % kDecisionsBetweenChecks != 0) return OkStatus();
+  return blocks_.plans().Compare(blocks_.guard());
+}
+
+void ControlProgram::FreeDead(const Block& block) {
+  for (const std::string& name : block.dead_after) frame().Erase(name);
+}
+
+}  // namespace heddle::cluster

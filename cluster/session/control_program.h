@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cluster/session/block_runner.h"
+#include "cluster/session/variables.h"
+#include "core/program.h"
+
+namespace heddle::cluster {
+
+/// Interprets the control flow of a program. Every rank runs the same one on the same scalars (replicated
+/// control, runtime reference 4.3). Keeps its own stack, so that a deep recursion of the script is an error
+/// of the script.
+class ControlProgram {
+ public:
+  /// All outlive it. `cancelled` ends the run between blocks.
+  ControlProgram(const Program& program, const SessionOptions& options, BlockRunner& blocks,
+                 const std::atomic<bool>& cancelled)
+      : program_(program), options_(options), blocks_(blocks), cancelled_(cancelled) {}
+
+  /// Runs the main program to its end. kCancelled when `cancelled` ended it.
+  Status Run();
+
+ private:
+  // One entry of the stack: a list of blocks in progress, and what happens at its end.
+  struct Activation {
+    enum class Kind : uint8_t { kSequence, kWhile, kFor, kCall };
+    Kind kind = Kind::kSequence;
+    const std::vector<Block>* blocks = nullptr;
+    size_t next = 0;
+    const Block* owner = nullptr;        // The block that this is the body of; nullptr for the main program.
+    const Function* function = nullptr;  // kCall
+    int64_t value = 0;                   // kFor: of the loop variable,
+    int64_t increment = 0;               // its step,
+    uint64_t rounds = 0;                 // rounds left after this one.
+  };
+
+  Frame& frame() { return *frames_.back(); }
+  Status Enter(const Block& block);
+  Status FinishBody();
+  Status EnterFor(const Block& block);
+  Status EnterCall(const Block& block);
+  Status FinishCall(const Block& block, const Function& function);
+  Result<bool> Decide(const Block& block);
+  Result<int64_t> LoopBound(const Block& block, const char* name);
+  Status Record(const Block& block, std::string_view decision);
+  void FreeDead(const Block& block);
+
+  const Program& program_;
+  const SessionOptions& options_;
+  BlockRunner& blocks_;
+  const std::atomic<bool>& cancelled_;
+  std::vector<Activation> stack_;
+  std::vector<std::unique_ptr<Frame>> frames_;
+  int64_t decisions_ = 0;
+};
+
+}  // namespace heddle::cluster

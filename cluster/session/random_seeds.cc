@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/session/random_seeds.h"
+
+#include <charconv>
+
+#include "cluster/session/variables.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr std::string_view kPrefix = "%seed";
+constexpr size_t kSeedInput = 5;  // of "rand" (docs/architecture.md)
+
+Node MakeNode(const char* op, std::vector<NodeId> inputs, ValueInfo info, const SourcePosition& position) {
+  Node node;
+  node.op = op;
+  node.inputs = std::move(inputs);
+  node.info = info;
+  node.position = position;
+  return node;
+}
+
+bool IsLiteral(const Graph& graph, NodeId id, double value) {
+  const Node& node = graph[id];
+  return node.Is("literal") && !node.FindAttribute("value")->IsString() &&
+         node.FindAttribute("value")->AsDouble() == value;
+}
+
+bool NeedsSeed(const Graph& graph, const Node& node) {
+  if (!node.Is("rand")) return false;
+  if (node.inputs.size() <= kSeedInput || node.inputs[kSeedInput] == kNoNode) return true;
+  const NodeId seed = node.inputs[kSeedInput];
+  return !graph[seed].Is("literal") || IsLiteral(graph, seed, -1);
+}
+
+void ConnectGraph(Graph* graph) {
+  bool needed = false;
+  for (const Node& node : graph->nodes) needed = needed || NeedsSeed(*graph, node);
+  if (!needed) return;
+
+  Graph result;
+  std::vector<NodeId> new_ids;
+  for (NodeId id = 0; id < graph->size(); ++id) {
+    Node node = (*graph)[id];
+    const bool seedless = NeedsSeed(*graph, node);
+    for (NodeId& input : node.inputs)
+      if (input != kNoNode) input = new_ids[static_cast<size_t>(input)];
+    for (NodeId& before : node.after) before = new_ids[static_cast<size_t>(before)];
+    if (seedless) {
+      if (node.inputs.size() <= kSeedInput) node.inputs.resize(kSeedInput + 1, kNoNode);
+      const Scalar* stream = node.FindAttribute("stream");
+      Node drawn = MakeNode("variable", {}, ValueInfo::OfScalar(ValueType::kInteger), node.position);
+      drawn.SetAttribute("name", fmt::format("{}{}", kPrefix, stream == nullptr ? 0 : stream->AsInteger()));
+      const NodeId drawn_id = result.Add(std::move(drawn));
+      NodeId& seed = node.inputs[kSeedInput];
+      if (seed == kNoNode || result[seed].Is("literal")) {
+        seed = drawn_id;
+      } else {  // ifelse(seed == -1, drawn, seed)
+        Node minus_one = MakeNode("literal", {}, ValueInfo::OfScalar(ValueType::kInteger), node.position);
+        minus_one.SetAttribute("value", -1);
+        const NodeId minus_one_id = result.Add(std::move(minus_one));
+        const NodeId is_open = result.Add(
+            MakeNode("==", {seed, minus_one_id}, ValueInfo::OfScalar(ValueType::kBoolean), node.position));
+        seed = result.Add(MakeNode("ifelse", {is_open, drawn_id, seed},
+                                   ValueInfo::OfScalar(ValueType::kUnknown), node.position));
+      }
+    }
+    new_ids.push_back(result.Add(std::move(node)));
+  }
+  *graph = std::move(result);
+}
+
+void ConnectBlocks(std::vector<Block>* blocks) {
+  for (Block& block : *blocks) {
+    ConnectGraph(&block.graph);
+    ConnectBlocks(&block.body);
+    ConnectBlocks(&block.otherwise);
+  }
+}
+
+// splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
+uint64_t Mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+void RandomSeeds::Connect(Program* program) {
+  ConnectBlocks(&program->main);
+  for (auto& [name, function] : program->functions) ConnectBlocks(&function.body);
+}
+
+bool RandomSeeds::Draw(const std::string& name, int64_t* seed) {
+  if (!std::string_view(name).starts_with(kPrefix)) return false;
+  int64_t stream = 0;
+  std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), stream);
+  const uint64_t bits = Mix(Mix(Mix(static_cast<uint64_t>(job_seed_)) ^ static_cast<uint64_t>(stream)) +
+                            static_cast<uint64_t>(++draws_));
+  *seed = static_cast<int64_t>(bits >> 11);  // 53 bits: exact also as a double
+  return true;
+}
+
+void RandomSeeds::DrawFor(const Graph& graph, Frame* frame) {
+  int64_t seed = 0;
+  for (const Node& node : graph.nodes)
+    if (node.Is("variable") && Draw(node.Text("name"), &seed))
+      frame->Set(node.Text("name"), Variable::OfScalar(seed));
+}
+
+}  // namespace heddle::cluster

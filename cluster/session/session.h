@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actor/link.h"
+#include "cluster/session/statistics.h"
+#include "compiler/fuse/machine_constants.h"
+#include "core/plan.h"
+#include "core/program.h"
+#include "core/status.h"
+#include "ops/kernel.h"
+
+namespace heddle::cluster {
+
+class ControlChannel;
+
+/// How a job is run; the same on every rank but `rank`. Plain data: travels to executors.
+struct SessionOptions {
+  int rank = 0;
+  int ranks = 1;
+  int threads = 1;                                   ///< Of the compute arena of one rank.
+  int64_t min_distributed_bytes = int64_t{8} << 20;  ///< Smaller matrices stay whole; 0 splits everything.
+  int64_t memory_bytes = 0;                          ///< Budget of matrix memory of a rank; 0: unlimited.
+  int64_t seed = -1;                         ///< Of the job, for rand() without a seed. -1: whoever starts
+                                             ///< the job draws one.
+  std::vector<std::string> disabled_passes;  ///< Of the compiler, by name.
+  std::vector<std::string> plans;            ///< Texts of plans made ahead: first entries of the plan cache.
+  std::string fusion = "cost";               ///< "off", "all", "no-redundancy", "cost" or "random:SEED".
+  bool fusion_strict = false;                ///< A fused operator without machine code is an error.
+  compiler::MachineConstants constants;      ///< Of the cost model, the same on every rank. All zero: the
+                                             ///< built-in ones of the threads of whoever makes a plan.
+  ElementType element_type = ElementType::kFloat64;  ///< Of all matrices: the precision of the program.
+  std::string cpu;              ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
+  int max_call_depth = 10'000;  ///< Calls within calls; more is an error of the script.
+};
+
+/// What a session needs of the process it lives in. All outlive the session.
+struct SessionEnvironment {
+  ops::Files* files = nullptr;
+  Clock* clock = nullptr;
+  std::function<void(std::string_view text)> print;  ///< Standard output of the script; rank 0 only.
+  const ops::KernelSource* kernels = nullptr;        ///< nullptr: the catalog's.
+  actor::Link* link = nullptr;                       ///< nullptr with one rank.
+  ControlChannel* control = nullptr;                 ///< nullptr with one rank.
+  std::function<void(const Plan& plan)>
+      observe_plan;  ///< Called for every plan this rank makes or receives; may be empty.
+};
+
+/// One rank's run of a program: replicated control program, variables, plan cache (runtime reference 4.3).
+/// Every rank of a job runs a session of the same program and options; they meet in plans and decisions only.
+class Session {
+ public:
+  virtual ~Session() = default;
+  /// Cheap: threads start with the first plan (with one rank).
+  static std::unique_ptr<Session> Create(const SessionOptions& options, Program program,
+                                         const SessionEnvironment& environment);
+
+  /// Runs the main program to its end; once. Errors carry the place in the script.
+  virtual Status Run() = 0;
+  /// Ends Run() with `why` soon. Any thread, returns at once.
+  virtual void Cancel(Status why) = 0;
+  /// Where the link delivers what other ranks send.
+  virtual actor::LinkHandler* handler() = 0;
+  /// True when Run() failed for a reason that began on this rank, not because another rank or the launcher
+  /// said so.
+  virtual bool own_cause() const = 0;
+  /// After Run().
+  virtual const SessionStatistics& statistics() const = 0;
+};
+
+}  // namespace heddle::cluster

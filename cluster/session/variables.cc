@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/session/variables.h"
+
+namespace heddle::cluster {
+
+Variable Variable::OfScalar(Scalar scalar) {
+  const ValueType type = scalar.type();
+  return {.value = Value(std::move(scalar)),
+          .distribution = Distribution::kEach,
+          .info = ValueInfo::OfScalar(type)};
+}
+
+Variable Variable::Ahead(Distribution distribution, const ValueInfo& info) {
+  return {.distribution = distribution, .info = info, .is_ahead = true};
+}
+
+const Variable* Frame::Find(std::string_view name) const {
+  auto found = variables_.find(name);
+  return found == variables_.end() ? nullptr : &found->second;
+}
+
+void Frame::Set(const std::string& name, Variable variable) {
+  variables_.insert_or_assign(name, std::move(variable));
+}
+
+void Frame::Erase(std::string_view name) {
+  auto found = variables_.find(name);
+  if (found != variables_.end()) variables_.erase(found);
+}
+
+Result<Variable> Frame::Take(std::string_view name) {
+  auto found = variables_.find(name);
+  if (found == variables_.end()) return Internal("the control program misses {}", name);
+  Result<Variable> variable(std::move(found->second));
+  variables_.erase(found);
+  return variable;
+}
+
+Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueType value_type,
+                           const std::string& what) {
+  if (data_type == DataType::kScalar && variable.info.IsMatrix())
+    return FailedPrecondition("{} is declared as a scalar, but its value is a {} matrix", what,
+                              variable.info.shape)
+        .WithNote("as.scalar(X) makes a scalar of a 1x1 matrix");
+  if (!variable.info.IsScalar() || data_type != DataType::kScalar) return variable;
+  const Scalar& scalar = variable.value.scalar();
+  if (value_type == ValueType::kUnknown || scalar.type() == value_type) return variable;
+  if (value_type == ValueType::kString) return Variable::OfScalar(scalar.ToText());
+  if (value_type == ValueType::kBoolean) return Variable::OfScalar(scalar.AsBoolean());
+  if (scalar.IsString())
+    return FailedPrecondition("{} is declared as {}, but its value is a string: \"{}\"", what,
+                              Name(value_type), scalar.AsString());
+  if (value_type == ValueType::kInteger) return Variable::OfScalar(scalar.AsInteger());
+  return Variable::OfScalar(scalar.AsDouble());
+}
+
+}  // namespace heddle::cluster

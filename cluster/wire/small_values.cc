@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/wire/small_values.h"
+
+#include <utility>
+
+#include "cluster/wire/value_wire.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr int64_t kSmallValueBytes = 4 << 10;
+
+int64_t BytesOf(const Value& value) {
+  if (value.IsMatrix()) return value.matrix().bytes();
+  return value.scalar().IsString() ? static_cast<int64_t>(value.scalar().AsString().size()) : 0;
+}
+
+}  // namespace
+
+void SmallValues::Put(uint32_t run, RegisterId register_id, uint32_t slot, Value value) {
+  values_.erase(values_.begin(), values_.lower_bound({run, 0, 0}));
+  values_.insert_or_assign({run, register_id, slot}, std::move(value));
+}
+
+std::optional<Value> SmallValues::Take(uint32_t run, RegisterId register_id, uint32_t slot) {
+  auto taken = values_.extract({run, register_id, slot});
+  if (taken.empty()) return std::nullopt;
+  return std::move(taken.mapped());
+}
+
+std::string SmallValues::Encode(const Value& value) {
+  if (BytesOf(value) > kSmallValueBytes) return "";
+  return EncodeValue(value);
+}
+
+}  // namespace heddle::cluster

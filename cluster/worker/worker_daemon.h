@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "cluster/client/client.h"
+#include "cluster/master/membership.h"
+#include "cluster/session/cancellation.h"
+#include "core/status.h"
+
+namespace heddle::cluster {
+
+struct WorkerOptions {
+  /// Where the master is. Asked again before every try: a restarted master may be elsewhere.
+  std::function<Result<MasterAddress>()> find_master;
+  std::string folder;  ///< Of the user's state; identities of workers are below it.
+  std::string name;    ///< "": the first free one of "<host>-1", "<host>-2", ...
+  int threads = 1;
+  int64_t memory_bytes = 0;  ///< 0: unlimited.
+  std::string
+      peer_host;  ///< Address by which the executors of other machines reach ours, by TLS; "": loopback.
+  bool core_dumps = false;        ///< Of its executors.
+  int64_t patience_ms = 600'000;  ///< How long it goes on without a master.
+};
+
+/// A worker of the cluster, until `cancellation` ends it (kCancelled then is success), the master refuses it,
+/// or no master answers for `patience_ms` (at the start: a few seconds). `connected` is called with the
+/// worker's name at the first connection.
+Status RunWorker(const WorkerOptions& options, Cancellation* cancellation,
+                 const std::function<void(const std::string& name, const std::string& address)>& connected);
+
+}  // namespace heddle::cluster

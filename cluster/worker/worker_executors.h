@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/executor/executor_process.h"
+#include "cluster/master/job_attempt.h"
+#include "proto/master.pb.h"
+
+namespace heddle::cluster {
+
+struct WorkerExecutorsOptions {
+  int threads = 1;                     ///< For jobs that do not say.
+  std::string listen = "127.0.0.1:0";  ///< Where executors listen for their peers.
+  std::string log_folder;  ///< For what executors say on standard error; "": the worker's own standard error.
+  bool core_dumps = false;                ///< Of executors.
+  size_t most_buffered_bytes = 64 << 20;  ///< Of output of one executor that the master does not have yet.
+};
+
+class ExecutorLog;
+
+/// The executors of a worker and what the master does not know of them yet. News are kept until the master
+/// has them, so that a running job needs no master. Thread-safe.
+class WorkerExecutors {
+ public:
+  /// `changed` is called, without a lock held, when there may be a report to send. It outlives this.
+  WorkerExecutors(const WorkerExecutorsOptions& options, std::function<void()> changed);
+  ~WorkerExecutors();  ///< Kills all.
+
+  /// Does what the master asks. Asking twice does it once.
+  void Obey(const ExecutorOrder& order);
+  /// For a new connection: all that is known, and everything not acknowledged will be sent again.
+  std::vector<ExecutorNews> Introduce();
+  /// The next report to send, if there is one.
+  std::optional<ExecutorNews> NextReport();
+  void KillAll();
+
+ private:
+  using Key = std::pair<std::string, int>;  // job, attempt
+  struct Record {
+    ExecutorNews news;  // all that is known; output and output_offset: what the master does not have
+    bool ready_sent = false;
+    bool output_sent = false;  // and not acknowledged
+    bool end_sent = false;
+    bool commit_sent = false;
+    bool forgotten = false;
+    std::unique_ptr<ExecutorLog> log;          // nullptr: standard error of the worker
+    std::shared_ptr<ExecutorProcess> process;  // of its own thread-safety; ends with the last who uses it
+  };
+
+  void Refuse(const ExecutorOrder& order, const Status& why);
+  void Start(const Key& key, const LauncherMessage& message);
+  ExecutorEvents EventsOf(const std::shared_ptr<Record>& record);
+  void OnOutput(Record& record, std::string_view text);
+  void Forget(const Key& key);
+  std::shared_ptr<Record> Find(const Key& key);
+
+  const WorkerExecutorsOptions options_;
+  const std::function<void()> changed_;
+  std::mutex mutex_;
+  std::condition_variable drained_;
+  std::map<Key, std::shared_ptr<Record>> records_;
+};
+
+}  // namespace heddle::cluster

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// colSums and its family: a leaf is a panel of ColumnPanelHeight (MomentsPanelHeight) rows. More than 8
+// columns: one chain a column, payload column j at place j. At most 8: eight chains a column by row mod 8,
+// payload place lane * n + j, joined by L at the root.
+#include <algorithm>
+#include <vector>
+
+#include "ops/aggregate/aggregate.h"
+#include "ops/parallel.h"
+#include "ops/sparse/sparse_leaves.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr int64_t kNarrow = 8;
+// Cells of the result that are closed together.
+constexpr int64_t kCloseGrain = 1 << 17;
+
+// Rows [row_begin, row_end) of the piece at hand, one leaf.
+struct Panel {
+  const Matrix& x;
+  int64_t row_begin, row_end;
+  int64_t rows() const { return row_end - row_begin; }
+  int64_t columns() const { return x.columns(); }
+};
+
+// Entries of a CSR panel added to payload; absent cells would change nothing.
+bool SparseSums(const Panel& panel, double* payload) {
+  const Matrix& x = panel.x;
+  const int64_t n = panel.columns(), lanes = n <= kNarrow ? 8 : 1;
+  const int64_t* offsets = x.row_offsets();
+  const int32_t* columns = x.column_indexes();
+  const double* values = x.values();
+  if (offsets[panel.row_begin] == offsets[panel.row_end]) return false;
+  for (int64_t i = panel.row_begin; i < panel.row_end; ++i) {
+    double* lane = payload + (i - panel.row_begin) % lanes * n;
+    for (int64_t e = offsets[i], end = offsets[i + 1]; e < end; ++e) lane[columns[e]] += values[e];
+  }
+  return true;
+}
+
+// Extremes have no order, so lanes do not matter: entries, and a zero where a column lacks one.
+void SparseExtremes(simd::Fold fold, const Panel& panel, double* payload) {
+  const Matrix& x = panel.x;
+  std::vector<int32_t> counts(static_cast<size_t>(panel.columns()));
+  for (int64_t e = x.row_offsets()[panel.row_begin]; e < x.row_offsets()[panel.row_end]; ++e) {
+    const int32_t j = x.column_indexes()[e];
+    payload[j] = simd::FoldTwo(fold, payload[j], x.values()[e]);
+    ++counts[static_cast<size_t>(j)];
+  }
+  for (int64_t j = 0; j < panel.columns(); ++j)
+    if (counts[static_cast<size_t>(j)] < panel.rows()) payload[j] = simd::FoldTwo(fold, payload[j], 0.0);
+}
+
+void DenseFold(simd::Fold fold, const double* cells, simd::From from, int64_t rows, int64_t n,
+               double* payload) {
+  if (n <= kNarrow)
+    simd::FoldNarrow(fold, cells, rows, n, payload, from);
+  else
+    simd::FoldColumns(fold, cells, rows, n, n, payload, from);
+}
+
+// (count, means, squares) of a panel.
+void PanelMoments(const Panel& panel, double* payload) {
+  const int64_t n = panel.columns(), rows = panel.rows(), lanes = n <= kNarrow ? 8 : 1;
+  const int64_t padded = (n * lanes + 7) / 8 * 8;
+  PanelCells panel_cells(panel.x);
+  const double* cells = panel_cells.Get(panel.row_begin, panel.row_end, 0, n);
+  AlignedArray sums(padded);
+  double *means = payload + 1, *squares = payload + 1 + n;
+  const auto close = [&](double* out) {
+    for (int64_t j = 0; j < n; ++j) {
+      double lane[8] = {sums[j]};
+      for (int64_t r = 1; r < lanes; ++r) lane[r] = sums[r * n + j];
+      out[j] = lanes == 1 ? lane[0] : simd::FoldLanes(simd::Fold::kAdd, lane);
+    }
+  };
+  std::fill_n(sums.data(), padded, 0.0);
+  DenseFold(simd::Fold::kAdd, cells, FromOf(panel.x), rows, n, sums.data());
+  close(means);
+  for (int64_t j = 0; j < n; ++j) means[j] = means[j] / static_cast<double>(rows);
+  std::fill_n(sums.data(), padded, 0.0);
+  if (lanes == 1) {
+    simd::DeviateColumns(cells, rows, n, means, sums.data());
+  } else {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        const double d = cells[i * n + j] - means[j];
+        sums[i % 8 * n + j] += d * d;
+      }
+    }
+  }
+  close(squares);
+  payload[0] = static_cast<double>(rows);
+}
+
+bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* payload) {
+  if (IsSpread(kind)) {
+    PanelMoments(panel, payload);
+    return true;
+  }
+  const simd::Fold fold = FoldOf(kind);
+  FillPayload(payload, width, simd::StartOf(fold));
+  if (panel.x.IsSparse() && fold == simd::Fold::kAdd) return SparseSums(panel, payload);
+  if (panel.x.IsSparse() && fold != simd::Fold::kMultiply) {
+    SparseExtremes(fold, panel, payload);
+    return true;
+  }
+  PanelCells cells(panel.x);
+  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), FromOf(panel.x),
+            panel.rows(), panel.columns(), payload);
+  return true;
+}
+
+Reduction ReductionOf(const KernelCall& call, AggregateKind kind, int64_t n) {
+  Reduction reduction{.join = JoinOf(kind), .cancelled = call.context.cancelled};
+  reduction.width = IsSpread(kind) ? 1 + 2 * n : n <= kNarrow ? 8 * n : (n + 7) / 8 * 8;
+  return reduction;
+}
+
+Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction reduction) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const RowSpan span = SpanOf(call);
+  const int64_t n = x.columns(), height = IsSpread(kind) ? MomentsPanelHeight(span.total, n)
+                                                         : ColumnPanelHeight(span.total, n);
+  const int64_t begin = span.begin == span.end ? 0 : span.begin / height;
+  const int64_t end = span.begin == span.end ? 0 : CeilDivide(span.end, height);
+  const auto panel = [&](int64_t leaf) {
+    return Panel{x, leaf * height - span.begin, std::min(span.end, (leaf + 1) * height) - span.begin};
+  };
+  if (const int64_t tile_columns = ColumnsOfTiles(n, end - begin);
+      tile_columns > 0 && !x.IsSparse() && !IsSpread(kind)) {
+    const simd::Fold fold = FoldOf(kind);
+    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, tile_columns},
+                       [&](const Tile& tile, int64_t leaf, double* payload) {
+                         const Panel rows = panel(leaf);
+                         FillPayload(payload, tile.columns, simd::StartOf(fold));
+                         simd::FoldColumns(fold, x.data() + rows.row_begin * n + tile.column, rows.rows(), n,
+                                           std::min(tile.columns, n - tile.column), payload);
+                         return true;
+                       });
+  }
+  if (n > kNarrow && x.IsSparse() && !IsSpread(kind) && FoldOf(kind) == simd::Fold::kAdd &&
+      AreSparseLeaves(x.stored(), end - begin, n, 1))
+    return ReduceSparseLeaves(
+        reduction, 1, begin, end, call.phase.empty(), [&](int64_t leaf, SparseLeaf& terms) {
+          const Panel rows = panel(leaf);
+          const double one = 1.0;
+          terms.Weigh(&one);
+          terms.AddEntries(x.column_indexes(), x.values(), x.row_offsets()[rows.row_begin],
+                           x.row_offsets()[rows.row_end]);
+        });
+  reduction.leaf_cells = height * std::max<int64_t>(n, 1);
+  return ReduceLeaves(reduction, begin, end, [&](int64_t leaf, double* payload) {
+    return ReducePanel(kind, panel(leaf), reduction.width, payload);
+  });
+}
+
+}  // namespace
+
+Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
+  const int64_t n =
+      call.phase == "finish" ? call.input_infos[0].shape.columns : call.inputs[0]->matrix().columns();
+  const int64_t m = call.phase == "finish" ? call.input_infos[0].shape.rows : call.inputs[0]->matrix().rows();
+  const Reduction reduction = ReductionOf(call, kind, n);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == "finish" ? Result<Matrix>(call.inputs[0]->matrix())
+                                                               : Partial(call, kind, reduction));
+  if (call.phase == "partial") return Value(std::move(nodes));
+  // First what the budget may refuse: without rows there are no nodes that it could have refused before.
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, n));
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
+  double* out = result.mutable_data();
+  const auto cell = [&](int64_t j) {
+    if (IsSpread(kind)) return SpreadOf(kind, root[0], root[1 + n + j]);
+    double value = root[j];
+    if (n <= kNarrow) {
+      double lanes[8];
+      for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = root[lane * n + j];
+      value = simd::FoldLanes(FoldOf(kind), lanes);
+    }
+    return kind == AggregateKind::kMean ? value / static_cast<double>(m) : value;
+  };
+  ParallelFor(n, kCloseGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) out[j] = cell(j);
+  });
+  return Value(std::move(result));
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// sum mean min max prod var sd trace: a leaf is a panel of FullPanelHeight rows (a 65536-column chunk of a
+// row, for longer rows), its cells dealt to eight lanes in row-major order (docs/numerics.md, section 3).
+#include <algorithm>
+
+#include "ops/aggregate/aggregate.h"
+#include "ops/reduction/lane_tree.h"
+#include "ops/sparse/gather_cells.h"
+
+namespace heddle::ops {
+namespace {
+
+// Where leaf number `leaf` of a whole m x n matrix lies.
+struct LeafGrid {
+  int64_t rows, columns, height, chunks;
+  LeafGrid(int64_t m, int64_t n)
+      : rows(m), columns(n), height(FullPanelHeight(m, n)), chunks(CeilDivide(n, kColumnChunk)) {}
+  // Whole rows, of what has no order.
+  static LeafGrid OfRows(int64_t m, int64_t n) {
+    LeafGrid grid(m, 1);
+    grid.columns = n;
+    return grid;
+  }
+  int64_t FirstLeafOfRow(int64_t row) const { return CeilDivide(row, height) * chunks; }
+  int64_t RowBegin(int64_t leaf) const { return leaf / chunks * height; }
+  int64_t RowEnd(int64_t leaf) const { return std::min(rows, RowBegin(leaf) + height); }
+  int64_t ColumnBegin(int64_t leaf) const { return leaf % chunks * kColumnChunk; }
+  int64_t ColumnEnd(int64_t leaf) const {
+    return chunks == 1 ? columns : std::min(columns, ColumnBegin(leaf) + kColumnChunk);
+  }
+};
+
+// Rows of a leaf within the piece of X at hand, and its columns.
+struct Area {
+  int64_t row_begin, row_end, column_begin, column_end;
+  int64_t Cells() const { return (row_end - row_begin) * (column_end - column_begin); }
+};
+
+// Lanes of a CSR leaf. Adding absent cells would change nothing, so they are skipped; false if there is no
+// entry at all.
+bool SparseSum(const Matrix& x, const Area& area, double* lanes) {
+  double s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  const int64_t* const offsets = x.row_offsets() + area.row_begin;
+  const int64_t rows = area.row_end - area.row_begin;
+  AddByFlatLanes(offsets, x.column_indexes(), x.values(), rows, x.columns(), 0, s);
+  std::copy_n(s, 8, lanes);
+  return offsets[0] < offsets[rows];
+}
+
+// Extremes have no order: entries in one run, and a zero if some cell is absent.
+void SparseExtreme(simd::Fold fold, const Matrix& x, const Area& area, double* lanes) {
+  const int64_t first = x.row_offsets()[area.row_begin], entries = x.row_offsets()[area.row_end] - first;
+  simd::FoldFlat(fold, x.values() + first, entries, lanes);
+  if (entries < area.Cells()) lanes[0] = simd::FoldTwo(fold, lanes[0], 0.0);
+}
+
+bool ReduceLeaf(AggregateKind kind, const Matrix& x, const Area& area, double* payload) {
+  const simd::Fold fold = FoldOf(kind);
+  if (x.IsSparse() && (kind == AggregateKind::kSum || kind == AggregateKind::kMean))
+    return SparseSum(x, area, payload);
+  if (!IsSpread(kind)) std::fill_n(payload, 8, simd::StartOf(fold));
+  if (x.IsSparse() && (kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum)) {
+    SparseExtreme(fold, x, area, payload);
+    return true;
+  }
+  PanelCells panel(x);
+  const double* cells = panel.Get(area.row_begin, area.row_end, area.column_begin, area.column_end);
+  if (!IsSpread(kind)) {
+    simd::FoldFlat(fold, cells, area.Cells(), payload, FromOf(x));
+    return true;
+  }
+  double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  const double count = static_cast<double>(area.Cells());
+  simd::FoldFlat(simd::Fold::kAdd, cells, area.Cells(), lanes, FromOf(x));
+  const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / count;
+  simd::DeviateFlat(cells, area.Cells(), mean, squares);
+  payload[0] = count;
+  payload[1] = mean;
+  payload[2] = simd::FoldLanes(simd::Fold::kAdd, squares);
+  return true;
+}
+
+// trace(X) is the sum of the m x 1 matrix of its diagonal.
+bool TraceLeaf(const Matrix& x, int64_t row_begin, int64_t row_end, int64_t offset, double* lanes) {
+  std::fill_n(lanes, 8, 0.0);
+  for (int64_t i = row_begin; i < row_end; ++i) {
+    const int64_t j = i + offset;
+    double cell = 0.0;
+    if (!x.IsSparse()) {
+      cell = x.data()[i * x.columns() + j];
+    } else if (const EntryRange range = EntriesOf(x, i, j, j + 1); range.begin < range.end) {
+      cell = x.values()[range.begin];
+    }
+    lanes[(i - row_begin) & 7] += cell;
+  }
+  return true;
+}
+
+Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reduction& reduction) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const RowSpan span = SpanOf(call);
+  if (kind == AggregateKind::kTrace && span.total != x.columns())
+    return FailedPrecondition("trace: needs a square matrix, got {}x{}", span.total, x.columns());
+  const bool is_extreme = kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum;
+  const LeafGrid grid = x.IsSparse() && is_extreme
+                            ? LeafGrid::OfRows(span.total, x.columns())
+                            : LeafGrid(span.total, kind == AggregateKind::kTrace ? 1 : x.columns());
+  Reduction sized = reduction;
+  sized.leaf_cells = grid.height * std::min(grid.columns, kColumnChunk);
+  if (span.begin == span.end || grid.columns == 0) return ReduceLeaves(sized, 0, 0, {});
+  const int64_t begin = grid.FirstLeafOfRow(span.begin), end = grid.FirstLeafOfRow(span.end);
+  if (x.IsSparse() && grid.chunks > 1 && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind))
+    return ReduceNodes(sized, begin, end, [&](int) -> NodeFunction {
+      return [&](int64_t first, int64_t last, double* payload) {
+        simd::LaneTree tree;
+        if (!IsCancelled(reduction.cancelled))
+          simd::AddLongRows(x.row_offsets(), x.column_indexes(), x.values(), span.begin, grid.chunks, first,
+                            last, tree);
+        tree.Finish(payload);
+      };
+    });
+  return ReduceLeaves(sized, begin, end, [&](int64_t leaf, double* payload) {
+    const Area area{grid.RowBegin(leaf) - span.begin, grid.RowEnd(leaf) - span.begin, grid.ColumnBegin(leaf),
+                    grid.ColumnEnd(leaf)};
+    if (kind == AggregateKind::kTrace) return TraceLeaf(x, area.row_begin, area.row_end, span.begin, payload);
+    return ReduceLeaf(kind, x, area, payload);
+  });
+}
+
+}  // namespace
+
+Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind) {
+  const Reduction reduction{
+      .join = JoinOf(kind), .width = IsSpread(kind) ? 3 : 8, .cancelled = call.context.cancelled};
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == "finish" ? Result<Matrix>(call.inputs[0]->matrix())
+                                                               : Partial(call, kind, reduction));
+  if (call.phase == "partial") return Value(std::move(nodes));
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
+  if (IsSpread(kind)) return Value(Scalar(SpreadOf(kind, root[0], root[2])));
+  const double result = simd::FoldLanes(FoldOf(kind), root.data());
+  if (kind != AggregateKind::kMean) return Value(Scalar(result));
+  const Shape shape = call.phase == "finish" ? call.input_infos[0].shape : call.inputs[0]->matrix().shape();
+  return Value(Scalar(result / (static_cast<double>(shape.rows) * static_cast<double>(shape.columns))));
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// rowSums and its family: eight lanes over the columns of a row; a row longer than 65536 columns is a tree
+// over its 65536-column chunks (docs/numerics.md, section 3). Row by row, so any rows of X give the same rows
+// of the result.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/aggregate/aggregate.h"
+#include "ops/parallel.h"
+#include "ops/sparse/sparse_vectors.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr int64_t kTaskCells = 1 << 17;
+
+struct Moments {
+  double mean, squares;
+};
+
+// Of at least one cell. Reads it twice.
+Moments MomentsOf(const double* cells, int64_t count, simd::From from) {
+  double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, from);
+  const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / static_cast<double>(count);
+  simd::DeviateFlat(cells, count, mean, squares);
+  return {mean, simd::FoldLanes(simd::Fold::kAdd, squares)};
+}
+
+// One chunk of one row: eight lanes, or (count, mean, squares).
+void ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t row, int64_t column_begin,
+                 int64_t column_end, double* payload) {
+  const simd::Fold fold = FoldOf(kind);
+  const int64_t count = column_end - column_begin;
+  if (!IsSpread(kind)) std::fill_n(payload, 8, simd::StartOf(fold));
+  const double* cells = panel.Get(row, row + 1, column_begin, column_end);
+  if (!IsSpread(kind)) {
+    simd::FoldFlat(fold, cells, count, payload, FromOf(x));
+    return;
+  }
+  const Moments moments = MomentsOf(cells, count, FromOf(x));
+  payload[0] = static_cast<double>(count);
+  payload[1] = moments.mean;
+  payload[2] = moments.squares;
+}
+
+void ReduceRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
+  const int64_t n = x.columns();
+  PayloadStack stack(JoinOf(kind), IsSpread(kind) ? 3 : 8, 48);
+  PanelCells panel(x);
+  for (int64_t i = begin; i < end; ++i) {
+    for (int64_t j = 0; j < n; j += kColumnChunk) {
+      ReduceChunk(kind, x, panel, i, j, std::min(n, j + kColumnChunk), stack.Next(j / kColumnChunk));
+      stack.Push();
+    }
+    const double* root = stack.Finish();
+    if (IsSpread(kind))
+      out[i] = root == nullptr ? SpreadOf(kind, 0, 0) : SpreadOf(kind, root[0], root[2]);
+    else
+      out[i] = root == nullptr ? simd::StartOf(FoldOf(kind)) : simd::FoldLanes(FoldOf(kind), root);
+  }
+}
+
+// Minima and maxima, which have no order, of CSR rows; absent cells are zeros.
+void SparseExtremes(simd::Fold fold, const Matrix& x, int64_t begin, int64_t end, double* out) {
+  const int64_t* offsets = x.row_offsets();
+  for (int64_t i = begin; i < end; ++i) {
+    double lanes[8];
+    std::fill_n(lanes, 8, simd::StartOf(fold));
+    const int64_t count = offsets[i + 1] - offsets[i];
+    simd::FoldFlat(fold, x.values() + offsets[i], count, lanes);
+    if (count < x.columns()) lanes[0] = simd::FoldTwo(fold, lanes[0], 0.0);
+    out[i] = simd::FoldLanes(fold, lanes);
+  }
+}
+
+// The last of the extreme entries, against the last absent cell as a zero.
+void SparseIndexes(bool largest, const Matrix& x, int64_t begin, int64_t end, double* out) {
+  const int32_t* columns = x.column_indexes();
+  for (int64_t i = begin; i < end; ++i) {
+    double best = -std::numeric_limits<double>::infinity();
+    int64_t place = -1;
+    int64_t absent = x.columns() - 1;  // The last column without an entry, found from behind.
+    const int64_t first = x.row_offsets()[i], last = x.row_offsets()[i + 1];
+    for (int64_t e = last - 1; e >= first && columns[e] == absent; --e) --absent;
+    for (int64_t e = first; e < last; ++e) {
+      const double cell = largest ? x.values()[e] : -x.values()[e];
+      if (cell >= best) {
+        best = cell;
+        place = columns[e];
+      }
+    }
+    if (absent >= 0 && (best < 0 || place < 0)) place = absent;
+    if (absent >= 0 && best == 0) place = std::max(place, absent);
+    out[i] = place < 0 ? 1.0 : static_cast<double>(place + 1);
+  }
+}
+
+}  // namespace
+
+void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
+                simd::From from) {
+  for (int64_t i = 0; i < rows; ++i)
+    out[i] = n == 0 ? SpreadOf(kind, 0, 0)
+                    : SpreadOf(kind, static_cast<double>(n), MomentsOf(x + i * stride, n, from).squares);
+}
+
+void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
+  const int64_t n = x.columns();
+  if (kind == AggregateKind::kIndexMax || kind == AggregateKind::kIndexMin) {
+    const bool largest = kind == AggregateKind::kIndexMax;
+    if (x.IsSparse()) return SparseIndexes(largest, x, begin, end, out);
+    return simd::IndexOfExtreme(largest, x.data() + begin * n, end - begin, n, out + begin);
+  }
+  if (n <= kColumnChunk && !x.IsSparse()) {
+    const double* const cells = x.data() + begin * n;
+    if (IsSpread(kind))
+      SpreadRows(kind, cells, end - begin, n, n, out + begin, FromOf(x));
+    else
+      simd::FoldRows(FoldOf(kind), cells, end - begin, n, n, out + begin, FromOf(x));
+  } else if (x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
+    simd::SumSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, n,
+                        out + begin);
+  } else if (x.IsSparse() && (kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum)) {
+    SparseExtremes(FoldOf(kind), x, begin, end, out);
+  } else {
+    ReduceRows(kind, x, begin, end, out);
+  }
+  if (kind == AggregateKind::kMean)
+    for (int64_t i = begin; i < end; ++i) out[i] = out[i] / static_cast<double>(n);
+}
+
+Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind) {
+  const Matrix& x = call.inputs[0]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), 1));
+  double* out = result.mutable_data();
+  const int64_t row_cells = x.IsSparse() ? x.stored() / std::max<int64_t>(x.rows(), 1) + 1 : x.columns();
+  ParallelFor(x.rows(), std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_cells, 8)),
+              [&](int64_t begin, int64_t end) {
+                if (!IsCancelled(call.context.cancelled)) AggregateRows(kind, x, begin, end, out);
+              });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  return Value(std::move(result));
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// cumsum cumprod cummin cummax, down each column: sequential within a granule of rows (from +0.0, 1.0, +Inf,
+// -Inf), granule totals folded left into offsets, result = offset op local (docs/numerics.md, section 3). Two
+// passes over X.
+#include <algorithm>
+
+#include "core/panels.h"
+#include "ops/catalog.h"
+#include "ops/cells/storage.h"
+#include "ops/parallel.h"
+#include "ops/reduction/reduction_tree.h"
+#include "ops/simd/aggregate.h"
+
+namespace heddle::ops {
+namespace {
+
+using simd::Fold;
+
+Fold FoldOf(const Node& node) {
+  if (node.op == "cumprod") return Fold::kMultiply;
+  if (node.op == "cummin") return Fold::kMinimum;
+  if (node.op == "cummax") return Fold::kMaximum;
+  return Fold::kAdd;
+}
+
+Result<ValueInfo> InferCumulative(const InferContext& context) {
+  const ValueInfo& x = context.inputs[0];
+  if (x.data_type != DataType::kMatrix && x.data_type != DataType::kUnknown)
+    return InvalidArgument("{}: needs a matrix, got a {}", context.node.op, Name(x.data_type));
+  return ValueInfo::OfMatrix(x.shape);
+}
+
+// Rows of one granule: out = offset op (local op x), local carried along.
+template <typename Op>
+void Scan(const double* x, int64_t rows, int64_t n, const double* offset, double* local, double* out,
+          const Op& op) {
+  for (int64_t i = 0; i < rows; ++i, x += n, out += n) {
+    for (int64_t j = 0; j < n; ++j) {
+      local[j] = op(local[j], x[j]);
+      out[j] = op(offset[j], local[j]);
+    }
+  }
+}
+
+void ScanGranule(Fold fold, const double* x, int64_t rows, int64_t n, const double* offset, double* local,
+                 double* out) {
+  switch (fold) {
+    case Fold::kAdd: return Scan(x, rows, n, offset, local, out, [](double a, double b) { return a + b; });
+    case Fold::kMultiply:
+      return Scan(x, rows, n, offset, local, out, [](double a, double b) { return a * b; });
+    case Fold::kMinimum: return Scan(x, rows, n, offset, local, out, simd::ExactMinimum);
+    case Fold::kMaximum: return Scan(x, rows, n, offset, local, out, simd::ExactMaximum);
+  }
+}
+
+Result<Value> RunCumulative(const KernelCall& call) {
+  const Fold fold = FoldOf(call.node);
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix x, AsDense(call.inputs[0]->matrix()));
+  const int64_t m = x.rows(), n = x.columns(), padded = (n + 7) / 8 * 8;
+  const int64_t height = Granule(m), granules = CeilDivide(m, height);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
+  if (m == 0 || n == 0) return Value(std::move(result));
+  double* out = result.mutable_data();
+  const auto rows_of = [&](int64_t granule) { return std::min(height, m - granule * height); };
+
+  // Row g + 1 holds first the total of granule g, then its offset.
+  AlignedArray offsets((granules + 1) * padded);
+  std::fill_n(offsets.data(), (granules + 1) * padded, simd::StartOf(fold));
+  ParallelFor(granules - 1, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end && !IsCancelled(call.context.cancelled); ++g)
+      simd::FoldColumns(fold, x.data() + g * height * n, rows_of(g), n, n, offsets.data() + (g + 1) * padded);
+  });
+  for (int64_t g = 0; g + 1 < granules; ++g)
+    for (int64_t j = 0; j < n; ++j)
+      offsets[(g + 1) * padded + j] =
+          simd::FoldTwo(fold, offsets[g * padded + j], offsets[(g + 1) * padded + j]);
+
+  ParallelFor(granules, 1, [&](int64_t begin, int64_t end) {
+    AlignedArray local(padded);
+    for (int64_t g = begin; g < end && !IsCancelled(call.context.cancelled); ++g) {
+      std::fill_n(local.data(), padded, simd::StartOf(fold));
+      ScanGranule(fold, x.data() + g * height * n, rows_of(g), n, offsets.data() + g * padded, local.data(),
+                  out + g * height * n);
+    }
+  });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  return Value(std::move(result));
+}
+
+constexpr Operator Describe(std::string_view name) {
+  return {.name = name, .min_inputs = 1, .max_inputs = 1, .infer = InferCumulative, .run = RunCumulative};
+}
+
+}  // namespace
+
+std::span<const Operator> CumulativeOperators() {
+  static constexpr Operator kOperators[] = {Describe("cumsum"), Describe("cumprod"), Describe("cummin"),
+                                            Describe("cummax")};
+  return kOperators;
+}
+
+}  // namespace heddle::ops

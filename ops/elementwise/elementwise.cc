@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "ops/broadcast.h"
+#include "ops/catalog.h"
+#include "ops/cells/storage.h"
+#include "ops/elementwise/elementwise_dense.h"
+#include "ops/elementwise/elementwise_single.h"
+#include "ops/elementwise/elementwise_sparse.h"
+#include "ops/elementwise/single_precision.h"
+#include "ops/operator.h"
+#include "ops/scalar/evaluate_scalar.h"
+#include "ops/simd/elementwise_codes.h"
+
+// Cell-wise operators. Binary ones broadcast as language reference 2.4 says: the right operand may be a
+// vector. Shapes, formats and special values: docs/numerics.md, section 7. Between scalars the same names are
+// ops/scalar/evaluate_scalar.cc.
+namespace heddle::ops {
+namespace {
+
+bool IsLeftOut(const ValueInfo& info) { return info.data_type == DataType::kUnknown; }
+
+// How many inputs were given: "log" may leave out its base.
+size_t Given(std::span<const ValueInfo> inputs) {
+  size_t count = inputs.size();
+  while (count > 1 && IsLeftOut(inputs[count - 1])) --count;
+  return count;
+}
+
+// Strings, frames and lists do not mix with matrices.
+Status CheckOperands(std::string_view op, std::span<const ValueInfo> inputs) {
+  for (const ValueInfo& input : inputs) {
+    if (!input.IsMatrix() && !input.IsScalar())
+      return InvalidArgument("{}: operands are matrices and scalars, not a {}", op, Name(input.data_type));
+    if (input.IsScalar() && input.value_type == ValueType::kString)
+      return InvalidArgument("{}: a string cannot be combined with a matrix", op);
+  }
+  return OkStatus();
+}
+
+bool HasMatrix(std::span<const ValueInfo> inputs) {
+  for (const ValueInfo& input : inputs)
+    if (input.IsMatrix()) return true;
+  return false;
+}
+
+Result<ValueInfo> InferScalar(const InferContext& context) {
+  std::array<ValueType, 3> types;
+  const size_t count = Given(context.inputs);
+  for (size_t i = 0; i < count; ++i) {
+    if (!context.inputs[i].IsScalar())
+      return InvalidArgument("{}: operands are matrices and scalars, not a {}", context.node.op,
+                             Name(context.inputs[i].data_type));
+    types[i] = context.inputs[i].value_type;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const ValueType type,
+                          ScalarResultType(context.node.op, std::span(types.data(), count)));
+  return ValueInfo::OfScalar(type);
+}
+
+Result<ValueInfo> InferBinary(const InferContext& context) {
+  if (!HasMatrix(context.inputs)) return InferScalar(context);
+  HEDDLE_RETURN_IF_ERROR(CheckOperands(context.node.op, context.inputs));
+  const ValueInfo& a = context.inputs[0];
+  const ValueInfo& b = context.inputs[1];
+  HEDDLE_ASSIGN_OR_RETURN(const Shape shape, BroadcastShape(context.node.op, a, b));
+  const std::optional<BinaryCode> code = FindBinaryCode(context.node.op);
+  HEDDLE_CHECK(code.has_value(), "every binary operator has a kernel");
+  const auto known = [&](size_t i) { return i < context.scalars.size() ? context.scalars[i] : nullptr; };
+  return ValueInfo::OfMatrix(shape, BinaryFormat(*code, a, b, known(0), known(1)));
+}
+
+Result<ValueInfo> InferUnary(const InferContext& context) {
+  if (Given(context.inputs) == 2) return InferBinary(context);
+  if (!HasMatrix(context.inputs)) return InferScalar(context);
+  const std::optional<UnaryCode> code = FindUnaryCode(context.node.op);
+  HEDDLE_CHECK(code.has_value(), "every unary operator has a kernel");
+  return ValueInfo::OfMatrix(context.inputs[0].shape, UnaryFormat(*code, context.inputs[0]));
+}
+
+// "3x4 and 3x5", of those that are matrices.
+std::string ShapesOf(std::span<const ValueInfo> inputs) {
+  std::string text;
+  for (size_t i = 0, count = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].IsMatrix()) continue;
+    const bool is_last = std::none_of(inputs.begin() + static_cast<ptrdiff_t>(i) + 1, inputs.end(),
+                                      [](const ValueInfo& other) { return other.IsMatrix(); });
+    text += fmt::format("{}{}", count++ == 0 ? "" : is_last ? " and " : ", ", inputs[i].shape);
+  }
+  return text;
+}
+
+Result<ValueInfo> InferSelect(const InferContext& context) {
+  if (!HasMatrix(context.inputs)) {
+    HEDDLE_ASSIGN_OR_RETURN(const ValueInfo info, InferScalar(context));
+    const Scalar* const condition = context.scalars.empty() ? nullptr : context.scalars[0];
+    if (condition == nullptr || condition->IsString()) return info;
+    return ValueInfo::OfScalar(context.inputs[condition->AsDouble() != 0 ? 1 : 2].value_type);
+  }
+  HEDDLE_RETURN_IF_ERROR(CheckOperands("ifelse", context.inputs));
+  Shape shape;
+  for (const ValueInfo& input : context.inputs) {
+    if (!input.IsMatrix()) continue;
+    for (int64_t Shape::*size : {&Shape::rows, &Shape::columns}) {
+      if (shape.*size >= 0 && input.shape.*size >= 0 && shape.*size != input.shape.*size)
+        return InvalidArgument("ifelse: all matrices must have the same shape: {}", ShapesOf(context.inputs));
+      if (shape.*size < 0) shape.*size = input.shape.*size;
+    }
+  }
+  return ValueInfo::OfMatrix(shape, SelectFormat(context.inputs, context.scalars));
+}
+
+RowRule RowRuleOfCells(const Node&, std::span<const ValueInfo> inputs) {
+  return HasMatrix(inputs) ? RowRule::kRowWise : RowRule::kWhole;
+}
+
+// The first matrix has as many rows as the result; a row vector on the right has one and is needed whole.
+InputUse UseOfInput(const Node&, std::span<const ValueInfo> inputs, int i) {
+  const ValueInfo& input = inputs[static_cast<size_t>(i)];
+  if (!input.IsMatrix()) return InputUse::kWhole;
+  for (const ValueInfo& first : inputs) {
+    if (!first.IsMatrix()) continue;
+    return first.shape.rows > 1 && input.shape.rows == first.shape.rows ? InputUse::kRows : InputUse::kWhole;
+  }
+  return InputUse::kWhole;
+}
+
+Result<Value> RunScalar(const KernelCall& call) {
+  std::array<const Scalar*, 3> scalars = {};
+  for (size_t i = 0; i < call.inputs.size(); ++i)
+    scalars[i] = call.inputs[i] == nullptr ? nullptr : &call.inputs[i]->scalar();
+  HEDDLE_ASSIGN_OR_RETURN(Scalar result,
+                          EvaluateScalar(call.node, std::span(scalars.data(), call.inputs.size())));
+  return Value(std::move(result));
+}
+
+// The operand in the storage that its format calls for.
+Result<Operand> MakeOperand(const KernelCall& call, size_t i, Pattern pattern) {
+  Operand operand;
+  operand.pattern = pattern;
+  const Value& value = *call.inputs[i];
+  if (value.IsScalar()) {
+    operand.pattern = Pattern::kScalar;
+    operand.scalar = value.scalar().AsDouble();
+    return operand;
+  }
+  operand.matrix = value.matrix();
+  if (call.input_infos[i].format == Format::kSparse) {
+    HEDDLE_ASSIGN_OR_RETURN(operand.matrix, AsSparse(operand.matrix));
+  }
+  return operand;
+}
+
+// The result in the storage that the node's format calls for.
+Result<Value> Finish(const KernelCall& call, Result<Matrix> result) {
+  if (!result.ok()) return result.status();
+  if (call.node.info.format == Format::kSparse)
+    result = AsSparse(*result);
+  else
+    result = AsDense(*result);
+  if (!result.ok()) return result.status();
+  return Value(*std::move(result));
+}
+
+// Floats are computed as they are where all is dense.
+bool TakesSingles(const KernelCall& call) {
+  if (!ReadsSingles(call)) return true;
+  if (call.node.info.format == Format::kSparse) return false;
+  return std::none_of(call.input_infos.begin(), call.input_infos.end(), [](const ValueInfo& input) {
+    return input.IsMatrix() && input.format == Format::kSparse;
+  });
+}
+
+// Floats of a call; `operands` are as the operator's `run` has them.
+Result<Value> RunSingle(const KernelCall& call, const RegionNode& op, std::span<Operand> operands,
+                        Shape shape) {
+  for (Operand& operand : operands)
+    if (operand.pattern != Pattern::kScalar) {
+      HEDDLE_ASSIGN_OR_RETURN(operand.matrix, AsDense(operand.matrix));
+    }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                          SingleCells(op, operands, shape.rows, shape.columns, call.context.cancelled));
+  return Value(std::move(result));
+}
+
+Result<Value> RunBinary(const KernelCall& call) {
+  if (!HasMatrix(call.input_infos)) return RunScalar(call);
+  const ValueInfo& left = call.input_infos[0];
+  const ValueInfo& right = call.input_infos[1];
+  const BinaryCode code = *FindBinaryCode(call.node.op);
+  const Patterns patterns = PatternsOf(left, right);
+  HEDDLE_ASSIGN_OR_RETURN(const Operand a, MakeOperand(call, 0, patterns.left));
+  HEDDLE_ASSIGN_OR_RETURN(const Operand b, MakeOperand(call, 1, patterns.right));
+  const int64_t rows = left.IsMatrix() ? a.matrix.rows() : b.matrix.rows();
+  const int64_t columns = patterns.left == Pattern::kCells ? a.matrix.columns() : b.matrix.columns();
+  if (ReadsSingles(call)) {
+    std::array operands = {a, b};
+    return RunSingle(call, {.op = RegionOp::kBinary, .binary = code}, operands, {rows, columns});
+  }
+  const bool sparse = call.node.info.format == Format::kSparse;
+  return Finish(call, sparse ? SparseBinary(code, a, b, rows, columns, call.context.cancelled)
+                             : DenseBinary(code, a, b, rows, columns, call.context.cancelled));
+}
+
+Result<Value> RunUnary(const KernelCall& call) {
+  if (Given(call.input_infos) == 2) return RunBinary(call);
+  if (!HasMatrix(call.input_infos)) return RunScalar(call);
+  const UnaryCode code = *FindUnaryCode(call.node.op);
+  HEDDLE_ASSIGN_OR_RETURN(const Operand x, MakeOperand(call, 0, Pattern::kCells));
+  if (ReadsSingles(call)) {
+    std::array operands = {x};
+    return RunSingle(call, {.op = RegionOp::kUnary, .unary = code}, operands, x.matrix.shape());
+  }
+  const bool sparse = UnaryFormat(code, call.input_infos[0]) == Format::kSparse;
+  return Finish(call,
+                sparse ? SparseUnary(code, x.matrix) : DenseUnary(code, x.matrix, call.context.cancelled));
+}
+
+Result<Value> RunSelect(const KernelCall& call) {
+  if (!HasMatrix(call.input_infos)) return RunScalar(call);
+  std::array<Operand, 3> operands;
+  Shape shape;
+  for (size_t i = 0; i < 3; ++i) {
+    HEDDLE_ASSIGN_OR_RETURN(operands[i], MakeOperand(call, i, Pattern::kCells));
+    if (call.inputs[i]->IsMatrix()) shape = operands[i].matrix.shape();
+  }
+  if (ReadsSingles(call)) return RunSingle(call, {.op = RegionOp::kSelect}, operands, shape);
+  const auto& [condition, a, b] = operands;
+  if (call.node.info.format == Format::kSparse) return Finish(call, SparseSelect(condition, a, b));
+  return Finish(call, DenseSelect(condition, a, b, shape.rows, shape.columns, call.context.cancelled));
+}
+
+// Reads the matrices and writes the result once; a function costs about 20 operations a cell.
+Cost CostOfCells(const Node& node, std::span<const ValueInfo> inputs) {
+  Cost cost;
+  double cells = 0;
+  for (const ValueInfo& input : inputs) {
+    if (!input.IsMatrix() || !input.shape.IsKnown()) continue;
+    cost.bytes += 8.0 * static_cast<double>(input.shape.Cells());
+    cells = std::max(cells, static_cast<double>(input.shape.Cells()));
+  }
+  if (node.info.IsMatrix() && node.info.shape.IsKnown()) cells = static_cast<double>(node.info.shape.Cells());
+  cost.bytes += 8.0 * cells;
+  cost.flops = cells * (node.op == "^" || (FindUnaryCode(node.op) && node.op.size() > 1) ? 20 : 1);
+  return cost;
+}
+
+constexpr Operator Binary(std::string_view name) {
+  return {.name = name,
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .infer = InferBinary,
+          .row_rule = RowRuleOfCells,
+          .input_use = UseOfInput,
+          .cost = CostOfCells,
+          .run = RunBinary,
+          .takes_singles = TakesSingles};
+}
+constexpr Operator Unary(std::string_view name, int max_inputs = 1) {
+  return {.name = name,
+          .min_inputs = 1,
+          .max_inputs = max_inputs,
+          .infer = InferUnary,
+          .row_rule = RowRuleOfCells,
+          .input_use = UseOfInput,
+          .cost = CostOfCells,
+          .run = RunUnary,
+          .takes_singles = TakesSingles};
+}
+
+constexpr Operator kOperators[] = {
+    Binary("+"),
+    Binary("-"),
+    Binary("*"),
+    Binary("/"),
+    Binary("^"),
+    Binary("%%"),
+    Binary("%/%"),
+    Binary("<"),
+    Binary("<="),
+    Binary(">"),
+    Binary(">="),
+    Binary("=="),
+    Binary("!="),
+    Binary("&"),
+    Binary("|"),
+    Binary("xor"),
+    Binary("pmin"),
+    Binary("pmax"),
+    Binary("bitwAnd"),
+    Binary("bitwOr"),
+    Binary("bitwXor"),
+    Binary("bitwShiftL"),
+    Binary("bitwShiftR"),
+    Unary("!"),
+    Unary("sqrt"),
+    Unary("exp"),
+    Unary("log", 2),
+    Unary("abs"),
+    Unary("round"),
+    Unary("floor"),
+    Unary("ceil"),
+    Unary("sign"),
+    Unary("sin"),
+    Unary("cos"),
+    Unary("tan"),
+    Unary("asin"),
+    Unary("acos"),
+    Unary("atan"),
+    Unary("sinh"),
+    Unary("cosh"),
+    Unary("tanh"),
+    Unary("sigmoid"),
+    Unary("is.nan"),
+    Unary("is.na"),
+    Unary("is.infinite"),
+    {.name = "ifelse",
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .infer = InferSelect,
+     .row_rule = RowRuleOfCells,
+     .input_use = UseOfInput,
+     .cost = CostOfCells,
+     .run = RunSelect,
+     .takes_singles = TakesSingles},
+};
+
+}  // namespace
+
+std::span<const Operator> ElementwiseOperators() { return kOperators; }
+
+}  // namespace heddle::ops

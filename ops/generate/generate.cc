@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/double_text.h"
+#include "ops/arguments.h"
+#include "ops/catalog.h"
+#include "ops/cells/move_cells.h"
+#include "ops/generate/rand.h"
+#include "ops/parallel.h"
+#include "ops/whole_number.h"
+
+namespace heddle::ops {
+namespace {
+
+// The rows that a generator makes: all of them unless the call asks for a range.
+struct RowRange {
+  explicit RowRange(const KernelCall& call, int64_t rows)
+      : begin(call.total_rows == 0 ? 0 : call.row_begin), end(call.total_rows == 0 ? rows : call.row_end) {}
+  int64_t begin;
+  int64_t end;
+};
+
+// ---- matrix(data, rows, cols, byrow=TRUE): a scalar fills (sizes may be 0), a matrix is reshaped
+// (byrow=FALSE reads and writes
+//      column by column), a string gives the cells, separated by blanks, row by row.
+//      Inputs: data, rows, cols. One of rows and cols may be left out for matrices and strings. Shapes: rows
+//      x cols. Format: dense; a reshaped matrix keeps its own. Exact. Cost: writes every cell once; a dense
+//      reshape by rows shares memory. Rows: a filled matrix is generated in pieces; the others are needed
+//      whole.
+
+Result<std::vector<double>> ParseCells(std::string_view text, StatusCode code) {
+  std::vector<double> cells;
+  constexpr std::string_view kBlanks = " \t\r\n";
+  for (size_t at = text.find_first_not_of(kBlanks); at != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    const std::optional<double> value = ParseDouble(word);
+    if (!value)
+      return Status(code, fmt::format("matrix: cell {} of the data string is not a number: \"{}\"",
+                                      cells.size() + 1, word))
+          .WithNote("cells are separated by blanks: matrix(\"1 2 3 4\", rows=2, cols=2)");
+    cells.push_back(*value);
+    at = text.find_first_not_of(kBlanks, end);
+  }
+  return cells;
+}
+
+Status WrongCount(int64_t cells, Shape shape, StatusCode code) {
+  return Status(code, fmt::format("matrix: {} cells do not fill a {} matrix", cells, shape));
+}
+
+// Fills in a size that was left out (both given: checks them) so that rows * columns is the number of cells.
+Status FitShape(int64_t cells, bool has_rows, bool has_columns, StatusCode code, Shape* shape) {
+  if (cells == kUnknown || (has_rows && shape->rows == kUnknown) ||
+      (has_columns && shape->columns == kUnknown))
+    return OkStatus();
+  if (!has_rows && !has_columns) return Status(code, "matrix: rows= and cols= are missing");
+  if (!has_rows && shape->columns > 0) shape->rows = cells / shape->columns;
+  if (!has_columns && shape->rows > 0) shape->columns = cells / shape->rows;
+  if (!shape->IsKnown() || shape->Cells() != cells) return WrongCount(cells, *shape, code);
+  return OkStatus();
+}
+
+bool IsText(const ValueInfo& data) { return data.IsScalar() && data.value_type == ValueType::kString; }
+
+Result<ValueInfo> InferMatrix(const InferContext& context) {
+  const ValueInfo& data = context.inputs[0];
+  const bool has_rows = IsGiven(context.node, 1);
+  const bool has_columns = IsGiven(context.node, 2);
+  const bool fill = data.IsScalar() && !IsText(data);
+  Shape shape;
+  HEDDLE_ASSIGN_OR_RETURN(shape.rows, InferSize(context, 1, "rows", fill ? 1 : kUnknown));
+  HEDDLE_ASSIGN_OR_RETURN(shape.columns, InferSize(context, 2, "cols", fill ? 1 : kUnknown));
+  if (fill) return ValueInfo::OfMatrix(shape);
+  int64_t cells = data.IsMatrix() ? data.shape.Cells() : kUnknown;
+  if (const Scalar* text = KnownScalar(context, 0); text != nullptr && text->IsString()) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> numbers,
+                            ParseCells(text->AsString(), StatusCode::kInvalidArgument));
+    cells = static_cast<int64_t>(numbers.size());
+  }
+  HEDDLE_RETURN_IF_ERROR(FitShape(cells, has_rows, has_columns, StatusCode::kInvalidArgument, &shape));
+  return ValueInfo::OfMatrix(shape, data.IsMatrix() ? data.format : Format::kDense);
+}
+
+RowRule MatrixRowRule(const Node&, std::span<const ValueInfo> inputs) {
+  return inputs[0].IsScalar() && !IsText(inputs[0]) ? RowRule::kGenerate : RowRule::kWhole;
+}
+
+// Row-major reshape of a CSR matrix: entries keep their order.
+Result<Matrix> ReshapeSparse(const Matrix& x, Shape shape) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(shape.rows, shape.columns, x.stored()));
+  int64_t* offsets = result.mutable_row_offsets();
+  int64_t at = 0;
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k) {
+      const int64_t cell = i * x.columns() + x.column_indexes()[k];
+      ++offsets[cell / shape.columns + 1];
+      result.mutable_column_indexes()[at] = static_cast<int32_t>(cell % shape.columns);
+      result.mutable_values()[at++] = x.values()[k];
+    }
+  }
+  for (int64_t i = 0; i < shape.rows; ++i) offsets[i + 1] += offsets[i];
+  return result;
+}
+
+Result<Matrix> ReshapeByRow(const Matrix& x, Shape shape) {
+  if (!x.IsSparse()) return x.Reshaped(shape.rows, shape.columns);
+  return ReshapeSparse(x, shape);
+}
+
+Result<Matrix> Reshape(const Matrix& x, Shape shape, bool by_row) {
+  if (by_row) return ReshapeByRow(x, shape);
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix transposed, Transpose(x));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix reshaped, ReshapeByRow(transposed, {shape.columns, shape.rows}));
+  return Transpose(reshaped);
+}
+
+Result<Matrix> MatrixOfText(std::string_view text, bool has_rows, bool has_columns, Shape shape) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> cells, ParseCells(text, StatusCode::kFailedPrecondition));
+  HEDDLE_RETURN_IF_ERROR(FitShape(static_cast<int64_t>(cells.size()), has_rows, has_columns,
+                                  StatusCode::kFailedPrecondition, &shape));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(shape.rows, shape.columns));
+  std::copy(cells.begin(), cells.end(), result.mutable_data());
+  return result;
+}
+
+Result<Value> RunMatrix(const KernelCall& call) {
+  const Value& data = *call.inputs[0];
+  const bool has_rows = GivenScalar(call, 1) != nullptr;
+  const bool has_columns = GivenScalar(call, 2) != nullptr;
+  Shape shape;
+  Matrix result;
+  if (data.IsScalar() && !data.scalar().IsString()) {
+    HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, 1, "rows", 1));
+    HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, 2, "cols", 1));
+    const RowRange rows(call, shape.rows);
+    const double value = data.scalar().AsDouble();
+    HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(rows.end - rows.begin, shape.columns));
+    double* out = result.mutable_data();
+    ParallelFor(result.cells(), 131072,
+                [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
+    return Value(std::move(result));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, 1, "rows", kUnknown));
+  HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, 2, "cols", kUnknown));
+  if (data.IsScalar()) {
+    HEDDLE_ASSIGN_OR_RETURN(result, MatrixOfText(data.scalar().AsString(), has_rows, has_columns, shape));
+    return Value(std::move(result));
+  }
+  const Matrix& x = data.matrix();
+  HEDDLE_RETURN_IF_ERROR(FitShape(x.cells(), has_rows, has_columns, StatusCode::kFailedPrecondition, &shape));
+  HEDDLE_ASSIGN_OR_RETURN(result, Reshape(x, shape, BooleanAttribute(call.node, "byrow", true)));
+  return Value(std::move(result));
+}
+
+// ---- seq(from, to, increment = 1, or -1 when from > to): from, from + increment, ... as far as `to`.
+//      k x 1, dense, k = 1 + floor(to / increment - from / increment), one more if rounding lost the last.
+//      Row i is from + i * increment, a multiplication and an addition: any row can be made alone (adding up
+//      step by step differs in last bits for steps that are not whole). Errors: an increment that leads away
+//      from `to`, is 0, NaN or infinite. Cost: writes k cells.
+
+struct Sequence {
+  double from;
+  double increment;
+  int64_t count;
+};
+
+Result<Sequence> MakeSequence(double from, double to, const Scalar* increment_given, StatusCode code) {
+  const double increment = increment_given != nullptr ? increment_given->AsDouble() : from <= to ? 1 : -1;
+  const bool finite = std::isfinite(from) && std::isfinite(to) && std::isfinite(increment);
+  if (!finite || increment == 0 || (from > to && increment > 0) || (from < to && increment < 0))
+    return Status(code, fmt::format("seq: cannot go from {} to {} in steps of {}", Scalar(from).ToText(),
+                                    Scalar(to).ToText(), Scalar(increment).ToText()))
+        .WithNote("the step must lead from the first number to the second");
+  const double steps = std::floor(to / increment - from / increment);
+  if (!(steps < 0x1.0p52)) return Status(code, fmt::format("seq: {} numbers are too many", steps + 1));
+  const double next = from + (steps + 1) * increment;
+  const bool one_more = increment > 0 ? next <= to : next >= to;
+  return Sequence{from, increment, 1 + static_cast<int64_t>(steps) + (one_more ? 1 : 0)};
+}
+
+Result<ValueInfo> InferSeq(const InferContext& context) {
+  for (int i = 0; i < 3; ++i) {
+    if (i == 2 && !IsGiven(context.node, 2)) continue;
+    HEDDLE_RETURN_IF_ERROR(RequireScalar(context, i, i == 0 ? "from" : i == 1 ? "to" : "the increment"));
+    if (context.inputs[static_cast<size_t>(i)].value_type == ValueType::kString)
+      return InvalidArgument("seq: argument {} is a string, not a number", i + 1);
+  }
+  const Scalar* from = KnownScalar(context, 0);
+  const Scalar* to = KnownScalar(context, 1);
+  const Scalar* increment = KnownScalar(context, 2);
+  if (from == nullptr || to == nullptr || (IsGiven(context.node, 2) && increment == nullptr))
+    return ValueInfo::OfMatrix({kUnknown, 1});
+  HEDDLE_ASSIGN_OR_RETURN(const Sequence sequence, MakeSequence(from->AsDouble(), to->AsDouble(), increment,
+                                                                StatusCode::kInvalidArgument));
+  return ValueInfo::OfMatrix({sequence.count, 1});
+}
+
+RowRule GenerateRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
+
+Result<Value> RunSeq(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Sequence sequence,
+                          MakeSequence(NumberOr(call, 0, 1), NumberOr(call, 1, 1), GivenScalar(call, 2),
+                                       StatusCode::kFailedPrecondition));
+  const RowRange rows(call, sequence.count);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows.end - rows.begin, 1));
+  double* out = result.mutable_data();
+  ParallelFor(result.rows(), 65536, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      out[i] = sequence.from + static_cast<double>(rows.begin + i) * sequence.increment;
+  });
+  return Value(std::move(result));
+}
+
+// ---- rand(rows=1, cols=1, min=0, max=1, sparsity=1, seed=-1, pdf="uniform", lambda=1): rows x cols random
+//      cells. Inputs in this order without pdf; attributes pdf and stream. The cells are those of Apache
+//      SystemDS for the same seed (docs/numerics.md, section "rand"): a function of the arguments, not of
+//      rows per worker, threads or format. No seed, or -1: the seed is mixed from the job's seed, the node's
+//      "stream" and the number of blocks run so far. Format: CSR if the sparsity is known before the run,
+//      below 0.4, and there is more than one column; else dense. Rows: generated in pieces. Cost: 2 ns a
+//      uniform cell, 25 ns a normal one.
+
+enum RandInput { kRows, kColumns, kMin, kMax, kSparsity, kSeed, kLambda };
+
+Result<RandRequest::Distribution> DistributionOf(const Node& node) {
+  const std::string& name = node.Text("pdf");
+  if (name.empty() || name == "uniform") return RandRequest::Distribution::kUniform;
+  if (name == "normal") return RandRequest::Distribution::kNormal;
+  if (name == "poisson") return RandRequest::Distribution::kPoisson;
+  return InvalidArgument("rand: unknown distribution pdf=\"{}\"", name)
+      .WithNote("it is \"uniform\", \"normal\" or \"poisson\"");
+}
+
+// What is wrong with the values, as far as they are known.
+Status CheckRand(const Scalar* sparsity, const Scalar* lambda, bool poisson, StatusCode code) {
+  if (sparsity != nullptr && !(sparsity->AsDouble() >= 0 && sparsity->AsDouble() <= 1))
+    return Status(code, fmt::format("rand: sparsity must be between 0 and 1, not {}", sparsity->ToText()));
+  if (poisson && lambda != nullptr && !(lambda->AsDouble() > 0 && lambda->AsDouble() < 0x1.0p31))
+    return Status(code, fmt::format("rand: lambda must be positive, not {}", lambda->ToText()));
+  return OkStatus();
+}
+
+Result<ValueInfo> InferRand(const InferContext& context) {
+  HEDDLE_ASSIGN_OR_RETURN(const RandRequest::Distribution distribution, DistributionOf(context.node));
+  constexpr std::string_view kNames[] = {"rows", "cols", "min", "max", "sparsity", "seed", "lambda"};
+  for (int i = kMin; i <= kLambda; ++i)
+    if (IsGiven(context.node, i)) HEDDLE_RETURN_IF_ERROR(RequireScalar(context, i, kNames[i]));
+  Shape shape;
+  HEDDLE_ASSIGN_OR_RETURN(shape.rows, InferSize(context, kRows, "rows", 1));
+  HEDDLE_ASSIGN_OR_RETURN(shape.columns, InferSize(context, kColumns, "cols", 1));
+  if (const Scalar* seed = KnownScalar(context, kSeed))
+    HEDDLE_RETURN_IF_ERROR(RequireWholeNumber(*seed, "rand", "seed", StatusCode::kInvalidArgument).status());
+  const Scalar* sparsity = KnownScalar(context, kSparsity);
+  HEDDLE_RETURN_IF_ERROR(CheckRand(sparsity, KnownScalar(context, kLambda),
+                                   distribution == RandRequest::Distribution::kPoisson,
+                                   StatusCode::kInvalidArgument));
+  const bool sparse = sparsity != nullptr && sparsity->AsDouble() < 0.4 && shape.columns > 1;
+  return ValueInfo::OfMatrix(shape, sparse ? Format::kSparse : Format::kDense);
+}
+
+uint64_t Mix(
+    uint64_t x) {  // splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+Result<int64_t> SeedOf(const KernelCall& call) {
+  if (const Scalar* given = GivenScalar(call, kSeed)) {
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t seed,
+                            RequireWholeNumber(*given, "rand", "seed", StatusCode::kFailedPrecondition));
+    if (seed != -1) return seed;
+  }
+  const Scalar* stream = call.node.FindAttribute("stream");
+  const auto number = static_cast<uint64_t>(stream == nullptr ? 0 : stream->AsInteger());
+  return static_cast<int64_t>(Mix(Mix(call.context.job_seed ^ Mix(number)) ^ Mix(~call.context.execution)));
+}
+
+Result<Value> RunRand(const KernelCall& call) {
+  RandRequest request;
+  HEDDLE_ASSIGN_OR_RETURN(request.rows, GivenSize(call, kRows, "rows", 1));
+  HEDDLE_ASSIGN_OR_RETURN(request.columns, GivenSize(call, kColumns, "cols", 1));
+  HEDDLE_ASSIGN_OR_RETURN(request.distribution, DistributionOf(call.node));
+  HEDDLE_RETURN_IF_ERROR(CheckRand(GivenScalar(call, kSparsity), GivenScalar(call, kLambda),
+                                   request.distribution == RandRequest::Distribution::kPoisson,
+                                   StatusCode::kFailedPrecondition));
+  request.min = NumberOr(call, kMin, 0);
+  request.max = NumberOr(call, kMax, 1);
+  request.sparsity = NumberOr(call, kSparsity, 1);
+  request.lambda = NumberOr(call, kLambda, 1);
+  HEDDLE_ASSIGN_OR_RETURN(request.seed, SeedOf(call));
+  request.cancelled = call.context.cancelled;
+  const RowRange rows(call, request.rows);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, RandomRows(request, rows.begin, rows.end, call.node.info.format));
+  return Value(std::move(result));
+}
+
+// ---- time(): nanoseconds of a clock that never goes back, an integer scalar.
+
+Result<ValueInfo> InferTime(const InferContext&) { return ValueInfo::OfScalar(ValueType::kInteger); }
+
+Result<Value> RunTime(const KernelCall& call) {
+  Clock& clock = call.context.clock != nullptr ? *call.context.clock : SystemClock();
+  return Value(Scalar(clock.MonotonicNs()));
+}
+
+constexpr Operator kOperators[] = {
+    {.name = "matrix",
+     .min_inputs = 1,
+     .max_inputs = 3,
+     .infer = InferMatrix,
+     .row_rule = MatrixRowRule,
+     .run = RunMatrix},
+    {.name = "seq",
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .infer = InferSeq,
+     .row_rule = GenerateRowRule,
+     .run = RunSeq},
+    {.name = "rand",
+     .min_inputs = 0,
+     .max_inputs = 7,
+     .infer = InferRand,
+     .row_rule = GenerateRowRule,
+     .run = RunRand},
+    {.name = "time", .min_inputs = 0, .max_inputs = 0, .infer = InferTime, .run = RunTime, .pure = false},
+};
+
+}  // namespace
+
+std::span<const Operator> GenerateOperators() { return kOperators; }
+
+}  // namespace heddle::ops

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/sizes.h"
+#include "ops/arguments.h"
+#include "ops/catalog.h"
+#include "ops/cells/move_cells.h"
+#include "ops/parallel.h"
+#include "ops/whole_number.h"
+
+namespace heddle::ops {
+namespace {
+
+// A bound as the script gives it, 1-based and inclusive.
+class Bound {
+ public:
+  Bound() = default;  // Not known yet.
+  explicit Bound(const Scalar& given) : given_(&given), number_(WholeNumber(given)) {}
+
+  bool IsKnown() const { return given_ != nullptr; }
+  // Whether it may be a row (column) of a matrix with so many of them (kUnknown: any). NaN, an infinity and
+  // 1e308 are none.
+  bool IsWithin(int64_t length) const {
+    return !IsKnown() ||
+           (number_ && *number_ >= 1 && *number_ <= (length == kUnknown ? kMostLength : length));
+  }
+  int64_t number() const { return *number_; }  // Of a known one within some length.
+  std::string Text() const {
+    if (!IsKnown()) return "?";
+    return number_ ? std::to_string(*number_) : given_->ToText();
+  }
+
+ private:
+  const Scalar* given_ = nullptr;
+  std::optional<int64_t> number_;
+};
+
+// Bounds of a range in one dimension.
+struct Range {
+  bool all = false;     // Both bounds left out.
+  bool single = false;  // Both bounds are one node: one row or column, wherever it is.
+  Bound lower;
+  Bound upper;
+
+  bool IsKnown() const { return lower.IsKnown() && upper.IsKnown(); }
+  // Number of rows or columns of a range in a dimension of this length; only after a check.
+  int64_t Count(int64_t length) const {
+    if (all) return length;
+    if (single) return 1;
+    return IsKnown() ? upper.number() - lower.number() + 1 : kUnknown;
+  }
+  // 0-based, half open; only after a check.
+  int64_t Begin() const { return all ? 0 : lower.number() - 1; }
+  int64_t End(int64_t length) const { return all ? length : upper.number(); }
+};
+
+std::string RangeText(const Range& range) {
+  if (range.all) return "";
+  const std::string lower = range.lower.Text(), upper = range.upper.Text();
+  return lower == upper ? lower : lower + ":" + upper;
+}
+
+// nullptr if the range can lie in a dimension of this length (kUnknown: any), else what is wrong.
+const char* Problem(const Range& range, int64_t length) {
+  if (range.all) return nullptr;
+  if (!range.lower.IsWithin(length) || !range.upper.IsWithin(length)) return "out of range";
+  return range.IsKnown() && range.lower.number() > range.upper.number() ? "empty" : nullptr;
+}
+
+Status CheckRanges(const Range& rows, const Range& columns, Shape shape, StatusCode code) {
+  const char* problem = Problem(rows, shape.rows);
+  if (problem == nullptr) problem = Problem(columns, shape.columns);
+  if (problem == nullptr) return OkStatus();
+  const bool empty = std::string_view(problem) == "empty";
+  Status error(code, empty ? fmt::format("index [{},{}] is empty: its lower bound is above its upper bound",
+                                         RangeText(rows), RangeText(columns))
+                           : fmt::format("index [{},{}] is out of range for a {} matrix", RangeText(rows),
+                                         RangeText(columns), shape));
+  return error.WithNote(empty ? "a range l:u needs l <= u; there are no empty index ranges"
+                              : "rows and columns are counted from 1");
+}
+
+// The range whose bounds are inputs i and i + 1.
+Result<Range> InferRange(const InferContext& context, int i) {
+  Range range;
+  const bool has_lower = IsGiven(context.node, i);
+  const bool has_upper = IsGiven(context.node, i + 1);
+  if (!has_lower && !has_upper) return Range{.all = true};
+  const int lower_input = has_lower ? i : i + 1;
+  const int upper_input = has_upper ? i + 1 : i;
+  for (int input : {lower_input, upper_input}) {
+    HEDDLE_RETURN_IF_ERROR(RequireScalar(context, input, "a bound of the index"));
+    if (context.inputs[static_cast<size_t>(input)].value_type == ValueType::kString)
+      return InvalidArgument("{}: a bound of the index must be a number, not a string", context.node.op);
+  }
+  range.single = context.node.inputs[static_cast<size_t>(lower_input)] ==
+                 context.node.inputs[static_cast<size_t>(upper_input)];
+  if (const Scalar* lower = KnownScalar(context, lower_input)) range.lower = Bound(*lower);
+  if (const Scalar* upper = KnownScalar(context, upper_input)) range.upper = Bound(*upper);
+  return range;
+}
+
+Range GivenRange(const KernelCall& call, int i) {
+  const Scalar* lower = GivenScalar(call, i);
+  const Scalar* upper = GivenScalar(call, i + 1);
+  if (lower == nullptr && upper == nullptr) return {.all = true};
+  if (lower == nullptr) lower = upper;
+  if (upper == nullptr) upper = lower;
+  return {.lower = Bound(*lower), .upper = Bound(*upper)};
+}
+
+// The shape of the whole matrix: what messages name and column bounds are checked against.
+Shape WholeShape(const KernelCall& call, const Matrix& x) {
+  return call.input_infos.empty() || !call.input_infos[0].shape.IsKnown() ? x.shape()
+                                                                          : call.input_infos[0].shape;
+}
+
+// ---- X[rl:ru, cl:cu]: the cells within bounds, (ru-rl+1) x (cu-cl+1); a cell stays a 1 x 1 matrix.
+//      Inputs: X, rl, ru, cl, cu (scalars, truncated; left out in pairs: all rows, all columns).
+//      Format: X's. Exact. Cost: none for whole rows (shares X's memory), else one copy.
+//      Rows: row-wise when only columns are chosen; with row bounds X is needed whole.
+
+Result<ValueInfo> InferIndex(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "the indexed value"));
+  HEDDLE_ASSIGN_OR_RETURN(const Range rows, InferRange(context, 1));
+  HEDDLE_ASSIGN_OR_RETURN(const Range columns, InferRange(context, 3));
+  const ValueInfo& x = context.inputs[0];
+  HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, x.shape, StatusCode::kInvalidArgument));
+  return ValueInfo::OfMatrix({rows.Count(x.shape.rows), columns.Count(x.shape.columns)}, x.format);
+}
+
+bool HasRowBounds(const Node& node, int first) { return IsGiven(node, first) || IsGiven(node, first + 1); }
+
+RowRule IndexRowRule(const Node& node, std::span<const ValueInfo>) {
+  return HasRowBounds(node, 1) ? RowRule::kWhole : RowRule::kRowWise;
+}
+InputUse IndexInputUse(const Node& node, std::span<const ValueInfo>, int i) {
+  return i == 0 && !HasRowBounds(node, 1) ? InputUse::kRows : InputUse::kWhole;
+}
+
+Result<Value> RunIndex(const KernelCall& call) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const Range rows = GivenRange(call, 1);
+  const Range columns = GivenRange(call, 3);
+  HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, WholeShape(call, x), StatusCode::kFailedPrecondition));
+  const Matrix panel = rows.all ? x : x.Rows(rows.Begin(), rows.End(x.rows()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SliceColumns(panel, columns.Begin(), columns.End(x.columns())));
+  return Value(std::move(result));
+}
+
+// ---- X[rl:ru, cl:cu] = V: X with the cells within bounds replaced by V, a scalar or a matrix of just that
+// size (a 1 x 1
+//      matrix counts as a scalar). Inputs: X, V, rl, ru, cl, cu. Format: X's. Exact. Cost: one copy of X,
+//      or of V alone where nobody else needs the dense X.
+//      Rows: row-wise when only columns are chosen.
+
+Status CheckReplacement(const Range& rows, const Range& columns, Shape x, Shape v, StatusCode code) {
+  const int64_t row_count = rows.Count(x.rows);
+  const int64_t column_count = columns.Count(x.columns);
+  if (v.rows == 1 && v.columns == 1) return OkStatus();
+  const bool fits = (row_count == kUnknown || v.rows == kUnknown || row_count == v.rows) &&
+                    (column_count == kUnknown || v.columns == kUnknown || column_count == v.columns);
+  if (fits) return OkStatus();
+  return Status(code, fmt::format("index [{},{}] is {} but the assigned matrix is {}", RangeText(rows),
+                                  RangeText(columns), Shape{row_count, column_count}, v));
+}
+
+Result<ValueInfo> InferIndexAssign(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "the indexed value"));
+  HEDDLE_ASSIGN_OR_RETURN(const Range rows, InferRange(context, 2));
+  HEDDLE_ASSIGN_OR_RETURN(const Range columns, InferRange(context, 4));
+  const ValueInfo& x = context.inputs[0];
+  const ValueInfo& v = context.inputs[1];
+  HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, x.shape, StatusCode::kInvalidArgument));
+  if (v.IsScalar() && v.value_type == ValueType::kString)
+    return InvalidArgument("indexAssign: a string cannot be a cell of a matrix");
+  if (v.IsMatrix())
+    HEDDLE_RETURN_IF_ERROR(CheckReplacement(rows, columns, x.shape, v.shape, StatusCode::kInvalidArgument));
+  return ValueInfo::OfMatrix(x.shape, x.format);
+}
+
+RowRule IndexAssignRowRule(const Node& node, std::span<const ValueInfo>) {
+  return HasRowBounds(node, 2) ? RowRule::kWhole : RowRule::kRowWise;
+}
+InputUse IndexAssignInputUse(const Node& node, std::span<const ValueInfo> inputs, int i) {
+  if (HasRowBounds(node, 2) || i > 1) return InputUse::kWhole;
+  if (i == 0) return InputUse::kRows;
+  const ValueInfo& v = inputs[1];
+  return v.IsMatrix() && v.shape != Shape{1, 1} ? InputUse::kRows : InputUse::kWhole;
+}
+
+// What goes into the region: a constant, or the cells of a matrix.
+template <typename T>
+struct Replacement {
+  const Matrix* matrix = nullptr;
+  T constant = 0;
+
+  void CopyRow(int64_t i, int64_t count, T* out) const {
+    if (matrix == nullptr) {
+      std::fill_n(out, count, constant);
+    } else if (!matrix->IsSparse()) {
+      std::copy_n(matrix->template data<T>() + i * count, count, out);
+    } else {
+      std::fill_n(out, count, T{0});
+      for (int64_t k = matrix->row_offsets()[i]; k < matrix->row_offsets()[i + 1]; ++k)
+        out[matrix->column_indexes()[k]] = matrix->template values<T>()[k];
+    }
+  }
+};
+
+// The region, 0-based and half open.
+struct Region {
+  int64_t row_begin, row_end, column_begin, column_end;
+};
+
+template <typename T>
+Result<Matrix> AssignDense(const Matrix& x, const Region& region, const Replacement<T>& replacement) {
+  const int64_t n = x.columns();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), n, x.element_type()));
+  T* out = result.mutable_data<T>();
+  ParallelFor(n == 0 ? 0 : x.rows(), RowGrain(n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* in = x.data<T>() + i * n;
+      if (i < region.row_begin || i >= region.row_end) {
+        std::copy_n(in, n, out + i * n);
+        continue;
+      }
+      std::copy_n(in, region.column_begin, out + i * n);
+      replacement.CopyRow(i - region.row_begin, region.column_end - region.column_begin,
+                          out + i * n + region.column_begin);
+      std::copy(in + region.column_end, in + n, out + i * n + region.column_end);
+    }
+  });
+  return result;
+}
+
+template <typename T>
+Result<Matrix> AssignSparse(const Matrix& x, const Region& region, const Replacement<T>& replacement) {
+  const int64_t width = region.column_end - region.column_begin;
+  std::vector<int32_t> indexes;
+  std::vector<T> values;
+  std::vector<int64_t> counts(static_cast<size_t>(x.rows()));
+  std::vector<T> row(static_cast<size_t>(width));
+  indexes.reserve(static_cast<size_t>(x.stored()));
+  values.reserve(static_cast<size_t>(x.stored()));
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    const size_t before = values.size();
+    int64_t k = x.row_offsets()[i];
+    const int64_t end = x.row_offsets()[i + 1];
+    const bool inside = i >= region.row_begin && i < region.row_end;
+    const auto keep_until = [&](int64_t column) {
+      for (; k < end && x.column_indexes()[k] < column; ++k) {
+        indexes.push_back(x.column_indexes()[k]);
+        values.push_back(x.values<T>()[k]);
+      }
+    };
+    if (inside) {
+      keep_until(region.column_begin);
+      while (k < end && x.column_indexes()[k] < region.column_end) ++k;
+      replacement.CopyRow(i - region.row_begin, width, row.data());
+      for (int64_t j = 0; j < width; ++j) {
+        if (row[static_cast<size_t>(j)] == 0) continue;
+        indexes.push_back(static_cast<int32_t>(region.column_begin + j));
+        values.push_back(row[static_cast<size_t>(j)]);
+      }
+    }
+    keep_until(x.columns());
+    counts[static_cast<size_t>(i)] = static_cast<int64_t>(values.size() - before);
+  }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(x.columns(), counts, x.element_type()));
+  std::copy(indexes.begin(), indexes.end(), result.mutable_column_indexes());
+  std::copy(values.begin(), values.end(), result.mutable_values<T>());
+  return result;
+}
+
+template <typename T>
+Result<Value> AssignCells(const KernelCall& call) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const Range rows = GivenRange(call, 2);
+  const Range columns = GivenRange(call, 4);
+  HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, WholeShape(call, x), StatusCode::kFailedPrecondition));
+  Replacement<T> replacement;
+  if (call.inputs[1]->IsScalar()) {
+    if (call.inputs[1]->scalar().IsString())
+      return FailedPrecondition("indexAssign: a string cannot be a cell of a matrix");
+    replacement.constant = static_cast<T>(call.inputs[1]->scalar().AsDouble());
+  } else {
+    const Matrix& v = call.inputs[1]->matrix();
+    HEDDLE_RETURN_IF_ERROR(
+        CheckReplacement(rows, columns, x.shape(), v.shape(), StatusCode::kFailedPrecondition));
+    if (v.rows() == 1 && v.columns() == 1)
+      replacement.constant = static_cast<T>(v.At(0, 0));
+    else
+      replacement.matrix = &v;
+  }
+  const Region region{rows.Begin(), rows.End(x.rows()), columns.Begin(), columns.End(x.columns())};
+  Matrix result;
+  if (x.IsSparse()) {
+    HEDDLE_ASSIGN_OR_RETURN(result, AssignSparse(x, region, replacement));
+  } else if (call.last_read != nullptr && call.inputs[1] != call.inputs[0] &&
+             call.last_read->matrix().HoldsCellsAlone()) {
+    result = std::move(call.last_read->matrix());
+    for (int64_t i = region.row_begin; i < region.row_end; ++i)
+      replacement.CopyRow(i - region.row_begin, region.column_end - region.column_begin,
+                          result.mutable_data<T>() + i * result.columns() + region.column_begin);
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(result, AssignDense(x, region, replacement));
+  }
+  return Value(std::move(result));
+}
+
+Result<Value> RunIndexAssign(const KernelCall& call) {
+  return call.inputs[0]->matrix().element_type() == ElementType::kFloat64 ? AssignCells<double>(call)
+                                                                          : AssignCells<float>(call);
+}
+
+constexpr Operator kOperators[] = {
+    {.name = "index",
+     .min_inputs = 1,
+     .max_inputs = 5,
+     .infer = InferIndex,
+     .row_rule = IndexRowRule,
+     .input_use = IndexInputUse,
+     .run = RunIndex,
+     .may_fail = true,
+     .takes_singles = TakesAnySingles},
+    {.name = "indexAssign",
+     .min_inputs = 2,
+     .max_inputs = 6,
+     .infer = InferIndexAssign,
+     .row_rule = IndexAssignRowRule,
+     .input_use = IndexAssignInputUse,
+     .run = RunIndexAssign,
+     .may_fail = true,
+     .updates = true,
+     .takes_singles = TakesAnySingles},
+};
+
+}  // namespace
+
+std::span<const Operator> IndexOperators() { return kOperators; }
+
+}  // namespace heddle::ops

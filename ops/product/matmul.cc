@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/product/matmul.h"
+
+#include <algorithm>
+
+#include "ops/catalog.h"
+#include "ops/cells/storage.h"
+
+// %*% and t%*% (t(X) %*% Y): shapes, placement, and the choice of the kernel.
+namespace heddle::ops {
+namespace {
+
+bool IsTransposed(const Node& node) { return node.op == "t%*%"; }
+
+Status CheckMatrix(const ValueInfo& info, const char* side) {
+  if (info.data_type == DataType::kMatrix || info.data_type == DataType::kUnknown) return OkStatus();
+  return InvalidArgument("%*%: the {} operand must be a matrix, got a {}", side, Name(info.data_type))
+      .WithNote("scalars are multiplied with *");
+}
+
+// As the user wrote it: of t(X) %*% Y the left shape is that of t(X).
+Status CheckInner(const Shape& left, const Shape& right) {
+  if (left.columns < 0 || right.rows < 0 || left.columns == right.rows) return OkStatus();
+  Status status = InvalidArgument("%*%: inner dimensions differ: {} and {}", left, right);
+  if (left.columns == right.columns)
+    return status.WithNote("X %*% t(Y) would fit: the left columns match the right columns");
+  if (left.rows == right.rows)
+    return status.WithNote("t(X) %*% Y would fit: the left rows match the right rows");
+  return status.WithNote("the left operand needs as many columns as the right one has rows");
+}
+
+Result<ValueInfo> InferProduct(const InferContext& context) {
+  const ValueInfo &x = context.inputs[0], &y = context.inputs[1];
+  HEDDLE_RETURN_IF_ERROR(CheckMatrix(x, "left"));
+  HEDDLE_RETURN_IF_ERROR(CheckMatrix(y, "right"));
+  const Shape left = IsTransposed(context.node) ? Shape{x.shape.columns, x.shape.rows} : x.shape;
+  HEDDLE_RETURN_IF_ERROR(CheckInner(left, y.shape));
+  // CSR %*% CSR is CSR; every other product is dense.
+  const bool sparse =
+      !IsTransposed(context.node) && x.format == Format::kSparse && y.format == Format::kSparse;
+  return ValueInfo::OfMatrix({left.rows, y.shape.columns}, sparse ? Format::kSparse : Format::kDense);
+}
+
+RowRule ProductRowRule(const Node& node, std::span<const ValueInfo>) {
+  return IsTransposed(node) ? RowRule::kReduce : RowRule::kRowWise;
+}
+
+InputUse ProductInputUse(const Node& node, std::span<const ValueInfo>, int i) {
+  return IsTransposed(node) || i == 0 ? InputUse::kRows : InputUse::kWhole;
+}
+
+Cost ProductCost(const Node& node, std::span<const ValueInfo> inputs) {
+  const Shape &x = inputs[0].shape, &y = inputs[1].shape;
+  if (!x.IsKnown() || !y.IsKnown()) return {};
+  const double cells =
+      static_cast<double>(IsTransposed(node) ? x.columns : x.rows) * static_cast<double>(y.columns);
+  return {.flops = 2 * cells * static_cast<double>(y.rows),
+          .bytes = 8 * (static_cast<double>(x.Cells()) + static_cast<double>(y.Cells()) + cells)};
+}
+
+Result<Value> RunProduct(const KernelCall& call) {
+  const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
+  if (Status inner = CheckInner(a.shape(), b.shape()); !inner.ok())
+    return inner.WithCode(StatusCode::kFailedPrecondition);
+  const int64_t whole_rows = call.input_infos[0].shape.IsKnown() ? call.input_infos[0].shape.rows : a.rows();
+  Matrix result;
+  if (IsNarrow(b.columns())) {
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplyNarrow(a, b, call.context));
+  } else if (SplitsInner(whole_rows, a.columns(), b.columns())) {
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplySplit(a, b, call.context));
+  } else if (a.IsSparse() && b.IsSparse()) {
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplySparse(a, b, call.context));
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplyWide(a, b, call.context));
+  }
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  if (!a.IsSparse() || !b.IsSparse()) return Value(std::move(result));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, AsSparse(result));
+  return Value(std::move(sparse));
+}
+
+constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const KernelCall&)) {
+  return {.name = name,
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .infer = InferProduct,
+          .row_rule = ProductRowRule,
+          .input_use = ProductInputUse,
+          .cost = ProductCost,
+          .run = run};
+}
+
+}  // namespace
+
+std::span<const Operator> MatmulOperators() {
+  static constexpr Operator kOperators[] = {Describe("%*%", RunProduct),
+                                            Describe("t%*%", RunTransposedProduct)};
+  return kOperators;
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/matrix.h"
+#include "core/panels.h"
+#include "ops/kernel.h"
+#include "ops/reduction/reduction_tree.h"
+
+// What the files matmul*.cc and sparse_matmul*.cc share. Which definition of docs/numerics.md, section 3 a
+// product follows depends on the whole shapes only.
+namespace heddle::ops {
+namespace simd {
+class Ahead;
+}
+
+/// Results (and right operands) with at most this many columns are computed as X %*% v, column by column.
+constexpr int64_t kFewColumns = 8;
+/// A narrow right operand counts as dense: its absent cells are 0.0.
+constexpr bool IsNarrow(int64_t columns) { return columns <= kFewColumns; }
+/// A %*% B with more than 8 columns is cut into panels of Granule(inner) along the inner dimension, joined by
+/// the tree.
+constexpr bool SplitsInner(int64_t rows, int64_t inner, int64_t columns) {
+  return !IsNarrow(columns) && rows * columns <= 65536 && inner >= 65536;
+}
+
+/// Inside a fused operator a product of dense rows with so many columns or more packs its right operand once,
+/// and a tile is a block of rows as in a product of its own (kBlockRows), or a lower one where rows of X and
+/// of all that is computed of them took more than kWideTileBytes. (The right operand is read once for each
+/// tile: lower tiles cost more than cells that leave the second-level cache.)
+constexpr int64_t kWideProduct = 64;
+constexpr int64_t kLeastWideRows = 48;
+constexpr int64_t kWideTileBytes = 4 << 20;
+constexpr bool FitsTiles(int64_t inner, int64_t columns) {
+  return 2 * kLeastWideRows * 8 * (inner + columns) <= kWideTileBytes;
+}
+
+/// A dense right operand, inner x count, of at most 8 columns: as it is for entries of a left operand, else
+/// as `count` rows padded with zeros to a multiple of 8 doubles.
+struct NarrowRight {
+  Matrix dense;
+  int64_t count = 0;
+  int64_t stride = 0;
+  AlignedArray cells;
+  NarrowRight() = default;
+  NarrowRight(Matrix right, bool by_entries);
+  const double* Column(int64_t c) const { return cells.data() + c * stride; }
+};
+
+/// Rows [begin, end) of A %*% B, B made for the format of A, to out[i * b.count + c] for row i.
+void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out);
+
+/// A %*% B for the rows of A at hand.
+Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b,
+                              const KernelContext& context);  ///< B has at most 8 columns.
+Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b,
+                             const KernelContext& context);  ///< SplitsInner of the whole.
+Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b,
+                            const KernelContext& context);  ///< One chain over all of k.
+/// CSR %*% CSR with more than 8 columns, one chain a cell; zeros are dropped.
+Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b, const KernelContext& context);
+
+/// Rows [row_begin, row_end) of A %*% B over inner indexes [begin, end) to row-major `out` (row stride
+/// b.columns()): one chain a cell, + 0.0. Any pair of formats but dense x dense.
+void MultiplySparseRows(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
+                        int64_t end, double* out);
+
+/// t(X) %*% Y for any shapes, in the phases of a kReduce operator.
+Result<Value> RunTransposedProduct(const KernelCall& call);
+
+/// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending over `rows`, for j < n and
+/// c < k, by simd::MultiplyColumns, with its `ahead`: for simd::AreFewForTiles(n, k).
+void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
+                         int64_t y_stride, int64_t k, double* out, simd::Ahead* ahead);
+
+}  // namespace heddle::ops

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// A %*% B, the three definitions of docs/numerics.md, section 3: few columns (eight lanes over k), a small
+// result of a long inner dimension (panels of k and the tree), and the plain chain.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/cells/storage.h"
+#include "ops/parallel.h"
+#include "ops/product/matmul.h"
+#include "ops/product/matmul_gemm.h"
+#include "ops/simd/aggregate.h"
+#include "ops/simd/matmul.h"
+#include "ops/simd/sparse_rows.h"
+#include "ops/sparse/sparse_vectors.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr int64_t kTaskCells = 1 << 17;
+// With fewer rows than this a product streams B row by row instead of packing it.
+constexpr int64_t kFewRows = 4;
+// With fewer rows than this, chunks of long rows are the tasks, not rows.
+constexpr int64_t kFewLongRows = 16;
+
+// Doubles of the lanes of a chunk.
+int64_t ChunkWidth(const Matrix& a, int64_t k) {
+  return a.IsSparse() && k > 1 ? 8 * simd::LaneStride(k) : 8 * k;
+}
+
+// Lanes of one chunk of one row for every column of B: place c * 8 + lane, or as of simd::MultiplyByLanes for
+// several columns times CSR, whose entries in that chunk are given.
+void MultiplyChunk(const Matrix& a, const NarrowRight& b, int64_t row, int64_t chunk, int64_t first,
+                   int64_t last, double* payload) {
+  const int64_t begin = chunk * kColumnChunk, end = std::min(a.columns(), begin + kColumnChunk);
+  if (!a.IsSparse()) {
+    std::fill_n(payload, 8 * b.count, 0.0);
+    for (int64_t c = 0; c < b.count; ++c)
+      simd::MultiplyFlat(a.data() + row * a.columns() + begin, b.Column(c) + begin, end - begin,
+                         payload + 8 * c);
+    return;
+  }
+  const int32_t* columns = a.column_indexes();
+  if (b.count > 1)
+    return simd::MultiplyByLanes(a.values() + first, columns + first, last - first, b.dense.data(), b.count,
+                                 payload);
+  std::fill_n(payload, 8, 0.0);
+  for (int64_t e = first; e < last; ++e) {
+    double& lane = payload[columns[e] & 7];
+    lane = std::fma(a.values()[e], b.dense.data()[columns[e]], lane);
+  }
+}
+
+// Of the entries [first, last) of a CSR row, where those before a column end.
+int64_t EndBefore(const Matrix& a, int64_t first, int64_t last, int64_t column) {
+  const int32_t* columns = a.column_indexes();
+  return std::lower_bound(columns + first, columns + last, column) - columns;
+}
+
+// A row of the result, from its lanes.
+void CloseRow(const Matrix& a, const double* lanes, int64_t k, double* out) {
+  if (a.IsSparse() && k > 1) return simd::CloseLanes(lanes, k, out);
+  for (int64_t c = 0; c < k; ++c) out[c] = simd::FoldLanes(simd::Fold::kAdd, lanes + 8 * c) + 0.0;
+}
+
+void MultiplyLongRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out) {
+  const int64_t chunks = CeilDivide(a.columns(), kColumnChunk);
+  PayloadStack stack(Join::kSum, ChunkWidth(a, b.count), 48);
+  for (int64_t i = begin; i < end; ++i) {
+    const auto add = [&](int64_t chunk, int64_t first, int64_t last) {
+      MultiplyChunk(a, b, i, chunk, first, last, stack.Next(chunk));
+      stack.Push();
+    };
+    if (!a.IsSparse()) {
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) add(chunk, 0, 0);
+    } else {
+      for (int64_t first = a.row_offsets()[i], end = a.row_offsets()[i + 1], last; first < end;
+           first = last) {
+        const int64_t chunk = a.column_indexes()[first] / kColumnChunk;
+        last = EndBefore(a, first, end, (chunk + 1) * kColumnChunk);
+        add(chunk, first, last);
+      }
+    }
+    if (const double* root = stack.Finish())
+      CloseRow(a, root, b.count, out + i * b.count);
+    else
+      std::fill_n(out + i * b.count, b.count, 0.0);
+  }
+}
+
+}  // namespace
+
+NarrowRight::NarrowRight(Matrix right, bool by_entries)
+    : dense(std::move(right)), count(dense.columns()), stride((dense.rows() + 7) / 8 * 8) {
+  if (by_entries) return;
+  cells = AlignedArray(count * stride);
+  for (int64_t c = 0; c < count; ++c) {
+    double* column = cells.data() + c * stride;
+    for (int64_t i = 0; i < dense.rows(); ++i) column[i] = dense.data()[i * count + c];
+    std::fill(column + dense.rows(), column + stride, 0.0);
+  }
+}
+
+void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out) {
+  const int64_t n = a.columns(), k = b.count;
+  if (a.IsSparse() && k == 1)
+    simd::MultiplySparseRows({a.row_offsets() + begin, a.column_indexes(), a.values(), end - begin},
+                             b.dense.data(), n, out + begin);
+  else if (n > kColumnChunk)
+    MultiplyLongRows(a, b, begin, end, out);
+  else if (a.IsSparse())
+    simd::MultiplyRowsByLanes(a.values(), a.column_indexes(), a.row_offsets() + begin, end - begin,
+                              b.dense.data(), k, out + begin * k);
+  else
+    simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, b.cells.data(), b.stride, k, out + begin * k,
+                       k);
+}
+
+Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context) {
+  const int64_t m = a.rows(), n = a.columns(), k = b.columns();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, k));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, AsDense(b));
+  const NarrowRight right(std::move(dense), a.IsSparse());
+  double* out = result.mutable_data();
+  if (m == 0 || k == 0) return result;
+  if (n > kColumnChunk && m < kFewLongRows) {
+    const Reduction reduction{.join = Join::kSum,
+                              .width = ChunkWidth(a, k),
+                              .leaf_cells = kColumnChunk,
+                              .cancelled = context.cancelled};
+    for (int64_t i = 0; i < m; ++i) {
+      HEDDLE_ASSIGN_OR_RETURN(
+          const Matrix nodes,
+          ReduceLeaves(reduction, 0, CeilDivide(n, kColumnChunk), [&](int64_t chunk, double* payload) {
+            int64_t first = 0, last = 0;
+            if (a.IsSparse()) {
+              first = EndBefore(a, a.row_offsets()[i], a.row_offsets()[i + 1], chunk * kColumnChunk);
+              last = EndBefore(a, first, a.row_offsets()[i + 1], (chunk + 1) * kColumnChunk);
+              if (first == last) return false;
+            }
+            MultiplyChunk(a, right, i, chunk, first, last, payload);
+            return true;
+          }));
+      HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
+      CloseRow(a, root.data(), k, out + i * k);
+    }
+    return result;
+  }
+  const int64_t row_cells = a.IsSparse() ? a.stored() / m + 1 : n;
+  ParallelFor(m, std::max<int64_t>(4, kTaskCells / std::max<int64_t>(row_cells, 8)),
+              [&](int64_t begin, int64_t end) {
+                if (!IsCancelled(context.cancelled)) MultiplyNarrowRows(a, right, begin, end, out);
+              });
+  return result;
+}
+
+Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelContext& context) {
+  const int64_t m = a.rows(), n = b.columns(), inner = a.columns(), height = Granule(inner);
+  const Reduction reduction{
+      .join = Join::kSum, .width = m * n, .leaf_cells = height * (m + n), .cancelled = context.cancelled};
+  HEDDLE_ASSIGN_OR_RETURN(
+      const Matrix nodes,
+      ReduceLeaves(reduction, 0, CeilDivide(inner, height), [&](int64_t leaf, double* payload) {
+        const int64_t begin = leaf * height, end = std::min(inner, begin + height);
+        if (a.IsSparse() || b.IsSparse()) {
+          MultiplySparseRows(a, b, 0, m, begin, end, payload);
+        } else {
+          Run(Gemm{.m = m,
+                   .n = n,
+                   .k = end - begin,
+                   .a = a.data() + begin,
+                   .a_row = inner,
+                   .b = b.data() + begin * n,
+                   .b_row = n,
+                   .c = payload,
+                   .c_row = n});
+        }
+        return true;
+      }));
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
+  for (int64_t i = 0; i < m * n; ++i) result.mutable_data()[i] = root.data()[i] + 0.0;
+  return result;
+}
+
+Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContext& context) {
+  const int64_t m = a.rows(), n = b.columns(), inner = a.columns();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
+  double* out = result.mutable_data();
+  if (a.IsSparse() || b.IsSparse()) {
+    const int64_t row_work =
+        a.IsSparse() ? (a.stored() / std::max<int64_t>(m, 1) + 1) * n : inner + b.stored();
+    ParallelFor(m, std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_work, 1)),
+                [&](int64_t begin, int64_t end) {
+                  if (!IsCancelled(context.cancelled))
+                    MultiplySparseRows(a, b, begin, end, 0, inner, out + begin * n);
+                });
+  } else if (m < kFewRows) {
+    // Tasks are runs of columns; B is read once for each row of A.
+    ParallelFor(n, std::clamp<int64_t>(kTaskCells / std::max<int64_t>(inner, 1) / 8 * 8, 64, 4096),
+                [&](int64_t begin, int64_t end) {
+                  if (IsCancelled(context.cancelled)) return;
+                  AlignedArray columns(end - begin);
+                  for (int64_t i = 0; i < m; ++i) {
+                    std::fill_n(columns.data(), (end - begin + 7) / 8 * 8, 0.0);
+                    simd::MultiplyColumns(b.data() + begin, inner, n, end - begin, a.data() + i * inner, 1, 1,
+                                          columns.data(), 0);
+                    for (int64_t j = begin; j < end; ++j) out[i * n + j] = columns[j - begin] + 0.0;
+                  }
+                });
+  } else {
+    Run(Gemm{.m = m,
+             .n = n,
+             .k = inner,
+             .a = a.data(),
+             .a_row = inner,
+             .b = b.data(),
+             .b_row = n,
+             .c = out,
+             .c_row = n,
+             .canonical = true,
+             .parallel = true,
+             .cancelled = context.cancelled});
+  }
+  return result;
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/product/matmul_gemm.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/block_pool.h"
+#include "core/panels.h"
+#include "ops/cpu.h"
+#include "ops/fetch.h"
+#include "ops/kernel.h"
+#include "ops/parallel.h"
+#include "ops/product/matmul_pack.h"
+#include "ops/simd/gemm.h"
+#include "ops/simd/matmul.h"
+#include "ops/simd/rows.h"
+#include "ops/simd/transpose.h"
+
+namespace heddle::ops {
+namespace {
+
+// All of the packed B (so many columns) stays in L3.
+constexpr int64_t kBlockColumns = 4080;
+constexpr int64_t kLargestTile = 8 * 24;
+// Strips of B in one task of packing.
+constexpr int64_t kStripsTogether = 16;
+// Strips of B that are one task at least; and with so many, packing rows of A would cost more than it gives
+// (columns of A: kFewStrips).
+constexpr int64_t kFewStrips = 2, kUnpackedStrips = 4;
+// Rows of C and columns of B of a product whose B is not packed.
+constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
+// So many cells of C stay in the second-level cache from one step to the next.
+constexpr int64_t kSmallResult = 1 << 15;
+// Results of more cells, each of a chain of at most so many products, go past the caches, a block of rows of
+// at most so many columns at a time: their lines need not come from memory first. (Longer chains take longer
+// than that, and threads would wait for what they write: 1.07 of the time at 200 products on Zen 5, 1.2 at 50
+// on Sapphire Rapids; 0.6 to 0.9 at 10 to 20 on both.)
+constexpr int64_t kStreamedResult = 1 << 22, kStreamedDepth = 32, kMostStreamedColumns = 128;
+// Rows of A of at most so many cells, which little is computed with, are fetched while others are packed.
+constexpr int64_t kFetchedDepth = 128;
+// Where lines are fetched in the order in which they lie in memory, so many doubles earlier.
+constexpr int64_t kFetchedFurther = 512;
+// So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are
+// packed.
+constexpr int64_t kTasksOfThread = 16, kPackingTasksOfThread = 6;
+// Tasks of the last step of a product: threads that are held up wait less for each other then.
+constexpr int64_t kLastTasksOfThread = 24;
+// About two microseconds; then another thread of this CPU may be what is waited for.
+constexpr int kTriesBeforeYield = 64;
+
+// Cells of A in one task of a skinny product.
+constexpr int64_t kSkinnyTaskCells = 1 << 17;
+
+const GemmKernel& Kernel() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2; }
+
+// Columns [j0, j0 + columns) of B, rows [k0, k0 + depth), in strips: what the tiles read.
+struct Step {
+  int64_t j0, columns, k0, depth;
+  bool first, last;
+};
+
+// Strips [begin, end) of a step.
+void PackB(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t begin, int64_t end,
+           double* packed) {
+  const int64_t width = kernel.columns, whole = std::min(end, step.columns / width) - begin;
+  const double* b = g.b + step.k0 * g.b_row + step.j0;
+  if (whole > 0)
+    PackStrips(b + begin * width, g.b_row, step.depth, width, whole,
+               packed + begin * StripCells(width, step.depth));
+  if (end * width <= step.columns || begin == end) return;
+  const int64_t last = end - 1, left = step.columns - last * width;
+  PackNarrowStrip(b + last * width, g.b_row, step.depth, left, kernel.TileFor(left).columns,
+                  packed + last * StripCells(width, step.depth));
+}
+
+// True where rows of B are read where they are: so few tiles use a strip that packing it would cost more.
+// Rows whose distance is a multiple of 512 bytes would share a few places of the first-level cache.
+bool ReadsInPlace(const Gemm& g, const GemmKernel& kernel) {
+  return g.packed == nullptr && kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace &&
+         g.n > kernel.columns && g.b_row % 64 != 0 && (g.a_row == 1 || g.a_column == 1);
+}
+
+enum class FormOfA {
+  kPacked,
+  kUnpacked,   // Read where it is.
+  kSymmetric,  // t(B), and one step has all columns: read from the packed B.
+};
+
+// t(B) B, and its upper half is enough.
+bool IsSymmetric(const Gemm& g) {
+  return g.upper_only && g.a == g.b && g.a_row == 1 && g.a_column == g.b_row && g.m == g.n;
+}
+
+FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
+  if (ReadsInPlace(g, kernel)) return FormOfA::kUnpacked;
+  if (IsSymmetric(g) && g.n <= kBlockColumns) return FormOfA::kSymmetric;
+  const int64_t few = g.a_column == 1 ? kUnpackedStrips : g.a_row == 1 ? kFewStrips : 0;
+  return g.n <= few * kernel.columns && g.packed == nullptr ? FormOfA::kUnpacked : FormOfA::kPacked;
+}
+
+// Rows of B in one step. Cells of a transposed A that is not packed for itself lie apart and take as much of
+// the first-level cache as the strip of B does.
+int64_t DepthOf(const Gemm& g, const GemmKernel& kernel) {
+  if (ReadsInPlace(g, kernel)) return std::min(kernel.depth / 4, g.k);
+  const bool apart = g.a_row == 1 && FindForm(g, kernel) != FormOfA::kPacked;
+  return std::min(apart ? kernel.depth / 2 : kernel.depth, g.k);
+}
+
+// Where the tiles of one block of rows find A.
+class RowsOfA {
+ public:
+  RowsOfA(const Gemm& g, const GemmKernel& kernel)
+      : g_(g),
+        kernel_(kernel),
+        form_(FindForm(g, kernel)),
+        packed_(StripsOf(form_, kernel) * StripCells(kernel.rows, DepthOf(g, kernel))) {}
+
+  // Rows [i0, i0 + rows).
+  void Prepare(const Step& step, int64_t i0, int64_t rows, const double* packed_b) {
+    const int64_t height = kernel_.rows, depth = step.depth, whole = rows / height * height;
+    if (form_ == FormOfA::kPacked) {
+      PackA(g_, i0, rows, step.k0, depth, height, packed_.data());
+    } else if (form_ == FormOfA::kUnpacked && whole < rows) {
+      PackA(g_, i0 + whole, rows - whole, step.k0, depth, height, packed_.data());
+    }
+    for (int64_t i = 0; i < rows; i += height) {
+      GemmRows& strip = strips_[i / height];
+      strip = {packed_.data(), nullptr, 1, height};
+      if (form_ == FormOfA::kSymmetric) {
+        // A strip of B holds whole strips of A: they are the same cells.
+        const int64_t row = i0 + i, of_b = row / kernel_.columns, first = of_b * kernel_.columns;
+        strip.a = packed_b + of_b * StripCells(kernel_.columns, depth) + (row - first);
+        strip.column = kernel_.TileFor(std::min(kernel_.columns, step.columns - first)).columns;
+      } else if (form_ == FormOfA::kPacked) {
+        strip.a += i / height * StripCells(height, depth);
+      } else if (i < whole) {
+        strip = {g_.a + (i0 + i) * g_.a_row + step.k0 * g_.a_column, nullptr, g_.a_row, g_.a_column};
+      }
+      strip.next = strip.a;
+    }
+  }
+
+  const GemmRows& Strip(int64_t strip) const { return strips_[strip]; }
+
+ private:
+  static constexpr int64_t kMostStrips = kBlockRows / 4;
+  static int64_t StripsOf(FormOfA form, const GemmKernel& kernel) {
+    return form == FormOfA::kSymmetric ? 0 : form == FormOfA::kUnpacked ? 1 : kBlockRows / kernel.rows;
+  }
+  const Gemm& g_;
+  const GemmKernel& kernel_;
+  const FormOfA form_;
+  PackedCells packed_;
+  GemmRows strips_[kMostStrips];
+};
+
+// What is read next and in the third-level cache: part after part of it is fetched while this one computes.
+class NextStrip {
+ public:
+  NextStrip() = default;
+  NextStrip(const double* cells, int64_t count, int64_t part) : cells_(cells), count_(count), part_(part) {}
+
+  void Give(GemmFetches* fetches) {
+    if (count_ <= 0) return;
+    fetches->strip = cells_;
+    fetches->strip_cells = std::min(part_, count_);
+    cells_ += part_;
+    count_ -= part_;
+  }
+
+ private:
+  const double* cells_ = nullptr;
+  int64_t count_ = 0, part_ = 0;
+};
+
+// So many lines with every eight products: of rows so many doubles apart, or, if that is 0, in the order in
+// which they lie in memory.
+void FetchMemory(const double* cells, int64_t lines, int64_t apart, GemmFetches* fetches) {
+  fetches->memory = cells;
+  fetches->memory_lines = lines;
+  fetches->memory_line = apart > 0 ? apart : 8;
+  fetches->memory_step = apart > 0 ? 8 : 8 * lines;
+}
+
+// What is read next and in memory: each of so many tiles fetches a few times `depth` cells, line after line,
+// or rows as far apart as they can be where the CPU likes several pages side by side.
+class NextMemory {
+ public:
+  NextMemory() = default;
+  NextMemory(const double* cells, int64_t count, int64_t depth, int64_t tiles)
+      : cells_(cells), lines_(CeilDivide(count, depth * tiles)) {
+    if (lines_ == 0) return;
+    apart_ = MemoryStreams() > 1 ? CeilDivide(count, lines_) : 0;
+    of_tile_ = apart_ > 0 ? depth : lines_ * depth;
+    left_ = apart_ > 0 ? apart_ : count;
+  }
+  bool done() const { return left_ <= 0; }
+
+  void Give(GemmFetches* fetches) {
+    if (done()) return;
+    FetchMemory(cells_, lines_, apart_, fetches);
+    cells_ += of_tile_;
+    left_ -= of_tile_;
+  }
+
+ private:
+  const double* cells_ = nullptr;
+  int64_t lines_ = 0, apart_ = 0, of_tile_ = 0, left_ = 0;
+};
+
+// The last columns of a symmetric product, if they are few for a strip: tiles of them would leave lanes
+// empty. Their part of C is computed as the last rows, from the first column on, and turned in the end. The
+// first of them; behind all rows and columns where there are none.
+int64_t FirstTurned(const Gemm& g, const GemmKernel& kernel) {
+  const int64_t few = g.n % kernel.columns;
+  return IsSymmetric(g) && few > 0 && few <= kernel.rows && few < g.n ? g.n - few : std::max(g.m, g.n);
+}
+
+void TurnLastRows(const Gemm& g, const GemmKernel& kernel) {
+  const int64_t first = FirstTurned(g, kernel);
+  for (int64_t i = first; i < g.n; ++i)
+    for (int64_t j = 0; j < first; ++j) g.c[j * g.c_row + i] = g.c[i * g.c_row + j];
+}
+
+// Columns of a widest strip that are left of the diagonal for a whole tile, which begins `below` rows below
+// it.
+int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
+  if (below <= 0 || !kernel.any_b) return 0;
+  return below / kernel.tiles[0].columns * kernel.tiles[0].columns;
+}
+
+// Rows [i0, i0 + rows) of C, which begin at `block`, take strips [begin, end) of a step. `packed_b` is null
+// where B is read in place. `fetches_c`: the cells of C come from memory.
+void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
+                   const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end,
+                   NextMemory next_step, double* block, bool fetches_c) {
+  alignas(64) double edge[kLargestTile] = {};
+  const int64_t strip_cells = StripCells(kernel.columns, step.depth), turned = FirstTurned(g, kernel);
+  for (int64_t strip = begin; strip < end; ++strip) {
+    const int64_t j = strip * kernel.columns, width = std::min(kernel.columns, step.columns - j);
+    const GemmTile& widest = kernel.TileFor(width);
+    const bool has_low = kernel.low.columns == widest.columns;
+    const double* b =
+        packed_b == nullptr ? g.b + step.k0 * g.b_row + step.j0 + j : packed_b + strip * strip_cells;
+    const int64_t b_row = packed_b == nullptr ? g.b_row : widest.columns;
+    NextStrip next_strip;
+    if (packed_b != nullptr && strip + 1 < end && (next_step.done() || g.packed != nullptr))
+      next_strip = {b + strip_cells, strip_cells,
+                    CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / widest.rows)) * 8};
+    for (int64_t i = 0, height, strip_of_a = 0; i < rows; i += height) {
+      const bool above = i0 + i < turned;
+      if (g.upper_only && above && (step.j0 + j >= turned || step.j0 + j + width <= i0 + i)) {
+        height = turned - i0 - i;
+        strip_of_a = (turned - i0) / kernel.rows;
+        continue;
+      }
+      GemmRows a = rows_of_a.Strip(strip_of_a++);
+      height = std::min(kernel.rows, rows - i);
+      const GemmTile& tile = has_low && height <= kernel.low.rows ? kernel.low : widest;
+      if (tile.rows > kernel.rows && i + kernel.rows < rows) {
+        const GemmRows& next = rows_of_a.Strip(strip_of_a);
+        if (next.row == a.row && next.column == a.column) {
+          a.next = next.a;
+          height = std::min(tile.rows, rows - i);
+          ++strip_of_a;
+        }
+      }
+      double* c = block + i * g.c_row + step.j0 + j;
+      GemmFetches fetches;
+      // A chain cannot start before its cell of C is there: the next block's cells come while this one
+      // computes.
+      if (fetches_c) {
+        const bool is_last = i + height >= rows;  // The first block of the next strip follows.
+        fetches.c = is_last ? c + width - i * g.c_row : c + height * g.c_row;
+        fetches.c_rows = is_last ? (strip + 1 < end ? kernel.rows : 0) : std::min(height, rows - i - height);
+      }
+      next_strip.Give(&fetches);
+      if (strip == begin && a.column == 1 && a.row > 1 && g.ahead == nullptr) {
+        // Rows of A that were not packed come from memory.
+        const double* const later = a.a + 2 * height * a.row;
+        if (MemoryStreams() > 1 || a.row != step.depth)
+          FetchMemory(later, kernel.rows, a.row, &fetches);
+        else
+          FetchMemory(later + kFetchedFurther, kernel.rows, 0, &fetches);
+      } else {
+        next_step.Give(&fetches);
+      }
+      if (height == tile.rows) {
+        const int64_t skipped = g.upper_only && above && width == kernel.columns
+                                    ? SkippedColumns(kernel, i0 + i - step.j0 - j)
+                                    : 0;
+        const GemmTile& right = skipped == 0 ? tile : kernel.TileFor(width - skipped);
+        right.run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped,
+                  step.first, step.last);
+        continue;
+      }
+      if (!step.first)
+        for (int64_t r = 0; r < height; ++r) std::copy_n(c + r * g.c_row, width, edge + r * tile.columns);
+      tile.run(step.depth, a, fetches, b, b_row, edge, tile.columns, width, step.first, step.last);
+      for (int64_t r = 0; r < height; ++r) std::copy_n(edge + r * tile.columns, width, c + r * g.c_row);
+    }
+  }
+}
+
+// What rows [i0, i0 + rows) of C fetch in a step: their part of what the caller reads next; or all of B in
+// the next step, if its rows lie without gaps and one task computes all of C.
+NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
+                    bool alone) {
+  int64_t tiles = CeilDivide(rows, kernel.rows) * CeilDivide(g.n, kernel.columns);
+  if (g.ahead != nullptr) {
+    const auto part = [&](int64_t done) {
+      return g.ahead_cells * done / (g.m * g.k);
+    };  // Of multiplied cells of A.
+    const int64_t done = step.k0 * g.m + i0 * step.depth;
+    return {g.ahead + part(done), part(done + rows * step.depth) - part(done), step.depth, tiles};
+  }
+  if (g.parallel && step.depth == g.k && g.k <= kFetchedDepth && g.a_column == 1 && g.a_row == g.k &&
+      step.columns == g.n) {
+    // Rows of A that this thread is likely to pack next: threads take blocks in turns.
+    const int64_t next = i0 + kBlockRows * ParallelThreads(), count = std::min(kBlockRows, g.m - next);
+    return count > 0 ? NextMemory(g.a + next * g.k, count * g.k, step.depth, tiles) : NextMemory();
+  }
+  if (!alone || g.packed != nullptr || g.b_row != g.n || step.columns != g.n) return {};
+  if (g.upper_only) tiles = tiles / 2 + 1;
+  const int64_t depth = g.b_continues ? step.depth : std::min(step.depth, g.k - step.k0 - step.depth);
+  return {g.b + (step.k0 + step.depth) * g.b_row, depth * g.n, step.depth, tiles};
+}
+
+bool IsSkinny(const Gemm& g) {
+  return g.packed == nullptr && g.a_column == 1 && g.b_row == g.n && g.canonical && !g.accumulate &&
+         !g.upper_only && g.ahead == nullptr && simd::IsSkinny(g.m, g.k, g.n);
+}
+
+void RunSkinny(const Gemm& g) {
+  const int64_t groups = g.m / 8;  // Of eight rows; the last one has the rest, too.
+  const auto multiply = [&](int64_t begin, int64_t end) {
+    const int64_t first = 8 * begin, last = end == groups ? g.m : 8 * end;
+    if (!IsCancelled(g.cancelled))
+      simd::MultiplySkinny(g.a + first * g.a_row, last - first, g.a_row, g.k, g.b, g.n, g.c + first * g.c_row,
+                           g.c_row);
+  };
+  if (g.parallel)
+    ParallelFor(groups, std::max<int64_t>(1, kSkinnyTaskCells / (8 * g.k)), multiply);
+  else
+    multiply(0, groups);
+}
+
+// The steps of a product, one after the other: B is packed, and blocks of rows of C take their part of the
+// chain.
+class Product {
+ public:
+  explicit Product(const Gemm& g) : g_(g), blocks_(CeilDivide(g.m, kBlockRows)) {
+    const int64_t depth = DepthOf(g, kernel_);
+    for (int64_t j0 = 0; j0 < g.n; j0 += kBlockColumns)
+      for (int64_t k0 = 0; k0 < g.k; k0 += depth) {
+        const int64_t here = std::min(depth, g.k - k0);
+        steps_.push_back({j0, std::min(kBlockColumns, g.n - j0), k0, here, k0 == 0 && !g.accumulate,
+                          g.canonical && k0 + here == g.k});
+      }
+    // A thread computes all strips of a block, as there are many more blocks than threads.
+    streams_ = steps_.size() == 1 && steps_[0].first && g.c_row == g.n && !g.upper_only &&
+               g.k <= kStreamedDepth && g.n <= kMostStreamedColumns && g.m * g.n > kStreamedResult &&
+               reinterpret_cast<uintptr_t>(g.c) % 64 == 0;
+    if (!g.parallel || streams_) return;
+    const int64_t tasks = FindForm(g, kernel_) == FormOfA::kPacked ? kPackingTasksOfThread : kTasksOfThread;
+    groups_ = CeilDivide(ParallelThreads() * tasks, blocks_);
+    last_groups_ = CeilDivide(ParallelThreads() * std::max(tasks, kLastTasksOfThread), blocks_);
+  }
+
+  void Run() {
+    if (g_.parallel && ParallelThreads() > 1 && blocks_ * Groups(0) > 1)
+      RunTogether();
+    else
+      RunAlone();
+  }
+
+ private:
+  // Counts of what the threads have done. A thread takes the next unit of work and waits until that may
+  // begin, so it waits for units that other threads are computing, never for units that nobody has taken.
+  struct Progress {
+    Progress(size_t steps, int64_t blocks)
+        : packed(steps), multiplied(steps), of_block(static_cast<size_t>(blocks)) {}
+    std::atomic<int64_t> taken = 0;
+    std::vector<std::atomic<int64_t>> packed, multiplied;  // Of each step.
+    std::vector<std::atomic<int64_t>> of_block;            // Groups of all steps so far.
+  };
+
+  bool Packs() const { return g_.packed == nullptr && !ReadsInPlace(g_, kernel_); }
+  int64_t Strips(const Step& step) const { return CeilDivide(step.columns, kernel_.columns); }
+  // The first step is packed before all products; another one by the first three quarters of the products
+  // before, part by part: threads that packed at the same time would wait for memory.
+  int64_t PackingUnits(size_t t) const {
+    if (!Packs()) return 0;
+    return t == 0 ? CeilDivide(Strips(steps_[0]), kStripsTogether)
+                  : CeilDivide(blocks_ * Groups(t - 1) * 3, 4);
+  }
+  // Where there are few blocks of rows, each block's strips are shared out.
+  int64_t Groups(size_t t) const {
+    return std::min(t + 1 < steps_.size() ? groups_ : last_groups_,
+                    CeilDivide(Strips(steps_[t]), kFewStrips));
+  }
+  const double* PackedB(size_t t) const {
+    if (g_.packed != nullptr) return g_.packed->At(steps_[t].j0, steps_[t].k0);
+    return Packs() ? Buffer(t) : nullptr;
+  }
+
+  double* Buffer(size_t t) const { return buffers_[t % buffers_.size()]->data(); }
+  void Pack(size_t t, int64_t unit) const {
+    const int64_t strips = Strips(steps_[t]), units = PackingUnits(t);
+    PackB(g_, kernel_, steps_[t], strips * unit / units, strips * (unit + 1) / units, Buffer(t));
+  }
+
+  // What one thread keeps.
+  struct Scratch {
+    explicit Scratch(const Product& product)
+        : rows_of_a(product.g_, product.kernel_), prepared(product.steps_.size(), 0) {
+      if (product.streams_) block = std::make_unique<PackedCells>(kBlockRows * product.g_.n);
+    }
+    RowsOfA rows_of_a;
+    std::pair<size_t, int64_t> prepared;  // Which step's block `rows_of_a` has.
+    std::unique_ptr<PackedCells> block;   // Of rows of C on their way past the caches.
+  };
+
+  void Multiply(size_t t, int64_t block, int64_t group, int64_t groups, bool alone, Scratch& scratch) const {
+    const Step& step = steps_[t];
+    const int64_t i0 = block * kBlockRows, rows = std::min(kBlockRows, g_.m - i0);
+    if ((g_.upper_only && step.j0 + step.columns <= i0 && FirstTurned(g_, kernel_) >= i0 + rows) ||
+        IsCancelled(g_.cancelled))
+      return;
+    if (scratch.prepared != std::pair(t, block)) scratch.rows_of_a.Prepare(step, i0, rows, PackedB(t));
+    scratch.prepared = {t, block};
+    double* const to = g_.c + i0 * g_.c_row;
+    const auto multiply = [&](double* c, bool fetches_c) {
+      MultiplyBlock(g_, kernel_, step, i0, rows, scratch.rows_of_a, PackedB(t), Strips(step) * group / groups,
+                    Strips(step) * (group + 1) / groups,
+                    NextStep(g_, kernel_, step, i0, rows, alone && blocks_ == 1), c, fetches_c);
+    };
+    if (scratch.block == nullptr) return multiply(to, g_.m * g_.c_row > kSmallResult);
+    multiply(scratch.block->data(), false);
+    StreamCells(scratch.block->data(), rows * g_.n, to);
+  }
+
+  void Allocate(size_t buffers) {
+    const int64_t cells =
+        CeilDivide(steps_[0].columns, kernel_.columns) * StripCells(kernel_.columns, steps_[0].depth);
+    while (Packs() && buffers_.size() < buffers) buffers_.push_back(std::make_unique<PackedCells>(cells));
+  }
+
+  void RunAlone() {
+    Allocate(1);
+    Scratch scratch(*this);
+    for (size_t t = 0; t < steps_.size(); ++t) {
+      for (int64_t unit = 0; unit < PackingUnits(t); ++unit) Pack(t, unit);
+      for (int64_t block = 0; block < blocks_; ++block) Multiply(t, block, 0, 1, true, scratch);
+    }
+  }
+
+  // Units of work in the order in which they are taken: the first step's packing, then the products of each
+  // step. The first ones of a step pack a part of the next step, too: no step waits for the end of the step
+  // before.
+  void RunTogether() {
+    Allocate(std::min<size_t>(2, steps_.size()));
+    Progress progress(steps_.size(), blocks_);
+    ParallelFor(ParallelThreads(), 1, [&](int64_t, int64_t) { TakeUnits(progress); });
+  }
+
+  void TakeUnits(Progress& progress) {
+    Scratch scratch(*this);
+    size_t t = 0;
+    int64_t first = PackingUnits(0);  // Unit of step t's first product.
+    int64_t groups_before = 0;        // Groups of each block in the steps before t.
+    for (;;) {
+      int64_t unit = progress.taken.fetch_add(1, std::memory_order_relaxed);
+      if (unit < PackingUnits(0)) {
+        PackWhenFree(0, unit, progress);
+        continue;
+      }
+      while (t < steps_.size() && unit >= first + blocks_ * Groups(t)) {
+        first += blocks_ * Groups(t);
+        groups_before += Groups(t++);
+      }
+      if (t == steps_.size()) return;
+      unit -= first;
+      const bool packs = t + 1 < steps_.size() && unit < PackingUnits(t + 1);
+      // Before or after the product, in turns: threads that began together do not pack together.
+      if (packs && unit % 2 != 0) PackWhenFree(t + 1, unit, progress);
+      const int64_t block = unit / Groups(t);
+      std::atomic<int64_t>& of_block = progress.of_block[static_cast<size_t>(block)];
+      WaitFor(progress.packed[t], PackingUnits(t));
+      WaitFor(of_block, groups_before);
+      Multiply(t, block, unit % Groups(t), Groups(t), false, scratch);
+      of_block.fetch_add(1, std::memory_order_release);
+      progress.multiplied[t].fetch_add(1, std::memory_order_release);
+      if (packs && unit % 2 == 0) PackWhenFree(t + 1, unit, progress);
+    }
+  }
+
+  // The step before the last one read what this one writes to.
+  void PackWhenFree(size_t t, int64_t unit, Progress& progress) {
+    if (t >= 2) WaitFor(progress.multiplied[t - 2], blocks_ * Groups(t - 2));
+    Pack(t, unit);
+    progress.packed[t].fetch_add(1, std::memory_order_release);
+  }
+
+  static void WaitFor(const std::atomic<int64_t>& count, int64_t least) {
+    for (int tries = 0; count.load(std::memory_order_acquire) < least; ++tries) {
+      if (tries < kTriesBeforeYield)
+        _mm_pause();
+      else
+        std::this_thread::yield();
+    }
+  }
+
+  const Gemm& g_;
+  const GemmKernel& kernel_ = Kernel();
+  const int64_t blocks_;
+  int64_t groups_ = 1, last_groups_ = 1;
+  bool streams_ = false;  // Results go past the caches.
+  std::vector<Step> steps_;
+  std::vector<std::unique_ptr<PackedCells>> buffers_;  // Steps take turns.
+};
+
+}  // namespace
+
+// The steps of Run, one after the other.
+struct PackedRight::Cells {
+  explicit Cells(const Gemm& product)
+      : g(product),
+        depth(DepthOf(g, kernel)),
+        cells(Before((g.n - 1) / kBlockColumns * kBlockColumns, g.k)) {}
+  int64_t ColumnsAt(int64_t j0) const { return std::min(kBlockColumns, g.n - j0); }
+  int64_t CellsOf(int64_t columns, int64_t rows) const {
+    return CeilDivide(columns, kernel.columns) * StripCells(kernel.columns, rows);
+  }
+  // Cells of the steps before.
+  int64_t Before(int64_t j0, int64_t k0) const {
+    const auto of_block = [&](int64_t columns, int64_t rows) {
+      return rows / depth * CellsOf(columns, depth) +
+             (rows % depth == 0 ? 0 : CellsOf(columns, rows % depth));
+    };
+    return j0 / kBlockColumns * of_block(kBlockColumns, g.k) + of_block(ColumnsAt(j0), k0);
+  }
+  const GemmKernel& kernel = Kernel();
+  const Gemm g;
+  const int64_t depth;
+  PackedCells cells;
+};
+
+PackedRight::PackedRight(const double* b, int64_t k, int64_t n)
+    : cells_(std::make_unique<Cells>(
+          Gemm{.m = kBlockRows, .n = n, .k = k, .a_row = k, .b = b, .b_row = n, .packed = this})) {
+  const Gemm& g = cells_->g;
+  for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns)
+    for (int64_t k0 = 0; k0 < k; k0 += cells_->depth) {
+      const Step step{j0, cells_->ColumnsAt(j0), k0, std::min(cells_->depth, k - k0), false, false};
+      double* const to = cells_->cells.data() + cells_->Before(j0, k0);
+      const int64_t strips = CeilDivide(step.columns, cells_->kernel.columns);
+      ParallelFor(CeilDivide(strips, kStripsTogether), 1, [&](int64_t begin, int64_t end) {
+        PackB(g, cells_->kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), to);
+      });
+    }
+}
+PackedRight::~PackedRight() = default;
+const double* PackedRight::At(int64_t j0, int64_t k0) const {
+  return cells_->cells.data() + cells_->Before(j0, k0);
+}
+
+void Run(const Gemm& g) {
+  if (g.m == 0 || g.n == 0) return;
+  if (g.k == 0) {
+    if (g.accumulate) return;
+    for (int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_row, g.n, 0.0);
+    return;
+  }
+  if (IsSkinny(g)) return RunSkinny(g);
+  Product(g).Run();
+  TurnLastRows(g, Kernel());
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+// t(X) %*% Y, X m x n, Y m x k: a leaf is a panel of rows, each cell a chain over its rows (docs/numerics.md,
+// section 3).
+//
+//   n * k <= 8   eight chains a cell by row mod 8; payload place lane * n * k + j * k + c; L at the root
+//   k <= 8       panels of ColumnPanelHeight(m, n); payload place c * padded(n) + j (of CSR j * k + c until
+//   the nodes are complete) k > 8        panels of Granule(m); payload place j * k + c
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ops/cells/storage.h"
+#include "ops/fetch.h"
+#include "ops/parallel.h"
+#include "ops/product/matmul.h"
+#include "ops/product/matmul_gemm.h"
+#include "ops/simd/aggregate.h"
+#include "ops/simd/matmul.h"
+#include "ops/simd/sparse_rows.h"
+#include "ops/simd/transpose.h"
+#include "ops/sparse/sparse_leaves.h"
+#include "ops/sparse/sparse_vectors.h"
+
+namespace heddle::ops {
+namespace {
+
+enum class Form { kLanes, kVectors, kProduct };
+
+// Payloads wider than this are computed in tiles, so that the nodes in flight stay small.
+constexpr int64_t kWide = 1 << 16;
+constexpr int64_t kTileCells = 1 << 16;
+constexpr int64_t kTileSide = 240;
+// Of a CSR X, whose rows are read in as many pieces as there are tiles: few, and no piece of few entries.
+constexpr int64_t kSparseTileCells = 1 << 17;
+constexpr int64_t kLeastEntriesOfTile = 4;
+// Cells of a result whose threads keep a tree for each.
+constexpr int64_t kMostPlaces = 1 << 22;
+using simd::kMostRegisterColumns;
+
+struct Product {
+  Form form;
+  int64_t m, n, k;  // Of the whole.
+  int64_t height;   // Rows of a leaf.
+  int64_t padded;   // n rounded up to whole vectors (kVectors).
+  bool symmetric;   // t(X) %*% X: only the upper triangle is computed, the root is mirrored.
+  Reduction reduction;
+
+  Product(const KernelCall& call, int64_t rows, int64_t x_columns, int64_t y_columns)
+      : m(rows), n(x_columns), k(y_columns) {
+    form = n * k <= 8 ? Form::kLanes : k <= kFewColumns ? Form::kVectors : Form::kProduct;
+    height = k <= kFewColumns ? ColumnPanelHeight(m, n) : Granule(m);
+    padded = (n + 7) / 8 * 8;
+    const std::span<const ValueInfo> infos = call.input_infos;
+    symmetric = form == Form::kProduct && call.node.inputs[0] == call.node.inputs[1] &&
+                call.node.inputs[0] != kNoNode && infos[0].format == Format::kDense;
+    reduction.width = form == Form::kLanes ? 8 * n * k : form == Form::kVectors ? k * padded : n * k;
+    reduction.leaf_cells = height * (form == Form::kProduct ? n + k : n) + 1;
+    reduction.cancelled = call.context.cancelled;
+  }
+
+  bool IsEmpty() const { return n == 0 || k == 0; }
+};
+
+// Rows [begin, end) of the pieces at hand.
+struct Rows {
+  int64_t begin, end;
+  int64_t count() const { return end - begin; }
+};
+
+void LanesLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, double* payload) {
+  const double* right = y.data() + rows.begin * p.k;
+  if (!x.IsSparse() && p.k == 1)
+    return simd::MultiplyNarrow(x.data() + rows.begin * p.n, rows.count(), p.n, right, payload);
+  if (!x.IsSparse() && p.n == 1)
+    return simd::MultiplyNarrow(right, rows.count(), p.k, x.data() + rows.begin, payload);
+  for (int64_t i = rows.begin; i < rows.end; ++i, right += p.k) {
+    double* lane = payload + ((i - rows.begin) & 7) * p.n * p.k;
+    const auto add = [&](int64_t j, double value) {
+      for (int64_t c = 0; c < p.k; ++c) lane[j * p.k + c] = std::fma(value, right[c], lane[j * p.k + c]);
+    };
+    if (x.IsSparse()) {
+      for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e)
+        add(x.column_indexes()[e], x.values()[e]);
+    } else {
+      for (int64_t j = 0; j < p.n; ++j) add(j, x.data()[i * p.n + j]);
+    }
+  }
+}
+
+// kVectors of a CSR X: the cells of a column of X lie together in payloads, apart in the nodes. `whole`:
+// these are all leaves.
+Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y, int64_t begin, int64_t end,
+                             bool whole, const std::function<Rows(int64_t)>& rows_of) {
+  const int64_t* offsets = x.row_offsets();
+  const int32_t* columns = x.column_indexes();
+  const double* values = x.values();
+  if (AreSparseLeaves(x.stored(), end - begin, p.n, p.k))
+    return ReduceSparseLeaves(p.reduction, p.k, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
+      const Rows rows = rows_of(leaf);
+      terms.Reserve(offsets[rows.end] - offsets[rows.begin]);
+      for (int64_t i = rows.begin; i < rows.end; ++i) {
+        if (offsets[i] == offsets[i + 1]) continue;
+        terms.Weigh(y.data() + i * p.k);
+        terms.AddEntries(columns, values, offsets[i], offsets[i + 1]);
+      }
+    });
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix nodes, ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
+        const Rows rows = rows_of(leaf);
+        FillPayload(payload, p.reduction.width, 0.0);
+        if (p.k == 1) {
+          simd::AddScaledSparseRows({offsets + rows.begin, columns, values, rows.count()},
+                                    y.data() + rows.begin, 1, payload);
+          return true;
+        }
+        for (int64_t i = rows.begin; i < rows.end; ++i)
+          simd::AddScaledRow(values + offsets[i], columns + offsets[i], offsets[i + 1] - offsets[i],
+                             y.data() + i * p.k, p.k, payload);
+        return true;
+      }));
+  SeparateCells(&nodes, 0, p.padded, p.k);
+  return nodes;
+}
+
+// Columns [first, first + width) of X; payload place c * stride + (j - first).
+void DenseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, int64_t first,
+                      int64_t width, int64_t stride, double* payload) {
+  simd::MultiplyColumns(x.data() + rows.begin * p.n + first, rows.count(), p.n, width,
+                        y.data() + rows.begin * p.k, p.k, p.k, payload, stride);
+}
+
+// Where the entries of each row of a CSR matrix pass from one block of `width` columns to the next: a table,
+// or searched for where the table would be larger than the matrix.
+class EntryCuts {
+ public:
+  EntryCuts(const Matrix& x, int64_t width)
+      : x_(x), width_(width), blocks_(x.IsSparse() ? CeilDivide(x.columns(), width) : 1) {
+    if (blocks_ < 2 || blocks_ - 1 > x.stored() / std::max<int64_t>(1, x.rows())) return;
+    cuts_.resize(static_cast<size_t>(x.rows() * (blocks_ - 1)));
+    ParallelFor(x.rows(), 1024, [&](int64_t begin, int64_t end) {
+      const int32_t* columns = x.column_indexes();
+      for (int64_t i = begin; i < end; ++i) {
+        const int32_t *from = columns + x.row_offsets()[i], *const last = columns + x.row_offsets()[i + 1];
+        for (int64_t b = 1; b < blocks_; ++b) {
+          from = std::lower_bound(from, last, b * width_);
+          cuts_[static_cast<size_t>((b - 1) * x.rows() + i)] = from - columns;
+        }
+      }
+    });
+  }
+
+  // Entries of a row in the block that begins at column `begin`.
+  std::pair<int64_t, int64_t> Of(int64_t row, int64_t begin) const {
+    const int64_t block = begin / width_, at = block * x_.rows() + row;
+    if (cuts_.empty() && blocks_ > 1) return Search(row, begin);
+    return {block == 0 ? x_.row_offsets()[row] : cuts_[static_cast<size_t>(at - x_.rows())],
+            block == blocks_ - 1 ? x_.row_offsets()[row + 1] : cuts_[static_cast<size_t>(at)]};
+  }
+
+ private:
+  std::pair<int64_t, int64_t> Search(int64_t row, int64_t begin) const {
+    const int32_t* columns = x_.column_indexes();
+    const int32_t *const first = columns + x_.row_offsets()[row], *const last =
+                                                                      columns + x_.row_offsets()[row + 1];
+    const int32_t* const from = std::lower_bound(first, last, begin);
+    return {from - columns, std::lower_bound(from, last, begin + width_) - columns};
+  }
+
+  const Matrix& x_;
+  int64_t width_, blocks_;
+  std::vector<int64_t> cuts_;
+};
+
+// The entries of a tile lie here and there in memory: no prefetcher of the machine finds those of the next
+// rows.
+constexpr int64_t kRowsAhead = 8;
+[[gnu::always_inline]] inline void FetchEntries(const Matrix& x, std::pair<int64_t, int64_t> entries) {
+  // Lines that begin and end somewhere: one more.
+  FetchLines(x.values() + entries.first, entries.second - entries.first + 7);
+  FetchLines(x.column_indexes() + entries.first, entries.second - entries.first + 15);
+}
+
+// How a payload is cut, and the entries of CSR operands in each tile.
+struct Tiles {
+  Tiling tiling;
+  EntryCuts x, y;
+  Tiles(const Tiling& t, const Matrix& left, const Matrix& right)
+      : tiling(t), x(left, t.tile_rows), y(right, t.tile_columns) {}
+};
+
+// One tile of the result, at least one operand CSR; tile cells are row-major without gaps.
+void SparseProductLeaf(const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows, const Tile& tile,
+                       double* payload) {
+  const int64_t n = x.columns(), k = y.columns();
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    if (x.IsSparse() && !y.IsSparse() && tile.columns <= kMostRegisterColumns) {
+      const auto [first, last] = tiles.x.Of(i, tile.row);
+      if (i + kRowsAhead < rows.end) FetchEntries(x, tiles.x.Of(i + kRowsAhead, tile.row));
+      simd::AddScaledRow(x.values() + first, x.column_indexes() + first, last - first,
+                         y.data() + i * k + tile.column, tile.columns, payload - tile.row * tile.columns);
+      continue;
+    }
+    const auto [y_first, y_last] =
+        y.IsSparse() ? tiles.y.Of(i, tile.column) : std::pair<int64_t, int64_t>(0, 0);
+    const auto add = [&, y_first = y_first, y_last = y_last](int64_t j, double value) {
+      double* out = payload + (j - tile.row) * tile.columns;
+      if (y.IsSparse()) {
+        for (int64_t e = y_first; e < y_last; ++e) {
+          double& cell = out[y.column_indexes()[e] - tile.column];
+          cell = std::fma(value, y.values()[e], cell);
+        }
+      } else {
+        simd::AddScaled(value, y.data() + i * k + tile.column, tile.columns, out);
+      }
+    };
+    if (x.IsSparse()) {
+      const auto [first, last] = tiles.x.Of(i, tile.row);
+      for (int64_t e = first; e < last; ++e) add(x.column_indexes()[e], x.values()[e]);
+    } else {
+      for (int64_t j = tile.row; j < tile.row + tile.rows; ++j) add(j, x.data()[i * n + j]);
+    }
+  }
+}
+
+// Multiplications of t(X) %*% Y of two CSR matrices.
+int64_t CountProducts(const Matrix& x, const Matrix& y) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < x.rows(); ++i)
+    count += (x.row_offsets()[i + 1] - x.row_offsets()[i]) * (y.row_offsets()[i + 1] - y.row_offsets()[i]);
+  return count;
+}
+
+// kProduct of two CSR matrices, entry by entry.
+void AddProductsOfEntries(const Matrix& x, const Matrix& y, Rows rows, SparseLeaf& terms) {
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    for (int64_t f = y.row_offsets()[i]; f < y.row_offsets()[i + 1]; ++f) {
+      terms.Weigh(y.values() + f);
+      for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e)
+        terms.Add(x.column_indexes()[e] * y.columns() + y.column_indexes()[f], x.values()[e]);
+    }
+  }
+}
+
+bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows,
+                 const Tile& tile, double* payload) {
+  std::fill_n(payload, tile.Cells(), 0.0);
+  if (x.IsSparse() || y.IsSparse()) {
+    SparseProductLeaf(x, y, tiles, rows, tile, payload);
+    return true;
+  }
+  if (p.symmetric && tile.column + tile.columns <= tile.row) return false;
+  const double *left = x.data() + rows.begin * p.n + tile.row,
+               *right = y.data() + rows.begin * p.k + tile.column;
+  if (tile.rows <= kFewColumns && tile.columns <= kMostRegisterColumns) {
+    simd::MultiplyFewColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload);
+    return true;
+  }
+  if (simd::AreFewForTiles(tile.rows, tile.columns)) {
+    AddProductByColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload, nullptr);
+    return true;
+  }
+  if (tile.rows <= 2) {
+    AlignedArray columns(tile.columns);
+    for (int64_t j = 0; j < tile.rows; ++j) {
+      std::fill_n(columns.data(), (tile.columns + 7) / 8 * 8, 0.0);
+      simd::MultiplyColumns(right, rows.count(), p.k, tile.columns, left + j, p.n, 1, columns.data(), 0);
+      std::copy_n(columns.data(), tile.columns, payload + j * tile.columns);
+    }
+    return true;
+  }
+  Run(Gemm{.m = tile.rows,
+           .n = tile.columns,
+           .k = rows.count(),
+           .a = left,
+           .a_row = 1,
+           .a_column = p.n,
+           .b = right,
+           .b_row = p.k,
+           .c = payload,
+           .c_row = tile.columns,
+           .upper_only = p.symmetric && tile.row == tile.column,
+           .b_continues = true});
+  return true;
+}
+
+// Tiles of a wide payload: squares for packed products, long strips along the rows of a CSR operand.
+Tiling TilingOf(const Product& p, const Matrix& x, const Matrix& y) {
+  if (!x.IsSparse() && !y.IsSparse()) return {p.n, p.k, kTileSide, kTileSide};
+  if (y.IsSparse()) return {p.n, p.k, std::max<int64_t>(1, kTileCells / p.k), p.k};
+  const int64_t entries_of_row = x.stored() / std::max<int64_t>(1, x.rows());
+  const int64_t most_blocks = std::max<int64_t>(1, entries_of_row / kLeastEntriesOfTile);
+  const int64_t cells = p.n * std::min(p.k, kMostRegisterColumns);
+  const int64_t blocks =
+      std::min(most_blocks, std::max<int64_t>(cells / kSparseTileCells, 2 * ParallelThreads()));
+  const int64_t tile_rows = CeilDivide(p.n, blocks);
+  return {p.n, p.k, tile_rows, std::max<int64_t>(32, kTileCells / tile_rows / 32 * 32)};
+}
+
+Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64_t row_begin,
+                       int64_t row_end) {
+  const int64_t begin = row_begin == row_end ? 0 : row_begin / p.height;
+  const int64_t end = row_begin == row_end ? 0 : CeilDivide(row_end, p.height);
+  HEDDLE_CHECK(row_begin == row_end || row_begin % Granule(p.m) == 0, "cuts are at granules");
+  HEDDLE_CHECK(x.rows() == row_end - row_begin && y.rows() == x.rows(), "both operands hold just these rows");
+  // Without cells there is nothing to add up: no nodes, as without rows.
+  if (p.IsEmpty()) return ReduceLeaves(p.reduction, 0, 0, [](int64_t, double*) { return false; });
+  const bool whole = row_end - row_begin == p.m;
+  const auto rows_of = [&](int64_t leaf) {
+    return Rows{leaf * p.height - row_begin, std::min(row_end, (leaf + 1) * p.height) - row_begin};
+  };
+  if (p.form == Form::kProduct && x.IsSparse() && y.IsSparse() && p.reduction.width <= kMostPlaces &&
+      AreSparseLeaves(CountProducts(x, y), end - begin, p.reduction.width, 1))
+    return ReduceSparseLeaves(p.reduction, 1, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
+      AddProductsOfEntries(x, y, rows_of(leaf), terms);
+    });
+  const bool tiled = p.form == Form::kProduct && p.reduction.width > kWide;
+  const Tiles tiles(tiled ? TilingOf(p, x, y) : Tiling{p.n, p.k, p.n, p.k}, x, y);
+  if (tiled)
+    return ReduceTiles(p.reduction, begin, end, tiles.tiling,
+                       [&](const Tile& tile, int64_t leaf, double* payload) {
+                         return ProductLeaf(p, x, y, tiles, rows_of(leaf), tile, payload);
+                       });
+  if (const int64_t tile_columns = ColumnsOfTiles(p.reduction.width, end - begin);
+      tile_columns > 0 && p.form == Form::kVectors && !x.IsSparse())
+    return ReduceTiles(p.reduction, begin, end, Tiling{p.k, p.padded, p.k, tile_columns},
+                       [&](const Tile& tile, int64_t leaf, double* payload) {
+                         std::fill_n(payload, tile.Cells(), 0.0);
+                         DenseVectorsLeaf(p, x, y, rows_of(leaf), tile.column,
+                                          std::min(tile.columns, p.n - tile.column), tile.columns, payload);
+                         return true;
+                       });
+  if (p.form == Form::kVectors && x.IsSparse()) return SparseVectors(p, x, y, begin, end, whole, rows_of);
+  return ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
+    const Rows rows = rows_of(leaf);
+    if (p.form == Form::kProduct) return ProductLeaf(p, x, y, tiles, rows, Tile{0, 0, p.n, p.k}, payload);
+    std::fill_n(payload, p.reduction.width, 0.0);
+    if (p.form == Form::kLanes)
+      LanesLeaf(p, x, y, rows, payload);
+    else
+      DenseVectorsLeaf(p, x, y, rows, 0, p.n, p.padded, payload);
+    return true;
+  });
+}
+
+Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
+  // First what the budget may refuse: without rows there are no nodes that it could have refused before.
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(p.n, p.k));
+  if (p.IsEmpty()) return result;
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(p.reduction, nodes));
+  double* out = result.mutable_data();
+  const double* cells = root.data();
+  const auto cell = [&](int64_t j, int64_t c) {
+    if (p.form == Form::kProduct) return p.symmetric && c < j ? cells[c * p.k + j] : cells[j * p.k + c];
+    double lanes[8];
+    for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = cells[lane * p.n * p.k + j * p.k + c];
+    return simd::FoldLanes(simd::Fold::kAdd, lanes);
+  };
+  ParallelFor(p.n, CeilDivide(kWide, std::max<int64_t>(p.k, 1)), [&](int64_t begin, int64_t end) {
+    if (p.form == Form::kVectors) {
+      for (int64_t c = 0; c < p.k; ++c)
+        for (int64_t j = begin; j < end; ++j) out[j * p.k + c] = cells[c * p.padded + j] + 0.0;
+      return;
+    }
+    for (int64_t j = begin; j < end; ++j)
+      for (int64_t c = 0; c < p.k; ++c) out[j * p.k + c] = cell(j, c) + 0.0;
+  });
+  return result;
+}
+
+}  // namespace
+
+void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
+                         int64_t y_stride, int64_t k, double* out, simd::Ahead* ahead) {
+  const int64_t stride = CeilDivide(n, 8) * 8;
+  AlignedArray columns(k * stride);
+  simd::Transpose(out, k, n, k, columns.data(), stride);
+  simd::MultiplyColumns(x, rows, x_stride, n, y, y_stride, k, columns.data(), stride, ahead);
+  simd::Transpose(columns.data(), stride, k, n, out, k);
+}
+
+Result<Value> RunTransposedProduct(const KernelCall& call) {
+  if (call.phase == "finish") {
+    const Shape &x = call.input_infos[0].shape, &y = call.input_infos[1].shape;
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                            Finish(Product(call, x.rows, x.columns, y.columns), call.inputs[0]->matrix()));
+    return Value(std::move(result));
+  }
+  const Matrix& x = call.inputs[0]->matrix();
+  const Matrix& given = call.inputs[1]->matrix();
+  if (x.rows() != given.rows())
+    return FailedPrecondition("%*%: inner dimensions differ: {}x{} and {}", x.columns(), x.rows(),
+                              given.shape());
+  Matrix y = given;
+  if (IsNarrow(given.columns())) {
+    HEDDLE_ASSIGN_OR_RETURN(y, AsDense(given));
+  }
+  const bool whole = call.phase.empty();
+  const Product product(call, whole ? x.rows() : call.total_rows, x.columns(), y.columns());
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix nodes, Partial(product, x, y, whole ? 0 : call.row_begin, whole ? x.rows() : call.row_end));
+  if (!whole) return Value(std::move(nodes));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Finish(product, nodes));
+  return Value(std::move(result));
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reduction/reduction_tasks.h"
+
+#include <algorithm>
+
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+// Joining wide payloads is itself parallel, in pieces of this size.
+constexpr int64_t kJoinGrain = 1 << 16;
+
+}  // namespace
+
+void JoinWide(const Joins& joins, double* left, const double* right, int64_t width) {
+  if (joins == Join::kMoments || width <= kJoinGrain) return JoinPayloads(joins, left, right, width);
+  ParallelFor(width, kJoinGrain, [&](int64_t begin, int64_t end) {
+    JoinPayloads(joins, left + begin, right + begin, end - begin);
+  });
+}
+
+void CopyWide(const double* from, int64_t width, double* to) {
+  ParallelFor(width, kJoinGrain,
+              [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, to + begin); });
+}
+
+Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix partial, Matrix::Dense(static_cast<int64_t>(nodes.size()), 2 + width));
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    double* row = partial.mutable_data() + static_cast<int64_t>(i) * (2 + width);
+    row[0] = static_cast<double>(nodes[i].index);
+    row[1] = nodes[i].level;
+  }
+  return partial;
+}
+
+Result<ReductionTasks> ReductionTasks::Divide(const Reduction& reduction, int64_t begin, int64_t end,
+                                              int level) {
+  ReductionTasks division(reduction);
+  division.level_ = level;
+  division.nodes_ = CoveringNodes(begin, end);
+  HEDDLE_ASSIGN_OR_RETURN(division.partial_, PartialMatrix(division.nodes_, reduction.width));
+  for (const TreeNode& node : division.nodes_) {
+    const int down = std::max(0, node.level - level);
+    for (int64_t i = 0; i < (int64_t{1} << down); ++i)
+      division.tasks_.push_back({(node.index << down) + i, node.level - down});
+  }
+  division.payloads_ = AlignedArray(division.size() * division.stride_);
+  return division;
+}
+
+Result<Matrix> ReductionTasks::Close() {
+  if (IsCancelled(reduction_.cancelled)) return Cancelled("cancelled");
+  const int64_t width = reduction_.width;
+  double* piece = payloads_.data();
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const int64_t pieces = int64_t{1} << std::max(0, nodes_[i].level - level_);
+    for (int64_t step = 1; step < pieces; step *= 2)
+      for (int64_t p = 0; p + step < pieces; p += 2 * step)
+        JoinWide(reduction_.join, piece + p * stride_, piece + (p + step) * stride_, width);
+    CopyWide(piece, width, partial_.mutable_data() + static_cast<int64_t>(i) * (2 + width) + 2);
+    piece += pieces * stride_;
+  }
+  return std::move(partial_);
+}
+
+}  // namespace heddle::ops

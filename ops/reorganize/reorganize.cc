@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "core/sizes.h"
+#include "ops/arguments.h"
+#include "ops/catalog.h"
+#include "ops/cells/move_cells.h"
+#include "ops/cells/storage.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+// ---- t(X): the n x m transpose. Format: X's. Exact. Cost: reads and writes X once; a dense vector costs
+// nothing.
+
+Result<ValueInfo> InferTranspose(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
+  const ValueInfo& x = context.inputs[0];
+  return ValueInfo::OfMatrix({x.shape.columns, x.shape.rows}, x.format);
+}
+
+Result<Value> RunTranspose(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Transpose(call.inputs[0]->matrix()));
+  return Value(std::move(result));
+}
+
+// ---- cbind(A, B, ...): the matrices side by side, m x (n1 + n2 + ...); rbind: below each other.
+//      Format: CSR if dense inputs make up at most a quarter of the result (X and a column of ones), else
+//      dense. Exact. Cost: reads and writes every cell (or entry) once.
+
+constexpr int64_t kLeastPartsOfDense = 4;
+
+Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::*length) {
+  int64_t total = 0, dense = 0;
+  for (const ValueInfo& input : inputs) {
+    if (input.shape.*length == kUnknown) {
+      total = kUnknown;
+      break;
+    }
+    total = SaturatingSum(total, input.shape.*length);
+    if (input.format != Format::kSparse) dense = SaturatingSum(dense, input.shape.*length);
+  }
+  const auto is_sparse = [](const ValueInfo& input) { return input.format == Format::kSparse; };
+  const bool sparse = total == kUnknown ? std::all_of(inputs.begin(), inputs.end(), is_sparse)
+                                        : std::any_of(inputs.begin(), inputs.end(), is_sparse) &&
+                                              SaturatingProduct(dense, kLeastPartsOfDense) <= total;
+  return sparse ? Format::kSparse : Format::kDense;
+}
+
+Result<ValueInfo> InferBind(const InferContext& context, bool columns) {
+  Shape shape{columns ? kUnknown : 0, columns ? 0 : kUnknown};
+  int64_t& common = columns ? shape.rows : shape.columns;
+  int64_t& total = columns ? shape.columns : shape.rows;
+  const ValueInfo* first = nullptr;
+  for (size_t i = 0; i < context.inputs.size(); ++i) {
+    HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, static_cast<int>(i), fmt::format("argument {}", i + 1)));
+    const ValueInfo& input = context.inputs[i];
+    const int64_t length = columns ? input.shape.rows : input.shape.columns;
+    const int64_t added = columns ? input.shape.columns : input.shape.rows;
+    if (length != kUnknown && common == kUnknown) {
+      common = length;
+      first = &input;
+    } else if (length != kUnknown && length != common) {
+      return InvalidArgument("{}: numbers of {} differ: {} and {}", context.node.op,
+                             columns ? "rows" : "columns", first->shape, input.shape)
+          .WithNote(columns ? "rbind puts matrices below each other" : "cbind puts matrices side by side");
+    }
+    total = total == kUnknown || added == kUnknown ? kUnknown : SaturatingSum(total, added);
+  }
+  return ValueInfo::OfMatrix(shape, BindFormat(context.inputs, columns ? &Shape::columns : &Shape::rows));
+}
+
+Result<ValueInfo> InferCbind(const InferContext& context) { return InferBind(context, true); }
+Result<ValueInfo> InferRbind(const InferContext& context) { return InferBind(context, false); }
+
+RowRule CbindRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
+InputUse CbindInputUse(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
+
+// Row i of a matrix as dense cells.
+void CopyRow(const Matrix& x, int64_t i, double* out) {
+  if (!x.IsSparse()) {
+    std::copy_n(x.data() + i * x.columns(), x.columns(), out);
+    return;
+  }
+  std::fill_n(out, x.columns(), 0.0);
+  for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k)
+    out[x.column_indexes()[k]] = x.values()[k];
+}
+
+// The inputs of a bind, all of the result's format where that is CSR.
+Result<std::vector<Matrix>> BindParts(const KernelCall& call) {
+  std::vector<Matrix> parts;
+  for (const Value* input : call.inputs) {
+    Matrix part = input->matrix();
+    if (call.node.info.format == Format::kSparse) {
+      HEDDLE_ASSIGN_OR_RETURN(part, AsSparse(part));
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+Result<Matrix> CbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns));
+  double* out = result.mutable_data();
+  ParallelFor(rows, RowGrain(columns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      double* cell = out + i * columns;
+      for (const Matrix& part : parts) {
+        CopyRow(part, i, cell);
+        cell += part.columns();
+      }
+    }
+  });
+  return result;
+}
+
+Result<Matrix> CbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
+  std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
+  for (const Matrix& part : parts)
+    for (int64_t i = 0; i < rows; ++i)
+      counts[static_cast<size_t>(i)] += part.row_offsets()[i + 1] - part.row_offsets()[i];
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(columns, counts));
+  int32_t* indexes = result.mutable_column_indexes();
+  double* values = result.mutable_values();
+  ParallelFor(rows, 1024, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t at = result.row_offsets()[i];
+      int32_t shift = 0;
+      for (const Matrix& part : parts) {
+        for (int64_t k = part.row_offsets()[i]; k < part.row_offsets()[i + 1]; ++k, ++at) {
+          indexes[at] = part.column_indexes()[k] + shift;
+          values[at] = part.values()[k];
+        }
+        shift += static_cast<int32_t>(part.columns());
+      }
+    }
+  });
+  return result;
+}
+
+Result<Value> RunCbind(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
+  const int64_t rows = parts[0].rows();
+  int64_t columns = 0;
+  for (const Matrix& part : parts) {
+    if (part.rows() != rows)
+      return FailedPrecondition("cbind: numbers of rows differ: {} and {}", parts[0].shape(), part.shape());
+    columns += part.columns();
+  }
+  Matrix result;
+  if (call.node.info.format == Format::kSparse) {
+    HEDDLE_ASSIGN_OR_RETURN(result, CbindSparse(parts, rows, columns));
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(result, CbindDense(parts, rows, columns));
+  }
+  return Value(std::move(result));
+}
+
+Result<Matrix> RbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
+  int64_t stored = 0;
+  for (const Matrix& part : parts) stored += part.stored();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(rows, columns, stored));
+  int64_t row = 0;
+  int64_t at = 0;
+  for (const Matrix& part : parts) {
+    if (part.rows() == 0) continue;
+    const int64_t first = part.row_offsets()[0];
+    for (int64_t i = 0; i < part.rows(); ++i)
+      result.mutable_row_offsets()[++row] = at + part.row_offsets()[i + 1] - first;
+    std::copy_n(part.column_indexes() + first, part.stored(), result.mutable_column_indexes() + at);
+    std::copy_n(part.values() + first, part.stored(), result.mutable_values() + at);
+    at += part.stored();
+  }
+  return result;
+}
+
+Result<Matrix> RbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns));
+  double* out = result.mutable_data();
+  for (const Matrix& part : parts) {
+    ParallelFor(columns == 0 ? 0 : part.rows(), RowGrain(columns), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) CopyRow(part, i, out + i * columns);
+    });
+    out += part.cells();
+  }
+  return result;
+}
+
+Result<Value> RunRbind(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
+  const int64_t columns = parts[0].columns();
+  int64_t rows = 0;
+  for (const Matrix& part : parts) {
+    if (part.columns() != columns)
+      return FailedPrecondition("rbind: numbers of columns differ: {} and {}", parts[0].shape(),
+                                part.shape());
+    rows += part.rows();
+  }
+  Matrix result;
+  if (call.node.info.format == Format::kSparse) {
+    HEDDLE_ASSIGN_OR_RETURN(result, RbindSparse(parts, rows, columns));
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(result, RbindDense(parts, rows, columns));
+  }
+  return Value(std::move(result));
+}
+
+// ---- diag(X): an n x 1 vector becomes the n x n diagonal matrix (CSR), a square matrix its n x 1 diagonal
+//      (dense). A 1 x 1 matrix counts as a vector. Exact. Cost: n cells.
+
+Result<ValueInfo> InferDiag(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
+  const Shape shape = context.inputs[0].shape;
+  if (shape.columns == 1) return ValueInfo::OfMatrix({shape.rows, shape.rows}, Format::kSparse);
+  if (shape.columns == kUnknown) return ValueInfo::OfMatrix({shape.rows, kUnknown}, Format::kDense);
+  if (shape.rows != kUnknown && shape.rows != shape.columns)
+    return InvalidArgument("diag: needs a column vector or a square matrix, got {}", shape)
+        .WithNote(shape.rows == 1 ? "diag(t(x)) makes the diagonal matrix of a row vector"
+                                  : "X[1:n, 1:n] cuts a square");
+  return ValueInfo::OfMatrix({shape.columns, 1}, Format::kDense);
+}
+
+Result<Value> RunDiag(const KernelCall& call) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const int64_t n = x.rows();
+  if (x.columns() != 1) {
+    if (x.columns() != n)
+      return FailedPrecondition("diag: needs a column vector or a square matrix, got {}", x.shape());
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(n, 1));
+    for (int64_t i = 0; i < n; ++i) result.mutable_data()[i] = x.At(i, i);
+    return Value(std::move(result));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix vector, AsDense(x));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(n, n, vector.CountNonzeros()));
+  int64_t at = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (vector.data()[i] != 0) {
+      result.mutable_column_indexes()[at] = static_cast<int32_t>(i);
+      result.mutable_values()[at++] = vector.data()[i];
+    }
+    result.mutable_row_offsets()[i + 1] = at;
+  }
+  return Value(std::move(result));
+}
+
+// ---- rev(X): the rows in reverse order, m x n. Format: X's. Exact. Cost: reads and writes X once.
+
+Result<ValueInfo> InferRev(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
+  return ValueInfo::OfMatrix(context.inputs[0].shape, context.inputs[0].format);
+}
+
+Result<Value> RunRev(const KernelCall& call) {
+  const Matrix& x = call.inputs[0]->matrix();
+  std::vector<int64_t> rows(static_cast<size_t>(x.rows()));
+  std::iota(rows.rbegin(), rows.rend(), 0);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, GatherRows(x, rows));
+  return Value(std::move(result));
+}
+
+constexpr Operator kOperators[] = {
+    {.name = "t", .min_inputs = 1, .max_inputs = 1, .infer = InferTranspose, .run = RunTranspose},
+    {.name = "cbind",
+     .min_inputs = 1,
+     .max_inputs = -1,
+     .infer = InferCbind,
+     .row_rule = CbindRowRule,
+     .input_use = CbindInputUse,
+     .run = RunCbind},
+    {.name = "rbind", .min_inputs = 1, .max_inputs = -1, .infer = InferRbind, .run = RunRbind},
+    {.name = "diag", .min_inputs = 1, .max_inputs = 1, .infer = InferDiag, .run = RunDiag},
+    {.name = "rev", .min_inputs = 1, .max_inputs = 1, .infer = InferRev, .run = RunRev},
+};
+
+}  // namespace
+
+std::span<const Operator> ReorganizeOperators() { return kOperators; }
+
+}  // namespace heddle::ops

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "ops/catalog.h"
+#include "ops/operator.h"
+#include "ops/scalar/evaluate_scalar.h"
+
+// Casts (language reference 2.3) and the sizes of a matrix.
+namespace heddle::ops {
+namespace {
+
+bool IsOneByOne(const Shape& shape) { return shape.rows == 1 && shape.columns == 1; }
+
+Result<ValueInfo> InferAsScalar(const InferContext& context) {
+  const ValueInfo& x = context.inputs[0];
+  if (x.IsScalar()) return ValueInfo::OfScalar(x.value_type);
+  if (!x.IsMatrix())
+    return InvalidArgument("as.scalar: the argument must be a matrix or a scalar, not a {}",
+                           Name(x.data_type));
+  if ((x.shape.rows >= 0 && x.shape.rows != 1) || (x.shape.columns >= 0 && x.shape.columns != 1))
+    return InvalidArgument("as.scalar: the matrix must be 1x1: {}", x.shape);
+  return ValueInfo::OfScalar(ValueType::kDouble);
+}
+
+Result<Value> RunAsScalar(const KernelCall& call) {
+  const Value& x = *call.inputs[0];
+  if (x.IsScalar()) return x;
+  if (!IsOneByOne(x.matrix().shape()))
+    return FailedPrecondition("as.scalar: the matrix must be 1x1: {}", x.matrix().shape());
+  return Value(Scalar(x.matrix().At(0, 0)));
+}
+
+Result<ValueInfo> InferAsMatrix(const InferContext& context) {
+  const ValueInfo& x = context.inputs[0];
+  if (x.IsMatrix()) return InvalidArgument("as.matrix: the argument is a matrix already");
+  if (!x.IsScalar())
+    return InvalidArgument("as.matrix: the argument must be a scalar, not a {}", Name(x.data_type));
+  return ValueInfo::OfMatrix({1, 1});
+}
+
+Result<Value> RunAsMatrix(const KernelCall& call) {
+  const Scalar& x = call.inputs[0]->scalar();
+  HEDDLE_ASSIGN_OR_RETURN(const Scalar number, CastScalar(x, ValueType::kDouble, "as.matrix"));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(1, 1, number.AsDouble()));
+  return Value(std::move(result));
+}
+
+Result<ValueInfo> InferCast(const InferContext& context) {
+  const ValueInfo& x = context.inputs[0];
+  if (!x.IsScalar())
+    return InvalidArgument("{}: the argument must be a scalar, not a {}", context.node.op, Name(x.data_type));
+  const std::array types = {x.value_type};
+  HEDDLE_ASSIGN_OR_RETURN(const ValueType type, ScalarResultType(context.node.op, types));
+  return ValueInfo::OfScalar(type);
+}
+
+Result<Value> RunCast(const KernelCall& call) {
+  const std::array inputs = {&call.inputs[0]->scalar()};
+  HEDDLE_ASSIGN_OR_RETURN(Scalar result, EvaluateScalar(call.node, inputs));
+  return Value(std::move(result));
+}
+
+Result<ValueInfo> InferSizeOf(const InferContext& context) {
+  const ValueInfo& x = context.inputs[0];
+  if (!x.IsMatrix())
+    return InvalidArgument("{}: the argument must be a matrix, not a {}", context.node.op, Name(x.data_type));
+  return ValueInfo::OfScalar(ValueType::kInteger);
+}
+
+Result<Value> RunSizeOf(const KernelCall& call) {
+  Shape shape = call.input_infos[0].shape;
+  if (!shape.IsKnown()) shape = call.inputs[0]->matrix().shape();
+  if (call.node.op == "nrow") return Value(Scalar(shape.rows));
+  return Value(Scalar(call.node.op == "ncol" ? shape.columns : shape.Cells()));
+}
+
+constexpr Operator kOperators[] = {
+    {.name = "as.scalar",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferAsScalar,
+     .run = RunAsScalar,
+     .takes_singles = TakesAnySingles},
+    {.name = "as.matrix", .min_inputs = 1, .max_inputs = 1, .infer = InferAsMatrix, .run = RunAsMatrix},
+    {.name = "as.double",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferCast,
+     .run = RunCast,
+     .may_fail = true},
+    {.name = "as.integer",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferCast,
+     .run = RunCast,
+     .may_fail = true},
+    {.name = "as.logical", .min_inputs = 1, .max_inputs = 1, .infer = InferCast, .run = RunCast},
+    {.name = "nrow",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferSizeOf,
+     .run = RunSizeOf,
+     .takes_singles = TakesAnySingles},
+    {.name = "ncol",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferSizeOf,
+     .run = RunSizeOf,
+     .takes_singles = TakesAnySingles},
+    {.name = "length",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferSizeOf,
+     .run = RunSizeOf,
+     .takes_singles = TakesAnySingles},
+};
+
+}  // namespace
+
+std::span<const Operator> ScalarOperators() { return kOperators; }
+
+}  // namespace heddle::ops

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "ops/arguments.h"
+#include "ops/catalog.h"
+#include "ops/cells/move_cells.h"
+#include "ops/cells/storage.h"
+#include "ops/elementwise/elementwise_sparse.h"
+#include "ops/parallel.h"
+#include "ops/select/select_operators.h"
+
+namespace heddle::ops {
+namespace {
+
+// ---- removeEmpty(target=X, margin="rows"|"cols", select=S, empty.return=TRUE): the rows (columns) of X that
+// have a cell
+//      other than zero, or for which S is not zero. Inputs: target, select. Attributes: margin, empty.return.
+//      Shapes: X m x n, S m x 1 for rows, 1 x n for columns; the result k x n or m x k, k known only after
+//      the run. If nothing is left: one row (column) of zeros, or none with empty.return=FALSE. NaN is not
+//      zero, -0.0 is. Format: X's. Exact. Cost: reads X once, copies what is left.
+
+Result<bool> ByRows(const Node& node) {
+  const std::string& margin = node.Text("margin");
+  if (margin == "rows") return true;
+  if (margin == "cols") return false;
+  return InvalidArgument("removeEmpty: margin must be \"rows\" or \"cols\", not \"{}\"", margin);
+}
+
+Status CheckSelect(bool rows, Shape x, Shape select, StatusCode code) {
+  const int64_t length = rows ? x.rows : x.columns;
+  const Shape wanted = rows ? Shape{length, 1} : Shape{1, length};
+  if ((select.rows == kUnknown || wanted.rows == kUnknown || select.rows == wanted.rows) &&
+      (select.columns == kUnknown || wanted.columns == kUnknown || select.columns == wanted.columns))
+    return OkStatus();
+  return Status(code, fmt::format("removeEmpty: select is {} but margin=\"{}\" of a {} matrix needs {}",
+                                  select, rows ? "rows" : "cols", x, wanted));
+}
+
+Result<ValueInfo> InferRemoveEmpty(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "target"));
+  HEDDLE_ASSIGN_OR_RETURN(const bool rows, ByRows(context.node));
+  const ValueInfo& x = context.inputs[0];
+  if (IsGiven(context.node, 1)) {
+    HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 1, "select"));
+    HEDDLE_RETURN_IF_ERROR(CheckSelect(rows, x.shape, context.inputs[1].shape, StatusCode::kInvalidArgument));
+  }
+  const Shape shape = rows ? Shape{kUnknown, x.shape.columns} : Shape{x.shape.rows, kUnknown};
+  return ValueInfo::OfMatrix(shape, x.format);
+}
+
+// Calls visit(row, column, value) for every cell other than zero.
+template <typename Visit>
+void VisitNonzeros(const Matrix& x, const Visit& visit) {
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    if (x.IsSparse()) {
+      for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k)
+        if (x.values()[k] != 0) visit(i, int64_t{x.column_indexes()[k]});
+    } else {
+      const double* row = x.data() + i * x.columns();
+      for (int64_t j = 0; j < x.columns(); ++j)
+        if (row[j] != 0) visit(i, j);
+    }
+  }
+}
+
+Result<Value> RunRemoveEmpty(const KernelCall& call) {
+  const Matrix& x = call.inputs[0]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(const bool rows, ByRows(call.node));
+  const int64_t length = rows ? x.rows() : x.columns();
+  std::vector<char> keep(static_cast<size_t>(length), 0);
+  if (call.inputs.size() > 1 && call.inputs[1] != nullptr) {
+    const Matrix& select = call.inputs[1]->matrix();
+    HEDDLE_RETURN_IF_ERROR(CheckSelect(rows, x.shape(), select.shape(), StatusCode::kFailedPrecondition));
+    VisitNonzeros(select, [&](int64_t i, int64_t j) { keep[static_cast<size_t>(rows ? i : j)] = 1; });
+  } else {
+    VisitNonzeros(x, [&](int64_t i, int64_t j) { keep[static_cast<size_t>(rows ? i : j)] = 1; });
+  }
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < length; ++i)
+    if (keep[static_cast<size_t>(i)]) kept.push_back(i);
+  Matrix result;
+  if (kept.empty() && BooleanAttribute(call.node, "empty.return", true)) {
+    const Shape shape = rows ? Shape{1, x.columns()} : Shape{x.rows(), 1};
+    if (x.IsSparse()) {
+      HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Sparse(shape.rows, shape.columns, 0));
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(result, FilledMatrix(shape.rows, shape.columns, 0));
+    }
+  } else if (static_cast<int64_t>(kept.size()) == length) {
+    result = x;
+  } else if (rows) {
+    HEDDLE_ASSIGN_OR_RETURN(result, GatherRows(x, kept));
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(result, GatherColumns(x, kept));
+  }
+  return Value(std::move(result));
+}
+
+// ---- replace(target=X, pattern=p, replacement=r): X with every cell equal to p replaced by r, m x n; a NaN
+//      pattern matches every NaN, 0 matches -0.0. Inputs: target, pattern, replacement (scalars). Format: X's
+//      (a pattern of 0 fills a CSR matrix). Exact. Rows: row-wise. Cost: reads and writes X once.
+
+Result<ValueInfo> InferReplace(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "target"));
+  HEDDLE_RETURN_IF_ERROR(RequireScalar(context, 1, "pattern"));
+  HEDDLE_RETURN_IF_ERROR(RequireScalar(context, 2, "replacement"));
+  for (size_t i : {1, 2})
+    if (context.inputs[i].value_type == ValueType::kString)
+      return InvalidArgument("replace: {} is a string, but the cells of a matrix are numbers",
+                             i == 1 ? "pattern" : "replacement");
+  return ValueInfo::OfMatrix(context.inputs[0].shape, context.inputs[0].format);
+}
+
+RowRule ReplaceRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
+InputUse ReplaceInputUse(const Node&, std::span<const ValueInfo>, int i) {
+  return i == 0 ? InputUse::kRows : InputUse::kWhole;
+}
+
+void ReplaceCells(const double* in, int64_t count, double pattern, double replacement, double* out) {
+  if (std::isnan(pattern)) {
+    for (int64_t k = 0; k < count; ++k) out[k] = in[k] != in[k] ? replacement : in[k];
+  } else {
+    for (int64_t k = 0; k < count; ++k) out[k] = in[k] == pattern ? replacement : in[k];
+  }
+}
+
+Result<Matrix> ReplaceDense(const Matrix& x, double pattern, double replacement) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), x.columns()));
+  double* out = result.mutable_data();
+  ParallelFor(x.cells(), 32768, [&](int64_t begin, int64_t end) {
+    ReplaceCells(x.data() + begin, end - begin, pattern, replacement, out + begin);
+  });
+  return result;
+}
+
+Result<Value> RunReplace(const KernelCall& call) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const double pattern = NumberOr(call, 1, 0);
+  const double replacement = NumberOr(call, 2, 0);
+  Matrix result;
+  if (!x.IsSparse()) {
+    HEDDLE_ASSIGN_OR_RETURN(result, ReplaceDense(x, pattern, replacement));
+    return Value(std::move(result));
+  }
+  if (pattern == 0 && replacement != 0) {  // Every cell has an entry, but for what else is there.
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(x));
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix replaced, ReplaceDense(dense, pattern, replacement));
+    HEDDLE_ASSIGN_OR_RETURN(result, AsSparse(replaced));
+    return Value(std::move(result));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(result, SamePattern(x));
+  if (x.rows() == 0) return Value(std::move(result));
+  const double* values = x.values() + x.row_offsets()[0];
+  ParallelFor(x.stored(), 32768, [&](int64_t begin, int64_t end) {
+    ReplaceCells(values + begin, end - begin, pattern, replacement, result.mutable_values() + begin);
+  });
+  HEDDLE_ASSIGN_OR_RETURN(result, DropZeros(result));
+  return Value(std::move(result));
+}
+
+}  // namespace
+
+std::span<const Operator> SelectOperators() {
+  static const Operator kOperators[] = {
+      kTableOperator,
+      {.name = "removeEmpty",
+       .min_inputs = 1,
+       .max_inputs = 2,
+       .infer = InferRemoveEmpty,
+       .run = RunRemoveEmpty},
+      kOrderOperator,
+      {.name = "replace",
+       .min_inputs = 3,
+       .max_inputs = 3,
+       .infer = InferReplace,
+       .row_rule = ReplaceRowRule,
+       .input_use = ReplaceInputUse,
+       .run = RunReplace},
+  };
+  return kOperators;
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/operator.h"
+
+// The members of the family in ops/select/select.cc that have files of their own.
+namespace heddle::ops {
+
+/// table(A, B, W, d1, d2): contingency table, ops/select/table.cc.
+extern const Operator kTableOperator;
+/// order(target, by, decreasing, index.return): stable sort of rows, ops/select/order.cc.
+extern const Operator kOrderOperator;
+
+}  // namespace heddle::ops

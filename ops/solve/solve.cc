@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one file that includes Eigen. Single-threaded and with fixed cache sizes, so that blocking, and with it
+// every bit of the result, depends on the shapes only.
+#define EIGEN_DONT_PARALLELIZE
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <Eigen/LU>
+#include <Eigen/QR>
+#include <cmath>
+#include <limits>
+
+#include "ops/arguments.h"
+#include "ops/catalog.h"
+#include "ops/cells/storage.h"
+
+namespace heddle::ops {
+namespace {
+
+using Cells = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic>;
+using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// Eigen otherwise asks the CPU, once.
+void FixCacheSizes() {
+  static const bool fixed = [] {
+    Eigen::setCpuCacheSizes(32 * 1024, 512 * 1024, 4 * 1024 * 1024);
+    return true;
+  }();
+  (void)fixed;
+}
+
+Result<Cells> ToEigen(const Matrix& x) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(x));
+  return Cells(Eigen::Map<const RowMajor>(dense.data(), dense.rows(), dense.columns()));
+}
+
+// Evaluates an expression of Eigen's in the memory of the result.
+template <typename Expression>
+Result<Value> FromEigen(const Expression& cells) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(cells.rows(), cells.cols()));
+  Eigen::Map<RowMajor>(result.mutable_data(), cells.rows(), cells.cols()) = cells;
+  return Value(std::move(result));
+}
+
+Status CheckSquare(std::string_view op, Shape shape, StatusCode code) {
+  if (shape.rows == kUnknown || shape.columns == kUnknown || shape.rows == shape.columns) return OkStatus();
+  return Status(code, fmt::format("{}: needs a square matrix, got {}", op, shape));
+}
+
+Status Singular(std::string_view op, Shape shape) {
+  return FailedPrecondition("{}: the {} matrix is singular", op, shape)
+      .WithNote(
+          "its columns depend on each other; adding lambda * diag(matrix(1, rows=n, cols=1)) makes it regular");
+}
+
+using Factors = Eigen::HouseholderQR<Cells>;
+
+// The factors of A, of which they are the only copy; kFailedPrecondition if a column lies in the span of
+// those before it, up to rounding: |r_jj| <= 4 sqrt(n) eps |a_j|.
+Result<Factors> FactorsOf(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
+  Factors qr(a);
+  const double scale = 4 * std::sqrt(static_cast<double>(a.cols())) * std::numeric_limits<double>::epsilon();
+  for (Eigen::Index j = 0; j < a.cols(); ++j) {
+    const double pivot = qr.matrixQR()(j, j);
+    if (!(std::abs(pivot) > scale * a.col(j).norm()) && !std::isnan(pivot))
+      return Singular(call.node.op, call.inputs[0]->matrix().shape());
+  }
+  return qr;
+}
+
+// ---- solve(A, b): x with A x = b by Householder QR; the least squares solution if A has more rows than
+//      columns. Shapes: A m x n, m >= n; b m x 1; x n x 1. Errors: A singular (at run time). Format: dense.
+//      Error: backward stable, (A + E) x = b with |E| <= c n^1.5 eps |A| (Higham, Accuracy and Stability,
+//      section 19.3). Cost: 2 n^2 (m - n/3).
+
+Result<ValueInfo> InferSolve(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 1, "argument 2"));
+  const Shape a = context.inputs[0].shape;
+  const Shape b = context.inputs[1].shape;
+  if (a.IsKnown() && a.rows < a.columns)
+    return InvalidArgument("solve: the matrix has more columns than rows: {}", a);
+  if (a.rows != kUnknown && b.rows != kUnknown && a.rows != b.rows)
+    return InvalidArgument("solve: numbers of rows differ: {} and {}", a, b);
+  if (b.columns != kUnknown && b.columns != 1)
+    return InvalidArgument("solve: the right-hand side must be a column vector, got {}", b)
+        .WithNote("inv(A) %*% B solves for several right-hand sides");
+  return ValueInfo::OfMatrix({a.columns, 1});
+}
+
+Result<Value> RunSolve(const KernelCall& call) {
+  FixCacheSizes();
+  const Shape a = call.inputs[0]->matrix().shape();
+  const Shape b = call.inputs[1]->matrix().shape();
+  if (a.rows < a.columns || a.rows != b.rows)
+    return FailedPrecondition("solve: shapes do not fit: {} and {}", a, b);
+  HEDDLE_ASSIGN_OR_RETURN(const Factors qr, FactorsOf(call));
+  HEDDLE_ASSIGN_OR_RETURN(const Cells right, ToEigen(call.inputs[1]->matrix()));
+  return FromEigen(qr.solve(right));
+}
+
+// ---- inv(A): the inverse of a square matrix by Householder QR. Errors: A singular (at run time). Format:
+// dense. Cost: 4 n^3.
+
+Result<ValueInfo> InferSquare(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
+  const Shape a = context.inputs[0].shape;
+  HEDDLE_RETURN_IF_ERROR(CheckSquare(context.node.op, a, StatusCode::kInvalidArgument));
+  const int64_t n = a.rows == kUnknown ? a.columns : a.rows;
+  return ValueInfo::OfMatrix({n, n});
+}
+
+Result<Value> RunInverse(const KernelCall& call) {
+  FixCacheSizes();
+  const Shape a = call.inputs[0]->matrix().shape();
+  HEDDLE_RETURN_IF_ERROR(CheckSquare("inv", a, StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(const Factors qr, FactorsOf(call));
+  return FromEigen(qr.solve(Cells::Identity(a.rows, a.columns)));
+}
+
+// ---- cholesky(A): the lower triangular L with A = L %*% t(L). Errors (at run time): A is not symmetric
+// (cells differ by more
+//      than 1e-10 of the larger), or not positive definite. Format: dense. Cost: n^3 / 3.
+
+Result<Value> RunCholesky(const KernelCall& call) {
+  FixCacheSizes();
+  const Shape shape = call.inputs[0]->matrix().shape();
+  HEDDLE_RETURN_IF_ERROR(CheckSquare("cholesky", shape, StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(Cells a, ToEigen(call.inputs[0]->matrix()));
+  for (Eigen::Index j = 0; j < a.cols(); ++j)
+    for (Eigen::Index i = 0; i < j; ++i)
+      if (std::abs(a(i, j) - a(j, i)) > 1e-10 * std::max(std::abs(a(i, j)), std::abs(a(j, i))))
+        return FailedPrecondition(
+            "cholesky: the {} matrix is not symmetric: cells [{},{}] and [{},{}] are {} and {}", shape, i + 1,
+            j + 1, j + 1, i + 1, a(i, j), a(j, i));
+  const Eigen::LLT<Cells> factor(a);
+  a.resize(0, 0);
+  if (factor.info() != Eigen::Success)
+    return FailedPrecondition("cholesky: the {} matrix is not positive definite", shape);
+  return FromEigen(factor.matrixL());
+}
+
+// ---- det(A): the determinant of a square matrix, a double scalar, by LU with row exchanges. 1 for 0 x 0.
+// Cost: 2 n^3 / 3.
+
+Result<ValueInfo> InferDeterminant(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
+  HEDDLE_RETURN_IF_ERROR(CheckSquare("det", context.inputs[0].shape, StatusCode::kInvalidArgument));
+  return ValueInfo::OfScalar(ValueType::kDouble);
+}
+
+Result<Value> RunDeterminant(const KernelCall& call) {
+  FixCacheSizes();
+  HEDDLE_RETURN_IF_ERROR(
+      CheckSquare("det", call.inputs[0]->matrix().shape(), StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
+  if (a.rows() == 0) return Value(Scalar(1.0));
+  return Value(Scalar(static_cast<double>(Eigen::PartialPivLU<Cells>(a).determinant())));
+}
+
+Cost CubicCost(const Node&, std::span<const ValueInfo> inputs) {
+  const Shape shape = inputs.empty() ? Shape{} : inputs[0].shape;
+  if (!shape.IsKnown()) return {};
+  const auto m = static_cast<double>(shape.rows);
+  const auto n = static_cast<double>(shape.columns);
+  return {.flops = 2 * m * n * n, .bytes = 24 * m * n};
+}
+
+// The cells in Eigen's order, and their factors.
+double FactorsWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  return 2 * sizeof(double) * static_cast<double>(inputs[0].shape.rows) *
+         static_cast<double>(inputs[0].shape.columns);
+}
+
+constexpr Operator kOperators[] = {
+    {.name = "solve",
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .infer = InferSolve,
+     .cost = CubicCost,
+     .run = RunSolve,
+     .may_fail = true,
+     .working_bytes = FactorsWorkingBytes},
+    {.name = "inv",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferSquare,
+     .cost = CubicCost,
+     .run = RunInverse,
+     .may_fail = true,
+     .working_bytes = FactorsWorkingBytes},
+    {.name = "cholesky",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferSquare,
+     .cost = CubicCost,
+     .run = RunCholesky,
+     .may_fail = true,
+     .working_bytes = FactorsWorkingBytes},
+    {.name = "det",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferDeterminant,
+     .cost = CubicCost,
+     .run = RunDeterminant,
+     .working_bytes = FactorsWorkingBytes},
+};
+
+}  // namespace
+
+std::span<const Operator> SolveOperators() { return kOperators; }
+
+}  // namespace heddle::ops
