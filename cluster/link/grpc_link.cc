@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cluster/link/peer_connections.h"
+#include "cluster/network/grpc_library.h"
 #include "cluster/wire/small_values.h"
 #include "cluster/wire/value_wire.h"
 
@@ -226,10 +227,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
 }  // namespace
 
 Result<std::unique_ptr<GrpcLink>> GrpcLink::Listen(const GrpcLinkOptions& options) {
-  // One use of the library that never ends. With the last one it would join its threads, which may sleep for
-  // ten seconds, before this rank could tell how it ended: it would be killed as one that is stuck.
-  static const bool is_kept = (grpc_init(), true);
-  (void)is_kept;
+  KeepGrpcLibrary();
   auto link = std::make_unique<LinkImpl>(options);
   HEDDLE_RETURN_IF_ERROR(link->Bind(options.listen));
   return std::unique_ptr<GrpcLink>(std::move(link));

@@ -20,6 +20,7 @@
 #include "cluster/master/message_limits.h"
 #include "cluster/master/role_tokens.h"
 #include "cluster/network/grpc_acceptor.h"
+#include "cluster/network/grpc_library.h"
 #include "cluster/security/rpc_security.h"
 #include "cluster/wire/value_wire.h"
 #include "core/log.h"
@@ -219,6 +220,7 @@ class MasterServerImpl : public MasterServer {
   }
 
   Status Start() {
+    KeepGrpcLibrary();
     const bool local = IsLocalAddress(options_.listen);
     if (!local && options_.certificate.empty())
       return Usage("--listen {}: other machines reach this address, so that it needs TLS", options_.listen)

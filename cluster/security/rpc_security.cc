@@ -3,6 +3,7 @@
 
 #include <grpc/grpc_security_constants.h>
 
+#include "cluster/network/grpc_library.h"
 #include "cluster/network/unreachable.h"
 #include "cluster/version.h"
 #include "cluster/wire/value_wire.h"
@@ -60,6 +61,7 @@ Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std
 }
 
 Result<std::shared_ptr<grpc::Channel>> MakeMasterChannel(const std::string& address, const TlsFiles& tls) {
+  KeepGrpcLibrary();
   std::shared_ptr<grpc::ChannelCredentials> credentials;
   if (!tls.authority.empty()) {
     HEDDLE_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsFiles(tls));

@@ -187,7 +187,7 @@ Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary,
   std::vector<Placed> cells(static_cast<size_t>(starts[rows]));
   HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(rows, columns, starts[rows]));
   int64_t* offsets = sparse.mutable_row_offsets();
-  std::copy_n(starts, rows + 1, offsets);  // For now, where the next cell of each row goes.
+  std::copy_n(starts, rows + 1, offsets);  // Until all are placed: where the next cell of each row goes.
   HEDDLE_RETURN_IF_ERROR(VisitCells(options, header, text, [&](int64_t row, int64_t column, double value) {
     if (!is_mine(row, value)) return;
     int64_t& next = offsets[row - row_begin];
