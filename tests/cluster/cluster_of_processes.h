@@ -33,6 +33,7 @@ class BackgroundProcess {
       std::vector<char*> arguments;
       for (std::string& word : words) arguments.push_back(word.data());
       arguments.push_back(nullptr);
+      signal(SIGINT, SIG_DFL);  // Whoever started the tests in the background had it ignored.
       execv(arguments[0], arguments.data());
       _exit(127);
     }

@@ -40,6 +40,7 @@ void SetLimit(int resource, int64_t most) {
   SetLimit(RLIMIT_FSIZE, limits.most_output);
   // A file that may not grow is a failed write, not a signal.
   signal(SIGXFSZ, SIG_IGN);
+  signal(SIGINT, SIG_DFL);  // Whoever started the fuzzer in the background had it ignored.
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
