@@ -67,6 +67,10 @@ std::string Escape(std::string_view bytes, const Predicate& is_escaped) {
 
 }  // namespace
 
+size_t Utf8Length(std::string_view text, size_t offset) {
+  return offset < text.size() ? FirstOf(text.substr(offset)).bytes : 0;
+}
+
 std::string EscapeInvalidUtf8(std::string_view bytes) {
   return Escape(bytes, [](uint32_t) { return false; });
 }

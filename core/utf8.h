@@ -9,6 +9,10 @@
 // names of files, the last words of a process.
 namespace heddle {
 
+/// Bytes of the well-formed UTF-8 character that starts at `offset` (1 to 4), or 0 if there is none. Overlong
+/// forms, surrogates and values above U+10FFFF are not well-formed.
+size_t Utf8Length(std::string_view text, size_t offset);
+
 /// The text with every byte that is not part of a UTF-8 character written as \xHH.
 std::string EscapeInvalidUtf8(std::string_view bytes);
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "compiler/parse/utf8.h"
+#include "core/utf8.h"
 
 namespace heddle::compiler {
 namespace {

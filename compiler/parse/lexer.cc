@@ -7,7 +7,6 @@
 #include <cstdlib>
 
 #include "compiler/parse/diagnostics.h"
-#include "compiler/parse/utf8.h"
 #include "core/utf8.h"
 
 namespace heddle::compiler {

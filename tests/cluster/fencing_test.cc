@@ -27,7 +27,7 @@ constexpr const char* kOther = "write(matrix(7, rows=2, cols=1), \"out.csv\", fo
 testing::AssertionResult Becomes(const std::function<bool()>& question, const char* what) {
   for (const auto end = steady_clock::now() + seconds(60 * kPatience); steady_clock::now() < end;) {
     if (question()) return testing::AssertionSuccess();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // Between two looks; other processes work.
   }
   return testing::AssertionFailure() << "not after a minute: " << what;
 }
@@ -124,6 +124,7 @@ TEST_F(FencingTest, AWriteWaitsForAMasterThatIsAway) {
   cluster_.master().Signal(SIGKILL);
   EXPECT_EQ(cluster_.master().Wait(), 128 + SIGKILL);
   ASSERT_TRUE(Becomes([&] { return HoldsFileWithoutName(executors[0]); }, "the attempt wants to write"));
+  // That nothing is written while leases run out can only be seen by letting them.
   std::this_thread::sleep_for(std::chrono::milliseconds(2 * kLeaseMs * kLeasePatience));
   EXPECT_EQ(Written(), "");
   cluster_.StartMaster();
@@ -141,6 +142,7 @@ TEST_F(FencingTest, AMasterThatWasStoppedGivesNothingUp) {
             "j1\n");
   ASSERT_TRUE(Becomes([&] { return JobIs("j1", "\"state\":\"RUNNING\""); }, "j1 runs"));
   cluster_.master().Signal(SIGSTOP);
+  // The pause itself is what is tested: it has to last longer than leases do.
   std::this_thread::sleep_for(std::chrono::milliseconds(4 * kLeaseMs * kLeasePatience));
   EXPECT_EQ(Written(), "");
   cluster_.master().Signal(SIGCONT);

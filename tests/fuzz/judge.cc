@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "compiler/parse/utf8.h"
+#include "core/utf8.h"
 #include "tests/fuzz/script_text.h"
 #include "tests/support/process.h"
 
@@ -68,7 +68,7 @@ std::string ErrorLine(const Watched& watched) {
 
 std::optional<Fault> JudgeText(const std::string& errors) {
   for (size_t i = 0; i < errors.size();) {
-    const size_t length = compiler::Utf8Length(errors, i);
+    const size_t length = Utf8Length(errors, i);
     const auto byte = static_cast<unsigned char>(errors[i]);
     if (length == 0 || (length == 1 && byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
       return Fault{kUnprintable, fmt::format("byte {:#04x} in {}", byte, FirstLine(errors))};
