@@ -27,8 +27,8 @@ class JudgeTest : public testing::Test {
     return c;
   }
 
-  // What is found at a program. Its time is short where a test waits for its end, and long elsewhere: a loaded
-  // or slow machine must not make a fault of a program that works.
+  // What is found at a program. Its time is short where a test waits for its end, and long elsewhere: a
+  // loaded or slow machine must not make a fault of a program that works.
   static constexpr double kShort = 0.3;
   std::string Find(const std::string& text, const FuzzCase& c = SmallCase(), double cpu_s = 60) {
     Limits limits;
