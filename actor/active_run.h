@@ -21,6 +21,7 @@ struct ActiveRun {
   uint32_t run = 0;
   PlanInstance* instance = nullptr;
   TaskBody* body = nullptr;
+  bool times_acts = false;  ///< RuntimeOptions::times_acts
   /// By actor number; each entry of both is touched only by the thread that runs an act of the actor.
   std::vector<TaskStatistics>* statistics = nullptr;
   std::vector<LaunchEstimate>* estimates = nullptr;

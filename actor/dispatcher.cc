@@ -176,15 +176,19 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
     *result = Cancelled("the run has ended");
     return;
   }
-  const int64_t start_ns = SystemClock().MonotonicNs();
+  TaskStatistics& statistics = (*active.statistics)[number];
+  LaunchEstimate& estimate = (*active.estimates)[number];
+  const bool is_timed = active.times_acts || estimate.WantsTime();
+  const int64_t start_ns = is_timed ? SystemClock().MonotonicNs() : 0;
   // In place: the value is moved only once, into its register.
   std::destroy_at(result);
   new (result) Result<Value>(active.body->Perform(number, inputs, act));
-  const int64_t kernel_ns = SystemClock().MonotonicNs() - start_ns;
-  TaskStatistics& statistics = (*active.statistics)[number];
-  statistics.kernel_ns += kernel_ns;
+  if (is_timed) {
+    const int64_t kernel_ns = SystemClock().MonotonicNs() - start_ns;
+    if (active.times_acts) statistics.kernel_ns += kernel_ns;
+    if (result->ok()) estimate.Measured(kernel_ns);
+  }
   if (!result->ok()) return;
-  (*active.estimates)[number].Measured(kernel_ns);
   if ((*result)->IsMatrix()) statistics.rows += (*result)->matrix().rows();
 }
 

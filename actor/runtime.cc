@@ -214,6 +214,7 @@ class RuntimeImpl : public Runtime, public RunControl {
     active_.body = ready.body.get();
     active_.statistics = &statistics_;
     active_.estimates = &ready.estimates;
+    active_.times_acts = options_.times_acts;
     active_.aborting.store(false);
     active_.serving = has_copies ? std::array<Dispatcher*, kStreams>{&caller_, &host_, &network_}
                                  : std::array<Dispatcher*, kStreams>{&caller_, &caller_, &caller_};

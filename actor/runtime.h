@@ -17,9 +17,9 @@ namespace heddle::actor {
 /// What one task did in a run, for -stats.
 struct TaskStatistics {
   NodeId node = kNoNode;
-  std::string phase;
+  Phase phase = Phase::kWhole;
   int64_t acts = 0;
-  int64_t kernel_ns = 0;
+  int64_t kernel_ns = 0;  ///< 0 without RuntimeOptions::times_acts
   int64_t rows = 0;
   int64_t bytes_in = 0;  ///< Bytes pulled from other ranks (copy tasks).
 };
@@ -35,6 +35,7 @@ struct RuntimeOptions {
   int threads = 1;  ///< Concurrency of the CPU device: of the arena in which a kernel runs.
   bool set_denormals =
       true;  ///< Sets MXCSR (round to nearest, no flush to zero) on every thread that runs kernels.
+  bool times_acts = false;    ///< Reads the clock around every act, for TaskStatistics::kernel_ns.
   int64_t stall_ms = 10'000;  ///< Nothing happens for this long: look whether anything still can.
 };
 

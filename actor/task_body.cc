@@ -6,6 +6,7 @@
 
 #include "actor/row_pieces.h"
 #include "core/counted_heap.h"
+#include "ops/operator.h"
 
 namespace heddle::actor {
 namespace {
@@ -51,13 +52,13 @@ KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
     case TaskKind::kUnpack: return Work::kUnpack;
     default: break;
   }
-  if (task.phase == "ready") return Work::kForward;
+  if (task.phase == Phase::kReady) return Work::kForward;
   const bool is_sink = task.kind == TaskKind::kSink;
   const auto is = [node](std::string_view op) { return node != nullptr && node->Is(op); };
   if (is("variable") && task.consumed.empty()) return Work::kVariable;
-  if (task.phase == "slice") return Work::kSlice;
-  if (task.phase == "gather") return Work::kGather;
-  if (task.phase == "shape") return is_sink ? Work::kKeep : Work::kShape;
+  if (task.phase == Phase::kSlice) return Work::kSlice;
+  if (task.phase == Phase::kGather) return Work::kGather;
+  if (task.phase == Phase::kShape) return is_sink ? Work::kKeep : Work::kShape;
   if (is("literal")) return Work::kLiteral;
   if (is("assign")) return is_sink ? Work::kKeep : Work::kForward;
   if (is("variable")) return Work::kForward;
@@ -82,6 +83,8 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
     prepared.work = WorkOf(task, prepared.node);
     prepared.reads_last =
         prepared.work == Work::kKernel && task.kind == TaskKind::kCompute && ReadsLast(instance.plan(), task);
+    if (prepared.work == Work::kKernel && prepared.node != nullptr)
+      prepared.op = ops::FindOperator(prepared.node->op);
     if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
     if (prepared.work == Work::kKeep) sinks_.push_back(&prepared);
     if (prepared.work == Work::kVariable || prepared.work == Work::kKeep)
@@ -122,7 +125,7 @@ Result<Value> KernelBody::Act(Prepared& prepared, std::span<const Value* const> 
   const Value* input = inputs.empty() ? nullptr : inputs[0];
   switch (prepared.work) {
     case Work::kVariable:
-      if (task.phase == "slice") return SliceRows(prepared.held, task.row_begin, task.row_end);
+      if (task.phase == Phase::kSlice) return SliceRows(prepared.held, task.row_begin, task.row_end);
       // Its register holds the only reference then, so that an assignment to cells need not copy all others.
       if (task.count == 1) return std::exchange(prepared.held, Value());
       return prepared.held;
@@ -153,7 +156,8 @@ Result<Value> KernelBody::RunKernel(const Prepared& prepared, std::span<const Va
                     .row_end = task.row_end,
                     .total_rows = task.total_rows,
                     .context = context_,
-                    .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr});
+                    .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr,
+                    .op = prepared.op});
   if (!result.ok()) return result.status().At(prepared.node->position);
   return result;
 }
@@ -161,7 +165,7 @@ Result<Value> KernelBody::RunKernel(const Prepared& prepared, std::span<const Va
 void KernelBody::TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, Shape>* shapes) {
   for (Prepared* variable : variables_) variable->held = Value();
   for (Prepared* sink : sinks_) {
-    if (sink->task->phase != "shape") {
+    if (sink->task->phase != Phase::kShape) {
       live_out->insert_or_assign(*sink->variable, std::move(sink->held));
     } else if (sink->held.IsMatrix() && sink->held.matrix().cells() >= 2) {
       const Matrix& shape = sink->held.matrix();

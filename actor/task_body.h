@@ -63,6 +63,7 @@ class KernelBody : public TaskBody {
   struct Prepared {
     const Task* task = nullptr;
     const Node* node = nullptr;
+    const ops::Operator* op = nullptr;  ///< Of the node, kKernel; nullptr where the catalog has none.
     Work work = Work::kKernel;
     const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
     std::vector<ValueInfo> input_infos;

@@ -153,8 +153,11 @@ Value Expression::Run() {
         std::vector<const Value*> operands;
         for (NodeId input : node.inputs)
           operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
-        Result<Value> value = ops::CatalogKernels().Run(
-            {.node = node, .phase = "", .inputs = operands, .input_infos = s.infos[i], .context = s.context});
+        Result<Value> value = ops::CatalogKernels().Run({.node = node,
+                                                         .phase = Phase::kWhole,
+                                                         .inputs = operands,
+                                                         .input_infos = s.infos[i],
+                                                         .context = s.context});
         if (!value.ok()) Fail(value.status());
         values[i] = *std::move(value);
       }

@@ -53,8 +53,8 @@ class OperatorCall {
     for (const Value& input : inputs_) pointers.push_back(&input);
     Value result;
     arena_->Execute([&] {
-      Result<Value> outcome =
-          ops::CatalogKernels().Run({node_, "", pointers, infos_, 0, total_rows_, total_rows_, context_});
+      Result<Value> outcome = ops::CatalogKernels().Run(
+          {node_, Phase::kWhole, pointers, infos_, 0, total_rows_, total_rows_, context_});
       if (!outcome.ok()) Fail(outcome.status());
       result = std::move(*outcome);
     });

@@ -12,6 +12,8 @@ namespace {
 constexpr std::array<std::string_view, 4> kDistributions = {"one", "each", "split", "partial"};
 constexpr std::array<std::string_view, 8> kTaskKinds = {"compute", "source",     "sink", "copy",
                                                         "repeat",  "accumulate", "pack", "unpack"};
+constexpr std::array<std::string_view, 7> kPhases = {"",       "partial", "finish", "slice",
+                                                     "gather", "shape",   "ready"};
 constexpr RegisterId kNoRegister = -1;
 
 void AppendHexadecimal(uint64_t value, std::string* out) {
@@ -107,6 +109,14 @@ T ReadNamed(TextReader& reader, const std::array<std::string_view, n>& names, st
   return T{};
 }
 
+Phase ReadPhase(TextReader& reader) {
+  const std::string name = reader.Quoted();
+  for (size_t i = 1; i < kPhases.size(); ++i)
+    if (kPhases[i] == name) return static_cast<Phase>(i);
+  reader.Fail("a phase of a task");
+  return Phase::kWhole;
+}
+
 void AppendTask(const Task& task, std::string* out) {
   out->append("task ");
   AppendTaskId(task.id, out);
@@ -116,9 +126,9 @@ void AppendTask(const Task& task, std::string* out) {
     out->push_back(' ');
     AppendNodeId(task.node, out);
   }
-  if (!task.phase.empty()) {
+  if (task.phase != Phase::kWhole) {
     out->append(" phase ");
-    AppendQuoted(task.phase, out);
+    AppendQuoted(Name(task.phase), out);
   }
   AppendList("consumed", task.consumed, AppendRegisterId, out);
   AppendList("produced", task.produced, AppendRegisterId, out);
@@ -137,7 +147,7 @@ Task ReadTask(TextReader& reader) {
   task.id = ReadTaskId(reader);
   task.kind = ReadNamed<TaskKind>(reader, kTaskKinds, "a kind of task");
   if (reader.Peek() == '%') task.node = reader.Node();
-  if (reader.AcceptWord("phase")) task.phase = reader.Quoted();
+  if (reader.AcceptWord("phase")) task.phase = ReadPhase(reader);
   task.consumed = ReadList(reader, "consumed", ReadRegisterId);
   task.produced = ReadList(reader, "produced", ReadRegisterId);
   task.control_in = ReadList(reader, "control_in", ReadRegisterId);
@@ -203,6 +213,7 @@ Binding ReadBinding(TextReader& reader) {
 
 std::string_view Name(Distribution distribution) { return kDistributions[static_cast<size_t>(distribution)]; }
 std::string_view Name(TaskKind kind) { return kTaskKinds[static_cast<size_t>(kind)]; }
+std::string_view Name(Phase phase) { return kPhases[static_cast<size_t>(phase)]; }
 
 std::string Plan::ToText() const {
   std::string text = "plan ";

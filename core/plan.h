@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph.h"
+#include "core/phase.h"
 
 namespace heddle {
 
@@ -62,8 +63,7 @@ struct Task {
   TaskId id;
   TaskKind kind = TaskKind::kCompute;
   NodeId node = kNoNode;  ///< The graph node it is an instance of, for messages and statistics.
-  std::string phase;      ///< "" the operator itself; "partial" / "finish" of a reduction; "slice", "gather",
-                          ///< "shape" for boxing (see scheduler/README.md).
+  Phase phase = Phase::kWhole;
   std::vector<RegisterId>
       consumed;  ///< In the order of the node's inputs; -1 for an optional input left out.
   std::vector<RegisterId> produced;  ///< At most one data register, plus control registers.

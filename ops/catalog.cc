@@ -37,7 +37,7 @@ const Catalog& TheCatalog() {
 class CatalogKernelSource : public KernelSource {
  public:
   Result<Value> Run(const KernelCall& call) const override {
-    const Operator* op = FindOperator(call.node.op);
+    const Operator* op = call.op != nullptr ? call.op : FindOperator(call.node.op);
     if (op == nullptr || op->run == nullptr) return Internal("no kernel for operator {}", call.node.op);
     const bool takes = op->takes_singles != nullptr && op->takes_singles(call);
     const bool widened = !takes && HasSingles(call);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/graph.h"
+#include "core/phase.h"
 #include "core/value.h"
 
 namespace heddle {
@@ -18,11 +19,13 @@ namespace heddle::ops {
 
 class Files;         // ops/formats/files.h
 class FusedRuntime;  // ops/fused/fused.h
+struct Operator;     // ops/operator.h
 
 /// What a kernel may use besides its inputs. One per executor; shared by all its kernels.
 struct KernelContext {
-  Files* files = nullptr;  ///< read and write.
-  Clock* clock = nullptr;  ///< time().
+  Files* files = nullptr;        ///< read and write.
+  Clock* clock = nullptr;        ///< time().
+  bool times_operators = false;  ///< Fused operators look at the clock for what they record.
   std::function<void(std::string_view text)>
       print;                                     ///< Standard output of the script; called on rank 0 only.
   FusedRuntime* fused = nullptr;                 ///< Code of fused operators; nullptr: interpreted.
@@ -42,16 +45,17 @@ inline bool IsCancelled(const std::atomic<bool>* cancelled) {
 /// One invocation of a kernel on one rank.
 struct KernelCall {
   const Node& node;                      ///< info holds the whole result's shape and format, all known.
-  std::string_view phase;                ///< "", "partial" or "finish" (ops/operator.h).
+  Phase phase;                           ///< kWhole, kPartial or kFinish (ops/operator.h).
   std::span<const Value* const> inputs;  ///< This rank's pieces; nullptr for an optional input left out. For
-                                         ///< "finish": one matrix, all tree nodes (rows in any order).
-  std::span<const ValueInfo> input_infos;  ///< Of the whole values of node.inputs, also for "finish".
-  int64_t row_begin = 0;  ///< kRowWise, kGenerate and "partial": compute rows [row_begin, row_end)
+                                         ///< kFinish: one matrix, all tree nodes (rows in any order).
+  std::span<const ValueInfo> input_infos;  ///< Of the whole values of node.inputs, also for kFinish.
+  int64_t row_begin = 0;  ///< kRowWise, kGenerate and kPartial: compute rows [row_begin, row_end)
   int64_t row_end = 0;    ///< of total_rows. kRows inputs hold just these rows; kWhole inputs all.
   int64_t total_rows = 0;
   KernelContext& context;
-  Value* last_read = nullptr;  ///< inputs[0], when this kernel is the last to read it: it may take it and
-                               ///< write the result over its cells.
+  Value* last_read = nullptr;    ///< inputs[0], when this kernel is the last to read it: it may take it and
+                                 ///< write the result over its cells.
+  const Operator* op = nullptr;  ///< That of node.op, where the caller has looked it up already.
 };
 
 /// Where the actor runtime finds code; whether it was compiled ahead or just in time is not its business.

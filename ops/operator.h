@@ -26,7 +26,7 @@ enum class RowRule : uint8_t {
   kWhole,     ///< Needs every input whole, on one rank.
   kRowWise,   ///< Row i of the result comes from row i of the kRows inputs (and from all of the kWhole
               ///< inputs).
-  kReduce,    ///< "partial": rows of the kRows inputs -> list of tree nodes; "finish": all nodes -> result.
+  kReduce,    ///< kPartial: rows of the kRows inputs -> list of tree nodes; kFinish: all nodes -> result.
   kGenerate,  ///< No matrix input: any range of rows of the result can be made on its own.
 };
 enum class InputUse : uint8_t { kWhole, kRows };
@@ -50,7 +50,7 @@ struct Operator {
   InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs,
                         int i) = nullptr;                                       ///< nullptr: kWhole
   Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: reads + writes
-  /// Computes call.phase: "" everything (for kReduce: partial, then finish), "partial", "finish".
+  /// Computes call.phase: kWhole everything (for kReduce: kPartial, then kFinish), kPartial, kFinish.
   Result<Value> (*run)(const KernelCall& call) = nullptr;
   bool effect =
       false;  ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.

@@ -38,13 +38,13 @@ int64_t EstimateNs(const Graph& graph, const Task& task) {
       task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource || task.kind == TaskKind::kSink;
   if (task.node == kNoNode || !computes) return 0;
   const Node& node = graph[task.node];
-  if (task.phase == "gather")
+  if (task.phase == Phase::kGather)
     return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / kBytesPerNs, kMostNs));
-  if (task.phase == "slice" || task.phase == "shape" || task.phase == "ready") return 0;
+  if (task.phase == Phase::kSlice || task.phase == Phase::kShape || task.phase == Phase::kReady) return 0;
   if (node.Is("variable") || node.Is("literal") || node.Is("assign")) return 0;
   if (node.Is("read") || node.Is("write")) return kUnboundedCost;
   double ns = OperatorNs(graph, node);
-  if (task.phase == "finish") {
+  if (task.phase == Phase::kFinish) {
     ns = BytesOf(node.info) / kBytesPerNs;
   } else if (task.total_rows > 0) {
     ns *= static_cast<double>(task.row_end - task.row_begin) / static_cast<double>(task.total_rows);

@@ -54,14 +54,14 @@ ValueInfo PlanBuilder::SplitInfo(const ValueInfo& whole, int32_t rank) const {
   return info;
 }
 
-size_t PlanBuilder::AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, std::string phase,
+size_t PlanBuilder::AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, Phase phase,
                             std::vector<RegisterId> consumed) {
   Task task;
   task.id =
       TaskId::Make(static_cast<uint32_t>(rank), static_cast<uint32_t>(stream), next_index_[{rank, stream}]++);
   task.kind = kind;
   task.node = node;
-  task.phase = std::move(phase);
+  task.phase = phase;
   for (RegisterId id : consumed) {
     if (id == kNoRegister) continue;
     auto& consumers = plan_.registers[static_cast<size_t>(id)].consumers;
@@ -90,15 +90,15 @@ RegisterId PlanBuilder::AddCopy(RegisterId remote, int32_t rank) {
   const ValueInfo info = plan_.registers[static_cast<size_t>(remote)].info;
   const TaskId producer = plan_.registers[static_cast<size_t>(remote)].producer;
   const NodeId node = plan_.tasks[task_of_.at(producer)].node;
-  return AddOutput(AddTask(rank, Stream::kNetwork, TaskKind::kCopy, node, "", {remote}), info);
+  return AddOutput(AddTask(rank, Stream::kNetwork, TaskKind::kCopy, node, Phase::kWhole, {remote}), info);
 }
 
 RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank,
                                   const ValueInfo& info) {
   for (int32_t r = 0; r < ranks_; ++r)
     if (r != rank) pieces[static_cast<size_t>(r)] = AddCopy(pieces[static_cast<size_t>(r)], rank);
-  return AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kCompute, node, "gather", std::move(pieces)),
-                   info);
+  return AddOutput(
+      AddTask(rank, Stream::kCompute, TaskKind::kCompute, node, Phase::kGather, std::move(pieces)), info);
 }
 
 void PlanBuilder::AddControl(size_t task) {
@@ -124,9 +124,9 @@ void PlanBuilder::AddControl(size_t task) {
 std::vector<size_t> PlanBuilder::OtherRanksReady(NodeId node) {
   std::vector<size_t> here;
   for (int32_t rank = 1; rank < ranks_; ++rank) {
-    const size_t ready = AddTask(rank, Stream::kHost, TaskKind::kSource, node, "ready", {});
+    const size_t ready = AddTask(rank, Stream::kHost, TaskKind::kSource, node, Phase::kReady, {});
     for (const size_t earlier : TasksBefore(node, rank)) AddOrder(earlier, ready);
-    const size_t copy = AddTask(0, Stream::kNetwork, TaskKind::kCopy, node, "ready", {});
+    const size_t copy = AddTask(0, Stream::kNetwork, TaskKind::kCopy, node, Phase::kReady, {});
     AddOrder(ready, copy);
     here.push_back(copy);
   }
@@ -196,7 +196,7 @@ RegisterId PlanBuilder::MakePiece(NodeId node, Distribution target, int32_t rank
   HEDDLE_CHECK(target == Distribution::kSplit, "values are boxed to kOne, kEach or kSplit");
   const int32_t from = home == Distribution::kEach ? rank : 0;
   const RegisterId source = Piece(node, home, from);
-  const size_t slice = AddTask(from, Stream::kCompute, TaskKind::kCompute, node, "slice", {source});
+  const size_t slice = AddTask(from, Stream::kCompute, TaskKind::kCompute, node, Phase::kSlice, {source});
   plan_.tasks[slice].total_rows = whole.shape.rows;
   plan_.tasks[slice].row_begin = CutRow(whole.shape.rows, rank, ranks_);
   plan_.tasks[slice].row_end = CutRow(whole.shape.rows, rank + 1, ranks_);
@@ -207,12 +207,12 @@ RegisterId PlanBuilder::MakePiece(NodeId node, Distribution target, int32_t rank
 RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {
   const Node& node = graph_[id];
   if (node.Is("literal"))
-    return AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, "", {}), node.info);
+    return AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, Phase::kWhole, {}), node.info);
   std::vector<RegisterId> inputs;
   for (NodeId input : node.inputs)
     inputs.push_back(input == kNoNode ? kNoRegister : Piece(input, Distribution::kEach, rank));
   const TaskKind kind = inputs.empty() ? TaskKind::kSource : TaskKind::kCompute;
-  const size_t task = AddTask(rank, Stream::kCompute, kind, id, "", std::move(inputs));
+  const size_t task = AddTask(rank, Stream::kCompute, kind, id, Phase::kWhole, std::move(inputs));
   const RegisterId output = AddOutput(task, node.info);
   AddControl(task);
   return output;
@@ -228,7 +228,7 @@ void PlanBuilder::EmitVariable(NodeId id) {
   for (int32_t rank = 0; rank < holders; ++rank) {
     const ValueInfo info = home == Distribution::kSplit ? SplitInfo(node.info, rank) : node.info;
     pieces[static_cast<size_t>(rank)] =
-        AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, "", {}), info);
+        AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, Phase::kWhole, {}), info);
   }
 }
 
@@ -239,7 +239,7 @@ void PlanBuilder::EmitAssign(NodeId id) {
   const int32_t holders = home == Distribution::kOne ? 1 : ranks_;
   for (int32_t rank = 0; rank < holders; ++rank) {
     const RegisterId value = Piece(node.inputs[0], home, rank);
-    AddTask(rank, Stream::kCompute, TaskKind::kSink, id, "", {value});
+    AddTask(rank, Stream::kCompute, TaskKind::kSink, id, Phase::kWhole, {value});
   }
   if (node.info.IsMatrix() && !node.info.shape.IsKnown()) EmitShape(id, Piece(node.inputs[0], home, 0));
 }
@@ -247,10 +247,10 @@ void PlanBuilder::EmitAssign(NodeId id) {
 void PlanBuilder::EmitShape(NodeId id, RegisterId matrix) {
   const ValueInfo info = ValueInfo::OfMatrix({1, 3});
   const RegisterId shape =
-      AddOutput(AddTask(0, Stream::kCompute, TaskKind::kCompute, id, "shape", {matrix}), info);
+      AddOutput(AddTask(0, Stream::kCompute, TaskKind::kCompute, id, Phase::kShape, {matrix}), info);
   for (int32_t rank = 0; rank < ranks_; ++rank) {
     const RegisterId here = rank == 0 ? shape : AddCopy(shape, rank);
-    AddTask(rank, Stream::kCompute, TaskKind::kSink, id, "shape", {here});
+    AddTask(rank, Stream::kCompute, TaskKind::kSink, id, Phase::kShape, {here});
   }
 }
 
@@ -289,7 +289,7 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   if (node.inputs.empty()) kind = TaskKind::kSource;
   const bool partial = placement.split && placement.rule == ops::RowRule::kReduce;
   const size_t index = AddTask(rank, has_effect ? Stream::kHost : Stream::kCompute, kind, id,
-                               partial ? "partial" : "", std::move(inputs));
+                               partial ? Phase::kPartial : Phase::kWhole, std::move(inputs));
   Task& task = plan_.tasks[index];
   if (placement.split) {
     task.total_rows = placement.total_rows;
@@ -308,7 +308,7 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
 
 void PlanBuilder::EmitFinish(NodeId id, std::vector<RegisterId> partials) {
   const RegisterId nodes = AddGather(id, std::move(partials), 0, ValueInfo::OfMatrix({kUnknown, kUnknown}));
-  const size_t finish = AddTask(0, Stream::kCompute, TaskKind::kCompute, id, "finish", {nodes});
+  const size_t finish = AddTask(0, Stream::kCompute, TaskKind::kCompute, id, Phase::kFinish, {nodes});
   plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end =
       placements_[static_cast<size_t>(id)].total_rows;
   std::vector<RegisterId>& pieces = pieces_[{id, Distribution::kOne}];

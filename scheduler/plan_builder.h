@@ -36,7 +36,7 @@ class PlanBuilder {
   void EmitShape(NodeId node, RegisterId matrix);
 
   /// Appends a task; returns its index in plan_.tasks. Adds it to the consumers of what it consumes.
-  size_t AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, std::string phase,
+  size_t AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, Phase phase,
                  std::vector<RegisterId> consumed);
   RegisterId AddOutput(size_t task, const ValueInfo& info);
   RegisterId AddCopy(RegisterId remote, int32_t rank);

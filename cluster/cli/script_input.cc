@@ -216,6 +216,7 @@ Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
   if (precision != "double" && precision != "single")
     return Usage("--precision takes double or single, not '{}'", precision);
   if (precision == "single") options.element_type = ElementType::kFloat32;
+  options.times_operators = arguments.Has("stats");
   options.constants =
       ConstantsCache().Find(MachineKey(options.threads)).value_or(compiler::MachineConstants());
   return options;

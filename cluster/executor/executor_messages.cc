@@ -111,6 +111,7 @@ Json ToJson(const SessionOptions& options) {
           {"fusion_strict", options.fusion_strict},
           {"single_precision", options.element_type == ElementType::kFloat32},
           {"constants", EncodeConstants(options.constants)},
+          {"times_operators", options.times_operators},
           {"cpu", ToText(options.cpu)},
           {"max_call_depth", options.max_call_depth}};
 }
@@ -132,6 +133,7 @@ void ReadOptions(const Json& json, SessionOptions* options) {
   std::string constants;
   Read(json, "constants", &constants);
   options->constants = DecodeConstants(constants).value_or(compiler::MachineConstants());
+  Read(json, "times_operators", &options->times_operators);
   Read(json, "cpu", &options->cpu);
   Read(json, "max_call_depth", &options->max_call_depth);
 }

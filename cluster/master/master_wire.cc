@@ -170,6 +170,7 @@ SessionOptions FromProto(const SubmitOptions& proto) {
   options.cpu = proto.cpu();
   options.fusion = proto.fusion();
   options.fusion_strict = proto.fusion_strict();
+  options.times_operators = true;  // The master keeps what a job did; who asks for it may come later.
   options.element_type = proto.single_precision() ? ElementType::kFloat32 : ElementType::kFloat64;
   options.constants = DecodeConstants(proto.constants()).value_or(compiler::MachineConstants());
   options.disabled_passes.assign(proto.disabled_passes().begin(), proto.disabled_passes().end());

@@ -22,8 +22,8 @@ int64_t DenseBytes(const ValueInfo& info) {
 // About what the acts of a task read and wrote on this rank. Fused operators count for themselves.
 int64_t BytesMoved(const Plan& plan, const actor::TaskStatistics& task) {
   const Node& node = plan.graph[task.node];
-  const bool whole = task.phase.empty();
-  if (!(whole || task.phase == "partial") || task.acts == 0) return 0;
+  const bool whole = task.phase == Phase::kWhole;
+  if (!(whole || task.phase == Phase::kPartial) || task.acts == 0) return 0;
   if (node.Is("variable") || node.Is("assign") || node.Is("fused")) return 0;
   int64_t bytes = DenseBytes(node.info);
   for (const NodeId input : node.inputs)
@@ -56,6 +56,7 @@ actor::Runtime& BlockRunner::runtime() {
     actor::RuntimeOptions options;
     options.rank = static_cast<uint32_t>(options_.rank);
     options.threads = options_.threads;
+    options.times_acts = options_.times_operators;
     runtime_ = actor::Runtime::Create(options, kernels_, context_, environment_.link);
     if (!cancelled_.ok()) runtime_->Cancel(cancelled_);
   }
@@ -195,7 +196,8 @@ void BlockRunner::Count(const Plan& plan, const actor::RunResult& result) {
   for (const actor::TaskStatistics& task : result.statistics) {
     if (task.node == kNoNode) continue;
     const std::string& op = plan.graph[task.node].op;
-    OperatorStatistics& entry = statistics_.operators[task.phase.empty() ? op : op + "." + task.phase];
+    OperatorStatistics& entry =
+        statistics_.operators[task.phase == Phase::kWhole ? op : fmt::format("{}.{}", op, Name(task.phase))];
     entry.acts += task.acts;
     entry.kernel_ns += task.kernel_ns;
     entry.rows += task.rows;

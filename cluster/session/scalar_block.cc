@@ -128,7 +128,7 @@ Status ScalarBlocks::Act(const Node& node) {
   const Value value(*slot.scalar);
   const Value* const inputs[] = {&value};
   const ValueInfo infos[] = {ValueInfo::OfScalar(slot.scalar->type())};
-  Result<Value> result = kernels_.Run({node, "", inputs, infos, 0, 0, 0, context_});
+  Result<Value> result = kernels_.Run({node, Phase::kWhole, inputs, infos, 0, 0, 0, context_});
   return result.status().At(node.position);
 }
 

@@ -23,6 +23,7 @@ ops::KernelContext MakeContext(const SessionOptions& options, const SessionEnvir
   context.clock = environment.clock != nullptr ? environment.clock : &SystemClock();
   context.print = environment.print;
   context.cancelled = &cancelled;
+  context.times_operators = options.times_operators;
   context.threads = options.threads;
   context.rank = options.rank;
   return context;

@@ -34,8 +34,9 @@ struct SessionOptions {
   compiler::MachineConstants constants;      ///< Of the cost model, the same on every rank. All zero: the
                                              ///< built-in ones of the threads of whoever makes a plan.
   ElementType element_type = ElementType::kFloat64;  ///< Of all matrices: the precision of the program.
-  std::string cpu;              ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
-  int max_call_depth = 10'000;  ///< Calls within calls; more is an error of the script.
+  bool times_operators = false;  ///< -stats: how long operators take is measured, and told.
+  std::string cpu;               ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
+  int max_call_depth = 10'000;   ///< Calls within calls; more is an error of the script.
 };
 
 /// What a session needs of the process it lives in. All outlive the session.

@@ -149,7 +149,7 @@ simd::From FromOf(const Matrix& x) {
 
 RowSpan SpanOf(const KernelCall& call) {
   const Matrix& x = call.inputs[0]->matrix();
-  if (call.phase.empty()) return {0, x.rows(), x.rows()};
+  if (call.phase == Phase::kWhole) return {0, x.rows(), x.rows()};
   HEDDLE_CHECK(x.rows() == call.row_end - call.row_begin, "a partial call holds just its rows");
   HEDDLE_CHECK(call.row_begin % Granule(call.total_rows) == 0 || call.row_begin == call.row_end,
                "cuts are at granules");

@@ -143,7 +143,7 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
   if (n > kNarrow && x.IsSparse() && !IsSpread(kind) && FoldOf(kind) == simd::Fold::kAdd &&
       AreSparseLeaves(x.stored(), end - begin, n, 1))
     return ReduceSparseLeaves(
-        reduction, 1, begin, end, call.phase.empty(), [&](int64_t leaf, SparseLeaf& terms) {
+        reduction, 1, begin, end, call.phase == Phase::kWhole, [&](int64_t leaf, SparseLeaf& terms) {
           const Panel rows = panel(leaf);
           const double one = 1.0;
           terms.Weigh(&one);
@@ -160,12 +160,14 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
 
 Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
   const int64_t n =
-      call.phase == "finish" ? call.input_infos[0].shape.columns : call.inputs[0]->matrix().columns();
-  const int64_t m = call.phase == "finish" ? call.input_infos[0].shape.rows : call.inputs[0]->matrix().rows();
+      call.phase == Phase::kFinish ? call.input_infos[0].shape.columns : call.inputs[0]->matrix().columns();
+  const int64_t m =
+      call.phase == Phase::kFinish ? call.input_infos[0].shape.rows : call.inputs[0]->matrix().rows();
   const Reduction reduction = ReductionOf(call, kind, n);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == "finish" ? Result<Matrix>(call.inputs[0]->matrix())
-                                                               : Partial(call, kind, reduction));
-  if (call.phase == "partial") return Value(std::move(nodes));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == Phase::kFinish
+                                            ? Result<Matrix>(call.inputs[0]->matrix())
+                                            : Partial(call, kind, reduction));
+  if (call.phase == Phase::kPartial) return Value(std::move(nodes));
   // First what the budget may refuse: without rows there are no nodes that it could have refused before.
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, n));
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));

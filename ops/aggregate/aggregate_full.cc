@@ -132,14 +132,16 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
 Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind) {
   const Reduction reduction{
       .join = JoinOf(kind), .width = IsSpread(kind) ? 3 : 8, .cancelled = call.context.cancelled};
-  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == "finish" ? Result<Matrix>(call.inputs[0]->matrix())
-                                                               : Partial(call, kind, reduction));
-  if (call.phase == "partial") return Value(std::move(nodes));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == Phase::kFinish
+                                            ? Result<Matrix>(call.inputs[0]->matrix())
+                                            : Partial(call, kind, reduction));
+  if (call.phase == Phase::kPartial) return Value(std::move(nodes));
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
   if (IsSpread(kind)) return Value(Scalar(SpreadOf(kind, root[0], root[2])));
   const double result = simd::FoldLanes(FoldOf(kind), root.data());
   if (kind != AggregateKind::kMean) return Value(Scalar(result));
-  const Shape shape = call.phase == "finish" ? call.input_infos[0].shape : call.inputs[0]->matrix().shape();
+  const Shape shape =
+      call.phase == Phase::kFinish ? call.input_infos[0].shape : call.inputs[0]->matrix().shape();
   return Value(Scalar(result / (static_cast<double>(shape.rows) * static_cast<double>(shape.columns))));
 }
 

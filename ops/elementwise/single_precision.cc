@@ -98,7 +98,7 @@ class WidenedInputs {
 };
 
 Result<Value> NarrowResult(const KernelCall& call, Result<Value> result) {
-  if (!result.ok() || !result->IsMatrix() || call.phase == "partial" ||
+  if (!result.ok() || !result->IsMatrix() || call.phase == Phase::kPartial ||
       call.node.info.element_type == ElementType::kFloat64)
     return result;
   HEDDLE_ASSIGN_OR_RETURN(Matrix narrow, Narrow(result->matrix()));
@@ -126,7 +126,7 @@ class PanelRun {
 
   // Finds out how to cut; false where there is nothing to gain or no way.
   bool Prepare() {
-    if (call_.phase == "finish" || rule_ == RowRule::kWhole) return false;
+    if (call_.phase == Phase::kFinish || rule_ == RowRule::kWhole) return false;
     const bool makes_rows = rule_ != RowRule::kReduce;
     if (makes_rows && (!call_.node.info.IsMatrix() || call_.node.info.format == Format::kSparse))
       return false;
@@ -169,7 +169,7 @@ class PanelRun {
   }
 
  private:
-  Result<Value> RunPanel(std::string_view phase, const WidenedInputs& whole, int64_t row) {
+  Result<Value> RunPanel(Phase phase, const WidenedInputs& whole, int64_t row) {
     if (IsCancelled(call_.context.cancelled)) return Cancelled("cancelled");
     const int64_t end = std::min(rows_, row + height_);
     WidenedInputs panel;
@@ -198,7 +198,7 @@ class PanelRun {
     std::vector<Matrix> lists;
     int64_t count = 0;
     for (int64_t row = 0; row < rows_; row += height_) {
-      HEDDLE_ASSIGN_OR_RETURN(const Value nodes, RunPanel("partial", whole, row));
+      HEDDLE_ASSIGN_OR_RETURN(const Value nodes, RunPanel(Phase::kPartial, whole, row));
       HEDDLE_ASSIGN_OR_RETURN(Matrix list, AsDense(nodes.matrix()));
       count += list.rows();
       lists.push_back(std::move(list));
@@ -207,10 +207,10 @@ class PanelRun {
     double* to = all.mutable_data();
     for (const Matrix& list : lists) to = std::copy_n(list.data(), list.cells(), to);
     Value nodes(std::move(all));
-    if (call_.phase == "partial") return nodes;
+    if (call_.phase == Phase::kPartial) return nodes;
     const Value* const pointer = &nodes;
     return NarrowResult(call_, op_.run({.node = call_.node,
-                                        .phase = "finish",
+                                        .phase = Phase::kFinish,
                                         .inputs = {&pointer, 1},
                                         .input_infos = call_.input_infos,
                                         .row_begin = 0,

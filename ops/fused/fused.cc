@@ -107,7 +107,7 @@ Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& 
     }
   }
   // What joins partial results runs no region.
-  const bool runs_regions = call == nullptr || call->phase != "finish";
+  const bool runs_regions = call == nullptr || call->phase != Phase::kFinish;
   if (entry->status.ok() && !entry->uncompiled.empty() && runs_regions)
     entry->status = Compile(entry.get(), call);
   if (!entry->status.ok()) return entry->status;
@@ -238,14 +238,14 @@ Result<Value> RunFused(const KernelCall& call) {
   FusedRuntime& runtime = call.context.fused == nullptr ? InterpretedRuntime() : *call.context.fused;
   const std::string& text = TextOf(call.node);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const TileProgram> program, runtime.Get(text, &call));
-  const bool timed = call.context.clock != nullptr && call.phase != "finish";
-  const int64_t start = timed ? call.context.clock->MonotonicNs() : 0;
+  const bool is_timed = call.context.times_operators && call.context.clock != nullptr;
+  const int64_t start = is_timed ? call.context.clock->MonotonicNs() : 0;
   Result<Value> result = RunTiles(*program, call);
-  if (timed && result.ok()) {
+  if (result.ok() && call.phase != Phase::kFinish) {
     int64_t bytes = result->IsMatrix() ? result->matrix().bytes() : 0;
     for (const Value* input : call.inputs)
       if (input != nullptr && input->IsMatrix()) bytes += input->matrix().bytes();
-    runtime.Record(text, *program, call.context.clock->MonotonicNs() - start, bytes);
+    runtime.Record(text, *program, is_timed ? call.context.clock->MonotonicNs() - start : 0, bytes);
   }
   return result;
 }

@@ -39,7 +39,7 @@ Result<Value> FinishRoots(const TileProgram& program, const Matrix& nodes, const
     const Value value(nodes);
     const Value* const inputs[] = {&value};
     KernelCall finish{.node = root,
-                      .phase = "finish",
+                      .phase = Phase::kFinish,
                       .inputs = inputs,
                       .input_infos = infos,
                       .total_rows = program.roles.rows,

@@ -191,7 +191,7 @@ Result<Matrix> ReduceEntries(const TileProgram& program, const Reduction& reduct
 
 // The nodes of all panels.
 Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, TileSteps& steps) {
-  const bool whole = call.phase.empty();
+  const bool whole = call.phase == Phase::kWhole;
   const TileSizes& sizes = steps.sizes();
   const int64_t rows = steps.driver().rows();
   const int64_t span_begin = whole ? 0 : call.row_begin, span_end = whole ? rows : call.row_end;
@@ -263,7 +263,7 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
 }  // namespace
 
 Result<Value> RunTiles(const TileProgram& program, const KernelCall& call) {
-  if (call.phase == "finish") return FinishRoots(program, call.inputs[0]->matrix(), call);
+  if (call.phase == Phase::kFinish) return FinishRoots(program, call.inputs[0]->matrix(), call);
   TileSteps steps(program, call);
   HEDDLE_RETURN_IF_ERROR(steps.Prepare());
   if (!program.roles.reduces) {
@@ -272,7 +272,7 @@ Result<Value> RunTiles(const TileProgram& program, const KernelCall& call) {
     return Value(std::move(result));
   }
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReducePanels(program, call, steps));
-  if (call.phase == "partial") return Value(std::move(nodes));
+  if (call.phase == Phase::kPartial) return Value(std::move(nodes));
   return FinishRoots(program, nodes, call);
 }
 

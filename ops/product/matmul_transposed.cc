@@ -379,7 +379,7 @@ void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_
 }
 
 Result<Value> RunTransposedProduct(const KernelCall& call) {
-  if (call.phase == "finish") {
+  if (call.phase == Phase::kFinish) {
     const Shape &x = call.input_infos[0].shape, &y = call.input_infos[1].shape;
     HEDDLE_ASSIGN_OR_RETURN(Matrix result,
                             Finish(Product(call, x.rows, x.columns, y.columns), call.inputs[0]->matrix()));
@@ -394,7 +394,7 @@ Result<Value> RunTransposedProduct(const KernelCall& call) {
   if (IsNarrow(given.columns())) {
     HEDDLE_ASSIGN_OR_RETURN(y, AsDense(given));
   }
-  const bool whole = call.phase.empty();
+  const bool whole = call.phase == Phase::kWhole;
   const Product product(call, whole ? x.rows() : call.total_rows, x.columns(), y.columns());
   HEDDLE_ASSIGN_OR_RETURN(
       Matrix nodes, Partial(product, x, y, whole ? 0 : call.row_begin, whole ? x.rows() : call.row_end));

@@ -28,7 +28,7 @@ Variables EvaluateGraph(const Graph& graph, const Variables& live_in) {
         infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
       }
       Result<Value> result = ops::CatalogKernels().Run(
-          {.node = node, .phase = "", .inputs = inputs, .input_infos = infos, .context = context});
+          {.node = node, .phase = Phase::kWhole, .inputs = inputs, .input_infos = infos, .context = context});
       if (!result.ok()) {
         ADD_FAILURE() << node.op << ": " << result.status().ToString();
         return {};

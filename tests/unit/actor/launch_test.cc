@@ -53,8 +53,20 @@ TEST(LaunchEstimateTest, StatedThenMeasured) {
   for (int i = 0; i < 20; ++i) parallel.Measured(1'000);
   EXPECT_FALSE(parallel.NeedsDevice(false));
   LaunchEstimate file(kUnboundedCost);
+  EXPECT_FALSE(file.WantsTime());
   file.Measured(10);
   EXPECT_TRUE(file.IsLong());
+}
+
+// Two looks at the clock cost as much as the rest of a small act.
+TEST(LaunchEstimateTest, WhatTakesNextToNothingIsMeasuredOnce) {
+  LaunchEstimate estimate(0);
+  EXPECT_TRUE(estimate.WantsTime());
+  estimate.Measured(800);
+  EXPECT_FALSE(estimate.WantsTime());
+  LaunchEstimate large(1'000'000);
+  large.Measured(900'000);
+  EXPECT_TRUE(large.WantsTime());
 }
 
 // y = long(x) and z = brief(x), in this order on one stream.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ops/operator.h"
 #include "tests/simulation/plan_writer.h"
 #include "tests/unit/actor/test_kernels.h"
 
@@ -22,11 +23,11 @@ Matrix Column(std::vector<double> cells) {
 
 class RuntimeTest : public testing::Test {
  protected:
-  size_t Add(TaskKind kind, NodeId node, std::vector<RegisterId> consumed, std::string phase = "",
+  size_t Add(TaskKind kind, NodeId node, std::vector<RegisterId> consumed, Phase phase = Phase::kWhole,
              uint32_t stream = kCompute) {
     const size_t task = writer_.Add(kind, 0, stream, std::move(consumed));
     writer_.task(task).node = node;
-    writer_.task(task).phase = std::move(phase);
+    writer_.task(task).phase = phase;
     return task;
   }
   NodeId AddNode(std::string op, std::vector<NodeId> inputs = {}, std::string name = "") {
@@ -155,18 +156,18 @@ TEST_F(RuntimeTest, SlicesGathersAndTellsShapes) {
   const NodeId x = AddNode("variable", {}, "x");
   const NodeId y = AddNode("assign", {x}, "y");
   const RegisterId whole = writer_.Output(Add(TaskKind::kSource, x, {}));
-  const size_t first = Add(TaskKind::kCompute, x, {whole}, "slice");
-  const size_t second = Add(TaskKind::kCompute, x, {whole}, "slice");
+  const size_t first = Add(TaskKind::kCompute, x, {whole}, Phase::kSlice);
+  const size_t second = Add(TaskKind::kCompute, x, {whole}, Phase::kSlice);
   writer_.task(first).row_begin = 3;
   writer_.task(first).row_end = writer_.task(first).total_rows = 4;
   writer_.task(second).row_end = 3;
   writer_.task(second).total_rows = 4;
   const RegisterId tail = writer_.Output(first);
   const RegisterId head = writer_.Output(second);
-  const RegisterId turned = writer_.Output(Add(TaskKind::kCompute, x, {tail, head}, "gather"));
-  const RegisterId shape = writer_.Output(Add(TaskKind::kCompute, y, {turned}, "shape"));
+  const RegisterId turned = writer_.Output(Add(TaskKind::kCompute, x, {tail, head}, Phase::kGather));
+  const RegisterId shape = writer_.Output(Add(TaskKind::kCompute, y, {turned}, Phase::kShape));
   Add(TaskKind::kSink, y, {turned});
-  Add(TaskKind::kSink, y, {shape}, "shape");
+  Add(TaskKind::kSink, y, {shape}, Phase::kShape);
   const Result<RunResult> result = runtime().Run(Finish(), 1, {{"x", Value(Column({1, 2, 3, 4}))}});
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   EXPECT_TRUE(Matrix::SameCells(result->live_out.at("y").matrix(), Column({4, 1, 2, 3})));
@@ -177,7 +178,7 @@ TEST_F(RuntimeTest, AKernelSeesItsCall) {
   bool was_called = false;
   kernels_.Set("look", [&](const ops::KernelCall& call) -> Result<Value> {
     was_called = true;
-    EXPECT_EQ(call.phase, "partial");
+    EXPECT_EQ(call.phase, Phase::kPartial);
     EXPECT_EQ(call.row_begin, 2);
     EXPECT_EQ(call.row_end, 5);
     EXPECT_EQ(call.total_rows, 9);
@@ -192,12 +193,39 @@ TEST_F(RuntimeTest, AKernelSeesItsCall) {
     return Value(1.0);
   });
   const auto plan = ThreeTasks("look");
-  writer_.task(1).phase = "partial";
+  writer_.task(1).phase = Phase::kPartial;
   writer_.task(1).row_begin = 2;
   writer_.task(1).row_end = 5;
   writer_.task(1).total_rows = 9;
   ASSERT_TRUE(runtime().Run(Finish(), 1, {{"x", Value(4.0)}}).ok());
   EXPECT_TRUE(was_called);
+}
+
+TEST_F(RuntimeTest, OperatorsAreLookedUpWhenAPlanIsMadeReady) {
+  const ops::Operator* seen = nullptr;
+  const auto look = [&](const ops::KernelCall& call) -> Result<Value> {
+    seen = call.op;
+    return Value(1.0);
+  };
+  kernels_.Set("sum", look);
+  kernels_.Set("unknown", look);
+  ASSERT_TRUE(runtime().Run(ThreeTasks("sum", 1), 1, {{"x", Value(2.0)}}).ok());
+  EXPECT_EQ(seen, ops::FindOperator("sum"));
+  ASSERT_TRUE(runtime().Run(ThreeTasks("unknown", 2), 2, {{"x", Value(2.0)}}).ok());
+  EXPECT_EQ(seen, nullptr);
+}
+
+TEST_F(RuntimeTest, ActsAreTimedWhenSomebodyAsks) {
+  for (const bool asked : {false, true}) {
+    const std::unique_ptr<Runtime> runtime =
+        Runtime::Create({.threads = 1, .times_acts = asked}, kernels_, context_, nullptr);
+    const Result<RunResult> result = runtime->Run(ThreeTasks("add"), 1, {{"x", Value(2.0)}});
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    for (const TaskStatistics& task : result->statistics) {
+      EXPECT_EQ(task.acts, 1);
+      EXPECT_EQ(task.kernel_ns > 0, asked);
+    }
+  }
 }
 
 TEST_F(RuntimeTest, LiteralsAndEffectsInOrder) {
@@ -211,7 +239,7 @@ TEST_F(RuntimeTest, LiteralsAndEffectsInOrder) {
     const NodeId literal = AddNode("literal");
     writer_.graph()[literal].SetAttribute("value", Scalar(i));
     const RegisterId value = writer_.Output(Add(TaskKind::kSource, literal, {}));
-    const size_t print = Add(TaskKind::kSink, AddNode("print", {literal}), {value}, "", kHost);
+    const size_t print = Add(TaskKind::kSink, AddNode("print", {literal}), {value}, Phase::kWhole, kHost);
     if (permission >= 0) writer_.Control(permission, print);
     permission = writer_.ControlOutput(print);
   }

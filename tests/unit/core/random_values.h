@@ -151,7 +151,7 @@ class RandomValues {
       task.id = Id();
       task.kind = static_cast<TaskKind>(Below(8));
       task.node = static_cast<NodeId>(Below(10)) - 1;
-      task.phase = Sometimes() ? Text() : "";
+      task.phase = Sometimes() ? static_cast<Phase>(Below(7)) : Phase::kWhole;
       task.consumed = Registers();
       task.produced = Registers();
       task.control_in = Registers();

@@ -124,6 +124,7 @@ TEST(TextFormTest, MalformedTextsAreErrors) {
   for (const char* text :
        {"", "plan 1 ranks 1 graph { }", "plan 0x1 ranks 1 graph { } task 0:0:9999999 sink",
         "plan 0x1 ranks 1 graph { } task 0:0:1 dance", "plan 0x1 ranks 1 graph { } task 0:0:-1 sink",
+        "plan 0x1 ranks 1 graph { } task 0:0:1 compute phase \"waltz\"",
         "plan 0x1 ranks 1 graph { } live_in \"x\" here %0 : matrix double 1x1 dense"})
     EXPECT_FALSE(Plan::Parse(text).ok()) << text;
 }

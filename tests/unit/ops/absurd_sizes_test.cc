@@ -55,7 +55,7 @@ TEST(AbsurdSizesTest, ScratchMemoryThatIsNotThereIsAnError) {
   const Value* inputs[] = {&x};
   const ValueInfo infos[] = {node.info};
   const Result<Value> result = CatalogKernels().Run(
-      {.node = node, .phase = "", .inputs = inputs, .input_infos = infos, .context = context});
+      {.node = node, .phase = Phase::kWhole, .inputs = inputs, .input_infos = infos, .context = context});
   EXPECT_EQ(result.status().code(), StatusCode::kResourceExhausted);
   EXPECT_TRUE(result.status().message().starts_with("out of memory: working memory of "))
       << result.status().message();

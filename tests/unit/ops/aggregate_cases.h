@@ -92,7 +92,7 @@ class OperatorRun {
     node_.info = *info;
   }
 
-  Result<Value> Whole() { return Call("", inputs_, 0, inputs_[0].rows()); }
+  Result<Value> Whole() { return Call(Phase::kWhole, inputs_, 0, inputs_[0].rows()); }
   Matrix Result1() {
     Result<Value> value = Whole();
     EXPECT_TRUE(value.ok()) << value.status().ToString();
@@ -111,7 +111,7 @@ class OperatorRun {
       for (size_t i = 0; i < pieces.size(); ++i)
         if (op_.input_use(node_, infos_, static_cast<int>(i)) == InputUse::kRows)
           pieces[i] = pieces[i].Rows(begin, end);
-      Result<Value> part = Call(reduce ? "partial" : "", pieces, begin, end);
+      Result<Value> part = Call(reduce ? Phase::kPartial : Phase::kWhole, pieces, begin, end);
       EXPECT_TRUE(part.ok()) << part.status().ToString();
       parts.push_back(*ToDense(part->matrix()));
     }
@@ -127,13 +127,13 @@ class OperatorRun {
       at += part.cells();
     }
     if (!reduce) return together;
-    Result<Value> value = Call("finish", {together}, 0, m);
+    Result<Value> value = Call(Phase::kFinish, {together}, 0, m);
     EXPECT_TRUE(value.ok()) << value.status().ToString();
     return AsMatrix(*value);
   }
 
  private:
-  Result<Value> Call(std::string_view phase, const std::vector<Matrix>& pieces, int64_t begin, int64_t end) {
+  Result<Value> Call(Phase phase, const std::vector<Matrix>& pieces, int64_t begin, int64_t end) {
     std::vector<Value> values(pieces.begin(), pieces.end());
     std::vector<const Value*> pointers;
     for (const Value& value : values) pointers.push_back(&value);

@@ -81,7 +81,7 @@ Result<Value> RunOperator(std::string_view name, const std::vector<Argument>& ar
   node.info = *inferred;
   if (info != nullptr) *info = *inferred;
   KernelContext context;
-  return op.run({node, "", inputs, infos, 0, node.info.shape.rows, node.info.shape.rows, context});
+  return op.run({node, Phase::kWhole, inputs, infos, 0, node.info.shape.rows, node.info.shape.rows, context});
 }
 
 void ExpectCells(const Result<Value>& got, const ValueInfo& info, const Matrix& expected,
@@ -431,7 +431,7 @@ TEST(ElementwiseCancelTest, ACancelledRunSaysSo) {
   std::atomic<bool> cancelled = true;
   KernelContext context;
   context.cancelled = &cancelled;
-  EXPECT_EQ(Find("+").run({node, "", inputs, infos, 0, 100, 100, context}).status().code(),
+  EXPECT_EQ(Find("+").run({node, Phase::kWhole, inputs, infos, 0, 100, 100, context}).status().code(),
             StatusCode::kCancelled);
 }
 

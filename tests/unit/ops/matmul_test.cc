@@ -237,7 +237,7 @@ TEST(MatmulTest, ACancelledProductSaysSo) {
   const Value* inputs[] = {&values[0], &values[1]};
   const ValueInfo infos[] = {ValueInfo::OfMatrix(a.shape()), ValueInfo::OfMatrix(b.shape())};
   const Result<Value> result =
-      OperatorNamed(MatmulOperators(), "%*%").run({node, "", inputs, infos, 0, 20, 20, context});
+      OperatorNamed(MatmulOperators(), "%*%").run({node, Phase::kWhole, inputs, infos, 0, 20, 20, context});
   EXPECT_EQ(result.status().code(), StatusCode::kCancelled);
 }
 

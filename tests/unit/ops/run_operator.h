@@ -74,7 +74,7 @@ struct Invocation {
     Result<Value> result = Status();
     Arena(threads).Execute([&] {
       result = op->run({.node = node,
-                        .phase = "",
+                        .phase = Phase::kWhole,
                         .inputs = pointers,
                         .input_infos = infos,
                         .row_begin = begin,
@@ -136,8 +136,8 @@ struct Invocation {
     const Result<ValueInfo> inferred = InferBlind();
     EXPECT_TRUE(inferred.ok());
     if (inferred.ok()) node.info = *inferred;
-    const Result<Value> result =
-        op->run({.node = node, .phase = "", .inputs = pointers, .input_infos = infos, .context = context});
+    const Result<Value> result = op->run(
+        {.node = node, .phase = Phase::kWhole, .inputs = pointers, .input_infos = infos, .context = context});
     *code = result.ok() ? StatusCode::kOk : result.status().code();
     return result.ok() ? "" : result.status().message();
   }

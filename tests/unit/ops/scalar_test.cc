@@ -194,7 +194,7 @@ Outcome RunOn(std::string_view name, const Value& x) {
     Result<ValueInfo> info = op.infer({node, infos, scalars});
     if (!info.ok()) return {info, info.status()};
     node.info = *info;
-    return {info, op.run({node, "", inputs, infos, 0, 0, 0, context})};
+    return {info, op.run({node, Phase::kWhole, inputs, infos, 0, 0, 0, context})};
   }
   std::abort();
 }

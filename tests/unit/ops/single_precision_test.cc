@@ -20,7 +20,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 Matrix Single(const Matrix& matrix) { return *Narrow(matrix); }
 
 // `op` on the values given, through the catalog as the actors call it; floats in make floats out.
-Result<Value> RunOn(std::string op, const std::vector<Value>& inputs, std::string_view phase = "",
+Result<Value> RunOn(std::string op, const std::vector<Value>& inputs, Phase phase = Phase::kWhole,
                     int threads = 2) {
   Node node{.op = std::move(op)};
   std::vector<ValueInfo> infos;
@@ -191,7 +191,7 @@ TEST(SinglePrecisionTest, WhatIsMadeOfNoMatrixHasThePrecisionOfTheProgram) {
   const std::vector<const Value*> inputs = {&first, &last};
   KernelContext context;
   const Result<Value> result = CatalogKernels().Run({.node = node,
-                                                     .phase = "",
+                                                     .phase = Phase::kWhole,
                                                      .inputs = inputs,
                                                      .input_infos = infos,
                                                      .row_end = 2'100'000,
@@ -217,7 +217,7 @@ TEST(SinglePrecisionTest, APanelThatFailsFailsTheCall) {
   const Value* const input = &x;
   EXPECT_EQ(CatalogKernels()
                 .Run({.node = node,
-                      .phase = "",
+                      .phase = Phase::kWhole,
                       .inputs = {&input, 1},
                       .input_infos = infos,
                       .row_end = 70'001,

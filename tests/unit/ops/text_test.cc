@@ -136,7 +136,7 @@ Result<Value> RunText(std::string_view name, const std::vector<Value>& arguments
     if (op.name != name) continue;
     Result<ValueInfo> info = op.infer({node, infos, scalars});
     if (!info.ok()) return info.status();
-    return op.run({node, "", inputs, infos, 0, 0, 0, context});
+    return op.run({node, Phase::kWhole, inputs, infos, 0, 0, 0, context});
   }
   std::abort();
 }
@@ -193,10 +193,13 @@ TEST(TextOperatorsTest, ALongTextIsPrintedInPiecesOfWholeCharacters) {
   const Value value{Scalar(text)};
   const Value* inputs[] = {&value};
   const ValueInfo infos[] = {ValueInfo::OfScalar(ValueType::kString)};
-  ASSERT_TRUE(
-      CatalogKernels()
-          .Run({.node = node, .phase = "", .inputs = inputs, .input_infos = infos, .context = context})
-          .ok());
+  ASSERT_TRUE(CatalogKernels()
+                  .Run({.node = node,
+                        .phase = Phase::kWhole,
+                        .inputs = inputs,
+                        .input_infos = infos,
+                        .context = context})
+                  .ok());
   EXPECT_TRUE(all == text + "\n");
   EXPECT_GE(pieces, text.size() >> 18);
 }

@@ -21,7 +21,7 @@ Graph OneOperator(const std::string& op, Shape input, Shape result) {
   return graph;
 }
 
-Task TaskOf(NodeId node, const std::string& phase = "") {
+Task TaskOf(NodeId node, Phase phase = Phase::kWhole) {
   Task task;
   task.node = node;
   task.phase = phase;
@@ -48,12 +48,12 @@ TEST(EstimateTest, AShareOfTheRowsCostsItsShare) {
 TEST(EstimateTest, WhatComputesNothingCostsNothing) {
   const Graph graph = OneOperator("abs", {10'000'000, 1}, {10'000'000, 1});
   EXPECT_EQ(EstimateNs(graph, TaskOf(0)), 0);
-  EXPECT_EQ(EstimateNs(graph, TaskOf(1, "slice")), 0);
+  EXPECT_EQ(EstimateNs(graph, TaskOf(1, Phase::kSlice)), 0);
   EXPECT_EQ(EstimateNs(graph, TaskOf(kNoNode)), 0);
   Task copy = TaskOf(1);
   copy.kind = TaskKind::kCopy;
   EXPECT_EQ(EstimateNs(graph, copy), 0);
-  EXPECT_GT(EstimateNs(graph, TaskOf(1, "gather")), 10'000'000);
+  EXPECT_GT(EstimateNs(graph, TaskOf(1, Phase::kGather)), 10'000'000);
 }
 
 TEST(EstimateTest, UnknownSizesCostNothingAndFilesHaveNoBound) {

@@ -53,7 +53,7 @@ GraphUnderTest NormalEquations(int64_t rows, int64_t columns) {
   return g;
 }
 
-std::vector<const Task*> TasksOf(const Plan& plan, NodeId node, const std::string& phase) {
+std::vector<const Task*> TasksOf(const Plan& plan, NodeId node, Phase phase) {
   std::vector<const Task*> tasks;
   for (const Task& task : plan.tasks)
     if (task.node == node && task.phase == phase && task.kind != TaskKind::kCopy) tasks.push_back(&task);
@@ -78,9 +78,9 @@ TEST(ScheduleTest, AnUpdateComesAfterTheReadersOfTheOldValue) {
     const Result<Plan> plan =
         Schedule(g.graph, {{"X", Distribution::kOne}, {"Y", Distribution::kOne}}, {.ranks = 1});
     ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-    ASSERT_EQ(TasksOf(*plan, assigned, "").size(), 1u);
-    const Task& task = *TasksOf(*plan, assigned, "")[0];
-    const TaskId product = TasksOf(*plan, z, "")[0]->id;
+    ASSERT_EQ(TasksOf(*plan, assigned, Phase::kWhole).size(), 1u);
+    const Task& task = *TasksOf(*plan, assigned, Phase::kWhole)[0];
+    const TaskId product = TasksOf(*plan, z, Phase::kWhole)[0]->id;
     const bool waits = std::any_of(task.control_in.begin(), task.control_in.end(), [&](RegisterId id) {
       return plan->registers[static_cast<size_t>(id)].producer == product;
     });
@@ -105,9 +105,9 @@ TEST(ScheduleTest, AWriteComesAfterTheReadsBeforeItOnEveryRank) {
     const Result<Plan> plan = Schedule(g.graph, {}, {.ranks = 3});
     ASSERT_TRUE(plan.ok()) << plan.status().ToString();
     EXPECT_TRUE(CheckLive(*plan).ok());
-    ASSERT_EQ(TasksOf(*plan, write, "").size(), 1u);
+    ASSERT_EQ(TasksOf(*plan, write, Phase::kWhole).size(), 1u);
     // Whatever the write waits for, back to the beginning.
-    std::set<TaskId> before = {TasksOf(*plan, write, "")[0]->id};
+    std::set<TaskId> before = {TasksOf(*plan, write, Phase::kWhole)[0]->id};
     for (size_t size = 0; size != before.size();) {
       size = before.size();
       for (const Register& reg : plan->registers)
@@ -117,9 +117,9 @@ TEST(ScheduleTest, AWriteComesAfterTheReadsBeforeItOnEveryRank) {
     std::set<uint32_t> ranks;
     for (const TaskId task : before) ranks.insert(task.rank());
     EXPECT_EQ(ranks, (std::set<uint32_t>{0, 1, 2}));
-    for (const Task* task : TasksOf(*plan, read, ""))
+    for (const Task* task : TasksOf(*plan, read, Phase::kWhole))
       EXPECT_TRUE(before.contains(task->id)) << task->id.rank();
-    EXPECT_EQ(TasksOf(*plan, read, "").size(), reads ? 3u : 0u);
+    EXPECT_EQ(TasksOf(*plan, read, Phase::kWhole).size(), reads ? 3u : 0u);
   }
 }
 
@@ -128,13 +128,13 @@ TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
   const Result<Plan> plan =
       Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 3});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-  EXPECT_EQ(TasksOf(*plan, 2, "").size(), 3u);
-  EXPECT_EQ(TasksOf(*plan, 3, "partial").size(), 3u);
-  ASSERT_EQ(TasksOf(*plan, 3, "finish").size(), 1u);
-  EXPECT_EQ(TasksOf(*plan, 3, "finish")[0]->id.rank(), 0u);
+  EXPECT_EQ(TasksOf(*plan, 2, Phase::kWhole).size(), 3u);
+  EXPECT_EQ(TasksOf(*plan, 3, Phase::kPartial).size(), 3u);
+  ASSERT_EQ(TasksOf(*plan, 3, Phase::kFinish).size(), 1u);
+  EXPECT_EQ(TasksOf(*plan, 3, Phase::kFinish)[0]->id.rank(), 0u);
   // The panels cover all rows, cut at granules.
   int64_t next = 0;
-  for (const Task* task : TasksOf(*plan, 3, "partial")) {
+  for (const Task* task : TasksOf(*plan, 3, Phase::kPartial)) {
     EXPECT_EQ(task->row_begin, next);
     EXPECT_EQ(task->row_begin % Granule(100'000), 0);
     next = task->row_end;
@@ -159,7 +159,7 @@ TEST(ScheduleTest, ZeroMinimumSplitsWhatHasMoreThanOneGranule) {
                                      {.ranks = 4, .min_distributed_bytes = 0});
   ASSERT_TRUE(plan.ok());
   std::set<uint32_t> ranks;
-  for (const Task* task : TasksOf(*plan, 3, "partial")) ranks.insert(task->id.rank());
+  for (const Task* task : TasksOf(*plan, 3, Phase::kPartial)) ranks.insert(task->id.rank());
   EXPECT_EQ(ranks.size(), 4u);
 }
 
@@ -208,8 +208,8 @@ TEST(ScheduleTest, EffectsKeepScriptOrderByControlRegisters) {
   g.graph[second].after = {first};
   const Result<Plan> plan = Schedule(g.graph, {}, {.ranks = 2});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-  const Task* before = TasksOf(*plan, first, "")[0];
-  const Task* after = TasksOf(*plan, second, "")[0];
+  const Task* before = TasksOf(*plan, first, Phase::kWhole)[0];
+  const Task* after = TasksOf(*plan, second, Phase::kWhole)[0];
   ASSERT_EQ(after->control_in.size(), 1u);
   EXPECT_EQ(plan->registers[static_cast<size_t>(after->control_in[0])].producer, before->id);
   EXPECT_EQ(before->id.rank(), 0u);

@@ -102,8 +102,11 @@ class BodyBuilder {
           operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
           infos.push_back(input == kNoNode ? ValueInfo() : fused_.body[input].info);
         }
-        Result<Value> result = CatalogKernels().Run(
-            {.node = node, .phase = "", .inputs = operands, .input_infos = infos, .context = context_});
+        Result<Value> result = CatalogKernels().Run({.node = node,
+                                                     .phase = Phase::kWhole,
+                                                     .inputs = operands,
+                                                     .input_infos = infos,
+                                                     .context = context_});
         EXPECT_TRUE(result.ok()) << node.op << ": " << result.status().ToString();
         if (result.ok()) values[i] = *std::move(result);
       }
@@ -211,15 +214,15 @@ class BodyBuilder {
         pointers.push_back(&pieces[i]);
       }
       const bool whole = workers == 1;
-      HEDDLE_ASSIGN_OR_RETURN(Value part,
-                              op.run({.node = node,
-                                      .phase = !whole && rule == RowRule::kReduce ? "partial" : "",
-                                      .inputs = pointers,
-                                      .input_infos = infos_,
-                                      .row_begin = whole ? 0 : begin,
-                                      .row_end = whole ? 0 : end,
-                                      .total_rows = whole ? 0 : rows,
-                                      .context = context_}));
+      HEDDLE_ASSIGN_OR_RETURN(
+          Value part, op.run({.node = node,
+                              .phase = !whole && rule == RowRule::kReduce ? Phase::kPartial : Phase::kWhole,
+                              .inputs = pointers,
+                              .input_infos = infos_,
+                              .row_begin = whole ? 0 : begin,
+                              .row_end = whole ? 0 : end,
+                              .total_rows = whole ? 0 : rows,
+                              .context = context_}));
       if (whole) return part;
       parts.push_back(std::move(part));
     }
@@ -244,7 +247,7 @@ class BodyBuilder {
     const Value nodes(std::move(all));
     const Value* const pointer = &nodes;
     return op.run({.node = node,
-                   .phase = "finish",
+                   .phase = Phase::kFinish,
                    .inputs = std::span(&pointer, 1),
                    .input_infos = infos_,
                    .context = context_});

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace heddle {
+
+/// Which part of the work of its node a task does. The first three are the operator's own (ops/operator.h),
+/// the others move values between ranks and kernels know nothing of them (scheduler/README.md).
+enum class Phase : uint8_t {
+  kWhole,    ///< The operator, all of it.
+  kPartial,  ///< Of a reduction: rows to a list of tree nodes.
+  kFinish,   ///< Of a reduction: the nodes of all ranks to the result.
+  kSlice,    ///< Rows of the input.
+  kGather,   ///< The rows of all inputs, one below the other.
+  kShape,    ///< Rows and columns of the input.
+  kReady,    ///< Nothing: says that its rank is so far.
+};
+/// As plans and statistics spell it: "partial"; empty for kWhole.
+std::string_view Name(Phase phase);
+
+}  // namespace heddle
