@@ -24,13 +24,21 @@ Actor::Actor(const Task& task, size_t number, std::vector<InputEdge> edges,
       counted_(task.kind == TaskKind::kSource || edges_.empty()),
       collects_(task.kind == TaskKind::kAccumulate || task.kind == TaskKind::kPack),
       spreads_(task.kind == TaskKind::kRepeat || task.kind == TaskKind::kUnpack),
-      rate_(collects_ || spreads_ ? std::max<int64_t>(task.rate, 1) : 1) {}
+      rate_(collects_ || spreads_ ? std::max<int64_t>(task.rate, 1) : 1) {
+  const auto data_registers = static_cast<size_t>(
+      std::count_if(produced_.begin(), produced_.end(),
+                    [](const RegisterState* produced) { return !produced->description().control; }));
+  result_.values.resize(std::max<size_t>(data_registers, 1));
+}
 
 void Actor::Begin(uint32_t run) {
   run_ = run;
   state_ = State::kRunning;
   flight_ = Flight::kNone;
-  if (std::exchange(aborted_, false)) result_ = Value();  // Of a launch that nobody waited for any more.
+  if (std::exchange(aborted_, false)) {  // Of a launch that nobody waited for any more.
+    result_.status = Status();
+    std::fill(result_.values.begin(), result_.values.end(), Value());
+  }
   holds_input_ = false;
   for (InputEdge& edge : edges_) {
     edge.queue.Clear();
@@ -132,7 +140,7 @@ void Actor::OnPullDone(ActorHost& host) {
   flight_ = Flight::kNone;
   ++acts_;
   pulled_bytes_ += BytesOf(value);
-  Publish(std::move(value), host);
+  Publish({&value, 1}, host);
   TryAct(host);
 }
 
@@ -140,7 +148,7 @@ void Actor::OnLaunchDone(ActorHost& host) {
   HEDDLE_CHECK(flight_ == Flight::kKernel, "only the device says that a launch has ended, once");
   flight_ = Flight::kNone;
   if (state_ == State::kAborting) {
-    if (!result_.ok()) host.Failed(*this, result_.status());
+    if (!result_.status.ok()) host.Failed(*this, result_.status);
     return End(host);
   }
   // A task that has failed meanwhile (a broken protocol) waits for its abort.
@@ -166,7 +174,7 @@ bool Actor::Act(ActorHost& host) {
     held_.push_back(*inputs_[0]);
     if ((acts_ + 1) % rate_ != 0) {
       ++acts_;
-      Publish(Value(), host);
+      Publish({}, host);
       return true;
     }
     inputs_.clear();
@@ -194,17 +202,17 @@ void Actor::BindInputs() {
 }
 
 bool Actor::CompleteAct(ActorHost& host) {
-  if (!result_.ok()) {
-    Fail(result_.status(), host);
+  if (!result_.status.ok()) {
+    Fail(result_.status, host);
     return false;
   }
   const bool at_period = ++acts_ % rate_ == 0;
   if (collects_) held_.clear();
   if (task_->kind == TaskKind::kAccumulate && !at_period) {
-    held_.push_back(*std::move(result_));
-    Publish(Value(), host);
+    held_.push_back(std::exchange(result_.values[0], Value()));
+    Publish({}, host);
   } else {
-    Publish(*std::move(result_), host);
+    Publish(result_.values, host);
   }
   return true;
 }
@@ -229,14 +237,16 @@ void Actor::ReleaseInputs(ActorHost& host) {
 }
 
 // Acks go first: a producer on the same thread may then act again before our readers do.
-void Actor::Publish(Value value, ActorHost& host) {
+void Actor::Publish(std::span<Value> values, ActorHost& host) {
   const bool at_period = acts_ % rate_ == 0;
   if (!spreads_) ReleaseInputs(host);
   if (collects_ && !at_period) return;
+  size_t next = 0;
   for (RegisterState* produced : produced_) {
     const Register& description = produced->description();
     const uint32_t sequence = produced->published();
-    const uint8_t slot = produced->Publish(description.control ? Value() : value);
+    const uint8_t slot =
+        produced->Publish(description.control ? Value() : std::exchange(values[next++], Value()));
     outstanding_ += static_cast<int64_t>(produced->readers().size());
     if (!produced->HasFreeSlot()) ++unready_outputs_;
     if (produced->has_remote_readers() && !description.control)

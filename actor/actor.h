@@ -100,7 +100,8 @@ class Actor {
   void BindInputs();
   /// What follows when a kernel has filled result_. False if it failed.
   bool CompleteAct(ActorHost& host);
-  void Publish(Value value, ActorHost& host);
+  /// Moves the values into the data registers, in order.
+  void Publish(std::span<Value> values, ActorHost& host);
   void ReleaseInputs(ActorHost& host);
   void SendEos(ActorHost& host);
   void End(ActorHost& host);
@@ -129,7 +130,7 @@ class Actor {
   int64_t acts_ = 0;
   int64_t pulled_bytes_ = 0;
   std::vector<const Value*> inputs_;  ///< Of the act under way.
-  Result<Value> result_ = Value();    ///< Of the act under way, written by the host.
+  ActResult result_;                  ///< Of the act under way, written by the host.
   std::vector<Value> held_;           ///< kPack: pieces so far; kAccumulate: the one value so far.
   std::shared_ptr<PulledBody> pulled_;
 };

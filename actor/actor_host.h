@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "actor/message.h"
 #include "core/value.h"
@@ -15,6 +16,12 @@ class Actor;
 /// a run that fails abandons its pulls and the link may answer much later.
 struct PulledBody {
   Result<Value> value{Value()};
+};
+
+/// What an act leaves: why it failed, or a value for each data register (at least one; a sink's is ignored).
+struct ActResult {
+  Status status;
+  std::vector<Value> values;
 };
 
 /// How an act of a task was launched (runtime reference 6.2).
@@ -38,7 +45,7 @@ class ActorHost {
   /// After kAsynchronous `inputs` and `*result` belong to the host until it posts kDone, which it does even
   /// when the run is aborted: the actor leaves both where they are.
   virtual Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
-                         Result<Value>* result) = 0;
+                         ActResult* result) = 0;
 
   /// Starts to fetch a slot of another rank; kDone follows when `body` is filled.
   virtual void Pull(Actor& actor, TaskId producer, RegisterId register_id, uint8_t slot,

@@ -3,7 +3,6 @@
 
 #include <ctime>
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "actor/device_worker.h"
@@ -171,29 +170,27 @@ void Dispatcher::Send(const Message& message) {
 }
 
 void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Value* const> inputs,
-                           int64_t act, Result<Value>* result) {
+                           int64_t act, ActResult* result) {
   if (active.aborting.load(std::memory_order_relaxed)) {
-    *result = Cancelled("the run has ended");
+    result->status = Cancelled("the run has ended");
     return;
   }
   TaskStatistics& statistics = (*active.statistics)[number];
   LaunchEstimate& estimate = (*active.estimates)[number];
   const bool is_timed = active.times_acts || estimate.WantsTime();
   const int64_t start_ns = is_timed ? SystemClock().MonotonicNs() : 0;
-  // In place: the value is moved only once, into its register.
-  std::destroy_at(result);
-  new (result) Result<Value>(active.body->Perform(number, inputs, act));
+  result->status = active.body->Perform(number, inputs, act, result->values);
   if (is_timed) {
     const int64_t kernel_ns = SystemClock().MonotonicNs() - start_ns;
     if (active.times_acts) statistics.kernel_ns += kernel_ns;
-    if (result->ok()) estimate.Measured(kernel_ns);
+    if (result->status.ok()) estimate.Measured(kernel_ns);
   }
-  if (!result->ok()) return;
-  if ((*result)->IsMatrix()) statistics.rows += (*result)->matrix().rows();
+  if (!result->status.ok()) return;
+  if (const Value& value = result->values[0]; value.IsMatrix()) statistics.rows += value.matrix().rows();
 }
 
 Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
-                           Result<Value>* result) {
+                           ActResult* result) {
   ActiveRun& active = *active_;
   const size_t number = actor.number();
   if (device_ != nullptr && device_->has_started() &&

@@ -72,8 +72,7 @@ class Dispatcher : public ActorHost {
   bool HasLaunches() const { return launches_.load(std::memory_order_relaxed) > 0; }
 
   void Send(const Message& message) override;
-  Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
-                 Result<Value>* result) override;
+  Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act, ActResult* result) override;
   void Pull(Actor& actor, TaskId producer, RegisterId register_id, uint8_t slot,
             std::shared_ptr<PulledBody> body) override;
   void Expose(RegisterId register_id, uint8_t slot, const Value& value) override;
@@ -88,7 +87,7 @@ class Dispatcher : public ActorHost {
   void Abort(bool describe_waits);
   /// One act, on whatever thread calls it: measured, and nothing once the run has been aborted.
   static void RunKernel(ActiveRun& active, size_t number, std::span<const Value* const> inputs, int64_t act,
-                        Result<Value>* result);
+                        ActResult* result);
   /// Makes `run` the one this dispatcher works on; false when it is not live (any more).
   bool Enter(uint32_t run);
   template <typename Body>

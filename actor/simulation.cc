@@ -89,7 +89,7 @@ class Simulation::Rank : public ActorHost {
   }
 
   Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
-                 Result<Value>* result) override {
+                 ActResult* result) override {
     const int64_t one_in = simulation_.options_.launch_one_in;
     if (one_in > 0 && simulation_.Random(static_cast<uint64_t>(one_in)) == 0) {
       device_.push_back([this, &actor, inputs, act, result] {
@@ -133,8 +133,9 @@ class Simulation::Rank : public ActorHost {
     return found->second;
   }
 
-  void RunKernel(Actor& actor, std::span<const Value* const> inputs, int64_t act, Result<Value>* result) {
-    *result = aborting_ ? Cancelled("the run has ended") : body_->Perform(actor.number(), inputs, act);
+  void RunKernel(Actor& actor, std::span<const Value* const> inputs, int64_t act, ActResult* result) {
+    result->status = aborting_ ? Cancelled("the run has ended")
+                               : body_->Perform(actor.number(), inputs, act, result->values);
   }
 
   // The first launch in the queue ends some time from now, then the next one begins.

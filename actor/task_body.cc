@@ -107,7 +107,8 @@ Status KernelBody::Begin(std::map<std::string, Value> live_in) {
   return OkStatus();
 }
 
-Result<Value> KernelBody::Perform(size_t number, std::span<const Value* const> inputs, int64_t act) {
+Status KernelBody::Perform(size_t number, std::span<const Value* const> inputs, int64_t act,
+                           std::span<Value> results) {
   Prepared& prepared = tasks_[number];
   const Task& task = *prepared.task;
   const Value* input = inputs.empty() ? nullptr : inputs[0];
@@ -115,12 +116,18 @@ Result<Value> KernelBody::Perform(size_t number, std::span<const Value* const> i
                            prepared.work == Work::kKeep || prepared.work == Work::kUnpack;
   if (needs_input && input == nullptr) return Internal("task {} has no input", task.id.index());
   const std::string_view user = prepared.node == nullptr ? "a copy" : std::string_view(prepared.node->op);
-  Result<Value> result = WithinMemory(user, [&] { return Act(prepared, inputs, act); });
-  if (!result.ok() && prepared.node != nullptr) return result.status().At(prepared.node->position);
-  return result;
+  const Status status = WithinMemory(user, [&] { return Act(prepared, inputs, act, results); });
+  return status.ok() || prepared.node == nullptr ? status : status.At(prepared.node->position);
 }
 
-Result<Value> KernelBody::Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const {
+Status KernelBody::Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
+                       std::span<Value> results) const {
+  if (prepared.work == Work::kKernel) return RunKernel(prepared, inputs, results);
+  HEDDLE_ASSIGN_OR_RETURN(results[0], Move(prepared, inputs, act));
+  return OkStatus();
+}
+
+Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const {
   const Task& task = *prepared.task;
   const Value* input = inputs.empty() ? nullptr : inputs[0];
   switch (prepared.work) {
@@ -139,27 +146,26 @@ Result<Value> KernelBody::Act(Prepared& prepared, std::span<const Value* const> 
     case Work::kForward:
       return input == nullptr ? Value() : *input;  // Whoever hands on control registers has no data.
     case Work::kUnpack: return UnpackPart(*input, act % task.rate, task.rate);
-    case Work::kKernel: return RunKernel(prepared, inputs);
+    case Work::kKernel: break;
   }
   return Internal("task {} has no work", task.id.index());
 }
 
-Result<Value> KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* const> inputs) const {
+Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* const> inputs,
+                             std::span<Value> results) const {
   if (prepared.node == nullptr) return Internal("task {} has no node", prepared.task->id.index());
   const Task& task = *prepared.task;
-  Result<Value> result =
-      kernels_.Run({.node = *prepared.node,
-                    .phase = task.phase,
-                    .inputs = inputs,
-                    .input_infos = prepared.input_infos,
-                    .row_begin = task.row_begin,
-                    .row_end = task.row_end,
-                    .total_rows = task.total_rows,
-                    .context = context_,
-                    .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr,
-                    .op = prepared.op});
-  if (!result.ok()) return result.status().At(prepared.node->position);
-  return result;
+  return kernels_.Run({.node = *prepared.node,
+                       .phase = task.phase,
+                       .inputs = inputs,
+                       .input_infos = prepared.input_infos,
+                       .row_begin = task.row_begin,
+                       .row_end = task.row_end,
+                       .total_rows = task.total_rows,
+                       .context = context_,
+                       .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr,
+                       .op = prepared.op},
+                      results);
 }
 
 void KernelBody::TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, Shape>* shapes) {

@@ -19,8 +19,10 @@ namespace heddle::actor {
 class TaskBody {
  public:
   virtual ~TaskBody() = default;
-  /// `number` is the actor's; `inputs` and `act` as in ActorHost::Perform. The result of a sink is ignored.
-  virtual Result<Value> Perform(size_t number, std::span<const Value* const> inputs, int64_t act) = 0;
+  /// `number` is the actor's; `inputs` and `act` as in ActorHost::Perform. `results`: one for each data
+  /// register of the task, at least one; that of a sink is ignored.
+  virtual Status Perform(size_t number, std::span<const Value* const> inputs, int64_t act,
+                         std::span<Value> results) = 0;
 };
 
 /// The body of real plans: operators through a KernelSource, and what the runtime itself knows how to do.
@@ -43,7 +45,8 @@ class KernelBody : public TaskBody {
   /// Binds the live-ins of the next run, and keeps no other reference to them. kInternal when one that this
   /// rank's tasks need is missing.
   Status Begin(std::map<std::string, Value> live_in);
-  Result<Value> Perform(size_t number, std::span<const Value* const> inputs, int64_t act) override;
+  Status Perform(size_t number, std::span<const Value* const> inputs, int64_t act,
+                 std::span<Value> results) override;
 
   /// What the sinks of this run kept, moved out. Only while no task runs.
   void TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, Shape>* shapes);
@@ -71,8 +74,12 @@ class KernelBody : public TaskBody {
     Value held;               ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
   static Work WorkOf(const Task& task, const Node* node);
-  Result<Value> Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
-  Result<Value> RunKernel(const Prepared& prepared, std::span<const Value* const> inputs) const;
+  Status Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
+             std::span<Value> results) const;
+  /// All but kernels.
+  Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
+  Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs,
+                   std::span<Value> results) const;
 
   const ops::KernelSource& kernels_;
   ops::KernelContext& context_;

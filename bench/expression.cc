@@ -10,6 +10,7 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "core/clock.h"
+#include "core/fused_operator.h"
 #include "ops/fused/fused.h"
 #include "ops/kernel.h"
 
@@ -117,7 +118,7 @@ Result<Expression> Expression::Compile(const std::string& code, const std::strin
   std::vector<NodeId> last_reader(state->graph.nodes.size(), kNoNode);
   for (NodeId id = 0; id < state->graph.size(); ++id) {
     const Node& node = state->graph[id];
-    if (node.Is("fused")) HEDDLE_RETURN_IF_ERROR(state->fused->Get(node.Text("operator")).status());
+    if (IsFused(node)) HEDDLE_RETURN_IF_ERROR(state->fused->Get(node.Text("operator")).status());
     state->infos.emplace_back();
     for (NodeId input : node.inputs) {
       state->infos.back().push_back(input == kNoNode ? ValueInfo() : state->graph[input].info);
@@ -141,6 +142,7 @@ Result<Expression> Expression::Compile(const std::string& code, const std::strin
 Value Expression::Run() {
   State& s = *state_;
   std::vector<Value> values(s.graph.nodes.size());
+  std::map<NodeId, std::vector<Value>> tuples;
   s.arena->Execute([&] {
     for (NodeId id = 0; id < s.graph.size(); ++id) {
       const Node& node = s.graph[id];
@@ -149,17 +151,21 @@ Value Expression::Run() {
         values[i] = s.inputs.at(node.Text("name"));
       } else if (node.Is("literal")) {
         values[i] = Value(*node.FindAttribute("value"));
+      } else if (node.Is("result")) {
+        values[i] = tuples.at(node.inputs[0])[node.ResultIndex()];
       } else if (!node.Is("assign")) {
         std::vector<const Value*> operands;
         for (NodeId input : node.inputs)
           operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
-        Result<Value> value = ops::CatalogKernels().Run({.node = node,
-                                                         .phase = Phase::kWhole,
-                                                         .inputs = operands,
-                                                         .input_infos = s.infos[i],
-                                                         .context = s.context});
-        if (!value.ok()) Fail(value.status());
-        values[i] = *std::move(value);
+        std::vector<Value> results(ResultsOf(node).size());
+        const Status status = ops::CatalogKernels().Run(
+            {.node = node, .phase = Phase::kWhole, .inputs = operands, .input_infos = s.infos[i], .context = s.context},
+            results);
+        if (!status.ok()) Fail(status);
+        if (node.info.IsTuple())
+          tuples[id] = std::move(results);
+        else
+          values[i] = std::move(results[0]);
       }
       for (NodeId dead : s.last_use[i]) values[static_cast<size_t>(dead)] = Value();
     }
@@ -172,9 +178,9 @@ double Expression::compile_ms() const { return state_->compile_ms; }
 std::string Expression::Plan() const {
   std::string text;
   for (const Node& node : state_->graph.nodes) {
-    if (node.Is("variable") || node.Is("literal") || node.Is("assign")) continue;
+    if (node.Is("variable") || node.Is("literal") || node.Is("assign") || node.Is("result")) continue;
     std::string name = node.op;
-    if (node.Is("fused"))
+    if (IsFused(node))
       if (const Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator")); fused.ok()) {
         name = "fused " + std::string(Name(fused->kind));
         for (NodeId root : fused->roots) name += " " + fused->body[root].op;

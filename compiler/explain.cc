@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "compiler/builtins/builtin_table.h"
@@ -43,7 +44,8 @@ std::string TypeText(const ValueInfo& info) {
     case DataType::kMatrix:
       return fmt::format("{}{}", info.shape, info.format == Format::kSparse ? " sparse" : "");
     case DataType::kFrame:
-    case DataType::kList: return std::string(Name(info.data_type));
+    case DataType::kList:
+    case DataType::kTuple: return std::string(Name(info.data_type));
   }
   return "";
 }
@@ -93,10 +95,35 @@ class GraphText {
       lines_.push_back({fmt::format("{} = {}", node.Text("name"), NameOf(node.inputs[0])), ""});
     } else if (IsStatement(node)) {
       lines_.push_back({OperatorText(node), ""});
+    } else if (node.Is("result")) {
+      name = ResultName(node);
+    } else if (node.info.IsTuple()) {
+      AddTuple(id);
     } else {
       name = fmt::format("%{}", ++last_name_);
       lines_.push_back({fmt::format("{} = {}", name, OperatorText(node)), TypeText(node.info)});
     }
+  }
+
+  // [%1, _] = eigen(X) : 3x1, 3x3. A result that nothing reads has no name.
+  void AddTuple(NodeId id) {
+    const Node& node = graph_[id];
+    std::vector<std::string> names(node.results.size(), "_"), types;
+    for (const Node& reader : graph_.nodes)
+      if (reader.Is("result") && reader.inputs[0] == id) names[reader.ResultIndex()] = "";
+    for (std::string& name : names)
+      if (name.empty()) name = fmt::format("%{}", ++last_name_);
+    for (const ValueInfo& result : node.results) types.push_back(TypeText(result));
+    lines_.push_back({fmt::format("[{}] = {}", fmt::join(names, ", "), OperatorText(node)),
+                      fmt::format("{}", fmt::join(types, ", "))});
+    tuples_[id] = std::move(names);
+  }
+
+  // Of a tuple whose type is not known yet: %1.2.
+  std::string ResultName(const Node& result) const {
+    const auto tuple = tuples_.find(result.inputs[0]);
+    if (tuple != tuples_.end()) return tuple->second[result.ResultIndex()];
+    return fmt::format("{}.{}", NameOf(result.inputs[0]), result.ResultIndex() + 1);
   }
 
   std::string NameOf(NodeId id) const { return id == kNoNode ? "_" : names_[static_cast<size_t>(id)]; }
@@ -125,6 +152,7 @@ class GraphText {
 
   const Graph& graph_;
   std::vector<std::string> names_;
+  std::map<NodeId, std::vector<std::string>> tuples_;  // Names of results.
   std::vector<Line> lines_;
   int last_name_ = 0;
 };

@@ -6,7 +6,8 @@
 namespace heddle {
 namespace {
 
-constexpr std::array<std::string_view, 5> kDataTypes = {"unknown", "scalar", "matrix", "frame", "list"};
+constexpr std::array<std::string_view, 6> kDataTypes = {"unknown", "scalar", "matrix",
+                                                        "frame",   "list",   "tuple"};
 constexpr std::array<std::string_view, 5> kValueTypes = {"unknown", "double", "integer", "boolean", "string"};
 constexpr std::array<std::string_view, 2> kFormats = {"dense", "sparse"};
 

@@ -8,8 +8,8 @@
 namespace heddle {
 
 /// What kind of thing a value is. Frames and lists parse and are type-checked; running them is reported as
-/// unimplemented.
-enum class DataType : uint8_t { kUnknown, kScalar, kMatrix, kFrame, kList };
+/// unimplemented. A tuple is what an operator with several results leaves: it is no value, its results are.
+enum class DataType : uint8_t { kUnknown, kScalar, kMatrix, kFrame, kList, kTuple };
 /// What a scalar (or the cells of a frame) holds. Every matrix holds doubles from the language's point of
 /// view.
 enum class ValueType : uint8_t { kUnknown, kDouble, kInteger, kBoolean, kString };
@@ -21,7 +21,7 @@ enum class Format : uint8_t { kDense, kSparse };
 
 constexpr int64_t BytesOf(ElementType type) { return type == ElementType::kFloat64 ? 8 : 4; }
 
-std::string_view Name(DataType type);     ///< "scalar", "matrix", "frame", "list", "unknown"
+std::string_view Name(DataType type);     ///< "scalar", "matrix", "frame", "list", "tuple", "unknown"
 std::string_view Name(ValueType type);    ///< "double", "integer", "boolean", "string", "unknown"
 std::string_view Name(ElementType type);  ///< "f64", "f32"
 std::string_view Name(Format format);     ///< "dense", "sparse"

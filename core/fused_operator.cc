@@ -87,6 +87,7 @@ Status Verify(const FusedOperator& fused) {
   std::set<std::string_view> names;
   for (const Node& node : fused.body.nodes) {
     if (node.Is("assign")) return Broken("an assignment in the body");
+    if (node.info.IsTuple()) return Broken("several results of a node in the body");
     if (!node.after.empty()) return Broken("an order edge in the body");
     if (node.Is("variable") && !names.insert(node.Text("name")).second)
       return Broken("an input stands twice");

@@ -16,7 +16,8 @@ enum class FusionTemplate : uint8_t { kMultiAggregate, kOuter, kRow, kCell };
 std::string_view Name(FusionTemplate kind);  ///< "multi-aggregate" "outer" "row" "cell"
 
 /// Several operators of a block that are computed in one pass over the rows of their inputs. Plain data: it
-/// travels in the attribute "operator" of a graph node named "fused"; machine code does not travel.
+/// travels in the attribute "operator" of a graph node named "fused" or "fusedSeveral"; machine code does not
+/// travel.
 ///
 /// The body is a graph of the operators that it replaces, unchanged: its "variable" nodes are named "0", "1",
 /// ... after the inputs of the fused node, all other nodes are operators of ops/catalog.h with their known
@@ -24,7 +25,7 @@ std::string_view Name(FusionTemplate kind);  ///< "multi-aggregate" "outer" "row
 /// node (docs/numerics.md).
 ///
 /// One root: the value of the node. Several roots (multi-aggregate, at most kMaxRoots): full aggregates of
-/// matrices of one shape; the value is the dense 1 x roots matrix of their results.
+/// matrices of one shape; they are the results of a node named "fusedSeveral", in their order.
 struct FusedOperator {
   static constexpr int kMaxRoots = 3;
   FusionTemplate kind = FusionTemplate::kCell;
@@ -36,6 +37,9 @@ struct FusedOperator {
   std::string ToText() const;
   static Result<FusedOperator> Parse(std::string_view text);
 };
+
+/// True for the two operators whose attribute "operator" is a fused operator.
+inline bool IsFused(const Node& node) { return node.Is("fused") || node.Is("fusedSeveral"); }
 
 /// Ids, roots, driver, input names. An error here is our bug (kInternal).
 Status Verify(const FusedOperator& fused);

@@ -58,6 +58,11 @@ void AppendNode(NodeId id, const Node& node, std::string* out) {
     out->append(value.ToLiteral());
   }
   AppendInfo(node.info, out);
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    out->append(i == 0 ? " results(" : ", ");
+    AppendType(node.results[i], out);
+  }
+  if (!node.results.empty()) out->push_back(')');
   AppendPosition(node.position, out);
   out->push_back('\n');
 }
@@ -75,6 +80,12 @@ Node ReadNode(TextReader& reader) {
     node.attributes.emplace_back(std::move(name), reader.Literal());
   }
   node.info = reader.Info();
+  if (reader.Accept("results(")) {
+    do {
+      node.results.push_back(reader.Type());
+    } while (reader.ok() && reader.Accept(","));
+    reader.Expect(")");
+  }
   node.position = reader.Position();
   return node;
 }
@@ -101,8 +112,28 @@ Status VerifyNode(NodeId id, const Node& node) {
   if (node.Is("literal") && node.FindAttribute("value") == nullptr) return Broken(id, node, "has no value");
   if ((node.Is("variable") || node.Is("assign")) && node.Text("name").empty())
     return Broken(id, node, "names no variable");
-  if (node.Is("assign") && (node.inputs.size() != 1 || node.inputs[0] == kNoNode))
+  if ((node.Is("assign") || node.Is("result")) && (node.inputs.size() != 1 || node.inputs[0] == kNoNode))
     return Broken(id, node, "does not have one input");
+  if (node.info.IsTuple() == node.results.empty())
+    return Broken(id, node, "has a tuple without results, or results without a tuple");
+  return OkStatus();
+}
+
+// A node whose type is not known yet may turn out to be a tuple.
+Status VerifyResults(const Graph& graph, NodeId id) {
+  const Node& node = graph[id];
+  if (!node.Is("result")) {
+    for (const NodeId input : node.inputs)
+      if (input != kNoNode && graph[input].info.IsTuple())
+        return Broken(id, node, "reads several results as one value");
+    return OkStatus();
+  }
+  const Scalar* const index = node.FindAttribute("index");
+  if (index == nullptr || index->type() != ValueType::kInteger || index->AsInteger() < 0)
+    return Broken(id, node, "says not which result it is");
+  const Node& tuple = graph[node.inputs[0]];
+  if (tuple.info.data_type != DataType::kUnknown && node.ResultIndex() >= tuple.results.size())
+    return Broken(id, node, "is a result that its input does not have");
   return OkStatus();
 }
 
@@ -159,10 +190,22 @@ Result<Graph> Graph::Parse(std::string_view text) {
   return graph;
 }
 
+Node ResultOf(const Graph& graph, NodeId tuple, size_t index) {
+  const Node& from = graph[tuple];
+  Node node;
+  node.op = "result";
+  node.inputs = {tuple};
+  node.position = from.position;
+  node.SetAttribute("index", Scalar(static_cast<int64_t>(index)));
+  if (index < from.results.size()) node.info = from.results[index];
+  return node;
+}
+
 Status Verify(const Graph& graph) {
   std::set<std::string_view> assigned;
   for (NodeId id = 0; id < graph.size(); ++id) {
     HEDDLE_RETURN_IF_ERROR(VerifyNode(id, graph[id]));
+    HEDDLE_RETURN_IF_ERROR(VerifyResults(graph, id));
     if (graph[id].Is("assign") && !assigned.insert(graph[id].Text("name")).second)
       return Broken(id, graph[id], "assigns a variable a second time");
   }

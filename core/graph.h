@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,7 @@ struct ValueInfo {
 
   bool IsScalar() const { return data_type == DataType::kScalar; }
   bool IsMatrix() const { return data_type == DataType::kMatrix; }
+  bool IsTuple() const { return data_type == DataType::kTuple; }
   bool operator==(const ValueInfo&) const = default;
   static ValueInfo OfScalar(ValueType type) {
     return {.data_type = DataType::kScalar, .value_type = type, .shape = {0, 0}};
@@ -36,15 +38,20 @@ struct ValueInfo {
     return {
         .data_type = DataType::kMatrix, .value_type = ValueType::kDouble, .shape = shape, .format = format};
   }
+  static ValueInfo OfTuple() { return {.data_type = DataType::kTuple, .shape = {0, 0}}; }
 };
 
 /// One operator of a block. Operators that every folder must know by name:
 ///   "literal"   attribute value=<scalar>; no inputs
 ///   "variable"  attribute name=<string>; the block's live-in of that name; no inputs
 ///   "assign"    attribute name=<string>; one input: the block's live-out of that name
+///   "result"    attribute index=<integer from 0>; one input: that result of a node with several
 /// All others are described in ops/catalog.h. Named arguments of an operator whose value is a graph value
 /// (rows= of rand) are inputs in the fixed order that the operator's file documents; a missing optional one
 /// is kNoNode. Attributes are what is fixed by the text of the script (pdf="normal", the format of a read).
+///
+/// A node with several results (eigen) has a tuple for its info, and `results` tells what each of them is.
+/// Only nodes "result" read it; everything else reads those, which have infos like any other node.
 struct Node {
   std::string op;
   std::vector<NodeId>
@@ -52,6 +59,7 @@ struct Node {
   std::vector<NodeId> after;  ///< Order only: these act before this one (prints, writes, whatever may fail).
   std::vector<std::pair<std::string, Scalar>> attributes;  ///< Sorted by name.
   ValueInfo info;
+  std::vector<ValueInfo> results;  ///< Of a tuple, in order; else empty.
   SourcePosition position;
 
   const Scalar* FindAttribute(std::string_view name) const;
@@ -59,7 +67,14 @@ struct Node {
   /// The string attribute of that name; empty when absent.
   const std::string& Text(std::string_view name) const;
   bool Is(std::string_view name) const { return op == name; }
+  /// Of a node "result": which one it is.
+  size_t ResultIndex() const { return static_cast<size_t>(FindAttribute("index")->AsInteger()); }
 };
+
+/// What a node leaves: the results of a tuple, else the one that its info tells.
+inline std::span<const ValueInfo> ResultsOf(const Node& node) {
+  return node.info.IsTuple() ? std::span(node.results) : std::span(&node.info, 1);
+}
 
 /// A straight-line block as a DAG, in an order in which inputs come first (also the order of the script).
 struct Graph {
@@ -74,11 +89,16 @@ struct Graph {
   NodeId size() const { return static_cast<NodeId>(nodes.size()); }
 
   /// Text form, one node a line:  %3 = sum(%1, %2) after(%0) name="x" : scalar double 0x0 dense @ "file":12:9
+  /// The results of a tuple stand behind its info:  results(matrix double 3x1 dense, matrix double 3x3 dense)
   std::string ToText() const;
   static Result<Graph> Parse(std::string_view text);
 };
 
-/// Checks ids, order, attributes of the three special operators. An error here is our bug (kInternal).
+/// A node "result", with the info of the tuple's result `index` where that is known.
+Node ResultOf(const Graph& graph, NodeId tuple, size_t index);
+
+/// Checks ids, order, attributes of the four special operators, and that only "result" reads a tuple. An
+/// error here is our bug (kInternal).
 Status Verify(const Graph& graph);
 
 }  // namespace heddle

@@ -66,7 +66,9 @@ struct Task {
   Phase phase = Phase::kWhole;
   std::vector<RegisterId>
       consumed;  ///< In the order of the node's inputs; -1 for an optional input left out.
-  std::vector<RegisterId> produced;  ///< At most one data register, plus control registers.
+  /// At most one data register, plus control registers. A task that makes the results of a tuple has a data
+  /// register for each, in their order, whether anything reads it or not.
+  std::vector<RegisterId> produced;
   std::vector<RegisterId> control_in;
   int64_t row_begin = 0;  ///< Rows of the split dimension that this task computes,
   int64_t row_end = 0;    ///< [row_begin, row_end) of total_rows.

@@ -58,13 +58,17 @@ void AppendInteger(int64_t value, std::string* out) {
 }
 
 void AppendInfo(const ValueInfo& info, std::string* out) {
+  out->append(" : ");
+  AppendType(info, out);
+}
+
+void AppendType(const ValueInfo& info, std::string* out) {
   const auto dimension = [out](int64_t size) {
     if (size == kUnknown)
       out->push_back('?');
     else
       AppendInteger(size, out);
   };
-  out->append(" : ");
   out->append(Name(info.data_type));
   out->push_back(' ');
   out->append(Name(info.value_type));
@@ -254,8 +258,12 @@ NodeId TextReader::Node() {
 int64_t TextReader::Dimension() { return Accept("?") ? kUnknown : Integer(); }
 
 ValueInfo TextReader::Info() {
-  ValueInfo info;
   Expect(":");
+  return Type();
+}
+
+ValueInfo TextReader::Type() {
+  ValueInfo info;
   const auto read = [this](auto parse, auto* target, std::string_view expected) {
     SkipBlanks();
     const size_t begin = at_;

@@ -18,7 +18,8 @@ void AppendQuoted(std::string_view text, std::string* out);
 /// else quoted.
 void AppendName(std::string_view name, std::string* out);
 /// Appends " : scalar double 0x0 dense".
-void AppendInfo(const ValueInfo& info, std::string* out);
+void AppendType(const ValueInfo& info, std::string* out);  // matrix double 3x1 dense
+void AppendInfo(const ValueInfo& info, std::string* out);  // " : " and the same
 /// Appends ` @ "file":12:9`; nothing for a default position.
 void AppendPosition(const SourcePosition& position, std::string* out);
 /// Appends "%3", or "_" for kNoNode.
@@ -51,6 +52,7 @@ class TextReader {
   uint64_t Hexadecimal();     ///< "0x1f"
   Scalar Literal();           ///< Scalar::ToLiteral
   NodeId Node();              ///< AppendNodeId
+  ValueInfo Type();           ///< AppendType
   ValueInfo Info();           ///< AppendInfo
   SourcePosition Position();  ///< AppendPosition; a default position when none is next.
   /// Everything up to the next `end` (which is left), without blanks around it; an error when there is no

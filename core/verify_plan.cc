@@ -53,6 +53,10 @@ class Verifier {
                : nullptr;
   }
 
+  size_t ResultsOf(const Task& task) const {
+    return task.node == kNoNode ? 1 : std::max<size_t>(1, plan_.graph[task.node].results.size());
+  }
+
   bool IsInBlock(const Register& reg) const {
     const uint32_t rank = reg.producer.rank();
     if (reg.offset < 0 || rank >= plan_.peak_bytes.size()) return false;
@@ -80,7 +84,7 @@ class Verifier {
   }
 
   Status CheckLists(const Task& task) {
-    int data_registers = 0;
+    size_t data_registers = 0;
     for (const RegisterId id : task.produced) {
       const Register* reg = Find(id);
       if (reg == nullptr) return Broken(task, "produces a register that does not exist");
@@ -88,7 +92,8 @@ class Verifier {
         return Broken(*reg, "has not exactly one producer");
       data_registers += !reg->control;
     }
-    if (data_registers > 1) return Broken(task, "produces more than one data register");
+    if (data_registers > 1 && data_registers != ResultsOf(task))
+      return Broken(task, "produces other data registers than the results of its node");
     for (const RegisterId id : task.consumed) {
       if (id == -1) continue;
       const Register* reg = Find(id);

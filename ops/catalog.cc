@@ -14,9 +14,11 @@ namespace {
 // Every operator family; the one list to extend.
 using Family = std::span<const Operator> (*)();
 constexpr Family kFamilies[] = {
-    ElementwiseOperators, AggregateOperators, CumulativeOperators,     MatmulOperators, ReorganizeOperators,
-    IndexOperators,       GenerateOperators,  SampledProductOperators, SelectOperators, SolveOperators,
-    ScalarOperators,      TextOperators,      FileOperators,           FusedOperators,  DeclaredTypeOperators,
+    ElementwiseOperators, AggregateOperators, CumulativeOperators,   MatmulOperators,
+    ReorganizeOperators,  IndexOperators,     GenerateOperators,     SampledProductOperators,
+    SelectOperators,      SolveOperators,     ScalarOperators,       TextOperators,
+    FileOperators,        FusedOperators,     DeclaredTypeOperators, EigenOperators,
+    SvdOperators,         QrOperators,        LuOperators,
 };
 
 struct Catalog {
@@ -36,12 +38,15 @@ const Catalog& TheCatalog() {
 
 class CatalogKernelSource : public KernelSource {
  public:
-  Result<Value> Run(const KernelCall& call) const override {
+  Status Run(const KernelCall& call, std::span<Value> results) const override {
     const Operator* op = call.op != nullptr ? call.op : FindOperator(call.node.op);
-    if (op == nullptr || op->run == nullptr) return Internal("no kernel for operator {}", call.node.op);
+    if (op == nullptr || (op->run == nullptr && op->run_several == nullptr))
+      return Internal("no kernel for operator {}", call.node.op);
     const bool takes = op->takes_singles != nullptr && op->takes_singles(call);
     const bool widened = !takes && HasSingles(call);
-    return WithinMemory(call.node.op, [&] { return widened ? RunWidened(*op, call) : op->run(call); });
+    return WithinMemory(call.node.op, [&] {
+      return widened ? RunWidened(*op, call, results) : RunOperator(*op, call, results);
+    });
   }
 };
 
@@ -53,18 +58,38 @@ const Operator* FindOperator(std::string_view name) {
   return found == catalog.by_name.end() ? nullptr : found->second;
 }
 
+Status RunOperator(const Operator& op, const KernelCall& call, std::span<Value> results) {
+  if (op.run_several != nullptr) return op.run_several(call, results);
+  HEDDLE_ASSIGN_OR_RETURN(results[0], op.run(call));
+  return OkStatus();
+}
+
 Result<ValueInfo> Infer(const InferContext& context) {
+  std::vector<ValueInfo> results;
+  return Infer(context, &results);
+}
+
+Result<ValueInfo> Infer(const InferContext& context, std::vector<ValueInfo>* results) {
+  results->clear();
   const Operator* op = FindOperator(context.node.op);
   if (op == nullptr) return Internal("unknown operator {}", context.node.op);
   const int inputs = static_cast<int>(context.inputs.size());
   if (inputs < op->min_inputs || (op->max_inputs >= 0 && inputs > op->max_inputs))
     return Internal("operator {} has {} inputs", context.node.op, inputs);
-  Result<ValueInfo> info = WithinMemory(context.node.op, [&] { return op->infer(context); });
-  if (info.ok() && info->IsMatrix()) {
+  const auto set_element_type = [&](ValueInfo& info) {
+    if (!info.IsMatrix()) return;
     const auto matrix = std::find_if(context.inputs.begin(), context.inputs.end(),
                                      [](const ValueInfo& input) { return input.IsMatrix(); });
-    info->element_type = matrix == context.inputs.end() ? context.element_type : matrix->element_type;
+    info.element_type = matrix == context.inputs.end() ? context.element_type : matrix->element_type;
+  };
+  if (op->infer_several != nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(*results,
+                            WithinMemory(context.node.op, [&] { return op->infer_several(context); }));
+    for (ValueInfo& info : *results) set_element_type(info);
+    return ValueInfo::OfTuple();
   }
+  Result<ValueInfo> info = WithinMemory(context.node.op, [&] { return op->infer(context); });
+  if (info.ok()) set_element_type(*info);
   return info;
 }
 
@@ -85,8 +110,10 @@ Cost CostOf(const Node& node, std::span<const ValueInfo> inputs) {
   for (const ValueInfo& input : inputs)
     if (input.IsMatrix() && input.shape.IsKnown())
       cost.bytes += 8.0 * static_cast<double>(input.shape.Cells());
-  if (node.info.IsMatrix() && node.info.shape.IsKnown())
-    cost.bytes += 8.0 * static_cast<double>(node.info.shape.Cells());
+  const std::span<const ValueInfo> results = ResultsOf(node);
+  for (const ValueInfo& result : results)
+    if (result.IsMatrix() && result.shape.IsKnown())
+      cost.bytes += 8.0 * static_cast<double>(result.shape.Cells());
   cost.flops = cost.bytes / 8;
   return cost;
 }

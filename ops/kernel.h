@@ -44,8 +44,8 @@ inline bool IsCancelled(const std::atomic<bool>* cancelled) {
 
 /// One invocation of a kernel on one rank.
 struct KernelCall {
-  const Node& node;                      ///< info holds the whole result's shape and format, all known.
-  Phase phase;                           ///< kWhole, kPartial or kFinish (ops/operator.h).
+  const Node& node;  ///< info (of several: results) holds the whole result's shape and format, all known.
+  Phase phase;  ///< kWhole, kPartial or kFinish (ops/operator.h).
   std::span<const Value* const> inputs;  ///< This rank's pieces; nullptr for an optional input left out. For
                                          ///< kFinish: one matrix, all tree nodes (rows in any order).
   std::span<const ValueInfo> input_infos;  ///< Of the whole values of node.inputs, also for kFinish.
@@ -62,8 +62,16 @@ struct KernelCall {
 class KernelSource {
  public:
   virtual ~KernelSource() = default;
-  /// Runs the operator of `call`. Thread-safe. Errors carry no position: the caller adds node.position.
-  virtual Result<Value> Run(const KernelCall& call) const = 0;
+  /// Runs the operator of `call` and leaves what it makes in `results`: one value, or one for each result of
+  /// the node ("partial" always makes one list). Thread-safe. Errors carry no position: the caller adds
+  /// node.position.
+  virtual Status Run(const KernelCall& call, std::span<Value> results) const = 0;
+  /// The same for an operator of one result.
+  Result<Value> Run(const KernelCall& call) const {
+    Value result;
+    HEDDLE_RETURN_IF_ERROR(Run(call, {&result, 1}));
+    return result;
+  }
 };
 
 /// The kernels of ops/catalog.cc.

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/graph.h"
 #include "ops/kernel.h"
@@ -43,15 +44,21 @@ struct Operator {
       name;  ///< As DML spells it: "+", "%*%", "rowSums". See ops/catalog.h for the names of the rest.
   int min_inputs = 0;
   int max_inputs = 0;  ///< -1: any number.
+  int results = 1;     ///< Of a call; -1: as many as infer_several finds.
   /// Type, size and format of the result; kInvalidArgument when the inputs cannot be (the caller adds the
-  /// position).
+  /// position). Exactly one of the two is set, as of `run` and `run_several`: the second of operators with
+  /// several results, whose nodes are tuples (core/graph.h).
   Result<ValueInfo> (*infer)(const InferContext& context) = nullptr;
+  Result<std::vector<ValueInfo>> (*infer_several)(const InferContext& context) = nullptr;
   RowRule (*row_rule)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: kWhole
   InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs,
                         int i) = nullptr;                                       ///< nullptr: kWhole
   Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: reads + writes
   /// Computes call.phase: kWhole everything (for kReduce: kPartial, then kFinish), kPartial, kFinish.
   Result<Value> (*run)(const KernelCall& call) = nullptr;
+  /// The same, with a value for each result, in their order; "partial" makes one list of tree nodes, whose
+  /// payload is the operator's own, and "finish" all results from it. kRowWise: every result is cut alike.
+  Status (*run_several)(const KernelCall& call, std::span<Value> results) = nullptr;
   bool effect =
       false;  ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.
   bool may_fail = false;  ///< Can fail on values (not shapes): kept in script order with the effects.
@@ -73,13 +80,19 @@ inline bool TakesAnySingles(const KernelCall&) { return true; }
 /// nullptr when there is no operator of that name.
 const Operator* FindOperator(std::string_view name);
 
-/// FindOperator + infer, with defaults for the callbacks that an operator leaves out.
+/// FindOperator + infer, with defaults for the callbacks that an operator leaves out. Of an operator with
+/// several results a tuple, and what they are in `results`, which is left empty else.
+Result<ValueInfo> Infer(const InferContext& context, std::vector<ValueInfo>* results);
+/// The same for operators of one result.
 Result<ValueInfo> Infer(const InferContext& context);
 RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs);
 InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i);
 Cost CostOf(const Node& node, std::span<const ValueInfo> inputs);
 /// 0 where a shape is not known.
 double WorkingBytesOf(const Node& node, std::span<const ValueInfo> inputs);
+
+/// op.run or op.run_several on a call whose inputs it takes as they are.
+Status RunOperator(const Operator& op, const KernelCall& call, std::span<Value> results);
 
 /// A scalar operator on known scalars: used by constant folding, by scalar blocks and by kernels, one
 /// definition (R5). kUnimplemented if `op` is not defined on scalars.

@@ -21,6 +21,12 @@ double BytesOf(const ValueInfo& info) {
                                                  : 0;
 }
 
+double ResultBytes(const Node& node) {
+  double bytes = 0;
+  for (const ValueInfo& result : ResultsOf(node)) bytes += BytesOf(result);
+  return bytes;
+}
+
 double NsOf(const ops::Cost& cost) { return std::max(cost.bytes / kBytesPerNs, cost.flops / kFlopsPerNs); }
 
 double OperatorNs(const Graph& graph, const Node& node) {
@@ -45,7 +51,7 @@ int64_t EstimateNs(const Graph& graph, const Task& task) {
   if (node.Is("read") || node.Is("write")) return kUnboundedCost;
   double ns = OperatorNs(graph, node);
   if (task.phase == Phase::kFinish) {
-    ns = BytesOf(node.info) / kBytesPerNs;
+    ns = ResultBytes(node) / kBytesPerNs;
   } else if (task.total_rows > 0) {
     ns *= static_cast<double>(task.row_end - task.row_begin) / static_cast<double>(task.total_rows);
   }

@@ -42,6 +42,10 @@ class Placer {
       placement.inputs[0] = placement.result;
       return OkStatus();
     }
+    if (node.Is("result")) {
+      placement.result = placement.inputs[0] = DistributionOf(node.inputs[0]);
+      return OkStatus();
+    }
     const ops::Operator* op = ops::FindOperator(node.op);
     if (op == nullptr) return Internal("unknown operator {}", node.op).At(node.position);
     infos_.clear();
@@ -81,7 +85,8 @@ class Placer {
     for (size_t i = 0; i < infos_.size(); ++i)
       if (IsReadByRows(node, i))
         by_rows.push_back({infos_[i], DistributionOf(node.inputs[i]) == Distribution::kSplit});
-    placement.split = ops::IsSplit(placement.rule, by_rows, node.info, options_.min_distributed_bytes);
+    for (const ValueInfo& result : ResultsOf(node))
+      placement.split |= ops::IsSplit(placement.rule, by_rows, result, options_.min_distributed_bytes);
     placement.total_rows = by_rows.empty() ? node.info.shape.rows : by_rows.back().info.shape.rows;
   }
 

@@ -34,6 +34,8 @@ Plan PlanBuilder::Build() {
       EmitVariable(id);
     } else if (node.Is("assign")) {
       EmitAssign(id);
+    } else if (node.Is("result")) {
+      EmitResult(id);
     } else if (placements_[static_cast<size_t>(id)].result == Distribution::kEach) {
       // A scalar that every rank can compute: made where it is needed; here only to keep failures in script
       // order.
@@ -260,21 +262,34 @@ void PlanBuilder::EmitOperator(NodeId id) {
   const bool has_effect = ops::FindOperator(node.op)->effect;
   const bool reduce = placement.split && placement.rule == ops::RowRule::kReduce;
   const std::vector<size_t> others = node.Is("write") ? OtherRanksReady(id) : std::vector<size_t>();
-  std::vector<RegisterId> outputs(static_cast<size_t>(ranks_), kNoRegister);
+  std::vector<RegisterId> partials;
   for (int32_t rank = 0; rank < (placement.split ? ranks_ : 1); ++rank) {
     const size_t task = EmitTask(id, rank, has_effect);
-    if (!has_effect) {
-      ValueInfo info = node.info;
-      if (reduce) info = ValueInfo::OfMatrix({kUnknown, kUnknown});
-      if (placement.split && !reduce) info = SplitInfo(node.info, rank);
-      outputs[static_cast<size_t>(rank)] = AddOutput(task, info);
-    }
+    if (reduce)
+      partials.push_back(AddOutput(task, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+    else if (!has_effect)
+      AddOutputs(task, id, placement.split);
     AddControl(task);
     for (const size_t ready : others) AddOrder(ready, task);
   }
   if (has_effect) return;
-  if (reduce) return EmitFinish(id, std::move(outputs));
-  pieces_[{id, placement.result}] = std::move(outputs);
+  if (reduce) EmitFinish(id, std::move(partials));
+  if (!node.info.IsTuple()) pieces_[{id, placement.result}] = std::move(outputs_[id][0]);
+}
+
+void PlanBuilder::AddOutputs(size_t task, NodeId id, bool split) {
+  const std::span<const ValueInfo> results = ResultsOf(graph_[id]);
+  const auto rank = static_cast<int32_t>(plan_.tasks[task].id.rank());
+  std::vector<std::vector<RegisterId>>& outputs = outputs_[id];
+  outputs.resize(results.size(), std::vector<RegisterId>(static_cast<size_t>(ranks_), kNoRegister));
+  for (size_t i = 0; i < results.size(); ++i)
+    outputs[i][static_cast<size_t>(rank)] = AddOutput(task, split ? SplitInfo(results[i], rank) : results[i]);
+}
+
+void PlanBuilder::EmitResult(NodeId id) {
+  const Node& node = graph_[id];
+  pieces_[{id, placements_[static_cast<size_t>(id)].result}] =
+      outputs_.at(node.inputs[0])[node.ResultIndex()];
 }
 
 size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
@@ -298,7 +313,8 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
     return index;
   }
   // Whole: the rows of the dimension a row rule would cut.
-  int64_t rows = node.info.IsMatrix() ? node.info.shape.rows : 0;
+  const ValueInfo& result = ResultsOf(node)[0];
+  int64_t rows = result.IsMatrix() ? result.shape.rows : 0;
   if (placement.rule == ops::RowRule::kReduce && !node.inputs.empty() &&
       graph_[node.inputs[0]].info.IsMatrix())
     rows = graph_[node.inputs[0]].info.shape.rows;
@@ -311,9 +327,7 @@ void PlanBuilder::EmitFinish(NodeId id, std::vector<RegisterId> partials) {
   const size_t finish = AddTask(0, Stream::kCompute, TaskKind::kCompute, id, Phase::kFinish, {nodes});
   plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end =
       placements_[static_cast<size_t>(id)].total_rows;
-  std::vector<RegisterId>& pieces = pieces_[{id, Distribution::kOne}];
-  pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
-  pieces[0] = AddOutput(finish, graph_[id].info);
+  AddOutputs(finish, id, false);
   last_task_[{id, 0}] = finish;
 }
 

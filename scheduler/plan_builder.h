@@ -30,6 +30,8 @@ class PlanBuilder {
   void EmitVariable(NodeId node);
   void EmitAssign(NodeId node);
   void EmitOperator(NodeId node);
+  /// The registers of one result of a tuple; no task.
+  void EmitResult(NodeId node);
   size_t EmitTask(NodeId node, int32_t rank, bool has_effect);
   /// "finish" of a reduction on rank 0, from the ranks' partial results.
   void EmitFinish(NodeId node, std::vector<RegisterId> partials);
@@ -39,6 +41,9 @@ class PlanBuilder {
   size_t AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, Phase phase,
                  std::vector<RegisterId> consumed);
   RegisterId AddOutput(size_t task, const ValueInfo& info);
+  /// A register for each result of the node, whole or, where the task computes rows, this rank's rows of
+  /// them.
+  void AddOutputs(size_t task, NodeId node, bool split);
   RegisterId AddCopy(RegisterId remote, int32_t rank);
   RegisterId AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info);
   /// The task must not act before the tasks of node.after on its rank have acted, nor, if it updates its
@@ -57,6 +62,8 @@ class PlanBuilder {
   const int32_t ranks_;
   Plan plan_;
   std::map<std::pair<NodeId, Distribution>, std::vector<RegisterId>> pieces_;  // by rank; -1: not there yet
+  /// By operator, result and rank: what it leaves before any boxing.
+  std::map<NodeId, std::vector<std::vector<RegisterId>>> outputs_;
   std::map<std::pair<NodeId, int32_t>, size_t> last_task_;  // (node, rank) -> task, for order edges
   std::map<size_t, RegisterId> control_of_;                 // task -> its control register
   std::map<std::pair<int32_t, Stream>, uint32_t> next_index_;

@@ -146,6 +146,7 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Frame&
   uint64_t hash = FoldHash(history, graph.nodes.size());
   for (const Node& node : graph.nodes) {
     hash = FoldInfo(hash, node.info);
+    for (const ValueInfo& result : node.results) hash = FoldInfo(hash, result);
     if (!node.Is("variable")) continue;
     const Variable* variable = frame.Find(node.Text("name"));
     hash = FoldHash(hash, static_cast<uint64_t>(variable->distribution));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/counted_heap.h"
+#include "core/fused_operator.h"
 #include "core/hash.h"
 #include "ops/formats/files.h"
 
@@ -24,11 +25,13 @@ int64_t BytesMoved(const Plan& plan, const actor::TaskStatistics& task) {
   const Node& node = plan.graph[task.node];
   const bool whole = task.phase == Phase::kWhole;
   if (!(whole || task.phase == Phase::kPartial) || task.acts == 0) return 0;
-  if (node.Is("variable") || node.Is("assign") || node.Is("fused")) return 0;
-  int64_t bytes = DenseBytes(node.info);
+  if (node.Is("variable") || node.Is("assign") || IsFused(node)) return 0;
+  int64_t bytes = 0;
+  for (const ValueInfo& result : ResultsOf(node)) bytes += DenseBytes(result);
   for (const NodeId input : node.inputs)
     if (input != kNoNode) bytes += DenseBytes(plan.graph[input].info);
-  const bool is_part = !whole || (node.info.IsMatrix() && task.rows < task.acts * node.info.shape.rows);
+  const ValueInfo& first = ResultsOf(node)[0];
+  const bool is_part = !whole || (first.IsMatrix() && task.rows < task.acts * first.shape.rows);
   return task.acts * bytes / (is_part ? plan.ranks : 1);
 }
 

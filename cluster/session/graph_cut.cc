@@ -22,6 +22,18 @@ bool IsFreeToRepeat(const Node& node) { return node.Is("literal") || node.Is("va
 
 bool IsKnown(const ValueInfo& info) { return info.IsScalar() || (info.IsMatrix() && info.shape.IsKnown()); }
 
+bool IsKnown(const Node& node) {
+  const std::span<const ValueInfo> results = ResultsOf(node);
+  return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return IsKnown(info); });
+}
+
+// True if running the node tells the sizes of its results.
+bool TellsSizes(const Node& node) {
+  const std::span<const ValueInfo> results = ResultsOf(node);
+  return std::all_of(results.begin(), results.end(),
+                     [](const ValueInfo& info) { return info.IsScalar() || info.IsMatrix(); });
+}
+
 // Nodes that the effects before `failed` need, those effects included.
 std::vector<bool> NeededBefore(const Graph& graph, NodeId failed) {
   std::vector<bool> needed(graph.nodes.size(), false);
@@ -48,10 +60,10 @@ bool CanRunFirst(const compiler::InferOutcome& inferred, const Node& node, const
   }
   for (NodeId before : node.after)
     if (!first[static_cast<size_t>(before)]) return false;
-  if (IsKnown(node.info) || IsEffect(node)) return true;
+  if (IsKnown(node) || IsEffect(node)) return true;
   // A matrix whose size the cells decide: running it is the way to know. One that waits for a scalar may
   // become known.
-  return node.info.IsMatrix() && scalars_known;
+  return TellsSizes(node) && scalars_known;
 }
 
 std::vector<NodeId> KeepOnly(const std::vector<NodeId>& ids, const std::vector<NodeId>& new_ids) {
@@ -86,6 +98,10 @@ Cut CutGraph(const compiler::InferOutcome& inferred, int part) {
   bool acts = false;  // anything but literals and variables
   for (NodeId id = 0; id < graph.size(); ++id) {
     const auto i = static_cast<size_t>(id);
+    if (graph[id].Is("result")) {  // goes with its tuple, which is in no variable
+      first[i] = first[static_cast<size_t>(graph[id].inputs[0])];
+      continue;
+    }
     if (!needed[i] || id >= end || !CanRunFirst(inferred, graph[id], first)) continue;
     first[i] = true;
     acts = acts || !IsFreeToRepeat(graph[id]);

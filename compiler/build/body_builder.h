@@ -88,6 +88,9 @@ class BodyBuilder {
 
   // --- builtin_calls.cc, builtin_statements.cc: native builtins
   NodeId BuildBuiltin(const Expression& call, const Builtin& builtin);
+  /// The node of the call, whether it has one result or is a tuple.
+  NodeId BuildBuiltinNode(const Expression& call, const Builtin& builtin);
+  void BuildBuiltinResults(const Statement& statement, const Builtin& builtin);
   NodeId BuildPositional(const Expression& call, const Builtin& builtin);
   NodeId BuildNamed(const Expression& call, const Builtin& builtin);
   NodeId BuildVariadic(const Expression& call, const Builtin& builtin);

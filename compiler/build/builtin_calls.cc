@@ -20,6 +20,16 @@ constexpr std::pair<std::string_view, std::string_view> kOuterOperators[] = {
 }  // namespace
 
 NodeId BodyBuilder::BuildBuiltin(const Expression& call, const Builtin& builtin) {
+  if (const int results = ResultCountOf(builtin); results != 1) {
+    Error(call.name_range, fmt::format("{}() returns {} results", call.name, results))
+        .notes.push_back("assign them to variables: " + AssignmentOf(call.name, results));
+    BuildArguments(call);
+    return ErrorNode(call.range);
+  }
+  return BuildBuiltinNode(call, builtin);
+}
+
+NodeId BodyBuilder::BuildBuiltinNode(const Expression& call, const Builtin& builtin) {
   switch (builtin.form) {
     case CallForm::kPositional: return BuildPositional(call, builtin);
     case CallForm::kNamed:

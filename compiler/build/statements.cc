@@ -102,8 +102,13 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
   };
   const DmlFunction* function = program_.FindFunction(file_, call);
   if (function == nullptr) {
-    if (call.name_space.empty() && FindBuiltin(call.name) != nullptr) {
-      Error(call.name_range, fmt::format("{}() returns one result, {} variables are assigned", call.name,
+    const Builtin* const builtin = call.name_space.empty() ? FindBuiltin(call.name) : nullptr;
+    if (builtin != nullptr && statement.targets.size() <= static_cast<size_t>(ResultCountOf(*builtin)))
+      return BuildBuiltinResults(statement, *builtin);
+    if (builtin != nullptr) {
+      const int results = ResultCountOf(*builtin);
+      Error(call.name_range, fmt::format("{}() returns {}, {} variables are assigned", call.name,
+                                         results == 1 ? "one result" : fmt::format("{} results", results),
                                          statement.targets.size()));
     } else {
       ReportUnknownFunction(call);
@@ -132,6 +137,24 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
   }
 }
 
+void BodyBuilder::BuildBuiltinResults(const Statement& statement, const Builtin& builtin) {
+  const Expression& call = *statement.value;
+  HoistCalls(call);
+  for (const Target& target : statement.targets)
+    if (target.index) ForbidCallsInIndex(*target.index);
+  if (statement.targets.size() == 1 && ResultCountOf(builtin) == 1)
+    return AssignTo(statement.targets[0], BuildBuiltin(call, builtin));
+  const NodeId tuple = BuildBuiltinNode(call, builtin);
+  // Nothing else is said of what a wrong call leaves.
+  const bool is_wrong = block_.NodeOf(tuple).Is("variable");
+  for (size_t i = 0; i < statement.targets.size(); ++i) {
+    const Target& target = statement.targets[i];
+    AssignTo(target, is_wrong ? tuple
+                              : block_.Add("result", {tuple}, At(call.name_range),
+                                           {{"index", Scalar(static_cast<int64_t>(i))}}));
+  }
+}
+
 void BodyBuilder::BuildCallStatement(const Statement& statement) {
   const Expression& call = *statement.value;
   if (const DmlFunction* function = program_.FindFunction(file_, call)) {
@@ -153,7 +176,7 @@ void BodyBuilder::BuildCallStatement(const Statement& statement) {
     case CallForm::kAssert: return BuildStopOrAssert(call, *builtin);
     default:
       Error(call.name_range, fmt::format("the result of {}() is not used", call.name))
-          .notes.push_back(fmt::format("assign it to a variable: x = {}(...)", call.name));
+          .notes.push_back("assign it to a variable: " + AssignmentOf(call.name, ResultCountOf(*builtin)));
   }
 }
 

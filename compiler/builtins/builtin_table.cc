@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/builtins/builtin_table.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
+
+#include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -87,8 +91,12 @@ constexpr Builtin kBuiltins[] = {
     // Linear algebra.
     {"cholesky", "cholesky", kPositional, "A"},
     {"det", "det", kPositional, "A"},
+    {"eigen", "eigen", kPositional, "A"},
     {"inv", "inv", kPositional, "A"},
+    {"lu", "lu", kPositional, "A"},
+    {"qr", "qr", kPositional, "X"},
     {"solve", "solve", kPositional, "A b"},
+    {"svd", "svd", kPositional, "X"},
     // Casts.
     {"as.double", "as.double", kPositional, "x"},
     {"as.integer", "as.integer", kPositional, "x"},
@@ -140,6 +148,18 @@ std::vector<std::string> BuiltinNames() {
   std::vector<std::string> names;
   for (const Builtin& builtin : kBuiltins) names.emplace_back(builtin.name);
   return names;
+}
+
+int ResultCountOf(const Builtin& builtin) {
+  const ops::Operator* const op = ops::FindOperator(builtin.op);
+  return op == nullptr ? 1 : op->results;
+}
+
+std::string AssignmentOf(std::string_view name, int results) {
+  if (results == 1) return fmt::format("x = {}(...)", name);
+  std::string targets;
+  for (int i = 0; i < results; ++i) targets += fmt::format("{}{}", i == 0 ? "" : ", ", char('a' + i));
+  return fmt::format("[{}] = {}(...)", targets, name);
 }
 
 std::vector<BuiltinParameter> ParametersOf(const Builtin& builtin) {

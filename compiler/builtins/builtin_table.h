@@ -41,6 +41,11 @@ const Builtin* FindBuiltin(std::string_view name);
 /// All names, without aliases: for suggestions.
 std::vector<std::string> BuiltinNames();
 
+/// How many results a call has: of a statement without one as of most functions 1.
+int ResultCountOf(const Builtin& builtin);
+/// "x = f(...)", "[a, b] = f(...)": how a script takes the results of a call.
+std::string AssignmentOf(std::string_view name, int results);
+
 struct BuiltinParameter {
   std::string_view name;
   bool optional = false;

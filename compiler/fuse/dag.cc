@@ -211,14 +211,18 @@ void MarkSplit(int ranks, int64_t min_distributed_bytes, const IsSplitVariable& 
     const Node& node = graph[id];
     DagNode& made = dag->nodes[static_cast<size_t>(id)];
     if (node.Is("variable")) made.split = made.matrix && is_split && is_split(node.Text("name"));
-    if (node.Is("assign")) made.split = (*dag)[node.inputs[0]].split;
+    if (node.Is("assign") || node.Is("result")) made.split = (*dag)[node.inputs[0]].split;
     const ops::Operator* op = ops::FindOperator(node.op);
     if (op == nullptr || op->effect) continue;
     const ops::RowRule rule = ops::RowRuleOf(node, InfosOfInputs(graph, node));
     std::vector<ops::RowsInput> by_rows;
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (made.by_rows[i] != 0) by_rows.push_back({graph[node.inputs[i]].info, (*dag)[node.inputs[i]].split});
-    if (!ops::IsSplit(rule, by_rows, node.info, min_distributed_bytes)) continue;
+    const std::span<const ValueInfo> results = ResultsOf(node);
+    if (std::none_of(results.begin(), results.end(), [&](const ValueInfo& result) {
+          return ops::IsSplit(rule, by_rows, result, min_distributed_bytes);
+        }))
+      continue;
     made.split = rule != ops::RowRule::kReduce;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kNoNode || made.by_rows[i] != 0) continue;

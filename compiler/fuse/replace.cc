@@ -168,45 +168,26 @@ class Replacer {
 
   void EmitFused(const Unit& unit) {
     Node node;
-    node.op = "fused";
+    const bool several = unit.roots.size() > 1;
+    node.op = several ? "fusedSeveral" : "fused";
     for (NodeId input : unit.built->inputs) node.inputs.push_back(new_id_[static_cast<size_t>(input)]);
     node.position = graph_[unit.roots[0]].position;
     std::string text = unit.built->fused.ToText();
     report_->fused.push_back(text);
     node.SetAttribute("operator", Scalar(std::move(text)));
-    const auto count = static_cast<int64_t>(unit.roots.size());
-    if (count == 1) {
+    if (!several) {
       node.info = graph_[unit.roots[0]].info;
       new_id_[static_cast<size_t>(unit.roots[0])] = result_.Add(std::move(node));
       return;
     }
-    node.info = ValueInfo::OfMatrix({1, count});
-    const NodeId results = result_.Add(std::move(node));
-    const NodeId row = AddInteger(1);
-    for (int64_t i = 0; i < count; ++i) {
-      const Node& root = graph_[unit.roots[static_cast<size_t>(i)]];
-      const NodeId column = i == 0 ? row : AddInteger(i + 1);
-      Node cell;
-      cell.op = "index";
-      cell.inputs = {results, row, row, column, column};
-      cell.info = ValueInfo::OfMatrix({1, 1});
-      cell.position = root.position;
-      const NodeId cell_id = result_.Add(std::move(cell));
-      Node value;
-      value.op = "as.scalar";
-      value.inputs = {cell_id};
-      value.info = root.info;
-      value.position = root.position;
-      new_id_[static_cast<size_t>(unit.roots[static_cast<size_t>(i)])] = result_.Add(std::move(value));
+    node.info = ValueInfo::OfTuple();
+    for (NodeId root : unit.roots) node.results.push_back(graph_[root].info);
+    const NodeId tuple = result_.Add(std::move(node));
+    for (size_t i = 0; i < unit.roots.size(); ++i) {
+      Node result = ResultOf(result_, tuple, i);
+      result.position = graph_[unit.roots[i]].position;
+      new_id_[static_cast<size_t>(unit.roots[i])] = result_.Add(std::move(result));
     }
-  }
-
-  NodeId AddInteger(int64_t value) {
-    Node literal;
-    literal.op = "literal";
-    literal.info = ValueInfo::OfScalar(ValueType::kInteger);
-    literal.SetAttribute("value", Scalar(value));
-    return result_.Add(std::move(literal));
   }
 
   const Dag& dag_;

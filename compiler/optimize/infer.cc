@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/optimize/infer.h"
 
+#include <algorithm>
 #include <span>
 
 #include "core/sizes.h"
@@ -53,6 +54,20 @@ bool IsComplete(const ValueInfo& info) {
   return info.data_type != DataType::kUnknown && (!info.IsMatrix() || info.shape.IsKnown());
 }
 
+bool IsComplete(const Node& node) {
+  const std::span<const ValueInfo> results = ResultsOf(node);
+  return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return IsComplete(info); });
+}
+
+Status InferResult(const Node& tuple, Node& node) {
+  node.info = ValueInfo();
+  if (tuple.info.data_type == DataType::kUnknown) return OkStatus();
+  if (node.ResultIndex() >= tuple.results.size())
+    return Internal("{} has no result {}", tuple.op, node.ResultIndex());
+  node.info = tuple.results[node.ResultIndex()];
+  return OkStatus();
+}
+
 }  // namespace
 
 std::optional<Scalar> SizeOf(std::string_view op, const Shape& shape) {
@@ -83,6 +98,8 @@ Status NodeInference::Infer(Graph& graph, std::vector<std::optional<Scalar>>& va
     node.info = graph[node.inputs[0]].info;
     value = values[static_cast<size_t>(node.inputs[0])];
     return OkStatus();
+  } else if (node.op == "result") {
+    return InferResult(graph[node.inputs[0]], node);
   }
   return InferOperator(graph, values, node, value);
 }
@@ -109,12 +126,15 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
     values_known &= scalar.has_value();
   }
   node.info = ValueInfo();
+  node.results.clear();
   if (!types_known) return OkStatus();
 
-  Result<ValueInfo> info = ops::Infer({node, infos_, scalars_, files_, element_type_});
+  Result<ValueInfo> info = ops::Infer({node, infos_, scalars_, files_, element_type_}, &results_);
   if (!info.ok()) return value_types_known ? info.status() : OkStatus();
   HEDDLE_RETURN_IF_ERROR(CheckSize(node.op, *info));
+  for (const ValueInfo& result : results_) HEDDLE_RETURN_IF_ERROR(CheckSize(node.op, result));
   node.info = *info;
+  node.results = results_;
   if (!node.info.IsScalar()) return OkStatus();
   if (values_known) {
     const ops::Operator* op = ops::FindOperator(node.op);
@@ -151,6 +171,7 @@ InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
         status = status.WithCode(StatusCode::kFailedPrecondition);
       status = status.At(node.position);
       node.info = ValueInfo();
+      node.results.clear();
       if (outcome.error.ok()) {
         outcome.error = status;
         outcome.failed = id;
@@ -158,7 +179,7 @@ InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
       outcome.complete = false;
       if (all_errors == nullptr) return outcome;
       all_errors->emplace_back(id, std::move(status));
-    } else if (!IsComplete(node.info)) {
+    } else if (!IsComplete(node)) {
       // An effect has no result to know the size of.
       const ops::Operator* op = ops::FindOperator(node.op);
       if (op == nullptr || !op->effect) outcome.complete = false;

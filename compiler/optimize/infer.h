@@ -58,6 +58,7 @@ class NodeInference {
   ops::Files* files_;
   ElementType element_type_;
   std::vector<ValueInfo> infos_;
+  std::vector<ValueInfo> results_;  ///< Of the node that is inferred.
   std::vector<const Scalar*> scalars_;
 };
 

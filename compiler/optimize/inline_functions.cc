@@ -35,7 +35,7 @@ bool IsSmall(const Function& function) {
   if (function.body.size() != 1 || function.body[0].kind != Block::Kind::kBasic) return false;
   int operators = 0;
   for (const Node& node : function.body[0].graph.nodes) {
-    if (node.Is("variable") || node.Is("literal") || node.Is("assign")) continue;
+    if (node.Is("variable") || node.Is("literal") || node.Is("assign") || node.Is("result")) continue;
     if (!ops::FindOperator(node.op)->pure || node.Is("rand")) return false;
     ++operators;
   }

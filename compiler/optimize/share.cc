@@ -27,7 +27,7 @@ std::string KeyOf(const Node& node, const std::vector<NodeId>& stands_for) {
 }
 
 bool CanShare(const Node& node) {
-  if (node.Is("literal") || node.Is("variable")) return true;
+  if (node.Is("literal") || node.Is("variable") || node.Is("result")) return true;
   const ops::Operator* op = ops::FindOperator(node.op);
   return op != nullptr && op->pure && !op->effect;
 }

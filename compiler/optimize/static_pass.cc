@@ -180,12 +180,24 @@ class StaticPass {
     return assigned;
   }
 
+  // What is known of a node, or both times when it was known before.
+  static void Keep(const Node& inferred, bool is_first, Node* node) {
+    if (is_first) {
+      node->info = inferred.info;
+      node->results = inferred.results;
+      return;
+    }
+    node->info = Join(node->info, inferred.info);
+    if (!node->info.IsTuple()) node->results.clear();
+    for (size_t i = 0; i < node->results.size(); ++i)
+      node->results[i] = Join(node->results[i], inferred.results[i]);
+  }
+
   // A block that was recorded before keeps what both agree on.
   void Record(Block& block, const InferOutcome& inferred) {
     const bool is_first = recorded_.insert(block.id).second;
     for (NodeId id = 0; id < inferred.graph.size(); ++id) {
-      ValueInfo& info = block.graph[id].info;
-      info = is_first ? inferred.graph[id].info : Join(info, inferred.graph[id].info);
+      Keep(inferred.graph[id], is_first, &block.graph[id]);
       if (values_ == nullptr || !block.graph[id].Is("variable")) continue;
       const std::optional<Scalar>& value = inferred.values[static_cast<size_t>(id)];
       const auto [known, is_new] = values_->try_emplace({block.id, id}, value);

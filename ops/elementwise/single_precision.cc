@@ -97,25 +97,31 @@ class WidenedInputs {
   std::vector<const Value*> pointers_;
 };
 
-Result<Value> NarrowResult(const KernelCall& call, Result<Value> result) {
-  if (!result.ok() || !result->IsMatrix() || call.phase == Phase::kPartial ||
-      call.node.info.element_type == ElementType::kFloat64)
-    return result;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix narrow, Narrow(result->matrix()));
-  return Value(std::move(narrow));
+Status NarrowResults(const KernelCall& call, std::span<Value> results) {
+  if (call.phase == Phase::kPartial) return OkStatus();
+  const std::span<const ValueInfo> infos = ResultsOf(call.node);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].IsMatrix() || infos[i].element_type == ElementType::kFloat64) continue;
+    HEDDLE_ASSIGN_OR_RETURN(Matrix narrow, Narrow(results[i].matrix()));
+    results[i] = Value(std::move(narrow));
+  }
+  return OkStatus();
 }
 
-Result<Value> RunWhole(const Operator& op, const KernelCall& call) {
+Status RunWhole(const Operator& op, const KernelCall& call, std::span<Value> results) {
   WidenedInputs inputs;
   for (size_t i = 0; i < call.inputs.size(); ++i) HEDDLE_RETURN_IF_ERROR(inputs.Add(call, i));
-  return NarrowResult(call, op.run({.node = call.node,
-                                    .phase = call.phase,
-                                    .inputs = inputs.pointers(),
-                                    .input_infos = call.input_infos,
-                                    .row_begin = call.row_begin,
-                                    .row_end = call.row_end,
-                                    .total_rows = call.total_rows,
-                                    .context = call.context}));
+  HEDDLE_RETURN_IF_ERROR(RunOperator(op,
+                                     {.node = call.node,
+                                      .phase = call.phase,
+                                      .inputs = inputs.pointers(),
+                                      .input_infos = call.input_infos,
+                                      .row_begin = call.row_begin,
+                                      .row_end = call.row_end,
+                                      .total_rows = call.total_rows,
+                                      .context = call.context},
+                                     results));
+  return NarrowResults(call, results);
 }
 
 // A call that is cut into panels of rows.
@@ -126,7 +132,7 @@ class PanelRun {
 
   // Finds out how to cut; false where there is nothing to gain or no way.
   bool Prepare() {
-    if (call_.phase == Phase::kFinish || rule_ == RowRule::kWhole) return false;
+    if (call_.phase == Phase::kFinish || rule_ == RowRule::kWhole || op_.run == nullptr) return false;
     const bool makes_rows = rule_ != RowRule::kReduce;
     if (makes_rows && (!call_.node.info.IsMatrix() || call_.node.info.format == Format::kSparse))
       return false;
@@ -209,14 +215,16 @@ class PanelRun {
     Value nodes(std::move(all));
     if (call_.phase == Phase::kPartial) return nodes;
     const Value* const pointer = &nodes;
-    return NarrowResult(call_, op_.run({.node = call_.node,
-                                        .phase = Phase::kFinish,
-                                        .inputs = {&pointer, 1},
-                                        .input_infos = call_.input_infos,
-                                        .row_begin = 0,
-                                        .row_end = call_.total_rows,
-                                        .total_rows = call_.total_rows,
-                                        .context = call_.context}));
+    HEDDLE_ASSIGN_OR_RETURN(Value result, op_.run({.node = call_.node,
+                                                   .phase = Phase::kFinish,
+                                                   .inputs = {&pointer, 1},
+                                                   .input_infos = call_.input_infos,
+                                                   .row_begin = 0,
+                                                   .row_end = call_.total_rows,
+                                                   .total_rows = call_.total_rows,
+                                                   .context = call_.context}));
+    HEDDLE_RETURN_IF_ERROR(NarrowResults(call_, {&result, 1}));
+    return result;
   }
 
   const Operator& op_;
@@ -255,13 +263,17 @@ bool ReadsSingles(const KernelCall& call) {
 }
 
 bool HasSingles(const KernelCall& call) {
-  return call.node.info.element_type == ElementType::kFloat32 || ReadsSingles(call);
+  const std::span<const ValueInfo> results = ResultsOf(call.node);
+  return ReadsSingles(call) || std::any_of(results.begin(), results.end(), [](const ValueInfo& result) {
+           return result.element_type == ElementType::kFloat32;
+         });
 }
 
-Result<Value> RunWidened(const Operator& op, const KernelCall& call) {
+Status RunWidened(const Operator& op, const KernelCall& call, std::span<Value> results) {
   PanelRun panels(op, call);
-  if (panels.Prepare()) return panels.Run();
-  return RunWhole(op, call);
+  if (!panels.Prepare()) return RunWhole(op, call, results);
+  HEDDLE_ASSIGN_OR_RETURN(results[0], panels.Run());
+  return OkStatus();
 }
 
 }  // namespace heddle::ops

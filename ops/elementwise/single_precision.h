@@ -21,10 +21,10 @@ bool ReadsSingles(const KernelCall& call);
 /// True if some operand or the result holds floats.
 bool HasSingles(const KernelCall& call);
 
-/// op.run on doubles, its result narrowed where node.info says so; nodes of a reduction stay doubles. Rows of
-/// dense operands that the operator may be cut along (RowRule) are widened a panel at a time, at the cuts
-/// that distribution uses, so that no whole copy of them exists. Operands needed whole, and CSR ones, are
-/// copied.
-Result<Value> RunWidened(const Operator& op, const KernelCall& call);
+/// RunOperator on doubles, each result narrowed where its info says so; nodes of a reduction stay doubles.
+/// Rows of dense operands that the operator may be cut along (RowRule) are widened a panel at a time, at the
+/// cuts that distribution uses, so that no whole copy of them exists. Operands needed whole, and CSR ones,
+/// are copied.
+Status RunWidened(const Operator& op, const KernelCall& call, std::span<Value> results);
 
 }  // namespace heddle::ops

@@ -197,8 +197,14 @@ Result<std::shared_ptr<const TileProgram>> ProgramOf(const Node& node) {
 
 Result<ValueInfo> InferFused(const InferContext& context) {
   HEDDLE_ASSIGN_OR_RETURN(const FusedOperator fused, FusedOperator::Parse(TextOf(context.node)));
-  if (fused.roots.size() == 1) return fused.body[fused.roots[0]].info;
-  return ValueInfo::OfMatrix({1, static_cast<int64_t>(fused.roots.size())});
+  return fused.body[fused.roots[0]].info;
+}
+
+Result<std::vector<ValueInfo>> InferSeveralFused(const InferContext& context) {
+  HEDDLE_ASSIGN_OR_RETURN(const FusedOperator fused, FusedOperator::Parse(TextOf(context.node)));
+  std::vector<ValueInfo> results;
+  for (const NodeId root : fused.roots) results.push_back(fused.body[root].info);
+  return results;
 }
 
 RowRule FusedRowRule(const Node& node, std::span<const ValueInfo>) {
@@ -214,7 +220,7 @@ InputUse FusedInputUse(const Node& node, std::span<const ValueInfo>, int i) {
              : InputUse::kWhole;
 }
 
-// Arithmetic of the whole body; memory of the inputs and the result only.
+// Arithmetic of the whole body; memory of the inputs and the results only.
 Cost FusedCost(const Node& node, std::span<const ValueInfo> inputs) {
   Cost cost;
   const auto program = ProgramOf(node);
@@ -229,24 +235,33 @@ Cost FusedCost(const Node& node, std::span<const ValueInfo> inputs) {
   for (const ValueInfo& input : inputs)
     if (input.IsMatrix() && input.shape.IsKnown())
       cost.bytes += static_cast<double>(BytesOf(input.element_type) * input.shape.Cells());
-  if (node.info.IsMatrix() && node.info.shape.IsKnown())
-    cost.bytes += static_cast<double>(BytesOf(node.info.element_type) * node.info.shape.Cells());
+  for (const ValueInfo& result : ResultsOf(node))
+    if (result.IsMatrix() && result.shape.IsKnown())
+      cost.bytes += static_cast<double>(BytesOf(result.element_type) * result.shape.Cells());
   return cost;
 }
 
-Result<Value> RunFused(const KernelCall& call) {
+Status RunSeveralFused(const KernelCall& call, std::span<Value> results) {
   FusedRuntime& runtime = call.context.fused == nullptr ? InterpretedRuntime() : *call.context.fused;
   const std::string& text = TextOf(call.node);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const TileProgram> program, runtime.Get(text, &call));
   const bool is_timed = call.context.times_operators && call.context.clock != nullptr;
   const int64_t start = is_timed ? call.context.clock->MonotonicNs() : 0;
-  Result<Value> result = RunTiles(*program, call);
-  if (result.ok() && call.phase != Phase::kFinish) {
-    int64_t bytes = result->IsMatrix() ? result->matrix().bytes() : 0;
+  HEDDLE_RETURN_IF_ERROR(RunTiles(*program, call, results));
+  if (call.phase != Phase::kFinish) {
+    int64_t bytes = 0;
+    for (const Value& result : results)
+      if (result.IsMatrix()) bytes += result.matrix().bytes();
     for (const Value* input : call.inputs)
       if (input != nullptr && input->IsMatrix()) bytes += input->matrix().bytes();
     runtime.Record(text, *program, is_timed ? call.context.clock->MonotonicNs() - start : 0, bytes);
   }
+  return OkStatus();
+}
+
+Result<Value> RunFused(const KernelCall& call) {
+  Value result;
+  HEDDLE_RETURN_IF_ERROR(RunSeveralFused(call, {&result, 1}));
   return result;
 }
 
@@ -258,6 +273,16 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .input_use = FusedInputUse,
                                     .cost = FusedCost,
                                     .run = RunFused,
+                                    .takes_singles = TakesAnySingles},
+                                   {.name = "fusedSeveral",
+                                    .min_inputs = 1,
+                                    .max_inputs = -1,
+                                    .results = -1,
+                                    .infer_several = InferSeveralFused,
+                                    .row_rule = FusedRowRule,
+                                    .input_use = FusedInputUse,
+                                    .cost = FusedCost,
+                                    .run_several = RunSeveralFused,
                                     .takes_singles = TakesAnySingles}};
 
 }  // namespace

@@ -13,8 +13,8 @@
 #include "core/fused_operator.h"
 #include "ops/region/region.h"
 
-// The operator "fused" (docs/fusion.md): any number of inputs, attribute "operator" =
-// FusedOperator::ToText().
+// The operators "fused", of one root, and "fusedSeveral" (docs/fusion.md): any number of inputs, attribute
+// "operator" = FusedOperator::ToText().
 namespace heddle::ops {
 
 struct KernelCall;   // ops/kernel.h

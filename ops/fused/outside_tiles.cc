@@ -29,7 +29,8 @@ Result<std::vector<double>> BodyScalars(const TileProgram& program, const Kernel
   return numbers;
 }
 
-Result<Value> FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call) {
+Status FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call,
+                   std::span<Value> results) {
   const Graph& body = program.fused.body;
   if (program.roots.size() == 1) {
     // The root's own last phase: the payloads are its own.
@@ -44,18 +45,17 @@ Result<Value> FinishRoots(const TileProgram& program, const Matrix& nodes, const
                       .input_infos = infos,
                       .total_rows = program.roles.rows,
                       .context = call.context};
-    return CatalogKernels().Run(finish);
+    return CatalogKernels().Run(finish, results);
   }
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(program.reduction, nodes));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, static_cast<int64_t>(program.roots.size())));
   for (size_t r = 0; r < program.roots.size(); ++r) {
     const TileRoot& part = program.roots[r];
     double value = simd::FoldLanes(FoldOf(part.aggregate), root.data() + part.offset);
     if (part.aggregate == AggregateKind::kMean)
       value = value / (static_cast<double>(program.roles.rows) * static_cast<double>(part.n));
-    result.mutable_data()[r] = value;
+    results[r] = Scalar(value);
   }
-  return Value(std::move(result));
+  return OkStatus();
 }
 
 }  // namespace heddle::ops

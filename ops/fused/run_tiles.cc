@@ -262,18 +262,20 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
 
 }  // namespace
 
-Result<Value> RunTiles(const TileProgram& program, const KernelCall& call) {
-  if (call.phase == Phase::kFinish) return FinishRoots(program, call.inputs[0]->matrix(), call);
+Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Value> results) {
+  if (call.phase == Phase::kFinish) return FinishRoots(program, call.inputs[0]->matrix(), call, results);
   TileSteps steps(program, call);
   HEDDLE_RETURN_IF_ERROR(steps.Prepare());
   if (!program.roles.reduces) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, program.roots.empty() ? RunRows(program, call, steps)
                                                                  : ReduceLongRows(program, call, steps));
-    return Value(std::move(result));
+    results[0] = std::move(result);
+    return OkStatus();
   }
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReducePanels(program, call, steps));
-  if (call.phase == Phase::kPartial) return Value(std::move(nodes));
-  return FinishRoots(program, nodes, call);
+  if (call.phase != Phase::kPartial) return FinishRoots(program, nodes, call, results);
+  results[0] = std::move(nodes);
+  return OkStatus();
 }
 
 }  // namespace heddle::ops

@@ -6,12 +6,13 @@
 
 namespace heddle::ops {
 
-/// Computes a fused operator tile by tile in the phase that `call` names (ops/kernel.h). Dense walk: CSR
-/// inputs that cell-wise operators read are made dense tile by tile.
-Result<Value> RunTiles(const TileProgram& program, const KernelCall& call);
+/// Computes a fused operator tile by tile in the phase that `call` names (ops/kernel.h), with a result for
+/// each root. Dense walk: CSR inputs that cell-wise operators read are made dense tile by tile.
+Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Value> results);
 
-/// The result of a fused reduction from all tree nodes of its payloads.
-Result<Value> FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call);
+/// The results of a fused reduction from all tree nodes of its payloads.
+Status FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call,
+                   std::span<Value> results);
 
 /// The scalars of the body by node, from the inputs of the call; 0 for nodes that are no scalars.
 Result<std::vector<double>> BodyScalars(const TileProgram& program, const KernelCall& call);

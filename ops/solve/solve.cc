@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one file that includes Eigen. Single-threaded and with fixed cache sizes, so that blocking, and with it
-// every bit of the result, depends on the shapes only.
-#define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <Eigen/LU>
 #include <Eigen/QR>
 #include <cmath>
@@ -11,46 +7,10 @@
 
 #include "ops/arguments.h"
 #include "ops/catalog.h"
-#include "ops/cells/storage.h"
+#include "ops/solve/dense_cells.h"
 
 namespace heddle::ops {
 namespace {
-
-using Cells = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic>;
-using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-// Eigen otherwise asks the CPU, once.
-void FixCacheSizes() {
-  static const bool fixed = [] {
-    Eigen::setCpuCacheSizes(32 * 1024, 512 * 1024, 4 * 1024 * 1024);
-    return true;
-  }();
-  (void)fixed;
-}
-
-Result<Cells> ToEigen(const Matrix& x) {
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(x));
-  return Cells(Eigen::Map<const RowMajor>(dense.data(), dense.rows(), dense.columns()));
-}
-
-// Evaluates an expression of Eigen's in the memory of the result.
-template <typename Expression>
-Result<Value> FromEigen(const Expression& cells) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(cells.rows(), cells.cols()));
-  Eigen::Map<RowMajor>(result.mutable_data(), cells.rows(), cells.cols()) = cells;
-  return Value(std::move(result));
-}
-
-Status CheckSquare(std::string_view op, Shape shape, StatusCode code) {
-  if (shape.rows == kUnknown || shape.columns == kUnknown || shape.rows == shape.columns) return OkStatus();
-  return Status(code, fmt::format("{}: needs a square matrix, got {}", op, shape));
-}
-
-Status Singular(std::string_view op, Shape shape) {
-  return FailedPrecondition("{}: the {} matrix is singular", op, shape)
-      .WithNote(
-          "its columns depend on each other; adding lambda * diag(matrix(1, rows=n, cols=1)) makes it regular");
-}
 
 using Factors = Eigen::HouseholderQR<Cells>;
 
@@ -127,12 +87,7 @@ Result<Value> RunCholesky(const KernelCall& call) {
   const Shape shape = call.inputs[0]->matrix().shape();
   HEDDLE_RETURN_IF_ERROR(CheckSquare("cholesky", shape, StatusCode::kFailedPrecondition));
   HEDDLE_ASSIGN_OR_RETURN(Cells a, ToEigen(call.inputs[0]->matrix()));
-  for (Eigen::Index j = 0; j < a.cols(); ++j)
-    for (Eigen::Index i = 0; i < j; ++i)
-      if (std::abs(a(i, j) - a(j, i)) > 1e-10 * std::max(std::abs(a(i, j)), std::abs(a(j, i))))
-        return FailedPrecondition(
-            "cholesky: the {} matrix is not symmetric: cells [{},{}] and [{},{}] are {} and {}", shape, i + 1,
-            j + 1, j + 1, i + 1, a(i, j), a(j, i));
+  HEDDLE_RETURN_IF_ERROR(CheckSymmetric("cholesky", a, 1e-10, /*of_all=*/false));
   const Eigen::LLT<Cells> factor(a);
   a.resize(0, 0);
   if (factor.info() != Eigen::Success)
@@ -156,20 +111,6 @@ Result<Value> RunDeterminant(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
   if (a.rows() == 0) return Value(Scalar(1.0));
   return Value(Scalar(static_cast<double>(Eigen::PartialPivLU<Cells>(a).determinant())));
-}
-
-Cost CubicCost(const Node&, std::span<const ValueInfo> inputs) {
-  const Shape shape = inputs.empty() ? Shape{} : inputs[0].shape;
-  if (!shape.IsKnown()) return {};
-  const auto m = static_cast<double>(shape.rows);
-  const auto n = static_cast<double>(shape.columns);
-  return {.flops = 2 * m * n * n, .bytes = 24 * m * n};
-}
-
-// The cells in Eigen's order, and their factors.
-double FactorsWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
-  return 2 * sizeof(double) * static_cast<double>(inputs[0].shape.rows) *
-         static_cast<double>(inputs[0].shape.columns);
 }
 
 constexpr Operator kOperators[] = {

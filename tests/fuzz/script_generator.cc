@@ -156,6 +156,20 @@ class ScriptGenerator {
     if (choose_.Chance(50)) Line("print(sum(solve({}, {})))", regular, make_.Matrix(scope_, 3, 1, 1));
     Line("print({}({}))", choose_.Pick({"trace", "det", "sum"}), name);
     scope_.matrices.push_back({name, 3, 3});
+    if (choose_.Chance(50)) AddResults(regular);
+  }
+
+  // Calls of several results; some results are not read.
+  void AddResults(const std::string& regular) {
+    const std::string first = NewName(), second = NewName(), third = NewName();
+    const int64_t rows = Size(), columns = Size();
+    switch (choose_.Below(4)) {
+      case 0: Line("[{}, {}] = eigen({})", first, second, regular); break;
+      case 1: Line("[{}, {}] = qr({})", first, second, make_.Matrix(scope_, rows, columns, 1)); break;
+      case 2: Line("[{}, {}, {}] = lu({})", first, second, third, regular); break;
+      default: Line("[{}, {}, {}] = svd({})", first, second, third, make_.Matrix(scope_, rows, columns, 1));
+    }
+    Line("print(sum(abs({})))", choose_.Chance(50) ? first : second);
   }
 
   void AddAssignment() {

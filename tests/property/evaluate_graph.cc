@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "ops/kernel.h"
 
 namespace heddle::compiler::testing_support {
@@ -10,6 +12,7 @@ namespace heddle::compiler::testing_support {
 Variables EvaluateGraph(const Graph& graph, const Variables& live_in) {
   Variables assigned;
   std::vector<Value> values(graph.nodes.size());
+  std::map<NodeId, std::vector<Value>> tuples;
   ops::KernelContext context;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
@@ -20,6 +23,8 @@ Variables EvaluateGraph(const Graph& graph, const Variables& live_in) {
       value = live_in.find(node.Text("name"))->second;
     } else if (node.Is("assign")) {
       assigned[node.Text("name")] = values[static_cast<size_t>(node.inputs[0])];
+    } else if (node.Is("result")) {
+      value = tuples[node.inputs[0]][node.ResultIndex()];
     } else {
       std::vector<const Value*> inputs;
       std::vector<ValueInfo> infos;
@@ -27,13 +32,15 @@ Variables EvaluateGraph(const Graph& graph, const Variables& live_in) {
         inputs.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
         infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
       }
-      Result<Value> result = ops::CatalogKernels().Run(
-          {.node = node, .phase = Phase::kWhole, .inputs = inputs, .input_infos = infos, .context = context});
-      if (!result.ok()) {
-        ADD_FAILURE() << node.op << ": " << result.status().ToString();
+      std::vector<Value> results(ResultsOf(node).size());
+      const Status status = ops::CatalogKernels().Run(
+          {.node = node, .phase = Phase::kWhole, .inputs = inputs, .input_infos = infos, .context = context}, results);
+      if (!status.ok()) {
+        ADD_FAILURE() << node.op << ": " << status.ToString();
         return {};
       }
-      value = *std::move(result);
+      value = results[0];
+      if (node.info.IsTuple()) tuples[id] = std::move(results);
     }
   }
   return assigned;

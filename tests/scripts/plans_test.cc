@@ -37,7 +37,7 @@ std::vector<std::vector<FusedOperator>> PlansOf(const std::string& explained) {
     if (!plan.ok()) break;
     plans.emplace_back();
     for (const Node& node : plan->graph.nodes) {
-      if (!node.Is("fused")) continue;
+      if (!IsFused(node)) continue;
       Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator"));
       EXPECT_TRUE(fused.ok()) << fused.status().ToString() << "\n" << node.Text("operator");
       if (!fused.ok()) continue;

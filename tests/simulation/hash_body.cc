@@ -20,6 +20,9 @@ int64_t Naive(const Task& task, std::span<const int64_t> inputs, int64_t act) {
   return inputs.empty() ? Mix(hash, act) : hash;
 }
 
+// Result i of a task whose first one is `hash`.
+int64_t Later(int64_t hash, size_t i) { return i == 0 ? hash : Mix(hash, static_cast<int64_t>(i)); }
+
 int64_t Accumulate(const Task& task, int64_t so_far, int64_t piece) {
   return Mix(Mix(so_far, piece), Seed(task));
 }
@@ -31,10 +34,18 @@ HashBody::HashBody(const PlanInstance& instance, HashTrace& trace, TaskId failin
   for (const Actor& actor : instance.actors()) tasks_.push_back(&actor.task());
 }
 
-Result<Value> HashBody::Perform(size_t number, std::span<const Value* const> inputs, int64_t act) {
+Status HashBody::Perform(size_t number, std::span<const Value* const> inputs, int64_t act,
+                         std::span<Value> results) {
   const Task& task = *tasks_[number];
   trace_.acts.push_back(task.id);
   if (task.id == failing_) return Aborted("task {} fails on purpose", task.id.index());
+  const Value first = Hash(task, inputs, act);
+  results[0] = first;
+  for (size_t i = 1; i < results.size(); ++i) results[i] = Value(Later(first.scalar().AsInteger(), i));
+  return OkStatus();
+}
+
+Value HashBody::Hash(const Task& task, std::span<const Value* const> inputs, int64_t act) {
   std::vector<int64_t> values;
   for (const Value* input : inputs) {
     if (input != nullptr) values.push_back(input->scalar().AsInteger());
@@ -53,13 +64,21 @@ Result<Value> HashBody::Perform(size_t number, std::span<const Value* const> inp
 std::map<TaskId, std::vector<int64_t>> EvaluateInSequence(const Plan& plan) {
   std::map<TaskId, const Task*> tasks;
   for (const Task& task : plan.tasks) tasks[task.id] = &task;
-  std::map<TaskId, std::vector<int64_t>> outputs;
+  std::map<TaskId, std::vector<int64_t>> outputs;  // The first result of each task.
   std::map<TaskId, std::vector<int64_t>> received;
   const std::function<const std::vector<int64_t>&(const Task&)> evaluate =
       [&](const Task& task) -> const std::vector<int64_t>& {
     if (const auto found = outputs.find(task.id); found != outputs.end()) return found->second;
     const auto sequence_of = [&](RegisterId id) {
-      return evaluate(*tasks.at(plan.registers[static_cast<size_t>(id)].producer));
+      const Task& producer = *tasks.at(plan.registers[static_cast<size_t>(id)].producer);
+      std::vector<int64_t> sequence = evaluate(producer);
+      size_t result = 0;
+      for (const RegisterId before : producer.produced) {
+        if (before == id) break;
+        result += !plan.registers[static_cast<size_t>(before)].control;
+      }
+      for (int64_t& hash : sequence) hash = Later(hash, result);
+      return sequence;
     };
     std::vector<std::vector<int64_t>> inputs;
     for (RegisterId id : task.consumed) {

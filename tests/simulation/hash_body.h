@@ -19,12 +19,16 @@ struct HashTrace {
 };
 
 /// Tasks that compute integer hashes of their inputs: enough to see a lost, doubled, swapped or stale piece.
+/// A task of several results has another hash for each.
 class HashBody : public TaskBody {
  public:
   HashBody(const PlanInstance& instance, HashTrace& trace, TaskId failing = TaskId{UINT64_MAX});
-  Result<Value> Perform(size_t number, std::span<const Value* const> inputs, int64_t act) override;
+  Status Perform(size_t number, std::span<const Value* const> inputs, int64_t act,
+                 std::span<Value> results) override;
 
  private:
+  Value Hash(const Task& task, std::span<const Value* const> inputs, int64_t act);
+
   std::vector<const Task*> tasks_;
   HashTrace& trace_;
   TaskId failing_;

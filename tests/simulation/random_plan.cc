@@ -50,7 +50,10 @@ class Generator {
   }
 
   void Produce(size_t task, uint32_t rank, int64_t pieces) {
-    made_.push_back({writer_.Output(task), rank, pieces, task, false});
+    const TaskKind kind = writer_.task(task).kind;
+    const bool may_be_several = kind == TaskKind::kSource || kind == TaskKind::kCompute;
+    const uint64_t results = may_be_several && Below(4) == 0 ? 2 + Below(2) : 1;
+    for (uint64_t i = 0; i < results; ++i) made_.push_back({writer_.Output(task), rank, pieces, task, false});
     if (Below(3) == 0) made_.push_back({writer_.ControlOutput(task), rank, pieces, task, true});
   }
 

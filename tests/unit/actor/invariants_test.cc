@@ -15,8 +15,8 @@ namespace {
 class QuietHost : public ActorHost {
  public:
   void Send(const Message& message) override { sent.push_back(message); }
-  Launch Perform(Actor&, std::span<const Value* const>, int64_t, Result<Value>* result) override {
-    *result = Value(1.0);
+  Launch Perform(Actor&, std::span<const Value* const>, int64_t, ActResult* result) override {
+    result->values[0] = Value(1.0);
     return Launch::kInline;
   }
   void Pull(Actor&, TaskId, RegisterId, uint8_t, std::shared_ptr<PulledBody>) override {}
@@ -32,7 +32,7 @@ class QuietHost : public ActorHost {
 // Keeps every act of it going.
 class HoldingHost : public QuietHost {
  public:
-  Launch Perform(Actor&, std::span<const Value* const>, int64_t, Result<Value>*) override {
+  Launch Perform(Actor&, std::span<const Value* const>, int64_t, ActResult*) override {
     return Launch::kAsynchronous;
   }
 };

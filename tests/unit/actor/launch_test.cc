@@ -231,8 +231,9 @@ class DispatcherTest : public testing::Test, public RunControl {
   class Body : public TaskBody {
    public:
     explicit Body(Gate& gate) : gate_(gate) {}
-    Result<Value> Perform(size_t number, std::span<const Value* const>, int64_t) override {
-      return number == 1 ? gate_.Pass() : Result<Value>(Value(1.0));
+    Status Perform(size_t number, std::span<const Value* const>, int64_t, std::span<Value> results) override {
+      HEDDLE_ASSIGN_OR_RETURN(results[0], number == 1 ? gate_.Pass() : Result<Value>(Value(1.0)));
+      return OkStatus();
     }
 
    private:

@@ -58,6 +58,45 @@ class RuntimeTest : public testing::Test {
   std::unique_ptr<Runtime> runtime_;
 };
 
+// a, b, c = parts(x), of which nothing reads b; d = c - a.
+TEST_F(RuntimeTest, EachResultGoesIntoARegisterOfItsOwn) {
+  kernels_.SetSeveral("parts", [](const ops::KernelCall& call, std::span<Value> results) -> Status {
+    if (results.size() != 3) return Internal("{} results", results.size());
+    const double x = call.inputs[0]->scalar().AsDouble();
+    if (x < 0) return FailedPrecondition("x is negative");
+    for (size_t i = 0; i < 3; ++i) results[i] = Value(x + static_cast<double>(i));
+    return OkStatus();
+  });
+  kernels_.Set("minus", [](const ops::KernelCall& call) -> Result<Value> {
+    return Value(call.inputs[0]->scalar().AsDouble() - call.inputs[1]->scalar().AsDouble());
+  });
+  const NodeId x = AddNode("variable", {}, "x");
+  const NodeId parts = AddNode("parts", {x});
+  Graph& graph = writer_.graph();
+  graph[parts].info = ValueInfo::OfTuple();
+  graph[parts].results.assign(3, ValueInfo::OfScalar(ValueType::kDouble));
+  const NodeId a = graph.Add(ResultOf(graph, parts, 0)), c = graph.Add(ResultOf(graph, parts, 2));
+  const NodeId d = AddNode("minus", {c, a});
+  const RegisterId in = writer_.Output(Add(TaskKind::kSource, x, {}));
+  const size_t task = Add(TaskKind::kCompute, parts, {in});
+  const RegisterId first = writer_.Output(task);
+  writer_.Output(task);
+  const RegisterId third = writer_.Output(task);
+  const RegisterId difference = writer_.Output(Add(TaskKind::kCompute, d, {third, first}));
+  Add(TaskKind::kSink, AddNode("assign", {c}, "c"), {third});
+  Add(TaskKind::kSink, AddNode("assign", {d}, "d"), {difference});
+  const auto plan = Finish();
+  ASSERT_TRUE(Verify(*plan).ok()) << Verify(*plan).ToString();
+  for (uint32_t run = 1; run < 4; ++run) {
+    const Result<RunResult> result = runtime().Run(plan, run, {{"x", Value(5.0 * run)}});
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    EXPECT_EQ(result->live_out.at("c").scalar().AsDouble(), 5.0 * run + 2);
+    EXPECT_EQ(result->live_out.at("d").scalar().AsDouble(), 2.0);
+  }
+  EXPECT_EQ(runtime().Run(plan, 4, {{"x", Value(-1.0)}}).status().ToString(), "test.dml:2:1: x is negative");
+  EXPECT_TRUE(runtime().Run(plan, 5, {{"x", Value(1.0)}}).ok());
+}
+
 // A kernel may overwrite its first input when neither another task nor the caller has it.
 TEST_F(RuntimeTest, TheLastReaderOfAValueMayTakeIt) {
   bool is_last = false, is_alone = false;

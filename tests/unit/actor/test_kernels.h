@@ -16,6 +16,7 @@ namespace heddle::actor {
 class TestKernels : public ops::KernelSource {
  public:
   using Kernel = std::function<Result<Value>(const ops::KernelCall& call)>;
+  using SeveralKernel = std::function<Status(const ops::KernelCall& call, std::span<Value> results)>;
 
   TestKernels() {
     kernels_["add"] = [](const ops::KernelCall& call) -> Result<Value> {
@@ -26,15 +27,20 @@ class TestKernels : public ops::KernelSource {
     kernels_["fail"] = [](const ops::KernelCall&) -> Result<Value> { return FailedPrecondition("it fails"); };
   }
   void Set(std::string op, Kernel kernel) { kernels_[std::move(op)] = std::move(kernel); }
+  void SetSeveral(std::string op, SeveralKernel kernel) { several_[std::move(op)] = std::move(kernel); }
 
-  Result<Value> Run(const ops::KernelCall& call) const override {
+  Status Run(const ops::KernelCall& call, std::span<Value> results) const override {
+    if (const auto several = several_.find(call.node.op); several != several_.end())
+      return several->second(call, results);
     const auto found = kernels_.find(call.node.op);
     if (found == kernels_.end()) return Internal("no kernel {}", call.node.op);
-    return found->second(call);
+    HEDDLE_ASSIGN_OR_RETURN(results[0], found->second(call));
+    return OkStatus();
   }
 
  private:
   std::map<std::string, Kernel> kernels_;
+  std::map<std::string, SeveralKernel> several_;
 };
 
 inline NodeId AddNode(Graph& graph, std::string op, std::vector<NodeId> inputs = {}, std::string name = "") {

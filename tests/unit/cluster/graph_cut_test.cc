@@ -54,6 +54,54 @@ TEST(GraphCutTest, WhatNeedsASizeThatOnlyARunTellsWaits) {
   EXPECT_TRUE(Verify(cut.rest).ok());
 }
 
+// What is behind a cut reads results through variables, as a tuple is in none.
+TEST(GraphCutTest, ResultsGoWithTheirTuple) {
+  const auto inferred = Inferred(Lines({
+      "%0 = variable() name=\"X\"",
+      "%1 = removeEmpty(%0) margin=\"rows\"",
+      "%2 = qr(%1)",
+      "%3 = result(%2) index=0",
+      "%4 = result(%2) index=1",
+      "%5 = qr(%0)",
+      "%6 = result(%5) index=1",
+      "%7 = result(%5) index=0",
+      "%8 = sum(%4)",
+      "%9 = assign(%3) name=\"H\"",
+      "%10 = assign(%8) name=\"s\"",
+      "%11 = assign(%6) name=\"R\"",
+  }));
+  ASSERT_TRUE(inferred.error.ok()) << inferred.error.ToString();
+  ASSERT_FALSE(inferred.complete);
+  EXPECT_EQ(inferred.graph[6].info.shape, (Shape{100, 3}));
+  EXPECT_EQ(inferred.graph[4].info.shape, (Shape{kUnknown, 3}));
+  const Cut cut = CutGraph(inferred, 0);
+  EXPECT_EQ(Operators(cut.first), "variable:X removeEmpty assign:%cut0_1 qr result assign:%cut0_6 result");
+  EXPECT_EQ(Operators(cut.rest),
+            "variable:%cut0_1 qr result result variable:%cut0_6 sum assign:H assign:s assign:R");
+  EXPECT_TRUE(Verify(cut.first).ok()) << Verify(cut.first).ToString();
+  EXPECT_TRUE(Verify(cut.rest).ok()) << Verify(cut.rest).ToString();
+}
+
+// A read waits for a write behind the results of an operator that had to come first.
+TEST(GraphCutTest, ResultsBehindAWaitingReadGoWithTheirTuple) {
+  const auto inferred = Inferred(Lines({
+                                     "%0 = variable() name=\"X\"",
+                                     "%1 = svd(%0)",
+                                     "%2 = result(%1) index=0",
+                                     "%3 = literal() value=\"f\"",
+                                     "%4 = write(%2, %3) after(%1)",
+                                     "%5 = read(%3) after(%4)",
+                                     "%6 = result(%1) index=1",
+                                     "%7 = assign(%6) name=\"S\"",
+                                     "%8 = assign(%5) name=\"Y\"",
+                                 }),
+                                 {5});
+  ASSERT_TRUE(inferred.error.ok()) << inferred.error.ToString();
+  const Cut cut = CutGraph(inferred, 0);
+  EXPECT_EQ(Operators(cut.first), "variable:X svd result literal write result assign:%cut0_6");
+  EXPECT_EQ(Operators(cut.rest), "literal read variable:%cut0_6 assign:S assign:Y");
+}
+
 TEST(GraphCutTest, EffectsKeepTheirOrderAcrossACut) {
   const auto inferred = Inferred(Lines({
       "%0 = variable() name=\"X\"",

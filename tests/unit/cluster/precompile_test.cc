@@ -44,6 +44,17 @@ TEST(PrecompileTest, AStraightScriptNeedsNoOtherPlans) {
   EXPECT_EQ(both.ahead.statistics[0].plans_ahead, static_cast<int64_t>(both.plans));
 }
 
+TEST(PrecompileTest, ResultsOfATupleAreKnownAhead) {
+  const char* script =
+      "X = rand(rows=300, cols=4, seed=1)\nA = t(X) %*% X\nprint(nrow(A))\n[w, V] = eigen(A)\n"
+      "for (i in 1:2) { V = V * i }\n[U, S, W] = svd(X %*% V)\nprint(sum(abs(V)) + sum(S) + sum(w) + ncol(U))";
+  for (const int ranks : {1, 2}) {
+    const Both both = RunBoth(script, ranks == 1 ? SessionOptions() : SplitOver(ranks));
+    EXPECT_GT(both.plain.statistics[0].plans_compiled, 1);
+    for (const SessionStatistics& rank : both.ahead.statistics) EXPECT_EQ(rank.plans_compiled, 0);
+  }
+}
+
 TEST(PrecompileTest, EveryRankFindsThePlansOfItsRanks) {
   const Both both = RunBoth(kStraight, SplitOver(2));
   for (const SessionStatistics& rank : both.plain.statistics) EXPECT_GT(rank.plans_compiled, 1);

@@ -23,7 +23,8 @@ TEST(DropUnreadTest, WhatNoStatementNamesGoesThoughItMayFail) {
   for (
       const char* script :
       {"b = X[,c]", "b = solve(X, X[,1])", "b = table(X[,1], X[,2])", "b = as.double(toString(X))",
-       "X[c,1] = 3", "b = X[,c]\nb = 1\nprint(b)", "b = X[,c]\nd = b * 2\ne = sum(d)",
+       "X[c,1] = 3", "[a, b] = lu(X)", "[a, b] = eigen(X)\nprint(nrow(b) + ncol(a))",
+       "b = X[,c]\nb = 1\nprint(b)", "b = X[,c]\nd = b * 2\ne = sum(d)",
        "if (c > 0) { b = X[,c] } else { b = X[c,] }", "for (i in 1:3) { b = X[,c + i] }",
        "i = 0\nwhile (i < 3) { b = X[,c]\ni = i + 1 }", "b = X[,c]\nprint(nrow(b))",
        "b = X[,c]\nif (c > 0) { b = 2 } else { b = 3 }\nprint(b)",
@@ -32,7 +33,8 @@ TEST(DropUnreadTest, WhatNoStatementNamesGoesThoughItMayFail) {
        "f(X, c)\nb = f(X, c)"}) {
     const std::string text = After("drop-unread", std::string(kBefore) + script);
     // A function that nobody calls any more is printed all the same.
-    for (const char* gone : {"index(X", "index(%", "indexAssign", "solve", "table", "as.double"})
+    for (const char* gone :
+         {"index(X", "index(%", "indexAssign", "solve", "eigen", "lu", "table", "as.double"})
       EXPECT_FALSE(Contains(text, gone)) << text;
     EXPECT_FALSE(Contains(text, "call ")) << text;
   }

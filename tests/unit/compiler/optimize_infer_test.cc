@@ -40,6 +40,26 @@ TEST(InferTest, SizesComeFromLiveInsAndTheirValues) {
   EXPECT_EQ(InfoOf(outcome, "%*%").shape, (Shape{100, 8}));
 }
 
+TEST(InferTest, EachResultHasItsSize) {
+  const Graph graph = LastBlock(std::string("X = rand(rows=5, cols=3)\n") + kCut +
+                                "[U, S, V] = svd(X)\nprint(U)\nprint(nrow(V))");
+  for (const Shape x : {Shape{10, 4}, Shape{kUnknown, 4}}) {
+    LiveIns live_in;
+    live_in["X"] = {ValueInfo::OfMatrix(x), std::nullopt};
+    const InferOutcome outcome = InferShapes(graph, live_in, nullptr);
+    ASSERT_TRUE(outcome.error.ok()) << outcome.error.ToString();
+    EXPECT_EQ(outcome.complete, x.IsKnown());
+    EXPECT_EQ(InfoOf(outcome, "svd").data_type, DataType::kTuple);
+    EXPECT_EQ(InfoOf(outcome, "result").shape, (Shape{x.rows, x.IsKnown() ? 4 : kUnknown}));
+  }
+  LiveIns unknown;
+  unknown["X"] = {};
+  const InferOutcome outcome = InferShapes(graph, unknown, nullptr);
+  EXPECT_TRUE(outcome.error.ok());
+  EXPECT_EQ(InfoOf(outcome, "svd").data_type, DataType::kUnknown);
+  EXPECT_EQ(InfoOf(outcome, "result").data_type, DataType::kUnknown);
+}
+
 TEST(InferTest, WhatDependsOnAnUnknownScalarStaysUnknown) {
   const Graph graph = LastBlock(std::string("n = sum(rand(rows=1, cols=1))\n") + kCut +
                                 "Y = t(rand(rows=n, cols=2))\nprint(Y)");

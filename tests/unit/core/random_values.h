@@ -50,7 +50,7 @@ class RandomValues {
 
   ValueInfo Info() {
     const auto size = [this] { return Sometimes() ? kUnknown : Number(); };
-    return {static_cast<DataType>(Below(5)),
+    return {static_cast<DataType>(Below(6)),
             static_cast<ValueType>(Below(5)),
             {size(), size()},
             static_cast<Format>(Below(2))};
@@ -69,6 +69,8 @@ class RandomValues {
         for (int64_t i = Below(3); i > 0; --i) node.after.push_back(id());
       for (int64_t i = Below(3); i > 0; --i) node.SetAttribute(Text(), OneScalar());
       node.info = Info();
+      if (Sometimes())
+        for (int64_t i = Below(3); i > 0; --i) node.results.push_back(Info());
       node.position = Position();
       graph.Add(std::move(node));
     }
@@ -200,6 +202,7 @@ inline void ExpectSame(const Graph& a, const Graph& b) {
     EXPECT_EQ(a[id].inputs, b[id].inputs);
     EXPECT_EQ(a[id].after, b[id].after);
     EXPECT_EQ(a[id].info, b[id].info);
+    EXPECT_EQ(a[id].results, b[id].results);
     EXPECT_EQ(a[id].position, b[id].position);
     ASSERT_EQ(a[id].attributes.size(), b[id].attributes.size());
     for (size_t i = 0; i < a[id].attributes.size(); ++i) {

@@ -60,6 +60,21 @@ TEST(TextFormTest, AGraphReadsAsDocumented) {
             "%2 = sum(%1, _) after(%0) scale=0x1.8p+0 : scalar double 0x0 dense @ \"glm.dml\":12:9\n");
 }
 
+TEST(TextFormTest, ResultsOfATupleStandBehindItsInfo) {
+  Graph graph;
+  Node eigen{.op = "eigen", .info = ValueInfo::OfTuple()};
+  eigen.results = {ValueInfo::OfMatrix({3, 1}), ValueInfo::OfMatrix({3, kUnknown})};
+  eigen.position = {"pca.dml", 2, 10};
+  graph.Add(std::move(eigen));
+  graph.Add(ResultOf(graph, 0, 1));
+  EXPECT_EQ(
+      graph.ToText(),
+      "%0 = eigen() : tuple unknown 0x0 dense results(matrix double 3x1 dense, matrix double 3x? dense) "
+      "@ \"pca.dml\":2:10\n"
+      "%1 = result(%0) index=1 : matrix double 3x? dense @ \"pca.dml\":2:10\n");
+  ExpectSurvivesText(graph, 0);
+}
+
 TEST(TextFormTest, AProgramReadsAsBlocks) {
   Program program;
   program.script = "main.dml";

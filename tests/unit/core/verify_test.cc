@@ -82,6 +82,47 @@ TEST(VerifyGraphTest, EachFaultIsNamed) {
   }
 }
 
+// [values, vectors] = eigen(y), of which y is 4 x 4.
+Graph GraphWithResults() {
+  Graph graph;
+  graph.Add(Variable("x"));
+  graph.Add({.op = "eigen",
+             .inputs = {0},
+             .info = ValueInfo::OfTuple(),
+             .results = {ValueInfo::OfMatrix({4, 1}), ValueInfo::OfMatrix({4, 4})}});
+  graph.Add(ResultOf(graph, 1, 0));
+  graph.Add(ResultOf(graph, 1, 1));
+  graph.Add(Assign("y", 3));
+  return graph;
+}
+
+TEST(VerifyGraphTest, OnlyResultsReadATuple) {
+  EXPECT_TRUE(Verify(GraphWithResults()).ok()) << Verify(GraphWithResults()).ToString();
+  Graph unknown = GraphWithResults();
+  unknown[1].info = ValueInfo();
+  unknown[1].results.clear();
+  EXPECT_TRUE(Verify(unknown).ok()) << "what it is, is found out later";
+  const std::pair<const char*, std::function<void(Graph&)>> cases[] = {
+      {"reads several results as one value", [](Graph& g) { g[4].inputs = {1}; }},
+      {"does not have one input",
+       [](Graph& g) {
+         g[3].inputs = {1, 1};
+       }},
+      {"says not which result it is", [](Graph& g) { g[3].attributes.clear(); }},
+      {"says not which result it is", [](Graph& g) { g[3].SetAttribute("index", -1); }},
+      {"says not which result it is", [](Graph& g) { g[3].SetAttribute("index", 1.0); }},
+      {"is a result that its input does not have", [](Graph& g) { g[3].SetAttribute("index", 2); }},
+      {"is a result that its input does not have", [](Graph& g) { g[3].inputs = {0}; }},
+      {"has a tuple without results", [](Graph& g) { g[1].results.clear(); }},
+      {"results without a tuple", [](Graph& g) { g[0].results = g[1].results; }},
+  };
+  for (const auto& [why, damage] : cases) {
+    Graph graph = GraphWithResults();
+    damage(graph);
+    ExpectBroken(Verify(graph), why);
+  }
+}
+
 TEST(VerifyGraphTest, TheFaultHasItsPlace) {
   Graph graph = LegalGraph();
   graph[3].inputs[0] = 9;
@@ -149,7 +190,7 @@ TEST(VerifyPlanTest, EachFaultIsNamed) {
        [](Plan& p) {
          p.tasks[2].produced = {3, 3};
        }},
-      {"more than one data register", [](Plan& p) { p.registers[2].control = false; }},
+      {"other data registers than the results", [](Plan& p) { p.registers[2].control = false; }},
       {"consumes a register that does not exist", [](Plan& p) { p.tasks[1].consumed[0] = -2; }},
       {"consumes a control register as data", [](Plan& p) { p.tasks[1].consumed[0] = 2; }},
       {"waits for a register that does not exist", [](Plan& p) { p.tasks[1].control_in[0] = 4; }},
@@ -173,6 +214,20 @@ TEST(VerifyPlanTest, EachFaultIsNamed) {
     damage(plan);
     ExpectBroken(Verify(plan), why);
   }
+}
+
+TEST(VerifyPlanTest, ATaskHasADataRegisterForEachResult) {
+  Plan plan = LegalPlan();
+  plan.registers[2].control = false;
+  plan.tasks[1].control_in.clear();
+  plan.tasks[1].consumed[2] = 2;
+  plan.graph[0].info = ValueInfo::OfTuple();
+  plan.graph[0].results = {ValueInfo::OfMatrix({4, 2}), ValueInfo::OfMatrix({4, 2})};
+  plan.graph[0].op = "qr";
+  plan.graph[2].inputs = {1, 1};
+  EXPECT_TRUE(Verify(plan).ok()) << Verify(plan).ToString();
+  plan.graph[0].results.push_back(ValueInfo::OfMatrix({4, 2}));
+  ExpectBroken(Verify(plan), "produces other data registers than the results of its node");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Graph Fused(const Graph& graph, FusionMode mode, uint64_t seed = 0) {
 std::vector<FusedOperator> OperatorsOf(const Graph& graph) {
   std::vector<FusedOperator> operators;
   for (const Node& node : graph.nodes)
-    if (node.Is("fused")) operators.push_back(*FusedOperator::Parse(node.Text("operator")));
+    if (IsFused(node)) operators.push_back(*FusedOperator::Parse(node.Text("operator")));
   return operators;
 }
 
@@ -88,8 +88,7 @@ TEST(FuseTest, NoRedundancyComputesNothingTwice) {
     const Graph fused = Fused(graph, FusionMode::kNoRedundancy);
     std::set<int> lines;
     for (const Node& node : fused.nodes)
-      if (!node.Is("fused") && !node.Is("index") && !node.Is("as.scalar") && node.position.IsKnown())
-        lines.insert(node.position.line);
+      if (!IsFused(node) && !node.Is("result") && node.position.IsKnown()) lines.insert(node.position.line);
     for (const FusedOperator& fused_operator : OperatorsOf(fused))
       for (const Node& node : fused_operator.body.nodes) {
         if (node.Is("variable") || node.Is("literal")) continue;
@@ -156,8 +155,9 @@ TEST(FuseTest, SumsOverSharedInputsBecomeOneOperator) {
   ASSERT_EQ(operators.size(), 1u) << fused.ToText();
   EXPECT_EQ(operators[0].kind, FusionTemplate::kMultiAggregate);
   EXPECT_EQ(operators[0].roots.size(), 3u);
-  EXPECT_EQ(CountOf(fused, "as.scalar"), 3);
-  EXPECT_EQ(CountOf(fused, "index"), 3);
+  EXPECT_EQ(CountOf(fused, "fusedSeveral"), 1);
+  EXPECT_EQ(CountOf(fused, "result"), 3);
+  EXPECT_EQ(CountOf(fused, "literal"), 0);
 }
 
 // a = sum(X*Y); b = sum((X-a)*Y) cannot be one pass, nor can two pairs that wait for each other.

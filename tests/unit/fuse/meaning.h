@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -33,15 +32,11 @@ class Meaning {
         if (input != kNoNode) read[static_cast<size_t>(input)] = true;
       }
       for (NodeId earlier : node.after) read[static_cast<size_t>(earlier)] = true;
-      if (node.Is("fused")) {
+      if (IsFused(node)) {
         results[id] = OfFused(node, inputs);
         numbers[static_cast<size_t>(id)] = results[id].size() == 1 ? results[id][0] : -2;
-      } else if (node.Is("index") && results.contains(node.inputs[0]) && results[node.inputs[0]].size() > 1) {
-        const int64_t cell = graph[node.inputs[3]].FindAttribute("value")->AsInteger();
-        numbers[static_cast<size_t>(id)] = results[node.inputs[0]].at(static_cast<size_t>(cell - 1));
-        cells_of_results_.insert({&graph, id});
-      } else if (node.Is("as.scalar") && cells_of_results_.contains({&graph, node.inputs[0]})) {
-        numbers[static_cast<size_t>(id)] = inputs[0];
+      } else if (node.Is("result") && results.contains(node.inputs[0])) {
+        numbers[static_cast<size_t>(id)] = results[node.inputs[0]].at(node.ResultIndex());
       } else {
         numbers[static_cast<size_t>(id)] = Number(node, inputs, graph);
       }
@@ -90,7 +85,6 @@ class Meaning {
   }
 
   std::map<std::string, int> numbers_;
-  std::set<std::pair<const Graph*, NodeId>> cells_of_results_;
 };
 
 }  // namespace heddle::compiler

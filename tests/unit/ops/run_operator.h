@@ -45,15 +45,30 @@ struct Invocation {
     }
   }
 
-  Result<ValueInfo> Infer() const { return op->infer({.node = node, .inputs = infos, .scalars = scalars}); }
+  Result<ValueInfo> Infer() const {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<ValueInfo> results, InferWith(scalars));
+    return results[0];
+  }
   /// As when no scalar is known yet.
   Result<ValueInfo> InferBlind() const {
-    const std::vector<const Scalar*> nothing(scalars.size(), nullptr);
-    return op->infer({.node = node, .inputs = infos, .scalars = nothing});
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<ValueInfo> results,
+                            InferWith(std::vector<const Scalar*>(scalars.size(), nullptr)));
+    return results[0];
+  }
+  /// What all results are.
+  Result<std::vector<ValueInfo>> InferWith(const std::vector<const Scalar*>& known) const {
+    const InferContext call{.node = node, .inputs = infos, .scalars = known};
+    if (op->infer_several != nullptr) return op->infer_several(call);
+    HEDDLE_ASSIGN_OR_RETURN(const ValueInfo info, op->infer(call));
+    return std::vector<ValueInfo>{info};
   }
 
-  /// Rows [begin, end) of total; begin = end = total = 0 runs it whole.
+  /// The first result of rows [begin, end) of total; begin = end = total = 0 runs it whole.
   Result<Value> RunRows(int64_t begin, int64_t end, int64_t total, int threads = 1) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<Value> results, RunSeveralRows(begin, end, total, threads));
+    return results[0];
+  }
+  Result<std::vector<Value>> RunSeveralRows(int64_t begin, int64_t end, int64_t total, int threads = 1) {
     std::vector<Value> pieces(inputs.size());
     std::vector<const Value*> pointers;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -67,22 +82,42 @@ struct Invocation {
       if (rows && inputs[i]->IsMatrix()) pieces[i] = Value(inputs[i]->matrix().Rows(begin, end));
       pointers.push_back(&pieces[i]);
     }
-    const Result<ValueInfo> inferred = Infer();
-    if (!inferred.ok()) return inferred.status();
-    node.info = *inferred;
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<ValueInfo> inferred, InferWith(scalars));
+    SetInfos(inferred);
     context.threads = threads;
-    Result<Value> result = Status();
+    std::vector<Value> results(inferred.size());
+    Status status;
     Arena(threads).Execute([&] {
-      result = op->run({.node = node,
-                        .phase = Phase::kWhole,
-                        .inputs = pointers,
-                        .input_infos = infos,
-                        .row_begin = begin,
-                        .row_end = end,
-                        .total_rows = total,
-                        .context = context});
+      status = RunOperator(*op,
+                           {.node = node,
+                            .phase = Phase::kWhole,
+                            .inputs = pointers,
+                            .input_infos = infos,
+                            .row_begin = begin,
+                            .row_end = end,
+                            .total_rows = total,
+                            .context = context},
+                           results);
     });
-    return result;
+    HEDDLE_RETURN_IF_ERROR(status);
+    return results;
+  }
+  void SetInfos(const std::vector<ValueInfo>& inferred) {
+    node.info = op->infer_several != nullptr ? ValueInfo::OfTuple() : inferred[0];
+    if (op->infer_several != nullptr) node.results = inferred;
+  }
+
+  /// All results, matrices; fails the test when they are not what inference said.
+  std::vector<Matrix> RunMatrices() {
+    std::vector<Matrix> matrices;
+    const Result<std::vector<Value>> results = RunSeveralRows(0, 0, 0);
+    EXPECT_TRUE(results.ok()) << results.status().ToString();
+    if (!results.ok()) return std::vector<Matrix>(static_cast<size_t>(op->results));
+    for (size_t i = 0; i < results->size(); ++i) {
+      matrices.push_back((*results)[i].matrix());
+      EXPECT_EQ(matrices[i].shape(), ResultsOf(node)[i].shape) << node.op << " " << i;
+    }
+    return matrices;
   }
 
   /// The whole result; fails the test when it is not what inference said.
@@ -133,13 +168,16 @@ struct Invocation {
   std::string RunTimeError(StatusCode* code) {
     std::vector<const Value*> pointers;
     for (const auto& input : inputs) pointers.push_back(input ? &*input : nullptr);
-    const Result<ValueInfo> inferred = InferBlind();
+    const Result<std::vector<ValueInfo>> inferred =
+        InferWith(std::vector<const Scalar*>(scalars.size(), nullptr));
     EXPECT_TRUE(inferred.ok());
-    if (inferred.ok()) node.info = *inferred;
-    const Result<Value> result = op->run(
-        {.node = node, .phase = Phase::kWhole, .inputs = pointers, .input_infos = infos, .context = context});
-    *code = result.ok() ? StatusCode::kOk : result.status().code();
-    return result.ok() ? "" : result.status().message();
+    if (inferred.ok()) SetInfos(*inferred);
+    std::vector<Value> results(inferred.ok() ? inferred->size() : 1);
+    const Status status = RunOperator(
+        *op, {.node = node, .phase = Phase::kWhole, .inputs = pointers, .input_infos = infos, .context = context},
+        results);
+    *code = status.code();
+    return status.message();
   }
 
   const Operator* op = nullptr;

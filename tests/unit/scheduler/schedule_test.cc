@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <set>
 
+#include "core/fused_operator.h"
 #include "core/panels.h"
 #include "scheduler/liveness.h"
+#include "scheduler/plan_builder.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -121,6 +123,98 @@ TEST(ScheduleTest, AWriteComesAfterTheReadsBeforeItOnEveryRank) {
       EXPECT_TRUE(before.contains(task->id)) << task->id.rank();
     EXPECT_EQ(TasksOf(*plan, read, Phase::kWhole).size(), reads ? 3u : 0u);
   }
+}
+
+std::vector<Shape> DataShapes(const Plan& plan, const Task& task) {
+  std::vector<Shape> shapes;
+  for (const RegisterId id : task.produced)
+    if (!plan.registers[static_cast<size_t>(id)].control)
+      shapes.push_back(plan.registers[static_cast<size_t>(id)].info.shape);
+  return shapes;
+}
+
+// [w, V] = eigen(A); Z = X %*% V with the rows of X on all ranks: V is sent to them, w is not, and nothing
+// computes "result".
+TEST(ScheduleTest, EachResultIsARegisterOfOneTask) {
+  GraphUnderTest g;
+  const NodeId a = g.Variable("A", MatrixOf(50, 50)), x = g.Variable("X", MatrixOf(100'000, 50));
+  const NodeId eigen = g.Op("eigen", {a}, ValueInfo::OfTuple());
+  g.graph[eigen].results = {MatrixOf(50, 1), MatrixOf(50, 50)};
+  const NodeId w = g.graph.Add(ResultOf(g.graph, eigen, 0)), v = g.graph.Add(ResultOf(g.graph, eigen, 1));
+  g.Assign("w", w);
+  g.Assign("Z", g.Op("%*%", {x, v}, MatrixOf(100'000, 50)));
+  const Result<Plan> plan =
+      Schedule(g.graph, {{"A", Distribution::kOne}, {"X", Distribution::kSplit}}, {.ranks = 3});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_TRUE(CheckLive(*plan).ok());
+  ASSERT_EQ(TasksOf(*plan, eigen, "").size(), 1u);
+  const Task& task = *TasksOf(*plan, eigen, "")[0];
+  EXPECT_EQ(DataShapes(*plan, task), (std::vector<Shape>{{50, 1}, {50, 50}}));
+  EXPECT_TRUE(TasksOf(*plan, w, "").empty());
+  EXPECT_TRUE(TasksOf(*plan, v, "").empty());
+  const auto copies_of = [&](RegisterId id) {
+    const std::vector<TaskId>& consumers = plan->registers[static_cast<size_t>(id)].consumers;
+    return std::count_if(consumers.begin(), consumers.end(),
+                         [](TaskId reader) { return reader.rank() != 0; });
+  };
+  EXPECT_EQ(copies_of(task.produced[0]), 0);
+  EXPECT_EQ(copies_of(task.produced[1]), 2);
+}
+
+// An operator that makes two results row by row: each rank has its rows of both, and one that is needed whole
+// is gathered.
+TEST(ScheduleTest, ResultsOfRowsAreSplitAlike) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(1'000, 6));
+  const NodeId rows = g.Op("qr", {x}, ValueInfo::OfTuple());
+  g.graph[rows].results = {MatrixOf(1'000, 2), MatrixOf(1'000, 6)};
+  const NodeId a = g.graph.Add(ResultOf(g.graph, rows, 0)), b = g.graph.Add(ResultOf(g.graph, rows, 1));
+  g.Assign("a", a);
+  g.Assign("b", b);
+  std::vector<Placement> placements(g.graph.nodes.size());
+  placements[0].result = Distribution::kSplit;
+  placements[1] = {Distribution::kSplit, true, ops::RowRule::kRowWise, {Distribution::kSplit}, 1'000};
+  placements[2] = {.result = Distribution::kSplit, .inputs = {Distribution::kSplit}};
+  placements[3] = {.result = Distribution::kSplit, .inputs = {Distribution::kSplit}};
+  placements[4] = {.result = Distribution::kSplit, .inputs = {Distribution::kSplit}};
+  placements[5] = {.result = Distribution::kOne, .inputs = {Distribution::kOne}};
+  const Plan plan = PlanBuilder(g.graph, placements, 2).Build();
+  EXPECT_TRUE(Verify(plan).ok()) << Verify(plan).ToString();
+  ASSERT_EQ(TasksOf(plan, rows, "").size(), 2u);
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    const int64_t own = CutRow(1'000, rank + 1, 2) - CutRow(1'000, rank, 2);
+    EXPECT_EQ(DataShapes(plan, *TasksOf(plan, rows, "")[static_cast<size_t>(rank)]),
+              (std::vector<Shape>{{own, 2}, {own, 6}}));
+  }
+  ASSERT_EQ(TasksOf(plan, b, "gather").size(), 1u);
+  EXPECT_EQ(DataShapes(plan, *TasksOf(plan, b, "gather")[0]), (std::vector<Shape>{{1'000, 6}}));
+  EXPECT_TRUE(TasksOf(plan, a, "gather").empty());
+}
+
+// Two sums of one pass over rows on three ranks: partial lists, and one finish that makes both.
+TEST(ScheduleTest, AReductionOfSeveralResultsFinishesThemTogether) {
+  FusedOperator sums;
+  sums.kind = FusionTemplate::kMultiAggregate;
+  GraphUnderTest body;
+  const NodeId in = body.Variable("0", MatrixOf(100'000, 50));
+  sums.roots = {body.Op("sum", {in}, ValueInfo::OfScalar(ValueType::kDouble)),
+                body.Op("max", {in}, ValueInfo::OfScalar(ValueType::kDouble))};
+  sums.body = body.graph;
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(100'000, 50));
+  const NodeId fused = g.Op("fusedSeveral", {x}, ValueInfo::OfTuple());
+  g.graph[fused].SetAttribute("operator", Scalar(sums.ToText()));
+  g.graph[fused].results.assign(2, ValueInfo::OfScalar(ValueType::kDouble));
+  g.Assign("s", g.graph.Add(ResultOf(g.graph, fused, 0)));
+  g.Assign("m", g.graph.Add(ResultOf(g.graph, fused, 1)));
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kSplit}}, {.ranks = 3});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_TRUE(CheckLive(*plan).ok());
+  ASSERT_EQ(TasksOf(*plan, fused, "partial").size(), 3u);
+  for (const Task* task : TasksOf(*plan, fused, "partial"))
+    EXPECT_EQ(DataShapes(*plan, *task), (std::vector<Shape>{{kUnknown, kUnknown}}));
+  ASSERT_EQ(TasksOf(*plan, fused, "finish").size(), 1u);
+  EXPECT_EQ(DataShapes(*plan, *TasksOf(*plan, fused, "finish")[0]), (std::vector<Shape>{{0, 0}, {0, 0}}));
 }
 
 TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {

@@ -85,8 +85,8 @@ class BodyBuilder {
   FusedOperator& fused() { return fused_; }
   const ValueInfo& info(NodeId id) const { return fused_.body[id].info; }
 
-  /// Node by node, each operator's own kernel.
-  Value RunOneByOne() {
+  /// Node by node, each operator's own kernel: what the roots are.
+  std::vector<Value> RootsOneByOne() {
     std::vector<Value> values(fused_.body.nodes.size());
     for (NodeId id = 0; id < fused_.body.size(); ++id) {
       const Node& node = fused_.body[id];
@@ -111,24 +111,27 @@ class BodyBuilder {
         if (result.ok()) values[i] = *std::move(result);
       }
     }
-    if (fused_.roots.size() == 1) return values[static_cast<size_t>(fused_.roots[0])];
-    Result<Matrix> row = Matrix::Dense(1, static_cast<int64_t>(fused_.roots.size()));
-    for (size_t r = 0; r < fused_.roots.size(); ++r)
-      row->mutable_data()[r] = values[static_cast<size_t>(fused_.roots[r])].scalar().AsDouble();
-    return Value(*std::move(row));
+    std::vector<Value> roots;
+    for (const NodeId root : fused_.roots) roots.push_back(values[static_cast<size_t>(root)]);
+    return roots;
   }
+  /// The first of them.
+  Value RunOneByOne() { return RootsOneByOne()[0]; }
 
-  /// By tiles, on `workers` workers whose pieces are put together.
-  Result<Value> RunFused(int workers, int threads, FusedRuntime* runtime = nullptr) {
-    Node node{.op = "fused"};
+  /// By tiles, on `workers` workers whose pieces are put together: the roots.
+  Result<std::vector<Value>> RootsFused(int workers, int threads, FusedRuntime* runtime = nullptr) {
+    Node node{.op = fused_.roots.size() == 1 ? "fused" : "fusedSeveral"};
     for (size_t i = 0; i < inputs_.size(); ++i) node.inputs.push_back(static_cast<NodeId>(i));
     node.SetAttribute("operator", Scalar(fused_.ToText()));
-    HEDDLE_ASSIGN_OR_RETURN(node.info, Infer({.node = node, .inputs = infos_, .scalars = {}}));
-    const Operator& op = *FindOperator("fused");
+    HEDDLE_ASSIGN_OR_RETURN(node.info, Infer({.node = node, .inputs = infos_, .scalars = {}}, &node.results));
     context_.fused = runtime;
-    Result<Value> result = Status();
-    Arena(threads).Execute([&] { result = RunOn(op, node, workers); });
-    return result;
+    Result<std::vector<Value>> results = Status();
+    Arena(threads).Execute([&] { results = RunOn(*FindOperator(node.op), node, workers); });
+    return results;
+  }
+  Result<Value> RunFused(int workers, int threads, FusedRuntime* runtime = nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<Value> roots, RootsFused(workers, threads, runtime));
+    return roots[0];
   }
 
   /// Both ways, several workers and thread counts; the same bytes. Then the same on floats.
@@ -163,11 +166,12 @@ class BodyBuilder {
 
   void ExpectSameBytes(FusedRuntime* runtime,
                        std::initializer_list<std::pair<int, int>> workers_and_threads) {
-    const Value expected = RunOneByOne();
+    const std::vector<Value> expected = RootsOneByOne();
     for (const auto& [workers, threads] : workers_and_threads) {
-      const Result<Value> actual = RunFused(workers, threads, runtime);
+      const Result<std::vector<Value>> actual = RootsFused(workers, threads, runtime);
       ASSERT_TRUE(actual.ok()) << actual.status().ToString() << "\n" << fused_.ToText();
-      ExpectEqual(expected, *actual);
+      ASSERT_EQ(expected.size(), actual->size());
+      for (size_t i = 0; i < expected.size(); ++i) ExpectEqual(expected[i], (*actual)[i]);
       if (::testing::Test::HasFailure()) {
         ADD_FAILURE() << workers << " workers, " << threads << " threads\n" << fused_.ToText();
         return;
@@ -196,7 +200,7 @@ class BodyBuilder {
       }
   }
 
-  Result<Value> RunOn(const Operator& op, const Node& node, int workers) {
+  Result<std::vector<Value>> RunOn(const Operator& op, const Node& node, int workers) {
     const RowRule rule = op.row_rule(node, infos_);
     std::vector<Value> parts;
     int64_t rows = 0;
@@ -214,17 +218,20 @@ class BodyBuilder {
         pointers.push_back(&pieces[i]);
       }
       const bool whole = workers == 1;
-      HEDDLE_ASSIGN_OR_RETURN(
-          Value part, op.run({.node = node,
-                              .phase = !whole && rule == RowRule::kReduce ? Phase::kPartial : Phase::kWhole,
-                              .inputs = pointers,
-                              .input_infos = infos_,
-                              .row_begin = whole ? 0 : begin,
-                              .row_end = whole ? 0 : end,
-                              .total_rows = whole ? 0 : rows,
-                              .context = context_}));
-      if (whole) return part;
-      parts.push_back(std::move(part));
+      const bool partial = !whole && rule == RowRule::kReduce;
+      std::vector<Value> made(partial ? 1 : ResultsOf(node).size());
+      HEDDLE_RETURN_IF_ERROR(RunOperator(op,
+                                         {.node = node,
+                                          .phase = partial ? Phase::kPartial : Phase::kWhole,
+                                          .inputs = pointers,
+                                          .input_infos = infos_,
+                                          .row_begin = whole ? 0 : begin,
+                                          .row_end = whole ? 0 : end,
+                                          .total_rows = whole ? 0 : rows,
+                                          .context = context_},
+                                         made));
+      if (whole) return made;
+      parts.push_back(std::move(made[0]));
     }
     // Put together: rows below one another, tree nodes in any order.
     int64_t total = 0;
@@ -242,15 +249,19 @@ class BodyBuilder {
       if (parts[0].matrix().IsSparse()) {
         HEDDLE_ASSIGN_OR_RETURN(all, ToSparse(all));
       }
-      return Value(std::move(all));
+      return std::vector<Value>{Value(std::move(all))};
     }
     const Value nodes(std::move(all));
     const Value* const pointer = &nodes;
-    return op.run({.node = node,
-                   .phase = Phase::kFinish,
-                   .inputs = std::span(&pointer, 1),
-                   .input_infos = infos_,
-                   .context = context_});
+    std::vector<Value> results(ResultsOf(node).size());
+    HEDDLE_RETURN_IF_ERROR(RunOperator(op,
+                                       {.node = node,
+                                        .phase = Phase::kFinish,
+                                        .inputs = std::span(&pointer, 1),
+                                        .input_infos = infos_,
+                                        .context = context_},
+                                       results));
+    return results;
   }
 
   FusedOperator fused_;

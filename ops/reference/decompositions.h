@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "core/matrix.h"
+
+// Decompositions as literal loops, by other algorithms than those of ops/solve where there is a simple one:
+// for tests, which compare within the bounds that the operators state. Dense input without NaN.
+namespace heddle::ops::reference {
+
+/// Values (n x 1, ascending) and vectors of a symmetric matrix by Jacobi's rotations, with the signs of
+/// eigen.
+std::vector<Matrix> Eigen(const Matrix& a);
+
+/// U, S, V by rotations of pairs of columns until all are orthogonal (one-sided Jacobi), with the signs of
+/// svd. Vectors of singular values that are zero are left zero in U.
+std::vector<Matrix> SingularValues(const Matrix& x);
+
+/// H, R by Householder's reflections, one column after the other.
+std::vector<Matrix> Qr(const Matrix& x);
+
+/// P, L, U by elimination with the largest pivot of each column.
+std::vector<Matrix> Lu(const Matrix& a);
+
+}  // namespace heddle::ops::reference

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <Eigen/SVD>
+#include <algorithm>
+
+#include "ops/arguments.h"
+#include "ops/catalog.h"
+#include "ops/solve/dense_cells.h"
+
+namespace heddle::ops {
+namespace {
+
+// [U, S, V] = svd(X): X = U %*% S %*% t(V) with orthonormal columns in U and V and the singular values,
+// descending, on the diagonal of S. A pair of vectors is determined up to its sign: the first of the largest
+// absolute values of the one in V is positive.
+//
+// Shapes: X m x n and k = min(m, n): U m x k, S k x k, V n x k. Format: dense.
+// Errors (at run time): a cell is NaN or infinite.
+// Error: backward stable, the factors of X + E with |E| <= c m n eps |X| (Golub, Van Loan, Matrix
+// Computations, sections 8.6 and 8.7: bidiagonal form, then divide and conquer; Jacobi's rotations below 16
+// columns). Cost: 4 m n k + 8 k^3.
+
+Result<std::vector<ValueInfo>> InferSvd(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
+  const Shape x = context.inputs[0].shape;
+  const int64_t k = x.IsKnown() ? std::min(x.rows, x.columns) : kUnknown;
+  return std::vector<ValueInfo>{ValueInfo::OfMatrix({x.rows, k}), ValueInfo::OfMatrix({k, k}),
+                                ValueInfo::OfMatrix({x.columns, k})};
+}
+
+Status RunSvd(const KernelCall& call, std::span<Value> results) {
+  FixCacheSizes();
+  HEDDLE_ASSIGN_OR_RETURN(Cells x, ToEigen(call.inputs[0]->matrix()));
+  HEDDLE_RETURN_IF_ERROR(CheckFinite("svd", x));
+  const Eigen::Index k = std::min(x.rows(), x.cols());
+  Cells u(x.rows(), k), s(k, k), v(x.cols(), k);
+  if (k > 0) {
+    Eigen::BDCSVD<Cells> factors(x, Eigen::ComputeThinU | Eigen::ComputeThinV);
+    if (factors.info() != Eigen::Success)
+      return FailedPrecondition("svd: the singular values of the {} matrix were not found",
+                                call.inputs[0]->matrix().shape());
+    u = factors.matrixU();
+    v = factors.matrixV();
+    s = factors.singularValues().asDiagonal();
+  }
+  for (Eigen::Index j = 0; j < k; ++j) {
+    if (v(LargestInColumn(v, j), j) >= 0) continue;
+    u.col(j) = -u.col(j);
+    v.col(j) = -v.col(j);
+  }
+  HEDDLE_ASSIGN_OR_RETURN(results[0], FromEigen(u));
+  HEDDLE_ASSIGN_OR_RETURN(results[1], FromEigen(s));
+  HEDDLE_ASSIGN_OR_RETURN(results[2], FromEigen(v));
+  return OkStatus();
+}
+
+Cost SvdCost(const Node&, std::span<const ValueInfo> inputs) {
+  const Shape shape = inputs.empty() ? Shape{} : inputs[0].shape;
+  if (!shape.IsKnown()) return {};
+  const auto m = static_cast<double>(shape.rows);
+  const auto n = static_cast<double>(shape.columns);
+  const double k = std::min(m, n);
+  return {.flops = 4 * m * n * k + 8 * k * k * k, .bytes = 24 * m * n};
+}
+
+// The cells in Eigen's order, both factors twice.
+double SvdWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  const auto m = static_cast<double>(inputs[0].shape.rows);
+  const auto n = static_cast<double>(inputs[0].shape.columns);
+  const double k = std::min(m, n);
+  return sizeof(double) * (m * n + 2 * (m + n) * k + k * k);
+}
+
+constexpr Operator kOperators[] = {{.name = "svd",
+                                    .min_inputs = 1,
+                                    .max_inputs = 1,
+                                    .results = 3,
+                                    .infer_several = InferSvd,
+                                    .cost = SvdCost,
+                                    .run_several = RunSvd,
+                                    .may_fail = true,
+                                    .working_bytes = SvdWorkingBytes}};
+
+}  // namespace
+
+std::span<const Operator> SvdOperators() { return kOperators; }
+
+}  // namespace heddle::ops

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// eigen, svd, qr, lu: what the factors promise, and the same by the plain loops of ops/reference.
+#include "ops/reference/decompositions.h"
+
+#include <cmath>
+#include <limits>
+
+#include "ops/catalog.h"
+#include "tests/unit/ops/run_operator.h"
+
+namespace heddle::ops {
+namespace {
+
+using testing::Forms;
+using testing::Invocation;
+using testing::RandomCells;
+using testing::Rows;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Invocation Eigen(const Matrix& a) { return {EigenOperators(), "eigen", {a}}; }
+Invocation Svd(const Matrix& x) { return {SvdOperators(), "svd", {x}}; }
+Invocation Qr(const Matrix& x) { return {QrOperators(), "qr", {x}}; }
+Invocation Lu(const Matrix& a) { return {LuOperators(), "lu", {a}}; }
+
+Matrix Product(const Matrix& a, const Matrix& b) {
+  Matrix c = *FilledMatrix(a.rows(), b.columns(), 0);
+  for (int64_t i = 0; i < a.rows(); ++i)
+    for (int64_t j = 0; j < b.columns(); ++j)
+      for (int64_t k = 0; k < a.columns(); ++k)
+        c.mutable_data()[i * b.columns() + j] += a.At(i, k) * b.At(k, j);
+  return c;
+}
+
+Matrix Transposed(const Matrix& a) {
+  Matrix result = *Matrix::Dense(a.columns(), a.rows());
+  for (int64_t i = 0; i < a.rows(); ++i)
+    for (int64_t j = 0; j < a.columns(); ++j) result.mutable_data()[j * a.rows() + i] = a.At(i, j);
+  return result;
+}
+
+Matrix Identity(int64_t n, double value = 1) {
+  Matrix result = *FilledMatrix(n, n, 0);
+  for (int64_t i = 0; i < n; ++i) result.mutable_data()[i * n + i] = value;
+  return result;
+}
+
+Matrix Symmetric(int64_t n, uint32_t seed) {
+  Matrix a = RandomCells(n, n, seed, 1);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < i; ++j) a.mutable_data()[i * n + j] = a.At(j, i);
+  return a;
+}
+
+void ExpectNear(const Matrix& a, const Matrix& b, double tolerance) {
+  ASSERT_EQ(a.shape(), b.shape());
+  for (int64_t i = 0; i < a.rows(); ++i)
+    for (int64_t j = 0; j < a.columns(); ++j) ASSERT_NEAR(a.At(i, j), b.At(i, j), tolerance) << i << "," << j;
+}
+
+void ExpectSameFactors(const std::vector<Matrix>& a, const std::vector<Matrix>& b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    SCOPED_TRACE(i);
+    ExpectNear(a[i], b[i], tolerance);
+  }
+}
+
+TEST(EigenTest, ValuesAscendAndVectorsAreOrthonormal) {
+  for (const int64_t n : {1, 2, 5, 33, 80}) {
+    SCOPED_TRACE(n);
+    const Matrix a = Symmetric(n, static_cast<uint32_t>(n));
+    for (const Matrix& form : Forms(a)) {
+      const std::vector<Matrix> factors = Eigen(form).RunMatrices();
+      Matrix scaled = Identity(n);
+      for (int64_t j = 0; j < n; ++j) scaled.mutable_data()[j * n + j] = factors[0].At(j, 0);
+      for (int64_t j = 1; j < n; ++j) EXPECT_LE(factors[0].At(j - 1, 0), factors[0].At(j, 0));
+      ExpectNear(Product(a, factors[1]), Product(factors[1], scaled), 1e-12 * static_cast<double>(n));
+      ExpectNear(Product(Transposed(factors[1]), factors[1]), Identity(n), 1e-13 * static_cast<double>(n));
+    }
+    ExpectSameFactors(Eigen(a).RunMatrices(), reference::Eigen(a), 1e-10);
+  }
+}
+
+TEST(EigenTest, TheFirstLargestCellOfAVectorIsPositive) {
+  const std::vector<Matrix> factors = Eigen(Rows({{2, 0}, {0, -3}})).RunMatrices();
+  ExpectSameFactors(factors, {Rows({{-3}, {2}}), Rows({{0, 1}, {1, 0}})}, 0);
+  const Matrix vectors = Eigen(Symmetric(20, 4)).RunMatrices()[1];
+  for (int64_t j = 0; j < 20; ++j) {
+    int64_t largest = 0;
+    for (int64_t i = 1; i < 20; ++i)
+      if (std::abs(vectors.At(i, j)) > std::abs(vectors.At(largest, j))) largest = i;
+    EXPECT_GT(vectors.At(largest, j), 0) << j;
+  }
+}
+
+TEST(EigenTest, EqualValuesAndEmptyMatrices) {
+  ExpectSameFactors(Eigen(Identity(3, 2)).RunMatrices(), {Rows({{2}, {2}, {2}}), Identity(3)}, 0);
+  const std::vector<Matrix> nothing = Eigen(*Matrix::Dense(0, 0)).RunMatrices();
+  EXPECT_EQ(nothing[0].shape(), (Shape{0, 1}));
+  EXPECT_EQ(nothing[1].shape(), (Shape{0, 0}));
+}
+
+TEST(EigenTest, ReportsWhatHasNoSuchFactors) {
+  StatusCode code;
+  EXPECT_EQ(Eigen(Rows({{1, 2}})).Error(&code), "eigen: needs a square matrix, got 1x2");
+  EXPECT_EQ(code, StatusCode::kInvalidArgument);
+  EXPECT_EQ(Eigen(Rows({{1, 2}, {2.5, 1}})).Error(&code),
+            "eigen: the 2x2 matrix is not symmetric: cells [1,2] and [2,1] are 2 and 2.5");
+  EXPECT_EQ(code, StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Eigen(Rows({{1, kNaN}, {kNaN, 1}})).Error(),
+            "eigen: the 2x2 matrix has a cell that is no finite number: [1,2] is NaN");
+  EXPECT_EQ(Eigen(Rows({{1, 2}, {2, -kInfinity}})).Error(),
+            "eigen: the 2x2 matrix has a cell that is no finite number: [2,2] is -Infinity");
+  EXPECT_EQ(Eigen(Rows({{1e9, 1e-3}, {2e-3, 1}})).Error(), "") << "symmetric to the rounding of its largest";
+}
+
+TEST(SvdTest, TheFactorsMultiplyToTheMatrix) {
+  for (const Shape shape : {Shape{1, 1}, Shape{4, 3}, Shape{3, 4}, Shape{40, 7}, Shape{30, 50}}) {
+    SCOPED_TRACE(fmt::format("{}", shape));
+    const Matrix x = RandomCells(shape.rows, shape.columns, 5, 1);
+    const int64_t k = std::min(shape.rows, shape.columns);
+    for (const Matrix& form : Forms(x)) {
+      const std::vector<Matrix> factors = Svd(form).RunMatrices();
+      ExpectNear(Product(Product(factors[0], factors[1]), Transposed(factors[2])), x, 1e-12);
+      ExpectNear(Product(Transposed(factors[0]), factors[0]), Identity(k), 1e-13);
+      ExpectNear(Product(Transposed(factors[2]), factors[2]), Identity(k), 1e-13);
+      for (int64_t j = 0; j < k; ++j) {
+        EXPECT_GE(factors[1].At(j, j), j + 1 < k ? factors[1].At(j + 1, j + 1) : 0);
+        for (int64_t i = 0; i < k; ++i) EXPECT_EQ(i != j ? factors[1].At(i, j) : 0, 0);
+      }
+    }
+    ExpectSameFactors(Svd(x).RunMatrices(), reference::SingularValues(x), 1e-10);
+  }
+}
+
+TEST(SvdTest, DependentColumnsAndErrors) {
+  const Matrix x = Rows({{1, 2}, {2, 4}, {3, 6}});
+  const std::vector<Matrix> factors = Svd(x).RunMatrices();
+  EXPECT_NEAR(factors[1].At(0, 0), std::sqrt(70.0), 1e-13);
+  EXPECT_NEAR(factors[1].At(1, 1), 0, 1e-14);
+  ExpectNear(Product(Transposed(factors[0]), factors[0]), Identity(2), 1e-14);
+  EXPECT_EQ(Svd(*Matrix::Dense(3, 0)).RunMatrices()[0].shape(), (Shape{3, 0}));
+  EXPECT_EQ(Svd(Rows({{1, 2}, {kNaN, 4}})).Error(),
+            "svd: the 2x2 matrix has a cell that is no finite number: [2,1] is NaN");
+}
+
+// Q as scripts make it of the vectors.
+Matrix QOf(const Matrix& h) {
+  Matrix q = Identity(h.rows());
+  for (int64_t j = std::min(h.rows(), h.columns()); j-- > 0;) {
+    double squares = 0;
+    for (int64_t i = 0; i < h.rows(); ++i) squares += h.At(i, j) * h.At(i, j);
+    for (int64_t c = 0; c < h.rows(); ++c) {
+      double product = 0;
+      for (int64_t i = 0; i < h.rows(); ++i) product += h.At(i, j) * q.At(i, c);
+      for (int64_t i = 0; i < h.rows(); ++i)
+        q.mutable_data()[i * h.rows() + c] -= h.At(i, j) * product * (2 / squares);
+    }
+  }
+  return q;
+}
+
+TEST(QrTest, TheReflectionsGiveTheMatrix) {
+  for (const Shape shape : {Shape{1, 1}, Shape{4, 3}, Shape{3, 5}, Shape{50, 20}, Shape{30, 30}}) {
+    SCOPED_TRACE(fmt::format("{}", shape));
+    const Matrix x = RandomCells(shape.rows, shape.columns, 6, 1);
+    for (const Matrix& form : Forms(x)) {
+      const std::vector<Matrix> factors = Qr(form).RunMatrices();
+      const Matrix q = QOf(factors[0]);
+      ExpectNear(Product(Transposed(q), q), Identity(shape.rows), 1e-13);
+      ExpectNear(Product(q, factors[1]), x, 1e-12);
+      for (int64_t j = 0; j < shape.columns; ++j) {
+        for (int64_t i = j + 1; i < shape.rows; ++i) EXPECT_EQ(factors[1].At(i, j), 0);
+        for (int64_t i = 0; i < j && i < shape.rows; ++i) EXPECT_EQ(factors[0].At(i, j), 0);
+      }
+    }
+    ExpectSameFactors(Qr(x).RunMatrices(), reference::Qr(x), 1e-11);
+  }
+}
+
+// The vectors that SystemDS 3.3 prints for this matrix.
+TEST(QrTest, HoldsHouseholderVectorsAsSystemDs) {
+  const std::vector<Matrix> factors = Qr(Rows({{1, 2, 3}, {4, 5, 6}, {7, 8, 10}, {1, 0, 2}})).RunMatrices();
+  ExpectNear(factors[0],
+             Rows({{1.1221694443563053, 0, 0},
+                   {0.4886777774252209, 1.0139724112898445, 0},
+                   {0.8551861104941365, 0.5307891082842936, 1.5987314674726734},
+                   {0.12216944435630522, 0.84738875036757, -0.8009498298008553}}),
+             1e-14);
+  ExpectNear(factors[1],
+             Rows({{-8.18535277187245, -9.529216659791807, -12.094774991274216},
+                   {0, 1.481225793303056, 0.5038182970418545},
+                   {0, 0, 1.5692625765032449},
+                   {0, 0, 0}}),
+             1e-14);
+}
+
+TEST(QrTest, ColumnsOfZerosAreReflectedToo) {
+  const Matrix x = Rows({{0, 1}, {0, 2}, {0, 2}});
+  const std::vector<Matrix> factors = Qr(x).RunMatrices();
+  EXPECT_EQ(factors[0].At(0, 0), 2);
+  ExpectNear(Product(QOf(factors[0]), factors[1]), x, 1e-15);
+  ExpectSameFactors(Qr(Identity(2)).RunMatrices(), {Identity(2, 2), Identity(2, -1)}, 0);
+  EXPECT_TRUE(std::isnan(Qr(Rows({{1, 2}, {kNaN, 4}})).RunMatrices()[1].At(0, 0)));
+}
+
+TEST(LuTest, ThePermutedMatrixIsTheProduct) {
+  for (const int64_t n : {1, 3, 20, 65}) {
+    SCOPED_TRACE(n);
+    const Matrix a = RandomCells(n, n, 7, 1);
+    for (const Matrix& form : Forms(a)) {
+      const std::vector<Matrix> factors = Lu(form).RunMatrices();
+      ExpectNear(Product(factors[0], a), Product(factors[1], factors[2]), 1e-12);
+      for (int64_t i = 0; i < n; ++i) {
+        EXPECT_EQ(factors[1].At(i, i), 1);
+        for (int64_t j = i + 1; j < n; ++j) {
+          EXPECT_LE(std::abs(factors[1].At(j, i)), 1);
+          EXPECT_EQ(factors[1].At(i, j), 0);
+          EXPECT_EQ(factors[2].At(j, i), 0);
+        }
+      }
+    }
+    ExpectSameFactors(Lu(a).RunMatrices(), reference::Lu(a), 1e-10);
+  }
+}
+
+TEST(LuTest, ReportsSingularMatricesAndShapes) {
+  StatusCode code;
+  EXPECT_EQ(Lu(Rows({{1, 2}, {2, 4}})).Error(&code), "lu: the 2x2 matrix is singular");
+  EXPECT_EQ(code, StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Lu(Rows({{0}})).Error(), "lu: the 1x1 matrix is singular");
+  EXPECT_EQ(Lu(Rows({{1, 2}})).Error(), "lu: needs a square matrix, got 1x2");
+  EXPECT_EQ(Lu(Rows({{1e-20, 0}, {0, 1e20}})).Error(), "") << "badly scaled is not singular";
+}
+
+}  // namespace
+}  // namespace heddle::ops
