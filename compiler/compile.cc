@@ -24,13 +24,13 @@ Status VerifyGraphs(Program* program, std::string_view stage) {
 Result<Program> Compile(std::string text, const CompileOptions& options, Diagnostics* diagnostics) {
   MemorySourceLoader no_files({});
   SourceLoader* loader = options.loader != nullptr ? options.loader : &no_files;
-  const ScriptSet scripts =
-      LoadScripts(options.script, std::move(text), {options.library_directory}, loader, diagnostics);
-  if (options.observe_ast) options.observe_ast(PrintScript(scripts.files[0]));
+  ScriptLoader scripts({options.libraries}, loader, diagnostics);
+  scripts.LoadMain(options.script, std::move(text));
+  if (options.observe_ast) options.observe_ast(PrintScript(scripts.scripts().files[0]));
   // Names are not judged in a text that does not parse: a statement left out would make others look wrong.
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
 
-  Program program = BuildProgram(scripts, {options.arguments, loader}, diagnostics);
+  Program program = BuildProgram(&scripts, {options.arguments, loader}, diagnostics);
   HEDDLE_RETURN_IF_ERROR(VerifyGraphs(&program, "build"));
   if (options.observe) options.observe("build", program);
 

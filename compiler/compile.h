@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/source_loader.h"
@@ -17,7 +18,7 @@ struct CompileOptions {
   std::string script = "script.dml";             ///< Name of the main script, for messages.
   std::map<std::string, std::string> arguments;  ///< -args as "1", "2", ...; -nvargs by name. Texts as given.
   SourceLoader* loader = nullptr;                ///< Where source() finds files; nullptr: nowhere.
-  std::string library_directory;                 ///< Of DML's own scripts; "" for none.
+  std::vector<std::string> libraries;            ///< LoadOptions::libraries.
   std::set<std::string, std::less<>>
       disabled_passes;  ///< Passes and rules (optimize/pass.h, NamesToDisable()).
   /// Called after every stage (see Stages()).

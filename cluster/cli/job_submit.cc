@@ -31,7 +31,9 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   submission.explain = arguments.Has("explain");
   submission.request_id = arguments.Value("request-id").value_or(MakeToken());
   submission.directory = WorkingDirectory();
-  submission.files = CollectSources(script.name, script.text, script.parameters, submission.directory);
+  HEDDLE_ASSIGN_OR_RETURN(submission.libraries, ReadLibraries(arguments));
+  submission.files =
+      CollectSources(script.name, script.text, script.parameters, submission.directory, submission.libraries);
   submission.script_name = std::move(script.name);
   submission.script_text = std::move(script.text);
   submission.parameters = std::move(script.parameters);

@@ -8,8 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 
 #include "cluster/cli/report.h"
 #include "cluster/machine/machine_constants.h"
@@ -27,6 +29,7 @@ std::vector<Option> ScriptOptions() {
       {"e", Kind::kValue, "CODE", "the script itself, instead of a file", "s"},
       {"f", Kind::kValue, "FILE", ""},
       {"json", Kind::kFlag, "", "print the outcome as one JSON object"},
+      {"library", Kind::kValue, "DIR", "folder of functions written in DML; may be given again"},
       {"disable-pass", Kind::kValue, "NAME", "leave out a pass or rule of the compiler"},
       {"args", Kind::kRest, "V...", "values of $1, $2, ...; takes the rest of the line"},
       {"nvargs", Kind::kRest, "K=V...", "values of $K; takes the rest of the line"},
@@ -136,6 +139,18 @@ Status CheckPasses(const std::vector<std::string>& disabled) {
 
 }  // namespace
 
+Result<std::vector<std::string>> ReadLibraries(const Arguments& arguments) {
+  std::vector<std::string> libraries = arguments.rest("library");
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
+  for (const std::string& library : libraries)
+    if (!files->IsDirectory(library)) return NotFound("--library: there is no folder '{}'", library);
+  const char* path = std::getenv("HEDDLE_LIBRARY_PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (!folder.empty()) libraries.push_back(folder);
+  return libraries;
+}
+
 Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, const Arguments& arguments,
                                                     compiler::SourceLoader* loader) {
   HEDDLE_RETURN_IF_ERROR(CheckPasses(arguments.rest("disable-pass")));
@@ -143,6 +158,7 @@ Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, c
   options.script = script.name;
   options.arguments = script.parameters;
   options.loader = loader;
+  HEDDLE_ASSIGN_OR_RETURN(options.libraries, ReadLibraries(arguments));
   for (const std::string& pass : arguments.rest("disable-pass")) options.disabled_passes.insert(pass);
   return options;
 }

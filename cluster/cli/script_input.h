@@ -28,6 +28,10 @@ struct ScriptInput {
 /// kUsage without a script or with two; kNotFound (exit 4) for a file or standard input that cannot be read.
 Result<ScriptInput> ReadScript(const Arguments& arguments);
 
+/// The library folders of --library, then those of HEDDLE_LIBRARY_PATH (separated by colons). kNotFound for
+/// one of --library that is no folder; a path in the environment may name folders that this machine lacks.
+Result<std::vector<std::string>> ReadLibraries(const Arguments& arguments);
+
 /// What the compiler needs to know of a script; `loader` looks for what it sources. kUsage for an unknown
 /// --disable-pass.
 Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, const Arguments& arguments,

@@ -102,6 +102,7 @@ class GrpcClient : public Client {
       file->set_text(text);
     }
     for (const auto& [name, value] : submission.parameters) (*request.mutable_arguments())[name] = value;
+    for (const std::string& library : submission.libraries) request.add_libraries(library);
     request.set_directory(submission.directory);
     request.set_workers(submission.workers);
     request.set_explain(submission.explain);
@@ -239,12 +240,14 @@ class GrpcClient : public Client {
 
 std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text,
                                                   const std::map<std::string, std::string>& arguments,
-                                                  const std::string& directory) {
+                                                  const std::string& directory,
+                                                  const std::vector<std::string>& libraries) {
   std::map<std::string, std::string> files;
   RecordingLoader loader(directory, &files);
   compiler::Diagnostics diagnostics;  // the master finds the same ones and reports them
-  const compiler::ScriptSet scripts = compiler::LoadScripts(name, text, {}, &loader, &diagnostics);
-  if (!diagnostics.HasErrors()) compiler::BuildProgram(scripts, {arguments, &loader}, &diagnostics);
+  compiler::ScriptLoader scripts({libraries}, &loader, &diagnostics);
+  scripts.LoadMain(name, text);
+  if (!diagnostics.HasErrors()) compiler::BuildProgram(&scripts, {arguments, &loader}, &diagnostics);
   return files;
 }
 

@@ -34,7 +34,8 @@ struct JobSubmission {
   std::string request_id;
   std::string script_name;
   std::string script_text;
-  std::map<std::string, std::string> files;  ///< What it sources.
+  std::map<std::string, std::string> files;  ///< What it sources and calls of the library.
+  std::vector<std::string> libraries;        ///< Folders of which `files` has what is called, as searched.
   std::map<std::string, std::string> parameters;
   std::string directory;
   int workers = 0;
@@ -50,10 +51,12 @@ struct SubmittedJob {
 };
 
 /// The texts of all files that the compiler looks at, found as it finds them from `directory`: those that a
-/// script sources, directly or not, and the metadata of scalars that it reads. `arguments` are the script's.
+/// script sources, directly or not, those of the library functions that it calls, and the metadata of scalars
+/// that it reads. `arguments` are the script's.
 std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text,
                                                   const std::map<std::string, std::string>& arguments,
-                                                  const std::string& directory);
+                                                  const std::string& directory,
+                                                  const std::vector<std::string>& libraries);
 
 /// Calls of a user to the master. Errors: kUnavailable when it cannot be reached, kPermissionDenied for a
 /// wrong token, kNotFound for an unknown job.

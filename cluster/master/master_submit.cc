@@ -59,6 +59,7 @@ Result<Program> Compile(const SubmitRequest& request, const SessionOptions& sess
   options.script = request.script_name();
   options.arguments = {request.arguments().begin(), request.arguments().end()};
   options.loader = &loader;
+  options.libraries = {request.libraries().begin(), request.libraries().end()};
   options.disabled_passes.insert(session.disabled_passes.begin(), session.disabled_passes.end());
   compiler::Diagnostics diagnostics;
   Result<Program> program = compiler::CompileScript(request.script_text(), options, &diagnostics);

@@ -35,6 +35,7 @@ Status CheckMessage(const SubmitRequest& request) {
   HEDDLE_RETURN_IF_ERROR(CheckFolder("SubmitRequest.directory", request.directory()));
   HEDDLE_RETURN_IF_ERROR(CheckNumber("SubmitRequest.workers", request.workers(), 0, kMostWorkers));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.files", request.files_size(), kMostEntries));
+  HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.libraries", request.libraries_size(), kMostEntries));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.arguments", request.arguments_size(), kMostEntries));
   return CheckOptions("SubmitOptions", FromProto(request.options()));
 }

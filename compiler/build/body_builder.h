@@ -66,6 +66,10 @@ class BodyBuilder {
   NodeId ErrorNode(const SourceRange& range);
   bool IsTransposeCall(const Expression& expression) const;
 
+  // --- choose_function.cc: which function of the library a call means
+  const DmlFunction* ChooseFunction(const Expression& call, const Callee& callee);
+  DataType TypeOf(const Argument& argument);
+
   // --- calls.cc: calls of DML functions
   void HoistCalls(const Expression& expression);
   void FindEarlyReads(const Expression& expression, std::vector<const Expression*>* open);
@@ -133,6 +137,7 @@ class BodyBuilder {
   Scope scope_;
   std::map<std::string, std::string, std::less<>> renamed_;  // locals of a parfor
   std::map<const Expression*, std::string> hoisted_;         // call -> temporary with its result
+  std::map<const Expression*, NodeId> built_arguments_;      // of the next call, made before their turn
   std::set<const Expression*> early_reads_;                  // of the statement; calls that are hoisted, too
   std::set<std::string> reported_undefined_;
   bool calls_in_index_ = false;  // print allows them

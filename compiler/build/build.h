@@ -4,9 +4,8 @@
 #include <map>
 #include <string>
 
-#include "compiler/parse/ast.h"
 #include "compiler/parse/diagnostics.h"
-#include "compiler/parse/source_loader.h"
+#include "compiler/parse/load_scripts.h"
 #include "core/program.h"
 
 namespace heddle::compiler {
@@ -22,8 +21,9 @@ struct BuildOptions {
 /// variable that is assigned and then read is just an edge, calls of DML functions as blocks of their own.
 ///
 /// Only functions that the main script reaches are in the program; the main script's others are checked as
-/// well. Reports everything that is wrong with names, arguments and types of data. With errors the program
-/// must not run. Sizes are the business of optimize/static_pass.h.
-Program BuildProgram(const ScriptSet& scripts, const BuildOptions& options, Diagnostics* diagnostics);
+/// well. Files of the library are loaded when a function that is built calls them. Reports everything that is
+/// wrong with names, arguments and types of data. With errors the program must not run. Sizes are the
+/// business of optimize/static_pass.h.
+Program BuildProgram(ScriptLoader* scripts, const BuildOptions& options, Diagnostics* diagnostics);
 
 }  // namespace heddle::compiler

@@ -20,8 +20,8 @@ void BodyBuilder::HoistCalls(const Expression& expression) {
     return;
   }
   if (expression.kind != Expression::Kind::kCall) return;
-  const DmlFunction* function = program_.FindFunction(file_, expression);
-  if (function == nullptr) {
+  const Callee* callee = program_.FindCallee(file_, expression);
+  if (callee == nullptr) {
     for (const Argument& argument : expression.arguments) HoistCalls(*argument.value);
     if (early_reads_.contains(&expression)) {
       hoisted_[&expression] = NewTemporary();
@@ -29,6 +29,8 @@ void BodyBuilder::HoistCalls(const Expression& expression) {
     }
     return;
   }
+  const DmlFunction* function = ChooseFunction(expression, *callee);
+  if (function == nullptr) return;
   if (function->definition->results.empty()) {
     Error(expression.range, fmt::format("{}() returns no result", expression.name));
     return;
@@ -49,7 +51,7 @@ void BodyBuilder::FindEarlyReads(const Expression& expression, std::vector<const
         if (bound != nullptr) FindEarlyReads(*bound, open);
   if (expression.kind != Expression::Kind::kCall) return;
   for (const Argument& argument : expression.arguments) FindEarlyReads(*argument.value, open);
-  if (program_.FindFunction(file_, expression) != nullptr) {
+  if (program_.FindCallee(file_, expression) != nullptr) {
     // Its own arguments are made before it anyway.
     early_reads_.insert(open->begin(), open->begin() + static_cast<std::ptrdiff_t>(before));
     open->clear();
@@ -64,7 +66,7 @@ void BodyBuilder::ForbidCalls(const Expression& expression, std::string_view whe
   if (expression.index) ForbidCallsInIndex(*expression.index);
   if (expression.kind != Expression::Kind::kCall) return;
   for (const Argument& argument : expression.arguments) ForbidCalls(*argument.value, where);
-  if (program_.FindFunction(file_, expression) == nullptr) return;
+  if (program_.FindCallee(file_, expression) == nullptr) return;
   Error(expression.name_range,
         fmt::format("a DML function cannot be called in {}: '{}'", where, expression.name))
       .notes.push_back(fmt::format("assign its result to a variable first: x = {}(...)", expression.name));
@@ -125,14 +127,13 @@ bool BodyBuilder::BindArguments(const Expression& call, const FunctionDefinition
   return ok;
 }
 
-// Ends the block, whose last act is to make the arguments, and calls. False after an error; results are
-// defined anyway.
+// Ends the block, whose last act is to make the arguments, and calls. The calls in the arguments are made
+// already. False after an error; results are defined anyway.
 bool BodyBuilder::EmitCall(const Expression& call, const DmlFunction& function,
                            const std::vector<std::string>& results) {
   const FunctionDefinition& definition = *function.definition;
-  program_.Need(function);
+  program_.Need(function, At(call.name_range));
   std::vector<const Argument*> bound;
-  for (const Argument& argument : call.arguments) HoistCalls(*argument.value);
   const bool ok = BindArguments(call, definition, &bound);
   Block block = NewBlock(Block::Kind::kCall, call.range);
   block.function = function.key;
@@ -147,6 +148,7 @@ bool BodyBuilder::EmitCall(const Expression& call, const DmlFunction& function,
     for (const Argument& argument : call.arguments) BuildExpression(*argument.value);
   }
   Flush();
+  built_arguments_.clear();
   block.results = results;
   for (size_t i = 0; i < results.size(); ++i)
     if (!results[i].empty() && definition.results[i].data_type == DataType::kScalar)
@@ -170,7 +172,7 @@ void BodyBuilder::BindResult(const Expression& call, const DmlFunction& function
     const NodeId declared =
         block_.Add("as.declared", {value}, At(call.range),
                    {{"type", Scalar(std::string(Name(result.value_type)))},
-                    {"what", Scalar(fmt::format("function '{}': result '{}'", function.key, result.name))}});
+                    {"what", Scalar(fmt::format("function '{}': result '{}'", function.name, result.name))}});
     block_.Assign(name, declared, At(call.range));
     known = {block_.InfoOf(declared), block_.ValueOf(declared)};
   }
@@ -186,7 +188,8 @@ std::string BodyBuilder::PassNode(NodeId node, const SourceRange& range) {
 std::string BodyBuilder::PassArgument(const Expression& call, const ParameterDefinition& parameter,
                                       const Argument& argument) {
   const Expression& expression = *argument.value;
-  const NodeId given = BuildExpression(expression);
+  const auto built = built_arguments_.find(&expression);
+  const NodeId given = built != built_arguments_.end() ? built->second : BuildExpression(expression);
   const NodeId value = ConvertArgument(call, parameter, given, expression.range);
   // A variable that needs no conversion is passed as it is.
   if (value == given && expression.kind == Expression::Kind::kIdentifier &&
@@ -249,8 +252,9 @@ void BodyBuilder::ReportUnknownFunction(const Expression& call) {
     }
     return;
   }
-  if (IsOtherNative(call.name) || IsLibraryFunction(call.name))
+  if (IsOtherNative(call.name))
     return program_.ReportUnimplemented(*path_, call.name_range, fmt::format("{}() is", call.name));
+  if (IsLibraryFunction(call.name)) return program_.ReportMissingLibrary(*path_, call);
   std::vector<std::string> candidates = program_.functions.NamesIn(file_, "");
   for (std::string& name : BuiltinNames()) candidates.push_back(std::move(name));
   Diagnostic& diagnostic = Error(call.name_range, fmt::format("undefined function '{}'", call.name));

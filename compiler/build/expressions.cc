@@ -31,8 +31,7 @@ NodeId BodyBuilder::BuildExpression(const Expression& expression) {
   auto hoisted = hoisted_.find(&expression);
   if (hoisted != hoisted_.end())
     return block_.Read(hoisted->second, scope_[hoisted->second].known, At(expression.range));
-  if (program_.FindFunction(file_, expression) != nullptr)
-    return ErrorNode(expression.range);  // was reported
+  if (program_.FindCallee(file_, expression) != nullptr) return ErrorNode(expression.range);  // was reported
   const Builtin* builtin = expression.name_space.empty() ? FindBuiltin(expression.name) : nullptr;
   if (builtin != nullptr) return BuildBuiltin(expression, *builtin);
   ReportUnknownFunction(expression);
@@ -82,7 +81,7 @@ NodeId BodyBuilder::BuildParameter(const Expression& expression) {
 bool BodyBuilder::IsTransposeCall(const Expression& expression) const {
   return expression.kind == Expression::Kind::kCall && expression.name == "t" &&
          expression.name_space.empty() && expression.arguments.size() == 1 &&
-         program_.FindFunction(file_, expression) == nullptr;
+         program_.FindCallee(file_, expression) == nullptr;
 }
 
 NodeId BodyBuilder::BuildBinary(const Expression& expression) {

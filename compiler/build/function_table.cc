@@ -3,22 +3,24 @@
 
 namespace heddle::compiler {
 
-FunctionTable::FunctionTable(const ScriptSet& scripts)
-    : functions_(scripts.files.size()), name_spaces_(scripts.files.size()) {
-  std::map<int32_t, std::string> seen_by_main;  // file -> the main script's first name for it
-  for (size_t file = 0; file < scripts.files.size(); ++file) {
-    for (const Import& import : scripts.files[file].imports) {
-      name_spaces_[file].emplace(import.name_space, import.file);
-      if (file == 0) seen_by_main.emplace(import.file, import.name_space);
-    }
-  }
-  for (size_t file = 0; file < scripts.files.size(); ++file) {
+void FunctionTable::Add(const ScriptSet& scripts) {
+  for (size_t file = functions_.size(); file < scripts.files.size(); ++file) {
     const auto id = static_cast<int32_t>(file);
+    const ScriptFile& script = scripts.files[file];
+    std::map<std::string, int32_t>& name_spaces = name_spaces_.emplace_back();
+    for (const Import& import : script.imports) {
+      name_spaces.emplace(import.name_space, import.file);
+      if (file == 0) seen_by_main_.emplace(import.file, import.name_space);
+    }
     std::string prefix;
-    if (file > 0)
-      prefix = (seen_by_main.contains(id) ? seen_by_main.at(id) : scripts.files[file].path) + "::";
-    for (const FunctionDefinition& function : scripts.files[file].functions)
-      functions_[file].emplace(function.name, DmlFunction{prefix + function.name, &function, id});
+    if (file > 0) prefix = (seen_by_main_.contains(id) ? seen_by_main_.at(id) : script.path) + "::";
+    const bool is_named_by_file = script.is_library && !seen_by_main_.contains(id);
+    std::map<std::string, DmlFunction>& functions = functions_.emplace_back();
+    for (const FunctionDefinition& function : script.functions) {
+      const std::string key = prefix + function.name;
+      functions.emplace(function.name,
+                        DmlFunction{key, is_named_by_file ? function.name : key, &function, id});
+    }
   }
 }
 

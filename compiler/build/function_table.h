@@ -11,15 +11,28 @@ namespace heddle::compiler {
 
 /// A function written in DML.
 struct DmlFunction {
-  std::string key;  ///< In Program::functions: "f", "ns::f" as the main script sees it, or "<file>::f".
+  std::string key;   ///< In Program::functions: "f", "ns::f" as the main script sees it, or "<file>::f".
+  std::string name;  ///< For messages: the key, of a function of the library without its file.
   const FunctionDefinition* definition = nullptr;
   int32_t file = 0;  ///< Index in ScriptSet::files.
+};
+
+/// What the name of a call stands for: one function of the user, or the entry points of a library function
+/// (language reference 1.6), of which the type of the first argument chooses one.
+struct Callee {
+  /// By data type: m_f for a matrix, f_f for a frame, s_f for a scalar or a list. A function of the user is
+  /// alone here, for kUnknown.
+  std::map<DataType, const DmlFunction*> functions;
+  bool is_broken = false;  ///< Its file has errors, which were reported.
+
+  bool IsLibrary() const { return !functions.contains(DataType::kUnknown); }
 };
 
 /// Finds DML functions by the name that a file uses for them. Keeps pointers into the scripts.
 class FunctionTable {
  public:
-  explicit FunctionTable(const ScriptSet& scripts);
+  /// Takes in the files that are new since the last call.
+  void Add(const ScriptSet& scripts);
 
   /// What `name_space::name` (or `name`) means in a file; nullptr when nothing.
   const DmlFunction* Find(int32_t file, const std::string& name_space, const std::string& name) const;
@@ -36,6 +49,7 @@ class FunctionTable {
 
   std::vector<std::map<std::string, DmlFunction>> functions_;  // by file
   std::vector<std::map<std::string, int32_t>> name_spaces_;    // by file; -1: not loaded
+  std::map<int32_t, std::string> seen_by_main_;                // file -> the main script's first name for it
 };
 
 }  // namespace heddle::compiler

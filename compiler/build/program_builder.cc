@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/build/program_builder.h"
 
+#include <set>
+
 #include "compiler/build/body_builder.h"
+#include "compiler/build/other_functions.h"
+#include "core/call_site.h"
 
 namespace heddle::compiler {
+namespace {
 
-Program BuildProgram(const ScriptSet& scripts, const BuildOptions& options, Diagnostics* diagnostics) {
+struct EntryPoint {
+  std::string_view prefix;
+  DataType first_argument;
+};
+constexpr EntryPoint kEntryPoints[] = {
+    {"m_", DataType::kMatrix}, {"f_", DataType::kFrame}, {"s_", DataType::kScalar}};
+
+constexpr size_t kMostCallsShown = 4;   // of the way to an error
+constexpr size_t kMostPlacesShown = 4;  // where a file was looked for
+
+}  // namespace
+
+Program BuildProgram(ScriptLoader* scripts, const BuildOptions& options, Diagnostics* diagnostics) {
   return ProgramBuilder(scripts, options, diagnostics).Build();
 }
 
@@ -20,22 +37,66 @@ Program ProgramBuilder::Build() {
   for (const auto& [key, function] : program_.functions) reached.insert(key);
   reachable_ = false;
   for (const FunctionDefinition& definition : scripts.files[0].functions)
-    Need(*functions.Find(0, "", definition.name));
+    Need(*functions.Find(0, "", definition.name), definition.name_range.Position(scripts.files[0].path));
   BuildNeeded();
   std::erase_if(program_.functions, [&](const auto& entry) { return !reached.contains(entry.first); });
   return std::move(program_);
 }
 
-void ProgramBuilder::Need(const DmlFunction& function) {
-  if (needed_.insert(function.key).second) waiting_.push_back(&function);
+const Callee* ProgramBuilder::FindCallee(int32_t file, const Expression& call) {
+  const std::string name = call.name_space.empty() ? call.name : call.name_space + "::" + call.name;
+  const auto [found, is_new] = callees_.try_emplace({file, name});
+  Callee& callee = found->second;
+  if (is_new) {
+    if (const DmlFunction* function = functions.Find(file, call.name_space, call.name)) {
+      callee.functions[DataType::kUnknown] = function;
+    } else if (call.name_space.empty() && FindBuiltin(call.name) == nullptr && !IsOtherNative(call.name)) {
+      FindInLibrary(call.name, call.name_range.Position(scripts.files[static_cast<size_t>(file)].path),
+                    &callee);
+    }
+  }
+  return callee.functions.empty() && !callee.is_broken ? nullptr : &callee;
+}
+
+void ProgramBuilder::FindInLibrary(const std::string& name, const SourcePosition& call, Callee* callee) {
+  const std::optional<int32_t> file = loader.LoadLibraryFunction(name, call);
+  if (!file) return;
+  functions.Add(scripts);
+  callee->is_broken = scripts.files[static_cast<size_t>(*file)].has_errors;
+  for (const EntryPoint& entry : kEntryPoints) {
+    const DmlFunction* function = functions.Find(*file, "", std::string(entry.prefix) + name);
+    if (function != nullptr) callee->functions[entry.first_argument] = function;
+  }
+  if (!callee->functions.empty() || callee->is_broken) return;
+  diagnostics
+      .Error(scripts.files[static_cast<size_t>(*file)].path, {},
+             fmt::format("the file defines none of m_{0}, f_{0} and s_{0}", name))
+      .notes.push_back(fmt::format("in the file of {}(), called at {}", name, call.ToString()));
+  callee->is_broken = true;
+}
+
+void ProgramBuilder::Need(const DmlFunction& function, const SourcePosition& call) {
+  if (needed_.emplace(&function, FirstCall{call, current_}).second) waiting_.push_back(&function);
 }
 
 void ProgramBuilder::BuildNeeded() {
   while (!waiting_.empty()) {
-    const DmlFunction& function = *waiting_.front();
+    current_ = waiting_.front();
     waiting_.pop_front();
-    program_.functions[function.key] = BuildFunction(function);
+    const size_t reported = diagnostics.size();
+    program_.functions[current_->key] = BuildFunction(*current_);
+    // Who wrote the call may not know the file of the library.
+    if (scripts.files[static_cast<size_t>(current_->file)].is_library)
+      diagnostics.AddNotes(reported, WayTo(*current_));
   }
+  current_ = nullptr;
+}
+
+std::vector<std::string> ProgramBuilder::WayTo(const DmlFunction& function) const {
+  std::vector<CallSite> calls;
+  for (const DmlFunction* callee = &function; callee != nullptr; callee = needed_.at(callee).caller)
+    calls.push_back({callee->name, needed_.at(callee).position});
+  return CallStackNotes(calls, kMostCallsShown);
 }
 
 void ProgramBuilder::ReportUnimplemented(const std::string& file, const SourceRange& range,
@@ -44,11 +105,23 @@ void ProgramBuilder::ReportUnimplemented(const std::string& file, const SourceRa
   diagnostics.Error(file, range, what + " part of DML but Heddle does not run it yet");
 }
 
+void ProgramBuilder::ReportMissingLibrary(const std::string& file, const Expression& call) {
+  if (!reachable_) return;
+  Diagnostic& diagnostic =
+      diagnostics.Error(file, call.name_range,
+                        fmt::format("{}() is a function of the library, which has no such file", call.name));
+  for (const std::string& candidate : LibraryCandidates(call.name, loader.options())) {
+    if (diagnostic.notes.size() == kMostPlacesShown) break;
+    diagnostic.notes.push_back("tried " + candidate);
+  }
+  diagnostic.notes.push_back("name the library's folder with --library DIR or in HEDDLE_LIBRARY_PATH");
+}
+
 Function ProgramBuilder::BuildFunction(const DmlFunction& function) {
   const FunctionDefinition& definition = *function.definition;
   const std::string& file = scripts.files[static_cast<size_t>(function.file)].path;
   Function result;
-  result.name = function.key;
+  result.name = function.name;
   result.position = definition.name_range.Position(file);
   const auto convert = [&](const ParameterDefinition& parameter) {
     if (parameter.data_type == DataType::kFrame || parameter.data_type == DataType::kList)

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <deque>
-#include <set>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compiler/build/build.h"
 #include "compiler/build/function_table.h"
@@ -13,36 +15,51 @@ namespace heddle::compiler {
 /// What the bodies of one program share while they are built.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const ScriptSet& scripts, const BuildOptions& options, Diagnostics* diagnostics)
-      : scripts(scripts), options(options), diagnostics(*diagnostics), functions(scripts) {}
+  ProgramBuilder(ScriptLoader* loader, const BuildOptions& options, Diagnostics* diagnostics)
+      : scripts(loader->scripts()), loader(*loader), options(options), diagnostics(*diagnostics) {
+    functions.Add(scripts);
+  }
 
   Program Build();
 
-  const DmlFunction* FindFunction(int32_t file, const Expression& call) const {
-    return functions.Find(file, call.name_space, call.name);
-  }
+  /// What a call in a file means, by its name; nullptr when it is no function written in DML. Loads the file
+  /// of a function of the library.
+  const Callee* FindCallee(int32_t file, const Expression& call);
   /// The function is called: it will be built too.
-  void Need(const DmlFunction& function);
+  void Need(const DmlFunction& function, const SourcePosition& call);
   /// Reports a part of DML that Heddle does not run; in functions that the script never calls that does no
   /// harm.
   void ReportUnimplemented(const std::string& file, const SourceRange& range, const std::string& what);
+  /// Reports a call of a function of DML's library where there is no such file.
+  void ReportMissingLibrary(const std::string& file, const Expression& call);
 
   const ScriptSet& scripts;
+  ScriptLoader& loader;
   const BuildOptions& options;
   Diagnostics& diagnostics;
-  const FunctionTable functions;
+  FunctionTable functions;
   int32_t next_block_id = 0;
   int32_t next_temporary = 0;
   int64_t next_stream = 0;  ///< Number of calls of rand so far.
 
  private:
+  // The call that made a function needed.
+  struct FirstCall {
+    SourcePosition position;
+    const DmlFunction* caller = nullptr;  // nullptr: the main script
+  };
+
   void BuildNeeded();
   Function BuildFunction(const DmlFunction& function);
+  void FindInLibrary(const std::string& name, const SourcePosition& call, Callee* callee);
+  std::vector<std::string> WayTo(const DmlFunction& function) const;
 
   Program program_;
-  std::set<std::string> needed_;
+  std::map<const DmlFunction*, FirstCall> needed_;
+  std::map<std::pair<int32_t, std::string>, Callee> callees_;  // by file and name in it
   std::deque<const DmlFunction*> waiting_;
-  bool reachable_ = true;  // what is built now is reached from the main script
+  const DmlFunction* current_ = nullptr;  // what is built now; nullptr: the main script
+  bool reachable_ = true;                 // what is built now is reached from the main script
 };
 
 }  // namespace heddle::compiler

@@ -32,7 +32,9 @@ void BodyBuilder::BuildAssign(const Statement& statement) {
   const Expression& value = *statement.value;
   // x = f(...) binds the result to x itself.
   if (value.kind == Expression::Kind::kCall && target.index == nullptr) {
-    if (const DmlFunction* function = program_.FindFunction(file_, value)) {
+    if (const Callee* callee = program_.FindCallee(file_, value)) {
+      const DmlFunction* function = ChooseFunction(value, *callee);
+      if (function == nullptr) return DefineAs(target.name, LiveIn(), target.range);
       if (function->definition->results.empty()) {
         Error(value.range, fmt::format("{}() returns no result", value.name));
         DefineAs(target.name, LiveIn(), target.range);
@@ -100,8 +102,8 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
     for (const Target& target : statement.targets)
       if (target.index == nullptr) DefineAs(target.name, LiveIn(), target.range);
   };
-  const DmlFunction* function = program_.FindFunction(file_, call);
-  if (function == nullptr) {
+  const Callee* callee = program_.FindCallee(file_, call);
+  if (callee == nullptr) {
     const Builtin* const builtin = call.name_space.empty() ? FindBuiltin(call.name) : nullptr;
     if (builtin != nullptr && statement.targets.size() <= static_cast<size_t>(ResultCountOf(*builtin)))
       return BuildBuiltinResults(statement, *builtin);
@@ -116,6 +118,8 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
     for (const Argument& argument : call.arguments) BuildExpression(*argument.value);
     return define_unknown();
   }
+  const DmlFunction* function = ChooseFunction(call, *callee);
+  if (function == nullptr) return define_unknown();
   const size_t count = function->definition->results.size();
   if (statement.targets.size() > count) {
     Error(call.name_range, fmt::format("{}() returns {} result{}, {} variables are assigned", call.name,
@@ -157,8 +161,9 @@ void BodyBuilder::BuildBuiltinResults(const Statement& statement, const Builtin&
 
 void BodyBuilder::BuildCallStatement(const Statement& statement) {
   const Expression& call = *statement.value;
-  if (const DmlFunction* function = program_.FindFunction(file_, call)) {
-    EmitCall(call, *function, std::vector<std::string>(function->definition->results.size()));
+  if (const Callee* callee = program_.FindCallee(file_, call)) {
+    if (const DmlFunction* function = ChooseFunction(call, *callee))
+      EmitCall(call, *function, std::vector<std::string>(function->definition->results.size()));
     return;
   }
   const Builtin* builtin = call.name_space.empty() ? FindBuiltin(call.name) : nullptr;

@@ -348,13 +348,13 @@ class StaticPass {
   CallOutcome Call(Function& function, LiveIns arguments, const Block& call, const Context& context) {
     CallOutcome outcome;
     for (const Parameter& result : function.results) outcome.results.push_back(FromDeclaration(result));
-    int& active = active_[function.name];
+    int& active = active_[&function];
     if (active >= 2) return outcome;  // a recursion that does not come to an end here
     const bool is_too_deep = depth_ >= kMostDepth;
-    if (active == 1 || calls_[function.name] >= kMostCalls || is_too_deep) {
+    if (active == 1 || calls_[&function] >= kMostCalls || is_too_deep) {
       for (auto& [name, known] : arguments) KeepTypeOnly(&known);
     }
-    std::string key = function.name + (context.certain ? " certain" : "") + (context.record ? " record" : "");
+    std::string key = call.function + (context.certain ? " certain" : "") + (context.record ? " record" : "");
     for (const auto& [name, known] : arguments) {
       key += fmt::format(" {}:{}:{}:{}", name, static_cast<int>(known.info.data_type),
                          static_cast<int>(known.info.value_type), known.info.shape);
@@ -368,7 +368,7 @@ class StaticPass {
       return outcome;
     }
 
-    ++calls_[function.name];
+    ++calls_[&function];
     ++active;
     Context inside;
     inside.certain = context.certain;
@@ -394,8 +394,8 @@ class StaticPass {
   std::map<int32_t, std::set<NodeId>> behind_writes_;  // reads that see other files than `files_`
   std::set<int32_t> recorded_;
   std::map<std::string, CallOutcome> outcomes_;  // by function and what is known of the arguments
-  std::map<std::string, int> calls_;
-  std::map<std::string, int> active_;
+  std::map<const Function*, int> calls_;
+  std::map<const Function*, int> active_;
   int depth_ = 0;  // blocks and calls that are walked inside each other
   std::vector<WaitingCall> waiting_;
   std::set<std::string> waiting_keys_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -153,12 +154,14 @@ struct ScriptFile {
   std::vector<Statement> statements;  ///< Of the top level; only the main script's are run.
   std::vector<FunctionDefinition> functions;
   std::vector<Import> imports;
+  bool is_library = false;  ///< Found in a folder of the library, or loaded for a call of its function.
+  bool has_errors = false;  ///< Could not be read or parsed, and that was reported.
 };
 
-/// The main script, files[0], and all files it sources directly or indirectly, each once. Made by
-/// LoadScripts().
+/// The main script, files[0], and all files that it needs, each once. Made by a ScriptLoader, which adds
+/// files of the library when they are called; what is here already keeps its place.
 struct ScriptSet {
-  std::vector<ScriptFile> files;
+  std::deque<ScriptFile> files;
 };
 
 }  // namespace heddle::compiler

@@ -111,6 +111,11 @@ void Diagnostics::AddStatus(const Status& status) {
   Error(position.file, {place, place}, status.message()).notes = status.notes();
 }
 
+void Diagnostics::AddNotes(size_t first, const std::vector<std::string>& notes) {
+  for (size_t i = first; i < diagnostics_.size(); ++i)
+    diagnostics_[i].notes.insert(diagnostics_[i].notes.end(), notes.begin(), notes.end());
+}
+
 size_t Diagnostics::OrderOf(const std::string& file) const {
   const auto found = sources_.find(file);
   return found == sources_.end() ? sources_.size() : found->second.order;

@@ -39,6 +39,10 @@ class Diagnostics {
   Diagnostic& Warning(const std::string& file, const SourceRange& range, std::string message);
   /// Takes over message, position and notes of a failure; a failure without a position keeps its text.
   void AddStatus(const Status& status);
+  /// All that was reported so far; what is reported next has this number.
+  size_t size() const { return diagnostics_.size(); }
+  /// Adds notes to all that was reported from number `first` on.
+  void AddNotes(size_t first, const std::vector<std::string>& notes);
 
   bool HasErrors() const { return errors_ > 0; }
   size_t errors() const { return errors_; }

@@ -2,7 +2,6 @@
 #include "compiler/parse/load_scripts.h"
 
 #include <algorithm>
-#include <map>
 
 #include "compiler/parse/parser.h"
 #include "compiler/parse/source_path.h"
@@ -10,90 +9,135 @@
 namespace heddle::compiler {
 namespace {
 
-class Loader {
- public:
-  Loader(const LoadOptions& options, SourceLoader* loader, Diagnostics* diagnostics)
-      : options_(options), loader_(*loader), diagnostics_(*diagnostics) {}
+constexpr std::string_view kScripts = "scripts/";
 
-  ScriptSet Load(const std::string& path, std::string text) {
-    files_[JoinPath("", path)] = 0;
-    set_.files.push_back(Parse(path, std::move(text), &diagnostics_));
-    // Files that are added on the way have their turn later; a file met again is not read again.
-    for (size_t i = 0; i < set_.files.size(); ++i) LoadImports(i);
-    return std::move(set_);
-  }
+void AddOnce(const std::string& candidate, std::vector<std::string>* candidates) {
+  if (std::find(candidates->begin(), candidates->end(), candidate) == candidates->end())
+    candidates->push_back(candidate);
+}
 
- private:
-  void LoadImports(size_t importer) {
-    std::map<std::string, const Import*> bound;
-    for (size_t i = 0; i < set_.files[importer].imports.size(); ++i) {
-      const int32_t file = LoadImport(set_.files[importer], set_.files[importer].imports[i]);
-      Import& import = set_.files[importer].imports[i];
-      import.file = file;
-      if (file < 0) continue;
-      const auto [first, is_new] = bound.emplace(import.name_space, &import);
-      if (is_new || first->second->file == file) continue;
-      diagnostics_
-          .Error(set_.files[importer].path, import.range,
-                 fmt::format("the namespace '{}' is bound to two files", import.name_space))
-          .notes.push_back(fmt::format("on line {} it is bound to {}, here to {}",
-                                       first->second->range.begin.line, set_.files[first->second->file].path,
-                                       set_.files[file].path));
-    }
-  }
-
-  // Index of the file, or -1 after reporting why there is none. May add a file.
-  int32_t LoadImport(const ScriptFile& importer, const Import& import) {
-    const std::vector<std::string> candidates = ImportCandidates(import, options_);
-    for (const std::string& candidate : candidates) {
-      if (const auto known = files_.find(candidate); known != files_.end()) return known->second;
-      Result<std::string> text = loader_.Load(candidate);
-      if (text.ok()) {
-        const auto index = static_cast<int32_t>(set_.files.size());
-        files_[candidate] = index;
-        set_.files.push_back(Parse(candidate, *std::move(text), &diagnostics_));
-        return index;
-      }
-      if (text.status().code() != StatusCode::kNotFound) {
-        diagnostics_.Error(importer.path, import.range, text.status().message()).notes =
-            text.status().notes();
-        return -1;
-      }
-    }
-    Diagnostic& diagnostic = diagnostics_.Error(importer.path, import.range,
-                                                fmt::format("cannot source '{}': no such file", import.path));
-    for (const std::string& candidate : candidates) diagnostic.notes.push_back("tried " + candidate);
-    return -1;
-  }
-
-  const LoadOptions& options_;
-  SourceLoader& loader_;
-  Diagnostics& diagnostics_;
-  ScriptSet set_;
-  std::map<std::string, int32_t> files_;
-};
+bool IsBelow(const std::string& path, const std::string& folder) {
+  const std::string prefix = JoinPath(folder, "x");
+  return path.starts_with(prefix.substr(0, prefix.size() - 1));
+}
 
 }  // namespace
 
+void ScriptLoader::LoadMain(const std::string& path, std::string text) {
+  Add(JoinPath("", path), std::move(text));
+  set_.files[0].path = path;
+  set_.files[0].is_library = false;
+  // Files that are added on the way have their turn later; a file met again is not read again.
+  while (complete_ < set_.files.size()) LoadImports(complete_++);
+}
+
+std::optional<int32_t> ScriptLoader::LoadLibraryFunction(const std::string& name,
+                                                         const SourcePosition& call) {
+  const auto [known, is_new] = library_functions_.try_emplace(name);
+  if (!is_new) return known->second;
+  const size_t reported = diagnostics_.size();
+  for (const std::string& candidate : LibraryCandidates(name, options_)) {
+    if (const auto file = files_.find(candidate); file != files_.end()) {
+      known->second = file->second;
+      break;
+    }
+    Result<std::string> text = loader_.Load(candidate);
+    if (text.ok()) {
+      known->second = Add(candidate, *std::move(text));
+      break;
+    }
+    if (text.status().code() == StatusCode::kNotFound) continue;
+    diagnostics_.Error(candidate, {}, text.status().message()).notes = text.status().notes();
+    known->second = AddBroken(candidate);
+    break;
+  }
+  if (!known->second) return std::nullopt;
+  set_.files[static_cast<size_t>(*known->second)].is_library = true;
+  const std::optional<int32_t> file = known->second;
+  while (complete_ < set_.files.size()) LoadImports(complete_++);
+  diagnostics_.AddNotes(reported, {fmt::format("in the file of {}(), called at {}", name, call.ToString())});
+  return file;
+}
+
+int32_t ScriptLoader::Add(const std::string& path, std::string text) {
+  const auto index = static_cast<int32_t>(set_.files.size());
+  files_[path] = index;
+  const size_t errors = diagnostics_.errors();
+  set_.files.push_back(Parse(path, std::move(text), &diagnostics_));
+  set_.files.back().has_errors = diagnostics_.errors() > errors;
+  set_.files.back().is_library =
+      std::any_of(options_.libraries.begin(), options_.libraries.end(),
+                  [&](const std::string& library) { return IsBelow(path, library); });
+  return index;
+}
+
+int32_t ScriptLoader::AddBroken(const std::string& path) {
+  files_[path] = static_cast<int32_t>(set_.files.size());
+  set_.files.emplace_back();
+  set_.files.back().path = path;
+  set_.files.back().has_errors = true;
+  return files_[path];
+}
+
+void ScriptLoader::LoadImports(size_t importer) {
+  std::map<std::string, const Import*> bound;
+  for (Import& import : set_.files[importer].imports) {
+    import.file = LoadImport(set_.files[importer], import);
+    if (import.file < 0) continue;
+    const auto [first, is_new] = bound.emplace(import.name_space, &import);
+    if (is_new || first->second->file == import.file) continue;
+    diagnostics_
+        .Error(set_.files[importer].path, import.range,
+               fmt::format("the namespace '{}' is bound to two files", import.name_space))
+        .notes.push_back(fmt::format("on line {} it is bound to {}, here to {}",
+                                     first->second->range.begin.line,
+                                     set_.files[static_cast<size_t>(first->second->file)].path,
+                                     set_.files[static_cast<size_t>(import.file)].path));
+  }
+}
+
+// Index of the file, or -1 after reporting why there is none. May add a file.
+int32_t ScriptLoader::LoadImport(const ScriptFile& importer, const Import& import) {
+  const std::vector<std::string> candidates = ImportCandidates(import, options_);
+  for (const std::string& candidate : candidates) {
+    if (const auto known = files_.find(candidate); known != files_.end()) return known->second;
+    Result<std::string> text = loader_.Load(candidate);
+    if (text.ok()) return Add(candidate, *std::move(text));
+    if (text.status().code() != StatusCode::kNotFound) {
+      diagnostics_.Error(importer.path, import.range, text.status().message()).notes = text.status().notes();
+      return -1;
+    }
+  }
+  Diagnostic& diagnostic = diagnostics_.Error(importer.path, import.range,
+                                              fmt::format("cannot source '{}': no such file", import.path));
+  for (const std::string& candidate : candidates) diagnostic.notes.push_back("tried " + candidate);
+  return -1;
+}
+
 std::vector<std::string> ImportCandidates(const Import& import, const LoadOptions& options) {
   std::vector<std::string> candidates;
-  const auto add = [&](const std::string& candidate) {
-    if (std::find(candidates.begin(), candidates.end(), candidate) == candidates.end())
-      candidates.push_back(candidate);
-  };
-  add(JoinPath(import.directory, import.path));
+  AddOnce(JoinPath(import.directory, import.path), &candidates);
   if (!import.path.empty() && import.path.front() == '/') return candidates;
-  add(JoinPath(import.directory, JoinPath("scripts", import.path)));
-  if (!options.library_directory.empty()) {
-    add(JoinPath(options.library_directory, import.path));
-    add(JoinPath(options.library_directory, JoinPath("scripts", import.path)));
+  AddOnce(JoinPath(import.directory, JoinPath("scripts", import.path)), &candidates);
+  for (const std::string& library : options.libraries) {
+    AddOnce(JoinPath(library, import.path), &candidates);
+    AddOnce(JoinPath(library, JoinPath("scripts", import.path)), &candidates);
+    if (import.path.starts_with(kScripts))
+      AddOnce(JoinPath(library, import.path.substr(kScripts.size())), &candidates);
   }
   return candidates;
 }
 
-ScriptSet LoadScripts(const std::string& path, std::string text, const LoadOptions& options,
-                      SourceLoader* loader, Diagnostics* diagnostics) {
-  return Loader(options, loader, diagnostics).Load(path, std::move(text));
+std::vector<std::string> LibraryCandidates(const std::string& name, const LoadOptions& options) {
+  const std::string file = name + ".dml";
+  std::vector<std::string> candidates;
+  AddOnce("scripts/builtin/" + file, &candidates);
+  for (const std::string& library : options.libraries) {
+    AddOnce(JoinPath(library, "builtin/" + file), &candidates);
+    AddOnce(JoinPath(library, file), &candidates);
+    AddOnce(JoinPath(library, "scripts/builtin/" + file), &candidates);
+  }
+  return candidates;
 }
 
 }  // namespace heddle::compiler

@@ -85,7 +85,7 @@ const std::vector<Case>& Cases() {
       {"sum(matrix(1,2,2))", {"1:1 the result of sum() is not used"}},
       {"x = print(\"a\")", {"1:5 print() has no result and cannot be part of an expression"}},
       {"X = list(1,2)", {"1:5 list() is part of DML but Heddle does not run it yet"}},
-      {"x = kmeans(matrix(1,2,2))", {"1:5 kmeans() is part of DML but Heddle does not run it yet"}},
+      {"x = kmeans(matrix(1,2,2))", {"1:5 kmeans() is a function of the library, which has no such file"}},
       {"x = sum(1,2)", {"1:5 sum() takes 1 argument, got 2"}},
       {"x = sqrt()", {"1:5 sqrt() takes 1 argument, got 0"}},
       {"x = rand(rows=2, colz=2)", {"1:18 rand() has no parameter 'colz' -> cols"}},

@@ -34,8 +34,9 @@ TEST(LoadScriptsTest, FollowsSourcesOnceAlsoInCycles) {
       {{"a.dml", "source(\"b.dml\") as b\nsource(\"main.dml\") as m\n" + std::string(kFunction)},
        {"b.dml", "source(\"a.dml\") as a source(\"b.dml\") as self\n" + std::string(kFunction)}});
   Diagnostics diagnostics;
-  const ScriptSet set = LoadScripts(
-      "main.dml", "source(\"a.dml\") as a\nsource(\"./b.dml\") as b\nx = a::f(1)", {}, &loader, &diagnostics);
+  ScriptLoader scripts({}, &loader, &diagnostics);
+  scripts.LoadMain("main.dml", "source(\"a.dml\") as a\nsource(\"./b.dml\") as b\nx = a::f(1)");
+  const ScriptSet& set = scripts.scripts();
   EXPECT_EQ(diagnostics.RenderAll(Severity::kError), "");
   EXPECT_EQ(Paths(set), "main.dml a.dml b.dml ");
   EXPECT_EQ(loader.reads, 2);
@@ -52,12 +53,11 @@ TEST(LoadScriptsTest, TriesTheDirectoryThenScriptsThenTheLibrary) {
   import.path = "nn/a.dml";
   EXPECT_EQ(ImportCandidates(import, {}), (std::vector<std::string>{"nn/a.dml", "scripts/nn/a.dml"}));
   import.directory = "d";
-  EXPECT_EQ(ImportCandidates(import, {.library_directory = "/lib"}),
+  EXPECT_EQ(ImportCandidates(import, {.libraries = {"/lib"}}),
             (std::vector<std::string>{"d/nn/a.dml", "d/scripts/nn/a.dml", "/lib/nn/a.dml",
                                       "/lib/scripts/nn/a.dml"}));
   import.path = "/abs/./a.dml";
-  EXPECT_EQ(ImportCandidates(import, {.library_directory = "/lib"}),
-            (std::vector<std::string>{"/abs/a.dml"}));
+  EXPECT_EQ(ImportCandidates(import, {.libraries = {"/lib"}}), (std::vector<std::string>{"/abs/a.dml"}));
 }
 
 TEST(LoadScriptsTest, SourcesAreRelativeToTheWorkingDirectoryNotToTheFile) {
@@ -67,17 +67,67 @@ TEST(LoadScriptsTest, SourcesAreRelativeToTheWorkingDirectoryNotToTheFile) {
                          {"/lib/scripts/c.dml", kFunction},
                          {"e/x.dml", kFunction}});
   Diagnostics diagnostics;
-  const ScriptSet set = LoadScripts(
-      "main.dml", "source(\"d/a.dml\") as a source(\"c.dml\") as c setwd(\"e\") source(\"x.dml\") as x",
-      {.library_directory = "/lib"}, &loader, &diagnostics);
+  ScriptLoader scripts({.libraries = {"/lib"}}, &loader, &diagnostics);
+  scripts.LoadMain("main.dml",
+                   "source(\"d/a.dml\") as a source(\"c.dml\") as c setwd(\"e\") source(\"x.dml\") as x");
+  const ScriptSet& set = scripts.scripts();
   EXPECT_EQ(diagnostics.RenderAll(Severity::kError), "");
   EXPECT_EQ(Paths(set), "main.dml d/a.dml /lib/scripts/c.dml e/x.dml scripts/b.dml ");
+}
+
+TEST(LoadScriptsTest, ALibraryMayItselfBeAFolderOfScripts) {
+  Import import;
+  import.path = "scripts/nn/a.dml";
+  EXPECT_EQ(
+      ImportCandidates(import, {.libraries = {"/one", "two"}}),
+      (std::vector<std::string>{"scripts/nn/a.dml", "scripts/scripts/nn/a.dml", "/one/scripts/nn/a.dml",
+                                "/one/scripts/scripts/nn/a.dml", "/one/nn/a.dml", "two/scripts/nn/a.dml",
+                                "two/scripts/scripts/nn/a.dml", "two/nn/a.dml"}));
+}
+
+TEST(LoadScriptsTest, AFileOfTheLibraryIsLookedForOnceWithWhatItSources) {
+  CountingLoader loader({{"/one/g.dml", kFunction},
+                         {"/two/builtin/f.dml", "source(\"nn/a.dml\") as a\n" + std::string(kFunction)},
+                         {"/two/nn/a.dml", kFunction}});
+  Diagnostics diagnostics;
+  ScriptLoader scripts({.libraries = {"/one", "/two"}}, &loader, &diagnostics);
+  scripts.LoadMain("main.dml", "x = 1");
+  EXPECT_EQ(scripts.LoadLibraryFunction("f", {"main.dml", 1, 5}), 1);
+  EXPECT_EQ(scripts.LoadLibraryFunction("f", {"main.dml", 2, 5}), 1);
+  EXPECT_EQ(scripts.LoadLibraryFunction("g", {"main.dml", 3, 5}), 3);
+  EXPECT_EQ(scripts.LoadLibraryFunction("h", {"main.dml", 4, 5}), std::nullopt);
+  EXPECT_EQ(Paths(scripts.scripts()), "main.dml /two/builtin/f.dml /two/nn/a.dml /one/g.dml ");
+  EXPECT_EQ(loader.reads, 3);
+  EXPECT_FALSE(scripts.scripts().files[0].is_library);
+  EXPECT_TRUE(scripts.scripts().files[2].is_library);
+}
+
+TEST(LoadScriptsTest, TheWorkingDirectoryComesBeforeTheLibraries) {
+  EXPECT_EQ(LibraryCandidates("lm", {.libraries = {"/one"}}),
+            (std::vector<std::string>{"scripts/builtin/lm.dml", "/one/builtin/lm.dml", "/one/lm.dml",
+                                      "/one/scripts/builtin/lm.dml"}));
+}
+
+TEST(LoadScriptsTest, ErrorsInAFileOfTheLibraryNameItAndTheFirstCall) {
+  MemorySourceLoader loader(std::map<std::string, std::string>{{"lib/f.dml", "m_f = function() { y = }"}});
+  Diagnostics diagnostics;
+  ScriptLoader scripts({.libraries = {"lib"}}, &loader, &diagnostics);
+  scripts.LoadMain("main.dml", "x = f(1)");
+  scripts.LoadLibraryFunction("f", {"main.dml", 1, 5});
+  EXPECT_EQ(diagnostics.RenderAll(Severity::kError),
+            "lib/f.dml:1:24: error: expected an expression, found '}'\n"
+            "    1 | m_f = function() { y = }\n"
+            "      |                        ^\n"
+            "in the file of f(), called at main.dml:1:5\n");
+  EXPECT_TRUE(scripts.scripts().files[1].has_errors);
 }
 
 TEST(LoadScriptsTest, AMissingFileIsNamedWithThePlacesTried) {
   MemorySourceLoader loader(std::map<std::string, std::string>{});
   Diagnostics diagnostics;
-  const ScriptSet set = LoadScripts("main.dml", "x = 1\nsource(\"a.dml\") as a", {}, &loader, &diagnostics);
+  ScriptLoader scripts({}, &loader, &diagnostics);
+  scripts.LoadMain("main.dml", "x = 1\nsource(\"a.dml\") as a");
+  const ScriptSet& set = scripts.scripts();
   EXPECT_EQ(set.files[0].imports[0].file, -1);
   EXPECT_EQ(diagnostics.RenderAll(Severity::kError),
             "main.dml:2:1: error: cannot source 'a.dml': no such file\n"
@@ -90,8 +140,8 @@ TEST(LoadScriptsTest, AMissingFileIsNamedWithThePlacesTried) {
 TEST(LoadScriptsTest, ANamespaceIsOneFile) {
   MemorySourceLoader loader({{"a.dml", kFunction}, {"b.dml", kFunction}});
   Diagnostics diagnostics;
-  LoadScripts("main.dml", "source(\"a.dml\") as n\nsource(\"a.dml\") as n\nsource(\"b.dml\") as n", {},
-              &loader, &diagnostics);
+  ScriptLoader scripts({}, &loader, &diagnostics);
+  scripts.LoadMain("main.dml", "source(\"a.dml\") as n\nsource(\"a.dml\") as n\nsource(\"b.dml\") as n");
   ASSERT_EQ(diagnostics.errors(), 1u);
   const Diagnostic& error = *diagnostics.Sorted(Severity::kError)[0];
   EXPECT_EQ(error.message, "the namespace 'n' is bound to two files");
@@ -102,7 +152,8 @@ TEST(LoadScriptsTest, ANamespaceIsOneFile) {
 TEST(LoadScriptsTest, ErrorsOfAllFilesAreReported) {
   MemorySourceLoader loader(std::map<std::string, std::string>{{"a.dml", "f = function(double x) { y = }"}});
   Diagnostics diagnostics;
-  LoadScripts("main.dml", "source(\"a.dml\") as a\nx = )", {}, &loader, &diagnostics);
+  ScriptLoader scripts({}, &loader, &diagnostics);
+  scripts.LoadMain("main.dml", "source(\"a.dml\") as a\nx = )");
   ASSERT_EQ(diagnostics.errors(), 2u);
   EXPECT_EQ(diagnostics.Sorted(Severity::kError)[0]->file, "main.dml");
   EXPECT_EQ(diagnostics.Sorted(Severity::kError)[1]->file, "a.dml");
@@ -127,7 +178,8 @@ TEST(FileSourceLoaderTest, ReadsBelowItsDirectory) {
 TEST(LoadScriptsTest, AFileThatNeverEndsIsRefused) {
   FileSourceLoader loader("");
   Diagnostics diagnostics;
-  LoadScripts("main.dml", "source(\"/dev/zero\") as z", {}, &loader, &diagnostics);
+  ScriptLoader scripts({}, &loader, &diagnostics);
+  scripts.LoadMain("main.dml", "source(\"/dev/zero\") as z");
   ASSERT_EQ(diagnostics.errors(), 1u);
   EXPECT_EQ(diagnostics.Sorted(Severity::kError)[0]->message,
             "a script has at most 67108864 bytes, this has more");
