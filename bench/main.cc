@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "bench/actors.h"
 #include "bench/fusion.h"
 #include "bench/operators.h"
 #include "bench/scripts.h"
@@ -40,11 +41,13 @@ int main(int argc, char** argv) {
       name = "?";
   }
   if (name == "operators") return heddle::bench::RunOperators(options);
+  if (name == "actors") return heddle::bench::RunActors(options);
   if (name == "fusion") return heddle::bench::RunFusion(options);
   if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
   if (name == "optimizer" && !files.empty()) return heddle::bench::RunOptimizer(options, files);
   std::fputs(
       "usage: heddle-bench operators|fusion [--json] [--threads N] [--cells N] [--only TEXT]\n"
+      "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"
       "       fusion: [--plan off|all|no-redundancy|cost]\n"
       "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n"
       "       heddle-bench optimizer [--json] [--threads N] [--rounds N] [--data FILE] FILE.dml...\n",

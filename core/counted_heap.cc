@@ -32,6 +32,7 @@ constexpr int kKeptAtTheTopBytes = 8 << 20;
 
 constinit std::atomic<int64_t> heap_bytes{0};
 constinit thread_local int64_t own_bytes = 0;  // Of this thread, not yet in heap_bytes.
+constinit thread_local int64_t own_allocations = 0;  // Of this thread, for ever.
 constinit thread_local HeapMode mode = HeapMode::kCounts;
 constinit thread_local bool is_making_room = false;
 constinit std::atomic<size_t> refused_bytes{
@@ -59,6 +60,7 @@ size_t StackBytes() {
 }  // namespace
 
 std::atomic<int64_t>& HeapBytes() { return heap_bytes; }
+int64_t HeapAllocations() { return own_allocations; }
 HeapMode CurrentHeapMode() { return mode; }
 
 HeapModeScope::HeapModeScope(HeapMode wanted) : before_(mode) {
@@ -196,6 +198,7 @@ template <typename Get>
 // `get` allocates `bytes` in place of a chunk of `before` bytes.
 template <typename Get>
 inline void* Allocate(size_t bytes, int64_t before, const Get& get) {
+  ++own_allocations;
   if (bytes >= static_cast<size_t>(kFlushBytes)) return AllocateLarge(bytes, before, get);
   void* const block = get();
   if (block == nullptr) return AllocateLarge(bytes, before, get);

@@ -30,6 +30,9 @@ inline constexpr bool kHeapIsCounted = true;
 /// Bytes of the heap that are in use, but for up to 64 KiB of each thread.
 std::atomic<int64_t>& HeapBytes();
 
+/// Blocks that the calling thread has asked the heap for so far; always 0 where the heap is not counted.
+int64_t HeapAllocations();
+
 /// How the heap treats the calling thread.
 enum class HeapMode : uint8_t {
   kCounts,   ///< It gives all that the machine has.
