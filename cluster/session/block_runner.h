@@ -36,6 +36,7 @@ class BlockRunner {
   void Cancel(const Status& why);
 
   DivergenceGuard& guard() { return guard_; }
+  RandomSeeds& seeds() { return seeds_; }
   /// True when a block failed while its plan ran: then ranks may know different causes. Every other failure
   /// (sizes, scalars, stop) comes out of the replicated control program and is the same on all ranks.
   bool failed_in_plan() const { return failed_in_plan_; }

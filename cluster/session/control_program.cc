@@ -25,10 +25,16 @@ uint64_t RoundsOf(int64_t from, int64_t to, int64_t increment) {
 }  // namespace
 
 Status ControlProgram::Run() {
+  if (between_blocks_) program_hash_ = ControlState::HashOf(program_);
   frames_.push_back(std::make_unique<Frame>());
-  stack_.push_back({.kind = Activation::Kind::kSequence, .blocks = &program_.main});
+  stack_.push_back({.kind = Kind::kSequence, .blocks = &program_.main});
+  return RunToEnd();
+}
+
+Status ControlProgram::RunToEnd() {
   while (!stack_.empty()) {
     if (cancelled_.load(std::memory_order_relaxed)) return Cancelled("the job was cancelled");
+    if (between_blocks_) HEDDLE_RETURN_IF_ERROR(between_blocks_([this] { return State(); }));
     Activation& top = stack_.back();
     if (top.next < top.blocks->size()) {
       HEDDLE_RETURN_IF_ERROR(Enter((*top.blocks)[top.next++]));
@@ -47,7 +53,7 @@ Status ControlProgram::Enter(const Block& block) {
       return OkStatus();
     case Block::Kind::kIf: {
       HEDDLE_ASSIGN_OR_RETURN(const bool taken, Decide(block));
-      stack_.push_back({.kind = Activation::Kind::kSequence,
+      stack_.push_back({.kind = Kind::kSequence,
                         .blocks = taken ? &block.body : &block.otherwise,
                         .owner = &block});
       return OkStatus();
@@ -55,7 +61,7 @@ Status ControlProgram::Enter(const Block& block) {
     case Block::Kind::kWhile: {
       HEDDLE_ASSIGN_OR_RETURN(const bool again, Decide(block));
       if (again) {
-        stack_.push_back({.kind = Activation::Kind::kWhile, .blocks = &block.body, .owner = &block});
+        stack_.push_back({.kind = Kind::kWhile, .blocks = &block.body, .owner = &block});
       } else {
         FreeDead(block);
       }
@@ -74,8 +80,8 @@ Status ControlProgram::FinishBody() {
   Activation& top = stack_.back();
   const Block* owner = top.owner;
   switch (top.kind) {
-    case Activation::Kind::kSequence: break;
-    case Activation::Kind::kWhile: {
+    case Kind::kSequence: break;
+    case Kind::kWhile: {
       HEDDLE_ASSIGN_OR_RETURN(const bool again, Decide(*owner));
       if (again) {
         top.next = 0;
@@ -83,7 +89,7 @@ Status ControlProgram::FinishBody() {
       }
       break;
     }
-    case Activation::Kind::kFor:
+    case Kind::kFor:
       if (top.rounds > 0) {
         --top.rounds;
         top.value += top.increment;
@@ -92,7 +98,7 @@ Status ControlProgram::FinishBody() {
         return OkStatus();
       }
       break;
-    case Activation::Kind::kCall: HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function)); break;
+    case Kind::kCall: HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function)); break;
   }
   stack_.pop_back();
   if (owner != nullptr) FreeDead(*owner);
@@ -139,7 +145,7 @@ Status ControlProgram::EnterFor(const Block& block) {
     return OkStatus();
   }
   frame().Set(block.variable, Variable::OfScalar(from));
-  stack_.push_back({.kind = Activation::Kind::kFor,
+  stack_.push_back({.kind = Kind::kFor,
                     .blocks = &block.body,
                     .owner = &block,
                     .value = from,
@@ -181,7 +187,7 @@ Status ControlProgram::EnterCall(const Block& block) {
   }
   frames_.push_back(std::move(callee));
   stack_.push_back(
-      {.kind = Activation::Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
+      {.kind = Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
   return OkStatus();
 }
 

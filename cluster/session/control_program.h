@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cluster/session/block_runner.h"
+#include "cluster/session/control_state.h"
 #include "cluster/session/variables.h"
 #include "core/program.h"
 
@@ -17,18 +18,26 @@ namespace heddle::cluster {
 /// of the script.
 class ControlProgram {
  public:
-  /// All outlive it. `cancelled` ends the run between blocks.
+  /// All outlive it. `cancelled` ends the run between blocks; `between_blocks` as in SessionEnvironment.
   ControlProgram(const Program& program, const SessionOptions& options, BlockRunner& blocks,
-                 const std::atomic<bool>& cancelled)
-      : program_(program), options_(options), blocks_(blocks), cancelled_(cancelled) {}
+                 const std::atomic<bool>& cancelled, const BetweenBlocks& between_blocks)
+      : program_(program),
+        options_(options),
+        blocks_(blocks),
+        cancelled_(cancelled),
+        between_blocks_(between_blocks) {}
 
   /// Runs the main program to its end. kCancelled when `cancelled` ended it.
   Status Run();
+  /// The same from where another one stood, instead of from the beginning. kFailedPrecondition when `state`
+  /// is not one of this program.
+  Status Resume(ControlState state);
 
  private:
+  using Kind = ControlState::Activation::Kind;
+
   // One entry of the stack: a list of blocks in progress, and what happens at its end.
   struct Activation {
-    enum class Kind : uint8_t { kSequence, kWhile, kFor, kCall };
     Kind kind = Kind::kSequence;
     const std::vector<Block>* blocks = nullptr;
     size_t next = 0;
@@ -39,6 +48,8 @@ class ControlProgram {
     uint64_t rounds = 0;                 // rounds left after this one.
   };
 
+  Status RunToEnd();
+  ControlState State() const;
   Frame& frame() { return *frames_.back(); }
   Status Enter(const Block& block);
   Status FinishBody();
@@ -54,9 +65,11 @@ class ControlProgram {
   const SessionOptions& options_;
   BlockRunner& blocks_;
   const std::atomic<bool>& cancelled_;
+  const BetweenBlocks& between_blocks_;
   std::vector<Activation> stack_;
   std::vector<std::unique_ptr<Frame>> frames_;
   int64_t decisions_ = 0;
+  uint64_t program_hash_ = 0;  // Where states are asked for.
 };
 
 }  // namespace heddle::cluster

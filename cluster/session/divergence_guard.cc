@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/hash.h"
+#include "core/text_format.h"
 
 namespace heddle::cluster {
 
@@ -37,6 +40,30 @@ std::string DivergenceGuard::Trace() const {
                             : fmt::format("block {} decided {}", step.block, step.decision);
   }
   return trace;
+}
+
+void DivergenceGuard::AppendTo(std::string* text) const {
+  text->append(fmt::format("guard {:#x} steps {}\n", hash_, steps_));
+  for (const Step& step : last_) {
+    text->append(fmt::format("step {} {:#x} ", step.block, step.plan));
+    AppendQuoted(step.decision, text);
+    text->push_back('\n');
+  }
+}
+
+DivergenceGuard DivergenceGuard::Read(TextReader& reader) {
+  DivergenceGuard guard;
+  reader.Expect("guard");
+  guard.hash_ = reader.Hexadecimal();
+  reader.Expect("steps");
+  guard.steps_ = std::max<int64_t>(reader.Integer(), 0);
+  for (Step& step : guard.last_) {
+    reader.Expect("step");
+    step.block = reader.Integer32();
+    step.plan = reader.Hexadecimal();
+    step.decision = reader.Quoted();
+  }
+  return guard;
 }
 
 }  // namespace heddle::cluster

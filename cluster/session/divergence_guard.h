@@ -6,6 +6,10 @@
 #include <string>
 #include <string_view>
 
+namespace heddle {
+class TextReader;
+}
+
 namespace heddle::cluster {
 
 /// What one rank's control program did so far, as a hash that must be equal on all ranks, and the last steps
@@ -21,6 +25,10 @@ class DivergenceGuard {
   int64_t steps() const { return steps_; }
   /// The last steps, oldest first: "block 4 plan 1f3a, block 5 decided TRUE".
   std::string Trace() const;
+
+  /// All of it as lines of text, and back; errors are the reader's.
+  void AppendTo(std::string* text) const;
+  static DivergenceGuard Read(TextReader& reader);
 
  private:
   struct Step {

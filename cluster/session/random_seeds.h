@@ -27,6 +27,10 @@ class RandomSeeds {
   /// Draws all seed variables that `graph` reads into `frame`; before every run of it.
   void DrawFor(const Graph& graph, Frame* frame);
 
+  /// Seeds drawn so far; a run that goes on where another one stood begins with its number.
+  int64_t draws() const { return draws_; }
+  void set_draws(int64_t draws) { draws_ = draws; }
+
  private:
   int64_t job_seed_;
   int64_t draws_ = 0;

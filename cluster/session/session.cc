@@ -2,6 +2,7 @@
 #include "cluster/session/session.h"
 
 #include <atomic>
+#include <optional>
 
 #include "cluster/link/control_channel.h"
 #include "cluster/session/block_runner.h"
@@ -46,18 +47,8 @@ class SessionOfOneRank : public Session {
     RandomSeeds::Connect(&program_);
   }
 
-  Status Run() override {
-    const int64_t begin_ns = context_.clock->MonotonicNs();
-    Status status = blocks_.AddPlans();
-    if (status.ok()) status = ControlProgram(program_, options_, blocks_, cancelled_).Run();
-    Finish(context_.clock->MonotonicNs() - begin_ns);
-    if (MeetsRankZeroIn(status)) (void)environment_.control->Receive();  // ends with rank 0's failure
-    std::lock_guard lock(mutex_);
-    // Whatever stopped because of a cancellation, the cancellation is the cause.
-    if (!status.ok() && !why_.ok()) return why_;
-    own_cause_ = !status.ok();
-    return status;
-  }
+  Status Run() override { return Run(std::nullopt); }
+  Status Resume(ControlState state) override { return Run(std::move(state)); }
 
   void Cancel(Status why) override {
     {
@@ -74,6 +65,22 @@ class SessionOfOneRank : public Session {
   const SessionStatistics& statistics() const override { return blocks_.statistics(); }
 
  private:
+  Status Run(std::optional<ControlState> state) {
+    const int64_t begin_ns = context_.clock->MonotonicNs();
+    Status status = blocks_.AddPlans();
+    if (status.ok()) {
+      ControlProgram control(program_, options_, blocks_, cancelled_, environment_.between_blocks);
+      status = state ? control.Resume(*std::move(state)) : control.Run();
+    }
+    Finish(context_.clock->MonotonicNs() - begin_ns);
+    if (MeetsRankZeroIn(status)) (void)environment_.control->Receive();  // ends with rank 0's failure
+    std::lock_guard lock(mutex_);
+    // Whatever stopped because of a cancellation, the cancellation is the cause.
+    if (!status.ok() && !why_.ok()) return why_;
+    own_cause_ = !status.ok();
+    return status;
+  }
+
   // A failure of the replicated control program happens on rank 0 as well, perhaps later: rank 0 prints first
   // what comes before it in the script, and its report is the one that counts.
   bool MeetsRankZeroIn(const Status& status) const {

@@ -17,6 +17,11 @@
 namespace heddle::cluster {
 
 class ControlChannel;
+struct ControlState;
+
+/// Called by a session between two blocks, on its thread, while it stands still; `state` gives what it goes
+/// on with. An error ends the run with it.
+using BetweenBlocks = std::function<Status(const std::function<ControlState()>& state)>;
 
 /// How a job is run; the same on every rank but `rank`. Plain data: travels to executors.
 struct SessionOptions {
@@ -49,6 +54,7 @@ struct SessionEnvironment {
   ControlChannel* control = nullptr;                 ///< nullptr with one rank.
   std::function<void(const Plan& plan)>
       observe_plan;  ///< Called for every plan this rank makes or receives; may be empty.
+  BetweenBlocks between_blocks;  ///< May be empty.
 };
 
 /// One rank's run of a program: replicated control program, variables, plan cache (runtime reference 4.3).
@@ -62,6 +68,10 @@ class Session {
 
   /// Runs the main program to its end; once. Errors carry the place in the script.
   virtual Status Run() = 0;
+  /// The same from where a session of the same program, options and rank stood, instead of from the
+  /// beginning: what that one has done is not done again. Every rank resumes its own state of the same
+  /// moment.
+  virtual Status Resume(ControlState state) = 0;
   /// Ends Run() with `why` soon. Any thread, returns at once.
   virtual void Cancel(Status why) = 0;
   /// Where the link delivers what other ranks send.

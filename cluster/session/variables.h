@@ -35,6 +35,8 @@ class Frame {
   void Erase(std::string_view name);
   /// Finds and erases: for values the control program reads once. kInternal when missing.
   Result<Variable> Take(std::string_view name);
+  const std::map<std::string, Variable, std::less<>>& variables() const { return variables_; }
+  std::map<std::string, Variable, std::less<>>& variables() { return variables_; }
 
  private:
   std::map<std::string, Variable, std::less<>> variables_;

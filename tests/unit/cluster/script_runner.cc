@@ -30,10 +30,46 @@ SessionOptions SplitOver(int ranks, int threads) {
   return options;
 }
 
+namespace {
+
+std::string BytesOf(const ControlState& state) {
+  std::string bytes;
+  const Status written = state.Write([&](std::string_view part) {
+    bytes.append(part);
+    return OkStatus();
+  });
+  EXPECT_TRUE(written.ok()) << written.ToString();
+  return bytes;
+}
+
+// Stands still before block number stretch->end of this rank.
+BetweenBlocks StopAtTheEnd(Stretch* stretch, size_t rank) {
+  return [stretch, rank, block = int64_t{0}](const std::function<ControlState()>& state) mutable {
+    if (rank == 0) stretch->blocks = block + 1;
+    if (block++ != stretch->end) return OkStatus();
+    stretch->states[rank] = BytesOf(state());
+    return Cancelled("it stands still");
+  };
+}
+
+Status RunFrom(Session& session, const std::string& state) {
+  if (state.empty()) return session.Run();
+  HEDDLE_ASSIGN_OR_RETURN(ControlState begin, ControlState::Parse(state));
+  return session.Resume(std::move(begin));
+}
+
+}  // namespace
+
 ScriptOutcome RunScript(const std::string& text, SessionOptions options) {
-  const Program program = CompileOrDie(text);
+  Stretch whole;
+  return RunProgram(CompileOrDie(text), std::move(options), &whole);
+}
+
+ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch* stretch) {
   const auto ranks = static_cast<size_t>(options.ranks);
   if (options.seed == -1) options.seed = 42;
+  stretch->begin.resize(ranks);
+  stretch->states.resize(ranks);
   ScriptOutcome outcome;
   actor::InProcessNetwork network(static_cast<uint32_t>(options.ranks));
   const std::vector<std::unique_ptr<ControlChannel>> channels = InProcessChannels(options.ranks);
@@ -48,6 +84,7 @@ ScriptOutcome RunScript(const std::string& text, SessionOptions options) {
     environment.print = [&outcome](std::string_view part) { outcome.output += part; };  // rank 0 only
     environment.link = ranks > 1 ? &network.LinkOf(static_cast<uint32_t>(rank)) : nullptr;
     environment.control = ranks > 1 ? channels[rank].get() : nullptr;
+    environment.between_blocks = StopAtTheEnd(stretch, rank);
     sessions.push_back(Session::Create(options, program, environment));
     if (ranks > 1) network.Attach(static_cast<uint32_t>(rank), *sessions.back()->handler());
   }
@@ -55,8 +92,8 @@ ScriptOutcome RunScript(const std::string& text, SessionOptions options) {
   std::vector<std::thread> threads;
   for (size_t rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      statuses[rank] = sessions[rank]->Run();
-      if (statuses[rank].ok()) return;
+      statuses[rank] = RunFrom(*sessions[rank], stretch->begin[rank]);
+      if (statuses[rank].ok() || !stretch->states[rank].empty()) return;
       for (size_t other = 0; other < ranks; ++other)
         if (other != rank) sessions[other]->Cancel(statuses[rank]);
     });

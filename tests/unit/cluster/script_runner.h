@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/session/control_state.h"
 #include "cluster/session/session.h"
 
 namespace heddle::cluster {
@@ -20,6 +21,16 @@ Program CompileOrDie(const std::string& text);
 /// Runs a script with options.ranks sessions in this process, on real threads, joined by the in-memory
 /// network.
 ScriptOutcome RunScript(const std::string& text, SessionOptions options = {});
+/// The same, of a program, between two moments. Each rank begins with the entry of `begin` (bytes of a
+/// ControlState) or, where that is empty, at the beginning; before block number `end` (from 0, of this run;
+/// -1: never) all ranks stand still and leave their states in `states`.
+struct Stretch {
+  std::vector<std::string> begin;
+  int64_t end = -1;
+  std::vector<std::string> states;
+  int64_t blocks = 0;  ///< How often rank 0 stood between two blocks.
+};
+ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch* stretch);
 /// Options for `ranks` ranks that split every matrix that can be split.
 SessionOptions SplitOver(int ranks, int threads = 1);
 

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control program written down and read back.
+#include <unordered_map>
+#include <utility>
+
+#include "cluster/session/control_program.h"
+
+namespace heddle::cluster {
+namespace {
+
+using BlocksById = std::unordered_map<int32_t, const Block*>;
+
+void AddBlocks(const std::vector<Block>& blocks, BlocksById* by_id) {
+  for (const Block& block : blocks) {
+    by_id->emplace(block.id, &block);
+    AddBlocks(block.body, by_id);
+    AddBlocks(block.otherwise, by_id);
+  }
+}
+
+BlocksById BlocksOf(const Program& program) {
+  BlocksById by_id;
+  AddBlocks(program.main, &by_id);
+  for (const auto& [name, function] : program.functions) AddBlocks(function.body, &by_id);
+  return by_id;
+}
+
+// What a frame holds where this rank has a part of it.
+bool HoldsWhatItSays(const Frame& frame, int rank) {
+  for (const auto& [name, variable] : frame.variables()) {
+    const bool is_held = variable.IsHeldBy(rank);
+    if (variable.info.IsScalar() && !variable.value.IsScalar()) return false;
+    if (is_held && variable.info.IsMatrix() != variable.value.IsMatrix()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+ControlState ControlProgram::State() const {
+  ControlState state;
+  state.program = program_hash_;
+  for (const Activation& activation : stack_) {
+    ControlState::Activation saved;
+    saved.kind = activation.kind;
+    if (activation.owner != nullptr) {
+      saved.owner = activation.owner->id;
+      saved.otherwise = activation.blocks == &activation.owner->otherwise;
+    }
+    for (const auto& [key, function] : program_.functions)
+      if (&function == activation.function) saved.function = key;
+    saved.next = activation.next;
+    saved.value = activation.value;
+    saved.increment = activation.increment;
+    saved.rounds = activation.rounds;
+    state.stack.push_back(std::move(saved));
+  }
+  for (const std::unique_ptr<Frame>& frame : frames_) state.frames.push_back(*frame);
+  state.decisions = decisions_;
+  state.draws = blocks_.seeds().draws();
+  state.guard = blocks_.guard();
+  return state;
+}
+
+Status ControlProgram::Resume(ControlState state) {
+  const auto foreign = [](std::string_view why) {
+    return FailedPrecondition("a state of the control program cannot be resumed here: {}", why);
+  };
+  program_hash_ = ControlState::HashOf(program_);
+  if (state.program != program_hash_) return foreign("it is one of another program");
+  const BlocksById by_id = BlocksOf(program_);
+  size_t calls = 0;
+  for (const ControlState::Activation& saved : state.stack) {
+    Activation activation;
+    activation.kind = saved.kind;
+    activation.blocks = &program_.main;
+    if (saved.owner != ControlState::Activation::kMain) {
+      const auto owner = by_id.find(saved.owner);
+      if (owner == by_id.end()) return foreign("the program has no such block");
+      activation.owner = owner->second;
+      activation.blocks = saved.otherwise ? &owner->second->otherwise : &owner->second->body;
+    }
+    if (saved.kind == Kind::kCall) {
+      const auto function = program_.functions.find(saved.function);
+      if (function == program_.functions.end() || activation.owner == nullptr)
+        return foreign("the program has no such function");
+      activation.function = &function->second;
+      activation.blocks = &function->second.body;
+      ++calls;
+    }
+    if (saved.next > activation.blocks->size()) return foreign("a list of blocks is too short");
+    activation.next = saved.next;
+    activation.value = saved.value;
+    activation.increment = saved.increment;
+    activation.rounds = saved.rounds;
+    stack_.push_back(activation);
+  }
+  if (state.frames.size() != calls + 1) return foreign("calls and their variables do not match");
+  for (Frame& frame : state.frames) {
+    if (!HoldsWhatItSays(frame, options_.rank)) return foreign("a variable is not what it says");
+    frames_.push_back(std::make_unique<Frame>(std::move(frame)));
+  }
+  decisions_ = state.decisions;
+  blocks_.seeds().set_draws(state.draws);
+  blocks_.guard() = std::move(state.guard);
+  return RunToEnd();
+}
+
+}  // namespace heddle::cluster
