@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "compiler/builtins/builtin_table.h"
+#include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -132,9 +132,10 @@ class GraphText {
     if (IsInfix(node))
       return fmt::format("{} {} {}", NameOf(node.inputs[0]), node.op, NameOf(node.inputs[1]));
     std::vector<std::string> parts;
-    std::vector<BuiltinParameter> parameters;
-    if (const Builtin* builtin = FindBuiltin(node.op)) parameters = ParametersOf(*builtin);
-    std::erase_if(parameters, [](const BuiltinParameter& parameter) { return parameter.attribute; });
+    std::vector<ops::OperatorParameter> parameters;
+    if (const ops::Operator* builtin = ops::FindBuiltin(node.op))
+      parameters = ops::ParseParameters(builtin->parameters);
+    std::erase_if(parameters, [](const ops::OperatorParameter& parameter) { return parameter.attribute; });
     size_t last = node.inputs.size();
     while (last > 0 && node.inputs[last - 1] == kNoNode) --last;
     // Optional inputs are told by their names, the others by their place.

@@ -4,14 +4,25 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "core/counted_heap.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::ops {
+
+// Operators that have a file of their own, one line each.
+// clang-format off
+#define HEDDLE_OPERATORS(Operator) \
+  Operator(kOuterForm)
+// clang-format on
+#define HEDDLE_DECLARE(name) extern const Operator name;
+HEDDLE_OPERATORS(HEDDLE_DECLARE)
+#undef HEDDLE_DECLARE
+
 namespace {
 
-// Every operator family; the one list to extend.
+// Families: files that hold several operators.
 using Family = std::span<const Operator> (*)();
 constexpr Family kFamilies[] = {
     ElementwiseOperators, AggregateOperators, CumulativeOperators,   MatmulOperators,
@@ -22,12 +33,32 @@ constexpr Family kFamilies[] = {
 };
 
 struct Catalog {
+  std::vector<const Operator*> all;
   std::unordered_map<std::string_view, const Operator*> by_name;
+  std::unordered_map<std::string_view, const Operator*> builtins;
+
   Catalog() {
-    for (Family family : kFamilies) {
-      for (const Operator& op : family())
-        HEDDLE_CHECK(by_name.emplace(op.name, &op).second, "operator names are unique");
+    for (Family family : kFamilies)
+      for (const Operator& op : family()) Add(op);
+#define HEDDLE_ADD(name) Add(name);
+    HEDDLE_OPERATORS(HEDDLE_ADD)
+#undef HEDDLE_ADD
+  }
+
+  void Add(const Operator& op) {
+    all.push_back(&op);
+    if (op.infer != nullptr) HEDDLE_CHECK(by_name.emplace(op.name, &op).second, "operator names are unique");
+    if (op.form == CallForm::kNone) return;
+    AddBuiltin(op.name, op);
+    for (std::string_view rest = op.aliases; !rest.empty();) {
+      const std::string_view alias = rest.substr(0, rest.find(' '));
+      AddBuiltin(alias, op);
+      rest.remove_prefix(std::min(rest.size(), alias.size() + 1));
     }
+  }
+
+  void AddBuiltin(std::string_view name, const Operator& op) {
+    HEDDLE_CHECK(builtins.emplace(name, &op).second, "a name calls one operator");
   }
 };
 
@@ -64,6 +95,42 @@ Status RunOperator(const Operator& op, const KernelCall& call, std::span<Value> 
   return OkStatus();
 }
 
+const Operator* FindBuiltin(std::string_view name) {
+  const Catalog& catalog = TheCatalog();
+  auto found = catalog.builtins.find(name);
+  return found == catalog.builtins.end() ? nullptr : found->second;
+}
+
+std::vector<std::string> BuiltinNames() {
+  std::vector<std::string> names;
+  for (const Operator* op : TheCatalog().all)
+    if (op->form != CallForm::kNone) names.emplace_back(op->name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::span<const Operator* const> AllOperators() { return TheCatalog().all; }
+
+std::vector<OperatorParameter> ParseParameters(std::string_view text) {
+  std::vector<OperatorParameter> parameters;
+  while (!text.empty()) {
+    std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    OperatorParameter parameter;
+    if (word.front() == '@') {
+      parameter.attribute = true;
+      word.remove_prefix(1);
+    }
+    if (word.back() == '?') {
+      parameter.optional = true;
+      word.remove_suffix(1);
+    }
+    parameter.name = word;
+    parameters.push_back(parameter);
+  }
+  return parameters;
+}
+
 Result<ValueInfo> Infer(const InferContext& context) {
   std::vector<ValueInfo> results;
   return Infer(context, &results);
@@ -96,6 +163,16 @@ Result<ValueInfo> Infer(const InferContext& context, std::vector<ValueInfo>* res
 RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs) {
   const Operator* op = FindOperator(node.op);
   return op && op->row_rule ? op->row_rule(node, inputs) : RowRule::kWhole;
+}
+
+OperatorKind KindOf(const Node& node) {
+  const Operator* op = FindOperator(node.op);
+  return op == nullptr ? OperatorKind::kOther : op->kind;
+}
+
+RowUse RowUseOf(const Node& node) {
+  const Operator* op = FindOperator(node.op);
+  return op == nullptr ? RowUse::kNone : op->fusion.use;
 }
 
 InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i) {

@@ -10,7 +10,7 @@
 namespace heddle::ops {
 
 std::span<const Operator>
-ElementwiseOperators();  ///< ops/elementwise/elementwise.cc: binary, unary, ifelse, pmin, pmax
+ElementwiseOperators();  ///< ops/elementwise/cell_operators.cc: binary, unary, ifelse, pmin, pmax
 std::span<const Operator> AggregateOperators();   ///< ops/aggregate/aggregate.cc: full, row, column
 std::span<const Operator> CumulativeOperators();  ///< ops/elementwise/cumulative.cc
 std::span<const Operator> MatmulOperators();      ///< ops/product/matmul.cc: %*%, t%*%

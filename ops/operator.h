@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/graph.h"
 #include "ops/kernel.h"
+#include "ops/operator_traits.h"
+#include "ops/simd/elementwise.h"
 
 namespace heddle::ops {
 
@@ -38,10 +42,24 @@ struct Cost {
   double bytes = 0;
 };
 
-/// Everything the system knows about an operator. One value per operator, listed in ops/catalog.cc.
+struct Aggregate;  // ops/aggregate/aggregate.h
+
+/// Everything the system knows about an operator: its file in ops/ ends in one value of this, which has a
+/// line in ops/catalog.cc. A field that is left out says what most operators need. docs/adding-an-operator.md
+/// shows how to write one.
 struct Operator {
-  std::string_view
-      name;  ///< As DML spells it: "+", "%*%", "rowSums". See ops/catalog.h for the names of the rest.
+  std::string_view name;  ///< As DML spells it: "+", "%*%", "rowSums". Names in docs/architecture.md.
+
+  // ---- How scripts call it (compiler/build).
+  CallForm form = CallForm::kNone;
+  /// Names of the inputs in their order, attributes among them (ParseParameters).
+  std::string_view parameters = {};
+  std::string_view aliases = {};   ///< Other names for calls, blanks between them.
+  std::string_view overload = {};  ///< The operator that a call with more arguments than `parameters` means.
+  std::string_view outer = {};     ///< Its name as the third argument of outer(); empty: not possible there.
+  bool drops_last_input = false;   ///< A last input that is left out is no input, instead of kNoNode.
+
+  // ---- What it computes.
   int min_inputs = 0;
   int max_inputs = 0;  ///< -1: any number.
   int results = 1;     ///< Of a call; -1: as many as infer_several finds.
@@ -54,6 +72,7 @@ struct Operator {
   InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs,
                         int i) = nullptr;                                       ///< nullptr: kWhole
   Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: reads + writes
+  double cell_flops = 1;  ///< Of cell-wise operators, for `cost`: operations a cell takes.
   /// Computes call.phase: kWhole everything (for kReduce: kPartial, then kFinish), kPartial, kFinish.
   Result<Value> (*run)(const KernelCall& call) = nullptr;
   /// The same, with a value for each result, in their order; "partial" makes one list of tree nodes, whose
@@ -72,6 +91,31 @@ struct Operator {
   /// Bytes that `run` holds at least beside its inputs and its result, all shapes known; nullptr: little. A
   /// plan that has no room for them is refused before it runs.
   double (*working_bytes)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;
+
+  // ---- On scalars, where it is defined there (ops/scalar/evaluate_scalar.h); else nullptr.
+  Result<ValueType> (*scalar_type)(const Operator& op, std::span<const ValueType> inputs) = nullptr;
+  Result<Scalar> (*evaluate)(const Operator& op, const Node& node,
+                             std::span<const Scalar* const> inputs) = nullptr;
+  /// Of nrow and its like: the value, kUnknown while it is not known. Needs the shape of its input only.
+  int64_t (*size_of)(const Shape& shape) = nullptr;
+
+  // ---- For rewrites and fusion (compiler/optimize, compiler/fuse).
+  OperatorKind kind = OperatorKind::kOther;
+  std::optional<BinaryCode> binary = {};  ///< Cell-wise on two operands: its kernel.
+  std::optional<UnaryCode> unary = {};    ///< Cell-wise on one operand: its kernel.
+  const Aggregate* aggregate = nullptr;
+  bool function = false;          ///< A cell takes 15 to 40 operations: worth computing once before a loop.
+  bool draws = false;             ///< The result also depends on the job's seed and on what ran before.
+  bool files = false;             ///< Reads or writes files: takes as long as they take.
+  std::string_view total = {};    ///< Of x = x op y, y differing by round: the aggregate of all y ("sum").
+  std::string_view of_rows = {};  ///< Of a full aggregate: the same of each row, and
+  std::string_view of_columns = {};  ///< of each column.
+  FusionTraits fusion = {};
+  /// Cell-wise operators whose rule is not that of `binary` and `unary`: true if the result is zero at a
+  /// cell, whatever the other operands hold there.
+  bool (*vanishes)(const CellOperands& operands) = nullptr;
+  /// Of a cell-wise function of one input x: its derivative in DML, "exp(x)". Empty where nobody has said it.
+  std::string_view derivative = {};
 };
 
 /// For Operator::takes_singles: whatever the call.
@@ -79,6 +123,13 @@ inline bool TakesAnySingles(const KernelCall&) { return true; }
 
 /// nullptr when there is no operator of that name.
 const Operator* FindOperator(std::string_view name);
+/// What scripts can call by this name, an alias too; nullptr when there is nothing. An operator without
+/// inference ("outer") is a form of call only, which the front end writes in other operators.
+const Operator* FindBuiltin(std::string_view name);
+/// All names that FindBuiltin knows, without aliases, in alphabetical order.
+std::vector<std::string> BuiltinNames();
+/// All operators, forms of call included.
+std::span<const Operator* const> AllOperators();
 
 /// FindOperator + infer, with defaults for the callbacks that an operator leaves out. Of an operator with
 /// several results a tuple, and what they are in `results`, which is left empty else.
@@ -86,6 +137,8 @@ Result<ValueInfo> Infer(const InferContext& context, std::vector<ValueInfo>* res
 /// The same for operators of one result.
 Result<ValueInfo> Infer(const InferContext& context);
 RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs);
+OperatorKind KindOf(const Node& node);  ///< kOther for the nodes that are no operators.
+RowUse RowUseOf(const Node& node);      ///< kNone for those.
 InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i);
 Cost CostOf(const Node& node, std::span<const ValueInfo> inputs);
 /// 0 where a shape is not known.

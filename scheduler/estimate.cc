@@ -48,7 +48,7 @@ int64_t EstimateNs(const Graph& graph, const Task& task) {
     return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / kBytesPerNs, kMostNs));
   if (task.phase == Phase::kSlice || task.phase == Phase::kShape || task.phase == Phase::kReady) return 0;
   if (node.Is("variable") || node.Is("literal") || node.Is("assign")) return 0;
-  if (node.Is("read") || node.Is("write")) return kUnboundedCost;
+  if (const ops::Operator* op = ops::FindOperator(node.op); op != nullptr && op->files) return kUnboundedCost;
   double ns = OperatorNs(graph, node);
   if (task.phase == Phase::kFinish) {
     ns = ResultBytes(node) / kBytesPerNs;

@@ -6,12 +6,7 @@
 namespace heddle::cluster {
 namespace {
 
-bool IsSize(const Node& node) { return node.Is("nrow") || node.Is("ncol") || node.Is("length"); }
-
-Scalar SizeOf(const Node& node, const Shape& shape) {
-  if (node.Is("nrow")) return shape.rows;
-  return node.Is("ncol") ? shape.columns : shape.Cells();
-}
+Scalar SizeOf(const Node& node, const Shape& shape) { return ops::FindOperator(node.op)->size_of(shape); }
 
 }  // namespace
 
@@ -32,7 +27,7 @@ ScalarBlocks::Prepared ScalarBlocks::Prepare(const Graph& graph) {
     } else {
       const ops::Operator* op = ops::FindOperator(node.op);
       if (op == nullptr || !op->pure || op->effect || node.info.IsMatrix()) prepared.possible = false;
-      if (IsSize(node)) kind = StepKind::kSize;
+      if (op != nullptr && op->size_of != nullptr) kind = StepKind::kSize;
     }
     prepared.steps.push_back(kind);
   }

@@ -10,7 +10,7 @@
 
 #include "compiler/build/block_builder.h"
 #include "compiler/build/program_builder.h"
-#include "compiler/builtins/builtin_table.h"
+#include "ops/operator.h"
 
 namespace heddle::compiler {
 
@@ -91,14 +91,14 @@ class BodyBuilder {
   std::string NewTemporary();
 
   // --- builtin_calls.cc, builtin_statements.cc: native builtins
-  NodeId BuildBuiltin(const Expression& call, const Builtin& builtin);
+  NodeId BuildBuiltin(const Expression& call, const ops::Operator& builtin);
   /// The node of the call, whether it has one result or is a tuple.
-  NodeId BuildBuiltinNode(const Expression& call, const Builtin& builtin);
-  void BuildBuiltinResults(const Statement& statement, const Builtin& builtin);
-  NodeId BuildPositional(const Expression& call, const Builtin& builtin);
-  NodeId BuildNamed(const Expression& call, const Builtin& builtin);
-  NodeId BuildVariadic(const Expression& call, const Builtin& builtin);
-  NodeId BuildMinMax(const Expression& call, const Builtin& builtin);
+  NodeId BuildBuiltinNode(const Expression& call, const ops::Operator& builtin);
+  void BuildBuiltinResults(const Statement& statement, const ops::Operator& builtin);
+  NodeId BuildPositional(const Expression& call, const ops::Operator& builtin);
+  NodeId BuildNamed(const Expression& call, const ops::Operator& builtin);
+  NodeId BuildVariadic(const Expression& call, const ops::Operator& builtin);
+  NodeId BuildMinMax(const Expression& call, const ops::Operator& builtin);
   NodeId BuildOuter(const Expression& call);
   NodeId BuildTable(const Expression& call);
   bool NumbersRows(NodeId node);
@@ -108,10 +108,10 @@ class BodyBuilder {
                          std::vector<std::pair<std::string, Scalar>>* attributes) const;
   void BuildWrite(const Expression& call);
   void BuildPrint(const Expression& call);
-  void BuildStopOrAssert(const Expression& call, const Builtin& builtin);
+  void BuildStopOrAssert(const Expression& call, const ops::Operator& builtin);
   std::vector<NodeId> BuildArguments(const Expression& call);
   bool CheckCount(const Expression& call, size_t least, size_t most);
-  bool BindNamed(const Expression& call, const std::vector<BuiltinParameter>& parameters,
+  bool BindNamed(const Expression& call, const std::vector<ops::OperatorParameter>& parameters,
                  std::vector<const Argument*>* bound);
   std::optional<Scalar> ConstantOf(const Expression& call, const Argument& argument, std::string_view name);
 

@@ -9,18 +9,17 @@ namespace {
 
 std::string_view Plural(size_t count) { return count == 1 ? "" : "s"; }
 
-// Operators that outer() accepts, and ours.
-constexpr std::pair<std::string_view, std::string_view> kOuterOperators[] = {
-    {"+", "+"},     {"-", "-"},      {"*", "*"},      {"/", "/"},     {"^", "^"},
-    {"%%", "%%"},   {"%/%", "%/%"},  {"<", "<"},      {"<=", "<="},   {">", ">"},
-    {">=", ">="},   {"==", "=="},    {"!=", "!="},    {"&&", "&"},    {"||", "|"},
-    {"xor", "xor"}, {"min", "pmin"}, {"max", "pmax"}, {"log", "log"},
-};
+// The operator with this name as the third argument of outer(); nullptr when there is none.
+const ops::Operator* FindOuterOperator(std::string_view name) {
+  for (const ops::Operator* op : ops::AllOperators())
+    if (!name.empty() && op->outer == name) return op;
+  return nullptr;
+}
 
 }  // namespace
 
-NodeId BodyBuilder::BuildBuiltin(const Expression& call, const Builtin& builtin) {
-  if (const int results = ResultCountOf(builtin); results != 1) {
+NodeId BodyBuilder::BuildBuiltin(const Expression& call, const ops::Operator& builtin) {
+  if (const int results = builtin.results; results != 1) {
     Error(call.name_range, fmt::format("{}() returns {} results", call.name, results))
         .notes.push_back("assign them to variables: " + AssignmentOf(call.name, results));
     BuildArguments(call);
@@ -29,21 +28,22 @@ NodeId BodyBuilder::BuildBuiltin(const Expression& call, const Builtin& builtin)
   return BuildBuiltinNode(call, builtin);
 }
 
-NodeId BodyBuilder::BuildBuiltinNode(const Expression& call, const Builtin& builtin) {
+NodeId BodyBuilder::BuildBuiltinNode(const Expression& call, const ops::Operator& builtin) {
   switch (builtin.form) {
-    case CallForm::kPositional: return BuildPositional(call, builtin);
-    case CallForm::kNamed:
-    case CallForm::kMatrix:
-    case CallForm::kRand: return BuildNamed(call, builtin);
-    case CallForm::kVariadic: return BuildVariadic(call, builtin);
-    case CallForm::kMinMax: return BuildMinMax(call, builtin);
-    case CallForm::kOuter: return BuildOuter(call);
-    case CallForm::kTable: return BuildTable(call);
-    case CallForm::kRead: return BuildRead(call);
-    case CallForm::kPrint:
-    case CallForm::kStop:
-    case CallForm::kAssert:
-    case CallForm::kWrite: break;
+    case ops::CallForm::kPositional: return BuildPositional(call, builtin);
+    case ops::CallForm::kNamed:
+    case ops::CallForm::kMatrix:
+    case ops::CallForm::kRand: return BuildNamed(call, builtin);
+    case ops::CallForm::kVariadic: return BuildVariadic(call, builtin);
+    case ops::CallForm::kMinMax: return BuildMinMax(call, builtin);
+    case ops::CallForm::kOuter: return BuildOuter(call);
+    case ops::CallForm::kTable: return BuildTable(call);
+    case ops::CallForm::kRead: return BuildRead(call);
+    case ops::CallForm::kNone:
+    case ops::CallForm::kPrint:
+    case ops::CallForm::kStop:
+    case ops::CallForm::kAssert:
+    case ops::CallForm::kWrite: break;
   }
   Error(call.range, fmt::format("{}() has no result and cannot be part of an expression", call.name));
   return ErrorNode(call.range);
@@ -67,7 +67,7 @@ bool BodyBuilder::CheckCount(const Expression& call, size_t least, size_t most) 
 }
 
 // bound[i] is the argument of parameter i or nullptr. Positional arguments come first. False after an error.
-bool BodyBuilder::BindNamed(const Expression& call, const std::vector<BuiltinParameter>& parameters,
+bool BodyBuilder::BindNamed(const Expression& call, const std::vector<ops::OperatorParameter>& parameters,
                             std::vector<const Argument*>* bound) {
   bound->assign(parameters.size(), nullptr);
   bool ok = true;
@@ -86,7 +86,7 @@ bool BodyBuilder::BindNamed(const Expression& call, const std::vector<BuiltinPar
       while (position < parameters.size() && parameters[position].name != argument.name) ++position;
       if (position == parameters.size()) {
         std::vector<std::string> names;
-        for (const BuiltinParameter& parameter : parameters) names.emplace_back(parameter.name);
+        for (const ops::OperatorParameter& parameter : parameters) names.emplace_back(parameter.name);
         Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name))
             .suggestion = SuggestName(argument.name, names);
         ok = false;
@@ -120,29 +120,30 @@ std::optional<Scalar> BodyBuilder::ConstantOf(const Expression& call, const Argu
   return std::nullopt;
 }
 
-NodeId BodyBuilder::BuildPositional(const Expression& call, const Builtin& builtin) {
-  const std::vector<BuiltinParameter> parameters = ParametersOf(builtin);
+NodeId BodyBuilder::BuildPositional(const Expression& call, const ops::Operator& builtin) {
+  const std::vector<ops::OperatorParameter> parameters = ops::ParseParameters(builtin.parameters);
   const bool all_named =
       !call.arguments.empty() && std::none_of(call.arguments.begin(), call.arguments.end(),
                                               [](const Argument& argument) { return argument.name.empty(); });
   if (all_named) return BuildNamed(call, builtin);
+  if (call.arguments.size() > parameters.size() && !builtin.overload.empty())
+    return BuildPositional(call, *ops::FindOperator(builtin.overload));
   const size_t least = static_cast<size_t>(std::count_if(
-      parameters.begin(), parameters.end(), [](const BuiltinParameter& p) { return !p.optional; }));
+      parameters.begin(), parameters.end(), [](const ops::OperatorParameter& p) { return !p.optional; }));
   std::vector<NodeId> inputs = BuildArguments(call);
   if (builtin.name == "mean" && inputs.size() == 2) {
     program_.ReportUnimplemented(*path_, call.range, "mean() with weights is");
     return ErrorNode(call.range);
   }
   if (!CheckCount(call, least, parameters.size())) return ErrorNode(call.range);
-  // log has one input or two; elsewhere an optional input that is left out keeps its place.
-  if (builtin.name != "log") inputs.resize(parameters.size(), kNoNode);
-  return block_.Add(std::string(builtin.op), std::move(inputs), At(call.name_range));
+  if (!builtin.drops_last_input) inputs.resize(parameters.size(), kNoNode);
+  return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range));
 }
 
-NodeId BodyBuilder::BuildNamed(const Expression& call, const Builtin& builtin) {
+NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& builtin) {
   std::vector<const Argument*> bound;
-  const std::vector<BuiltinParameter> parameters = ParametersOf(builtin);
-  if (builtin.form == CallForm::kRand) {
+  const std::vector<ops::OperatorParameter> parameters = ops::ParseParameters(builtin.parameters);
+  if (builtin.form == ops::CallForm::kRand) {
     for (const Argument& argument : call.arguments) {
       if (!argument.name.empty()) continue;
       Error(argument.value->range, fmt::format("{}() takes named arguments only", call.name));
@@ -167,25 +168,25 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const Builtin& builtin) {
   }
   for (size_t i = 0; i < parameters.size(); ++i)
     if (!parameters[i].attribute) inputs.push_back(nodes[i]);
-  if (builtin.form == CallForm::kRand) attributes.emplace_back("stream", Scalar(program_.next_stream++));
-  if (builtin.name == "log" && inputs.back() == kNoNode) inputs.pop_back();
-  return block_.Add(std::string(builtin.op), std::move(inputs), At(call.name_range), std::move(attributes));
+  if (builtin.form == ops::CallForm::kRand) attributes.emplace_back("stream", Scalar(program_.next_stream++));
+  if (builtin.drops_last_input && inputs.back() == kNoNode) inputs.pop_back();
+  return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range), std::move(attributes));
 }
 
-NodeId BodyBuilder::BuildVariadic(const Expression& call, const Builtin& builtin) {
+NodeId BodyBuilder::BuildVariadic(const Expression& call, const ops::Operator& builtin) {
   std::vector<NodeId> inputs = BuildArguments(call);
   if (!CheckCount(call, 1, std::string::npos)) return ErrorNode(call.range);
-  return block_.Add(std::string(builtin.op), std::move(inputs), At(call.name_range));
+  return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range));
 }
 
 // One argument: the smallest cell; more: cell by cell.
-NodeId BodyBuilder::BuildMinMax(const Expression& call, const Builtin& builtin) {
+NodeId BodyBuilder::BuildMinMax(const Expression& call, const ops::Operator& builtin) {
   const std::vector<NodeId> inputs = BuildArguments(call);
   if (!CheckCount(call, 1, std::string::npos)) return ErrorNode(call.range);
-  if (inputs.size() == 1) return block_.Add(std::string(builtin.op), inputs, At(call.name_range));
+  if (inputs.size() == 1) return block_.Add(std::string(builtin.name), inputs, At(call.name_range));
   NodeId result = inputs[0];
   for (size_t i = 1; i < inputs.size(); ++i)
-    result = block_.Add(fmt::format("p{}", builtin.op), {result, inputs[i]}, At(call.name_range));
+    result = block_.Add(std::string(builtin.overload), {result, inputs[i]}, At(call.name_range));
   return result;
 }
 
@@ -194,16 +195,14 @@ NodeId BodyBuilder::BuildOuter(const Expression& call) {
   if (!CheckCount(call, 3, 3)) return ErrorNode(call.range);
   const Expression& name = *call.arguments[2].value;
   const bool is_text = name.kind == Expression::Kind::kLiteral && name.literal.IsString();
-  const auto* found =
-      std::find_if(std::begin(kOuterOperators), std::end(kOuterOperators),
-                   [&](const auto& entry) { return is_text && entry.first == name.literal.AsString(); });
-  if (found == std::end(kOuterOperators)) {
+  const ops::Operator* op = is_text ? FindOuterOperator(name.literal.AsString()) : nullptr;
+  if (op == nullptr) {
     Error(name.range,
           fmt::format("the third argument of {}() must be an operator in quotes, for example \"*\"",
                       call.name));
     return ErrorNode(call.range);
   }
-  return block_.Add(std::string(found->second), {inputs[0], inputs[1]}, At(call.name_range));
+  return block_.Add(std::string(op->name), {inputs[0], inputs[1]}, At(call.name_range));
 }
 
 // True for seq(1, n) and seq(1, n, 1), also through variables.

@@ -9,23 +9,23 @@
 namespace heddle::compiler {
 namespace {
 
-constexpr std::string_view kReadOptions[] = {
-    "format", "data_type", "value_type", "rows",   "cols",          "nnz",           "header", "sep",
-    "fill",   "default",   "naStrings",  "schema", "rows_in_block", "cols_in_block", "indSep", "dataset"};
-constexpr std::string_view kWriteOptions[] = {"format",      "sep",           "header",        "sparse",
-                                              "description", "rows_in_block", "cols_in_block", "indSep"};
-
-std::string Suggest(std::string_view name, std::span<const std::string_view> options) {
-  return SuggestName(name, std::vector<std::string>(options.begin(), options.end()));
+// The options of read() and write(): the parameters that are attributes of the node.
+std::vector<std::string> OptionsOf(std::string_view operator_name) {
+  std::vector<std::string> names;
+  for (const ops::OperatorParameter& parameter :
+       ops::ParseParameters(ops::FindOperator(operator_name)->parameters))
+    if (parameter.attribute) names.emplace_back(parameter.name);
+  return names;
 }
 
-bool Contains(std::span<const std::string_view> options, std::string_view name) {
+bool Contains(std::span<const std::string> options, std::string_view name) {
   return std::find(options.begin(), options.end(), name) != options.end();
 }
 
 }  // namespace
 
 NodeId BodyBuilder::BuildRead(const Expression& call) {
+  const std::vector<std::string> options = OptionsOf("read");
   std::vector<std::pair<std::string, Scalar>> attributes;
   std::optional<Scalar> path;
   bool ok = true;
@@ -38,12 +38,12 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
         Error(argument.value->range, fmt::format("the path of {}() must be a string", call.name));
         ok = false;
       }
-    } else if (!Contains(kReadOptions, argument.name)) {
+    } else if (!Contains(options, argument.name)) {
       if (argument.name.empty()) {
         Error(argument.value->range, fmt::format("{}() takes one path; its options are named", call.name));
       } else {
         Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name))
-            .suggestion = Suggest(argument.name, kReadOptions);
+            .suggestion = SuggestName(argument.name, options);
       }
       ok = false;
     } else if (std::optional<Scalar> value = ConstantOf(call, argument, argument.name)) {
@@ -83,14 +83,15 @@ void BodyBuilder::AddTypeInMetadata(const std::string& path,
 }
 
 void BodyBuilder::BuildWrite(const Expression& call) {
+  const std::vector<std::string> options = OptionsOf("write");
   std::vector<NodeId> inputs;
   std::vector<std::pair<std::string, Scalar>> attributes;
   for (const Argument& argument : call.arguments) {
     if (argument.name.empty()) {
       inputs.push_back(BuildExpression(*argument.value));
-    } else if (!Contains(kWriteOptions, argument.name)) {
+    } else if (!Contains(options, argument.name)) {
       Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name))
-          .suggestion = Suggest(argument.name, kWriteOptions);
+          .suggestion = SuggestName(argument.name, options);
     } else if (std::optional<Scalar> value = ConstantOf(call, argument, argument.name)) {
       attributes.emplace_back(argument.name, *std::move(value));
     }
@@ -137,16 +138,16 @@ void BodyBuilder::BuildPrint(const Expression& call) {
   block_.Add("print", {text}, At(call.name_range));
 }
 
-void BodyBuilder::BuildStopOrAssert(const Expression& call, const Builtin& builtin) {
+void BodyBuilder::BuildStopOrAssert(const Expression& call, const ops::Operator& builtin) {
   std::vector<NodeId> given = BuildArguments(call);
-  if (!CheckCount(call, builtin.form == CallForm::kAssert ? 1 : 0, 1)) return;
+  if (!CheckCount(call, builtin.form == ops::CallForm::kAssert ? 1 : 0, 1)) return;
   if (given.empty()) given.push_back(block_.Literal(Scalar(""), At(call.name_range)));
   if (InfoOf(given[0]).IsMatrix()) {
     Error(call.arguments[0].value->range,
           fmt::format("the argument of {}() must be a scalar, not a matrix", call.name));
     return;
   }
-  block_.Add(std::string(builtin.op), std::move(given), At(call.name_range));
+  block_.Add(std::string(builtin.name), std::move(given), At(call.name_range));
 }
 
 }  // namespace heddle::compiler

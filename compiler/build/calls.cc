@@ -55,8 +55,9 @@ void BodyBuilder::FindEarlyReads(const Expression& expression, std::vector<const
     // Its own arguments are made before it anyway.
     early_reads_.insert(open->begin(), open->begin() + static_cast<std::ptrdiff_t>(before));
     open->clear();
-  } else if (const Builtin* builtin = expression.name_space.empty() ? FindBuiltin(expression.name) : nullptr;
-             builtin != nullptr && builtin->form == CallForm::kRead) {
+  } else if (const ops::Operator* builtin =
+                 expression.name_space.empty() ? ops::FindBuiltin(expression.name) : nullptr;
+             builtin != nullptr && builtin->form == ops::CallForm::kRead) {
     open->push_back(&expression);
   }
 }
@@ -256,7 +257,7 @@ void BodyBuilder::ReportUnknownFunction(const Expression& call) {
     return program_.ReportUnimplemented(*path_, call.name_range, fmt::format("{}() is", call.name));
   if (IsLibraryFunction(call.name)) return program_.ReportMissingLibrary(*path_, call);
   std::vector<std::string> candidates = program_.functions.NamesIn(file_, "");
-  for (std::string& name : BuiltinNames()) candidates.push_back(std::move(name));
+  for (std::string& name : ops::BuiltinNames()) candidates.push_back(std::move(name));
   Diagnostic& diagnostic = Error(call.name_range, fmt::format("undefined function '{}'", call.name));
   diagnostic.suggestion = SuggestName(call.name, candidates);
 }

@@ -32,7 +32,7 @@ NodeId BodyBuilder::BuildExpression(const Expression& expression) {
   if (hoisted != hoisted_.end())
     return block_.Read(hoisted->second, scope_[hoisted->second].known, At(expression.range));
   if (program_.FindCallee(file_, expression) != nullptr) return ErrorNode(expression.range);  // was reported
-  const Builtin* builtin = expression.name_space.empty() ? FindBuiltin(expression.name) : nullptr;
+  const ops::Operator* builtin = expression.name_space.empty() ? ops::FindBuiltin(expression.name) : nullptr;
   if (builtin != nullptr) return BuildBuiltin(expression, *builtin);
   ReportUnknownFunction(expression);
   for (const Argument& argument : expression.arguments) BuildExpression(*argument.value);

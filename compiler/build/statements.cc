@@ -104,11 +104,11 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
   };
   const Callee* callee = program_.FindCallee(file_, call);
   if (callee == nullptr) {
-    const Builtin* const builtin = call.name_space.empty() ? FindBuiltin(call.name) : nullptr;
-    if (builtin != nullptr && statement.targets.size() <= static_cast<size_t>(ResultCountOf(*builtin)))
+    const ops::Operator* const builtin = call.name_space.empty() ? ops::FindBuiltin(call.name) : nullptr;
+    if (builtin != nullptr && statement.targets.size() <= static_cast<size_t>(builtin->results))
       return BuildBuiltinResults(statement, *builtin);
     if (builtin != nullptr) {
-      const int results = ResultCountOf(*builtin);
+      const int results = builtin->results;
       Error(call.name_range, fmt::format("{}() returns {}, {} variables are assigned", call.name,
                                          results == 1 ? "one result" : fmt::format("{} results", results),
                                          statement.targets.size()));
@@ -141,12 +141,12 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
   }
 }
 
-void BodyBuilder::BuildBuiltinResults(const Statement& statement, const Builtin& builtin) {
+void BodyBuilder::BuildBuiltinResults(const Statement& statement, const ops::Operator& builtin) {
   const Expression& call = *statement.value;
   HoistCalls(call);
   for (const Target& target : statement.targets)
     if (target.index) ForbidCallsInIndex(*target.index);
-  if (statement.targets.size() == 1 && ResultCountOf(builtin) == 1)
+  if (statement.targets.size() == 1 && builtin.results == 1)
     return AssignTo(statement.targets[0], BuildBuiltin(call, builtin));
   const NodeId tuple = BuildBuiltinNode(call, builtin);
   // Nothing else is said of what a wrong call leaves.
@@ -166,8 +166,8 @@ void BodyBuilder::BuildCallStatement(const Statement& statement) {
       EmitCall(call, *function, std::vector<std::string>(function->definition->results.size()));
     return;
   }
-  const Builtin* builtin = call.name_space.empty() ? FindBuiltin(call.name) : nullptr;
-  calls_in_index_ = builtin != nullptr && builtin->form == CallForm::kPrint;
+  const ops::Operator* builtin = call.name_space.empty() ? ops::FindBuiltin(call.name) : nullptr;
+  calls_in_index_ = builtin != nullptr && builtin->form == ops::CallForm::kPrint;
   HoistCalls(call);
   calls_in_index_ = false;
   if (builtin == nullptr) {
@@ -175,13 +175,13 @@ void BodyBuilder::BuildCallStatement(const Statement& statement) {
     return;
   }
   switch (builtin->form) {
-    case CallForm::kPrint: return BuildPrint(call);
-    case CallForm::kWrite: return BuildWrite(call);
-    case CallForm::kStop:
-    case CallForm::kAssert: return BuildStopOrAssert(call, *builtin);
+    case ops::CallForm::kPrint: return BuildPrint(call);
+    case ops::CallForm::kWrite: return BuildWrite(call);
+    case ops::CallForm::kStop:
+    case ops::CallForm::kAssert: return BuildStopOrAssert(call, *builtin);
     default:
       Error(call.name_range, fmt::format("the result of {}() is not used", call.name))
-          .notes.push_back("assign it to a variable: " + AssignmentOf(call.name, ResultCountOf(*builtin)));
+          .notes.push_back("assign it to a variable: " + AssignmentOf(call.name, builtin->results));
   }
 }
 

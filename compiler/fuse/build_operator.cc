@@ -40,7 +40,7 @@ class Builder {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const NodeId input = node.inputs[i];
       if (input == kNoNode) continue;
-      if (dag_[id].op->use == RowUse::kColumnRange && i >= 3) {
+      if (dag_[id].op->fusion.use == ops::RowUse::kColumnRange && i >= 3) {
         const int64_t begin = dag_[id].range_begin;
         node.inputs[i] = AddLiteral(i == 3 ? begin : begin + dag_[id].columns - 1);
       } else if (const auto found = inside_.find(input); found != inside_.end()) {
@@ -56,7 +56,7 @@ class Builder {
   bool IsWhole(NodeId id, size_t i) const {
     const DagNode &node = dag_[id], &input = dag_[node.inputs[i]];
     return input.matrix && node.by_rows[i] == 0 &&
-           !(node.op->use == RowUse::kCells && height_ == 1 && IsRowAligned(node, input));
+           !(node.op->fusion.use == ops::RowUse::kCells && height_ == 1 && IsRowAligned(node, input));
   }
 
   NodeId AddLiteral(int64_t value) {
@@ -88,7 +88,7 @@ class Builder {
   // needed; else the largest whose rows are walked.
   int FindDriver(const std::vector<NodeId>& roots) const {
     for (NodeId id : covered_) {
-      if (dag_[id].op->use != RowUse::kSampledProduct) continue;
+      if (dag_[id].op->fusion.use != ops::RowUse::kSampledProduct) continue;
       const auto found = std::find(built_.inputs.begin(), built_.inputs.end(), dag_[id].inputs[0]);
       if (found != built_.inputs.end()) return static_cast<int>(found - built_.inputs.begin());
     }

@@ -8,8 +8,9 @@
 namespace heddle::compiler::fusion {
 
 bool IsAggregate(const DagNode& node) {
-  const RowUse use = node.op->use;
-  return use == RowUse::kFullAggregate || use == RowUse::kRowAggregate || use == RowUse::kColumnAggregate;
+  const ops::RowUse use = node.op->fusion.use;
+  return use == ops::RowUse::kFullAggregate || use == ops::RowUse::kRowAggregate ||
+         use == ops::RowUse::kColumnAggregate;
 }
 
 namespace {
@@ -25,7 +26,7 @@ bool IsOuterForm(const Dag& dag, const DagNode& node) {
 
 bool IsPlainCellWise(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];
-  if (node.op->use != RowUse::kCells || node.cells <= 1) return false;
+  if (node.op->fusion.use != ops::RowUse::kCells || node.cells <= 1) return false;
   if (IsOuterForm(dag, node)) return true;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
     return input != kNoNode && dag[input].matrix && dag[input].rows == node.rows &&
@@ -36,19 +37,19 @@ bool IsPlainCellWise(const Dag& dag, NodeId id) {
 namespace {
 
 bool IsDotProduct(const DagNode& node) {
-  return node.op->use == RowUse::kTransposedProduct && node.cells == 1;
+  return node.op->fusion.use == ops::RowUse::kTransposedProduct && node.cells == 1;
 }
 
 bool Open(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];
-  if (!node.op->cell) return false;
-  if (node.op->use == RowUse::kColumnRange) return node.columns == 1;
+  if (!node.op->fusion.cell) return false;
+  if (node.op->fusion.use == ops::RowUse::kColumnRange) return node.columns == 1;
   return IsPlainCellWise(dag, id);
 }
 
 bool Fuse(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
-  if (!node.op->cell || !KeepsSparsity(dag, id, input)) return false;
+  if (!node.op->fusion.cell || !KeepsSparsity(dag, id, input)) return false;
   if (IsAggregate(node) || IsDotProduct(node)) return true;
   return IsPlainCellWise(dag, id) && IsRowAligned(node, dag[input]);
 }
@@ -59,8 +60,9 @@ bool Merge(const Dag& dag, NodeId id, NodeId input) {
 }
 
 Close CloseCell(const Dag& dag, NodeId id, const Entry&) {
-  const RowUse use = dag[id].op->use;
-  return use == RowUse::kCells || use == RowUse::kColumnRange ? Close::kOpenValid : Close::kClosedValid;
+  const ops::RowUse use = dag[id].op->fusion.use;
+  return use == ops::RowUse::kCells || use == ops::RowUse::kColumnRange ? Close::kOpenValid
+                                                                        : Close::kClosedValid;
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ constexpr double kWorkOfEntry = 25, kWorkOfEntriesRow = 45, kWorkOfGathering = 2
 // (ops/simd/math_power.h); 0 for others.
 double WorkOfPower(const Dag& dag, NodeId id) {
   const Node& node = (*dag.graph)[id];
-  if (!node.Is("^")) return 0;
+  if (dag[id].op->binary != ops::BinaryCode::kPower) return 0;
   const Node& exponent = (*dag.graph)[node.inputs[1]];
   const Scalar* value = exponent.FindAttribute("value");
   if (!exponent.Is("literal") || value == nullptr || value->IsString()) return 0;
@@ -46,18 +46,19 @@ double WorkOfPower(const Dag& dag, NodeId id) {
   return 0;
 }
 
-bool HasBase(const DagNode& node) { return node.inputs.size() == 2 && node.inputs[1] != kNoNode; }
+bool HasSecondInput(const DagNode& node) { return node.inputs.size() == 2 && node.inputs[1] != kNoNode; }
 
 // Of a cell that a cell-wise operator computes.
 double WorkOfCell(const Dag& dag, NodeId id, bool published) {
-  const FusionOperator& op = *dag[id].op;
+  const ops::Operator& op = *dag[id].op;
+  // An operator of one input that is given a second computes itself of both, as log does with a base.
   const double multiplications = WorkOfPower(dag, id),
-               functions = dag[id].op->name == "log" && HasBase(dag[id]) ? 2 : 1;
-  if (published) return multiplications == 1 ? 1 : op.published_flops * functions;
-  const double work = multiplications > 0 ? kWorkOfMultiplication * multiplications : op.flops * functions;
+               functions = op.unary && op.binary && HasSecondInput(dag[id]) ? 2 : 1;
+  if (published) return multiplications == 1 ? 1 : op.fusion.published_flops * functions;
+  const double work =
+      multiplications > 0 ? kWorkOfMultiplication * multiplications : op.fusion.flops * functions;
   if (!dag[id].sparse) return work;
-  const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(op.name);
-  return work + kWorkOfSparseCell + (code && ops::SkipsAbsentCells(*code) ? kWorkOfSkipping : 0);
+  return work + kWorkOfSparseCell + (op.binary && ops::SkipsAbsentCells(*op.binary) ? kWorkOfSkipping : 0);
 }
 
 // Share of the cells that an operator visits.
@@ -79,7 +80,7 @@ double VisitedShare(const Dag& dag, const OperatorWork& operation) {
 double WorkAlongEntries(const Dag& dag, const OperatorWork& operation, double share) {
   const DagNode& walked = dag[WalkedValue(dag, operation.roots[0])];
   const double entries = share * walked.cells;
-  const bool cells = dag[operation.roots[0]].op->use == RowUse::kCells;
+  const bool cells = dag[operation.roots[0]].op->fusion.use == ops::RowUse::kCells;
   if (operation.nodes == 1 && operation.inputs.size() == 1 && cells) return kWorkOfEntry / 4 * entries;
   return (kWorkOfEntry + kWorkOfGathering * static_cast<double>(operation.inputs.size() - 1)) * entries +
          kWorkOfEntriesRow * static_cast<double>(walked.rows);
@@ -104,9 +105,9 @@ double PublishedShare(const Dag& dag, const OperatorWork& operation) {
 
 // A reduction over all rows: every rank makes a partial result.
 bool Reduces(const Dag& dag, NodeId root) {
-  const RowUse use = dag[root].op->use;
-  return use == RowUse::kFullAggregate || use == RowUse::kColumnAggregate ||
-         use == RowUse::kTransposedProduct;
+  const ops::RowUse use = dag[root].op->fusion.use;
+  return use == ops::RowUse::kFullAggregate || use == ops::RowUse::kColumnAggregate ||
+         use == ops::RowUse::kTransposedProduct;
 }
 
 // Every rank does its part. What one rank holds leaves it once for each other rank that needs it whole; of
@@ -127,7 +128,7 @@ void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& 
 // and sixteen bytes a term.
 double PayloadsOf(const Dag& dag, NodeId root, int threads) {
   const DagNode& walked = dag[dag[root].inputs[0]];
-  const bool product = dag[root].op->use == RowUse::kTransposedProduct;
+  const bool product = dag[root].op->fusion.use == ops::RowUse::kTransposedProduct;
   const int64_t columns = dag[root].columns;
   if (!product && !walked.sparse && columns > kColumnChunk) return 1;  // And some columns of others.
   const int64_t height = product && columns > ops::kFewColumns
@@ -169,38 +170,39 @@ double HeldBytes(const Dag& dag, const OperatorWork& operation, const CostModel&
 NodeId WalkedValue(const Dag& dag, NodeId root) {
   const DagNode& node = dag[root];
   if (node.op == nullptr) return kNoNode;
-  switch (node.op->use) {
-    case RowUse::kCells:
-    case RowUse::kSampledProduct: return root;
-    case RowUse::kFullAggregate:
-    case RowUse::kRowAggregate:
-    case RowUse::kColumnAggregate: return node.inputs[0];
-    case RowUse::kProduct: return dag[node.inputs[0]].sparse ? node.inputs[0] : kNoNode;
-    case RowUse::kTransposedProduct:
+  switch (node.op->fusion.use) {
+    case ops::RowUse::kCells:
+    case ops::RowUse::kSampledProduct: return root;
+    case ops::RowUse::kFullAggregate:
+    case ops::RowUse::kRowAggregate:
+    case ops::RowUse::kColumnAggregate: return node.inputs[0];
+    case ops::RowUse::kProduct: return dag[node.inputs[0]].sparse ? node.inputs[0] : kNoNode;
+    case ops::RowUse::kTransposedProduct:
       return dag[node.inputs[0]].sparse   ? node.inputs[0]
              : dag[node.inputs[1]].sparse ? node.inputs[1]
                                           : kNoNode;
-    case RowUse::kColumnRange:
-    case RowUse::kCbind: return kNoNode;
+    case ops::RowUse::kColumnRange:
+    case ops::RowUse::kCbind:
+    case ops::RowUse::kNone: return kNoNode;
   }
   return kNoNode;
 }
 
 NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
   const DagNode& node = dag[id];
-  const double unit = constants.published ? node.op->published_flops : node.op->flops;
+  const double unit = constants.published ? node.op->fusion.published_flops : node.op->fusion.flops;
   const auto operand = [&](size_t i) -> const DagNode& { return dag[node.inputs[i]]; };
-  switch (node.op->use) {
-    case RowUse::kCells: return {.along = node.cells * WorkOfCell(dag, id, constants.published)};
-    case RowUse::kFullAggregate:
-    case RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
-    case RowUse::kRowAggregate:
+  switch (node.op->fusion.use) {
+    case ops::RowUse::kCells: return {.along = node.cells * WorkOfCell(dag, id, constants.published)};
+    case ops::RowUse::kFullAggregate:
+    case ops::RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
+    case ops::RowUse::kRowAggregate:
       // A CSR matrix that nothing here computes goes by its entries whatever else the operator does.
       if (!constants.published && operand(0).sparse && operand(0).op == nullptr)
         return {.fixed = unit * operand(0).cells * operand(0).sparsity + kWorkOfRowFold * node.cells};
       return {.along = unit * operand(0).cells,
               .fixed = constants.published ? 0 : kWorkOfRowFold * node.cells};
-    case RowUse::kProduct: {
+    case ops::RowUse::kProduct: {
       const double products =
           unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity;
       const bool joins = !constants.published && !operand(0).sparse && ops::IsNarrow(node.columns);
@@ -213,17 +215,18 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
       }
       return work;
     }
-    case RowUse::kTransposedProduct: {
+    case ops::RowUse::kTransposedProduct: {
       const double products = unit * node.cells * static_cast<double>(operand(0).rows);
       if (constants.published) return {.fixed = products * operand(0).sparsity + operand(0).cells};
       // Half of a symmetric result is computed.
       return {.fixed = products * std::min(operand(0).sparsity, operand(1).sparsity) *
                        (node.inputs[0] == node.inputs[1] ? 0.5 : 1.0)};
     }
-    case RowUse::kSampledProduct:
+    case ops::RowUse::kSampledProduct:
       return {.along = unit * node.cells * static_cast<double>(operand(1).columns)};
-    case RowUse::kColumnRange:
-    case RowUse::kCbind: return {.along = unit * node.cells};
+    case ops::RowUse::kColumnRange:
+    case ops::RowUse::kCbind: return {.along = unit * node.cells};
+    case ops::RowUse::kNone: break;
   }
   return {};
 }

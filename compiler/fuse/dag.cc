@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/panels.h"
+#include "ops/simd/elementwise_codes.h"
 #include "ops/split.h"
 #include "ops/whole_number.h"
 
@@ -14,7 +15,7 @@ namespace {
 // The first column of X[, a:b] when the bounds are known and within X, else 0. The upper one follows from the
 // shape.
 int64_t RangeBegin(const Graph& graph, const Node& node) {
-  if (!node.Is("index") || node.inputs.size() != 5) return 0;
+  if (ops::RowUseOf(node) != ops::RowUse::kColumnRange || node.inputs.size() != 5) return 0;
   const auto given = [&](size_t i) { return node.inputs[i] != kNoNode; };
   if (given(1) || given(2) || !given(3) || !given(4)) return 0;
   const Node& lower = graph[node.inputs[3]];
@@ -48,35 +49,40 @@ bool HasCells(const ValueInfo& info) {
   return !info.IsMatrix() || (info.shape.rows != 0 && info.shape.columns != 0);
 }
 
-const FusionOperator* CandidateOperator(const Graph& graph, const Node& node,
-                                        const std::vector<bool>& ordered, NodeId id) {
-  const FusionOperator* op = FindFusionOperator(node.op);
-  if (op == nullptr || node.inputs.empty() || ordered[static_cast<size_t>(id)] ||
-      !HasPlainInputs(graph, node))
+const ops::Operator* CandidateOperator(const Graph& graph, const Node& node, const std::vector<bool>& ordered,
+                                       NodeId id) {
+  const ops::Operator* op = ops::FindOperator(node.op);
+  if (op == nullptr || op->fusion.use == ops::RowUse::kNone || node.inputs.empty() ||
+      ordered[static_cast<size_t>(id)] || !HasPlainInputs(graph, node))
     return nullptr;
-  if (op->use != RowUse::kFullAggregate && !IsKnownMatrix(node.info)) return nullptr;
+  if (op->fusion.use != ops::RowUse::kFullAggregate && !IsKnownMatrix(node.info)) return nullptr;
   // Tiles have cells of all their values; without any there is nothing to save.
   if (!HasCells(node.info) || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
         return input != kNoNode && !HasCells(graph[input].info);
       }))
     return nullptr;
-  if (op->use == RowUse::kColumnRange && RangeBegin(graph, node) == 0) return nullptr;
-  if (node.Is("replace") && !graph[node.inputs[1]].Is("literal")) return nullptr;
-  // Entries are moved by their own kernels; tiles would hold dense cells.
-  if ((op->use == RowUse::kColumnRange || op->use == RowUse::kCbind) && node.info.format == Format::kSparse)
+  if (op->fusion.use == ops::RowUse::kColumnRange && RangeBegin(graph, node) == 0) return nullptr;
+  if (const int i = op->fusion.literal_input;
+      i >= 0 && !graph[node.inputs[static_cast<size_t>(i)]].Is("literal"))
     return nullptr;
-  if (op->use == RowUse::kCells &&
+  // Entries are moved by their own kernels; tiles would hold dense cells.
+  if ((op->fusion.use == ops::RowUse::kColumnRange || op->fusion.use == ops::RowUse::kCbind) &&
+      node.info.format == Format::kSparse)
+    return nullptr;
+  if (op->fusion.use == ops::RowUse::kCells &&
       std::any_of(node.inputs.begin(), node.inputs.end() - 1, [](NodeId input) { return input == kNoNode; }))
     return nullptr;
-  if (op->use == RowUse::kCells) return HasTiles(node.info.shape) ? op : nullptr;
-  if (op->use == RowUse::kCbind && std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+  if (op->fusion.use == ops::RowUse::kCells) return HasTiles(node.info.shape) ? op : nullptr;
+  if (op->fusion.use == ops::RowUse::kCbind &&
+      std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
         return !graph[input].info.IsMatrix() || graph[input].info.shape.rows != node.info.shape.rows;
       }))
     return nullptr;
   // What is walked has at least two rows, or goes cell by cell.
   const ValueInfo& walked = graph[node.inputs[0]].info;
-  const bool aggregates = op->use == RowUse::kFullAggregate || op->use == RowUse::kRowAggregate ||
-                          op->use == RowUse::kColumnAggregate;
+  const bool aggregates = op->fusion.use == ops::RowUse::kFullAggregate ||
+                          op->fusion.use == ops::RowUse::kRowAggregate ||
+                          op->fusion.use == ops::RowUse::kColumnAggregate;
   return walked.IsMatrix() && (aggregates ? HasTiles(walked.shape) : walked.shape.rows > 1) ? op : nullptr;
 }
 
@@ -96,14 +102,15 @@ void PropagateSparsity(const Dag& dag, NodeId id, const Node& node, DagNode* mad
     product *= dag[input].sparsity;
     absent *= 1 - dag[input].sparsity;
   }
-  made->sparsity = patterns < 2                   ? first
-                   : node.Is("*") || node.Is("&") ? product
-                   : node.Is("/")                 ? first
-                                                  : 1 - absent;
-  if (node.Is("%*%"))
-    made->sparsity = std::min(1.0, product * static_cast<double>(dag[node.inputs[0]].columns));
+  const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(node.op);
+  made->sparsity = patterns < 2                                ? first
+                   : code && ops::SkipsAbsentCells(*code)      ? product
+                   : code && *code == ops::BinaryCode::kDivide ? first
+                                                               : 1 - absent;
+  const bool is_product = ops::RowUseOf(node) == ops::RowUse::kProduct;
+  if (is_product) made->sparsity = std::min(1.0, product * static_cast<double>(dag[node.inputs[0]].columns));
   const bool cell_wise = made->matrix && made->pattern != kNoNode && dag[made->pattern].cells == made->cells;
-  if (patterns != 1 || !cell_wise || node.Is("%*%")) made->pattern = id;
+  if (patterns != 1 || !cell_wise || is_product) made->pattern = id;
 }
 
 std::vector<ValueInfo> InfosOfInputs(const Graph& graph, const Node& node) {
@@ -151,7 +158,8 @@ bool IsRowAligned(const DagNode& node, const DagNode& input) {
 
 int64_t HeightOf(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];
-  return node.op != nullptr && node.op->use != RowUse::kCells ? dag[node.inputs[0]].rows : node.rows;
+  return node.op != nullptr && node.op->fusion.use != ops::RowUse::kCells ? dag[node.inputs[0]].rows
+                                                                          : node.rows;
 }
 
 Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
@@ -197,7 +205,7 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
     }
     made.op = CandidateOperator(graph, node, ordered, id);
     if (made.op != nullptr)
-      made.arity = made.op->use == RowUse::kColumnRange
+      made.arity = made.op->fusion.use == ops::RowUse::kColumnRange
                        ? 1
                        : std::min<int>(kMaxArity, static_cast<int>(node.inputs.size()));
   }

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/fuse/operator_table.h"
 #include "core/graph.h"
+#include "ops/operator.h"
 
 namespace heddle::compiler::fusion {
 
@@ -16,10 +16,10 @@ constexpr double kGuessedSparsity =
 
 /// What the optimiser looks at, for one node of the graph.
 struct DagNode {
-  const FusionOperator* op = nullptr;  ///< nullptr: cannot be part of a fused operator.
-  std::vector<NodeId> inputs;          ///< Of the graph node; kNoNode where left out.
-  int arity = 0;                       ///< Inputs 0..arity-1 may be fused.
-  std::vector<NodeId> consumers;       ///< Distinct, ascending.
+  const ops::Operator* op = nullptr;  ///< nullptr: cannot be part of a fused operator.
+  std::vector<NodeId> inputs;         ///< Of the graph node; kNoNode where left out.
+  int arity = 0;                      ///< Inputs 0..arity-1 may be fused.
+  std::vector<NodeId> consumers;      ///< Distinct, ascending.
   bool matrix = false;
   bool sparse = false;  ///< CSR.
   int64_t rows = 0, columns = 0;

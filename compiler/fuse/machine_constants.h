@@ -10,7 +10,7 @@ struct MachineConstants {
   double write = 0;             ///< Bytes of results.
   double read = 0;              ///< Bytes of inputs.
   double broadcast = 0;         ///< Bytes sent to or from one other rank.
-  double compute = 0;           ///< Units of FusionOperator::flops (or published_flops).
+  double compute = 0;           ///< Units of ops::FusionTraits::flops (or published_flops).
   double operator_seconds = 0;  ///< To start an operator and hand on its result.
   /// The published model: its table of operators, results written as if dense, an Outer operator scaled as a
   /// whole by the sparsity of its largest input and nothing else by sparsity, and a transpose counted under

@@ -16,11 +16,8 @@ char LetterOf(FusionTemplate kind) {
   return '?';
 }
 
-// exp and log stand in the table on their own, as in the published system; nothing else depends on it.
-bool StandsAlone(const Dag& dag, NodeId id) {
-  const std::string& op = dag.graph->nodes[static_cast<size_t>(id)].op;
-  return op == "exp" || op == "log";
-}
+// Some operators stand in the table on their own, as in the published system; nothing else depends on it.
+bool StandsAlone(const Dag& dag, NodeId id) { return dag[id].op != nullptr && dag[id].op->fusion.alone; }
 
 void RemoveSingleOperators(const Dag& dag, Memo* memo) {
   std::vector<bool> referenced(memo->groups.size(), false);
@@ -44,12 +41,12 @@ std::vector<bool> NeedRows(const Dag& dag, const Memo& memo) {
         if (ref != kNoNode) referenced[static_cast<size_t>(ref)] = true;
   for (NodeId id = 0; id < dag.size(); ++id) {
     if (memo[id].empty()) continue;
-    switch (dag[id].op->use) {
-      case RowUse::kProduct:
-      case RowUse::kTransposedProduct:
-      case RowUse::kCbind: at[static_cast<size_t>(id)] = true; break;
-      case RowUse::kColumnRange: at[static_cast<size_t>(id)] = dag[id].columns > 1; break;
-      case RowUse::kRowAggregate: at[static_cast<size_t>(id)] = is(referenced, id); break;
+    switch (dag[id].op->fusion.use) {
+      case ops::RowUse::kProduct:
+      case ops::RowUse::kTransposedProduct:
+      case ops::RowUse::kCbind: at[static_cast<size_t>(id)] = true; break;
+      case ops::RowUse::kColumnRange: at[static_cast<size_t>(id)] = dag[id].columns > 1; break;
+      case ops::RowUse::kRowAggregate: at[static_cast<size_t>(id)] = is(referenced, id); break;
       default: break;
     }
     above[static_cast<size_t>(id)] = is(at, id);

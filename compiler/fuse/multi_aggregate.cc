@@ -133,7 +133,7 @@ std::vector<std::vector<NodeId>> Merge(const Dag& dag, const std::vector<ChosenA
 }  // namespace
 
 bool IsFullAggregate(const Dag& dag, NodeId id) {
-  return dag[id].op != nullptr && dag[id].op->use == RowUse::kFullAggregate;
+  return dag[id].op != nullptr && dag[id].op->fusion.use == ops::RowUse::kFullAggregate;
 }
 
 std::vector<std::vector<NodeId>> MergeAggregates(const Dag& dag, std::vector<ChosenAggregate> aggregates,

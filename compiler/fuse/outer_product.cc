@@ -9,29 +9,29 @@ namespace {
 
 bool SameShape(const DagNode& a, const DagNode& b) { return a.rows == b.rows && a.columns == b.columns; }
 
-bool Open(const Dag& dag, NodeId id) { return dag[id].op->use == RowUse::kSampledProduct; }
+bool Open(const Dag& dag, NodeId id) { return dag[id].op->fusion.use == ops::RowUse::kSampledProduct; }
 
 bool Fuse(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
-  if (!node.op->outer) return false;
-  switch (node.op->use) {
-    case RowUse::kCells: return SameShape(node, dag[input]);
-    case RowUse::kFullAggregate: return dag.graph->nodes[static_cast<size_t>(id)].Is("sum");
-    case RowUse::kProduct: return input == node.inputs[0] && input != node.inputs[1];
-    case RowUse::kTransposedProduct: return input == node.inputs[0] && input != node.inputs[1];
+  if (!node.op->fusion.outer) return false;
+  switch (node.op->fusion.use) {
+    case ops::RowUse::kCells: return SameShape(node, dag[input]);
+    case ops::RowUse::kFullAggregate: return true;
+    case ops::RowUse::kProduct: return input == node.inputs[0] && input != node.inputs[1];
+    case ops::RowUse::kTransposedProduct: return input == node.inputs[0] && input != node.inputs[1];
     default: return false;
   }
 }
 
 // X * f(...) beside something that is absent where X is: (X != 0) * f(...).
 bool Merge(const Dag& dag, NodeId id, NodeId input) {
-  return dag.graph->nodes[static_cast<size_t>(id)].Is("*") && dag[input].sparse &&
+  return dag[id].op->binary == ops::BinaryCode::kMultiply && dag[input].sparse &&
          SameShape(dag[id], dag[input]);
 }
 
 Close CloseOuter(const Dag& dag, NodeId id, const Entry& entry) {
   const DagNode& node = dag[id];
-  if (node.op->use == RowUse::kCells || node.op->use == RowUse::kSampledProduct)
+  if (node.op->fusion.use == ops::RowUse::kCells || node.op->fusion.use == ops::RowUse::kSampledProduct)
     return node.sparse && FollowsEntries(dag, id) ? Close::kOpenValid : Close::kOpenInvalid;
   for (NodeId ref : entry.refs)
     if (ref != kNoNode && (!dag[ref].sparse || !FollowsEntries(dag, ref))) return Close::kClosedInvalid;

@@ -241,9 +241,9 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
     const bool by_rows = dag_[id].by_rows[i] != 0;
     read.by_rows |= by_rows;
     read.whole |= !by_rows;
-    const RowUse use = dag_[id].op->use;
-    read.by_cells |= by_rows && use != RowUse::kRowAggregate && use != RowUse::kProduct &&
-                     use != RowUse::kTransposedProduct;
+    const ops::RowUse use = dag_[id].op->fusion.use;
+    read.by_cells |= by_rows && use != ops::RowUse::kRowAggregate && use != ops::RowUse::kProduct &&
+                     use != ops::RowUse::kTransposedProduct;
     read.copied |= !by_rows && dag_[input].copied_for == id;
   }
 }

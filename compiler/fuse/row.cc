@@ -40,58 +40,60 @@ bool IsRowTransposedProduct(const Dag& dag, const DagNode& node) {
 
 bool Open(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];
-  if (!node.op->row) return false;
-  switch (node.op->use) {
-    case RowUse::kCells:
+  if (!node.op->fusion.row) return false;
+  switch (node.op->fusion.use) {
+    case ops::RowUse::kCells:
       return node.cells > 1 && std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
                return input != kNoNode && IsRealMatrix(dag[input]) && dag[input].rows == node.rows;
              });
-    case RowUse::kRowAggregate:
-    case RowUse::kColumnAggregate:
-    case RowUse::kColumnRange: return IsRealMatrix(dag[node.inputs[0]]);
-    case RowUse::kCbind: return true;
-    case RowUse::kProduct: return IsRowProduct(dag, node);
-    case RowUse::kTransposedProduct: return IsRowTransposedProduct(dag, node);
-    case RowUse::kFullAggregate:
-    case RowUse::kSampledProduct: return false;
+    case ops::RowUse::kRowAggregate:
+    case ops::RowUse::kColumnAggregate:
+    case ops::RowUse::kColumnRange: return IsRealMatrix(dag[node.inputs[0]]);
+    case ops::RowUse::kCbind: return true;
+    case ops::RowUse::kProduct: return IsRowProduct(dag, node);
+    case ops::RowUse::kTransposedProduct: return IsRowTransposedProduct(dag, node);
+    case ops::RowUse::kFullAggregate:
+    case ops::RowUse::kSampledProduct:
+    case ops::RowUse::kNone: return false;
   }
   return false;
 }
 
 bool Fuse(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
-  if (!node.op->row || !KeepsSparsity(dag, id, input)) return false;
-  switch (node.op->use) {
-    case RowUse::kCells: return IsRowAligned(node, dag[input]);
-    case RowUse::kFullAggregate:
-    case RowUse::kRowAggregate:
-    case RowUse::kColumnAggregate:
-    case RowUse::kColumnRange:
-    case RowUse::kCbind: return true;
-    case RowUse::kProduct:  // A CSR chain under a product goes by its non-zeros or not at all (Outer).
+  if (!node.op->fusion.row || !KeepsSparsity(dag, id, input)) return false;
+  switch (node.op->fusion.use) {
+    case ops::RowUse::kCells: return IsRowAligned(node, dag[input]);
+    case ops::RowUse::kFullAggregate:
+    case ops::RowUse::kRowAggregate:
+    case ops::RowUse::kColumnAggregate:
+    case ops::RowUse::kColumnRange:
+    case ops::RowUse::kCbind: return true;
+    case ops::RowUse::kProduct:  // A CSR chain under a product goes by its non-zeros or not at all (Outer).
       return input == node.inputs[0] && input != node.inputs[1] && !dag[input].sparse &&
              IsRowProduct(dag, node);
-    case RowUse::kTransposedProduct: return !dag[input].sparse && IsRowTransposedProduct(dag, node);
-    case RowUse::kSampledProduct: return false;
+    case ops::RowUse::kTransposedProduct: return !dag[input].sparse && IsRowTransposedProduct(dag, node);
+    case ops::RowUse::kSampledProduct:
+    case ops::RowUse::kNone: return false;
   }
   return false;
 }
 
 bool Merge(const Dag& dag, NodeId id, NodeId input) {
   const DagNode& node = dag[id];
-  switch (node.op->use) {
-    case RowUse::kCells: return KeepsSparsity(dag, id, input) && IsRowAligned(node, dag[input]);
-    case RowUse::kCbind: return true;
-    case RowUse::kTransposedProduct: return !dag[input].sparse;
+  switch (node.op->fusion.use) {
+    case ops::RowUse::kCells: return KeepsSparsity(dag, id, input) && IsRowAligned(node, dag[input]);
+    case ops::RowUse::kCbind: return true;
+    case ops::RowUse::kTransposedProduct: return !dag[input].sparse;
     default: return false;
   }
 }
 
 Close CloseRow(const Dag& dag, NodeId id, const Entry&) {
-  switch (dag[id].op->use) {
-    case RowUse::kFullAggregate:
-    case RowUse::kColumnAggregate:
-    case RowUse::kTransposedProduct: return Close::kClosedValid;
+  switch (dag[id].op->fusion.use) {
+    case ops::RowUse::kFullAggregate:
+    case ops::RowUse::kColumnAggregate:
+    case ops::RowUse::kTransposedProduct: return Close::kClosedValid;
     default: return Close::kOpenValid;
   }
 }

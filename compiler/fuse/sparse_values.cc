@@ -15,7 +15,7 @@ bool HasShapeOf(const DagNode& a, const DagNode& b) {
 }
 
 bool IsSums(const Dag& dag, NodeId id) {
-  const ops::AggregateKind kind = ops::FindAggregate((*dag.graph)[id].op)->kind;
+  const ops::AggregateKind kind = dag[id].op->aggregate->kind;
   return kind == ops::AggregateKind::kSum || kind == ops::AggregateKind::kMean;
 }
 
@@ -25,19 +25,15 @@ bool IsAbsent(const Dag& dag, NodeId id, const std::function<bool(NodeId)>& abse
   const DagNode& node = dag[id];
   const Node& n = (*dag.graph)[id];
   if (!node.sparse || node.op == nullptr) return false;
-  if (node.op->use == RowUse::kSampledProduct) return absent(n.inputs[0]);
-  if (node.op->use != RowUse::kCells) return false;
+  if (node.op->fusion.use == ops::RowUse::kSampledProduct) return absent(n.inputs[0]);
+  if (node.op->fusion.use != ops::RowUse::kCells) return false;
   const auto is_absent = [&](NodeId operand) {
     return dag[operand].sparse && HasShapeOf(dag[operand], node) && absent(operand);
   };
-  if (n.Is("replace")) return is_absent(n.inputs[0]) && !ops::IsZero((*dag.graph)[n.inputs[1]]);
-  if (n.Is("ifelse")) {
-    const auto vanishes = [&](NodeId operand) {
-      return is_absent(operand) || ops::IsZero((*dag.graph)[operand]);
-    };
-    return ops::SelectVanishes(is_absent(n.inputs[0]), vanishes(n.inputs[1]), vanishes(n.inputs[2]));
-  }
-  const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(n.op);
+  if (node.op->vanishes != nullptr)
+    return node.op->vanishes({[&](size_t i) { return is_absent(n.inputs[i]); },
+                              [&](size_t i) -> const Node& { return (*dag.graph)[n.inputs[i]]; }});
+  const std::optional<ops::BinaryCode> code = node.op->binary;
   if (!code || n.inputs.size() < 2 || n.inputs[1] == kNoNode)
     return is_absent(n.inputs[0]);  // f(0) is 0: the result is CSR.
   if (ops::SkipsAbsentCells(*code)) return is_absent(n.inputs[0]) || is_absent(n.inputs[1]);
@@ -59,12 +55,12 @@ bool FollowsEntries(const Dag& dag, NodeId id) {
 
 bool KeepsSparsity(const Dag& dag, NodeId id, NodeId input) {
   const DagNode &node = dag[id], &made = dag[input];
-  if (node.op->use == RowUse::kCells && node.sparse && !FollowsEntries(dag, id))
+  if (node.op->fusion.use == ops::RowUse::kCells && node.sparse && !FollowsEntries(dag, id))
     return !made.sparse && HasShapeOf(made, node);
-  if (!made.sparse || made.op->use != RowUse::kCells) return true;
+  if (!made.sparse || made.op->fusion.use != ops::RowUse::kCells) return true;
   if (IsAggregate(node)) return FollowsEntries(dag, input) && IsSums(dag, id);
   if (FollowsEntries(dag, input)) return true;
-  if (node.op->use != RowUse::kCells) return false;
+  if (node.op->fusion.use != ops::RowUse::kCells) return false;
   // Another CSR operand says where cells are looked at, or every cell is computed anyway.
   return !node.sparse || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId other) {
     return other != kNoNode && other != input && dag[other].sparse && HasShapeOf(dag[other], node) &&

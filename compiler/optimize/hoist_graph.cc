@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 
 #include "compiler/optimize/rewrite.h"
 #include "ops/operator.h"
+#include "ops/simd/elementwise_codes.h"
 
 namespace heddle::compiler {
 namespace {
@@ -17,28 +18,20 @@ bool IsEffect(const Node& node) {
   return op != nullptr && op->effect;
 }
 
-bool IsProduct(const Node& node) { return node.op == "%*%" || node.op == "t%*%"; }
+bool IsProduct(const Node& node) { return ops::KindOf(node) == ops::OperatorKind::kProduct; }
+bool IsAggregate(const Node& node) { return ops::KindOf(node) == ops::OperatorKind::kAggregate; }
+bool IsOfCells(const Node& node) { return ops::KindOf(node) == ops::OperatorKind::kCells; }
 
-bool IsAggregate(const Node& node) {
-  static const std::set<std::string_view> kFull = {"sum", "mean", "min", "max", "prod", "var", "sd", "trace"};
-  const std::string_view op = node.op;
-  return kFull.contains(op) || op.starts_with("rowIndex") ||
-         ((op.starts_with("row") || op.starts_with("col")) && op.ends_with('s'));
-}
-
-bool IsOfCells(const Node& node) { return node.Is("ifelse") || IsCellWise(node); }
-
-// Functions of 15-40 operations a cell: about 1 ns, where writing a cell and reading it again takes half of
-// that.
+// A cell of a function takes about 1 ns, where writing a cell and reading it again takes half of that.
 bool IsFunction(const Node& node) {
-  static const Names kFunctions = {"exp",  "log",  "sin",  "cos",  "tan",     "asin", "acos",
-                                   "atan", "sinh", "cosh", "tanh", "sigmoid", "^"};
-  return kFunctions.contains(node.op);
+  const ops::Operator* op = ops::FindOperator(node.op);
+  return op != nullptr && op->function;
 }
 
 // x ^ 2 is a product.
 bool IsSquare(const Graph& graph, const Node& node) {
-  const Scalar* exponent = node.op == "^" ? graph[node.inputs[1]].FindAttribute("value") : nullptr;
+  const bool is_power = ops::FindBinaryCode(node.op) == ops::BinaryCode::kPower;
+  const Scalar* exponent = is_power ? graph[node.inputs[1]].FindAttribute("value") : nullptr;
   return exponent != nullptr && !exponent->IsString() && exponent->AsDouble() == 2;
 }
 
@@ -73,7 +66,7 @@ class GraphHoister {
     if (node.Is("literal")) return true;
     if (node.Is("variable")) return !context_.changing.contains(node.Text("name"));
     const ops::Operator* op = ops::FindOperator(node.op);
-    if (op == nullptr || !op->pure || op->may_fail || node.Is("rand")) return false;
+    if (op == nullptr || !op->pure || op->may_fail || op->draws) return false;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
       return input == kNoNode || is_invariant_[static_cast<size_t>(input)];
     });
@@ -83,8 +76,7 @@ class GraphHoister {
   bool CannotFail(const Node& node) const {
     if (node.Is("literal")) return true;
     if (node.Is("variable") && !context_.defined.contains(node.Text("name"))) return false;
-    if (!node.Is("variable") && !node.Is("t") && !IsOfCells(node) && !IsAggregate(node) && !IsProduct(node))
-      return false;
+    if (!node.Is("variable") && ops::KindOf(node) == ops::OperatorKind::kOther) return false;
     if (node.info.IsMatrix()) return node.info.shape.IsKnown();
     const ValueType type = node.info.value_type;
     if (!node.info.IsScalar() || type == ValueType::kUnknown || type == ValueType::kString) return false;
@@ -109,7 +101,8 @@ class GraphHoister {
 
   // Cells of input i may be needed only where another operand is not zero.
   bool MayPick(const Node& node, size_t i) const {
-    const bool picks = node.Is("*") || node.Is("&") || (node.Is("/") && i == 1);
+    const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(node.op);
+    const bool picks = code && (ops::SkipsAbsentCells(*code) || (code == ops::BinaryCode::kDivide && i == 1));
     if (!picks) return false;
     const ValueInfo& other = graph_[node.inputs[1 - i]].info;
     if (other.IsScalar()) return false;

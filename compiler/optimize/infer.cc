@@ -71,10 +71,8 @@ Status InferResult(const Node& tuple, Node& node) {
 }  // namespace
 
 std::optional<Scalar> SizeOf(std::string_view op, const Shape& shape) {
-  int64_t size = kUnknown;
-  if (op == "nrow") size = shape.rows;
-  if (op == "ncol") size = shape.columns;
-  if (op == "length") size = shape.Cells();
+  const ops::Operator* found = ops::FindOperator(op);
+  const int64_t size = found == nullptr || found->size_of == nullptr ? kUnknown : found->size_of(shape);
   if (size == kUnknown) return std::nullopt;
   return Scalar(size);
 }

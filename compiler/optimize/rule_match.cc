@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ops/simd/elementwise_codes.h"
+#include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -24,7 +24,7 @@ bool Commutes(const Node& node) { return node.op == "*" || node.op == "+"; }
 
 // The result's cells come from the same cells of input i.
 bool IsCellWise(const Graph& graph, const Node& node, size_t i) {
-  if (node.op != "ifelse" && !ops::FindBinaryCode(node.op) && !ops::FindUnaryCode(node.op)) return false;
+  if (ops::KindOf(node) != ops::OperatorKind::kCells) return false;
   const NodeId input = node.inputs[i];
   return input != kNoNode && graph[input].info.IsMatrix() && graph[input].info.shape.IsKnown() &&
          graph[input].info.shape == node.info.shape;

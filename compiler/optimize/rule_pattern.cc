@@ -3,7 +3,6 @@
 
 #include <map>
 
-#include "compiler/builtins/builtin_table.h"
 #include "compiler/parse/parser.h"
 #include "ops/operator.h"
 
@@ -86,9 +85,9 @@ class PatternCompiler {
       node.SetAttribute("name", call.name);
       return graph_.Add(std::move(node));
     }
-    const Builtin* builtin = FindBuiltin(call.name);
-    std::string op(builtin != nullptr ? builtin->op : call.name);
-    if ((op == "min" || op == "max") && inputs.size() == 2) op = "p" + op;
+    const ops::Operator* builtin = ops::FindBuiltin(call.name);
+    const bool between = builtin != nullptr && builtin->form == ops::CallForm::kMinMax && inputs.size() == 2;
+    const std::string op(between ? builtin->overload : builtin != nullptr ? builtin->name : call.name);
     HEDDLE_CHECK(ops::FindOperator(op) != nullptr, "a rule names operators");
     return graph_.Add(Make(op, std::move(inputs)));
   }

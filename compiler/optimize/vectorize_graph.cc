@@ -15,11 +15,9 @@ namespace heddle::compiler {
 namespace {
 
 // What an operator that accumulates is over all rounds, "" if none.
-std::string_view TotalOf(std::string_view op) {
-  if (op == "+" || op == "-") return "sum";
-  if (op == "*") return "prod";
-  if (op == "pmin") return "min";
-  return op == "pmax" ? "max" : "";
+std::string_view TotalOf(std::string_view name) {
+  const ops::Operator* op = ops::FindOperator(name);
+  return op == nullptr ? std::string_view() : op->total;
 }
 
 class BodyVectorizer {
@@ -121,7 +119,7 @@ class BodyVectorizer {
   // May be computed once for all rounds, of which there is one at least.
   static bool IsRepeatable(const Node& node) {
     const ops::Operator* const op = ops::FindOperator(node.op);
-    return op != nullptr && op->pure && !op->effect && !node.Is("rand");
+    return op != nullptr && op->pure && !op->effect && !op->draws;
   }
 
   bool ClassifyVariable(const Node& node, Fact* fact) {
@@ -237,12 +235,10 @@ class BodyVectorizer {
   }
 
   // Of an aggregate of one row.
-  std::string RowAggregateOf(std::string_view op) const {
-    const std::string_view axis = by_rows_ ? "row" : "col";
-    if (op == "sum") return fmt::format("{}Sums", axis);
-    if (op == "min") return fmt::format("{}Mins", axis);
-    if (op == "max") return fmt::format("{}Maxs", axis);
-    return op == "mean" ? fmt::format("{}Means", axis) : std::string();
+  std::string_view RowAggregateOf(std::string_view name) const {
+    const ops::Operator* op = ops::FindOperator(name);
+    if (op == nullptr) return {};
+    return by_rows_ ? op->of_rows : op->of_columns;
   }
 
   bool ClassifyAssign(const Node& node, Fact* fact) {
@@ -321,7 +317,7 @@ class BodyVectorizer {
         input = input_of(input);
     }
     if (!last && node.inputs.size() == 1 && FactOf(node.inputs[0]).form == Form::kRows)
-      if (const std::string aggregate = RowAggregateOf(node.op); !aggregate.empty()) copy.op = aggregate;
+      if (const std::string_view aggregate = RowAggregateOf(node.op); !aggregate.empty()) copy.op = aggregate;
     copy.after.clear();
     if (!IsOrdered(copy)) return result_.Add(std::move(copy));
     if (last_ordered_ != kNoNode) copy.after = {last_ordered_};

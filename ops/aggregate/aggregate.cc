@@ -14,33 +14,6 @@ namespace {
 using enum AggregateKind;
 using enum AggregateScope;
 
-constexpr Aggregate kAggregates[] = {
-    {"sum", kFull, kSum},
-    {"mean", kFull, kMean},
-    {"min", kFull, kMinimum},
-    {"max", kFull, kMaximum},
-    {"prod", kFull, kProduct},
-    {"var", kFull, kVariance},
-    {"sd", kFull, kDeviation},
-    {"trace", kFull, kTrace},
-    {"rowSums", kRow, kSum},
-    {"rowMeans", kRow, kMean},
-    {"rowMaxs", kRow, kMaximum},
-    {"rowMins", kRow, kMinimum},
-    {"rowProds", kRow, kProduct},
-    {"rowVars", kRow, kVariance},
-    {"rowSds", kRow, kDeviation},
-    {"rowIndexMax", kRow, kIndexMax},
-    {"rowIndexMin", kRow, kIndexMin},
-    {"colSums", kColumn, kSum},
-    {"colMeans", kColumn, kMean},
-    {"colMaxs", kColumn, kMaximum},
-    {"colMins", kColumn, kMinimum},
-    {"colProds", kColumn, kProduct},
-    {"colVars", kColumn, kVariance},
-    {"colSds", kColumn, kDeviation},
-};
-
 Result<ValueInfo> InferAggregate(const InferContext& context) {
   const Aggregate& aggregate = *FindAggregate(context.node.op);
   const ValueInfo& x = context.inputs[0];
@@ -87,9 +60,8 @@ Result<Value> RunAggregate(const KernelCall& call) {
 }  // namespace
 
 const Aggregate* FindAggregate(std::string_view name) {
-  for (const Aggregate& aggregate : kAggregates)
-    if (aggregate.name == name) return &aggregate;
-  return nullptr;
+  const Operator* op = FindOperator(name);
+  return op == nullptr ? nullptr : op->aggregate;
 }
 
 simd::Fold FoldOf(AggregateKind kind) {
@@ -156,21 +128,92 @@ RowSpan SpanOf(const KernelCall& call) {
   return {call.row_begin, call.row_end, call.total_rows};
 }
 
-std::span<const Operator> AggregateOperators() {
-  static const std::vector<Operator> operators = [] {
-    std::vector<Operator> list;
-    for (const Aggregate& aggregate : kAggregates)
-      list.push_back({.name = aggregate.name,
-                      .min_inputs = 1,
-                      .max_inputs = 1,
-                      .infer = InferAggregate,
-                      .row_rule = AggregateRowRule,
-                      .input_use = AggregateInputUse,
-                      .cost = AggregateCost,
-                      .run = RunAggregate});
-    return list;
-  }();
-  return operators;
+namespace {
+
+template <AggregateScope scope, AggregateKind kind>
+constexpr Aggregate kAggregate = {scope, kind};
+
+// `fusion` says its use, if it has one, and what it costs. Mean, product and variance are not in the
+// published table; they cost what sum, min and two sums cost.
+constexpr Operator Describe(Operator op, const Aggregate& aggregate, FusionTraits fusion) {
+  if (op.form == CallForm::kNone) op.form = CallForm::kPositional;
+  op.parameters = "X";
+  op.min_inputs = op.max_inputs = 1;
+  op.infer = InferAggregate;
+  op.row_rule = AggregateRowRule;
+  op.input_use = AggregateInputUse;
+  op.cost = AggregateCost;
+  op.run = RunAggregate;
+  op.kind = OperatorKind::kAggregate;
+  op.aggregate = &aggregate;
+  op.fusion = fusion;
+  op.fusion.cell = op.fusion.row = fusion.use != RowUse::kNone;
+  return op;
 }
+
+constexpr Operator kOperators[] = {
+    Describe({.name = "sum", .of_rows = "rowSums", .of_columns = "colSums"}, kAggregate<kFull, kSum>,
+             {.use = RowUse::kFullAggregate, .outer = true, .published_flops = 4, .flops = 0.35}),
+    Describe({.name = "mean",
+              .aliases = "avg",
+              .of_rows = "rowMeans",
+              .of_columns = "colMeans"},
+             kAggregate<kFull, kMean>, {.use = RowUse::kFullAggregate, .published_flops = 4, .flops = 0.35}),
+    Describe({.name = "min",
+              .form = CallForm::kMinMax,
+              .aliases = "pmin",
+              .overload = "pmin",
+              .of_rows = "rowMins",
+              .of_columns = "colMins"},
+             kAggregate<kFull, kMinimum>,
+             {.use = RowUse::kFullAggregate, .published_flops = 1, .flops = 0.5}),
+    Describe({.name = "max",
+              .form = CallForm::kMinMax,
+              .aliases = "pmax",
+              .overload = "pmax",
+              .of_rows = "rowMaxs",
+              .of_columns = "colMaxs"},
+             kAggregate<kFull, kMaximum>,
+             {.use = RowUse::kFullAggregate, .published_flops = 1, .flops = 0.5}),
+    Describe({.name = "prod"}, kAggregate<kFull, kProduct>,
+             {.use = RowUse::kFullAggregate, .published_flops = 1, .flops = 0.5}),
+    Describe({.name = "var"}, kAggregate<kFull, kVariance>, {}),
+    Describe({.name = "sd"}, kAggregate<kFull, kDeviation>, {}),
+    Describe({.name = "trace", .aliases = "tr"}, kAggregate<kFull, kTrace>, {}),
+    Describe({.name = "rowSums"}, kAggregate<kRow, kSum>,
+             {.use = RowUse::kRowAggregate, .published_flops = 4, .flops = 0.35}),
+    Describe({.name = "rowMeans"}, kAggregate<kRow, kMean>,
+             {.use = RowUse::kRowAggregate, .published_flops = 4, .flops = 0.35}),
+    Describe({.name = "rowMaxs"}, kAggregate<kRow, kMaximum>,
+             {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
+    Describe({.name = "rowMins"}, kAggregate<kRow, kMinimum>,
+             {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
+    Describe({.name = "rowProds"}, kAggregate<kRow, kProduct>,
+             {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
+    Describe({.name = "rowVars"}, kAggregate<kRow, kVariance>,
+             {.use = RowUse::kRowAggregate, .published_flops = 8, .flops = 1.4}),
+    Describe({.name = "rowSds"}, kAggregate<kRow, kDeviation>,
+             {.use = RowUse::kRowAggregate, .published_flops = 8, .flops = 1.4}),
+    Describe({.name = "rowIndexMax"}, kAggregate<kRow, kIndexMax>,
+             {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
+    Describe({.name = "rowIndexMin"}, kAggregate<kRow, kIndexMin>,
+             {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
+    Describe({.name = "colSums"}, kAggregate<kColumn, kSum>,
+             {.use = RowUse::kColumnAggregate, .published_flops = 4, .flops = 0.7}),
+    Describe({.name = "colMeans"}, kAggregate<kColumn, kMean>,
+             {.use = RowUse::kColumnAggregate, .published_flops = 4, .flops = 0.7}),
+    Describe({.name = "colMaxs"}, kAggregate<kColumn, kMaximum>,
+             {.use = RowUse::kColumnAggregate, .published_flops = 1, .flops = 1}),
+    Describe({.name = "colMins"}, kAggregate<kColumn, kMinimum>,
+             {.use = RowUse::kColumnAggregate, .published_flops = 1, .flops = 1}),
+    Describe({.name = "colProds"}, kAggregate<kColumn, kProduct>,
+             {.use = RowUse::kColumnAggregate, .published_flops = 1, .flops = 1}),
+    Describe({.name = "colVars"}, kAggregate<kColumn, kVariance>, {}),
+    Describe({.name = "colSds"}, kAggregate<kColumn, kDeviation>, {}),
+};
+
+}  // namespace
+
+std::span<const Operator> AggregateOperators() { return kOperators; }
 
 }  // namespace heddle::ops

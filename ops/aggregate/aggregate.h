@@ -28,11 +28,10 @@ enum class AggregateKind : uint8_t {
 enum class AggregateScope : uint8_t { kFull, kRow, kColumn };
 
 struct Aggregate {
-  std::string_view name;
   AggregateScope scope;
   AggregateKind kind;
 };
-/// nullptr when `name` is not an aggregate.
+/// Operator::aggregate; nullptr when `name` is not an aggregate.
 const Aggregate* FindAggregate(std::string_view name);
 
 /// Variance and standard deviation, which go by moments and not by a fold.

@@ -88,7 +88,13 @@ Result<Value> RunCumulative(const KernelCall& call) {
 }
 
 constexpr Operator Describe(std::string_view name) {
-  return {.name = name, .min_inputs = 1, .max_inputs = 1, .infer = InferCumulative, .run = RunCumulative};
+  return {.name = name,
+          .form = CallForm::kPositional,
+          .parameters = "X",
+          .min_inputs = 1,
+          .max_inputs = 1,
+          .infer = InferCumulative,
+          .run = RunCumulative};
 }
 
 }  // namespace

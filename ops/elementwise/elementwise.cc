@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise/elementwise.h"
+
 #include <algorithm>
 #include <array>
 
 #include "ops/broadcast.h"
-#include "ops/catalog.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_dense.h"
 #include "ops/elementwise/elementwise_single.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/elementwise/single_precision.h"
-#include "ops/operator.h"
-#include "ops/scalar/evaluate_scalar.h"
 #include "ops/simd/elementwise_codes.h"
 
-// Cell-wise operators. Binary ones broadcast as language reference 2.4 says: the right operand may be a
-// vector. Shapes, formats and special values: docs/numerics.md, section 7. Between scalars the same names are
-// ops/scalar/evaluate_scalar.cc.
+// Kernels and inference of cell-wise operators, which are listed in cell_operators.cc. Binary ones broadcast
+// as language reference 2.4 says: the right operand may be a vector. Shapes, formats and special values:
+// docs/numerics.md, section 7. Between scalars the same names are ops/scalar/evaluate_scalar.cc.
 namespace heddle::ops {
 namespace {
 
@@ -59,6 +58,8 @@ Result<ValueInfo> InferScalar(const InferContext& context) {
   return ValueInfo::OfScalar(type);
 }
 
+}  // namespace
+
 Result<ValueInfo> InferBinary(const InferContext& context) {
   if (!HasMatrix(context.inputs)) return InferScalar(context);
   HEDDLE_RETURN_IF_ERROR(CheckOperands(context.node.op, context.inputs));
@@ -79,6 +80,8 @@ Result<ValueInfo> InferUnary(const InferContext& context) {
   return ValueInfo::OfMatrix(context.inputs[0].shape, UnaryFormat(*code, context.inputs[0]));
 }
 
+namespace {
+
 // "3x4 and 3x5", of those that are matrices.
 std::string ShapesOf(std::span<const ValueInfo> inputs) {
   std::string text;
@@ -90,6 +93,8 @@ std::string ShapesOf(std::span<const ValueInfo> inputs) {
   }
   return text;
 }
+
+}  // namespace
 
 Result<ValueInfo> InferSelect(const InferContext& context) {
   if (!HasMatrix(context.inputs)) {
@@ -116,7 +121,7 @@ RowRule RowRuleOfCells(const Node&, std::span<const ValueInfo> inputs) {
 }
 
 // The first matrix has as many rows as the result; a row vector on the right has one and is needed whole.
-InputUse UseOfInput(const Node&, std::span<const ValueInfo> inputs, int i) {
+InputUse UseOfCells(const Node&, std::span<const ValueInfo> inputs, int i) {
   const ValueInfo& input = inputs[static_cast<size_t>(i)];
   if (!input.IsMatrix()) return InputUse::kWhole;
   for (const ValueInfo& first : inputs) {
@@ -125,6 +130,8 @@ InputUse UseOfInput(const Node&, std::span<const ValueInfo> inputs, int i) {
   }
   return InputUse::kWhole;
 }
+
+namespace {
 
 Result<Value> RunScalar(const KernelCall& call) {
   std::array<const Scalar*, 3> scalars = {};
@@ -163,14 +170,18 @@ Result<Value> Finish(const KernelCall& call, Result<Matrix> result) {
   return Value(*std::move(result));
 }
 
+}  // namespace
+
 // Floats are computed as they are where all is dense.
-bool TakesSingles(const KernelCall& call) {
+bool TakesSingleCells(const KernelCall& call) {
   if (!ReadsSingles(call)) return true;
   if (call.node.info.format == Format::kSparse) return false;
   return std::none_of(call.input_infos.begin(), call.input_infos.end(), [](const ValueInfo& input) {
     return input.IsMatrix() && input.format == Format::kSparse;
   });
 }
+
+namespace {
 
 // Floats of a call; `operands` are as the operator's `run` has them.
 Result<Value> RunSingle(const KernelCall& call, const RegionNode& op, std::span<Operand> operands,
@@ -183,6 +194,8 @@ Result<Value> RunSingle(const KernelCall& call, const RegionNode& op, std::span<
                           SingleCells(op, operands, shape.rows, shape.columns, call.context.cancelled));
   return Value(std::move(result));
 }
+
+}  // namespace
 
 Result<Value> RunBinary(const KernelCall& call) {
   if (!HasMatrix(call.input_infos)) return RunScalar(call);
@@ -242,92 +255,8 @@ Cost CostOfCells(const Node& node, std::span<const ValueInfo> inputs) {
   }
   if (node.info.IsMatrix() && node.info.shape.IsKnown()) cells = static_cast<double>(node.info.shape.Cells());
   cost.bytes += 8.0 * cells;
-  cost.flops = cells * (node.op == "^" || (FindUnaryCode(node.op) && node.op.size() > 1) ? 20 : 1);
+  cost.flops = cells * FindOperator(node.op)->cell_flops;
   return cost;
 }
-
-constexpr Operator Binary(std::string_view name) {
-  return {.name = name,
-          .min_inputs = 2,
-          .max_inputs = 2,
-          .infer = InferBinary,
-          .row_rule = RowRuleOfCells,
-          .input_use = UseOfInput,
-          .cost = CostOfCells,
-          .run = RunBinary,
-          .takes_singles = TakesSingles};
-}
-constexpr Operator Unary(std::string_view name, int max_inputs = 1) {
-  return {.name = name,
-          .min_inputs = 1,
-          .max_inputs = max_inputs,
-          .infer = InferUnary,
-          .row_rule = RowRuleOfCells,
-          .input_use = UseOfInput,
-          .cost = CostOfCells,
-          .run = RunUnary,
-          .takes_singles = TakesSingles};
-}
-
-constexpr Operator kOperators[] = {
-    Binary("+"),
-    Binary("-"),
-    Binary("*"),
-    Binary("/"),
-    Binary("^"),
-    Binary("%%"),
-    Binary("%/%"),
-    Binary("<"),
-    Binary("<="),
-    Binary(">"),
-    Binary(">="),
-    Binary("=="),
-    Binary("!="),
-    Binary("&"),
-    Binary("|"),
-    Binary("xor"),
-    Binary("pmin"),
-    Binary("pmax"),
-    Binary("bitwAnd"),
-    Binary("bitwOr"),
-    Binary("bitwXor"),
-    Binary("bitwShiftL"),
-    Binary("bitwShiftR"),
-    Unary("!"),
-    Unary("sqrt"),
-    Unary("exp"),
-    Unary("log", 2),
-    Unary("abs"),
-    Unary("round"),
-    Unary("floor"),
-    Unary("ceil"),
-    Unary("sign"),
-    Unary("sin"),
-    Unary("cos"),
-    Unary("tan"),
-    Unary("asin"),
-    Unary("acos"),
-    Unary("atan"),
-    Unary("sinh"),
-    Unary("cosh"),
-    Unary("tanh"),
-    Unary("sigmoid"),
-    Unary("is.nan"),
-    Unary("is.na"),
-    Unary("is.infinite"),
-    {.name = "ifelse",
-     .min_inputs = 3,
-     .max_inputs = 3,
-     .infer = InferSelect,
-     .row_rule = RowRuleOfCells,
-     .input_use = UseOfInput,
-     .cost = CostOfCells,
-     .run = RunSelect,
-     .takes_singles = TakesSingles},
-};
-
-}  // namespace
-
-std::span<const Operator> ElementwiseOperators() { return kOperators; }
 
 }  // namespace heddle::ops

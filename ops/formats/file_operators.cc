@@ -72,14 +72,21 @@ Result<Value> RunWrite(const KernelCall& call) {
 
 constexpr Operator kOperators[] = {
     {.name = "read",
+     .form = CallForm::kRead,
+     .parameters = "path @format? @data_type? @value_type? @rows? @cols? @nnz? @header? @sep? @fill? "
+                   "@default? @naStrings? @schema? @rows_in_block? @cols_in_block? @indSep? @dataset?",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferRead,
      .row_rule = GenerateRows,
      .run = RunRead,
      .may_fail = true,
-     .pure = false},
+     .pure = false,
+     .files = true},
     {.name = "write",
+     .form = CallForm::kWrite,
+     .parameters =
+         "x path @format? @sep? @header? @sparse? @description? @rows_in_block? @cols_in_block? @indSep?",
      .min_inputs = 2,
      .max_inputs = 2,
      .infer = InferWrite,
@@ -87,7 +94,8 @@ constexpr Operator kOperators[] = {
      .effect = true,
      .may_fail = true,
      .pure = false,
-     .takes_singles = TakesAnySingles},
+     .takes_singles = TakesAnySingles,
+     .files = true},
 };
 
 }  // namespace

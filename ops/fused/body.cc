@@ -7,6 +7,7 @@
 #include "ops/aggregate/aggregate.h"
 #include "ops/broadcast.h"
 #include "ops/fused/region_walk.h"
+#include "ops/operator.h"
 #include "ops/product/matmul.h"
 #include "ops/simd/elementwise_codes.h"
 
@@ -155,14 +156,19 @@ class RoleFinder {
 
   Status DemandCellwise(const Node& node) {
     const bool binary = node.inputs.size() == 2 && node.inputs[1] != kNoNode;
-    if (node.Is("replace") && !body_[node.inputs[1]].Is("literal"))
-      return Unimplemented("replace with a computed pattern");
-    if (node.Is("ifelse") || node.Is("replace")) {
+    const Operator* op = FindOperator(node.op);
+    if (op == nullptr || op->fusion.use != RowUse::kCells)
+      return Unimplemented("{} inside a fused operator", node.op);
+    if (const int i = op->fusion.literal_input;
+        i >= 0 && !body_[node.inputs[static_cast<size_t>(i)]].Is("literal"))
+      return Unimplemented("{} with a computed {}", node.op,
+                           ParseParameters(op->parameters)[static_cast<size_t>(i)].name);
+    if (!op->unary && !op->binary) {
       for (NodeId operand : node.inputs) HEDDLE_RETURN_IF_ERROR(Demand(operand, BodyRole::kRows));
       return OkStatus();
     }
-    if (!binary && FindUnaryCode(node.op)) return Demand(node.inputs[0], BodyRole::kRows);
-    if (!binary || !FindBinaryCode(node.op)) return Unimplemented("{} inside a fused operator", node.op);
+    if (!binary && op->unary) return Demand(node.inputs[0], BodyRole::kRows);
+    if (!binary || !op->binary) return Unimplemented("{} inside a fused operator", node.op);
     const ValueInfo &left = body_[node.inputs[0]].info, &right = body_[node.inputs[1]].info;
     const Patterns patterns = PatternsOf(left, right);
     for (const auto& [operand, pattern] :

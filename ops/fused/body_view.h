@@ -7,6 +7,7 @@
 
 #include "ops/broadcast.h"
 #include "ops/fused/tile_program.h"
+#include "ops/operator.h"
 #include "ops/simd/elementwise_codes.h"
 
 namespace heddle::ops {
@@ -36,10 +37,7 @@ class BodyView {
   bool IsSingle(NodeId id) const {
     return node(id).info.IsMatrix() && node(id).info.element_type == ElementType::kFloat32;
   }
-  bool IsCellwise(NodeId id) const {
-    const Node& n = node(id);
-    return IsRows(id) && (n.Is("ifelse") || n.Is("replace") || FindUnaryCode(n.op) || FindBinaryCode(n.op));
-  }
+  bool IsCellwise(NodeId id) const { return IsRows(id) && RowUseOf(node(id)) == RowUse::kCells; }
   static int InputPosition(const Node& variable) { return std::stoi(variable.Text("name")); }
   const std::vector<NodeId>& consumers(NodeId id) const { return consumers_[Index(id)]; }
 

@@ -266,6 +266,7 @@ Result<Value> RunFused(const KernelCall& call) {
 }
 
 constexpr Operator kOperators[] = {{.name = "fused",
+                                    .parameters = "x",
                                     .min_inputs = 1,
                                     .max_inputs = -1,
                                     .infer = InferFused,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused/body_view.h"
+#include "ops/operator.h"
 #include "ops/simd/elementwise_codes.h"
 
 namespace heddle::ops {
@@ -11,11 +12,8 @@ bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes
   const auto at = [&](size_t i) {
     return view.PatternOf(id, i) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[i])];
   };
-  if (n.Is("replace")) return at(0) && !IsZero(view.node(n.inputs[1]));
-  if (n.Is("ifelse")) {
-    const auto is_zero = [&](size_t i) { return at(i) || IsZero(view.node(n.inputs[i])); };
-    return SelectVanishes(at(0), is_zero(1), is_zero(2));
-  }
+  if (const Operator* op = FindOperator(n.op); op->vanishes != nullptr)
+    return op->vanishes({at, [&](size_t i) -> const Node& { return view.node(n.inputs[i]); }});
   if (n.inputs.size() < 2 || n.inputs[1] == kNoNode)
     return at(0) && UnaryFormat(*FindUnaryCode(n.op), {.format = Format::kSparse}) == Format::kSparse;
   const BinaryCode code = *FindBinaryCode(n.op);

@@ -309,26 +309,41 @@ Result<Value> RunTime(const KernelCall& call) {
   return Value(Scalar(clock.MonotonicNs()));
 }
 
+using enum CallForm;
 constexpr Operator kOperators[] = {
     {.name = "matrix",
+     .form = kMatrix,
+     .parameters = "data rows cols @byrow?",
      .min_inputs = 1,
      .max_inputs = 3,
      .infer = InferMatrix,
      .row_rule = MatrixRowRule,
      .run = RunMatrix},
     {.name = "seq",
+     .form = kPositional,
+     .parameters = "from to incr?",
      .min_inputs = 2,
      .max_inputs = 3,
      .infer = InferSeq,
      .row_rule = GenerateRowRule,
      .run = RunSeq},
     {.name = "rand",
+     .form = kRand,
+     .parameters = "rows? cols? min? max? sparsity? seed? lambda? @pdf?",
+     .aliases = "Rand",
      .min_inputs = 0,
      .max_inputs = 7,
      .infer = InferRand,
      .row_rule = GenerateRowRule,
-     .run = RunRand},
-    {.name = "time", .min_inputs = 0, .max_inputs = 0, .infer = InferTime, .run = RunTime, .pure = false},
+     .run = RunRand,
+     .draws = true},
+    {.name = "time",
+     .form = kPositional,
+     .min_inputs = 0,
+     .max_inputs = 0,
+     .infer = InferTime,
+     .run = RunTime,
+     .pure = false},
 };
 
 }  // namespace

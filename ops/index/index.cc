@@ -319,6 +319,7 @@ Result<Value> RunIndexAssign(const KernelCall& call) {
 
 constexpr Operator kOperators[] = {
     {.name = "index",
+     .parameters = "X rl? ru? cl? cu?",
      .min_inputs = 1,
      .max_inputs = 5,
      .infer = InferIndex,
@@ -326,8 +327,10 @@ constexpr Operator kOperators[] = {
      .input_use = IndexInputUse,
      .run = RunIndex,
      .may_fail = true,
-     .takes_singles = TakesAnySingles},
+     .takes_singles = TakesAnySingles,
+     .fusion = {.use = RowUse::kColumnRange, .cell = true, .row = true}},
     {.name = "indexAssign",
+     .parameters = "X V rl? ru? cl? cu?",
      .min_inputs = 2,
      .max_inputs = 6,
      .infer = InferIndexAssign,

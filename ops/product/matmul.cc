@@ -79,22 +79,37 @@ Result<Value> RunProduct(const KernelCall& call) {
   return Value(std::move(sparse));
 }
 
-constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const KernelCall&)) {
+constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const KernelCall&),
+                            FusionTraits fusion) {
   return {.name = name,
+          .parameters = "X Y",
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = InferProduct,
           .row_rule = ProductRowRule,
           .input_use = ProductInputUse,
           .cost = ProductCost,
-          .run = run};
+          .run = run,
+          .kind = OperatorKind::kProduct,
+          .fusion = fusion};
 }
 
 }  // namespace
 
 std::span<const Operator> MatmulOperators() {
-  static constexpr Operator kOperators[] = {Describe("%*%", RunProduct),
-                                            Describe("t%*%", RunTransposedProduct)};
+  // Multiply-adds run at the peak of the machine, eight times the rate of single operations through the
+  // caches.
+  static constexpr Operator kOperators[] = {
+      Describe("%*%", RunProduct,
+               {.use = RowUse::kProduct, .row = true, .outer = true, .published_flops = 2, .flops = 0.3}),
+      Describe("t%*%", RunTransposedProduct,
+               {.use = RowUse::kTransposedProduct,
+                .cell = true,
+                .row = true,
+                .outer = true,
+                .published_flops = 2,
+                .flops = 0.3}),
+  };
   return kOperators;
 }
 

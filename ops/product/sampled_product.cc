@@ -241,13 +241,15 @@ Result<Value> RunSampled(const KernelCall& call) {
 /// the order of the entries.
 constexpr Operator kOperators[] = {
     {.name = "sampledProduct",
+     .parameters = "W U V",
      .min_inputs = 3,
      .max_inputs = 3,
      .infer = InferSampled,
      .row_rule = SampledRowRule,
      .input_use = SampledInputUse,
      .cost = SampledCost,
-     .run = RunSampled},
+     .run = RunSampled,
+     .fusion = {.use = RowUse::kSampledProduct, .outer = true, .published_flops = 2}},
 };
 
 }  // namespace

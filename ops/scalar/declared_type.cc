@@ -50,12 +50,18 @@ Result<Value> RunDeclared(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+Result<Scalar> Evaluate(const Operator&, const Node& node, std::span<const Scalar* const> inputs) {
+  return CastToDeclared(node, *inputs[0]);
+}
+
 constexpr Operator kOperators[] = {{.name = "as.declared",
+                                    .parameters = "x @type @what",
                                     .min_inputs = 1,
                                     .max_inputs = 1,
                                     .infer = InferDeclared,
                                     .run = RunDeclared,
-                                    .may_fail = true}};
+                                    .may_fail = true,
+                                    .evaluate = Evaluate}};
 
 }  // namespace
 

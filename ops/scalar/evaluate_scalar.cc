@@ -5,10 +5,8 @@
 
 #include "core/counted_heap.h"
 #include "core/double_text.h"
-#include "ops/scalar/declared_type.h"
 #include "ops/simd/elementwise_codes.h"
 #include "ops/simd/math.h"
-#include "ops/text/java_format.h"
 
 namespace heddle::ops {
 namespace {
@@ -62,13 +60,6 @@ Result<ValueType> BinaryType(std::string_view op, BinaryCode code, ValueType a, 
 Result<ValueType> UnaryType(std::string_view op, UnaryCode code, ValueType x) {
   if (x == ValueType::kString) return NoStrings(op);
   return code == UnaryCode::kNot ? ValueType::kBoolean : ValueType::kDouble;
-}
-
-std::optional<ValueType> CastTarget(std::string_view op) {
-  if (op == "as.double") return ValueType::kDouble;
-  if (op == "as.integer") return ValueType::kInteger;
-  if (op == "as.logical") return ValueType::kBoolean;
-  return std::nullopt;
 }
 
 int64_t Whole(const Scalar& x) { return x.IsBoolean() ? static_cast<int64_t>(x.AsBoolean()) : x.AsInteger(); }
@@ -159,11 +150,6 @@ Result<Scalar> EvaluateUnary(std::string_view op, UnaryCode code, const Scalar& 
   return Scalar(result);
 }
 
-Result<Scalar> EvaluateSelect(const Scalar& condition, const Scalar& a, const Scalar& b) {
-  if (condition.IsString()) return NoStrings("ifelse");
-  return condition.AsDouble() != 0 ? a : b;
-}
-
 }  // namespace
 
 Result<Scalar> CastScalar(const Scalar& x, ValueType type, std::string_view op) {
@@ -180,50 +166,61 @@ Result<Scalar> CastScalar(const Scalar& x, ValueType type, std::string_view op) 
   return Scalar(x.AsDouble());
 }
 
-Result<ValueType> ScalarResultType(std::string_view op, std::span<const ValueType> inputs) {
-  if (inputs.size() == 2) {
-    if (const auto code = FindBinaryCode(op)) return BinaryType(op, *code, inputs[0], inputs[1]);
-  }
-  if (inputs.size() == 1) {
-    if (const auto type = CastTarget(op)) return *type;
-    if (const auto code = FindUnaryCode(op)) return UnaryType(op, *code, inputs[0]);
-    if (op == "as.scalar") return inputs[0];
-  }
-  if (op == "ifelse" && inputs.size() == 3) {
-    if (inputs[0] == ValueType::kString) return NoStrings(op);
-    return inputs[1] == inputs[2] ? inputs[1] : ValueType::kUnknown;  // the chosen value's own
-  }
-  if (op == "toString" || op == "format") return ValueType::kString;
-  return Unimplemented("{} is not defined on scalars", op);
+Result<ValueType> BinaryScalarType(const Operator& op, std::span<const ValueType> inputs) {
+  return BinaryType(op.name, *op.binary, inputs[0], inputs[1]);
+}
+Result<ValueType> UnaryScalarType(const Operator& op, std::span<const ValueType> inputs) {
+  return UnaryType(op.name, *op.unary, inputs[0]);
+}
+Result<ValueType> CellScalarType(const Operator& op, std::span<const ValueType> inputs) {
+  return inputs.size() == 2 ? BinaryScalarType(op, inputs) : UnaryScalarType(op, inputs);
+}
+Result<ValueType> SelectScalarType(const Operator& op, std::span<const ValueType> inputs) {
+  if (inputs[0] == ValueType::kString) return NoStrings(op.name);
+  return inputs[1] == inputs[2] ? inputs[1] : ValueType::kUnknown;  // the chosen value's own
+}
+
+Result<Scalar> EvaluateBinaryScalar(const Operator& op, const Node&, std::span<const Scalar* const> inputs) {
+  return EvaluateBinary(op.name, *op.binary, *inputs[0], *inputs[1]);
+}
+Result<Scalar> EvaluateUnaryScalar(const Operator& op, const Node&, std::span<const Scalar* const> inputs) {
+  return EvaluateUnary(op.name, *op.unary, *inputs[0]);
+}
+Result<Scalar> EvaluateCellScalar(const Operator& op, const Node& node,
+                                  std::span<const Scalar* const> inputs) {
+  return inputs.size() == 2 ? EvaluateBinaryScalar(op, node, inputs) : EvaluateUnaryScalar(op, node, inputs);
+}
+Result<Scalar> EvaluateSelectScalar(const Operator& op, const Node&, std::span<const Scalar* const> inputs) {
+  if (inputs[0]->IsString()) return NoStrings(op.name);
+  return inputs[0]->AsDouble() != 0 ? *inputs[1] : *inputs[2];
 }
 
 namespace {
 
+Status NotOnScalars(std::string_view op) { return Unimplemented("{} is not defined on scalars", op); }
+
+bool HasCount(const Operator& op, size_t count) {
+  return count >= static_cast<size_t>(op.min_inputs) &&
+         (op.max_inputs < 0 || count <= static_cast<size_t>(op.max_inputs));
+}
+
 Result<Scalar> Evaluate(const Node& node, std::span<const Scalar* const> inputs) {
-  const std::string_view op = node.op;
+  const Operator* op = FindOperator(node.op);
   size_t count = inputs.size();
   while (count > 0 && inputs[count - 1] == nullptr) --count;
-  for (size_t i = 0; i < count; ++i)
-    if (inputs[i] == nullptr && op != "toString") return Internal("{}: input {} is missing", op, i);
-  if (count >= 1 && op == "toString") return Scalar(inputs[0]->ToText());
-  if (count >= 1 && op == "format") {
-    HEDDLE_ASSIGN_OR_RETURN(std::string text, JavaFormat(inputs[0]->ToText(), inputs.subspan(1)));
-    return Scalar(std::move(text));
-  }
-  if (count == 1) {
-    if (const auto type = CastTarget(op)) return CastScalar(*inputs[0], *type, op);
-    if (op == "as.declared") return CastToDeclared(node, *inputs[0]);
-    if (const auto code = FindUnaryCode(op)) return EvaluateUnary(op, *code, *inputs[0]);
-    if (op == "as.scalar") return *inputs[0];
-  }
-  if (count == 2) {
-    if (const auto code = FindBinaryCode(op)) return EvaluateBinary(op, *code, *inputs[0], *inputs[1]);
-  }
-  if (count == 3 && op == "ifelse") return EvaluateSelect(*inputs[0], *inputs[1], *inputs[2]);
-  return Unimplemented("{} is not defined on scalars", op);
+  if (op == nullptr || op->evaluate == nullptr || !HasCount(*op, count)) return NotOnScalars(node.op);
+  for (int i = 0; i < op->min_inputs; ++i)
+    if (inputs[static_cast<size_t>(i)] == nullptr) return Internal("{}: input {} is missing", node.op, i);
+  return op->evaluate(*op, node, inputs.first(count));
 }
 
 }  // namespace
+
+Result<ValueType> ScalarResultType(std::string_view name, std::span<const ValueType> inputs) {
+  const Operator* op = FindOperator(name);
+  if (op == nullptr || op->scalar_type == nullptr || !HasCount(*op, inputs.size())) return NotOnScalars(name);
+  return op->scalar_type(*op, inputs);
+}
 
 Result<Scalar> EvaluateScalar(const Node& node, std::span<const Scalar* const> inputs) {
   return WithinMemory(node.op, [&] { return Evaluate(node, inputs); });

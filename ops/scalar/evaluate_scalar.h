@@ -19,6 +19,21 @@ namespace heddle::ops {
 /// (Infinity, NaN).
 Result<ValueType> ScalarResultType(std::string_view op, std::span<const ValueType> inputs);
 
+/// Operator::scalar_type and Operator::evaluate of cell-wise operators: those with two operands, with one,
+/// with one or two as many as are given, and ifelse. Inputs that are left out at the end are not in the span.
+Result<ValueType> BinaryScalarType(const Operator& op, std::span<const ValueType> inputs);
+Result<ValueType> UnaryScalarType(const Operator& op, std::span<const ValueType> inputs);
+Result<ValueType> CellScalarType(const Operator& op, std::span<const ValueType> inputs);
+Result<ValueType> SelectScalarType(const Operator& op, std::span<const ValueType> inputs);
+Result<Scalar> EvaluateBinaryScalar(const Operator& op, const Node& node,
+                                    std::span<const Scalar* const> inputs);
+Result<Scalar> EvaluateUnaryScalar(const Operator& op, const Node& node,
+                                   std::span<const Scalar* const> inputs);
+Result<Scalar> EvaluateCellScalar(const Operator& op, const Node& node,
+                                  std::span<const Scalar* const> inputs);
+Result<Scalar> EvaluateSelectScalar(const Operator& op, const Node& node,
+                                    std::span<const Scalar* const> inputs);
+
 /// Converts between value types: strings are parsed as doubles, integers truncate, booleans ask for non-zero
 /// (strings: "TRUE", "true"). kFailedPrecondition, naming `op`, for text that is no number. Also what binding
 /// a scalar to a typed parameter does.

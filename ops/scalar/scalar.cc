@@ -45,6 +45,20 @@ Result<Value> RunAsMatrix(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+Result<ValueType> TypeOfInput(const Operator&, std::span<const ValueType> inputs) { return inputs[0]; }
+Result<Scalar> GiveInput(const Operator&, const Node&, std::span<const Scalar* const> inputs) {
+  return *inputs[0];
+}
+
+template <ValueType type>
+Result<ValueType> CastType(const Operator&, std::span<const ValueType>) {
+  return type;
+}
+template <ValueType type>
+Result<Scalar> Cast(const Operator& op, const Node&, std::span<const Scalar* const> inputs) {
+  return CastScalar(*inputs[0], type, op.name);
+}
+
 Result<ValueInfo> InferCast(const InferContext& context) {
   const ValueInfo& x = context.inputs[0];
   if (!x.IsScalar())
@@ -70,49 +84,89 @@ Result<ValueInfo> InferSizeOf(const InferContext& context) {
 Result<Value> RunSizeOf(const KernelCall& call) {
   Shape shape = call.input_infos[0].shape;
   if (!shape.IsKnown()) shape = call.inputs[0]->matrix().shape();
-  if (call.node.op == "nrow") return Value(Scalar(shape.rows));
-  return Value(Scalar(call.node.op == "ncol" ? shape.columns : shape.Cells()));
+  return Value(Scalar(FindOperator(call.node.op)->size_of(shape)));
 }
+
+int64_t RowsOf(const Shape& shape) { return shape.rows; }
+int64_t ColumnsOf(const Shape& shape) { return shape.columns; }
+int64_t CellsOf(const Shape& shape) { return shape.Cells(); }
 
 constexpr Operator kOperators[] = {
     {.name = "as.scalar",
+     .form = CallForm::kPositional,
+     .parameters = "x",
+     .aliases = "castAsScalar",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferAsScalar,
      .run = RunAsScalar,
-     .takes_singles = TakesAnySingles},
-    {.name = "as.matrix", .min_inputs = 1, .max_inputs = 1, .infer = InferAsMatrix, .run = RunAsMatrix},
+     .takes_singles = TakesAnySingles,
+     .scalar_type = TypeOfInput,
+     .evaluate = GiveInput},
+    {.name = "as.matrix",
+     .form = CallForm::kPositional,
+     .parameters = "x",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferAsMatrix,
+     .run = RunAsMatrix},
     {.name = "as.double",
+     .form = CallForm::kPositional,
+     .parameters = "x",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferCast,
      .run = RunCast,
-     .may_fail = true},
+     .may_fail = true,
+     .scalar_type = CastType<ValueType::kDouble>,
+     .evaluate = Cast<ValueType::kDouble>},
     {.name = "as.integer",
+     .form = CallForm::kPositional,
+     .parameters = "x",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferCast,
      .run = RunCast,
-     .may_fail = true},
-    {.name = "as.logical", .min_inputs = 1, .max_inputs = 1, .infer = InferCast, .run = RunCast},
+     .may_fail = true,
+     .scalar_type = CastType<ValueType::kInteger>,
+     .evaluate = Cast<ValueType::kInteger>},
+    {.name = "as.logical",
+     .form = CallForm::kPositional,
+     .parameters = "x",
+     .aliases = "as.boolean",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferCast,
+     .run = RunCast,
+     .scalar_type = CastType<ValueType::kBoolean>,
+     .evaluate = Cast<ValueType::kBoolean>},
     {.name = "nrow",
+     .form = CallForm::kPositional,
+     .parameters = "X",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferSizeOf,
      .run = RunSizeOf,
-     .takes_singles = TakesAnySingles},
+     .takes_singles = TakesAnySingles,
+     .size_of = RowsOf},
     {.name = "ncol",
+     .form = CallForm::kPositional,
+     .parameters = "X",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferSizeOf,
      .run = RunSizeOf,
-     .takes_singles = TakesAnySingles},
+     .takes_singles = TakesAnySingles,
+     .size_of = ColumnsOf},
     {.name = "length",
+     .form = CallForm::kPositional,
+     .parameters = "X",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferSizeOf,
      .run = RunSizeOf,
-     .takes_singles = TakesAnySingles},
+     .takes_singles = TakesAnySingles,
+     .size_of = CellsOf},
 };
 
 }  // namespace

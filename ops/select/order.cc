@@ -146,6 +146,8 @@ double OrderWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 // largest value: last when ascending, first when decreasing. Format: X's; dense with index.return. Exact.
 // Cost: 8 passes over m keys a column.
 constexpr Operator kOrderOperator = {.name = "order",
+                                     .form = CallForm::kNamed,
+                                     .parameters = "target by? decreasing? index.return?",
                                      .min_inputs = 1,
                                      .max_inputs = 4,
                                      .infer = InferOrder,

@@ -11,6 +11,7 @@
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/parallel.h"
 #include "ops/select/select_operators.h"
+#include "ops/simd/elementwise_codes.h"
 
 namespace heddle::ops {
 namespace {
@@ -119,6 +120,10 @@ InputUse ReplaceInputUse(const Node&, std::span<const ValueInfo>, int i) {
   return i == 0 ? InputUse::kRows : InputUse::kWhole;
 }
 
+bool ReplaceVanishes(const CellOperands& operands) {
+  return operands.absent(0) && !IsZero(operands.operand(1));
+}
+
 void ReplaceCells(const double* in, int64_t count, double pattern, double replacement, double* out) {
   if (std::isnan(pattern)) {
     for (int64_t k = 0; k < count; ++k) out[k] = in[k] != in[k] ? replacement : in[k];
@@ -167,18 +172,30 @@ std::span<const Operator> SelectOperators() {
   static const Operator kOperators[] = {
       kTableOperator,
       {.name = "removeEmpty",
+       .form = CallForm::kNamed,
+       .parameters = "target select? @margin @empty.return?",
        .min_inputs = 1,
        .max_inputs = 2,
        .infer = InferRemoveEmpty,
        .run = RunRemoveEmpty},
       kOrderOperator,
       {.name = "replace",
+       .form = CallForm::kNamed,
+       .parameters = "target pattern replacement",
        .min_inputs = 3,
        .max_inputs = 3,
        .infer = InferReplace,
        .row_rule = ReplaceRowRule,
        .input_use = ReplaceInputUse,
-       .run = RunReplace},
+       .run = RunReplace,
+       .fusion = {.use = RowUse::kCells,
+                  .cell = true,
+                  .row = true,
+                  .outer = true,
+                  .published_flops = 2,
+                  .flops = 0.8,
+                  .literal_input = 1},
+       .vanishes = ReplaceVanishes},
   };
   return kOperators;
 }

@@ -286,6 +286,9 @@ double TableWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 // Order: weights of a cell add up in row order within panels of Granule(m) rows of A; panels along the tree.
 // Cost: sorts the m*n entries by column and row; counts of few cells need no order.
 constexpr Operator kTableOperator = {.name = "table",
+                                     .form = CallForm::kTable,
+                                     .parameters = "A B W? odim1? odim2? outputEmptyBlocks?",
+                                     .aliases = "ctable",
                                      .min_inputs = 2,
                                      .max_inputs = 5,
                                      .infer = InferTable,

@@ -1,78 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/simd/elementwise_codes.h"
 
-#include <algorithm>
-#include <iterator>
-
+#include "ops/operator.h"
 #include "ops/simd/math.h"
 
 namespace heddle::ops {
 namespace {
-
-template <typename Code>
-struct Named {
-  std::string_view name;
-  Code code;
-};
-
-constexpr Named<BinaryCode> kBinary[] = {
-    {"+", BinaryCode::kAdd},
-    {"-", BinaryCode::kSubtract},
-    {"*", BinaryCode::kMultiply},
-    {"/", BinaryCode::kDivide},
-    {"^", BinaryCode::kPower},
-    {"%%", BinaryCode::kModulus},
-    {"%/%", BinaryCode::kIntegerDivide},
-    {"<", BinaryCode::kLess},
-    {"<=", BinaryCode::kLessEqual},
-    {">", BinaryCode::kGreater},
-    {">=", BinaryCode::kGreaterEqual},
-    {"==", BinaryCode::kEqual},
-    {"!=", BinaryCode::kNotEqual},
-    {"&", BinaryCode::kLogicalAnd},
-    {"|", BinaryCode::kLogicalOr},
-    {"xor", BinaryCode::kExclusiveOr},
-    {"pmin", BinaryCode::kMinimum},
-    {"pmax", BinaryCode::kMaximum},
-    {"bitwAnd", BinaryCode::kBitAnd},
-    {"bitwOr", BinaryCode::kBitOr},
-    {"bitwXor", BinaryCode::kBitXor},
-    {"bitwShiftL", BinaryCode::kBitShiftLeft},
-    {"bitwShiftR", BinaryCode::kBitShiftRight},
-    {"log", BinaryCode::kLogBase},
-};
-
-constexpr Named<UnaryCode> kUnary[] = {
-    {"!", UnaryCode::kNot},
-    {"sqrt", UnaryCode::kSquareRoot},
-    {"exp", UnaryCode::kExponential},
-    {"log", UnaryCode::kLogarithm},
-    {"abs", UnaryCode::kAbsolute},
-    {"round", UnaryCode::kRound},
-    {"floor", UnaryCode::kRoundDown},
-    {"ceil", UnaryCode::kRoundUp},
-    {"sign", UnaryCode::kSign},
-    {"sin", UnaryCode::kSine},
-    {"cos", UnaryCode::kCosine},
-    {"tan", UnaryCode::kTangent},
-    {"asin", UnaryCode::kArcSine},
-    {"acos", UnaryCode::kArcCosine},
-    {"atan", UnaryCode::kArcTangent},
-    {"sinh", UnaryCode::kHyperbolicSine},
-    {"cosh", UnaryCode::kHyperbolicCosine},
-    {"tanh", UnaryCode::kHyperbolicTangent},
-    {"sigmoid", UnaryCode::kSigmoid},
-    {"is.nan", UnaryCode::kIsNaN},
-    {"is.na", UnaryCode::kIsNaN},
-    {"is.infinite", UnaryCode::kIsInfinite},
-};
-
-template <typename Table>
-auto Find(const Table& table, std::string_view op) {
-  const auto* found =
-      std::find_if(std::begin(table), std::end(table), [&](const auto& entry) { return entry.name == op; });
-  return found == std::end(table) ? std::nullopt : std::optional(found->code);
-}
 
 const Scalar* LiteralOf(const Node& node) {
   return node.Is("literal") ? node.FindAttribute("value") : nullptr;
@@ -88,8 +21,14 @@ bool KeepsZero(BinaryCode code, const Scalar* left, const Scalar* right) {
 
 }  // namespace
 
-std::optional<BinaryCode> FindBinaryCode(std::string_view op) { return Find(kBinary, op); }
-std::optional<UnaryCode> FindUnaryCode(std::string_view op) { return Find(kUnary, op); }
+std::optional<BinaryCode> FindBinaryCode(std::string_view op) {
+  const Operator* found = FindOperator(op);
+  return found == nullptr ? std::nullopt : found->binary;
+}
+std::optional<UnaryCode> FindUnaryCode(std::string_view op) {
+  const Operator* found = FindOperator(op);
+  return found == nullptr ? std::nullopt : found->unary;
+}
 
 bool SkipsAbsentCells(BinaryCode code) {
   return code == BinaryCode::kMultiply || code == BinaryCode::kLogicalAnd;

@@ -133,15 +133,39 @@ Result<Value> RunAssert(const KernelCall& call) {
   return Value();
 }
 
+Result<ValueType> TypeOfText(const Operator&, std::span<const ValueType>) { return ValueType::kString; }
+
+Result<Scalar> EvaluateToString(const Operator&, const Node&, std::span<const Scalar* const> inputs) {
+  return Scalar(inputs[0]->ToText());
+}
+
+Result<Scalar> EvaluateFormat(const Operator&, const Node&, std::span<const Scalar* const> inputs) {
+  HEDDLE_ASSIGN_OR_RETURN(std::string text, JavaFormat(inputs[0]->ToText(), inputs.subspan(1)));
+  return Scalar(std::move(text));
+}
+
 constexpr Operator kOperators[] = {
-    {.name = "toString", .min_inputs = 1, .max_inputs = 7, .infer = InferText, .run = RunToString},
+    {.name = "toString",
+     .form = CallForm::kNamed,
+     .parameters = "x rows? cols? decimal? sparse? sep? linesep?",
+     .min_inputs = 1,
+     .max_inputs = 7,
+     .infer = InferText,
+     .run = RunToString,
+     .scalar_type = TypeOfText,
+     .evaluate = EvaluateToString},
     {.name = "format",
+     .parameters = "text x",
      .min_inputs = 1,
      .max_inputs = -1,
      .infer = InferFormat,
      .run = RunFormat,
-     .may_fail = true},
+     .may_fail = true,
+     .scalar_type = TypeOfText,
+     .evaluate = EvaluateFormat},
     {.name = "print",
+     .form = CallForm::kPrint,
+     .parameters = "x",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferEffect,
@@ -149,6 +173,8 @@ constexpr Operator kOperators[] = {
      .effect = true,
      .pure = false},
     {.name = "stop",
+     .form = CallForm::kStop,
+     .parameters = "message?",
      .min_inputs = 0,
      .max_inputs = 1,
      .infer = InferEffect,
@@ -157,6 +183,8 @@ constexpr Operator kOperators[] = {
      .may_fail = true,
      .pure = false},
     {.name = "assert",
+     .form = CallForm::kAssert,
+     .parameters = "condition",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferAssert,

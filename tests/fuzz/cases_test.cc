@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/builtins/builtin_table.h"
+#include "ops/operator.h"
 #include "tests/fuzz/fuzz_case.h"
 #include "tests/fuzz/minimize.h"
 #include "tests/fuzz/script_text.h"
@@ -34,7 +34,7 @@ TEST(FuzzCaseTest, EveryBuiltinIsCalledAndEveryFormatRead) {
     for (const std::string& token : SplitTokens(c.files.at(kScriptName))) tokens.insert(token);
     origins.insert(c.origin.substr(0, c.origin.find(' ')));
   }
-  for (const std::string& name : compiler::BuiltinNames()) EXPECT_TRUE(tokens.contains(name)) << name;
+  for (const std::string& name : ops::BuiltinNames()) EXPECT_TRUE(tokens.contains(name)) << name;
   for (const char* format : {"\"csv\"", "\"libsvm\"", "\"mm\"", "\"text\""})
     EXPECT_TRUE(tokens.contains(format)) << format;
   EXPECT_EQ(origins, (std::set<std::string>{"changed", "data", "generated", "large"}));

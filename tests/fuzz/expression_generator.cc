@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/builtins/builtin_table.h"
+#include "ops/operator.h"
 #include "tests/fuzz/hostile.h"
 
 namespace heddle::fuzz {
@@ -214,13 +214,13 @@ std::string ExpressionGenerator::Any(const Scope& scope, int depth) {
 }
 
 std::string ExpressionGenerator::AnyCall(const Scope& scope) {
-  static const std::vector<std::string> kNames = compiler::BuiltinNames();
+  static const std::vector<std::string> kNames = ops::BuiltinNames();
   const std::string name = choose_.Pick(kNames);
   std::string call = name + "(";
-  const compiler::Builtin* builtin = compiler::FindBuiltin(name);
-  const std::vector<compiler::BuiltinParameter> parameters = compiler::ParametersOf(*builtin);
+  const ops::Operator* builtin = ops::FindBuiltin(name);
+  const std::vector<ops::OperatorParameter> parameters = ops::ParseParameters(builtin->parameters);
   const bool by_name =
-      builtin->form == compiler::CallForm::kRand || choose_.Chance(parameters.size() > 2 ? 60 : 10);
+      builtin->form == ops::CallForm::kRand || choose_.Chance(parameters.size() > 2 ? 60 : 10);
   int64_t count = parameters.empty() ? choose_.Between(0, 5) : static_cast<int64_t>(parameters.size());
   if (choose_.Chance(10)) count = choose_.Between(0, count + 1);
   bool first = true;

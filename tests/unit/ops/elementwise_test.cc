@@ -97,12 +97,18 @@ void ExpectCells(const Result<Value>& got, const ValueInfo& info, const Matrix& 
   ASSERT_TRUE(Matrix::SameCells(got->matrix(), expected)) << what;
 }
 
-const std::vector<std::string> kBinaryNames = {
-    "+",  "-", "*", "/",   "^",    "%%",   "%/%",     "<",      "<=",      ">",          ">=",         "==",
-    "!=", "&", "|", "xor", "pmin", "pmax", "bitwAnd", "bitwOr", "bitwXor", "bitwShiftL", "bitwShiftR", "log"};
-const std::vector<std::string> kUnaryNames = {
-    "!",   "sqrt", "exp",  "log",  "abs",  "round", "floor", "ceil",    "sign",   "sin",   "cos",
-    "tan", "asin", "acos", "atan", "sinh", "cosh",  "tanh",  "sigmoid", "is.nan", "is.na", "is.infinite"};
+// The cell-wise operators of the catalog.
+template <typename Has>
+std::vector<std::string> NamesOfThoseThat(const Has& has) {
+  std::vector<std::string> names;
+  for (const Operator* op : AllOperators())
+    if (has(*op)) names.emplace_back(op->name);
+  return names;
+}
+const std::vector<std::string> kBinaryNames =
+    NamesOfThoseThat([](const Operator& op) { return op.binary.has_value(); });
+const std::vector<std::string> kUnaryNames =
+    NamesOfThoseThat([](const Operator& op) { return op.unary.has_value(); });
 
 // Every test runs with each copy of the kernels that the machine has, on one and two threads.
 class ElementwiseTest : public testing::TestWithParam<std::tuple<Cpu, int>> {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <random>
@@ -24,9 +25,12 @@ using Attributes = std::vector<std::pair<std::string, Scalar>>;
 
 struct Invocation {
   Invocation(std::span<const Operator> family, std::string name, Inputs given, Attributes attributes = {})
-      : inputs(std::move(given)) {
-    for (const Operator& candidate : family)
-      if (candidate.name == name) op = &candidate;
+      : Invocation(name, std::move(given), std::move(attributes)) {
+    EXPECT_TRUE(std::any_of(family.begin(), family.end(), [&](const Operator& one) { return &one == op; }))
+        << name;
+  }
+  explicit Invocation(std::string name, Inputs given, Attributes attributes = {})
+      : op(FindOperator(name)), inputs(std::move(given)) {
     EXPECT_NE(op, nullptr) << name;
     node.op = std::move(name);
     for (const auto& [key, value] : attributes) node.SetAttribute(key, value);

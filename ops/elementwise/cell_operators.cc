@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/catalog.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/simd/elementwise_codes.h"
+
+// The cell-wise operators. What each computes is one line of ops/simd/cell_operators.h; formats and special
+// values are in docs/numerics.md, section 7.
+namespace heddle::ops {
+namespace {
+
+using enum CallForm;
+
+bool SelectVanishesAt(const CellOperands& operands) {
+  const auto is_zero = [&](size_t i) { return operands.absent(i) || IsZero(operands.operand(i)); };
+  return SelectVanishes(operands.absent(0), is_zero(1), is_zero(2));
+}
+
+constexpr Operator kOperators[] = {
+    BinaryOperator(
+        {.name = "+", .outer = "+", .binary = BinaryCode::kAdd, .total = "sum", .fusion = {.flops = 0.35}}),
+    BinaryOperator({.name = "-",
+                    .outer = "-",
+                    .binary = BinaryCode::kSubtract,
+                    .total = "sum",
+                    .fusion = {.flops = 0.35}}),
+    BinaryOperator({.name = "*",
+                    .outer = "*",
+                    .binary = BinaryCode::kMultiply,
+                    .total = "prod",
+                    .fusion = {.flops = 0.35}}),
+    BinaryOperator({.name = "/",
+                    .outer = "/",
+                    .binary = BinaryCode::kDivide,
+                    .fusion = {.published_flops = 22, .flops = 4}}),
+    BinaryOperator({.name = "^",
+                    .outer = "^",
+                    .cell_flops = 20,
+                    .binary = BinaryCode::kPower,
+                    .function = true,
+                    .fusion = {.published_flops = 16, .flops = 45}}),
+    BinaryOperator({.name = "%%",
+                    .outer = "%%",
+                    .binary = BinaryCode::kModulus,
+                    .fusion = {.published_flops = 8, .flops = 8}}),
+    BinaryOperator({.name = "%/%",
+                    .outer = "%/%",
+                    .binary = BinaryCode::kIntegerDivide,
+                    .fusion = {.published_flops = 6, .flops = 6}}),
+    BinaryOperator({.name = "<", .outer = "<", .binary = BinaryCode::kLess, .fusion = {.flops = 0.5}}),
+    BinaryOperator({.name = "<=", .outer = "<=", .binary = BinaryCode::kLessEqual, .fusion = {.flops = 0.5}}),
+    BinaryOperator({.name = ">", .outer = ">", .binary = BinaryCode::kGreater, .fusion = {.flops = 0.5}}),
+    BinaryOperator(
+        {.name = ">=", .outer = ">=", .binary = BinaryCode::kGreaterEqual, .fusion = {.flops = 0.5}}),
+    BinaryOperator({.name = "==", .outer = "==", .binary = BinaryCode::kEqual, .fusion = {.flops = 0.5}}),
+    BinaryOperator({.name = "!=", .outer = "!=", .binary = BinaryCode::kNotEqual, .fusion = {.flops = 0.5}}),
+    BinaryOperator({.name = "&", .outer = "&&", .binary = BinaryCode::kLogicalAnd, .fusion = {.flops = 0.4}}),
+    BinaryOperator({.name = "|", .outer = "||", .binary = BinaryCode::kLogicalOr, .fusion = {.flops = 0.4}}),
+    BinaryOperator({.name = "xor",
+                    .form = kPositional,
+                    .outer = "xor",
+                    .binary = BinaryCode::kExclusiveOr,
+                    .fusion = {.flops = 0.4}}),
+    BinaryOperator({.name = "pmin",
+                    .outer = "min",
+                    .binary = BinaryCode::kMinimum,
+                    .total = "min",
+                    .fusion = {.flops = 1.7}}),
+    BinaryOperator({.name = "pmax",
+                    .outer = "max",
+                    .binary = BinaryCode::kMaximum,
+                    .total = "max",
+                    .fusion = {.flops = 1.7}}),
+    BinaryOperator(
+        {.name = "bitwAnd", .form = kPositional, .binary = BinaryCode::kBitAnd, .fusion = {.flops = 8}}),
+    BinaryOperator(
+        {.name = "bitwOr", .form = kPositional, .binary = BinaryCode::kBitOr, .fusion = {.flops = 8}}),
+    BinaryOperator(
+        {.name = "bitwXor", .form = kPositional, .binary = BinaryCode::kBitXor, .fusion = {.flops = 8}}),
+    BinaryOperator({.name = "bitwShiftL",
+                    .form = kPositional,
+                    .parameters = "a n",
+                    .binary = BinaryCode::kBitShiftLeft,
+                    .fusion = {.flops = 8}}),
+    BinaryOperator({.name = "bitwShiftR",
+                    .form = kPositional,
+                    .parameters = "a n",
+                    .binary = BinaryCode::kBitShiftRight,
+                    .fusion = {.flops = 8}}),
+    UnaryOperator({.name = "!", .unary = UnaryCode::kNot, .fusion = {.flops = 0.4}}),
+    CellFunction(
+        {.name = "sqrt", .unary = UnaryCode::kSquareRoot, .fusion = {.published_flops = 2, .flops = 9}}),
+    CellFunction({.name = "exp",
+                  .unary = UnaryCode::kExponential,
+                  .function = true,
+                  .fusion = {.published_flops = 18, .flops = 9, .alone = true}}),
+    CellFunction({.name = "log",
+                  .parameters = "x base?",
+                  .outer = "log",
+                  .drops_last_input = true,
+                  .binary = BinaryCode::kLogBase,
+                  .unary = UnaryCode::kLogarithm,
+                  .function = true,
+                  .fusion = {.published_flops = 32, .flops = 12, .alone = true}}),
+    CellFunction({.name = "abs", .unary = UnaryCode::kAbsolute, .fusion = {.flops = 0.3}}),
+    CellFunction({.name = "round", .unary = UnaryCode::kRound, .fusion = {.flops = 0.7}}),
+    CellFunction({.name = "floor", .unary = UnaryCode::kRoundDown, .fusion = {.flops = 0.7}}),
+    CellFunction(
+        {.name = "ceil", .aliases = "ceiling", .unary = UnaryCode::kRoundUp, .fusion = {.flops = 0.7}}),
+    CellFunction({.name = "sign", .unary = UnaryCode::kSign, .fusion = {.flops = 1.5}}),
+    CellFunction({.name = "sin",
+                  .unary = UnaryCode::kSine,
+                  .function = true,
+                  .fusion = {.published_flops = 18, .flops = 26}}),
+    CellFunction({.name = "cos",
+                  .unary = UnaryCode::kCosine,
+                  .function = true,
+                  .fusion = {.published_flops = 22, .flops = 26}}),
+    CellFunction({.name = "tan",
+                  .unary = UnaryCode::kTangent,
+                  .function = true,
+                  .fusion = {.published_flops = 42, .flops = 40}}),
+    CellFunction({.name = "asin",
+                  .unary = UnaryCode::kArcSine,
+                  .function = true,
+                  .fusion = {.published_flops = 93, .flops = 22}}),
+    CellFunction({.name = "acos",
+                  .unary = UnaryCode::kArcCosine,
+                  .function = true,
+                  .fusion = {.published_flops = 103, .flops = 22}}),
+    CellFunction({.name = "atan",
+                  .unary = UnaryCode::kArcTangent,
+                  .function = true,
+                  .fusion = {.published_flops = 40, .flops = 20}}),
+    CellFunction({.name = "sinh",
+                  .unary = UnaryCode::kHyperbolicSine,
+                  .function = true,
+                  .fusion = {.published_flops = 93, .flops = 26}}),
+    CellFunction({.name = "cosh",
+                  .unary = UnaryCode::kHyperbolicCosine,
+                  .function = true,
+                  .fusion = {.published_flops = 103, .flops = 22}}),
+    CellFunction({.name = "tanh",
+                  .unary = UnaryCode::kHyperbolicTangent,
+                  .function = true,
+                  .fusion = {.published_flops = 40, .flops = 24}}),
+    CellFunction({.name = "sigmoid",
+                  .parameters = "X",
+                  .unary = UnaryCode::kSigmoid,
+                  .function = true,
+                  .fusion = {.published_flops = 21, .flops = 18}}),
+    CellFunction(
+        {.name = "is.nan", .aliases = "isNaN", .unary = UnaryCode::kIsNaN, .fusion = {.flops = 0.5}}),
+    CellFunction({.name = "is.na", .aliases = "isNA", .unary = UnaryCode::kIsNaN, .fusion = {.flops = 0.5}}),
+    CellFunction({.name = "is.infinite",
+                  .aliases = "isInf",
+                  .unary = UnaryCode::kIsInfinite,
+                  .fusion = {.flops = 0.5}}),
+    CellOperator({.name = "ifelse",
+                  .form = kPositional,
+                  .parameters = "c a b",
+                  .min_inputs = 3,
+                  .max_inputs = 3,
+                  .infer = InferSelect,
+                  .run = RunSelect,
+                  .scalar_type = SelectScalarType,
+                  .evaluate = EvaluateSelectScalar,
+                  .fusion = {.published_flops = 2, .flops = 0.3},
+                  .vanishes = SelectVanishesAt}),
+};
+
+}  // namespace
+
+std::span<const Operator> ElementwiseOperators() { return kOperators; }
+
+/// outer(u, v, "op"): u op t(v) for the operators that have a name there. The front end writes the call as
+/// the operator itself, which repeats its vectors.
+extern constexpr Operator kOuterForm = {.name = "outer", .form = CallForm::kOuter, .parameters = "u v op"};
+
+}  // namespace heddle::ops

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reference/catalog.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "ops/aggregate/aggregate.h"
+#include "ops/arguments.h"
+#include "ops/operator.h"
+#include "ops/reference/aggregate.h"
+#include "ops/reference/elementwise.h"
+#include "ops/reference/generate.h"
+#include "ops/reference/matmul.h"
+#include "ops/reference/reorganize.h"
+#include "ops/reference/sampled_product.h"
+#include "ops/reference/select.h"
+#include "ops/reference/solve.h"
+
+namespace heddle::ops::reference {
+namespace {
+
+using Inputs = std::span<const Value* const>;
+
+const Value* Given(Inputs inputs, size_t i) { return i < inputs.size() ? inputs[i] : nullptr; }
+const Matrix& M(Inputs inputs, size_t i) { return inputs[i]->matrix(); }
+double Number(Inputs inputs, size_t i, double otherwise) {
+  const Value* value = Given(inputs, i);
+  return value == nullptr ? otherwise : value->scalar().AsDouble();
+}
+int64_t Integer(Inputs inputs, size_t i, int64_t otherwise) {
+  return static_cast<int64_t>(Number(inputs, i, static_cast<double>(otherwise)));
+}
+
+std::vector<Matrix> All(Inputs inputs) {
+  std::vector<Matrix> matrices;
+  for (const Value* input : inputs)
+    matrices.push_back(input->IsMatrix() ? input->matrix() : *FilledMatrix(1, 1, input->scalar().AsDouble()));
+  return matrices;
+}
+
+Value OfBinary(const Node& node, Inputs inputs) { return Binary(node.op, *inputs[0], *inputs[1]); }
+Value OfUnary(const Node& node, Inputs inputs) {
+  return Given(inputs, 1) != nullptr ? OfBinary(node, inputs) : Unary(node.op, M(inputs, 0));
+}
+Value OfSelect(const Node&, Inputs inputs) { return Select(*inputs[0], *inputs[1], *inputs[2]); }
+Value OfFull(const Node& node, Inputs inputs) { return Scalar(FullAggregate(node.op, M(inputs, 0))); }
+Value OfRows(const Node& node, Inputs inputs) { return RowAggregate(node.op, M(inputs, 0)); }
+Value OfColumns(const Node& node, Inputs inputs) { return ColumnAggregate(node.op, M(inputs, 0)); }
+Value OfCumulative(const Node& node, Inputs inputs) { return Cumulative(node.op, M(inputs, 0)); }
+
+Value OfIndex(const Node&, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  return Index(x, Integer(inputs, 1, 1), Integer(inputs, 2, x.rows()), Integer(inputs, 3, 1),
+               Integer(inputs, 4, x.columns()));
+}
+Value OfIndexAssign(const Node&, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  return IndexAssign(x, All(inputs.first(2))[1], Integer(inputs, 2, 1), Integer(inputs, 3, x.rows()),
+                     Integer(inputs, 4, 1), Integer(inputs, 5, x.columns()));
+}
+
+Value OfMatrix(const Node& node, Inputs inputs) {
+  const Value& data = *inputs[0];
+  const int64_t rows = Integer(inputs, 1, 1), columns = Integer(inputs, 2, 1);
+  if (data.IsScalar()) return *FilledMatrix(rows, columns, data.scalar().AsDouble());
+  return Reshape(data.matrix(), rows, columns, BooleanAttribute(node, "byrow", true));
+}
+
+// from, from + increment, ... as far as `to`.
+Value OfSeq(const Node&, Inputs inputs) {
+  const double from = Number(inputs, 0, 1), to = Number(inputs, 1, 1);
+  const double increment = Number(inputs, 2, from <= to ? 1 : -1);
+  std::vector<double> numbers;
+  for (int64_t i = 0;; ++i) {
+    const double next = from + static_cast<double>(i) * increment;
+    if (increment > 0 ? next > to : next < to) break;
+    numbers.push_back(next);
+  }
+  Matrix result = *Matrix::Dense(static_cast<int64_t>(numbers.size()), 1);
+  for (size_t i = 0; i < numbers.size(); ++i) result.mutable_data()[i] = numbers[i];
+  return result;
+}
+
+// Uniform numbers with a seed; tests/unit/ops/generate_test.cc has the other distributions.
+Value OfRand(const Node&, Inputs inputs) {
+  RandRequest request;
+  request.rows = Integer(inputs, 0, 1);
+  request.columns = Integer(inputs, 1, 1);
+  request.min = Number(inputs, 2, 0);
+  request.max = Number(inputs, 3, 1);
+  request.sparsity = Number(inputs, 4, 1);
+  request.seed = Integer(inputs, 5, -1);
+  return Random(request);
+}
+
+Value OfRemoveEmpty(const Node& node, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  const bool rows = node.Text("margin") == "rows";
+  const Value* select = Given(inputs, 1);
+  std::vector<Matrix> kept;
+  for (const int64_t i : Kept(x, rows, select == nullptr ? nullptr : &select->matrix()))
+    kept.push_back(rows ? Index(x, i + 1, i + 1, 1, x.columns()) : Index(x, 1, x.rows(), i + 1, i + 1));
+  if (kept.empty()) return *FilledMatrix(rows ? 1 : x.rows(), rows ? x.columns() : 1, 0);
+  return rows ? Rbind(kept) : Cbind(kept);
+}
+
+Value OfOrder(const Node&, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  const std::vector<int64_t> rows = SortedRows(x, {Integer(inputs, 1, 1) - 1}, Number(inputs, 2, 0) != 0);
+  std::vector<Matrix> sorted;
+  for (const int64_t row : rows)
+    sorted.push_back(Number(inputs, 3, 0) != 0 ? *FilledMatrix(1, 1, static_cast<double>(row + 1))
+                                               : Index(x, row + 1, row + 1, 1, x.columns()));
+  return Rbind(sorted);
+}
+
+Value OfTable(const Node&, Inputs inputs) {
+  const Matrix &a = M(inputs, 0), &b = M(inputs, 1);
+  std::vector<double> columns, weights;
+  for (int64_t i = 0; i < b.rows(); ++i)
+    for (int64_t j = 0; j < b.columns(); ++j) {
+      columns.push_back(b.At(i, j));
+      weights.push_back(Given(inputs, 2) == nullptr ? 1 : M(inputs, 2).At(i, j));
+    }
+  return Table(a, columns, weights, Integer(inputs, 3, static_cast<int64_t>(FullAggregate("max", a))),
+               Integer(inputs, 4, static_cast<int64_t>(FullAggregate("max", b))));
+}
+
+Value OfReplace(const Node&, Inputs inputs) {
+  return Replace(M(inputs, 0), Number(inputs, 1, 0), Number(inputs, 2, 0));
+}
+
+Value OfAsMatrix(const Node&, Inputs inputs) { return *FilledMatrix(1, 1, inputs[0]->scalar().AsDouble()); }
+Value OfSize(const Node& node, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  return Scalar(node.op == "nrow" ? x.rows() : node.op == "ncol" ? x.columns() : x.rows() * x.columns());
+}
+
+// By name, where one reference is not that of a whole kind of operators.
+constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+    {"ifelse", OfSelect},
+    {"cumsum", OfCumulative},
+    {"cumprod", OfCumulative},
+    {"cummin", OfCumulative},
+    {"cummax", OfCumulative},
+    {"%*%", [](const Node&, Inputs inputs) -> Value { return Multiply(M(inputs, 0), M(inputs, 1)); }},
+    {"t%*%",
+     [](const Node&, Inputs inputs) -> Value { return TransposedMultiply(M(inputs, 0), M(inputs, 1)); }},
+    {"sampledProduct",
+     [](const Node&, Inputs inputs) -> Value {
+       return SampledProduct(M(inputs, 0), M(inputs, 1), M(inputs, 2));
+     }},
+    {"t", [](const Node&, Inputs inputs) -> Value { return Transpose(M(inputs, 0)); }},
+    {"cbind", [](const Node&, Inputs inputs) -> Value { return Cbind(All(inputs)); }},
+    {"rbind", [](const Node&, Inputs inputs) -> Value { return Rbind(All(inputs)); }},
+    {"diag", [](const Node&, Inputs inputs) -> Value { return Diag(M(inputs, 0)); }},
+    {"rev", [](const Node&, Inputs inputs) -> Value { return Rev(M(inputs, 0)); }},
+    {"index", OfIndex},
+    {"indexAssign", OfIndexAssign},
+    {"matrix", OfMatrix},
+    {"seq", OfSeq},
+    {"rand", OfRand},
+    {"removeEmpty", OfRemoveEmpty},
+    {"order", OfOrder},
+    {"table", OfTable},
+    {"replace", OfReplace},
+    {"solve", [](const Node&, Inputs inputs) -> Value { return Solve(M(inputs, 0), M(inputs, 1)); }},
+    {"inv", [](const Node&, Inputs inputs) -> Value { return Inverse(M(inputs, 0)); }},
+    {"cholesky", [](const Node&, Inputs inputs) -> Value { return Cholesky(M(inputs, 0)); }},
+    {"det", [](const Node&, Inputs inputs) -> Value { return Scalar(Determinant(M(inputs, 0))); }},
+    {"as.scalar", [](const Node&, Inputs inputs) -> Value { return Scalar(M(inputs, 0).At(0, 0)); }},
+    {"as.matrix", OfAsMatrix},
+    {"nrow", OfSize},
+    {"ncol", OfSize},
+    {"length", OfSize},
+};
+
+}  // namespace
+
+Kernel FindKernel(std::string_view name) {
+  for (const auto& [known, kernel] : kKernels)
+    if (known == name) return kernel;
+  const Operator* op = FindOperator(name);
+  if (op == nullptr) return nullptr;
+  if (op->unary) return OfUnary;
+  if (op->binary) return OfBinary;
+  if (op->aggregate == nullptr) return nullptr;
+  switch (op->aggregate->scope) {
+    case AggregateScope::kFull: return OfFull;
+    case AggregateScope::kRow: return OfRows;
+    case AggregateScope::kColumn: break;
+  }
+  return OfColumns;
+}
+
+}  // namespace heddle::ops::reference

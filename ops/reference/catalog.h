@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/graph.h"
+#include "core/value.h"
+
+// The reference kernels by the name of the operator, for tests that go over the catalog.
+namespace heddle::ops::reference {
+
+/// The value of `node` on whole inputs, nullptr where one is left out. The inputs are such that inference
+/// accepts them; a matrix that comes back is dense.
+using Kernel = Value (*)(const Node& node, std::span<const Value* const> inputs);
+
+/// nullptr when there is none.
+Kernel FindKernel(std::string_view name);
+
+}  // namespace heddle::ops::reference

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reference/solve.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace heddle::ops::reference {
+namespace {
+
+using Rows = std::vector<std::vector<double>>;
+
+// The rows of A beside those of B.
+Rows Beside(const Matrix& a, const Matrix& b) {
+  Rows rows(static_cast<size_t>(a.rows()));
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < a.columns(); ++j) rows[static_cast<size_t>(i)].push_back(a.At(i, j));
+    for (int64_t j = 0; j < b.columns(); ++j) rows[static_cast<size_t>(i)].push_back(b.At(i, j));
+  }
+  return rows;
+}
+
+// Makes the first columns the identity; returns the product of the pivots, with the sign of the exchanges.
+double Eliminate(Rows* rows) {
+  const size_t n = rows->size();
+  double determinant = 1;
+  for (size_t k = 0; k < n; ++k) {
+    size_t pivot = k;
+    for (size_t i = k; i < n; ++i)
+      if (std::fabs((*rows)[i][k]) > std::fabs((*rows)[pivot][k])) pivot = i;
+    if (pivot != k) {
+      std::swap((*rows)[pivot], (*rows)[k]);
+      determinant = -determinant;
+    }
+    determinant *= (*rows)[k][k];
+    const double scale = (*rows)[k][k];
+    for (double& cell : (*rows)[k]) cell /= scale;
+    for (size_t i = 0; i < n; ++i) {
+      const double factor = (*rows)[i][k];
+      for (size_t j = 0; i != k && j < (*rows)[i].size(); ++j) (*rows)[i][j] -= factor * (*rows)[k][j];
+    }
+  }
+  return determinant;
+}
+
+}  // namespace
+
+Matrix Solve(const Matrix& a, const Matrix& b) {
+  Rows rows = Beside(a, b);
+  Eliminate(&rows);
+  Matrix x = *Matrix::Dense(a.columns(), b.columns());
+  for (int64_t i = 0; i < x.rows(); ++i)
+    for (int64_t j = 0; j < x.columns(); ++j)
+      x.mutable_data()[i * x.columns() + j] =
+          rows[static_cast<size_t>(i)][static_cast<size_t>(a.columns() + j)];
+  return x;
+}
+
+Matrix Inverse(const Matrix& a) {
+  Matrix identity = *FilledMatrix(a.rows(), a.rows(), 0);
+  for (int64_t i = 0; i < a.rows(); ++i) identity.mutable_data()[i * a.rows() + i] = 1;
+  return Solve(a, identity);
+}
+
+Matrix Cholesky(const Matrix& a) {
+  const int64_t n = a.rows();
+  Matrix l = *FilledMatrix(n, n, 0);
+  double* cells = l.mutable_data();
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j <= i; ++j) {
+      double rest = a.At(i, j);
+      for (int64_t k = 0; k < j; ++k) rest -= cells[i * n + k] * cells[j * n + k];
+      cells[i * n + j] = i == j ? std::sqrt(rest) : rest / cells[j * n + j];
+    }
+  }
+  return l;
+}
+
+double Determinant(const Matrix& a) {
+  Rows rows = Beside(a, *Matrix::Dense(a.rows(), 0));
+  return Eliminate(&rows);
+}
+
+}  // namespace heddle::ops::reference

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/matrix.h"
+
+// Factorizations as literal loops on small, well conditioned square matrices. For tests only.
+namespace heddle::ops::reference {
+
+/// The X for which A %*% X = B, by elimination with the largest pivot of each column.
+Matrix Solve(const Matrix& a, const Matrix& b);
+Matrix Inverse(const Matrix& a);
+/// The lower L with positive diagonal for which L %*% t(L) = A, of a symmetric positive definite A.
+Matrix Cholesky(const Matrix& a);
+double Determinant(const Matrix& a);
+
+}  // namespace heddle::ops::reference

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reference/catalog.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/unit/ops/run_operator.h"
+
+// Goes over all operators: what an entry of the catalog must have beside its kernel.
+namespace heddle::ops {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string ReadText(const fs::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// An operator that acts, asks the clock or a file, or only says how others are called has no value to
+// compare. What is defined on scalars alone has one definition, which is its own (docs/numerics.md, R5).
+bool NeedsReference(const Operator& op) {
+  const bool has_value = op.infer != nullptr && !op.effect && op.pure;
+  const bool on_scalars = op.kind == OperatorKind::kOther && op.evaluate != nullptr && op.name != "as.scalar";
+  // The reference of a fused operator is its body (tests/unit/ops/fused).
+  return has_value && !on_scalars && op.name != "fused";
+}
+
+TEST(CatalogTest, EveryOperatorHasAReferenceKernel) {
+  for (const Operator* op : AllOperators()) {
+    if (NeedsReference(*op)) {
+      EXPECT_NE(reference::FindKernel(op->name), nullptr)
+          << op->name << ": a reference kernel belongs in ops/reference and its table";
+    }
+  }
+}
+
+// One name an input, or one for all of any number.
+TEST(CatalogTest, EveryInputHasAName) {
+  for (const Operator* op : AllOperators()) {
+    const std::vector<OperatorParameter> parameters = ParseParameters(op->parameters);
+    int inputs = 0, required = 0;
+    std::set<std::string_view> names;
+    for (const OperatorParameter& parameter : parameters) {
+      EXPECT_TRUE(names.insert(parameter.name).second) << op->name << ": " << parameter.name;
+      if (parameter.attribute) continue;
+      ++inputs;
+      required += parameter.optional ? 0 : 1;
+    }
+    if (op->infer == nullptr) {
+      EXPECT_FALSE(parameters.empty()) << op->name;
+    } else if (op->max_inputs < 0) {
+      EXPECT_GE(inputs, op->min_inputs) << op->name;
+    } else if (op->form != CallForm::kTable && op->form != CallForm::kMatrix) {  // Calls of other arguments.
+      EXPECT_EQ(inputs, op->max_inputs) << op->name;
+      EXPECT_LE(required, op->max_inputs) << op->name;
+      EXPECT_GE(required, op->min_inputs) << op->name;
+    }
+  }
+}
+
+TEST(CatalogTest, NamesThatItGivesAreInTheCatalog) {
+  for (const Operator* op : AllOperators()) {
+    for (const std::string_view name : {op->overload, op->total, op->of_rows, op->of_columns})
+      EXPECT_TRUE(name.empty() || FindOperator(name) != nullptr) << op->name << " names " << name;
+    EXPECT_TRUE(op->form == CallForm::kNone || FindBuiltin(op->name) == op) << op->name;
+  }
+  EXPECT_EQ(FindBuiltin("avg"), FindOperator("mean"));
+  EXPECT_EQ(FindBuiltin("pmin"), FindOperator("min"));
+  EXPECT_EQ(FindBuiltin("+"), nullptr);
+  EXPECT_EQ(FindOperator("outer"), nullptr);
+  EXPECT_NE(FindBuiltin("outer"), nullptr);
+}
+
+TEST(CatalogTest, EveryOperatorHasALineInTheDocs) {
+  const std::string page = ReadText(HEDDLE_SOURCE_DIR "/docs/architecture.md");
+  std::istringstream lines(page.substr(page.find("| name | inputs |")));
+  std::set<std::string> words;
+  for (std::string line; std::getline(lines, line) && line.starts_with('|');) {
+    // "\|" is the operator |; names stand in back quotes, several with blanks between them.
+    for (size_t at = line.find("\\|"); at != std::string::npos; at = line.find("\\|"))
+      line.replace(at, 2, "OR");
+    std::istringstream names(line.substr(1, line.find('|', 1) - 1));
+    for (std::string name; names >> name;) {
+      std::erase(name, '`');
+      words.insert(name == "OR" ? "|" : name);
+    }
+  }
+  for (const Operator* op : AllOperators())
+    EXPECT_TRUE(words.contains(std::string(op->name)))
+        << op->name << " has no line in the table of docs/architecture.md";
+}
+
+// A test names the operator: as text in a unit test of kernels ("erf"), or as a call in a script ("erf(").
+TEST(CatalogTest, EveryOperatorHasATest) {
+  std::string unit_tests, scripts;
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(HEDDLE_SOURCE_DIR "/tests/unit/ops"))
+    if (entry.path().extension() == ".cc" && entry.path().filename() != "catalog_test.cc")
+      unit_tests += ReadText(entry.path());
+  for (const fs::directory_entry& entry : fs::directory_iterator(HEDDLE_SOURCE_DIR "/tests/scripts/cases"))
+    if (entry.path().extension() == ".dml") scripts += ReadText(entry.path());
+  for (const Operator* op : AllOperators()) {
+    const std::string name(op->name);
+    const bool in_unit_test = unit_tests.find("\"" + name + "\"") != std::string::npos;
+    const bool in_script = op->form != CallForm::kNone && scripts.find(name + "(") != std::string::npos;
+    EXPECT_TRUE(in_unit_test || in_script) << name << ": no test names it";
+  }
+}
+
+// Kernel and reference agree on a matrix that suits most operators: symmetric, positive definite, of whole
+// numbers. The tests of the families look at everything else.
+TEST(CatalogTest, KernelsAgreeWithTheirReferences) {
+  const Matrix x = testing::Rows({{9, 2, 0, 1}, {2, 8, 1, 0}, {0, 1, 7, 3}, {1, 0, 3, 6}});
+  int compared = 0;
+  for (const Operator* op : AllOperators()) {
+    const reference::Kernel kernel = reference::FindKernel(op->name);
+    if (kernel == nullptr || op->infer == nullptr) continue;
+    for (int count = std::max(1, op->min_inputs); count <= 3; ++count) {
+      if (op->max_inputs >= 0 && count > op->max_inputs) break;
+      testing::Invocation call(std::string(op->name), testing::Inputs(static_cast<size_t>(count), Value(x)));
+      if (!call.Infer().ok()) continue;
+      const std::vector<const Value*> inputs(static_cast<size_t>(count), &*call.inputs[0]);
+      const Value expected = kernel(call.node, inputs);
+      const Value got = call.Run();
+      ASSERT_EQ(got.IsMatrix(), expected.IsMatrix()) << op->name;
+      if (got.IsScalar()) {
+        EXPECT_NEAR(got.scalar().AsDouble(), expected.scalar().AsDouble(), 1e-9) << op->name;
+      } else {
+        ASSERT_EQ(got.matrix().shape(), expected.matrix().shape()) << op->name;
+        for (int64_t i = 0; i < got.matrix().rows(); ++i)
+          for (int64_t j = 0; j < got.matrix().columns(); ++j) {
+            const double a = got.matrix().At(i, j), b = expected.matrix().At(i, j);
+            EXPECT_TRUE(std::fabs(a - b) <= 1e-9 * std::fabs(b) + 1e-9 || a == b ||
+                        (std::isnan(a) && std::isnan(b)))
+                << op->name << " at " << i << ", " << j << ": " << a << " and " << b;
+          }
+      }
+      ++compared;
+      break;
+    }
+  }
+  EXPECT_GE(compared, 85);
+}
+
+}  // namespace
+}  // namespace heddle::ops
