@@ -14,6 +14,7 @@ namespace heddle::ops {
 // Operators that have a file of their own, one line each.
 // clang-format off
 #define HEDDLE_OPERATORS(Operator) \
+  Operator(kErf)                   \
   Operator(kOuterForm)
 // clang-format on
 #define HEDDLE_DECLARE(name) extern const Operator name;

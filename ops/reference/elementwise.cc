@@ -95,6 +95,7 @@ double UnaryCell(std::string_view op, double x) {
   if (op == "cosh") return Cosh(x);
   if (op == "tanh") return Tanh(x);
   if (op == "sigmoid") return Sigmoid(x);
+  if (op == "erf") return Erf(x);
   if (op == "is.infinite") return std::isinf(x) ? 1 : 0;
   return std::isnan(x) ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/simd/elementwise.h"
+#include "ops/simd/math_error_function.h"
 #include "ops/simd/math_exponential.h"
 #include "ops/simd/math_inverse_trigonometric.h"
 #include "ops/simd/math_power.h"
@@ -94,6 +95,7 @@ HEDDLE_UNARY(HyperbolicSine, true, Sinh(a))
 HEDDLE_UNARY(HyperbolicCosine, true, Cosh(a))
 HEDDLE_UNARY(HyperbolicTangent, true, Tanh(a))
 HEDDLE_UNARY(Sigmoid, true, HEDDLE_SIMD_NAMESPACE::Sigmoid(a))
+HEDDLE_UNARY(ErrorFunction, true, Erf(a))
 HEDDLE_UNARY(IsNaN, false, OneWhere(Unordered(a, a)))
 HEDDLE_UNARY(IsInfinite, false, OneWhere(Equal(Abs(a), Broadcast(kInfinity))))
 HEDDLE_UNARY(RoundToSingle, false,

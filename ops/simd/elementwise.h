@@ -17,7 +17,7 @@ namespace heddle::ops {
 #define HEDDLE_UNARY_KERNELS(X)                                                                                    \
   X(Not) X(SquareRoot) X(Exponential) X(Logarithm) X(Absolute) X(Round) X(RoundDown) X(RoundUp) X(Sign)            \
   X(Sine) X(Cosine) X(Tangent) X(ArcSine) X(ArcCosine) X(ArcTangent) X(HyperbolicSine) X(HyperbolicCosine)         \
-  X(HyperbolicTangent) X(Sigmoid) X(IsNaN) X(IsInfinite) X(RoundToSingle)
+  X(HyperbolicTangent) X(Sigmoid) X(ErrorFunction) X(IsNaN) X(IsInfinite) X(RoundToSingle)
 // clang-format on
 
 #define HEDDLE_ENUMERATOR(Name) k##Name,

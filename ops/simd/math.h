@@ -25,6 +25,7 @@ inline double Atan(double x) { return Apply(UnaryCode::kArcTangent, x); }  ///< 
 inline double Sinh(double x) { return Apply(UnaryCode::kHyperbolicSine, x); }     ///< <= 2 ulp.
 inline double Cosh(double x) { return Apply(UnaryCode::kHyperbolicCosine, x); }   ///< <= 2 ulp.
 inline double Tanh(double x) { return Apply(UnaryCode::kHyperbolicTangent, x); }  ///< <= 1 ulp.
+inline double Erf(double x) { return Apply(UnaryCode::kErrorFunction, x); }       ///< <= 1 ulp.
 inline double Sigmoid(double x) { return Apply(UnaryCode::kSigmoid, x); }  ///< 1 / (1 + e^-x), <= 1 ulp.
 /// x ^ y: <= 0.52 ulp, but for x*x, (x*x)*x and 1/x (y = 2, 3, -1); 1 for y = 0 or x = 1 (NaN included).
 inline double Power(double x, double y) { return Apply(BinaryCode::kPower, x, y); }

@@ -366,7 +366,7 @@ TEST(ElementwiseFormatTest, FormatsFollowFromOperatorsAndOperands) {
     EXPECT_EQ(FormatOf(op, {s, s}), Format::kDense) << op;
   for (const std::string op : {"!", "exp", "log", "cos", "acos", "cosh", "sigmoid"})
     EXPECT_EQ(FormatOf(op, {s}), Format::kDense) << op;
-  for (const std::string op : {"abs", "sqrt", "sign", "round", "tanh", "is.nan"})
+  for (const std::string op : {"abs", "sqrt", "sign", "round", "tanh", "erf", "is.nan"})
     EXPECT_EQ(FormatOf(op, {s}), Format::kSparse) << op;
 }
 

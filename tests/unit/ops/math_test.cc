@@ -78,6 +78,10 @@ TEST(MathTest, LogarithmIsWithinOneUlp) { ExpectAccurate(UnaryCode::kLogarithm, 
 TEST(MathTest, HyperbolicTangentIsWithinOneUlp) {
   ExpectAccurate(UnaryCode::kHyperbolicTangent, tanhl, 1.0, -25, 25, true);
 }
+TEST(MathTest, ErrorFunctionIsWithinOneUlp) {
+  ExpectAccurate(UnaryCode::kErrorFunction, erfl, 1.0, -7, 7, true);
+  ExpectAccurate(UnaryCode::kErrorFunction, erfl, 1.0, -1.3, 1.3, false);
+}
 TEST(MathTest, SigmoidIsWithinOneUlp) {
   const auto exact = [](long double x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); };
   ExpectAccurate(UnaryCode::kSigmoid, exact, 1.0, -750, 40, true);
@@ -138,6 +142,10 @@ TEST(MathTest, SpecialValues) {
   EXPECT_TRUE(std::isnan(Log(-kInfinity)));
   EXPECT_EQ(Tanh(kInfinity), 1.0);
   EXPECT_EQ(Tanh(-kInfinity), -1.0);
+  EXPECT_EQ(Erf(kInfinity), 1.0);
+  EXPECT_EQ(Erf(-kInfinity), -1.0);
+  EXPECT_EQ(Erf(6.5), 1.0);
+  EXPECT_LE(UlpError(Erf(0.5), 0.520499877813046537683L), 1.0);
   EXPECT_EQ(Sigmoid(0.0), 0.5);
   EXPECT_EQ(Sigmoid(kInfinity), 1.0);
   EXPECT_EQ(Sigmoid(-kInfinity), 0.0);
@@ -159,7 +167,10 @@ TEST(MathTest, SpecialValues) {
     EXPECT_EQ(Bits(function(0.0)), Bits(0.0));
     EXPECT_EQ(function(kDenormal), kDenormal);
   }
-  for (auto function : {Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh})
+  EXPECT_EQ(Bits(Erf(-0.0)), Bits(-0.0));
+  EXPECT_EQ(Bits(Erf(0.0)), Bits(0.0));
+  EXPECT_EQ(Erf(kDenormal), kDenormal);
+  for (auto function : {Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Erf})
     EXPECT_TRUE(std::isnan(function(kNaN)));
 }
 
