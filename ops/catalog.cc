@@ -14,8 +14,21 @@ namespace heddle::ops {
 // Operators that have a file of their own, one line each.
 // clang-format off
 #define HEDDLE_OPERATORS(Operator) \
+  Operator(kContains)              \
+  Operator(kCovariance)            \
+  Operator(kCumsumprod)            \
   Operator(kErf)                   \
-  Operator(kOuterForm)
+  Operator(kInterQuartileMean)     \
+  Operator(kLowerTriangle)         \
+  Operator(kMedian)                \
+  Operator(kMoment)                \
+  Operator(kOuterForm)             \
+  Operator(kQuantile)              \
+  Operator(kRowCumsum)             \
+  Operator(kUpperTriangle)         \
+  Operator(kWeightedMean)          \
+  Operator(kWeightedMoment)        \
+  Operator(kWeightedQuantile)
 // clang-format on
 #define HEDDLE_DECLARE(name) extern const Operator name;
 HEDDLE_OPERATORS(HEDDLE_DECLARE)

@@ -131,10 +131,6 @@ NodeId BodyBuilder::BuildPositional(const Expression& call, const ops::Operator&
   const size_t least = static_cast<size_t>(std::count_if(
       parameters.begin(), parameters.end(), [](const ops::OperatorParameter& p) { return !p.optional; }));
   std::vector<NodeId> inputs = BuildArguments(call);
-  if (builtin.name == "mean" && inputs.size() == 2) {
-    program_.ReportUnimplemented(*path_, call.range, "mean() with weights is");
-    return ErrorNode(call.range);
-  }
   if (!CheckCount(call, least, parameters.size())) return ErrorNode(call.range);
   if (!builtin.drops_last_input) inputs.resize(parameters.size(), kNoNode);
   return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range));

@@ -156,6 +156,7 @@ constexpr Operator kOperators[] = {
              {.use = RowUse::kFullAggregate, .outer = true, .published_flops = 4, .flops = 0.35}),
     Describe({.name = "mean",
               .aliases = "avg",
+              .overload = "weightedMean",
               .of_rows = "rowMeans",
               .of_columns = "colMeans"},
              kAggregate<kFull, kMean>, {.use = RowUse::kFullAggregate, .published_flops = 4, .flops = 0.35}),

@@ -16,6 +16,7 @@
 #include "ops/reference/sampled_product.h"
 #include "ops/reference/select.h"
 #include "ops/reference/solve.h"
+#include "ops/reference/statistics.h"
 
 namespace heddle::ops::reference {
 namespace {
@@ -137,6 +138,80 @@ Value OfSize(const Node& node, Inputs inputs) {
   return Scalar(node.op == "nrow" ? x.rows() : node.op == "ncol" ? x.columns() : x.rows() * x.columns());
 }
 
+const Matrix* Weights(Inputs inputs, size_t i) {
+  return Given(inputs, i) == nullptr ? nullptr : &M(inputs, i);
+}
+
+Value OfQuantile(const Node&, Inputs inputs) {
+  const Matrix* weights = inputs.size() == 3 ? &M(inputs, 1) : nullptr;
+  const Value& p = *inputs.back();
+  if (p.IsScalar()) return Scalar(Quantile(M(inputs, 0), weights, p.scalar().AsDouble(), true));
+  Matrix result = *Matrix::Dense(p.matrix().rows(), 1);
+  for (int64_t i = 0; i < result.rows(); ++i)
+    result.mutable_data()[i] = Quantile(M(inputs, 0), weights, p.matrix().At(i, 0), false);
+  return result;
+}
+Value OfMedian(const Node&, Inputs inputs) {
+  return Scalar(Quantile(M(inputs, 0), Weights(inputs, 1), 0.5, true));
+}
+Value OfInterQuartileMean(const Node&, Inputs inputs) {
+  return Scalar(InterQuartileMean(M(inputs, 0), Weights(inputs, 1)));
+}
+Value OfMoment(const Node&, Inputs inputs) {
+  const Matrix* weights = inputs.size() == 3 ? &M(inputs, 1) : nullptr;
+  return Scalar(Moment(M(inputs, 0), weights, Integer(inputs, inputs.size() - 1, 0)));
+}
+Value OfCovariance(const Node&, Inputs inputs) {
+  return Scalar(Covariance(M(inputs, 0), M(inputs, 1), Weights(inputs, 2)));
+}
+Value OfWeightedMean(const Node&, Inputs inputs) { return Scalar(Moment(M(inputs, 0), &M(inputs, 1), 0)); }
+
+Value OfTriangle(const Node& node, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  const bool diagonal = Number(inputs, 1, 0) != 0, values = Number(inputs, 2, 0) != 0;
+  Matrix result = *FilledMatrix(x.rows(), x.columns(), 0);
+  for (int64_t i = 0; i < x.rows(); ++i)
+    for (int64_t j = 0; j < x.columns(); ++j)
+      if ((i == j && diagonal) || (i != j && (i < j) == (node.op == "upper.tri")))
+        result.mutable_data()[i * x.columns() + j] = values ? x.At(i, j) : x.CountNonzeros() > 0 ? 1 : 0;
+  return result;
+}
+
+Value OfCumsumprod(const Node&, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  Matrix result = *Matrix::Dense(x.rows(), 1);
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    const double product = x.At(i, 1) * (i == 0 ? 0 : result.At(i - 1, 0));
+    result.mutable_data()[i] = x.At(i, 0) + product;
+  }
+  return result;
+}
+
+Value OfRowCumsum(const Node&, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  Matrix result = *FilledMatrix(x.rows(), x.columns(), 0);
+  for (int64_t i = 0; i < x.rows(); ++i)
+    for (int64_t j = 0; j < x.columns(); ++j)
+      result.mutable_data()[i * x.columns() + j] = (j == 0 ? 0 : result.At(i, j - 1)) + x.At(i, j);
+  return result;
+}
+
+Value OfContains(const Node&, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  const bool is_row = inputs[1]->IsMatrix();
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    bool all = true, any = false;
+    for (int64_t j = 0; j < x.columns(); ++j) {
+      const bool equal = same(x.At(i, j), is_row ? M(inputs, 1).At(0, j) : Number(inputs, 1, 0));
+      all = all && equal;
+      any = any || equal;
+    }
+    if (is_row ? all : any) return Scalar(true);
+  }
+  return Scalar(false);
+}
+
 // By name, where one reference is not that of a whole kind of operators.
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"ifelse", OfSelect},
@@ -171,6 +246,19 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"det", [](const Node&, Inputs inputs) -> Value { return Scalar(Determinant(M(inputs, 0))); }},
     {"as.scalar", [](const Node&, Inputs inputs) -> Value { return Scalar(M(inputs, 0).At(0, 0)); }},
     {"as.matrix", OfAsMatrix},
+    {"quantile", OfQuantile},
+    {"weightedQuantile", OfQuantile},
+    {"median", OfMedian},
+    {"interQuartileMean", OfInterQuartileMean},
+    {"moment", OfMoment},
+    {"weightedMoment", OfMoment},
+    {"cov", OfCovariance},
+    {"weightedMean", OfWeightedMean},
+    {"upper.tri", OfTriangle},
+    {"lower.tri", OfTriangle},
+    {"cumsumprod", OfCumsumprod},
+    {"rowcumsum", OfRowCumsum},
+    {"contains", OfContains},
     {"nrow", OfSize},
     {"ncol", OfSize},
     {"length", OfSize},

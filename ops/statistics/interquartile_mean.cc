@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "ops/statistics/ranks.h"
+
+namespace heddle::ops {
+namespace {
+
+Result<ValueInfo> InferInterQuartileMean(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(CheckRankedColumns(context, "interQuartileMean", 1));
+  return ValueInfo::OfScalar(ValueType::kDouble);
+}
+
+Result<Value> RunInterQuartileMean(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const RankedColumn column, RankColumn(call, "interQuartileMean", 1));
+  // Ranks up to the first quarter and up to the third, and what of the value there is beyond.
+  const double first = 0.25 * column.total, third = 0.75 * column.total;
+  size_t i = 0;
+  double reached = column.weights[0];
+  const auto go_to = [&](double rank, auto visit) {
+    while (reached < std::ceil(rank) && i + 1 < column.values.size()) {
+      reached += column.weights[++i];
+      visit();
+    }
+  };
+  go_to(first, [] {});
+  double sum = (reached - first) * column.values[i];
+  go_to(third, [&] { sum += column.weights[i] * column.values[i]; });
+  sum -= (reached - third) * column.values[i];
+  return Value(Scalar(sum / (0.5 * column.total)));
+}
+
+double SortedWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  return 5 * sizeof(double) * static_cast<double>(inputs[0].shape.rows);
+}
+
+}  // namespace
+
+/// interQuartileMean(X), interQuartileMean(X, W): the mean of the middle half of a column, X[i] counted W[i]
+/// times; values at the ranks N/4 and 3N/4 count with the part of them that is inside.
+///
+/// Shapes:  X and W are n x 1; a number.
+/// Errors:  as quantile.
+/// Order:   the values add up in ascending order.
+/// Cost:    sorts a copy of X.
+extern constexpr Operator kInterQuartileMean = {.name = "interQuartileMean",
+                                                .form = CallForm::kPositional,
+                                                .parameters = "X W?",
+                                                .min_inputs = 1,
+                                                .max_inputs = 2,
+                                                .infer = InferInterQuartileMean,
+                                                .run = RunInterQuartileMean,
+                                                .may_fail = true,
+                                                .working_bytes = SortedWorkingBytes};
+
+}  // namespace heddle::ops

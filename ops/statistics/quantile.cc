@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/arguments.h"
+#include "ops/cells/storage.h"
+#include "ops/statistics/ranks.h"
+
+namespace heddle::ops {
+namespace {
+
+// The inputs are X, p or X, W, p.
+int ProbabilityInput(const Node& node) { return static_cast<int>(node.inputs.size()) - 1; }
+int WeightsInput(const Node& node) { return node.inputs.size() == 3 ? 1 : -1; }
+
+Status CheckProbability(double p, StatusCode code) {
+  if (p >= 0 && p <= 1) return OkStatus();
+  return Status(code, fmt::format("quantile: p must be between 0 and 1, not {}", Scalar(p).ToText()));
+}
+
+Result<ValueInfo> InferQuantile(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(CheckRankedColumns(context, "quantile", WeightsInput(context.node)));
+  const int at = ProbabilityInput(context.node);
+  const ValueInfo& p = context.inputs[static_cast<size_t>(at)];
+  if (p.IsMatrix()) return ValueInfo::OfMatrix({p.shape.rows, 1});
+  HEDDLE_RETURN_IF_ERROR(RequireScalar(context, at, "p"));
+  if (p.value_type == ValueType::kString) return InvalidArgument("quantile: p is a string, not a number");
+  if (const Scalar* known = KnownScalar(context, at))
+    HEDDLE_RETURN_IF_ERROR(CheckProbability(known->AsDouble(), StatusCode::kInvalidArgument));
+  return ValueInfo::OfScalar(ValueType::kDouble);
+}
+
+Result<Value> RunQuantile(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const RankedColumn column, RankColumn(call, "quantile", WeightsInput(call.node)));
+  const Value& p = *call.inputs[static_cast<size_t>(ProbabilityInput(call.node))];
+  const auto quantile = [&](double probability, bool may_average) -> Result<double> {
+    HEDDLE_RETURN_IF_ERROR(CheckProbability(probability, StatusCode::kFailedPrecondition));
+    return column.Quantile(probability, may_average);
+  };
+  if (p.IsScalar()) {
+    HEDDLE_ASSIGN_OR_RETURN(const double value, quantile(p.scalar().AsDouble(), true));
+    return Value(Scalar(value));
+  }
+  if (p.matrix().columns() != 1)
+    return FailedPrecondition("quantile: p must be a number or a column, not {}", p.matrix().shape());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(p.matrix().rows(), 1));
+  for (int64_t i = 0; i < result.rows(); ++i) {
+    HEDDLE_ASSIGN_OR_RETURN(result.mutable_data()[i], quantile(p.matrix().At(i, 0), false));
+  }
+  return Value(std::move(result));
+}
+
+double SortedWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {
+  const double arrays = WeightsInput(node) < 0 ? 2 : 5;
+  return arrays * sizeof(double) * static_cast<double>(inputs[0].shape.rows);
+}
+
+constexpr Operator Quantile(Operator op) {
+  op.infer = InferQuantile;
+  op.run = RunQuantile;
+  op.may_fail = true;
+  op.working_bytes = SortedWorkingBytes;
+  return op;
+}
+
+Result<ValueInfo> InferMedian(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(CheckRankedColumns(context, "median", 1));
+  return ValueInfo::OfScalar(ValueType::kDouble);
+}
+
+Result<Value> RunMedian(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const RankedColumn column, RankColumn(call, "median", 1));
+  return Value(Scalar(column.Quantile(0.5, true)));
+}
+
+double MedianWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  return 5 * sizeof(double) * static_cast<double>(inputs[0].shape.rows);
+}
+
+}  // namespace
+
+/// quantile(X, p): the value at rank max(1, ceil(p * N)) of the N cells of a column in ascending order.
+///
+/// Shapes:  X is n x 1. A number p gives a number, a column p of k numbers k x 1.
+/// Value:   for a number p and an even N the mean of this rank and the next, if it is below N (language
+///          reference 3.6); never averaged for a column p. NaN counts as the largest value.
+/// Errors:  X that is no column or has no rows; p outside [0, 1].
+/// Cost:    sorts a copy of X.
+extern constexpr Operator kQuantile = Quantile({.name = "quantile",
+                                                .form = CallForm::kPositional,
+                                                .parameters = "X p",
+                                                .overload = "weightedQuantile",
+                                                .min_inputs = 2,
+                                                .max_inputs = 2});
+
+/// quantile(X, W, p): the same of X[i] repeated W[i] times.
+extern constexpr Operator kWeightedQuantile =
+    Quantile({.name = "weightedQuantile", .parameters = "X W p", .min_inputs = 3, .max_inputs = 3});
+
+/// median(X), median(X, W): quantile(X, 0.5) and quantile(X, W, 0.5).
+extern constexpr Operator kMedian = {.name = "median",
+                                     .form = CallForm::kPositional,
+                                     .parameters = "X W?",
+                                     .min_inputs = 1,
+                                     .max_inputs = 2,
+                                     .infer = InferMedian,
+                                     .run = RunMedian,
+                                     .may_fail = true,
+                                     .working_bytes = MedianWorkingBytes};
+
+}  // namespace heddle::ops
