@@ -116,11 +116,8 @@ void PassThroughRing(int64_t acts) {
       ring[tail++ & 63] = {.sequence = static_cast<uint32_t>(act), .type = type};
       const actor::Message message = ring[head++ & 63];
       if (message.type != actor::MessageType::kReady) continue;
-      const Result<Value> result = source.Run({.node = node,
-                                               .phase = Phase::kWhole,
-                                               .inputs = inputs,
-                                               .input_infos = {},
-                                               .context = context});
+      const Result<Value> result = source.Run(
+          {.node = node, .phase = Phase::kWhole, .inputs = inputs, .input_infos = {}, .context = context});
       if (!result.ok()) Stop(result.status());
     }
   }
@@ -214,7 +211,8 @@ int RunActors(const BenchOptions& options) {
   Runs runs;
   const auto ring = [acts] { PassThroughRing(acts); };
   const auto numbers = ChainOnOneThread(scalar, kChain, kPieces);
-  report.Compare("act", acts, [&] { runs.Run(numbers, number); }, "two messages through a ring", ring);
+  report.Compare(
+      "act", acts, [&] { runs.Run(numbers, number); }, "two messages through a ring", ring);
   const auto matrices = ChainOnOneThread(matrix, kChain, kPieces);
   Runs matrix_runs;
   report.Compare(

@@ -158,9 +158,12 @@ Value Expression::Run() {
         for (NodeId input : node.inputs)
           operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
         std::vector<Value> results(ResultsOf(node).size());
-        const Status status = ops::CatalogKernels().Run(
-            {.node = node, .phase = Phase::kWhole, .inputs = operands, .input_infos = s.infos[i], .context = s.context},
-            results);
+        const Status status = ops::CatalogKernels().Run({.node = node,
+                                                         .phase = Phase::kWhole,
+                                                         .inputs = operands,
+                                                         .input_infos = s.infos[i],
+                                                         .context = s.context},
+                                                        results);
         if (!status.ok()) Fail(status);
         if (node.info.IsTuple())
           tuples[id] = std::move(results);

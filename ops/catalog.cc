@@ -17,14 +17,18 @@ namespace heddle::ops {
   Operator(kContains)              \
   Operator(kCovariance)            \
   Operator(kCumsumprod)            \
+  Operator(kEigen)                 \
   Operator(kErf)                   \
   Operator(kInterQuartileMean)     \
   Operator(kLowerTriangle)         \
+  Operator(kLu)                    \
   Operator(kMedian)                \
   Operator(kMoment)                \
   Operator(kOuterForm)             \
+  Operator(kQr)                    \
   Operator(kQuantile)              \
   Operator(kRowCumsum)             \
+  Operator(kSvd)                   \
   Operator(kUpperTriangle)         \
   Operator(kWeightedMean)          \
   Operator(kWeightedMoment)        \
@@ -39,11 +43,9 @@ namespace {
 // Families: files that hold several operators.
 using Family = std::span<const Operator> (*)();
 constexpr Family kFamilies[] = {
-    ElementwiseOperators, AggregateOperators, CumulativeOperators,   MatmulOperators,
-    ReorganizeOperators,  IndexOperators,     GenerateOperators,     SampledProductOperators,
-    SelectOperators,      SolveOperators,     ScalarOperators,       TextOperators,
-    FileOperators,        FusedOperators,     DeclaredTypeOperators, EigenOperators,
-    SvdOperators,         QrOperators,        LuOperators,
+    ElementwiseOperators, AggregateOperators, CumulativeOperators,     MatmulOperators, ReorganizeOperators,
+    IndexOperators,       GenerateOperators,  SampledProductOperators, SelectOperators, SolveOperators,
+    ScalarOperators,      TextOperators,      FileOperators,           FusedOperators,  DeclaredTypeOperators,
 };
 
 struct Catalog {

@@ -45,7 +45,7 @@ inline bool IsCancelled(const std::atomic<bool>* cancelled) {
 /// One invocation of a kernel on one rank.
 struct KernelCall {
   const Node& node;  ///< info (of several: results) holds the whole result's shape and format, all known.
-  Phase phase;  ///< kWhole, kPartial or kFinish (ops/operator.h).
+  Phase phase;       ///< kWhole, kPartial or kFinish (ops/operator.h).
   std::span<const Value* const> inputs;  ///< This rank's pieces; nullptr for an optional input left out. For
                                          ///< kFinish: one matrix, all tree nodes (rows in any order).
   std::span<const ValueInfo> input_infos;  ///< Of the whole values of node.inputs, also for kFinish.

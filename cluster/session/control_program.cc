@@ -53,9 +53,8 @@ Status ControlProgram::Enter(const Block& block) {
       return OkStatus();
     case Block::Kind::kIf: {
       HEDDLE_ASSIGN_OR_RETURN(const bool taken, Decide(block));
-      stack_.push_back({.kind = Kind::kSequence,
-                        .blocks = taken ? &block.body : &block.otherwise,
-                        .owner = &block});
+      stack_.push_back(
+          {.kind = Kind::kSequence, .blocks = taken ? &block.body : &block.otherwise, .owner = &block});
       return OkStatus();
     }
     case Block::Kind::kWhile: {
@@ -186,8 +185,7 @@ Status ControlProgram::EnterCall(const Block& block) {
     callee->Set(parameter_name, *std::move(converted));
   }
   frames_.push_back(std::move(callee));
-  stack_.push_back(
-      {.kind = Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
+  stack_.push_back({.kind = Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
   return OkStatus();
 }
 

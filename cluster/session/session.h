@@ -53,7 +53,7 @@ struct SessionEnvironment {
   actor::Link* link = nullptr;                       ///< nullptr with one rank.
   ControlChannel* control = nullptr;                 ///< nullptr with one rank.
   std::function<void(const Plan& plan)>
-      observe_plan;  ///< Called for every plan this rank makes or receives; may be empty.
+      observe_plan;              ///< Called for every plan this rank makes or receives; may be empty.
   BetweenBlocks between_blocks;  ///< May be empty.
 };
 

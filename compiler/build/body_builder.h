@@ -143,6 +143,8 @@ class BodyBuilder {
   bool calls_in_index_ = false;  // print allows them
 };
 
+/// "x = f(...)", "[a, b] = f(...)": how a script takes the results of a call.
+std::string AssignmentOf(std::string_view name, int results);
 /// Names assigned anywhere in these statements, loop variables included.
 std::set<std::string> AssignedNames(const std::vector<Statement>& statements);
 

@@ -18,6 +18,13 @@ const ops::Operator* FindOuterOperator(std::string_view name) {
 
 }  // namespace
 
+std::string AssignmentOf(std::string_view name, int results) {
+  if (results == 1) return fmt::format("x = {}(...)", name);
+  std::string targets;
+  for (int i = 0; i < results; ++i) targets += fmt::format("{}{}", i == 0 ? "" : ", ", char('a' + i));
+  return fmt::format("[{}] = {}(...)", targets, name);
+}
+
 NodeId BodyBuilder::BuildBuiltin(const Expression& call, const ops::Operator& builtin) {
   if (const int results = builtin.results; results != 1) {
     Error(call.name_range, fmt::format("{}() returns {} results", call.name, results))

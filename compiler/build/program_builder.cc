@@ -50,7 +50,8 @@ const Callee* ProgramBuilder::FindCallee(int32_t file, const Expression& call) {
   if (is_new) {
     if (const DmlFunction* function = functions.Find(file, call.name_space, call.name)) {
       callee.functions[DataType::kUnknown] = function;
-    } else if (call.name_space.empty() && ops::FindBuiltin(call.name) == nullptr && !IsOtherNative(call.name)) {
+    } else if (call.name_space.empty() && ops::FindBuiltin(call.name) == nullptr &&
+               !IsOtherNative(call.name)) {
       FindInLibrary(call.name, call.name_range.Position(scripts.files[static_cast<size_t>(file)].path),
                     &callee);
     }

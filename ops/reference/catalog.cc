@@ -9,6 +9,7 @@
 #include "ops/arguments.h"
 #include "ops/operator.h"
 #include "ops/reference/aggregate.h"
+#include "ops/reference/decompositions.h"
 #include "ops/reference/elementwise.h"
 #include "ops/reference/generate.h"
 #include "ops/reference/matmul.h"
@@ -264,6 +265,13 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"length", OfSize},
 };
 
+constexpr std::pair<std::string_view, SeveralKernel> kSeveralKernels[] = {
+    {"eigen", Eigen},
+    {"svd", SingularValues},
+    {"qr", Qr},
+    {"lu", Lu},
+};
+
 }  // namespace
 
 Kernel FindKernel(std::string_view name) {
@@ -280,6 +288,12 @@ Kernel FindKernel(std::string_view name) {
     case AggregateScope::kColumn: break;
   }
   return OfColumns;
+}
+
+SeveralKernel FindSeveralKernel(std::string_view name) {
+  for (const auto& [known, kernel] : kSeveralKernels)
+    if (known == name) return kernel;
+  return nullptr;
 }
 
 }  // namespace heddle::ops::reference

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/graph.h"
 #include "core/value.h"
@@ -16,5 +17,9 @@ using Kernel = Value (*)(const Node& node, std::span<const Value* const> inputs)
 
 /// nullptr when there is none.
 Kernel FindKernel(std::string_view name);
+
+/// Of operators with several results: those of a matrix that inference accepts, dense.
+using SeveralKernel = std::vector<Matrix> (*)(const Matrix& input);
+SeveralKernel FindSeveralKernel(std::string_view name);
 
 }  // namespace heddle::ops::reference

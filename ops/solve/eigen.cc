@@ -56,7 +56,11 @@ Cost EigenCost(const Node&, std::span<const ValueInfo> inputs) {
   return {.flops = 9 * n * n * n, .bytes = 24 * n * n};
 }
 
-constexpr Operator kOperators[] = {{.name = "eigen",
+}  // namespace
+
+extern constexpr Operator kEigen = {.name = "eigen",
+                                    .form = CallForm::kPositional,
+                                    .parameters = "A",
                                     .min_inputs = 1,
                                     .max_inputs = 1,
                                     .results = 2,
@@ -64,10 +68,6 @@ constexpr Operator kOperators[] = {{.name = "eigen",
                                     .cost = EigenCost,
                                     .run_several = RunEigen,
                                     .may_fail = true,
-                                    .working_bytes = FactorsWorkingBytes}};
-
-}  // namespace
-
-std::span<const Operator> EigenOperators() { return kOperators; }
+                                    .working_bytes = FactorsWorkingBytes};
 
 }  // namespace heddle::ops

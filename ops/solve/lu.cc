@@ -47,18 +47,18 @@ Status RunLu(const KernelCall& call, std::span<Value> results) {
   return OkStatus();
 }
 
-constexpr Operator kOperators[] = {{.name = "lu",
-                                    .min_inputs = 1,
-                                    .max_inputs = 1,
-                                    .results = 3,
-                                    .infer_several = InferLu,
-                                    .cost = CubicCost,
-                                    .run_several = RunLu,
-                                    .may_fail = true,
-                                    .working_bytes = FactorsWorkingBytes}};
-
 }  // namespace
 
-std::span<const Operator> LuOperators() { return kOperators; }
+extern constexpr Operator kLu = {.name = "lu",
+                                 .form = CallForm::kPositional,
+                                 .parameters = "A",
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .results = 3,
+                                 .infer_several = InferLu,
+                                 .cost = CubicCost,
+                                 .run_several = RunLu,
+                                 .may_fail = true,
+                                 .working_bytes = FactorsWorkingBytes};
 
 }  // namespace heddle::ops

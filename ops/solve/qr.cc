@@ -60,17 +60,17 @@ Status RunQr(const KernelCall& call, std::span<Value> results) {
   return OkStatus();
 }
 
-constexpr Operator kOperators[] = {{.name = "qr",
-                                    .min_inputs = 1,
-                                    .max_inputs = 1,
-                                    .results = 2,
-                                    .infer_several = InferQr,
-                                    .cost = CubicCost,
-                                    .run_several = RunQr,
-                                    .working_bytes = FactorsWorkingBytes}};
-
 }  // namespace
 
-std::span<const Operator> QrOperators() { return kOperators; }
+extern constexpr Operator kQr = {.name = "qr",
+                                 .form = CallForm::kPositional,
+                                 .parameters = "X",
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .results = 2,
+                                 .infer_several = InferQr,
+                                 .cost = CubicCost,
+                                 .run_several = RunQr,
+                                 .working_bytes = FactorsWorkingBytes};
 
 }  // namespace heddle::ops

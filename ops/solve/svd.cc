@@ -70,18 +70,18 @@ double SvdWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return sizeof(double) * (m * n + 2 * (m + n) * k + k * k);
 }
 
-constexpr Operator kOperators[] = {{.name = "svd",
-                                    .min_inputs = 1,
-                                    .max_inputs = 1,
-                                    .results = 3,
-                                    .infer_several = InferSvd,
-                                    .cost = SvdCost,
-                                    .run_several = RunSvd,
-                                    .may_fail = true,
-                                    .working_bytes = SvdWorkingBytes}};
-
 }  // namespace
 
-std::span<const Operator> SvdOperators() { return kOperators; }
+extern constexpr Operator kSvd = {.name = "svd",
+                                  .form = CallForm::kPositional,
+                                  .parameters = "X",
+                                  .min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .results = 3,
+                                  .infer_several = InferSvd,
+                                  .cost = SvdCost,
+                                  .run_several = RunSvd,
+                                  .may_fail = true,
+                                  .working_bytes = SvdWorkingBytes};
 
 }  // namespace heddle::ops

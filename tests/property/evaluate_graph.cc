@@ -34,7 +34,8 @@ Variables EvaluateGraph(const Graph& graph, const Variables& live_in) {
       }
       std::vector<Value> results(ResultsOf(node).size());
       const Status status = ops::CatalogKernels().Run(
-          {.node = node, .phase = Phase::kWhole, .inputs = inputs, .input_infos = infos, .context = context}, results);
+          {.node = node, .phase = Phase::kWhole, .inputs = inputs, .input_infos = infos, .context = context},
+          results);
       if (!status.ok()) {
         ADD_FAILURE() << node.op << ": " << status.ToString();
         return {};

@@ -73,10 +73,10 @@ TEST(ControlStateTest, FilesAreWrittenOnce) {
     out << std::ifstream(path).rdbuf();
     return out.str();
   };
-  const Program program =
-      CompileOrDie("X = rand(rows=5, cols=2, seed=1)\nfor (i in 1:3) { X = X + i; print(sum(X)) }\n"
-                   "write(X, \"control_state.csv\", format=\"csv\")\nif (sum(X) > 0) { print(\"written\") }\n"
-                   "Y = read(\"control_state.csv\")\nprint(sum(Y - X))");
+  const Program program = CompileOrDie(
+      "X = rand(rows=5, cols=2, seed=1)\nfor (i in 1:3) { X = X + i; print(sum(X)) }\n"
+      "write(X, \"control_state.csv\", format=\"csv\")\nif (sum(X) > 0) { print(\"written\") }\n"
+      "Y = read(\"control_state.csv\")\nprint(sum(Y - X))");
   Stretch whole;
   ASSERT_TRUE(RunProgram(program, {}, &whole).status.ok());
   const std::string expected = text();

@@ -178,7 +178,8 @@ struct Invocation {
     if (inferred.ok()) SetInfos(*inferred);
     std::vector<Value> results(inferred.ok() ? inferred->size() : 1);
     const Status status = RunOperator(
-        *op, {.node = node, .phase = Phase::kWhole, .inputs = pointers, .input_infos = infos, .context = context},
+        *op,
+        {.node = node, .phase = Phase::kWhole, .inputs = pointers, .input_infos = infos, .context = context},
         results);
     *code = status.code();
     return status.message();
