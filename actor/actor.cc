@@ -5,14 +5,6 @@
 #include <utility>
 
 namespace heddle::actor {
-namespace {
-
-int64_t BytesOf(const Value& value) {
-  if (value.IsMatrix()) return value.matrix().bytes();
-  return value.scalar().IsString() ? static_cast<int64_t>(value.scalar().AsString().size()) : 8;
-}
-
-}  // namespace
 
 Actor::Actor(const Task& task, size_t number, std::vector<InputEdge> edges,
              std::vector<RegisterState*> produced, std::vector<int> data_edges)
@@ -139,7 +131,7 @@ void Actor::OnPullDone(ActorHost& host) {
   pulled_.reset();
   flight_ = Flight::kNone;
   ++acts_;
-  pulled_bytes_ += BytesOf(value);
+  pulled_bytes_ += value.bytes();
   Publish({&value, 1}, host);
   TryAct(host);
 }

@@ -186,7 +186,7 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
     if (result->status.ok()) estimate.Measured(kernel_ns);
   }
   if (!result->status.ok()) return;
-  if (const Value& value = result->values[0]; value.IsMatrix()) statistics.rows += value.matrix().rows();
+  statistics.rows += result->values[0].shape().rows;
 }
 
 Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,

@@ -6,6 +6,20 @@
 #include <utility>
 
 namespace heddle::actor {
+namespace {
+
+// Bytes of the value that its plan must have known: not those that are counted when they are allocated.
+int64_t PlannedBytes(const ValueInfo& info, const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::kScalar: return 0;
+    case Value::Kind::kMatrix:
+      return value.matrix().IsSparse() || info.format == Format::kSparse ? 0 : value.matrix().bytes();
+    case Value::Kind::kFrame: return FixedBytes(*value.frame().schema(), value.frame().rows());
+  }
+  HEDDLE_CHECK(false, "values of every kind have a size");
+}
+
+}  // namespace
 
 void MemoryLedger::BeginWrite(const Register& description, uint8_t slot) {
   if (!IsPlaced(description)) return;
@@ -34,11 +48,9 @@ void MemoryLedger::BeginWrite(const Register& description, uint8_t slot) {
 void MemoryLedger::Publish(const Register& description, uint8_t slot, int readers, const Value& value) {
   if (!IsPlaced(description)) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool is_dense = value.IsMatrix() && !value.matrix().IsSparse();
-  if (is_dense && description.info.format == Format::kDense && value.matrix().bytes() > description.bytes) {
-    Broken(Internal("I8: register {} holds {} bytes, the plan stated {}", description.id,
-                    value.matrix().bytes(), description.bytes));
-  }
+  if (const int64_t bytes = PlannedBytes(description.info, value); bytes > description.bytes)
+    Broken(Internal("I8: register {} holds {} bytes, the plan stated {}", description.id, bytes,
+                    description.bytes));
   const auto found = places_.find(BeginOf(description, slot));
   if (found == places_.end()) return;
   found->second.readers = readers;

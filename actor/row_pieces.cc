@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "ops/frame/stack_rows.h"
 #include "ops/parallel.h"
 
 namespace heddle::actor {
@@ -54,22 +55,11 @@ Result<Value> GatherSparse(const std::vector<Matrix>& pieces, int64_t rows, int6
   return Value(std::move(whole));
 }
 
-}  // namespace
-
-Result<Value> SliceRows(const Value& whole, int64_t begin, int64_t end) {
-  if (!whole.IsMatrix() || begin < 0 || begin > end || end > whole.matrix().rows()) {
-    return Internal("slice: rows {} to {} are not in the value", begin, end);
-  }
-  if (begin == 0 && end == whole.matrix().rows()) return whole;
-  return Value(whole.matrix().Rows(begin, end));
-}
-
-Result<Value> GatherRows(std::span<const Value* const> inputs) {
+Result<Value> GatherMatrices(std::span<const Value* const> inputs) {
   std::vector<Matrix> pieces;
   const Value* empty = nullptr;
   int64_t rows = 0;
   for (const Value* input : inputs) {
-    if (input == nullptr || !input->IsMatrix()) return Internal("gather: a piece is no matrix");
     if (input->matrix().rows() == 0) {
       empty = input;
       continue;
@@ -77,8 +67,7 @@ Result<Value> GatherRows(std::span<const Value* const> inputs) {
     pieces.push_back(input->matrix());
     rows += input->matrix().rows();
   }
-  if (pieces.empty())
-    return empty == nullptr ? Result<Value>(Internal("gather: no pieces")) : Result<Value>(*empty);
+  if (pieces.empty()) return *empty;
   const Matrix& first = pieces[0];
   for (Matrix& piece : pieces) {
     if (piece.columns() != first.columns() || piece.element_type() != first.element_type()) {
@@ -92,6 +81,43 @@ Result<Value> GatherRows(std::span<const Value* const> inputs) {
   const ElementType type = first.element_type();
   return first.IsSparse() ? GatherSparse(pieces, rows, columns, type)
                           : GatherDense(pieces, rows, columns, type);
+}
+
+Result<Value> GatherFrames(std::span<const Value* const> inputs) {
+  std::vector<Frame> pieces;
+  for (const Value* input : inputs)
+    if (input->frame().rows() > 0) pieces.push_back(input->frame());
+  if (pieces.empty()) return *inputs[0];
+  HEDDLE_ASSIGN_OR_RETURN(Frame whole, ops::StackRows(pieces));
+  return Value(std::move(whole));
+}
+
+}  // namespace
+
+Result<Value> SliceRows(const Value& whole, int64_t begin, int64_t end) {
+  const int64_t rows = whole.shape().rows;
+  if (whole.IsScalar() || begin < 0 || begin > end || end > rows)
+    return Internal("slice: rows {} to {} are not in the value", begin, end);
+  if (begin == 0 && end == rows) return whole;
+  switch (whole.kind()) {
+    case Value::Kind::kScalar: break;
+    case Value::Kind::kMatrix: return Value(whole.matrix().Rows(begin, end));
+    case Value::Kind::kFrame: return Value(whole.frame().Rows(begin, end));
+  }
+  HEDDLE_CHECK(false, "what has rows can be cut");
+}
+
+Result<Value> GatherRows(std::span<const Value* const> inputs) {
+  for (const Value* input : inputs)
+    if (input == nullptr || input->kind() != inputs[0]->kind())
+      return Internal("gather: pieces of different kinds, or none");
+  if (inputs.empty()) return Internal("gather: no pieces");
+  switch (inputs[0]->kind()) {
+    case Value::Kind::kScalar: return Internal("gather: a scalar has no rows");
+    case Value::Kind::kMatrix: return GatherMatrices(inputs);
+    case Value::Kind::kFrame: return GatherFrames(inputs);
+  }
+  HEDDLE_CHECK(false, "pieces of every kind can be gathered or not");
 }
 
 }  // namespace heddle::actor

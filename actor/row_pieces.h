@@ -3,19 +3,19 @@
 
 #include <span>
 
-#include "core/matrix.h"
 #include "core/value.h"
 
 namespace heddle::actor {
 
-/// Rows [begin, end) of a matrix, sharing its memory. kInternal for a scalar or rows that are not there.
+/// Rows [begin, end) of a matrix or frame, sharing its memory. kInternal for a scalar or rows that are not
+/// there.
 Result<Value> SliceRows(const Value& whole, int64_t begin, int64_t end);
 
-/// All rows of the pieces, one below the other, in the format of the first piece that has rows. A single
-/// piece with rows is returned as it is.
+/// All rows of the pieces, which are all matrices or all frames, one below the other; those of matrices in
+/// the format of the first piece that has rows. A single piece with rows is returned as it is.
 ///
 /// Shapes:  pieces of r_i x n cells give (sum of r_i) x n.
-/// Errors:  kInternal when a piece is no matrix or has other columns; kResourceExhausted.
+/// Errors:  kInternal when a piece is of another kind or has other columns; kResourceExhausted.
 /// Cost:    one copy of every stored entry, parallel by rows.
 Result<Value> GatherRows(std::span<const Value* const> pieces);
 

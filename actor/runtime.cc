@@ -64,7 +64,7 @@ class RuntimeImpl : public Runtime, public RunControl {
     if (start.ok()) start = Begin(**ready, run);
     if (!start.ok()) {
       RunResult dropped;
-      if (ready.ok()) (*ready)->body->TakeResults(&dropped.live_out, &dropped.shapes);
+      if (ready.ok()) (*ready)->body->TakeResults(&dropped.live_out, &dropped.infos);
       return FailBeforeStart(run, static_cast<uint32_t>(plan->ranks), std::move(start));
     }
     if (active_.dispatchers_left.load(std::memory_order_relaxed) > 0) {
@@ -401,7 +401,7 @@ class RuntimeImpl : public Runtime, public RunControl {
       }
     }
     RunResult result;
-    ready.body->TakeResults(&result.live_out, &result.shapes);
+    ready.body->TakeResults(&result.live_out, &result.infos);
     if (!error.ok()) {
       ready.instance->Clear();
       const std::lock_guard<std::mutex> lock(exposed_mutex_);

@@ -25,8 +25,8 @@ struct TaskStatistics {
 };
 
 struct RunResult {
-  std::map<std::string, Value> live_out;  ///< This rank's pieces of the plan's live-outs.
-  std::map<std::string, Shape> shapes;    ///< Whole shapes of live-outs whose size the plan did not know.
+  std::map<std::string, Value> live_out;   ///< This rank's pieces of the plan's live-outs.
+  std::map<std::string, ValueInfo> infos;  ///< Of whole live-outs whose size the plan did not know.
   std::vector<TaskStatistics> statistics;
 };
 

@@ -6,24 +6,48 @@
 
 #include "actor/row_pieces.h"
 #include "core/counted_heap.h"
+#include "core/text_format.h"
 #include "ops/operator.h"
 
 namespace heddle::actor {
 namespace {
 
 Result<Value> ShapeOf(const Value& value) {
+  if (value.IsFrame()) {
+    std::string text;
+    AppendInfo(ValueInfo::OfFrame(value.frame().rows(), value.frame().schema()), &text);
+    return Value(Scalar(std::move(text)));
+  }
   HEDDLE_ASSIGN_OR_RETURN(Matrix shape, Matrix::Dense(1, 3));
-  const bool matrix = value.IsMatrix();
-  shape.mutable_data()[0] = matrix ? static_cast<double>(value.matrix().rows()) : 0;
-  shape.mutable_data()[1] = matrix ? static_cast<double>(value.matrix().columns()) : 0;
+  shape.mutable_data()[0] = static_cast<double>(value.shape().rows);
+  shape.mutable_data()[1] = static_cast<double>(value.shape().columns);
   shape.mutable_data()[2] = 0;
   return Value(std::move(shape));
 }
 
+// Back from what ShapeOf made of a value of which `info` was known.
+ValueInfo InfoOfShape(const Value& shape, const ValueInfo& info) {
+  ValueInfo result = info;
+  switch (shape.kind()) {
+    case Value::Kind::kScalar: {
+      if (!shape.scalar().IsString()) break;  // A run that ended before the shape came.
+      TextReader reader(shape.scalar().AsString(), "shape");
+      result = reader.Info();
+      break;
+    }
+    case Value::Kind::kMatrix:
+      result.shape = {static_cast<int64_t>(shape.matrix().At(0, 0)),
+                      static_cast<int64_t>(shape.matrix().At(0, 1))};
+      break;
+    case Value::Kind::kFrame: break;
+  }
+  return result;
+}
+
 // The part-th of `parts` row ranges that differ by at most one row.
 Result<Value> UnpackPart(const Value& value, int64_t part, int64_t parts) {
-  if (!value.IsMatrix()) return value;
-  const int64_t rows = value.matrix().rows();
+  if (value.IsScalar()) return value;
+  const int64_t rows = value.shape().rows;
   return SliceRows(value, rows * part / parts, rows * (part + 1) / parts);
 }
 
@@ -168,15 +192,15 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
                       results);
 }
 
-void KernelBody::TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, Shape>* shapes) {
+void KernelBody::TakeResults(std::map<std::string, Value>* live_out,
+                             std::map<std::string, ValueInfo>* infos) {
   for (Prepared* variable : variables_) variable->held = Value();
   for (Prepared* sink : sinks_) {
     if (sink->task->phase != Phase::kShape) {
       live_out->insert_or_assign(*sink->variable, std::move(sink->held));
-    } else if (sink->held.IsMatrix() && sink->held.matrix().cells() >= 2) {
-      const Matrix& shape = sink->held.matrix();
-      shapes->insert_or_assign(
-          *sink->variable, Shape{static_cast<int64_t>(shape.At(0, 0)), static_cast<int64_t>(shape.At(0, 1))});
+    } else {
+      infos->insert_or_assign(
+          *sink->variable, InfoOfShape(sink->held, sink->node == nullptr ? ValueInfo() : sink->node->info));
     }
     sink->held = Value();
   }

@@ -31,8 +31,8 @@ class TaskBody {
 ///   literal (source)         publishes the scalar
 ///   phase "slice"            rows [row_begin, row_end) of the input
 ///   phase "gather"           rows of all inputs, in order (kPack and kAccumulate: of their pieces)
-///   phase "shape"            1x3 (rows, columns, 0) of the input; as a sink: RunResult.shapes of the node's
-///                            variable
+///   phase "shape"            1x3 (rows, columns, 0) of a matrix, the text of the info of a frame; as a sink:
+///                            RunResult.infos of the node's variable
 ///   assign (sink)            keeps the input as live-out of the node's variable
 ///   kCopy, kRepeat, assign   hand on their input
 ///   kUnpack                  hands on the next of `rate` equal row ranges
@@ -49,7 +49,7 @@ class KernelBody : public TaskBody {
                  std::span<Value> results) override;
 
   /// What the sinks of this run kept, moved out. Only while no task runs.
-  void TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, Shape>* shapes);
+  void TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, ValueInfo>* infos);
 
  private:
   enum class Work : uint8_t {

@@ -43,11 +43,14 @@ std::string TypeText(const ValueInfo& info) {
       return info.value_type == ValueType::kUnknown ? "scalar" : std::string(Name(info.value_type));
     case DataType::kMatrix:
       return fmt::format("{}{}", info.shape, info.format == Format::kSparse ? " sparse" : "");
-    case DataType::kFrame:
+    case DataType::kFrame: {
+      const std::string columns = info.schema == nullptr ? "" : fmt::format(" ({})", info.schema->ToText());
+      return fmt::format("{} frame{}", info.shape, columns);
+    }
     case DataType::kList:
     case DataType::kTuple: return std::string(Name(info.data_type));
   }
-  return "";
+  HEDDLE_CHECK(false, "every type has a text");
 }
 
 bool IsStatement(const Node& node) {

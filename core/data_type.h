@@ -7,8 +7,8 @@
 
 namespace heddle {
 
-/// What kind of thing a value is. Frames and lists parse and are type-checked; running them is reported as
-/// unimplemented. A tuple is what an operator with several results leaves: it is no value, its results are.
+/// What kind of thing a value is. A tuple is what an operator with several results makes: nothing but
+/// `result` nodes reads it, and no variable holds it.
 enum class DataType : uint8_t { kUnknown, kScalar, kMatrix, kFrame, kList, kTuple };
 /// What a scalar (or the cells of a frame) holds. Every matrix holds doubles from the language's point of
 /// view.

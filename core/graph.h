@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "core/data_type.h"
 #include "core/scalar.h"
+#include "core/schema.h"
 #include "core/shape.h"
 #include "core/source_position.h"
 #include "core/status.h"
@@ -26,11 +28,21 @@ struct ValueInfo {
   Shape shape;
   Format format = Format::kDense;
   ElementType element_type = ElementType::kFloat64;  ///< Of a matrix; the same for all matrices of a program.
+  std::shared_ptr<const Schema> schema;  ///< Of a frame, as many columns as the shape; nullptr: not known.
 
   bool IsScalar() const { return data_type == DataType::kScalar; }
   bool IsMatrix() const { return data_type == DataType::kMatrix; }
   bool IsTuple() const { return data_type == DataType::kTuple; }
-  bool operator==(const ValueInfo&) const = default;
+  bool IsFrame() const { return data_type == DataType::kFrame; }
+  /// True of what has rows and columns of cells.
+  bool IsTabular() const;
+  /// True if the type, the size and the types of columns, whichever of them such a value has, are known.
+  /// Formats and types of scalars may not be.
+  bool IsSized() const;
+  /// The same without rows, columns and schema.
+  ValueInfo WithoutSize() const;
+  /// Schemas are compared by what is in them.
+  bool operator==(const ValueInfo& other) const;
   static ValueInfo OfScalar(ValueType type) {
     return {.data_type = DataType::kScalar, .value_type = type, .shape = {0, 0}};
   }
@@ -39,7 +51,17 @@ struct ValueInfo {
         .data_type = DataType::kMatrix, .value_type = ValueType::kDouble, .shape = shape, .format = format};
   }
   static ValueInfo OfTuple() { return {.data_type = DataType::kTuple, .shape = {0, 0}}; }
+  /// What a declaration in the script tells: no size.
+  static ValueInfo OfDeclared(DataType data_type, ValueType value_type);
+  static ValueInfo OfFrame(int64_t rows, std::shared_ptr<const Schema> schema) {
+    const int64_t columns = schema == nullptr ? kUnknown : schema->columns();
+    return {.data_type = DataType::kFrame, .shape = {rows, columns}, .schema = std::move(schema)};
+  }
 };
+
+/// Bytes of the cells of a matrix or frame of that size, as far as the info tells: of CSR the row offsets
+/// alone, of a frame FixedBytes of its schema. 0 where that is not known, INT64_MAX when there are more.
+int64_t KnownBytes(const ValueInfo& info);
 
 /// One operator of a block. Operators that every folder must know by name:
 ///   "literal"   attribute value=<scalar>; no inputs

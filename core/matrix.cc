@@ -7,9 +7,13 @@
 #include <limits>
 
 #include "core/block_pool.h"
+#include "core/sizes.h"
 
 namespace heddle {
 namespace {
+
+// Where the parts of a CSR matrix begin in their buffer: at multiples of a cache line.
+constexpr int64_t kAlignment = 64;
 
 // The product, or -1 when a factor is negative or it does not fit in 63 bits.
 int64_t CheckedProduct(int64_t a, int64_t b) {
@@ -104,43 +108,41 @@ void ExpandRows(const Matrix& sparse, Matrix* dense) {
 
 }  // namespace
 
-Result<std::shared_ptr<Buffer>> Buffer::Allocate(int64_t bytes) {
-  HEDDLE_ASSIGN_OR_RETURN(void* data, BlockPool::Process().Allocate(bytes));
-  return std::shared_ptr<Buffer>(new Buffer(data, bytes));
-}
-
-Buffer::~Buffer() { BlockPool::Process().Free(data_, bytes_); }
-
 Result<Matrix> Matrix::Dense(int64_t rows, int64_t columns, ElementType type) {
   const int64_t bytes = CheckedProduct(CheckedProduct(rows, columns), BytesOf(type));
   if (bytes < 0) return AbsurdSize(rows, columns);
   Matrix matrix;
-  HEDDLE_ASSIGN_OR_RETURN(matrix.values_, Buffer::Allocate(bytes));
+  HEDDLE_ASSIGN_OR_RETURN(matrix.memory_, Buffer::Allocate(bytes));
   matrix.rows_ = rows;
   matrix.columns_ = columns;
   matrix.element_type_ = type;
-  matrix.values_pointer_ = matrix.values_->data();
+  matrix.values_pointer_ = matrix.memory_->data();
   return matrix;
 }
 
 Result<Matrix> Matrix::Sparse(int64_t rows, int64_t columns, int64_t nonzeros, ElementType type) {
-  constexpr int64_t kMostRows = std::numeric_limits<int64_t>::max() / 8 - 1;
+  if (CheckedProduct(rows, columns) < 0) return AbsurdSize(rows, columns);
   const int64_t value_bytes = CheckedProduct(nonzeros, BytesOf(type));
-  if (CheckedProduct(rows, columns) < 0 || value_bytes < 0 || rows > kMostRows)
-    return AbsurdSize(rows, columns);
+  const int64_t index_bytes = CheckedProduct(nonzeros, sizeof(int32_t));
+  const int64_t offset_bytes = CheckedProduct(rows + 1, sizeof(int64_t));
+  if (value_bytes < 0 || index_bytes < 0 || offset_bytes < 0) return AbsurdSize(rows, columns);
   if (columns > std::numeric_limits<int32_t>::max())
     return AbsurdSize(rows, columns).WithNote("a sparse matrix has at most 2147483647 columns");
+  const int64_t indexes_at = SaturatingSum(value_bytes, kAlignment - 1) / kAlignment * kAlignment;
+  const int64_t offsets_at =
+      SaturatingSum(SaturatingSum(indexes_at, index_bytes), kAlignment - 1) / kAlignment * kAlignment;
+  const int64_t bytes = SaturatingSum(offsets_at, offset_bytes);
+  if (bytes == std::numeric_limits<int64_t>::max()) return AbsurdSize(rows, columns);
   Matrix matrix;
-  HEDDLE_ASSIGN_OR_RETURN(matrix.values_, Buffer::Allocate(value_bytes));
-  HEDDLE_ASSIGN_OR_RETURN(matrix.column_indexes_, Buffer::Allocate(nonzeros * 4));
-  HEDDLE_ASSIGN_OR_RETURN(matrix.row_offsets_, Buffer::Allocate((rows + 1) * 8));
+  HEDDLE_ASSIGN_OR_RETURN(matrix.memory_, Buffer::Allocate(bytes));
   matrix.rows_ = rows;
   matrix.columns_ = columns;
   matrix.format_ = Format::kSparse;
   matrix.element_type_ = type;
-  matrix.values_pointer_ = matrix.values_->data();
-  matrix.column_indexes_pointer_ = static_cast<int32_t*>(matrix.column_indexes_->data());
-  matrix.row_offsets_pointer_ = static_cast<int64_t*>(matrix.row_offsets_->data());
+  char* const begin = static_cast<char*>(matrix.memory_->data());
+  matrix.values_pointer_ = begin;
+  matrix.column_indexes_pointer_ = reinterpret_cast<int32_t*>(begin + indexes_at);
+  matrix.row_offsets_pointer_ = reinterpret_cast<int64_t*>(begin + offsets_at);
   std::fill(matrix.row_offsets_pointer_, matrix.row_offsets_pointer_ + rows + 1, int64_t{0});
   return matrix;
 }
@@ -173,10 +175,10 @@ Matrix Matrix::Rows(int64_t begin, int64_t end) const {
 }
 
 bool Matrix::HoldsCellsAlone() const {
-  if (IsSparse() || values_.use_count() != 1) return false;
+  if (IsSparse() || memory_.use_count() != 1) return false;
   // Counts are read without order. Taking part in the counting puts what others did with the cells before
   // what follows.
-  const std::shared_ptr<Buffer> counted = values_;
+  const std::shared_ptr<Buffer> counted = memory_;
   return true;
 }
 

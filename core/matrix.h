@@ -4,34 +4,16 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/buffer.h"
 #include "core/data_type.h"
 #include "core/shape.h"
 #include "core/status.h"
 
 namespace heddle {
 
-/// Memory of a matrix: one block of the process's block pool (core/block_pool.h), given back when the last
-/// owner goes.
-class Buffer {
- public:
-  /// `bytes` uninitialised bytes, 64-byte aligned (2 MiB aligned huge pages above 2 MiB); kResourceExhausted
-  /// past the budget.
-  static Result<std::shared_ptr<Buffer>> Allocate(int64_t bytes);
-  ~Buffer();
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  void* data() const { return data_; }
-  int64_t bytes() const { return bytes_; }
-
- private:
-  Buffer(void* data, int64_t bytes) : data_(data), bytes_(bytes) {}
-  void* data_;
-  int64_t bytes_;
-};
-
-/// A two-dimensional array of numbers, dense row-major or CSR. A value: copies share memory, and nobody
-/// writes to a matrix that somebody else can see (the maker writes through the mutable_ accessors before
-/// handing it on).
+/// A two-dimensional array of numbers, dense row-major or CSR. A value: copies share memory (one buffer, so
+/// that a copy touches one counter), and nobody writes to a matrix that somebody else can see (the maker
+/// writes through the mutable_ accessors before handing it on).
 ///
 /// Dense:  cell (i, j) is at data<T>()[i * columns() + j]; rows are contiguous, no padding.
 /// CSR:    row i owns entries [row_offsets()[i], row_offsets()[i + 1]) of column_indexes() and values<T>(),
@@ -110,9 +92,7 @@ class Matrix {
   void* values_pointer_ = nullptr;
   int64_t* row_offsets_pointer_ = nullptr;
   int32_t* column_indexes_pointer_ = nullptr;
-  std::shared_ptr<Buffer> values_;
-  std::shared_ptr<Buffer> row_offsets_;
-  std::shared_ptr<Buffer> column_indexes_;
+  std::shared_ptr<Buffer> memory_;  // Of CSR: values, then column indexes, then row offsets.
 };
 
 /// Fills rows*columns dense cells with one value.

@@ -79,6 +79,10 @@ void AppendType(const ValueInfo& info, std::string* out) {
   out->push_back(' ');
   out->append(Name(info.format));
   if (info.element_type == ElementType::kFloat32) out->append(" f32");
+  if (info.schema == nullptr) return;
+  out->append(" schema(");
+  out->append(info.schema->ToText());
+  out->push_back(')');
 }
 
 void AppendPosition(const SourcePosition& position, std::string* out) {
@@ -282,7 +286,32 @@ ValueInfo TextReader::Type() {
   info.shape.columns = Dimension();
   read(ParseFormat, &info.format, "a format");
   if (Accept("f32")) info.element_type = ElementType::kFloat32;
+  if (AcceptWord("schema")) info.schema = std::make_shared<const heddle::Schema>(Schema());
   return info;
+}
+
+heddle::Schema TextReader::Schema() {
+  heddle::Schema schema;
+  Expect("(");
+  if (Accept(")")) return schema;
+  do {
+    SkipBlanks();
+    const size_t begin = at_;
+    const std::optional<ColumnType> type = ParseColumnType(Word());
+    if (!type) {
+      at_ = begin;
+      Fail("a type of column");
+      return schema;
+    }
+    schema.types.push_back(*type);
+    // Either every column has a name or none has.
+    const bool is_named = Peek() != ',' && Peek() != ')';
+    if (schema.types.size() > 1 && is_named == schema.names.empty())
+      return Fail("names for all columns or for none"), schema;
+    if (is_named) schema.names.push_back(Name());
+  } while (ok() && Accept(","));
+  Expect(")");
+  return schema;
 }
 
 SourcePosition TextReader::Position() {

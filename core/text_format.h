@@ -17,9 +17,10 @@ void AppendQuoted(std::string_view text, std::string* out);
 /// Appends a name as it is when it is a plain word (letters, digits, '_', '.', not starting with a digit),
 /// else quoted.
 void AppendName(std::string_view name, std::string* out);
-/// Appends " : scalar double 0x0 dense".
-void AppendType(const ValueInfo& info, std::string* out);  // matrix double 3x1 dense
-void AppendInfo(const ValueInfo& info, std::string* out);  // " : " and the same
+/// Appends "matrix double 3x1 dense", of a frame with a known schema also " schema(STRING name, FP64 age)".
+void AppendType(const ValueInfo& info, std::string* out);
+/// Appends " : " and the same.
+void AppendInfo(const ValueInfo& info, std::string* out);
 /// Appends ` @ "file":12:9`; nothing for a default position.
 void AppendPosition(const SourcePosition& position, std::string* out);
 /// Appends "%3", or "_" for kNoNode.
@@ -54,6 +55,7 @@ class TextReader {
   NodeId Node();              ///< AppendNodeId
   ValueInfo Type();           ///< AppendType
   ValueInfo Info();           ///< AppendInfo
+  heddle::Schema Schema();    ///< Schema::ToText in parentheses
   SourcePosition Position();  ///< AppendPosition; a default position when none is next.
   /// Everything up to the next `end` (which is left), without blanks around it; an error when there is no
   /// `end`.

@@ -97,6 +97,14 @@ class CatalogKernelSource : public KernelSource {
   }
 };
 
+Status RefuseFrames(const InferContext& context) {
+  for (size_t i = 0; i < context.inputs.size(); ++i)
+    if (context.inputs[i].IsFrame())
+      return InvalidArgument("{}: argument {} is a frame", context.node.op, i + 1)
+          .WithNote("as.matrix(F) makes a matrix of a frame whose cells are numbers");
+  return OkStatus();
+}
+
 }  // namespace
 
 const Operator* FindOperator(std::string_view name) {
@@ -159,6 +167,7 @@ Result<ValueInfo> Infer(const InferContext& context, std::vector<ValueInfo>* res
   const int inputs = static_cast<int>(context.inputs.size());
   if (inputs < op->min_inputs || (op->max_inputs >= 0 && inputs > op->max_inputs))
     return Internal("operator {} has {} inputs", context.node.op, inputs);
+  if (!op->takes_frames) HEDDLE_RETURN_IF_ERROR(RefuseFrames(context));
   const auto set_element_type = [&](ValueInfo& info) {
     if (!info.IsMatrix()) return;
     const auto matrix = std::find_if(context.inputs.begin(), context.inputs.end(),
@@ -201,11 +210,11 @@ Cost CostOf(const Node& node, std::span<const ValueInfo> inputs) {
   if (op && op->cost) return op->cost(node, inputs);
   Cost cost;
   for (const ValueInfo& input : inputs)
-    if (input.IsMatrix() && input.shape.IsKnown())
+    if (input.IsTabular() && input.shape.IsKnown())
       cost.bytes += 8.0 * static_cast<double>(input.shape.Cells());
   const std::span<const ValueInfo> results = ResultsOf(node);
   for (const ValueInfo& result : results)
-    if (result.IsMatrix() && result.shape.IsKnown())
+    if (result.IsTabular() && result.shape.IsKnown())
       cost.bytes += 8.0 * static_cast<double>(result.shape.Cells());
   cost.flops = cost.bytes / 8;
   return cost;
@@ -215,7 +224,7 @@ double WorkingBytesOf(const Node& node, std::span<const ValueInfo> inputs) {
   const Operator* op = FindOperator(node.op);
   if (op == nullptr || op->working_bytes == nullptr) return 0;
   const bool known = std::all_of(inputs.begin(), inputs.end(), [](const ValueInfo& input) {
-    return !input.IsMatrix() || input.shape.IsKnown();
+    return !input.IsTabular() || input.shape.IsKnown();
   });
   return known ? op->working_bytes(node, inputs) : 0;
 }

@@ -88,6 +88,7 @@ struct Operator {
   /// it knows doubles, and cells of a single-precision program are widened for it
   /// (ops/elementwise/single_precision.h).
   bool (*takes_singles)(const KernelCall& call) = nullptr;
+  bool takes_frames = false;  ///< Some input may be a frame; elsewhere frames are refused before `infer`.
   /// Bytes that `run` holds at least beside its inputs and its result, all shapes known; nullptr: little. A
   /// plan that has no room for them is refused before it runs.
   double (*working_bytes)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;

@@ -10,7 +10,7 @@ namespace heddle::ops {
 namespace {
 
 bool IsWorthSplitting(const ValueInfo& info, int64_t min_distributed_bytes) {
-  return info.IsMatrix() && info.shape.IsKnown() && info.shape.rows > Granule(info.shape.rows) &&
+  return info.IsTabular() && info.shape.IsKnown() && info.shape.rows > Granule(info.shape.rows) &&
          SaturatingProduct(info.shape.Cells(), BytesOf(info.element_type)) >= min_distributed_bytes;
 }
 

@@ -16,9 +16,9 @@ constexpr double kUnknownWork =
 constexpr double kMostNs = 1e15;
 
 double BytesOf(const ValueInfo& info) {
-  return info.IsMatrix() && info.shape.IsKnown() ? static_cast<double>(heddle::BytesOf(info.element_type)) *
-                                                       static_cast<double>(info.shape.Cells())
-                                                 : 0;
+  if (!info.IsSized()) return 0;
+  if (!info.IsMatrix()) return static_cast<double>(KnownBytes(info));
+  return static_cast<double>(heddle::BytesOf(info.element_type)) * static_cast<double>(info.shape.Cells());
 }
 
 double ResultBytes(const Node& node) {

@@ -69,7 +69,7 @@ class Placer {
   bool IsComputedEverywhere(const Node& node, const ops::Operator& op) const {
     if (!node.info.IsScalar() || op.effect || !op.pure) return false;
     for (size_t i = 0; i < infos_.size(); ++i) {
-      if (infos_[i].IsMatrix()) return false;
+      if (infos_[i].IsTabular()) return false;
       if (node.inputs[i] != kNoNode && DistributionOf(node.inputs[i]) != Distribution::kEach) return false;
     }
     return true;

@@ -5,19 +5,11 @@
 #include <set>
 
 #include "core/panels.h"
-#include "core/sizes.h"
 
 namespace heddle::scheduler {
 namespace {
 
 constexpr RegisterId kNoRegister = -1;
-
-// Bytes of one slot, as far as shapes tell: CSR entries are accounted for when they are allocated.
-int64_t SlotBytes(const ValueInfo& info) {
-  if (!info.IsMatrix() || !info.shape.IsKnown()) return 0;
-  return info.format == Format::kSparse ? (info.shape.rows + 1) * 8
-                                        : SaturatingProduct(info.shape.Cells(), BytesOf(info.element_type));
-}
 
 }  // namespace
 
@@ -82,7 +74,7 @@ RegisterId PlanBuilder::AddOutput(size_t task, const ValueInfo& info) {
   output.id = static_cast<RegisterId>(plan_.registers.size());
   output.producer = plan_.tasks[task].id;
   output.info = info;
-  output.bytes = SlotBytes(info);
+  output.bytes = KnownBytes(info);
   plan_.tasks[task].produced.push_back(output.id);
   plan_.registers.push_back(std::move(output));
   return plan_.registers.back().id;
@@ -243,13 +235,14 @@ void PlanBuilder::EmitAssign(NodeId id) {
     const RegisterId value = Piece(node.inputs[0], home, rank);
     AddTask(rank, Stream::kCompute, TaskKind::kSink, id, Phase::kWhole, {value});
   }
-  if (node.info.IsMatrix() && !node.info.shape.IsKnown()) EmitShape(id, Piece(node.inputs[0], home, 0));
+  if (node.info.IsTabular() && !node.info.IsSized()) EmitShape(id, Piece(node.inputs[0], home, 0));
 }
 
-void PlanBuilder::EmitShape(NodeId id, RegisterId matrix) {
-  const ValueInfo info = ValueInfo::OfMatrix({1, 3});
+void PlanBuilder::EmitShape(NodeId id, RegisterId value) {
+  const ValueInfo info =
+      graph_[id].info.IsFrame() ? ValueInfo::OfScalar(ValueType::kString) : ValueInfo::OfMatrix({1, 3});
   const RegisterId shape =
-      AddOutput(AddTask(0, Stream::kCompute, TaskKind::kCompute, id, Phase::kShape, {matrix}), info);
+      AddOutput(AddTask(0, Stream::kCompute, TaskKind::kCompute, id, Phase::kShape, {value}), info);
   for (int32_t rank = 0; rank < ranks_; ++rank) {
     const RegisterId here = rank == 0 ? shape : AddCopy(shape, rank);
     AddTask(rank, Stream::kCompute, TaskKind::kSink, id, Phase::kShape, {here});
@@ -314,9 +307,9 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   }
   // Whole: the rows of the dimension a row rule would cut.
   const ValueInfo& result = ResultsOf(node)[0];
-  int64_t rows = result.IsMatrix() ? result.shape.rows : 0;
+  int64_t rows = result.IsTabular() ? result.shape.rows : 0;
   if (placement.rule == ops::RowRule::kReduce && !node.inputs.empty() &&
-      graph_[node.inputs[0]].info.IsMatrix())
+      graph_[node.inputs[0]].info.IsTabular())
     rows = graph_[node.inputs[0]].info.shape.rows;
   task.total_rows = task.row_end = std::max<int64_t>(rows, 0);
   return index;

@@ -35,7 +35,8 @@ class PlanBuilder {
   size_t EmitTask(NodeId node, int32_t rank, bool has_effect);
   /// "finish" of a reduction on rank 0, from the ranks' partial results.
   void EmitFinish(NodeId node, std::vector<RegisterId> partials);
-  void EmitShape(NodeId node, RegisterId matrix);
+  /// Tells all ranks the size (of a frame also the schema) of an assigned value that rank 0 has.
+  void EmitShape(NodeId node, RegisterId value);
 
   /// Appends a task; returns its index in plan_.tasks. Adds it to the consumers of what it consumes.
   size_t AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, Phase phase,

@@ -38,7 +38,7 @@ compiler::LiveIns LiveInsOf(const Graph& graph, ElementType element_type) {
 
 bool HasMatrixOfUnknownSize(const Graph& graph) {
   for (const Node& node : graph.nodes)
-    if (node.info.IsMatrix() && !node.info.shape.IsKnown()) return true;
+    if (node.info.IsTabular() && !node.info.IsSized()) return true;
   return false;
 }
 

@@ -37,9 +37,10 @@ uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
                         static_cast<uint64_t>(info.value_type) << 8 |
                         static_cast<uint64_t>(info.element_type) << 4 | static_cast<uint64_t>(info.format);
   hash = FoldHash(hash, kind);
-  if (!info.IsMatrix()) return hash;
-  return FoldHash(FoldHash(hash, static_cast<uint64_t>(info.shape.rows)),
+  if (!info.IsTabular()) return hash;
+  hash = FoldHash(FoldHash(hash, static_cast<uint64_t>(info.shape.rows)),
                   static_cast<uint64_t>(info.shape.columns));
+  return info.schema == nullptr ? hash : FoldHash(hash, info.schema->ToText());
 }
 
 // Share of the cells of a matrix that are present; of a split one, of this rank's rows. Not told ahead of a

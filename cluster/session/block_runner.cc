@@ -15,10 +15,7 @@ const ops::KernelSource& KernelsOf(const SessionEnvironment& environment) {
   return environment.kernels != nullptr ? *environment.kernels : ops::CatalogKernels();
 }
 
-int64_t DenseBytes(const ValueInfo& info) {
-  if (!info.IsMatrix() || !info.shape.IsKnown() || info.format != Format::kDense) return 0;
-  return info.shape.rows * info.shape.columns * BytesOf(info.element_type);
-}
+int64_t DenseBytes(const ValueInfo& info) { return info.format == Format::kDense ? KnownBytes(info) : 0; }
 
 // About what the acts of a task read and wrote on this rank. Fused operators count for themselves.
 int64_t BytesMoved(const Plan& plan, const actor::TaskStatistics& task) {
@@ -31,7 +28,7 @@ int64_t BytesMoved(const Plan& plan, const actor::TaskStatistics& task) {
   for (const NodeId input : node.inputs)
     if (input != kNoNode) bytes += DenseBytes(plan.graph[input].info);
   const ValueInfo& first = ResultsOf(node)[0];
-  const bool is_part = !whole || (first.IsMatrix() && task.rows < task.acts * first.shape.rows);
+  const bool is_part = !whole || (first.IsTabular() && task.rows < task.acts * first.shape.rows);
   return task.acts * bytes / (is_part ? plan.ranks : 1);
 }
 
@@ -177,8 +174,8 @@ Status BlockRunner::Adopt(const Plan& plan, actor::RunResult result, Frame* fram
     Variable variable;
     variable.distribution = binding.distribution;
     variable.info = binding.info;
-    if (auto shape = result.shapes.find(binding.variable); shape != result.shapes.end())
-      variable.info.shape = shape->second;
+    if (auto info = result.infos.find(binding.variable); info != result.infos.end())
+      variable.info = info->second;
     if (variable.IsHeldBy(options_.rank)) {
       auto found = result.live_out.find(binding.variable);
       if (found == result.live_out.end())
@@ -186,9 +183,9 @@ Status BlockRunner::Adopt(const Plan& plan, actor::RunResult result, Frame* fram
       variable.value = std::move(found->second);
       if (variable.value.IsScalar()) variable.info = ValueInfo::OfScalar(variable.value.scalar().type());
       if (binding.distribution == Distribution::kSplit)
-        statistics_.rows_held = std::max(statistics_.rows_held, variable.value.matrix().rows());
+        statistics_.rows_held = std::max(statistics_.rows_held, variable.value.shape().rows);
     }
-    if (variable.info.IsMatrix() && !variable.info.shape.IsKnown())
+    if (variable.info.IsTabular() && !variable.info.IsSized())
       return Internal("a plan ended without the size of {}", binding.variable);
     frame->Set(binding.variable, std::move(variable));
   }

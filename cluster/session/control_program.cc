@@ -108,7 +108,8 @@ Result<bool> ControlProgram::Decide(const Block& block) {
   HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
   HEDDLE_ASSIGN_OR_RETURN(const Variable predicate, frame().Take(Block::kPredicate));
   if (!predicate.info.IsScalar())
-    return FailedPrecondition("the condition is a {} matrix, not a scalar", predicate.info.shape)
+    return FailedPrecondition("the condition is a {} {}, not a scalar", predicate.info.shape,
+                              Name(predicate.info.data_type))
         .WithNote("use as.scalar(), or an aggregate such as sum()")
         .At(block.position);
   const Scalar& scalar = predicate.value.scalar();
@@ -119,7 +120,8 @@ Result<bool> ControlProgram::Decide(const Block& block) {
 Result<int64_t> ControlProgram::LoopBound(const Block& block, const char* name) {
   HEDDLE_ASSIGN_OR_RETURN(const Variable bound, frame().Take(name));
   if (!bound.info.IsScalar())
-    return FailedPrecondition("a bound of the loop is a {} matrix, not a scalar", bound.info.shape)
+    return FailedPrecondition("a bound of the loop is a {} {}, not a scalar", bound.info.shape,
+                              Name(bound.info.data_type))
         .WithNote("use as.scalar()")
         .At(block.position);
   const Scalar& scalar = bound.value.scalar();

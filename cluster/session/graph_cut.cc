@@ -20,18 +20,16 @@ bool IsEffect(const Node& node) {
 
 bool IsFreeToRepeat(const Node& node) { return node.Is("literal") || node.Is("variable"); }
 
-bool IsKnown(const ValueInfo& info) { return info.IsScalar() || (info.IsMatrix() && info.shape.IsKnown()); }
-
 bool IsKnown(const Node& node) {
   const std::span<const ValueInfo> results = ResultsOf(node);
-  return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return IsKnown(info); });
+  return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return info.IsSized(); });
 }
 
 // True if running the node tells the sizes of its results.
 bool TellsSizes(const Node& node) {
   const std::span<const ValueInfo> results = ResultsOf(node);
   return std::all_of(results.begin(), results.end(),
-                     [](const ValueInfo& info) { return info.IsScalar() || info.IsMatrix(); });
+                     [](const ValueInfo& info) { return info.IsScalar() || info.IsTabular(); });
 }
 
 // Nodes that the effects before `failed` need, those effects included.
@@ -55,14 +53,14 @@ bool CanRunFirst(const compiler::InferOutcome& inferred, const Node& node, const
   for (NodeId input : node.inputs) {
     if (input == kNoNode) continue;
     const ValueInfo& info = inferred.graph[input].info;
-    if (!first[static_cast<size_t>(input)] || !IsKnown(info)) return false;
+    if (!first[static_cast<size_t>(input)] || !info.IsSized()) return false;
     if (info.IsScalar() && !inferred.values[static_cast<size_t>(input)]) scalars_known = false;
   }
   for (NodeId before : node.after)
     if (!first[static_cast<size_t>(before)]) return false;
   if (IsKnown(node) || IsEffect(node)) return true;
-  // A matrix whose size the cells decide: running it is the way to know. One that waits for a scalar may
-  // become known.
+  // A matrix or frame whose size the cells decide: running it is the way to know. One that waits for a scalar
+  // may become known.
   return TellsSizes(node) && scalars_known;
 }
 

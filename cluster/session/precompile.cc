@@ -22,12 +22,11 @@ namespace {
 constexpr int kRoundsAhead = 2;
 constexpr int kSilentRank = 1;  // rank 0 prints
 
-// All that planning asks for: of matrices it takes the sizes only.
-bool HasValue(const Variable& variable) { return variable.info.IsMatrix() || !variable.is_ahead; }
+// All that planning asks for: of matrices and frames it takes the sizes only.
+bool HasValue(const Variable& variable) { return variable.info.IsTabular() || !variable.is_ahead; }
 
 bool IsKnown(const ValueInfo& info) {
-  if (info.IsMatrix()) return info.shape.IsKnown();
-  return info.IsScalar() && info.value_type != ValueType::kUnknown;
+  return info.IsSized() && (!info.IsScalar() || info.value_type != ValueType::kUnknown);
 }
 
 bool KnowsAllValues(const Graph& graph, const Frame& frame) {
@@ -214,7 +213,7 @@ class Precompiler {
     // The passes may have hidden a size behind a value that the session knows and we do not.
     if (!knows_all)
       for (const Node& node : plan.graph.nodes)
-        if (node.info.IsMatrix() && !node.info.shape.IsKnown())
+        if (node.info.IsTabular() && !node.info.IsSized())
           return FailedPrecondition("a size is not known ahead").At(node.position);
     plan.key = key;
     std::string text = plan.ToText();

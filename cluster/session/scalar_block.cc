@@ -26,7 +26,7 @@ ScalarBlocks::Prepared ScalarBlocks::Prepare(const Graph& graph) {
       kind = StepKind::kCheck;
     } else {
       const ops::Operator* op = ops::FindOperator(node.op);
-      if (op == nullptr || !op->pure || op->effect || node.info.IsMatrix()) prepared.possible = false;
+      if (op == nullptr || !op->pure || op->effect || node.info.IsTabular()) prepared.possible = false;
       if (op != nullptr && op->size_of != nullptr) kind = StepKind::kSize;
     }
     prepared.steps.push_back(kind);
@@ -92,7 +92,7 @@ bool ScalarBlocks::Compute(const Graph& graph, Prepared* prepared, const Frame& 
         break;
       case StepKind::kSize:
         if (const Variable* variable = slots_[static_cast<size_t>(node.inputs[0])].variable;
-            variable != nullptr && variable->info.IsMatrix()) {
+            variable != nullptr && variable->info.IsTabular()) {
           slot.own = SizeOf(node, variable->info.shape);
           slot.scalar = &slot.own;
           break;

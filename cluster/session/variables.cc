@@ -38,9 +38,9 @@ Result<Variable> Frame::Take(std::string_view name) {
 
 Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueType value_type,
                            const std::string& what) {
-  if (data_type == DataType::kScalar && variable.info.IsMatrix())
-    return FailedPrecondition("{} is declared as a scalar, but its value is a {} matrix", what,
-                              variable.info.shape)
+  if (data_type == DataType::kScalar && variable.info.IsTabular())
+    return FailedPrecondition("{} is declared as a scalar, but its value is a {} {}", what,
+                              variable.info.shape, Name(variable.info.data_type))
         .WithNote("as.scalar(X) makes a scalar of a 1x1 matrix");
   if (!variable.info.IsScalar() || data_type != DataType::kScalar) return variable;
   const Scalar& scalar = variable.value.scalar();

@@ -43,8 +43,8 @@ class Frame {
 };
 
 /// Converts a scalar to a declared type (language reference 1.5); other values, and kUnknown, stay as they
-/// are. kFailedPrecondition for a matrix where a scalar is declared, and for a string where a number is;
-/// `what` names the place ("argument 'x' of 'f'").
+/// are. kFailedPrecondition for a matrix or frame where a scalar is declared, and for a string where a number
+/// is; `what` names the place ("argument 'x' of 'f'").
 Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueType value_type,
                            const std::string& what);
 

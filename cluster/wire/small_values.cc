@@ -10,11 +10,6 @@ namespace {
 
 constexpr int64_t kSmallValueBytes = 4 << 10;
 
-int64_t BytesOf(const Value& value) {
-  if (value.IsMatrix()) return value.matrix().bytes();
-  return value.scalar().IsString() ? static_cast<int64_t>(value.scalar().AsString().size()) : 0;
-}
-
 }  // namespace
 
 void SmallValues::Put(uint32_t run, RegisterId register_id, uint32_t slot, Value value) {
@@ -29,7 +24,7 @@ std::optional<Value> SmallValues::Take(uint32_t run, RegisterId register_id, uin
 }
 
 std::string SmallValues::Encode(const Value& value) {
-  if (BytesOf(value) > kSmallValueBytes) return "";
+  if (value.bytes() > kSmallValueBytes) return "";
   return EncodeValue(value);
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "cluster/wire/bytes.h"
 #include "core/counted_heap.h"
 #include "core/sizes.h"
 
@@ -28,34 +29,8 @@ constexpr char kTextTag = 't';  // a long string: its size here, its bytes as va
 constexpr size_t kLongTextBytes = 4096;
 constexpr uint64_t kMostTextBytes = uint64_t{1} << 32;
 constexpr char kMatrixTag = 'm';
-
-template <typename T>
-void Append(std::string* out, T value) {
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out->append(bytes, sizeof(T));
-}
-
-template <typename T>
-bool Take(std::string_view* in, T* value) {
-  if (in->size() < sizeof(T)) return false;
-  std::memcpy(value, in->data(), sizeof(T));
-  in->remove_prefix(sizeof(T));
-  return true;
-}
-
-void AppendText(std::string* out, std::string_view text) {
-  Append(out, static_cast<uint32_t>(text.size()));
-  out->append(text);
-}
-
-bool TakeText(std::string_view* in, std::string* text) {
-  uint32_t size = 0;
-  if (!Take(in, &size) || in->size() < size) return false;
-  text->assign(in->substr(0, size));
-  in->remove_prefix(size);
-  return true;
-}
+constexpr char kFrameTag = 'f';  // rows, bytes of the schema
+constexpr uint64_t kMostSchemaBytes = uint64_t{1} << 32;
 
 template <typename T>
 void Put(std::array<uint8_t, kHeaderBytes>* bytes, size_t at, T value) {
@@ -73,33 +48,42 @@ bool IsLongText(const Value& value) {
   return value.IsScalar() && value.scalar().IsString() && value.scalar().AsString().size() > kLongTextBytes;
 }
 
-std::string Describe(const Value& value) {
+std::string DescribeScalar(const Value& value) {
   std::string out;
+  const Scalar& scalar = value.scalar();
   if (IsLongText(value)) {
     out.push_back(kTextTag);
-    Append(&out, static_cast<uint64_t>(value.scalar().AsString().size()));
+    Append(&out, static_cast<uint64_t>(scalar.AsString().size()));
     return out;
   }
-  if (value.IsScalar()) {
-    out.push_back(kScalarTag);
-    const Scalar& scalar = value.scalar();
-    out.push_back(static_cast<char>(scalar.type()));
-    if (scalar.IsString()) {
-      out.append(scalar.AsString());
-    } else if (scalar.IsDouble()) {
-      Append(&out, scalar.AsDouble());
-    } else {
-      Append(&out, scalar.AsInteger());
-    }
-    return out;
+  out.push_back(kScalarTag);
+  out.push_back(static_cast<char>(scalar.type()));
+  if (scalar.IsString()) {
+    out.append(scalar.AsString());
+  } else if (scalar.IsDouble()) {
+    Append(&out, scalar.AsDouble());
+  } else {
+    Append(&out, scalar.AsInteger());
   }
-  const Matrix& matrix = value.matrix();
+  return out;
+}
+
+std::string DescribeMatrix(const Matrix& matrix) {
+  std::string out;
   out.push_back(kMatrixTag);
   Append(&out, matrix.rows());
   Append(&out, matrix.columns());
   Append(&out, matrix.stored());
   out.push_back(static_cast<char>(matrix.format()));
   out.push_back(static_cast<char>(matrix.element_type()));
+  return out;
+}
+
+std::string DescribeFrame(const heddle::Frame& frame, size_t schema_bytes) {
+  std::string out;
+  out.push_back(kFrameTag);
+  Append(&out, frame.rows());
+  Append(&out, static_cast<uint64_t>(schema_bytes));
   return out;
 }
 
@@ -163,7 +147,7 @@ Result<FrameHeader> FrameHeader::Decode(const uint8_t* bytes) {
   header.register_id = Get<int32_t>(bytes, 20);
   header.size = Get<uint32_t>(bytes, 24);
   if (bytes[28] < 1 || bytes[28] > 4) return DataLoss("a frame of unknown kind {}", bytes[28]);
-  if (bytes[29] > 2) return DataLoss("a frame of unknown section {}", bytes[29]);
+  if (bytes[29] > 3) return DataLoss("a frame of unknown section {}", bytes[29]);
   header.kind = static_cast<FrameKind>(bytes[28]);
   header.section = static_cast<Section>(bytes[29]);
   header.slot = bytes[30];
@@ -175,26 +159,46 @@ OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value)
     : request_(request), failure_(value.status()) {
   if (!value.ok()) return;
   value_ = std::make_shared<const Value>(*std::move(value));
-  if (IsLongText(*value_)) {
-    const std::string& text = value_->scalar().AsString();
-    spans_[spans_size_++] = {Section::kValues, reinterpret_cast<const uint8_t*>(text.data()),
-                             static_cast<int64_t>(text.size())};
+  switch (value_->kind()) {
+    case Value::Kind::kScalar:
+      if (const Scalar& scalar = value_->scalar(); IsLongText(*value_))
+        AddSpan({Section::kValues, scalar.AsString().data(), static_cast<int64_t>(scalar.AsString().size())});
+      break;
+    case Value::Kind::kMatrix: AddMatrix(value_->matrix()); break;
+    case Value::Kind::kFrame: AddFrame(value_->frame()); break;
   }
-  if (!value_->IsMatrix()) return;
-  const Matrix& matrix = value_->matrix();
+}
+
+void OutgoingValue::AddSpan(Span span) {
+  if (span.bytes > 0) spans_.push_back(span);
+}
+
+void OutgoingValue::AddMatrix(const Matrix& matrix) {
   const int64_t element = BytesOf(matrix.element_type());
-  auto add = [&](Section section, const void* data, int64_t bytes) {
-    if (bytes > 0) spans_[spans_size_++] = {section, static_cast<const uint8_t*>(data), bytes};
-  };
-  if (matrix.IsSparse()) {
-    const int64_t begin = matrix.rows() == 0 ? 0 : matrix.row_offsets()[0];
-    add(Section::kRowOffsets, matrix.row_offsets(), matrix.rows() == 0 ? 0 : (matrix.rows() + 1) * 8);
-    add(Section::kColumnIndexes, matrix.column_indexes() + begin, matrix.stored() * 4);
-    add(Section::kValues, reinterpret_cast<const uint8_t*>(matrix.data<double>()) + begin * element,
-        matrix.stored() * element);
-  } else {
-    add(Section::kValues, matrix.data<double>(), matrix.cells() * element);
+  if (!matrix.IsSparse()) return AddSpan({Section::kValues, matrix.data<double>(), matrix.cells() * element});
+  const int64_t begin = matrix.rows() == 0 ? 0 : matrix.row_offsets()[0];
+  AddSpan({Section::kRowOffsets, matrix.row_offsets(), matrix.rows() == 0 ? 0 : (matrix.rows() + 1) * 8});
+  AddSpan({Section::kColumnIndexes, matrix.column_indexes() + begin, matrix.stored() * 4});
+  AddSpan({Section::kValues, matrix.data<char>() + begin * element, matrix.stored() * element});
+}
+
+void OutgoingValue::AddFrame(const heddle::Frame& frame) {
+  schema_ = EncodeColumns(frame);
+  AddSpan({Section::kSchema, schema_.data(), static_cast<int64_t>(schema_.size())});
+  int64_t at = 0;
+  for (const ColumnPart& part : PartsOf(frame)) {
+    AddSpan({Section::kValues, part.data, part.bytes, at});
+    at += part.bytes;
   }
+}
+
+std::string OutgoingValue::Describe() const {
+  switch (value_->kind()) {
+    case Value::Kind::kScalar: return DescribeScalar(*value_);
+    case Value::Kind::kMatrix: return DescribeMatrix(value_->matrix());
+    case Value::Kind::kFrame: return DescribeFrame(value_->frame(), schema_.size());
+  }
+  HEDDLE_CHECK(false, "values of every kind can travel");
 }
 
 OutgoingFrame OutgoingValue::Begin() {
@@ -202,9 +206,9 @@ OutgoingFrame OutgoingValue::Begin() {
   begun_ = true;
   frame.header.request = request_;
   frame.header.kind = failure_.ok() ? FrameKind::kBegin : FrameKind::kFailed;
-  frame.owned = failure_.ok() ? Describe(*value_) : EncodeStatus(failure_);
+  frame.owned = failure_.ok() ? Describe() : EncodeStatus(failure_);
   frame.header.size = static_cast<uint32_t>(frame.owned.size());
-  frame.header.last = spans_size_ == 0;
+  frame.header.last = spans_.empty();
   ended_ = frame.header.last;
   return frame;
 }
@@ -215,43 +219,67 @@ std::optional<OutgoingFrame> OutgoingValue::Next() {
   const Span& span = spans_[span_];
   OutgoingFrame frame;
   frame.keep_alive = value_;
-  frame.payload = span.data + offset_;
+  frame.payload = static_cast<const char*>(span.data) + offset_;
   frame.header.request = request_;
   frame.header.kind = FrameKind::kData;
   frame.header.section = span.section;
-  frame.header.offset = static_cast<uint64_t>(offset_);
+  frame.header.offset = static_cast<uint64_t>(span.begin + offset_);
   frame.header.size = static_cast<uint32_t>(std::min(kChunkBytes, span.bytes - offset_));
   offset_ += frame.header.size;
   if (offset_ == span.bytes) {
     ++span_;
     offset_ = 0;
-    ended_ = span_ == spans_size_;
+    ended_ = span_ == spans_.size();
   }
   frame.header.last = ended_;
   return frame;
 }
 
 int64_t IncomingValue::SectionBytes(Section section) const {
-  if (is_text_) return section == Section::kValues ? static_cast<int64_t>(text_.size()) : 0;
+  const bool is_values = section == Section::kValues;
+  switch (form_) {
+    case Form::kNone:
+    case Form::kScalar: return 0;
+    case Form::kText: return is_values ? static_cast<int64_t>(text_.size()) : 0;
+    case Form::kFrame:
+      return is_values ? frame_.bytes() : section == Section::kSchema ? frame_.schema_bytes() : 0;
+    case Form::kMatrix: break;
+  }
   switch (section) {
     case Section::kRowOffsets: return matrix_.IsSparse() && matrix_.rows() > 0 ? (matrix_.rows() + 1) * 8 : 0;
     case Section::kColumnIndexes: return matrix_.IsSparse() ? stored_ * 4 : 0;
     case Section::kValues: return stored_ * BytesOf(matrix_.element_type());
+    case Section::kSchema: return 0;
   }
   return 0;
 }
 
 Result<uint8_t*> IncomingValue::Place(const FrameHeader& header) {
-  if (!begun_ || is_scalar_ || header.kind != FrameKind::kData)
+  if (form_ == Form::kNone || form_ == Form::kScalar || header.kind != FrameKind::kData)
     return DataLoss("a data frame without a matrix");
+  if (form_ == Form::kFrame && header.section == Section::kValues)
+    HEDDLE_RETURN_IF_ERROR(frame_.MakeColumns());
   const auto bytes = static_cast<uint64_t>(SectionBytes(header.section));
   if (header.offset > bytes || header.size > bytes - header.offset)
     return DataLoss("a data frame outside its matrix");
   received_ += header.size;
-  if (is_text_) return reinterpret_cast<uint8_t*>(text_.data()) + header.offset;
-  void* base = matrix_.mutable_data<double>();
-  if (header.section == Section::kRowOffsets) base = matrix_.mutable_row_offsets();
-  if (header.section == Section::kColumnIndexes) base = matrix_.mutable_column_indexes();
+  void* base = nullptr;
+  switch (form_) {
+    case Form::kNone:
+    case Form::kScalar: break;
+    case Form::kText: base = text_.data(); break;
+    case Form::kFrame:
+      if (header.section == Section::kSchema) {
+        base = frame_.schema_data();
+        break;
+      }
+      return frame_.Place(header.offset, header.size);
+    case Form::kMatrix:
+      base = matrix_.mutable_data<double>();
+      if (header.section == Section::kRowOffsets) base = matrix_.mutable_row_offsets();
+      if (header.section == Section::kColumnIndexes) base = matrix_.mutable_column_indexes();
+      break;
+  }
   return static_cast<uint8_t*>(base) + header.offset;
 }
 
@@ -261,28 +289,43 @@ Status IncomingValue::Accept(const FrameHeader& header, std::string_view payload
     HEDDLE_RETURN_IF_ERROR(DecodeStatus(payload, &failure));
     return failure.ok() ? DataLoss("a peer failed without a cause") : failure;
   }
-  if (header.kind != FrameKind::kBegin || begun_ || payload.empty())
+  if (header.kind != FrameKind::kBegin || form_ != Form::kNone || payload.empty())
     return DataLoss("a value frame out of order");
-  begun_ = true;
   const char tag = payload.front();
   payload.remove_prefix(1);
-  if (tag == kScalarTag) {
-    is_scalar_ = true;
-    HEDDLE_ASSIGN_OR_RETURN(scalar_, DecodeScalar(payload));
-    return OkStatus();
-  }
-  if (tag == kTextTag) {
-    uint64_t size = 0;
-    if (!Take(&payload, &size) || !payload.empty() || size > kMostTextBytes)
-      return DataLoss("a text frame is malformed");
-    is_text_ = true;
-    return WithinMemory("a text from another worker", [&] {
-      text_.resize(size);
+  switch (tag) {
+    case kScalarTag: {
+      form_ = Form::kScalar;
+      HEDDLE_ASSIGN_OR_RETURN(scalar_, DecodeScalar(payload));
       return OkStatus();
-    });
+    }
+    case kTextTag: {
+      uint64_t size = 0;
+      if (!Take(&payload, &size) || !payload.empty() || size > kMostTextBytes)
+        return DataLoss("a text frame is malformed");
+      form_ = Form::kText;
+      return WithinMemory("a text from another worker", [&] {
+        text_.resize(size);
+        return OkStatus();
+      });
+    }
+    case kFrameTag: {
+      int64_t rows = 0;
+      uint64_t schema_bytes = 0;
+      if (!Take(&payload, &rows) || !Take(&payload, &schema_bytes) || !payload.empty() || rows < 0 ||
+          rows > kMostLength || schema_bytes > kMostSchemaBytes)
+        return DataLoss("a frame of columns is malformed");
+      form_ = Form::kFrame;
+      return frame_.Begin(rows, static_cast<int64_t>(schema_bytes));
+    }
+    case kMatrixTag: form_ = Form::kMatrix; return BeginMatrix(payload);
+    default: return DataLoss("a matrix frame is malformed");
   }
+}
+
+Status IncomingValue::BeginMatrix(std::string_view payload) {
   MatrixDescription description;
-  if (tag != kMatrixTag || payload.size() + 1 != kMatrixBytes || !DecodeMatrix(payload, &description))
+  if (payload.size() + 1 != kMatrixBytes || !DecodeMatrix(payload, &description))
     return DataLoss("a matrix frame is malformed");
   const auto type = static_cast<ElementType>(description.element_type);
   stored_ = description.stored;
@@ -296,23 +339,31 @@ Status IncomingValue::Accept(const FrameHeader& header, std::string_view payload
 }
 
 Result<Value> IncomingValue::Finish() {
-  if (!begun_) return DataLoss("a value without a beginning");
-  if (is_scalar_) return Value(std::move(scalar_));
-  const int64_t expected = SectionBytes(Section::kRowOffsets) + SectionBytes(Section::kColumnIndexes) +
-                           SectionBytes(Section::kValues);
+  if (form_ == Form::kNone) return DataLoss("a value without a beginning");
+  if (form_ == Form::kFrame) HEDDLE_RETURN_IF_ERROR(frame_.MakeColumns());
+  int64_t expected = 0;
+  for (const Section section :
+       {Section::kRowOffsets, Section::kColumnIndexes, Section::kValues, Section::kSchema})
+    expected += SectionBytes(section);
   if (received_ != expected) return DataLoss("a value arrived with {} of {} bytes", received_, expected);
-  if (is_text_) return Value(Scalar(std::move(text_)));
+  switch (form_) {
+    case Form::kNone: break;
+    case Form::kScalar: return Value(std::move(scalar_));
+    case Form::kText: return Value(Scalar(std::move(text_)));
+    case Form::kMatrix: return FinishMatrix();
+    case Form::kFrame: {
+      HEDDLE_ASSIGN_OR_RETURN(heddle::Frame frame, frame_.Finish());
+      return Value(std::move(frame));
+    }
+  }
+  HEDDLE_CHECK(false, "values of every form end");
+}
+
+Result<Value> IncomingValue::FinishMatrix() {
   if (matrix_.IsSparse() && matrix_.rows() > 0) {
     // Panels keep the offsets of the matrix they were cut from: start at zero here, and trust nothing.
-    int64_t* offsets = matrix_.mutable_row_offsets();
-    const int64_t first = offsets[0];
-    for (int64_t row = 0; row <= matrix_.rows(); ++row) {
-      offsets[row] -= first;
-      if (offsets[row] < 0 || offsets[row] > stored_ || (row > 0 && offsets[row] < offsets[row - 1]))
-        return DataLoss("a sparse matrix arrived with offsets that do not ascend");
-    }
-    if (offsets[matrix_.rows()] != stored_)
-      return DataLoss("a sparse matrix arrived with the wrong number of entries");
+    HEDDLE_RETURN_IF_ERROR(
+        StartAtZero(matrix_.mutable_row_offsets(), matrix_.rows(), stored_, "a sparse matrix"));
     const int32_t* columns = matrix_.column_indexes();
     for (int64_t entry = 0; entry < stored_; ++entry)
       if (columns[entry] < 0 || columns[entry] >= matrix_.columns())

@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "cluster/wire/frame_wire.h"
 #include "core/status.h"
 #include "core/value.h"
 
@@ -21,11 +23,12 @@ constexpr size_t kHeaderBytes = 32;
 enum class FrameKind : uint8_t {
   kPull = 1,    ///< consumer -> producer: which register slot; no payload
   kBegin = 2,   ///< producer -> consumer: what the value is; a scalar is already whole
-  kData = 3,    ///< bytes [offset, offset + size) of one section of a matrix
+  kData = 3,    ///< bytes [offset, offset + size) of one section of the value
   kFailed = 4,  ///< there is no such value; payload is a status
 };
-/// Parts of a matrix's memory, in the order in which they are sent.
-enum class Section : uint8_t { kRowOffsets = 0, kColumnIndexes = 1, kValues = 2 };
+/// Parts of a value's memory. Of a matrix they are sent in the order of this list; of a frame first its
+/// schema, then as values the bytes of one column after the other.
+enum class Section : uint8_t { kRowOffsets = 0, kColumnIndexes = 1, kValues = 2, kSchema = 3 };
 
 /// In memory order: request u64 | offset u64 | run u32 | register i32 | size u32 | kind u8 | section u8 |
 /// slot u8 | last u8.
@@ -62,17 +65,23 @@ class OutgoingValue {
 
  private:
   OutgoingFrame Begin();
+  std::string Describe() const;
 
   struct Span {
     Section section;
-    const uint8_t* data;
+    const void* data;
     int64_t bytes;
+    int64_t begin = 0;  // In its section.
   };
+  void AddSpan(Span span);
+  void AddMatrix(const Matrix& matrix);
+  void AddFrame(const heddle::Frame& frame);
+
   uint64_t request_;
   Status failure_;
   std::shared_ptr<const Value> value_;
-  std::array<Span, 3> spans_;
-  size_t spans_size_ = 0;
+  std::string schema_;  // Of a frame.
+  std::vector<Span> spans_;
   size_t span_ = 0;
   int64_t offset_ = 0;
   bool begun_ = false;
@@ -82,22 +91,26 @@ class OutgoingValue {
 /// Puts the frames of one value together.
 class IncomingValue {
  public:
-  /// Where the payload of a kData frame goes: header.size bytes. kDataLoss when it lies outside the matrix.
+  /// Where the payload of a kData frame goes: header.size bytes. kDataLoss when it lies outside the value;
+  /// kResourceExhausted when the columns of a frame do not fit.
   Result<uint8_t*> Place(const FrameHeader& header);
-  /// The payload of a kBegin or kFailed frame. Allocates the matrix. Returns what kFailed says.
+  /// The payload of a kBegin or kFailed frame. Allocates a matrix. Returns what kFailed says.
   Status Accept(const FrameHeader& header, std::string_view payload);
   /// After the frame marked last. kDataLoss if bytes are missing or a matrix's index structure is not sound.
   Result<Value> Finish();
 
  private:
-  int64_t SectionBytes(Section section) const;
+  enum class Form : uint8_t { kNone, kScalar, kText, kMatrix, kFrame };
 
-  bool begun_ = false;
+  int64_t SectionBytes(Section section) const;
+  Status BeginMatrix(std::string_view payload);
+  Result<Value> FinishMatrix();
+
+  Form form_ = Form::kNone;
   Scalar scalar_;
-  bool is_scalar_ = false;
-  bool is_text_ = false;  // a long string
-  std::string text_;
+  std::string text_;  // a long string
   Matrix matrix_;
+  IncomingFrame frame_;
   int64_t stored_ = 0;
   int64_t received_ = 0;
 };

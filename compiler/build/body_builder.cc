@@ -18,8 +18,7 @@ std::vector<Block> BodyBuilder::BuildMain(const std::vector<Statement>& statemen
 std::vector<Block> BodyBuilder::BuildFunction(const FunctionDefinition& definition) {
   for (const ParameterDefinition& parameter : definition.parameters) {
     LiveIn known;
-    known.info = {parameter.data_type, parameter.value_type, Shape{0, 0}, Format::kDense};
-    if (parameter.data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
+    known.info = ValueInfo::OfDeclared(parameter.data_type, parameter.value_type);
     DefineAs(parameter.name, std::move(known), parameter.name_range);
   }
   BuildStatements(definition.body);
@@ -50,6 +49,7 @@ void BodyBuilder::Define(const std::string& name, NodeId value, const SourceRang
   block_.Assign(VariableFor(name), value, At(range));
   LiveIn known{block_.InfoOf(value), block_.ValueOf(value)};
   if (known.info.IsMatrix()) known.info = ValueInfo::OfMatrix(Shape());
+  if (known.info.IsFrame()) known.info = known.info.WithoutSize();
   const bool numbers_rows = NumbersRows(value);
   DefineAs(name, std::move(known), range);
   scope_[VariableFor(name)].numbers_rows = numbers_rows;

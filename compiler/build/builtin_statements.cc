@@ -101,7 +101,7 @@ void BodyBuilder::BuildWrite(const Expression& call) {
                                   inputs.size(), inputs.size() == 1 ? "" : "s"));
     return;
   }
-  if (InfoOf(inputs[1]).IsMatrix()) {
+  if (InfoOf(inputs[1]).IsTabular()) {
     Error(call.arguments[1].value->range, fmt::format("the path of {}() must be a string", call.name));
     return;
   }
@@ -124,13 +124,14 @@ void BodyBuilder::BuildPrint(const Expression& call) {
       return;
     }
     for (size_t i = 1; i < given.size(); ++i) {
-      if (!InfoOf(given[i]).IsMatrix()) continue;
-      Error(call.arguments[i].value->range, "print() formats scalars only, not a matrix")
-          .notes.push_back("toString(X) makes a string of a matrix");
+      if (!InfoOf(given[i]).IsTabular()) continue;
+      const std::string_view type = Name(InfoOf(given[i]).data_type);
+      Error(call.arguments[i].value->range, fmt::format("print() formats scalars only, not a {}", type))
+          .notes.push_back(fmt::format("toString(X) makes a string of a {}", type));
       return;
     }
     text = block_.Add("format", given, At(call.name_range));
-  } else if (InfoOf(text).IsMatrix()) {
+  } else if (InfoOf(text).IsTabular()) {
     std::vector<NodeId> inputs(7, kNoNode);
     inputs[0] = text;
     text = block_.Add("toString", std::move(inputs), At(call.name_range));
@@ -142,9 +143,9 @@ void BodyBuilder::BuildStopOrAssert(const Expression& call, const ops::Operator&
   std::vector<NodeId> given = BuildArguments(call);
   if (!CheckCount(call, builtin.form == ops::CallForm::kAssert ? 1 : 0, 1)) return;
   if (given.empty()) given.push_back(block_.Literal(Scalar(""), At(call.name_range)));
-  if (InfoOf(given[0]).IsMatrix()) {
-    Error(call.arguments[0].value->range,
-          fmt::format("the argument of {}() must be a scalar, not a matrix", call.name));
+  if (InfoOf(given[0]).IsTabular()) {
+    Error(call.arguments[0].value->range, fmt::format("the argument of {}() must be a scalar, not a {}",
+                                                      call.name, Name(InfoOf(given[0]).data_type)));
     return;
   }
   block_.Add(std::string(builtin.name), std::move(given), At(call.name_range));

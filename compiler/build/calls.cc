@@ -166,8 +166,7 @@ void BodyBuilder::BindResult(const Expression& call, const DmlFunction& function
                              const ParameterDefinition& result, const std::string& given,
                              const std::string& name) {
   LiveIn known;
-  known.info = {result.data_type, ValueType::kUnknown, Shape{0, 0}, Format::kDense};
-  if (result.data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
+  known.info = ValueInfo::OfDeclared(result.data_type, ValueType::kUnknown);
   if (result.data_type == DataType::kScalar) {
     const NodeId value = block_.Read(given, known, At(call.range));
     const NodeId declared =
@@ -224,9 +223,9 @@ NodeId BodyBuilder::ConvertArgument(const Expression& call, const ParameterDefin
                                     NodeId value, const SourceRange& range) {
   const ValueInfo info = InfoOf(value);
   if (parameter.data_type != DataType::kScalar) return value;
-  if (info.IsMatrix()) {
-    Error(range,
-          fmt::format("the argument '{}' of {}() must be a scalar, not a matrix", parameter.name, call.name))
+  if (info.IsTabular()) {
+    Error(range, fmt::format("the argument '{}' of {}() must be a scalar, not a {}", parameter.name,
+                             call.name, Name(info.data_type)))
         .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
     return ErrorNode(range);
   }

@@ -40,8 +40,9 @@ Graph BodyBuilder::BuildPredicate(const Statement& statement) {
     }
   }
   const NodeId value = BuildExpression(predicate);
-  if (InfoOf(value).IsMatrix()) {
-    Error(predicate.range, fmt::format("the predicate of '{}' must be a scalar, not a matrix", what))
+  if (InfoOf(value).IsTabular()) {
+    Error(predicate.range, fmt::format("the predicate of '{}' must be a scalar, not a {}", what,
+                                       Name(InfoOf(value).data_type)))
         .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
   }
   block_.Assign(Block::kPredicate, value, At(predicate.range));
@@ -77,8 +78,9 @@ Graph BodyBuilder::BuildBounds(const Statement& statement) {
     if (expression == nullptr) return;
     ForbidCalls(*expression, "the bounds of a loop");
     const NodeId value = BuildExpression(*expression);
-    if (InfoOf(value).IsMatrix()) {
-      Error(expression->range, fmt::format("the {} of a loop must be a scalar, not a matrix", what))
+    if (InfoOf(value).IsTabular()) {
+      Error(expression->range,
+            fmt::format("the {} of a loop must be a scalar, not a {}", what, Name(InfoOf(value).data_type)))
           .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
     }
     block_.Assign(variable, value, At(expression->range));

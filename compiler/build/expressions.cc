@@ -131,8 +131,8 @@ void BodyBuilder::BuildIndex(const Index& index, std::vector<NodeId>* inputs) {
 
 NodeId BodyBuilder::BuildIndexBound(const Expression& expression) {
   const NodeId bound = BuildExpression(expression);
-  if (InfoOf(bound).IsMatrix()) {
-    Error(expression.range, "an index must be a scalar, not a matrix")
+  if (InfoOf(bound).IsTabular()) {
+    Error(expression.range, fmt::format("an index must be a scalar, not a {}", Name(InfoOf(bound).data_type)))
         .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
     return ErrorNode(expression.range);
   }

@@ -338,8 +338,8 @@ ParallelForReport CheckParallelFor(const Statement& loop, const std::map<std::st
       const bool counts_only = std::all_of(uses.accesses.begin(), uses.accesses.end(),
                                            [](const Access& a) { return !a.write || a.counts; });
       bool assigned = false;
-      if (outer.at(name) == DataType::kMatrix) {
-        conflict(write->range, "every iteration assigns the whole matrix");
+      if (outer.at(name) == DataType::kMatrix || outer.at(name) == DataType::kFrame) {
+        conflict(write->range, fmt::format("every iteration assigns the whole {}", Name(outer.at(name))));
       } else if (ReadsBeforeWrite(loop.body, name, &assigned)) {
         conflict(write->range, "an iteration may read what an earlier one assigned");
       } else if (counts_only && uses.accumulations.empty()) {

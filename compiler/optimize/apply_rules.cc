@@ -167,8 +167,15 @@ class Round {
     const ValueInfo& a = subject_.graph[match.root()].info;
     const ValueInfo& b = subject_.graph[other].info;
     if (a.data_type != b.data_type || a.value_type != b.value_type || !(a.shape == b.shape)) return false;
-    if (!a.IsMatrix()) return true;
-    return a.format == b.format && match.KnowsFormats();
+    switch (a.data_type) {
+      case DataType::kScalar: return true;
+      case DataType::kMatrix: return a.format == b.format && match.KnowsFormats();
+      case DataType::kUnknown:
+      case DataType::kFrame:
+      case DataType::kList:
+      case DataType::kTuple: return false;  // No rule speaks of them.
+    }
+    HEDDLE_CHECK(false, "values of every type are the same or not");
   }
 
   const RuleTable& rules_;

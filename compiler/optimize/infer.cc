@@ -37,26 +37,23 @@ Status InferVariable(const LiveIns& live_in, Node& node, std::optional<Scalar>& 
 // Behind this check, numbers of cells are 64-bit everywhere, and so are those of bytes of a dense matrix.
 Status CheckSize(const std::string& op, const ValueInfo& info) {
   const Shape& shape = info.shape;
-  if (!info.IsMatrix()) return OkStatus();
+  if (!info.IsTabular()) return OkStatus();
+  const std::string_view type = Name(info.data_type);
   const bool is_empty = shape.rows == 0 || shape.columns == 0;
   const int64_t most = is_empty ? kMostLengthOfEmpty : kMostLength;
   if (shape.rows > most || shape.columns > most)
-    return ResourceExhausted("{}: a matrix of {} is too large: {} has at most {} rows and columns", op, shape,
-                             is_empty ? "one without cells" : "it", most);
+    return ResourceExhausted("{}: a {} of {} is too large: {} has at most {} rows and columns", op, type,
+                             shape, is_empty ? "one without cells" : "it", most);
   const int64_t counted = info.format == Format::kSparse
                               ? shape.Cells()
                               : SaturatingProduct(shape.Cells(), BytesOf(ElementType::kFloat64));
   if (!shape.IsKnown() || counted < INT64_MAX) return OkStatus();
-  return ResourceExhausted("{}: a matrix of {} has more cells than can be counted", op, shape);
-}
-
-bool IsComplete(const ValueInfo& info) {
-  return info.data_type != DataType::kUnknown && (!info.IsMatrix() || info.shape.IsKnown());
+  return ResourceExhausted("{}: a {} of {} has more cells than can be counted", op, type, shape);
 }
 
 bool IsComplete(const Node& node) {
   const std::span<const ValueInfo> results = ResultsOf(node);
-  return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return IsComplete(info); });
+  return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return info.IsSized(); });
 }
 
 Status InferResult(const Node& tuple, Node& node) {
@@ -140,7 +137,7 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
     // A failing evaluation is not an error yet: it shows, in script order, when the operator runs.
     Result<Scalar> result = ops::EvaluateScalar(node, scalars_);
     if (result.ok() && !IsLongText(*result)) value = *std::move(result);
-  } else if (node.inputs.size() == 1 && infos_[0].IsMatrix()) {
+  } else if (node.inputs.size() == 1 && infos_[0].IsTabular()) {
     value = SizeOf(node.op, infos_[0].shape);
   } else {
     value = Decided(node.op, infos_, scalars_);

@@ -35,6 +35,7 @@ ValueInfo Join(const ValueInfo& a, const ValueInfo& b) {
   if (a.shape.rows != b.shape.rows) joined.shape.rows = kUnknown;
   if (a.shape.columns != b.shape.columns) joined.shape.columns = kUnknown;
   if (a.format != b.format) joined.format = Format::kDense;
+  if (a.schema != nullptr && (b.schema == nullptr || *a.schema != *b.schema)) joined.schema = nullptr;
   return joined;
 }
 
@@ -69,13 +70,13 @@ bool JoinInto(LiveIns* state, const LiveIns& other) {
 // What is known of a value when its size and its bits are not.
 void KeepTypeOnly(LiveIn* known) {
   known->value.reset();
-  if (known->info.IsMatrix()) known->info.shape = Shape();
+  known->info = known->info.WithoutSize();
 }
 
 LiveIn FromDeclaration(const Parameter& parameter) {
   LiveIn known;
-  if (parameter.data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
-  if (parameter.data_type == DataType::kScalar) known.info = ValueInfo::OfScalar(ValueType::kUnknown);
+  if (parameter.data_type != DataType::kUnknown)
+    known.info = ValueInfo::OfDeclared(parameter.data_type, ValueType::kUnknown);
   return known;
 }
 

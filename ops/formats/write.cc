@@ -236,18 +236,24 @@ Status WriteScalar(const Scalar& scalar, const ByteSink& sink) {
 
 std::string Metadata(const Value& value, const WriteOptions& options) {
   nlohmann::ordered_json json;
-  json["data_type"] = value.IsMatrix() ? "matrix" : "scalar";
-  if (value.IsMatrix()) {
-    json["value_type"] = "double";
-    json["rows"] = value.matrix().rows();
-    // In a libsvm file the label is not one of the columns.
-    json["cols"] = value.matrix().columns() - (options.format == FileFormat::kLibsvm ? 1 : 0);
-    json["nnz"] = value.matrix().CountNonzeros();
-    json["format"] = Name(options.format);
-  } else {
-    const ValueType type = value.scalar().type();
-    json["value_type"] = type == ValueType::kInteger ? "int" : std::string(Name(type));
-    json["format"] = "text";
+  switch (value.kind()) {
+    case Value::Kind::kMatrix:
+      json["data_type"] = "matrix";
+      json["value_type"] = "double";
+      json["rows"] = value.matrix().rows();
+      // In a libsvm file the label is not one of the columns.
+      json["cols"] = value.matrix().columns() - (options.format == FileFormat::kLibsvm ? 1 : 0);
+      json["nnz"] = value.matrix().CountNonzeros();
+      json["format"] = Name(options.format);
+      break;
+    case Value::Kind::kScalar: {
+      const ValueType type = value.scalar().type();
+      json["data_type"] = "scalar";
+      json["value_type"] = type == ValueType::kInteger ? "int" : std::string(Name(type));
+      json["format"] = "text";
+      break;
+    }
+    case Value::Kind::kFrame: HEDDLE_CHECK(false, "write takes no frames");
   }
   if (!options.description.empty()) json["description"] = options.description;
   if (value.IsMatrix() && options.format == FileFormat::kCsv) {
@@ -274,7 +280,12 @@ Status WriteValue(const Value& value, const std::string& path, const WriteOption
     return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}",
                               value.matrix().shape());
   HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) {
-    return value.IsMatrix() ? WriteMatrix(value.matrix(), options, sink) : WriteScalar(value.scalar(), sink);
+    switch (value.kind()) {
+      case Value::Kind::kScalar: return WriteScalar(value.scalar(), sink);
+      case Value::Kind::kMatrix: return WriteMatrix(value.matrix(), options, sink);
+      case Value::Kind::kFrame: break;
+    }
+    return Internal("write takes no frames");
   }));
   if (value.IsMatrix() && options.format == FileFormat::kMatrixMarket)
     // The header says it all; metadata of an older output would contradict it.

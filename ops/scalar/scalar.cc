@@ -76,14 +76,14 @@ Result<Value> RunCast(const KernelCall& call) {
 
 Result<ValueInfo> InferSizeOf(const InferContext& context) {
   const ValueInfo& x = context.inputs[0];
-  if (!x.IsMatrix())
+  if (!x.IsTabular())
     return InvalidArgument("{}: the argument must be a matrix, not a {}", context.node.op, Name(x.data_type));
   return ValueInfo::OfScalar(ValueType::kInteger);
 }
 
 Result<Value> RunSizeOf(const KernelCall& call) {
   Shape shape = call.input_infos[0].shape;
-  if (!shape.IsKnown()) shape = call.inputs[0]->matrix().shape();
+  if (!shape.IsKnown()) shape = call.inputs[0]->shape();
   return Value(Scalar(FindOperator(call.node.op)->size_of(shape)));
 }
 
@@ -148,6 +148,7 @@ constexpr Operator kOperators[] = {
      .infer = InferSizeOf,
      .run = RunSizeOf,
      .takes_singles = TakesAnySingles,
+     .takes_frames = true,
      .size_of = RowsOf},
     {.name = "ncol",
      .form = CallForm::kPositional,
@@ -157,6 +158,7 @@ constexpr Operator kOperators[] = {
      .infer = InferSizeOf,
      .run = RunSizeOf,
      .takes_singles = TakesAnySingles,
+     .takes_frames = true,
      .size_of = ColumnsOf},
     {.name = "length",
      .form = CallForm::kPositional,
@@ -166,6 +168,7 @@ constexpr Operator kOperators[] = {
      .infer = InferSizeOf,
      .run = RunSizeOf,
      .takes_singles = TakesAnySingles,
+     .takes_frames = true,
      .size_of = CellsOf},
 };
 

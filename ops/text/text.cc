@@ -33,7 +33,7 @@ void ReadRow(const Matrix& matrix, int64_t i, std::span<double> out) {
 constexpr std::string_view kLayoutNames[] = {"rows", "cols", "decimal"};  // Inputs 1 to 3 of toString.
 
 Result<ValueInfo> InferText(const InferContext& context) {
-  for (int i = 1; i <= 3 && context.inputs[0].IsMatrix(); ++i)
+  for (int i = 1; i <= 3 && context.inputs[0].IsTabular(); ++i)
     if (const Scalar* number = KnownScalar(context, i))
       HEDDLE_RETURN_IF_ERROR(
           RequireWholeNumber(*number, "toString", kLayoutNames[i - 1], StatusCode::kInvalidArgument)
@@ -44,9 +44,10 @@ Result<ValueInfo> InferEffect(const InferContext&) { return ValueInfo{}; }
 
 Result<ValueInfo> InferFormat(const InferContext& context) {
   for (size_t i = 0; i < context.inputs.size(); ++i) {
-    if (context.inputs[i].IsMatrix())
+    if (context.inputs[i].IsTabular())
       return InvalidArgument(
-          "print: argument {} is a matrix; only scalars can be formatted, use toString or as.scalar", i + 1);
+          "print: argument {} is a {}; only scalars can be formatted, use toString or as.scalar", i + 1,
+          Name(context.inputs[i].data_type));
   }
   return ValueInfo::OfScalar(ValueType::kString);
 }
@@ -80,15 +81,20 @@ Result<TextLayout> LayoutOf(const KernelCall& call) {
   return layout;
 }
 
-std::string TextOf(const Value& value) {
-  return value.IsMatrix() ? MatrixToText(value.matrix(), TextLayout()) : value.scalar().ToText();
+std::string TextOf(const Value& value, const TextLayout& layout) {
+  switch (value.kind()) {
+    case Value::Kind::kScalar: return value.scalar().ToText();
+    case Value::Kind::kMatrix: return MatrixToText(value.matrix(), layout);
+    case Value::Kind::kFrame: return FrameToText(value.frame(), layout);
+  }
+  HEDDLE_CHECK(false, "values of every kind have a text");
 }
 
 Result<Value> RunToString(const KernelCall& call) {
   const Value& value = *call.inputs[0];
   if (value.IsScalar()) return Value(Scalar(value.scalar().ToText()));
   HEDDLE_ASSIGN_OR_RETURN(const TextLayout layout, LayoutOf(call));
-  return Value(Scalar(MatrixToText(value.matrix(), layout)));
+  return Value(Scalar(TextOf(value, layout)));
 }
 
 Result<Value> RunFormat(const KernelCall& call) {
@@ -118,14 +124,14 @@ Result<Value> RunPrint(const KernelCall& call) {
   if (value.IsScalar() && value.scalar().IsString()) {
     PrintLine(value.scalar().AsString(), call.context.print);
   } else {
-    PrintLine(TextOf(value), call.context.print);
+    PrintLine(TextOf(value, TextLayout()), call.context.print);
   }
   return Value();
 }
 
 Result<Value> RunStop(const KernelCall& call) {
   const bool given = !call.inputs.empty() && call.inputs[0] != nullptr;
-  return Aborted("{}", given ? TextOf(*call.inputs[0]) : std::string("stop"));
+  return Aborted("{}", given ? TextOf(*call.inputs[0], TextLayout()) : std::string("stop"));
 }
 
 Result<Value> RunAssert(const KernelCall& call) {
@@ -152,6 +158,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 7,
      .infer = InferText,
      .run = RunToString,
+     .takes_frames = true,
      .scalar_type = TypeOfText,
      .evaluate = EvaluateToString},
     {.name = "format",
@@ -171,7 +178,8 @@ constexpr Operator kOperators[] = {
      .infer = InferEffect,
      .run = RunPrint,
      .effect = true,
-     .pure = false},
+     .pure = false,
+     .takes_frames = true},
     {.name = "stop",
      .form = CallForm::kStop,
      .parameters = "message?",

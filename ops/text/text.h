@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/frame.h"
 #include "core/matrix.h"
 
 namespace heddle::ops {
@@ -20,5 +21,10 @@ struct TextLayout {
 /// toString of a matrix: cells with exactly `decimals` digits joined by `separator`, every row ended by
 /// `line_end`.
 std::string MatrixToText(const Matrix& matrix, const TextLayout& layout);
+
+/// toString of a frame: three lines that begin with '#' (its size, names, types), then cells joined by
+/// `separator`; FP64 with exactly `decimals` digits, other cells with the text of a scalar, missing ones as
+/// "null". Every line but the first three is ended by `line_end`.
+std::string FrameToText(const Frame& frame, const TextLayout& layout);
 
 }  // namespace heddle::ops

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/frames.h"
+
 namespace heddle::actor {
 namespace {
 
@@ -86,6 +88,47 @@ TEST(RowPiecesTest, SlicesWithoutCopying) {
   ASSERT_TRUE(rows.ok());
   EXPECT_EQ(rows->matrix().rows(), 3);
   EXPECT_EQ(rows->matrix().data(), matrix.data() + 4);
+}
+
+TEST(RowPiecesTest, CutsAndGathersFrames) {
+  const Value whole(NumberedFrame(5000));
+  std::vector<Value> pieces;
+  for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 17}, {17, 17}, {17, 4000}, {4000, 5000}}) {
+    Result<Value> piece = SliceRows(whole, begin, end);
+    ASSERT_TRUE(piece.ok());
+    EXPECT_TRUE(Frame::SameCells(piece->frame(), NumberedFrame(end - begin, begin)));
+    pieces.push_back(*std::move(piece));
+  }
+  std::vector<const Value*> pointers;
+  for (const Value& piece : pieces) pointers.push_back(&piece);
+  const Result<Value> gathered = GatherRows(pointers);
+  ASSERT_TRUE(gathered.ok()) << gathered.status().ToString();
+  EXPECT_TRUE(Frame::SameCells(gathered->frame(), whole.frame()));
+  EXPECT_EQ(gathered->frame().schema(), whole.frame().schema()) << "schemas are shared";
+  // One piece with rows is not copied.
+  const Result<Value> one = GatherRows(std::vector<const Value*>{&pieces[1], &pieces[2]});
+  EXPECT_EQ(one->frame().column(1).doubles(), pieces[2].frame().column(1).doubles());
+  // A piece that can miss cells and one that cannot.
+  const Value without(NumberedFrame(3, 0, /*may_miss=*/false));
+  const Result<Value> mixed = GatherRows(std::vector<const Value*>{&without, &pieces[0]});
+  ASSERT_TRUE(mixed.ok());
+  EXPECT_TRUE(Frame::SameCells(mixed->frame().Rows(3, 20), pieces[0].frame()));
+  EXPECT_FALSE(mixed->frame().IsMissing(0, 0));
+}
+
+TEST(RowPiecesTest, PiecesOfDifferentKindsOrColumnsAreRefused) {
+  const Value frame(NumberedFrame(3));
+  const Value matrix(Numbered(3, kColumnTypes, 1));
+  const Value scalar(1.0);
+  EXPECT_EQ(GatherRows(std::vector<const Value*>{&frame, &matrix}).status().message(),
+            "gather: pieces of different kinds, or none");
+  EXPECT_EQ(GatherRows(std::vector<const Value*>{&scalar}).status().message(),
+            "gather: a scalar has no rows");
+  EXPECT_EQ(SliceRows(scalar, 0, 0).status().code(), StatusCode::kInternal);
+  EXPECT_EQ(SliceRows(frame, 1, 4).status().code(), StatusCode::kInternal);
+  const Value other(Frame(std::make_shared<const Schema>(Schema{{ColumnType::kString}, {}}),
+                          {*Column::OfTexts(std::vector<std::string_view>{"a"})}));
+  EXPECT_EQ(GatherRows(std::vector<const Value*>{&frame, &other}).status().code(), StatusCode::kInternal);
 }
 
 }  // namespace

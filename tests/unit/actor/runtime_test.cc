@@ -7,6 +7,7 @@
 
 #include "ops/operator.h"
 #include "tests/simulation/plan_writer.h"
+#include "tests/support/frames.h"
 #include "tests/unit/actor/test_kernels.h"
 
 namespace heddle::actor {
@@ -210,7 +211,32 @@ TEST_F(RuntimeTest, SlicesGathersAndTellsShapes) {
   const Result<RunResult> result = runtime().Run(Finish(), 1, {{"x", Value(Column({1, 2, 3, 4}))}});
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   EXPECT_TRUE(Matrix::SameCells(result->live_out.at("y").matrix(), Column({4, 1, 2, 3})));
-  EXPECT_EQ(result->shapes.at("y"), (Shape{4, 1}));
+  EXPECT_EQ(result->infos.at("y").shape, (Shape{4, 1}));
+}
+
+TEST_F(RuntimeTest, FramesAreSlicedGatheredAndToldLikeMatrices) {
+  const NodeId x = AddNode("variable", {}, "x");
+  const NodeId y = AddNode("assign", {x}, "y");
+  const RegisterId whole = writer_.Output(Add(TaskKind::kSource, x, {}));
+  std::vector<RegisterId> parts;
+  for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{30, 100}, {0, 30}}) {
+    const size_t slice = Add(TaskKind::kCompute, x, {whole}, "slice");
+    writer_.task(slice).row_begin = begin;
+    writer_.task(slice).row_end = end;
+    writer_.task(slice).total_rows = 100;
+    parts.push_back(writer_.Output(slice));
+  }
+  const RegisterId turned = writer_.Output(Add(TaskKind::kCompute, x, parts, "gather"));
+  const RegisterId shape = writer_.Output(Add(TaskKind::kCompute, y, {turned}, "shape"));
+  Add(TaskKind::kSink, y, {turned});
+  Add(TaskKind::kSink, y, {shape}, "shape");
+  const Frame frame = NumberedFrame(100);
+  const Result<RunResult> result = runtime().Run(Finish(), 1, {{"x", Value(frame)}});
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  const Frame& told = result->live_out.at("y").frame();
+  EXPECT_TRUE(Frame::SameCells(told.Rows(0, 70), frame.Rows(30, 100)));
+  EXPECT_TRUE(Frame::SameCells(told.Rows(70, 100), frame.Rows(0, 30)));
+  EXPECT_EQ(result->infos.at("y"), ValueInfo::OfFrame(100, frame.schema()));
 }
 
 TEST_F(RuntimeTest, AKernelSeesItsCall) {

@@ -6,7 +6,11 @@
 #include <limits>
 
 #include "cluster/executor/executor_messages.h"
+#include "cluster/wire/bytes.h"
+#include "cluster/wire/frame_wire.h"
+#include "cluster/wire/small_values.h"
 #include "cluster/wire/value_wire.h"
+#include "tests/support/frames.h"
 
 namespace heddle::cluster {
 namespace {
@@ -99,6 +103,104 @@ TEST(ValueWireTest, AnEmptySparsePanelArrives) {
   const Result<Value> carried = Carry(matrix);
   ASSERT_TRUE(carried.ok()) << carried.status().ToString();
   EXPECT_EQ(carried->matrix().stored(), 0);
+}
+
+void ExpectCarried(const heddle::Frame& frame) {
+  const Result<Value> carried = Carry(frame);
+  ASSERT_TRUE(carried.ok()) << carried.status().ToString();
+  ASSERT_TRUE(carried->IsFrame());
+  EXPECT_TRUE(heddle::Frame::SameCells(carried->frame(), frame));
+  EXPECT_EQ(*carried->frame().schema(), *frame.schema());
+  EXPECT_EQ(carried->bytes(), frame.bytes());
+}
+
+TEST(ValueWireTest, FramesOfEveryColumnTypeArriveUnchanged) {
+  ExpectCarried(NumberedFrame(100));
+  ExpectCarried(NumberedFrame(100, 0, /*may_miss=*/false));
+  ExpectCarried(NumberedFrame(0));
+  ExpectCarried(heddle::Frame());
+  ExpectCarried(heddle::Frame(std::make_shared<const Schema>(Schema{{ColumnType::kString}, {}}),
+                              {*Column::OfTexts(std::vector<std::string_view>{"", "", ""})}));
+}
+
+TEST(ValueWireTest, RowsOfAFrameArriveWithOffsetsFromZero) {
+  const heddle::Frame rows = NumberedFrame(1000).Rows(333, 512);
+  ASSERT_NE(rows.column(0).offsets()[0], 0);
+  ExpectCarried(rows);
+  EXPECT_EQ(Carry(rows)->frame().column(0).offsets()[0], 0);
+  ExpectCarried(rows.Rows(9, 9));
+}
+
+TEST(ValueWireTest, LongColumnsAreCutIntoChunks) {
+  int frames = 0;
+  const heddle::Frame frame(std::make_shared<const Schema>(Schema{{ColumnType::kFloat64}, {}}),
+                            {*Column::OfDoubles(std::vector<double>(300'000, 1.5))});  // 2.4 MB
+  ASSERT_TRUE(Carry(frame, &frames).ok());
+  EXPECT_EQ(frames, 1 + 1 + 3);
+}
+
+TEST(ValueWireTest, SmallFramesTravelWithTheirMessage) {
+  const std::string frames = SmallValues::Encode(NumberedFrame(5));
+  ASSERT_FALSE(frames.empty());
+  EXPECT_TRUE(heddle::Frame::SameCells(DecodeValue(frames)->frame(), NumberedFrame(5)));
+  for (size_t size = 0; size < frames.size(); ++size) EXPECT_FALSE(DecodeValue(frames.substr(0, size)).ok());
+  EXPECT_EQ(SmallValues::Encode(NumberedFrame(1000)), "");
+}
+
+// What a peer sends as one column of two rows: `columns` for EncodeColumns, then `parts`.
+Status ErrorOfColumn(const std::string& columns, const std::string& parts) {
+  IncomingFrame incoming;
+  HEDDLE_RETURN_IF_ERROR(incoming.Begin(2, static_cast<int64_t>(columns.size())));
+  std::memcpy(incoming.schema_data(), columns.data(), columns.size());
+  HEDDLE_RETURN_IF_ERROR(incoming.MakeColumns());
+  HEDDLE_ASSIGN_OR_RETURN(uint8_t * place, incoming.Place(0, parts.size()));
+  std::memcpy(place, parts.data(), parts.size());
+  return incoming.Finish().status();
+}
+
+std::string ColumnBytes(ColumnType type, bool may_miss, int64_t text_bytes) {
+  std::string out;
+  Append(&out, uint64_t{1});
+  Append(&out, uint8_t{0});
+  Append(&out, static_cast<uint8_t>(type));
+  Append(&out, static_cast<uint8_t>(may_miss));
+  Append(&out, text_bytes);
+  return out;
+}
+
+TEST(ValueWireTest, AnUnsoundFrameIsRefused) {
+  const auto offsets = [](int64_t a, int64_t b, int64_t c) {
+    std::string out;
+    for (const int64_t offset : {a, b, c}) Append(&out, offset);
+    return out;
+  };
+  const std::string texts = ColumnBytes(ColumnType::kString, false, 0);
+  EXPECT_TRUE(ErrorOfColumn(texts, offsets(7, 7, 7)).ok());
+  EXPECT_EQ(ErrorOfColumn(texts, offsets(7, 8, 7)).message(),
+            "a column of texts arrived with offsets that do not ascend");
+  EXPECT_EQ(ErrorOfColumn(ColumnBytes(ColumnType::kString, false, 4), offsets(0, 1, 3)).message(),
+            "a column of texts arrived with the wrong number of entries");
+  EXPECT_TRUE(ErrorOfColumn(ColumnBytes(ColumnType::kBoolean, false, 0), {"\1\0", 2}).ok());
+  EXPECT_EQ(ErrorOfColumn(ColumnBytes(ColumnType::kBoolean, false, 0), "\1\2").message(),
+            "a column arrived with truth values that are neither 0 nor 1");
+  for (const std::string& columns :
+       {ColumnBytes(ColumnType::kInteger64, false, 4), ColumnBytes(static_cast<ColumnType>(99), false, 0),
+        ColumnBytes(ColumnType::kString, false, -1), ColumnBytes(ColumnType::kString, false, 0) + "x",
+        ColumnBytes(ColumnType::kString, false, 0).substr(0, 12), std::string()})
+    EXPECT_EQ(ErrorOfColumn(columns, "").message(), "the columns of a frame arrived malformed");
+}
+
+TEST(ValueWireTest, BytesOutsideTheirColumnAreRefused) {
+  const std::string columns = ColumnBytes(ColumnType::kInteger64, true, 0);
+  IncomingFrame incoming;
+  ASSERT_TRUE(incoming.Begin(2, static_cast<int64_t>(columns.size())).ok());
+  std::memcpy(incoming.schema_data(), columns.data(), columns.size());
+  ASSERT_TRUE(incoming.MakeColumns().ok());
+  EXPECT_EQ(incoming.bytes(), 18);
+  EXPECT_TRUE(incoming.Place(8, 8).ok());
+  EXPECT_TRUE(incoming.Place(16, 2).ok());
+  for (const auto& [offset, size] : {std::pair<uint64_t, uint64_t>{8, 9}, {16, 3}, {18, 1}, {UINT64_MAX, 1}})
+    EXPECT_EQ(incoming.Place(offset, size).status().code(), StatusCode::kDataLoss);
 }
 
 TEST(ValueWireTest, FramesOutsideTheirMatrixAreRefused) {

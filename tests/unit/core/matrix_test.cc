@@ -32,6 +32,29 @@ Matrix Cells(int64_t rows, int64_t columns, std::initializer_list<double> cells)
   return matrix;
 }
 
+// One shared pointer beside sizes and pointers into the cells, so that a copy touches one counter.
+TEST(MatrixTest, AMatrixFitsInACacheLine) { EXPECT_LE(sizeof(Matrix), 64u); }
+
+TEST(MatrixTest, PartsOfASparseMatrixAreAligned) {
+  for (const int64_t entries : {0, 1, 7, 100}) {
+    Matrix sparse = *Matrix::Sparse(3, 1000, entries);
+    for (const void* part :
+         {static_cast<const void*>(sparse.values()), static_cast<const void*>(sparse.column_indexes()),
+          static_cast<const void*>(sparse.row_offsets())})
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(part) % 64, 0u);
+    // Every part can be filled without touching another.
+    std::fill_n(sparse.mutable_values(), entries, 2.0);
+    std::fill_n(sparse.mutable_column_indexes(), entries, 3);
+    sparse.mutable_row_offsets()[3] = entries;
+    EXPECT_EQ(sparse.stored(), entries);
+    EXPECT_TRUE(std::all_of(sparse.values(), sparse.values() + entries, [](double x) { return x == 2; }));
+    EXPECT_TRUE(std::all_of(sparse.column_indexes(), sparse.column_indexes() + entries,
+                            [](int32_t x) { return x == 3; }));
+  }
+}
+
+TEST(MatrixTest, MemoryIsThatOfTheHost) { EXPECT_EQ((*Buffer::Allocate(100))->space(), MemorySpace::kHost); }
+
 TEST(MatrixTest, DenseAndSparseHoldTheSameCells) {
   for (const ElementType type : {ElementType::kFloat64, ElementType::kFloat32}) {
     for (const auto& [rows, columns] :

@@ -53,7 +53,19 @@ class RandomValues {
     return {static_cast<DataType>(Below(6)),
             static_cast<ValueType>(Below(5)),
             {size(), size()},
-            static_cast<Format>(Below(2))};
+            static_cast<Format>(Below(2)),
+            static_cast<ElementType>(Below(2)),
+            Sometimes() ? OneSchema() : nullptr};
+  }
+
+  std::shared_ptr<const Schema> OneSchema() {
+    Schema schema;
+    const bool is_named = Sometimes();
+    for (int64_t i = Below(4); i > 0; --i) {
+      schema.types.push_back(static_cast<ColumnType>(Below(kColumnTypes)));
+      if (is_named) schema.names.push_back(Text());
+    }
+    return std::make_shared<const Schema>(std::move(schema));
   }
 
   heddle::Graph Graph(int64_t most = 8) {
@@ -86,7 +98,7 @@ class RandomValues {
   std::vector<Parameter> Parameters() {
     std::vector<Parameter> parameters;
     for (int64_t i = Below(3); i > 0; --i)
-      parameters.push_back({Text(), static_cast<DataType>(Below(5)), static_cast<ValueType>(Below(5))});
+      parameters.push_back({Text(), static_cast<DataType>(Below(6)), static_cast<ValueType>(Below(5))});
     return parameters;
   }
 

@@ -42,6 +42,30 @@ TEST(TextFormTest, ARandomPlanSurvives) {
   }
 }
 
+TEST(TextFormTest, TheColumnsOfAFrameAreNamedWhereTheyAreKnown) {
+  std::string text;
+  AppendInfo(ValueInfo::OfFrame(7, nullptr), &text);
+  EXPECT_EQ(text, " : frame unknown 7x? dense");
+  text.clear();
+  AppendInfo(ValueInfo::OfFrame(7, std::make_shared<const Schema>(
+                                       Schema{{ColumnType::kString, ColumnType::kFloat64}, {"a b", "c"}})),
+             &text);
+  EXPECT_EQ(text, " : frame unknown 7x2 dense schema(STRING \"a b\", FP64 c)");
+}
+
+TEST(TextFormTest, AMalformedSchemaIsRefused) {
+  const auto error = [](std::string_view schema) {
+    return Graph::Parse("%0 = f() : frame unknown 1x2 dense schema" + std::string(schema) + "\n")
+        .status()
+        .message();
+  };
+  EXPECT_EQ(error("(STRING, FP65)"),
+            "graph text, line 1, column 50: expected a type of column, found \"FP65)\"");
+  EXPECT_EQ(error("(STRING a, FP64)"),
+            "graph text, line 1, column 56: expected names for all columns or for none, found \")\"");
+  EXPECT_EQ(error("(STRING"), "graph text, line 2, column 1: expected a word, found \"\"");
+}
+
 TEST(TextFormTest, AGraphReadsAsDocumented) {
   Graph graph;
   Node x{.op = "variable", .info = ValueInfo::OfMatrix({kUnknown, 3}, Format::kSparse)};

@@ -319,6 +319,47 @@ TEST(ScheduleTest, TooLittleMemoryIsRefusedWithTheNumbers) {
   EXPECT_NE(plan.status().ToString().find("100000x50"), std::string::npos) << plan.status().ToString();
 }
 
+ValueInfo FrameOf(int64_t rows) {
+  return ValueInfo::OfFrame(rows, std::make_shared<const Schema>(
+                                      Schema{{ColumnType::kString, ColumnType::kFloat64}, {"name", "age"}}));
+}
+
+TEST(ScheduleTest, AFrameIsCutGatheredAndCountedLikeAMatrix) {
+  GraphUnderTest g;
+  const NodeId f = g.Variable("F", FrameOf(1000));
+  std::vector<NodeId> inputs(7, kNoNode);
+  inputs[0] = f;
+  const NodeId text = g.Op("toString", inputs, ValueInfo::OfScalar(ValueType::kString));
+  g.Assign("s", text);
+  g.Assign("G", f);
+  const Result<Plan> plan = Schedule(g.graph, {{"F", Distribution::kSplit}}, {.ranks = 2});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_TRUE(CheckLive(*plan).ok());
+  EXPECT_EQ(TasksOf(*plan, f, "gather").size(), 1u);
+  ASSERT_EQ(plan->live_out.size(), 2u);
+  EXPECT_EQ(plan->live_out[1].distribution, Distribution::kSplit);
+  int64_t rows = 0;
+  for (const Register& reg : plan->registers) {
+    if (!reg.info.IsFrame()) continue;
+    EXPECT_EQ(reg.info.schema->names, (std::vector<std::string>{"name", "age"}));
+    EXPECT_EQ(reg.bytes, (reg.info.shape.rows + 1) * 8 + reg.info.shape.rows * 8);
+    if (plan->tasks[0].id.rank() == 0 && reg.info.shape.rows < 1000) rows += reg.info.shape.rows;
+  }
+  EXPECT_EQ(rows, 1000 + CutRow(1000, 2, 2) - CutRow(1000, 1, 2)) << "both pieces, and a copy of rank 1's";
+  EXPECT_TRUE(Plan::Parse(plan->ToText())->ToText() == plan->ToText());
+}
+
+TEST(ScheduleTest, TheColumnsOfAFrameAreToldWhereThePlanDoesNotKnowThem) {
+  for (const ValueInfo& info : {FrameOf(1000), FrameOf(kUnknown), ValueInfo::OfFrame(1000, nullptr)}) {
+    GraphUnderTest g;
+    const NodeId assign = g.Assign("G", g.Variable("F", info));
+    const Result<Plan> plan = Schedule(g.graph, {{"F", Distribution::kOne}}, {.ranks = 2});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_EQ(TasksOf(*plan, assign, "shape").size(), info.IsSized() ? 0u : 3u)
+        << "one tells, each rank hears";
+  }
+}
+
 TEST(ScheduleTest, SameInputGivesTheSamePlan) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
   const ScheduleOptions options{.ranks = 3};

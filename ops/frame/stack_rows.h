@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "core/frame.h"
+
+namespace heddle::ops {
+
+/// All rows of the pieces, one below the other; a single piece as it is.
+///
+/// Shapes:  pieces of r_i x n cells give (sum of r_i) x n. There is at least one piece.
+/// Errors:  kInternal when column types or names differ; kResourceExhausted.
+/// Cost:    one copy of every cell, parallel by bytes.
+Result<Frame> StackRows(std::span<const Frame> pieces);
+
+}  // namespace heddle::ops
