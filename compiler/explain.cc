@@ -226,16 +226,19 @@ class ProgramText {
         AddLine(indent, "do");
         AddBlocks(block.body, indent + 2);
         break;
-      case Block::Kind::kCall: {
+      case Block::Kind::kCall:
+      case Block::Kind::kList: {
         std::vector<std::string> arguments;
         for (const auto& [parameter, variable] : block.arguments)
-          arguments.push_back(fmt::format("{}={}", parameter, variable));
+          arguments.push_back(parameter.empty() ? variable : fmt::format("{}={}", parameter, variable));
         std::vector<std::string_view> results;
         for (const std::string& result : block.results)
           results.push_back(result.empty() ? "_" : std::string_view(result));
         const std::string targets = results.empty() ? "" : fmt::format("[{}] = ", fmt::join(results, ", "));
-        AddLine(indent,
-                fmt::format("call {}{}({}){}", targets, block.function, fmt::join(arguments, ", "), place));
+        const bool is_call = block.kind == Block::Kind::kCall;
+        AddLine(indent, fmt::format("{} {}{}({}){}", is_call ? "call" : "list", targets,
+                                    is_call ? block.function : Name(block.operation),
+                                    fmt::join(arguments, ", "), place));
         break;
       }
     }

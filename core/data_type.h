@@ -7,8 +7,9 @@
 
 namespace heddle {
 
-/// What kind of thing a value is. A tuple is what an operator with several results makes: nothing but
-/// `result` nodes reads it, and no variable holds it.
+/// What kind of thing a value is. Lists live in the variables of the control program (core/list.h), never in
+/// graphs. A tuple is what an operator with several results makes: nothing but `result` nodes reads it, and no
+/// variable holds it.
 enum class DataType : uint8_t { kUnknown, kScalar, kMatrix, kFrame, kList, kTuple };
 /// What a scalar (or the cells of a frame) holds. Every matrix holds doubles from the language's point of
 /// view.

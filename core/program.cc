@@ -8,7 +8,10 @@
 namespace heddle {
 namespace {
 
-constexpr std::array<std::string_view, 6> kKinds = {"basic", "if", "while", "for", "parfor", "call"};
+constexpr std::array<std::string_view, 7> kKinds = {"basic", "if", "while", "for", "parfor", "call", "list"};
+constexpr std::array<std::string_view, 15> kListOperations = {
+    "make",     "copy",     "slice",   "assign", "append", "remove",   "length", "as.scalar",
+    "as.matrix", "as.frame", "as.list", "cbind",  "rbind",  "toString", "exists"};
 constexpr int kDeepest = 2000;  // Nested blocks; a bound on the recursion, for texts from outside.
 
 class Writer {
@@ -85,6 +88,7 @@ class Writer {
     Text("variable", block.variable);
     if (block.has_increment) Line("increment\n");
     Text("function", block.function);
+    if (block.kind == Block::Kind::kList) Text("operation", std::string(Name(block.operation)));
     if (!block.arguments.empty()) {
       Line("arguments");
       for (const auto& [parameter, variable] : block.arguments) {
@@ -124,6 +128,14 @@ Block::Kind ReadKind(TextReader& reader) {
   return Block::Kind::kBasic;
 }
 
+ListOperation ReadListOperation(TextReader& reader) {
+  const std::string name = reader.Quoted();
+  for (size_t i = 0; i < kListOperations.size(); ++i)
+    if (kListOperations[i] == name) return static_cast<ListOperation>(i);
+  reader.Fail("an operation on lists before this");
+  return ListOperation::kMake;
+}
+
 std::vector<Block> ReadBlocks(TextReader& reader, int depth);
 
 Block ReadBlock(TextReader& reader, int depth) {
@@ -135,6 +147,7 @@ Block ReadBlock(TextReader& reader, int depth) {
   if (reader.AcceptWord("variable")) block.variable = reader.Quoted();
   if (reader.AcceptWord("increment")) block.has_increment = true;
   if (reader.AcceptWord("function")) block.function = reader.Quoted();
+  if (reader.AcceptWord("operation")) block.operation = ReadListOperation(reader);
   if (reader.AcceptWord("arguments")) {
     while (reader.Peek() == '"') {
       std::string parameter = reader.Quoted();
@@ -194,6 +207,8 @@ void ReadFunction(TextReader& reader, Program* program) {
 }
 
 }  // namespace
+
+std::string_view Name(ListOperation operation) { return kListOperations[static_cast<size_t>(operation)]; }
 
 std::string Program::ToText() const {
   std::string text = "program ";

@@ -4,11 +4,33 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/graph.h"
 
 namespace heddle {
+
+/// What a step on a list does. Its arguments are named in the order of the text here; what stands in brackets
+/// may be left out.
+enum class ListOperation : uint8_t {
+  kMake,      ///< A list of all arguments, under the names they have ("": none).
+  kCopy,      ///< list
+  kSlice,     ///< list[from:to], a list
+  kAssign,    ///< list with list[from:to] = value
+  kAppend,    ///< list with value behind it
+  kRemove,    ///< Two results: list without [from:to], and those.
+  kLength,    ///< Number of elements.
+  kAsScalar,  ///< The first element of list, as a scalar.
+  kAsMatrix,  ///< The only element of list as a matrix, or a column of its scalars.
+  kAsFrame,   ///< The only element of list as a frame.
+  kAsList,    ///< The only element of list, a list.
+  kCbind,     ///< All elements of list side by side.
+  kRbind,     ///< All elements of list below each other.
+  kToString,  ///< Text of x [rows, cols, decimal, sparse, sep, linesep].
+  kExists,    ///< Whether the variable x has a value.
+};
+std::string_view Name(ListOperation operation);  ///< "make", "copy", ...
 
 /// A step of the control program. Every worker interprets the same steps (runtime reference 4.3).
 struct Block {
@@ -19,6 +41,7 @@ struct Block {
     kFor,          ///< graph assigns kFrom, kTo and (if given) kIncrement once; body; variable counts
     kParallelFor,  ///< as kFor; the iterations are independent
     kCall,  ///< results = function(arguments); arguments are variables that a block before this one assigned
+    kList,  ///< results = operation(arguments), arguments as of kCall: a step on lists, which no graph holds
   };
   static constexpr const char* kPredicate = "%predicate";
   static constexpr const char* kFrom = "%from";
@@ -34,9 +57,10 @@ struct Block {
   std::string variable;        ///< Of kFor.
   bool has_increment = false;  ///< kFor: seq(from, to, increment) rather than from:to.
   std::string function;        ///< Of kCall: key in Program::functions.
+  ListOperation operation = ListOperation::kMake;  ///< Of kList.
   std::vector<std::pair<std::string, std::string>>
-      arguments;                     ///< Of kCall: parameter name, variable of the caller.
-  std::vector<std::string> results;  ///< Of kCall: variables to bind, in order; "" drops one.
+      arguments;                     ///< Of kCall and kList: parameter name, variable of the caller.
+  std::vector<std::string> results;  ///< Of kCall and kList: variables to bind, in order; "" drops one.
   std::vector<std::string>
       dead_after;  ///< Variables that nothing reads after this block: freed when it ends.
 };

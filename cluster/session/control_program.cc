@@ -71,6 +71,10 @@ Status ControlProgram::Enter(const Block& block) {
                                      // legal orders
       return EnterFor(block);
     case Block::Kind::kCall: return EnterCall(block);
+    case Block::Kind::kList:
+      HEDDLE_RETURN_IF_ERROR(lists_.Run(block, &frame()));
+      FreeDead(block);
+      return OkStatus();
   }
   return OkStatus();
 }
@@ -203,6 +207,13 @@ Status ControlProgram::FinishCall(const Block& block, const Function& function) 
           .At(block.position);
     if (function.results[i].data_type == DataType::kMatrix && result->info.IsScalar())
       return compiler::ScalarForMatrix(function, function.results[i]).At(block.position);
+    const DataType declared = function.results[i].data_type;
+    const bool is_list = result->info.data_type == DataType::kList;
+    if (declared != DataType::kUnknown && is_list != (declared == DataType::kList))
+      return FailedPrecondition("function '{}': result '{}' is declared as a {}, but its value is a {}",
+                                function.name, function.results[i].name, Name(declared),
+                                Name(result->info.data_type))
+          .At(block.position);
     frame().Set(block.results[i], *result);
   }
   return OkStatus();

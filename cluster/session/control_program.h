@@ -8,6 +8,7 @@
 
 #include "cluster/session/block_runner.h"
 #include "cluster/session/control_state.h"
+#include "cluster/session/list_steps.h"
 #include "cluster/session/variables.h"
 #include "core/program.h"
 
@@ -24,6 +25,7 @@ class ControlProgram {
       : program_(program),
         options_(options),
         blocks_(blocks),
+        lists_(&blocks),
         cancelled_(cancelled),
         between_blocks_(between_blocks) {}
 
@@ -64,6 +66,7 @@ class ControlProgram {
   const Program& program_;
   const SessionOptions& options_;
   BlockRunner& blocks_;
+  ListSteps lists_;
   const std::atomic<bool>& cancelled_;
   const BetweenBlocks& between_blocks_;
   std::vector<Activation> stack_;

@@ -66,7 +66,8 @@ class Precompiler {
   }
 
   bool Enter(const Block& block) {
-    if (block.kind == Block::Kind::kCall || !RunGraph(block.id, block.graph)) return false;
+    const bool is_graph = block.kind != Block::Kind::kCall && block.kind != Block::Kind::kList;
+    if (!is_graph || !RunGraph(block.id, block.graph)) return false;
     switch (block.kind) {
       case Block::Kind::kBasic: break;
       case Block::Kind::kIf: {
@@ -77,7 +78,8 @@ class Precompiler {
       case Block::Kind::kWhile: return FollowWhile(block);
       case Block::Kind::kFor:
       case Block::Kind::kParallelFor: return FollowFor(block);
-      case Block::Kind::kCall: return false;
+      case Block::Kind::kCall:
+      case Block::Kind::kList: return false;
     }
     return Leave(block);
   }

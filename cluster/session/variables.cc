@@ -10,6 +10,10 @@ Variable Variable::OfScalar(Scalar scalar) {
           .info = ValueInfo::OfScalar(type)};
 }
 
+Variable Variable::OfList(std::shared_ptr<ListOf<Variable>> list) {
+  return {.info = {DataType::kList, ValueType::kUnknown, Shape{0, 0}, Format::kDense}, .list = std::move(list)};
+}
+
 Variable Variable::Ahead(Distribution distribution, const ValueInfo& info) {
   return {.distribution = distribution, .info = info, .is_ahead = true};
 }
@@ -42,6 +46,10 @@ Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueTy
     return FailedPrecondition("{} is declared as a scalar, but its value is a {} {}", what,
                               variable.info.shape, Name(variable.info.data_type))
         .WithNote("as.scalar(X) makes a scalar of a 1x1 matrix");
+  const bool is_list = variable.info.data_type == DataType::kList;
+  if (data_type != DataType::kUnknown && is_list != (data_type == DataType::kList))
+    return FailedPrecondition("{} is declared as a {}, but its value is a {}", what, Name(data_type),
+                              Name(variable.info.data_type));
   if (!variable.info.IsScalar() || data_type != DataType::kScalar) return variable;
   const Scalar& scalar = variable.value.scalar();
   if (value_type == ValueType::kUnknown || scalar.type() == value_type) return variable;

@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "core/graph.h"
+#include "core/list.h"
 #include "core/plan.h"
 #include "core/value.h"
 
@@ -17,10 +19,13 @@ struct Variable {
   Value value;  ///< This rank's piece; meaningless on ranks that hold nothing of it, and ahead of a run.
   Distribution distribution = Distribution::kEach;
   ValueInfo info;         ///< Of the whole value.
+  std::shared_ptr<ListOf<Variable>> list;  ///< Of a list, which has no value: its elements, in the order of
+                                           ///< the script. Changed by its only owner, else copied first.
   bool is_ahead = false;  ///< Stands for what a run will find here: its info and distribution are known, its
                           ///< value is not.
 
   static Variable OfScalar(Scalar scalar);
+  static Variable OfList(std::shared_ptr<ListOf<Variable>> list);
   static Variable Ahead(Distribution distribution, const ValueInfo& info);
   /// Whether `rank` holds cells of it.
   bool IsHeldBy(int rank) const { return distribution != Distribution::kOne || rank == 0; }

@@ -24,7 +24,15 @@ std::vector<Block> BodyBuilder::BuildFunction(const FunctionDefinition& definiti
   BuildStatements(definition.body);
   Flush();
   for (const ParameterDefinition& result : definition.results) {
-    if (scope_.contains(result.name)) continue;
+    if (const auto found = scope_.find(result.name); found != scope_.end()) {
+      const DataType assigned = found->second.known.info.data_type;
+      const bool is_list = assigned == DataType::kList;
+      if (assigned == DataType::kUnknown || is_list == (result.data_type == DataType::kList)) continue;
+      Error(found->second.assigned_at,
+            fmt::format("the result '{}' of function '{}' is declared as a {}, but its value is a {}",
+                        result.name, function_, Name(result.data_type), Name(assigned)));
+      continue;
+    }
     program_.diagnostics.Warning(
         *path_, result.name_range,
         fmt::format("the result '{}' of function '{}' is never assigned", result.name, function_));

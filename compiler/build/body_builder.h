@@ -22,6 +22,9 @@ struct Variable {
 };
 using Scope = std::map<std::string, Variable, std::less<>>;
 
+/// Builtins that are steps of the control program (lists.cc), no operators.
+constexpr std::string_view kListBuiltins[] = {"as.list", "exists", "list", "remove"};
+
 /// Builds the blocks of one body: the main script or a function. See the .cc files for its parts.
 class BodyBuilder {
  public:
@@ -45,7 +48,10 @@ class BodyBuilder {
   void BuildIf(const Statement& statement);
   void BuildWhile(const Statement& statement);
   void BuildFor(const Statement& statement);
-  std::vector<Block> BuildBody(const std::vector<Statement>& statements);
+  std::vector<Block> BuildBody(const std::vector<Statement>& statements, const Statement* decided = nullptr,
+                               const std::string& decision = "");
+  void AssignDecision(const Statement& loop, const std::string& decision);
+  NodeId BuildDecidingValue(const Statement& statement);
   Graph BuildPredicate(const Statement& statement);
   Graph BuildBounds(const Statement& statement);
   void JoinScopes(const Scope& other);
@@ -70,8 +76,10 @@ class BodyBuilder {
   const DmlFunction* ChooseFunction(const Expression& call, const Callee& callee);
   DataType TypeOf(const Argument& argument);
 
-  // --- calls.cc: calls of DML functions
+  // --- calls.cc: calls of DML functions, and what else stands before the block of an expression
   void HoistCalls(const Expression& expression);
+  void HoistInside(const Expression& expression);
+  void HoistIndex(const Index& index);
   void FindEarlyReads(const Expression& expression, std::vector<const Expression*>* open);
   void ForbidCalls(const Expression& expression, std::string_view where);
   void ForbidCallsInIndex(const Index& index);
@@ -89,6 +97,23 @@ class BodyBuilder {
   std::string PassNode(NodeId node, const SourceRange& range);
   void ReportUnknownFunction(const Expression& call);
   std::string NewTemporary();
+
+  // --- lists.cc: steps on lists
+  bool BuildListStatement(const Statement& statement);
+  void BuildRemove(const Statement& statement);
+  bool IsListVariable(const std::string& name) const;
+  bool IsList(const Expression& expression) const;
+  std::optional<ListOperation> ListOperationOf(const Expression& expression) const;
+  void EmitListStep(const Expression& expression, ListOperation operation, const std::string& result);
+  void HoistListStep(const Expression& expression);
+  bool RequireList(const Expression& operand, std::string_view message);
+  void EmitListAssign(const Target& target, const std::string& value);
+  void EmitStep(Block step, std::vector<std::string> results, const SourceRange& range);
+  bool PassListIndex(const Index& index, Block* step);
+  bool PassListCall(const Expression& call, Block* step);
+  bool PassToString(const Expression& call, Block* step);
+  bool PassExists(const Expression& call, Block* step);
+  std::string PassOperand(const Expression& expression);
 
   // --- builtin_calls.cc, builtin_statements.cc: native builtins
   NodeId BuildBuiltin(const Expression& call, const ops::Operator& builtin);
@@ -136,7 +161,7 @@ class BodyBuilder {
   SourcePosition block_position_;
   Scope scope_;
   std::map<std::string, std::string, std::less<>> renamed_;  // locals of a parfor
-  std::map<const Expression*, std::string> hoisted_;         // call -> temporary with its result
+  std::map<const Expression*, std::string> hoisted_;         // call or step -> temporary with its result
   std::map<const Expression*, NodeId> built_arguments_;      // of the next call, made before their turn
   std::set<const Expression*> early_reads_;                  // of the statement; calls that are hoisted, too
   std::set<std::string> reported_undefined_;

@@ -131,7 +131,7 @@ void BodyBuilder::BuildPrint(const Expression& call) {
       return;
     }
     text = block_.Add("format", given, At(call.name_range));
-  } else if (InfoOf(text).IsTabular()) {
+  } else if (!InfoOf(text).IsScalar()) {  // a matrix or frame, or what only the run tells
     std::vector<NodeId> inputs(7, kNoNode);
     inputs[0] = text;
     text = block_.Add("toString", std::move(inputs), At(call.name_range));

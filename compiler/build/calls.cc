@@ -9,23 +9,18 @@ namespace heddle::compiler {
 
 std::string BodyBuilder::NewTemporary() { return fmt::format("%t{}", ++program_.next_temporary); }
 
-// Evaluates the calls of DML functions in an expression into temporaries, left to right, each once.
+// Evaluates the calls of DML functions and the steps on lists in an expression into temporaries, left to
+// right, each once.
 void BodyBuilder::HoistCalls(const Expression& expression) {
-  for (const ExpressionPointer& operand : expression.operands) HoistCalls(*operand);
-  if (expression.index) {
-    if (!calls_in_index_) return ForbidCallsInIndex(*expression.index);
-    for (const IndexRange* range : {&expression.index->rows, &expression.index->columns})
-      for (const Expression* bound : {range->from.get(), range->to.get()})
-        if (bound != nullptr) HoistCalls(*bound);
-    return;
-  }
-  if (expression.kind != Expression::Kind::kCall) return;
-  const Callee* callee = program_.FindCallee(file_, expression);
+  const bool is_call = expression.kind == Expression::Kind::kCall;
+  const Callee* callee = is_call ? program_.FindCallee(file_, expression) : nullptr;
   if (callee == nullptr) {
-    for (const Argument& argument : expression.arguments) HoistCalls(*argument.value);
+    HoistInside(expression);
     if (early_reads_.contains(&expression)) {
       hoisted_[&expression] = NewTemporary();
       Define(hoisted_[&expression], BuildRead(expression), expression.range);
+    } else {
+      HoistListStep(expression);
     }
     return;
   }
@@ -38,6 +33,19 @@ void BodyBuilder::HoistCalls(const Expression& expression) {
   std::vector<std::string> results(function->definition->results.size());
   results[0] = NewTemporary();
   if (EmitCall(expression, *function, results)) hoisted_[&expression] = results[0];
+}
+
+void BodyBuilder::HoistInside(const Expression& expression) {
+  for (const ExpressionPointer& operand : expression.operands) HoistCalls(*operand);
+  if (expression.index) HoistIndex(*expression.index);
+  for (const Argument& argument : expression.arguments) HoistCalls(*argument.value);
+}
+
+void BodyBuilder::HoistIndex(const Index& index) {
+  if (!calls_in_index_) ForbidCallsInIndex(index);
+  for (const IndexRange* range : {&index.rows, &index.columns})
+    for (const Expression* bound : {range->from.get(), range->to.get()})
+      if (bound != nullptr) HoistCalls(*bound);
 }
 
 // Of the statement's expression, left to right: the reads that stand before the call of a DML function, which
@@ -188,6 +196,13 @@ std::string BodyBuilder::PassNode(NodeId node, const SourceRange& range) {
 std::string BodyBuilder::PassArgument(const Expression& call, const ParameterDefinition& parameter,
                                       const Argument& argument) {
   const Expression& expression = *argument.value;
+  if (IsList(expression)) {
+    if (parameter.data_type != DataType::kList && parameter.data_type != DataType::kUnknown)
+      Error(expression.range, fmt::format("the argument '{}' of {}() must be a {}, not a list",
+                                          parameter.name, call.name, Name(parameter.data_type)))
+          .notes.push_back(fmt::format("as.{}(l[i]) takes an element of a list", Name(parameter.data_type)));
+    return PassOperand(expression);
+  }
   const auto built = built_arguments_.find(&expression);
   const NodeId given = built != built_arguments_.end() ? built->second : BuildExpression(expression);
   const NodeId value = ConvertArgument(call, parameter, given, expression.range);
@@ -209,8 +224,13 @@ std::string BodyBuilder::PassDefault(const Expression& call, const DmlFunction& 
   const std::string* path =
       std::exchange(path_, &program_.scripts.files[static_cast<size_t>(function.file)].path);
   ForbidCalls(expression, "the default of a parameter");
-  const NodeId value = ConvertArgument(call, parameter, BuildExpression(expression), expression.range);
-  std::string passed = PassNode(value, expression.range);
+  HoistCalls(expression);
+  std::string passed;
+  if (IsList(expression))
+    passed = PassOperand(expression);
+  else
+    passed = PassNode(ConvertArgument(call, parameter, BuildExpression(expression), expression.range),
+                      expression.range);
   scope_ = std::move(scope);
   renamed_ = std::move(renamed);
   file_ = file;
@@ -222,6 +242,10 @@ std::string BodyBuilder::PassDefault(const Expression& call, const DmlFunction& 
 NodeId BodyBuilder::ConvertArgument(const Expression& call, const ParameterDefinition& parameter,
                                     NodeId value, const SourceRange& range) {
   const ValueInfo info = InfoOf(value);
+  if (parameter.data_type == DataType::kList && info.data_type != DataType::kUnknown)
+    Error(range, fmt::format("the argument '{}' of {}() must be a list, not a {}", parameter.name, call.name,
+                             Name(info.data_type)))
+        .notes.push_back("list(x) makes a list of one element");
   if (parameter.data_type != DataType::kScalar) return value;
   if (info.IsTabular()) {
     Error(range, fmt::format("the argument '{}' of {}() must be a scalar, not a {}", parameter.name,
@@ -252,11 +276,17 @@ void BodyBuilder::ReportUnknownFunction(const Expression& call) {
     }
     return;
   }
+  if (call.name == "remove") {
+    Error(call.name_range, "remove() has two results and cannot be part of an expression")
+        .notes.push_back("assign them to variables: [rest, removed] = remove(l, i)");
+    return;
+  }
   if (IsOtherNative(call.name))
     return program_.ReportUnimplemented(*path_, call.name_range, fmt::format("{}() is", call.name));
   if (IsLibraryFunction(call.name)) return program_.ReportMissingLibrary(*path_, call);
   std::vector<std::string> candidates = program_.functions.NamesIn(file_, "");
   for (std::string& name : ops::BuiltinNames()) candidates.push_back(std::move(name));
+  for (const std::string_view name : kListBuiltins) candidates.emplace_back(name);
   Diagnostic& diagnostic = Error(call.name_range, fmt::format("undefined function '{}'", call.name));
   diagnostic.suggestion = SuggestName(call.name, candidates);
 }

@@ -23,6 +23,7 @@ std::string TypesOf(const Callee& callee) {
 
 // The argument is made before its turn: its type is asked for before the function is known.
 DataType BodyBuilder::TypeOf(const Argument& argument) {
+  if (IsList(*argument.value)) return DataType::kList;
   const auto [built, is_new] = built_arguments_.try_emplace(argument.value.get(), kNoNode);
   if (is_new) built->second = BuildExpression(*argument.value);
   return InfoOf(built->second).data_type;

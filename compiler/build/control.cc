@@ -19,14 +19,20 @@ std::set<std::string> AssignedNames(const std::vector<Statement>& statements) {
   return names;
 }
 
-std::vector<Block> BodyBuilder::BuildBody(const std::vector<Statement>& statements) {
+// `decided`: the loop whose predicate is computed at the end of each round, into `decision`.
+std::vector<Block> BodyBuilder::BuildBody(const std::vector<Statement>& statements, const Statement* decided,
+                                          const std::string& decision) {
   std::vector<Block> outer = std::exchange(blocks_, {});
   BuildStatements(statements);
+  if (decided != nullptr && !program_.diagnostics.HasErrors()) {  // what is wrong with it was said before
+    HoistCalls(*decided->value);
+    AssignDecision(*decided, decision);
+  }
   Flush();
   return std::exchange(blocks_, std::move(outer));
 }
 
-Graph BodyBuilder::BuildPredicate(const Statement& statement) {
+NodeId BodyBuilder::BuildDecidingValue(const Statement& statement) {
   const std::string_view what = statement.kind == Statement::Kind::kIf ? "if" : "while";
   const Expression& predicate = *statement.value;
   ForbidCalls(predicate, fmt::format("the predicate of '{}'", what));
@@ -45,11 +51,26 @@ Graph BodyBuilder::BuildPredicate(const Statement& statement) {
                                        Name(InfoOf(value).data_type)))
         .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
   }
-  block_.Assign(Block::kPredicate, value, At(predicate.range));
+  return value;
+}
+
+Graph BodyBuilder::BuildPredicate(const Statement& statement) {
+  const NodeId value = BuildDecidingValue(statement);
+  block_.Assign(Block::kPredicate, value, At(statement.value->range));
   return block_.Finish();
 }
 
+void BodyBuilder::AssignDecision(const Statement& loop, const std::string& decision) {
+  const NodeId value = BuildDecidingValue(loop);
+  block_.Assign(decision, value, At(loop.value->range));
+  LiveIn known;
+  known.info = InfoOf(value);
+  known.info.value_type = ValueType::kUnknown;  // of all rounds
+  scope_[decision] = {std::move(known), loop.value->range};
+}
+
 void BodyBuilder::BuildIf(const Statement& statement) {
+  HoistCalls(*statement.value);
   Flush();
   Block block = NewBlock(Block::Kind::kIf, statement.range);
   block.graph = BuildPredicate(statement);
@@ -64,10 +85,26 @@ void BodyBuilder::BuildIf(const Statement& statement) {
 void BodyBuilder::BuildWhile(const Statement& statement) {
   Flush();
   ForgetAssigned(statement.body);
+  // A predicate with steps in it is computed before the loop and at the end of each round; the loop reads what
+  // came out.
+  const size_t steps_before = blocks_.size();
+  HoistCalls(*statement.value);
+  std::string decision;
+  if (blocks_.size() > steps_before) {
+    decision = NewTemporary();
+    AssignDecision(statement, decision);
+    Flush();
+  }
   Block block = NewBlock(Block::Kind::kWhile, statement.range);
-  block.graph = BuildPredicate(statement);
+  if (decision.empty()) {
+    block.graph = BuildPredicate(statement);
+  } else {
+    const SourcePosition position = At(statement.value->range);
+    block_.Assign(Block::kPredicate, block_.Read(decision, scope_[decision].known, position), position);
+    block.graph = block_.Finish();
+  }
   const Scope before = scope_;
-  block.body = BuildBody(statement.body);
+  block.body = BuildBody(statement.body, decision.empty() ? nullptr : &statement, decision);
   CheckLoopTypes(before);
   JoinScopes(before);
   blocks_.push_back(std::move(block));
@@ -92,6 +129,8 @@ Graph BodyBuilder::BuildBounds(const Statement& statement) {
 }
 
 void BodyBuilder::BuildFor(const Statement& statement) {
+  for (const ExpressionPointer* bound : {&statement.from, &statement.to, &statement.increment})
+    if (*bound != nullptr) HoistCalls(**bound);
   Flush();
   const bool parallel = statement.kind == Statement::Kind::kParallelFor;
   Block block = NewBlock(parallel ? Block::Kind::kParallelFor : Block::Kind::kFor, statement.range);

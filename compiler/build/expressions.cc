@@ -7,6 +7,9 @@
 namespace heddle::compiler {
 namespace {
 
+constexpr const char* kElementsOfLists =
+    "as.scalar(l[i]), as.matrix(l[i]) and as.list(l[i]) take an element of a list";
+
 std::optional<double> ConstantNamed(const std::string& name) {
   if (name == "pi") return 3.141592653589793;
   if (name == "Inf") return std::numeric_limits<double>::infinity();
@@ -17,6 +20,14 @@ std::optional<double> ConstantNamed(const std::string& name) {
 }  // namespace
 
 NodeId BodyBuilder::BuildExpression(const Expression& expression) {
+  if (const auto hoisted = hoisted_.find(&expression); hoisted != hoisted_.end()) {
+    const LiveIn& known = scope_[hoisted->second].known;
+    if (known.info.data_type == DataType::kList) {
+      Error(expression.range, "a list cannot be used here").notes.push_back(kElementsOfLists);
+      return ErrorNode(expression.range);
+    }
+    return block_.Read(hoisted->second, known, At(expression.range));
+  }
   switch (expression.kind) {
     case Expression::Kind::kLiteral: return block_.Literal(expression.literal, At(expression.range));
     case Expression::Kind::kIdentifier: return ReadVariable(expression.name, expression.range);
@@ -28,9 +39,6 @@ NodeId BodyBuilder::BuildExpression(const Expression& expression) {
     case Expression::Kind::kList:
       return ErrorNode(expression.range);  // the parser has said where lists may stand
   }
-  auto hoisted = hoisted_.find(&expression);
-  if (hoisted != hoisted_.end())
-    return block_.Read(hoisted->second, scope_[hoisted->second].known, At(expression.range));
   if (program_.FindCallee(file_, expression) != nullptr) return ErrorNode(expression.range);  // was reported
   const ops::Operator* builtin = expression.name_space.empty() ? ops::FindBuiltin(expression.name) : nullptr;
   if (builtin != nullptr) return BuildBuiltin(expression, *builtin);
@@ -47,6 +55,11 @@ NodeId BodyBuilder::ReadVariable(const std::string& name, const SourceRange& ran
     return block_.Literal(Scalar(*constant), At(range));
   const std::string& variable = VariableFor(name);
   auto found = scope_.find(variable);
+  if (found != scope_.end() && found->second.known.info.data_type == DataType::kList) {
+    Error(range, fmt::format("'{}' is a list and cannot be used here", name))
+        .notes.push_back(kElementsOfLists);
+    return ErrorNode(range);
+  }
   if (found != scope_.end()) return block_.Read(variable, found->second.known, At(range));
   if (reported_undefined_.insert(name).second) {
     Diagnostic& diagnostic = Error(range, fmt::format("undefined variable '{}'", name));

@@ -125,7 +125,7 @@ Function ProgramBuilder::BuildFunction(const DmlFunction& function) {
   result.name = function.name;
   result.position = definition.name_range.Position(file);
   const auto convert = [&](const ParameterDefinition& parameter) {
-    if (parameter.data_type == DataType::kFrame || parameter.data_type == DataType::kList)
+    if (parameter.data_type == DataType::kFrame)
       ReportUnimplemented(file, parameter.range, fmt::format("the type {} is", Name(parameter.data_type)));
     return Parameter{parameter.name, parameter.data_type, parameter.value_type};
   };

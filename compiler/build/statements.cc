@@ -12,6 +12,7 @@ void BodyBuilder::BuildStatement(const Statement& statement) {
   early_reads_.clear();
   std::vector<const Expression*> open;
   if (statement.value != nullptr) FindEarlyReads(*statement.value, &open);
+  if (BuildListStatement(statement)) return;
   switch (statement.kind) {
     case Statement::Kind::kAssign: return BuildAssign(statement);
     case Statement::Kind::kMultiAssign: return BuildMultiAssign(statement);
@@ -48,7 +49,7 @@ void BodyBuilder::BuildAssign(const Statement& statement) {
     }
   }
   HoistCalls(value);
-  if (target.index) ForbidCallsInIndex(*target.index);
+  if (target.index) HoistIndex(*target.index);
   AssignTo(target, BuildExpression(value));
 }
 
@@ -67,10 +68,10 @@ void BodyBuilder::AssignTo(const Target& target, NodeId value) {
 void BodyBuilder::BuildAccumulate(const Statement& statement) {
   const Target& target = statement.targets[0];
   HoistCalls(*statement.value);
+  if (target.index) HoistIndex(*target.index);
   NodeId old_value = ReadVariable(target.name, target.range);
   std::vector<NodeId> index;
   if (target.index) {
-    ForbidCallsInIndex(*target.index);
     BuildIndex(*target.index, &index);
     std::vector<NodeId> inputs = {old_value};
     inputs.insert(inputs.end(), index.begin(), index.end());
@@ -87,7 +88,7 @@ void BodyBuilder::BuildAccumulate(const Statement& statement) {
 
 void BodyBuilder::BuildIfdef(const Statement& statement) {
   const Target& target = statement.targets[0];
-  if (target.index) ForbidCallsInIndex(*target.index);
+  if (target.index) HoistIndex(*target.index);
   if (std::optional<Scalar> given = FindScriptArgument(statement.name)) {
     AssignTo(target, block_.Literal(*std::move(given), At(statement.value->range)));
     return;
@@ -135,8 +136,11 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
     if (target.index == nullptr) {
       scope_[results[i]].assigned_at = target.range;
     } else {
-      ForbidCallsInIndex(*target.index);
-      AssignTo(target, block_.Read(results[i], scope_[results[i]].known, At(target.range)));
+      HoistIndex(*target.index);
+      if (IsListVariable(target.name))
+        EmitListAssign(target, results[i]);
+      else
+        AssignTo(target, block_.Read(results[i], scope_[results[i]].known, At(target.range)));
     }
   }
 }

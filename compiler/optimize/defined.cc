@@ -24,6 +24,7 @@ bool FollowDefined(const Block& block, Names* defined) {
         if (node.Is("assign")) defined->insert(node.Text("name"));
       return is_safe;
     case Block::Kind::kCall:
+    case Block::Kind::kList:
       for (const auto& [parameter, variable] : block.arguments) is_safe &= defined->contains(variable);
       defined->insert(block.results.begin(), block.results.end());
       return is_safe;

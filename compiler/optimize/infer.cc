@@ -29,6 +29,9 @@ Status InferVariable(const LiveIns& live_in, Node& node, std::optional<Scalar>& 
   if (found == live_in.end())
     return FailedPrecondition("variable '{}' has no value here", name)
         .WithNote("it is assigned only in branches or loops that did not run");
+  if (found->second.info.data_type == DataType::kList)
+    return FailedPrecondition("variable '{}' is a list here", name)
+        .WithNote("as.scalar(l[i]) and as.matrix(l[i]) take an element of a list");
   node.info = found->second.info;
   value = found->second.value;
   return OkStatus();

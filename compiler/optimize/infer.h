@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "core/graph.h"
+#include "core/list.h"
 
 namespace heddle::ops {
 class Files;
@@ -25,6 +27,8 @@ bool IsLongText(const Scalar& scalar);
 struct LiveIn {
   ValueInfo info;
   std::optional<Scalar> value;  ///< Of a scalar, when known.
+  std::shared_ptr<const ListOf<LiveIn>>
+      list;  ///< Of a list whose elements are known as far as this tells; never changed.
 };
 using LiveIns = std::map<std::string, LiveIn, std::less<>>;
 

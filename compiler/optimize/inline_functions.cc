@@ -16,6 +16,7 @@
 // Which calls become the body of their function: those of functions that are called in one place, and of
 // those that are one straight-line block of a few operators. What an error says stays the same: arguments
 // need no conversion, all that is read has a value, results included, and matrices are what is declared so.
+// Lists go through calls: they are no values of the graphs that arguments and results would become.
 namespace heddle::compiler {
 namespace {
 
@@ -189,12 +190,12 @@ class Inliner {
     Names assigned;
     FollowDefined(body, &assigned);
     for (const Parameter& result : function->second.results)
-      choice.is_inlined &= defined.contains(result.name) &&
+      choice.is_inlined &= defined.contains(result.name) && result.data_type != DataType::kList &&
                            (result.data_type != DataType::kMatrix || assigned.contains(result.name)) &&
                            IsMatrixAsDeclared(program_, result, &body);
     for (const Parameter& parameter : function->second.parameters) {
       const std::optional<ValueInfo> info = InfoOf(parameter, &body);
-      choice.is_inlined &= info.has_value();
+      choice.is_inlined &= info.has_value() && parameter.data_type != DataType::kList;
       choice.infos.push_back(info.value_or(ValueInfo()));
     }
     choice.depth = DepthOf(body);

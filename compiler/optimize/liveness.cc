@@ -37,6 +37,7 @@ class Liveness {
     switch (block.kind) {
       case Block::Kind::kBasic: VisitBasic(block, live, made); break;
       case Block::Kind::kCall:
+      case Block::Kind::kList:
         for (std::string& result : block.results) {
           if (result.empty()) continue;
           if (action_ == Action::kRemove && !live.contains(result)) {
@@ -45,6 +46,12 @@ class Liveness {
             continue;
           }
           made.insert(result);
+        }
+        // A list that nothing reads is not made: its step becomes an empty block.
+        if (block.kind == Block::Kind::kList && action_ == Action::kRemove && made.empty()) {
+          Block empty{.id = block.id, .position = std::move(block.position)};
+          block = std::move(empty);
+          break;
         }
         for (const std::string& result : made) live.erase(result);
         for (const auto& [parameter, variable] : block.arguments) live.insert(variable);

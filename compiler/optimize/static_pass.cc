@@ -9,6 +9,7 @@
 
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/infer.h"
+#include "compiler/optimize/list_steps.h"
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/written_files.h"
 #include "compiler/parse/ast.h"
@@ -28,41 +29,29 @@ constexpr int kMostCalls = 16;
 // finite. More than a single body can nest.
 constexpr int kMostDepth = 2 * kMaxNesting;
 
-ValueInfo Join(const ValueInfo& a, const ValueInfo& b) {
-  if (a.data_type != b.data_type) return ValueInfo();
-  ValueInfo joined = a;
-  if (a.value_type != b.value_type) joined.value_type = ValueType::kUnknown;
-  if (a.shape.rows != b.shape.rows) joined.shape.rows = kUnknown;
-  if (a.shape.columns != b.shape.columns) joined.shape.columns = kUnknown;
-  if (a.format != b.format) joined.format = Format::kDense;
-  if (a.schema != nullptr && (b.schema == nullptr || *a.schema != *b.schema)) joined.schema = nullptr;
-  return joined;
-}
-
-// A value is the same only if its text is: NaN equals NaN, 0.0 is not -0.0.
-bool IsSame(const std::optional<Scalar>& a, const std::optional<Scalar>& b) {
-  return a.has_value() == b.has_value() && (!a || a->ToLiteral() == b->ToLiteral());
-}
-
 // Joins what holds on another way into `state`. True if anything changed.
 bool JoinInto(LiveIns* state, const LiveIns& other) {
   bool changed = false;
   for (auto& [name, known] : *state) {
-    if (other.contains(name) || !known.value) continue;
+    if (other.contains(name) || (!known.value && known.list == nullptr)) continue;
     known.value.reset();  // it may have no value at all on the other way
+    known.list.reset();
     changed = true;
   }
   for (const auto& [name, theirs] : other) {
-    auto [mine, is_new] = state->emplace(name, LiveIn{theirs.info, std::nullopt});
+    auto [mine, is_new] = state->emplace(name, LiveIn{theirs.info, std::nullopt, nullptr});
     changed |= is_new;
     if (is_new) continue;
-    const ValueInfo joined = Join(mine->second.info, theirs.info);
+    const ValueInfo joined = JoinInfos(mine->second.info, theirs.info);
     changed |= !(joined == mine->second.info);
     mine->second.info = joined;
-    if (mine->second.value && !IsSame(mine->second.value, theirs.value)) {
+    if (mine->second.value && !IsSameValue(mine->second.value, theirs.value)) {
       mine->second.value.reset();
       changed = true;
     }
+    std::shared_ptr<const ListOf<LiveIn>> list = JoinLists(mine->second.list, theirs.list);
+    changed |= !IsSameList(list, mine->second.list);
+    mine->second.list = std::move(list);
   }
   return changed;
 }
@@ -71,11 +60,14 @@ bool JoinInto(LiveIns* state, const LiveIns& other) {
 void KeepTypeOnly(LiveIn* known) {
   known->value.reset();
   known->info = known->info.WithoutSize();
+  known->list.reset();
 }
 
 LiveIn FromDeclaration(const Parameter& parameter) {
   LiveIn known;
-  if (parameter.data_type != DataType::kUnknown)
+  if (parameter.data_type == DataType::kList)
+    known = UnknownList();
+  else if (parameter.data_type != DataType::kUnknown)
     known.info = ValueInfo::OfDeclared(parameter.data_type, ValueType::kUnknown);
   return known;
 }
@@ -147,6 +139,7 @@ class StaticPass {
       case Block::Kind::kFor:
       case Block::Kind::kParallelFor: return WalkLoop(block, state, context);
       case Block::Kind::kCall: return WalkCall(block, state, context);
+      case Block::Kind::kList: return WalkList(block, state, context);
     }
   }
 
@@ -170,7 +163,7 @@ class StaticPass {
     for (NodeId id = 0; id < outcome.graph.size(); ++id) {
       const Node& node = outcome.graph[id];
       if (node.Is("assign"))
-        assigned[node.Text("name")] = {node.info, outcome.values[static_cast<size_t>(id)]};
+        assigned[node.Text("name")] = {node.info, outcome.values[static_cast<size_t>(id)], nullptr};
     }
     if (block.kind == Block::Kind::kBasic)
       for (const auto& [name, known] : assigned) state[name] = known;
@@ -188,10 +181,10 @@ class StaticPass {
       node->results = inferred.results;
       return;
     }
-    node->info = Join(node->info, inferred.info);
+    node->info = JoinInfos(node->info, inferred.info);
     if (!node->info.IsTuple()) node->results.clear();
     for (size_t i = 0; i < node->results.size(); ++i)
-      node->results[i] = Join(node->results[i], inferred.results[i]);
+      node->results[i] = JoinInfos(node->results[i], inferred.results[i]);
   }
 
   // A block that was recorded before keeps what both agree on.
@@ -202,7 +195,7 @@ class StaticPass {
       if (values_ == nullptr || !block.graph[id].Is("variable")) continue;
       const std::optional<Scalar>& value = inferred.values[static_cast<size_t>(id)];
       const auto [known, is_new] = values_->try_emplace({block.id, id}, value);
-      if (!is_new && !IsSame(known->second, value)) known->second.reset();
+      if (!is_new && !IsSameValue(known->second, value)) known->second.reset();
     }
   }
 
@@ -317,6 +310,28 @@ class StaticPass {
     }
   }
 
+  void WalkList(const Block& block, LiveIns& state, const Context& context) {
+    Status error;
+    std::vector<LiveIn> results = InferListStep(block, state, &error);
+    if (!error.ok() && context.record) Report(error.At(block.position), context.certain, context);
+    for (size_t i = 0; i < block.results.size(); ++i)
+      if (!block.results[i].empty()) state[block.results[i]] = std::move(results[i]);
+  }
+
+  // What the function may do with a list is decided by what is known of its elements.
+  static void AppendToKey(const LiveIn& known, std::string* key) {
+    *key += fmt::format(":{}:{}:{}", static_cast<int>(known.info.data_type),
+                        static_cast<int>(known.info.value_type), known.info.shape);
+    if (known.value) *key += known.value->ToLiteral();
+    if (known.list == nullptr) return;
+    *key += '[';
+    for (size_t i = 0; i < known.list->size(); ++i) {
+      if (!known.list->names.empty()) *key += Scalar(known.list->names[i]).ToLiteral();
+      AppendToKey(known.list->elements[i], key);
+    }
+    *key += ']';
+  }
+
   void WalkCall(Block& block, LiveIns& state, Context& context) {
     auto found = program_.functions.find(block.function);
     if (found == program_.functions.end()) return;
@@ -357,9 +372,8 @@ class StaticPass {
     }
     std::string key = call.function + (context.certain ? " certain" : "") + (context.record ? " record" : "");
     for (const auto& [name, known] : arguments) {
-      key += fmt::format(" {}:{}:{}:{}", name, static_cast<int>(known.info.data_type),
-                         static_cast<int>(known.info.value_type), known.info.shape);
-      if (known.value) key += known.value->ToLiteral();
+      key += ' ' + name;
+      AppendToKey(known, &key);
     }
     if (auto remembered = outcomes_.find(key); remembered != outcomes_.end()) return remembered->second;
     if (is_too_deep) {

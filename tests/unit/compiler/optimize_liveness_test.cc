@@ -97,6 +97,11 @@ class RandomWalk {
           if (!result.empty()) variables.insert(result);
         break;
       }
+      case Block::Kind::kList:
+        for (const auto& [name, variable] : block.arguments) Read(variable, variables);
+        for (const std::string& result : block.results)
+          if (!result.empty()) variables.insert(result);
+        break;
     }
     for (const std::string& name : block.dead_after) variables.erase(name);
   }
@@ -108,6 +113,17 @@ class RandomWalk {
 };
 
 constexpr const char* kScripts[] = {
+    // Elements of lists, in the predicate and in the body of a loop.
+    R"(
+l = list(1, 2)
+x = 3
+while (as.scalar(l[1]) < sum(rand(rows=2, cols=2))) {
+  l[1] = x
+  x = as.scalar(l[2]) + 1
+  unread = append(l, x)
+}
+print(toString(l))
+)",
     // A variable is read in the next round only.
     R"(
 p = 0

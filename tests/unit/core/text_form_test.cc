@@ -131,6 +131,38 @@ function "f" {
 )");
 }
 
+TEST(TextFormTest, AStepOnListsNamesItsOperation) {
+  Program program;
+  program.script = "main.dml";
+  Block step{.kind = Block::Kind::kList, .id = 1, .position = {"main.dml", 2, 1}};
+  step.operation = ListOperation::kAsScalar;
+  step.arguments = {{"list", "l"}};
+  step.results = {"x"};
+  program.main.push_back(std::move(step));
+  const std::string text = program.ToText();
+  EXPECT_EQ(text, R"(program "main.dml"
+main {
+  list 1 @ "main.dml":2:1 {
+    operation "as.scalar"
+    arguments "list"="l"
+    results "x"
+  }
+}
+)");
+  const Result<Program> parsed = Program::Parse(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->main[0].operation, ListOperation::kAsScalar);
+  EXPECT_EQ(parsed->ToText(), text);
+}
+
+TEST(TextFormTest, AnUnknownOperationOnListsIsRefused) {
+  const Result<Program> parsed =
+      Program::Parse("program \"x\" main { list 1 { operation \"sort\" results \"y\" } }");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_NE(parsed.status().message().find("expected an operation on lists before this"), std::string::npos)
+      << parsed.status().message();
+}
+
 TEST(TextFormTest, BlanksMeanNothing) {
   const Result<Graph> graph =
       Graph::Parse("\n  %0=sum ( ) \n :scalar  double 0 x 0 dense %1 = t(%0):matrix double ?x? dense");

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cluster/session/block_runner.h"
+#include "cluster/session/variables.h"
+#include "core/program.h"
+
+namespace heddle::cluster {
+
+/// Runs the steps on lists of the control program, on every rank alike: elements are variables, so a step
+/// moves handles and touches no cell of a matrix. What needs cells (the text of an element, a list bound to
+/// one matrix) becomes the graph of a block like any other.
+class ListSteps {
+ public:
+  /// `blocks` outlives the steps.
+  explicit ListSteps(BlockRunner* blocks) : blocks_(*blocks) {}
+
+  /// Reads and sets variables of `frame`. Errors carry the place of the step.
+  Status Run(const Block& step, Frame* frame);
+
+ private:
+  using List = ListOf<Variable>;
+
+  Status RunStep(const Block& step, Frame* frame);
+  Result<Variable> Evaluate(const Block& step, Frame* frame);
+  Status Remove(const Block& step, Frame* frame);
+  Result<Variable> Make(const Block& step, const Frame& frame);
+  Result<Variable> As(const Block& step, Frame* frame);
+  Result<Variable> Bind(const Block& step, Frame* frame, bool as_matrices);
+  Status AppendText(const Block& step, const Variable& value, Frame* frame, std::string* text);
+  Result<Variable> Apply(const Block& step, const Graph& graph, const std::vector<Variable>& inputs,
+                         Frame* frame);
+  const Graph& GraphFor(const Block& step, std::string_view op, size_t inputs, bool as_matrices);
+
+  BlockRunner& blocks_;
+  // Of the steps that need cells, by block and number of inputs; at places that stay.
+  std::map<std::pair<int32_t, size_t>, Graph> graphs_;
+};
+
+}  // namespace heddle::cluster

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <utility>
+
+#include "compiler/build/body_builder.h"
+#include "ops/operator.h"
+
+// Lists are variables of the control program: what a statement does with them becomes steps before the block
+// of the statement's expression, as the calls of DML functions do.
+namespace heddle::compiler {
+namespace {
+
+constexpr std::array<std::string_view, 7> kToStringArguments = {"x",      "rows", "cols",   "decimal",
+                                                                "sparse", "sep",  "linesep"};
+
+LiveIn OfType(DataType data_type, ValueType value_type) {
+  LiveIn known;
+  known.info = {data_type, value_type, Shape{0, 0}, Format::kDense};
+  if (data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
+  return known;
+}
+
+// What the text tells of a step's result.
+LiveIn ResultOf(ListOperation operation) {
+  switch (operation) {
+    case ListOperation::kMake:
+    case ListOperation::kCopy:
+    case ListOperation::kSlice:
+    case ListOperation::kAssign:
+    case ListOperation::kAppend:
+    case ListOperation::kRemove:
+    case ListOperation::kAsList: return OfType(DataType::kList, ValueType::kUnknown);
+    case ListOperation::kLength: return OfType(DataType::kScalar, ValueType::kInteger);
+    case ListOperation::kAsScalar: return OfType(DataType::kScalar, ValueType::kUnknown);
+    case ListOperation::kAsMatrix: return OfType(DataType::kMatrix, ValueType::kDouble);
+    case ListOperation::kAsFrame: return OfType(DataType::kFrame, ValueType::kUnknown);
+    case ListOperation::kCbind:
+    case ListOperation::kRbind: return LiveIn();  // of matrices or of frames
+    case ListOperation::kToString: return OfType(DataType::kScalar, ValueType::kString);
+    case ListOperation::kExists: return OfType(DataType::kScalar, ValueType::kBoolean);
+  }
+  return LiveIn();
+}
+
+// What a builtin does when its first argument is a list.
+std::optional<ListOperation> OperationOnList(const Expression& call) {
+  const std::string& name = call.name;
+  if (name == "as.scalar" || name == "castAsScalar") return ListOperation::kAsScalar;
+  if (name == "as.matrix") return ListOperation::kAsMatrix;
+  if (name == "as.frame") return ListOperation::kAsFrame;
+  if (name == "length" || name == "nrow") return ListOperation::kLength;
+  if (name == "toString") return ListOperation::kToString;
+  if (name == "rbind" && call.arguments.size() == 1) return ListOperation::kRbind;
+  if (name != "append" && name != "cbind") return std::nullopt;
+  return call.arguments.size() == 1 ? ListOperation::kCbind : ListOperation::kAppend;
+}
+
+}  // namespace
+
+bool BodyBuilder::IsListVariable(const std::string& name) const {
+  const auto found = scope_.find(VariableFor(name));
+  return found != scope_.end() && found->second.known.info.data_type == DataType::kList;
+}
+
+bool BodyBuilder::IsList(const Expression& expression) const {
+  if (const auto hoisted = hoisted_.find(&expression); hoisted != hoisted_.end()) {
+    const auto found = scope_.find(hoisted->second);
+    return found != scope_.end() && found->second.known.info.data_type == DataType::kList;
+  }
+  switch (expression.kind) {
+    case Expression::Kind::kIdentifier:
+    case Expression::Kind::kIndexed: return IsListVariable(expression.name);
+    case Expression::Kind::kCall: break;
+    default: return false;
+  }
+  if (const Callee* callee = program_.FindCallee(file_, expression)) {
+    if (callee->functions.empty()) return false;
+    const std::vector<ParameterDefinition>& results = callee->functions.begin()->second->definition->results;
+    return !results.empty() && results[0].data_type == DataType::kList;
+  }
+  const std::optional<ListOperation> operation = ListOperationOf(expression);
+  return operation && ResultOf(*operation).info.data_type == DataType::kList;
+}
+
+// The step that the value of an expression is; nullopt where it is a value of a graph or a call.
+std::optional<ListOperation> BodyBuilder::ListOperationOf(const Expression& expression) const {
+  if (expression.kind == Expression::Kind::kIdentifier && IsList(expression)) return ListOperation::kCopy;
+  if (expression.kind == Expression::Kind::kIndexed && IsList(expression)) return ListOperation::kSlice;
+  if (expression.kind != Expression::Kind::kCall || !expression.name_space.empty() ||
+      program_.FindCallee(file_, expression) != nullptr)
+    return std::nullopt;
+  if (expression.name == "list") return ListOperation::kMake;
+  if (expression.name == "as.list") return ListOperation::kAsList;
+  if (expression.name == "exists") return ListOperation::kExists;
+  if (expression.arguments.empty() || !IsList(*expression.arguments[0].value)) return std::nullopt;
+  return OperationOnList(expression);
+}
+
+// The variable that holds an operand of a step. What stands in it is hoisted.
+std::string BodyBuilder::PassOperand(const Expression& expression) {
+  if (const auto hoisted = hoisted_.find(&expression); hoisted != hoisted_.end()) return hoisted->second;
+  if (expression.kind == Expression::Kind::kIdentifier && scope_.contains(VariableFor(expression.name)))
+    return VariableFor(expression.name);
+  return PassNode(BuildExpression(expression), expression.range);
+}
+
+// Adds from and to, which are one variable for a single element. False after an error.
+bool BodyBuilder::PassListIndex(const Index& index, Block* step) {
+  if (index.has_comma || index.rows.kind == IndexRange::Kind::kAll) {
+    Error(index.range, "the elements of a list have one index: l[i], l[i:j] or l[\"name\"]");
+    return false;
+  }
+  const std::string from = PassNode(BuildIndexBound(*index.rows.from), index.rows.from->range);
+  const bool is_range = index.rows.kind == IndexRange::Kind::kRange;
+  const std::string to =
+      is_range ? PassNode(BuildIndexBound(*index.rows.to), index.rows.to->range) : from;
+  step->arguments.emplace_back("from", from);
+  step->arguments.emplace_back("to", to);
+  return true;
+}
+
+void BodyBuilder::EmitStep(Block step, std::vector<std::string> results, const SourceRange& range) {
+  Flush();
+  for (const std::string& result : results)
+    if (!result.empty()) scope_[result] = {ResultOf(step.operation), range};
+  step.results = std::move(results);
+  blocks_.push_back(std::move(step));
+}
+
+// What stands inside the expression is hoisted.
+void BodyBuilder::EmitListStep(const Expression& expression, ListOperation operation,
+                               const std::string& result) {
+  Block step = NewBlock(Block::Kind::kList, expression.range);
+  step.operation = operation;
+  bool ok = true;
+  switch (operation) {
+    case ListOperation::kMake:
+      for (const Argument& argument : expression.arguments)
+        step.arguments.emplace_back(argument.name, PassOperand(*argument.value));
+      break;
+    case ListOperation::kCopy: step.arguments.emplace_back("list", VariableFor(expression.name)); break;
+    case ListOperation::kSlice:
+      step.arguments.emplace_back("list", VariableFor(expression.name));
+      ok = PassListIndex(*expression.index, &step);
+      break;
+    case ListOperation::kExists: ok = PassExists(expression, &step); break;
+    case ListOperation::kToString: ok = PassToString(expression, &step); break;
+    default: ok = PassListCall(expression, &step);
+  }
+  if (ok) return EmitStep(std::move(step), {result}, expression.range);
+  block_.Assign(result, ErrorNode(expression.range), At(expression.range));
+  scope_[result] = {ResultOf(operation), expression.range};
+}
+
+// Makes the value of an expression that asks a list a temporary; what stands inside is hoisted.
+void BodyBuilder::HoistListStep(const Expression& expression) {
+  if (expression.kind == Expression::Kind::kIdentifier) return;
+  if (expression.kind == Expression::Kind::kCall && expression.name == "ncol" &&
+      expression.arguments.size() == 1 && IsList(*expression.arguments[0].value)) {
+    hoisted_[&expression] = NewTemporary();
+    return Define(hoisted_[&expression], block_.Literal(Scalar(1), At(expression.range)), expression.range);
+  }
+  const std::optional<ListOperation> operation = ListOperationOf(expression);
+  if (!operation) return;
+  const std::string result = NewTemporary();
+  EmitListStep(expression, *operation, result);
+  hoisted_[&expression] = result;
+}
+
+// False after an error, which is not told again where another one has made the operand.
+bool BodyBuilder::RequireList(const Expression& operand, std::string_view message) {
+  if (IsList(operand)) return true;
+  const bool is_known = InfoOf(BuildExpression(operand)).data_type != DataType::kUnknown;
+  if (is_known || !program_.diagnostics.HasErrors()) Error(operand.range, std::string(message));
+  return false;
+}
+
+// Calls whose first argument is a list, with another one for append(). False after an error.
+bool BodyBuilder::PassListCall(const Expression& call, Block* step) {
+  const size_t count = step->operation == ListOperation::kAppend ? 2 : 1;
+  if (!CheckCount(call, count, count)) return false;
+  if (!RequireList(*call.arguments[0].value, fmt::format("the argument of {}() must be a list", call.name)))
+    return false;  // only as.list() comes here without one
+  if (step->operation == ListOperation::kAsFrame && ops::FindOperator("as.frame") == nullptr) {
+    program_.ReportUnimplemented(*path_, call.name_range, fmt::format("{}() is", call.name));
+    return false;
+  }
+  step->arguments.emplace_back("list", PassOperand(*call.arguments[0].value));
+  if (count == 2) step->arguments.emplace_back("value", PassOperand(*call.arguments[1].value));
+  return true;
+}
+
+bool BodyBuilder::PassToString(const Expression& call, Block* step) {
+  std::array<const Argument*, kToStringArguments.size()> bound{};
+  size_t next = 0;
+  for (const Argument& argument : call.arguments) {
+    size_t at = next;
+    if (argument.name.empty()) {
+      ++next;
+    } else {
+      at = 0;
+      while (at < bound.size() && kToStringArguments[at] != argument.name) ++at;
+      if (argument.name == "target") at = 0;
+    }
+    if (at >= bound.size()) {
+      if (argument.name.empty()) return CheckCount(call, 1, bound.size());
+      Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name));
+      return false;
+    }
+    if (bound[at] != nullptr) {
+      Error(argument.value->range,
+            fmt::format("the argument '{}' of {}() is given twice", kToStringArguments[at], call.name));
+      return false;
+    }
+    bound[at] = &argument;
+  }
+  for (size_t i = 0; i < bound.size(); ++i)
+    if (bound[i] != nullptr)
+      step->arguments.emplace_back(std::string(kToStringArguments[i]), PassOperand(*bound[i]->value));
+  return true;
+}
+
+// exists(x) and exists("x"): the name may be one that no statement before this assigns.
+bool BodyBuilder::PassExists(const Expression& call, Block* step) {
+  if (!CheckCount(call, 1, 1)) return false;
+  const Expression& name = *call.arguments[0].value;
+  const bool is_text = name.kind == Expression::Kind::kLiteral && name.literal.IsString();
+  if (!is_text && name.kind != Expression::Kind::kIdentifier) {
+    Error(name.range, "the argument of exists() must be a variable, or its name in quotes");
+    return false;
+  }
+  step->arguments.emplace_back("x", VariableFor(is_text ? name.literal.AsString() : name.name));
+  return true;
+}
+
+// target[...] = the variable `value`.
+void BodyBuilder::EmitListAssign(const Target& target, const std::string& value) {
+  Block step = NewBlock(Block::Kind::kList, target.range);
+  step.operation = ListOperation::kAssign;
+  const std::string& list = VariableFor(target.name);
+  step.arguments.emplace_back("list", list);
+  if (!PassListIndex(*target.index, &step)) return;
+  step.arguments.emplace_back("value", value);
+  EmitStep(std::move(step), {list}, target.range);
+}
+
+void BodyBuilder::BuildRemove(const Statement& statement) {
+  const Expression& call = *statement.value;
+  HoistInside(call);
+  bool ok = CheckCount(call, 2, 2) &&
+            RequireList(*call.arguments[0].value, "the first argument of remove() must be a list");
+  if (ok && statement.targets.size() > 2) {
+    Error(call.name_range, fmt::format("remove() returns 2 results, {} variables are assigned",
+                                       statement.targets.size()));
+    ok = false;
+  }
+  if (!ok) {
+    for (const Target& target : statement.targets)
+      if (target.index == nullptr) Define(target.name, ErrorNode(target.range), target.range);
+    return;
+  }
+  Block step = NewBlock(Block::Kind::kList, call.range);
+  step.operation = ListOperation::kRemove;
+  step.arguments.emplace_back("list", PassOperand(*call.arguments[0].value));
+  const std::string index = PassNode(BuildIndexBound(*call.arguments[1].value), call.arguments[1].value->range);
+  step.arguments.emplace_back("from", index);
+  step.arguments.emplace_back("to", index);
+  std::vector<std::string> results;
+  for (const Target& target : statement.targets)
+    results.push_back(target.index ? NewTemporary() : VariableFor(target.name));
+  results.resize(2);
+  const std::vector<std::string> given = results;
+  EmitStep(std::move(step), std::move(results), call.range);
+  for (size_t i = 0; i < statement.targets.size(); ++i) {
+    const Target& target = statement.targets[i];
+    scope_[given[i]].assigned_at = target.range;
+    if (!target.index) continue;
+    if (IsListVariable(target.name)) {
+      EmitListAssign(target, given[i]);
+    } else {
+      Error(target.range, fmt::format("a list cannot be assigned to cells of '{}'", target.name));
+    }
+  }
+}
+
+// True if the statement is one on lists, which is then built.
+bool BodyBuilder::BuildListStatement(const Statement& statement) {
+  const Expression* const value = statement.value.get();
+  switch (statement.kind) {
+    case Statement::Kind::kAssign: {
+      const Target& target = statement.targets[0];
+      if (target.index != nullptr) {
+        if (!IsListVariable(target.name)) return false;
+        HoistCalls(*value);
+        HoistIndex(*target.index);
+        EmitListAssign(target, PassOperand(*value));
+        return true;
+      }
+      const std::optional<ListOperation> operation = ListOperationOf(*value);
+      if (!operation) return false;
+      HoistInside(*value);
+      EmitListStep(*value, *operation, VariableFor(target.name));
+      scope_[VariableFor(target.name)].assigned_at = target.range;
+      return true;
+    }
+    case Statement::Kind::kMultiAssign:
+      if (value->name != "remove" || program_.FindCallee(file_, *value) != nullptr) return false;
+      BuildRemove(statement);
+      return true;
+    case Statement::Kind::kCall: {
+      const bool takes_list = value->name_space.empty() && !value->arguments.empty() &&
+                              program_.FindCallee(file_, *value) == nullptr &&
+                              IsList(*value->arguments[0].value);
+      if (takes_list && value->name == "write") {
+        program_.ReportUnimplemented(*path_, value->name_range, "writing a list is");
+        return true;
+      }
+      if (!takes_list || value->name != "print" || value->arguments.size() > 1) return false;
+      HoistCalls(*value->arguments[0].value);
+      Block step = NewBlock(Block::Kind::kList, value->range);
+      step.operation = ListOperation::kToString;
+      step.arguments.emplace_back("x", PassOperand(*value->arguments[0].value));
+      const std::string text = NewTemporary();
+      EmitStep(std::move(step), {text}, value->range);
+      block_.Add("print", {block_.Read(text, scope_[text].known, At(value->range))}, At(value->name_range));
+      return true;
+    }
+    default: return false;
+  }
+}
+
+}  // namespace heddle::compiler
