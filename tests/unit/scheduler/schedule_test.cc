@@ -147,11 +147,11 @@ TEST(ScheduleTest, EachResultIsARegisterOfOneTask) {
       Schedule(g.graph, {{"A", Distribution::kOne}, {"X", Distribution::kSplit}}, {.ranks = 3});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_TRUE(CheckLive(*plan).ok());
-  ASSERT_EQ(TasksOf(*plan, eigen, "").size(), 1u);
-  const Task& task = *TasksOf(*plan, eigen, "")[0];
+  ASSERT_EQ(TasksOf(*plan, eigen, Phase::kWhole).size(), 1u);
+  const Task& task = *TasksOf(*plan, eigen, Phase::kWhole)[0];
   EXPECT_EQ(DataShapes(*plan, task), (std::vector<Shape>{{50, 1}, {50, 50}}));
-  EXPECT_TRUE(TasksOf(*plan, w, "").empty());
-  EXPECT_TRUE(TasksOf(*plan, v, "").empty());
+  EXPECT_TRUE(TasksOf(*plan, w, Phase::kWhole).empty());
+  EXPECT_TRUE(TasksOf(*plan, v, Phase::kWhole).empty());
   const auto copies_of = [&](RegisterId id) {
     const std::vector<TaskId>& consumers = plan->registers[static_cast<size_t>(id)].consumers;
     return std::count_if(consumers.begin(), consumers.end(),
@@ -180,15 +180,15 @@ TEST(ScheduleTest, ResultsOfRowsAreSplitAlike) {
   placements[5] = {.result = Distribution::kOne, .inputs = {Distribution::kOne}};
   const Plan plan = PlanBuilder(g.graph, placements, 2).Build();
   EXPECT_TRUE(Verify(plan).ok()) << Verify(plan).ToString();
-  ASSERT_EQ(TasksOf(plan, rows, "").size(), 2u);
+  ASSERT_EQ(TasksOf(plan, rows, Phase::kWhole).size(), 2u);
   for (int32_t rank = 0; rank < 2; ++rank) {
     const int64_t own = CutRow(1'000, rank + 1, 2) - CutRow(1'000, rank, 2);
-    EXPECT_EQ(DataShapes(plan, *TasksOf(plan, rows, "")[static_cast<size_t>(rank)]),
+    EXPECT_EQ(DataShapes(plan, *TasksOf(plan, rows, Phase::kWhole)[static_cast<size_t>(rank)]),
               (std::vector<Shape>{{own, 2}, {own, 6}}));
   }
-  ASSERT_EQ(TasksOf(plan, b, "gather").size(), 1u);
-  EXPECT_EQ(DataShapes(plan, *TasksOf(plan, b, "gather")[0]), (std::vector<Shape>{{1'000, 6}}));
-  EXPECT_TRUE(TasksOf(plan, a, "gather").empty());
+  ASSERT_EQ(TasksOf(plan, b, Phase::kGather).size(), 1u);
+  EXPECT_EQ(DataShapes(plan, *TasksOf(plan, b, Phase::kGather)[0]), (std::vector<Shape>{{1'000, 6}}));
+  EXPECT_TRUE(TasksOf(plan, a, Phase::kGather).empty());
 }
 
 // Two sums of one pass over rows on three ranks: partial lists, and one finish that makes both.
@@ -210,11 +210,11 @@ TEST(ScheduleTest, AReductionOfSeveralResultsFinishesThemTogether) {
   const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kSplit}}, {.ranks = 3});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_TRUE(CheckLive(*plan).ok());
-  ASSERT_EQ(TasksOf(*plan, fused, "partial").size(), 3u);
-  for (const Task* task : TasksOf(*plan, fused, "partial"))
+  ASSERT_EQ(TasksOf(*plan, fused, Phase::kPartial).size(), 3u);
+  for (const Task* task : TasksOf(*plan, fused, Phase::kPartial))
     EXPECT_EQ(DataShapes(*plan, *task), (std::vector<Shape>{{kUnknown, kUnknown}}));
-  ASSERT_EQ(TasksOf(*plan, fused, "finish").size(), 1u);
-  EXPECT_EQ(DataShapes(*plan, *TasksOf(*plan, fused, "finish")[0]), (std::vector<Shape>{{0, 0}, {0, 0}}));
+  ASSERT_EQ(TasksOf(*plan, fused, Phase::kFinish).size(), 1u);
+  EXPECT_EQ(DataShapes(*plan, *TasksOf(*plan, fused, Phase::kFinish)[0]), (std::vector<Shape>{{0, 0}, {0, 0}}));
 }
 
 TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
