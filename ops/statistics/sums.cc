@@ -25,7 +25,11 @@ Result<double> SumOf(const KernelCall& call, std::span<const Matrix> cells,
   HEDDLE_ASSIGN_OR_RETURN(
       const Value sum,
       RunFullAggregate(
-          {.node = call.node, .phase = "", .inputs = inputs, .input_infos = infos, .context = call.context},
+          {.node = call.node,
+           .phase = Phase::kWhole,
+           .inputs = inputs,
+           .input_infos = infos,
+           .context = call.context},
           AggregateKind::kSum));
   return sum.scalar().AsDouble();
 }
