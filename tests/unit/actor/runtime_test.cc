@@ -220,16 +220,16 @@ TEST_F(RuntimeTest, FramesAreSlicedGatheredAndToldLikeMatrices) {
   const RegisterId whole = writer_.Output(Add(TaskKind::kSource, x, {}));
   std::vector<RegisterId> parts;
   for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{30, 100}, {0, 30}}) {
-    const size_t slice = Add(TaskKind::kCompute, x, {whole}, "slice");
+    const size_t slice = Add(TaskKind::kCompute, x, {whole}, Phase::kSlice);
     writer_.task(slice).row_begin = begin;
     writer_.task(slice).row_end = end;
     writer_.task(slice).total_rows = 100;
     parts.push_back(writer_.Output(slice));
   }
-  const RegisterId turned = writer_.Output(Add(TaskKind::kCompute, x, parts, "gather"));
-  const RegisterId shape = writer_.Output(Add(TaskKind::kCompute, y, {turned}, "shape"));
+  const RegisterId turned = writer_.Output(Add(TaskKind::kCompute, x, parts, Phase::kGather));
+  const RegisterId shape = writer_.Output(Add(TaskKind::kCompute, y, {turned}, Phase::kShape));
   Add(TaskKind::kSink, y, {turned});
-  Add(TaskKind::kSink, y, {shape}, "shape");
+  Add(TaskKind::kSink, y, {shape}, Phase::kShape);
   const Frame frame = NumberedFrame(100);
   const Result<RunResult> result = runtime().Run(Finish(), 1, {{"x", Value(frame)}});
   ASSERT_TRUE(result.ok()) << result.status().ToString();

@@ -335,7 +335,7 @@ TEST(ScheduleTest, AFrameIsCutGatheredAndCountedLikeAMatrix) {
   const Result<Plan> plan = Schedule(g.graph, {{"F", Distribution::kSplit}}, {.ranks = 2});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_TRUE(CheckLive(*plan).ok());
-  EXPECT_EQ(TasksOf(*plan, f, "gather").size(), 1u);
+  EXPECT_EQ(TasksOf(*plan, f, Phase::kGather).size(), 1u);
   ASSERT_EQ(plan->live_out.size(), 2u);
   EXPECT_EQ(plan->live_out[1].distribution, Distribution::kSplit);
   int64_t rows = 0;
@@ -355,7 +355,7 @@ TEST(ScheduleTest, TheColumnsOfAFrameAreToldWhereThePlanDoesNotKnowThem) {
     const NodeId assign = g.Assign("G", g.Variable("F", info));
     const Result<Plan> plan = Schedule(g.graph, {{"F", Distribution::kOne}}, {.ranks = 2});
     ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-    EXPECT_EQ(TasksOf(*plan, assign, "shape").size(), info.IsSized() ? 0u : 3u)
+    EXPECT_EQ(TasksOf(*plan, assign, Phase::kShape).size(), info.IsSized() ? 0u : 3u)
         << "one tells, each rank hears";
   }
 }
