@@ -93,7 +93,7 @@ bool Dispatcher::Step() {
 template <typename Body>
 void Dispatcher::ForEachActor(const Body& body) {
   PlanInstance* instance = active_->instance;
-  for (uint32_t stream = 0; stream < kStreams; ++stream) {
+  for (uint32_t stream = 0; stream < active_->serving.size(); ++stream) {
     if (active_->serving[stream] != this) continue;
     for (Actor* actor : instance->OnStream(stream)) body(*actor);
   }

@@ -20,6 +20,7 @@ class PlanInstance::Builder {
       : plan_(plan), rank_(rank), instance_(instance), registers_(plan.registers.size()) {}
 
   Status Build() {
+    instance_.streams_.resize(plan_.streams.size());
     if (kMemoryIsChecked && rank_ < plan_.peak_bytes.size())
       instance_.ledger_ = std::make_unique<MemoryLedger>(plan_.peak_bytes[rank_]);
     for (const Task& task : plan_.tasks) HEDDLE_RETURN_IF_ERROR(AddOutputs(task));
@@ -50,7 +51,8 @@ class PlanInstance::Builder {
   }
 
   Status AddOutputs(const Task& task) {
-    if (task.id.stream() >= kStreams) return Internal("plan: task {} has no stream", task.id.index());
+    if (task.id.stream() >= plan_.streams.size())
+      return Internal("plan: task {} has no stream", task.id.index());
     for (const auto* list : {&task.consumed, &task.control_in}) {
       for (RegisterId id : *list)
         if (id >= 0 && Find(id) == nullptr) return Internal("plan: register {} does not exist", id);

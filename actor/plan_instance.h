@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <deque>
 #include <memory>
 #include <string>
@@ -29,7 +28,8 @@ class PlanInstance {
   const std::vector<Actor*>& OnStream(uint32_t stream) const { return streams_[stream].actors; }
   /// The actor of that task on this rank; nullptr when there is none.
   Actor* Find(TaskId task) const {
-    const StreamActors& stream = streams_[task.stream() < kStreams ? task.stream() : 0];
+    if (task.stream() >= streams_.size()) return nullptr;
+    const StreamActors& stream = streams_[task.stream()];
     return task.index() < stream.by_index.size() ? stream.by_index[task.index()] : nullptr;
   }
   /// True if an edge joins this rank to another one.
@@ -58,7 +58,7 @@ class PlanInstance {
   std::unique_ptr<MemoryLedger> ledger_;
   std::deque<RegisterState> registers_;
   std::deque<Actor> actors_;
-  std::array<StreamActors, kStreams> streams_;
+  std::vector<StreamActors> streams_;  // By stream of the plan.
   bool has_remote_edges_ = false;
 };
 

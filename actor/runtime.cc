@@ -42,18 +42,18 @@ class RuntimeImpl : public Runtime, public RunControl {
         arena_(options.threads),
         device_(options.threads, options.set_denormals),
         caller_(options.rank, *this, link, &device_),
-        host_(options.rank, *this, link, nullptr),
-        network_(options.rank, *this, link, nullptr),
         plans_(kCachedPlans) {
     context_.cancelled = &stop_kernels_;
-    if (link_ == nullptr) return;
-    host_.StartThread(options_.threads, options_.set_denormals);
-    network_.StartThread(1, options_.set_denormals);
+    for (size_t i = 1; i < streams_.size(); ++i) {
+      threads_.push_back(std::make_unique<Dispatcher>(options_.rank, *this, link, nullptr));
+      if (link_ == nullptr) continue;
+      const int threads = streams_[i].kind == StreamKind::kNetwork ? 1 : options_.threads;
+      threads_.back()->StartThread(threads, options_.set_denormals);
+    }
   }
 
   ~RuntimeImpl() override {
-    host_.StopThread();
-    network_.StopThread();
+    for (const std::unique_ptr<Dispatcher>& thread : threads_) thread->StopThread();
   }
 
   Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run,
@@ -87,13 +87,10 @@ class RuntimeImpl : public Runtime, public RunControl {
 
   void OnMessage(const Message& message) override {
     if (message.type == MessageType::kIdle) return OnIdle(message);
-    if (!CrossesRanks(message.type) || message.destination.rank() != options_.rank ||
-        message.destination.stream() >= kStreams) {
-      return;
-    }
+    if (!CrossesRanks(message.type) || message.destination.rank() != options_.rank) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     if (is_running_ && message.run == active_.run) {
-      if (Dispatcher* dispatcher = active_.serving[message.destination.stream()]) dispatcher->Post(message);
+      if (Dispatcher* dispatcher = ServerOf(message)) dispatcher->Post(message);
     } else if (int64_t{message.run} > last_run_) {
       early_messages_[message.run].push_back(message);
     }
@@ -208,7 +205,18 @@ class RuntimeImpl : public Runtime, public RunControl {
       late_errors_.Clear();
       return late;
     }
-    const bool has_copies = !instance.OnStream(static_cast<uint32_t>(Stream::kNetwork)).empty();
+    const std::vector<StreamDescription>& streams = instance.plan().streams;
+    std::vector<Dispatcher*> serving;
+    bool has_copies = false;
+    for (uint32_t stream = 0; stream < streams.size(); ++stream) {
+      serving.push_back(DispatcherOf(streams[stream]));
+      if (serving.back() == nullptr)
+        return Internal("plan: rank {} has no stream '{}'", options_.rank, streams[stream].name);
+      has_copies |= streams[stream].kind == StreamKind::kNetwork && !instance.OnStream(stream).empty();
+    }
+    // Where nothing comes from other ranks there is nothing to wait for beside the kernels: one thread does it
+    // all.
+    if (!has_copies) serving.assign(streams.size(), &caller_);
     active_.run = run;
     active_.instance = &instance;
     active_.body = ready.body.get();
@@ -216,11 +224,10 @@ class RuntimeImpl : public Runtime, public RunControl {
     active_.estimates = &ready.estimates;
     active_.times_acts = options_.times_acts;
     active_.aborting.store(false);
-    active_.serving = has_copies ? std::array<Dispatcher*, kStreams>{&caller_, &host_, &network_}
-                                 : std::array<Dispatcher*, kStreams>{&caller_, &caller_, &caller_};
+    active_.serving = std::move(serving);
     is_alone_ = !has_copies && !instance.HasRemoteEdges();
     participants_.clear();
-    for (uint32_t stream = 0; stream < kStreams; ++stream) {
+    for (uint32_t stream = 0; stream < streams.size(); ++stream) {
       Dispatcher*& dispatcher = active_.serving[stream];
       if (instance.OnStream(stream).empty()) {
         // The end of the run does not wait for this stream's thread: it must not even look at a message of
@@ -250,12 +257,24 @@ class RuntimeImpl : public Runtime, public RunControl {
     return OkStatus();
   }
 
+  // Who runs the actor that a message of the live run is for; nullptr where nobody does.
+  Dispatcher* ServerOf(const Message& message) const {
+    const uint32_t stream = message.destination.stream();
+    return stream < active_.serving.size() ? active_.serving[stream] : nullptr;
+  }
+
+  // The dispatcher of a stream of a plan; nullptr where this rank has no such stream.
+  Dispatcher* DispatcherOf(const StreamDescription& stream) {
+    for (size_t i = 0; i < streams_.size(); ++i)
+      if (streams_[i] == stream) return i == 0 ? &caller_ : threads_[i - 1].get();
+    return nullptr;
+  }
+
   void DeliverEarly(uint32_t run) {
     for (auto early = early_messages_.begin(); early != early_messages_.end() && early->first <= run;) {
       if (early->first == run) {
         for (const Message& message : early->second)
-          if (Dispatcher* dispatcher = active_.serving[message.destination.stream()])
-            dispatcher->Post(message);
+          if (Dispatcher* dispatcher = ServerOf(message)) dispatcher->Post(message);
       }
       early = early_messages_.erase(early);
     }
@@ -421,9 +440,9 @@ class RuntimeImpl : public Runtime, public RunControl {
   Link* const link_;
   ops::Arena arena_;
   DeviceWorker device_;
-  Dispatcher caller_;
-  Dispatcher host_;
-  Dispatcher network_;
+  const std::vector<StreamDescription> streams_ = StandardStreams();
+  Dispatcher caller_;                                 ///< Of the first stream: the thread that calls Run.
+  std::vector<std::unique_ptr<Dispatcher>> threads_;  ///< Of the others, in order.
   PlanCache plans_;  ///< Caller only, as the next three.
   std::vector<TaskStatistics> statistics_;
   std::vector<Dispatcher*> participants_;  ///< Those with actors in the live run. Changed under mutex_.

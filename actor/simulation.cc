@@ -49,7 +49,7 @@ class Simulation::Rank : public ActorHost {
     instance_->Begin(run_);
     has_begun_ = true;
     remaining_ = instance_->actors().size();
-    for (uint32_t stream = 0; stream < kStreams; ++stream) Tell(stream, MessageType::kStart);
+    for (uint32_t stream = 0; stream < simulation_.streams(); ++stream) Tell(stream, MessageType::kStart);
     if (!errors_.empty()) Abort();
   }
 
@@ -85,7 +85,7 @@ class Simulation::Rank : public ActorHost {
 
   void Send(const Message& message) override {
     const TaskId to = message.destination;
-    simulation_.Enqueue(rank_ * kStreams + current_, to.rank() * kStreams + to.stream(), message);
+    simulation_.Enqueue(ThreadOf(current_), to.rank() * simulation_.streams() + to.stream(), message);
   }
 
   Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
@@ -99,7 +99,7 @@ class Simulation::Rank : public ActorHost {
       if (device_.size() == 1) RunDevice();
       return Launch::kAsynchronous;
     }
-    simulation_.busy_until_ns_[rank_ * kStreams + current_] = simulation_.DueAfterDelay();
+    simulation_.busy_until_ns_[ThreadOf(current_)] = simulation_.DueAfterDelay();
     RunKernel(actor, inputs, act, result);
     return Launch::kInline;
   }
@@ -149,7 +149,7 @@ class Simulation::Rank : public ActorHost {
 
   void TellDone(TaskId task, uint16_t port) { TellDone(task, port, run_); }
   void TellDone(TaskId task, uint16_t port, uint32_t run) {
-    const size_t thread = rank_ * kStreams + task.stream();
+    const size_t thread = ThreadOf(task.stream());
     simulation_.Enqueue(
         thread, thread,
         {.destination = task, .source = task, .run = run, .type = MessageType::kDone, .port = port});
@@ -157,7 +157,7 @@ class Simulation::Rank : public ActorHost {
 
   void Abort() {
     if (std::exchange(aborting_, true)) return;
-    for (uint32_t stream = 0; stream < kStreams; ++stream) Tell(stream, MessageType::kAbort);
+    for (uint32_t stream = 0; stream < simulation_.streams(); ++stream) Tell(stream, MessageType::kAbort);
   }
 
   // From the rank's runtime to one of its threads; ordered after what the thread has told itself.
@@ -167,8 +167,11 @@ class Simulation::Rank : public ActorHost {
     message.type = type;
     message.run = run_;
     message.destination = TaskId::Make(rank_, stream, 0);
-    simulation_.Enqueue(rank_ * kStreams + stream, rank_ * kStreams + stream, message);
+    simulation_.Enqueue(ThreadOf(stream), ThreadOf(stream), message);
   }
+
+  // Among those of all ranks.
+  size_t ThreadOf(uint32_t stream) const { return rank_ * simulation_.streams() + stream; }
 
   void Check(const Actor& actor) {
     if (simulation_.broken_.ok()) simulation_.broken_ = simulation_.CheckStep(actor, *instance_);
@@ -201,7 +204,7 @@ Result<std::unique_ptr<Simulation>> Simulation::Create(std::shared_ptr<const Pla
     simulation->ranks_.push_back(
         std::make_unique<Rank>(*simulation, rank, std::move(instance), std::move(body)));
   }
-  const size_t threads = simulation->ranks_.size() * kStreams;
+  const size_t threads = simulation->ranks_.size() * simulation->streams();
   simulation->channels_.resize(threads * threads);
   simulation->heads_.resize(threads * threads);
   simulation->busy_until_ns_.resize(threads);
@@ -220,7 +223,7 @@ uint64_t Simulation::Random(uint64_t below) {
 void Simulation::Enqueue(size_t from, size_t to, const Message& message) {
   const size_t channel = from * busy_until_ns_.size() + to;
   std::vector<Envelope>& queue = channels_[channel];
-  const bool crosses = from / kStreams != to / kStreams;
+  const bool crosses = from / streams() != to / streams();
   int64_t due_ns = crosses ? DueAfterDelay() : clock_.MonotonicNs();
   if (heads_[channel] == queue.size()) {
     queue.clear();
@@ -254,7 +257,7 @@ bool Simulation::Step() {
     eligible += due_ns <= now_ns;
     next_ns = std::min(next_ns, due_ns);
   };
-  const auto can_receive = [&](size_t channel) { return ranks_[channel % threads / kStreams]->has_begun(); };
+  const auto can_receive = [&](size_t channel) { return ranks_[channel % threads / streams()]->has_begun(); };
   for (size_t channel : active_channels_) {
     if (can_receive(channel)) offer(due_of(channel));
   }
@@ -274,7 +277,7 @@ bool Simulation::Step() {
       active_channels_[i] = active_channels_.back();
       active_channels_.pop_back();
     }
-    ranks_[channel % threads / kStreams]->Handle(message);
+    ranks_[channel % threads / streams()]->Handle(message);
     return true;
   }
   for (size_t i = 0; i < events_.size(); ++i) {

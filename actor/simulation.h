@@ -67,6 +67,8 @@ class Simulation {
   Status CheckStep(const Actor& actor, const PlanInstance& instance) const;
   Status Finish();
 
+  size_t streams() const { return plan_->streams.size(); }  ///< Of each rank.
+
   std::shared_ptr<const Plan> plan_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   SimulationOptions options_;

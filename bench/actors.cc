@@ -40,7 +40,7 @@ std::shared_ptr<const Plan> Chain(const ValueInfo& info, int length, int64_t pie
                                   const StreamOf& stream_of) {
   auto plan = std::make_shared<Plan>();
   plan->key = 1;
-  std::vector<uint32_t> next_index(kStreams, 0);
+  std::vector<uint32_t> next_index(plan->streams.size(), 0);
   for (int i = 0; i < length + 2; ++i) {
     const bool is_last = i == length + 1;
     Node node;
@@ -48,12 +48,12 @@ std::shared_ptr<const Plan> Chain(const ValueInfo& info, int length, int64_t pie
     if (i == 0 || is_last) node.SetAttribute("name", Scalar(std::string(i == 0 ? "x" : "y")));
     if (i > 0) node.inputs = {plan->graph.size() - 1};
     node.info = info;
-    const Stream stream = stream_of(i);
+    const StreamKind stream = stream_of(i);
     Task task;
     task.id = TaskId::Make(0, static_cast<uint32_t>(stream), next_index[static_cast<size_t>(stream)]++);
     task.kind = i == 0                       ? TaskKind::kSource
                 : is_last                    ? TaskKind::kSink
-                : stream == Stream::kNetwork ? TaskKind::kCopy
+                : stream == StreamKind::kNetwork ? TaskKind::kCopy
                                              : TaskKind::kCompute;
     task.node = plan->graph.Add(std::move(node));
     task.count = i == 0 ? pieces : 1;
@@ -75,7 +75,7 @@ std::shared_ptr<const Plan> Chain(const ValueInfo& info, int length, int64_t pie
 }
 
 std::shared_ptr<const Plan> ChainOnOneThread(const ValueInfo& info, int length, int64_t pieces) {
-  return Chain(info, length, pieces, [](int) { return Stream::kCompute; });
+  return Chain(info, length, pieces, [](int) { return StreamKind::kCompute; });
 }
 
 [[noreturn]] void Stop(const Status& status) {
@@ -233,7 +233,7 @@ int RunActors(const BenchOptions& options) {
   actor::InProcessNetwork network(1);
   Runs crossing(&network.LinkOf(0));
   const auto across = Chain(scalar, 1, kHandOffs / 2,
-                            [](int task) { return task == 1 ? Stream::kNetwork : Stream::kCompute; });
+                            [](int task) { return task == 1 ? StreamKind::kNetwork : StreamKind::kCompute; });
   report.Compare(
       "hand-off between streams", kHandOffs, [&] { crossing.Run(across, number); }, "a futex", futex);
   return 0;

@@ -9,7 +9,6 @@
 namespace heddle {
 namespace {
 
-constexpr std::array<std::string_view, 4> kDistributions = {"one", "each", "split", "partial"};
 constexpr std::array<std::string_view, 8> kTaskKinds = {"compute", "source",     "sink", "copy",
                                                         "repeat",  "accumulate", "pack", "unpack"};
 constexpr std::array<std::string_view, 7> kPhases = {"",       "partial", "finish", "slice",
@@ -22,7 +21,7 @@ void AppendHexadecimal(uint64_t value, std::string* out) {
   out->append(text, std::to_chars(text, text + sizeof(text), value, 16).ptr);
 }
 
-// rank:stream:index, or all bits where a device is named.
+// rank:stream:index, or all bits where the device is not the first CPU.
 void AppendTaskId(TaskId id, std::string* out) {
   if (id != TaskId::Make(id.rank(), id.stream(), id.index())) {
     out->append("bits ");
@@ -193,17 +192,45 @@ void AppendBinding(std::string_view word, const Binding& binding, std::string* o
   out->push_back(' ');
   AppendQuoted(binding.variable, out);
   out->push_back(' ');
-  out->append(Name(binding.distribution));
+  out->append(binding.distribution.ToText());
   out->push_back(' ');
   AppendNodeId(binding.node, out);
   AppendInfo(binding.info, out);
   out->push_back('\n');
 }
 
+// stream cpu 0 compute "compute"
+void AppendStream(const StreamDescription& stream, std::string* out) {
+  out->append("stream ");
+  out->append(Name(stream.device.type));
+  out->push_back(' ');
+  AppendInteger(stream.device.index, out);
+  out->push_back(' ');
+  out->append(Name(stream.kind));
+  out->push_back(' ');
+  AppendQuoted(stream.name, out);
+  out->push_back('\n');
+}
+
+StreamDescription ReadStream(TextReader& reader) {
+  StreamDescription stream;
+  const std::optional<DeviceType> type = ParseDeviceType(reader.Word());
+  if (!type) reader.Fail("a type of device");
+  stream.device.type = type.value_or(DeviceType::kCpu);
+  const int64_t index = reader.Integer();
+  if (index < 0 || index >= int64_t{kMostDevices}) reader.Fail("the index of a device");
+  stream.device.index = static_cast<uint32_t>(index);
+  const std::optional<StreamKind> kind = ParseStreamKind(reader.Word());
+  if (!kind) reader.Fail("a kind of stream");
+  stream.kind = kind.value_or(StreamKind::kCompute);
+  stream.name = reader.Quoted();
+  return stream;
+}
+
 Binding ReadBinding(TextReader& reader) {
   Binding binding;
   binding.variable = reader.Quoted();
-  binding.distribution = ReadNamed<Distribution>(reader, kDistributions, "a distribution");
+  binding.distribution = reader.Distribution();
   binding.node = reader.Node();
   binding.info = reader.Info();
   return binding;
@@ -211,7 +238,6 @@ Binding ReadBinding(TextReader& reader) {
 
 }  // namespace
 
-std::string_view Name(Distribution distribution) { return kDistributions[static_cast<size_t>(distribution)]; }
 std::string_view Name(TaskKind kind) { return kTaskKinds[static_cast<size_t>(kind)]; }
 std::string_view Name(Phase phase) { return kPhases[static_cast<size_t>(phase)]; }
 
@@ -220,7 +246,9 @@ std::string Plan::ToText() const {
   AppendHexadecimal(key, &text);
   text.append(" ranks ");
   AppendInteger(ranks, &text);
-  text.append("\ngraph {\n");
+  text.push_back('\n');
+  for (const StreamDescription& stream : streams) AppendStream(stream, &text);
+  text.append("graph {\n");
   AppendGraph(graph, 2, &text);
   text.append("}\n");
   for (const Task& task : tasks) AppendTask(task, &text);
@@ -242,6 +270,8 @@ Result<Plan> Plan::Parse(std::string_view text) {
   plan.key = reader.Hexadecimal();
   reader.Expect("ranks");
   plan.ranks = reader.Integer32();
+  plan.streams.clear();
+  while (reader.AcceptWord("stream")) plan.streams.push_back(ReadStream(reader));
   reader.Expect("graph");
   reader.Expect("{");
   plan.graph = ReadGraph(reader);

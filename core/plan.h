@@ -5,42 +5,35 @@
 #include <string>
 #include <vector>
 
+#include "core/distribution.h"
 #include "core/graph.h"
 #include "core/phase.h"
+#include "core/stream.h"
 
 namespace heddle {
 
-/// Where a value lives while a plan runs and between plans.
-enum class Distribution : uint8_t {
-  kOne,      ///< Whole, on rank 0.
-  kEach,     ///< The same whole copy on every rank.
-  kSplit,    ///< By rows, at CutRow(rows, rank, ranks).
-  kPartial,  ///< Every rank holds a list of tree nodes (docs/numerics.md 2): a dense matrix, one row per
-             ///< node, columns (index, level, payload...).
-};
-std::string_view Name(Distribution distribution);
-
 /// Actor id: rank 16 | device type 5 | device index 7 | stream 15 | task 21, from the top (runtime reference
-/// 2.1).
+/// 2.1). The stream is a place in Plan::streams, and the device that stream's.
 struct TaskId {
   uint64_t bits = 0;
+  /// On the first CPU.
   static constexpr TaskId Make(uint32_t rank, uint32_t stream, uint32_t index) {
-    return {uint64_t{rank} << 48 | uint64_t{stream} << 21 | index};
+    return Make(rank, {}, stream, index);
+  }
+  static constexpr TaskId Make(uint32_t rank, Device device, uint32_t stream, uint32_t index) {
+    return {uint64_t{rank} << 48 | uint64_t{static_cast<uint8_t>(device.type)} << 43 |
+            uint64_t{device.index} << 36 | uint64_t{stream} << 21 | index};
   }
   uint32_t rank() const { return static_cast<uint32_t>(bits >> 48); }
-  uint32_t stream() const { return static_cast<uint32_t>(bits >> 21) & 0x7fff; }
+  Device device() const {
+    return {static_cast<DeviceType>(bits >> 43 & (kMostDeviceTypes - 1)),
+            static_cast<uint32_t>(bits >> 36) & (kMostDevices - 1)};
+  }
+  uint32_t stream() const { return static_cast<uint32_t>(bits >> 21) & (kMostStreams - 1); }
   uint32_t index() const { return static_cast<uint32_t>(bits) & 0x1fffff; }
   bool operator==(const TaskId&) const = default;
   auto operator<=>(const TaskId&) const = default;
 };
-
-/// The streams of a rank; one OS thread each.
-enum class Stream : uint32_t {
-  kCompute = 0,  ///< kernels, parallel inside (oneTBB arena)
-  kHost = 1,     ///< prints, writes, reads of metadata: side effects in program order
-  kNetwork = 2,  ///< copies from other ranks; asynchronous
-};
-constexpr uint32_t kStreams = 3;
 
 /// What an actor does with its registers (runtime reference 2.6).
 enum class TaskKind : uint8_t {
@@ -98,7 +91,7 @@ struct Register {
 /// A variable as the plan finds it or leaves it.
 struct Binding {
   std::string variable;
-  Distribution distribution = Distribution::kOne;
+  Distribution distribution;
   ValueInfo info;  ///< Of the whole value; kUnknown rows/columns are filled in by the run.
   NodeId node = kNoNode;
 };
@@ -108,6 +101,7 @@ struct Binding {
 struct Plan {
   uint64_t key = 0;  ///< Hash of block, shapes, formats, distributions, ranks, options.
   int32_t ranks = 1;
+  std::vector<StreamDescription> streams = StandardStreams();  ///< Of every rank.
   Graph graph;                      ///< What the tasks' nodes refer to: shapes known, formats fixed.
   std::vector<Task> tasks;          ///< Sorted by (rank, execution order).
   std::vector<Register> registers;  ///< registers[i].id == i

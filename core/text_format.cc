@@ -290,6 +290,26 @@ ValueInfo TextReader::Type() {
   return info;
 }
 
+heddle::Distribution TextReader::Distribution() {
+  using heddle::Distribution;
+  if (AcceptWord("one")) return Distribution::One();
+  if (AcceptWord("each")) return Distribution::Each();
+  if (AcceptWord("partial")) return Distribution::Partial();
+  Distribution distribution{.kind = Distribution::Kind::kSplit};
+  if (!AcceptWord("split")) Fail("a distribution");
+  if (AcceptWord(heddle::Name(Axis::kColumns)))
+    distribution.split.axis = Axis::kColumns;
+  else if (!AcceptWord(heddle::Name(Axis::kRows)))
+    Fail("an axis");
+  Expect("(");
+  if (Accept(")")) return distribution;
+  do {
+    distribution.split.cuts.push_back(Integer());
+  } while (ok() && Accept(","));
+  Expect(")");
+  return distribution;
+}
+
 heddle::Schema TextReader::Schema() {
   heddle::Schema schema;
   Expect("(");

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/distribution.h"
 #include "core/graph.h"
 
 // Words of the text forms of Graph, Program and Plan. Blanks and line ends separate and mean nothing else, so
@@ -56,6 +57,7 @@ class TextReader {
   ValueInfo Type();           ///< AppendType
   ValueInfo Info();           ///< AppendInfo
   heddle::Schema Schema();    ///< Schema::ToText in parentheses
+  heddle::Distribution Distribution();  ///< Distribution::ToText
   SourcePosition Position();  ///< AppendPosition; a default position when none is next.
   /// Everything up to the next `end` (which is left), without blanks around it; an error when there is no
   /// `end`.

@@ -27,9 +27,7 @@ class Verifier {
     HEDDLE_RETURN_IF_ERROR(CheckTasks());
     for (const Register& reg : plan_.registers) HEDDLE_RETURN_IF_ERROR(CheckRegister(reg));
     for (const auto* bindings : {&plan_.live_in, &plan_.live_out})
-      for (const Binding& binding : *bindings)
-        if (!IsNode(binding.node))
-          return Internal("broken plan: variable {} is bound to no node", binding.variable);
+      for (const Binding& binding : *bindings) HEDDLE_RETURN_IF_ERROR(CheckBinding(binding));
     if (!plan_.peak_bytes.empty() && plan_.peak_bytes.size() != static_cast<size_t>(plan_.ranks))
       return Internal("broken plan: peak bytes of {} ranks, not {}", plan_.peak_bytes.size(), plan_.ranks);
     for (const Register& reg : plan_.registers)
@@ -57,6 +55,26 @@ class Verifier {
     return task.node == kNoNode ? 1 : std::max<size_t>(1, plan_.graph[task.node].results.size());
   }
 
+  Status CheckBinding(const Binding& binding) const {
+    const auto broken = [&](std::string_view why) {
+      return Internal("broken plan: variable {} {}", binding.variable, why);
+    };
+    if (!IsNode(binding.node)) return broken("is bound to no node");
+    if (!binding.distribution.IsSplit()) return OkStatus();
+    const Split& split = binding.distribution.split;
+    if (split.cuts.size() != static_cast<size_t>(plan_.ranks) + 1)
+      return broken("is cut for another number of ranks");
+    int64_t length = kUnknown;
+    switch (split.axis) {
+      case Axis::kRows: length = binding.info.shape.rows; break;
+      case Axis::kColumns: length = binding.info.shape.columns; break;
+    }
+    if (split.cuts.front() != 0 || !std::is_sorted(split.cuts.begin(), split.cuts.end()) ||
+        (length != kUnknown && split.Length() != length))
+      return broken("has cuts that do not ascend to its length");
+    return OkStatus();
+  }
+
   bool IsInBlock(const Register& reg) const {
     const uint32_t rank = reg.producer.rank();
     if (reg.offset < 0 || rank >= plan_.peak_bytes.size()) return false;
@@ -70,7 +88,10 @@ class Verifier {
       if (!tasks_.emplace(task.id, &task).second) return Broken(task, "exists twice");
       if (task.id.rank() >= static_cast<uint32_t>(plan_.ranks))
         return Broken(task, "is on a rank that does not exist");
-      if (task.id.stream() >= kStreams) return Broken(task, "is on a stream that does not exist");
+      if (task.id.stream() >= plan_.streams.size())
+        return Broken(task, "is on a stream that does not exist");
+      if (task.id.device() != plan_.streams[task.id.stream()].device)
+        return Broken(task, "is on another device than its stream");
       if (task.id.rank() < rank) return Broken(task, "is not sorted by rank");
       rank = task.id.rank();
       if (!IsNode(task.node)) return Broken(task, "is an instance of no node");

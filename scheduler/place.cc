@@ -17,28 +17,30 @@ class Placer {
 
   Result<std::vector<Placement>> Run() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
-      placements_[static_cast<size_t>(id)].inputs.assign(graph_[id].inputs.size(), Distribution::kOne);
+      placements_[static_cast<size_t>(id)].inputs.assign(graph_[id].inputs.size(), Distribution::One());
       HEDDLE_RETURN_IF_ERROR(PlaceNode(graph_[id], placements_[static_cast<size_t>(id)]));
     }
     return std::move(placements_);
   }
 
  private:
-  Distribution DistributionOf(NodeId input) const { return placements_[static_cast<size_t>(input)].result; }
+  const Distribution& DistributionOf(NodeId input) const {
+    return placements_[static_cast<size_t>(input)].result;
+  }
 
   Status PlaceNode(const Node& node, Placement& placement) {
     if (node.Is("literal")) {
-      placement.result = Distribution::kEach;
+      placement.result = Distribution::Each();
       return OkStatus();
     }
     if (node.Is("variable")) {
       const auto found = live_in_.find(node.Text("name"));
       if (found == live_in_.end()) return Internal("variable {} has no distribution", node.Text("name"));
-      placement.result = options_.ranks == 1 && !node.info.IsScalar() ? Distribution::kOne : found->second;
+      placement.result = options_.ranks == 1 && !node.info.IsScalar() ? Distribution::One() : found->second;
       return OkStatus();
     }
     if (node.Is("assign")) {
-      placement.result = node.info.IsScalar() ? Distribution::kEach : DistributionOf(node.inputs[0]);
+      placement.result = node.info.IsScalar() ? Distribution::Each() : DistributionOf(node.inputs[0]);
       placement.inputs[0] = placement.result;
       return OkStatus();
     }
@@ -51,17 +53,19 @@ class Placer {
     infos_.clear();
     for (NodeId input : node.inputs) infos_.push_back(input == kNoNode ? ValueInfo{} : graph_[input].info);
     if (IsComputedEverywhere(node, *op)) {
-      placement.result = Distribution::kEach;
-      std::fill(placement.inputs.begin(), placement.inputs.end(), Distribution::kEach);
+      placement.result = Distribution::Each();
+      std::fill(placement.inputs.begin(), placement.inputs.end(), Distribution::Each());
       return OkStatus();
     }
     placement.rule = op->effect ? ops::RowRule::kWhole : ops::RowRuleOf(node, infos_);
     if (options_.ranks == 1 || placement.rule == ops::RowRule::kWhole) return OkStatus();
     DecideSplit(node, placement);
     if (!placement.split) return OkStatus();
+    const Distribution split = Distribution::SplitRows(placement.total_rows, options_.ranks);
+    placement.cuts = split.split;
     for (size_t i = 0; i < infos_.size(); ++i)
-      placement.inputs[i] = IsReadByRows(node, i) ? Distribution::kSplit : Distribution::kEach;
-    placement.result = placement.rule == ops::RowRule::kReduce ? Distribution::kOne : Distribution::kSplit;
+      placement.inputs[i] = IsReadByRows(node, i) ? split : Distribution::Each();
+    placement.result = placement.rule == ops::RowRule::kReduce ? Distribution::One() : split;
     return OkStatus();
   }
 
@@ -70,7 +74,7 @@ class Placer {
     if (!node.info.IsScalar() || op.effect || !op.pure) return false;
     for (size_t i = 0; i < infos_.size(); ++i) {
       if (infos_[i].IsTabular()) return false;
-      if (node.inputs[i] != kNoNode && DistributionOf(node.inputs[i]) != Distribution::kEach) return false;
+      if (node.inputs[i] != kNoNode && !DistributionOf(node.inputs[i]).IsEach()) return false;
     }
     return true;
   }
@@ -84,7 +88,7 @@ class Placer {
     std::vector<ops::RowsInput> by_rows;
     for (size_t i = 0; i < infos_.size(); ++i)
       if (IsReadByRows(node, i))
-        by_rows.push_back({infos_[i], DistributionOf(node.inputs[i]) == Distribution::kSplit});
+        by_rows.push_back({infos_[i], DistributionOf(node.inputs[i]).IsSplit()});
     for (const ValueInfo& result : ResultsOf(node))
       placement.split |= ops::IsSplit(placement.rule, by_rows, result, options_.min_distributed_bytes);
     placement.total_rows = by_rows.empty() ? node.info.shape.rows : by_rows.back().info.shape.rows;

@@ -13,11 +13,12 @@ namespace heddle::scheduler {
 
 /// How one node of a graph is computed.
 struct Placement {
-  Distribution result = Distribution::kOne;  ///< Where its value is afterwards.
+  Distribution result;  ///< Where its value is afterwards.
   bool split = false;  ///< Every rank computes its own rows (kRowWise, kReduce, kGenerate).
   ops::RowRule rule = ops::RowRule::kWhole;
   std::vector<Distribution> inputs;  ///< What each input is boxed to before; unused for one left out.
-  int64_t total_rows = 0;            ///< Rows of the dimension that is split.
+  Split cuts;                        ///< Of the rows that are split, where they are.
+  int64_t total_rows = 0;            ///< Their number.
 };
 
 /// Chooses a placement for every node, in order (docs/architecture.md, "Distribution"). A function of the

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/panels.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -28,11 +27,11 @@ Plan PlanBuilder::Build() {
       EmitAssign(id);
     } else if (node.Is("result")) {
       EmitResult(id);
-    } else if (placements_[static_cast<size_t>(id)].result == Distribution::kEach) {
+    } else if (placements_[static_cast<size_t>(id)].result.IsEach()) {
       // A scalar that every rank can compute: made where it is needed; here only to keep failures in script
       // order.
       if (const ops::Operator* op = ops::FindOperator(node.op); op->may_fail)
-        Piece(id, Distribution::kEach, 0);
+        Piece(id, Distribution::Each(), 0);
     } else {
       EmitOperator(id);
     }
@@ -42,17 +41,28 @@ Plan PlanBuilder::Build() {
   return std::move(plan_);
 }
 
-ValueInfo PlanBuilder::SplitInfo(const ValueInfo& whole, int32_t rank) const {
+ValueInfo PlanBuilder::PartInfo(const ValueInfo& whole, const Split& split, int32_t rank) {
   ValueInfo info = whole;
-  info.shape.rows = CutRow(whole.shape.rows, rank + 1, ranks_) - CutRow(whole.shape.rows, rank, ranks_);
+  const int64_t length = split.End(rank) - split.Begin(rank);
+  switch (split.axis) {
+    case Axis::kRows: info.shape.rows = length; break;
+    case Axis::kColumns: info.shape.columns = length; break;
+  }
   return info;
 }
 
-size_t PlanBuilder::AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, Phase phase,
+uint32_t PlanBuilder::StreamOf(StreamKind kind) const {
+  for (size_t i = 0; i < plan_.streams.size(); ++i)
+    if (plan_.streams[i].kind == kind) return static_cast<uint32_t>(i);
+  HEDDLE_CHECK(false, "a rank has a stream of every kind");
+}
+
+size_t PlanBuilder::AddTask(int32_t rank, StreamKind kind_of_stream, TaskKind kind, NodeId node, Phase phase,
                             std::vector<RegisterId> consumed) {
   Task task;
-  task.id =
-      TaskId::Make(static_cast<uint32_t>(rank), static_cast<uint32_t>(stream), next_index_[{rank, stream}]++);
+  const uint32_t stream = StreamOf(kind_of_stream);
+  task.id = TaskId::Make(static_cast<uint32_t>(rank), plan_.streams[stream].device, stream,
+                         next_index_[{rank, stream}]++);
   task.kind = kind;
   task.node = node;
   task.phase = phase;
@@ -84,7 +94,7 @@ RegisterId PlanBuilder::AddCopy(RegisterId remote, int32_t rank) {
   const ValueInfo info = plan_.registers[static_cast<size_t>(remote)].info;
   const TaskId producer = plan_.registers[static_cast<size_t>(remote)].producer;
   const NodeId node = plan_.tasks[task_of_.at(producer)].node;
-  return AddOutput(AddTask(rank, Stream::kNetwork, TaskKind::kCopy, node, Phase::kWhole, {remote}), info);
+  return AddOutput(AddTask(rank, StreamKind::kNetwork, TaskKind::kCopy, node, Phase::kWhole, {remote}), info);
 }
 
 RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank,
@@ -92,7 +102,7 @@ RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, i
   for (int32_t r = 0; r < ranks_; ++r)
     if (r != rank) pieces[static_cast<size_t>(r)] = AddCopy(pieces[static_cast<size_t>(r)], rank);
   return AddOutput(
-      AddTask(rank, Stream::kCompute, TaskKind::kCompute, node, Phase::kGather, std::move(pieces)), info);
+      AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, node, Phase::kGather, std::move(pieces)), info);
 }
 
 void PlanBuilder::AddControl(size_t task) {
@@ -118,9 +128,9 @@ void PlanBuilder::AddControl(size_t task) {
 std::vector<size_t> PlanBuilder::OtherRanksReady(NodeId node) {
   std::vector<size_t> here;
   for (int32_t rank = 1; rank < ranks_; ++rank) {
-    const size_t ready = AddTask(rank, Stream::kHost, TaskKind::kSource, node, Phase::kReady, {});
+    const size_t ready = AddTask(rank, StreamKind::kHost, TaskKind::kSource, node, Phase::kReady, {});
     for (const size_t earlier : TasksBefore(node, rank)) AddOrder(earlier, ready);
-    const size_t copy = AddTask(0, Stream::kNetwork, TaskKind::kCopy, node, Phase::kReady, {});
+    const size_t copy = AddTask(0, StreamKind::kNetwork, TaskKind::kCopy, node, Phase::kReady, {});
     AddOrder(ready, copy);
     here.push_back(copy);
   }
@@ -156,7 +166,7 @@ void PlanBuilder::AddOrder(size_t earlier, size_t later) {
   plan_.tasks[later].control_in.push_back(entry->second);
 }
 
-RegisterId PlanBuilder::Piece(NodeId node, Distribution distribution, int32_t rank) {
+RegisterId PlanBuilder::Piece(NodeId node, const Distribution& distribution, int32_t rank) {
   auto& pieces = pieces_[{node, distribution}];
   if (pieces.empty()) pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
   if (pieces[static_cast<size_t>(rank)] == kNoRegister) {
@@ -167,46 +177,48 @@ RegisterId PlanBuilder::Piece(NodeId node, Distribution distribution, int32_t ra
   return pieces[static_cast<size_t>(rank)];
 }
 
-RegisterId PlanBuilder::MakePiece(NodeId node, Distribution target, int32_t rank) {
-  const Distribution home = placements_[static_cast<size_t>(node)].result;
+RegisterId PlanBuilder::MakePiece(NodeId node, const Distribution& target, int32_t rank) {
+  const Distribution& home = placements_[static_cast<size_t>(node)].result;
   const ValueInfo& whole = graph_[node].info;
-  if (home == Distribution::kEach && target == Distribution::kEach) return ComputeEverywhere(node, rank);
-  if (target == Distribution::kOne) {
-    HEDDLE_CHECK(rank == 0, "kOne values are on rank 0");
-    if (home == Distribution::kEach) return Piece(node, Distribution::kEach, 0);
-    std::vector<RegisterId> pieces;
-    for (int32_t r = 0; r < ranks_; ++r) pieces.push_back(Piece(node, Distribution::kSplit, r));
-    return AddGather(node, std::move(pieces), 0, whole);
+  switch (target.kind) {
+    case Distribution::Kind::kOne:
+      HEDDLE_CHECK(rank == 0, "kOne values are on rank 0");
+      if (home.IsEach()) return Piece(node, home, 0);
+      return GatherParts(node, home, 0);
+    case Distribution::Kind::kEach:
+      if (home.IsEach()) return ComputeEverywhere(node, rank);
+      if (home.IsSplit()) return GatherParts(node, home, rank);
+      return rank == 0 ? Piece(node, home, 0) : AddCopy(Piece(node, home, 0), rank);
+    case Distribution::Kind::kSplit: break;
+    case Distribution::Kind::kPartial: HEDDLE_CHECK(false, "partial values are finished, not boxed");
   }
-  if (target == Distribution::kEach) {
-    if (home == Distribution::kOne) {
-      const RegisterId here = Piece(node, Distribution::kOne, 0);
-      return rank == 0 ? here : AddCopy(here, rank);
-    }
-    std::vector<RegisterId> pieces;
-    for (int32_t r = 0; r < ranks_; ++r) pieces.push_back(Piece(node, Distribution::kSplit, r));
-    return AddGather(node, std::move(pieces), rank, whole);
-  }
-  HEDDLE_CHECK(target == Distribution::kSplit, "values are boxed to kOne, kEach or kSplit");
-  const int32_t from = home == Distribution::kEach ? rank : 0;
+  HEDDLE_CHECK(!home.IsSplit(), "what is split has the cuts that its readers want");
+  HEDDLE_CHECK(target.split.axis == Axis::kRows, "slices are of rows");
+  const int32_t from = home.IsEach() ? rank : 0;
   const RegisterId source = Piece(node, home, from);
-  const size_t slice = AddTask(from, Stream::kCompute, TaskKind::kCompute, node, Phase::kSlice, {source});
+  const size_t slice = AddTask(from, StreamKind::kCompute, TaskKind::kCompute, node, Phase::kSlice, {source});
   plan_.tasks[slice].total_rows = whole.shape.rows;
-  plan_.tasks[slice].row_begin = CutRow(whole.shape.rows, rank, ranks_);
-  plan_.tasks[slice].row_end = CutRow(whole.shape.rows, rank + 1, ranks_);
-  const RegisterId rows = AddOutput(slice, SplitInfo(whole, rank));
+  plan_.tasks[slice].row_begin = target.split.Begin(rank);
+  plan_.tasks[slice].row_end = target.split.End(rank);
+  const RegisterId rows = AddOutput(slice, PartInfo(whole, target.split, rank));
   return from == rank ? rows : AddCopy(rows, rank);
+}
+
+RegisterId PlanBuilder::GatherParts(NodeId node, const Distribution& split, int32_t rank) {
+  std::vector<RegisterId> parts;
+  for (int32_t r = 0; r < ranks_; ++r) parts.push_back(Piece(node, split, r));
+  return AddGather(node, std::move(parts), rank, graph_[node].info);
 }
 
 RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {
   const Node& node = graph_[id];
   if (node.Is("literal"))
-    return AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, Phase::kWhole, {}), node.info);
+    return AddOutput(AddTask(rank, StreamKind::kCompute, TaskKind::kSource, id, Phase::kWhole, {}), node.info);
   std::vector<RegisterId> inputs;
   for (NodeId input : node.inputs)
-    inputs.push_back(input == kNoNode ? kNoRegister : Piece(input, Distribution::kEach, rank));
+    inputs.push_back(input == kNoNode ? kNoRegister : Piece(input, Distribution::Each(), rank));
   const TaskKind kind = inputs.empty() ? TaskKind::kSource : TaskKind::kCompute;
-  const size_t task = AddTask(rank, Stream::kCompute, kind, id, Phase::kWhole, std::move(inputs));
+  const size_t task = AddTask(rank, StreamKind::kCompute, kind, id, Phase::kWhole, std::move(inputs));
   const RegisterId output = AddOutput(task, node.info);
   AddControl(task);
   return output;
@@ -214,26 +226,26 @@ RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {
 
 void PlanBuilder::EmitVariable(NodeId id) {
   const Node& node = graph_[id];
-  const Distribution home = placements_[static_cast<size_t>(id)].result;
+  const Distribution& home = placements_[static_cast<size_t>(id)].result;
   plan_.live_in.push_back({node.Text("name"), home, node.info, id});
   auto& pieces = pieces_[{id, home}];
   pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
-  const int32_t holders = home == Distribution::kOne ? 1 : ranks_;
+  const int32_t holders = home.IsOne() ? 1 : ranks_;
   for (int32_t rank = 0; rank < holders; ++rank) {
-    const ValueInfo info = home == Distribution::kSplit ? SplitInfo(node.info, rank) : node.info;
+    const ValueInfo info = home.IsSplit() ? PartInfo(node.info, home.split, rank) : node.info;
     pieces[static_cast<size_t>(rank)] =
-        AddOutput(AddTask(rank, Stream::kCompute, TaskKind::kSource, id, Phase::kWhole, {}), info);
+        AddOutput(AddTask(rank, StreamKind::kCompute, TaskKind::kSource, id, Phase::kWhole, {}), info);
   }
 }
 
 void PlanBuilder::EmitAssign(NodeId id) {
   const Node& node = graph_[id];
-  const Distribution home = placements_[static_cast<size_t>(id)].result;
+  const Distribution& home = placements_[static_cast<size_t>(id)].result;
   plan_.live_out.push_back({node.Text("name"), home, node.info, id});
-  const int32_t holders = home == Distribution::kOne ? 1 : ranks_;
+  const int32_t holders = home.IsOne() ? 1 : ranks_;
   for (int32_t rank = 0; rank < holders; ++rank) {
     const RegisterId value = Piece(node.inputs[0], home, rank);
-    AddTask(rank, Stream::kCompute, TaskKind::kSink, id, Phase::kWhole, {value});
+    AddTask(rank, StreamKind::kCompute, TaskKind::kSink, id, Phase::kWhole, {value});
   }
   if (node.info.IsTabular() && !node.info.IsSized()) EmitShape(id, Piece(node.inputs[0], home, 0));
 }
@@ -242,10 +254,10 @@ void PlanBuilder::EmitShape(NodeId id, RegisterId value) {
   const ValueInfo info =
       graph_[id].info.IsFrame() ? ValueInfo::OfScalar(ValueType::kString) : ValueInfo::OfMatrix({1, 3});
   const RegisterId shape =
-      AddOutput(AddTask(0, Stream::kCompute, TaskKind::kCompute, id, Phase::kShape, {value}), info);
+      AddOutput(AddTask(0, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kShape, {value}), info);
   for (int32_t rank = 0; rank < ranks_; ++rank) {
     const RegisterId here = rank == 0 ? shape : AddCopy(shape, rank);
-    AddTask(rank, Stream::kCompute, TaskKind::kSink, id, Phase::kShape, {here});
+    AddTask(rank, StreamKind::kCompute, TaskKind::kSink, id, Phase::kShape, {here});
   }
 }
 
@@ -276,7 +288,8 @@ void PlanBuilder::AddOutputs(size_t task, NodeId id, bool split) {
   std::vector<std::vector<RegisterId>>& outputs = outputs_[id];
   outputs.resize(results.size(), std::vector<RegisterId>(static_cast<size_t>(ranks_), kNoRegister));
   for (size_t i = 0; i < results.size(); ++i)
-    outputs[i][static_cast<size_t>(rank)] = AddOutput(task, split ? SplitInfo(results[i], rank) : results[i]);
+    outputs[i][static_cast<size_t>(rank)] =
+        AddOutput(task, split ? PartInfo(results[i], placements_[static_cast<size_t>(id)].cuts, rank) : results[i]);
 }
 
 void PlanBuilder::EmitResult(NodeId id) {
@@ -296,13 +309,13 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   if (has_effect) kind = TaskKind::kSink;
   if (node.inputs.empty()) kind = TaskKind::kSource;
   const bool partial = placement.split && placement.rule == ops::RowRule::kReduce;
-  const size_t index = AddTask(rank, has_effect ? Stream::kHost : Stream::kCompute, kind, id,
+  const size_t index = AddTask(rank, has_effect ? StreamKind::kHost : StreamKind::kCompute, kind, id,
                                partial ? Phase::kPartial : Phase::kWhole, std::move(inputs));
   Task& task = plan_.tasks[index];
   if (placement.split) {
     task.total_rows = placement.total_rows;
-    task.row_begin = CutRow(placement.total_rows, rank, ranks_);
-    task.row_end = CutRow(placement.total_rows, rank + 1, ranks_);
+    task.row_begin = placement.cuts.Begin(rank);
+    task.row_end = placement.cuts.End(rank);
     return index;
   }
   // Whole: the rows of the dimension a row rule would cut.
@@ -317,7 +330,7 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
 
 void PlanBuilder::EmitFinish(NodeId id, std::vector<RegisterId> partials) {
   const RegisterId nodes = AddGather(id, std::move(partials), 0, ValueInfo::OfMatrix({kUnknown, kUnknown}));
-  const size_t finish = AddTask(0, Stream::kCompute, TaskKind::kCompute, id, Phase::kFinish, {nodes});
+  const size_t finish = AddTask(0, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kFinish, {nodes});
   plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end =
       placements_[static_cast<size_t>(id)].total_rows;
   AddOutputs(finish, id, false);

@@ -23,8 +23,10 @@ class PlanBuilder {
 
  private:
   /// The register that holds `node` on `rank` under `distribution`, boxing it there first where needed.
-  RegisterId Piece(NodeId node, Distribution distribution, int32_t rank);
-  RegisterId MakePiece(NodeId node, Distribution distribution, int32_t rank);
+  RegisterId Piece(NodeId node, const Distribution& distribution, int32_t rank);
+  RegisterId MakePiece(NodeId node, const Distribution& distribution, int32_t rank);
+  /// The whole value on `rank`, from the parts of all ranks.
+  RegisterId GatherParts(NodeId node, const Distribution& split, int32_t rank);
   RegisterId ComputeEverywhere(NodeId node, int32_t rank);
 
   void EmitVariable(NodeId node);
@@ -39,7 +41,7 @@ class PlanBuilder {
   void EmitShape(NodeId node, RegisterId value);
 
   /// Appends a task; returns its index in plan_.tasks. Adds it to the consumers of what it consumes.
-  size_t AddTask(int32_t rank, Stream stream, TaskKind kind, NodeId node, Phase phase,
+  size_t AddTask(int32_t rank, StreamKind stream, TaskKind kind, NodeId node, Phase phase,
                  std::vector<RegisterId> consumed);
   RegisterId AddOutput(size_t task, const ValueInfo& info);
   /// A register for each result of the node, whole or, where the task computes rows, this rank's rows of
@@ -56,7 +58,9 @@ class PlanBuilder {
   std::vector<size_t> OtherRanksReady(NodeId node);
   /// The last tasks of `rank` that come before a node in the order of effects.
   std::vector<size_t> TasksBefore(NodeId node, int32_t rank) const;
-  ValueInfo SplitInfo(const ValueInfo& whole, int32_t rank) const;
+  static ValueInfo PartInfo(const ValueInfo& whole, const Split& split, int32_t rank);
+  /// Place of the rank's first stream of that kind in the plan's list.
+  uint32_t StreamOf(StreamKind kind) const;
 
   const Graph& graph_;
   const std::vector<Placement>& placements_;
@@ -67,7 +71,7 @@ class PlanBuilder {
   std::map<NodeId, std::vector<std::vector<RegisterId>>> outputs_;
   std::map<std::pair<NodeId, int32_t>, size_t> last_task_;  // (node, rank) -> task, for order edges
   std::map<size_t, RegisterId> control_of_;                 // task -> its control register
-  std::map<std::pair<int32_t, Stream>, uint32_t> next_index_;
+  std::map<std::pair<int32_t, uint32_t>, uint32_t> next_index_;  // (rank, stream) -> tasks so far
   std::map<TaskId, size_t> task_of_;  // id -> index in plan_.tasks while building
 };
 

@@ -43,11 +43,19 @@ uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
   return info.schema == nullptr ? hash : FoldHash(hash, info.schema->ToText());
 }
 
+uint64_t FoldDistribution(uint64_t hash, const Distribution& distribution) {
+  hash = FoldHash(hash, static_cast<uint64_t>(distribution.kind));
+  if (!distribution.IsSplit()) return hash;
+  hash = FoldHash(hash, static_cast<uint64_t>(distribution.split.axis));
+  for (const int64_t cut : distribution.split.cuts) hash = FoldHash(hash, static_cast<uint64_t>(cut));
+  return hash;
+}
+
 // Share of the cells of a matrix that are present; of a split one, of this rank's rows. Not told ahead of a
 // run.
 std::optional<double> SparsityOf(const Variable* variable) {
   if (variable == nullptr || variable->is_ahead || !variable->value.IsMatrix() ||
-      variable->distribution == Distribution::kPartial)
+      variable->distribution.kind == Distribution::Kind::kPartial)
     return std::nullopt;
   const Matrix& matrix = variable->value.matrix();
   if (matrix.cells() == 0 && variable->info.shape.Cells() > 0)
@@ -70,7 +78,7 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
   options.sparsity_of = [&](std::string_view name) { return SparsityOf(frame.Find(name)).value_or(-1); };
   options.is_split = [&](std::string_view name) {
     const Variable* variable = frame.Find(std::string(name));
-    return variable != nullptr && variable->distribution == Distribution::kSplit;
+    return variable != nullptr && variable->distribution.IsSplit();
   };
   return compiler::Fuse(graph, options, report);
 }
@@ -150,7 +158,7 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Frame&
     for (const ValueInfo& result : node.results) hash = FoldInfo(hash, result);
     if (!node.Is("variable")) continue;
     const Variable* variable = frame.Find(node.Text("name"));
-    hash = FoldHash(hash, static_cast<uint64_t>(variable->distribution));
+    hash = FoldDistribution(hash, variable->distribution);
   }
   return hash == 0 ? 1 : hash;
 }

@@ -182,7 +182,7 @@ Status BlockRunner::Adopt(const Plan& plan, actor::RunResult result, Frame* fram
         return Internal("a plan ended without a value for {}", binding.variable);
       variable.value = std::move(found->second);
       if (variable.value.IsScalar()) variable.info = ValueInfo::OfScalar(variable.value.scalar().type());
-      if (binding.distribution == Distribution::kSplit)
+      if (binding.distribution.IsSplit())
         statistics_.rows_held = std::max(statistics_.rows_held, variable.value.shape().rows);
     }
     if (variable.info.IsTabular() && !variable.info.IsSized())

@@ -15,8 +15,6 @@ using Activation = ControlState::Activation;
 
 constexpr std::string_view kMagic = "heddle control state 1\n";
 constexpr std::array<std::string_view, 4> kKinds = {"sequence", "while", "for", "call"};
-constexpr std::array kDistributions = {Distribution::kOne, Distribution::kEach, Distribution::kSplit,
-                                       Distribution::kPartial};
 
 void AppendActivation(const Activation& activation, std::string* out) {
   out->append("in ").append(kKinds[static_cast<size_t>(activation.kind)]).append(" of ");
@@ -60,13 +58,6 @@ Activation ReadActivation(TextReader& reader) {
   return activation;
 }
 
-Distribution ReadDistribution(TextReader& reader) {
-  for (const Distribution distribution : kDistributions)
-    if (reader.AcceptWord(Name(distribution))) return distribution;
-  reader.Fail("a distribution");
-  return Distribution::kEach;
-}
-
 Status WriteValue(const Value& value, const std::function<Status(std::string_view)>& sink) {
   OutgoingValue outgoing(0, value);
   while (const std::optional<OutgoingFrame> frame = outgoing.Next()) {
@@ -106,7 +97,7 @@ std::string Text(const ControlState& state) {
     for (const auto& [name, variable] : frame.variables()) {
       text.append("variable ");
       AppendQuoted(name, &text);
-      text.append(" ").append(Name(variable.distribution));
+      text.append(" ").append(variable.distribution.ToText());
       AppendInfo(variable.info, &text);
       text.push_back('\n');
     }
@@ -131,7 +122,7 @@ Result<ControlState> ReadText(std::string_view text) {
     while (reader.AcceptWord("variable")) {
       const std::string name = reader.Quoted();
       Variable variable;
-      variable.distribution = ReadDistribution(reader);
+      variable.distribution = reader.Distribution();
       variable.info = reader.Info();
       frame.Set(name, std::move(variable));
     }

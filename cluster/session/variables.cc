@@ -6,7 +6,7 @@ namespace heddle::cluster {
 Variable Variable::OfScalar(Scalar scalar) {
   const ValueType type = scalar.type();
   return {.value = Value(std::move(scalar)),
-          .distribution = Distribution::kEach,
+          .distribution = Distribution::Each(),
           .info = ValueInfo::OfScalar(type)};
 }
 

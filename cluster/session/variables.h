@@ -17,7 +17,7 @@ namespace heddle::cluster {
 /// A variable of the script as one rank sees it. Every rank has the same info and distribution.
 struct Variable {
   Value value;  ///< This rank's piece; meaningless on ranks that hold nothing of it, and ahead of a run.
-  Distribution distribution = Distribution::kEach;
+  Distribution distribution = Distribution::Each();
   ValueInfo info;         ///< Of the whole value.
   std::shared_ptr<ListOf<Variable>> list;  ///< Of a list, which has no value: its elements, in the order of
                                            ///< the script. Changed by its only owner, else copied first.
@@ -28,7 +28,7 @@ struct Variable {
   static Variable OfList(std::shared_ptr<ListOf<Variable>> list);
   static Variable Ahead(Distribution distribution, const ValueInfo& info);
   /// Whether `rank` holds cells of it.
-  bool IsHeldBy(int rank) const { return distribution != Distribution::kOne || rank == 0; }
+  bool IsHeldBy(int rank) const { return !distribution.IsOne() || rank == 0; }
 };
 
 /// The variables of one function call (or of the main program).

@@ -55,12 +55,14 @@ Graph RandomGraph(std::mt19937_64& random) {
 Plan RandomScheduledPlan(uint64_t seed) {
   std::mt19937_64 random(seed);
   const Graph graph = RandomGraph(random);
+  const auto ranks = 1 + static_cast<int32_t>(random() % 3);
   std::map<std::string, Distribution> live_in;
   for (const Node& node : graph.nodes)
     if (node.Is("variable"))
-      live_in[node.Text("name")] = random() % 2 == 0 ? Distribution::kOne : Distribution::kSplit;
+      live_in[node.Text("name")] = random() % 2 == 0 ? Distribution::One()
+                                                          : Distribution::SplitRows(node.info.shape.rows, ranks);
   Result<Plan> plan = scheduler::Schedule(
-      graph, live_in, {.ranks = 1 + static_cast<int32_t>(random() % 3), .min_distributed_bytes = 0});
+      graph, live_in, {.ranks = ranks, .min_distributed_bytes = 0});
   EXPECT_TRUE(plan.ok()) << plan.status().ToString();
   return plan.ok() ? *std::move(plan) : Plan();
 }

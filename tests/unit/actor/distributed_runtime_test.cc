@@ -12,9 +12,9 @@
 namespace heddle::actor {
 namespace {
 
-constexpr uint32_t kCompute = static_cast<uint32_t>(Stream::kCompute);
-constexpr uint32_t kHost = static_cast<uint32_t>(Stream::kHost);
-constexpr uint32_t kNetwork = static_cast<uint32_t>(Stream::kNetwork);
+constexpr uint32_t kCompute = static_cast<uint32_t>(StreamKind::kCompute);
+constexpr uint32_t kHost = static_cast<uint32_t>(StreamKind::kHost);
+constexpr uint32_t kNetwork = static_cast<uint32_t>(StreamKind::kNetwork);
 
 class Cluster {
  public:

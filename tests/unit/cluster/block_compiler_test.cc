@@ -30,14 +30,14 @@ Variable Csr(int64_t step) {
     }
   }
   const ValueInfo info = ValueInfo::OfMatrix(x.shape(), x.format());
-  return {.value = Value(std::move(x)), .distribution = Distribution::kOne, .info = info};
+  return {.value = Value(std::move(x)), .distribution = Distribution::One(), .info = info};
 }
 
 std::string PlanOfLoop(const Variable& x) {
   const Program program = CompileOrDie(kScript);
   Frame frame;
   frame.Set("X", x);
-  frame.Set("D", Variable::Ahead(Distribution::kOne, ValueInfo::OfMatrix({kRows, kColumns}, Format::kDense)));
+  frame.Set("D", Variable::Ahead(Distribution::One(), ValueInfo::OfMatrix({kRows, kColumns}, Format::kDense)));
   const SessionOptions options;
   BlockCompiler compiler(options, nullptr, &SystemClock());
   const Block& body = program.main.back().body.at(0);
@@ -58,7 +58,7 @@ TEST(BlockCompilerTest, PlansMadeAheadGuessTheSparsityThatARunTells) {
   EXPECT_NE(ahead, PlanOfLoop(Csr(0)));
   // The rows that rank 0 has stand for those of all.
   Variable split = Csr(1000);
-  split.distribution = Distribution::kSplit;
+  split.distribution = Distribution::SplitRows(kRows, 2);
   EXPECT_NE(PlanOfLoop(Variable::Ahead(split.distribution, split.info)), PlanOfLoop(split));
 }
 

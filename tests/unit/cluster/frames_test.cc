@@ -69,17 +69,17 @@ TEST(FramesTest, EveryDistributionGivesTheSameCellsOnAnyNumberOfRanks) {
   layout.rows = 2000;
   const std::string text = ops::FrameToText(frame, layout);
   for (int ranks = 1; ranks <= 3; ++ranks) {
-    for (const Distribution home : {Distribution::kOne, Distribution::kSplit}) {
+    for (const Distribution& home : {Distribution::One(), Distribution::SplitRows(kRows, ranks)}) {
       for (const bool known : {true, false}) {
         // Rows are cut only where their number is known.
-        if (!known && home == Distribution::kSplit) continue;
-        SCOPED_TRACE(testing::Message() << ranks << " ranks, " << Name(home) << ", known " << known);
+        if (!known && home.IsSplit()) continue;
+        SCOPED_TRACE(testing::Message() << ranks << " ranks, " << home.ToText() << ", known " << known);
         const ValueInfo info = known ? ValueInfo::OfFrame(kRows, frame.schema())
                                      : ValueInfo::OfDeclared(DataType::kFrame, ValueType::kUnknown);
         const Result<Plan> plan = scheduler::Schedule(CopyAndText(info), {{"F", home}}, {.ranks = ranks});
         ASSERT_TRUE(plan.ok()) << plan.status().ToString();
         std::vector<std::map<std::string, Value>> live_in(static_cast<size_t>(ranks));
-        const bool split = home == Distribution::kSplit && ranks > 1;
+        const bool split = home.IsSplit() && ranks > 1;
         for (int rank = 0; rank < ranks; ++rank) {
           if (split)
             live_in[static_cast<size_t>(rank)]["F"] =

@@ -19,26 +19,26 @@ TEST(PlacementTest, TheCostModelForeseesIt) {
     std::map<std::string, Distribution> live_in;
     for (const Node& node : graph.nodes)
       if (node.Is("variable"))
-        live_in[node.Text("name")] = node.info.IsScalar()   ? Distribution::kEach
-                                     : random.Below(4) == 0 ? Distribution::kSplit
-                                                            : Distribution::kOne;
+        live_in[node.Text("name")] = node.info.IsScalar()   ? Distribution::Each()
+                                     : random.Below(4) == 0 ? Distribution::SplitRows(node.info.shape.rows, 3)
+                                                            : Distribution::One();
     const int64_t min_distributed_bytes = int64_t{1} << (16 + random.Below(8));
     const auto placements =
         scheduler::Place(graph, live_in, {.ranks = 3, .min_distributed_bytes = min_distributed_bytes});
     ASSERT_TRUE(placements.ok()) << placements.status().ToString();
     compiler::fusion::Dag dag = compiler::fusion::MakeDag(graph, {});
     const auto is_split = [&](std::string_view name) {
-      return live_in.at(std::string(name)) == Distribution::kSplit;
+      return live_in.at(std::string(name)).IsSplit();
     };
     compiler::fusion::MarkSplit(3, min_distributed_bytes, is_split, &dag);
     for (NodeId id = 0; id < graph.size(); ++id) {
       const scheduler::Placement& placement = (*placements)[static_cast<size_t>(id)];
-      ASSERT_EQ(dag[id].split, placement.result == Distribution::kSplit) << id << "\n" << graph.ToText();
+      ASSERT_EQ(dag[id].split, placement.result.IsSplit()) << id << "\n" << graph.ToText();
       ++(dag[id].split ? split : whole);
       if (!placement.split) continue;
       for (size_t i = 0; i < graph[id].inputs.size(); ++i) {
         if (graph[id].inputs[i] == kNoNode) continue;
-        ASSERT_EQ(dag[id].by_rows[i] != 0, placement.inputs[i] == Distribution::kSplit) << id << " " << i;
+        ASSERT_EQ(dag[id].by_rows[i] != 0, placement.inputs[i].IsSplit()) << id << " " << i;
       }
     }
   }

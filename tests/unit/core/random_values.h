@@ -151,14 +151,32 @@ class RandomValues {
     std::vector<Binding> bindings;
     for (int64_t i = Below(3); i > 0; --i)
       bindings.push_back(
-          {Text(), static_cast<Distribution>(Below(4)), Info(), static_cast<NodeId>(Below(20)) - 1});
+          {Text(), OneDistribution(), Info(), static_cast<NodeId>(Below(20)) - 1});
     return bindings;
+  }
+
+  Distribution OneDistribution() {
+    Distribution distribution{.kind = static_cast<Distribution::Kind>(Below(4))};
+    if (!distribution.IsSplit()) return distribution;
+    distribution.split.axis = Sometimes() ? Axis::kColumns : Axis::kRows;
+    for (int64_t i = Below(4); i > 0; --i) distribution.split.cuts.push_back(Number());
+    return distribution;
+  }
+
+  std::vector<StreamDescription> Streams() {
+    std::vector<StreamDescription> streams;
+    for (int64_t i = Below(4); i > 0; --i)
+      streams.push_back({{DeviceType::kCpu, static_cast<uint32_t>(Below(kMostDevices))},
+                         static_cast<StreamKind>(Below(3)),
+                         Text()});
+    return streams;
   }
 
   heddle::Plan Plan() {
     heddle::Plan plan;
     plan.key = random_.Next();
     plan.ranks = Number32();
+    plan.streams = Streams();
     plan.graph = Graph();
     for (int64_t n = Below(6); n > 0; --n) {
       Task task;
@@ -279,6 +297,7 @@ inline void ExpectSame(const std::vector<Binding>& a, const std::vector<Binding>
 inline void ExpectSame(const Plan& a, const Plan& b) {
   EXPECT_EQ(a.key, b.key);
   EXPECT_EQ(a.ranks, b.ranks);
+  EXPECT_EQ(a.streams, b.streams);
   ExpectSame(a.graph, b.graph);
   ASSERT_EQ(a.tasks.size(), b.tasks.size());
   for (size_t i = 0; i < a.tasks.size(); ++i) {

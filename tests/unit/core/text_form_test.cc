@@ -66,6 +66,34 @@ TEST(TextFormTest, AMalformedSchemaIsRefused) {
   EXPECT_EQ(error("(STRING"), "graph text, line 2, column 1: expected a word, found \"\"");
 }
 
+TEST(TextFormTest, APlanListsTheStreamsOfARankAndTheCutsOfItsVariables) {
+  Plan plan;
+  plan.key = 1;
+  plan.ranks = 2;
+  plan.live_in.push_back({"X", Distribution::SplitRows(1000, 2), ValueInfo::OfMatrix({1000, 3}), 0});
+  plan.live_out.push_back({"y", Distribution::Each(), ValueInfo::OfScalar(ValueType::kDouble), 1});
+  EXPECT_EQ(plan.ToText(), R"(plan 0x1 ranks 2
+stream cpu 0 compute "compute"
+stream cpu 0 host "host"
+stream cpu 0 network "network"
+graph {
+}
+live_in "X" split rows(0, 512, 1000) %0 : matrix double 1000x3 dense
+live_out "y" each %1 : scalar double 0x0 dense
+)");
+}
+
+TEST(TextFormTest, ATaskIdHoldsItsDevice) {
+  const Device last{DeviceType::kCpu, kMostDevices - 1};
+  const TaskId id = TaskId::Make(0xffff, last, kMostStreams - 1, 0x1fffff);
+  EXPECT_EQ(id.rank(), 0xffffu);
+  EXPECT_EQ(id.device(), last);
+  EXPECT_EQ(id.stream(), kMostStreams - 1);
+  EXPECT_EQ(id.index(), 0x1fffffu);
+  EXPECT_EQ(TaskId::Make(3, 2, 7).device(), Device());
+  EXPECT_NE(TaskId::Make(3, last, 2, 7), TaskId::Make(3, 2, 7));
+}
+
 TEST(TextFormTest, AGraphReadsAsDocumented) {
   Graph graph;
   Node x{.op = "variable", .info = ValueInfo::OfMatrix({kUnknown, 3}, Format::kSparse)};

@@ -160,7 +160,7 @@ Plan LegalPlan() {
   plan.registers.push_back({.id = 1, .producer = product, .consumers = {copy}});
   plan.registers.push_back({.id = 2, .producer = source, .consumers = {product}, .control = true});
   plan.registers.push_back({.id = 3, .producer = copy, .consumers = {}});
-  plan.live_in.push_back({"x", Distribution::kOne, ValueInfo::OfMatrix({4, 2}), 0});
+  plan.live_in.push_back({"x", Distribution::One(), ValueInfo::OfMatrix({4, 2}), 0});
   plan.peak_bytes = {64, 64};
   return plan;
 }
@@ -179,6 +179,15 @@ TEST(VerifyPlanTest, EachFaultIsNamed) {
       {"exists twice", [](Plan& p) { p.tasks.push_back(p.tasks[2]); }},
       {"on a rank that does not exist", [](Plan& p) { p.ranks = 1; }},
       {"on a stream that does not exist", [](Plan& p) { p.tasks[0].id = TaskId::Make(0, 3, 1); }},
+      {"on another device than its stream", [](Plan& p) { p.streams[0].device.index = 1; }},
+      {"is cut for another number of ranks",
+       [](Plan& p) { p.live_in[0].distribution = Distribution::SplitRows(4, 3); }},
+      {"has cuts that do not ascend to its length",
+       [](Plan& p) { p.live_in[0].distribution = Distribution::SplitRows(5, 2); }},
+      {"has cuts that do not ascend to its length",
+       [](Plan& p) {
+         p.live_in[0].distribution = {.kind = Distribution::Kind::kSplit, .split = {.cuts = {0, 5, 4}}};
+       }},
       {"not sorted by rank", [](Plan& p) { std::swap(p.tasks[1], p.tasks[2]); }},
       {"is an instance of no node", [](Plan& p) { p.tasks[0].node = 5; }},
       {"count or rate below one", [](Plan& p) { p.tasks[0].rate = 0; }},

@@ -78,7 +78,7 @@ TEST(ScheduleTest, AnUpdateComesAfterTheReadersOfTheOldValue) {
     g.Assign("X", assigned);
     g.Assign("Z", z);
     const Result<Plan> plan =
-        Schedule(g.graph, {{"X", Distribution::kOne}, {"Y", Distribution::kOne}}, {.ranks = 1});
+        Schedule(g.graph, {{"X", Distribution::One()}, {"Y", Distribution::One()}}, {.ranks = 1});
     ASSERT_TRUE(plan.ok()) << plan.status().ToString();
     ASSERT_EQ(TasksOf(*plan, assigned, Phase::kWhole).size(), 1u);
     const Task& task = *TasksOf(*plan, assigned, Phase::kWhole)[0];
@@ -144,7 +144,7 @@ TEST(ScheduleTest, EachResultIsARegisterOfOneTask) {
   g.Assign("w", w);
   g.Assign("Z", g.Op("%*%", {x, v}, MatrixOf(100'000, 50)));
   const Result<Plan> plan =
-      Schedule(g.graph, {{"A", Distribution::kOne}, {"X", Distribution::kSplit}}, {.ranks = 3});
+      Schedule(g.graph, {{"A", Distribution::One()}, {"X", Distribution::SplitRows(100'000, 3)}}, {.ranks = 3});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_TRUE(CheckLive(*plan).ok());
   ASSERT_EQ(TasksOf(*plan, eigen, Phase::kWhole).size(), 1u);
@@ -172,12 +172,11 @@ TEST(ScheduleTest, ResultsOfRowsAreSplitAlike) {
   g.Assign("a", a);
   g.Assign("b", b);
   std::vector<Placement> placements(g.graph.nodes.size());
-  placements[0].result = Distribution::kSplit;
-  placements[1] = {Distribution::kSplit, true, ops::RowRule::kRowWise, {Distribution::kSplit}, 1'000};
-  placements[2] = {.result = Distribution::kSplit, .inputs = {Distribution::kSplit}};
-  placements[3] = {.result = Distribution::kSplit, .inputs = {Distribution::kSplit}};
-  placements[4] = {.result = Distribution::kSplit, .inputs = {Distribution::kSplit}};
-  placements[5] = {.result = Distribution::kOne, .inputs = {Distribution::kOne}};
+  const Distribution split = Distribution::SplitRows(1'000, 2);
+  placements[0].result = split;
+  placements[1] = {split, true, ops::RowRule::kRowWise, {split}, split.split, 1'000};
+  for (size_t i = 2; i < 5; ++i) placements[i] = {.result = split, .inputs = {split}};
+  placements[5] = {.result = Distribution::One(), .inputs = {Distribution::One()}};
   const Plan plan = PlanBuilder(g.graph, placements, 2).Build();
   EXPECT_TRUE(Verify(plan).ok()) << Verify(plan).ToString();
   ASSERT_EQ(TasksOf(plan, rows, Phase::kWhole).size(), 2u);
@@ -207,7 +206,7 @@ TEST(ScheduleTest, AReductionOfSeveralResultsFinishesThemTogether) {
   g.graph[fused].results.assign(2, ValueInfo::OfScalar(ValueType::kDouble));
   g.Assign("s", g.graph.Add(ResultOf(g.graph, fused, 0)));
   g.Assign("m", g.graph.Add(ResultOf(g.graph, fused, 1)));
-  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kSplit}}, {.ranks = 3});
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::SplitRows(100'000, 3)}}, {.ranks = 3});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_TRUE(CheckLive(*plan).ok());
   ASSERT_EQ(TasksOf(*plan, fused, Phase::kPartial).size(), 3u);
@@ -220,7 +219,7 @@ TEST(ScheduleTest, AReductionOfSeveralResultsFinishesThemTogether) {
 TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
   const Result<Plan> plan =
-      Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 3});
+      Schedule(g.graph, {{"X", Distribution::SplitRows(100'000, 3)}, {"w", Distribution::One()}}, {.ranks = 3});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_EQ(TasksOf(*plan, 2, Phase::kWhole).size(), 3u);
   EXPECT_EQ(TasksOf(*plan, 3, Phase::kPartial).size(), 3u);
@@ -235,21 +234,21 @@ TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
   }
   EXPECT_EQ(next, 100'000);
   ASSERT_EQ(plan->live_out.size(), 1u);
-  EXPECT_EQ(plan->live_out[0].distribution, Distribution::kOne);
+  EXPECT_EQ(plan->live_out[0].distribution, Distribution::One());
   EXPECT_TRUE(CheckLive(*plan).ok());
 }
 
 TEST(ScheduleTest, SmallDataStaysOnOneWorker) {
   const GraphUnderTest g = NormalEquations(1000, 5);
   const Result<Plan> plan =
-      Schedule(g.graph, {{"X", Distribution::kOne}, {"w", Distribution::kOne}}, {.ranks = 4});
+      Schedule(g.graph, {{"X", Distribution::One()}, {"w", Distribution::One()}}, {.ranks = 4});
   ASSERT_TRUE(plan.ok());
   for (const Task& task : plan->tasks) EXPECT_EQ(task.id.rank(), 0u);
 }
 
 TEST(ScheduleTest, ZeroMinimumSplitsWhatHasMoreThanOneGranule) {
   const GraphUnderTest g = NormalEquations(1000, 5);
-  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kOne}, {"w", Distribution::kOne}},
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::One()}, {"w", Distribution::One()}},
                                      {.ranks = 4, .min_distributed_bytes = 0});
   ASSERT_TRUE(plan.ok());
   std::set<uint32_t> ranks;
@@ -260,7 +259,7 @@ TEST(ScheduleTest, ZeroMinimumSplitsWhatHasMoreThanOneGranule) {
 TEST(ScheduleTest, EveryCrossRankEdgeIsACopy) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
   const Result<Plan> plan =
-      Schedule(g.graph, {{"X", Distribution::kOne}, {"w", Distribution::kOne}}, {.ranks = 4});
+      Schedule(g.graph, {{"X", Distribution::One()}, {"w", Distribution::One()}}, {.ranks = 4});
   ASSERT_TRUE(plan.ok());
   int copies = 0;
   for (const Register& reg : plan->registers) {
@@ -283,7 +282,7 @@ TEST(ScheduleTest, AValueIsBroadcastOnceForAllItsReaders) {
   g.Assign("a", g.Op("%*%", {x, w}, MatrixOf(100'000, 1)));
   g.Assign("b", g.Op("%*%", {x, w}, MatrixOf(100'000, 1)));
   const Result<Plan> plan =
-      Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}}, {.ranks = 2});
+      Schedule(g.graph, {{"X", Distribution::SplitRows(100'000, 2)}, {"w", Distribution::One()}}, {.ranks = 2});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(std::count_if(plan->tasks.begin(), plan->tasks.end(),
                           [](const Task& t) { return t.kind == TaskKind::kCopy; }),
@@ -311,7 +310,7 @@ TEST(ScheduleTest, EffectsKeepScriptOrderByControlRegisters) {
 
 TEST(ScheduleTest, TooLittleMemoryIsRefusedWithTheNumbers) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
-  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::kSplit}, {"w", Distribution::kOne}},
+  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::SplitRows(100'000, 1)}, {"w", Distribution::One()}},
                                      {.ranks = 1, .memory_bytes = 1 << 20});
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.status().code(), StatusCode::kResourceExhausted);
@@ -332,12 +331,12 @@ TEST(ScheduleTest, AFrameIsCutGatheredAndCountedLikeAMatrix) {
   const NodeId text = g.Op("toString", inputs, ValueInfo::OfScalar(ValueType::kString));
   g.Assign("s", text);
   g.Assign("G", f);
-  const Result<Plan> plan = Schedule(g.graph, {{"F", Distribution::kSplit}}, {.ranks = 2});
+  const Result<Plan> plan = Schedule(g.graph, {{"F", Distribution::SplitRows(1000, 2)}}, {.ranks = 2});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_TRUE(CheckLive(*plan).ok());
   EXPECT_EQ(TasksOf(*plan, f, Phase::kGather).size(), 1u);
   ASSERT_EQ(plan->live_out.size(), 2u);
-  EXPECT_EQ(plan->live_out[1].distribution, Distribution::kSplit);
+  EXPECT_EQ(plan->live_out[1].distribution, Distribution::SplitRows(1000, 2));
   int64_t rows = 0;
   for (const Register& reg : plan->registers) {
     if (!reg.info.IsFrame()) continue;
@@ -353,7 +352,7 @@ TEST(ScheduleTest, TheColumnsOfAFrameAreToldWhereThePlanDoesNotKnowThem) {
   for (const ValueInfo& info : {FrameOf(1000), FrameOf(kUnknown), ValueInfo::OfFrame(1000, nullptr)}) {
     GraphUnderTest g;
     const NodeId assign = g.Assign("G", g.Variable("F", info));
-    const Result<Plan> plan = Schedule(g.graph, {{"F", Distribution::kOne}}, {.ranks = 2});
+    const Result<Plan> plan = Schedule(g.graph, {{"F", Distribution::One()}}, {.ranks = 2});
     ASSERT_TRUE(plan.ok()) << plan.status().ToString();
     EXPECT_EQ(TasksOf(*plan, assign, Phase::kShape).size(), info.IsSized() ? 0u : 3u)
         << "one tells, each rank hears";
@@ -363,8 +362,8 @@ TEST(ScheduleTest, TheColumnsOfAFrameAreToldWhereThePlanDoesNotKnowThem) {
 TEST(ScheduleTest, SameInputGivesTheSamePlan) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
   const ScheduleOptions options{.ranks = 3};
-  const std::map<std::string, Distribution> live_in = {{"X", Distribution::kSplit},
-                                                       {"w", Distribution::kOne}};
+  const std::map<std::string, Distribution> live_in = {{"X", Distribution::SplitRows(100'000, 3)},
+                                                       {"w", Distribution::One()}};
   EXPECT_EQ(Schedule(g.graph, live_in, options)->ToText(), Schedule(g.graph, live_in, options)->ToText());
 }
 
