@@ -73,7 +73,7 @@ Result<Value> GatherMatrices(std::span<const Value* const> inputs) {
     if (piece.columns() != first.columns() || piece.element_type() != first.element_type()) {
       return Internal("gather: pieces have {} and {} columns", first.columns(), piece.columns());
     }
-    if (piece.format() == first.format()) continue;
+    if (piece.storage() == first.storage()) continue;
     HEDDLE_ASSIGN_OR_RETURN(piece, first.IsSparse() ? ToSparse(piece) : ToDense(piece));
   }
   if (pieces.size() == 1) return Value(std::move(pieces[0]));

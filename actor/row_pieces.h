@@ -11,8 +11,8 @@ namespace heddle::actor {
 /// there.
 Result<Value> SliceRows(const Value& whole, int64_t begin, int64_t end);
 
-/// All rows of the pieces, which are all matrices or all frames, one below the other; those of matrices in
-/// the format of the first piece that has rows. A single piece with rows is returned as it is.
+/// All rows of the pieces, which are all matrices or all frames, one below the other; those of matrices
+/// stored as the first piece that has rows. A single piece with rows is returned as it is.
 ///
 /// Shapes:  pieces of r_i x n cells give (sum of r_i) x n.
 /// Errors:  kInternal when a piece is of another kind or has other columns; kResourceExhausted.

@@ -88,7 +88,7 @@ Result<Expression> Expression::Compile(const std::string& code, const std::strin
   for (const auto& [name, value] : inputs) {
     compiler::LiveIn& entry = live_in[name];
     if (value.IsMatrix()) {
-      entry.info = ValueInfo::OfMatrix(value.matrix().shape(), value.matrix().format());
+      entry.info = ValueInfo::OfMatrix(value.matrix().shape(), FormatOf(value.matrix().storage()));
     } else {
       entry.info = ValueInfo::OfScalar(value.scalar().type());
     }

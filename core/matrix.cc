@@ -137,7 +137,7 @@ Result<Matrix> Matrix::Sparse(int64_t rows, int64_t columns, int64_t nonzeros, E
   HEDDLE_ASSIGN_OR_RETURN(matrix.memory_, Buffer::Allocate(bytes));
   matrix.rows_ = rows;
   matrix.columns_ = columns;
-  matrix.format_ = Format::kSparse;
+  matrix.storage_ = Storage::kCsr;
   matrix.element_type_ = type;
   char* const begin = static_cast<char*>(matrix.memory_->data());
   matrix.values_pointer_ = begin;

@@ -34,8 +34,8 @@ class Matrix {
   int64_t columns() const { return columns_; }
   Shape shape() const { return {rows_, columns_}; }
   int64_t cells() const { return rows_ * columns_; }
-  Format format() const { return format_; }
-  bool IsSparse() const { return format_ == Format::kSparse; }
+  Storage storage() const { return storage_; }
+  bool IsSparse() const { return storage_ == Storage::kCsr; }
   ElementType element_type() const { return element_type_; }
 
   template <typename T = double>
@@ -80,14 +80,14 @@ class Matrix {
   /// One cell; slow, for tests, printing and small accesses.
   double At(int64_t row, int64_t column) const;
 
-  /// True if both have the same shape and every cell has the same bytes (NaN equals NaN; format does not
+  /// True if both have the same shape and every cell has the same bytes (NaN equals NaN; storage does not
   /// matter, -0.0 differs from +0.0 only between dense cells).
   static bool SameCells(const Matrix& a, const Matrix& b);
 
  private:
   int64_t rows_ = 0;
   int64_t columns_ = 0;
-  Format format_ = Format::kDense;
+  Storage storage_ = Storage::kDense;
   ElementType element_type_ = ElementType::kFloat64;
   void* values_pointer_ = nullptr;
   int64_t* row_offsets_pointer_ = nullptr;
@@ -97,7 +97,7 @@ class Matrix {
 
 /// Fills rows*columns dense cells with one value.
 Result<Matrix> FilledMatrix(int64_t rows, int64_t columns, double value);
-/// Same cells as dense / as CSR (drops zeros). Returns the argument when it already has that format.
+/// Same cells as dense / as CSR (drops zeros). Returns the argument when it is stored so already.
 Result<Matrix> ToDense(const Matrix& matrix);
 Result<Matrix> ToSparse(const Matrix& matrix);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/counted_heap.h"
+#include "ops/cells/stored_inputs.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::ops {
@@ -89,11 +90,17 @@ class CatalogKernelSource : public KernelSource {
     const Operator* op = call.op != nullptr ? call.op : FindOperator(call.node.op);
     if (op == nullptr || (op->run == nullptr && op->run_several == nullptr))
       return Internal("no kernel for operator {}", call.node.op);
-    const bool takes = op->takes_singles != nullptr && op->takes_singles(call);
-    const bool widened = !takes && HasSingles(call);
-    return WithinMemory(call.node.op, [&] {
-      return widened ? RunWidened(*op, call, results) : RunOperator(*op, call, results);
+    return WithinMemory(call.node.op, [&]() -> Status {
+      if (TakesStorages(*op, call)) return RunStored(*op, call, results);
+      HEDDLE_ASSIGN_OR_RETURN(const StoredInputs inputs, StoredInputs::Of(*op, call));
+      return RunStored(*op, inputs.With(call), results);
     });
+  }
+
+ private:
+  static Status RunStored(const Operator& op, const KernelCall& call, std::span<Value> results) {
+    const bool takes = op.takes_singles != nullptr && op.takes_singles(call);
+    return !takes && HasSingles(call) ? RunWidened(op, call, results) : RunOperator(op, call, results);
   }
 };
 

@@ -44,6 +44,12 @@ struct Cost {
 
 struct Aggregate;  // ops/aggregate/aggregate.h
 
+/// A set of storages of matrices: the sum of 1 << Storage.
+enum class Storages : uint8_t { kDense = 1, kCsr = 2, kDenseAndCsr = 3 };
+constexpr bool Takes(Storages storages, Storage storage) {
+  return (static_cast<unsigned>(storages) >> static_cast<unsigned>(storage) & 1) != 0;
+}
+
 /// Everything the system knows about an operator: its file in ops/ ends in one value of this, which has a
 /// line in ops/catalog.cc. A field that is left out says what most operators need. docs/adding-an-operator.md
 /// shows how to write one.
@@ -88,6 +94,8 @@ struct Operator {
   /// it knows doubles, and cells of a single-precision program are widened for it
   /// (ops/elementwise/single_precision.h).
   bool (*takes_singles)(const KernelCall& call) = nullptr;
+  /// Storages of matrices that `run` takes; what is stored otherwise is converted before (ops/cells/stored_inputs.h).
+  Storages storages = Storages::kDenseAndCsr;
   bool takes_frames = false;  ///< Some input may be a frame; elsewhere frames are refused before `infer`.
   /// Bytes that `run` holds at least beside its inputs and its result, all shapes known; nullptr: little. A
   /// plan that has no room for them is refused before it runs.

@@ -20,10 +20,10 @@ struct MatrixDescription {
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t stored = 0;
-  uint8_t format = 0;
+  uint8_t storage = 0;
   uint8_t element_type = 0;
 };
-constexpr size_t kMatrixBytes = 27;  // tag, rows, columns, stored, format, element type
+constexpr size_t kMatrixBytes = 27;  // tag, rows, columns, stored, storage, element type
 constexpr char kScalarTag = 's';
 constexpr char kTextTag = 't';  // a long string: its size here, its bytes as values
 constexpr size_t kLongTextBytes = 4096;
@@ -74,7 +74,7 @@ std::string DescribeMatrix(const Matrix& matrix) {
   Append(&out, matrix.rows());
   Append(&out, matrix.columns());
   Append(&out, matrix.stored());
-  out.push_back(static_cast<char>(matrix.format()));
+  out.push_back(static_cast<char>(matrix.storage()));
   out.push_back(static_cast<char>(matrix.element_type()));
   return out;
 }
@@ -111,14 +111,14 @@ Result<Scalar> DecodeScalar(std::string_view in) {
 
 bool DecodeMatrix(std::string_view in, MatrixDescription* out) {
   if (!Take(&in, &out->rows) || !Take(&in, &out->columns) || !Take(&in, &out->stored) ||
-      !Take(&in, &out->format) || !Take(&in, &out->element_type) || !in.empty())
+      !Take(&in, &out->storage) || !Take(&in, &out->element_type) || !in.empty())
     return false;
   constexpr int64_t kMost = kMostLength;
   if (out->rows < 0 || out->columns < 0 || out->stored < 0 || out->rows > kMost || out->columns > kMost ||
       out->stored > kMost)
     return false;
-  if (out->format > 1 || out->element_type > 1) return false;
-  if (out->format == static_cast<uint8_t>(Format::kSparse))
+  if (out->storage > 1 || out->element_type > 1) return false;
+  if (out->storage == static_cast<uint8_t>(Storage::kCsr))
     return out->columns <= std::numeric_limits<int32_t>::max();
   return out->columns == 0 || out->rows <= kMost / out->columns;
 }
@@ -329,7 +329,7 @@ Status IncomingValue::BeginMatrix(std::string_view payload) {
     return DataLoss("a matrix frame is malformed");
   const auto type = static_cast<ElementType>(description.element_type);
   stored_ = description.stored;
-  if (description.format == static_cast<uint8_t>(Format::kSparse)) {
+  if (description.storage == static_cast<uint8_t>(Storage::kCsr)) {
     HEDDLE_ASSIGN_OR_RETURN(matrix_, Matrix::Sparse(description.rows, description.columns, stored_, type));
   } else {
     if (stored_ != description.rows * description.columns) return DataLoss("a matrix frame is malformed");

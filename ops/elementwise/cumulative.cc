@@ -6,7 +6,6 @@
 
 #include "core/panels.h"
 #include "ops/catalog.h"
-#include "ops/cells/storage.h"
 #include "ops/parallel.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/aggregate.h"
@@ -55,7 +54,7 @@ void ScanGranule(Fold fold, const double* x, int64_t rows, int64_t n, const doub
 
 Result<Value> RunCumulative(const KernelCall& call) {
   const Fold fold = FoldOf(call.node);
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix x, AsDense(call.inputs[0]->matrix()));
+  const Matrix& x = call.inputs[0]->matrix();
   const int64_t m = x.rows(), n = x.columns(), padded = (n + 7) / 8 * 8;
   const int64_t height = Granule(m), granules = CeilDivide(m, height);
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
@@ -94,7 +93,8 @@ constexpr Operator Describe(std::string_view name) {
           .min_inputs = 1,
           .max_inputs = 1,
           .infer = InferCumulative,
-          .run = RunCumulative};
+          .run = RunCumulative,
+          .storages = Storages::kDense};
 }
 
 }  // namespace

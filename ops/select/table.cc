@@ -9,8 +9,8 @@
 #include "core/panels.h"
 #include "core/sizes.h"
 #include "ops/arguments.h"
-#include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
+#include "ops/cells/move_cells.h"
 #include "ops/select/select_operators.h"
 
 namespace heddle::ops {
@@ -77,7 +77,7 @@ class Operand {
       HEDDLE_RETURN_IF_ERROR(
           CheckSameShape(call.inputs[kA]->matrix().shape(), call.inputs[index]->matrix().shape(),
                          i == kB ? "second" : "weight matrix", StatusCode::kFailedPrecondition));
-      HEDDLE_ASSIGN_OR_RETURN(operand.matrix_, AsDense(call.inputs[index]->matrix()));
+      operand.matrix_ = call.inputs[index]->matrix();
       operand.is_matrix_ = true;
     }
     return operand;
@@ -158,7 +158,7 @@ class PanelTree {
 // Reads the keys: entries within the table, in row-major order of A. Sizes of a table without d1 and d2 are
 // found here.
 Result<std::vector<Entry>> ReadEntries(const KernelCall& call, Shape* shape) {
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix a, AsDense(call.inputs[kA]->matrix()));
+  const Matrix& a = call.inputs[kA]->matrix();
   HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(call, kB, 1));
   HEDDLE_ASSIGN_OR_RETURN(const Operand w, Operand::Of(call, kW, 1));
   const bool fixed = shape->IsKnown();
@@ -294,6 +294,7 @@ constexpr Operator kTableOperator = {.name = "table",
                                      .infer = InferTable,
                                      .run = RunTable,
                                      .may_fail = true,
+                                     .storages = Storages::kDense,
                                      .working_bytes = TableWorkingBytes};
 
 }  // namespace heddle::ops

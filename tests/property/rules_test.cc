@@ -87,7 +87,7 @@ class RuleCase {
     for (int64_t i = 0; i < matrix.cells(); ++i)
       matrix.mutable_data()[i] = is_sparse && Below(3) != 0 ? 0.0 : Cell();
     if (is_sparse) matrix = *ToSparse(matrix);
-    live_in_[name] = {ValueInfo::OfMatrix(shape, matrix.format()), std::nullopt};
+    live_in_[name] = {ValueInfo::OfMatrix(shape, FormatOf(matrix.storage())), std::nullopt};
     variables_[name] = Value(std::move(matrix));
   }
 
@@ -161,7 +161,7 @@ class RuleCase {
       return exact_ ? a.scalar().ToLiteral() == b.scalar().ToLiteral()
                     : IsClose(a.scalar().AsDouble(), b.scalar().AsDouble());
     const Matrix &x = a.matrix(), &y = b.matrix();
-    if (exact_) return x.format() == y.format() && Matrix::SameCells(x, y);
+    if (exact_) return x.storage() == y.storage() && Matrix::SameCells(x, y);
     bool close = x.shape() == y.shape();
     for (int64_t i = 0; close && i < x.rows(); ++i)
       for (int64_t j = 0; close && j < x.columns(); ++j) close = IsClose(x.At(i, j), y.At(i, j));
@@ -219,7 +219,7 @@ TEST(OrderProductsTest, EveryOrderIsTheSameProduct) {
       Node variable;
       variable.op = "variable";
       variable.SetAttribute("name", fmt::format("X{}", i));
-      live_in[fmt::format("X{}", i)] = {ValueInfo::OfMatrix(shape, matrix.format()), std::nullopt};
+      live_in[fmt::format("X{}", i)] = {ValueInfo::OfMatrix(shape, FormatOf(matrix.storage())), std::nullopt};
       variables[fmt::format("X{}", i)] = Value(std::move(matrix));
       Node factor;
       factor.op = "t";

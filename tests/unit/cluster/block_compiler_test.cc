@@ -29,7 +29,7 @@ Variable Csr(int64_t step) {
       x.mutable_values()[i * of_row + e] = 1;
     }
   }
-  const ValueInfo info = ValueInfo::OfMatrix(x.shape(), x.format());
+  const ValueInfo info = ValueInfo::OfMatrix(x.shape(), FormatOf(x.storage()));
   return {.value = Value(std::move(x)), .distribution = Distribution::One(), .info = info};
 }
 

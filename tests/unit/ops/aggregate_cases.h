@@ -84,7 +84,7 @@ class OperatorRun {
     node_.op = std::string(op.name);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       node_.inputs.push_back(same_input ? 0 : static_cast<NodeId>(i));
-      infos_.push_back(ValueInfo::OfMatrix(inputs_[i].shape(), inputs_[i].format()));
+      infos_.push_back(ValueInfo::OfMatrix(inputs_[i].shape(), FormatOf(inputs_[i].storage())));
     }
     const std::vector<const Scalar*> scalars(inputs_.size(), nullptr);
     Result<ValueInfo> info = op.infer({node_, infos_, scalars});

@@ -38,7 +38,7 @@ struct Argument {
 
 Argument Of(Scalar scalar) { return {Value(scalar), ValueInfo::OfScalar(scalar.type())}; }
 Argument Of(const Matrix& matrix) {
-  return {Value(matrix), ValueInfo::OfMatrix(matrix.shape(), matrix.format())};
+  return {Value(matrix), ValueInfo::OfMatrix(matrix.shape(), heddle::FormatOf(matrix.storage()))};
 }
 
 Matrix MakeMatrix(int64_t rows, int64_t columns, const std::vector<double>& cells) {
@@ -89,7 +89,7 @@ void ExpectCells(const Result<Value>& got, const ValueInfo& info, const Matrix& 
   ASSERT_TRUE(got.ok()) << what << ": " << got.status().message();
   ASSERT_EQ(got->matrix().shape(), info.shape) << what;
   ASSERT_EQ(got->matrix().shape(), expected.shape()) << what;
-  ASSERT_EQ(got->matrix().format(), info.format) << what;
+  ASSERT_EQ(heddle::FormatOf(got->matrix().storage()), info.format) << what;
   if (got->matrix().IsSparse()) {
     const Matrix& sparse = got->matrix();
     ASSERT_EQ(sparse.CountNonzeros(), sparse.stored()) << what << ": explicit zeros";
@@ -262,7 +262,7 @@ TEST_P(ElementwiseTest, PiecesOfRowsJoinToTheWholeResult) {
           if (!use_row) right.value = Value(column.Rows(begin, end));
           const Result<Value> piece = RunOperator(op, {left, right});
           ASSERT_TRUE(piece.ok());
-          EXPECT_EQ(piece->matrix().format(), info.format);
+          EXPECT_EQ(heddle::FormatOf(piece->matrix().storage()), info.format);
           EXPECT_TRUE(Matrix::SameCells(piece->matrix(), expected->matrix().Rows(begin, end)))
               << op << " rows " << begin << " to " << end;
         }

@@ -45,7 +45,7 @@ TEST(MatrixTest, AMatrixIsReshaped) {
       for (bool by_row : {true, false}) {
         const Matrix result =
             Call("matrix", {form, S(shape.rows), S(shape.columns)}, {{"byrow", Scalar(by_row)}}).RunMatrix();
-        EXPECT_EQ(result.format(), form.format());
+        EXPECT_EQ(result.storage(), form.storage());
         EXPECT_TRUE(Matrix::SameCells(result, reference::Reshape(x, shape.rows, shape.columns, by_row)));
       }
     }

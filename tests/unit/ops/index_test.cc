@@ -26,7 +26,7 @@ TEST(IndexTest, CutsEveryRegionOfASmallMatrix) {
         for (int64_t cl = 1; cl <= 5; ++cl)
           for (int64_t cu = cl; cu <= 5; ++cu) {
             const Matrix result = Index({form, At(rl), At(ru), At(cl), At(cu)}).RunMatrix();
-            EXPECT_EQ(result.format(), form.format());
+            EXPECT_EQ(result.storage(), form.storage());
             EXPECT_TRUE(Matrix::SameCells(result, reference::Index(x, rl, ru, cl, cu)));
           }
 }
@@ -137,7 +137,7 @@ TEST(IndexAssignTest, ReplacesARegionByAMatrixOrAScalar) {
     for (const Matrix& value : Forms(v)) {
       for (int threads : {1, 2}) {
         const Matrix result = Assign({form, value, At(2), At(4), At(3), At(4)}).RunMatrix(threads);
-        EXPECT_EQ(result.format(), form.format());
+        EXPECT_EQ(result.storage(), form.storage());
         EXPECT_TRUE(Matrix::SameCells(result, reference::IndexAssign(x, v, 2, 4, 3, 4)));
       }
     }

@@ -25,7 +25,7 @@ void ExpectDefinition(std::string_view op, const Matrix& a, const Matrix& b, int
   const Matrix dense_expected = op == "%*%" ? reference::Multiply(a, b) : reference::TransposedMultiply(a, b);
   for (const Matrix& left : {a, sparse_a}) {
     for (const Matrix& right : {b, sparse_b}) {
-      SCOPED_TRACE(testing::Message() << Name(left.format()) << " and " << Name(right.format()));
+      SCOPED_TRACE(testing::Message() << Name(left.storage()) << " and " << Name(right.storage()));
       const Matrix expected =
           op == "%*%" ? reference::Multiply(left, right) : reference::TransposedMultiply(left, right);
       EXPECT_TRUE(Matrix::SameCells(expected, dense_expected)) << "the definition depends on the format";
@@ -46,7 +46,7 @@ void ExpectDefinition(std::string_view op, const Matrix& a, const Matrix& b, int
     for (const Matrix& left : {a, sparse_a})
       EXPECT_TRUE(
           Matrix::SameCells(OperatorRun(the_operator, {left, b}, same_input).Result1(), dense_expected))
-          << Name(cpu) << " " << Name(left.format());
+          << Name(cpu) << " " << Name(left.storage());
   }
   ASSERT_TRUE(ForceCpu("auto").ok());
 }

@@ -28,7 +28,7 @@ TEST(TransposeTest, EqualsTheReferenceInEveryFormat) {
     for (const Matrix& form : Forms(x)) {
       for (int threads : {1, 2}) {
         const Matrix result = Call("t", {form}).RunMatrix(threads);
-        EXPECT_EQ(result.format(), form.format());
+        EXPECT_EQ(result.storage(), form.storage());
         EXPECT_TRUE(Matrix::SameCells(result, reference::Transpose(x))) << x.rows() << "x" << x.columns();
       }
     }

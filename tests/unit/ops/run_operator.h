@@ -42,7 +42,7 @@ struct Invocation {
         scalar = &inputs[i]->scalar();
         info = ValueInfo::OfScalar(scalar->type());
       } else if (inputs[i]) {
-        info = ValueInfo::OfMatrix(inputs[i]->matrix().shape(), inputs[i]->matrix().format());
+        info = ValueInfo::OfMatrix(inputs[i]->matrix().shape(), FormatOf(inputs[i]->matrix().storage()));
       }
       infos.push_back(info);
       scalars.push_back(scalar);
@@ -136,7 +136,7 @@ struct Invocation {
       EXPECT_TRUE(node.info.shape.rows == kUnknown || node.info.shape.rows == matrix.rows()) << node.op;
       EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.shape.columns == matrix.columns())
           << node.op;
-      EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.format == matrix.format()) << node.op;
+      EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.format == FormatOf(matrix.storage())) << node.op;
     }
     return *std::move(result);
   }
@@ -156,7 +156,7 @@ struct Invocation {
       if (begin == end) continue;
       const Result<Value> piece = RunRows(begin, end, whole.rows());
       ASSERT_TRUE(piece.ok()) << node.op << ": " << piece.status().ToString();
-      EXPECT_EQ(piece->matrix().format(), whole.format());
+      EXPECT_EQ(piece->matrix().storage(), whole.storage());
       EXPECT_TRUE(Matrix::SameCells(piece->matrix(), whole.Rows(begin, end)))
           << node.op << " rows " << begin << " to " << end << " of " << whole.rows();
     }

@@ -40,7 +40,7 @@ TEST(RemoveEmptyTest, KeepsWhatIsNotZeroInEitherDirection) {
     for (const Matrix& form : Forms(x)) {
       const Matrix result =
           Call("removeEmpty", {form}, {{"margin", Scalar(rows ? "rows" : "cols")}}).RunMatrix(2);
-      EXPECT_EQ(result.format(), form.format());
+      EXPECT_EQ(result.storage(), form.storage());
       EXPECT_TRUE(Matrix::SameCells(result, Pick(x, rows, kept)));
     }
   }
@@ -93,7 +93,7 @@ TEST(ReplaceTest, EqualsTheReferenceForSpecialValues) {
       for (double replacement : values) {
         Invocation call = Call("replace", {form, S(pattern), S(replacement)});
         const Matrix result = call.RunMatrix(2);
-        EXPECT_EQ(result.format(), form.format());
+        EXPECT_EQ(result.storage(), form.storage());
         EXPECT_TRUE(Matrix::SameCells(result, reference::Replace(x, pattern, replacement)))
             << pattern << " " << replacement;
         call.ExpectPiecesMatch(2);

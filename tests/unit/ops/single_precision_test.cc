@@ -33,7 +33,7 @@ Result<Value> RunOn(std::string op, const std::vector<Value>& inputs, Phase phas
     pointers.push_back(&input);
     ValueInfo info = ValueInfo::OfScalar(ValueType::kDouble);
     if (input.IsMatrix()) {
-      info = ValueInfo::OfMatrix(input.matrix().shape(), input.matrix().format());
+      info = ValueInfo::OfMatrix(input.matrix().shape(), FormatOf(input.matrix().storage()));
       info.element_type = input.matrix().element_type();
       if (rows == 0) rows = input.matrix().rows();
     }
@@ -72,7 +72,7 @@ void ExpectRoundedDoubles(const std::string& op, const std::vector<Value>& singl
     return;
   }
   EXPECT_EQ(result->matrix().element_type(), ElementType::kFloat32) << op;
-  EXPECT_EQ(result->matrix().format(), expected->matrix().format()) << op;
+  EXPECT_EQ(result->matrix().storage(), expected->matrix().storage()) << op;
   EXPECT_TRUE(Matrix::SameCells(*Widen(result->matrix()), *Widen(Single(expected->matrix())))) << op;
 }
 

@@ -51,7 +51,7 @@ class BodyBuilder {
     Node node{.op = "variable"};
     node.SetAttribute("name", Scalar(std::to_string(inputs_.size())));
     node.info = value.IsScalar() ? ValueInfo::OfScalar(value.scalar().type())
-                                 : ValueInfo::OfMatrix(value.matrix().shape(), value.matrix().format());
+                                 : ValueInfo::OfMatrix(value.matrix().shape(), FormatOf(value.matrix().storage()));
     infos_.push_back(node.info);
     inputs_.push_back(std::move(value));
     return fused_.body.Add(std::move(node));
@@ -187,7 +187,7 @@ class BodyBuilder {
           << a << " " << b;
       return;
     }
-    EXPECT_EQ(expected.matrix().format(), actual.matrix().format());
+    EXPECT_EQ(expected.matrix().storage(), actual.matrix().storage());
     EXPECT_EQ(expected.matrix().element_type(), actual.matrix().element_type());
     ASSERT_EQ(expected.matrix().shape(), actual.matrix().shape());
     if (Matrix::SameCells(expected.matrix(), actual.matrix())) return;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cells/stored_inputs.h"
+
+#include <algorithm>
+
+#include "ops/cells/storage.h"
+
+namespace heddle::ops {
+namespace {
+
+bool IsTaken(const Operator& op, const Value* value) {
+  return value == nullptr || !value->IsMatrix() || Takes(op.storages, value->matrix().storage());
+}
+
+Result<Matrix> Stored(const Matrix& matrix, Storages storages) {
+  return Takes(storages, Storage::kDense) ? AsDense(matrix) : AsSparse(matrix);
+}
+
+}  // namespace
+
+bool TakesStorages(const Operator& op, const KernelCall& call) {
+  return std::all_of(call.inputs.begin(), call.inputs.end(),
+                     [&](const Value* input) { return IsTaken(op, input); });
+}
+
+Result<StoredInputs> StoredInputs::Of(const Operator& op, const KernelCall& call) {
+  StoredInputs inputs;
+  for (const Value* input : call.inputs) {
+    inputs.pointers_.push_back(input);
+    if (IsTaken(op, input)) continue;
+    std::unique_ptr<Value>& copy = inputs.copies_[input];
+    if (copy == nullptr) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix stored, Stored(input->matrix(), op.storages));
+      copy = std::make_unique<Value>(std::move(stored));
+    }
+    inputs.pointers_.back() = copy.get();
+  }
+  return inputs;
+}
+
+KernelCall StoredInputs::With(const KernelCall& call) const {
+  KernelCall result = call;
+  result.inputs = pointers_;
+  if (!call.inputs.empty() && pointers_[0] != call.inputs[0]) result.last_read = nullptr;
+  return result;
+}
+
+}  // namespace heddle::ops
