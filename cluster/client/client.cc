@@ -36,7 +36,8 @@ class RecordingLoader : public compiler::SourceLoader {
   }
   std::string LoadMetadata(const std::string& path) override {
     std::string text = loader_.LoadMetadata(path);
-    if (ops::ScalarTypeInMetadata(text)) (*files_)[path] = text;  // the master is to see what was seen here
+    if (ops::FileTypeInMetadata(text).data_type != DataType::kMatrix)
+      (*files_)[path] = text;  // the master is to see what was seen here
     return text;
   }
 

@@ -48,7 +48,7 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
       ok = false;
     } else if (std::optional<Scalar> value = ConstantOf(call, argument, argument.name)) {
       if (argument.name == "data_type" && value->IsString() && value->AsString() != "matrix" &&
-          value->AsString() != "scalar") {
+          value->AsString() != "frame" && value->AsString() != "scalar") {
         program_.ReportUnimplemented(*path_, argument.value->range,
                                      fmt::format("reading a {} is", value->AsString()));
         ok = false;
@@ -75,11 +75,12 @@ void BodyBuilder::AddTypeInMetadata(const std::string& path,
                        [&](const auto& attribute) { return attribute.first == name; });
   };
   if (said("data_type")) return;
-  const std::optional<ValueType> type =
-      ops::ScalarTypeInMetadata(program_.options.loader->LoadMetadata(path + ".mtd"));
-  if (!type) return;
-  attributes->emplace_back("data_type", Scalar("scalar"));
-  if (!said("value_type")) attributes->emplace_back("value_type", Scalar(std::string(Name(*type))));
+  const ops::FileType type =
+      ops::FileTypeInMetadata(program_.options.loader->LoadMetadata(path + ".mtd"));
+  if (type.data_type == DataType::kMatrix) return;
+  attributes->emplace_back("data_type", Scalar(std::string(Name(type.data_type))));
+  if (type.data_type == DataType::kScalar && !said("value_type"))
+    attributes->emplace_back("value_type", Scalar(std::string(Name(type.value_type))));
 }
 
 void BodyBuilder::BuildWrite(const Expression& call) {

@@ -13,7 +13,6 @@ namespace {
 constexpr std::string_view kNatives[] = {
     "aggregate",
     "applySchema",
-    "as.frame",
     "autoDiff",
     "avg_pool",
     "avg_pool_backward",

@@ -31,21 +31,32 @@ const Reader& ReaderOf(const ReadOptions& options) { return kReaders[static_cast
 
 // What summaries depend on besides the file's bytes.
 std::string SummaryKey(const ReadOptions& options, const std::string& fingerprint) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint, Name(*options.format),
-                     options.rows, options.columns, options.nonzeros, options.header.value_or(false),
-                     options.any_blanks, options.separator, options.index_separator);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint, Name(options.data_type),
+                     options.schema, Name(*options.format), options.rows, options.columns, options.nonzeros,
+                     options.header.value_or(false), options.any_blanks, options.separator,
+                     options.index_separator);
 }
 
-// What is wrong first in the rows before `row_end`; Ok when nothing is.
-Status FirstFault(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
-                  int64_t row_end) {
+// What is wrong first in the rows before `row_end`; Ok when nothing is. `read` reads rows [begin, end).
+template <typename Read>
+Status FirstFault(const FileSummary& summary, int64_t row_end, const Read& read) {
   constexpr size_t kChunksAtOnce = 16;  // some megabytes of cells, which are thrown away
   const std::vector<int64_t>& rows = summary.chunk_rows;
   for (size_t c = 0; c + 1 < rows.size() && rows[c] < row_end; c += kChunksAtOnce) {
     const int64_t end = std::min(row_end, rows[std::min(c + kChunksAtOnce, rows.size() - 1)]);
-    HEDDLE_RETURN_IF_ERROR(ReaderOf(options).read(options, summary, text, rows[c], end).status());
+    HEDDLE_RETURN_IF_ERROR(read(rows[c], end).status());
   }
   return OkStatus();
+}
+
+// The worker of earlier rows may have met an earlier fault. Which of the two is heard first is chance, so both tell
+// the same one.
+template <typename Read>
+auto ReadOrFirstFault(const FileSummary& summary, int64_t row_begin, int64_t row_end, const Read& read) {
+  auto rows = read(row_begin, row_end);
+  if (rows.ok() || rows.status().code() != StatusCode::kDataLoss) return rows;
+  if (const Status first = FirstFault(summary, row_begin, read); !first.ok()) rows = first;
+  return rows;
 }
 
 // Without blanks and newlines around it.
@@ -69,7 +80,9 @@ Result<FileSummary> Summarize(const ReadOptions& options, Files& files) {
     if (auto found = known.find(key); found != known.end()) return found->second;
   }
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
-  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, ReaderOf(options).summarize(options, text));
+  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, options.data_type == DataType::kFrame
+                                                   ? SummarizeCsvFrame(options, text)
+                                                   : ReaderOf(options).summarize(options, text));
   summary.text_bytes = text.size();
   const std::lock_guard lock(mutex);
   if (known.size() >= kMostKnown) known.clear();
@@ -81,12 +94,18 @@ Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, 
                         int64_t row_end, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
   if (summary.text_bytes != text.size()) return ItChanged(options);
-  Result<Matrix> matrix = ReaderOf(options).read(options, summary, text, row_begin, row_end);
-  if (matrix.ok() || matrix.status().code() != StatusCode::kDataLoss) return matrix;
-  // The worker of earlier rows may have met an earlier fault. Which of the two is heard first is chance, so
-  // both tell the same one.
-  const Status first = FirstFault(options, summary, text, row_begin);
-  return first.ok() ? matrix : first;
+  return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
+    return ReaderOf(options).read(options, summary, text, begin, end);
+  });
+}
+
+Result<Frame> ReadFrameRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
+                            int64_t row_end, Files& files) {
+  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
+  if (summary.text_bytes != text.size()) return ItChanged(options);
+  return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
+    return ReadCsvFrame(options, summary, text, begin, end);
+  });
 }
 
 Result<Scalar> ReadScalar(const ReadOptions& options, Files& files) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct ReadOptions {
   DataType data_type = DataType::kMatrix;
   bool data_type_said = false;  ///< By metadata or script.
   ValueType value_type = ValueType::kDouble;
+  std::string schema;  ///< Of a frame: names of column types with commas between and after them; "": strings.
   std::optional<FileFormat> format;
   bool guessed = false;  ///< The format: neither script nor metadata say it.
   int64_t rows = kUnknown;
@@ -37,10 +39,14 @@ struct ReadOptions {
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
 
-/// What the attributes of a `read` node and the text of a .mtd say: the value type if the file holds a
-/// scalar, else nothing.
-std::optional<ValueType> ScalarTypeOf(const Node& node);
-std::optional<ValueType> ScalarTypeInMetadata(std::string_view metadata);
+/// What the attributes of a `read` node and the text of a .mtd say: the type of the value, and of a scalar its
+/// value type. kMatrix where nothing is said.
+struct FileType {
+  DataType data_type = DataType::kMatrix;
+  ValueType value_type = ValueType::kDouble;
+};
+FileType FileTypeOf(const Node& node);
+FileType FileTypeInMetadata(std::string_view metadata);
 
 /// Options from the attributes of a `read` node and, where it exists, `<path>.mtd`; then from the file's own
 /// beginning. kInvalidArgument: unknown option value, contradiction between script and metadata. kDataLoss:
@@ -49,7 +55,8 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
 
 /// What a first look at a file tells; costs one scan (no number is parsed in a csv file).
 struct FileSummary {
-  Shape shape;                ///< Of the matrix that read() gives.
+  Shape shape;                ///< Of the matrix or frame that read() gives.
+  std::shared_ptr<const Schema> schema;  ///< Of a frame.
   int64_t stored = kUnknown;  ///< Upper bound of its non-zeros; kUnknown for csv without nnz in its metadata.
   std::vector<int64_t> chunk_offsets;  ///< Line formats: byte offsets at line starts, and
   std::vector<int64_t> chunk_rows;     ///< the row that begins there; the last pair is the end.
@@ -67,6 +74,9 @@ Result<FileSummary> Summarize(const ReadOptions& options, Files& files);
 /// rows before these, which other workers read: so all of them tell the same.
 Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                         int64_t row_end, Files& files);
+/// The same of a frame.
+Result<Frame> ReadFrameRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
+                            int64_t row_end, Files& files);
 
 /// A scalar file: one value, or the whole text if it is a string (without the newline at its end).
 Result<Scalar> ReadScalar(const ReadOptions& options, Files& files);

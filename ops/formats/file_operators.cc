@@ -6,7 +6,7 @@
 namespace heddle::ops {
 namespace {
 
-/// read(path): a matrix or scalar from a file (language reference 4.1).
+/// read(path): a matrix, frame or scalar from a file (language reference 4.1).
 ///
 /// Shapes:  those of the file, found by a first look when the block is entered.
 /// Error:   none; numbers are read to the nearest double.
@@ -15,13 +15,14 @@ Result<ValueInfo> InferRead(const InferContext& context) {
   const Node& node = context.node;
   if (context.inputs[0].IsMatrix()) return InvalidArgument("read: the path is a string, not a matrix");
   if (context.files == nullptr || context.scalars[0] == nullptr) {
-    if (const std::optional<ValueType> type = ScalarTypeOf(node)) return ValueInfo::OfScalar(*type);
-    return ValueInfo::OfMatrix({kUnknown, kUnknown});
+    const FileType type = FileTypeOf(node);
+    return ValueInfo::OfDeclared(type.data_type, type.value_type);
   }
   HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options,
                           ResolveReadOptions(node, context.scalars[0]->ToText(), *context.files));
   if (options.data_type == DataType::kScalar) return ValueInfo::OfScalar(options.value_type);
   HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *context.files));
+  if (options.data_type == DataType::kFrame) return ValueInfo::OfFrame(summary.shape.rows, summary.schema);
   return ValueInfo::OfMatrix(summary.shape, summary.format);
 }
 
@@ -40,8 +41,19 @@ Result<Value> RunRead(const KernelCall& call) {
     return Value(std::move(scalar));
   }
   HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, files));
-  if (summary.shape != call.node.info.shape || summary.format != call.node.info.format)
+  const ValueInfo found = options.data_type == DataType::kFrame
+                              ? ValueInfo::OfFrame(summary.shape.rows, summary.schema)
+                              : ValueInfo::OfMatrix(summary.shape, summary.format);
+  const ValueInfo& expected = call.node.info;
+  const bool same_schema = !found.IsFrame() || (expected.schema != nullptr && *found.schema == *expected.schema);
+  if (found.data_type != expected.data_type || found.shape != expected.shape || found.format != expected.format ||
+      !same_schema)
     return DataLoss("cannot read '{}': it changed while the script ran", path);
+  if (found.IsFrame()) {
+    HEDDLE_ASSIGN_OR_RETURN(Frame frame, ReadFrameRows(options, summary, call.row_begin, call.row_end, files));
+    HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
+    return Value(std::move(frame));
+  }
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, ReadRows(options, summary, call.row_begin, call.row_end, files));
   HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
   return Value(std::move(matrix));
@@ -49,7 +61,7 @@ Result<Value> RunRead(const KernelCall& call) {
 
 RowRule GenerateRows(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
 
-/// write(x, path): a matrix or scalar into a file, whole or not at all, and its .mtd (language reference
+/// write(x, path): a matrix, frame or scalar into a file, whole or not at all, and its .mtd (language reference
 /// 4.2).
 Result<ValueInfo> InferWrite(const InferContext& context) {
   if (context.inputs[1].IsMatrix()) return InvalidArgument("write: the path is a string, not a matrix");
@@ -95,6 +107,7 @@ constexpr Operator kOperators[] = {
      .may_fail = true,
      .pure = false,
      .takes_singles = TakesAnySingles,
+     .takes_frames = true,
      .files = true},
 };
 

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 constexpr int64_t kMostBytes = int64_t{16} << 20;
 
 // What the value of a field must be.
-enum class FieldKind : uint8_t { kText, kCount, kFlag, kMissingTexts, kAnything };
+enum class FieldKind : uint8_t { kText, kCount, kFlag, kMissingTexts, kSchema, kAnything };
 
 struct MetadataField {
   std::string_view name;
@@ -27,7 +27,7 @@ struct MetadataField {
 constexpr std::array<MetadataField, 20> kFields = {{
     {"data_type", FieldKind::kText},
     {"value_type", FieldKind::kText},
-    {"schema", FieldKind::kAnything},
+    {"schema", FieldKind::kSchema},
     {"rows", FieldKind::kCount},
     {"cols", FieldKind::kCount},
     {"nnz", FieldKind::kCount},
@@ -91,6 +91,7 @@ std::optional<Scalar> ToScalar(const Json& value, FieldKind kind) {
     case FieldKind::kFlag: return ToFlag(value);
     case FieldKind::kMissingTexts: return ToMissingTexts(value);
     case FieldKind::kText:
+    case FieldKind::kSchema:
     case FieldKind::kAnything: break;
   }
   return ToPlain(value);
@@ -117,6 +118,8 @@ Status ReadMetadata(Files& files, ReadOptions* options) {
     if (field == kFields.end())
       return DataLoss("cannot read '{}': '{}' is not a name of DML metadata", path, name);
     if (field->kind == FieldKind::kAnything || value.is_null()) continue;
+    // Only frames have one that means something.
+    if (field->kind == FieldKind::kSchema && !value.is_string()) continue;
     const std::optional<Scalar> scalar = ToScalar(value, field->kind);
     if (!scalar) return DataLoss("cannot read '{}': '{}' is not {}", path, name, Wanted(field->kind));
     if (Status status = ApplyReadOption(name, *scalar, options); !status.ok())
@@ -126,17 +129,16 @@ Status ReadMetadata(Files& files, ReadOptions* options) {
   return OkStatus();
 }
 
-std::optional<ValueType> ScalarTypeInMetadata(std::string_view metadata) {
+FileType FileTypeInMetadata(std::string_view metadata) {
   const Json json = Json::parse(metadata, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return std::nullopt;
+  if (!json.is_object()) return {};
   ReadOptions options;
   for (const char* name : {"data_type", "value_type"}) {
     const auto value = json.find(name);
     if (value == json.end() || !value->is_string()) continue;
-    if (!ApplyReadOption(name, Scalar(value->get<std::string>()), &options).ok()) return std::nullopt;
+    if (!ApplyReadOption(name, Scalar(value->get<std::string>()), &options).ok()) return {};
   }
-  if (options.data_type != DataType::kScalar) return std::nullopt;
-  return options.value_type;
+  return {options.data_type, options.value_type};
 }
 
 }  // namespace heddle::ops

@@ -8,6 +8,7 @@
 
 #include "core/sizes.h"
 #include "ops/formats/fields.h"
+#include "ops/formats/lines.h"
 #include "ops/whole_number.h"
 
 namespace heddle::ops {
@@ -48,7 +49,7 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
     const std::optional<DataType> type = ParseDataType(Lower(value.ToText()));
     if (!type)
       return InvalidArgument("read: data_type is matrix, frame, scalar or list, not '{}'", value.ToText());
-    if (*type == DataType::kFrame || *type == DataType::kList)
+    if (*type == DataType::kList)
       return Unimplemented("read of a {} is part of DML but Heddle does not run it yet", Name(*type));
     if (options->data_type_said && options->data_type != *type)
       return InvalidArgument("read: data_type={} contradicts '{}.mtd', which says {}", Name(*type),
@@ -60,6 +61,8 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
     if (!type)
       return InvalidArgument("read: value_type is double, int, string or boolean, not '{}'", value.ToText());
     options->value_type = *type;
+  } else if (name == "schema") {
+    options->schema = value.ToText();
   } else if (name == "rows" || name == "cols" || name == "nnz") {
     const std::optional<int64_t> given = WholeNumber(value);
     if (!given || *given > kMostLength)
@@ -90,13 +93,36 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
   return OkStatus();
 }
 
-std::optional<ValueType> ScalarTypeOf(const Node& node) {
-  const Scalar* data_type = node.FindAttribute("data_type");
-  if (data_type == nullptr || ParseDataType(Lower(data_type->ToText())) != DataType::kScalar)
-    return std::nullopt;
-  const Scalar* value_type = node.FindAttribute("value_type");
-  if (value_type == nullptr) return ValueType::kDouble;
-  return ParseReadValueType(value_type->ToText()).value_or(ValueType::kDouble);
+FileType FileTypeOf(const Node& node) {
+  FileType type;
+  if (const Scalar* said = node.FindAttribute("data_type"); said != nullptr)
+    type.data_type = ParseDataType(Lower(said->ToText())).value_or(DataType::kMatrix);
+  if (const Scalar* said = node.FindAttribute("value_type"); said != nullptr)
+    type.value_type = ParseReadValueType(said->ToText()).value_or(ValueType::kDouble);
+  return type;
+}
+
+Result<std::vector<ColumnType>> ParseSchema(std::string_view text) {
+  static constexpr std::pair<std::string_view, ColumnType> kNames[] = {
+      {"string", ColumnType::kString},   {"double", ColumnType::kFloat64},   {"fp64", ColumnType::kFloat64},
+      {"fp32", ColumnType::kFloat32},    {"float", ColumnType::kFloat32},    {"int", ColumnType::kInteger64},
+      {"int64", ColumnType::kInteger64}, {"int32", ColumnType::kInteger32},  {"boolean", ColumnType::kBoolean},
+      {"bool", ColumnType::kBoolean},    {"character", ColumnType::kCharacter}};
+  std::vector<ColumnType> types;
+  while (!Trim(text).empty()) {
+    const size_t end = text.find(',');
+    const std::string name = Lower(Trim(text.substr(0, end)));
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    const auto found =
+        std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& known) { return known.first == name; });
+    if (found == std::end(kNames))
+      return InvalidArgument("read: '{}' in the schema is no type of a column", name)
+          .WithNote("types are STRING, FP64, FP32, INT64, INT32, BOOLEAN and CHARACTER, or string, double, int "
+                    "and boolean");
+    types.push_back(found->second);
+  }
+  if (types.empty()) return InvalidArgument("read: the schema names no type");
+  return types;
 }
 
 std::string_view Name(FileFormat format) { return kFormatNames[static_cast<size_t>(format)]; }
@@ -124,6 +150,16 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
   for (const auto& [name, value] : node.attributes)
     HEDDLE_RETURN_IF_ERROR(ApplyReadOption(name, value, &options));
   if (options.data_type == DataType::kScalar) return options;  // one line, no format
+  if (options.data_type == DataType::kFrame) {
+    if (options.format.value_or(FileFormat::kCsv) != FileFormat::kCsv)
+      return Unimplemented("read of a frame in format '{}' is part of DML but Heddle does not run it yet; use csv",
+                           Name(*options.format));
+    options.format = FileFormat::kCsv;
+    if (options.separator.empty()) options.separator.assign(1, ',');
+    if (!options.header) options.header = false;
+    if (!options.schema.empty()) HEDDLE_RETURN_IF_ERROR(ParseSchema(options.schema).status());
+    return options;
+  }
   // With a format given, DML's defaults hold; without one the file itself is asked.
   if (options.format == FileFormat::kCsv && (described || node.FindAttribute("format") != nullptr)) {
     if (options.separator.empty()) options.separator.assign(1, ',');

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ops/formats/file_format.h"
 
@@ -14,6 +15,9 @@ std::string Lower(std::string_view text);
 /// One option of read(), from the script or the metadata. kInvalidArgument: no value that it may have, or a
 /// contradiction to an earlier one.
 Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* options);
+
+/// The types of columns in a schema text: "string,double,int,boolean" or the names of column types, any case.
+Result<std::vector<ColumnType>> ParseSchema(std::string_view text);
 
 /// What `<path>.mtd` says, if it exists.
 Status ReadMetadata(Files& files, ReadOptions* options);

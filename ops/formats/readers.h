@@ -14,6 +14,11 @@ Result<FileSummary> SummarizeCsv(const ReadOptions& options, const TextFile& tex
 Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                        int64_t row_begin, int64_t row_end);
 
+/// The same of a frame: types from the schema, names from the line before the rows where there is one.
+Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile& text);
+Result<Frame> ReadCsvFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
+                           int64_t row_begin, int64_t row_end);
+
 Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& text);
 Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                           int64_t row_begin, int64_t row_end);

@@ -9,6 +9,7 @@
 #include "core/double_text.h"
 #include "core/log.h"
 #include "ops/formats/file_format.h"
+#include "ops/formats/write_frame.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
 
@@ -253,10 +254,16 @@ std::string Metadata(const Value& value, const WriteOptions& options) {
       json["format"] = "text";
       break;
     }
-    case Value::Kind::kFrame: HEDDLE_CHECK(false, "write takes no frames");
+    case Value::Kind::kFrame:
+      json["data_type"] = "frame";
+      json["schema"] = SchemaText(*value.frame().schema());
+      json["rows"] = value.frame().rows();
+      json["cols"] = value.frame().columns();
+      json["format"] = Name(options.format);
+      break;
   }
   if (!options.description.empty()) json["description"] = options.description;
-  if (value.IsMatrix() && options.format == FileFormat::kCsv) {
+  if (!value.IsScalar() && options.format == FileFormat::kCsv) {
     json["header"] = options.header;
     json["sep"] = options.separator;
   }
@@ -283,9 +290,9 @@ Status WriteValue(const Value& value, const std::string& path, const WriteOption
     switch (value.kind()) {
       case Value::Kind::kScalar: return WriteScalar(value.scalar(), sink);
       case Value::Kind::kMatrix: return WriteMatrix(value.matrix(), options, sink);
-      case Value::Kind::kFrame: break;
+      case Value::Kind::kFrame: return WriteFrame(value.frame(), options, sink);
     }
-    return Internal("write takes no frames");
+    HEDDLE_CHECK(false, "values of every kind can be written");
   }));
   if (value.IsMatrix() && options.format == FileFormat::kMatrixMarket)
     // The header says it all; metadata of an older output would contradict it.

@@ -11,6 +11,7 @@
 #include "ops/reference/aggregate.h"
 #include "ops/reference/decompositions.h"
 #include "ops/reference/elementwise.h"
+#include "ops/reference/frame.h"
 #include "ops/reference/generate.h"
 #include "ops/reference/matmul.h"
 #include "ops/reference/reorganize.h"
@@ -133,7 +134,11 @@ Value OfReplace(const Node&, Inputs inputs) {
   return Replace(M(inputs, 0), Number(inputs, 1, 0), Number(inputs, 2, 0));
 }
 
-Value OfAsMatrix(const Node&, Inputs inputs) { return *FilledMatrix(1, 1, inputs[0]->scalar().AsDouble()); }
+Value OfAsMatrix(const Node&, Inputs inputs) {
+  if (inputs[0]->IsFrame()) return AsMatrix(inputs[0]->frame());
+  return *FilledMatrix(1, 1, inputs[0]->scalar().AsDouble());
+}
+Value OfAsFrame(const Node&, Inputs inputs) { return AsFrame(M(inputs, 0)); }
 Value OfSize(const Node& node, Inputs inputs) {
   const Matrix& x = M(inputs, 0);
   return Scalar(node.op == "nrow" ? x.rows() : node.op == "ncol" ? x.columns() : x.rows() * x.columns());
@@ -247,6 +252,7 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"det", [](const Node&, Inputs inputs) -> Value { return Scalar(Determinant(M(inputs, 0))); }},
     {"as.scalar", [](const Node&, Inputs inputs) -> Value { return Scalar(M(inputs, 0).At(0, 0)); }},
     {"as.matrix", OfAsMatrix},
+    {"as.frame", OfAsFrame},
     {"quantile", OfQuantile},
     {"weightedQuantile", OfQuantile},
     {"median", OfMedian},

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
+#include <memory>
 
 #include "ops/catalog.h"
+#include "ops/frame/cast.h"
 #include "ops/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 
@@ -14,31 +16,44 @@ bool IsOneByOne(const Shape& shape) { return shape.rows == 1 && shape.columns ==
 Result<ValueInfo> InferAsScalar(const InferContext& context) {
   const ValueInfo& x = context.inputs[0];
   if (x.IsScalar()) return ValueInfo::OfScalar(x.value_type);
-  if (!x.IsMatrix())
+  if (!x.IsTabular())
     return InvalidArgument("as.scalar: the argument must be a matrix or a scalar, not a {}",
                            Name(x.data_type));
   if ((x.shape.rows >= 0 && x.shape.rows != 1) || (x.shape.columns >= 0 && x.shape.columns != 1))
-    return InvalidArgument("as.scalar: the matrix must be 1x1: {}", x.shape);
-  return ValueInfo::OfScalar(ValueType::kDouble);
+    return InvalidArgument("as.scalar: the {} must be 1x1: {}", Name(x.data_type), x.shape);
+  if (x.IsMatrix()) return ValueInfo::OfScalar(ValueType::kDouble);
+  return ValueInfo::OfScalar(x.IsSized() ? ValueTypeOf(x.schema->types[0]) : ValueType::kUnknown);
 }
 
 Result<Value> RunAsScalar(const KernelCall& call) {
   const Value& x = *call.inputs[0];
   if (x.IsScalar()) return x;
-  if (!IsOneByOne(x.matrix().shape()))
-    return FailedPrecondition("as.scalar: the matrix must be 1x1: {}", x.matrix().shape());
-  return Value(Scalar(x.matrix().At(0, 0)));
+  if (!IsOneByOne(x.shape()))
+    return FailedPrecondition("as.scalar: the {} must be 1x1: {}", x.IsFrame() ? "frame" : "matrix", x.shape());
+  return Value(x.IsFrame() ? x.frame().At(0, 0) : Scalar(x.matrix().At(0, 0)));
 }
 
 Result<ValueInfo> InferAsMatrix(const InferContext& context) {
   const ValueInfo& x = context.inputs[0];
   if (x.IsMatrix()) return InvalidArgument("as.matrix: the argument is a matrix already");
+  if (x.IsFrame()) return ValueInfo::OfMatrix(x.shape);
   if (!x.IsScalar())
-    return InvalidArgument("as.matrix: the argument must be a scalar, not a {}", Name(x.data_type));
+    return InvalidArgument("as.matrix: the argument must be a scalar or a frame, not a {}", Name(x.data_type));
   return ValueInfo::OfMatrix({1, 1});
 }
 
+RowRule RowRuleOfFrames(const Node&, std::span<const ValueInfo> inputs) {
+  return inputs[0].IsFrame() ? RowRule::kRowWise : RowRule::kWhole;
+}
+InputUse RowsOfFrames(const Node&, std::span<const ValueInfo> inputs, int) {
+  return inputs[0].IsFrame() ? InputUse::kRows : InputUse::kWhole;
+}
+
 Result<Value> RunAsMatrix(const KernelCall& call) {
+  if (call.inputs[0]->IsFrame()) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, MatrixOf(call.inputs[0]->frame()));
+    return Value(std::move(matrix));
+  }
   const Scalar& x = call.inputs[0]->scalar();
   HEDDLE_ASSIGN_OR_RETURN(const Scalar number, CastScalar(x, ValueType::kDouble, "as.matrix"));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(1, 1, number.AsDouble()));
@@ -57,6 +72,30 @@ Result<ValueType> CastType(const Operator&, std::span<const ValueType>) {
 template <ValueType type>
 Result<Scalar> Cast(const Operator& op, const Node&, std::span<const Scalar* const> inputs) {
   return CastScalar(*inputs[0], type, op.name);
+}
+
+Result<ValueInfo> InferAsFrame(const InferContext& context) {
+  const ValueInfo& x = context.inputs[0];
+  // The types of columns are those that their cells fit in.
+  if (x.IsMatrix()) {
+    ValueInfo info = ValueInfo::OfFrame(x.shape.rows, nullptr);
+    info.shape = x.shape;
+    return info;
+  }
+  if (!x.IsScalar())
+    return InvalidArgument("as.frame: the argument must be a matrix or a scalar, not a {}", Name(x.data_type));
+  if (x.value_type == ValueType::kUnknown) {
+    ValueInfo info = ValueInfo::OfFrame(1, nullptr);
+    info.shape.columns = 1;
+    return info;
+  }
+  return ValueInfo::OfFrame(1, std::make_shared<const Schema>(Schema{{ColumnTypeOf(x.value_type)}, {}}));
+}
+
+Result<Value> RunAsFrame(const KernelCall& call) {
+  const Value& x = *call.inputs[0];
+  HEDDLE_ASSIGN_OR_RETURN(Frame frame, x.IsScalar() ? FrameOf(x.scalar()) : FrameOf(x.matrix()));
+  return Value(std::move(frame));
 }
 
 Result<ValueInfo> InferCast(const InferContext& context) {
@@ -101,6 +140,7 @@ constexpr Operator kOperators[] = {
      .infer = InferAsScalar,
      .run = RunAsScalar,
      .takes_singles = TakesAnySingles,
+     .takes_frames = true,
      .scalar_type = TypeOfInput,
      .evaluate = GiveInput},
     {.name = "as.matrix",
@@ -109,7 +149,18 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferAsMatrix,
-     .run = RunAsMatrix},
+     .row_rule = RowRuleOfFrames,
+     .input_use = RowsOfFrames,
+     .run = RunAsMatrix,
+     .may_fail = true,
+     .takes_frames = true},
+    {.name = "as.frame",
+     .form = CallForm::kPositional,
+     .parameters = "x",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferAsFrame,
+     .run = RunAsFrame},
     {.name = "as.double",
      .form = CallForm::kPositional,
      .parameters = "x",

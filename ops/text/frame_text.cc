@@ -23,12 +23,13 @@ std::string FrameToText(const Frame& frame, const TextLayout& layout) {
   const int64_t rows = std::clamp<int64_t>(layout.rows, 0, frame.rows());
   const int64_t columns = std::clamp<int64_t>(layout.columns, 0, frame.columns());
   const Schema& schema = *frame.schema();
-  std::string text = fmt::format("# FRAME: nrow = {}, ncol = {}\n#", frame.rows(), frame.columns());
+  std::string text =
+      fmt::format("# FRAME: nrow = {}, ncol = {}{}#", frame.rows(), frame.columns(), layout.line_end);
   for (int64_t j = 0; j < columns; ++j) text += layout.separator + schema.NameOf(j);
-  text += "\n#";
+  text += layout.line_end + "#";
   for (int64_t j = 0; j < columns; ++j)
     text.append(layout.separator).append(Name(schema.types[static_cast<size_t>(j)]));
-  text += "\n";
+  text += layout.line_end;
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
       if (j > 0) text += layout.separator;

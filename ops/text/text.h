@@ -24,7 +24,7 @@ std::string MatrixToText(const Matrix& matrix, const TextLayout& layout);
 
 /// toString of a frame: three lines that begin with '#' (its size, names, types), then cells joined by
 /// `separator`; FP64 with exactly `decimals` digits, other cells with the text of a scalar, missing ones as
-/// "null". Every line but the first three is ended by `line_end`.
+/// "null". Every line is ended by `line_end`.
 std::string FrameToText(const Frame& frame, const TextLayout& layout);
 
 }  // namespace heddle::ops

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -202,6 +203,34 @@ TEST(TextOperatorsTest, ALongTextIsPrintedInPiecesOfWholeCharacters) {
                   .ok());
   EXPECT_TRUE(all == text + "\n");
   EXPECT_GE(pieces, text.size() >> 18);
+}
+
+// Expected texts are what SystemDS prints.
+TEST(FrameTextTest, BeginsWithSizeNamesAndTypes) {
+  const Frame frame(
+      std::make_shared<const Schema>(Schema{{ColumnType::kBoolean, ColumnType::kFloat32, ColumnType::kInteger32,
+                                             ColumnType::kFloat64},
+                                            {}}),
+      {*Column::OfBooleans(std::array<bool, 3>{true, false, true}),
+       *Column::OfDoubles(std::array<double, 3>{2.5, 3.25, -1}, ColumnType::kFloat32),
+       *Column::OfIntegers(std::array<int64_t, 3>{3, 4, 5}, ColumnType::kInteger32),
+       *Column::OfDoubles(std::array<double, 3>{0.1, 0.2, 0.3333333333333})});
+  EXPECT_EQ(FrameToText(frame, {}),
+            "# FRAME: nrow = 3, ncol = 4\n# C1 C2 C3 C4\n# BOOLEAN FP32 INT32 FP64\n"
+            "TRUE 2.5 3 0.100\nFALSE 3.25 4 0.200\nTRUE -1.0 5 0.333\n");
+  EXPECT_EQ(FrameToText(frame, {.rows = 2, .columns = 3, .separator = "|"}),
+            "# FRAME: nrow = 3, ncol = 4\n#|C1|C2|C3\n#|BOOLEAN|FP32|INT32\nTRUE|2.5|3\nFALSE|3.25|4\n");
+  EXPECT_EQ(FrameToText(frame.Rows(2, 3), {.line_end = "~\n"}),
+            "# FRAME: nrow = 1, ncol = 4~\n# C1 C2 C3 C4~\n# BOOLEAN FP32 INT32 FP64~\nTRUE -1.0 5 0.333~\n");
+}
+
+TEST(FrameTextTest, MissingCellsAreNull) {
+  Column texts = *Column::Make(ColumnType::kString, 2, 1, /*may_miss=*/true);
+  for (const auto& [i, offset] : {std::pair<int, int64_t>{0, 0}, {1, 1}, {2, 1}}) texts.mutable_offsets()[i] = offset;
+  texts.mutable_texts()[0] = 'x';
+  texts.mutable_missing()[1] = 1;
+  const Frame frame(std::make_shared<const Schema>(Schema{{ColumnType::kString}, {"my name"}}), {texts});
+  EXPECT_EQ(FrameToText(frame, {}), "# FRAME: nrow = 2, ncol = 1\n# my name\n# STRING\nx\nnull\n");
 }
 
 }  // namespace

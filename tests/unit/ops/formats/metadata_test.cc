@@ -33,13 +33,18 @@ TEST_F(MetadataTest, FieldsWithAnEffectAreWhatTheyMustBe) {
 }
 
 TEST_F(MetadataTest, AScalarIsTold) {
-  EXPECT_EQ(ScalarTypeInMetadata("{\"data_type\": \"scalar\"}"), ValueType::kDouble);
-  EXPECT_EQ(ScalarTypeInMetadata(
-                "\xEF\xBB\xBF{\"value_type\": \"INT\", \"data_type\": \"Scalar\", \"description\": {}}"),
-            ValueType::kInteger);
-  EXPECT_EQ(ScalarTypeInMetadata("{\"data_type\": \"matrix\"}"), std::nullopt);
-  EXPECT_EQ(ScalarTypeInMetadata("{\"data_type\": "), std::nullopt);
-  EXPECT_EQ(ScalarTypeInMetadata(""), std::nullopt);
+  const auto types = [](std::string_view metadata) {
+    const FileType type = FileTypeInMetadata(metadata);
+    return fmt::format("{} {}", Name(type.data_type), Name(type.value_type));
+  };
+  EXPECT_EQ(types("{\"data_type\": \"scalar\"}"), "scalar double");
+  EXPECT_EQ(
+      types("\xEF\xBB\xBF{\"value_type\": \"INT\", \"data_type\": \"Scalar\", \"description\": {}}"),
+      "scalar integer");
+  EXPECT_EQ(types("{\"data_type\": \"frame\", \"schema\": \"STRING,\"}"), "frame double");
+  EXPECT_EQ(types("{\"data_type\": \"matrix\"}"), "matrix double");
+  EXPECT_EQ(types("{\"data_type\": "), "matrix double");
+  EXPECT_EQ(types(""), "matrix double");
   Put("a", "1");
   Put("a.mtd", "{\"data_type\": \"scalar\"}");
   EXPECT_EQ(Read("a", {{"data_type", "matrix"}}).status().message(),

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames in csv files (language reference 4.1).
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "core/scalar.h"
+#include "core/utf8.h"
+#include "ops/formats/fields.h"
+#include "ops/formats/lines.h"
+#include "ops/formats/options.h"
+#include "ops/formats/readers.h"
+#include "ops/frame/stack_rows.h"
+#include "ops/kernel.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+// The fields of a line, one after the other, without blanks around them. A field that begins with a quote ends at
+// the quote that a separator follows, and keeps both.
+class QuotedFieldCutter {
+ public:
+  QuotedFieldCutter(std::string_view line, std::string_view separator) : rest_(line), separator_(separator) {}
+
+  bool Next(std::string_view* field) {
+    if (!more_) return false;
+    const size_t end = EndOfField();
+    *field = Trim(rest_.substr(0, end));
+    more_ = end != std::string_view::npos;
+    if (more_) rest_.remove_prefix(end + separator_.size());
+    return true;
+  }
+
+ private:
+  size_t EndOfField() const {
+    size_t begin = 0;
+    while (begin < rest_.size() && IsBlank(rest_[begin]) && !rest_.substr(begin).starts_with(separator_)) ++begin;
+    if (begin == rest_.size() || rest_[begin] != '"') return rest_.find(separator_);
+    for (size_t quote = rest_.find('"', begin + 1); quote != std::string_view::npos;
+         quote = rest_.find('"', quote + 1)) {
+      const size_t end = rest_.find(separator_, quote + 1);
+      if (Trim(rest_.substr(quote + 1, end == std::string_view::npos ? end : end - quote - 1)).empty()) return end;
+    }
+    return rest_.find(separator_, begin);  // A quote that nothing closes is a character like any other.
+  }
+
+  std::string_view rest_;
+  const std::string_view separator_;
+  bool more_ = true;
+};
+
+std::vector<std::string_view> FieldsOf(std::string_view line, const ReadOptions& options) {
+  std::vector<std::string_view> fields;
+  QuotedFieldCutter cutter(LineBody(line, options), options.separator);
+  for (std::string_view field; cutter.Next(&field);) fields.push_back(field);
+  return fields;
+}
+
+std::optional<int64_t> IntegerOf(std::string_view text, bool short_one) {
+  int64_t whole = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    const std::optional<double> number = ParseNumber(text);
+    if (!number || !(std::fabs(*number) < 0x1p63)) return std::nullopt;
+    whole = TruncateToInteger(*number);
+  }
+  if (short_one && (whole < INT32_MIN || whole > INT32_MAX)) return std::nullopt;
+  return whole;
+}
+
+std::optional<bool> BooleanOf(std::string_view text) {
+  const std::string word = Lower(text);
+  if (word == "true" || word == "t" || word == "1") return true;
+  if (word == "false" || word == "f" || word == "0") return false;
+  return std::nullopt;
+}
+
+bool IsCharacter(std::string_view text) { return Utf8Length(text, 0) == text.size(); }
+
+// Cells of one column as they are read, one after the other.
+class ColumnReader {
+ public:
+  explicit ColumnReader(ColumnType type) : type_(type) {
+    if (StorageOf(type_) == ColumnStorage::kTexts) offsets_.push_back(0);
+  }
+
+  // False if the text is no cell of the column. An empty one, and one that means so, is missing where texts are,
+  // and 0 or FALSE elsewhere.
+  bool Add(std::string_view text, bool missing) {
+    missing = missing || text.empty();
+    switch (StorageOf(type_)) {
+      case ColumnStorage::kDoubles: {
+        const std::optional<double> x = missing ? 0 : ParseNumber(text);
+        if (!x) return false;
+        doubles_.push_back(type_ == ColumnType::kFloat32 ? static_cast<double>(static_cast<float>(*x)) : *x);
+        return true;
+      }
+      case ColumnStorage::kIntegers: {
+        const std::optional<int64_t> x = missing ? 0 : IntegerOf(text, type_ == ColumnType::kInteger32);
+        if (x) integers_.push_back(*x);
+        return x.has_value();
+      }
+      case ColumnStorage::kBooleans: {
+        const std::optional<bool> x = missing ? false : BooleanOf(text);
+        if (x) booleans_.push_back(*x);
+        return x.has_value();
+      }
+      case ColumnStorage::kTexts:
+        if (!missing && type_ == ColumnType::kCharacter && !IsCharacter(text)) return false;
+        if (!missing) texts_.append(text);
+        offsets_.push_back(static_cast<int64_t>(texts_.size()));
+        missing_.push_back(missing);
+        any_missing_ = any_missing_ || missing;
+        return true;
+    }
+    return false;
+  }
+
+  Result<Column> Finish(int64_t rows) const {
+    HEDDLE_ASSIGN_OR_RETURN(
+        Column column, Column::Make(type_, rows, static_cast<int64_t>(texts_.size()), any_missing_));
+    std::copy(doubles_.begin(), doubles_.end(), column.mutable_doubles());
+    std::copy(integers_.begin(), integers_.end(), column.mutable_integers());
+    std::copy(booleans_.begin(), booleans_.end(), column.mutable_booleans());
+    std::copy(offsets_.begin(), offsets_.end(), column.mutable_offsets());
+    std::copy(texts_.begin(), texts_.end(), column.mutable_texts());
+    if (any_missing_) std::copy(missing_.begin(), missing_.end(), column.mutable_missing());
+    return column;
+  }
+
+ private:
+  const ColumnType type_;
+  std::vector<double> doubles_;
+  std::vector<int64_t> integers_;
+  std::vector<uint8_t> booleans_;
+  std::vector<int64_t> offsets_;
+  std::string texts_;
+  std::vector<uint8_t> missing_;
+  bool any_missing_ = false;
+};
+
+// Reads the rows of one chunk.
+class RowReader {
+ public:
+  RowReader(const ReadOptions& options, const Schema& schema) : options_(options), schema_(schema) {
+    for (const ColumnType type : schema.types) columns_.emplace_back(type);
+  }
+
+  Status Add(std::string_view line, int64_t line_number) {
+    if (IsBlankLine(line, options_))
+      return DataLoss("cannot read '{}': line {} is blank", options_.path, line_number)
+          .WithNote("blank lines may stand at the end of a csv file only");
+    const std::vector<std::string_view> fields = FieldsOf(line, options_);
+    if (fields.size() != columns_.size())
+      return DataLoss("cannot read '{}': line {} has {} field{}, the lines before have {}", options_.path,
+                      line_number, fields.size(), fields.size() == 1 ? "" : "s", columns_.size())
+          .WithNote("every line of a csv file needs the same number of fields; set sep= if the separator is not '" +
+                    options_.separator + "'");
+    for (size_t j = 0; j < fields.size(); ++j)
+      if (!columns_[j].Add(fields[j], IsMissing(fields[j], options_)))
+        return DataLoss("cannot read '{}': line {}, field {}: '{}' is no {}", options_.path, line_number, j + 1,
+                        CutAtCharacter(fields[j], 40), Name(schema_.types[j]))
+            .WithNote(line_number == 1 ? "if the first line holds names, say header=TRUE"
+                                       : "schema= says the types of the columns; STRING takes any text");
+    ++rows_;
+    return OkStatus();
+  }
+
+  Result<Frame> Finish(const std::shared_ptr<const Schema>& schema) const {
+    std::vector<Column> columns;
+    for (const ColumnReader& reader : columns_) {
+      HEDDLE_ASSIGN_OR_RETURN(Column column, reader.Finish(rows_));
+      columns.push_back(std::move(column));
+    }
+    return Frame(schema, std::move(columns));
+  }
+
+ private:
+  const ReadOptions& options_;
+  const Schema& schema_;
+  std::vector<ColumnReader> columns_;
+  int64_t rows_ = 0;
+};
+
+// One type for all columns, or one for each.
+Result<std::vector<ColumnType>> TypesOf(const ReadOptions& options, size_t columns) {
+  if (options.schema.empty()) return std::vector<ColumnType>(columns, ColumnType::kString);
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<ColumnType> types, ParseSchema(options.schema));
+  if (types.size() == 1) types.assign(columns, types[0]);
+  if (types.size() == columns) return types;
+  return DataLoss("cannot read '{}': the schema has {} types, the file has {} columns", options.path, types.size(),
+                  columns);
+}
+
+}  // namespace
+
+Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile& text) {
+  FileSummary summary;
+  LineReader lines(text);
+  std::string_view line;
+  auto schema = std::make_shared<Schema>();
+  int64_t begin = 0;
+  if (options.header.value_or(false)) {
+    lines.Next(&line);
+    for (const std::string_view name : FieldsOf(line, options)) schema->names.emplace_back(Unquote(name));
+    begin = lines.offset();
+  }
+  HEDDLE_RETURN_IF_ERROR(lines.status());
+  const std::string_view separator = options.separator;
+  HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks,
+                          CutLines(text, begin, Trim(separator).empty() ? separator : std::string_view()));
+  if (chunks.lines.back() == 0)
+    return DataLoss("cannot read '{}': it holds no data{}", options.path, begin > 0 ? " but a line of names" : "");
+  lines.Next(&line);
+  HEDDLE_RETURN_IF_ERROR(lines.status());
+  const size_t columns = FieldsOf(line, options).size();
+  if (begin > 0 && schema->names.size() != columns)
+    return DataLoss("cannot read '{}': its first line has {} names, the next one {} fields", options.path,
+                    schema->names.size(), columns);
+  HEDDLE_ASSIGN_OR_RETURN(schema->types, TypesOf(options, columns));
+  summary.shape = {chunks.lines.back(), static_cast<int64_t>(columns)};
+  for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, summary.shape.rows},
+                                          std::tuple{"cols", options.columns, summary.shape.columns}})
+    if (said != kUnknown && said != found)
+      return DataLoss("cannot read '{}': {}={} was asked for, the file has {}", options.path, name, said, found);
+  summary.chunk_offsets = std::move(chunks.offsets);
+  summary.chunk_rows = std::move(chunks.lines);
+  summary.schema = std::move(schema);
+  return summary;
+}
+
+Result<Frame> ReadCsvFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
+                           int64_t row_begin, int64_t row_end) {
+  const int64_t first_line = options.header.value_or(false) ? 2 : 1;
+  std::vector<Frame> pieces(static_cast<size_t>(summary.chunks()));
+  FirstFailure failure;
+  ParallelFor(summary.chunks(), 1, [&](int64_t begin, int64_t end) {
+    CountedBytes buffer;
+    for (int64_t c = begin; c < end; ++c) {
+      if (IsCancelled(options.cancelled)) return;
+      const auto chunk = static_cast<size_t>(c);
+      const int64_t first_row = summary.chunk_rows[chunk];
+      if (summary.chunk_rows[chunk + 1] <= row_begin || first_row >= row_end) continue;
+      const Result<std::string_view> piece =
+          text.Read(summary.chunk_offsets[chunk],
+                    summary.chunk_offsets[chunk + 1] - summary.chunk_offsets[chunk], &buffer);
+      if (!piece.ok()) return failure.Add(first_row, piece.status());
+      std::string_view rest = *piece;
+      RowReader reader(options, *summary.schema);
+      for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
+        // Fewer lines than the summary counted.
+        if (rest.empty()) return failure.Add(row, ItChanged(options));
+        const std::string_view line = TakeLine(&rest);
+        if (row < row_begin) continue;
+        if (const Status status = reader.Add(line, row + first_line); !status.ok()) return failure.Add(row, status);
+      }
+      Result<Frame> rows = reader.Finish(summary.schema);
+      if (!rows.ok()) return failure.Add(first_row, rows.status());
+      pieces[chunk] = *std::move(rows);
+    }
+  });
+  if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
+  HEDDLE_RETURN_IF_ERROR(failure.status());
+  std::erase_if(pieces, [](const Frame& piece) { return piece.rows() == 0; });
+  if (pieces.empty()) return RowReader(options, *summary.schema).Finish(summary.schema);
+  return StackRows(pieces);
+}
+
+}  // namespace heddle::ops

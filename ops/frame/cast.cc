@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/frame/cast.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <optional>
+
+#include "core/double_text.h"
+#include "core/utf8.h"
+#include "ops/cells/storage.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr int64_t kGrainCells = int64_t{1} << 14;
+
+template <typename T>
+bool IsWhole(double x) {
+  constexpr double kBound = -static_cast<double>(std::numeric_limits<T>::min());
+  // A double of 2^63 becomes the largest integer, as in Java.
+  return std::trunc(x) == x && x >= -kBound && x <= kBound;
+}
+
+// FP32 keeps what the float's own text says: 0.1 is that float to whoever reads it.
+bool IsSingle(double x) {
+  if (!std::isfinite(x)) return true;
+  std::string text;
+  AppendSingle(static_cast<float>(x), &text);
+  return ParseDouble(text) == x;
+}
+
+bool Holds(ColumnType type, double x) {
+  switch (type) {
+    case ColumnType::kBoolean: return x == 0 || x == 1;
+    case ColumnType::kInteger32: return IsWhole<int32_t>(x) && x < 0x1p31;
+    case ColumnType::kInteger64: return IsWhole<int64_t>(x);
+    case ColumnType::kFloat32: return IsSingle(x);
+    case ColumnType::kFloat64:
+    case ColumnType::kString:
+    case ColumnType::kCharacter: return true;
+  }
+  HEDDLE_CHECK(false, "every type holds some cells");
+}
+
+constexpr ColumnType kByWidth[] = {ColumnType::kBoolean, ColumnType::kInteger32, ColumnType::kInteger64,
+                                   ColumnType::kFloat32, ColumnType::kFloat64};
+
+// The first type that holds all cells of a column: a later one need not hold what an earlier one does.
+ColumnType TypeOf(const Matrix& matrix, int64_t column) {
+  const double* const cells = matrix.data() + column;
+  for (const ColumnType type : kByWidth) {
+    int64_t i = 0;
+    while (i < matrix.rows() && Holds(type, cells[i * matrix.columns()])) ++i;
+    if (i == matrix.rows()) return type;
+  }
+  HEDDLE_CHECK(false, "FP64 holds every cell");
+}
+
+void Fill(const Matrix& matrix, int64_t from, Column* column) {
+  const double* const cells = matrix.data() + from;
+  const int64_t stride = matrix.columns();
+  switch (column->storage()) {
+    case ColumnStorage::kDoubles: {
+      const bool single = column->type() == ColumnType::kFloat32;
+      for (int64_t i = 0; i < matrix.rows(); ++i) {
+        const double x = cells[i * stride];
+        column->mutable_doubles()[i] = single ? static_cast<double>(static_cast<float>(x)) : x;
+      }
+      return;
+    }
+    case ColumnStorage::kIntegers:
+      for (int64_t i = 0; i < matrix.rows(); ++i)
+        column->mutable_integers()[i] = Scalar(cells[i * stride]).AsInteger();
+      return;
+    case ColumnStorage::kBooleans:
+      for (int64_t i = 0; i < matrix.rows(); ++i) column->mutable_booleans()[i] = cells[i * stride] != 0;
+      return;
+    case ColumnStorage::kTexts: HEDDLE_CHECK(false, "cells of a matrix are numbers");
+  }
+}
+
+bool EqualsIgnoringCase(std::string_view text, std::string_view upper) {
+  return std::equal(text.begin(), text.end(), upper.begin(), upper.end(),
+                    [](char a, char b) { return (a >= 'a' && a <= 'z' ? a - 'a' + 'A' : a) == b; });
+}
+
+std::optional<double> NumberOf(std::string_view text) {
+  if (text.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (EqualsIgnoringCase(text, "TRUE")) return 1;
+  if (EqualsIgnoringCase(text, "FALSE")) return 0;
+  return ParseDouble(text);
+}
+
+// The cells of rows [begin, end); the first that is no number as its row, else `end`.
+int64_t Read(const Column& column, int64_t begin, int64_t end, double* out, int64_t stride) {
+  for (int64_t i = begin; i < end; ++i) {
+    double& cell = out[i * stride];
+    if (column.IsMissing(i)) {
+      cell = std::numeric_limits<double>::quiet_NaN();
+      continue;
+    }
+    switch (column.storage()) {
+      case ColumnStorage::kDoubles: cell = column.doubles()[i]; break;
+      case ColumnStorage::kIntegers: cell = static_cast<double>(column.integers()[i]); break;
+      case ColumnStorage::kBooleans: cell = column.booleans()[i]; break;
+      case ColumnStorage::kTexts: {
+        const std::optional<double> number = NumberOf(column.TextAt(i));
+        if (!number) return i;
+        cell = *number;
+        break;
+      }
+    }
+  }
+  return end;
+}
+
+}  // namespace
+
+ColumnType ColumnTypeOf(ValueType type) {
+  switch (type) {
+    case ValueType::kDouble: return ColumnType::kFloat64;
+    case ValueType::kInteger: return ColumnType::kInteger64;
+    case ValueType::kBoolean: return ColumnType::kBoolean;
+    case ValueType::kString:
+    case ValueType::kUnknown: return ColumnType::kString;
+  }
+  HEDDLE_CHECK(false, "scalars of every type can be cells");
+}
+
+Result<Frame> FrameOf(const Matrix& matrix) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(matrix));
+  const auto n = static_cast<size_t>(dense.columns());
+  auto schema = std::make_shared<Schema>();
+  schema->types.resize(n);
+  const int64_t grain = std::max<int64_t>(1, kGrainCells / std::max<int64_t>(dense.rows(), 1));
+  ParallelFor(dense.columns(), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) schema->types[static_cast<size_t>(j)] = TypeOf(dense, j);
+  });
+  std::vector<Column> columns;
+  for (const ColumnType type : schema->types) {
+    HEDDLE_ASSIGN_OR_RETURN(Column column, Column::Make(type, dense.rows(), 0, false));
+    columns.push_back(std::move(column));
+  }
+  ParallelFor(dense.columns(), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) Fill(dense, j, &columns[static_cast<size_t>(j)]);
+  });
+  return Frame(std::move(schema), std::move(columns));
+}
+
+Result<Frame> FrameOf(const Scalar& scalar) {
+  Result<Column> column = Internal("a scalar has a type");
+  const std::string text = scalar.ToText();
+  switch (StorageOf(ColumnTypeOf(scalar.type()))) {
+    case ColumnStorage::kDoubles: column = Column::OfDoubles(std::array{scalar.AsDouble()}); break;
+    case ColumnStorage::kIntegers: column = Column::OfIntegers(std::array{scalar.AsInteger()}); break;
+    case ColumnStorage::kBooleans: column = Column::OfBooleans(std::array{scalar.AsBoolean()}); break;
+    case ColumnStorage::kTexts: column = Column::OfTexts(std::array{std::string_view(text)}); break;
+  }
+  HEDDLE_RETURN_IF_ERROR(column.status());
+  return Frame(std::make_shared<const Schema>(Schema{{column->type()}, {}}), {*std::move(column)});
+}
+
+Result<Matrix> MatrixOf(const Frame& frame) {
+  const int64_t n = frame.columns();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Dense(frame.rows(), n));
+  std::mutex mutex;
+  std::pair<int64_t, int64_t> first{frame.rows(), 0};  // The first cell that is no number.
+  for (int64_t j = 0; j < n; ++j) {
+    const Column column = frame.column(j);
+    ParallelFor(frame.rows(), kGrainCells, [&](int64_t begin, int64_t end) {
+      const int64_t fault = Read(column, begin, end, matrix.mutable_data() + j, n);
+      if (fault == end) return;
+      const std::lock_guard lock(mutex);
+      first = std::min(first, {fault, j});
+    });
+  }
+  if (first.first == frame.rows()) return matrix;
+  std::string text;
+  frame.AppendText(first.first, first.second, &text);
+  return FailedPrecondition("as.matrix: '{}' in column {} of the frame is not a number", CutAtCharacter(text, 40),
+                            frame.schema()->NameOf(first.second));
+}
+
+}  // namespace heddle::ops
