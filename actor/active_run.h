@@ -24,7 +24,7 @@ struct ActiveRun {
   /// By actor number; each entry of both is touched only by the thread that runs an act of the actor.
   std::vector<TaskStatistics>* statistics = nullptr;
   std::vector<LaunchEstimate>* estimates = nullptr;
-  std::vector<Dispatcher*> serving;  ///< By stream of the plan: who runs its actors; null: it has none.
+  std::vector<Dispatcher*> serving;      ///< By stream of the plan: who runs its actors; null: it has none.
   std::atomic<int> dispatchers_left{0};  ///< Those whose actors are not all done.
   std::atomic<bool> aborting{false};
 };

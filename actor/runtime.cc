@@ -214,8 +214,8 @@ class RuntimeImpl : public Runtime, public RunControl {
         return Internal("plan: rank {} has no stream '{}'", options_.rank, streams[stream].name);
       has_copies |= streams[stream].kind == StreamKind::kNetwork && !instance.OnStream(stream).empty();
     }
-    // Where nothing comes from other ranks there is nothing to wait for beside the kernels: one thread does it
-    // all.
+    // Where nothing comes from other ranks there is nothing to wait for beside the kernels: one thread does
+    // it all.
     if (!has_copies) serving.assign(streams.size(), &caller_);
     active_.run = run;
     active_.instance = &instance;
@@ -443,7 +443,7 @@ class RuntimeImpl : public Runtime, public RunControl {
   const std::vector<StreamDescription> streams_ = StandardStreams();
   Dispatcher caller_;                                 ///< Of the first stream: the thread that calls Run.
   std::vector<std::unique_ptr<Dispatcher>> threads_;  ///< Of the others, in order.
-  PlanCache plans_;  ///< Caller only, as the next three.
+  PlanCache plans_;                                   ///< Caller only, as the next three.
   std::vector<TaskStatistics> statistics_;
   std::vector<Dispatcher*> participants_;  ///< Those with actors in the live run. Changed under mutex_.
   bool is_alone_ = false;                  ///< One thread serves the run, and no other rank takes part.

@@ -51,10 +51,10 @@ std::shared_ptr<const Plan> Chain(const ValueInfo& info, int length, int64_t pie
     const StreamKind stream = stream_of(i);
     Task task;
     task.id = TaskId::Make(0, static_cast<uint32_t>(stream), next_index[static_cast<size_t>(stream)]++);
-    task.kind = i == 0                       ? TaskKind::kSource
-                : is_last                    ? TaskKind::kSink
+    task.kind = i == 0                           ? TaskKind::kSource
+                : is_last                        ? TaskKind::kSink
                 : stream == StreamKind::kNetwork ? TaskKind::kCopy
-                                             : TaskKind::kCompute;
+                                                 : TaskKind::kCompute;
     task.node = plan->graph.Add(std::move(node));
     task.count = i == 0 ? pieces : 1;
     if (i > 0) {

@@ -37,8 +37,9 @@ class OperatorCall {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       node_.inputs.push_back(static_cast<NodeId>(i));
       const bool matrix = inputs_[i].IsMatrix();
-      infos_.push_back(matrix ? ValueInfo::OfMatrix(inputs_[i].matrix().shape(), FormatOf(inputs_[i].matrix().storage()))
-                              : ValueInfo::OfScalar(inputs_[i].scalar().type()));
+      infos_.push_back(
+          matrix ? ValueInfo::OfMatrix(inputs_[i].matrix().shape(), FormatOf(inputs_[i].matrix().storage()))
+                 : ValueInfo::OfScalar(inputs_[i].scalar().type()));
       scalars.push_back(matrix ? nullptr : &inputs_[i].scalar());
     }
     Result<ValueInfo> info = ops::Infer({node_, infos_, scalars, files_.get()});

@@ -8,8 +8,8 @@
 namespace heddle {
 
 /// What kind of thing a value is. Lists live in the variables of the control program (core/list.h), never in
-/// graphs. A tuple is what an operator with several results makes: nothing but `result` nodes reads it, and no
-/// variable holds it.
+/// graphs. A tuple is what an operator with several results makes: nothing but `result` nodes reads it, and
+/// no variable holds it.
 enum class DataType : uint8_t { kUnknown, kScalar, kMatrix, kFrame, kList, kTuple };
 /// What a scalar (or the cells of a frame) holds. Every matrix holds doubles from the language's point of
 /// view.
@@ -19,7 +19,8 @@ enum class ElementType : uint8_t { kFloat64, kFloat32 };
 /// Part of a value's meaning, for 0*Inf, 0*NaN and the sign of zero alone (docs/numerics.md R6); fixed on the
 /// graph node.
 enum class Format : uint8_t { kDense, kSparse };
-/// How a matrix lies in memory. No part of its meaning: kernels are given what they take (Operator::storages).
+/// How a matrix lies in memory. No part of its meaning: kernels are given what they take
+/// (Operator::storages).
 enum class Storage : uint8_t {
   kDense,  ///< Every cell, row by row.
   kCsr,    ///< Compressed sparse rows: the cells that are not zero.

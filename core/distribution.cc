@@ -18,8 +18,7 @@ std::string_view Name(Axis axis) {
 
 Distribution Distribution::SplitRows(int64_t rows, int32_t ranks) {
   Distribution distribution{.kind = Kind::kSplit};
-  for (int32_t rank = 0; rank <= ranks; ++rank)
-    distribution.split.cuts.push_back(CutRow(rows, rank, ranks));
+  for (int32_t rank = 0; rank <= ranks; ++rank) distribution.split.cuts.push_back(CutRow(rows, rank, ranks));
   return distribution;
 }
 

@@ -43,8 +43,8 @@ std::string_view Name(StreamKind kind);  ///< "compute", "host", "network"
 std::optional<DeviceType> ParseDeviceType(std::string_view name);
 std::optional<StreamKind> ParseStreamKind(std::string_view name);
 
-/// The streams of a rank today: one of each kind, all of its one CPU. The place of a stream in such a list is its
-/// number in task ids.
+/// The streams of a rank today: one of each kind, all of its one CPU. The place of a stream in such a list is
+/// its number in task ids.
 std::vector<StreamDescription> StandardStreams();
 
 }  // namespace heddle

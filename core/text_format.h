@@ -51,14 +51,14 @@ class TextReader {
   std::string Quoted();
   int64_t Integer();
   int32_t Integer32();
-  uint64_t Hexadecimal();     ///< "0x1f"
-  Scalar Literal();           ///< Scalar::ToLiteral
-  NodeId Node();              ///< AppendNodeId
-  ValueInfo Type();           ///< AppendType
-  ValueInfo Info();           ///< AppendInfo
-  heddle::Schema Schema();    ///< Schema::ToText in parentheses
+  uint64_t Hexadecimal();               ///< "0x1f"
+  Scalar Literal();                     ///< Scalar::ToLiteral
+  NodeId Node();                        ///< AppendNodeId
+  ValueInfo Type();                     ///< AppendType
+  ValueInfo Info();                     ///< AppendInfo
+  heddle::Schema Schema();              ///< Schema::ToText in parentheses
   heddle::Distribution Distribution();  ///< Distribution::ToText
-  SourcePosition Position();  ///< AppendPosition; a default position when none is next.
+  SourcePosition Position();            ///< AppendPosition; a default position when none is next.
   /// Everything up to the next `end` (which is left), without blanks around it; an error when there is no
   /// `end`.
   std::string_view Until(char end);

@@ -88,8 +88,7 @@ class Verifier {
       if (!tasks_.emplace(task.id, &task).second) return Broken(task, "exists twice");
       if (task.id.rank() >= static_cast<uint32_t>(plan_.ranks))
         return Broken(task, "is on a rank that does not exist");
-      if (task.id.stream() >= plan_.streams.size())
-        return Broken(task, "is on a stream that does not exist");
+      if (task.id.stream() >= plan_.streams.size()) return Broken(task, "is on a stream that does not exist");
       if (task.id.device() != plan_.streams[task.id.stream()].device)
         return Broken(task, "is on another device than its stream");
       if (task.id.rank() < rank) return Broken(task, "is not sorted by rank");

@@ -94,7 +94,8 @@ struct Operator {
   /// it knows doubles, and cells of a single-precision program are widened for it
   /// (ops/elementwise/single_precision.h).
   bool (*takes_singles)(const KernelCall& call) = nullptr;
-  /// Storages of matrices that `run` takes; what is stored otherwise is converted before (ops/cells/stored_inputs.h).
+  /// Storages of matrices that `run` takes; what is stored otherwise is converted before
+  /// (ops/cells/stored_inputs.h).
   Storages storages = Storages::kDenseAndCsr;
   bool takes_frames = false;  ///< Some input may be a frame; elsewhere frames are refused before `infer`.
   /// Bytes that `run` holds at least beside its inputs and its result, all shapes known; nullptr: little. A

@@ -87,8 +87,7 @@ class Placer {
   void DecideSplit(const Node& node, Placement& placement) const {
     std::vector<ops::RowsInput> by_rows;
     for (size_t i = 0; i < infos_.size(); ++i)
-      if (IsReadByRows(node, i))
-        by_rows.push_back({infos_[i], DistributionOf(node.inputs[i]).IsSplit()});
+      if (IsReadByRows(node, i)) by_rows.push_back({infos_[i], DistributionOf(node.inputs[i]).IsSplit()});
     for (const ValueInfo& result : ResultsOf(node))
       placement.split |= ops::IsSplit(placement.rule, by_rows, result, options_.min_distributed_bytes);
     placement.total_rows = by_rows.empty() ? node.info.shape.rows : by_rows.back().info.shape.rows;

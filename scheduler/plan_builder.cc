@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-
 namespace heddle::scheduler {
 namespace {
 
@@ -213,7 +212,8 @@ RegisterId PlanBuilder::GatherParts(NodeId node, const Distribution& split, int3
 RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {
   const Node& node = graph_[id];
   if (node.Is("literal"))
-    return AddOutput(AddTask(rank, StreamKind::kCompute, TaskKind::kSource, id, Phase::kWhole, {}), node.info);
+    return AddOutput(AddTask(rank, StreamKind::kCompute, TaskKind::kSource, id, Phase::kWhole, {}),
+                     node.info);
   std::vector<RegisterId> inputs;
   for (NodeId input : node.inputs)
     inputs.push_back(input == kNoNode ? kNoRegister : Piece(input, Distribution::Each(), rank));
@@ -288,8 +288,8 @@ void PlanBuilder::AddOutputs(size_t task, NodeId id, bool split) {
   std::vector<std::vector<RegisterId>>& outputs = outputs_[id];
   outputs.resize(results.size(), std::vector<RegisterId>(static_cast<size_t>(ranks_), kNoRegister));
   for (size_t i = 0; i < results.size(); ++i)
-    outputs[i][static_cast<size_t>(rank)] =
-        AddOutput(task, split ? PartInfo(results[i], placements_[static_cast<size_t>(id)].cuts, rank) : results[i]);
+    outputs[i][static_cast<size_t>(rank)] = AddOutput(
+        task, split ? PartInfo(results[i], placements_[static_cast<size_t>(id)].cuts, rank) : results[i]);
 }
 
 void PlanBuilder::EmitResult(NodeId id) {

@@ -69,10 +69,10 @@ class PlanBuilder {
   std::map<std::pair<NodeId, Distribution>, std::vector<RegisterId>> pieces_;  // by rank; -1: not there yet
   /// By operator, result and rank: what it leaves before any boxing.
   std::map<NodeId, std::vector<std::vector<RegisterId>>> outputs_;
-  std::map<std::pair<NodeId, int32_t>, size_t> last_task_;  // (node, rank) -> task, for order edges
-  std::map<size_t, RegisterId> control_of_;                 // task -> its control register
+  std::map<std::pair<NodeId, int32_t>, size_t> last_task_;       // (node, rank) -> task, for order edges
+  std::map<size_t, RegisterId> control_of_;                      // task -> its control register
   std::map<std::pair<int32_t, uint32_t>, uint32_t> next_index_;  // (rank, stream) -> tasks so far
-  std::map<TaskId, size_t> task_of_;  // id -> index in plan_.tasks while building
+  std::map<TaskId, size_t> task_of_;                             // id -> index in plan_.tasks while building
 };
 
 }  // namespace heddle::scheduler

@@ -11,7 +11,8 @@ Variable Variable::OfScalar(Scalar scalar) {
 }
 
 Variable Variable::OfList(std::shared_ptr<ListOf<Variable>> list) {
-  return {.info = {DataType::kList, ValueType::kUnknown, Shape{0, 0}, Format::kDense}, .list = std::move(list)};
+  return {.info = {DataType::kList, ValueType::kUnknown, Shape{0, 0}, Format::kDense},
+          .list = std::move(list)};
 }
 
 Variable Variable::Ahead(Distribution distribution, const ValueInfo& info) {

@@ -18,7 +18,7 @@ namespace heddle::cluster {
 struct Variable {
   Value value;  ///< This rank's piece; meaningless on ranks that hold nothing of it, and ahead of a run.
   Distribution distribution = Distribution::Each();
-  ValueInfo info;         ///< Of the whole value.
+  ValueInfo info;                          ///< Of the whole value.
   std::shared_ptr<ListOf<Variable>> list;  ///< Of a list, which has no value: its elements, in the order of
                                            ///< the script. Changed by its only owner, else copied first.
   bool is_ahead = false;  ///< Stands for what a run will find here: its info and distribution are known, its

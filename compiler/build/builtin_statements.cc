@@ -75,8 +75,7 @@ void BodyBuilder::AddTypeInMetadata(const std::string& path,
                        [&](const auto& attribute) { return attribute.first == name; });
   };
   if (said("data_type")) return;
-  const ops::FileType type =
-      ops::FileTypeInMetadata(program_.options.loader->LoadMetadata(path + ".mtd"));
+  const ops::FileType type = ops::FileTypeInMetadata(program_.options.loader->LoadMetadata(path + ".mtd"));
   if (type.data_type == DataType::kMatrix) return;
   attributes->emplace_back("data_type", Scalar(std::string(Name(type.data_type))));
   if (type.data_type == DataType::kScalar && !said("value_type"))

@@ -18,8 +18,8 @@
 namespace heddle::ops {
 namespace {
 
-// The fields of a line, one after the other, without blanks around them. A field that begins with a quote ends at
-// the quote that a separator follows, and keeps both.
+// The fields of a line, one after the other, without blanks around them. A field that begins with a quote
+// ends at the quote that a separator follows, and keeps both.
 class QuotedFieldCutter {
  public:
   QuotedFieldCutter(std::string_view line, std::string_view separator) : rest_(line), separator_(separator) {}
@@ -36,12 +36,14 @@ class QuotedFieldCutter {
  private:
   size_t EndOfField() const {
     size_t begin = 0;
-    while (begin < rest_.size() && IsBlank(rest_[begin]) && !rest_.substr(begin).starts_with(separator_)) ++begin;
+    while (begin < rest_.size() && IsBlank(rest_[begin]) && !rest_.substr(begin).starts_with(separator_))
+      ++begin;
     if (begin == rest_.size() || rest_[begin] != '"') return rest_.find(separator_);
     for (size_t quote = rest_.find('"', begin + 1); quote != std::string_view::npos;
          quote = rest_.find('"', quote + 1)) {
       const size_t end = rest_.find(separator_, quote + 1);
-      if (Trim(rest_.substr(quote + 1, end == std::string_view::npos ? end : end - quote - 1)).empty()) return end;
+      if (Trim(rest_.substr(quote + 1, end == std::string_view::npos ? end : end - quote - 1)).empty())
+        return end;
     }
     return rest_.find(separator_, begin);  // A quote that nothing closes is a character like any other.
   }
@@ -86,8 +88,8 @@ class ColumnReader {
     if (StorageOf(type_) == ColumnStorage::kTexts) offsets_.push_back(0);
   }
 
-  // False if the text is no cell of the column. An empty one, and one that means so, is missing where texts are,
-  // and 0 or FALSE elsewhere.
+  // False if the text is no cell of the column. An empty one, and one that means so, is missing where texts
+  // are, and 0 or FALSE elsewhere.
   bool Add(std::string_view text, bool missing) {
     missing = missing || text.empty();
     switch (StorageOf(type_)) {
@@ -119,8 +121,8 @@ class ColumnReader {
   }
 
   Result<Column> Finish(int64_t rows) const {
-    HEDDLE_ASSIGN_OR_RETURN(
-        Column column, Column::Make(type_, rows, static_cast<int64_t>(texts_.size()), any_missing_));
+    HEDDLE_ASSIGN_OR_RETURN(Column column,
+                            Column::Make(type_, rows, static_cast<int64_t>(texts_.size()), any_missing_));
     std::copy(doubles_.begin(), doubles_.end(), column.mutable_doubles());
     std::copy(integers_.begin(), integers_.end(), column.mutable_integers());
     std::copy(booleans_.begin(), booleans_.end(), column.mutable_booleans());
@@ -156,12 +158,13 @@ class RowReader {
     if (fields.size() != columns_.size())
       return DataLoss("cannot read '{}': line {} has {} field{}, the lines before have {}", options_.path,
                       line_number, fields.size(), fields.size() == 1 ? "" : "s", columns_.size())
-          .WithNote("every line of a csv file needs the same number of fields; set sep= if the separator is not '" +
-                    options_.separator + "'");
+          .WithNote(
+              "every line of a csv file needs the same number of fields; set sep= if the separator is not '" +
+              options_.separator + "'");
     for (size_t j = 0; j < fields.size(); ++j)
       if (!columns_[j].Add(fields[j], IsMissing(fields[j], options_)))
-        return DataLoss("cannot read '{}': line {}, field {}: '{}' is no {}", options_.path, line_number, j + 1,
-                        CutAtCharacter(fields[j], 40), Name(schema_.types[j]))
+        return DataLoss("cannot read '{}': line {}, field {}: '{}' is no {}", options_.path, line_number,
+                        j + 1, CutAtCharacter(fields[j], 40), Name(schema_.types[j]))
             .WithNote(line_number == 1 ? "if the first line holds names, say header=TRUE"
                                        : "schema= says the types of the columns; STRING takes any text");
     ++rows_;
@@ -190,8 +193,8 @@ Result<std::vector<ColumnType>> TypesOf(const ReadOptions& options, size_t colum
   HEDDLE_ASSIGN_OR_RETURN(std::vector<ColumnType> types, ParseSchema(options.schema));
   if (types.size() == 1) types.assign(columns, types[0]);
   if (types.size() == columns) return types;
-  return DataLoss("cannot read '{}': the schema has {} types, the file has {} columns", options.path, types.size(),
-                  columns);
+  return DataLoss("cannot read '{}': the schema has {} types, the file has {} columns", options.path,
+                  types.size(), columns);
 }
 
 }  // namespace
@@ -212,7 +215,8 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
   HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks,
                           CutLines(text, begin, Trim(separator).empty() ? separator : std::string_view()));
   if (chunks.lines.back() == 0)
-    return DataLoss("cannot read '{}': it holds no data{}", options.path, begin > 0 ? " but a line of names" : "");
+    return DataLoss("cannot read '{}': it holds no data{}", options.path,
+                    begin > 0 ? " but a line of names" : "");
   lines.Next(&line);
   HEDDLE_RETURN_IF_ERROR(lines.status());
   const size_t columns = FieldsOf(line, options).size();
@@ -224,7 +228,8 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
   for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, summary.shape.rows},
                                           std::tuple{"cols", options.columns, summary.shape.columns}})
     if (said != kUnknown && said != found)
-      return DataLoss("cannot read '{}': {}={} was asked for, the file has {}", options.path, name, said, found);
+      return DataLoss("cannot read '{}': {}={} was asked for, the file has {}", options.path, name, said,
+                      found);
   summary.chunk_offsets = std::move(chunks.offsets);
   summary.chunk_rows = std::move(chunks.lines);
   summary.schema = std::move(schema);
@@ -254,7 +259,8 @@ Result<Frame> ReadCsvFrame(const ReadOptions& options, const FileSummary& summar
         if (rest.empty()) return failure.Add(row, ItChanged(options));
         const std::string_view line = TakeLine(&rest);
         if (row < row_begin) continue;
-        if (const Status status = reader.Add(line, row + first_line); !status.ok()) return failure.Add(row, status);
+        if (const Status status = reader.Add(line, row + first_line); !status.ok())
+          return failure.Add(row, status);
       }
       Result<Frame> rows = reader.Finish(summary.schema);
       if (!rows.ok()) return failure.Add(first_row, rows.status());

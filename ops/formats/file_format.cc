@@ -31,10 +31,10 @@ const Reader& ReaderOf(const ReadOptions& options) { return kReaders[static_cast
 
 // What summaries depend on besides the file's bytes.
 std::string SummaryKey(const ReadOptions& options, const std::string& fingerprint) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint, Name(options.data_type),
-                     options.schema, Name(*options.format), options.rows, options.columns, options.nonzeros,
-                     options.header.value_or(false), options.any_blanks, options.separator,
-                     options.index_separator);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint,
+                     Name(options.data_type), options.schema, Name(*options.format), options.rows,
+                     options.columns, options.nonzeros, options.header.value_or(false), options.any_blanks,
+                     options.separator, options.index_separator);
 }
 
 // What is wrong first in the rows before `row_end`; Ok when nothing is. `read` reads rows [begin, end).
@@ -49,8 +49,8 @@ Status FirstFault(const FileSummary& summary, int64_t row_end, const Read& read)
   return OkStatus();
 }
 
-// The worker of earlier rows may have met an earlier fault. Which of the two is heard first is chance, so both tell
-// the same one.
+// The worker of earlier rows may have met an earlier fault. Which of the two is heard first is chance, so
+// both tell the same one.
 template <typename Read>
 auto ReadOrFirstFault(const FileSummary& summary, int64_t row_begin, int64_t row_end, const Read& read) {
   auto rows = read(row_begin, row_end);

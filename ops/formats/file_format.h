@@ -39,8 +39,8 @@ struct ReadOptions {
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
 
-/// What the attributes of a `read` node and the text of a .mtd say: the type of the value, and of a scalar its
-/// value type. kMatrix where nothing is said.
+/// What the attributes of a `read` node and the text of a .mtd say: the type of the value, and of a scalar
+/// its value type. kMatrix where nothing is said.
 struct FileType {
   DataType data_type = DataType::kMatrix;
   ValueType value_type = ValueType::kDouble;
@@ -55,7 +55,7 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
 
 /// What a first look at a file tells; costs one scan (no number is parsed in a csv file).
 struct FileSummary {
-  Shape shape;                ///< Of the matrix or frame that read() gives.
+  Shape shape;                           ///< Of the matrix or frame that read() gives.
   std::shared_ptr<const Schema> schema;  ///< Of a frame.
   int64_t stored = kUnknown;  ///< Upper bound of its non-zeros; kUnknown for csv without nnz in its metadata.
   std::vector<int64_t> chunk_offsets;  ///< Line formats: byte offsets at line starts, and

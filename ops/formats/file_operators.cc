@@ -45,12 +45,14 @@ Result<Value> RunRead(const KernelCall& call) {
                               ? ValueInfo::OfFrame(summary.shape.rows, summary.schema)
                               : ValueInfo::OfMatrix(summary.shape, summary.format);
   const ValueInfo& expected = call.node.info;
-  const bool same_schema = !found.IsFrame() || (expected.schema != nullptr && *found.schema == *expected.schema);
-  if (found.data_type != expected.data_type || found.shape != expected.shape || found.format != expected.format ||
-      !same_schema)
+  const bool same_schema =
+      !found.IsFrame() || (expected.schema != nullptr && *found.schema == *expected.schema);
+  if (found.data_type != expected.data_type || found.shape != expected.shape ||
+      found.format != expected.format || !same_schema)
     return DataLoss("cannot read '{}': it changed while the script ran", path);
   if (found.IsFrame()) {
-    HEDDLE_ASSIGN_OR_RETURN(Frame frame, ReadFrameRows(options, summary, call.row_begin, call.row_end, files));
+    HEDDLE_ASSIGN_OR_RETURN(Frame frame,
+                            ReadFrameRows(options, summary, call.row_begin, call.row_end, files));
     HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
     return Value(std::move(frame));
   }
@@ -61,8 +63,8 @@ Result<Value> RunRead(const KernelCall& call) {
 
 RowRule GenerateRows(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
 
-/// write(x, path): a matrix, frame or scalar into a file, whole or not at all, and its .mtd (language reference
-/// 4.2).
+/// write(x, path): a matrix, frame or scalar into a file, whole or not at all, and its .mtd (language
+/// reference 4.2).
 Result<ValueInfo> InferWrite(const InferContext& context) {
   if (context.inputs[1].IsMatrix()) return InvalidArgument("write: the path is a string, not a matrix");
   HEDDLE_RETURN_IF_ERROR(ResolveWriteOptions(context.node).status());

@@ -104,21 +104,24 @@ FileType FileTypeOf(const Node& node) {
 
 Result<std::vector<ColumnType>> ParseSchema(std::string_view text) {
   static constexpr std::pair<std::string_view, ColumnType> kNames[] = {
-      {"string", ColumnType::kString},   {"double", ColumnType::kFloat64},   {"fp64", ColumnType::kFloat64},
-      {"fp32", ColumnType::kFloat32},    {"float", ColumnType::kFloat32},    {"int", ColumnType::kInteger64},
-      {"int64", ColumnType::kInteger64}, {"int32", ColumnType::kInteger32},  {"boolean", ColumnType::kBoolean},
-      {"bool", ColumnType::kBoolean},    {"character", ColumnType::kCharacter}};
+      {"string", ColumnType::kString},      {"double", ColumnType::kFloat64},
+      {"fp64", ColumnType::kFloat64},       {"fp32", ColumnType::kFloat32},
+      {"float", ColumnType::kFloat32},      {"int", ColumnType::kInteger64},
+      {"int64", ColumnType::kInteger64},    {"int32", ColumnType::kInteger32},
+      {"boolean", ColumnType::kBoolean},    {"bool", ColumnType::kBoolean},
+      {"character", ColumnType::kCharacter}};
   std::vector<ColumnType> types;
   while (!Trim(text).empty()) {
     const size_t end = text.find(',');
     const std::string name = Lower(Trim(text.substr(0, end)));
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    const auto found =
-        std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& known) { return known.first == name; });
+    const auto found = std::find_if(std::begin(kNames), std::end(kNames),
+                                    [&](const auto& known) { return known.first == name; });
     if (found == std::end(kNames))
       return InvalidArgument("read: '{}' in the schema is no type of a column", name)
-          .WithNote("types are STRING, FP64, FP32, INT64, INT32, BOOLEAN and CHARACTER, or string, double, int "
-                    "and boolean");
+          .WithNote(
+              "types are STRING, FP64, FP32, INT64, INT32, BOOLEAN and CHARACTER, or string, double, int "
+              "and boolean");
     types.push_back(found->second);
   }
   if (types.empty()) return InvalidArgument("read: the schema names no type");
@@ -152,8 +155,9 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
   if (options.data_type == DataType::kScalar) return options;  // one line, no format
   if (options.data_type == DataType::kFrame) {
     if (options.format.value_or(FileFormat::kCsv) != FileFormat::kCsv)
-      return Unimplemented("read of a frame in format '{}' is part of DML but Heddle does not run it yet; use csv",
-                           Name(*options.format));
+      return Unimplemented(
+          "read of a frame in format '{}' is part of DML but Heddle does not run it yet; use csv",
+          Name(*options.format));
     options.format = FileFormat::kCsv;
     if (options.separator.empty()) options.separator.assign(1, ',');
     if (!options.header) options.header = false;

@@ -181,8 +181,8 @@ Result<Matrix> MatrixOf(const Frame& frame) {
   if (first.first == frame.rows()) return matrix;
   std::string text;
   frame.AppendText(first.first, first.second, &text);
-  return FailedPrecondition("as.matrix: '{}' in column {} of the frame is not a number", CutAtCharacter(text, 40),
-                            frame.schema()->NameOf(first.second));
+  return FailedPrecondition("as.matrix: '{}' in column {} of the frame is not a number",
+                            CutAtCharacter(text, 40), frame.schema()->NameOf(first.second));
 }
 
 }  // namespace heddle::ops

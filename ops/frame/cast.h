@@ -15,8 +15,9 @@ Result<Frame> FrameOf(const Matrix& matrix);
 Result<Frame> FrameOf(const Scalar& scalar);
 ColumnType ColumnTypeOf(ValueType type);  ///< kString, where the type is not known.
 
-/// The cells as doubles: booleans are 0 and 1; of strings the number they write, 0 and 1 for FALSE and TRUE in any
-/// case, and NaN where there is nothing. kFailedPrecondition for other texts, naming the first of them.
+/// The cells as doubles: booleans are 0 and 1; of strings the number they write, 0 and 1 for FALSE and TRUE
+/// in any case, and NaN where there is nothing. kFailedPrecondition for other texts, naming the first of
+/// them.
 Result<Matrix> MatrixOf(const Frame& frame);
 
 }  // namespace heddle::ops

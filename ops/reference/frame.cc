@@ -45,7 +45,8 @@ Frame AsFrame(const Matrix& x) {
       if (boolean)
         column.mutable_booleans()[i] = cell == 1;
       else if (whole)
-        column.mutable_integers()[i] = cell >= 0x1p63 ? std::numeric_limits<int64_t>::max() : std::llrint(cell);
+        column.mutable_integers()[i] =
+            cell >= 0x1p63 ? std::numeric_limits<int64_t>::max() : std::llrint(cell);
       else
         column.mutable_doubles()[i] = single ? static_cast<double>(static_cast<float>(cell)) : cell;
     }

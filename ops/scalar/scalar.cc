@@ -29,7 +29,8 @@ Result<Value> RunAsScalar(const KernelCall& call) {
   const Value& x = *call.inputs[0];
   if (x.IsScalar()) return x;
   if (!IsOneByOne(x.shape()))
-    return FailedPrecondition("as.scalar: the {} must be 1x1: {}", x.IsFrame() ? "frame" : "matrix", x.shape());
+    return FailedPrecondition("as.scalar: the {} must be 1x1: {}", x.IsFrame() ? "frame" : "matrix",
+                              x.shape());
   return Value(x.IsFrame() ? x.frame().At(0, 0) : Scalar(x.matrix().At(0, 0)));
 }
 
@@ -38,7 +39,8 @@ Result<ValueInfo> InferAsMatrix(const InferContext& context) {
   if (x.IsMatrix()) return InvalidArgument("as.matrix: the argument is a matrix already");
   if (x.IsFrame()) return ValueInfo::OfMatrix(x.shape);
   if (!x.IsScalar())
-    return InvalidArgument("as.matrix: the argument must be a scalar or a frame, not a {}", Name(x.data_type));
+    return InvalidArgument("as.matrix: the argument must be a scalar or a frame, not a {}",
+                           Name(x.data_type));
   return ValueInfo::OfMatrix({1, 1});
 }
 
@@ -83,7 +85,8 @@ Result<ValueInfo> InferAsFrame(const InferContext& context) {
     return info;
   }
   if (!x.IsScalar())
-    return InvalidArgument("as.frame: the argument must be a matrix or a scalar, not a {}", Name(x.data_type));
+    return InvalidArgument("as.frame: the argument must be a matrix or a scalar, not a {}",
+                           Name(x.data_type));
   if (x.value_type == ValueType::kUnknown) {
     ValueInfo info = ValueInfo::OfFrame(1, nullptr);
     info.shape.columns = 1;

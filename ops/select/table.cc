@@ -9,8 +9,8 @@
 #include "core/panels.h"
 #include "core/sizes.h"
 #include "ops/arguments.h"
-#include "ops/cells/storage.h"
 #include "ops/cells/move_cells.h"
+#include "ops/cells/storage.h"
 #include "ops/select/select_operators.h"
 
 namespace heddle::ops {

@@ -59,10 +59,9 @@ Plan RandomScheduledPlan(uint64_t seed) {
   std::map<std::string, Distribution> live_in;
   for (const Node& node : graph.nodes)
     if (node.Is("variable"))
-      live_in[node.Text("name")] = random() % 2 == 0 ? Distribution::One()
-                                                          : Distribution::SplitRows(node.info.shape.rows, ranks);
-  Result<Plan> plan = scheduler::Schedule(
-      graph, live_in, {.ranks = ranks, .min_distributed_bytes = 0});
+      live_in[node.Text("name")] =
+          random() % 2 == 0 ? Distribution::One() : Distribution::SplitRows(node.info.shape.rows, ranks);
+  Result<Plan> plan = scheduler::Schedule(graph, live_in, {.ranks = ranks, .min_distributed_bytes = 0});
   EXPECT_TRUE(plan.ok()) << plan.status().ToString();
   return plan.ok() ? *std::move(plan) : Plan();
 }

@@ -37,7 +37,8 @@ std::string PlanOfLoop(const Variable& x) {
   const Program program = CompileOrDie(kScript);
   Frame frame;
   frame.Set("X", x);
-  frame.Set("D", Variable::Ahead(Distribution::One(), ValueInfo::OfMatrix({kRows, kColumns}, Format::kDense)));
+  frame.Set("D",
+            Variable::Ahead(Distribution::One(), ValueInfo::OfMatrix({kRows, kColumns}, Format::kDense)));
   const SessionOptions options;
   BlockCompiler compiler(options, nullptr, &SystemClock());
   const Block& body = program.main.back().body.at(0);

@@ -27,9 +27,7 @@ TEST(PlacementTest, TheCostModelForeseesIt) {
         scheduler::Place(graph, live_in, {.ranks = 3, .min_distributed_bytes = min_distributed_bytes});
     ASSERT_TRUE(placements.ok()) << placements.status().ToString();
     compiler::fusion::Dag dag = compiler::fusion::MakeDag(graph, {});
-    const auto is_split = [&](std::string_view name) {
-      return live_in.at(std::string(name)).IsSplit();
-    };
+    const auto is_split = [&](std::string_view name) { return live_in.at(std::string(name)).IsSplit(); };
     compiler::fusion::MarkSplit(3, min_distributed_bytes, is_split, &dag);
     for (NodeId id = 0; id < graph.size(); ++id) {
       const scheduler::Placement& placement = (*placements)[static_cast<size_t>(id)];

@@ -150,8 +150,7 @@ class RandomValues {
   std::vector<Binding> Bindings() {
     std::vector<Binding> bindings;
     for (int64_t i = Below(3); i > 0; --i)
-      bindings.push_back(
-          {Text(), OneDistribution(), Info(), static_cast<NodeId>(Below(20)) - 1});
+      bindings.push_back({Text(), OneDistribution(), Info(), static_cast<NodeId>(Below(20)) - 1});
     return bindings;
   }
 

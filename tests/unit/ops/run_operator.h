@@ -92,16 +92,16 @@ struct Invocation {
     std::vector<Value> results(inferred.size());
     Status status;
     Arena(threads).Execute([&] {
-      status = RunOperator(*op,
-                           {.node = node,
-                            .phase = Phase::kWhole,
-                            .inputs = pointers,
-                            .input_infos = infos,
-                            .row_begin = begin,
-                            .row_end = end,
-                            .total_rows = total,
-                            .context = context},
-                           results);
+      status = CatalogKernels().Run({.node = node,
+                                     .phase = Phase::kWhole,
+                                     .inputs = pointers,
+                                     .input_infos = infos,
+                                     .row_begin = begin,
+                                     .row_end = end,
+                                     .total_rows = total,
+                                     .context = context,
+                                     .op = op},
+                                    results);
     });
     HEDDLE_RETURN_IF_ERROR(status);
     return results;
@@ -136,7 +136,8 @@ struct Invocation {
       EXPECT_TRUE(node.info.shape.rows == kUnknown || node.info.shape.rows == matrix.rows()) << node.op;
       EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.shape.columns == matrix.columns())
           << node.op;
-      EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.format == FormatOf(matrix.storage())) << node.op;
+      EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.format == FormatOf(matrix.storage()))
+          << node.op;
     }
     return *std::move(result);
   }

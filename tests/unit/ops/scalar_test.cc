@@ -184,8 +184,9 @@ struct Outcome {
 Outcome RunOn(std::string_view name, const Value& x) {
   Node node;
   node.op = name;
-  const std::array infos = {x.IsMatrix() ? ValueInfo::OfMatrix(x.matrix().shape(), FormatOf(x.matrix().storage()))
-                                         : ValueInfo::OfScalar(x.scalar().type())};
+  const std::array infos = {x.IsMatrix()
+                                ? ValueInfo::OfMatrix(x.matrix().shape(), FormatOf(x.matrix().storage()))
+                                : ValueInfo::OfScalar(x.scalar().type())};
   const std::array<const Scalar*, 1> scalars = {nullptr};
   const std::array inputs = {&x};
   KernelContext context;

@@ -208,9 +208,8 @@ TEST(TextOperatorsTest, ALongTextIsPrintedInPiecesOfWholeCharacters) {
 // Expected texts are what SystemDS prints.
 TEST(FrameTextTest, BeginsWithSizeNamesAndTypes) {
   const Frame frame(
-      std::make_shared<const Schema>(Schema{{ColumnType::kBoolean, ColumnType::kFloat32, ColumnType::kInteger32,
-                                             ColumnType::kFloat64},
-                                            {}}),
+      std::make_shared<const Schema>(Schema{
+          {ColumnType::kBoolean, ColumnType::kFloat32, ColumnType::kInteger32, ColumnType::kFloat64}, {}}),
       {*Column::OfBooleans(std::array<bool, 3>{true, false, true}),
        *Column::OfDoubles(std::array<double, 3>{2.5, 3.25, -1}, ColumnType::kFloat32),
        *Column::OfIntegers(std::array<int64_t, 3>{3, 4, 5}, ColumnType::kInteger32),
@@ -226,7 +225,8 @@ TEST(FrameTextTest, BeginsWithSizeNamesAndTypes) {
 
 TEST(FrameTextTest, MissingCellsAreNull) {
   Column texts = *Column::Make(ColumnType::kString, 2, 1, /*may_miss=*/true);
-  for (const auto& [i, offset] : {std::pair<int, int64_t>{0, 0}, {1, 1}, {2, 1}}) texts.mutable_offsets()[i] = offset;
+  for (const auto& [i, offset] : {std::pair<int, int64_t>{0, 0}, {1, 1}, {2, 1}})
+    texts.mutable_offsets()[i] = offset;
   texts.mutable_texts()[0] = 'x';
   texts.mutable_missing()[1] = 1;
   const Frame frame(std::make_shared<const Schema>(Schema{{ColumnType::kString}, {"my name"}}), {texts});

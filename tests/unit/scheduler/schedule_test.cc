@@ -143,8 +143,8 @@ TEST(ScheduleTest, EachResultIsARegisterOfOneTask) {
   const NodeId w = g.graph.Add(ResultOf(g.graph, eigen, 0)), v = g.graph.Add(ResultOf(g.graph, eigen, 1));
   g.Assign("w", w);
   g.Assign("Z", g.Op("%*%", {x, v}, MatrixOf(100'000, 50)));
-  const Result<Plan> plan =
-      Schedule(g.graph, {{"A", Distribution::One()}, {"X", Distribution::SplitRows(100'000, 3)}}, {.ranks = 3});
+  const Result<Plan> plan = Schedule(
+      g.graph, {{"A", Distribution::One()}, {"X", Distribution::SplitRows(100'000, 3)}}, {.ranks = 3});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_TRUE(CheckLive(*plan).ok());
   ASSERT_EQ(TasksOf(*plan, eigen, Phase::kWhole).size(), 1u);
@@ -213,13 +213,14 @@ TEST(ScheduleTest, AReductionOfSeveralResultsFinishesThemTogether) {
   for (const Task* task : TasksOf(*plan, fused, Phase::kPartial))
     EXPECT_EQ(DataShapes(*plan, *task), (std::vector<Shape>{{kUnknown, kUnknown}}));
   ASSERT_EQ(TasksOf(*plan, fused, Phase::kFinish).size(), 1u);
-  EXPECT_EQ(DataShapes(*plan, *TasksOf(*plan, fused, Phase::kFinish)[0]), (std::vector<Shape>{{0, 0}, {0, 0}}));
+  EXPECT_EQ(DataShapes(*plan, *TasksOf(*plan, fused, Phase::kFinish)[0]),
+            (std::vector<Shape>{{0, 0}, {0, 0}}));
 }
 
 TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
-  const Result<Plan> plan =
-      Schedule(g.graph, {{"X", Distribution::SplitRows(100'000, 3)}, {"w", Distribution::One()}}, {.ranks = 3});
+  const Result<Plan> plan = Schedule(
+      g.graph, {{"X", Distribution::SplitRows(100'000, 3)}, {"w", Distribution::One()}}, {.ranks = 3});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_EQ(TasksOf(*plan, 2, Phase::kWhole).size(), 3u);
   EXPECT_EQ(TasksOf(*plan, 3, Phase::kPartial).size(), 3u);
@@ -281,8 +282,8 @@ TEST(ScheduleTest, AValueIsBroadcastOnceForAllItsReaders) {
   const NodeId w = g.Variable("w", MatrixOf(50, 1));
   g.Assign("a", g.Op("%*%", {x, w}, MatrixOf(100'000, 1)));
   g.Assign("b", g.Op("%*%", {x, w}, MatrixOf(100'000, 1)));
-  const Result<Plan> plan =
-      Schedule(g.graph, {{"X", Distribution::SplitRows(100'000, 2)}, {"w", Distribution::One()}}, {.ranks = 2});
+  const Result<Plan> plan = Schedule(
+      g.graph, {{"X", Distribution::SplitRows(100'000, 2)}, {"w", Distribution::One()}}, {.ranks = 2});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(std::count_if(plan->tasks.begin(), plan->tasks.end(),
                           [](const Task& t) { return t.kind == TaskKind::kCopy; }),
@@ -310,8 +311,9 @@ TEST(ScheduleTest, EffectsKeepScriptOrderByControlRegisters) {
 
 TEST(ScheduleTest, TooLittleMemoryIsRefusedWithTheNumbers) {
   const GraphUnderTest g = NormalEquations(100'000, 50);
-  const Result<Plan> plan = Schedule(g.graph, {{"X", Distribution::SplitRows(100'000, 1)}, {"w", Distribution::One()}},
-                                     {.ranks = 1, .memory_bytes = 1 << 20});
+  const Result<Plan> plan =
+      Schedule(g.graph, {{"X", Distribution::SplitRows(100'000, 1)}, {"w", Distribution::One()}},
+               {.ranks = 1, .memory_bytes = 1 << 20});
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.status().code(), StatusCode::kResourceExhausted);
   EXPECT_NE(plan.status().message().find("needs 4"), std::string::npos) << plan.status().ToString();

@@ -38,9 +38,8 @@ TEST_F(MetadataTest, AScalarIsTold) {
     return fmt::format("{} {}", Name(type.data_type), Name(type.value_type));
   };
   EXPECT_EQ(types("{\"data_type\": \"scalar\"}"), "scalar double");
-  EXPECT_EQ(
-      types("\xEF\xBB\xBF{\"value_type\": \"INT\", \"data_type\": \"Scalar\", \"description\": {}}"),
-      "scalar integer");
+  EXPECT_EQ(types("\xEF\xBB\xBF{\"value_type\": \"INT\", \"data_type\": \"Scalar\", \"description\": {}}"),
+            "scalar integer");
   EXPECT_EQ(types("{\"data_type\": \"frame\", \"schema\": \"STRING,\"}"), "frame double");
   EXPECT_EQ(types("{\"data_type\": \"matrix\"}"), "matrix double");
   EXPECT_EQ(types("{\"data_type\": "), "matrix double");

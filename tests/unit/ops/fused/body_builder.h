@@ -50,8 +50,9 @@ class BodyBuilder {
   NodeId Input(Value value) {
     Node node{.op = "variable"};
     node.SetAttribute("name", Scalar(std::to_string(inputs_.size())));
-    node.info = value.IsScalar() ? ValueInfo::OfScalar(value.scalar().type())
-                                 : ValueInfo::OfMatrix(value.matrix().shape(), FormatOf(value.matrix().storage()));
+    node.info = value.IsScalar()
+                    ? ValueInfo::OfScalar(value.scalar().type())
+                    : ValueInfo::OfMatrix(value.matrix().shape(), FormatOf(value.matrix().storage()));
     infos_.push_back(node.info);
     inputs_.push_back(std::move(value));
     return fused_.body.Add(std::move(node));
