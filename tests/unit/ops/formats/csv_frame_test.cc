@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames in csv files and in files of cells. Cells are those that SystemDS reads and writes.
+#include "tests/unit/ops/formats/formats_fixture.h"
+
+namespace heddle::ops {
+namespace {
+
+using Attributes = std::vector<std::pair<std::string, Scalar>>;
+
+class CsvFrameTest : public FormatsTest {
+ protected:
+  Result<Frame> ReadFrame(const std::string& name, Attributes attributes = {}) {
+    Node node;
+    node.SetAttribute("data_type", "frame");
+    for (auto& [key, value] : attributes) node.SetAttribute(key, value);
+    HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(node, name, *files_));
+    HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *files_));
+    HEDDLE_ASSIGN_OR_RETURN(Frame whole, ReadFrameRows(options, summary, 0, summary.shape.rows, *files_));
+    EXPECT_EQ(whole.shape(), summary.shape);
+    // As several workers would: the rows must not depend on who reads them.
+    const int64_t half = summary.shape.rows / 2;
+    for (const auto& [begin, end] :
+         {std::pair<int64_t, int64_t>{0, half}, {half, summary.shape.rows}, {half, half}}) {
+      HEDDLE_ASSIGN_OR_RETURN(const Frame rows, ReadFrameRows(options, summary, begin, end, *files_));
+      EXPECT_TRUE(Frame::SameCells(rows, whole.Rows(begin, end)));
+    }
+    return whole;
+  }
+  // Schema, then rows of cells with bars between, missing ones as "?".
+  std::string Text(const std::string& name, Attributes attributes = {}) {
+    const Result<Frame> frame = ReadFrame(name, std::move(attributes));
+    if (!frame.ok()) return frame.status().ToString();
+    std::string text = frame->schema()->ToText();
+    for (int64_t i = 0; i < frame->rows(); ++i) {
+      text += "\n";
+      for (int64_t j = 0; j < frame->columns(); ++j) {
+        text += j > 0 ? "|" : "";
+        if (frame->IsMissing(i, j)) text += "?";
+        frame->AppendText(i, j, &text);
+      }
+    }
+    return text;
+  }
+};
+
+constexpr char kPeople[] = "name,age,w,m\nAda,36,60.5,true\n\"a,b\",7,,FALSE\n Zoë ,-3,1e3,TRUE\n,,,\n";
+
+TEST_F(CsvFrameTest, ColumnsHaveTheTypesOfTheSchema) {
+  Put("a.csv", kPeople);
+  EXPECT_EQ(Text("a.csv", {{"header", true}, {"schema", "string,int,double,boolean"}}),
+            "STRING name, INT64 age, FP64 w, BOOLEAN m\n"
+            "Ada|36|60.5|TRUE\n\"a,b\"|7|0.0|FALSE\nZoë|-3|1000.0|TRUE\n?|0|0.0|FALSE");
+}
+
+TEST_F(CsvFrameTest, WithoutASchemaTheyAreStrings) {
+  Put("a.csv", kPeople);
+  EXPECT_EQ(Text("a.csv", {{"header", true}}),
+            "STRING name, STRING age, STRING w, STRING m\n"
+            "Ada|36|60.5|true\n\"a,b\"|7|?|FALSE\nZoë|-3|1e3|TRUE\n?|?|?|?");
+  EXPECT_EQ(Text("a.csv").substr(0, 47), "STRING, STRING, STRING, STRING\nname|age|w|m\nAda");
+}
+
+TEST_F(CsvFrameTest, OneTypeOfASchemaIsThatOfAllColumns) {
+  Put("a.csv", "1.5,7\n2,3\n");
+  EXPECT_EQ(Text("a.csv", {{"schema", "double"}}), "FP64, FP64\n1.5|7.0\n2.0|3.0");
+  EXPECT_EQ(Text("a.csv", {{"schema", "INT32,FP32,"}}), "INT32, FP32\n1|7.0\n2|3.0");
+}
+
+TEST_F(CsvFrameTest, QuotedFieldsKeepTheirQuotes) {
+  Put("a.csv", "\"a \"\"b\"\" c\",2\n\"x, y\" ,3\n\"\"  ,4\n\"q\"r,5\n\"open,6\n");
+  EXPECT_EQ(Text("a.csv"),
+            "STRING, STRING\n\"a \"\"b\"\" c\"|2\n\"x, y\"|3\n\"\"|4\n\"q\"r|5\n\"open|6");
+}
+
+TEST_F(CsvFrameTest, TextsThatMeanSoAreMissing) {
+  Put("a.csv", "1;NA\n?;x\n");
+  EXPECT_EQ(Text("a.csv", {{"sep", ";"}, {"naStrings", "NA\u00b7?"}, {"schema", "double,string"}}),
+            "FP64, STRING\n1.0|?\n0.0|x");
+}
+
+TEST_F(CsvFrameTest, WhatIsNoCellOfItsColumnIsNamed) {
+  const auto fault = [&](const std::string& text, const std::string& schema) {
+    Put("f.csv", text);
+    const std::string fault = Text("f.csv", {{"schema", schema}});
+    return fault.substr(0, fault.find('\n'));
+  };
+  EXPECT_EQ(fault("1,x1\n2,3\n", "int,int"), "cannot read 'f.csv': line 1, field 2: 'x1' is no INT64");
+  EXPECT_EQ(fault("1\n3000000000\n", "INT32"), "cannot read 'f.csv': line 2, field 1: '3000000000' is no INT32");
+  EXPECT_EQ(fault("1e30\n", "INT64"), "cannot read 'f.csv': line 1, field 1: '1e30' is no INT64");
+  EXPECT_EQ(fault("yes\n", "boolean"), "cannot read 'f.csv': line 1, field 1: 'yes' is no BOOLEAN");
+  EXPECT_EQ(fault("ab\n", "CHARACTER"), "cannot read 'f.csv': line 1, field 1: 'ab' is no CHARACTER");
+  EXPECT_EQ(fault("a,b\nc\n", "string"), "cannot read 'f.csv': line 2 has 1 field, the lines before have 2");
+  EXPECT_EQ(fault("a\n\nb\n", "string"), "cannot read 'f.csv': line 2 is blank");
+  EXPECT_EQ(fault("a,b\n", "string,int,int"), "cannot read 'f.csv': the schema has 3 types, the file has 2 columns");
+  EXPECT_EQ(fault("a\n", "text"), "read: 'text' in the schema is no type of a column");
+  EXPECT_EQ(fault("\n", "string"), "cannot read 'f.csv': it holds no data");
+  EXPECT_EQ(Text("f.csv", {{"format", "libsvm"}}),
+            "read of a frame in format 'libsvm' is part of DML but Heddle does not run it yet; use csv");
+  Put("f.csv", "x,y\n1\n");
+  EXPECT_EQ(Text("f.csv", {{"header", true}}),
+            "cannot read 'f.csv': its first line has 2 names, the next one 1 fields");
+}
+
+TEST_F(CsvFrameTest, OfSeveralFaultsTheFirstInTheFileIsTold) {
+  std::string text;
+  for (int row = 0; row < 4000; ++row) text += row == 1500 || row == 3500 ? "x\n" : "1\n";
+  Put("long.csv", text);
+  const Status status = ReadFrame("long.csv", {{"schema", "int"}}).status();
+  EXPECT_EQ(status.message(), "cannot read 'long.csv': line 1501, field 1: 'x' is no INT64");
+}
+
+TEST_F(CsvFrameTest, LongFilesAreReadInPieces) {
+  std::string text;
+  for (int row = 0; row < 200'000; ++row)
+    text += fmt::format("{},text {},{}\n", row, row % 97, row % 2 == 0 ? "true" : "");
+  Put("long.csv", text);
+  ASSERT_GT(text.size(), size_t{3} << 20);
+  const Result<Frame> frame = ReadFrame("long.csv", {{"schema", "INT32,STRING,STRING"}});
+  ASSERT_TRUE(frame.ok()) << frame.status().ToString();
+  for (const int64_t row : {0, 1, 65'000, 123'457, 199'999}) {
+    EXPECT_EQ(frame->At(row, 0), Scalar(row));
+    EXPECT_EQ(frame->At(row, 1), Scalar(fmt::format("text {}", row % 97)));
+    EXPECT_EQ(frame->IsMissing(row, 2), row % 2 == 1);
+  }
+}
+
+TEST_F(CsvFrameTest, WhatIsWrittenIsReadBack) {
+  Put("a.csv", kPeople);
+  const Frame people = *ReadFrame("a.csv", {{"header", true}, {"schema", "string,int,double,boolean"}});
+  WriteOptions options{.format = FileFormat::kCsv, .header = true, .description = "all"};
+  ASSERT_TRUE(WriteValue(people, "b.csv", options, *files_).ok());
+  EXPECT_EQ(Get("b.csv"), "name,age,w,m\nAda,36,60.5,true\n\"a,b\",7,0.0,false\nZoë,-3,1000.0,true\n,0,0.0,false\n");
+  EXPECT_EQ(Get("b.csv.mtd"),
+            "{\n    \"data_type\": \"frame\",\n    \"schema\": \"STRING,INT64,FP64,BOOLEAN,\",\n    \"rows\": 4,\n"
+            "    \"cols\": 4,\n    \"format\": \"csv\",\n    \"description\": \"all\",\n    \"header\": true,\n"
+            "    \"sep\": \",\"\n}\n");
+  Result<Frame> back = ReadFrame("b.csv");
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_TRUE(Frame::SameCells(*back, people));
+  EXPECT_EQ(*back->schema(), *people.schema());
+  EXPECT_TRUE(ReadFrame("b.csv", {{"schema", "string,int64,fp64,boolean"}}).ok());
+  EXPECT_EQ(ReadFrame("b.csv", {{"schema", "string"}}).status().message(),
+            "read: schema=string contradicts 'b.csv.mtd', which says STRING,INT64,FP64,BOOLEAN,");
+  options.format = FileFormat::kText;
+  ASSERT_TRUE(WriteValue(people, "cells", options, *files_).ok());
+  EXPECT_EQ(Get("cells"), "1 1 Ada\n1 2 36\n1 3 60.5\n1 4 true\n2 1 \"a,b\"\n2 2 7\n3 1 Zoë\n3 2 -3\n3 3 1000.0\n3 4 true\n");
+  options.format = FileFormat::kLibsvm;
+  const Status status = WriteValue(people, "svm", options, *files_);
+  EXPECT_EQ(status.message(), "write: a frame cannot be written in format 'libsvm'");
+  EXPECT_EQ(Get("svm"), "");
+}
+
+TEST_F(CsvFrameTest, ManyPiecesAreWrittenInOrder) {
+  std::vector<int64_t> numbers;
+  std::string text;
+  for (int64_t i = 0; i < 100'000; ++i) {
+    numbers.push_back(i * 7);
+    text += fmt::format("{}\n", i * 7);
+  }
+  const Frame frame(std::make_shared<const Schema>(Schema{{ColumnType::kInteger64}, {}}),
+                    {*Column::OfIntegers(numbers)});
+  ASSERT_TRUE(WriteValue(frame, "n.csv", {.format = FileFormat::kCsv}, *files_).ok());
+  EXPECT_EQ(Get("n.csv"), text);
+}
+
+}  // namespace
+}  // namespace heddle::ops
