@@ -29,6 +29,7 @@ namespace heddle::ops {
   Operator(kQr)                    \
   Operator(kQuantile)              \
   Operator(kRowCumsum)             \
+  Operator(kSample)                \
   Operator(kSvd)                   \
   Operator(kUpperTriangle)         \
   Operator(kWeightedMean)          \
@@ -44,9 +45,10 @@ namespace {
 // Families: files that hold several operators.
 using Family = std::span<const Operator> (*)();
 constexpr Family kFamilies[] = {
-    ElementwiseOperators, AggregateOperators, CumulativeOperators,     MatmulOperators, ReorganizeOperators,
-    IndexOperators,       GenerateOperators,  SampledProductOperators, SelectOperators, SolveOperators,
-    ScalarOperators,      TextOperators,      FileOperators,           FusedOperators,  DeclaredTypeOperators,
+    ElementwiseOperators,   AggregateOperators, CumulativeOperators,   MatmulOperators,
+    ReorganizeOperators,    IndexOperators,     GenerateOperators,     SampledProductOperators,
+    SelectOperators,        SolveOperators,     ScalarOperators,       TextOperators,
+    FileOperators,          FusedOperators,     DeclaredTypeOperators,
 };
 
 struct Catalog {
@@ -64,7 +66,8 @@ struct Catalog {
 
   void Add(const Operator& op) {
     all.push_back(&op);
-    if (op.infer != nullptr) HEDDLE_CHECK(by_name.emplace(op.name, &op).second, "operator names are unique");
+    if (op.infer != nullptr || op.infer_several != nullptr)
+      HEDDLE_CHECK(by_name.emplace(op.name, &op).second, "operator names are unique");
     if (op.form == CallForm::kNone) return;
     AddBuiltin(op.name, op);
     for (std::string_view rest = op.aliases; !rest.empty();) {

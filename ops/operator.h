@@ -114,11 +114,12 @@ struct Operator {
   std::optional<BinaryCode> binary = {};  ///< Cell-wise on two operands: its kernel.
   std::optional<UnaryCode> unary = {};    ///< Cell-wise on one operand: its kernel.
   const Aggregate* aggregate = nullptr;
-  bool function = false;          ///< A cell takes 15 to 40 operations: worth computing once before a loop.
-  bool draws = false;             ///< The result also depends on the job's seed and on what ran before.
-  bool files = false;             ///< Reads or writes files: takes as long as they take.
-  std::string_view total = {};    ///< Of x = x op y, y differing by round: the aggregate of all y ("sum").
-  std::string_view of_rows = {};  ///< Of a full aggregate: the same of each row, and
+  bool function = false;  ///< A cell takes 15 to 40 operations: worth computing once before a loop.
+  int seed_input = -1;  ///< Of operators that draw: the input that is the seed. Without one, or with -1, the
+                        ///< result also depends on the job's seed and on what ran before.
+  bool files = false;   ///< Reads or writes files: takes as long as they take.
+  std::string_view total = {};       ///< Of x = x op y, y differing by round: the aggregate of all y ("sum").
+  std::string_view of_rows = {};     ///< Of a full aggregate: the same of each row, and
   std::string_view of_columns = {};  ///< of each column.
   FusionTraits fusion = {};
   /// Cell-wise operators whose rule is not that of `binary` and `unary`: true if the result is zero at a

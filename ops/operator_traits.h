@@ -17,13 +17,15 @@ enum class CallForm : uint8_t {
   kNone,        ///< Scripts cannot call it: it is written between its operands, or the compiler forms it.
   kPositional,  ///< Arguments go by position; their names only count when all are named.
   kNamed,       ///< Positional arguments come first, the others by name.
-  kVariadic,    ///< Any number of inputs.
+  kVariadic,    ///< Any number of inputs, behind the attributes.
   // The rest is written by hand in compiler/build/builtin_calls.cc and builtin_statements.cc.
   kMinMax,  ///< One argument: this operator; several: Operator::overload between them.
   kOuter,
+  kSame,  ///< Its argument.
   kTable,
   kMatrix,
   kRand,
+  kSample,
   kRead,
   kPrint,
   kStop,

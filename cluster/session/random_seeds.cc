@@ -4,12 +4,12 @@
 #include <charconv>
 
 #include "cluster/session/variables.h"
+#include "ops/operator.h"
 
 namespace heddle::cluster {
 namespace {
 
 constexpr std::string_view kPrefix = "%seed";
-constexpr size_t kSeedInput = 5;  // of "rand" (docs/architecture.md)
 
 Node MakeNode(const char* op, std::vector<NodeId> inputs, ValueInfo info, const SourcePosition& position) {
   Node node;
@@ -26,10 +26,17 @@ bool IsLiteral(const Graph& graph, NodeId id, double value) {
          node.FindAttribute("value")->AsDouble() == value;
 }
 
+// The input that is the seed; -1 of operators that do not draw.
+int SeedInputOf(const Node& node) {
+  const ops::Operator* const op = ops::FindOperator(node.op);
+  return op == nullptr ? -1 : op->seed_input;
+}
+
 bool NeedsSeed(const Graph& graph, const Node& node) {
-  if (!node.Is("rand")) return false;
-  if (node.inputs.size() <= kSeedInput || node.inputs[kSeedInput] == kNoNode) return true;
-  const NodeId seed = node.inputs[kSeedInput];
+  if (SeedInputOf(node) < 0) return false;
+  const auto input = static_cast<size_t>(SeedInputOf(node));
+  if (node.inputs.size() <= input || node.inputs[input] == kNoNode) return true;
+  const NodeId seed = node.inputs[input];
   return !graph[seed].Is("literal") || IsLiteral(graph, seed, -1);
 }
 
@@ -47,12 +54,13 @@ void ConnectGraph(Graph* graph) {
       if (input != kNoNode) input = new_ids[static_cast<size_t>(input)];
     for (NodeId& before : node.after) before = new_ids[static_cast<size_t>(before)];
     if (seedless) {
-      if (node.inputs.size() <= kSeedInput) node.inputs.resize(kSeedInput + 1, kNoNode);
+      const auto input = static_cast<size_t>(SeedInputOf(node));
+      if (node.inputs.size() <= input) node.inputs.resize(input + 1, kNoNode);
       const Scalar* stream = node.FindAttribute("stream");
       Node drawn = MakeNode("variable", {}, ValueInfo::OfScalar(ValueType::kInteger), node.position);
       drawn.SetAttribute("name", fmt::format("{}{}", kPrefix, stream == nullptr ? 0 : stream->AsInteger()));
       const NodeId drawn_id = result.Add(std::move(drawn));
-      NodeId& seed = node.inputs[kSeedInput];
+      NodeId& seed = node.inputs[input];
       if (seed == kNoNode || result[seed].Is("literal")) {
         seed = drawn_id;
       } else {  // ifelse(seed == -1, drawn, seed)

@@ -11,9 +11,9 @@ namespace heddle::cluster {
 
 class Frame;
 
-/// Gives every rand() without a seed (or whose seed turns out to be -1) a seed of its own each time it runs:
-/// a function of the job's seed, the call's place in the script, and how often it ran. Equal on every rank
-/// and for any distribution.
+/// Gives every call that draws (rand, sample) without a seed, or whose seed turns out to be -1, a seed of its
+/// own each time it runs: a function of the job's seed, the call's place in the script, and how often it ran.
+/// Equal on every rank and for any distribution.
 ///
 /// The seed arrives as a variable "%seed<stream>" of the block, so that a plan does not depend on it.
 class RandomSeeds {

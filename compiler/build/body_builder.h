@@ -126,6 +126,8 @@ class BodyBuilder {
   NodeId BuildMinMax(const Expression& call, const ops::Operator& builtin);
   NodeId BuildOuter(const Expression& call);
   NodeId BuildTable(const Expression& call);
+  NodeId BuildSame(const Expression& call);
+  NodeId BuildSample(const Expression& call, const ops::Operator& builtin);
   bool NumbersRows(NodeId node);
   NodeId BuildRead(const Expression& call);
   /// What a file holds is part of the types of a script: a scalar if its metadata say so.

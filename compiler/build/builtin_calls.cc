@@ -44,7 +44,9 @@ NodeId BodyBuilder::BuildBuiltinNode(const Expression& call, const ops::Operator
     case ops::CallForm::kVariadic: return BuildVariadic(call, builtin);
     case ops::CallForm::kMinMax: return BuildMinMax(call, builtin);
     case ops::CallForm::kOuter: return BuildOuter(call);
+    case ops::CallForm::kSame: return BuildSame(call);
     case ops::CallForm::kTable: return BuildTable(call);
+    case ops::CallForm::kSample: return BuildSample(call, builtin);
     case ops::CallForm::kRead: return BuildRead(call);
     case ops::CallForm::kNone:
     case ops::CallForm::kPrint:
@@ -171,15 +173,26 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& buil
   }
   for (size_t i = 0; i < parameters.size(); ++i)
     if (!parameters[i].attribute) inputs.push_back(nodes[i]);
-  if (builtin.form == ops::CallForm::kRand) attributes.emplace_back("stream", Scalar(program_.next_stream++));
+  if (builtin.seed_input >= 0) attributes.emplace_back("stream", Scalar(program_.next_stream++));
   if (builtin.drops_last_input && inputs.back() == kNoNode) inputs.pop_back();
   return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range), std::move(attributes));
 }
 
 NodeId BodyBuilder::BuildVariadic(const Expression& call, const ops::Operator& builtin) {
-  std::vector<NodeId> inputs = BuildArguments(call);
-  if (!CheckCount(call, 1, std::string::npos)) return ErrorNode(call.range);
-  return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range));
+  std::vector<NodeId> inputs;
+  std::vector<std::pair<std::string, Scalar>> attributes;
+  const std::vector<ops::OperatorParameter> parameters = ops::ParseParameters(builtin.parameters);
+  size_t next = 0;
+  for (const Argument& argument : call.arguments) {
+    const ops::OperatorParameter& parameter = parameters[std::min(next++, parameters.size() - 1)];
+    if (!parameter.attribute) {
+      inputs.push_back(BuildExpression(*argument.value));
+    } else if (std::optional<Scalar> value = ConstantOf(call, argument, parameter.name)) {
+      attributes.emplace_back(parameter.name, *std::move(value));
+    }
+  }
+  if (!CheckCount(call, parameters.size(), std::string::npos)) return ErrorNode(call.range);
+  return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range), std::move(attributes));
 }
 
 // One argument: the smallest cell; more: cell by cell.
@@ -196,16 +209,48 @@ NodeId BodyBuilder::BuildMinMax(const Expression& call, const ops::Operator& bui
 NodeId BodyBuilder::BuildOuter(const Expression& call) {
   const std::vector<NodeId> inputs = BuildArguments(call);
   if (!CheckCount(call, 3, 3)) return ErrorNode(call.range);
-  const Expression& name = *call.arguments[2].value;
-  const bool is_text = name.kind == Expression::Kind::kLiteral && name.literal.IsString();
-  const ops::Operator* op = is_text ? FindOuterOperator(name.literal.AsString()) : nullptr;
+  const std::optional<Scalar>& name = block_.ValueOf(inputs[2]);
+  const ops::Operator* op = name && name->IsString() ? FindOuterOperator(name->AsString()) : nullptr;
   if (op == nullptr) {
-    Error(name.range,
+    Error(call.arguments[2].value->range,
           fmt::format("the third argument of {}() must be an operator in quotes, for example \"*\"",
                       call.name));
     return ErrorNode(call.range);
   }
   return block_.Add(std::string(op->name), {inputs[0], inputs[1]}, At(call.name_range));
+}
+
+// sample(range, size, replace, seed), or sample(range, size, seed): a boolean says how to draw.
+NodeId BodyBuilder::BuildSample(const Expression& call, const ops::Operator& builtin) {
+  const bool all_named =
+      !call.arguments.empty() && std::none_of(call.arguments.begin(), call.arguments.end(),
+                                              [](const Argument& argument) { return argument.name.empty(); });
+  if (all_named) return BuildNamed(call, builtin);
+  std::vector<NodeId> inputs = BuildArguments(call);
+  if (!CheckCount(call, 2, 4)) return ErrorNode(call.range);
+  inputs.resize(4, kNoNode);
+  if (inputs[2] != kNoNode && InfoOf(inputs[2]).value_type != ValueType::kBoolean) {
+    if (inputs[3] != kNoNode) {
+      Error(call.arguments[2].value->range,
+            "the third argument of sample() must be TRUE or FALSE where a seed follows");
+      return ErrorNode(call.range);
+    }
+    std::swap(inputs[2], inputs[3]);
+  }
+  return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range),
+                    {{"stream", Scalar(program_.next_stream++)}});
+}
+
+// compress(X) and the like: how the reference engine stores a value.
+NodeId BodyBuilder::BuildSame(const Expression& call) {
+  const std::vector<NodeId> inputs = BuildArguments(call);
+  if (!CheckCount(call, 1, 1)) return ErrorNode(call.range);
+  if (InfoOf(inputs[0]).IsScalar()) {
+    Error(call.arguments[0].value->range,
+          fmt::format("the argument of {}() must be a matrix, not a scalar", call.name));
+    return ErrorNode(call.range);
+  }
+  return inputs[0];
 }
 
 // True for seq(1, n) and seq(1, n, 1), also through variables.

@@ -66,7 +66,7 @@ class GraphHoister {
     if (node.Is("literal")) return true;
     if (node.Is("variable")) return !context_.changing.contains(node.Text("name"));
     const ops::Operator* op = ops::FindOperator(node.op);
-    if (op == nullptr || !op->pure || op->may_fail || op->draws) return false;
+    if (op == nullptr || !op->pure || op->may_fail || op->seed_input >= 0) return false;
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
       return input == kNoNode || is_invariant_[static_cast<size_t>(input)];
     });

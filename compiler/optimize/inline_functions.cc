@@ -37,7 +37,7 @@ bool IsSmall(const Function& function) {
   int operators = 0;
   for (const Node& node : function.body[0].graph.nodes) {
     if (node.Is("variable") || node.Is("literal") || node.Is("assign") || node.Is("result")) continue;
-    if (const ops::Operator* op = ops::FindOperator(node.op); !op->pure || op->draws) return false;
+    if (const ops::Operator* op = ops::FindOperator(node.op); !op->pure || op->seed_input >= 0) return false;
     ++operators;
   }
   return operators <= kMostOperators;

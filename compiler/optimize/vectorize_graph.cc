@@ -119,7 +119,7 @@ class BodyVectorizer {
   // May be computed once for all rounds, of which there is one at least.
   static bool IsRepeatable(const Node& node) {
     const ops::Operator* const op = ops::FindOperator(node.op);
-    return op != nullptr && op->pure && !op->effect && !op->draws;
+    return op != nullptr && op->pure && !op->effect && op->seed_input < 0;
   }
 
   bool ClassifyVariable(const Node& node, Fact* fact) {

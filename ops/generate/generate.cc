@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/clock.h"
@@ -10,6 +13,7 @@
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/generate/rand.h"
+#include "ops/generate/seed.h"
 #include "ops/parallel.h"
 #include "ops/whole_number.h"
 
@@ -227,12 +231,16 @@ Result<Value> RunSeq(const KernelCall& call) {
 enum RandInput { kRows, kColumns, kMin, kMax, kSparsity, kSeed, kLambda };
 
 Result<RandRequest::Distribution> DistributionOf(const Node& node) {
-  const std::string& name = node.Text("pdf");
-  if (name.empty() || name == "uniform") return RandRequest::Distribution::kUniform;
-  if (name == "normal") return RandRequest::Distribution::kNormal;
-  if (name == "poisson") return RandRequest::Distribution::kPoisson;
-  return InvalidArgument("rand: unknown distribution pdf=\"{}\"", name)
-      .WithNote("it is \"uniform\", \"normal\" or \"poisson\"");
+  using enum RandRequest::Distribution;
+  constexpr std::pair<std::string_view, RandRequest::Distribution> kNames[] = {
+      {"", kUniform},        {"uniform", kUniform},           {"normal", kNormal},
+      {"poisson", kPoisson}, {"cb_uniform", kCounterUniform}, {"cb_normal", kCounterNormal}};
+  std::string name = node.Text("pdf");
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const auto& [known, distribution] : kNames)
+    if (known == name) return distribution;
+  return InvalidArgument("rand: unknown distribution pdf=\"{}\"", node.Text("pdf"))
+      .WithNote("it is \"uniform\", \"normal\", \"poisson\", \"cb_uniform\" or \"cb_normal\"");
 }
 
 // What is wrong with the values, as far as they are known.
@@ -262,25 +270,6 @@ Result<ValueInfo> InferRand(const InferContext& context) {
   return ValueInfo::OfMatrix(shape, sparse ? Format::kSparse : Format::kDense);
 }
 
-uint64_t Mix(
-    uint64_t x) {  // splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-Result<int64_t> SeedOf(const KernelCall& call) {
-  if (const Scalar* given = GivenScalar(call, kSeed)) {
-    HEDDLE_ASSIGN_OR_RETURN(const int64_t seed,
-                            RequireWholeNumber(*given, "rand", "seed", StatusCode::kFailedPrecondition));
-    if (seed != -1) return seed;
-  }
-  const Scalar* stream = call.node.FindAttribute("stream");
-  const auto number = static_cast<uint64_t>(stream == nullptr ? 0 : stream->AsInteger());
-  return static_cast<int64_t>(Mix(Mix(call.context.job_seed ^ Mix(number)) ^ Mix(~call.context.execution)));
-}
-
 Result<Value> RunRand(const KernelCall& call) {
   RandRequest request;
   HEDDLE_ASSIGN_OR_RETURN(request.rows, GivenSize(call, kRows, "rows", 1));
@@ -293,7 +282,7 @@ Result<Value> RunRand(const KernelCall& call) {
   request.max = NumberOr(call, kMax, 1);
   request.sparsity = NumberOr(call, kSparsity, 1);
   request.lambda = NumberOr(call, kLambda, 1);
-  HEDDLE_ASSIGN_OR_RETURN(request.seed, SeedOf(call));
+  HEDDLE_ASSIGN_OR_RETURN(request.seed, SeedOf(call, kSeed));
   request.cancelled = call.context.cancelled;
   const RowRange rows(call, request.rows);
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, RandomRows(request, rows.begin, rows.end, call.node.info.format));
@@ -336,7 +325,7 @@ constexpr Operator kOperators[] = {
      .infer = InferRand,
      .row_rule = GenerateRowRule,
      .run = RunRand,
-     .draws = true},
+     .seed_input = kSeed},
     {.name = "time",
      .form = kPositional,
      .min_inputs = 0,

@@ -10,6 +10,7 @@
 #include "core/block_pool.h"
 #include "core/panels.h"
 #include "ops/cells/storage.h"
+#include "ops/generate/philox.h"
 #include "ops/generate/random_stream.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
@@ -33,13 +34,20 @@ struct Block {
 class ValueStream {
  public:
   ValueStream(const RandRequest& request, const PoissonTable* poisson, int64_t seed)
-      : uniform_(seed), normal_(seed), well_(seed), distribution_(request.distribution), poisson_(poisson) {}
+      : uniform_(seed),
+        normal_(seed),
+        well_(seed),
+        philox_(seed),
+        distribution_(request.distribution),
+        poisson_(poisson) {}
 
   double Next() {
     switch (distribution_) {
       case Distribution::kUniform: return uniform_.NextDouble();
       case Distribution::kNormal: return normal_.Next();
       case Distribution::kPoisson: return poisson_->Sample(well_);
+      case Distribution::kCounterUniform: return philox_.NextUniform();
+      case Distribution::kCounterNormal: return philox_.NextNormal();
     }
     return 0;
   }
@@ -50,6 +58,8 @@ class ValueStream {
       case Distribution::kPoisson:
         for (int64_t i = 0; i < count; ++i) poisson_->Sample(well_);
         break;
+      case Distribution::kCounterUniform:
+      case Distribution::kCounterNormal: philox_.Skip(count); break;
     }
   }
 
@@ -57,9 +67,18 @@ class ValueStream {
   JavaRandom uniform_;
   NormalStream normal_;
   Well1024a well_;
+  PhiloxStream philox_;
   Distribution distribution_;
   const PoissonTable* poisson_;
 };
+
+bool IsUniform(Distribution distribution) {
+  return distribution == Distribution::kUniform || distribution == Distribution::kCounterUniform;
+}
+
+bool IsCounterBased(Distribution distribution) {
+  return distribution == Distribution::kCounterUniform || distribution == Distribution::kCounterNormal;
+}
 
 // Java's (long) of a double: saturates, NaN gives 0.
 int64_t SaturatedLong(double x) {
@@ -75,8 +94,8 @@ struct Generator {
       : request(r),
         block_rows(CeilDivide(r.rows, kBlock)),
         block_columns(CeilDivide(r.columns, kBlock)),
-        low(r.distribution == Distribution::kUniform ? r.min : 0),
-        range(r.distribution == Distribution::kUniform ? r.max - r.min : 1) {
+        low(IsUniform(r.distribution) ? r.min : 0),
+        range(IsUniform(r.distribution) ? r.max - r.min : 1) {
     if (r.distribution == Distribution::kPoisson) poisson.emplace(r.lambda);
   }
 
@@ -87,7 +106,9 @@ struct Generator {
 
   // Cells [begin, end) of the block's rows, all of them present: out[(row - begin) * stride + column].
   void FillFull(const Block& block, int64_t begin, int64_t end, double* out, int64_t stride) const {
-    const int64_t skip = 1 + begin * block.columns;
+    // The first number of a block seeds what says which cells are present; a counter-based stream begins
+    // anew.
+    const int64_t skip = (IsCounterBased(request.distribution) ? 0 : 1) + begin * block.columns;
     if (request.distribution == Distribution::kUniform) {
       JavaRandom random(block.seed);
       random.SkipDoubles(skip);
@@ -263,7 +284,7 @@ bool DrawsGaps(int64_t rows, int64_t columns, double sparsity) {
 
 Result<Matrix> RandomRows(const RandRequest& request, int64_t row_begin, int64_t row_end, Format format) {
   const int64_t rows = row_end - row_begin;
-  const bool uniform = request.distribution == Distribution::kUniform;
+  const bool uniform = IsUniform(request.distribution);
   const bool all_zero = request.sparsity == 0 || (uniform && request.min == 0 && request.max == 0);
   if (rows == 0 || request.columns == 0 || all_zero) {
     if (format == Format::kSparse) return Matrix::Sparse(rows, request.columns, 0);

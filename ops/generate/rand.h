@@ -11,7 +11,13 @@ namespace heddle::ops {
 /// The parameters of rand(), all known. The result is a function of these alone (docs/numerics.md, section
 /// "rand").
 struct RandRequest {
-  enum class Distribution : uint8_t { kUniform, kNormal, kPoisson };
+  enum class Distribution : uint8_t {
+    kUniform,
+    kNormal,
+    kPoisson,
+    kCounterUniform,  ///< From a counter-based stream (ops/generate/philox.h).
+    kCounterNormal
+  };
 
   int64_t rows = 1;
   int64_t columns = 1;

@@ -62,6 +62,27 @@ void JavaRandom::SkipDoubles(int64_t count) {
   }
 }
 
+int32_t JavaRandom::NextInt(int32_t bound) {
+  auto bits = static_cast<int64_t>(Next(31));
+  if ((bound & (bound - 1)) == 0) return static_cast<int32_t>((bound * bits) >> 31);
+  // Numbers of the last, incomplete run of `bound` are drawn again.
+  while (bits - bits % bound + (bound - 1) > INT32_MAX) bits = static_cast<int64_t>(Next(31));
+  return static_cast<int32_t>(bits % bound);
+}
+
+int64_t JavaRandom::NextLong() {
+  const uint64_t high = static_cast<uint64_t>(int64_t{NextInt()}) << 32;
+  return static_cast<int64_t>(high + static_cast<uint64_t>(int64_t{NextInt()}));
+}
+
+int64_t JavaRandom::NextLong(int64_t bound) {
+  while (true) {
+    const auto bits = static_cast<int64_t>((static_cast<uint64_t>(NextLong()) << 1) >> 1);
+    const int64_t value = bits % bound;
+    if (static_cast<uint64_t>(bits - value) + static_cast<uint64_t>(bound - 1) <= INT64_MAX) return value;
+  }
+}
+
 Well1024a::Well1024a(int64_t seed) {
   state_[0] = static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32);
   state_[1] = static_cast<uint32_t>(static_cast<uint64_t>(seed));

@@ -15,6 +15,12 @@ class JavaRandom {
   explicit JavaRandom(int64_t seed) { SetSeed(seed); }
   void SetSeed(int64_t seed) { state_ = static_cast<uint64_t>(seed) ^ kMultiplier; }
   int32_t NextInt() { return static_cast<int32_t>(Next(32)); }
+  /// Uniform in [0, bound), bound > 0.
+  int32_t NextInt(int32_t bound);
+  int64_t NextLong();
+  /// Uniform in [0, bound), bound > 0, of 63 bits of NextLong(): not a function of java.util.Random, but how
+  /// SystemDS samples with replacement.
+  int64_t NextLong(int64_t bound);
   /// Uniform in [0, 1), a multiple of 2^-53; two steps of the generator.
   double NextDouble() {
     // The second step from the first state as well, so that a chain of doubles waits for one multiplication

@@ -91,4 +91,35 @@ Matrix Random(const RandRequest& request) {
   return *std::move(result);
 }
 
+Matrix Sample(int64_t range, int64_t size, bool replace, int64_t seed) {
+  Result<Matrix> result = Matrix::Dense(size, 1);
+  HEDDLE_CHECK(result.ok(), "reference matrices are small");
+  double* out = result->mutable_data();
+  PlainJavaRandom random(seed);
+  // nextInt(bound) of java.util.Random: an int that overflows is a number to be drawn again.
+  const auto next_int = [&](int64_t bound) {
+    int64_t bits = static_cast<int64_t>(random.Next(31));
+    if ((bound & -bound) == bound) return bound * bits >> 31;
+    while (bits - bits % bound + bound - 1 >= int64_t{1} << 31) bits = static_cast<int64_t>(random.Next(31));
+    return bits % bound;
+  };
+  if (replace) {
+    for (int64_t i = 0; i < size; ++i) {
+      uint64_t bits = 0;
+      do {
+        const auto high = static_cast<int32_t>(random.Next(32)), low = static_cast<int32_t>(random.Next(32));
+        bits = (static_cast<uint64_t>(int64_t{high}) << 32) + static_cast<uint64_t>(int64_t{low});
+        bits &= ~uint64_t{0} >> 1;
+      } while (bits - bits % static_cast<uint64_t>(range) + static_cast<uint64_t>(range - 1) > INT64_MAX);
+      out[i] = static_cast<double>(1 + bits % static_cast<uint64_t>(range));
+    }
+    return *std::move(result);
+  }
+  for (int64_t i = 0; i < size; ++i) out[i] = static_cast<double>(i + 1);
+  for (int64_t i = size + 1; i <= range; ++i)
+    if (next_int(i) < size) out[next_int(size)] = static_cast<double>(i);
+  for (int64_t i = 0; i + 1 < size; ++i) std::swap(out[i], out[i + next_int(size - i)]);
+  return *std::move(result);
+}
+
 }  // namespace heddle::ops::reference

@@ -9,5 +9,7 @@ namespace heddle::ops::reference {
 
 /// The whole matrix, block by block, without jumps: every number of every stream is drawn in turn.
 Matrix Random(const RandRequest& request);
+/// sample(range, size, replace, seed).
+Matrix Sample(int64_t range, int64_t size, bool replace, int64_t seed);
 
 }  // namespace heddle::ops::reference
