@@ -48,7 +48,7 @@ constexpr Family kFamilies[] = {
     ElementwiseOperators,   AggregateOperators, CumulativeOperators,   MatmulOperators,
     ReorganizeOperators,    IndexOperators,     GenerateOperators,     SampledProductOperators,
     SelectOperators,        SolveOperators,     ScalarOperators,       TextOperators,
-    FileOperators,          FusedOperators,     DeclaredTypeOperators,
+    FileOperators,          FusedOperators,     DeclaredTypeOperators, DistributionOperators,
 };
 
 struct Catalog {

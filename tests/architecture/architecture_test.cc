@@ -43,9 +43,16 @@ struct Library {
 
 const std::vector<Library>& Libraries() {
   static const auto* libraries = new std::vector<Library>{
-      {"grpc/", {"cluster/"}},        {"grpcpp/", {"cluster/"}},    {"google/protobuf/", {"cluster/"}},
-      {"sqlite3.h", {"cluster/"}},    {"tbb/", {"ops/", "actor/"}}, {"oneapi/", {"ops/", "actor/"}},
-      {"Eigen/", {"ops/", "bench/"}}, {"spdlog/", {"core/log.cc"}}, {"llvm/", {"compiler/codegen/module/"}},
+      {"grpc/", {"cluster/"}},
+      {"grpcpp/", {"cluster/"}},
+      {"google/protobuf/", {"cluster/"}},
+      {"sqlite3.h", {"cluster/"}},
+      {"tbb/", {"ops/", "actor/"}},
+      {"oneapi/", {"ops/", "actor/"}},
+      {"Eigen/", {"ops/", "bench/"}},
+      {"spdlog/", {"core/log.cc"}},
+      {"llvm/", {"compiler/codegen/module/"}},
+      {"boost/", {"ops/distribution/"}},
   };
   return *libraries;
 }
