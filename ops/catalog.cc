@@ -31,6 +31,7 @@ namespace heddle::ops {
   Operator(kRowCumsum)             \
   Operator(kSample)                \
   Operator(kSvd)                   \
+  Operator(kUnique)                \
   Operator(kUpperTriangle)         \
   Operator(kWeightedMean)          \
   Operator(kWeightedMoment)        \
@@ -49,6 +50,7 @@ constexpr Family kFamilies[] = {
     ReorganizeOperators,    IndexOperators,     GenerateOperators,     SampledProductOperators,
     SelectOperators,        SolveOperators,     ScalarOperators,       TextOperators,
     FileOperators,          FusedOperators,     DeclaredTypeOperators, DistributionOperators,
+    CountDistinctOperators,
 };
 
 struct Catalog {
