@@ -20,6 +20,7 @@ namespace heddle::ops {
   Operator(kCumsumprod)            \
   Operator(kEigen)                 \
   Operator(kErf)                   \
+  Operator(kGroupAggregate)        \
   Operator(kInterQuartileMean)     \
   Operator(kLowerTriangle)         \
   Operator(kLu)                    \

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/panels.h"
+#include "core/sizes.h"
+#include "ops/arguments.h"
+#include "ops/catalog.h"
+#include "ops/cells/storage.h"
+#include "ops/parallel.h"
+#include "ops/statistics/group_payload.h"
+#include "ops/whole_number.h"
+
+namespace heddle::ops {
+namespace {
+
+enum Input { kTarget, kGroups, kWeights, kGroupCount };
+
+struct Form {
+  GroupFunction function;
+  int order;
+};
+
+Result<Form> FormOf(const Node& node) {
+  constexpr std::pair<std::string_view, GroupFunction> kFunctions[] = {
+      {"sum", GroupFunction::kSum},
+      {"count", GroupFunction::kCount},
+      {"mean", GroupFunction::kMean},
+      {"variance", GroupFunction::kVariance},
+      {"min", GroupFunction::kMinimum},
+      {"max", GroupFunction::kMaximum},
+      {"centralmoment", GroupFunction::kCentralMoment}};
+  const Scalar* fn = node.FindAttribute("fn");
+  const std::string name = fn == nullptr ? "" : fn->ToText();
+  const auto* const found = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                         [&](const auto& function) { return function.first == name; });
+  if (found == std::end(kFunctions))
+    return InvalidArgument("aggregate: unknown function fn=\"{}\"", name)
+        .WithNote("it is \"sum\", \"count\", \"mean\", \"variance\", \"min\", \"max\" or \"centralmoment\"");
+  if (found->second != GroupFunction::kCentralMoment) return Form{found->second, 2};
+  const Scalar* order = node.FindAttribute("order");
+  if (order == nullptr)
+    return InvalidArgument("aggregate: order is missing")
+        .WithNote("fn=\"centralmoment\" needs order=2, 3 or 4");
+  for (const int value : {2, 3, 4})
+    if (order->IsString() ? order->AsString() == std::to_string(value) : order->AsDouble() == value)
+      return Form{found->second, value};
+  return InvalidArgument("aggregate: order must be 2, 3 or 4, not {}", order->ToText());
+}
+
+// `what` is groups or weights: a column with as many rows as the target has.
+Status CheckColumn(Shape target, Shape column, std::string_view what, StatusCode code) {
+  if (column.columns != kUnknown && column.columns != 1)
+    return Status(code, fmt::format("aggregate: {} must be a column, not {}", what, column));
+  if (column.rows == kUnknown || target.rows == kUnknown || column.rows == target.rows) return OkStatus();
+  return Status(code, fmt::format("aggregate: target is {} but {} is {}", target, what, column))
+      .WithNote(fmt::format("{} has a number for each row of the target", what));
+}
+
+Result<ValueInfo> InferAggregate(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(FormOf(context.node).status());
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kTarget, "target"));
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kGroups, "groups"));
+  const Shape target = context.inputs[kTarget].shape;
+  HEDDLE_RETURN_IF_ERROR(
+      CheckColumn(target, context.inputs[kGroups].shape, "groups", StatusCode::kInvalidArgument));
+  if (IsGiven(context.node, kWeights)) {
+    HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kWeights, "weights"));
+    HEDDLE_RETURN_IF_ERROR(
+        CheckColumn(target, context.inputs[kWeights].shape, "weights", StatusCode::kInvalidArgument));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t count, InferSize(context, kGroupCount, "ngroups", kUnknown));
+  return ValueInfo::OfMatrix({count, target.columns});
+}
+
+RowRule ReduceRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kReduce; }
+InputUse ByRows(const Node&, std::span<const ValueInfo>, int i) {
+  return i == kGroupCount ? InputUse::kWhole : InputUse::kRows;
+}
+
+// The rows of each group that occurs, ascending.
+struct Run {
+  int64_t group;  // 0-based
+  int64_t begin;  // Of Grouping::rows.
+  int64_t end;
+};
+struct Grouping {
+  std::vector<int64_t> rows;
+  std::vector<Run> runs;
+};
+
+Status BadGroup(double group, int64_t row) {
+  return FailedPrecondition("aggregate: group {} at row {} is below 1", Scalar(group).ToText(), row + 1)
+      .WithNote("groups are numbers of rows of the result, counted from 1");
+}
+
+// The number of the group of each row, 0-based; -1 for those that are not wanted. `most` groups, or kUnknown.
+Result<std::vector<int64_t>> ReadGroups(const Matrix& groups, int64_t most, int64_t row_begin) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(groups));
+  std::vector<int64_t> numbers(static_cast<size_t>(dense.rows()));
+  for (int64_t i = 0; i < dense.rows(); ++i) {
+    const double group = dense.data()[i];
+    if (!(group > -0x1p62) || TruncateToInteger(group) < 1) return BadGroup(group, row_begin + i);
+    const int64_t number = group < 0x1p62 ? TruncateToInteger(group) : kMostLength + 1;
+    if (most == kUnknown && number > kMostLength)
+      return ResourceExhausted("aggregate: group {} at row {} is too large", Scalar(group).ToText(),
+                               row_begin + i + 1)
+          .WithNote(fmt::format("a matrix has at most {} rows", kMostLength));
+    numbers[static_cast<size_t>(i)] = most != kUnknown && number > most ? -1 : number - 1;
+  }
+  return numbers;
+}
+
+// Stable, so that rows of a group keep their order.
+Grouping GroupRows(const std::vector<int64_t>& numbers) {
+  Grouping grouping;
+  const int64_t range = numbers.empty() ? 0 : 1 + *std::max_element(numbers.begin(), numbers.end());
+  const auto count = static_cast<int64_t>(numbers.size());
+  if (range <= 4 * count + 1024) {
+    std::vector<int64_t> next(static_cast<size_t>(range) + 1, 0);
+    for (const int64_t number : numbers)
+      if (number >= 0) ++next[static_cast<size_t>(number) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    grouping.rows.resize(static_cast<size_t>(next.back()));
+    for (int64_t i = 0; i < count; ++i)
+      if (const int64_t number = numbers[static_cast<size_t>(i)]; number >= 0)
+        grouping.rows[static_cast<size_t>(next[static_cast<size_t>(number)]++)] = i;
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      if (numbers[static_cast<size_t>(i)] >= 0) grouping.rows.push_back(i);
+    std::stable_sort(grouping.rows.begin(), grouping.rows.end(), [&](int64_t a, int64_t b) {
+      return numbers[static_cast<size_t>(a)] < numbers[static_cast<size_t>(b)];
+    });
+  }
+  const auto rows = static_cast<int64_t>(grouping.rows.size());
+  for (int64_t begin = 0, end = 0; begin < rows; begin = end) {
+    const int64_t group = numbers[static_cast<size_t>(grouping.rows[static_cast<size_t>(begin)])];
+    while (end < rows && numbers[static_cast<size_t>(grouping.rows[static_cast<size_t>(end)])] == group)
+      ++end;
+    grouping.runs.push_back({group, begin, end});
+  }
+  return grouping;
+}
+
+// The rows that a kernel has, as parts of all.
+struct Rows {
+  int64_t begin;
+  int64_t end;
+  int64_t total;
+};
+
+// Adds the panels of one group to its tree.
+class GroupReader {
+ public:
+  GroupReader(const KernelCall& call, const GroupPayload& payload, Rows rows)
+      : x_(call.inputs[kTarget]->matrix()),
+        payload_(payload),
+        begin_(rows.begin),
+        height_(Granule(rows.total)) {
+    scratch_.resize(static_cast<size_t>(x_.IsSparse() ? x_.columns() : 0));
+  }
+  void Read(const double* weights, const int64_t* rows, int64_t count, GroupTree& tree) {
+    for (int64_t at = 0; at < count;) {
+      const int64_t panel = (begin_ + rows[at]) / height_;
+      int64_t end = at + 1;
+      while (end < count && (begin_ + rows[end]) / height_ == panel) ++end;
+      double* payload = tree.Next(panel);
+      payload_.Make(x_, weights, rows + at, end - at, scratch_.data(), payload);
+      if (!payload_.IsEmpty(payload)) tree.Push();
+      at = end;
+    }
+  }
+
+ private:
+  const Matrix& x_;
+  const GroupPayload& payload_;
+  int64_t begin_, height_;
+  std::vector<double> scratch_;
+};
+
+// The largest group of a partial value decides how many there are, if nothing else does.
+Result<Value> Finish(const KernelCall& call, const GroupPayload& payload, int64_t columns) {
+  const Matrix& list = call.inputs[0]->matrix();
+  std::vector<int64_t> order(static_cast<size_t>(list.rows()));
+  std::iota(order.begin(), order.end(), 0);
+  const auto group = [&](int64_t row) { return static_cast<int64_t>(list.data()[row * list.columns() + 1]); };
+  const auto panel = [&](int64_t row) { return static_cast<int64_t>(list.data()[row * list.columns()]); };
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return group(a) != group(b) ? group(a) < group(b) : panel(a) < panel(b);
+  });
+  int64_t count = call.node.info.shape.rows;
+  if (count == kUnknown) count = order.empty() ? 0 : 1 + group(order.back());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(count, columns, payload.Absent()));
+  GroupTree tree(payload, 0, std::numeric_limits<int64_t>::max());
+  for (size_t at = 0; at < order.size(); ++at) {
+    std::copy_n(list.data() + order[at] * list.columns() + 2, payload.width(), tree.Next(panel(order[at])));
+    tree.Push();
+    if (at + 1 < order.size() && group(order[at + 1]) == group(order[at])) continue;
+    payload.Finish(tree.Root(), result.mutable_data() + group(order[at]) * columns);
+    tree.Clear();
+  }
+  return Value(std::move(result));
+}
+
+// Writes the results of all groups.
+Result<Value> RunWhole(const KernelCall& call, const GroupPayload& payload, const Grouping& grouping,
+                       int64_t count, const double* weights) {
+  const Matrix& x = call.inputs[kTarget]->matrix();
+  if (count == kUnknown) count = grouping.runs.empty() ? 0 : 1 + grouping.runs.back().group;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(count, x.columns(), payload.Absent()));
+  double* out = result.mutable_data();
+  constexpr int64_t kGroupsOfATask = 16;
+  ParallelFor(static_cast<int64_t>(grouping.runs.size()), kGroupsOfATask, [&](int64_t begin, int64_t end) {
+    GroupReader reader(call, payload, {0, x.rows(), x.rows()});
+    GroupTree tree(payload, 0, std::numeric_limits<int64_t>::max());
+    for (int64_t r = begin; r < end && !IsCancelled(call.context.cancelled); ++r) {
+      const Run& run = grouping.runs[static_cast<size_t>(r)];
+      tree.Clear();
+      reader.Read(weights, grouping.rows.data() + run.begin, run.end - run.begin, tree);
+      if (const double* root = tree.Root()) payload.Finish(root, out + run.group * x.columns());
+    }
+  });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  return Value(std::move(result));
+}
+
+// A partial value: rows (a panel of the node, group, payload...).
+Result<Value> RunPartial(const KernelCall& call, const GroupPayload& payload, const Grouping& grouping,
+                         const double* weights) {
+  const Rows rows{call.row_begin, call.row_end, call.total_rows};
+  const int64_t height = Granule(rows.total);
+  const int64_t last = rows.end == rows.total ? std::numeric_limits<int64_t>::max() : rows.end / height;
+  GroupReader reader(call, payload, rows);
+  GroupTree tree(payload, rows.begin / height, last);
+  std::vector<double> cells;
+  for (const Run& run : grouping.runs) {
+    if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+    tree.Clear();
+    reader.Read(weights, grouping.rows.data() + run.begin, run.end - run.begin, tree);
+    for (int64_t node = 0; node < tree.Nodes(); ++node) {
+      cells.push_back(static_cast<double>(tree.PanelOf(node)));
+      cells.push_back(static_cast<double>(run.group));
+      cells.insert(cells.end(), tree.PayloadOf(node), tree.PayloadOf(node) + payload.width());
+    }
+  }
+  const int64_t width = payload.width() + 2;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(static_cast<int64_t>(cells.size()) / width, width));
+  std::copy(cells.begin(), cells.end(), list.mutable_data());
+  return Value(std::move(list));
+}
+
+Result<Value> RunAggregate(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Form form, FormOf(call.node));
+  if (call.phase == Phase::kFinish) {
+    const int64_t columns = call.input_infos[kTarget].shape.columns;
+    return Finish(call, GroupPayload(form.function, form.order, columns), columns);
+  }
+  const Matrix& x = call.inputs[kTarget]->matrix();
+  const Matrix& groups = call.inputs[kGroups]->matrix();
+  HEDDLE_RETURN_IF_ERROR(CheckColumn(x.shape(), groups.shape(), "groups", StatusCode::kFailedPrecondition));
+  Matrix weights;
+  const bool weighted = call.inputs.size() > kWeights && call.inputs[kWeights] != nullptr;
+  if (weighted) {
+    HEDDLE_ASSIGN_OR_RETURN(weights, AsDense(call.inputs[kWeights]->matrix()));
+    HEDDLE_RETURN_IF_ERROR(
+        CheckColumn(x.shape(), weights.shape(), "weights", StatusCode::kFailedPrecondition));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t most, GivenSize(call, kGroupCount, "ngroups", kUnknown));
+  const bool partial = call.phase == Phase::kPartial;
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
+                          ReadGroups(groups, most, partial ? call.row_begin : 0));
+  const Grouping grouping = GroupRows(numbers);
+  const GroupPayload payload(form.function, form.order, x.columns());
+  const double* cells = weighted ? weights.data() : nullptr;
+  return partial ? RunPartial(call, payload, grouping, cells)
+                 : RunWhole(call, payload, grouping, most, cells);
+}
+
+// The groups of all rows, and the rows in their order.
+double AggregateWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  return 2 * sizeof(int64_t) * static_cast<double>(inputs[kTarget].shape.rows);
+}
+
+}  // namespace
+
+/// aggregate(target=X, groups=g, weights=w, fn=, order=, ngroups=): row i of the result tells about the rows
+/// of X whose group is i. fn is "sum", "count", "mean", "variance" (denominator N - 1), "min", "max" or
+/// "centralmoment" (of order 2, 3 or 4, denominator N).
+///
+/// Shapes:  X m x c, g and w m x 1 (g is truncated); the result is ngroups x c, rows of larger groups are
+///          dropped. Without ngroups it has max(g) rows, known only after the run.
+/// Weights: a row counts w times: sums of w * x, N the sum of w. min and max are those of w * x, as in
+///          SystemDS.
+/// Empty:   0, of centralmoment NaN. One member has variance 0.
+/// Errors:  a group below 1 (at run time).
+/// Order:   within panels of Granule(m) rows of X ascending, panels along the tree; moments are taken about
+/// the
+///          mean of a panel and joined by Pebay's formulas.
+/// Cost:    sorts the rows by group, then reads X once (moments: twice).
+extern constexpr Operator kGroupAggregate = {.name = "aggregate",
+                                             .form = CallForm::kNamed,
+                                             .parameters = "target groups weights? @fn @order? ngroups?",
+                                             .aliases = "groupedAggregate",
+                                             .min_inputs = 2,
+                                             .max_inputs = 4,
+                                             .infer = InferAggregate,
+                                             .row_rule = ReduceRowRule,
+                                             .input_use = ByRows,
+                                             .run = RunAggregate,
+                                             .may_fail = true,
+                                             .working_bytes = AggregateWorkingBytes};
+
+}  // namespace heddle::ops
