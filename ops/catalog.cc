@@ -15,20 +15,25 @@ namespace heddle::ops {
 // Operators that have a file of their own, one line each.
 // clang-format off
 #define HEDDLE_OPERATORS(Operator) \
+  Operator(kCompressForm)          \
   Operator(kContains)              \
   Operator(kCovariance)            \
   Operator(kCumsumprod)            \
   Operator(kEigen)                 \
+  Operator(kEinsum)                \
   Operator(kErf)                   \
   Operator(kGroupAggregate)        \
   Operator(kInterQuartileMean)     \
   Operator(kLowerTriangle)         \
   Operator(kLu)                    \
+  Operator(kMatrixSquareRoot)      \
   Operator(kMedian)                \
   Operator(kMoment)                \
   Operator(kOuterForm)             \
   Operator(kQr)                    \
   Operator(kQuantile)              \
+  Operator(kRoll)                  \
+  Operator(kRowClassMeet)          \
   Operator(kRowCumsum)             \
   Operator(kSample)                \
   Operator(kSvd)                   \
@@ -51,7 +56,7 @@ constexpr Family kFamilies[] = {
     ReorganizeOperators,    IndexOperators,     GenerateOperators,     SampledProductOperators,
     SelectOperators,        SolveOperators,     ScalarOperators,       TextOperators,
     FileOperators,          FusedOperators,     DeclaredTypeOperators, DistributionOperators,
-    CountDistinctOperators,
+    CountDistinctOperators, FourierOperators,
 };
 
 struct Catalog {

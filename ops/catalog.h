@@ -24,6 +24,7 @@ std::span<const Operator> SelectOperators();    ///< ops/select/select.cc: table
 std::span<const Operator> SolveOperators();     ///< ops/solve/solve.cc: solve, inv, cholesky, det
 std::span<const Operator> DistributionOperators();   ///< ops/distribution/distribution_operators.cc
 std::span<const Operator> CountDistinctOperators();  ///< ops/statistics/count_distinct.cc
+std::span<const Operator> FourierOperators();        ///< ops/spectrum/fourier_operators.cc
 std::span<const Operator> ScalarOperators();         ///< ops/scalar/scalar.cc: casts, nrow, ncol, length
 std::span<const Operator> DeclaredTypeOperators();   ///< ops/scalar/declared_type.cc: as.declared
 std::span<const Operator> TextOperators();   ///< ops/text/text.cc: toString, format, print, stop, assert

@@ -10,9 +10,12 @@
 #include "ops/operator.h"
 #include "ops/reference/aggregate.h"
 #include "ops/reference/decompositions.h"
+#include "ops/reference/distinct.h"
+#include "ops/reference/einsum.h"
 #include "ops/reference/elementwise.h"
 #include "ops/reference/frame.h"
 #include "ops/reference/generate.h"
+#include "ops/reference/group_aggregate.h"
 #include "ops/reference/matmul.h"
 #include "ops/reference/reorganize.h"
 #include "ops/reference/sampled_product.h"
@@ -218,6 +221,52 @@ Value OfContains(const Node&, Inputs inputs) {
   return Scalar(false);
 }
 
+Value OfUnique(const Node& node, Inputs inputs) {
+  const std::string& dir = node.Text("dir");
+  const Matrix& x = M(inputs, 0);
+  return dir == "r" ? UniqueOfRows(x) : dir == "c" ? UniqueOfColumns(x) : Unique(x);
+}
+// The approximate counts are exact up to 1023 distinct values.
+Value OfCountDistinct(const Node& node, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  const std::string& dir = node.Text("dir");
+  const bool rows = node.op.starts_with("row") || dir == "r",
+             columns = node.op.starts_with("col") || dir == "c";
+  if (!rows && !columns) return Scalar(static_cast<int64_t>(Distinct(x, 0, x.rows(), 0, x.columns()).size()));
+  Matrix result = *Matrix::Dense(rows ? x.rows() : 1, rows ? 1 : x.columns());
+  for (int64_t k = 0; k < result.cells(); ++k)
+    result.mutable_data()[k] = static_cast<double>(
+        (rows ? Distinct(x, k, k + 1, 0, x.columns()) : Distinct(x, 0, x.rows(), k, k + 1)).size());
+  return result;
+}
+Value OfGroupAggregate(const Node& node, Inputs inputs) {
+  const Scalar* order = node.FindAttribute("order");
+  const auto largest = static_cast<int64_t>(FullAggregate("max", M(inputs, 1)));
+  return GroupAggregate(M(inputs, 0), M(inputs, 1), Weights(inputs, 2), node.Text("fn"),
+                        order == nullptr ? 2 : static_cast<int>(order->AsInteger()),
+                        Integer(inputs, 3, largest));
+}
+Value OfSample(const Node&, Inputs inputs) {
+  return Sample(Integer(inputs, 0, 1), Integer(inputs, 1, 1), Number(inputs, 2, 0) != 0,
+                Integer(inputs, 3, -1));
+}
+Value OfRoll(const Node&, Inputs inputs) {
+  const Matrix& x = M(inputs, 0);
+  Matrix result = *FilledMatrix(x.rows(), x.columns(), 0);
+  for (int64_t i = 0; i < x.rows(); ++i)
+    for (int64_t j = 0; j < x.columns(); ++j) {
+      const int64_t to = ((i + Integer(inputs, 1, 0)) % x.rows() + x.rows()) % x.rows();
+      result.mutable_data()[to * x.columns() + j] = x.At(i, j);
+    }
+  return result;
+}
+Value OfEinsum(const Node& node, Inputs inputs) {
+  const std::string& equation = node.Text("equation");
+  const Matrix result = Einsum(equation, All(inputs));
+  const bool is_scalar = equation.find_first_not_of(' ', equation.find("->") + 2) == std::string::npos;
+  return is_scalar ? Value(Scalar(result.At(0, 0))) : Value(result);
+}
+
 // By name, where one reference is not that of a whole kind of operators.
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"ifelse", OfSelect},
@@ -266,6 +315,18 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"cumsumprod", OfCumsumprod},
     {"rowcumsum", OfRowCumsum},
     {"contains", OfContains},
+    {"unique", OfUnique},
+    {"countDistinct", OfCountDistinct},
+    {"rowCountDistinct", OfCountDistinct},
+    {"colCountDistinct", OfCountDistinct},
+    {"countDistinctApprox", OfCountDistinct},
+    {"rowCountDistinctApprox", OfCountDistinct},
+    {"colCountDistinctApprox", OfCountDistinct},
+    {"aggregate", OfGroupAggregate},
+    {"sample", OfSample},
+    {"roll", OfRoll},
+    {"einsum", OfEinsum},
+    {"sqrtMatrixJava", [](const Node&, Inputs inputs) -> Value { return SquareRoot(M(inputs, 0)); }},
     {"nrow", OfSize},
     {"ncol", OfSize},
     {"length", OfSize},

@@ -81,4 +81,24 @@ double Determinant(const Matrix& a) {
   return Eliminate(&rows);
 }
 
+Matrix SquareRoot(const Matrix& a) {
+  const auto mean = [](const Matrix& x, const Matrix& y) {
+    Matrix result = *Matrix::Dense(x.rows(), x.columns());
+    for (int64_t k = 0; k < x.cells(); ++k) result.mutable_data()[k] = (x.data()[k] + y.data()[k]) / 2;
+    return result;
+  };
+  Matrix root = *FilledMatrix(a.rows(), a.columns(), 0);
+  Matrix inverse = *FilledMatrix(a.rows(), a.columns(), 0);
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < a.columns(); ++j) root.mutable_data()[i * a.columns() + j] = a.At(i, j);
+    inverse.mutable_data()[i * a.columns() + i] = 1;
+  }
+  for (int round = 0; round < 40; ++round) {
+    const Matrix next = mean(root, Inverse(inverse));
+    inverse = mean(inverse, Inverse(root));
+    root = next;
+  }
+  return root;
+}
+
 }  // namespace heddle::ops::reference
