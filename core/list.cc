@@ -13,12 +13,11 @@ constexpr size_t kMostNamesShown = 12;
 
 Status NoSuchName(const std::vector<std::string>& names, const std::string& name) {
   if (names.empty()) return FailedPrecondition("the list has no names, so no element \"{}\"", name);
-  const std::vector<std::string> shown(names.begin(),
-                                       names.begin() + static_cast<std::ptrdiff_t>(
-                                                           std::min(names.size(), kMostNamesShown)));
+  const std::vector<std::string> shown(
+      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamesShown)));
   return FailedPrecondition("the list has no element \"{}\"", name)
-      .WithNote(fmt::format("it has {}{}", fmt::join(shown, ", "),
-                            names.size() > kMostNamesShown ? ", ..." : ""));
+      .WithNote(
+          fmt::format("it has {}{}", fmt::join(shown, ", "), names.size() > kMostNamesShown ? ", ..." : ""));
 }
 
 // From 0.

@@ -63,8 +63,7 @@ struct ListOf {
     const auto begin = static_cast<std::ptrdiff_t>(range.begin), end = static_cast<std::ptrdiff_t>(range.end);
     slice.elements.assign(elements.begin() + begin, elements.begin() + end);
     if (!names.empty()) slice.names.assign(names.begin() + begin, names.begin() + end);
-    for (const Element& element : slice.elements)
-      slice.depth = std::max(slice.depth, 1 + DepthOf(element));
+    for (const Element& element : slice.elements) slice.depth = std::max(slice.depth, 1 + DepthOf(element));
     return slice;
   }
 

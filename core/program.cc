@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kKinds = {"basic", "if", "while", "for", "parfor", "call", "list"};
 constexpr std::array<std::string_view, 15> kListOperations = {
-    "make",     "copy",     "slice",   "assign", "append", "remove",   "length", "as.scalar",
+    "make",      "copy",     "slice",   "assign", "append", "remove",   "length", "as.scalar",
     "as.matrix", "as.frame", "as.list", "cbind",  "rbind",  "toString", "exists"};
 constexpr int kDeepest = 2000;  // Nested blocks; a bound on the recursion, for texts from outside.
 

@@ -54,9 +54,9 @@ struct Block {
   Graph graph;
   std::vector<Block> body;
   std::vector<Block> otherwise;
-  std::string variable;        ///< Of kFor.
-  bool has_increment = false;  ///< kFor: seq(from, to, increment) rather than from:to.
-  std::string function;        ///< Of kCall: key in Program::functions.
+  std::string variable;                            ///< Of kFor.
+  bool has_increment = false;                      ///< kFor: seq(from, to, increment) rather than from:to.
+  std::string function;                            ///< Of kCall: key in Program::functions.
   ListOperation operation = ListOperation::kMake;  ///< Of kList.
   std::vector<std::pair<std::string, std::string>>
       arguments;                     ///< Of kCall and kList: parameter name, variable of the caller.

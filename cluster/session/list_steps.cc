@@ -117,8 +117,7 @@ Result<Variable> ListSteps::Evaluate(const Block& step, Frame* frame) {
       HEDDLE_RETURN_IF_ERROR(AppendText(step, value, frame, &text));
       return Variable::OfScalar(std::move(text));
     }
-    case ListOperation::kExists:
-      return Variable::OfScalar(frame->Find(*VariableOf(step, "x")) != nullptr);
+    case ListOperation::kExists: return Variable::OfScalar(frame->Find(*VariableOf(step, "x")) != nullptr);
     case ListOperation::kRemove: break;
   }
   return Internal("a step '{}' cannot be evaluated", Name(step.operation));
@@ -216,8 +215,8 @@ Result<Variable> ListSteps::Apply(const Block& step, const Graph& graph, const s
   return frame->Take(kResult);
 }
 
-// op of the inputs, each of which is made a matrix first if `as_matrices`. Those of toString() after the first
-// are the options that the step has.
+// op of the inputs, each of which is made a matrix first if `as_matrices`. Those of toString() after the
+// first are the options that the step has.
 const Graph& ListSteps::GraphFor(const Block& step, std::string_view op, size_t inputs, bool as_matrices) {
   auto [found, is_new] = graphs_.try_emplace({step.id, inputs});
   Graph& graph = found->second;
@@ -237,7 +236,8 @@ const Graph& ListSteps::GraphFor(const Block& step, std::string_view op, size_t 
     nodes.push_back(id);
   }
   if (op == "toString") {
-    constexpr std::array<std::string_view, 6> kOptions = {"rows", "cols", "decimal", "sparse", "sep", "linesep"};
+    constexpr std::array<std::string_view, 6> kOptions = {"rows",   "cols", "decimal",
+                                                          "sparse", "sep",  "linesep"};
     std::vector<NodeId> all(1 + kOptions.size(), kNoNode);
     all[0] = nodes[0];
     size_t next = 1;

@@ -85,8 +85,8 @@ void BodyBuilder::BuildIf(const Statement& statement) {
 void BodyBuilder::BuildWhile(const Statement& statement) {
   Flush();
   ForgetAssigned(statement.body);
-  // A predicate with steps in it is computed before the loop and at the end of each round; the loop reads what
-  // came out.
+  // A predicate with steps in it is computed before the loop and at the end of each round; the loop reads
+  // what came out.
   const size_t steps_before = blocks_.size();
   HoistCalls(*statement.value);
   std::string decision;

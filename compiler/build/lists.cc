@@ -112,8 +112,7 @@ bool BodyBuilder::PassListIndex(const Index& index, Block* step) {
   }
   const std::string from = PassNode(BuildIndexBound(*index.rows.from), index.rows.from->range);
   const bool is_range = index.rows.kind == IndexRange::Kind::kRange;
-  const std::string to =
-      is_range ? PassNode(BuildIndexBound(*index.rows.to), index.rows.to->range) : from;
+  const std::string to = is_range ? PassNode(BuildIndexBound(*index.rows.to), index.rows.to->range) : from;
   step->arguments.emplace_back("from", from);
   step->arguments.emplace_back("to", to);
   return true;
@@ -250,8 +249,8 @@ void BodyBuilder::BuildRemove(const Statement& statement) {
   bool ok = CheckCount(call, 2, 2) &&
             RequireList(*call.arguments[0].value, "the first argument of remove() must be a list");
   if (ok && statement.targets.size() > 2) {
-    Error(call.name_range, fmt::format("remove() returns 2 results, {} variables are assigned",
-                                       statement.targets.size()));
+    Error(call.name_range,
+          fmt::format("remove() returns 2 results, {} variables are assigned", statement.targets.size()));
     ok = false;
   }
   if (!ok) {
@@ -262,7 +261,8 @@ void BodyBuilder::BuildRemove(const Statement& statement) {
   Block step = NewBlock(Block::Kind::kList, call.range);
   step.operation = ListOperation::kRemove;
   step.arguments.emplace_back("list", PassOperand(*call.arguments[0].value));
-  const std::string index = PassNode(BuildIndexBound(*call.arguments[1].value), call.arguments[1].value->range);
+  const std::string index =
+      PassNode(BuildIndexBound(*call.arguments[1].value), call.arguments[1].value->range);
   step.arguments.emplace_back("from", index);
   step.arguments.emplace_back("to", index);
   std::vector<std::string> results;

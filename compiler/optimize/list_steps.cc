@@ -168,8 +168,7 @@ class ListStep {
   LiveIn AsMatrix() {
     const auto list = Elements();
     if (list == nullptr) return OfInfo(ValueInfo::OfMatrix(Shape()));
-    if (list->size() > 1)
-      return OfInfo(ValueInfo::OfMatrix(Shape{static_cast<int64_t>(list->size()), 1}));
+    if (list->size() > 1) return OfInfo(ValueInfo::OfMatrix(Shape{static_cast<int64_t>(list->size()), 1}));
     const ValueInfo& only = list->elements[0].info;
     if (only.IsMatrix()) return OfInfo(only);
     return OfInfo(ValueInfo::OfMatrix(only.IsScalar() ? Shape{1, 1} : Shape()));
@@ -224,9 +223,7 @@ std::vector<LiveIn> InferListStep(const Block& block, const LiveIns& state, Stat
 }
 
 Status CheckElements(ListOperation operation, const std::vector<DataType>& types) {
-  const auto fails = [&](std::string_view why) {
-    return FailedPrecondition("{}: {}", Name(operation), why);
-  };
+  const auto fails = [&](std::string_view why) { return FailedPrecondition("{}: {}", Name(operation), why); };
   if (types.empty()) return fails("the list has no elements");
   const std::string first = fmt::format("the element of the list is a {}", Name(types[0]));
   const bool is_list = types[0] == DataType::kList;
@@ -251,8 +248,7 @@ Status CheckElements(ListOperation operation, const std::vector<DataType>& types
     case ListOperation::kCbind:
     case ListOperation::kRbind:
       for (size_t i = 0; i < types.size(); ++i)
-        if (types[i] == DataType::kList)
-          return fails(fmt::format("element {} of the list is a list", i + 1));
+        if (types[i] == DataType::kList) return fails(fmt::format("element {} of the list is a list", i + 1));
       return OkStatus();
     default: return OkStatus();
   }
@@ -279,8 +275,7 @@ std::shared_ptr<const ListOf<LiveIn>> JoinLists(const std::shared_ptr<const List
   if (a == nullptr || b == nullptr || a->size() != b->size() || a->names != b->names) return nullptr;
   KnownList joined;
   joined.names = a->names;
-  for (size_t i = 0; i < a->size(); ++i)
-    joined.elements.push_back(JoinKnown(a->elements[i], b->elements[i]));
+  for (size_t i = 0; i < a->size(); ++i) joined.elements.push_back(JoinKnown(a->elements[i], b->elements[i]));
   return std::make_shared<const KnownList>(std::move(joined));
 }
 

@@ -16,8 +16,9 @@ LiveIn UnknownList();
 /// when the step cannot succeed; the results then have the types that the operation gives.
 std::vector<LiveIn> InferListStep(const Block& block, const LiveIns& state, Status* error);
 
-/// What is wrong with elements of these types (kUnknown: perhaps nothing) as operands of as.scalar, as.matrix,
-/// as.frame, as.list, cbind or rbind of a list. The compiler asks it where it knows, and every run does.
+/// What is wrong with elements of these types (kUnknown: perhaps nothing) as operands of as.scalar,
+/// as.matrix, as.frame, as.list, cbind or rbind of a list. The compiler asks it where it knows, and every run
+/// does.
 Status CheckElements(ListOperation operation, const std::vector<DataType>& types);
 
 /// What holds of a list on two ways. nullptr where that is nothing.

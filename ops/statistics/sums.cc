@@ -22,15 +22,12 @@ Result<double> SumOf(const KernelCall& call, std::span<const Matrix> cells,
   const Value value(std::move(terms));
   const std::array<const Value*, 1> inputs = {&value};
   const std::array<ValueInfo, 1> infos = {ValueInfo::OfMatrix(cells[0].shape())};
-  HEDDLE_ASSIGN_OR_RETURN(
-      const Value sum,
-      RunFullAggregate(
-          {.node = call.node,
-           .phase = Phase::kWhole,
-           .inputs = inputs,
-           .input_infos = infos,
-           .context = call.context},
-          AggregateKind::kSum));
+  HEDDLE_ASSIGN_OR_RETURN(const Value sum, RunFullAggregate({.node = call.node,
+                                                             .phase = Phase::kWhole,
+                                                             .inputs = inputs,
+                                                             .input_infos = infos,
+                                                             .context = call.context},
+                                                            AggregateKind::kSum));
   return sum.scalar().AsDouble();
 }
 

@@ -73,8 +73,7 @@ TEST(ListTest, AListOfOneGivesItsElementAndOthersAreNested) {
   EXPECT_TRUE(list.Append(Nested(Named({{"b", 2}}))).ok());
   EXPECT_EQ(NumbersOf(list), (std::vector{1, 2}));
   EXPECT_EQ(list.names, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(list.Append(Number(3)).message(),
-            "append() of an element without a name to a list with names");
+  EXPECT_EQ(list.Append(Number(3)).message(), "append() of an element without a name to a list with names");
 
   Items plain;
   EXPECT_TRUE(plain.Append(Nested(Items())).ok());

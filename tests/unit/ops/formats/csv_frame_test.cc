@@ -68,8 +68,7 @@ TEST_F(CsvFrameTest, OneTypeOfASchemaIsThatOfAllColumns) {
 
 TEST_F(CsvFrameTest, QuotedFieldsKeepTheirQuotes) {
   Put("a.csv", "\"a \"\"b\"\" c\",2\n\"x, y\" ,3\n\"\"  ,4\n\"q\"r,5\n\"open,6\n");
-  EXPECT_EQ(Text("a.csv"),
-            "STRING, STRING\n\"a \"\"b\"\" c\"|2\n\"x, y\"|3\n\"\"|4\n\"q\"r|5\n\"open|6");
+  EXPECT_EQ(Text("a.csv"), "STRING, STRING\n\"a \"\"b\"\" c\"|2\n\"x, y\"|3\n\"\"|4\n\"q\"r|5\n\"open|6");
 }
 
 TEST_F(CsvFrameTest, TextsThatMeanSoAreMissing) {
@@ -85,13 +84,15 @@ TEST_F(CsvFrameTest, WhatIsNoCellOfItsColumnIsNamed) {
     return fault.substr(0, fault.find('\n'));
   };
   EXPECT_EQ(fault("1,x1\n2,3\n", "int,int"), "cannot read 'f.csv': line 1, field 2: 'x1' is no INT64");
-  EXPECT_EQ(fault("1\n3000000000\n", "INT32"), "cannot read 'f.csv': line 2, field 1: '3000000000' is no INT32");
+  EXPECT_EQ(fault("1\n3000000000\n", "INT32"),
+            "cannot read 'f.csv': line 2, field 1: '3000000000' is no INT32");
   EXPECT_EQ(fault("1e30\n", "INT64"), "cannot read 'f.csv': line 1, field 1: '1e30' is no INT64");
   EXPECT_EQ(fault("yes\n", "boolean"), "cannot read 'f.csv': line 1, field 1: 'yes' is no BOOLEAN");
   EXPECT_EQ(fault("ab\n", "CHARACTER"), "cannot read 'f.csv': line 1, field 1: 'ab' is no CHARACTER");
   EXPECT_EQ(fault("a,b\nc\n", "string"), "cannot read 'f.csv': line 2 has 1 field, the lines before have 2");
   EXPECT_EQ(fault("a\n\nb\n", "string"), "cannot read 'f.csv': line 2 is blank");
-  EXPECT_EQ(fault("a,b\n", "string,int,int"), "cannot read 'f.csv': the schema has 3 types, the file has 2 columns");
+  EXPECT_EQ(fault("a,b\n", "string,int,int"),
+            "cannot read 'f.csv': the schema has 3 types, the file has 2 columns");
   EXPECT_EQ(fault("a\n", "text"), "read: 'text' in the schema is no type of a column");
   EXPECT_EQ(fault("\n", "string"), "cannot read 'f.csv': it holds no data");
   EXPECT_EQ(Text("f.csv", {{"format", "libsvm"}}),
@@ -129,11 +130,13 @@ TEST_F(CsvFrameTest, WhatIsWrittenIsReadBack) {
   const Frame people = *ReadFrame("a.csv", {{"header", true}, {"schema", "string,int,double,boolean"}});
   WriteOptions options{.format = FileFormat::kCsv, .header = true, .description = "all"};
   ASSERT_TRUE(WriteValue(people, "b.csv", options, *files_).ok());
-  EXPECT_EQ(Get("b.csv"), "name,age,w,m\nAda,36,60.5,true\n\"a,b\",7,0.0,false\nZoë,-3,1000.0,true\n,0,0.0,false\n");
-  EXPECT_EQ(Get("b.csv.mtd"),
-            "{\n    \"data_type\": \"frame\",\n    \"schema\": \"STRING,INT64,FP64,BOOLEAN,\",\n    \"rows\": 4,\n"
-            "    \"cols\": 4,\n    \"format\": \"csv\",\n    \"description\": \"all\",\n    \"header\": true,\n"
-            "    \"sep\": \",\"\n}\n");
+  EXPECT_EQ(Get("b.csv"),
+            "name,age,w,m\nAda,36,60.5,true\n\"a,b\",7,0.0,false\nZoë,-3,1000.0,true\n,0,0.0,false\n");
+  EXPECT_EQ(
+      Get("b.csv.mtd"),
+      "{\n    \"data_type\": \"frame\",\n    \"schema\": \"STRING,INT64,FP64,BOOLEAN,\",\n    \"rows\": 4,\n"
+      "    \"cols\": 4,\n    \"format\": \"csv\",\n    \"description\": \"all\",\n    \"header\": true,\n"
+      "    \"sep\": \",\"\n}\n");
   Result<Frame> back = ReadFrame("b.csv");
   ASSERT_TRUE(back.ok()) << back.status().ToString();
   EXPECT_TRUE(Frame::SameCells(*back, people));
@@ -143,7 +146,9 @@ TEST_F(CsvFrameTest, WhatIsWrittenIsReadBack) {
             "read: schema=string contradicts 'b.csv.mtd', which says STRING,INT64,FP64,BOOLEAN,");
   options.format = FileFormat::kText;
   ASSERT_TRUE(WriteValue(people, "cells", options, *files_).ok());
-  EXPECT_EQ(Get("cells"), "1 1 Ada\n1 2 36\n1 3 60.5\n1 4 true\n2 1 \"a,b\"\n2 2 7\n3 1 Zoë\n3 2 -3\n3 3 1000.0\n3 4 true\n");
+  EXPECT_EQ(
+      Get("cells"),
+      "1 1 Ada\n1 2 36\n1 3 60.5\n1 4 true\n2 1 \"a,b\"\n2 2 7\n3 1 Zoë\n3 2 -3\n3 3 1000.0\n3 4 true\n");
   options.format = FileFormat::kLibsvm;
   const Status status = WriteValue(people, "svm", options, *files_);
   EXPECT_EQ(status.message(), "write: a frame cannot be written in format 'libsvm'");
