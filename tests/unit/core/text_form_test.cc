@@ -60,9 +60,9 @@ TEST(TextFormTest, AMalformedSchemaIsRefused) {
         .message();
   };
   EXPECT_EQ(error("(STRING, FP65)"),
-            "graph text, line 1, column 50: expected a type of column, found \"FP65)\"");
+            "graph text, line 1, column 51: expected a type of column, found \"FP65)\"");
   EXPECT_EQ(error("(STRING a, FP64)"),
-            "graph text, line 1, column 56: expected names for all columns or for none, found \")\"");
+            "graph text, line 1, column 57: expected names for all columns or for none, found \")\"");
   EXPECT_EQ(error("(STRING"), "graph text, line 2, column 1: expected a word, found \"\"");
 }
 

@@ -21,7 +21,7 @@ TEST(RollTest, RowsMoveDownAndComeInAtTheTop) {
     for (const Matrix& form : Forms(x)) {
       for (const int64_t shift : {0, 1, 2, -1, -3, 7, 401, -1000}) {
         const Matrix result = Roll(form, Scalar(shift)).RunMatrix(2);
-        EXPECT_EQ(result.format(), form.format());
+        EXPECT_EQ(result.storage(), form.storage());
         ASSERT_EQ(result.shape(), shape);
         for (int64_t i = 0; i < shape.rows; ++i) {
           const int64_t to = ((i + shift) % shape.rows + shape.rows) % shape.rows;
