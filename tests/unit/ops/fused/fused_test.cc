@@ -14,6 +14,37 @@
 namespace heddle::ops::testing {
 namespace {
 
+TEST(FusedTest, EachRootIsAResult) {
+  BodyBuilder body;
+  const Matrix cells = Cells(900, 7, 1, true);
+  const NodeId x = body.Input(Value(cells));
+  const NodeId sum = body.Op("sum", {x}), largest = body.Op("max", {x});
+  body.Finish({sum, largest});
+  body.fused().kind = FusionTemplate::kMultiAggregate;
+  ASSERT_TRUE(Verify(body.fused()).ok()) << Verify(body.fused()).ToString();
+  Node node{.op = "fusedSeveral", .inputs = {0}};
+  node.SetAttribute("operator", Scalar(body.fused().ToText()));
+  const ValueInfo infos[] = {ValueInfo::OfMatrix({900, 7})};
+  const Result<ValueInfo> tuple = Infer({.node = node, .inputs = infos, .scalars = {}}, &node.results);
+  ASSERT_TRUE(tuple.ok()) << tuple.status().ToString();
+  EXPECT_TRUE(tuple->IsTuple());
+  EXPECT_EQ(node.results, std::vector<ValueInfo>(2, ValueInfo::OfScalar(ValueType::kDouble)));
+  const Result<std::vector<Value>> results = body.RootsFused(/*workers=*/3, /*threads=*/2);
+  ASSERT_TRUE(results.ok()) << results.status().ToString();
+  const std::vector<Value> expected = body.RootsOneByOne();
+  ASSERT_EQ(results->size(), 2u);
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_EQ((*results)[i].scalar().AsDouble(), expected[i].scalar().AsDouble()) << i;
+  // Of one root there is one value, and no tuple.
+  body.Finish({sum});
+  node = {.op = "fused", .inputs = {0}};
+  node.SetAttribute("operator", Scalar(body.fused().ToText()));
+  const Result<ValueInfo> one = Infer({.node = node, .inputs = infos, .scalars = {}}, &node.results);
+  ASSERT_TRUE(one.ok()) << one.status().ToString();
+  EXPECT_TRUE(one->IsScalar());
+  EXPECT_TRUE(node.results.empty());
+}
+
 class FusedShapes : public ::testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Awkward, FusedShapes, ::testing::ValuesIn(kShapes), [](const auto& info) {
   return std::to_string(info.param.rows) + "x" + std::to_string(info.param.columns);
