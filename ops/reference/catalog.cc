@@ -13,6 +13,7 @@
 #include "ops/reference/distinct.h"
 #include "ops/reference/einsum.h"
 #include "ops/reference/elementwise.h"
+#include "ops/reference/fourier.h"
 #include "ops/reference/frame.h"
 #include "ops/reference/generate.h"
 #include "ops/reference/group_aggregate.h"
@@ -332,11 +333,30 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"length", OfSize},
 };
 
+std::vector<Matrix> OfFourier(const Node& node, Inputs inputs) {
+  const Value* const im = Given(inputs, 1);
+  return FourierOf(M(inputs, 0), im == nullptr ? nullptr : &im->matrix(), node.op.starts_with('i'),
+                   node.op.ends_with("_linearized"));
+}
+
+// The numbers are the last two inputs, also where the imaginary part is left out.
+std::vector<Matrix> OfWindows(const Node&, Inputs inputs) {
+  const size_t last = Given(inputs, 3) != nullptr ? 3 : 2;
+  return FourierOfWindows(M(inputs, 0), last == 3 ? &M(inputs, 1) : nullptr, Integer(inputs, last - 1, 0),
+                          Integer(inputs, last, 0));
+}
+
 constexpr std::pair<std::string_view, SeveralKernel> kSeveralKernels[] = {
-    {"eigen", Eigen},
-    {"svd", SingularValues},
-    {"qr", Qr},
-    {"lu", Lu},
+    {"eigen", [](const Node&, Inputs inputs) { return Eigen(M(inputs, 0)); }},
+    {"svd", [](const Node&, Inputs inputs) { return SingularValues(M(inputs, 0)); }},
+    {"qr", [](const Node&, Inputs inputs) { return Qr(M(inputs, 0)); }},
+    {"lu", [](const Node&, Inputs inputs) { return Lu(M(inputs, 0)); }},
+    {"fft", OfFourier},
+    {"ifft", OfFourier},
+    {"fft_linearized", OfFourier},
+    {"ifft_linearized", OfFourier},
+    {"stft", OfWindows},
+    {"rowClassMeet", [](const Node&, Inputs inputs) { return ClassMeet(M(inputs, 0), M(inputs, 1)); }},
 };
 
 }  // namespace

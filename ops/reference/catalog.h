@@ -18,8 +18,8 @@ using Kernel = Value (*)(const Node& node, std::span<const Value* const> inputs)
 /// nullptr when there is none.
 Kernel FindKernel(std::string_view name);
 
-/// Of operators with several results: those of a matrix that inference accepts, dense.
-using SeveralKernel = std::vector<Matrix> (*)(const Matrix& input);
+/// The same of operators with several results.
+using SeveralKernel = std::vector<Matrix> (*)(const Node& node, std::span<const Value* const> inputs);
 SeveralKernel FindSeveralKernel(std::string_view name);
 
 }  // namespace heddle::ops::reference

@@ -25,4 +25,50 @@ std::vector<std::complex<double>> Fourier(const std::vector<std::complex<double>
   return y;
 }
 
+std::vector<Matrix> FourierOf(const Matrix& re, const Matrix* im, bool inverse, bool by_rows) {
+  const int64_t rows = re.rows(), columns = re.columns();
+  std::vector<Matrix> parts = {*Matrix::Dense(rows, columns), *Matrix::Dense(rows, columns)};
+  double *const real = parts[0].mutable_data(), *const imaginary = parts[1].mutable_data();
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      real[i * columns + j] = re.At(i, j);
+      imaginary[i * columns + j] = im == nullptr ? 0 : im->At(i, j);
+    }
+  // `count` cells from `first` on, `step` places apart.
+  const auto transform = [&](int64_t first, int64_t count, int64_t step) {
+    std::vector<std::complex<double>> cells;
+    for (int64_t k = 0; k < count; ++k)
+      cells.emplace_back(real[first + k * step], imaginary[first + k * step]);
+    cells = Fourier(cells, inverse);
+    for (int64_t k = 0; k < count; ++k) {
+      real[first + k * step] = cells[static_cast<size_t>(k)].real();
+      imaginary[first + k * step] = cells[static_cast<size_t>(k)].imag();
+    }
+  };
+  for (int64_t i = 0; i < rows; ++i) transform(i * columns, columns, 1);
+  for (int64_t j = 0; j < columns && !by_rows; ++j) transform(j, rows, columns);
+  return parts;
+}
+
+std::vector<Matrix> FourierOfWindows(const Matrix& re, const Matrix* im, int64_t window, int64_t overlap) {
+  const int64_t step = window - overlap;
+  int64_t count = 0;
+  while (count * step + overlap < re.columns()) ++count;
+  std::vector<Matrix> parts = {*Matrix::Dense(re.rows(), count * window),
+                               *Matrix::Dense(re.rows(), count * window)};
+  for (int64_t i = 0; i < re.rows(); ++i)
+    for (int64_t w = 0; w < count; ++w) {
+      std::vector<std::complex<double>> cells(static_cast<size_t>(window));
+      for (int64_t k = 0; k < window && w * step + k < re.columns(); ++k)
+        cells[static_cast<size_t>(k)] = {re.At(i, w * step + k), im == nullptr ? 0 : im->At(i, w * step + k)};
+      cells = Fourier(cells, false);
+      for (int64_t k = 0; k < window; ++k) {
+        const int64_t place = (i * count + w) * window + k;
+        parts[0].mutable_data()[place] = cells[static_cast<size_t>(k)].real();
+        parts[1].mutable_data()[place] = cells[static_cast<size_t>(k)].imag();
+      }
+    }
+  return parts;
+}
+
 }  // namespace heddle::ops::reference

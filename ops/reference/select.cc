@@ -100,4 +100,28 @@ Matrix Replace(const Matrix& x, double pattern, double replacement) {
   return result;
 }
 
+std::vector<Matrix> ClassMeet(const Matrix& a, const Matrix& b) {
+  const int64_t both = std::min(a.columns(), b.columns()), width = std::max(a.columns(), b.columns());
+  std::vector<Matrix> results = {*FilledMatrix(a.rows(), width, 0), *FilledMatrix(a.rows(), width, 0)};
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    const int64_t row_of_b = b.rows() == 1 ? 0 : i;
+    const auto are_together = [&](int64_t j, int64_t k) {
+      return a.At(i, j) == a.At(i, k) && b.At(row_of_b, j) == b.At(row_of_b, k);
+    };
+    double classes = 0;
+    for (int64_t j = 0; j < both; ++j) {
+      if (a.At(i, j) == 0 || b.At(row_of_b, j) == 0) continue;
+      double number = 0, size = 0;
+      for (int64_t k = 0; k < both; ++k) {
+        if (!are_together(j, k)) continue;
+        size += 1;
+        if (number == 0 && k < j) number = results[0].At(i, k);
+      }
+      results[0].mutable_data()[i * width + j] = number == 0 ? ++classes : number;
+      results[1].mutable_data()[i * width + j] = size;
+    }
+  }
+  return results;
+}
+
 }  // namespace heddle::ops::reference

@@ -18,5 +18,7 @@ std::vector<int64_t> SortedRows(const Matrix& x, const std::vector<int64_t>& col
 Matrix Table(const Matrix& a, const std::vector<double>& b, const std::vector<double>& w, int64_t rows,
              int64_t columns);
 Matrix Replace(const Matrix& x, double pattern, double replacement);
+/// C and N of rowClassMeet(A, B), every column compared with every other one; cells are small whole numbers.
+std::vector<Matrix> ClassMeet(const Matrix& a, const Matrix& b);
 
 }  // namespace heddle::ops::reference

@@ -27,7 +27,7 @@ std::string ReadText(const fs::path& path) {
 // An operator that acts, asks the clock or a file, or only says how others are called has no value to
 // compare. What is defined on scalars alone has one definition, which is its own (docs/numerics.md, R5).
 bool NeedsReference(const Operator& op) {
-  const bool has_value = op.infer != nullptr && !op.effect && op.pure;
+  const bool has_value = (op.infer != nullptr || op.infer_several != nullptr) && !op.effect && op.pure;
   const bool on_scalars = op.kind == OperatorKind::kOther && op.evaluate != nullptr && op.name != "as.scalar";
   // The reference of a fused operator is its body (tests/unit/ops/fused).
   return has_value && !on_scalars && op.name != "fused" && op.name != "fusedSeveral";
@@ -55,7 +55,7 @@ TEST(CatalogTest, EveryInputHasAName) {
       ++inputs;
       required += parameter.optional ? 0 : 1;
     }
-    if (op->infer == nullptr) {
+    if (op->infer == nullptr && op->infer_several == nullptr) {
       EXPECT_FALSE(parameters.empty()) << op->name;
     } else if (op->max_inputs < 0) {
       EXPECT_GE(inputs, op->min_inputs) << op->name;
@@ -151,6 +151,39 @@ TEST(CatalogTest, KernelsAgreeWithTheirReferences) {
     }
   }
   EXPECT_GE(compared, 85);
+}
+
+void ExpectNear(const Matrix& got, const Matrix& expected) {
+  ASSERT_EQ(got.shape(), expected.shape());
+  for (int64_t i = 0; i < got.rows(); ++i)
+    for (int64_t j = 0; j < got.columns(); ++j)
+      ASSERT_NEAR(got.At(i, j), expected.At(i, j), 1e-9) << i << ", " << j;
+}
+
+TEST(CatalogTest, KernelsOfSeveralResultsAgreeWithTheirReferences) {
+  const Value x = testing::Rows({{9, 2, 0, 1}, {2, 8, 1, 0}, {0, 1, 7, 3}, {1, 0, 3, 6}});
+  const testing::Inputs forms[] = {{x}, {x, x}, {x, x, Value(Scalar(3)), Value(Scalar(1))}};
+  int compared = 0;
+  for (const Operator* op : AllOperators()) {
+    const reference::SeveralKernel kernel = reference::FindSeveralKernel(op->name);
+    if (kernel == nullptr) continue;
+    SCOPED_TRACE(op->name);
+    bool is_compared = false;
+    for (const testing::Inputs& given : forms) {
+      const int count = static_cast<int>(given.size());
+      if (count < op->min_inputs || count > op->max_inputs) continue;
+      testing::Invocation call(std::string(op->name), given);
+      std::vector<const Value*> inputs;
+      for (const std::optional<Value>& input : given) inputs.push_back(&*input);
+      const std::vector<Matrix> expected = kernel(call.node, inputs), got = call.RunMatrices();
+      ASSERT_EQ(got.size(), expected.size());
+      for (size_t i = 0; i < got.size(); ++i) ExpectNear(got[i], expected[i]);
+      is_compared = true;
+    }
+    EXPECT_TRUE(is_compared) << "no arguments here suit it";
+    ++compared;
+  }
+  EXPECT_GE(compared, 10);
 }
 
 }  // namespace
