@@ -124,9 +124,7 @@ Function ProgramBuilder::BuildFunction(const DmlFunction& function) {
   Function result;
   result.name = function.name;
   result.position = definition.name_range.Position(file);
-  const auto convert = [&](const ParameterDefinition& parameter) {
-    if (parameter.data_type == DataType::kFrame)
-      ReportUnimplemented(file, parameter.range, fmt::format("the type {} is", Name(parameter.data_type)));
+  const auto convert = [](const ParameterDefinition& parameter) {
     return Parameter{parameter.name, parameter.data_type, parameter.value_type};
   };
   for (const ParameterDefinition& parameter : definition.parameters)

@@ -137,7 +137,8 @@ class OperatorRun {
     std::vector<Value> values(pieces.begin(), pieces.end());
     std::vector<const Value*> pointers;
     for (const Value& value : values) pointers.push_back(&value);
-    return op_.run({node_, phase, pointers, infos_, begin, end, inputs_[0].rows(), context_});
+    return CatalogKernels().Run(
+        {node_, phase, pointers, infos_, begin, end, inputs_[0].rows(), context_, nullptr, &op_});
   }
 
   const Operator& op_;
