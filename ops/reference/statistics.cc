@@ -32,9 +32,10 @@ std::vector<std::pair<double, int64_t>> Expanded(const Matrix& x, const Matrix* 
 double Quantile(const Matrix& x, const Matrix* weights, double p, bool may_average) {
   const auto values = Expanded(x, weights);
   const auto n = static_cast<int64_t>(values.size());
-  const int64_t rank = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(p * static_cast<double>(n))));
+  const auto wanted = static_cast<int64_t>(std::ceil(p * static_cast<double>(n)));
+  const int64_t rank = std::max<int64_t>(1, wanted);
   const auto& here = values[static_cast<size_t>(rank - 1)];
-  if (!may_average || n % 2 != 0 || rank == n || rank >= x.rows()) return here.first;
+  if (!may_average || n % 2 != 0 || wanted < 1 || rank == n || rank >= x.rows()) return here.first;
   const auto& next = values[static_cast<size_t>(rank)];
   return next.second == here.second ? here.first : (here.first + next.first) / 2;
 }

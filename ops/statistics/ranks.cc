@@ -46,8 +46,8 @@ double RankedColumn::AtRank(double rank, bool averages) const {
 }
 
 double RankedColumn::Quantile(double p, bool may_average) const {
-  const bool averages = may_average && std::fmod(total, 2) == 0;
-  return AtRank(std::max(1.0, std::ceil(p * total)), averages);
+  const double rank = std::ceil(p * total);
+  return AtRank(std::max(1.0, rank), may_average && std::fmod(total, 2) == 0 && rank >= 1);
 }
 
 Result<RankedColumn> RankColumn(const KernelCall& call, std::string_view name, int weights) {

@@ -21,7 +21,7 @@ struct RankedColumn {
   /// Value of rank 1 <= rank <= total. With `averages` the mean of that rank and the next where a value ends
   /// at this rank, another follows, and the rank is below the number of rows (language reference 3.6).
   double AtRank(double rank, bool averages) const;
-  /// The value at ceil(p * total), averaged where `may_average` and the total is even.
+  /// The value at ceil(p * total), averaged where `may_average`, the total is even and this is a rank.
   double Quantile(double p, bool may_average) const;
 };
 
