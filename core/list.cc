@@ -17,7 +17,7 @@ Status NoSuchName(const std::vector<std::string>& names, const std::string& name
       names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamesShown)));
   return FailedPrecondition("the list has no element \"{}\"", name)
       .WithNote(
-          fmt::format("it has {}{}", fmt::join(shown, ", "), names.size() > kMostNamesShown ? ", ..." : ""));
+          fmt::format("its names are {}{}", fmt::join(shown, ", "), names.size() > kMostNamesShown ? ", ..." : ""));
 }
 
 // From 0.

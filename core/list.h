@@ -67,8 +67,8 @@ struct ListOf {
     return slice;
   }
 
-  /// list[range] = value. A list gives its elements, one for each place (or its only one, as a list of lists
-  /// has it); anything else goes to the first place.
+  /// list[range] = value. A list gives its elements, one for each place, and with them their names where both
+  /// lists have some; anything else goes to the first place.
   Status Replace(const ListRange& range, Element value) {
     if (value.list == nullptr) {
       elements[range.begin] = std::move(value);
@@ -81,6 +81,7 @@ struct ListOf {
     for (size_t i = 0; i < range.size(); ++i) {
       HEDDLE_RETURN_IF_ERROR(Deepen(given->elements[i]));
       elements[range.begin + i] = given->elements[i];
+      if (!names.empty() && !given->names.empty()) names[range.begin + i] = given->names[i];
     }
     return OkStatus();
   }

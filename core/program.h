@@ -21,10 +21,10 @@ enum class ListOperation : uint8_t {
   kAppend,    ///< list with value behind it
   kRemove,    ///< Two results: list without [from:to], and those.
   kLength,    ///< Number of elements.
-  kAsScalar,  ///< The first element of list, as a scalar.
-  kAsMatrix,  ///< The only element of list as a matrix, or a column of its scalars.
-  kAsFrame,   ///< The only element of list as a frame.
-  kAsList,    ///< The only element of list, a list.
+  kAsScalar,  ///< The first element of list [from, to: of those elements of it], as a scalar.
+  kAsMatrix,  ///< The only element of list [from, to] as a matrix, or a column of its scalars.
+  kAsFrame,   ///< The only element of list [from, to] as a frame.
+  kAsList,    ///< The only element of list [from, to], a list.
   kCbind,     ///< All elements of list side by side.
   kRbind,     ///< All elements of list below each other.
   kToString,  ///< Text of x [rows, cols, decimal, sparse, sep, linesep].

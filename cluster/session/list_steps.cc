@@ -50,6 +50,21 @@ Result<ListRange> Range(const Block& step, const Frame& frame, const ListOf<Vari
   return FindInList(list.names, list.size(), from->value.scalar(), to->value.scalar());
 }
 
+std::vector<DataType> TypesOf(const ListOf<Variable>& list, const ListRange& range) {
+  std::vector<DataType> types;
+  for (size_t i = range.begin; i < range.end; ++i) types.push_back(list.elements[i].info.data_type);
+  return types;
+}
+
+DataType WantedBy(ListOperation operation) {
+  switch (operation) {
+    case ListOperation::kAsScalar: return DataType::kScalar;
+    case ListOperation::kAsMatrix: return DataType::kMatrix;
+    case ListOperation::kAsFrame: return DataType::kFrame;
+    default: return DataType::kList;
+  }
+}
+
 // The list to change: the step's own if its variable gets the result and nobody else has it, else a copy.
 std::shared_ptr<ListOf<Variable>> Own(const Block& step, std::shared_ptr<ListOf<Variable>> list,
                                       Frame* frame) {
@@ -109,7 +124,7 @@ Result<Variable> ListSteps::Evaluate(const Block& step, Frame* frame) {
     case ListOperation::kAsFrame:
     case ListOperation::kAsList: return As(step, frame);
     case ListOperation::kCbind:
-    case ListOperation::kRbind: return Bind(step, frame, /*as_matrices=*/false);
+    case ListOperation::kRbind: return Bind(step, frame);
     case ListOperation::kToString: {
       HEDDLE_ASSIGN_OR_RETURN(const Variable* found, Operand(step, *frame, "x"));
       const Variable value = *found;
@@ -148,29 +163,28 @@ Result<Variable> ListSteps::Make(const Block& step, const Frame& frame) {
   });
 }
 
-// An element as what the script says it is: itself, or what an operator makes of it.
+// An element as what the script says it is: itself, or what an operator makes of it. Of several elements
+// as.matrix makes a column.
 Result<Variable> ListSteps::As(const Block& step, Frame* frame) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, *frame));
-  std::vector<DataType> types;
-  for (const Variable& element : list->elements) types.push_back(element.info.data_type);
-  HEDDLE_RETURN_IF_ERROR(compiler::CheckElements(step.operation, types));
-  DataType wanted = DataType::kList;
-  if (step.operation == ListOperation::kAsScalar) wanted = DataType::kScalar;
-  if (step.operation == ListOperation::kAsMatrix) wanted = DataType::kMatrix;
-  if (step.operation == ListOperation::kAsFrame) wanted = DataType::kFrame;
-  if (wanted == DataType::kMatrix && list->size() > 1) return Bind(step, frame, /*as_matrices=*/true);
-  if (types[0] == wanted) return list->elements[0];
-  return Apply(step, GraphFor(step, Name(step.operation), 1, false), {list->elements[0]}, frame);
+  ListRange range{0, list->size()};
+  if (VariableOf(step, "from") != nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(range, Range(step, *frame, *list));
+  }
+  HEDDLE_RETURN_IF_ERROR(compiler::CheckElements(step.operation, TypesOf(*list, range)));
+  if (step.operation == ListOperation::kAsMatrix && range.size() > 1)
+    return Apply(step, GraphFor(step, Name(ListOperation::kRbind), range.size(), true),
+                 list->Slice(range).elements, frame);
+  const Variable& element = list->elements[range.begin];
+  if (element.info.data_type == WantedBy(step.operation)) return element;
+  return Apply(step, GraphFor(step, Name(step.operation), 1, false), {element}, frame);
 }
 
 // All elements in one matrix or frame.
-Result<Variable> ListSteps::Bind(const Block& step, Frame* frame, bool as_matrices) {
+Result<Variable> ListSteps::Bind(const Block& step, Frame* frame) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, *frame));
-  std::vector<DataType> types;
-  for (const Variable& element : list->elements) types.push_back(element.info.data_type);
-  HEDDLE_RETURN_IF_ERROR(compiler::CheckElements(step.operation, types));
-  const std::string_view op = as_matrices ? Name(ListOperation::kRbind) : Name(step.operation);
-  return Apply(step, GraphFor(step, op, list->size(), as_matrices), list->elements, frame);
+  HEDDLE_RETURN_IF_ERROR(compiler::CheckElements(step.operation, TypesOf(*list, {0, list->size()})));
+  return Apply(step, GraphFor(step, Name(step.operation), list->size(), false), list->elements, frame);
 }
 
 // The text of an element (language reference 2.9). The options of toString() are those of its matrices.

@@ -32,7 +32,7 @@ class ListSteps {
   Status Remove(const Block& step, Frame* frame);
   Result<Variable> Make(const Block& step, const Frame& frame);
   Result<Variable> As(const Block& step, Frame* frame);
-  Result<Variable> Bind(const Block& step, Frame* frame, bool as_matrices);
+  Result<Variable> Bind(const Block& step, Frame* frame);
   Status AppendText(const Block& step, const Variable& value, Frame* frame, std::string* text);
   Result<Variable> Apply(const Block& step, const Graph& graph, const std::vector<Variable>& inputs,
                          Frame* frame);

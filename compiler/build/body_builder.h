@@ -103,6 +103,7 @@ class BodyBuilder {
   void BuildRemove(const Statement& statement);
   bool IsListVariable(const std::string& name) const;
   bool IsList(const Expression& expression) const;
+  bool IsPick(const Expression& call, const Expression& argument) const;
   std::optional<ListOperation> ListOperationOf(const Expression& expression) const;
   void EmitListStep(const Expression& expression, ListOperation operation, const std::string& result);
   void HoistListStep(const Expression& expression);

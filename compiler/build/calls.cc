@@ -38,7 +38,12 @@ void BodyBuilder::HoistCalls(const Expression& expression) {
 void BodyBuilder::HoistInside(const Expression& expression) {
   for (const ExpressionPointer& operand : expression.operands) HoistCalls(*operand);
   if (expression.index) HoistIndex(*expression.index);
-  for (const Argument& argument : expression.arguments) HoistCalls(*argument.value);
+  for (const Argument& argument : expression.arguments) {
+    if (IsPick(expression, *argument.value))
+      HoistIndex(*argument.value->index);
+    else
+      HoistCalls(*argument.value);
+  }
 }
 
 void BodyBuilder::HoistIndex(const Index& index) {

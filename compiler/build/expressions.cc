@@ -43,7 +43,8 @@ NodeId BodyBuilder::BuildExpression(const Expression& expression) {
   const ops::Operator* builtin = expression.name_space.empty() ? ops::FindBuiltin(expression.name) : nullptr;
   if (builtin != nullptr) return BuildBuiltin(expression, *builtin);
   ReportUnknownFunction(expression);
-  for (const Argument& argument : expression.arguments) BuildExpression(*argument.value);
+  for (const Argument& argument : expression.arguments)
+    if (!IsList(*argument.value)) BuildExpression(*argument.value);
   return ErrorNode(expression.range);
 }
 

@@ -55,6 +55,12 @@ std::optional<ListOperation> OperationOnList(const Expression& call) {
   return call.arguments.size() == 1 ? ListOperation::kCbind : ListOperation::kAppend;
 }
 
+// as.scalar(l[i]) and its like.
+bool TakesElement(ListOperation operation) {
+  return operation == ListOperation::kAsScalar || operation == ListOperation::kAsMatrix ||
+         operation == ListOperation::kAsFrame || operation == ListOperation::kAsList;
+}
+
 }  // namespace
 
 bool BodyBuilder::IsListVariable(const std::string& name) const {
@@ -94,6 +100,13 @@ std::optional<ListOperation> BodyBuilder::ListOperationOf(const Expression& expr
   if (expression.name == "exists") return ListOperation::kExists;
   if (expression.arguments.empty() || !IsList(*expression.arguments[0].value)) return std::nullopt;
   return OperationOnList(expression);
+}
+
+// True for the l[i] of as.scalar(l[i]) and its like: one step takes the element out.
+bool BodyBuilder::IsPick(const Expression& call, const Expression& argument) const {
+  if (argument.kind != Expression::Kind::kIndexed || call.kind != Expression::Kind::kCall) return false;
+  const std::optional<ListOperation> operation = ListOperationOf(call);
+  return operation && TakesElement(*operation) && IsList(argument);
 }
 
 // The variable that holds an operand of a step. What stands in it is hoisted.
@@ -183,6 +196,11 @@ bool BodyBuilder::PassListCall(const Expression& call, Block* step) {
   if (step->operation == ListOperation::kAsFrame && ops::FindOperator("as.frame") == nullptr) {
     program_.ReportUnimplemented(*path_, call.name_range, fmt::format("{}() is", call.name));
     return false;
+  }
+  if (const Expression& list = *call.arguments[0].value; IsPick(call, list)) {
+    step->arguments.emplace_back("list", VariableFor(list.name));
+    step->position = At(list.range);
+    return PassListIndex(*list.index, step);
   }
   step->arguments.emplace_back("list", PassOperand(*call.arguments[0].value));
   if (count == 2) step->arguments.emplace_back("value", PassOperand(*call.arguments[1].value));

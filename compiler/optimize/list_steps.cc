@@ -147,9 +147,10 @@ class ListStep {
     return length;
   }
 
-  // The list, if its elements are known and what the operation takes.
+  // The list, or what the step's index picks of it, if its elements are known and what the operation takes.
   std::shared_ptr<const KnownList> Elements() {
-    const LiveIn list = Operand("list");
+    LiveIn list = Operand("list");
+    if (list.list != nullptr && VariableOf("from") != nullptr) list = Slice();
     if (list.list == nullptr) return nullptr;
     Status status = CheckElements(block_.operation, TypesOf(*list.list));
     if (status.ok()) return list.list;

@@ -92,6 +92,9 @@ TEST(ListTest, AListReplacesAsManyElementsAsItHas) {
   EXPECT_EQ(list.Replace({0, 1}, Nested(Named({{"", 1}, {"", 2}}))).message(),
             "the list that is assigned has another number of elements: 2 instead of 1");
   EXPECT_EQ(list.names, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(list.Replace({2, 3}, Nested(Named({{"f", 4}}))).ok());
+  EXPECT_EQ(list.names, (std::vector<std::string>{"a", "b", "f"}));
+  EXPECT_EQ(NumbersOf(list), (std::vector{7, 9, 4}));
 }
 
 TEST(ListTest, SlicesAndWhatIsLeftKeepTheirNames) {
