@@ -15,8 +15,7 @@ constexpr std::array<std::string_view, 7> kToStringArguments = {"x",      "rows"
 
 LiveIn OfType(DataType data_type, ValueType value_type) {
   LiveIn known;
-  known.info = {data_type, value_type, Shape{0, 0}, Format::kDense};
-  if (data_type == DataType::kMatrix) known.info = ValueInfo::OfMatrix(Shape());
+  known.info = ValueInfo::OfDeclared(data_type, value_type);
   return known;
 }
 

@@ -12,7 +12,7 @@ using KnownList = ListOf<LiveIn>;
 
 LiveIn OfInfo(ValueInfo info) { return {std::move(info), std::nullopt, nullptr}; }
 
-LiveIn OfType(DataType type) { return OfInfo({type, ValueType::kUnknown, Shape{0, 0}, Format::kDense}); }
+LiveIn OfType(DataType type) { return OfInfo(ValueInfo::OfDeclared(type, ValueType::kUnknown)); }
 
 LiveIn OfList(KnownList list) {
   LiveIn known = UnknownList();
