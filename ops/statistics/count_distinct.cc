@@ -20,7 +20,7 @@
 //   type=)
 //
 // Error:  none; of the approximate forms none below 1024 distinct cells and none of rows, which are counted
-//         exactly, else a standard error of 3.1 %.
+//         exactly, else a standard error of 3.1 %; never more than there are cells.
 // Rows:   by rows row-wise, the others are reductions. A partial value is a list of what was found, one
 // element
 //         a row: (cell) of all cells, (column, cell) of columns; with a sketch hashes in place of cells.
@@ -80,6 +80,12 @@ Result<Matrix> CountRows(const KernelCall& call) {
   return result;
 }
 
+// No more than there are cells, whatever a sketch says.
+template <typename Set>
+int64_t CountOfCells(const Set& set, int64_t cells) {
+  return std::min<int64_t>(set.Count(), cells);
+}
+
 template <typename Set>
 Result<Value> CountAll(const KernelCall& call) {
   const Matrix& x = call.inputs[0]->matrix();
@@ -89,7 +95,8 @@ Result<Value> CountAll(const KernelCall& call) {
   } else {
     HEDDLE_ASSIGN_OR_RETURN(set, SetOfAllCells<Set>(call, x));
   }
-  if (call.phase != Phase::kPartial) return Value(Scalar(set.Count()));
+  if (call.phase != Phase::kPartial)
+    return Value(Scalar(CountOfCells(set, call.input_infos[0].shape.Cells())));
   const std::vector<double> elements = set.Elements();
   HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(static_cast<int64_t>(elements.size()), 1));
   std::copy(elements.begin(), elements.end(), list.mutable_data());
@@ -118,13 +125,15 @@ Result<Matrix> ListColumns(const KernelCall& call, const Matrix& columns) {
 template <typename Set>
 Result<Value> CountColumns(const KernelCall& call) {
   const Matrix& x = call.inputs[0]->matrix();
+  const int64_t rows = call.input_infos[0].shape.rows;
   Matrix result;
   if (call.phase == Phase::kFinish) {
     HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(1, call.input_infos[0].shape.columns));
     std::vector<Set> sets(static_cast<size_t>(result.columns()));
     for (int64_t k = 0; k < x.rows(); ++k)
       sets[static_cast<size_t>(x.data()[2 * k])].Add(x.data()[2 * k + 1]);
-    for (size_t j = 0; j < sets.size(); ++j) result.mutable_data()[j] = static_cast<double>(sets[j].Count());
+    for (size_t j = 0; j < sets.size(); ++j)
+      result.mutable_data()[j] = static_cast<double>(CountOfCells(sets[j], rows));
     return Value(std::move(result));
   }
   HEDDLE_ASSIGN_OR_RETURN(const Matrix columns, Transpose(x));
@@ -134,8 +143,9 @@ Result<Value> CountColumns(const KernelCall& call) {
   }
   HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(1, x.columns()));
   double* counts = result.mutable_data();
-  HEDDLE_RETURN_IF_ERROR(ForSetOfEachRow<Set>(
-      call, columns, [&](int64_t j, const Set& set) { counts[j] = static_cast<double>(set.Count()); }));
+  HEDDLE_RETURN_IF_ERROR(ForSetOfEachRow<Set>(call, columns, [&](int64_t j, const Set& set) {
+    counts[j] = static_cast<double>(CountOfCells(set, rows));
+  }));
   return Value(std::move(result));
 }
 
