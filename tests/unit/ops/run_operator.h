@@ -131,15 +131,14 @@ struct Invocation {
       ADD_FAILURE() << node.op << ": " << result.status().ToString();
       return Value(Scalar(0.0));
     }
-    if (result->IsMatrix()) {
-      const Matrix& matrix = result->matrix();
-      EXPECT_TRUE(node.info.shape.rows == kUnknown || node.info.shape.rows == matrix.rows()) << node.op;
-      EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.shape.columns == matrix.columns())
-          << node.op;
-      EXPECT_TRUE(node.info.shape.columns == kUnknown || node.info.format == FormatOf(matrix.storage()))
-          << node.op;
-    }
+    if (result->IsMatrix()) ExpectPromised(0, result->matrix());
     return *std::move(result);
+  }
+  void ExpectPromised(size_t i, const Matrix& matrix) const {
+    const ValueInfo& info = ResultsOf(node)[i];
+    EXPECT_TRUE(info.shape.rows == kUnknown || info.shape.rows == matrix.rows()) << node.op;
+    EXPECT_TRUE(info.shape.columns == kUnknown || info.shape.columns == matrix.columns()) << node.op;
+    EXPECT_TRUE(info.shape.columns == kUnknown || info.format == FormatOf(matrix.storage())) << node.op;
   }
   Matrix RunMatrix(int threads = 1) {
     Value value = Run(threads);
@@ -148,17 +147,26 @@ struct Invocation {
     return {};
   }
 
-  /// Runs it in the pieces of `workers` workers and compares every piece with the rows of the whole.
+  /// Runs it in the pieces of `workers` workers and compares every piece of every result with the rows of the
+  /// whole.
   void ExpectPiecesMatch(int workers) {
-    const Matrix whole = RunMatrix();
+    const Result<std::vector<Value>> all = RunSeveralRows(0, 0, 0);
+    ASSERT_TRUE(all.ok()) << node.op << ": " << all.status().ToString();
+    for (size_t i = 0; i < all->size(); ++i) {
+      ExpectPromised(i, (*all)[i].matrix());
+      ExpectPiecesOf(i, (*all)[i].matrix(), workers);
+    }
+  }
+  void ExpectPiecesOf(size_t i, const Matrix& whole, int workers) {
     for (int worker = 0; worker < workers; ++worker) {
       const int64_t begin = CutRow(whole.rows(), worker, workers);
       const int64_t end = CutRow(whole.rows(), worker + 1, workers);
       if (begin == end) continue;
-      const Result<Value> piece = RunRows(begin, end, whole.rows());
-      ASSERT_TRUE(piece.ok()) << node.op << ": " << piece.status().ToString();
-      EXPECT_EQ(piece->matrix().storage(), whole.storage());
-      EXPECT_TRUE(Matrix::SameCells(piece->matrix(), whole.Rows(begin, end)))
+      const Result<std::vector<Value>> pieces = RunSeveralRows(begin, end, whole.rows());
+      ASSERT_TRUE(pieces.ok()) << node.op << ": " << pieces.status().ToString();
+      const Matrix& piece = (*pieces)[i].matrix();
+      EXPECT_EQ(piece.storage(), whole.storage());
+      EXPECT_TRUE(Matrix::SameCells(piece, whole.Rows(begin, end)))
           << node.op << " rows " << begin << " to " << end << " of " << whole.rows();
     }
   }
