@@ -185,6 +185,27 @@ class ProgramText {
     return fmt::format("{} {}", Name(parameter.data_type), parameter.name);
   }
 
+  static std::string CallText(const std::string& function,
+                              const std::vector<std::pair<std::string, std::string>>& arguments) {
+    std::vector<std::string> texts;
+    for (const auto& [parameter, variable] : arguments)
+      texts.push_back(fmt::format("{}={}", parameter, variable));
+    return fmt::format("{}({})", function, fmt::join(texts, ", "));
+  }
+
+  static std::string CandidateText(const Block& call, const CallCandidate& candidate) {
+    std::vector<std::string> conditions;
+    if (!call.selector.empty())
+      conditions.push_back(fmt::format("{} is {}", call.selector, Quoted(Scalar(candidate.name))));
+    if (candidate.first_argument != DataType::kUnknown)
+      conditions.push_back(fmt::format("{} is a {}", call.first_argument, Name(candidate.first_argument)));
+    return fmt::format(
+        "{} if {}",
+        candidate.function.empty() ? "error: " + candidate.reason
+                                   : CallText(candidate.function, candidate.arguments),
+        conditions.empty() ? "nothing else" : fmt::format("{}", fmt::join(conditions, " and ")));
+  }
+
   void AddLine(int indent, const std::string& line) {
     text_.append(static_cast<size_t>(indent), ' ');
     text_ += line;
@@ -228,17 +249,23 @@ class ProgramText {
         break;
       case Block::Kind::kCall:
       case Block::Kind::kList: {
-        std::vector<std::string> arguments;
-        for (const auto& [parameter, variable] : block.arguments)
-          arguments.push_back(parameter.empty() ? variable : fmt::format("{}={}", parameter, variable));
         std::vector<std::string_view> results;
         for (const std::string& result : block.results)
           results.push_back(result.empty() ? "_" : std::string_view(result));
-        const std::string targets = results.empty() ? "" : fmt::format("[{}] = ", fmt::join(results, ", "));
-        const bool is_call = block.kind == Block::Kind::kCall;
-        AddLine(indent, fmt::format("{} {}{}({}){}", is_call ? "call" : "list", targets,
-                                    is_call ? block.function : Name(block.operation),
-                                    fmt::join(arguments, ", "), place));
+        const std::string targets = results.empty()    ? ""
+                                    : block.gives_list ? fmt::format("{} = list of ", results[0])
+                                                       : fmt::format("[{}] = ", fmt::join(results, ", "));
+        if (block.candidates.empty()) {
+          const bool is_call = block.kind == Block::Kind::kCall;
+          AddLine(indent, fmt::format("{} {}{}{}", is_call ? "call" : "list", targets,
+                                      CallText(is_call ? block.function : std::string(Name(block.operation)),
+                                               block.arguments),
+                                      place));
+          break;
+        }
+        AddLine(indent, fmt::format("call {}one of{}", targets, place));
+        for (const CallCandidate& candidate : block.candidates)
+          AddLine(indent + 2, CandidateText(block, candidate));
         break;
       }
     }

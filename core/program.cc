@@ -54,6 +54,7 @@ class Writer {
       out_.push_back(' ');
       AppendQuoted(parameter.name, &out_);
       out_.append(" ").append(Name(parameter.data_type)).append(" ").append(Name(parameter.value_type));
+      if (parameter.default_value) out_.append(" = ").append(parameter.default_value->ToLiteral());
     }
     out_.push_back('\n');
   }
@@ -79,6 +80,16 @@ class Writer {
   }
 
  private:
+  void Arguments(const std::vector<std::pair<std::string, std::string>>& arguments) {
+    for (const auto& [parameter, variable] : arguments) {
+      out_.push_back(' ');
+      AppendQuoted(parameter, &out_);
+      out_.push_back('=');
+      AppendQuoted(variable, &out_);
+    }
+    out_.push_back('\n');
+  }
+
   void OneBlock(const Block& block) {
     Line(kKinds[static_cast<size_t>(block.kind)]);
     out_.push_back(' ');
@@ -91,13 +102,20 @@ class Writer {
     if (block.kind == Block::Kind::kList) Text("operation", std::string(Name(block.operation)));
     if (!block.arguments.empty()) {
       Line("arguments");
-      for (const auto& [parameter, variable] : block.arguments) {
-        out_.push_back(' ');
-        AppendQuoted(parameter, &out_);
-        out_.push_back('=');
-        AppendQuoted(variable, &out_);
-      }
-      out_.push_back('\n');
+      Arguments(block.arguments);
+    }
+    Text("selector", block.selector);
+    Text("first_argument", block.first_argument);
+    if (block.gives_list) Line("gives_list\n");
+    for (const CallCandidate& candidate : block.candidates) {
+      Line("candidate ");
+      AppendQuoted(candidate.name, &out_);
+      out_.append(" ").append(Name(candidate.first_argument)).append(" ");
+      AppendQuoted(candidate.function, &out_);
+      out_.push_back(' ');
+      AppendQuoted(candidate.reason, &out_);
+      out_.append(" arguments");
+      Arguments(candidate.arguments);
     }
     Strings("results", block.results);
     if (!block.graph.nodes.empty()) {
@@ -136,6 +154,29 @@ ListOperation ReadListOperation(TextReader& reader) {
   return ListOperation::kMake;
 }
 
+std::vector<std::pair<std::string, std::string>> ReadArguments(TextReader& reader) {
+  std::vector<std::pair<std::string, std::string>> arguments;
+  while (reader.Peek() == '"') {
+    std::string parameter = reader.Quoted();
+    reader.Expect("=");
+    arguments.emplace_back(std::move(parameter), reader.Quoted());
+  }
+  return arguments;
+}
+
+CallCandidate ReadCandidate(TextReader& reader) {
+  CallCandidate candidate;
+  candidate.name = reader.Quoted();
+  const auto type = ParseDataType(reader.Word());
+  if (!type) reader.Fail("a data type before this");
+  candidate.first_argument = type.value_or(DataType::kUnknown);
+  candidate.function = reader.Quoted();
+  candidate.reason = reader.Quoted();
+  reader.Expect("arguments");
+  candidate.arguments = ReadArguments(reader);
+  return candidate;
+}
+
 std::vector<Block> ReadBlocks(TextReader& reader, int depth);
 
 Block ReadBlock(TextReader& reader, int depth) {
@@ -148,13 +189,11 @@ Block ReadBlock(TextReader& reader, int depth) {
   if (reader.AcceptWord("increment")) block.has_increment = true;
   if (reader.AcceptWord("function")) block.function = reader.Quoted();
   if (reader.AcceptWord("operation")) block.operation = ReadListOperation(reader);
-  if (reader.AcceptWord("arguments")) {
-    while (reader.Peek() == '"') {
-      std::string parameter = reader.Quoted();
-      reader.Expect("=");
-      block.arguments.emplace_back(std::move(parameter), reader.Quoted());
-    }
-  }
+  if (reader.AcceptWord("arguments")) block.arguments = ReadArguments(reader);
+  if (reader.AcceptWord("selector")) block.selector = reader.Quoted();
+  if (reader.AcceptWord("first_argument")) block.first_argument = reader.Quoted();
+  if (reader.AcceptWord("gives_list")) block.gives_list = true;
+  while (reader.AcceptWord("candidate")) block.candidates.push_back(ReadCandidate(reader));
   if (reader.AcceptWord("results")) block.results = ReadStrings(reader);
   if (reader.AcceptWord("graph")) {
     reader.Expect("{");
@@ -188,6 +227,7 @@ std::vector<Parameter> ReadParameters(TextReader& reader) {
     if (!value_type) reader.Fail("a value type before this");
     parameter.data_type = data_type.value_or(DataType::kUnknown);
     parameter.value_type = value_type.value_or(ValueType::kUnknown);
+    if (reader.Accept("=")) parameter.default_value = reader.Literal();
     parameters.push_back(std::move(parameter));
   }
   return parameters;

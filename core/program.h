@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,27 @@ enum class ListOperation : uint8_t {
 };
 std::string_view Name(ListOperation operation);  ///< "make", "copy", ...
 
+/// One of the functions that a call may run (Block::candidates).
+struct CallCandidate {
+  std::string name;  ///< What the text in Block::selector is for this one; "" where there is no selector.
+  DataType first_argument = DataType::kUnknown;  ///< What Block::first_argument must be; kUnknown: anything.
+  std::string function;                          ///< Key in Program::functions; "" where it cannot be run,
+  std::string reason;                            ///< for this reason.
+  /// Parameter name, variable of the caller. An only parameter that is "" stands for all: the elements of the
+  /// variable if it is a list, else the variable.
+  std::vector<std::pair<std::string, std::string>> arguments;
+
+  bool operator==(const CallCandidate&) const = default;
+  /// Whether a first argument of this type is one for it.
+  bool Takes(DataType argument) const {
+    return first_argument == DataType::kUnknown || IsFor(first_argument, argument);
+  }
+  /// Whether the entry point for a type takes an argument of another: that for a scalar takes a list as well.
+  static bool IsFor(DataType entry_point, DataType argument) {
+    return entry_point == argument || (entry_point == DataType::kScalar && argument == DataType::kList);
+  }
+};
+
 /// A step of the control program. Every worker interprets the same steps (runtime reference 4.3).
 struct Block {
   enum class Kind : uint8_t {
@@ -54,13 +76,21 @@ struct Block {
   Graph graph;
   std::vector<Block> body;
   std::vector<Block> otherwise;
-  std::string variable;                            ///< Of kFor.
-  bool has_increment = false;                      ///< kFor: seq(from, to, increment) rather than from:to.
-  std::string function;                            ///< Of kCall: key in Program::functions.
+  std::string variable;        ///< Of kFor.
+  bool has_increment = false;  ///< kFor: seq(from, to, increment) rather than from:to.
+  std::string function;        ///< Of kCall: key in Program::functions; "" with candidates.
   ListOperation operation = ListOperation::kMake;  ///< Of kList.
   std::vector<std::pair<std::string, std::string>>
-      arguments;                     ///< Of kCall and kList: parameter name, variable of the caller.
-  std::vector<std::string> results;  ///< Of kCall and kList: variables to bind, in order; "" drops one.
+      arguments;  ///< Of kCall and kList: parameter name, variable of the caller.
+  /// Of kCall and kList: variables to bind, in order; "" drops one. Those beyond what a function returns have
+  /// no value behind its call.
+  std::vector<std::string> results;
+  /// Of kCall, when what is called is known only at run time: the first that `selector` and `first_argument`
+  /// fit. Then `function` and `arguments` are empty.
+  std::vector<CallCandidate> candidates;
+  std::string selector;        ///< Variable with the name that a candidate must have; "" for none.
+  std::string first_argument;  ///< Variable whose data type chooses among candidates; "" for none.
+  bool gives_list = false;     ///< Of kCall: its only result is a list of all that the function returns.
   std::vector<std::string>
       dead_after;  ///< Variables that nothing reads after this block: freed when it ends.
 };
@@ -69,6 +99,7 @@ struct Parameter {
   std::string name;
   DataType data_type = DataType::kUnknown;
   ValueType value_type = ValueType::kUnknown;
+  std::optional<Scalar> default_value;  ///< Where it is a literal: eval() of a list gives it.
 };
 
 struct Function {
@@ -78,6 +109,16 @@ struct Function {
   std::vector<Block> body;
   SourcePosition position;
 };
+
+/// Calls visit(function, arguments) for all that a kCall may run: its function, or those of its candidates
+/// that can be run.
+template <typename Call, typename Visit>
+void ForEachCallee(Call& call, const Visit& visit) {
+  if (call.kind != Block::Kind::kCall) return;
+  if (call.candidates.empty()) return visit(call.function, call.arguments);
+  for (auto& candidate : call.candidates)
+    if (!candidate.function.empty()) visit(candidate.function, candidate.arguments);
+}
 
 /// A whole compiled script: control flow around graphs. Plain data; travels as text.
 struct Program {

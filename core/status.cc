@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/call_site.h"
+
 namespace heddle {
 
 std::string SourcePosition::ToString() const {
@@ -52,6 +54,8 @@ Status Status::At(const SourcePosition& position) const {
   if (ok() || rep_->position.IsKnown()) return *this;
   Rep rep = *rep_;
   rep.position = position;
+  rep.position.call = nullptr;
+  for (std::string& note : CallStackNotes(CallsAround(position))) rep.notes.push_back(std::move(note));
   Status result;
   result.rep_ = std::make_shared<const Rep>(std::move(rep));
   return result;
@@ -80,7 +84,9 @@ std::string Status::ToString() const {
   constexpr size_t kMostNotes = 11;
   std::string text =
       rep_->position.IsKnown() ? rep_->position.ToString() + ": " + rep_->message : rep_->message;
-  for (size_t i = 0; i < rep_->notes.size() && i < kMostNotes; ++i) text += "\n" + rep_->notes[i];
+  // The last one tells of the user's own script.
+  for (size_t i = 0; i < rep_->notes.size(); ++i)
+    if (i + 1 < kMostNotes || i + 1 == rep_->notes.size()) text += "\n" + rep_->notes[i];
   return text;
 }
 

@@ -49,7 +49,8 @@ class [[nodiscard]] Status {
   /// Further lines for the user: why, and what to do next.
   const std::vector<std::string>& notes() const;
 
-  /// Adds the place unless one is known already (the innermost place wins).
+  /// Adds the place unless one is known already (the innermost place wins), and a note for each call that it
+  /// was put in place of.
   Status At(const SourcePosition& position) const;
   Status WithNote(std::string note) const;
   Status WithCode(StatusCode code) const;

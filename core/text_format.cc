@@ -3,6 +3,9 @@
 
 #include <charconv>
 #include <limits>
+#include <vector>
+
+#include "core/call_site.h"
 
 namespace heddle {
 namespace {
@@ -12,6 +15,8 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsWordCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '_' || c == '.';
 }
+
+constexpr size_t kMostCalls = 2000;  // around a place; a bound, for texts from outside
 
 int HexadecimalDigit(char c) {
   if (IsDigit(c)) return c - '0';
@@ -87,12 +92,19 @@ void AppendType(const ValueInfo& info, std::string* out) {
 
 void AppendPosition(const SourcePosition& position, std::string* out) {
   if (position == SourcePosition()) return;
-  out->append(" @ ");
-  AppendQuoted(position.file, out);
-  out->push_back(':');
-  AppendInteger(position.line, out);
-  out->push_back(':');
-  AppendInteger(position.column, out);
+  const SourcePosition* place = &position;
+  while (true) {
+    out->append(" @ ");
+    AppendQuoted(place->file, out);
+    out->push_back(':');
+    AppendInteger(place->line, out);
+    out->push_back(':');
+    AppendInteger(place->column, out);
+    if (place->call == nullptr) return;
+    out->append(" in ");
+    AppendQuoted(place->call->function, out);
+    place = &place->call->position;
+  }
 }
 
 void AppendNodeId(NodeId id, std::string* out) {
@@ -335,13 +347,27 @@ heddle::Schema TextReader::Schema() {
 }
 
 SourcePosition TextReader::Position() {
-  SourcePosition position;
-  if (!Accept("@")) return position;
-  position.file = Quoted();
-  Expect(":");
-  position.line = Integer32();
-  Expect(":");
-  position.column = Integer32();
+  std::vector<CallSite> calls;  // without their positions
+  std::vector<SourcePosition> places;
+  while (Accept("@")) {
+    SourcePosition& place = places.emplace_back();
+    place.file = Quoted();
+    Expect(":");
+    place.line = Integer32();
+    Expect(":");
+    place.column = Integer32();
+    if (!AcceptWord("in")) break;
+    calls.push_back({Quoted(), {}});
+    if (calls.size() > kMostCalls) Fail("fewer calls around a place");
+  }
+  if (places.size() != calls.size() + 1 && !calls.empty()) Fail("the place of a call");
+  if (!ok() || places.empty()) return {};
+  SourcePosition position = std::move(places.back());
+  for (size_t i = calls.size(); i-- > 0;) {
+    calls[i].position = std::move(position);
+    position = std::move(places[i]);
+    position.call = std::make_shared<const CallSite>(std::move(calls[i]));
+  }
   return position;
 }
 

@@ -22,7 +22,8 @@ void AppendName(std::string_view name, std::string* out);
 void AppendType(const ValueInfo& info, std::string* out);
 /// Appends " : " and the same.
 void AppendInfo(const ValueInfo& info, std::string* out);
-/// Appends ` @ "file":12:9`; nothing for a default position.
+/// Appends ` @ "file":12:9`, behind it ` in "f"` and the place of the call for each call that the place was
+/// put in place of; nothing for a default position.
 void AppendPosition(const SourcePosition& position, std::string* out);
 /// Appends "%3", or "_" for kNoNode.
 void AppendNodeId(NodeId id, std::string* out);

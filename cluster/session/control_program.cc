@@ -3,8 +3,10 @@
 
 #include <utility>
 
+#include "cluster/session/resolve_call.h"
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/loop_range.h"
+#include "core/call_site.h"
 
 namespace heddle::cluster {
 namespace {
@@ -36,13 +38,25 @@ Status ControlProgram::RunToEnd() {
     if (cancelled_.load(std::memory_order_relaxed)) return Cancelled("the job was cancelled");
     if (between_blocks_) HEDDLE_RETURN_IF_ERROR(between_blocks_([this] { return State(); }));
     Activation& top = stack_.back();
-    if (top.next < top.blocks->size()) {
-      HEDDLE_RETURN_IF_ERROR(Enter((*top.blocks)[top.next++]));
-    } else {
-      HEDDLE_RETURN_IF_ERROR(FinishBody());
-    }
+    const Status status = top.next < top.blocks->size() ? Enter((*top.blocks)[top.next++]) : FinishBody();
+    if (!status.ok()) return WithCalls(status);
   }
   return OkStatus();
+}
+
+// What went wrong at a place in the script, with the calls that are open.
+Status ControlProgram::WithCalls(Status status) const {
+  if (!status.position().IsKnown()) return status;
+  // A call that has just ended, or has not begun, is where it went wrong and not on the way to it.
+  size_t open = 0;
+  std::vector<CallSite> calls;
+  for (const Activation& activation : stack_)
+    if (activation.kind == Kind::kCall) ++open;
+  for (auto activation = stack_.rbegin(); activation != stack_.rend(); ++activation)
+    if (activation->kind == Kind::kCall && open-- < frames_.size())
+      AppendCall(activation->function->name, activation->owner->position, &calls);
+  for (std::string& note : CallStackNotes(calls)) status = status.WithNote(std::move(note));
+  return status;
 }
 
 Status ControlProgram::Enter(const Block& block) {
@@ -160,18 +174,16 @@ Status ControlProgram::EnterFor(const Block& block) {
 }
 
 Status ControlProgram::EnterCall(const Block& block) {
-  auto found = program_.functions.find(block.function);
-  if (found == program_.functions.end())
-    return Internal("there is no function {}", block.function).At(block.position);
-  const Function& function = found->second;
+  HEDDLE_ASSIGN_OR_RETURN(const ResolvedCall call, ResolveCall(program_, block, frame()));
+  const Function& function = *call.function;
+  if (!block.candidates.empty()) HEDDLE_RETURN_IF_ERROR(Record(block, function.name));
   if (static_cast<int>(frames_.size()) > options_.max_call_depth)
     return FailedPrecondition("function '{}': calls are nested more than {} deep", function.name,
                               options_.max_call_depth)
         .WithNote("does a recursion never end?")
         .At(block.position);
   auto callee = std::make_unique<Frame>();
-  for (const auto& [parameter_name, variable_name] : block.arguments) {
-    const Variable* variable = frame().Find(variable_name);
+  for (const auto& [parameter_name, variable] : call.arguments) {
     if (variable == nullptr)
       return FailedPrecondition("function '{}': argument '{}' has no value here", function.name,
                                 parameter_name)
@@ -198,8 +210,13 @@ Status ControlProgram::EnterCall(const Block& block) {
 Status ControlProgram::FinishCall(const Block& block, const Function& function) {
   const std::unique_ptr<Frame> callee = std::move(frames_.back());
   frames_.pop_back();
-  for (size_t i = 0; i < block.results.size() && i < function.results.size(); ++i) {
+  if (block.gives_list) return BindList(block, function, *callee);
+  for (size_t i = 0; i < block.results.size(); ++i) {
     if (block.results[i].empty()) continue;
+    if (i >= function.results.size()) {
+      frame().Erase(block.results[i]);
+      continue;
+    }
     const Variable* result = callee->Find(function.results[i].name);
     if (result == nullptr)
       return FailedPrecondition("function '{}' did not assign its result '{}'", function.name,
@@ -216,6 +233,26 @@ Status ControlProgram::FinishCall(const Block& block, const Function& function) 
           .At(block.position);
     frame().Set(block.results[i], *result);
   }
+  return OkStatus();
+}
+
+// evalList(): all results under their names.
+Status ControlProgram::BindList(const Block& block, const Function& function, const Frame& callee) {
+  if (block.results.empty() || block.results[0].empty()) return OkStatus();
+  const auto list = std::make_shared<ListOf<Variable>>();
+  for (const Parameter& declared : function.results) {
+    const Variable* result = callee.Find(declared.name);
+    if (result == nullptr)
+      return FailedPrecondition("function '{}' did not assign its result '{}'", function.name, declared.name)
+          .At(block.position);
+    Result<Variable> converted =
+        ConvertTo(*result, declared.data_type, declared.value_type,
+                  fmt::format("function '{}': result '{}'", function.name, declared.name));
+    if (!converted.ok()) return converted.status().At(block.position);
+    if (Status status = list->Add(declared.name, *std::move(converted)); !status.ok())
+      return status.At(block.position);
+  }
+  frame().Set(block.results[0], Variable::OfList(list));
   return OkStatus();
 }
 

@@ -53,11 +53,13 @@ class ControlProgram {
   Status RunToEnd();
   ControlState State() const;
   Frame& frame() { return *frames_.back(); }
+  Status WithCalls(Status status) const;
   Status Enter(const Block& block);
   Status FinishBody();
   Status EnterFor(const Block& block);
   Status EnterCall(const Block& block);
   Status FinishCall(const Block& block, const Function& function);
+  Status BindList(const Block& block, const Function& function, const Frame& callee);
   Result<bool> Decide(const Block& block);
   Result<int64_t> LoopBound(const Block& block, const char* name);
   Status Record(const Block& block, std::string_view decision);

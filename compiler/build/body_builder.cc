@@ -72,6 +72,7 @@ Block BodyBuilder::NewBlock(Block::Kind kind, const SourceRange& range) {
 }
 
 void BodyBuilder::Flush() {
+  built_arguments_.clear();
   if (block_.IsEmpty()) return;
   Block block;
   block.id = program_.next_block_id++;

@@ -25,6 +25,23 @@ using Scope = std::map<std::string, Variable, std::less<>>;
 /// Builtins that are steps of the control program (lists.cc), no operators.
 constexpr std::string_view kListBuiltins[] = {"as.list", "exists", "list", "remove"};
 
+/// What a call runs, as far as the types of its arguments tell when the script is compiled.
+struct CallChoice {
+  /// One of these, by the type of the first argument.
+  std::vector<std::pair<DataType, const DmlFunction*>> functions;
+  std::vector<const Argument*> arguments;
+  bool is_eval = false;     ///< Names of arguments count for nothing, the result becomes a matrix.
+  bool gives_list = false;  ///< evalList(): the result is a list of all results.
+  std::string selector;     ///< Of eval: variable with the name of the function; then `functions` is empty.
+  DataType first_argument = DataType::kUnknown;  ///< Of eval: the type of the argument behind the name.
+
+  /// The only argument of eval may be a list, whose elements are the arguments.
+  bool MayExpand() const {
+    return is_eval && arguments.size() == 1 &&
+           (first_argument == DataType::kList || first_argument == DataType::kUnknown);
+  }
+};
+
 /// Builds the blocks of one body: the main script or a function. See the .cc files for its parts.
 class BodyBuilder {
  public:
@@ -42,6 +59,8 @@ class BodyBuilder {
   void BuildAccumulate(const Statement& statement);
   void BuildIfdef(const Statement& statement);
   void BuildCallStatement(const Statement& statement);
+  void CallWithoutResult(const Expression& call, const CallChoice& choice,
+                         const std::vector<Target>& targets);
   void AssignTo(const Target& target, NodeId value);
 
   // --- control.cc: if and loops
@@ -72,8 +91,10 @@ class BodyBuilder {
   NodeId ErrorNode(const SourceRange& range);
   bool IsTransposeCall(const Expression& expression) const;
 
-  // --- choose_function.cc: which function of the library a call means
-  const DmlFunction* ChooseFunction(const Expression& call, const Callee& callee);
+  // --- choose_function.cc: which functions a call may mean
+  std::optional<CallChoice> ChooseFunctions(const Expression& call, const Callee& callee);
+  std::optional<CallChoice> ChooseByName(const Expression& call);
+  bool ChooseEntryPoints(const Expression& call, const Callee& callee, CallChoice* choice);
   DataType TypeOf(const Argument& argument);
 
   // --- calls.cc: calls of DML functions, and what else stands before the block of an expression
@@ -83,15 +104,20 @@ class BodyBuilder {
   void FindEarlyReads(const Expression& expression, std::vector<const Expression*>* open);
   void ForbidCalls(const Expression& expression, std::string_view where);
   void ForbidCallsInIndex(const Index& index);
-  bool EmitCall(const Expression& call, const DmlFunction& function, const std::vector<std::string>& results);
+  bool EmitCall(const Expression& call, const CallChoice& choice, std::vector<std::string> results);
+  bool PassArguments(const Expression& call, const CallChoice& choice, Block* block);
+  bool PassToCandidates(const Expression& call, const CallChoice& choice, Block* block);
   void BindResult(const Expression& call, const DmlFunction& function, const ParameterDefinition& result,
                   const std::string& given, const std::string& name);
-  bool BindArguments(const Expression& call, const FunctionDefinition& definition,
+  void BindResultOfCandidates(const Expression& call, const CallChoice& choice, size_t result,
+                              const std::string& given, const std::string& name);
+  bool BindArguments(const Expression& call, const CallChoice& choice, const DmlFunction& function,
                      std::vector<const Argument*>* bound);
   std::string PassArgument(const Expression& call, const ParameterDefinition& parameter,
                            const Argument& argument);
   std::string PassDefault(const Expression& call, const DmlFunction& function,
-                          const ParameterDefinition& parameter);
+                          const ParameterDefinition& parameter,
+                          const std::vector<std::pair<std::string, std::string>>& passed);
   NodeId ConvertArgument(const Expression& call, const ParameterDefinition& parameter, NodeId value,
                          const SourceRange& range);
   std::string PassNode(NodeId node, const SourceRange& range);
@@ -141,6 +167,7 @@ class BodyBuilder {
   bool CheckCount(const Expression& call, size_t least, size_t most);
   bool BindNamed(const Expression& call, const std::vector<ops::OperatorParameter>& parameters,
                  std::vector<const Argument*>* bound);
+  std::optional<Scalar> JoinTexts(const Expression& list);
   std::optional<Scalar> ConstantOf(const Expression& call, const Argument& argument, std::string_view name);
 
   // --- shared
@@ -173,6 +200,10 @@ class BodyBuilder {
 
 /// "x = f(...)", "[a, b] = f(...)": how a script takes the results of a call.
 std::string AssignmentOf(std::string_view name, int results);
+
+/// How many results a call has, whatever it runs.
+size_t ResultsOf(const CallChoice& choice);
+
 /// Names assigned anywhere in these statements, loop variables included.
 std::set<std::string> AssignedNames(const std::vector<Statement>& statements);
 

@@ -118,8 +118,27 @@ bool BodyBuilder::BindNamed(const Expression& call, const std::vector<ops::Opera
   return ok;
 }
 
+// The texts of ["NA", "?"] as one, as operators take them.
+std::optional<Scalar> BodyBuilder::JoinTexts(const Expression& list) {
+  std::string joined;
+  for (const ExpressionPointer& operand : list.operands) {
+    const NodeId node = BuildExpression(*operand);
+    const std::optional<Scalar>& value = block_.ValueOf(node);
+    if (!value || !value->IsString()) {
+      Error(operand->range,
+            "the elements of this list must be strings that are known when the script is compiled");
+      return std::nullopt;
+    }
+    if (operand != list.operands.front()) joined += "\u00b7";
+    joined += value->AsString();
+  }
+  return Scalar(joined);
+}
+
 std::optional<Scalar> BodyBuilder::ConstantOf(const Expression& call, const Argument& argument,
                                               std::string_view name) {
+  if (argument.value->kind == Expression::Kind::kList && name == "naStrings")
+    return JoinTexts(*argument.value);
   const NodeId node = BuildExpression(*argument.value);
   if (block_.ValueOf(node)) return block_.ValueOf(node);
   if (InfoOf(node).data_type != DataType::kUnknown)
@@ -192,6 +211,17 @@ NodeId BodyBuilder::BuildVariadic(const Expression& call, const ops::Operator& b
     }
   }
   if (!CheckCount(call, parameters.size(), std::string::npos)) return ErrorNode(call.range);
+  const auto is_text = [&](NodeId input) {
+    const ValueInfo& info = InfoOf(input);
+    return info.IsScalar() &&
+           (info.value_type == ValueType::kString || info.value_type == ValueType::kUnknown);
+  };
+  // append("a", "b") joins texts.
+  if (builtin.name == "cbind" && inputs.size() == 2 && is_text(inputs[0]) && InfoOf(inputs[1]).IsScalar()) {
+    const NodeId text =
+        block_.Add("+", {block_.Literal(Scalar(""), At(call.name_range)), inputs[0]}, At(call.name_range));
+    return block_.Add("+", {text, inputs[1]}, At(call.name_range));
+  }
   return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range), std::move(attributes));
 }
 

@@ -93,7 +93,16 @@ void BodyBuilder::BuildWrite(const Expression& call) {
       Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name))
           .suggestion = SuggestName(argument.name, options);
     } else if (std::optional<Scalar> value = ConstantOf(call, argument, argument.name)) {
-      attributes.emplace_back(argument.name, *std::move(value));
+      // What is written has the type that it has.
+      if (argument.name != "data_type" && argument.name != "value_type")
+        attributes.emplace_back(argument.name, *std::move(value));
+    }
+  }
+  if (inputs.size() == 3) {  // write(X, path, "csv")
+    const std::optional<Scalar>& format = block_.ValueOf(inputs[2]);
+    if (format && format->IsString()) {
+      attributes.emplace_back("format", *format);
+      inputs.pop_back();
     }
   }
   if (inputs.size() != 2) {

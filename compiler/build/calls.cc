@@ -6,6 +6,16 @@
 #include "compiler/build/other_functions.h"
 
 namespace heddle::compiler {
+namespace {
+
+// Whether eval gives the function the elements of a list, if its argument is one. A function that takes one
+// list gets it as it is.
+bool Expands(const CallChoice& choice, const DmlFunction& function) {
+  const std::vector<ParameterDefinition>& parameters = function.definition->parameters;
+  return choice.MayExpand() && !(parameters.size() == 1 && parameters[0].data_type == DataType::kList);
+}
+
+}  // namespace
 
 std::string BodyBuilder::NewTemporary() { return fmt::format("%t{}", ++program_.next_temporary); }
 
@@ -24,15 +34,14 @@ void BodyBuilder::HoistCalls(const Expression& expression) {
     }
     return;
   }
-  const DmlFunction* function = ChooseFunction(expression, *callee);
-  if (function == nullptr) return;
-  if (function->definition->results.empty()) {
+  const std::optional<CallChoice> choice = ChooseFunctions(expression, *callee);
+  if (!choice) return;
+  if (ResultsOf(*choice) == 0) {
     Error(expression.range, fmt::format("{}() returns no result", expression.name));
     return;
   }
-  std::vector<std::string> results(function->definition->results.size());
-  results[0] = NewTemporary();
-  if (EmitCall(expression, *function, results)) hoisted_[&expression] = results[0];
+  const std::string result = NewTemporary();
+  if (EmitCall(expression, *choice, {result})) hoisted_[&expression] = result;
 }
 
 void BodyBuilder::HoistInside(const Expression& expression) {
@@ -93,40 +102,50 @@ void BodyBuilder::ForbidCallsInIndex(const Index& index) {
 }
 
 // bound[i] is the argument of parameter i, nullptr for its default. False after an error.
-bool BodyBuilder::BindArguments(const Expression& call, const FunctionDefinition& definition,
+bool BodyBuilder::BindArguments(const Expression& call, const CallChoice& choice, const DmlFunction& function,
                                 std::vector<const Argument*>* bound) {
-  const std::vector<ParameterDefinition>& parameters = definition.parameters;
+  const std::vector<ParameterDefinition>& parameters = function.definition->parameters;
+  const std::string& name = choice.is_eval ? function.name : call.name;
   bound->assign(parameters.size(), nullptr);
-  const size_t named = static_cast<size_t>(std::count_if(call.arguments.begin(), call.arguments.end(),
-                                                         [](const Argument& a) { return !a.name.empty(); }));
-  if (named > 0 && named < call.arguments.size()) {
-    Error(call.range, fmt::format("the call of {}() mixes positional and named arguments", call.name));
-    return false;
-  }
-  if (call.arguments.size() > parameters.size() && named == 0) {
-    Error(call.range, fmt::format("{}() takes {} argument{}, got {}", call.name, parameters.size(),
-                                  parameters.size() == 1 ? "" : "s", call.arguments.size()));
+  const auto is_positional = [&](const Argument& argument) {
+    return choice.is_eval || argument.name.empty();
+  };
+  const auto positional =
+      static_cast<size_t>(std::count_if(choice.arguments.begin(), choice.arguments.end(),
+                                        [&](const Argument* argument) { return is_positional(*argument); }));
+  if (positional > parameters.size()) {
+    Error(call.range, fmt::format("{}() takes {} argument{}, got {}", name, parameters.size(),
+                                  parameters.size() == 1 ? "" : "s", choice.arguments.size()));
     return false;
   }
   bool ok = true;
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const Argument& argument = call.arguments[i];
+  bool is_behind_named = false;
+  for (size_t i = 0; i < choice.arguments.size(); ++i) {
+    const Argument& argument = *choice.arguments[i];
     size_t position = i;
-    if (named > 0) {
+    if (is_positional(argument)) {
+      if (is_behind_named) {
+        Error(argument.value->range,
+              fmt::format("an argument of {}() without a name stands behind one with a name", name));
+        ok = false;
+        continue;
+      }
+    } else {
+      is_behind_named = true;
       position = static_cast<size_t>(std::find_if(parameters.begin(), parameters.end(),
                                                   [&](const auto& p) { return p.name == argument.name; }) -
                                      parameters.begin());
       if (position == parameters.size()) {
         std::vector<std::string> names;
         for (const ParameterDefinition& parameter : parameters) names.push_back(parameter.name);
-        Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name))
+        Error(argument.name_range, fmt::format("{}() has no parameter '{}'", name, argument.name))
             .suggestion = SuggestName(argument.name, names);
         ok = false;
         continue;
       }
       if ((*bound)[position] != nullptr) {
         Error(argument.name_range,
-              fmt::format("the argument '{}' of {}() is given twice", argument.name, call.name));
+              fmt::format("the argument '{}' of {}() is given twice", argument.name, name));
         ok = false;
         continue;
       }
@@ -135,43 +154,133 @@ bool BodyBuilder::BindArguments(const Expression& call, const FunctionDefinition
   }
   for (size_t i = 0; ok && i < parameters.size(); ++i) {
     if ((*bound)[i] != nullptr || parameters[i].default_value != nullptr) continue;
-    Error(call.range, fmt::format("the argument '{}' of {}() is missing", parameters[i].name, call.name));
+    Error(call.range, fmt::format("the argument '{}' of {}() is missing", parameters[i].name, name));
     ok = false;
   }
   return ok;
 }
 
+size_t ResultsOf(const CallChoice& choice) {
+  if (!choice.selector.empty()) return 1;
+  size_t count = std::string::npos;
+  for (const auto& [type, function] : choice.functions)
+    count = std::min(count, function->definition->results.size());
+  return choice.is_eval ? std::min<size_t>(count, 1) : count;
+}
+
 // Ends the block, whose last act is to make the arguments, and calls. The calls in the arguments are made
 // already. False after an error; results are defined anyway.
-bool BodyBuilder::EmitCall(const Expression& call, const DmlFunction& function,
-                           const std::vector<std::string>& results) {
-  const FunctionDefinition& definition = *function.definition;
-  program_.Need(function, At(call.name_range));
-  std::vector<const Argument*> bound;
-  const bool ok = BindArguments(call, definition, &bound);
-  Block block = NewBlock(Block::Kind::kCall, call.range);
-  block.function = function.key;
-  if (ok) {
-    for (size_t i = 0; i < bound.size(); ++i) {
-      const ParameterDefinition& parameter = definition.parameters[i];
-      block.arguments.emplace_back(parameter.name, bound[i] != nullptr
-                                                       ? PassArgument(call, parameter, *bound[i])
-                                                       : PassDefault(call, function, parameter));
-    }
-  } else {
-    for (const Argument& argument : call.arguments) BuildExpression(*argument.value);
-  }
+bool BodyBuilder::EmitCall(const Expression& call, const CallChoice& choice,
+                           std::vector<std::string> results) {
+  const bool is_known = choice.selector.empty() && choice.functions.size() == 1 &&
+                        !Expands(choice, *choice.functions[0].second);
+  for (const auto& [type, function] : choice.functions) program_.Need(*function, At(call.name_range));
+  Block block;
+  const bool ok = is_known ? PassArguments(call, choice, &block) : PassToCandidates(call, choice, &block);
   Flush();
-  built_arguments_.clear();
+  block.gives_list = choice.gives_list;
+  // Of a function without results all targets lose their values.
+  const size_t bound = ResultsOf(choice) == 0 ? 0 : results.size();
+  if (is_known && !choice.gives_list && bound == results.size())
+    results.resize(choice.functions[0].second->definition->results.size());
   block.results = results;
-  for (size_t i = 0; i < results.size(); ++i)
-    if (!results[i].empty() && definition.results[i].data_type == DataType::kScalar)
-      block.results[i] = NewTemporary();
+  for (size_t i = 0; i < bound; ++i) {
+    if (results[i].empty()) continue;
+    const bool is_scalar = is_known && !choice.gives_list &&
+                           choice.functions[0].second->definition->results[i].data_type == DataType::kScalar;
+    if (is_scalar || (choice.is_eval && !choice.gives_list)) block.results[i] = NewTemporary();
+  }
   const std::vector<std::string> given = block.results;
   blocks_.push_back(std::move(block));
-  for (size_t i = 0; i < results.size(); ++i)
-    if (!results[i].empty()) BindResult(call, function, definition.results[i], given[i], results[i]);
+  for (size_t i = 0; i < bound; ++i) {
+    if (results[i].empty()) continue;
+    if (is_known && !choice.is_eval) {
+      const DmlFunction& function = *choice.functions[0].second;
+      BindResult(call, function, function.definition->results[i], given[i], results[i]);
+    } else {
+      BindResultOfCandidates(call, choice, i, given[i], results[i]);
+    }
+  }
   return ok;
+}
+
+bool BodyBuilder::PassArguments(const Expression& call, const CallChoice& choice, Block* block) {
+  const DmlFunction& function = *choice.functions[0].second;
+  std::vector<const Argument*> bound;
+  const bool ok = BindArguments(call, choice, function, &bound);
+  *block = NewBlock(Block::Kind::kCall, call.range);
+  block->function = function.key;
+  if (!ok) {
+    for (const Argument* argument : choice.arguments) BuildExpression(*argument->value);
+    return false;
+  }
+  for (size_t i = 0; i < bound.size(); ++i) {
+    const ParameterDefinition& parameter = function.definition->parameters[i];
+    block->arguments.emplace_back(
+        parameter.name, bound[i] != nullptr ? PassArgument(call, parameter, *bound[i])
+                                            : PassDefault(call, function, parameter, block->arguments));
+  }
+  return true;
+}
+
+// Candidates get the values as they are: the call that one of them is converts them.
+bool BodyBuilder::PassToCandidates(const Expression& call, const CallChoice& choice, Block* block) {
+  std::map<const Argument*, std::string> passed;
+  std::vector<std::string> variables;
+  for (const Argument* argument : choice.arguments) {
+    variables.push_back(PassOperand(*argument->value));
+    passed[argument] = variables.back();
+  }
+  bool ok = true;
+  std::vector<CallCandidate> candidates;
+  for (const auto& [type, function] : choice.functions) {
+    CallCandidate candidate;
+    candidate.first_argument = choice.is_eval ? DataType::kUnknown : type;
+    candidate.function = function->key;
+    std::vector<const Argument*> bound;
+    if (Expands(choice, *function)) {
+      candidate.arguments = {{"", variables[0]}};
+    } else {
+      ok &= BindArguments(call, choice, *function, &bound);
+    }
+    for (size_t i = 0; ok && i < bound.size(); ++i) {
+      const ParameterDefinition& parameter = function->definition->parameters[i];
+      candidate.arguments.emplace_back(
+          parameter.name, bound[i] != nullptr ? passed[bound[i]]
+                                              : PassDefault(call, *function, parameter, candidate.arguments));
+    }
+    candidates.push_back(std::move(candidate));
+  }
+  *block = NewBlock(Block::Kind::kCall, call.range);
+  block->candidates = std::move(candidates);
+  block->first_argument = variables.empty() ? "" : variables[0];
+  block->selector = choice.selector;
+  if (!choice.selector.empty())
+    program_.NeedByName({block->id, file_, At(call.name_range), std::move(variables), choice.first_argument});
+  return ok;
+}
+
+// What a call left in `given` when more than one function may have been called, or one by its name.
+void BodyBuilder::BindResultOfCandidates(const Expression& call, const CallChoice& choice, size_t result,
+                                         const std::string& given, const std::string& name) {
+  LiveIn known;
+  if (choice.gives_list) {
+    known.info = ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown);
+  } else if (choice.is_eval) {
+    const NodeId value = block_.Read(given, LiveIn(), At(call.range));
+    block_.Assign(name, block_.Add("as.matrix", {value}, At(call.range), {{"eval", Scalar(true)}}),
+                  At(call.range));
+    known.info = ValueInfo::OfMatrix(Shape());
+  } else {
+    const auto declared = [&](const auto& entry) {
+      return entry.second->definition->results[result].data_type;
+    };
+    const DataType type = declared(choice.functions[0]);
+    const bool is_same = std::all_of(choice.functions.begin(), choice.functions.end(),
+                                     [&](const auto& entry) { return declared(entry) == type; });
+    if (is_same) known.info = ValueInfo::OfDeclared(type, ValueType::kUnknown);
+  }
+  scope_[name] = {std::move(known), call.range};
 }
 
 // The variable `name` is what the call has left in `given`: a scalar as the declared type.
@@ -219,28 +328,35 @@ std::string BodyBuilder::PassArgument(const Expression& call, const ParameterDef
   return PassNode(value, expression.range);
 }
 
-// Defaults are evaluated by the caller, but see no variables.
+// Defaults are evaluated by the caller, but of all variables they see only the parameters before them, which
+// `passed` are.
 std::string BodyBuilder::PassDefault(const Expression& call, const DmlFunction& function,
-                                     const ParameterDefinition& parameter) {
+                                     const ParameterDefinition& parameter,
+                                     const std::vector<std::pair<std::string, std::string>>& passed) {
   const Expression& expression = *parameter.default_value;
   Scope scope = std::exchange(scope_, {});
   auto renamed = std::exchange(renamed_, {});
+  for (const auto& [name, variable] : passed) {
+    renamed_[name] = variable;
+    const auto known = scope.find(variable);  // a temporary of the block is known to the block
+    scope_[variable] = known != scope.end() ? known->second : Variable();
+  }
   const int32_t file = std::exchange(file_, function.file);
   const std::string* path =
       std::exchange(path_, &program_.scripts.files[static_cast<size_t>(function.file)].path);
   ForbidCalls(expression, "the default of a parameter");
   HoistCalls(expression);
-  std::string passed;
+  std::string result;
   if (IsList(expression))
-    passed = PassOperand(expression);
+    result = PassOperand(expression);
   else
-    passed = PassNode(ConvertArgument(call, parameter, BuildExpression(expression), expression.range),
+    result = PassNode(ConvertArgument(call, parameter, BuildExpression(expression), expression.range),
                       expression.range);
   scope_ = std::move(scope);
   renamed_ = std::move(renamed);
   file_ = file;
   path_ = path;
-  return passed;
+  return result;
 }
 
 // Scalars become the value type that the parameter declares.

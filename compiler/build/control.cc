@@ -35,7 +35,7 @@ std::vector<Block> BodyBuilder::BuildBody(const std::vector<Statement>& statemen
 NodeId BodyBuilder::BuildDecidingValue(const Statement& statement) {
   const std::string_view what = statement.kind == Statement::Kind::kIf ? "if" : "while";
   const Expression& predicate = *statement.value;
-  ForbidCalls(predicate, fmt::format("the predicate of '{}'", what));
+  if (statement.kind == Statement::Kind::kWhile) ForbidCalls(predicate, "the predicate of 'while'");
   if (predicate.kind == Expression::Kind::kLiteral) {
     const Scalar& literal = predicate.literal;
     if (literal.IsString()) {

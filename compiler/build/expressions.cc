@@ -37,7 +37,10 @@ NodeId BodyBuilder::BuildExpression(const Expression& expression) {
     case Expression::Kind::kUnary: return BuildUnary(expression);
     case Expression::Kind::kCall: break;
     case Expression::Kind::kList:
-      return ErrorNode(expression.range);  // the parser has said where lists may stand
+      Error(expression.range, "a list [...] cannot stand here").notes = {
+          "it is an argument of some builtins only, for example naStrings of read()",
+          "a matrix is written matrix(\"1 2 3\", rows=1, cols=3), a list is written list(1, 2, 3)"};
+      return ErrorNode(expression.range);
   }
   if (program_.FindCallee(file_, expression) != nullptr) return ErrorNode(expression.range);  // was reported
   const ops::Operator* builtin = expression.name_space.empty() ? ops::FindBuiltin(expression.name) : nullptr;

@@ -24,8 +24,9 @@ struct Callee {
   /// alone here, for kUnknown.
   std::map<DataType, const DmlFunction*> functions;
   bool is_broken = false;  ///< Its file has errors, which were reported.
+  bool is_eval = false;    ///< eval(name, ...), evalList(name, ...): `functions` is empty, the name tells.
 
-  bool IsLibrary() const { return !functions.contains(DataType::kUnknown); }
+  bool IsLibrary() const { return !is_eval && !functions.contains(DataType::kUnknown); }
 };
 
 /// Finds DML functions by the name that a file uses for them. Keeps pointers into the scripts.
@@ -41,6 +42,10 @@ class FunctionTable {
   /// True if the namespace is bound to a file that could be loaded.
   bool IsLoaded(int32_t file, const std::string& name_space) const;
 
+  /// All functions of a file.
+  const std::map<std::string, DmlFunction>& FunctionsOf(int32_t file) const {
+    return functions_[static_cast<size_t>(file)];
+  }
   std::vector<std::string> NamesIn(int32_t file, const std::string& name_space) const;
   std::vector<std::string> NameSpacesIn(int32_t file) const;
 

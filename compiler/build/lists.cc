@@ -113,7 +113,9 @@ std::string BodyBuilder::PassOperand(const Expression& expression) {
   if (const auto hoisted = hoisted_.find(&expression); hoisted != hoisted_.end()) return hoisted->second;
   if (expression.kind == Expression::Kind::kIdentifier && scope_.contains(VariableFor(expression.name)))
     return VariableFor(expression.name);
-  return PassNode(BuildExpression(expression), expression.range);
+  const auto built = built_arguments_.find(&expression);
+  return PassNode(built != built_arguments_.end() ? built->second : BuildExpression(expression),
+                  expression.range);
 }
 
 // Adds from and to, which are one variable for a single element. False after an error.

@@ -35,8 +35,6 @@ constexpr std::string_view kNatives[] = {
     "dropInvalidLength",
     "dropInvalidType",
     "einsum",
-    "eval",
-    "evalList",
     "federated",
     "fft",
     "fft_linearized",

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/build/program_builder.h"
 
+#include <algorithm>
 #include <set>
 
 #include "compiler/build/body_builder.h"
 #include "compiler/build/other_functions.h"
+#include "compiler/parse/source_path.h"
 #include "core/call_site.h"
 
 namespace heddle::compiler {
@@ -17,7 +19,6 @@ struct EntryPoint {
 constexpr EntryPoint kEntryPoints[] = {
     {"m_", DataType::kMatrix}, {"f_", DataType::kFrame}, {"s_", DataType::kScalar}};
 
-constexpr size_t kMostCallsShown = 4;   // of the way to an error
 constexpr size_t kMostPlacesShown = 4;  // where a file was looked for
 
 }  // namespace
@@ -31,6 +32,7 @@ Program ProgramBuilder::Build() {
   program_.script = scripts.files[0].path;
   program_.main = BodyBuilder(this, 0, "").BuildMain(scripts.files[0].statements);
   BuildNeeded();
+  BuildCandidates();
 
   // The rest of the main script is checked, then forgotten.
   std::set<std::string> reached;
@@ -45,18 +47,32 @@ Program ProgramBuilder::Build() {
 
 const Callee* ProgramBuilder::FindCallee(int32_t file, const Expression& call) {
   const std::string name = call.name_space.empty() ? call.name : call.name_space + "::" + call.name;
+  return FindCalleeNamed(file, name, call.name_range.Position(scripts.files[static_cast<size_t>(file)].path));
+}
+
+const Callee* ProgramBuilder::FindCalleeNamed(int32_t file, const std::string& name,
+                                              const SourcePosition& call) {
   const auto [found, is_new] = callees_.try_emplace({file, name});
   Callee& callee = found->second;
   if (is_new) {
-    if (const DmlFunction* function = functions.Find(file, call.name_space, call.name)) {
-      callee.functions[DataType::kUnknown] = function;
-    } else if (call.name_space.empty() && ops::FindBuiltin(call.name) == nullptr &&
-               !IsOtherNative(call.name)) {
-      FindInLibrary(call.name, call.name_range.Position(scripts.files[static_cast<size_t>(file)].path),
-                    &callee);
+    const size_t colons = name.rfind("::");
+    const std::string name_space = colons == std::string::npos ? "" : name.substr(0, colons);
+    const std::string function = colons == std::string::npos ? name : name.substr(colons + 2);
+    const DmlFunction* known = functions.Find(file, name_space, function);
+    for (size_t i = 0; known == nullptr && !name_space.empty() && i < scripts.files.size(); ++i)
+      if (scripts.files[i].path == JoinPath("", name_space))
+        known = functions.Find(static_cast<int32_t>(i), "", function);
+    if (known != nullptr) {
+      callee.functions[DataType::kUnknown] = known;
+    } else if (name == "eval" || name == "evalList") {
+      callee.is_eval = true;
+    } else if (name_space.empty() && ops::FindBuiltin(name) == nullptr && !IsOtherNative(name) &&
+               std::find(std::begin(kListBuiltins), std::end(kListBuiltins), name) ==
+                   std::end(kListBuiltins)) {
+      FindInLibrary(name, call, &callee);
     }
   }
-  return callee.functions.empty() && !callee.is_broken ? nullptr : &callee;
+  return callee.functions.empty() && !callee.is_broken && !callee.is_eval ? nullptr : &callee;
 }
 
 void ProgramBuilder::FindInLibrary(const std::string& name, const SourcePosition& call, Callee* callee) {
@@ -80,15 +96,24 @@ void ProgramBuilder::Need(const DmlFunction& function, const SourcePosition& cal
   if (needed_.emplace(&function, FirstCall{call, current_}).second) waiting_.push_back(&function);
 }
 
+void ProgramBuilder::NeedByName(EvalSite site) {
+  if (reachable_) eval_sites_.push_back(std::move(site));
+}
+
 void ProgramBuilder::BuildNeeded() {
   while (!waiting_.empty()) {
     current_ = waiting_.front();
     waiting_.pop_front();
     const size_t reported = diagnostics.size();
     program_.functions[current_->key] = BuildFunction(*current_);
+    if (!scripts.files[static_cast<size_t>(current_->file)].is_library) continue;
+    if (!is_certain_) {
+      if (const std::string error = diagnostics.TakeErrors(reported); !error.empty())
+        missing_parts_.try_emplace(current_->key, error);
+      continue;
+    }
     // Who wrote the call may not know the file of the library.
-    if (scripts.files[static_cast<size_t>(current_->file)].is_library)
-      diagnostics.AddNotes(reported, WayTo(*current_));
+    diagnostics.AddNotes(reported, WayTo(*current_));
   }
   current_ = nullptr;
 }
@@ -97,17 +122,29 @@ std::vector<std::string> ProgramBuilder::WayTo(const DmlFunction& function) cons
   std::vector<CallSite> calls;
   for (const DmlFunction* callee = &function; callee != nullptr; callee = needed_.at(callee).caller)
     calls.push_back({callee->name, needed_.at(callee).position});
-  return CallStackNotes(calls, kMostCallsShown);
+  return CallStackNotes(calls);
 }
 
 void ProgramBuilder::ReportUnimplemented(const std::string& file, const SourceRange& range,
                                          const std::string& what) {
   if (!reachable_) return;
-  diagnostics.Error(file, range, what + " part of DML but Heddle does not run it yet");
+  const std::string message = what + " part of DML but Heddle does not run it yet";
+  if (is_certain_) {
+    diagnostics.Error(file, range, message);
+  } else {
+    missing_parts_.try_emplace(current_->key,
+                               fmt::format("{}: {}", range.Position(file).ToString(), message));
+  }
 }
 
 void ProgramBuilder::ReportMissingLibrary(const std::string& file, const Expression& call) {
   if (!reachable_) return;
+  if (!is_certain_) {
+    missing_parts_.try_emplace(current_->key,
+                               fmt::format("{}: the library has no file for {}()",
+                                           call.name_range.Position(file).ToString(), call.name));
+    return;
+  }
   Diagnostic& diagnostic =
       diagnostics.Error(file, call.name_range,
                         fmt::format("{}() is a function of the library, which has no such file", call.name));
@@ -125,7 +162,10 @@ Function ProgramBuilder::BuildFunction(const DmlFunction& function) {
   result.name = function.name;
   result.position = definition.name_range.Position(file);
   const auto convert = [](const ParameterDefinition& parameter) {
-    return Parameter{parameter.name, parameter.data_type, parameter.value_type};
+    Parameter made{parameter.name, parameter.data_type, parameter.value_type, {}};
+    const Expression* value = parameter.default_value.get();
+    if (value != nullptr && value->kind == Expression::Kind::kLiteral) made.default_value = value->literal;
+    return made;
   };
   for (const ParameterDefinition& parameter : definition.parameters)
     result.parameters.push_back(convert(parameter));

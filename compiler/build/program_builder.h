@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,8 +26,20 @@ class ProgramBuilder {
   /// What a call in a file means, by its name; nullptr when it is no function written in DML. Loads the file
   /// of a function of the library.
   const Callee* FindCallee(int32_t file, const Expression& call);
+  /// The same for a name in a text, as eval() has it: "f", "ns::f", or "<file>::f" for the file of a
+  /// namespace.
+  const Callee* FindCalleeNamed(int32_t file, const std::string& name, const SourcePosition& call);
   /// The function is called: it will be built too.
   void Need(const DmlFunction& function, const SourcePosition& call);
+  /// An eval() whose name is known at run time only; its block gets candidates in the end.
+  struct EvalSite {
+    int32_t block = 0;  ///< Its id.
+    int32_t file = 0;
+    SourcePosition position;
+    std::vector<std::string> arguments;  ///< Variables, in the order of the parameters.
+    DataType first_argument = DataType::kUnknown;
+  };
+  void NeedByName(EvalSite site);
   /// Reports a part of DML that Heddle does not run; in functions that the script never calls that does no
   /// harm.
   void ReportUnimplemented(const std::string& file, const SourceRange& range, const std::string& what);
@@ -49,7 +62,21 @@ class ProgramBuilder {
     const DmlFunction* caller = nullptr;  // nullptr: the main script
   };
 
+  struct EvalCandidate {
+    std::string name;
+    DataType first_argument = DataType::kUnknown;
+    const DmlFunction* function = nullptr;
+  };
+
   void BuildNeeded();
+  // --- eval_candidates.cc
+  void BuildCandidates();
+  std::set<std::string> NamesInTexts() const;
+  std::vector<EvalCandidate> CandidatesOf(const EvalSite& site, const std::set<std::string>& names);
+  CallCandidate CandidateFor(const EvalSite& site, const EvalCandidate& candidate) const;
+  std::string WhyNot(const DmlFunction& function) const;
+  void KeepReached();
+
   Function BuildFunction(const DmlFunction& function);
   void FindInLibrary(const std::string& name, const SourcePosition& call, Callee* callee);
   std::vector<std::string> WayTo(const DmlFunction& function) const;
@@ -60,6 +87,9 @@ class ProgramBuilder {
   std::deque<const DmlFunction*> waiting_;
   const DmlFunction* current_ = nullptr;  // what is built now; nullptr: the main script
   bool reachable_ = true;                 // what is built now is reached from the main script
+  bool is_certain_ = true;                // and not only by an eval() that may call anything
+  std::vector<EvalSite> eval_sites_;
+  std::map<std::string, std::string> missing_parts_;  // of DML, in functions that only eval() reaches: by key
 };
 
 }  // namespace heddle::compiler

@@ -34,23 +34,39 @@ void BodyBuilder::BuildAssign(const Statement& statement) {
   // x = f(...) binds the result to x itself.
   if (value.kind == Expression::Kind::kCall && target.index == nullptr) {
     if (const Callee* callee = program_.FindCallee(file_, value)) {
-      const DmlFunction* function = ChooseFunction(value, *callee);
-      if (function == nullptr) return DefineAs(target.name, LiveIn(), target.range);
-      if (function->definition->results.empty()) {
-        Error(value.range, fmt::format("{}() returns no result", value.name));
-        DefineAs(target.name, LiveIn(), target.range);
-        return;
-      }
-      std::vector<std::string> results(function->definition->results.size());
-      results[0] = VariableFor(target.name);
-      EmitCall(value, *function, results);
-      scope_[results[0]].assigned_at = target.range;
+      const std::optional<CallChoice> choice = ChooseFunctions(value, *callee);
+      if (!choice) return DefineAs(target.name, LiveIn(), target.range);
+      if (ResultsOf(*choice) == 0) return CallWithoutResult(value, *choice, statement.targets);
+      const std::string& variable = VariableFor(target.name);
+      EmitCall(value, *choice, {variable});
+      scope_[variable].assigned_at = target.range;
       return;
     }
   }
   HoistCalls(value);
   if (target.index) HoistIndex(*target.index);
+  if (value.kind == Expression::Kind::kList && target.index == nullptr) {
+    // It may be the naStrings of a read.
+    const std::optional<Scalar> texts = JoinTexts(value);
+    AssignTo(target, texts ? block_.Literal(*texts, At(value.range)) : ErrorNode(value.range));
+    return;
+  }
   AssignTo(target, BuildExpression(value));
+}
+
+// x = f(...) of a function without results: the call is made, and its targets have no value behind it.
+void BodyBuilder::CallWithoutResult(const Expression& call, const CallChoice& choice,
+                                    const std::vector<Target>& targets) {
+  std::vector<std::string> unset;
+  for (const Target& target : targets) {
+    if (target.index == nullptr) {
+      unset.push_back(VariableFor(target.name));
+      continue;
+    }
+    Error(target.range, fmt::format("{}() returns no result for the cells of '{}'", call.name, target.name));
+  }
+  EmitCall(call, choice, unset);
+  for (const std::string& name : unset) scope_.erase(name);
 }
 
 void BodyBuilder::AssignTo(const Target& target, NodeId value) {
@@ -119,18 +135,19 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
     for (const Argument& argument : call.arguments) BuildExpression(*argument.value);
     return define_unknown();
   }
-  const DmlFunction* function = ChooseFunction(call, *callee);
-  if (function == nullptr) return define_unknown();
-  const size_t count = function->definition->results.size();
+  const std::optional<CallChoice> choice = ChooseFunctions(call, *callee);
+  if (!choice) return define_unknown();
+  const size_t count = ResultsOf(*choice);
+  if (count == 0) return CallWithoutResult(call, *choice, statement.targets);
   if (statement.targets.size() > count) {
     Error(call.name_range, fmt::format("{}() returns {} result{}, {} variables are assigned", call.name,
                                        count, count == 1 ? "" : "s", statement.targets.size()));
     return define_unknown();
   }
-  std::vector<std::string> results(count);
+  std::vector<std::string> results(statement.targets.size());
   for (size_t i = 0; i < statement.targets.size(); ++i)
     results[i] = statement.targets[i].index ? NewTemporary() : VariableFor(statement.targets[i].name);
-  EmitCall(call, *function, results);
+  EmitCall(call, *choice, results);
   for (size_t i = 0; i < statement.targets.size(); ++i) {
     const Target& target = statement.targets[i];
     if (target.index == nullptr) {
@@ -166,8 +183,13 @@ void BodyBuilder::BuildBuiltinResults(const Statement& statement, const ops::Ope
 void BodyBuilder::BuildCallStatement(const Statement& statement) {
   const Expression& call = *statement.value;
   if (const Callee* callee = program_.FindCallee(file_, call)) {
-    if (const DmlFunction* function = ChooseFunction(call, *callee))
-      EmitCall(call, *function, std::vector<std::string>(function->definition->results.size()));
+    const std::optional<CallChoice> choice = ChooseFunctions(call, *callee);
+    if (choice && choice->is_eval) {
+      Error(call.name_range, fmt::format("the result of {}() is not used", call.name))
+          .notes.push_back(fmt::format("assign it to a variable: x = {}(...)", call.name));
+    } else if (choice) {
+      EmitCall(call, *choice, {});
+    }
     return;
   }
   const ops::Operator* builtin = call.name_space.empty() ? ops::FindBuiltin(call.name) : nullptr;

@@ -91,9 +91,10 @@ class UnreadDropper {
       bool acts = false;
       ForEachBlock(&function.body, [&](Block& block) {
         acts |= std::any_of(block.graph.nodes.begin(), block.graph.nodes.end(), Acts);
-        if (block.kind != Block::Kind::kCall) return;
-        acts |= !originals_.contains(block.function);
-        callers[block.function].push_back(name);
+        ForEachCallee(block, [&](const std::string& callee, const auto&) {
+          acts |= !originals_.contains(callee);
+          callers[callee].push_back(name);
+        });
       });
       if (acts) found.push_back(name);
     }
@@ -128,7 +129,12 @@ class UnreadDropper {
   bool DropCall(Block* call) const {
     const bool is_read = std::any_of(call->results.begin(), call->results.end(),
                                      [](const std::string& result) { return !result.empty(); });
-    if (is_read || !originals_.contains(call->function) || acting_.contains(call->function)) return false;
+    if (is_read) return false;
+    bool acts = false;
+    ForEachCallee(*call, [&](const std::string& function, const auto&) {
+      acts |= !originals_.contains(function) || acting_.contains(function);
+    });
+    if (acts) return false;
     Block empty;
     empty.id = call->id;
     empty.position = call->position;
@@ -146,26 +152,34 @@ class UnreadDropper {
     });
   }
 
-  // Lets the call have the copy of its function that computes what it reads.
+  // Lets the call have the copy of its function that computes what it reads. Candidates differ in what they
+  // return: of those it takes copies with all results.
   void CallCopy(Block* call) {
-    const auto original = originals_.find(call->function);
-    if (original == originals_.end()) return;
-    std::vector<Copy>& copies = copies_[call->function];
-    const std::vector<Parameter>& results = original->second.results;
-    const bool reads_all = static_cast<int>(copies.size()) >= kMostCopies;
-    Names read;
-    for (size_t i = 0; i < results.size(); ++i)
-      if (reads_all || (i < call->results.size() && !call->results[i].empty())) read.insert(results[i].name);
-    if (!reads_all) std::erase(call->results, std::string());
+    const bool reads_all = !call->candidates.empty() || call->gives_list;
+    ForEachCallee(*call, [&](std::string& function, const auto&) {
+      const auto original = originals_.find(function);
+      if (original == originals_.end()) return;
+      const std::vector<Parameter>& results = original->second.results;
+      const bool reads_all_of_it = reads_all || static_cast<int>(copies_[function].size()) >= kMostCopies;
+      Names read;
+      for (size_t i = 0; i < results.size(); ++i)
+        if (reads_all_of_it || (i < call->results.size() && !call->results[i].empty()))
+          read.insert(results[i].name);
+      if (!reads_all_of_it) std::erase(call->results, std::string());
+      function = CopyOf(function, std::move(read));
+    });
+  }
+
+  std::string CopyOf(const std::string& function, Names read) {
+    std::vector<Copy>& copies = copies_[function];
     auto copy =
         std::find_if(copies.begin(), copies.end(), [&](const Copy& made) { return made.read == read; });
     if (copy == copies.end()) {
-      const std::string name =
-          copies.empty() ? call->function : fmt::format("{}%{}", call->function, copies.size());
-      copy = copies.insert(copies.end(), {name, call->function, std::move(read)});
+      const std::string name = copies.empty() ? function : fmt::format("{}%{}", function, copies.size());
+      copy = copies.insert(copies.end(), {name, function, std::move(read)});
       open_.push_back(*copy);
     }
-    call->function = copy->name;
+    return copy->name;
   }
 
   Program& program_;

@@ -28,6 +28,10 @@ Result<Graph> FoldConstants(Graph graph, const PassOptions&) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     Node& node = graph[id];
     const std::optional<Scalar>& value = outcome.values[static_cast<size_t>(id)];
+    // What eval() returns is made a matrix only where it is none.
+    if (node.Is("as.matrix") && node.FindAttribute("eval") != nullptr &&
+        outcome.graph[node.inputs[0]].info.IsMatrix())
+      stands_for[static_cast<size_t>(id)] = node.inputs[0];
     if (node.Is("as.declared") && !value) {
       const ValueInfo& given = outcome.graph[node.inputs[0]].info;
       if (given.IsScalar() && ops::IsAsDeclared(node, given.value_type))

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "compiler/optimize/defined.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/parse/ast.h"
+#include "core/call_site.h"
 #include "ops/operator.h"
 
 // Which calls become the body of their function: those of functions that are called in one place, and of
@@ -77,8 +79,9 @@ bool IsMatrixAsDeclared(const Program& program, const Parameter& result, std::ve
     for (size_t i = 0; i < block.results.size(); ++i) {
       if (block.results[i] != result.name) continue;
       const auto callee = program.functions.find(block.function);
-      is_matrix &=
-          callee != program.functions.end() && callee->second.results[i].data_type == DataType::kMatrix;
+      is_matrix &= callee != program.functions.end() && !block.gives_list &&
+                   i < callee->second.results.size() &&
+                   callee->second.results[i].data_type == DataType::kMatrix;
     }
     for (const Node& node : block.graph.nodes)
       if (node.Is("assign") && node.Text("name") == result.name) is_matrix &= node.info.IsMatrix();
@@ -100,7 +103,11 @@ class Renamer {
       if (is_name) node.SetAttribute("name", Renamed(node.Text("name")));
     }
     block->variable = Renamed(block->variable);
-    for (auto& [parameter, variable] : block->arguments) variable = Renamed(variable);
+    ForEachCallee(*block, [&](const std::string&, auto& arguments) {
+      for (auto& [parameter, variable] : arguments) variable = Renamed(variable);
+    });
+    block->selector = Renamed(block->selector);
+    block->first_argument = Renamed(block->first_argument);
     for (std::string& result : block->results) result = Renamed(result);
   }
 
@@ -108,11 +115,39 @@ class Renamer {
   const std::string prefix_;
 };
 
+// Lets the places of a body tell of the call that it takes the place of.
+class Mover {
+ public:
+  Mover(const std::string& function, const SourcePosition& call)
+      : call_(std::make_shared<const CallSite>(CallSite{function, call})) {}
+
+  void Move(Block* block) {
+    block->position = Moved(block->position);
+    for (Node& node : block->graph.nodes) node.position = Moved(node.position);
+  }
+
+ private:
+  SourcePosition Moved(SourcePosition position) {
+    position.call = position.call == nullptr ? call_ : Around(position.call);
+    return position;
+  }
+
+  std::shared_ptr<const CallSite> Around(const std::shared_ptr<const CallSite>& inner) {
+    std::shared_ptr<const CallSite>& moved = moved_[inner.get()];
+    if (moved == nullptr)
+      moved = std::make_shared<const CallSite>(CallSite{inner->function, Moved(inner->position)});
+    return moved;
+  }
+
+  const std::shared_ptr<const CallSite> call_;
+  std::map<const CallSite*, std::shared_ptr<const CallSite>> moved_;  // calls that were there before
+};
+
 class Inliner {
  public:
   explicit Inliner(Program* program) : program_(*program), new_blocks_(program) {
     ForEachBlock(program, [&](Block& block) {
-      if (block.kind == Block::Kind::kCall) ++calls_[block.function];
+      ForEachCallee(block, [&](const std::string& function, const auto&) { ++calls_[function]; });
     });
   }
 
@@ -148,12 +183,14 @@ class Inliner {
       Block block = std::move(blocks.back());
       blocks.pop_back();
       if (block.kind == Block::Kind::kCall) {
-        if (TakesBody(block, defined, depth)) {
+        if (block.candidates.empty() && TakesBody(block, defined, depth)) {
           std::vector<Block> body = BodyFor(block);
           std::move(body.rbegin(), body.rend(), std::back_inserter(blocks));
           continue;
         }
-        if (seen_.insert(block.function).second) open_.insert(block.function);
+        ForEachCallee(block, [&](const std::string& function, const auto&) {
+          if (seen_.insert(function).second) open_.insert(function);
+        });
       }
       VisitInside(block, defined, depth + 1);
       FollowDefined(block, &defined);
@@ -172,7 +209,10 @@ class Inliner {
 
   bool TakesBody(const Block& call, const Names& defined, int depth) {
     const Choice& choice = ChoiceOf(call.function);
-    return choice.is_inlined && inlined_ < kMostInlined && depth + choice.depth <= kMaxNesting &&
+    const auto function = program_.functions.find(call.function);
+    return function != program_.functions.end() && !call.gives_list &&
+           call.results.size() <= function->second.results.size() && choice.is_inlined &&
+           inlined_ < kMostInlined && depth + choice.depth <= kMaxNesting &&
            std::all_of(call.arguments.begin(), call.arguments.end(),
                        [&](const auto& argument) { return defined.contains(argument.second); });
   }
@@ -208,10 +248,12 @@ class Inliner {
     Function& function = program_.functions.at(call.function);
     const Choice& choice = ChoiceOf(call.function);
     const Renamer renamer(choice.number);
+    Mover mover(function.name, call.position);
     std::vector<Block> body = function.body;
     ForEachBlock(&body, [&](Block& block) {
       block.id = new_blocks_.NextId();
       renamer.Rename(&block);
+      mover.Move(&block);
     });
     std::vector<Block> blocks(1, new_blocks_.Make(Block::Kind::kBasic, call.position));
     for (const auto& [parameter, variable] : call.arguments) {

@@ -54,7 +54,11 @@ class Liveness {
           break;
         }
         for (const std::string& result : made) live.erase(result);
-        for (const auto& [parameter, variable] : block.arguments) live.insert(variable);
+        ForEachCallee(block, [&](const std::string&, const auto& arguments) {
+          for (const auto& [parameter, variable] : arguments) live.insert(variable);
+        });
+        for (const std::string& name : {block.selector, block.first_argument})
+          if (!name.empty()) live.insert(name);
         break;
       case Block::Kind::kIf: {
         Names otherwise = live;

@@ -13,6 +13,7 @@
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/written_files.h"
 #include "compiler/parse/ast.h"
+#include "core/call_site.h"
 #include "ops/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 
@@ -102,6 +103,7 @@ class StaticPass {
       waiting_.pop_back();
       Context later;
       later.certain = false;
+      stack_ = call.stack;
       Call(*call.function, call.arguments, *call.block, later);
     }
   }
@@ -113,7 +115,6 @@ class StaticPass {
     bool record = true;     // fill in infos and report; not in trial rounds of a loop
     bool may_stop = false;  // stop() or assert() on the way
     int loops = 0;
-    std::string called_from;
   };
   struct CallOutcome {
     std::vector<LiveIn> results;
@@ -123,6 +124,7 @@ class StaticPass {
     Function* function;
     LiveIns arguments;
     const Block* block;
+    std::vector<CallSite> stack;
   };
 
   void Walk(std::vector<Block>& blocks, LiveIns& state, Context& context) {
@@ -155,7 +157,7 @@ class StaticPass {
       for (const auto& [id, status] : errors) {
         // A variable without a value is an error of the run by the definition of the language.
         const bool certain = context.certain && id < first_stop && !block.graph[id].Is("variable");
-        Report(status, certain, context);
+        Report(status, certain);
       }
       Record(block, outcome);
     }
@@ -199,10 +201,12 @@ class StaticPass {
     }
   }
 
-  void Report(const Status& status, bool certain, const Context& context) {
+  void Report(const Status& status, bool certain) {
     Status shown = status;
-    if (!context.called_from.empty())
-      shown = shown.WithNote(fmt::format("in the call at {}", context.called_from));
+    std::vector<CallSite> calls;
+    for (auto call = stack_.rbegin(); call != stack_.rend(); ++call)
+      AppendCall(call->function, call->position, &calls);
+    for (std::string& note : CallStackNotes(calls)) shown = shown.WithNote(std::move(note));
     if (certain) {
       diagnostics_.AddStatus(shown.WithCode(StatusCode::kInvalidArgument));
       return;
@@ -211,7 +215,8 @@ class StaticPass {
     Diagnostic& warning =
         diagnostics_.Warning(at.file, {{at.line, at.column}, {at.line, at.column}}, shown.message());
     warning.notes = shown.notes();
-    warning.notes.push_back("the script ends with this error if it comes here");
+    warning.notes.insert(warning.notes.begin() + static_cast<std::ptrdiff_t>(status.notes().size()),
+                         "the script ends with this error if it comes here");
   }
 
   void WalkIf(Block& block, LiveIns& state, Context& context) {
@@ -280,7 +285,7 @@ class StaticPass {
     for (const auto& [name, bound] : bounds) {
       if (!bound.value || !context.record) continue;
       const Result<int64_t> whole = LoopBound(*bound.value);
-      if (!whole.ok()) return Report(whole.status().At(loop.position), context.certain, context);
+      if (!whole.ok()) return Report(whole.status().At(loop.position), context.certain);
     }
   }
 
@@ -313,7 +318,7 @@ class StaticPass {
   void WalkList(const Block& block, LiveIns& state, const Context& context) {
     Status error;
     std::vector<LiveIn> results = InferListStep(block, state, &error);
-    if (!error.ok() && context.record) Report(error.At(block.position), context.certain, context);
+    if (!error.ok() && context.record) Report(error.At(block.position), context.certain);
     for (size_t i = 0; i < block.results.size(); ++i)
       if (!block.results[i].empty()) state[block.results[i]] = std::move(results[i]);
   }
@@ -333,27 +338,70 @@ class StaticPass {
   }
 
   void WalkCall(Block& block, LiveIns& state, Context& context) {
-    auto found = program_.functions.find(block.function);
+    if (block.candidates.empty()) return WalkCallOf(block.function, block.arguments, block, &state, context);
+    const LiveIns before = state;
+    bool is_first = true;
+    for (const CallCandidate& candidate : block.candidates) {
+      if (candidate.function.empty() || IsExcluded(candidate, block, before)) continue;
+      Context inside = context;
+      inside.certain = false;
+      LiveIns after = before;
+      WalkCallOf(candidate.function, candidate.arguments, block, &after, inside);
+      if (is_first) {
+        state = std::move(after);
+      } else {
+        JoinInto(&state, after);
+      }
+      is_first = false;
+    }
+    if (is_first)
+      for (const std::string& result : block.results) state[result] = LiveIn();
+    context.may_stop = true;  // none may be the one
+    context.certain = false;
+  }
+
+  // True if what is known says that the candidate is not the one that runs.
+  static bool IsExcluded(const CallCandidate& candidate, const Block& block, const LiveIns& state) {
+    const auto name = state.find(block.selector);
+    if (name != state.end() && name->second.value && name->second.value->ToText() != candidate.name)
+      return true;
+    const auto first = state.find(block.first_argument);
+    if (first == state.end()) return false;
+    const DataType type = first->second.info.data_type;
+    return type != DataType::kUnknown && !candidate.Takes(type);
+  }
+
+  void WalkCallOf(const std::string& name, const std::vector<std::pair<std::string, std::string>>& given,
+                  const Block& block, LiveIns* state, Context& context) {
+    auto found = program_.functions.find(name);
     if (found == program_.functions.end()) return;
     Function& function = found->second;
     LiveIns arguments;
     for (const Parameter& parameter : function.parameters) {
       arguments[parameter.name] = FromDeclaration(parameter);
-      for (const auto& [name, variable] : block.arguments) {
-        const auto known = state.find(variable);
-        if (name == parameter.name && known != state.end())
-          arguments[name] = ToDeclared(parameter, known->second);
+      for (const auto& [argument, variable] : given) {
+        const auto known = state->find(variable);
+        if (argument == parameter.name && known != state->end())
+          arguments[argument] = ToDeclared(parameter, known->second);
       }
     }
     const CallOutcome outcome = Call(function, std::move(arguments), block, context);
-    for (size_t i = 0; i < block.results.size(); ++i) {
+    if (block.gives_list && !block.results[0].empty()) {
+      LiveIn& list = (*state)[block.results[0]] = LiveIn();
+      list.info = ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown);
+    }
+    for (size_t i = 0; i < block.results.size() && !block.gives_list; ++i) {
       if (block.results[i].empty()) continue;
-      LiveIn& result = state[block.results[i]] = outcome.results[i];
+      if (i >= function.results.size()) {
+        state->erase(block.results[i]);
+        continue;
+      }
+      LiveIn& result = (*state)[block.results[i]] = outcome.results[i];
       if (function.results[i].data_type != DataType::kMatrix || !result.info.IsScalar()) continue;
       result = LiveIn();
       if (context.record)
         Report(ScalarForMatrix(function, function.results[i]).At(block.position),
-               context.certain && !outcome.may_stop, context);
+               context.certain && !outcome.may_stop);
     }
     if (outcome.may_stop) {
       context.may_stop = true;
@@ -370,7 +418,8 @@ class StaticPass {
     if (active == 1 || calls_[&function] >= kMostCalls || is_too_deep) {
       for (auto& [name, known] : arguments) KeepTypeOnly(&known);
     }
-    std::string key = call.function + (context.certain ? " certain" : "") + (context.record ? " record" : "");
+    std::string key = fmt::format("{}", static_cast<const void*>(&function)) +
+                      (context.certain ? " certain" : "") + (context.record ? " record" : "");
     for (const auto& [name, known] : arguments) {
       key += ' ' + name;
       AppendToKey(known, &key);
@@ -379,7 +428,7 @@ class StaticPass {
     if (is_too_deep) {
       outcome.may_stop = true;  // as far as known now
       if (context.record && waiting_keys_.insert(std::move(key)).second)
-        waiting_.push_back({&function, std::move(arguments), &call});
+        waiting_.push_back({&function, std::move(arguments), &call, stack_});
       return outcome;
     }
 
@@ -389,10 +438,11 @@ class StaticPass {
     inside.certain = context.certain;
     inside.record = context.record;
     inside.loops = context.loops;
-    inside.called_from = call.position.ToString();
     LiveIns state = std::move(arguments);
     state["%error"];
+    stack_.push_back({function.name, call.position});
     Walk(function.body, state, inside);
+    stack_.pop_back();
     --active;
     for (size_t i = 0; i < function.results.size(); ++i)
       if (auto known = state.find(function.results[i].name); known != state.end())
@@ -411,7 +461,8 @@ class StaticPass {
   std::map<std::string, CallOutcome> outcomes_;  // by function and what is known of the arguments
   std::map<const Function*, int> calls_;
   std::map<const Function*, int> active_;
-  int depth_ = 0;  // blocks and calls that are walked inside each other
+  std::vector<CallSite> stack_;  // the calls that are walked, the innermost last
+  int depth_ = 0;                // blocks and calls that are walked inside each other
   std::vector<WaitingCall> waiting_;
   std::set<std::string> waiting_keys_;
 };

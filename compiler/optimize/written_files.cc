@@ -36,7 +36,7 @@ class ProgramWalk {
       WalkGraph(block);
       Walk(block.body);
       Walk(block.otherwise);
-      if (block.kind == Block::Kind::kCall) AddWritesOf(block.function, &seen);
+      ForEachCallee(block, [&](const std::string& function, const auto&) { AddWritesOf(function, &seen); });
     }
   }
 
@@ -54,7 +54,7 @@ class ProgramWalk {
         if (node.Is("write")) written_.Add(LiteralPath(block.graph, node));
       AddWrites(block.body, seen);
       AddWrites(block.otherwise, seen);
-      if (block.kind == Block::Kind::kCall) AddWritesOf(block.function, seen);
+      ForEachCallee(block, [&](const std::string& function, const auto&) { AddWritesOf(function, seen); });
     }
   }
 

@@ -57,7 +57,7 @@ struct Expression {
     kBinary,      ///< name is the operator as in Graph ("+", "%*%", "&", ...); operands[0], operands[1]
     kUnary,       ///< name is "-", "+" or "!"; operands[0]. -e means e * -1, +e means e * 1
     kCall,        ///< name_space, name, arguments
-    kList,  ///< operands of [e1, e2, ...]: legal only as value of some named arguments of the DNN builtins
+    kList,        ///< operands of [e1, e2, ...]: legal only as the argument of some builtins
   };
 
   Kind kind = Kind::kLiteral;

@@ -116,6 +116,17 @@ void Diagnostics::AddNotes(size_t first, const std::vector<std::string>& notes) 
     diagnostics_[i].notes.insert(diagnostics_[i].notes.end(), notes.begin(), notes.end());
 }
 
+std::string Diagnostics::TakeErrors(size_t first) {
+  std::string text;
+  for (; diagnostics_.size() > first; diagnostics_.pop_back()) {
+    const Diagnostic& last = diagnostics_.back();
+    if (last.severity != Severity::kError) continue;
+    --errors_;
+    text = fmt::format("{}: {}", last.range.Position(last.file).ToString(), last.message);
+  }
+  return text;
+}
+
 size_t Diagnostics::OrderOf(const std::string& file) const {
   const auto found = sources_.find(file);
   return found == sources_.end() ? sources_.size() : found->second.order;

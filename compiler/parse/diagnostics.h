@@ -43,6 +43,9 @@ class Diagnostics {
   size_t size() const { return diagnostics_.size(); }
   /// Adds notes to all that was reported from number `first` on.
   void AddNotes(size_t first, const std::vector<std::string>& notes);
+  /// Forgets all that was reported from number `first` on. Returns the first error among it with its place;
+  /// "" if there was none.
+  std::string TakeErrors(size_t first);
 
   bool HasErrors() const { return errors_ > 0; }
   size_t errors() const { return errors_; }

@@ -43,13 +43,6 @@ int LevelOf(const Token& token) {
   return 0;
 }
 
-constexpr std::array<std::string_view, 5> kListArguments = {"input_shape", "filter_shape", "stride",
-                                                            "padding", "pool_size"};
-
-bool MayHoldList(std::string_view argument) {
-  return std::find(kListArguments.begin(), kListArguments.end(), argument) != kListArguments.end();
-}
-
 ExpressionPointer New(Expression::Kind kind, const Token& token) {
   auto expression = std::make_unique<Expression>();
   expression->kind = kind;
@@ -211,7 +204,6 @@ ExpressionPointer ExpressionParser::ParseCall() {
 
 bool ExpressionParser::ParseArguments(const std::string& what, std::vector<Argument>* arguments) {
   const Token& open = stream_.Previous();
-  const bool list_was_legal = std::exchange(list_is_legal_, false);
   bool ok = true;
   while (ok && !stream_.At(")")) {
     ok = ParseArgument(&arguments->emplace_back());
@@ -226,7 +218,6 @@ bool ExpressionParser::ParseArguments(const std::string& what, std::vector<Argum
       stream_.ErrorExpected("another argument after ','");
     }
   }
-  list_is_legal_ = list_was_legal;
   if (ok) stream_.Take();  // ")"
   return ok;
 }
@@ -242,10 +233,8 @@ bool ExpressionParser::ParseArgument(Argument* argument) {
     stream_.Take();
     argument->name = token.text;
     argument->name_range = token.range;
-    list_is_legal_ = MayHoldList(token.text);
   }
   argument->value = Parse();
-  list_is_legal_ = false;
   return argument->value != nullptr;
 }
 
@@ -263,14 +252,7 @@ ExpressionPointer ExpressionParser::ParseParenthesized() {
 }
 
 ExpressionPointer ExpressionParser::ParseList() {
-  const Token& open = stream_.Current();
-  if (!list_is_legal_) {
-    stream_.Error(open.range, "a list [...] cannot stand here").notes = {
-        "it is legal only for input_shape, filter_shape, stride, padding and pool_size",
-        "a matrix is written matrix(\"1 2 3\", rows=1, cols=3), a list is written list(1, 2, 3)"};
-    return nullptr;
-  }
-  stream_.Take();
+  const Token& open = stream_.Take();
   ExpressionPointer list = New(Expression::Kind::kList, open);
   do {
     list->operands.push_back(Parse());
@@ -285,7 +267,6 @@ ExpressionPointer ExpressionParser::ParseList() {
 }
 
 std::unique_ptr<Index> ExpressionParser::ParseIndex(const std::string& name) {
-  const bool list_was_legal = std::exchange(list_is_legal_, false);
   auto index = std::make_unique<Index>();
   index->range.begin = stream_.Take().range.begin;
   bool ok = ParseIndexRange(&index->rows);
@@ -293,7 +274,6 @@ std::unique_ptr<Index> ExpressionParser::ParseIndex(const std::string& name) {
     index->has_comma = true;
     ok = ParseIndexRange(&index->columns);
   }
-  list_is_legal_ = list_was_legal;
   if (!ok) return nullptr;
   if (!stream_.At("]")) {
     if (index->has_comma && stream_.At(",")) {

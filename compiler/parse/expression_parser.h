@@ -35,7 +35,6 @@ class ExpressionParser {
   bool Finish(Expression* expression);
 
   TokenStream& stream_;
-  bool list_is_legal_ = false;
 };
 
 }  // namespace heddle::compiler

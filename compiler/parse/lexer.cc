@@ -59,13 +59,14 @@ bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view text) : text_(text) {}
+  Lexer(std::string_view text, std::vector<SourceRange>* stray) : text_(text), stray_(stray) {}
 
   std::vector<Token> Run() {
     if (text_.substr(0, 3) == "\xEF\xBB\xBF") offset_ = 3;  // a byte order mark, as Windows editors write it
     for (;;) {
       SkipBlanksAndComments();
       if (offset_ >= text_.size()) break;
+      if (SkipsFullStop()) continue;
       Begin();
       ReadToken();
       Finish();
@@ -365,7 +366,20 @@ class Lexer {
            std::string_view("\"'$#%^*/+-<>=!&|:,()[]{};.").find(c) != std::string_view::npos;
   }
 
+  // A '.' right behind a statement that a ')' ends, at the end of the line.
+  bool SkipsFullStop() {
+    if (Peek() != '.' || tokens_.empty() || !tokens_.back().Is(")") || tokens_.back().end_offset != offset_)
+      return false;
+    const size_t end = text_.find_first_not_of(" \t\r", offset_ + 1);
+    if (end != std::string_view::npos && text_[end] != '\n') return false;
+    const Place begin = place_;
+    Step();
+    if (stray_ != nullptr) stray_->push_back({begin, place_});
+    return true;
+  }
+
   std::string_view text_;
+  std::vector<SourceRange>* stray_;
   size_t offset_ = 0;
   Place place_{1, 1};
   Place last_end_{1, 1};
@@ -378,7 +392,9 @@ class Lexer {
 
 }  // namespace
 
-std::vector<Token> Tokenize(std::string_view text) { return Lexer(text).Run(); }
+std::vector<Token> Tokenize(std::string_view text, std::vector<SourceRange>* stray) {
+  return Lexer(text, stray).Run();
+}
 
 std::string Unescape(std::string_view raw) {
   std::string result;

@@ -47,7 +47,8 @@ struct Token {
 
 /// Cuts a script into tokens; the last one is kEnd. Never fails: what is no token becomes kInvalid with its
 /// reason. The tokens point into `text`. Cost: linear.
-std::vector<Token> Tokenize(std::string_view text);
+/// `stray`, if given, gets the full stops that end a line and mean nothing: they are left out.
+std::vector<Token> Tokenize(std::string_view text, std::vector<SourceRange>* stray = nullptr);
 
 /// What a string literal with this text between its quotes means: \b \t \n \f \r \" \' are replaced
 /// textually, any other backslash stays; so "\\n" is a backslash and a newline.

@@ -32,7 +32,13 @@ std::string Describe(const Token& token) {
 }
 
 TokenStream::TokenStream(const std::string& file, std::string_view text, Diagnostics* diagnostics)
-    : file_(file), text_(text), diagnostics_(diagnostics), tokens_(Tokenize(text)), closing_(tokens_.size()) {
+    : file_(file),
+      text_(text),
+      diagnostics_(diagnostics),
+      tokens_(Tokenize(text, &stray_)),
+      closing_(tokens_.size()) {
+  for (const SourceRange& range : stray_)
+    diagnostics_->Warning(file_, range, "this '.' means nothing and is left out");
   std::vector<uint32_t> open;
   for (uint32_t i = 0; i < tokens_.size(); ++i) {
     if (IsOpening(tokens_[i])) open.push_back(i);

@@ -80,6 +80,7 @@ class TokenStream {
   std::string file_;
   std::string_view text_;
   Diagnostics* diagnostics_;
+  std::vector<SourceRange> stray_;  // full stops that were left out
   std::vector<Token> tokens_;
   std::vector<uint32_t> closing_;  // of each "[": the token after its "]", or 0
   size_t position_ = 0;

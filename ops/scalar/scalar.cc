@@ -36,6 +36,7 @@ Result<Value> RunAsScalar(const KernelCall& call) {
 
 Result<ValueInfo> InferAsMatrix(const InferContext& context) {
   const ValueInfo& x = context.inputs[0];
+  if (x.IsMatrix() && context.node.FindAttribute("eval") != nullptr) return x;
   if (x.IsMatrix()) return InvalidArgument("as.matrix: the argument is a matrix already");
   if (x.IsFrame()) return ValueInfo::OfMatrix(x.shape);
   if (!x.IsScalar())
@@ -44,20 +45,24 @@ Result<ValueInfo> InferAsMatrix(const InferContext& context) {
   return ValueInfo::OfMatrix({1, 1});
 }
 
-RowRule RowRuleOfFrames(const Node&, std::span<const ValueInfo> inputs) {
-  return inputs[0].IsFrame() ? RowRule::kRowWise : RowRule::kWhole;
+RowRule RowWiseUnlessScalar(const Node&, std::span<const ValueInfo> inputs) {
+  return !inputs[0].IsScalar() ? RowRule::kRowWise : RowRule::kWhole;
 }
-InputUse RowsOfFrames(const Node&, std::span<const ValueInfo> inputs, int) {
-  return inputs[0].IsFrame() ? InputUse::kRows : InputUse::kWhole;
+InputUse RowsUnlessScalar(const Node&, std::span<const ValueInfo> inputs, int) {
+  return !inputs[0].IsScalar() ? InputUse::kRows : InputUse::kWhole;
 }
 
 Result<Value> RunAsMatrix(const KernelCall& call) {
+  if (call.inputs[0]->IsMatrix()) return *call.inputs[0];
   if (call.inputs[0]->IsFrame()) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, MatrixOf(call.inputs[0]->frame()));
     return Value(std::move(matrix));
   }
   const Scalar& x = call.inputs[0]->scalar();
-  HEDDLE_ASSIGN_OR_RETURN(const Scalar number, CastScalar(x, ValueType::kDouble, "as.matrix"));
+  // What eval() returns is 0 for a text, whatever it says.
+  const bool is_zero = x.IsString() && call.node.FindAttribute("eval") != nullptr;
+  HEDDLE_ASSIGN_OR_RETURN(const Scalar number,
+                          CastScalar(is_zero ? Scalar(0.0) : x, ValueType::kDouble, "as.matrix"));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(1, 1, number.AsDouble()));
   return Value(std::move(result));
 }
@@ -152,8 +157,8 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferAsMatrix,
-     .row_rule = RowRuleOfFrames,
-     .input_use = RowsOfFrames,
+     .row_rule = RowWiseUnlessScalar,
+     .input_use = RowsUnlessScalar,
      .run = RunAsMatrix,
      .may_fail = true,
      .takes_frames = true},

@@ -153,7 +153,7 @@ Result<Scalar> EvaluateFormat(const Operator&, const Node&, std::span<const Scal
 constexpr Operator kOperators[] = {
     {.name = "toString",
      .form = CallForm::kNamed,
-     .parameters = "x rows? cols? decimal? sparse? sep? linesep?",
+     .parameters = "target rows? cols? decimal? sparse? sep? linesep?",
      .min_inputs = 1,
      .max_inputs = 7,
      .infer = InferText,

@@ -159,6 +159,15 @@ TEST(LexerTest, ColumnsCountCharacters) {
   EXPECT_EQ(tokens[3].range, (SourceRange{{2, 3}, {2, 3}}));  // the end stands behind the last token
 }
 
+TEST(LexerTest, AFullStopBehindAStatementIsLeftOut) {
+  std::vector<SourceRange> stray;
+  const std::vector<Token> tokens = Tokenize("print(x). \ny = f(.5).\nz = 1.", &stray);
+  EXPECT_EQ(stray, (std::vector<SourceRange>{{{1, 9}, {1, 10}}, {{2, 10}, {2, 11}}}));
+  EXPECT_EQ(tokens.size(), 14u);
+  EXPECT_NE(Tokenize("l[1].x")[4].problem, nullptr);
+  EXPECT_NE(Tokenize("f(x).y")[4].problem, nullptr);
+}
+
 TEST(LexerTest, SkipsAByteOrderMark) { EXPECT_EQ(Tokenize("\xEF\xBB\xBFx")[0].range.begin, (Place{1, 1})); }
 
 TEST(LexerTest, NamesTheBytesThatBeginNoToken) {

@@ -136,14 +136,15 @@ TEST(ParseExpressionTest, PrimariesAreNamesLiteralsAndArguments) {
          {"1e-3", "0.001"}});
 }
 
-TEST(ParseExpressionTest, ListsStandOnlyInSomeArguments) {
+TEST(ParseExpressionTest, ListsStandWhereverAnExpressionStands) {
   Check({{"conv2d(X, W, input_shape=[n,1,2*k,4], stride=[1,1])",
           "(call conv2d X W (input_shape= (list n 1 (* 2 k) 4)) (stride= (list 1 1)))"},
          {"f(pool_size=[1], padding=[0], filter_shape=[2])",
           "(call f (pool_size= (list 1)) (padding= (list 0)) (filter_shape= (list 2)))"},
-         {"[1,2]", "error: a list [...] cannot stand here"},
-         {"f(rows=[1,2])", "error: a list [...] cannot stand here"},
-         {"f(stride=g([1]))", "error: a list [...] cannot stand here"}});
+         {"[\"NA\", \"?\"]", "(list \"NA\" \"?\")"},
+         {"frame([\"a\", \"b\"], rows=1, cols=2)", "(call frame (list \"a\" \"b\") (rows= 1) (cols= 2))"},
+         {"f([1, [2]])", "(call f (list 1 (list 2)))"},
+         {"f([])", "error: expected an expression, found ']'"}});
 }
 
 TEST(ParseExpressionTest, RangesCoverTheExpression) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <string>
 
+#include "core/call_site.h"
 #include "core/plan.h"
 #include "core/program.h"
 #include "core/random.h"
@@ -45,7 +46,9 @@ class RandomValues {
 
   SourcePosition Position() {
     if (Sometimes()) return {};
-    return {Text(), static_cast<int32_t>(Below(1000)), static_cast<int32_t>(Below(100))};
+    SourcePosition position{Text(), static_cast<int32_t>(Below(1000)), static_cast<int32_t>(Below(100))};
+    if (Sometimes()) position.call = std::make_shared<const CallSite>(CallSite{Text(), Position()});
+    return position;
   }
 
   ValueInfo Info() {
@@ -98,7 +101,9 @@ class RandomValues {
   std::vector<Parameter> Parameters() {
     std::vector<Parameter> parameters;
     for (int64_t i = Below(3); i > 0; --i)
-      parameters.push_back({Text(), static_cast<DataType>(Below(6)), static_cast<ValueType>(Below(5))});
+      parameters.push_back({Text(), static_cast<DataType>(Below(6)), static_cast<ValueType>(Below(5)), {}});
+    for (Parameter& parameter : parameters)
+      if (Sometimes()) parameter.default_value = Scalar(Text());
     return parameters;
   }
 
@@ -117,6 +122,14 @@ class RandomValues {
       block.function = Sometimes() ? Text() : "";
       for (const std::string& name : Texts()) block.arguments.emplace_back(name, Text());
       block.results = Texts();
+      for (int64_t i = Below(3); i > 0; --i) {
+        CallCandidate candidate{Text(), static_cast<DataType>(Below(5)), Text(), Text(), {}};
+        for (const std::string& name : Texts()) candidate.arguments.emplace_back(name, Text());
+        block.candidates.push_back(std::move(candidate));
+      }
+      block.selector = Sometimes() ? Text() : "";
+      block.first_argument = Sometimes() ? Text() : "";
+      block.gives_list = Sometimes();
       block.dead_after = Texts();
       blocks.push_back(std::move(block));
     }
@@ -255,6 +268,10 @@ inline void ExpectSame(const std::vector<Block>& a, const std::vector<Block>& b)
     EXPECT_EQ(a[i].function, b[i].function);
     EXPECT_EQ(a[i].arguments, b[i].arguments);
     EXPECT_EQ(a[i].results, b[i].results);
+    EXPECT_EQ(a[i].candidates, b[i].candidates);
+    EXPECT_EQ(a[i].selector, b[i].selector);
+    EXPECT_EQ(a[i].first_argument, b[i].first_argument);
+    EXPECT_EQ(a[i].gives_list, b[i].gives_list);
     EXPECT_EQ(a[i].dead_after, b[i].dead_after);
   }
 }
@@ -265,6 +282,7 @@ inline void ExpectSame(const std::vector<Parameter>& a, const std::vector<Parame
     EXPECT_EQ(a[i].name, b[i].name);
     EXPECT_EQ(a[i].data_type, b[i].data_type);
     EXPECT_EQ(a[i].value_type, b[i].value_type);
+    EXPECT_EQ(a[i].default_value, b[i].default_value);
   }
 }
 

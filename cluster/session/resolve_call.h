@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/session/variables.h"
+#include "core/program.h"
+
+namespace heddle::cluster {
+
+/// What a call runs: a function of the program, and for its parameters the caller's variables (nullptr for
+/// one without a value), elements of a list, or defaults.
+struct ResolvedCall {
+  const Function* function = nullptr;
+  std::vector<std::pair<std::string, const Variable*>> arguments;
+  std::deque<Variable> defaults;  ///< Those that `arguments` point to.
+};
+
+/// The function of a call: the only one, or the candidate for the name and the first argument that the
+/// caller's variables hold, which are the same on every rank. Errors, at the place of the call:
+/// kFailedPrecondition when there is none, or when a list does not hold its arguments; kUnimplemented for one
+/// that Heddle does not run.
+Result<ResolvedCall> ResolveCall(const Program& program, const Block& call, const Frame& caller);
+
+}  // namespace heddle::cluster
