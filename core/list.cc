@@ -16,8 +16,8 @@ Status NoSuchName(const std::vector<std::string>& names, const std::string& name
   const std::vector<std::string> shown(
       names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamesShown)));
   return FailedPrecondition("the list has no element \"{}\"", name)
-      .WithNote(
-          fmt::format("its names are {}{}", fmt::join(shown, ", "), names.size() > kMostNamesShown ? ", ..." : ""));
+      .WithNote(fmt::format("its names are {}{}", fmt::join(shown, ", "),
+                            names.size() > kMostNamesShown ? ", ..." : ""));
 }
 
 // From 0.
