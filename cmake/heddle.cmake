@@ -107,8 +107,8 @@ function(heddle_codegen_module)
     set(system_libraries)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/compiler/codegen/module/*.cc)
-  # It shares no object files with the program: these two are compiled once more.
-  add_library(heddle_codegen_module MODULE ${sources} ops/region/region.cc core/status.cc)
+  # It shares no object files with the program: these are compiled once more.
+  add_library(heddle_codegen_module MODULE ${sources} ops/region/region.cc core/call_site.cc core/status.cc)
   set_target_properties(heddle_codegen_module PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
     OUTPUT_NAME heddle_codegen LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_include_directories(heddle_codegen_module SYSTEM PRIVATE ${include_folder})
