@@ -279,7 +279,7 @@ TEST_F(DispatcherTest, CancelIsAnsweredWhileALongKernelRuns) {
   active_.body = &body;
   active_.statistics = &statistics;
   active_.estimates = &estimates;
-  active_.serving.fill(&dispatcher_);
+  active_.serving.assign(instance_->plan().streams.size(), &dispatcher_);
   device_.Start();
   instance_->Begin(1);
 
