@@ -25,9 +25,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 const Operator& Find(std::string_view name) {
-  for (const Operator& op : ElementwiseOperators())
-    if (op.name == name) return op;
-  std::abort();
+  const Operator* op = FindOperator(name);
+  HEDDLE_CHECK(op != nullptr, "tests name operators of the catalog");
+  return *op;
 }
 
 // Operands that share their form: the tests name them by position.
