@@ -306,6 +306,9 @@ void BodyBuilder::BuildRemove(const Statement& statement) {
 bool BodyBuilder::BuildListStatement(const Statement& statement) {
   const Expression* const value = statement.value.get();
   switch (statement.kind) {
+    case Statement::Kind::kIfdef:
+      if (FindScriptArgument(statement.name)) return false;
+      [[fallthrough]];
     case Statement::Kind::kAssign: {
       const Target& target = statement.targets[0];
       if (target.index != nullptr) {
