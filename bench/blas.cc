@@ -3,7 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <Eigen/Core>
 #include <cstdlib>
+
+#include "ops/parallel.h"
 
 namespace heddle::bench {
 namespace {
@@ -28,6 +31,15 @@ void Blas::Multiply(const double* a, const double* b, double* out, int64_t m, in
   const auto small = [](int64_t size) { return static_cast<int>(size); };
   multiply_(kRowMajor, kNotTransposed, kNotTransposed, small(m), small(n), small(k), 1.0, a, small(k), b,
             small(n), 0.0, out, small(n));
+}
+
+void EigenProduct(const double* a, const double* b, double* out, int64_t m, int64_t k, int64_t n) {
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using Cells = Eigen::Map<const RowMajor>;
+  ops::ParallelFor(m, std::max<int64_t>(1, m / 8), [=](int64_t begin, int64_t end) {
+    Eigen::Map<RowMajor>(out + begin * n, end - begin, n).noalias() =
+        Cells(a + begin * k, end - begin, k) * Cells(b, k, n);
+  });
 }
 
 }  // namespace heddle::bench

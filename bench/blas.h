@@ -21,4 +21,7 @@ class Blas {
   Dgemm multiply_ = nullptr;
 };
 
+/// The same by Eigen, inside ops::Arena::Execute.
+void EigenProduct(const double* a, const double* b, double* out, int64_t m, int64_t k, int64_t n);
+
 }  // namespace heddle::bench

@@ -42,8 +42,7 @@ double Density(const Matrix& matrix) {
 
 // The statements as the body of a function: its parameters are the live-ins.
 Result<Graph> Build(const std::string& code, const std::string& result,
-                    const std::map<std::string, Value>& inputs,
-                    const std::set<std::string, std::less<>>& disabled) {
+                    const std::map<std::string, Value>& inputs) {
   std::string parameters, arguments;
   for (const auto& [name, value] : inputs) {
     const bool matrix = value.IsMatrix();
@@ -61,8 +60,7 @@ Result<Graph> Build(const std::string& code, const std::string& result,
       fmt::format("f = function({}) return (matrix[double] {}) {{\n{}\n}}\nr = f({})\nprint(sum(r))\n",
                   parameters, "result__", code + "\nresult__ = " + result, arguments);
   compiler::CompileOptions options;
-  options.disabled_passes = disabled;
-  options.disabled_passes.insert("inline-functions");  // The expression is what the function holds.
+  options.disabled_passes = {"inline-functions"};  // The expression is what the function holds.
   compiler::Diagnostics diagnostics;
   Result<Program> program = compiler::CompileScript(script, options, &diagnostics);
   if (!program.ok()) return program.status();
@@ -79,10 +77,9 @@ Expression::~Expression() = default;
 
 Result<Expression> Expression::Compile(const std::string& code, const std::string& result,
                                        std::map<std::string, Value> inputs, const std::string& fusion,
-                                       ops::Arena* arena,
-                                       const std::set<std::string, std::less<>>& disabled) {
+                                       ops::Arena* arena) {
   auto state = std::make_unique<State>();
-  HEDDLE_ASSIGN_OR_RETURN(Graph graph, Build(code, result, inputs, disabled));
+  HEDDLE_ASSIGN_OR_RETURN(Graph graph, Build(code, result, inputs));
   const int64_t begin = SystemClock().MonotonicNs();
   compiler::LiveIns live_in;
   for (const auto& [name, value] : inputs) {
@@ -100,7 +97,6 @@ Result<Expression> Expression::Compile(const std::string& code, const std::strin
     if (round > 0) break;
     compiler::PassOptions passes;
     passes.infos_are_exact = true;
-    passes.disabled = disabled;
     HEDDLE_ASSIGN_OR_RETURN(graph, compiler::RunGraphPasses(std::move(graph), passes));
   }
   compiler::FuseOptions options;

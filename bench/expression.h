@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,12 +18,10 @@ namespace heddle::bench {
 class Expression {
  public:
   /// `result` is an expression for the result, a matrix, after the statements of `code`; `inputs` are their
-  /// variables. `fusion` as --fusion takes it. `disabled` are passes and rules to leave out
-  /// (compiler/optimize/pass.h).
+  /// variables. `fusion` as --fusion takes it.
   static Result<Expression> Compile(const std::string& code, const std::string& result,
                                     std::map<std::string, Value> inputs, const std::string& fusion,
-                                    ops::Arena* arena,
-                                    const std::set<std::string, std::less<>>& disabled = {});
+                                    ops::Arena* arena);
   Expression(Expression&&) noexcept;
   ~Expression();
 

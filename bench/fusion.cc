@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "bench/expression.h"
 #include "bench/fusion_row.h"
@@ -55,21 +54,14 @@ void RunCells(FusionMeter& meter) {
                    "cbind(as.matrix(a), as.matrix(b))",
                    {{"X", x}, {"Y", y}, {"Z", z}},
                    {1, 2},
-                   3 * Bytes(cells),
-                   0,
-                   [=](double* out) { HandTwoSums(px, py, pz, out, cells); }});
+                   3 * Bytes(cells)});
     meter.Measure(
         {product, "", product, {{"X", x}, {"Y", y}, {"Z", z}}, {m, n}, 4 * Bytes(cells), 0, [=](double* out) {
            HandTripleProduct(px, py, pz, out, cells);
          }});
   }
-  meter.Measure(
-      {rows, "", rows, {{"X", x}, {"Y", y}}, {m, 1}, 2 * Bytes(cells) + Bytes(m), 0, [=](double* out) {
-         HandRowSumsOfTen(px, py, out, m);
-       }});
-  meter.Measure({columns, "", columns, {{"X", x}, {"Y", y}}, {1, n}, 2 * Bytes(cells), 0, [=](double* out) {
-                   HandColSumsOfTen(px, py, out, m);
-                 }});
+  meter.Measure({rows, "", rows, {{"X", x}, {"Y", y}}, {m, 1}, 2 * Bytes(cells) + Bytes(m)});
+  meter.Measure({columns, "", columns, {{"X", x}, {"Y", y}}, {1, n}, 2 * Bytes(cells)});
   meter.Measure({sigmoid,
                  "",
                  "as.matrix(sum(1/(1+exp(-(2*X-1)))*Y))",
@@ -120,14 +112,8 @@ void RunChains(FusionMeter& meter) {
          0,
          [=, pv = weights.data(), pp = p.data()](double* out) { HandMultinomial(px, pv, pp, out, m, n); }});
     // The symmetric half only.
-    meter.Measure({names[2],
-                   "",
-                   symmetric,
-                   {{"X", x}},
-                   {n, n},
-                   Bytes(x),
-                   static_cast<double>(m * n * (n + 1)),
-                   [=](double* out) { EigenSymmetric(px, out, m, n); }});
+    meter.Measure(
+        {names[2], "", symmetric, {{"X", x}}, {n, n}, Bytes(x), static_cast<double>(m * n * (n + 1))});
     for (const int64_t k : {10, 100, 1000}) {
       // A thousand columns are so much arithmetic that a tenth of the rows shows it.
       const int64_t rows = k == 1000 ? m / 10 : m;
@@ -141,8 +127,7 @@ void RunChains(FusionMeter& meter) {
                      {{"X", part}, {"V", right}},
                      {n, k},
                      Bytes(rows * n),
-                     flops,
-                     [=, pv = right.data()](double* out) { EigenChain(px, pv, out, rows, n, k); }});
+                     flops});
     }
   }
 }
@@ -155,24 +140,10 @@ void RunLayers(FusionMeter& meter) {
   if (!WantsAny(meter, {layer + suffix, error + suffix})) return;
   const Matrix x = RandomDense(m, n, 71, meter.arena()), y = RandomDense(m, k, 72, meter.arena()),
                w = RandomDense(n, k, 73, meter.arena()), b = RandomDense(1, k, 74, meter.arena());
-  const double *px = x.data(), *py = y.data(), *pw = w.data(), *pb = b.data(),
-               flops = 2 * static_cast<double>(m * n * k);
-  meter.Measure({layer + suffix,
-                 "",
-                 layer,
-                 {{"X", x}, {"W", w}, {"b", b}},
-                 {m, k},
-                 2 * Bytes(x),
-                 flops,
-                 [=](double* out) { EigenLayer(px, pw, pb, out, m, n, k); }});
-  meter.Measure({error + suffix,
-                 "",
-                 AsMatrix(error),
-                 {{"X", x}, {"W", w}, {"Y", y}},
-                 {1, 1},
-                 2 * Bytes(x),
-                 flops,
-                 [=](double* out) { *out = EigenSquaredError(px, pw, py, m, n, k); }});
+  const auto flops = static_cast<double>(2 * m * n * k);
+  meter.Measure({layer + suffix, "", layer, {{"X", x}, {"W", w}, {"b", b}}, {m, k}, 2 * Bytes(x), flops});
+  meter.Measure(
+      {error + suffix, "", AsMatrix(error), {{"X", x}, {"W", w}, {"Y", y}}, {1, 1}, 2 * Bytes(x), flops});
 }
 
 void RunProduct(FusionMeter& meter) {
@@ -252,46 +223,6 @@ void RunOuter(FusionMeter& meter) {
   }
 }
 
-// What the rule of sampled products brings: the limit is the same expression with it.
-void RunWithoutSampling(FusionMeter& meter) {
-  const int64_t n = std::llround(std::sqrt(static_cast<double>(meter.options().cells)));
-  const double density = 0.001;
-  for (const int64_t rank : {20, 100}) {
-    const std::string suffix = fmt::format(" {}x{} not sampled, {}, rank {}", n, n, density, rank),
-                      log = "sum(X*log(U%*%t(V)+1e-15))", right = "((X!=0)*(U%*%t(V)))%*%V",
-                      loss = "sum((X!=0)*(X-U%*%t(V))^2)";
-    if (!WantsAny(meter, {log + suffix, right + suffix, loss + suffix})) continue;
-    const Matrix x = RandomSparse(n, n, density, 61, meter.arena()),
-                 u = RandomDense(n, rank, 62, meter.arena()), v = RandomDense(n, rank, 63, meter.arena());
-    const std::map<std::string, Value> inputs = {{"X", x}, {"U", u}, {"V", v}};
-    const auto measure = [&](const std::string& name, const std::string& result, Shape shape) {
-      if (!meter.Wants(name)) return;
-      Result<Expression> sampled =
-          Expression::Compile("", result, inputs, meter.options().plan, meter.arena());
-      if (!sampled.ok()) return meter.Fail(name, sampled.status());
-      bool compared = false;  // The first call says what must come, untimed; a copy of the result is no part
-                              // of the others.
-      const auto run_sampled = [&](double* out) {
-        const Value value = sampled->Run();
-        if (!std::exchange(compared, true)) std::copy_n(value.matrix().data(), shape.Cells(), out);
-      };
-      meter.Measure({name,
-                     "",
-                     result,
-                     inputs,
-                     shape,
-                     Bytes(x) + Bytes(u) + Bytes(v),
-                     0,
-                     run_sampled,
-                     nullptr,
-                     {"sampled-product", "sampled-product-of-columns", "sampled-product-of-transposed"}});
-    };
-    measure(log + suffix, AsMatrix(log), {1, 1});
-    measure(right + suffix, right, {n, rank});
-    measure(loss + suffix, AsMatrix(loss), {1, 1});
-  }
-}
-
 }  // namespace
 
 int RunFusion(const BenchOptions& options) {
@@ -304,7 +235,6 @@ int RunFusion(const BenchOptions& options) {
   RunProduct(meter);
   RunSparse(meter);
   RunOuter(meter);
-  RunWithoutSampling(meter);
   return meter.all_agree() ? 0 : 1;
 }
 

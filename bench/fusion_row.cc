@@ -93,12 +93,21 @@ void FusionMeter::Fail(const std::string& name, const Status& status) {
 void FusionMeter::Measure(const FusionRow& row) {
   if (!Wants(row.name)) return;
   Result<Expression> expression =
-      Expression::Compile(row.code, row.result, row.inputs, options_.plan, arena_, row.disabled);
+      Expression::Compile(row.code, row.result, row.inputs, options_.plan, arena_);
   if (!expression.ok()) return Fail(row.name, expression.status());
   Matrix out = TouchedDense(row.shape.rows, row.shape.columns, arena_);
-  const auto hand = [&] { arena_->Execute([&] { row.hand(out.mutable_data()); }); };
+  const auto hand = [&] {
+    if (row.hand != nullptr) arena_->Execute([&] { row.hand(out.mutable_data()); });
+  };
   const auto ours = [&] { expression->Run(); };
   hand();
+  if (row.hand == nullptr) {
+    Result<Expression> unfused = Expression::Compile(row.code, row.result, row.inputs, "off", arena_);
+    if (!unfused.ok()) return Fail(row.name, unfused.status());
+    const Value value = unfused->Run();
+    if (value.matrix().shape() != row.shape) return Fail(row.name, Internal("another shape"));
+    out = value.matrix();
+  }
   double first_ms = 0;
   {
     Value value;
@@ -108,7 +117,7 @@ void FusionMeter::Measure(const FusionRow& row) {
     const bool same_shape = matrix.ok() && matrix->shape() == row.shape;
     const double difference = same_shape ? Difference(matrix->data(), out.data(), out.cells()) : INFINITY;
     if (!(difference <= kTolerance)) {
-      std::fprintf(stderr, "heddle-bench: %s: the result differs from the hand loop's by %g\n",
+      std::fprintf(stderr, "heddle-bench: %s: the result differs from the one it is compared with by %g\n",
                    row.name.c_str(), difference);
       all_agree_ = false;
     }
@@ -144,8 +153,10 @@ void FusionMeter::Print(const FusionRow& row, const Figures& figures, double com
                         const std::string& plan) const {
   double limit_ms = figures.hand_ms;
   if (row.flops > 0) limit_ms = std::max(row.flops / figures.peak, row.bytes / figures.probe) / 1e6;
+  if (row.hand == nullptr && row.flops == 0) limit_ms = row.bytes / figures.probe / 1e6;
   PrintLine(row.name, options_.plan, figures.ours_ms, limit_ms, row, figures, compile_ms, plan);
-  if (row.flops > 0) PrintLine(row.name, "eigen", figures.hand_ms, limit_ms, row, figures, 0, "Eigen");
+  if (row.flops > 0 && row.hand != nullptr)
+    PrintLine(row.name, "eigen", figures.hand_ms, limit_ms, row, figures, 0, "Eigen");
   if (row.blas != nullptr)
     PrintLine(row.name, "openblas", figures.blas_ms, limit_ms, row, figures, 0, "OpenBLAS");
 }
@@ -155,8 +166,9 @@ void FusionMeter::PrintLine(const std::string& name, const std::string& plan, do
                             const std::string& text) const {
   const double bandwidth = row.bytes / ms / 1e6;
   const double to_gemm = row.flops > 0 ? row.flops / ms / 1e6 / figures.gemm : 0;
-  const double hand_to_probe = row.flops > 0 ? row.flops / figures.hand_ms / 1e6 / figures.peak
-                                             : row.bytes / figures.hand_ms / 1e6 / figures.probe;
+  const double hand_to_probe = row.hand == nullptr ? 0
+                               : row.flops > 0     ? row.flops / figures.hand_ms / 1e6 / figures.peak
+                                                   : row.bytes / figures.hand_ms / 1e6 / figures.probe;
   if (options_.json) {
     std::printf(
         "{\"bench\":\"fusion\",\"case\":\"%s\",\"plan\":\"%s\",\"ms\":%.3f,\"limit_ms\":%.3f,\"ratio_to_limit\":%.3f,"

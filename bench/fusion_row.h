@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 
 #include "bench/blas.h"
@@ -22,9 +21,10 @@ struct FusionRow {
   Shape shape;       ///< Of the result.
   double bytes = 0;  ///< Compulsory traffic.
   double flops = 0;  ///< Not 0: the limit is the FMA peak (or the read probe where that is slower).
-  std::function<void(double* out)> hand;  ///< Writes the result, row-major. With `flops`: Eigen's product.
-  std::function<void(double* out)> blas;  ///< The same by OpenBLAS, where there is one.
-  std::set<std::string, std::less<>> disabled;  ///< Rules to leave out, as Expression::Compile takes them.
+  /// Writes the result, row-major. With `flops`: Eigen's product. Empty: the limit is the read probe (with
+  /// `flops` as above), and the result is compared with that of the operators one by one.
+  std::function<void(double* out)> hand = nullptr;
+  std::function<void(double* out)> blas = nullptr;  ///< The same by OpenBLAS, where there is one.
 };
 
 /// Measures rows and prints a line for each.

@@ -16,9 +16,7 @@ namespace {
 constexpr int64_t kTen = 10;
 constexpr int64_t kCells = 4096;  // Grain of flat loops.
 constexpr int64_t kRows = 64;     // Grain of loops over rows.
-// Cells between a load and its prefetch: Zen 3 likes it near, Zen 5 far.
-const bool kFar = ops::IsSupported(ops::Cpu::kAvx512);
-const int64_t kAhead = kFar ? 1024 : 240, kAheadOfRows = kFar ? 1024 : 400;
+constexpr int64_t kAhead = 1024;  // Cells between a load and its prefetch.
 
 double SumOf(__m256d lanes) {
   const __m128d two = _mm256_castpd256_pd128(lanes) + _mm256_extractf128_pd(lanes, 1);
@@ -36,55 +34,18 @@ double Sum(int64_t count, SliceSum slice_sum) {
   return total;
 }
 
-// A line of a row that is read after these.
-void FetchRow(const double* cells) { _mm_prefetch(reinterpret_cast<const char*>(cells), _MM_HINT_T1); }
-
-// The dot product of kAtOnce rows of x with v, and sums += each row times its dot product. Of several rows,
-// half of the next ones are fetched in each loop.
-template <int kAtOnce>
-void ChainRows(const double* x, int64_t n, const double* v, double* sums) {
-  __m256d dots[kAtOnce], tail[kAtOnce];
-#pragma GCC unroll 8
-  for (int r = 0; r < kAtOnce; ++r) dots[r] = tail[r] = _mm256_setzero_pd();
-  const int64_t whole = n / 8 * 8;
-  int64_t j = 0;
-  for (; j < whole; j += 8) {
-    const __m256d weights = _mm256_load_pd(v + j), next = _mm256_load_pd(v + j + 4);
-#pragma GCC unroll 8
-    for (int r = 0; r < kAtOnce; ++r) {
-      if (kAtOnce == 1) FetchAhead(x + j, kAhead);
-      if (kAtOnce > 1 && r < kAtOnce / 2) FetchRow(x + (kAtOnce + r) * n + j);
-      dots[r] = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * n + j), weights, dots[r]);
-      tail[r] = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * n + j + 4), next, tail[r]);
-    }
-  }
-  std::array<double, kAtOnce> rests{};
-  for (int64_t k = whole; k < n; ++k)
-    for (int r = 0; r < kAtOnce; ++r) rests[static_cast<size_t>(r)] += x[r * n + k] * v[k];
-#pragma GCC unroll 8
-  for (int r = 0; r < kAtOnce; ++r)
-    dots[r] = _mm256_set1_pd(SumOf(dots[r] + tail[r]) + rests[static_cast<size_t>(r)]);
-  for (j = 0; j + 4 <= n; j += 4) {
-    __m256d sum = _mm256_load_pd(sums + j);
-    if (kAtOnce > 1) FetchRow(x + (kAtOnce + kAtOnce / 2 + j / 4 % 2) * n + j / 8 * 8);
-#pragma GCC unroll 8
-    for (int r = 0; r < kAtOnce; ++r) sum = _mm256_fmadd_pd(_mm256_loadu_pd(x + r * n + j), dots[r], sum);
-    _mm256_store_pd(sums + j, sum);
-  }
-  for (; j < n; ++j)
-    for (int r = 0; r < kAtOnce; ++r) sums[j] += x[r * n + j] * dots[r][0];
-}
-
-// One row that nothing fetches: the machine's prefetcher follows rows in their order.
-void ChainRowInOrder(const double* x, int64_t n, const double* v, double* sums) {
+// The dot product of a row of x with v, and sums += the row times it. Each of the two loops fetches a half.
+void ChainRow(const double* x, int64_t n, const double* v, double* sums) {
   __m256d dots = _mm256_setzero_pd(), next = dots;
   int64_t j = 0;
-  for (; j + 16 <= n; j += 16)
+  for (; j + 16 <= n; j += 16) {
+    FetchAhead(x + j, kAhead);
 #pragma GCC unroll 2
     for (int64_t k = j; k < j + 16; k += 8) {
       dots = _mm256_fmadd_pd(_mm256_loadu_pd(x + k), _mm256_load_pd(v + k), dots);
       next = _mm256_fmadd_pd(_mm256_loadu_pd(x + k + 4), _mm256_load_pd(v + k + 4), next);
     }
+  }
   for (; j + 4 <= n; j += 4) dots = _mm256_fmadd_pd(_mm256_loadu_pd(x + j), _mm256_load_pd(v + j), dots);
   double rest = 0;
   for (; j < n; ++j) rest += x[j] * v[j];
@@ -93,9 +54,11 @@ void ChainRowInOrder(const double* x, int64_t n, const double* v, double* sums) 
   const auto add = [&](int64_t k) __attribute__((always_inline)) {
     _mm256_store_pd(sums + k, _mm256_fmadd_pd(_mm256_loadu_pd(x + k), weight, _mm256_load_pd(sums + k)));
   };
-  for (j = 0; j + 16 <= n; j += 16)
+  for (j = 0; j + 16 <= n; j += 16) {
+    FetchAhead(x + j + 8, kAhead);
 #pragma GCC unroll 4
     for (int64_t k = j; k < j + 16; k += 4) add(k);
+  }
   for (; j + 4 <= n; j += 4) add(j);
   for (; j < n; ++j) sums[j] += x[j] * dot;
 }
@@ -146,7 +109,6 @@ void ChainOfTen(const double* x, const double* v, double* sums, int64_t rows) {
 // read up to n only.
 void MultinomialRows(const double* x, int64_t rows, int64_t n, const double* v, int64_t stride,
                      const double* p, double* sums) {
-  const bool to_first_level = ops::FetchesToFirstLevel();
   for (int64_t i = 0; i < rows; i += 2, x += 2 * n, p += 10) {
     const bool two = i + 1 < rows;
     const double* rest = two ? x + n : x;
@@ -158,8 +120,8 @@ void MultinomialRows(const double* x, int64_t rows, int64_t n, const double* v, 
     for (int64_t j = 0; j + 4 <= n; j += 4) {
       const __m256d a = _mm256_loadu_pd(x + j), b = _mm256_loadu_pd(rest + j);
       if (j % 8 == 0) {
-        FetchAhead(x + j, kAheadOfRows, to_first_level);
-        FetchAhead(rest + j, kAheadOfRows, to_first_level);
+        FetchAhead(x + j, kAhead);
+        FetchAhead(rest + j, kAhead);
       }
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
@@ -235,33 +197,6 @@ void HandTripleProduct(const double* x, const double* y, const double* z, double
   });
 }
 
-void HandTwoSums(const double* x, const double* y, const double* z, double* out, int64_t count) {
-  const Slices slices(count, kCells);
-  SliceSums parts(slices.size(), 2);
-  slices.Each([&](int64_t slice, int64_t i, int64_t end) {
-    __m256d a[4], b[4];
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) a[k] = b[k] = _mm256_setzero_pd();
-    for (; i + 16 <= end; i += 16)
-#pragma GCC unroll 4
-      for (int k = 0; k < 4; ++k) {
-        if (k % 2 == 0)
-          for (const double* input : {x, y, z}) FetchAhead(input + i + 4 * k);
-        const __m256d cells = _mm256_loadu_pd(x + i + 4 * k);
-        a[k] = _mm256_fmadd_pd(cells, _mm256_loadu_pd(y + i + 4 * k), a[k]);
-        b[k] = _mm256_fmadd_pd(cells, _mm256_loadu_pd(z + i + 4 * k), b[k]);
-      }
-    double* sums = parts.Of(slice);
-    sums[0] = SumOf((a[0] + a[1]) + (a[2] + a[3]));
-    sums[1] = SumOf((b[0] + b[1]) + (b[2] + b[3]));
-    for (; i < end; ++i) {
-      sums[0] += x[i] * y[i];
-      sums[1] += x[i] * z[i];
-    }
-  });
-  parts.AddUp(out);
-}
-
 double HandSumOfSigmoids(const double* x, const double* y, int64_t count) {
   return Sum(count, [=](int64_t i, int64_t end) {
     return SelectedHandFunctions().sum_of_sigmoids(x + i, y + i, end - i);
@@ -274,51 +209,6 @@ double HandSumOfExponentials(const double* x, const double* y, int64_t count) {
   });
 }
 
-void HandRowSumsOfTen(const double* x, const double* y, double* out, int64_t m) {
-  Slices(m, kRows).Each([=](int64_t, int64_t i, int64_t end) {
-    for (; i + 4 <= end; i += 4) {
-      for (int line = 0; line < 5; ++line)
-        for (const double* input : {x, y}) FetchAhead(input + i * kTen + 8 * line);
-      const auto cells = [&](int k) __attribute__((always_inline)) {
-        return _mm256_loadu_pd(x + i * kTen + 4 * k) * _mm256_loadu_pd(y + i * kTen + 4 * k);
-      };
-      const __m256d first = _mm256_hadd_pd(cells(0) + cells(1), cells(3) + cells(4)),
-                    second = _mm256_hadd_pd(cells(5) + cells(6), cells(8) + cells(9)),
-                    middles = _mm256_permute4x64_pd(_mm256_hadd_pd(cells(2), cells(7)), 0xd8);
-      _mm256_stream_pd(out + i, _mm256_permute2f128_pd(first, second, 0x20) +
-                                    _mm256_permute2f128_pd(first, second, 0x31) + middles);
-    }
-    for (; i < end; ++i) {
-      out[i] = 0;
-      for (int64_t j = i * kTen; j < (i + 1) * kTen; ++j) out[i] += x[j] * y[j];
-    }
-    _mm_sfence();
-  });
-}
-
-void HandColSumsOfTen(const double* x, const double* y, double* out, int64_t m) {
-  const Slices slices(m, kRows);
-  SliceSums parts(slices.size(), kTen);
-  slices.Each([&](int64_t slice, int64_t i, int64_t end) {
-    double* sums = parts.Of(slice);
-    __m256d s[5];
-#pragma GCC unroll 5
-    for (int k = 0; k < 5; ++k) s[k] = _mm256_setzero_pd();
-    for (; i + 2 <= end; i += 2) {
-      for (int line = 0; line < 3; ++line)
-        for (const double* input : {x, y}) FetchAhead(input + i * kTen + 8 * line);
-#pragma GCC unroll 5
-      for (int k = 0; k < 5; ++k)
-        s[k] = _mm256_fmadd_pd(_mm256_loadu_pd(x + i * kTen + 4 * k), _mm256_loadu_pd(y + i * kTen + 4 * k),
-                               s[k]);
-    }
-    for (int p = 0; p < 20; ++p) sums[p % kTen] += s[p / 4][p % 4];
-    for (; i < end; ++i)
-      for (int64_t j = 0; j < kTen; ++j) sums[j] += x[i * kTen + j] * y[i * kTen + j];
-  });
-  parts.AddUp(out);
-}
-
 void HandChain(const double* x, const double* v, double* out, int64_t m, int64_t n) {
   const Slices slices(m, kRows);
   SliceSums parts(slices.size(), n), weights(1, n);
@@ -326,11 +216,7 @@ void HandChain(const double* x, const double* v, double* out, int64_t m, int64_t
   slices.Each([&](int64_t slice, int64_t i, int64_t end) {
     double *sums = parts.Of(slice), *w = weights.Of(0);
     if (n == kTen) return ChainOfTen(x + i * n, w, sums, end - i);
-    if (n >= 512 && !ops::FetchesToFirstLevel())
-      for (; i + 4 <= end; i += 4) ChainRows<4>(x + i * n, n, w, sums);
-    for (; i < end; ++i)
-      ops::FetchesToFirstLevel() ? ChainRows<1>(x + i * n, n, w, sums)
-                                 : ChainRowInOrder(x + i * n, n, w, sums);
+    for (; i < end; ++i) ChainRow(x + i * n, n, w, sums);
   });
   parts.AddUp(out);
 }

@@ -10,13 +10,8 @@ namespace heddle::bench {
 double HandSumOfProducts(const double* x, const double* y, const double* z, int64_t count);
 /// out = X*Y*Z, past the caches; out is 32-byte aligned.
 void HandTripleProduct(const double* x, const double* y, const double* z, double* out, int64_t count);
-/// out[0] = sum(X*Y), out[1] = sum(X*Z)
-void HandTwoSums(const double* x, const double* y, const double* z, double* out, int64_t count);
 double HandSumOfSigmoids(const double* x, const double* y, int64_t count);      ///< sum(sigmoid(2*X-1)*Y)
 double HandSumOfExponentials(const double* x, const double* y, int64_t count);  ///< sum(exp(X)*log(Y+1))
-/// rowSums(X*Y) and colSums(X*Y) of ten columns.
-void HandRowSumsOfTen(const double* x, const double* y, double* out, int64_t m);
-void HandColSumsOfTen(const double* x, const double* y, double* out, int64_t m);
 /// out = t(X) %*% (X %*% v)
 void HandChain(const double* x, const double* v, double* out, int64_t m, int64_t n);
 /// out = t(X) %*% (Q - P[,1:4] * rowSums(Q)) with Q = P[,1:4] * (X %*% V); V is n x 4, P m x 5, out n x 4.
@@ -39,16 +34,5 @@ void HandOuterRight(const HandCsr& x, const double* u, const double* v, int64_t 
                     double* out);  ///< ((X!=0)*(U%*%t(V)))%*%V
 double HandOuterLoss(const HandCsr& x, const double* u, const double* v,
                      int64_t rank);  ///< sum((X!=0)*(X-U%*%t(V))^2)
-
-/// By Eigen, a block of rows at a time.
-void EigenProduct(const double* a, const double* b, double* out, int64_t m, int64_t k, int64_t n);
-void EigenSymmetric(const double* x, double* out, int64_t m, int64_t n);  ///< t(X) %*% X
-void EigenChain(const double* x, const double* v, double* out, int64_t m, int64_t n,
-                int64_t k);  ///< t(X) %*% (X %*% V)
-/// W is n x k, b 1 x k, out m x k.
-void EigenLayer(const double* x, const double* w, const double* b, double* out, int64_t m, int64_t n,
-                int64_t k);  ///< sigmoid(X %*% W + b)
-double EigenSquaredError(const double* x, const double* w, const double* y, int64_t m, int64_t n,
-                         int64_t k);  ///< sum((X %*% W - Y)^2)
 
 }  // namespace heddle::bench

@@ -16,10 +16,8 @@ struct BenchOptions {
   int rounds = 3;               ///< Runs of each script with each plan; the best counts.
 };
 
-/// Single operators, one line per case: milliseconds, GB/s of compulsory traffic, the limit (a plain loop of
-/// the same run), and the ratio to it. The read probe runs before and after each case; a case whose probes
-/// differ by more than 10 % is repeated (at most five times), because the machine changed its bandwidth
-/// meanwhile.
+/// Single operators, one line a case: milliseconds, GB/s of compulsory traffic, the time of as many bytes at
+/// the read probe of the same run, and the ratio to it.
 int RunOperators(const BenchOptions& options);
 
 }  // namespace heddle::bench
