@@ -11,15 +11,6 @@ namespace {
 
 Cpu WidestCpu() { return IsSupported(Cpu::kAvx512) ? Cpu::kAvx512 : Cpu::kAvx2; }
 
-// The family of Zen 3 and Zen 4.
-bool IsReallyZen4() { return __builtin_cpu_is("amdfam19h") && IsSupported(Cpu::kAvx512); }
-
-std::atomic<bool>& AsZen4() {
-  static std::atomic<bool> as_zen4 = IsReallyZen4();
-  return as_zen4;
-}
-bool IsZen4() { return AsZen4().load(std::memory_order_relaxed); }
-
 std::atomic<Cpu>& Selection() {
   static std::atomic<Cpu> selection = WidestCpu();
   return selection;
@@ -57,11 +48,6 @@ int MemoryStreams() {
   static const int streams = __builtin_cpu_is("intel") ? 8 : 1;
   return streams;
 }
-
-bool FetchesToFirstLevel() { return !IsZen4(); }
-bool SplitsWideVectors() { return IsZen4(); }
-
-void PretendZen4(bool as_zen4) { AsZen4() = as_zen4 || IsReallyZen4(); }
 
 int64_t SecondLevelCacheBytes() {
   static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);

@@ -26,22 +26,18 @@ Status ForceCpu(Cpu cpu);
 /// "avx2", "avx512" or "auto" (the widest); kInvalidArgument for other names too.
 Status ForceCpu(std::string_view name);
 
-/// So many pages are best read side by side, 1 where one page after the other is as fast. Intel's prefetcher
-/// follows a stream in each page, a few lines ahead; those of one page do not cover the latency of memory.
+/// How many memory pages a streaming loop should read in turns. Intel's prefetcher follows a stream in each
+/// page, a few lines ahead, and those of one page do not cover the latency of memory, so 8; elsewhere 1.
 int MemoryStreams();
-
-/// True if loops fetch what they read next into the first-level cache: a load that misses it waits behind
-/// what is fetched. Zen 4 can await 24 lines there, too few for its share of memory; into the second level it
-/// fetches as fast as memory gives.
-bool FetchesToFirstLevel();
-/// True if operations of 512 bits take two turns of 256 bits (Zen 4).
-bool SplitsWideVectors();
-/// From now on the two above say what they say on Zen 4 (`as_zen4`), or on this machine: for tests, as the
-/// loops of both run anywhere. Not while others ask.
-void PretendZen4(bool as_zen4);
 
 /// Of one core; 1 MiB where the system does not say.
 int64_t SecondLevelCacheBytes();
+/// What loops and tiles are chosen by. A value, so that a test has any machine run what another one would.
+struct Processor {
+  int memory_streams = MemoryStreams();
+  int64_t second_level_bytes = SecondLevelCacheBytes();
+};
+
 /// Arrays of so many bytes and more are read from memory; smaller ones may be in a cache.
 inline constexpr int64_t kFetchedBytes = 4 << 20;
 

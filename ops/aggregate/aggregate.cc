@@ -115,8 +115,8 @@ const double* PanelCells::Get(int64_t row_begin, int64_t row_end, int64_t column
   return scratch_.data();
 }
 
-simd::From FromOf(const Matrix& x) {
-  return !x.IsSparse() && x.bytes() >= kFetchedBytes ? simd::From::kMemory : simd::From::kCache;
+simd::Ahead AheadOf(const Matrix& x) {
+  return !x.IsSparse() && x.bytes() >= kFetchedBytes ? simd::Ahead::OfStream() : simd::Ahead();
 }
 
 RowSpan SpanOf(const KernelCall& call) {

@@ -44,8 +44,8 @@ Join JoinOf(AggregateKind kind);
 /// squares / (count - 1); 0 for one cell, NaN for none. Its root for kDeviation.
 double SpreadOf(AggregateKind kind, double count, double squares);
 
-/// Where loops over the cells of x, or over the scratch copies of a CSR x, find them.
-simd::From FromOf(const Matrix& x);
+/// What loops over the cells of x, or over the scratch copies of a CSR x, fetch.
+simd::Ahead AheadOf(const Matrix& x);
 
 /// A run of cells of one panel, row-major without gaps: the matrix's own memory when dense, a scratch copy
 /// when CSR.
@@ -82,6 +82,6 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind);
 void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out);
 /// rowVars or rowSds of dense rows of up to kColumnChunk columns, `stride` apart.
 void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-                simd::From from);
+                const simd::Ahead& ahead);
 
 }  // namespace heddle::ops

@@ -52,12 +52,12 @@ void SparseExtremes(simd::Fold fold, const Panel& panel, double* payload) {
     if (counts[static_cast<size_t>(j)] < panel.rows()) payload[j] = simd::FoldTwo(fold, payload[j], 0.0);
 }
 
-void DenseFold(simd::Fold fold, const double* cells, simd::From from, int64_t rows, int64_t n,
+void DenseFold(simd::Fold fold, const double* cells, const simd::Ahead& ahead, int64_t rows, int64_t n,
                double* payload) {
   if (n <= kNarrow)
-    simd::FoldNarrow(fold, cells, rows, n, payload, from);
+    simd::FoldNarrow(fold, cells, rows, n, payload, ahead);
   else
-    simd::FoldColumns(fold, cells, rows, n, n, payload, from);
+    simd::FoldColumns(fold, cells, rows, n, n, payload, ahead);
 }
 
 // (count, means, squares) of a panel.
@@ -76,7 +76,7 @@ void PanelMoments(const Panel& panel, double* payload) {
     }
   };
   std::fill_n(sums.data(), padded, 0.0);
-  DenseFold(simd::Fold::kAdd, cells, FromOf(panel.x), rows, n, sums.data());
+  DenseFold(simd::Fold::kAdd, cells, AheadOf(panel.x), rows, n, sums.data());
   close(means);
   for (int64_t j = 0; j < n; ++j) means[j] = means[j] / static_cast<double>(rows);
   std::fill_n(sums.data(), padded, 0.0);
@@ -107,7 +107,7 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
     return true;
   }
   PanelCells cells(panel.x);
-  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), FromOf(panel.x),
+  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), AheadOf(panel.x),
             panel.rows(), panel.columns(), payload);
   return true;
 }

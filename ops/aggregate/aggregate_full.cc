@@ -66,12 +66,12 @@ bool ReduceLeaf(AggregateKind kind, const Matrix& x, const Area& area, double* p
   PanelCells panel(x);
   const double* cells = panel.Get(area.row_begin, area.row_end, area.column_begin, area.column_end);
   if (!IsSpread(kind)) {
-    simd::FoldFlat(fold, cells, area.Cells(), payload, FromOf(x));
+    simd::FoldFlat(fold, cells, area.Cells(), payload, AheadOf(x));
     return true;
   }
   double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   const double count = static_cast<double>(area.Cells());
-  simd::FoldFlat(simd::Fold::kAdd, cells, area.Cells(), lanes, FromOf(x));
+  simd::FoldFlat(simd::Fold::kAdd, cells, area.Cells(), lanes, AheadOf(x));
   const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / count;
   simd::DeviateFlat(cells, area.Cells(), mean, squares);
   payload[0] = count;

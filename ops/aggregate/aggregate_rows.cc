@@ -20,9 +20,9 @@ struct Moments {
 };
 
 // Of at least one cell. Reads it twice.
-Moments MomentsOf(const double* cells, int64_t count, simd::From from) {
+Moments MomentsOf(const double* cells, int64_t count, const simd::Ahead& ahead) {
   double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, from);
+  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, ahead);
   const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / static_cast<double>(count);
   simd::DeviateFlat(cells, count, mean, squares);
   return {mean, simd::FoldLanes(simd::Fold::kAdd, squares)};
@@ -36,10 +36,10 @@ void ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t
   if (!IsSpread(kind)) std::fill_n(payload, 8, simd::StartOf(fold));
   const double* cells = panel.Get(row, row + 1, column_begin, column_end);
   if (!IsSpread(kind)) {
-    simd::FoldFlat(fold, cells, count, payload, FromOf(x));
+    simd::FoldFlat(fold, cells, count, payload, AheadOf(x));
     return;
   }
-  const Moments moments = MomentsOf(cells, count, FromOf(x));
+  const Moments moments = MomentsOf(cells, count, AheadOf(x));
   payload[0] = static_cast<double>(count);
   payload[1] = moments.mean;
   payload[2] = moments.squares;
@@ -100,10 +100,10 @@ void SparseIndexes(bool largest, const Matrix& x, int64_t begin, int64_t end, do
 }  // namespace
 
 void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-                simd::From from) {
+                const simd::Ahead& ahead) {
   for (int64_t i = 0; i < rows; ++i)
     out[i] = n == 0 ? SpreadOf(kind, 0, 0)
-                    : SpreadOf(kind, static_cast<double>(n), MomentsOf(x + i * stride, n, from).squares);
+                    : SpreadOf(kind, static_cast<double>(n), MomentsOf(x + i * stride, n, ahead).squares);
 }
 
 void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
@@ -116,9 +116,9 @@ void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t e
   if (n <= kColumnChunk && !x.IsSparse()) {
     const double* const cells = x.data() + begin * n;
     if (IsSpread(kind))
-      SpreadRows(kind, cells, end - begin, n, n, out + begin, FromOf(x));
+      SpreadRows(kind, cells, end - begin, n, n, out + begin, AheadOf(x));
     else
-      simd::FoldRows(FoldOf(kind), cells, end - begin, n, n, out + begin, FromOf(x));
+      simd::FoldRows(FoldOf(kind), cells, end - begin, n, n, out + begin, AheadOf(x));
   } else if (x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
     simd::SumSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, n,
                         out + begin);

@@ -42,7 +42,7 @@ void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t ro
 }
 
 void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride,
-                int64_t rows, simd::Ahead* ahead, int64_t lane, double* payload) {
+                int64_t rows, const simd::Ahead& ahead, int64_t lane, double* payload) {
   switch (root.kind) {
     case TileRoot::Kind::kVectors:
       return simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, root.padded,
@@ -74,7 +74,7 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
                       .c_row = root.k,
                       .accumulate = true,
                       .upper_only = root.symmetric,
-                      .ahead = ahead == nullptr ? nullptr : x + rows * x_stride,
+                      .ahead = ahead ? x + rows * x_stride : nullptr,
                       .ahead_cells = rows * root.n / 4});
   }
 }
@@ -83,7 +83,7 @@ void CopyRows(const double* from, int64_t from_stride, int64_t rows, int64_t col
               int64_t to_stride) {
   const auto copy = [&](auto count) __attribute__((always_inline)) {
     for (int64_t i = 0; i < rows; ++i) {
-      // Between two tiles the machine forgets where it was.
+      // Between two tiles the processor's prefetcher loses its place.
       _mm_prefetch(reinterpret_cast<const char*>(from + (rows + i) * from_stride), _MM_HINT_T0);
       std::memcpy(to + i * to_stride, from + i * from_stride, static_cast<size_t>(count) * sizeof(double));
     }

@@ -17,7 +17,7 @@ void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t ro
 /// Adds t(X) Y of some rows. `ahead` is what comes from memory next, or null; `lane` the first row's place in
 /// its panel, modulo 8.
 void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride,
-                int64_t rows, simd::Ahead* ahead, int64_t lane, double* payload);
+                int64_t rows, const simd::Ahead& ahead, int64_t lane, double* payload);
 
 /// `columns` cells of each row; neither stride needs to be `columns`.
 void CopyRows(const double* from, int64_t from_stride, int64_t rows, int64_t columns, double* to,

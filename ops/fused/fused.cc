@@ -70,8 +70,8 @@ struct FusedRuntime::Entry {
 };
 
 FusedRuntime::FusedRuntime(std::shared_ptr<RegionSource> source, bool strict,
-                           std::function<void(const Status&)> warn)
-    : source_(std::move(source)), strict_(strict), warn_(std::move(warn)) {}
+                           std::function<void(const Status&)> warn, const Processor& processor)
+    : source_(std::move(source)), strict_(strict), processor_(processor), warn_(std::move(warn)) {}
 FusedRuntime::~FusedRuntime() = default;
 
 std::shared_ptr<FusedRuntime::Entry> FusedRuntime::EntryOf(const std::string& text) {
@@ -92,7 +92,8 @@ Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& 
   const std::lock_guard lock(entry->mutex);
   if (entry->program == nullptr && entry->status.ok()) {
     Result<FusedOperator> fused = FusedOperator::Parse(text);
-    Result<TileProgram> program = fused.ok() ? Lower(*std::move(fused)) : Result<TileProgram>(fused.status());
+    Result<TileProgram> program =
+        fused.ok() ? Lower(*std::move(fused), processor_) : Result<TileProgram>(fused.status());
     if (program.ok()) {
       for (size_t i = 0; i < program->regions.size(); ++i) {
         program->codes.push_back(*InterpretedRegions().Compile(program->regions[i]));

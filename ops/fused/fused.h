@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/fused_operator.h"
+#include "ops/cpu.h"
 #include "ops/region/region.h"
 
 // The operators "fused", of one root, and "fusedSeveral" (docs/fusion.md): any number of inputs, attribute
@@ -38,7 +39,9 @@ class FusedRuntime {
  public:
   /// `source` makes machine code; nullptr: all regions are interpreted, and that counts as no fallback.
   /// `strict`: a region that cannot be compiled is an error. `warn` hears of the first fallback.
-  FusedRuntime(std::shared_ptr<RegionSource> source, bool strict, std::function<void(const Status&)> warn);
+  /// Tiles and loops are those of `processor`.
+  FusedRuntime(std::shared_ptr<RegionSource> source, bool strict, std::function<void(const Status&)> warn,
+               const Processor& processor = {});
   ~FusedRuntime();
 
   /// Programs kept; one more forgets them all. Sizes that change from round to round give new texts for ever.
@@ -68,6 +71,7 @@ class FusedRuntime {
 
   std::shared_ptr<RegionSource> source_;
   bool strict_;
+  Processor processor_;
   std::function<void(const Status&)> warn_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;

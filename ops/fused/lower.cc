@@ -25,8 +25,9 @@ constexpr int64_t kStreamBytes = 32 << 20;
 
 class Lowering : private BodyView {
  public:
-  explicit Lowering(FusedOperator fused) : BodyView(program_) {
+  Lowering(FusedOperator fused, const Processor& processor) : BodyView(program_) {
     program_.fused = std::move(fused);
+    program_.processor = processor;
     const size_t count = body().nodes.size();
     places_.assign(count, {});
     FindConsumers();
@@ -585,6 +586,8 @@ class Lowering : private BodyView {
 
 }  // namespace
 
-Result<TileProgram> Lower(FusedOperator fused) { return Lowering(std::move(fused)).Run(); }
+Result<TileProgram> Lower(FusedOperator fused, const Processor& processor) {
+  return Lowering(std::move(fused), processor).Run();
+}
 
 }  // namespace heddle::ops

@@ -20,29 +20,23 @@ namespace {
 
 static_assert(Joins::kMost == FusedOperator::kMaxRoots);
 
-// As kTileBytes, where one page is read after the other and loops fetch the next tile meanwhile: both fit
-// into a first-level cache. (Zen 5, 48 KiB, multinomial loop: 16 rows of 100 columns 9.3 ms in the slow mode
-// of memory and 7.5 in the fast one; 24 rows 9.9 and 7.1.) Without AVX-512 products with several columns go
-// over a tile in several passes, each of which begins and ends with its accumulators. (Zen 3: 16 rows 26.8
-// to 29.3 ms, 32 rows 21.4 to 25.7, 64 rows the same.)
-int64_t FetchedTileBytes() { return SelectedCpu() == Cpu::kAvx512 ? 16 << 10 : 32 << 10; }
-// The same where no product fetches anything: while one step works in the cache, what the machine itself has
-// asked for ahead, about a page, is all that comes from memory (Zen 4, 50 columns: 16 rows 2.2 ms, 32 to 128
-// rows 3.1 to 3.9).
+// As kTileBytes, where loops fetch the next tile meanwhile.
+constexpr int64_t kFetchedTileBytes = 32 << 10;
+// The same where nothing fetches the next tile: while one step works in the cache, what the processor itself
+// has asked for, about a page, is all that comes from memory.
 constexpr int64_t kPlainTileBytes = 8 << 10;
 constexpr int64_t kMostTileRows = 4096;
 // Tiles of one pass: as much as a task should be.
 constexpr int64_t kPassCells = 1 << 17;
 
-// How a region fetches rows. Where memory is read page after page the machine's prefetcher is as fast for
-// bodies that memory limits; beside functions, whose instructions fill the queue in which later reads wait,
-// it is not (Zen 5, sum(sigmoid(2 * X - 1) * Y): 24 to 22.3 ms, and 33 to 32.3 in the slow mode of memory).
-RowsAhead RowsAheadOf(const Region& region) {
-  if (MemoryStreams() > 1) return RowsAhead::kSideBySide;
-  const bool far = FetchesToFirstLevel() && IsSupported(Cpu::kAvx512);
+// How a region fetches rows. Where memory is read page after page the processor's own prefetcher is fast
+// enough for bodies that memory limits; beside functions, whose instructions fill the queue in which later
+// reads wait, it is not.
+RowsAhead RowsAheadOf(const Region& region, const Processor& processor) {
+  if (processor.memory_streams > 1) return RowsAhead::kSideBySide;
   const bool heavy = std::any_of(region.nodes.begin(), region.nodes.end(),
                                  [](const RegionNode& node) { return IsHeavy(node); });
-  return far && heavy ? RowsAhead::kInOrder : RowsAhead::kNone;
+  return heavy ? RowsAhead::kInOrder : RowsAhead::kNone;
 }
 
 // True if `step` is the first to read those rows of an input, which come from memory, and no product fetches
@@ -64,11 +58,10 @@ bool ReadsMemory(const BodyView& view, std::vector<Step>::const_iterator step, c
 void ChooseFetchesOfOthers(TileProgram* program) {
   const BodyView view(*program);
   for (auto step = program->steps.begin(); step != program->steps.end(); ++step) {
-    if (step->kind == Step::Kind::kFoldRows && ReadsMemory(view, step, step->from))
-      step->reads = simd::From::kMemory;
+    if (step->kind == Step::Kind::kFoldRows && ReadsMemory(view, step, step->from)) step->reads_memory = true;
     if (step->kind != Step::Kind::kRegion) continue;
     Region& region = program->regions[static_cast<size_t>(step->index)];
-    const RowsAhead ahead = RowsAheadOf(region);
+    const RowsAhead ahead = RowsAheadOf(region, program->processor);
     if (ahead == RowsAhead::kNone) continue;
     for (RegionNode& read : region.nodes) {
       if (read.op != RegionOp::kInput || read.access != Access::kCells || read.single != program->single)
@@ -203,18 +196,16 @@ void ChooseTileRows(TileProgram* program) {
     return;
   }
   const bool product = !program->roots.empty() && program->roots[0].kind == TileRoot::Kind::kProduct;
-  const bool fetched = MemoryStreams() == 1 &&
-                       std::any_of(program->steps.begin(), program->steps.end(),
-                                   [](const Step& step) { return step.fetch == Step::Fetch::kOtherHalf; });
+  const bool fetched = std::any_of(program->steps.begin(), program->steps.end(),
+                                   [](const Step& step) { return step.fetch == Step::Fetch::kOdd; });
   const bool multiplies =
       std::any_of(program->steps.begin(), program->steps.end(),
                   [](const Step& step) { return step.kind == Step::Kind::kMultiply; }) ||
       std::any_of(program->roots.begin(), program->roots.end(), [](const TileRoot& root) {
         return root.kind != TileRoot::Kind::kFull && root.kind != TileRoot::Kind::kColumns;
       });
-  const int64_t tile_bytes = fetched                               ? FetchedTileBytes()
-                             : MemoryStreams() == 1 && !multiplies ? kPlainTileBytes
-                                                                   : kTileBytes;
+  const bool plain = program->processor.memory_streams == 1 && !multiplies;
+  const int64_t tile_bytes = fetched ? kFetchedTileBytes : plain ? kPlainTileBytes : kTileBytes;
   int64_t rows = bytes == 0 ? FloorPowerOfTwo(std::max<int64_t>(8, kPassCells / widest))
                             : std::clamp<int64_t>(FloorPowerOfTwo(std::max<int64_t>(1, tile_bytes / bytes)),
                                                   product ? 256 : 8, kMostTileRows);
@@ -253,23 +244,14 @@ void ChooseReads(TileProgram* program) {
     for (auto step = steps; step != root; ++step) {
       // Rows that no step reads before come from memory in the root.
       if (!Reads(*step, root->from)) continue;
-      if (!product) root->fetch = Step::Fetch::kHalf;
-      // Products with few columns follow simd::Ahead; those with some more do where pages are read side by
-      // side.
-      const bool few = step->columns <= kFewColumns && target.kind == TileRoot::Kind::kVectors;
-      const bool some =
-          step->columns > kFewColumns && simd::AreFewForTiles(target.n, target.k) && MemoryStreams() > 1;
-      if (step->kind != Step::Kind::kMultiply || (!few && !some)) continue;
-      if ((step->columns > 1 && target.k > 1) || MemoryStreams() > 1) {
-        step->fetch = Step::Fetch::kHalf;
-        step->fetched = step->from;
-        root->fetch = Step::Fetch::kOtherHalf;
-        if (MemoryStreams() > 1) break;
-        for (auto between = step + 1; between != root; ++between)
-          if (between->kind != Step::Kind::kMultiply && between->kind != Step::Kind::kRoot)
-            between->fetch = Step::Fetch::kSome;
-        break;
-      }
+      if (!product) root->fetch = Step::Fetch::kEven;
+      if (step->kind != Step::Kind::kMultiply || step->columns == 1 || step->columns > kFewColumns ||
+          target.kind != TileRoot::Kind::kVectors || target.k == 1)
+        continue;
+      step->fetch = Step::Fetch::kEven;
+      step->fetched = step->from;
+      root->fetch = Step::Fetch::kOdd;
+      break;
     }
   }
   ChooseFetchesOfOthers(program);

@@ -15,8 +15,7 @@ int64_t CutColumns(const BodyView& view);
 
 /// How rows are read: what products of rows of an input fetch of the next tile (docs/fusion.md, section 3),
 /// once all steps are there, what regions fetch, and whether they read by halves. Where the rows are
-/// multiplied first and then the transposed rows, each of the two fetches a half: with several columns, and
-/// on CPUs that read several pages side by side with one.
+/// multiplied first and then the transposed rows, by several columns, each of the two fetches a half.
 void ChooseReads(TileProgram* program);
 
 /// How many rows a tile has, after ChooseReads.

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "ops/cpu.h"
-
 namespace heddle::ops {
 namespace {
 
@@ -20,10 +18,9 @@ bool IsWrittenBefore(const TileProgram& program, const TileRef& buffer, int end)
   return false;
 }
 
-// Columns of X: those that registers hold. Where memory is read page after page, two steps on tiles of rows
-// leave it idle while the second computes: there, so many that four rows stay in the first-level cache, or
-// two tiles of eight rows at least.
-int64_t MostColumns(bool at_once) { return MemoryStreams() > 1 ? 16 : at_once ? 1024 : 128; }
+// Columns of X. Two steps on tiles of rows would leave memory idle while the second computes; rows of so many
+// stay in the first-level cache from the first to the second use, those of the tile before eight at least.
+constexpr int64_t kMostColumnsAtOnce = 1024, kMostColumnsOfTwoTiles = 128;
 
 }  // namespace
 
@@ -43,7 +40,9 @@ PairedProduct FindPairedProduct(const TileProgram& program) {
                       program.buffers[static_cast<size_t>(step.from_right.index)] == 1 &&
                       !IsWrittenBefore(program, step.from_right, pair.multiply);
     const bool at_once = s == pair.multiply + 1 && step.from_right == multiply.to;
-    if (!kept || step.from != multiply.from || root.n > MostColumns(at_once)) continue;
+    if (!kept || step.from != multiply.from ||
+        root.n > (at_once ? kMostColumnsAtOnce : kMostColumnsOfTwoTiles))
+      continue;
     pair.root = s;
     pair.at_once = at_once;
     pair.keeps = !at_once || multiply.to.kind != TileRef::Kind::kBuffer ||

@@ -5,7 +5,6 @@
 
 #include "core/panels.h"
 #include "ops/aggregate/aggregate.h"
-#include "ops/cpu.h"
 #include "ops/simd/cell_operators.h"
 #include "ops/simd/elementwise_codes.h"
 
@@ -72,7 +71,7 @@ RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members) 
 bool ReadsByHalves(const Region& region) {
   constexpr size_t kMostNodes = 14;
   const auto is_stored = [](const RegionOutput& output) { return output.sink == Sink::kStore; };
-  return SplitsWideVectors() && region.nodes.size() <= kMostNodes &&
+  return region.nodes.size() <= kMostNodes &&
          std::none_of(region.nodes.begin(), region.nodes.end(),
                       [](const RegionNode& n) { return IsHeavy(n); }) &&
          std::none_of(region.outputs.begin(), region.outputs.end(), is_stored);

@@ -29,9 +29,8 @@ bool FoldsRows(const Node& node);
 /// none or where that does not pay.
 RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members);
 
-/// Region::halves: where memory gives enough, Zen 4 reads more of it by loads of half a line (sum(X*Y*Z), two
-/// threads: 39.2 ms, not 43.5), and whole registers gain nothing as long as little is computed. Lines that
-/// are stored go by whole registers.
+/// Region::halves: as long as little is computed memory limits, loads of half a line ask for more of it at a
+/// time, and whole registers gain nothing. Lines that are stored go by whole registers.
 bool ReadsByHalves(const Region& region);
 
 /// True for operators that arithmetic limits, not memory.

@@ -8,6 +8,7 @@
 
 #include "core/fused_operator.h"
 #include "ops/aggregate/aggregate.h"
+#include "ops/cpu.h"
 #include "ops/fused/body.h"
 #include "ops/product/matmul.h"
 #include "ops/reduction/reduction_tree.h"
@@ -81,10 +82,10 @@ struct Step {
   TileRef from, from_right, to;
   int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
-  simd::From reads = simd::From::kCache;          ///< kFoldRows
-  /// What to fetch of the rows of input `fetched` in the next tile: kMultiply and kRoot meanwhile, kSome (a
-  /// few lines of what kHalf left) before any other step, so that memory does not rest.
-  enum class Fetch : uint8_t { kNothing, kHalf, kSome, kOtherHalf, kAll } fetch = Fetch::kNothing;
+  bool reads_memory = false;                      ///< kFoldRows
+  /// What kMultiply and kRoot fetch meanwhile of the rows of input `fetched` in the next tile: all lines, or
+  /// every second one, which another step over the same rows may complete.
+  enum class Fetch : uint8_t { kNothing, kEven, kOdd, kAll } fetch = Fetch::kNothing;
   TileRef fetched;
 };
 
@@ -117,6 +118,7 @@ struct TileRoot {
 
 struct TileProgram {
   FusedOperator fused;
+  Processor processor;  ///< Whose tiles and loops these are.
   BodyRoles roles;
   std::vector<Region> regions;
   std::vector<std::shared_ptr<const RegionCode>> codes;  ///< Of `regions`.
@@ -146,6 +148,6 @@ inline bool HasWideProduct(const TileProgram& program) {
 }
 
 /// kUnimplemented, with the reason, for a body that cannot be lowered.
-Result<TileProgram> Lower(FusedOperator fused);
+Result<TileProgram> Lower(FusedOperator fused, const Processor& processor = {});
 
 }  // namespace heddle::ops

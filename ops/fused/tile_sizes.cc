@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/panels.h"
-#include "ops/cpu.h"
 #include "ops/fused/entries.h"
 #include "ops/parallel.h"
 #include "ops/sparse/gathered_rows.h"
@@ -16,12 +15,11 @@ namespace {
 // Entries of a tile along a CSR driver: its buffers stay in the first-level cache.
 constexpr int64_t kTileEntries = 2048;
 // Rows of a right operand that one tile gathers twice: they stay in the second-level cache, where those of
-// the next tile come, too, if they are fetched there.
-int64_t GatheredBytes() { return FetchesToFirstLevel() ? 128 << 10 : 256 << 10; }
+// the next tile come meanwhile.
+constexpr int64_t kGatheredBytes = 256 << 10;
 constexpr int64_t kLeastEntries = 32;
-// Rows of X of a paired product in one tile: both tiles stay in the first-level cache, beside what is fetched
-// into it.
-int64_t PairedTileBytes() { return MemoryStreams() > 1 ? 24 << 10 : 12 << 10; }
+// Rows of X of a paired product in one tile: both tiles stay in the first-level cache.
+constexpr int64_t kPairedTileBytes = 12 << 10;
 // Entries of a CSR input in one tile: they are read twice.
 constexpr int64_t kSparseTileBytes = 32 << 10;
 // So many products take as long as a dense cell that is read and added.
@@ -48,7 +46,7 @@ int64_t TileRows(const TileProgram& program, const PairedProduct& pair, const st
   }
   if (pair.root >= 0 && !pair.at_once) {
     const int64_t row_bytes = 8 * program.steps[static_cast<size_t>(pair.root)].columns;
-    rows = std::min(rows, FloorPowerOfTwo(PairedTileBytes() / row_bytes));
+    rows = std::min(rows, FloorPowerOfTwo(kPairedTileBytes / row_bytes));
   }
   for (const Step& step : program.steps) {
     const int input = step.kind == Step::Kind::kMultiply ? step.index
@@ -81,7 +79,7 @@ int64_t TileEntries(const TileProgram& program, bool blocked) {
   int64_t entries = kTileEntries;
   for (const Step& step : program.steps)
     if (step.kind == Step::Kind::kMultiply && IsByEntry(step.from))
-      entries = std::clamp(GatheredBytes() / (8 * step.columns), kLeastEntries, kTileEntries);
+      entries = std::clamp(kGatheredBytes / (8 * step.columns), kLeastEntries, kTileEntries);
   return entries;
 }
 

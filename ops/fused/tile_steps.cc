@@ -18,10 +18,6 @@
 namespace heddle::ops {
 namespace {
 
-// Between two products that fetch: about as many as come while such a step runs (multinomial loop on Zen 5,
-// memory at 45 GB/s: 11.1 ms without, 10.7 with 4 or 8, 11.1 with 16).
-constexpr int kSomeLines = 8;
-
 // Rows from `row` on, as far as the tile goes.
 RowPattern PatternAt(const TileScratch& scratch, int64_t row) {
   RowPattern pattern = scratch.pattern;
@@ -205,8 +201,6 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
   }
   for (size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
-    if (step.fetch == Step::Fetch::kSome)
-      for (int line = 0; line < kSomeLines; ++line) scratch.ahead.Fetch();
     switch (step.kind) {
       case Step::Kind::kRegion: CallRegion(scratch, s, row, rows, row_in_panel, payload); break;
       case Step::Kind::kDensify: Densify(scratch, step, row, row_end); break;
@@ -426,33 +420,39 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
     return AggregateRows(step.aggregate, inputs_[static_cast<size_t>(step.index)], row, row + rows,
                          out - row);
   const Place from = Locate(scratch, step.from, row);
+  const simd::Ahead ahead =
+      step.reads_memory ? simd::Ahead::OfStream(program_.processor.memory_streams) : simd::Ahead();
   if (step.aggregate == AggregateKind::kIndexMax || step.aggregate == AggregateKind::kIndexMin)
     return simd::IndexOfExtreme(step.aggregate == AggregateKind::kIndexMax, from.cells, rows, step.columns,
                                 out);
   if (IsByEntry(step.from))
     SumRows(EntriesAt(scratch, from.cells, row), rows, out);
   else if (IsSpread(step.aggregate))
-    SpreadRows(step.aggregate, from.cells, rows, from.stride, step.columns, out, step.reads);
+    SpreadRows(step.aggregate, from.cells, rows, from.stride, step.columns, out, ahead);
   else
-    simd::FoldRows(FoldOf(step.aggregate), from.cells, rows, from.stride, step.columns, out, step.reads);
+    simd::FoldRows(FoldOf(step.aggregate), from.cells, rows, from.stride, step.columns, out, ahead);
   if (step.aggregate == AggregateKind::kMean)
     for (int64_t i = 0; i < rows; ++i) out[i] = out[i] / static_cast<double>(step.columns);
 }
 
-// What a product of rows at x fetches of the next tile; null: nothing.
-simd::Ahead* TileSteps::ToFetch(TileScratch& scratch, const Step& step, const Place& x, int64_t rows) {
-  if (step.fetch == Step::Fetch::kNothing) return nullptr;
-  if (step.fetch != Step::Fetch::kOtherHalf)
-    scratch.ahead.Begin(x.cells + rows * x.stride, step.fetch == Step::Fetch::kAll ? 0 : 1);
-  return &scratch.ahead;
+// What a product of rows at x fetches of the next tile.
+simd::Ahead TileSteps::ToFetch(const Step& step, const Place& x, int64_t rows) const {
+  const simd::Ahead all(rows * x.stride, program_.processor.memory_streams);
+  switch (step.fetch) {
+    case Step::Fetch::kNothing: break;
+    case Step::Fetch::kEven: return all.Even();
+    case Step::Fetch::kOdd: return all.Odd();
+    case Step::Fetch::kAll: return all;
+  }
+  return {};
 }
 
 // How far on the entries are whose rows of `right` a product at the entries of a tile fetches: those of the
 // next tile, which reads them from beyond the second-level cache. 0: none.
 int64_t TileSteps::EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row,
                                 int64_t row_end) const {
-  const bool beyond = right.cells() * static_cast<int64_t>(sizeof(double)) > SecondLevelCacheBytes();
-  if (FetchesToFirstLevel() || !beyond || scratch.pattern.columns != driver().column_indexes()) return 0;
+  const bool beyond = right.cells() * static_cast<int64_t>(sizeof(double)) > program_.processor.second_level_bytes;
+  if (!beyond || scratch.pattern.columns != driver().column_indexes()) return 0;
   const int64_t* const offsets = driver().row_offsets();
   const int64_t count = offsets[row_end] - offsets[row];
   return offsets[row_end] + count <= offsets[driver().rows()] ? count : 0;
@@ -475,10 +475,10 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
                            EntriesAhead(scratch, right, row, row_end));
   if (k <= kFewColumns)
     return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), narrow.cells.data(), narrow.stride,
-                              k, out, k, ToFetch(scratch, step, from, rows));
+                              k, out, k, ToFetch(step, from, rows));
   if (simd::IsSkinny(rows, right.rows(), k))
     return simd::MultiplySkinny(from.cells, rows, from.stride, right.rows(), right.data(), k, out, k,
-                                ToFetch(scratch, step, from, rows));
+                                ToFetch(step, from, rows));
   Gemm gemm{.m = rows,
             .n = k,
             .k = right.rows(),
@@ -494,9 +494,7 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
     const Place next = Locate(scratch, step.fetched, row_end);
     const int64_t cells = rows * next.stride / (program_.single ? 2 : 1);
     gemm.ahead = next.cells;
-    gemm.ahead_cells = step.fetch == Step::Fetch::kAll ? cells : cells / 2;
-    if (step.fetch != Step::Fetch::kAll)
-      scratch.ahead.Begin(gemm.ahead + gemm.ahead_cells, 1);  // The other half.
+    gemm.ahead_cells = cells;
   }
   Run(gemm);
 }
@@ -518,7 +516,8 @@ void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const Nar
                                 .previous_rows = pair_.at_once ? rows : scratch.waiting_rows,
                                 .w = pair_.keeps ? Locate(scratch, root.from_right, row).cells : products,
                                 .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset,
-                                .out_step = pair_.keeps ? 1 : 0});
+                                .out_step = pair_.keeps ? 1 : 0,
+                                .ahead = simd::Ahead(simd::Ahead::kFar, program_.processor.memory_streams)});
   scratch.waiting_rows = 0;
 }
 
@@ -527,7 +526,7 @@ void TileSteps::AddWaiting(TileScratch& scratch, double* payload) const {
   const Step& step = program_.steps[static_cast<size_t>(pair_.root)];
   const Place x = Locate(scratch, step.from, 0), y = Locate(scratch, step.from_right, 0);
   const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-  AddProduct(root, scratch.waiting, x.stride, y.cells, y.stride, scratch.waiting_rows, nullptr, 0,
+  AddProduct(root, scratch.waiting, x.stride, y.cells, y.stride, scratch.waiting_rows, {}, 0,
              payload + root.offset);
   scratch.waiting_rows = 0;
 }
@@ -553,7 +552,7 @@ void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, i
   if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
     return AddRows(root, x.cells, x.stride, rows, ColumnsOf(scratch, step.columns), row_in_panel, out);
   const Place y = Locate(scratch, step.from_right, row);
-  AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(scratch, step, x, rows),
+  AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(step, x, rows),
              row_in_panel & 7, out);
 }
 

@@ -43,7 +43,6 @@ struct TileScratch {
   std::vector<RegionArguments> arguments;  ///< By step.
   const double* waiting = nullptr;         ///< Rows of X whose part of a paired root is still to be added.
   int64_t waiting_rows = 0;
-  simd::Ahead ahead;                     ///< Of the next tile, while products of this one fetch it.
   int64_t first_column = 0, width = 0;   ///< Of the tile, where they are cut by columns.
   int64_t held_begin = 0, held_end = 0;  ///< Rows whose values at the driver's entries are in `patterns`.
   std::vector<double> leaf_sums;         ///< Eight lanes for each leaf of a tile.
@@ -117,7 +116,7 @@ class TileSteps {
   void Intersect(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
   void Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
   void FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;
-  static simd::Ahead* ToFetch(TileScratch& scratch, const Step& step, const Place& x, int64_t rows);
+  simd::Ahead ToFetch(const Step& step, const Place& x, int64_t rows) const;
   int64_t EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row, int64_t row_end) const;
   void Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const;
   void MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row,

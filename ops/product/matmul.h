@@ -72,6 +72,6 @@ Result<Value> RunTransposedProduct(const KernelCall& call);
 /// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending over `rows`, for j < n and
 /// c < k, by simd::MultiplyColumns, with its `ahead`: for simd::AreFewForTiles(n, k).
 void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
-                         int64_t y_stride, int64_t k, double* out, simd::Ahead* ahead);
+                         int64_t y_stride, int64_t k, double* out, const simd::Ahead& ahead);
 
 }  // namespace heddle::ops

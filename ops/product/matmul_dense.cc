@@ -112,7 +112,7 @@ void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, in
                               b.dense.data(), k, out + begin * k);
   else
     simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, b.cells.data(), b.stride, k, out + begin * k,
-                       k);
+                       k, simd::Ahead::OfProduct(k));
 }
 
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context) {

@@ -344,7 +344,7 @@ void RunSkinny(const Gemm& g) {
     const int64_t first = 8 * begin, last = end == groups ? g.m : 8 * end;
     if (!IsCancelled(g.cancelled))
       simd::MultiplySkinny(g.a + first * g.a_row, last - first, g.a_row, g.k, g.b, g.n, g.c + first * g.c_row,
-                           g.c_row);
+                           g.c_row, g.a_row == g.k ? simd::Ahead(simd::Ahead::kFar) : simd::Ahead());
   };
   if (g.parallel)
     ParallelFor(groups, std::max<int64_t>(1, kSkinnyTaskCells / (8 * g.k)), multiply);

@@ -126,7 +126,8 @@ Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y,
 void DenseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, int64_t first,
                       int64_t width, int64_t stride, double* payload) {
   simd::MultiplyColumns(x.data() + rows.begin * p.n + first, rows.count(), p.n, width,
-                        y.data() + rows.begin * p.k, p.k, p.k, payload, stride);
+                        y.data() + rows.begin * p.k, p.k, p.k, payload, stride,
+                        width == p.n ? simd::Ahead::OfProduct(p.k) : simd::Ahead());
 }
 
 // Where the entries of each row of a CSR matrix pass from one block of `width` columns to the next: a table,
@@ -256,7 +257,8 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles
     return true;
   }
   if (simd::AreFewForTiles(tile.rows, tile.columns)) {
-    AddProductByColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload, nullptr);
+    AddProductByColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload,
+                        tile.rows == p.n ? simd::Ahead(simd::Ahead::kFar) : simd::Ahead());
     return true;
   }
   if (tile.rows <= 2) {
@@ -370,7 +372,7 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
 }  // namespace
 
 void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
-                         int64_t y_stride, int64_t k, double* out, simd::Ahead* ahead) {
+                         int64_t y_stride, int64_t k, double* out, const simd::Ahead& ahead) {
   const int64_t stride = CeilDivide(n, 8) * 8;
   AlignedArray columns(k * stride);
   simd::Transpose(out, k, n, k, columns.data(), stride);

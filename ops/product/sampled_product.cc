@@ -8,7 +8,6 @@
 #include "core/panels.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
-#include "ops/cpu.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/parallel.h"
 #include "ops/reduction/reduction_tree.h"
@@ -65,9 +64,9 @@ inline __attribute__((always_inline)) __m256d JoinLanes(const __m256d low[4], co
                        _mm256_setzero_pd());
 }
 
-// A rank of at most 32: the row of u stays in registers. Of the lines of a row every kStep-th is fetched; the
-// machine finds the others.
-template <int kVectors, bool kMasked, int kStep>
+// A rank of at most 32: the row of u stays in registers. Of the lines of a row every second one is fetched;
+// the processor's prefetcher finds the others.
+template <int kVectors, bool kMasked>
 class ShortRow {
  public:
   static constexpr int64_t kAhead = 16;  // Entries whose rows of v are on the way from memory.
@@ -78,7 +77,7 @@ class ShortRow {
   }
   void Fetch(const double* v) const {
 #pragma GCC unroll 4
-    for (int line = 0; line < (kVectors + 1) / 2; line += kStep)
+    for (int line = 0; line < (kVectors + 1) / 2; line += 2)
       _mm_prefetch(reinterpret_cast<const char*>(v + 8 * line), _MM_HINT_T0);
   }
   __attribute__((always_inline)) __m256d Dots(const double* const v[4]) const {
@@ -205,9 +204,10 @@ void SampleRows(const Matrix& w, const Matrix& u, const Matrix& v, int64_t begin
   if (block > 0 && w.row_offsets()[end] - w.row_offsets()[begin] >= kEntriesTogether / 4)
     return SampleBlocks(w, u, v, begin, end, block, out);
   const bool is_short = simd::WithConstant<1, 8>(CeilDivide(rank, 4), [&](auto vectors) {
-    if (rank % 4 != 0) return SampleWith(ShortRow<vectors, true, 1>(rank), w, u, v, begin, end, out);
-    if (MemoryStreams() > 1) return SampleWith(ShortRow<vectors, false, 1>(rank), w, u, v, begin, end, out);
-    SampleWith(ShortRow<vectors, false, 2>(rank), w, u, v, begin, end, out);
+    if (rank % 4 != 0)
+      SampleWith(ShortRow<vectors, true>(rank), w, u, v, begin, end, out);
+    else
+      SampleWith(ShortRow<vectors, false>(rank), w, u, v, begin, end, out);
   });
   if (!is_short) SampleWith(LongRow(rank), w, u, v, begin, end, out);
 }

@@ -9,8 +9,6 @@
 #include <type_traits>
 
 #include "core/panels.h"
-#include "ops/cpu.h"
-#include "ops/simd/ahead.h"
 #include "ops/simd/rows.h"
 
 namespace heddle::ops::simd {
@@ -70,44 +68,25 @@ auto Dispatch(Fold fold, const Body& body) {
   return body(Maximum{});
 }
 
-// Calls body(Add{}, whether to fetch) etc.
-template <typename Body>
-void Dispatch(Fold fold, From from, const Body& body) {
-  Dispatch(fold, [&](auto op) {
-    if (from == From::kMemory && MemoryStreams() > 1)
-      body(op, std::true_type{});
-    else
-      body(op, std::false_type{});
-  });
-}
-
 template <typename Op>
 double LanesOf(const double* r) {
   return Op::Of(Op::Of(Op::Of(r[0], r[4]), Op::Of(r[2], r[6])),
                 Op::Of(Op::Of(r[1], r[5]), Op::Of(r[3], r[7])));
 }
 
-// What a loop that begins at x fetches, with kFetch: cells that follow in memory.
-template <bool kFetch>
-EightAhead Behind(const double* x) {
-  return EightAhead(kFetch ? Ahead(x + Ahead::kStreamedCells) : Ahead());
-}
-
-template <typename Op, bool kFetch = false>
-void Flat(const double* x, int64_t count, double* lanes) {
+// Cells in their order: a row, or all of an array.
+template <typename Op>
+void Flat(const double* x, int64_t count, double* lanes, const Ahead& ahead = {}) {
   __m256d low = _mm256_loadu_pd(lanes), high = _mm256_loadu_pd(lanes + 4);
   const auto add = [&](const double* eight) __attribute__((always_inline)) {
     low = Op::Of(low, _mm256_loadu_pd(eight));
     high = Op::Of(high, _mm256_loadu_pd(eight + 4));
   };
   int64_t p = 0;
-  if constexpr (kFetch) {
-    EightAhead ahead = Behind<kFetch>(x);
-    for (; p + EightAhead::kCells <= count; p += EightAhead::kCells) {
-      ahead.Read(EightAhead::kCells);
+  for (; ahead && p + 64 <= count; p += 64) {
+    ahead.Fetch(x + p, 8, 8);
 #pragma GCC unroll 8
-      for (int64_t q = 0; q < EightAhead::kCells; q += 8) add(x + p + q);
-    }
+    for (int64_t q = 0; q < 64; q += 8) add(x + p + q);
   }
   for (; p + 8 <= count; p += 8) add(x + p);
   _mm256_storeu_pd(lanes, low);
@@ -117,14 +96,14 @@ void Flat(const double* x, int64_t count, double* lanes) {
 
 // Few columns: accumulators stay in registers (every loop over them must be unrolled). kVectors = ceil(n /
 // 4).
-template <typename Op, bool kFetch, int kVectors>
-void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
+template <typename Op, int kVectors>
+void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
+                        const Ahead& ahead) {
   __m256d sums[kVectors];
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_load_pd(columns + 4 * v);
-  EightAhead ahead = Behind<kFetch>(x);
   for (int64_t i = 0; i < rows; ++i, x += stride) {
-    if (kFetch) ahead.Read(stride);
+    ahead.Fetch(x, 8, (n + 7) / 8);
 #pragma GCC unroll 12
     for (int v = 0; v + 1 < kVectors; ++v) sums[v] = Op::Of(sums[v], _mm256_loadu_pd(x + 4 * v));
     sums[kVectors - 1] =
@@ -134,53 +113,46 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
   for (int v = 0; v < kVectors; ++v) _mm256_store_pd(columns + 4 * v, sums[v]);
 }
 
-// Many columns. Returns the rows done: kRows at a time. A line is fetched for every kFetch columns; 0: none.
-template <typename Op, int kRows, int kFetch = 0>
-int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
-  Ahead ahead = kFetch > 0 ? Ahead(x + Ahead::kStreamedCells) : Ahead();
+// Many columns. Returns the rows done: kRows at a time.
+template <typename Op, int kRows, bool kFetch>
+int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
+                        const Ahead& ahead) {
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride)
     UpdateColumns<kRows, kFetch>(
-        x, stride, n, columns,
-        [](int, __m256d sum, __m256d cells) __attribute__((always_inline)) { return Op::Of(sum, cells); },
-        &ahead);
+        x, stride, n, columns, ahead,
+        [](int, __m256d sum, __m256d cells) __attribute__((always_inline)) { return Op::Of(sum, cells); });
   return i;
 }
 
-template <typename Op, bool kFetch>
-void Columns(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns) {
+template <typename Op>
+void Columns(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns, const Ahead& ahead) {
   if (n == 0) return;
   const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
-    ColumnsInRegisters<Op, kFetch, vectors>(x, rows, stride, n, columns);
+    ColumnsInRegisters<Op, vectors>(x, rows, stride, n, columns, ahead);
   });
   if (few) return;
-  const int64_t done = kFetch         ? ColumnsInMemory<Op, 2, 4>(x, rows, stride, n, columns)
+  const int64_t done = ahead          ? ColumnsInMemory<Op, 8, true>(x, rows, stride, n, columns, ahead)
                        : n < kLongRow ? 0
-                                      : ColumnsInMemory<Op, 8>(x, rows, stride, n, columns);
-  ColumnsInMemory<Op, 1>(x + done * stride, rows - done, stride, n, columns);
+                                      : ColumnsInMemory<Op, 8, false>(x, rows, stride, n, columns, ahead);
+  ColumnsInMemory<Op, 1, false>(x + done * stride, rows - done, stride, n, columns, ahead);
 }
 
 // Eight rows of n cells are 8n cells in sequence, and 2n accumulators take them as they come.
-template <typename Op, bool kFetch, int kColumns>
-void NarrowInRegisters(const double* x, int64_t rows, double* narrow) {
+template <typename Op, int kColumns>
+void NarrowInRegisters(const double* x, int64_t rows, double* narrow, const Ahead& ahead) {
   __m256d sums[2 * kColumns];
 #pragma GCC unroll 16
   for (int v = 0; v < 2 * kColumns; ++v) sums[v] = _mm256_load_pd(narrow + 4 * v);
-  EightAhead ahead = Behind<kFetch>(x);
   int64_t i = 0;
   for (; i + 8 <= rows; i += 8, x += 8 * kColumns) {
-    if (kFetch) ahead.Read(8 * kColumns);
+    ahead.Fetch(x, 8, kColumns);
 #pragma GCC unroll 16
     for (int v = 0; v < 2 * kColumns; ++v) sums[v] = Op::Of(sums[v], _mm256_loadu_pd(x + 4 * v));
   }
 #pragma GCC unroll 16
   for (int v = 0; v < 2 * kColumns; ++v) _mm256_store_pd(narrow + 4 * v, sums[v]);
   for (int64_t p = 0; p < (rows - i) * kColumns; ++p) narrow[p] = Op::Of(narrow[p], x[p]);
-}
-
-template <typename Op, bool kFetch>
-void Narrow(const double* x, int64_t rows, int64_t n, double* narrow) {
-  WithConstant<1, 8>(n, [&](auto columns) { NarrowInRegisters<Op, kFetch, columns>(x, rows, narrow); });
 }
 
 // The first n (1-4) of four cells; lanes behind them change no fold.
@@ -191,28 +163,20 @@ template <typename Op>
   return _mm256_blendv_pd(_mm256_set1_pd(Op::kStart), rest, _mm256_castsi256_pd(FirstOfFour(n)));
 }
 
-// How a row ends after its whole eights: kTail 0: nothing, 1: at most four cells, 2: more. kWhole is the
-// number of whole eights, -1 when it is not a constant.
-// Lanes of one row, joined once: (r0+r4, r1+r5, r2+r6, r3+r7).
-template <typename Op, bool kFetch, int kWhole, int kTail>
-[[gnu::always_inline]] inline __m256d HalfLanes(const double* x, int64_t n, EightAhead& ahead) {
+// Lanes of one row of at most kShortRow cells, joined once: (r0+r4, r1+r5, r2+r6, r3+r7). How it ends after
+// its whole eights: kTail 0: nothing, 1: at most four cells, 2: more. kWhole is the number of whole eights,
+// -1 when it is not a constant.
+template <typename Op, int kWhole, int kTail>
+[[gnu::always_inline]] inline __m256d HalfLanes(const double* x, int64_t n, const Ahead& ahead) {
   const __m256d start = _mm256_set1_pd(Op::kStart);
   __m256d low = start, high = start;
-  const auto add = [&](const double* eight) __attribute__((always_inline)) {
-    low = Op::Of(low, _mm256_loadu_pd(eight));
-    high = Op::Of(high, _mm256_loadu_pd(eight + 4));
-  };
-  int64_t j = 0;
+  ahead.Fetch(x, 8, (n + 7) / 8);
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
-  if constexpr (kFetch) {
-    for (; kWhole < 0 && j + EightAhead::kCells <= whole; j += EightAhead::kCells) {
-      ahead.Read(EightAhead::kCells);
-#pragma GCC unroll 8
-      for (int64_t q = 0; q < EightAhead::kCells; q += 8) add(x + j + q);
-    }
-    ahead.Read(n - j);
+  int64_t j = 0;
+  for (; j < whole; j += 8) {
+    low = Op::Of(low, _mm256_loadu_pd(x + j));
+    high = Op::Of(high, _mm256_loadu_pd(x + j + 4));
   }
-  for (; j < whole; j += 8) add(x + j);
   if constexpr (kTail == 1) low = Op::Of(low, LoadRest<Op>(x + j, n - j));
   if constexpr (kTail == 2) {
     low = Op::Of(low, _mm256_loadu_pd(x + j));
@@ -230,25 +194,26 @@ inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
   return _mm256_permute4x64_pd(acbd, 0xd8);
 }
 
-template <typename Op, bool kFetch, int kWhole, int kTail>
-int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
-  EightAhead ahead = Behind<kFetch>(x);
+template <typename Op, int kWhole, int kTail>
+int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
+                        const Ahead& ahead) {
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride) {
-    const __m256d a = HalfLanes<Op, kFetch, kWhole, kTail>(x, n, ahead);
-    const __m256d b = HalfLanes<Op, kFetch, kWhole, kTail>(x + stride, n, ahead);
-    const __m256d c = HalfLanes<Op, kFetch, kWhole, kTail>(x + 2 * stride, n, ahead);
-    const __m256d d = HalfLanes<Op, kFetch, kWhole, kTail>(x + 3 * stride, n, ahead);
+    const auto row = [&](int64_t r) __attribute__((always_inline)) {
+      return HalfLanes<Op, kWhole, kTail>(x + r * stride, n, ahead);
+    };
+    const __m256d a = row(0), b = row(1), c = row(2), d = row(3);
     _mm256_storeu_pd(out + i, JoinFourRows<Op>(a, b, c, d));
   }
   return i;
 }
 
-template <typename Op, bool kFetch, int kWhole>
-int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
-  if (n % 8 == 0) return FourRowsAtATime<Op, kFetch, kWhole, 0>(x, rows, stride, n, out);
-  if (n % 8 <= 4) return FourRowsAtATime<Op, kFetch, kWhole, 1>(x, rows, stride, n, out);
-  return FourRowsAtATime<Op, kFetch, kWhole, 2>(x, rows, stride, n, out);
+template <typename Op, int kWhole>
+int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
+                       const Ahead& ahead) {
+  if (n % 8 == 0) return FourRowsAtATime<Op, kWhole, 0>(x, rows, stride, n, out, ahead);
+  if (n % 8 <= 4) return FourRowsAtATime<Op, kWhole, 1>(x, rows, stride, n, out, ahead);
+  return FourRowsAtATime<Op, kWhole, 2>(x, rows, stride, n, out, ahead);
 }
 
 // Extremes have no order: four short rows are four lanes. Returns the rows done.
@@ -266,15 +231,14 @@ int64_t ExtremesOfShortRows(const double* x, int64_t rows, int64_t stride, int64
   return i;
 }
 
-// One row after the other (kShortRow).
+// Longer rows one after the other: so the processor's prefetcher follows them.
 template <typename Op, int kRest, bool kMasked>
-void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
+void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, double* out, const Ahead& ahead) {
   const __m256d start = _mm256_set1_pd(Op::kStart);
-  const int64_t distance = IsSupported(Cpu::kAvx512) ? RowsAhead(n, stride) : 0;  // Zen 3: slower with any.
   for (int64_t i = 0; i < rows; ++i, x += stride) {
     __m256d lanes[2] = {start, start};
     EachFour<kRest, kMasked>(
-        x, n, distance, [&](int64_t j, int half, bool masked) __attribute__((always_inline)) {
+        x, n, ahead, [&](int64_t j, int half, bool masked) __attribute__((always_inline)) {
           lanes[half] = Op::Of(lanes[half], masked ? LoadRest<Op>(x + j, n - j) : _mm256_loadu_pd(x + j));
         });
     const __m256d half = Op::Of(lanes[0], lanes[1]),
@@ -283,21 +247,25 @@ void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, double* 
   }
 }
 
-template <typename Op, bool kFetch>
-void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out) {
+template <typename Op>
+void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out, const Ahead& ahead) {
   constexpr bool kExtreme = std::is_same_v<Op, Minimum> || std::is_same_v<Op, Maximum>;
   int64_t i = 0;
+  if (n > kShortRow) {
+    WithRest(n, [&](auto rest, auto masked) { RowByRow<Op, rest, masked>(x, rows, stride, n, out, ahead); });
+    return;
+  }
   if (n == 1 && stride == 1) {
     for (; i + 4 <= rows; i += 4)
       _mm256_storeu_pd(out + i, Op::Of(_mm256_set1_pd(Op::kStart), _mm256_loadu_pd(x + i)));
   } else if (kExtreme && n > 0 && n < 8) {
     i = ExtremesOfShortRows<Op>(x, rows, stride, n, out);
   } else if (n < 8) {
-    i = FourRowsByTail<Op, kFetch, 0>(x, rows, stride, n, out);
+    i = FourRowsByTail<Op, 0>(x, rows, stride, n, out, ahead);
   } else if (n < 16) {
-    i = FourRowsByTail<Op, kFetch, 1>(x, rows, stride, n, out);
+    i = FourRowsByTail<Op, 1>(x, rows, stride, n, out, ahead);
   } else {
-    i = FourRowsByTail<Op, kFetch, -1>(x, rows, stride, n, out);
+    i = FourRowsByTail<Op, -1>(x, rows, stride, n, out, ahead);
   }
   for (; i < rows; ++i) {
     double lanes[8];
@@ -331,26 +299,22 @@ double FoldTwo(Fold fold, double a, double b) {
 double FoldLanes(Fold fold, const double lanes[8]) {
   return Dispatch(fold, [&](auto op) { return LanesOf<decltype(op)>(lanes); });
 }
-void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], From from) {
-  Dispatch(fold, from, [&](auto op, auto fetch) { Flat<decltype(op), fetch>(x, count, lanes); });
+void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], const Ahead& ahead) {
+  Dispatch(fold, [&](auto op) { Flat<decltype(op)>(x, count, lanes, ahead); });
 }
 void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
-                 From from) {
-  Dispatch(fold, from,
-           [&](auto op, auto fetch) { Columns<decltype(op), fetch>(x, rows, stride, n, columns); });
+                 const Ahead& ahead) {
+  Dispatch(fold, [&](auto op) { Columns<decltype(op)>(x, rows, stride, n, columns, ahead); });
 }
-void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow, From from) {
-  Dispatch(fold, from, [&](auto op, auto fetch) { Narrow<decltype(op), fetch>(x, rows, n, narrow); });
+void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow, const Ahead& ahead) {
+  Dispatch(fold, [&](auto op) {
+    WithConstant<1, 8>(
+        n, [&](auto columns) { NarrowInRegisters<decltype(op), columns>(x, rows, narrow, ahead); });
+  });
 }
-void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out, From from) {
-  if (from == From::kMemory && n > kShortRow && MemoryStreams() == 1) {
-    Dispatch(fold, [&](auto op) {
-      WithRest(
-          n, [&](auto rest, auto masked) { RowByRow<decltype(op), rest, masked>(x, rows, stride, n, out); });
-    });
-    return;
-  }
-  Dispatch(fold, from, [&](auto op, auto fetch) { Rows<decltype(op), fetch>(x, rows, stride, n, out); });
+void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
+              const Ahead& ahead) {
+  Dispatch(fold, [&](auto op) { Rows<decltype(op)>(x, rows, stride, n, out, ahead); });
 }
 
 void DeviateFlat(const double* x, int64_t count, double mean, double lanes[8]) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "ops/simd/ahead.h"
+
 // Inner loops of sums, products, extremes and squared deviations over dense doubles (docs/numerics.md,
 // section 3). AVX2 on every CPU: these loops run at the speed of memory, and 256-bit loads are faster than
 // 512-bit ones on rows that are not 64-byte aligned (section 4). Accumulators are read and written in place:
@@ -23,21 +25,18 @@ double FoldTwo(Fold fold, double a, double b);
 /// L: ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)) with the fold in place of +.
 double FoldLanes(Fold fold, const double lanes[8]);
 
-/// What is read: cells in a cache, or a part of an array without gaps in memory, whose next cells are fetched
-/// meanwhile where the CPU brings more from several pages side by side (simd/ahead.h).
-enum class From : uint8_t { kCache, kMemory };
+// Lines are fetched meanwhile as `ahead` says (Ahead::OfStream for cells in memory).
 
 /// lanes[p mod 8] takes x[p], p ascending.
-void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], From from = From::kCache);
+void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], const Ahead& ahead = {});
 /// columns[j] takes x[i, j], i ascending; rows are `stride` apart.
 void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
-                 From from = From::kCache);
+                 const Ahead& ahead = {});
 /// narrow[(i mod 8) * n + j] takes x[i, j], i ascending, for n <= 8 and rows without gaps.
-void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow,
-                From from = From::kCache);
+void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow, const Ahead& ahead = {});
 /// out[i] = L of row i: eight lanes over j, started afresh.
 void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-              From from = From::kCache);
+              const Ahead& ahead = {});
 
 /// lanes[p mod 8] += (x[p] - mean)^2, multiply then add.
 void DeviateFlat(const double* x, int64_t count, double mean, double lanes[8]);

@@ -4,115 +4,90 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+// No header of the library: files that are compiled for AVX-512 include this one.
+namespace heddle::ops {
+int MemoryStreams();  // ops/cpu.h
+}
+
 namespace heddle::ops::simd {
 
-/// Memory that is read next: while a loop computes, it fetches one line after the other of it. Where the CPU
-/// brings more when several pages are read side by side (MemoryStreams), eight pages take turns: blocks of
-/// memory that begin at multiples of eight pages, one after the other. (The prefetcher follows pages: parts
-/// that end within one are a few percent slower.)
+/// Which lines of memory a loop fetches while it reads others: for each line that it reads, one that this
+/// loop or the next one over the same rows reads soon. They go to the second-level cache, which can wait for
+/// many more lines at a time than the first level.
+///
+/// Usually that is the line so many cells further on. Where the processor's own prefetcher follows a stream
+/// in each page (MemoryStreams), it is one of the block of eight pages behind the one that is read, and the
+/// pages take turns. (Whole pages, because the prefetcher follows pages.) Nothing is kept from line to line,
+/// so a loop may read in whatever pieces it likes, and another may go on anywhere.
 class Ahead {
  public:
-  /// How far ahead loops fetch that read one array from memory, side by side.
-  static constexpr int64_t kStreamedCells = 4096;
+  /// Cells between what a loop over rows in memory reads and what it fetches.
+  static constexpr int64_t kFar = 3072;
 
+  /// Nothing.
   Ahead() = default;
-  /// What is from `next` on (any address will do), a line for every 2^shift lines that the loop reads.
-  explicit Ahead(const double* next, int shift = 0) { Begin(next, shift); }
-  /// The same, in place: what is assigned is read in pieces other than those just written, and the CPU waits.
-  void Begin(const double* next, int shift);
-  /// Fetches what is at hand anyway.
-  static Ahead AtHand(const double* cells, int shift = 0);
-
-  // The rest is inlined by force: loops compiled for AVX-512 use it, too.
-  [[gnu::always_inline]] explicit operator bool() const { return next_ != 0; }
-  [[gnu::always_inline]] int shift() const { return shift_; }
-  [[gnu::always_inline]] bool side_by_side() const { return back_ > 0; }
-  /// Address in the line that the next Fetch is for.
-  [[gnu::always_inline]] uint64_t next() const { return next_; }
-  /// Goes on where `copy`, made of this, has got to. (Not assigned, as for Begin.)
-  [[gnu::always_inline]] void GoOnFrom(const Ahead& copy) {
-    next_ = copy.next_;
-    end_ = copy.end_;
+  explicit Ahead(int64_t distance, int streams = MemoryStreams())
+      : distance_(distance), first_(0), step_(1), blocks_(streams == 1 ? 0 : BlocksOf(distance)) {}
+  /// For loops that memory limits and that read all cells once, in their order: the processor's own
+  /// prefetcher is fast enough with them, unless it follows pages.
+  static Ahead OfStream(int streams = MemoryStreams()) {
+    return streams == 1 ? Ahead() : Ahead(kFar, streams);
   }
-  /// Fetches lines up to that address, where one page is read after the other: what whole lines do not count.
-  [[gnu::always_inline]] void CatchUp(uint64_t address) {
-    while (next_ < address) Fetch();
-  }
+  /// For products of rows in memory with so many vectors.
+  static Ahead OfProduct(int64_t vectors) { return vectors == 1 ? OfStream() : Ahead(kFar); }
 
-  /// Into the first-level cache where that is as fast (FetchesToFirstLevel), or into the second one, also
-  /// where what is at hand fills the first.
-  [[gnu::always_inline]] void Fetch() { first_level_ ? Fetch<_MM_HINT_T0>() : Fetch<_MM_HINT_T1>(); }
-  [[gnu::always_inline]] void FetchToSecondLevel() { Fetch<_MM_HINT_T1>(); }
-
- private:
-  friend class EightAhead;
-  static constexpr uint64_t kLine = 64, kPage = 4096, kBlock = 8 * kPage;
-
-  template <_mm_hint kHint>
-  [[gnu::always_inline]] void Fetch() {
-    _mm_prefetch(reinterpret_cast<const char*>(next_), kHint);
-    next_ += step_;
-    if (__builtin_expect(next_ >= end_, 0)) GoBack();
-  }
-  [[gnu::always_inline]] void GoBack() {
-    next_ -= back_;
-    if (__builtin_expect(next_ % kPage == 0, 0)) {  // All lines of the pages are fetched.
-      next_ += kBlock - kPage;
-      end_ += kBlock;
-    }
+  /// What each of two loops over the same rows fetches, so that both have memory at work: for every second
+  /// line.
+  Ahead Even() const { return Half(0); }
+  Ahead Odd() const { return Half(1); }
+  /// The same, so many cells further on at least: for loops that go over so many cells several times.
+  Ahead Beyond(int64_t cells) const {
+    Ahead beyond = *this;
+    if (cells > distance_) beyond.distance_ = cells;
+    if (blocks_ > 0) beyond.blocks_ = BlocksOf(beyond.distance_);
+    return beyond;
   }
 
-  uint64_t next_ = 0;
-  uint64_t step_ = kLine;      // From page to page, or to the next line.
-  uint64_t end_ = UINT64_MAX;  // Of the block: the next line of its first page follows.
-  uint64_t back_ = 0;
-  int shift_ = 0;
-  bool first_level_ = true;
-};
-
-/// For loops over rows without gaps that fetch a line for every whole line of a row: where lines follow one
-/// another, those at the ends of rows follow, or the fetches fall behind the reading.
-class WholeRows {
- public:
-  [[gnu::always_inline]] WholeRows(const Ahead& ahead, bool without_gaps)
-      : counts_(without_gaps && ahead && !ahead.side_by_side() && ahead.shift() == 0), due_(ahead.next()) {}
-  /// So many cells are read next.
-  [[gnu::always_inline]] void Read(int64_t cells, Ahead& ahead) {
-    if (counts_) ahead.CatchUp(due_);
-    due_ += static_cast<uint64_t>(cells) * sizeof(double);
+  // Inlined by force: loops compiled for AVX-512 use them, too.
+  [[gnu::always_inline]] explicit operator bool() const { return step_ > 0; }
+  /// For the lines at x, x + apart, ..., so many of them; of a half every second one. kBeside: for so many
+  /// lines from each of these on.
+  template <int kBeside = 1>
+  [[gnu::always_inline]] void Fetch(const double* x, int64_t apart, int64_t lines) const {
+    const auto each = [&](const auto& line_of) __attribute__((always_inline)) {
+      for (int64_t k = first_; k < lines; k += step_)
+#pragma GCC unroll 6
+        for (int b = 0; b < kBeside; ++b)
+          _mm_prefetch(reinterpret_cast<const char*>(line_of(x + k * apart + 8 * b)), _MM_HINT_T1);
+    };
+    if (blocks_ == 0)
+      each([&](const double* read) __attribute__((always_inline)) { return read + distance_; });
+    else
+      each([&](const double* read) __attribute__((always_inline)) { return InTurn(read); });
+  }
+  /// The line that is fetched for the one at `read`.
+  [[gnu::always_inline]] const double* Of(const double* read) const {
+    return blocks_ == 0 ? read + distance_ : InTurn(read);
   }
 
  private:
-  bool counts_;
-  uint64_t due_;
-};
-
-/// Lines side by side only, for loops that count the cells they read: a line of each of the eight pages at
-/// once. That one page after the other has its turn costs as many instructions as adding up.
-class EightAhead {
- public:
-  [[gnu::always_inline]] explicit EightAhead(const Ahead& ahead) : next_(ahead.next_) {
-    // From the first page on; the lines of the pages before count as read.
-    const uint64_t page = next_ % Ahead::kBlock / Ahead::kPage;
-    next_ -= page * Ahead::kPage;
-    due_ = static_cast<int64_t>(page) * 8;
+  [[gnu::always_inline]] const double* InTurn(const double* read) const {
+    const uint64_t cell = reinterpret_cast<uint64_t>(read) / sizeof(double), line = cell % kBlock / 8;
+    const uint64_t turn = line % 8 * kPage + line / 8 * 8;
+    return reinterpret_cast<const double*>((cell / kBlock * kBlock + blocks_ * kBlock + turn) *
+                                           sizeof(double));
   }
-  static constexpr int64_t kCells = 64;
-  /// Address in the line of the first page that is next.
-  uint64_t next() const { return next_; }
-  [[gnu::always_inline]] void Read(int64_t cells) {
-    for (due_ += cells; due_ >= kCells; due_ -= kCells) {
-#pragma GCC unroll 8
-      for (uint64_t page = 0; page < 8; ++page)
-        _mm_prefetch(reinterpret_cast<const char*>(next_ + page * Ahead::kPage), _MM_HINT_T1);
-      next_ += Ahead::kLine;
-      if (__builtin_expect(next_ % Ahead::kPage == 0, 0)) next_ += Ahead::kBlock - Ahead::kPage;
-    }
+  static uint64_t BlocksOf(int64_t cells) { return (static_cast<uint64_t>(cells) + kBlock - 1) / kBlock; }
+  Ahead Half(int64_t first) const {
+    Ahead half = *this;
+    if (*this) half.first_ = first, half.step_ = 2;
+    return half;
   }
-
- private:
-  uint64_t next_;
-  int64_t due_;
+  static constexpr uint64_t kPage = 512, kBlock = 8 * kPage;  // In cells.
+  int64_t distance_ = 0;
+  int64_t first_ = INT64_MAX;
+  int64_t step_ = 0;
+  uint64_t blocks_ = 0;  // Where pages take turns: so many blocks further on.
 };
 
 }  // namespace heddle::ops::simd

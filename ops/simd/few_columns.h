@@ -5,26 +5,22 @@
 
 namespace heddle::ops::simd {
 
-/// MultiplyRows of two to four vectors and MultiplyColumns of two to twelve columns (simd/matmul.h) for
-/// AVX-512, where arithmetic and not memory decides; the same bytes.
-constexpr int kLeastFewColumns = 2, kMostColumnsTogether = 12;
-
-/// All rows but the last ones of an incomplete group of four; returns the rows done.
-int64_t MultiplyRowsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
+/// MultiplyRows of one to four vectors and MultiplyColumns of a few columns (simd/matmul.h), where arithmetic
+/// counts beside memory: written once, compiled for AVX2 and AVX-512 (few_columns.inc).
+struct FewColumns {
+  /// All rows but the last ones of an incomplete group of four; returns the rows done.
+  int64_t (*multiply_rows)(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                            int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
-                           Ahead& ahead);
-void MultiplyColumnsAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                           const Ahead& ahead);
+  int64_t most_columns;  ///< Of one call of multiply_columns.
+  void (*multiply_columns)(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                            int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
-                           Ahead& ahead);
+                           const Ahead& ahead);
+};
+extern const FewColumns kFewColumnsAvx2, kFewColumnsAvx512;
 
-/// MultiplyRowsAndColumns (simd/matmul.h) for AVX-512, two vectors a row where AVX2 has three or four: all
-/// rows but the last ones of an incomplete group of four; returns the rows done.
-struct RowsAndColumnsCall;
-int64_t MultiplyRowsAndColumnsAvx512(const RowsAndColumnsCall& call, const Ahead& ahead);
-
-/// MultiplySkinny (simd/matmul.h) for AVX-512: at least eight rows.
-constexpr int kLeastSkinny = 9, kMostSkinny = 13;
-void MultiplySkinnyAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b,
-                          int64_t count, double* out, int64_t out_stride, Ahead& ahead);
+/// MultiplySparseRow (simd/sparse_rows.h) for AVX-512: most rows of B are read in one pass; the same bytes.
+void MultiplySparseRowAvx512(const double* values, const int32_t* columns, int64_t entries, const double* b,
+                             int64_t b_stride, int64_t n, double* out);
 
 }  // namespace heddle::ops::simd

@@ -9,7 +9,7 @@
 namespace heddle::ops::simd {
 
 /// The rest of L (docs/numerics.md, section 3) for four rows at once, and + 0.0; of each (r0+r4, r1+r5,
-/// r2+r6, r3+r7). By halves: what moves cells between halves of a vector takes Zen 1 eight turns.
+/// r2+r6, r3+r7). By halves: what moves cells between halves of a vector is slow on some processors.
 [[gnu::always_inline]] inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
   const auto fold = [](__m256d row) __attribute__((always_inline)) {
     return _mm_add_pd(_mm256_castpd256_pd128(row), _mm256_extractf128_pd(row, 1));

@@ -15,29 +15,29 @@ namespace heddle::ops::simd {
 void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[8]);
 
 /// out[i * out_stride + c] = L of eight lanes over j of fma(x[i, j], v_c[j], .), plus +0.0, for c < count;
-/// v_c = vectors + c * vector_stride is 64-byte aligned and padded with zeros to a multiple of 8. Rows come
-/// from memory, or, where `ahead` is not null, lines of it are fetched meanwhile, and it goes on behind them.
+/// v_c = vectors + c * vector_stride is 64-byte aligned and padded with zeros to a multiple of 8. Lines
+/// are fetched meanwhile as `ahead` says.
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
-                  Ahead* ahead = nullptr);
+                  const Ahead& ahead = {});
 
+/// Columns of a skinny product, which has eight rows at least.
+constexpr int kLeastSkinny = 9, kMostSkinny = 13;
 /// True if MultiplySkinny does a product of so many rows with so many columns, n cells long: with AVX-512 a
 /// tile of GemmKernel would leave too many of its lanes empty.
 bool IsSkinny(int64_t rows, int64_t n, int64_t columns);
 /// out[i * out_stride + c] = chain of fma(x[i, j], b[j * count + c], .), j ascending from +0.0, plus +0.0 at
-/// the end. Rows of x come from memory, or, where `ahead` is not null, as of MultiplyRows.
+/// the end.
 void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count,
-                    double* out, int64_t out_stride, Ahead* ahead = nullptr);
+                    double* out, int64_t out_stride, const Ahead& ahead = {});
 
 /// True for so few columns of Y that t(X) Y, n columns of X, is fastest as MultiplyColumns with the rows of X
 /// as vectors: tiles of GemmKernel leave lanes empty, and packing short rows takes longer than the product.
 bool AreFewForTiles(int64_t n, int64_t columns);
-/// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count. Rows
-/// and `ahead` as above; beside one column, where one page is read after the other, a line is fetched for
-/// four lines of rows.
+/// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count.
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
-                     Ahead* ahead = nullptr);
+                     const Ahead& ahead = {});
 
 /// So many columns of a row are held in registers at once.
 constexpr int64_t kMostRegisterColumns = 32;
@@ -63,12 +63,12 @@ struct RowsAndColumnsCall {
   double* columns;
   int64_t out_step = 1;  ///< 0: nobody reads the products after this (previous == x); `out` and `w` are the
                          ///< same four places.
+  Ahead ahead = {};
 };
 void MultiplyRowsAndColumns(const RowsAndColumnsCall& call);
 
-/// lanes[(i mod 8) * n + j] = fma(x[i, j], w[i], .), i ascending, for n <= 8 and rows without gaps; `ahead`
-/// as above.
+/// lanes[(i mod 8) * n + j] = fma(x[i, j], w[i], .), i ascending, for n <= 8 and rows without gaps.
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
-                    Ahead* ahead = nullptr);
+                    const Ahead& ahead = {});
 
 }  // namespace heddle::ops::simd

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "ops/cpu.h"
-#include "ops/fetch.h"
 #include "ops/simd/ahead.h"
 
 // What the loops over dense rows (aggregate.cc, matmul.cc) share. AVX2 only.
@@ -16,22 +14,9 @@ namespace heddle::ops::simd {
 /// Rows of at least so many columns are taken eight at a time where accumulators are in memory.
 constexpr int64_t kLongRow = 512;
 
-/// Rows of more columns are taken one by one where memory is read page after page: of four at once, even of
-/// independent ones after each other, the CPU reads so far ahead that its prefetcher loses its place (Zen 5:
-/// 0.75 of the read probe for 0.98).
+/// Rows of more columns are taken one by one where each gives one cell: of several at once the processor
+/// reads so far ahead that its prefetcher loses its place.
 constexpr int64_t kShortRow = 64;
-
-/// Doubles between a loop that reads page after page and what it fetches: Zen 3 likes it near, Zen 5 far (X
-/// %*% v of a hundred columns took 1.2 times as long with 96), Zen 1 between.
-inline int64_t FarAhead() {
-  static const int64_t distance = IsSupported(Cpu::kAvx512) ? 1024 : __builtin_cpu_is("amdfam19h") ? 96 : 400;
-  return distance;
-}
-/// The same for loops that take whole rows one by one: 0 (none) where there are gaps between rows, or where
-/// the machine's own prefetcher is as fast (Zen 4).
-inline int64_t RowsAhead(int64_t n, int64_t stride) {
-  return FetchesToFirstLevel() && stride == n ? FarAhead() : 0;
-}
 
 /// Lane masks for the first n of four lanes; n may be negative (none) or above four (all).
 inline __m256i FirstOfFour(int64_t n) {
@@ -39,8 +24,7 @@ inline __m256i FirstOfFour(int64_t n) {
 }
 
 /// The first n (0-4) of four cells, zeros behind them, whose memory is not touched. By branches, which are
-/// the same for all rows: the masked load of AVX2 takes Zen 1 five times as long as a load, and others two
-/// turns.
+/// the same for all rows: the masked load of AVX2 takes several times as long as a load on some processors.
 [[gnu::always_inline]] inline __m256d LoadFirst(const double* cells, int64_t n) {
   if (n == 4) return _mm256_loadu_pd(cells);
   if (n == 2) return _mm256_zextpd128_pd256(_mm_loadu_pd(cells));
@@ -61,17 +45,18 @@ inline bool WithConstant(int64_t value, const Body& body) {
 }
 
 /// Calls add(offset, lanes, masked) for each four cells of a row: lanes 0 (r0 to r3) or 1 (r4 to r7), and
-/// whether fewer than four are left. Fetches the lines `distance` cells behind them; 0: none. kRest: the
-/// fours after the last sixteen cells, the last one masked with kMasked.
+/// whether fewer than four are left. Meanwhile two lines are fetched for each sixteen cells. kRest: the fours
+/// after the last sixteen cells, the last one masked with kMasked.
 template <int kRest, bool kMasked, typename Add>
-[[gnu::always_inline]] inline void EachFour(const double* row, int64_t n, int64_t distance, const Add& add) {
+[[gnu::always_inline]] inline void EachFour(const double* row, int64_t n, const Ahead& ahead,
+                                            const Add& add) {
   int64_t j = 0;
   for (int64_t turns = n / 16; turns > 0; --turns, j += 16) {
-    if (distance > 0) FetchLines(row + j + distance, 16);
+    ahead.Fetch(row + j, 8, 2);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) add(j + 4 * i, i % 2, false);
   }
-  if (kRest > 0 && distance > 0) FetchLines(row + j + distance, 4 * kRest);
+  if (kRest > 0) ahead.Fetch(row + j, 8, (kRest + 1) / 2);
 #pragma GCC unroll 4
   for (int i = 0; i < kRest; ++i) add(j + 4 * i, i % 2, kMasked && i == kRest - 1);
 }
@@ -87,11 +72,11 @@ void WithRest(int64_t n, const Body& body) {
 
 /// columns[j] = join(r, columns[j], x[r, j]) for r = 0, ..., kRows - 1 and all j < n: accumulators in L1 take
 /// kRows rows. One row at a time follows the prefetcher on short rows; on long rows several save accumulator
-/// traffic (docs/numerics.md, section 4). Meanwhile a line is fetched for every kFetch columns; 0: none.
-template <int kRows, int kFetch = 0, typename Join>
+/// traffic (docs/numerics.md, section 4). kFetch: lines are fetched meanwhile.
+template <int kRows, bool kFetch, typename Join>
 inline __attribute__((always_inline)) void UpdateColumns(const double* x, int64_t stride, int64_t n,
-                                                         double* columns, const Join& join,
-                                                         Ahead* ahead = nullptr) {
+                                                         double* columns, const Ahead& ahead,
+                                                         const Join& join) {
   const int64_t whole = n / 4 * 4;
   const auto update = [&](int64_t j) __attribute__((always_inline)) {
     __m256d sum = _mm256_load_pd(columns + j);
@@ -103,8 +88,7 @@ inline __attribute__((always_inline)) void UpdateColumns(const double* x, int64_
   for (; j + 16 <= whole; j += 16) {
 #pragma GCC unroll 4
     for (int64_t v = 0; v < 16; v += 4) {
-      if constexpr (kFetch > 0)
-        if (v % kFetch == 0) ahead->FetchToSecondLevel();
+      if (kFetch && v % 8 == 0) ahead.Fetch(x + j + v, stride, kRows);
       update(j + v);
     }
   }

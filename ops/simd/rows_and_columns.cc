@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "ops/cpu.h"
-#include "ops/simd/few_columns.h"
 #include "ops/simd/join_rows.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/product_rows.h"
@@ -13,13 +11,10 @@
 namespace heddle::ops::simd {
 namespace {
 
-// Doubles between two loops and what each fetches a half of (Zen 4, long rows).
-constexpr int64_t kHalvesAhead = 256;
-
 // Four rows of the product and four rows of the columns at a time, so that the CPU waits for memory with work
 // at hand. kSame: the same rows. Returns the rows done. n = 4 * (kVectors - 1) + kLast <= 16.
 template <int kVectors, int kLast, bool kSame>
-int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
+int64_t RowsAndColumns(const RowsAndColumnsCall& call) {
   const int64_t stride = call.stride, groups = std::min(call.rows, call.previous_rows) / 4;
   __m256d sums[kVectors];
 #pragma GCC unroll 4
@@ -27,11 +22,6 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
   const auto row = [&](const double* x, int v) __attribute__((always_inline)) {
     return v + 1 < kVectors ? _mm256_loadu_pd(x + 4 * v) : LoadFirst(x + 4 * v, kLast);
   };
-  Ahead next = ahead;
-  EightAhead eight(next);
-  // Of the same rows Zen 4 is as fast as the read probe without, and slower with any (10 columns); of others
-  // it is not.
-  const bool fetches = !kSame || FetchesToFirstLevel();
   for (int64_t i = 0; i < 4 * groups; i += 4) {
     const auto add_columns = [&](const double* from, const auto& weight_of) __attribute__((always_inline)) {
 #pragma GCC unroll 4
@@ -48,10 +38,7 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
             return _mm256_broadcast_sd(call.w + i + r);
           });
     const double* x = call.x + i * stride;
-    if (next.side_by_side())
-      eight.Read(4 * stride);
-    else if (fetches)
-      for (int64_t line = 0; line < 4 * stride; line += 8) next.Fetch();
+    call.ahead.Fetch(x, 8, (4 * stride + 7) / 8);
     __m256d half[4];
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r, x += stride) {
@@ -76,53 +63,25 @@ int64_t RowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
 }
 
 template <bool kSame>
-int64_t NarrowRowsAndColumns(const RowsAndColumnsCall& call, const Ahead& ahead) {
+int64_t NarrowRowsAndColumns(const RowsAndColumnsCall& call) {
   int64_t done = 0;
   WithConstant<1, 4>((call.n + 3) % 4 + 1, [&](auto last) {
-    done = call.n <= 12 ? RowsAndColumns<3, last, kSame>(call, ahead)
-                        : RowsAndColumns<4, last, kSame>(call, ahead);
+    done = call.n <= 12 ? RowsAndColumns<3, last, kSame>(call) : RowsAndColumns<4, last, kSame>(call);
   });
   return done;
 }
 
-// RowsAndColumns of long rows where lines are fetched to the second-level cache: the accumulators of columns
-// are in the first-level cache, and so are four rows when they are read again. Each loop fetches a half.
-template <bool kSame, int kTail>
-int64_t WideRowsAndColumns(const RowsAndColumnsCall& call) {
-  const int64_t n = call.n, stride = call.stride, whole = n / 8 * 8,
-                rows = std::min(call.rows, call.previous_rows) / 4 * 4;
-  const int64_t last = kTail == 2 ? n % 8 - 4 : n % 8;
-  // Rows with gaps between them are left to the machine.
-  const int64_t distance = stride != n ? 0 : kHalvesAhead;
-  Ahead next = Ahead::AtHand(call.x + distance, 1);
-  const auto add = [&](const double* four, const double* w) {
-    AddRowsToColumns<4, 4>(four, 4, stride, n, w, 1, call.columns, &next);
-  };
-  for (int64_t i = 0; i < rows; i += 4) {
-    const double* x = call.x + i * stride;
-    if (distance > 0) next.CatchUp(reinterpret_cast<uint64_t>(x + distance));
-    if (!kSame) add(call.previous + i * stride, call.w + i);
-    __m256d half[4][1];
-#pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) HalfLanes<1, kTail>(x + r * stride, whole, call.v, 0, last, next, half[r]);
-    double* const out = call.out + i * call.out_step;
-    StoreFourRows<1>(half, out, 1);
-    if (kSame) add(x, out);
-  }
-  return rows;
-}
-
 // RowsAndColumns of rows that do not fit into registers, one at a time: what is asked for in the order of
-// memory arrives at the rate of the read probe (n = 100, Zen 4 and Zen 5: 0.97 to 1 of it; four rows at once
-// reach 0.75, however they fetch).
+// memory arrives fastest. The second time the row is in a cache. Each of the two loops fetches a half, so
+// that memory is at work all the time.
 template <bool kSame, int kRest, bool kMasked>
 int64_t RowByRow(const RowsAndColumnsCall& call) {
-  const int64_t n = call.n, rows = std::min(call.rows, call.previous_rows),
-                distance = RowsAhead(n, call.stride);
+  const int64_t n = call.n, rows = std::min(call.rows, call.previous_rows);
+  const Ahead even = call.ahead.Even(), odd = call.ahead.Odd();
   const auto add_columns = [&](const double* row, double w) __attribute__((always_inline)) {
     const __m256d weight = _mm256_set1_pd(w);
     EachFour<kRest, kMasked>(
-        row, n, 0, [&](int64_t j, int, bool masked) __attribute__((always_inline)) {
+        row, n, odd, [&](int64_t j, int, bool masked) __attribute__((always_inline)) {
           const __m256d cells = masked ? LoadFirst(row + j, n - j) : _mm256_loadu_pd(row + j);
           double* const sum = call.columns + j;
           _mm256_store_pd(sum, _mm256_fmadd_pd(cells, weight, _mm256_load_pd(sum)));
@@ -131,7 +90,7 @@ int64_t RowByRow(const RowsAndColumnsCall& call) {
   const double *x = call.x, *previous = call.previous;
   for (int64_t i = 0; i < rows; ++i, x += call.stride, previous += call.stride) {
     if (!kSame) add_columns(previous, call.w[i]);
-    const double product = MultiplyRow<kRest, kMasked>(x, call.v, n, distance);
+    const double product = MultiplyRow<kRest, kMasked>(x, call.v, n, even);
     if (kSame) add_columns(x, product);
     call.out[i * call.out_step] = product;
   }
@@ -139,30 +98,18 @@ int64_t RowByRow(const RowsAndColumnsCall& call) {
 }
 
 template <bool kSame>
-int64_t WideRowsAndColumnsByTail(const RowsAndColumnsCall& call) {
-  if (FetchesToFirstLevel() || call.n < kLongRow) {
-    int64_t done = 0;
-    WithRest(call.n, [&](auto rest, auto masked) { done = RowByRow<kSame, rest, masked>(call); });
-    return done;
-  }
-  if (call.n % 8 == 0) return WideRowsAndColumns<kSame, 0>(call);
-  return call.n % 8 <= 4 ? WideRowsAndColumns<kSame, 1>(call) : WideRowsAndColumns<kSame, 2>(call);
+int64_t RowsAndColumnsOf(const RowsAndColumnsCall& call) {
+  if (call.n <= 16) return NarrowRowsAndColumns<kSame>(call);
+  int64_t done = 0;
+  WithRest(call.n, [&](auto rest, auto masked) { done = RowByRow<kSame, rest, masked>(call); });
+  return done;
 }
 
 }  // namespace
 
 void MultiplyRowsAndColumns(const RowsAndColumnsCall& call) {
   const bool same = call.previous == call.x;
-  const auto narrow = [&] {
-    // Three vectors of 256 bits take fewer turns than the halves of two wide ones.
-    const bool wide = SelectedCpu() == Cpu::kAvx512 && !(SplitsWideVectors() && call.n <= 12);
-    const auto run = wide ? MultiplyRowsAndColumnsAvx512
-                          : (same ? NarrowRowsAndColumns<true> : NarrowRowsAndColumns<false>);
-    return run(call, Ahead(call.x + (MemoryStreams() > 1 ? Ahead::kStreamedCells : FarAhead())));
-  };
-  const int64_t done = call.n <= 16
-                           ? narrow()
-                           : (same ? WideRowsAndColumnsByTail<true> : WideRowsAndColumnsByTail<false>)(call);
+  const int64_t done = same ? RowsAndColumnsOf<true>(call) : RowsAndColumnsOf<false>(call);
   const auto multiply_rest = [&] {
     MultiplyRows(call.x + done * call.stride, call.rows - done, call.stride, call.n, call.v, 0, 1,
                  call.out + done * call.out_step, 1);

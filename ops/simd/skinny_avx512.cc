@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/simd/few_columns.h"
+#include "ops/simd/matmul.h"
 #include "ops/simd/vector.h"
 
 namespace heddle::ops::simd {
@@ -74,8 +74,7 @@ template <int kCount>
 
 template <int kCount>
 void EightRows(const double* x, int64_t stride, int64_t n, const double* b, double* out, int64_t out_stride,
-               Ahead& ahead) {
-  const int64_t period = int64_t{1} << ahead.shift();
+               const Ahead& ahead) {
   __m512d sums[kCount];
 #pragma GCC unroll 13
   for (int c = 0; c < kCount; ++c) sums[c] = _mm512_setzero_pd();
@@ -86,9 +85,7 @@ void EightRows(const double* x, int64_t stride, int64_t n, const double* b, doub
   };
   int64_t j = 0;
   for (; j + 8 <= n; j += 8) {
-    if (ahead)
-      for (int64_t line = 0; line < 8; line += period)
-        ahead.side_by_side() ? ahead.FetchToSecondLevel() : ahead.Fetch();
+    ahead.Fetch(x + j, stride, 8);
     __m512d columns[8];
     LoadFourColumns<true>(x + j, stride, 0xf, columns);
     LoadFourColumns<true>(x + j + 4, stride, 0xf, columns + 4);
@@ -118,13 +115,11 @@ auto EightRowsOf(int64_t count) {
 
 }  // namespace
 
-void MultiplySkinnyAvx512(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b,
-                          int64_t count, double* out, int64_t out_stride, Ahead& ahead) {
+void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count,
+                    double* out, int64_t out_stride, const Ahead& ahead) {
   const auto run = EightRowsOf(count);
-  WholeRows whole_rows(ahead, stride == n);
   // Eight rows at the end may be done in part already: they become the same again.
   for (int64_t i = 0; i < rows; i += 8) {
-    whole_rows.Read(8 * stride, ahead);
     const int64_t first = i + 8 <= rows ? i : rows - 8;
     run(x + first * stride, stride, n, b, out + first * out_stride, out_stride, ahead);
   }

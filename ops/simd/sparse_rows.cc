@@ -5,9 +5,9 @@
 
 #include "core/panels.h"
 #include "ops/cpu.h"
+#include "ops/simd/few_columns.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/rows.h"
-#include "ops/simd/sparse_rows_avx512.h"
 
 namespace heddle::ops::simd {
 namespace {
@@ -24,7 +24,7 @@ void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t 
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_setzero_pd();
   for (int64_t e = 0; e < entries; ++e) {
-    if (ahead > 0) {  // Of the lines of a row every second one; the machine finds the others.
+    if (ahead > 0) {  // Of the lines of a row every second one; the processor's prefetcher finds the others.
       const double* next = b + columns[e + ahead] * b_stride;
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; v += 4)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/simd/sparse_rows_avx512.h"
-
+#include "ops/simd/few_columns.h"
 #include "ops/simd/vector.h"
 
 namespace heddle::ops::simd {

@@ -161,12 +161,10 @@ HEDDLE_SIMD_INLINE Vector FixSpecials(Vector result, Vector x, int64_t table) {
   return {_mm512_fixupimm_pd(result.v, x.v, _mm512_set1_epi64(table), 0)};
 }
 
-/// ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)): the L of docs/numerics.md, section 3.
-HEDDLE_SIMD_INLINE double SumLanes(Vector a) {
-  const __m256d four = _mm256_add_pd(_mm512_maskz_extractf64x4_pd(kAllLanes, a.v, 0),
-                                     _mm512_maskz_extractf64x4_pd(kAllLanes, a.v, 1));
-  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
-  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+/// (r0+r4, r1+r5, r2+r6, r3+r7)
+HEDDLE_SIMD_INLINE __m256d JoinHalves(Vector a) {
+  return _mm256_add_pd(_mm512_maskz_extractf64x4_pd(kAllLanes, a.v, 0),
+                       _mm512_maskz_extractf64x4_pd(kAllLanes, a.v, 1));
 }
 
 #else  // AVX2 and FMA: lanes 0-3 are low, lanes 4-7 are high.
@@ -215,7 +213,7 @@ HEDDLE_SIMD_INLINE void Store(double* p, Vector a) {
   _mm256_storeu_pd(p, a.low);
   _mm256_storeu_pd(p + 4, a.high);
 }
-/// By halves: the masked store of AVX2 is slow on AMD's processors.
+/// By halves: the masked store of AVX2 is slow on many processors.
 HEDDLE_SIMD_INLINE void StoreFirst(double* p, Vector a, int64_t n) {
   __m256d rest = a.low;
   if (n >= 4) {
@@ -341,12 +339,7 @@ HEDDLE_SIMD_INLINE Vector ExponentOf(Vector) { __builtin_unreachable(); }
 HEDDLE_SIMD_INLINE Vector MantissaOf(Vector) { __builtin_unreachable(); }
 HEDDLE_SIMD_INLINE Vector FixSpecials(Vector, Vector, int64_t) { __builtin_unreachable(); }
 
-/// ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)): the L of docs/numerics.md, section 3.
-HEDDLE_SIMD_INLINE double SumLanes(Vector a) {
-  const __m256d four = _mm256_add_pd(a.low, a.high);
-  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
-  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
-}
+HEDDLE_SIMD_INLINE __m256d JoinHalves(Vector a) { return _mm256_add_pd(a.low, a.high); }
 
 #endif
 
@@ -355,6 +348,12 @@ HEDDLE_SIMD_INLINE double SumLanes(Vector a) {
 #undef HEDDLE_SIMD_COMPARE
 #undef HEDDLE_SIMD_INTEGER
 
+/// ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)): the L of docs/numerics.md, section 3.
+HEDDLE_SIMD_INLINE double SumLanes(Vector a) {
+  const __m256d four = JoinHalves(a);
+  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}
 /// Makes streamed stores visible to other threads.
 HEDDLE_SIMD_INLINE void StreamFence() { _mm_sfence(); }
 HEDDLE_SIMD_INLINE bool Any(Mask mask) { return Bits(mask) != 0; }

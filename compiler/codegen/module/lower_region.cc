@@ -24,7 +24,7 @@ namespace {
 
 // What is fetched at a time, and from how many pages side by side.
 constexpr int64_t kAheadPages = 8, kPageBytes = 4096;
-// How far ahead in the order of memory: as ops/simd (FarAhead).
+// How far ahead in the order of memory: as simd::Ahead::kFar.
 constexpr int64_t kAheadBytes = 8192;
 
 // Lanes first ... first + width / 2 - 1.
@@ -181,11 +181,11 @@ void Lowering::FindAhead() {
 void Lowering::FetchAhead(llvm::Value* cell, int64_t eights) {
   if (ahead_.empty()) return;
   static_assert(kAheadPages == 8 && kPageBytes == 4096);
-  const auto fetch = [&](llvm::Value* bytes, int locality) {
+  const auto fetch = [&](llvm::Value* bytes) {  // To the second-level cache.
     for (const Cells& input : ahead_)
       b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                         {b_.CreateGEP(b_.getInt8Ty(), input.at, bytes), b_.getInt32(0),
-                          b_.getInt32(static_cast<uint32_t>(locality)), b_.getInt32(1)});
+                         {b_.CreateGEP(b_.getInt8Ty(), input.at, bytes), b_.getInt32(0), b_.getInt32(2),
+                          b_.getInt32(1)});
   };
   const bool single = ahead_[0].single;
   const int64_t lines = single ? (eights + 1) / 2 : eights;
@@ -193,7 +193,7 @@ void Lowering::FetchAhead(llvm::Value* cell, int64_t eights) {
   for (int64_t l = 0; l < lines; ++l) {
     llvm::Value* const line = b_.CreateAdd(first, Integer(l));
     if (ahead_in_order_) {
-      fetch(b_.CreateAdd(b_.CreateShl(line, Integer(6)), Integer(kAheadBytes)), 3);
+      fetch(b_.CreateAdd(b_.CreateShl(line, Integer(6)), Integer(kAheadBytes)));
       continue;
     }
     // In lines: those of the blocks before, a page for each of eight, one for every eight.
@@ -201,7 +201,7 @@ void Lowering::FetchAhead(llvm::Value* cell, int64_t eights) {
     llvm::Value* const page = b_.CreateShl(b_.CreateAnd(line, Integer(7)), Integer(6));
     llvm::Value* const in_page = b_.CreateLShr(b_.CreateAnd(line, Integer(504)), Integer(3));
     llvm::Value* const ahead = b_.CreateShl(b_.CreateOr(b_.CreateOr(block, page), in_page), Integer(6));
-    fetch(b_.CreateAdd(ahead, Integer(kAheadPages * kPageBytes)), 2);
+    fetch(b_.CreateAdd(ahead, Integer(kAheadPages * kPageBytes)));
   }
 }
 

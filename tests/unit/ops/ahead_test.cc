@@ -10,7 +10,6 @@
 #include <set>
 #include <vector>
 
-#include "ops/cpu.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/aggregate.h"
 
@@ -19,64 +18,49 @@ namespace {
 
 constexpr uint64_t kLine = 64, kPage = 4096, kBlock = 8 * kPage;
 
-// The lines of three blocks from address `at` on, in the order in which they are fetched. Nothing is read:
-// any address will do.
-std::vector<uint64_t> Fetched(uint64_t at) {
-  Ahead ahead(reinterpret_cast<const double*>(at));
-  std::vector<uint64_t> lines;
-  for (uint64_t k = 0; k < 3 * kBlock / kLine; ++k) {
-    lines.push_back(ahead.next() / kLine);
-    ahead.Fetch();
-  }
-  return lines;
-}
+uint64_t LineOf(const double* cell) { return reinterpret_cast<uint64_t>(cell) / kLine; }
+// Nothing is read: any address will do.
+const double* AtLine(uint64_t line) { return reinterpret_cast<const double*>(line * kLine); }
 
-TEST(AheadTest, EveryLineOnceAndPagesInTurn) {
-  const uint64_t start = 40 * kBlock;
-  const std::vector<uint64_t> lines = Fetched(start);
-  EXPECT_EQ(std::set<uint64_t>(lines.begin(), lines.end()).size(), lines.size());
-  for (size_t k = 0; k < lines.size(); ++k) {
-    // Blocks one after the other; or, where one page after the other is as fast, lines.
-    EXPECT_EQ(lines[k] * kLine / kBlock, start / kBlock + k * kLine / kBlock) << k;
-    if (MemoryStreams() == 1) {
-      EXPECT_EQ(lines[k], start / kLine + k);
-    } else if (k > 0) {
-      EXPECT_NE(lines[k] * kLine / kPage, lines[k - 1] * kLine / kPage) << k;
-    }
-  }
-}
+// One page after the other, and eight pages in turns, on any machine.
+class AheadTest : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Streams, AheadTest, testing::Values(1, 8));
 
-// Who reads on from where another left off fetches what that one would have fetched.
-TEST(AheadTest, GoesOnFromAnyLine) {
-  const uint64_t start = 7 * kBlock;
-  const std::vector<uint64_t> whole = Fetched(start);
-  for (const size_t skipped : {1u, 5u, 8u, 63u, 511u, 512u, 700u}) {
-    const std::vector<uint64_t> rest = Fetched(start + skipped * kLine + 8);
-    for (size_t k = 0; k + skipped < whole.size(); ++k)
-      ASSERT_EQ(rest[k], whole[k + skipped]) << skipped << " " << k;
-  }
-}
-
-// Eight lines at once, by whole pages: never a line behind those that take turns, in whatever pieces a loop
-// reads.
-TEST(AheadTest, EightLinesAtOnceKeepUp) {
-  // There lines follow one another: no eight are fetched at once, and nobody asks for them.
-  if (MemoryStreams() == 1) GTEST_SKIP() << "this machine reads one page after the other";
-  for (const uint64_t first_line : {0u, 1u, 7u, 8u, 63u, 64u, 65u, 511u}) {
-    for (const int64_t piece : {1, 9, 64, 100, 1000}) {
-      const auto* const start = reinterpret_cast<const double*>(9 * kBlock + first_line * kLine);
-      Ahead turns(start);
-      EightAhead eight(turns);
-      for (int64_t read = 0, fetched = 0; read < 3 * 4096; read += piece) {
-        eight.Read(piece);
-        for (; fetched < (read + piece) / 8; ++fetched) turns.Fetch();
-        // Both in the same block, at the same line of its pages, but for a turn that is not over.
-        EXPECT_EQ(eight.next() / kBlock, turns.next() / kBlock) << first_line << " " << piece << " " << read;
-        EXPECT_EQ(eight.next() % kPage / kLine, turns.next() % kPage / kLine)
-            << first_line << " " << piece << " " << read;
+// Who reads three blocks fetches three later ones, each line once.
+TEST_P(AheadTest, EveryLineOnceAndPagesInTurn) {
+  for (const int64_t cells : {100, 1024, 4096, 5000}) {
+    const Ahead ahead(cells, GetParam());
+    EXPECT_TRUE(ahead);
+    const uint64_t first = 40 * kBlock / kLine, count = 3 * kBlock / kLine;
+    std::set<uint64_t> lines;
+    for (uint64_t line = first; line < first + count; ++line) {
+      const uint64_t fetched = LineOf(ahead.Of(AtLine(line)));
+      lines.insert(fetched);
+      if (GetParam() == 1) {
+        EXPECT_EQ(fetched, line + static_cast<uint64_t>(cells) / 8);
+      } else {
+        EXPECT_EQ(fetched * kLine / kBlock, line * kLine / kBlock + (cells <= 4096 ? 1 : 2)) << line;
+        EXPECT_NE(fetched * kLine / kPage, LineOf(ahead.Of(AtLine(line + 1))) * kLine / kPage) << line;
       }
     }
+    EXPECT_EQ(lines.size(), count) << cells;
   }
+}
+
+// A line that is read from its middle is the same line.
+TEST_P(AheadTest, CellsOfALineAreAlike) {
+  const Ahead ahead(Ahead::kFar, GetParam());
+  for (uint64_t line = 8000; line < 8600; ++line)
+    for (int cell = 1; cell < 8; ++cell)
+      EXPECT_EQ(LineOf(ahead.Of(AtLine(line) + cell)), LineOf(ahead.Of(AtLine(line)))) << line << " " << cell;
+}
+
+TEST(NoAheadTest, FetchesNothing) {
+  EXPECT_FALSE(Ahead());
+  EXPECT_FALSE(Ahead().Even());
+  EXPECT_FALSE(Ahead().Odd());
+  EXPECT_FALSE(Ahead::OfStream(1));
+  EXPECT_TRUE(Ahead::OfStream(8));
 }
 
 // NaNs are alike (docs/numerics.md, R7).
@@ -86,9 +70,9 @@ bool HaveSameBits(const double* a, const double* b, int64_t count) {
   });
 }
 
-// What is fetched beside, and rows one by one, change no byte: every fold over every shape of loop, with rows
+// What is fetched meanwhile changes no byte: every fold over every shape of loop, with rows
 // and columns left over, and with cells that have no order.
-TEST(AheadTest, FoldsOfMemoryAreThoseOfTheCache) {
+TEST_P(AheadTest, FoldsOfMemoryAreThoseOfTheCache) {
   for (const int64_t n : {1,  2,  7,  8,  9,  10, 15, 16, 31, 33, 63, 64, 65,  66,  67,  68,
                           69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 100, 129, 1000}) {
     const int64_t rows = 8 * 37 + 5, padded = (std::max<int64_t>(n, 8 * std::min<int64_t>(n, 8)) + 7) / 8 * 8;
@@ -104,8 +88,8 @@ TEST(AheadTest, FoldsOfMemoryAreThoseOfTheCache) {
     for (const Fold fold : {Fold::kAdd, Fold::kMultiply, Fold::kMinimum, Fold::kMaximum}) {
       AlignedArray flat[2], columns[2], narrow[2];
       std::vector<double> out[2];
-      for (const From from : {From::kCache, From::kMemory}) {
-        const auto which = static_cast<size_t>(from);
+      for (const size_t which : {0u, 1u}) {
+        const Ahead from = which == 0 ? Ahead() : Ahead(Ahead::kFar, GetParam());
         for (AlignedArray* array : {&flat[which], &columns[which], &narrow[which]}) {
           *array = AlignedArray(std::max<int64_t>(8, padded));
           std::fill_n(array->data(), std::max<int64_t>(8, padded), StartOf(fold));
@@ -122,13 +106,6 @@ TEST(AheadTest, FoldsOfMemoryAreThoseOfTheCache) {
       EXPECT_TRUE(HaveSameBits(out[0].data(), out[1].data(), rows)) << n;
     }
   }
-}
-
-TEST(AheadTest, NothingAndWhatIsAtHand) {
-  EXPECT_FALSE(Ahead());
-  double cells[8] = {};
-  EXPECT_TRUE(Ahead::AtHand(cells));
-  EXPECT_FALSE(Ahead::AtHand(cells).side_by_side());
 }
 
 }  // namespace

@@ -141,6 +141,9 @@ class BodyBuilder {
     const Status can_run = CanRunFused(fused_);
     ASSERT_TRUE(can_run.ok()) << can_run.ToString() << "\n" << fused_.ToText();
     ExpectSameBytes(runtime, {{1, 1}, {1, 2}, {3, 1}});
+    // As another processor would run it.
+    FusedRuntime other(nullptr, false, nullptr, {.memory_streams = MemoryStreams() == 1 ? 8 : 1});
+    ExpectSameBytes(&other, {{1, 2}});
     if (::testing::Test::HasFailure()) return;
     const BodyBuilder doubles = *this;
     BecomeSingle();
