@@ -29,8 +29,6 @@ bool IsHeavyNode(const BodyView& view, NodeId id) {
          exponent.FindAttribute("value")->AsDouble() != 2;  // A square is a product.
 }
 
-bool IsRepeated(Pattern pattern) { return pattern == Pattern::kColumn || pattern == Pattern::kRow; }
-
 }  // namespace
 
 bool FoldsRows(const Node& node) {
@@ -44,8 +42,11 @@ RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members) 
   bool folds_rows = false, folds_columns = false, is_heavy = false, folds_flat = false, repeats = false;
   for (NodeId id : members) {
     is_heavy |= IsHeavyNode(view, id);
-    for (size_t i = 0; i < view.node(id).inputs.size(); ++i)
-      if (view.node(id).inputs[i] != kNoNode) repeats |= IsRepeated(view.PatternOf(id, i));
+    for (size_t i = 0; i < view.node(id).inputs.size(); ++i) {
+      if (view.node(id).inputs[i] == kNoNode) continue;
+      const Pattern pattern = view.PatternOf(id, i);
+      repeats |= pattern == Pattern::kColumn || pattern == Pattern::kRow;
+    }
     for (NodeId consumer : view.consumers(id))
       if (view.IsRows(consumer)) folds_rows |= FoldsRows(view.node(consumer));
     for (const TileRoot& root : view.program().roots) {
@@ -56,12 +57,10 @@ RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members) 
     }
   }
   if (columns < 2 || (folds_flat && !folds_rows)) return RegionWalk::kFlat;
-  const int64_t count = static_cast<int64_t>(members.size());
-  if (!folds_rows && !folds_columns)  // Eight rows are as many eights as there are columns.
-    return repeats && !is_heavy && columns <= kMostNarrowColumns && count * columns <= kMostUnrolled
-               ? RegionWalk::kNarrow
-               : RegionWalk::kFlat;
-  const int64_t operators = count * CeilDivide(columns, 4);
+  // Vectors are repeated in registers where rows are whole registers and nothing is stored past the caches.
+  const bool repeats_in_registers = repeats && columns % 4 == 0 && view.program().roles.reduces;
+  if (!folds_rows && !folds_columns && !repeats_in_registers) return RegionWalk::kFlat;
+  const int64_t operators = static_cast<int64_t>(members.size()) * CeilDivide(columns, 4);
   if (columns <= kMostNarrowColumns && !is_heavy && operators <= kMostUnrolled) return RegionWalk::kNarrow;
   if (columns >= kNarrowRow && (folds_columns || !is_heavy || columns >= kLongHeavyRow))
     return RegionWalk::kRows;

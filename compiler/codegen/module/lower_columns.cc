@@ -38,9 +38,7 @@ void Lowering::ComputeAt(Rate rate, Values& values) {
         value = *values[i];
       } else {
         const size_t k = static_cast<size_t>(node.input);
-        const bool once = rate == Rate::kOnce;
-        value = is_packed_ && !once ? Load(rows_of_inputs_[k])
-                                    : BroadcastFrom(once ? inputs_[k] : rows_of_inputs_[k]);
+        value = BroadcastFrom(rate == Rate::kOnce ? inputs_[k] : rows_of_inputs_[k]);
       }
     } else {
       const auto operand = [&](int k) {
@@ -259,11 +257,10 @@ void Lowering::LargeBody(llvm::Value* count) {
   b_.SetInsertPoint(after);
 }
 
-// exp and the like are one long chain of dependent operations: the CPU finds too little to do beside one or
-// two registers, so that several eights take turns, four registers together (Zen 4, 10^7 cells, eight
-// functions of each other: 49 ms instead of 115, AVX2 73 instead of 130; beside each other: 45 instead of 53,
-// AVX2 65 instead of 77). A function takes 1.4 ms to compile for each register: of nine and more two
-// registers take turns (with AVX2 an eight is two), of 17 and more none.
+// exp and the like are one long chain of dependent operations: the processor finds too little to do beside
+// one or two registers, so that several eights take turns, four registers together. A function takes long to
+// compile for each register: of nine and more two registers take turns (with AVX2 an eight is two), of 17 and
+// more none.
 int Lowering::EightsTogether() const {
   if (eights_ > 1) return 1;
   int heavy = 0;

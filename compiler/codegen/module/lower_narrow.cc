@@ -33,8 +33,6 @@ void Lowering::EmitNarrowRows() {
   row_columns_ = Integer(region_.columns);
   j_ = Variable(Integer(0), "row");
   row_stream_ = Variable(b_.getFalse(), "row_stream");
-  const bool folds = Any(Sink::kFoldRows) || Any(Sink::kFoldColumns);
-  if (!folds) EmitPackedRows();
   emitter_.SetShape(4, 1);
   ComputeAt(Rate::kOnce, values_);
   const std::vector<Piece> pieces = Pieces();
@@ -52,7 +50,7 @@ void Lowering::EmitNarrowRows() {
     }
   }
   b_.CreateStore(streams, row_stream_);
-  if (folds) NarrowLoop(kRowsAtOnce, [&] { NarrowBody(kRowsAtOnce); });
+  NarrowLoop(kRowsAtOnce, [&] { NarrowBody(kRowsAtOnce); });
   NarrowLoop(1, [&] { NarrowBody(1); });
   for (size_t o = 0; o < outputs_.size(); ++o)
     for (size_t p = 0; p < sums_[o].size(); ++p)

@@ -183,9 +183,9 @@ void Lowering::FetchAhead(llvm::Value* cell, int64_t eights) {
   static_assert(kAheadPages == 8 && kPageBytes == 4096);
   const auto fetch = [&](llvm::Value* bytes) {  // To the second-level cache.
     for (const Cells& input : ahead_)
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                         {b_.CreateGEP(b_.getInt8Ty(), input.at, bytes), b_.getInt32(0), b_.getInt32(2),
-                          b_.getInt32(1)});
+      b_.CreateIntrinsic(
+          llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+          {b_.CreateGEP(b_.getInt8Ty(), input.at, bytes), b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
   };
   const bool single = ahead_[0].single;
   const int64_t lines = single ? (eights + 1) / 2 : eights;

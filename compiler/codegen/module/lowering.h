@@ -14,7 +14,7 @@ namespace heddle::codegen {
 enum class Rate : uint8_t { kOnce, kPerRow, kPerCell };
 
 /// Writes the function of one region (LowerRegion). lower_region.cc has what happens once and for each row,
-/// lower_columns.cc the loops along a row, lower_narrow.cc and lower_packed.cc regions of a known number of
+/// lower_columns.cc the loops along a row, lower_narrow.cc regions of a known number of
 /// columns. Variables of loops are memory of the frame, which the first pass makes registers.
 class Lowering {
  public:
@@ -53,10 +53,6 @@ class Lowering {
   void EmitColumns();
   void EmitNarrowRows();
   void NarrowLoop(int rows, const std::function<void()>& body);
-  void EmitPackedRows();
-  void RepeatColumns();
-  void PackedBody();
-  Vector SpreadRows(Vector rows, int eight);
   void NarrowBody(int rows);
   std::vector<Vector> NarrowRow(llvm::Value* row, int row_in_body);
   Values ComputePiece(llvm::Value* first_cell, int64_t row_offset, Piece piece);
@@ -113,8 +109,6 @@ class Lowering {
   std::vector<Accumulator> accumulators_;                     // by output; of kFoldFlat and kFoldRows
   /// By output; of narrow kFoldColumns by piece, of kFoldFlat of several eights by eight.
   std::vector<std::vector<Accumulator>> sums_;
-  std::vector<Cells> columns_repeated_;  ///< By input; of packed rows.
-  bool is_packed_ = false;               ///< Values per row are of eight rows, one a lane.
   llvm::AllocaInst *rows_ = nullptr, *columns_ = nullptr;
   llvm::Value* stream_ = nullptr;
   llvm::Value* row_columns_ = nullptr;  ///< Columns, in a row.

@@ -79,7 +79,7 @@ TEST(CodeTextTest, LoopsFetchWhatIsAhead) {
     EXPECT_EQ(fetches("region 2\n" + head + "fold-flat add %2\n", cpu),
               2 + 1 + 1);  // Two eights, one, less than one.
     EXPECT_EQ(fetches("region 2 columns 10\n" + head + "fold-rows add %2\n", cpu), 5);
-    EXPECT_EQ(fetches("region 2 columns 10\n" + head + "store %2\n", cpu), 10);
+    EXPECT_EQ(fetches("region 2 columns 10\n" + head + "store %2\n", cpu), 5);
     EXPECT_EQ(fetches("region 2\n" + head + "%3 = Exponential %2\nfold-flat add %3\n", cpu),
               (cpu == Cpu::kAvx512 ? 4 : 2) + 1);
   }

@@ -75,7 +75,7 @@ TEST(NarrowRegionTest, EveryFoldWithEveryAccess) {
   }
 }
 
-// Eight rows at a time, and the rows that are left; several outputs; aligned outputs are streamed.
+// Four rows at a time, and the rows that are left; several outputs.
 TEST(NarrowRegionTest, StoresOfRepeatedVectors) {
   for (int columns = 1; columns <= 20; ++columns) {
     const std::string head = fmt::format(
@@ -86,17 +86,6 @@ TEST(NarrowRegionTest, StoresOfRepeatedVectors) {
     for (const char* const outputs :
          {"store %6\n", "store %5\nstore %6\n", "store %4\n", "store %2\nstore %3\n"})
       ExpectSameBitsAtRows(Parse(head + outputs), {0, 1, 7, 8, 9, 16, 37}, static_cast<uint32_t>(columns));
-  }
-}
-
-TEST(NarrowRegionTest, StoresAreAsWideAsTheLevel) {
-  const Region region = Parse("region 2 columns 3\n%0 = cells 0\n%1 = row 1\n%2 = Divide %0 %1\nstore %2\n");
-  for (const bool wide : {false, true}) {
-    const Result<std::string> text =
-        ExplainRegion(region, CodeText::kAssembly, wide ? ops::Cpu::kAvx512 : ops::Cpu::kAvx2);
-    ASSERT_TRUE(text.ok()) << text.status().ToString();
-    EXPECT_EQ(text->find("zmm") != std::string::npos, wide);
-    EXPECT_NE(text->find("vmovnt"), std::string::npos);
   }
 }
 
