@@ -9,8 +9,8 @@
 
 #include "core/panels.h"
 #include "ops/broadcast.h"
-#include "ops/fused/body_view.h"
 #include "ops/fused/lower_roots.h"
+#include "ops/fused/places.h"
 #include "ops/fused/region_walk.h"
 #include "ops/fused/stages.h"
 #include "ops/fused/tile_program.h"
@@ -23,15 +23,9 @@ namespace {
 // Results larger than this are written past the caches.
 constexpr int64_t kStreamBytes = 32 << 20;
 
-class Lowering : private BodyView {
+class Lowering : private Places {
  public:
-  Lowering(FusedOperator fused, const Processor& processor) : BodyView(program_) {
-    program_.fused = std::move(fused);
-    program_.processor = processor;
-    const size_t count = body().nodes.size();
-    places_.assign(count, {});
-    FindConsumers();
-  }
+  Lowering(FusedOperator fused, const Processor& processor) : Places(std::move(fused), processor) {}
 
   Result<TileProgram> Run() {
     HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused));
@@ -65,8 +59,6 @@ class Lowering : private BodyView {
   }
 
  private:
-  using Kind = TileRef::Kind;
-
   // Stages
   // -----------------------------------------------------------------------------------------------------
 
@@ -78,102 +70,6 @@ class Lowering : private BodyView {
     last_stage_ = *std::max_element(stage_.begin(), stage_.end());
     widths_.assign(widths.begin(),
                    widths.end());  // Column vectors first: wider regions of the stage read them.
-  }
-
-  void PlaceInputs() {
-    for (NodeId id = 0; id < body().size(); ++id)
-      if (IsRows(id) && IsInput(id) && !IsCsrInput(id) && !IsSingle(id) && !IsPattern(id))
-        places_[Index(id)] = {Kind::kInput, InputPosition(node(id)), 0};
-    if (!program_.by_pattern) return;
-    places_[Index(Driver())] = {Kind::kDriver, 0, 0};
-    const std::vector<NodeId> shared = SharedPatterns(*this);
-    if (shared.empty()) return;
-    Step step{.kind = Step::Kind::kIntersect};
-    step.outputs.push_back(places_[Index(Driver())] = NewPattern());
-    for (NodeId id : shared) {
-      step.inputs.push_back(InputPosition(node(id)));
-      step.outputs.push_back(places_[Index(id)] = NewPattern());
-    }
-    program_.steps.push_back(std::move(step));
-  }
-
-  // A walk along the entries of a CSR driver
-  // -------------------------------------------------------------------
-
-  NodeId Driver() const { return program_.roles.variables[static_cast<size_t>(program_.fused.driver)]; }
-
-  bool IsPattern(NodeId id) const { return program_.by_pattern && HasDriversShape(id); }
-  TileRef NewPattern() { return {Kind::kPattern, program_.patterns++, 0}; }
-
-  // Values of an operand at the driver's entries.
-  TileRef PatternPlace(NodeId input, Pattern pattern) {
-    if (pattern == Pattern::kCells) {
-      TileRef& place = places_[Index(input)];
-      if (place.kind == Kind::kNone) {
-        place = NewPattern();
-        program_.steps.push_back(
-            {.kind = Step::Kind::kGatherCells, .index = InputPosition(node(input)), .to = place});
-      }
-      return place;
-    }
-    TileRef& place = gathered_[input];
-    if (place.kind != Kind::kNone) return place;
-    Step step;
-    if (pattern == Pattern::kColumn) {
-      step.kind = Step::Kind::kGatherColumn;
-      step.from = ContiguousPlace(input);
-    } else {
-      step.kind = Step::Kind::kGatherRow;
-      step.index = InputPosition(node(input));
-    }
-    place = step.to = NewPattern();
-    program_.steps.push_back(std::move(step));
-    return place;
-  }
-
-  int NewBuffer(int64_t columns) {
-    program_.buffers.push_back(columns);
-    return static_cast<int>(program_.buffers.size()) - 1;
-  }
-  // Regions write floats of a result themselves; what other steps make is narrowed at the end.
-  TileRef NewPlace(NodeId id, bool of_region = false) {
-    if (IsPattern(id) && (program_.roles.reduces || id != program_.fused.roots[0])) return NewPattern();
-    if (!program_.roles.reduces && id == program_.fused.roots[0] &&
-        (IsPattern(id) || (consumers(id).empty() && (of_region || !program_.single))))
-      return {Kind::kResult, 0, 0};
-    return {Kind::kBuffer, NewBuffer(Columns(id)), 0};
-  }
-  int64_t StrideOf(const TileRef& ref) const {
-    if (ref.kind == Kind::kInput) return Columns(program_.roles.variables[static_cast<size_t>(ref.index)]);
-    if (ref.kind == Kind::kResult) return Columns(program_.fused.roots[0]);
-    return program_.buffers[static_cast<size_t>(ref.index)];
-  }
-
-  // Where the dense cells of a value are, as doubles; CSR inputs are made dense, and floats widened, when
-  // first asked for.
-  TileRef DensePlace(NodeId id) {
-    TileRef& place = places_[Index(id)];
-    if (place.kind == Kind::kNone) {
-      HEDDLE_CHECK(IsInput(id), "every other value was placed by the step that makes it");
-      place = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
-      program_.steps.push_back({.kind = IsCsrInput(id) ? Step::Kind::kDensify : Step::Kind::kWiden,
-                                .index = InputPosition(node(id)),
-                                .columns = Columns(id),
-                                .to = place});
-    }
-    return place;
-  }
-  // The same without gaps between rows.
-  TileRef ContiguousPlace(NodeId id) {
-    const TileRef place = DensePlace(id);
-    if (StrideOf(place) == Columns(id)) return place;
-    TileRef& copy = copies_[id];
-    if (copy.kind == Kind::kNone) {
-      copy = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
-      program_.steps.push_back(
-          {.kind = Step::Kind::kCopy, .columns = Columns(id), .from = place, .to = copy});
-    }
-    return copy;
   }
 
   // Regions
@@ -196,8 +92,7 @@ class Lowering : private BodyView {
         const NodeId input = node(id).inputs[i];
         if (input == kNoNode || !node(input).info.IsMatrix()) continue;
         if (PatternOf(id, i) != Pattern::kCells) return true;
-        if (!IsCellwise(input) && places_[Index(input)].kind != Kind::kNone &&
-            StrideOf(places_[Index(input)]) != columns)
+        if (!IsCellwise(input) && PlaceOf(input).kind != Kind::kNone && StrideOf(PlaceOf(input)) != columns)
           return true;
       }
     }
@@ -418,7 +313,7 @@ class Lowering : private BodyView {
     }
     if (!store) return;
     const TileRef place = NewPlace(id, true);
-    places_[Index(id)] = place;
+    PlaceOf(id) = place;
     if (place.kind == Kind::kResult && !builder->step.by_entries)
       builder->step.stream = BytesOf(node(id).info.element_type) * node(id).info.shape.Cells() > kStreamBytes;
     builder->region.outputs.push_back(
@@ -436,7 +331,7 @@ class Lowering : private BodyView {
                                        .fold = FoldOf(kind),
                                        .is_mean = kind == AggregateKind::kMean});
     const TileRef place = NewPlace(fold);
-    places_[Index(fold)] = place;
+    PlaceOf(fold) = place;
     if (place.kind == Kind::kResult) builder->step.stream = 8 * node(fold).info.shape.Cells() > kStreamBytes;
     builder->step.outputs.push_back(place);
     builder->step.output_roots.push_back(-1);
@@ -465,13 +360,13 @@ class Lowering : private BodyView {
         first = node(n.inputs[3]).FindAttribute("value")->AsInteger() - 1;
       TileRef place = DensePlace(n.inputs[0]);
       place.column += first;
-      places_[Index(id)] = place;
+      PlaceOf(id) = place;
       return OkStatus();
     }
     Step step{.columns = Columns(id)};
     if (n.Is("cbind")) {
       const TileRef place = NewPlace(id);
-      places_[Index(id)] = place;
+      PlaceOf(id) = place;
       TileRef to = place;
       for (NodeId part : n.inputs) {
         program_.steps.push_back(
@@ -498,7 +393,7 @@ class Lowering : private BodyView {
       step.columns = Columns(n.inputs[0]);
       const NodeId operand = n.inputs[0];
       if (IsPattern(operand))
-        step.from = places_[Index(operand)];
+        step.from = PlaceOf(operand);
       else if (IsCsrInput(operand))  // By its entries: dense cells would be mostly zeros.
         step.index = InputPosition(node(operand));
       else
@@ -507,9 +402,9 @@ class Lowering : private BodyView {
                         : DensePlace(operand);
     }
     step.to = NewPlace(id);
-    places_[Index(id)] = step.to;
+    PlaceOf(id) = step.to;
     program_.steps.push_back(std::move(step));
-    RoundIfSingle(places_[Index(id)], Columns(id));
+    RoundIfSingle(PlaceOf(id), Columns(id));
     return OkStatus();
   }
 
@@ -524,7 +419,7 @@ class Lowering : private BodyView {
   Status ReadForProduct(NodeId id, TileRef* from, int* csr_input) {
     *csr_input = -1;
     if (IsPattern(id)) {
-      *from = places_[Index(id)];
+      *from = PlaceOf(id);
       return OkStatus();
     }
     if (IsCsrInput(id)) {
@@ -551,7 +446,7 @@ class Lowering : private BodyView {
       }
     } else {
       const bool gaps = root.kind == TileRoot::Kind::kColumns && root.n > 8;
-      step.from = IsPattern(n.inputs[0]) ? places_[Index(n.inputs[0])]
+      step.from = IsPattern(n.inputs[0]) ? PlaceOf(n.inputs[0])
                   : gaps                 ? DensePlace(n.inputs[0])
                                          : ContiguousPlace(n.inputs[0]);
     }
@@ -572,14 +467,10 @@ class Lowering : private BodyView {
     return OkStatus();
   }
 
-  TileProgram program_;
   std::vector<int> stage_;
   int last_stage_ = 0;
   std::vector<int64_t> widths_;
-  std::vector<TileRef> places_;
-  std::map<NodeId, TileRef> copies_;
   std::map<std::pair<NodeId, int64_t>, TileRef> expanded_;
-  std::map<NodeId, TileRef> gathered_;
   std::set<int> sunk_;
   std::set<NodeId> sunk_row_folds_;
 };

@@ -18,19 +18,6 @@
 namespace heddle::ops {
 namespace {
 
-// Rows from `row` on, as far as the tile goes.
-RowPattern PatternAt(const TileScratch& scratch, int64_t row) {
-  RowPattern pattern = scratch.pattern;
-  pattern.offsets += row - scratch.pattern_row;
-  return pattern;
-}
-
-Entries EntriesAt(const TileScratch& scratch, const double* values, int64_t row) {
-  // Values of a tile begin with its first entry.
-  const RowPattern pattern = PatternAt(scratch, row);
-  return {pattern.offsets, pattern.columns, values - pattern.offsets[0]};
-}
-
 // Floats, too, go by the pointer of doubles that a region's call has.
 double* CellsAt(double* cells, ElementType type, int64_t cell) {
   return type == ElementType::kFloat64 ? cells + cell
@@ -101,58 +88,6 @@ int64_t TileSteps::TileEnd(int64_t row, int64_t last) const {
   const int64_t rows =
       std::upper_bound(offsets + row, offsets + end, offsets[row] + sizes_.entries) - (offsets + row) - 1;
   return std::min(last, row + std::max(rows / sizes_.rows_together, int64_t{1}) * sizes_.rows_together);
-}
-
-void TileSteps::AddTermsOf(TileScratch& scratch, const Step& step, int64_t row, int64_t rows,
-                           SparseLeaf& terms) const {
-  const TileRoot& root = program_.roots[0];
-  const Place y = root.kind == TileRoot::Kind::kColumns ? Place{} : Locate(scratch, step.from_right, row);
-  if (step.right >= 0) {
-    const Matrix& x = inputs_[static_cast<size_t>(step.right)];
-    return AddTerms(root, {x.row_offsets() + row, x.column_indexes(), x.values()}, rows, y.cells, y.stride,
-                    terms);
-  }
-  AddTerms(root, EntriesAt(scratch, Locate(scratch, step.from, row).cells, row), rows, y.cells, y.stride,
-           terms);
-}
-
-void TileSteps::AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, double* payload) const {
-  for (const Step& step : program_.steps) {
-    if (step.kind != Step::Kind::kRoot) continue;
-    const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-    Entries entries =
-        EntriesAt(scratch, Locate(scratch, step.from, scratch.held_begin).cells, scratch.held_begin);
-    entries.offsets += first - scratch.held_begin;
-    AddEntries(root, entries, last - first, 0, payload + root.offset);
-  }
-}
-
-void TileSteps::AddToTrees(TileScratch& scratch, int64_t row, int64_t row_end, int64_t span_begin,
-                           int64_t begin, int64_t end, std::vector<simd::LaneTree>& trees) const {
-  const int64_t height = program_.panel_rows, chunks = program_.chunks, first_row = row + span_begin;
-  for (const Step& step : program_.steps) {
-    if (step.kind != Step::Kind::kRoot) continue;
-    const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-    simd::LaneTree& tree = trees[static_cast<size_t>(step.index)];
-    Entries entries = EntriesAt(scratch, Locate(scratch, step.from, row).cells, row);
-    if (chunks > 1) {
-      simd::AddLongRows(entries.offsets, entries.columns, entries.values, first_row, chunks,
-                        std::max(begin, first_row * chunks), std::min(end, (row_end + span_begin) * chunks),
-                        tree);
-    } else if (SumsByColumn(root) && first_row % height == 0) {
-      const int64_t leaves = CeilDivide(row_end - row, height);
-      scratch.leaf_sums.assign(static_cast<size_t>(8 * leaves), 0.0);
-      AddEntriesOfLeaves(entries, row_end - row, height, scratch.leaf_sums.data());
-      for (int64_t i = 0; i < leaves; ++i)
-        std::copy_n(scratch.leaf_sums.data() + 8 * i, 8, tree.Leaf(first_row / height + i));
-    } else {
-      for (int64_t i = first_row, next; i < row_end + span_begin; i = next) {
-        next = std::min(row_end + span_begin, i / height * height + height);
-        AddEntries(root, entries, next - i, i % height, tree.Leaf(i / height));
-        entries.offsets += next - i;
-      }
-    }
-  }
 }
 
 // Cells of a value for the rows from `row` on; inputs are only read through it.
@@ -254,8 +189,7 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       case Step::Kind::kGatherColumn: {
         const double* from = Locate(scratch, step.from, row).cells;
         double* to = Locate(scratch, step.to, row).cells;
-        for (int64_t i = 0; i < rows; ++i)
-          to = std::fill_n(to, PatternAt(scratch, row + i).Count(1), from[i]);
+        for (int64_t i = 0; i < rows; ++i) to = std::fill_n(to, scratch.PatternAt(row + i).Count(1), from[i]);
         break;
       }
       case Step::Kind::kGatherRow: {
@@ -426,7 +360,7 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
     return simd::IndexOfExtreme(step.aggregate == AggregateKind::kIndexMax, from.cells, rows, step.columns,
                                 out);
   if (IsByEntry(step.from))
-    SumRows(EntriesAt(scratch, from.cells, row), rows, out);
+    SumRows(scratch.EntriesAt(from.cells, row), rows, out);
   else if (IsSpread(step.aggregate))
     SpreadRows(step.aggregate, from.cells, rows, from.stride, step.columns, out, ahead);
   else
@@ -451,7 +385,8 @@ simd::Ahead TileSteps::ToFetch(const Step& step, const Place& x, int64_t rows) c
 // next tile, which reads them from beyond the second-level cache. 0: none.
 int64_t TileSteps::EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row,
                                 int64_t row_end) const {
-  const bool beyond = right.cells() * static_cast<int64_t>(sizeof(double)) > program_.processor.second_level_bytes;
+  const bool beyond =
+      right.cells() * static_cast<int64_t>(sizeof(double)) > program_.processor.second_level_bytes;
   if (!beyond || scratch.pattern.columns != driver().column_indexes()) return 0;
   const int64_t* const offsets = driver().row_offsets();
   const int64_t count = offsets[row_end] - offsets[row];
@@ -471,7 +406,7 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
   }
   const Place from = Locate(scratch, step.from, row);
   if (IsByEntry(step.from))
-    return MultiplyEntries(EntriesAt(scratch, from.cells, row), rows, right, narrow, out,
+    return MultiplyEntries(scratch.EntriesAt(from.cells, row), rows, right, narrow, out,
                            EntriesAhead(scratch, right, row, row_end));
   if (k <= kFewColumns)
     return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), narrow.cells.data(), narrow.stride,
@@ -497,63 +432,6 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
     gemm.ahead_cells = cells;
   }
   Run(gemm);
-}
-
-// The product of a tile, and the root of the same tile or of the one before it.
-void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row,
-                               int64_t rows, double* payload) const {
-  const Step& root = program_.steps[static_cast<size_t>(pair_.root)];
-  const Place x = Locate(scratch, step.from, row);
-  double products[4];
-  double* const out = pair_.keeps ? Locate(scratch, step.to, row).cells : products;
-  simd::MultiplyRowsAndColumns({.n = root.columns,
-                                .stride = x.stride,
-                                .x = x.cells,
-                                .rows = rows,
-                                .v = right.cells.data(),
-                                .out = out,
-                                .previous = pair_.at_once ? x.cells : scratch.waiting,
-                                .previous_rows = pair_.at_once ? rows : scratch.waiting_rows,
-                                .w = pair_.keeps ? Locate(scratch, root.from_right, row).cells : products,
-                                .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset,
-                                .out_step = pair_.keeps ? 1 : 0,
-                                .ahead = simd::Ahead(simd::Ahead::kFar, program_.processor.memory_streams)});
-  scratch.waiting_rows = 0;
-}
-
-void TileSteps::AddWaiting(TileScratch& scratch, double* payload) const {
-  if (scratch.waiting_rows == 0) return;
-  const Step& step = program_.steps[static_cast<size_t>(pair_.root)];
-  const Place x = Locate(scratch, step.from, 0), y = Locate(scratch, step.from_right, 0);
-  const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-  AddProduct(root, scratch.waiting, x.stride, y.cells, y.stride, scratch.waiting_rows, {}, 0,
-             payload + root.offset);
-  scratch.waiting_rows = 0;
-}
-
-void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows,
-                          int64_t row_in_panel, double* payload) const {
-  const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-  double* out = payload + root.offset;
-  if (step.right >= 0) {
-    const Place y = Locate(scratch, step.from_right, row);
-    const Matrix& left = inputs_[static_cast<size_t>(step.right)];
-    return AddSparseProduct(root, {left.row_offsets() + row, left.column_indexes(), left.values()}, rows,
-                            y.cells, y.stride, row_in_panel & 7, out);
-  }
-  const Place x = Locate(scratch, step.from, row);
-  if (IsByEntry(step.from)) {
-    const Entries entries = EntriesAt(scratch, x.cells, row);
-    if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
-      return AddEntries(root, entries, rows, row_in_panel, out);
-    const Place y = Locate(scratch, step.from_right, row);
-    return AddSparseProduct(root, entries, rows, y.cells, y.stride, row_in_panel & 7, out);
-  }
-  if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
-    return AddRows(root, x.cells, x.stride, rows, ColumnsOf(scratch, step.columns), row_in_panel, out);
-  const Place y = Locate(scratch, step.from_right, row);
-  AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(step, x, rows),
-             row_in_panel & 7, out);
 }
 
 }  // namespace heddle::ops

@@ -46,6 +46,9 @@ struct TileScratch {
   int64_t first_column = 0, width = 0;   ///< Of the tile, where they are cut by columns.
   int64_t held_begin = 0, held_end = 0;  ///< Rows whose values at the driver's entries are in `patterns`.
   std::vector<double> leaf_sums;         ///< Eight lanes for each leaf of a tile.
+  /// Rows from `row` on, as far as the tile goes.
+  RowPattern PatternAt(int64_t row) const;
+  Entries EntriesAt(const double* values, int64_t row) const;
 };
 
 /// The steps of a tile program over one call's operands: what a tile computes, whatever rows it has.

@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "core/block_pool.h"
 #include "core/panels.h"
 #include "ops/cpu.h"
 #include "ops/fetch.h"
@@ -20,28 +18,16 @@
 #include "ops/product/matmul_pack.h"
 #include "ops/simd/gemm.h"
 #include "ops/simd/matmul.h"
-#include "ops/simd/rows.h"
-#include "ops/simd/transpose.h"
 
 namespace heddle::ops {
 namespace {
 
-// All of the packed B (so many columns) stays in L3.
-constexpr int64_t kBlockColumns = 4080;
 constexpr int64_t kLargestTile = 8 * 24;
-// Strips of B in one task of packing.
-constexpr int64_t kStripsTogether = 16;
-// Strips of B that are one task at least; and with so many, packing rows of A would cost more than it gives
-// (columns of A: kFewStrips).
-constexpr int64_t kFewStrips = 2, kUnpackedStrips = 4;
-// Rows of C and columns of B of a product whose B is not packed.
-constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
 // So many cells of C stay in the second-level cache from one step to the next.
 constexpr int64_t kSmallResult = 1 << 15;
 // Results of more cells, each of a chain of at most so many products, go past the caches, a block of rows of
 // at most so many columns at a time: their lines need not come from memory first. (Longer chains take longer
-// than that, and threads would wait for what they write: 1.07 of the time at 200 products on Zen 5, 1.2 at 50
-// on Sapphire Rapids; 0.6 to 0.9 at 10 to 20 on both.)
+// than that, and threads would wait for what they write.)
 constexpr int64_t kStreamedResult = 1 << 22, kStreamedDepth = 32, kMostStreamedColumns = 128;
 // Rows of A of at most so many cells, which little is computed with, are fetched while others are packed.
 constexpr int64_t kFetchedDepth = 128;
@@ -57,109 +43,6 @@ constexpr int kTriesBeforeYield = 64;
 
 // Cells of A in one task of a skinny product.
 constexpr int64_t kSkinnyTaskCells = 1 << 17;
-
-const GemmKernel& Kernel() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2; }
-
-// Columns [j0, j0 + columns) of B, rows [k0, k0 + depth), in strips: what the tiles read.
-struct Step {
-  int64_t j0, columns, k0, depth;
-  bool first, last;
-};
-
-// Strips [begin, end) of a step.
-void PackB(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t begin, int64_t end,
-           double* packed) {
-  const int64_t width = kernel.columns, whole = std::min(end, step.columns / width) - begin;
-  const double* b = g.b + step.k0 * g.b_row + step.j0;
-  if (whole > 0)
-    PackStrips(b + begin * width, g.b_row, step.depth, width, whole,
-               packed + begin * StripCells(width, step.depth));
-  if (end * width <= step.columns || begin == end) return;
-  const int64_t last = end - 1, left = step.columns - last * width;
-  PackNarrowStrip(b + last * width, g.b_row, step.depth, left, kernel.TileFor(left).columns,
-                  packed + last * StripCells(width, step.depth));
-}
-
-// True where rows of B are read where they are: so few tiles use a strip that packing it would cost more.
-// Rows whose distance is a multiple of 512 bytes would share a few places of the first-level cache.
-bool ReadsInPlace(const Gemm& g, const GemmKernel& kernel) {
-  return g.packed == nullptr && kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace &&
-         g.n > kernel.columns && g.b_row % 64 != 0 && (g.a_row == 1 || g.a_column == 1);
-}
-
-enum class FormOfA {
-  kPacked,
-  kUnpacked,   // Read where it is.
-  kSymmetric,  // t(B), and one step has all columns: read from the packed B.
-};
-
-// t(B) B, and its upper half is enough.
-bool IsSymmetric(const Gemm& g) {
-  return g.upper_only && g.a == g.b && g.a_row == 1 && g.a_column == g.b_row && g.m == g.n;
-}
-
-FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
-  if (ReadsInPlace(g, kernel)) return FormOfA::kUnpacked;
-  if (IsSymmetric(g) && g.n <= kBlockColumns) return FormOfA::kSymmetric;
-  const int64_t few = g.a_column == 1 ? kUnpackedStrips : g.a_row == 1 ? kFewStrips : 0;
-  return g.n <= few * kernel.columns && g.packed == nullptr ? FormOfA::kUnpacked : FormOfA::kPacked;
-}
-
-// Rows of B in one step. Cells of a transposed A that is not packed for itself lie apart and take as much of
-// the first-level cache as the strip of B does.
-int64_t DepthOf(const Gemm& g, const GemmKernel& kernel) {
-  if (ReadsInPlace(g, kernel)) return std::min(kernel.depth / 4, g.k);
-  const bool apart = g.a_row == 1 && FindForm(g, kernel) != FormOfA::kPacked;
-  return std::min(apart ? kernel.depth / 2 : kernel.depth, g.k);
-}
-
-// Where the tiles of one block of rows find A.
-class RowsOfA {
- public:
-  RowsOfA(const Gemm& g, const GemmKernel& kernel)
-      : g_(g),
-        kernel_(kernel),
-        form_(FindForm(g, kernel)),
-        packed_(StripsOf(form_, kernel) * StripCells(kernel.rows, DepthOf(g, kernel))) {}
-
-  // Rows [i0, i0 + rows).
-  void Prepare(const Step& step, int64_t i0, int64_t rows, const double* packed_b) {
-    const int64_t height = kernel_.rows, depth = step.depth, whole = rows / height * height;
-    if (form_ == FormOfA::kPacked) {
-      PackA(g_, i0, rows, step.k0, depth, height, packed_.data());
-    } else if (form_ == FormOfA::kUnpacked && whole < rows) {
-      PackA(g_, i0 + whole, rows - whole, step.k0, depth, height, packed_.data());
-    }
-    for (int64_t i = 0; i < rows; i += height) {
-      GemmRows& strip = strips_[i / height];
-      strip = {packed_.data(), nullptr, 1, height};
-      if (form_ == FormOfA::kSymmetric) {
-        // A strip of B holds whole strips of A: they are the same cells.
-        const int64_t row = i0 + i, of_b = row / kernel_.columns, first = of_b * kernel_.columns;
-        strip.a = packed_b + of_b * StripCells(kernel_.columns, depth) + (row - first);
-        strip.column = kernel_.TileFor(std::min(kernel_.columns, step.columns - first)).columns;
-      } else if (form_ == FormOfA::kPacked) {
-        strip.a += i / height * StripCells(height, depth);
-      } else if (i < whole) {
-        strip = {g_.a + (i0 + i) * g_.a_row + step.k0 * g_.a_column, nullptr, g_.a_row, g_.a_column};
-      }
-      strip.next = strip.a;
-    }
-  }
-
-  const GemmRows& Strip(int64_t strip) const { return strips_[strip]; }
-
- private:
-  static constexpr int64_t kMostStrips = kBlockRows / 4;
-  static int64_t StripsOf(FormOfA form, const GemmKernel& kernel) {
-    return form == FormOfA::kSymmetric ? 0 : form == FormOfA::kUnpacked ? 1 : kBlockRows / kernel.rows;
-  }
-  const Gemm& g_;
-  const GemmKernel& kernel_;
-  const FormOfA form_;
-  PackedCells packed_;
-  GemmRows strips_[kMostStrips];
-};
 
 // What is read next and in the third-level cache: part after part of it is fetched while this one computes.
 class NextStrip {
@@ -238,7 +121,7 @@ int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
 
 // Rows [i0, i0 + rows) of C, which begin at `block`, take strips [begin, end) of a step. `packed_b` is null
 // where B is read in place. `fetches_c`: the cells of C come from memory.
-void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
+void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const GemmStep& step, int64_t i0, int64_t rows,
                    const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end,
                    NextMemory next_step, double* block, bool fetches_c) {
   alignas(64) double edge[kLargestTile] = {};
@@ -311,7 +194,7 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const Step& step, in
 
 // What rows [i0, i0 + rows) of C fetch in a step: their part of what the caller reads next; or all of B in
 // the next step, if its rows lie without gaps and one task computes all of C.
-NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const Step& step, int64_t i0, int64_t rows,
+NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const GemmStep& step, int64_t i0, int64_t rows,
                     bool alone) {
   int64_t tiles = CeilDivide(rows, kernel.rows) * CeilDivide(g.n, kernel.columns);
   if (g.ahead != nullptr) {
@@ -393,7 +276,7 @@ class Product {
   };
 
   bool Packs() const { return g_.packed == nullptr && !ReadsInPlace(g_, kernel_); }
-  int64_t Strips(const Step& step) const { return CeilDivide(step.columns, kernel_.columns); }
+  int64_t Strips(const GemmStep& step) const { return CeilDivide(step.columns, kernel_.columns); }
   // The first step is packed before all products; another one by the first three quarters of the products
   // before, part by part: threads that packed at the same time would wait for memory.
   int64_t PackingUnits(size_t t) const {
@@ -429,7 +312,7 @@ class Product {
   };
 
   void Multiply(size_t t, int64_t block, int64_t group, int64_t groups, bool alone, Scratch& scratch) const {
-    const Step& step = steps_[t];
+    const GemmStep& step = steps_[t];
     const int64_t i0 = block * kBlockRows, rows = std::min(kBlockRows, g_.m - i0);
     if ((g_.upper_only && step.j0 + step.columns <= i0 && FirstTurned(g_, kernel_) >= i0 + rows) ||
         IsCancelled(g_.cancelled))
@@ -519,58 +402,15 @@ class Product {
   }
 
   const Gemm& g_;
-  const GemmKernel& kernel_ = Kernel();
+  const GemmKernel& kernel_ = SelectedGemm();
   const int64_t blocks_;
   int64_t groups_ = 1, last_groups_ = 1;
   bool streams_ = false;  // Results go past the caches.
-  std::vector<Step> steps_;
+  std::vector<GemmStep> steps_;
   std::vector<std::unique_ptr<PackedCells>> buffers_;  // Steps take turns.
 };
 
 }  // namespace
-
-// The steps of Run, one after the other.
-struct PackedRight::Cells {
-  explicit Cells(const Gemm& product)
-      : g(product),
-        depth(DepthOf(g, kernel)),
-        cells(Before((g.n - 1) / kBlockColumns * kBlockColumns, g.k)) {}
-  int64_t ColumnsAt(int64_t j0) const { return std::min(kBlockColumns, g.n - j0); }
-  int64_t CellsOf(int64_t columns, int64_t rows) const {
-    return CeilDivide(columns, kernel.columns) * StripCells(kernel.columns, rows);
-  }
-  // Cells of the steps before.
-  int64_t Before(int64_t j0, int64_t k0) const {
-    const auto of_block = [&](int64_t columns, int64_t rows) {
-      return rows / depth * CellsOf(columns, depth) +
-             (rows % depth == 0 ? 0 : CellsOf(columns, rows % depth));
-    };
-    return j0 / kBlockColumns * of_block(kBlockColumns, g.k) + of_block(ColumnsAt(j0), k0);
-  }
-  const GemmKernel& kernel = Kernel();
-  const Gemm g;
-  const int64_t depth;
-  PackedCells cells;
-};
-
-PackedRight::PackedRight(const double* b, int64_t k, int64_t n)
-    : cells_(std::make_unique<Cells>(
-          Gemm{.m = kBlockRows, .n = n, .k = k, .a_row = k, .b = b, .b_row = n, .packed = this})) {
-  const Gemm& g = cells_->g;
-  for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns)
-    for (int64_t k0 = 0; k0 < k; k0 += cells_->depth) {
-      const Step step{j0, cells_->ColumnsAt(j0), k0, std::min(cells_->depth, k - k0), false, false};
-      double* const to = cells_->cells.data() + cells_->Before(j0, k0);
-      const int64_t strips = CeilDivide(step.columns, cells_->kernel.columns);
-      ParallelFor(CeilDivide(strips, kStripsTogether), 1, [&](int64_t begin, int64_t end) {
-        PackB(g, cells_->kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), to);
-      });
-    }
-}
-PackedRight::~PackedRight() = default;
-const double* PackedRight::At(int64_t j0, int64_t k0) const {
-  return cells_->cells.data() + cells_->Before(j0, k0);
-}
 
 void Run(const Gemm& g) {
   if (g.m == 0 || g.n == 0) return;
@@ -581,7 +421,7 @@ void Run(const Gemm& g) {
   }
   if (IsSkinny(g)) return RunSkinny(g);
   Product(g).Run();
-  TurnLastRows(g, Kernel());
+  TurnLastRows(g, SelectedGemm());
 }
 
 }  // namespace heddle::ops

@@ -7,6 +7,10 @@
 #include <new>
 
 #include "core/counted_heap.h"
+#include "core/panels.h"
+#include "ops/cpu.h"
+#include "ops/kernel.h"
+#include "ops/parallel.h"
 #include "ops/simd/rows.h"
 #include "ops/simd/transpose.h"
 
@@ -16,6 +20,10 @@ namespace {
 // Cells of a row that are packed together, and how many rows ahead they are fetched: rows lie pages apart,
 // and every row would begin with a wait for memory.
 constexpr int64_t kCellsTogether = 144, kRowsAhead = 6;
+// With so many strips of B, packing rows of A would cost more than it gives (columns of A: kFewStrips).
+constexpr int64_t kUnpackedStrips = 4;
+// Rows of C and columns of B of a product whose B is not packed.
+constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
 
 }  // namespace
 
@@ -87,6 +95,110 @@ void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, i
     for (; r < here; ++r)
       for (int64_t k = 0; k < depth; ++k) out[k * width + r] = a[r * g.a_row + k * g.a_column];
   }
+}
+
+const GemmKernel& SelectedGemm() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2; }
+
+void PackB(const Gemm& g, const GemmKernel& kernel, const GemmStep& step, int64_t begin, int64_t end,
+           double* packed) {
+  const int64_t width = kernel.columns, whole = std::min(end, step.columns / width) - begin;
+  const double* b = g.b + step.k0 * g.b_row + step.j0;
+  if (whole > 0)
+    PackStrips(b + begin * width, g.b_row, step.depth, width, whole,
+               packed + begin * StripCells(width, step.depth));
+  if (end * width <= step.columns || begin == end) return;
+  const int64_t last = end - 1, left = step.columns - last * width;
+  PackNarrowStrip(b + last * width, g.b_row, step.depth, left, kernel.TileFor(left).columns,
+                  packed + last * StripCells(width, step.depth));
+}
+
+bool ReadsInPlace(const Gemm& g, const GemmKernel& kernel) {
+  return g.packed == nullptr && kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace &&
+         g.n > kernel.columns && g.b_row % 64 != 0 && (g.a_row == 1 || g.a_column == 1);
+}
+
+bool IsSymmetric(const Gemm& g) {
+  return g.upper_only && g.a == g.b && g.a_row == 1 && g.a_column == g.b_row && g.m == g.n;
+}
+
+FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
+  if (ReadsInPlace(g, kernel)) return FormOfA::kUnpacked;
+  if (IsSymmetric(g) && g.n <= kBlockColumns) return FormOfA::kSymmetric;
+  const int64_t few = g.a_column == 1 ? kUnpackedStrips : g.a_row == 1 ? kFewStrips : 0;
+  return g.n <= few * kernel.columns && g.packed == nullptr ? FormOfA::kUnpacked : FormOfA::kPacked;
+}
+
+int64_t DepthOf(const Gemm& g, const GemmKernel& kernel) {
+  if (ReadsInPlace(g, kernel)) return std::min(kernel.depth / 4, g.k);
+  const bool apart = g.a_row == 1 && FindForm(g, kernel) != FormOfA::kPacked;
+  return std::min(apart ? kernel.depth / 2 : kernel.depth, g.k);
+}
+
+void RowsOfA::Prepare(const GemmStep& step, int64_t i0, int64_t rows, const double* packed_b) {
+  const int64_t height = kernel_.rows, depth = step.depth, whole = rows / height * height;
+  if (form_ == FormOfA::kPacked) {
+    PackA(g_, i0, rows, step.k0, depth, height, packed_.data());
+  } else if (form_ == FormOfA::kUnpacked && whole < rows) {
+    PackA(g_, i0 + whole, rows - whole, step.k0, depth, height, packed_.data());
+  }
+  for (int64_t i = 0; i < rows; i += height) {
+    GemmRows& strip = strips_[i / height];
+    strip = {packed_.data(), nullptr, 1, height};
+    if (form_ == FormOfA::kSymmetric) {
+      // A strip of B holds whole strips of A: they are the same cells.
+      const int64_t row = i0 + i, of_b = row / kernel_.columns, first = of_b * kernel_.columns;
+      strip.a = packed_b + of_b * StripCells(kernel_.columns, depth) + (row - first);
+      strip.column = kernel_.TileFor(std::min(kernel_.columns, step.columns - first)).columns;
+    } else if (form_ == FormOfA::kPacked) {
+      strip.a += i / height * StripCells(height, depth);
+    } else if (i < whole) {
+      strip = {g_.a + (i0 + i) * g_.a_row + step.k0 * g_.a_column, nullptr, g_.a_row, g_.a_column};
+    }
+    strip.next = strip.a;
+  }
+}
+
+// The steps of Run, one after the other.
+struct PackedRight::Cells {
+  explicit Cells(const Gemm& product)
+      : g(product),
+        depth(DepthOf(g, kernel)),
+        cells(Before((g.n - 1) / kBlockColumns * kBlockColumns, g.k)) {}
+  int64_t ColumnsAt(int64_t j0) const { return std::min(kBlockColumns, g.n - j0); }
+  int64_t CellsOf(int64_t columns, int64_t rows) const {
+    return CeilDivide(columns, kernel.columns) * StripCells(kernel.columns, rows);
+  }
+  // Cells of the steps before.
+  int64_t Before(int64_t j0, int64_t k0) const {
+    const auto of_block = [&](int64_t columns, int64_t rows) {
+      return rows / depth * CellsOf(columns, depth) +
+             (rows % depth == 0 ? 0 : CellsOf(columns, rows % depth));
+    };
+    return j0 / kBlockColumns * of_block(kBlockColumns, g.k) + of_block(ColumnsAt(j0), k0);
+  }
+  const GemmKernel& kernel = SelectedGemm();
+  const Gemm g;
+  const int64_t depth;
+  PackedCells cells;
+};
+
+PackedRight::PackedRight(const double* b, int64_t k, int64_t n)
+    : cells_(std::make_unique<Cells>(
+          Gemm{.m = kBlockRows, .n = n, .k = k, .a_row = k, .b = b, .b_row = n, .packed = this})) {
+  const Gemm& g = cells_->g;
+  for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns)
+    for (int64_t k0 = 0; k0 < k; k0 += cells_->depth) {
+      const GemmStep step{j0, cells_->ColumnsAt(j0), k0, std::min(cells_->depth, k - k0), false, false};
+      double* const to = cells_->cells.data() + cells_->Before(j0, k0);
+      const int64_t strips = CeilDivide(step.columns, cells_->kernel.columns);
+      ParallelFor(CeilDivide(strips, kStripsTogether), 1, [&](int64_t begin, int64_t end) {
+        PackB(g, cells_->kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), to);
+      });
+    }
+}
+PackedRight::~PackedRight() = default;
+const double* PackedRight::At(int64_t j0, int64_t k0) const {
+  return cells_->cells.data() + cells_->Before(j0, k0);
 }
 
 }  // namespace heddle::ops

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/places.h"
+
+#include <utility>
+
+namespace heddle::ops {
+
+Places::Places(FusedOperator fused, const Processor& processor) : BodyView(program_) {
+  program_.fused = std::move(fused);
+  program_.processor = processor;
+  places_.assign(body().nodes.size(), {});
+  FindConsumers();
+}
+
+void Places::PlaceInputs() {
+  for (NodeId id = 0; id < body().size(); ++id)
+    if (IsRows(id) && IsInput(id) && !IsCsrInput(id) && !IsSingle(id) && !IsPattern(id))
+      places_[Index(id)] = {Kind::kInput, InputPosition(node(id)), 0};
+  if (!program_.by_pattern) return;
+  places_[Index(Driver())] = {Kind::kDriver, 0, 0};
+  const std::vector<NodeId> shared = SharedPatterns(*this);
+  if (shared.empty()) return;
+  Step step{.kind = Step::Kind::kIntersect};
+  step.outputs.push_back(places_[Index(Driver())] = NewPattern());
+  for (NodeId id : shared) {
+    step.inputs.push_back(InputPosition(node(id)));
+    step.outputs.push_back(places_[Index(id)] = NewPattern());
+  }
+  program_.steps.push_back(std::move(step));
+}
+
+TileRef Places::PatternPlace(NodeId input, Pattern pattern) {
+  if (pattern == Pattern::kCells) {
+    TileRef& place = places_[Index(input)];
+    if (place.kind == Kind::kNone) {
+      place = NewPattern();
+      program_.steps.push_back(
+          {.kind = Step::Kind::kGatherCells, .index = InputPosition(node(input)), .to = place});
+    }
+    return place;
+  }
+  TileRef& place = gathered_[input];
+  if (place.kind != Kind::kNone) return place;
+  Step step;
+  if (pattern == Pattern::kColumn) {
+    step.kind = Step::Kind::kGatherColumn;
+    step.from = ContiguousPlace(input);
+  } else {
+    step.kind = Step::Kind::kGatherRow;
+    step.index = InputPosition(node(input));
+  }
+  place = step.to = NewPattern();
+  program_.steps.push_back(std::move(step));
+  return place;
+}
+
+TileRef Places::NewPlace(NodeId id, bool of_region) {
+  if (IsPattern(id) && (program_.roles.reduces || id != program_.fused.roots[0])) return NewPattern();
+  if (!program_.roles.reduces && id == program_.fused.roots[0] &&
+      (IsPattern(id) || (consumers(id).empty() && (of_region || !program_.single))))
+    return {Kind::kResult, 0, 0};
+  return {Kind::kBuffer, NewBuffer(Columns(id)), 0};
+}
+
+int64_t Places::StrideOf(const TileRef& ref) const {
+  if (ref.kind == Kind::kInput) return Columns(program_.roles.variables[static_cast<size_t>(ref.index)]);
+  if (ref.kind == Kind::kResult) return Columns(program_.fused.roots[0]);
+  return program_.buffers[static_cast<size_t>(ref.index)];
+}
+
+TileRef Places::DensePlace(NodeId id) {
+  TileRef& place = places_[Index(id)];
+  if (place.kind == Kind::kNone) {
+    HEDDLE_CHECK(IsInput(id), "every other value was placed by the step that makes it");
+    place = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
+    program_.steps.push_back({.kind = IsCsrInput(id) ? Step::Kind::kDensify : Step::Kind::kWiden,
+                              .index = InputPosition(node(id)),
+                              .columns = Columns(id),
+                              .to = place});
+  }
+  return place;
+}
+
+TileRef Places::ContiguousPlace(NodeId id) {
+  const TileRef place = DensePlace(id);
+  if (StrideOf(place) == Columns(id)) return place;
+  TileRef& copy = copies_[id];
+  if (copy.kind == Kind::kNone) {
+    copy = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
+    program_.steps.push_back({.kind = Step::Kind::kCopy, .columns = Columns(id), .from = place, .to = copy});
+  }
+  return copy;
+}
+
+}  // namespace heddle::ops

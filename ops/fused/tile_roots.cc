@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the steps of a tile add to the payloads of the roots.
+#include <algorithm>
+
+#include "core/panels.h"
+#include "ops/fused/dense_rows.h"
+#include "ops/fused/tile_steps.h"
+#include "ops/simd/matmul.h"
+
+namespace heddle::ops {
+
+RowPattern TileScratch::PatternAt(int64_t row) const {
+  RowPattern at = pattern;
+  at.offsets += row - pattern_row;
+  return at;
+}
+
+Entries TileScratch::EntriesAt(const double* values, int64_t row) const {
+  // Values of a tile begin with its first entry.
+  const RowPattern at = PatternAt(row);
+  return {at.offsets, at.columns, values - at.offsets[0]};
+}
+
+void TileSteps::AddTermsOf(TileScratch& scratch, const Step& step, int64_t row, int64_t rows,
+                           SparseLeaf& terms) const {
+  const TileRoot& root = program_.roots[0];
+  const Place y = root.kind == TileRoot::Kind::kColumns ? Place{} : Locate(scratch, step.from_right, row);
+  if (step.right >= 0) {
+    const Matrix& x = inputs_[static_cast<size_t>(step.right)];
+    return AddTerms(root, {x.row_offsets() + row, x.column_indexes(), x.values()}, rows, y.cells, y.stride,
+                    terms);
+  }
+  AddTerms(root, scratch.EntriesAt(Locate(scratch, step.from, row).cells, row), rows, y.cells, y.stride,
+           terms);
+}
+
+void TileSteps::AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, double* payload) const {
+  for (const Step& step : program_.steps) {
+    if (step.kind != Step::Kind::kRoot) continue;
+    const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+    Entries entries =
+        scratch.EntriesAt(Locate(scratch, step.from, scratch.held_begin).cells, scratch.held_begin);
+    entries.offsets += first - scratch.held_begin;
+    AddEntries(root, entries, last - first, 0, payload + root.offset);
+  }
+}
+
+void TileSteps::AddToTrees(TileScratch& scratch, int64_t row, int64_t row_end, int64_t span_begin,
+                           int64_t begin, int64_t end, std::vector<simd::LaneTree>& trees) const {
+  const int64_t height = program_.panel_rows, chunks = program_.chunks, first_row = row + span_begin;
+  for (const Step& step : program_.steps) {
+    if (step.kind != Step::Kind::kRoot) continue;
+    const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+    simd::LaneTree& tree = trees[static_cast<size_t>(step.index)];
+    Entries entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
+    if (chunks > 1) {
+      simd::AddLongRows(entries.offsets, entries.columns, entries.values, first_row, chunks,
+                        std::max(begin, first_row * chunks), std::min(end, (row_end + span_begin) * chunks),
+                        tree);
+    } else if (SumsByColumn(root) && first_row % height == 0) {
+      const int64_t leaves = CeilDivide(row_end - row, height);
+      scratch.leaf_sums.assign(static_cast<size_t>(8 * leaves), 0.0);
+      AddEntriesOfLeaves(entries, row_end - row, height, scratch.leaf_sums.data());
+      for (int64_t i = 0; i < leaves; ++i)
+        std::copy_n(scratch.leaf_sums.data() + 8 * i, 8, tree.Leaf(first_row / height + i));
+    } else {
+      for (int64_t i = first_row, next; i < row_end + span_begin; i = next) {
+        next = std::min(row_end + span_begin, i / height * height + height);
+        AddEntries(root, entries, next - i, i % height, tree.Leaf(i / height));
+        entries.offsets += next - i;
+      }
+    }
+  }
+}
+
+// The product of a tile, and the root of the same tile or of the one before it.
+void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row,
+                               int64_t rows, double* payload) const {
+  const Step& root = program_.steps[static_cast<size_t>(pair_.root)];
+  const Place x = Locate(scratch, step.from, row);
+  double products[4];
+  double* const out = pair_.keeps ? Locate(scratch, step.to, row).cells : products;
+  simd::MultiplyRowsAndColumns({.n = root.columns,
+                                .stride = x.stride,
+                                .x = x.cells,
+                                .rows = rows,
+                                .v = right.cells.data(),
+                                .out = out,
+                                .previous = pair_.at_once ? x.cells : scratch.waiting,
+                                .previous_rows = pair_.at_once ? rows : scratch.waiting_rows,
+                                .w = pair_.keeps ? Locate(scratch, root.from_right, row).cells : products,
+                                .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset,
+                                .out_step = pair_.keeps ? 1 : 0,
+                                .ahead = simd::Ahead(simd::Ahead::kFar, program_.processor.memory_streams)});
+  scratch.waiting_rows = 0;
+}
+
+void TileSteps::AddWaiting(TileScratch& scratch, double* payload) const {
+  if (scratch.waiting_rows == 0) return;
+  const Step& step = program_.steps[static_cast<size_t>(pair_.root)];
+  const Place x = Locate(scratch, step.from, 0), y = Locate(scratch, step.from_right, 0);
+  const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+  AddProduct(root, scratch.waiting, x.stride, y.cells, y.stride, scratch.waiting_rows, {}, 0,
+             payload + root.offset);
+  scratch.waiting_rows = 0;
+}
+
+void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows,
+                          int64_t row_in_panel, double* payload) const {
+  const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
+  double* out = payload + root.offset;
+  if (step.right >= 0) {
+    const Place y = Locate(scratch, step.from_right, row);
+    const Matrix& left = inputs_[static_cast<size_t>(step.right)];
+    return AddSparseProduct(root, {left.row_offsets() + row, left.column_indexes(), left.values()}, rows,
+                            y.cells, y.stride, row_in_panel & 7, out);
+  }
+  const Place x = Locate(scratch, step.from, row);
+  if (IsByEntry(step.from)) {
+    const Entries entries = scratch.EntriesAt(x.cells, row);
+    if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
+      return AddEntries(root, entries, rows, row_in_panel, out);
+    const Place y = Locate(scratch, step.from_right, row);
+    return AddSparseProduct(root, entries, rows, y.cells, y.stride, row_in_panel & 7, out);
+  }
+  if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
+    return AddRows(root, x.cells, x.stride, rows, ColumnsOf(scratch, step.columns), row_in_panel, out);
+  const Place y = Locate(scratch, step.from_right, row);
+  AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(step, x, rows), row_in_panel & 7, out);
+}
+
+}  // namespace heddle::ops
