@@ -143,6 +143,7 @@ class PanelRun {
     by_rows_.assign(call_.inputs.size(), false);
     for (size_t i = 0; i < call_.inputs.size(); ++i) {
       const Value* const input = call_.inputs[i];
+      if (input != nullptr && input->IsFrame()) return false;  // Only matrices are cut into panels.
       if (input == nullptr || !input->IsMatrix() || rule_ == RowRule::kGenerate) continue;
       if (InputUseOf(call_.node, call_.input_infos, static_cast<int>(i)) != InputUse::kRows) continue;
       if (input->matrix().IsSparse()) return false;
