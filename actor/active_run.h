@@ -15,7 +15,7 @@ namespace heddle::actor {
 
 class Dispatcher;
 
-/// The run that a rank is in, as its dispatchers see it.
+/// A run that is in flight on a rank, as its dispatchers see it.
 struct ActiveRun {
   uint32_t run = 0;
   PlanInstance* instance = nullptr;
@@ -24,6 +24,7 @@ struct ActiveRun {
   /// By actor number; each entry of both is touched only by the thread that runs an act of the actor.
   std::vector<TaskStatistics>* statistics = nullptr;
   std::vector<LaunchEstimate>* estimates = nullptr;
+  Dispatcher* caller = nullptr;          ///< That of the thread which waits for the end of the run.
   std::vector<Dispatcher*> serving;      ///< By stream of the plan: who runs its actors; null: it has none.
   std::atomic<int> dispatchers_left{0};  ///< Those whose actors are not all done.
   std::atomic<bool> aborting{false};
@@ -33,16 +34,16 @@ struct ActiveRun {
 class RunControl {
  public:
   virtual ~RunControl() = default;
-  /// The run of that number while it is the live one, else nullptr. Stays valid until the caller has reported
+  /// The run of that number while it is in flight, else nullptr. Stays valid until the caller has reported
   /// StreamDone.
   virtual ActiveRun* Active(uint32_t run) = 0;
   virtual void ActorFailed(uint32_t run, NodeId node, Status status) = 0;
   /// All actors of one dispatcher are done; it does not touch `active` after this.
   virtual void StreamDone(ActiveRun& active) = 0;
-  virtual void Expose(RegisterId register_id, uint8_t slot, const Value& value) = 0;
-  virtual void Withdraw(RegisterId register_id, uint8_t slot) = 0;
+  virtual void Expose(uint32_t run, RegisterId register_id, uint8_t slot, const Value& value) = 0;
+  virtual void Withdraw(uint32_t run, RegisterId register_id, uint8_t slot) = 0;
   /// What actors waited for when a stalled run was ended.
-  virtual void AddWaits(std::vector<std::string> lines) = 0;
+  virtual void AddWaits(uint32_t run, std::vector<std::string> lines) = 0;
 };
 
 }  // namespace heddle::actor

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actor/device_worker.h"
+#include "actor/run_number.h"
 #include "core/clock.h"
 #include "ops/parallel.h"
 
@@ -46,8 +47,8 @@ void LocalQueue::Grow() {
   tail_ = size;
 }
 
-Dispatcher::Dispatcher(uint32_t rank, RunControl& control, Link* link, DeviceWorker* device)
-    : rank_(rank), control_(control), link_(link), device_(device) {}
+Dispatcher::Dispatcher(uint32_t rank, RunControl& control, Link* link)
+    : rank_(rank), control_(control), link_(link) {}
 
 Dispatcher::~Dispatcher() { StopThread(); }
 
@@ -92,56 +93,66 @@ bool Dispatcher::Step() {
 
 template <typename Body>
 void Dispatcher::ForEachActor(const Body& body) {
-  PlanInstance* instance = active_->instance;
-  for (uint32_t stream = 0; stream < active_->serving.size(); ++stream) {
-    if (active_->serving[stream] != this) continue;
-    for (Actor* actor : instance->OnStream(stream)) body(*actor);
+  const ActiveRun& active = *now_->active;
+  for (uint32_t stream = 0; stream < active.serving.size(); ++stream) {
+    if (active.serving[stream] != this) continue;
+    for (Actor* actor : active.instance->OnStream(stream)) body(*actor);
   }
 }
 
-bool Dispatcher::Enter(uint32_t run) {
-  if (int64_t{run} <= finished_run_) return false;
+bool Dispatcher::TurnTo(uint32_t run) {
+  for (Entered& entered : entered_) {
+    now_ = &entered;
+    if (entered.run == run) return true;
+  }
+  now_ = nullptr;
+  const auto finished = finished_.find(LaneOf(run));
+  if (finished != finished_.end() && !ComesAfter(run, finished->second)) return false;
   ActiveRun* active = control_.Active(run);
   if (active == nullptr) return false;
-  active_ = active;
-  run_ = run;
-  remaining_ = 0;
-  ForEachActor([&](Actor&) { ++remaining_; });
+  now_ = &entered_.emplace_back(Entered{.run = run, .active = active});
+  ForEachActor([&](Actor&) { ++now_->remaining; });
+  if (now_->remaining > 0) return true;
   // Nonsense from another rank, for a stream that has no part in the run.
-  if (remaining_ == 0) active_ = nullptr;
-  return remaining_ > 0;
+  entered_.pop_back();
+  now_ = nullptr;
+  return false;
+}
+
+void Dispatcher::Leave() {
+  ActiveRun& active = *now_->active;
+  finished_[LaneOf(now_->run)] = now_->run;
+  *now_ = entered_.back();
+  entered_.pop_back();
+  now_ = nullptr;
+  control_.StreamDone(active);
 }
 
 void Dispatcher::Handle(const Message& message) {
   if (message.type == MessageType::kWake) return;
-  if (active_ == nullptr || message.run != run_) {
-    if (active_ != nullptr || !Enter(message.run)) return;  // Stale (I6).
-  }
+  if ((now_ == nullptr || now_->run != message.run) && !TurnTo(message.run)) return;  // Stale (I6).
   switch (message.type) {
     case MessageType::kStart: ForEachActor([&](Actor& actor) { actor.Start(*this); }); break;
     case MessageType::kAbort: Abort(/*describe_waits=*/message.port != 0); break;
     default: HandleForActor(message);
   }
-  if (remaining_ > 0) return;
-  finished_run_ = run_;
-  ActiveRun& active = *active_;
-  active_ = nullptr;
-  control_.StreamDone(active);
+  if (now_->remaining == 0) Leave();
 }
 
 void Dispatcher::HandleForActor(const Message& message) {
   if (message.type == MessageType::kDone && message.port == kLaunchDone)
     launches_.store(launches_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
-  Actor* actor = active_->instance->Find(message.destination);
-  if (actor == nullptr || active_->serving[message.destination.stream()] != this) return;
+  Actor* actor = now_->active->instance->Find(message.destination);
+  if (actor == nullptr || now_->active->serving[message.destination.stream()] != this) return;
   if constexpr (!kIsDebugBuild) return actor->Handle(message, *this);
   const int64_t start_ns = ThreadCpuNs();
   kernel_cpu_ns_ = 0;
   actor->Handle(message, *this);
   message_times_.Add(ThreadCpuNs() - start_ns - kernel_cpu_ns_);
   HEDDLE_DEBUG_CHECK(message_times_.WithinBound(), "messages are handled in bounded time (I10)");
-  StopUnlessOk(actor->CheckInvariants(/*quiet=*/false));                                         // I1-I3
-  if (const MemoryLedger* ledger = active_->instance->ledger()) StopUnlessOk(ledger->status());  // I8, I11
+  StopUnlessOk(actor->CheckInvariants(/*quiet=*/false));  // I1-I3
+  if (const MemoryLedger* ledger = now_->active->instance->ledger())
+    StopUnlessOk(ledger->status());  // I8, I11
 }
 
 void Dispatcher::Abort(bool describe_waits) {
@@ -151,7 +162,7 @@ void Dispatcher::Abort(bool describe_waits) {
       std::string line = lines.size() < kWaitLines ? actor.DescribeWait() : "";
       if (!line.empty()) lines.push_back(std::move(line));
     });
-    control_.AddWaits(std::move(lines));
+    control_.AddWaits(now_->run, std::move(lines));
   }
   ForEachActor([&](Actor& actor) { actor.Abort(*this); });
 }
@@ -161,7 +172,7 @@ void Dispatcher::Send(const Message& message) {
     link_->Send(message.destination.rank(), message);
     return;
   }
-  Dispatcher* dispatcher = active_->serving[message.destination.stream()];
+  Dispatcher* dispatcher = now_->active->serving[message.destination.stream()];
   if (dispatcher == this) {
     local_.Push(message);
   } else {
@@ -191,14 +202,17 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
 
 Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
                            ActResult* result) {
-  ActiveRun& active = *active_;
+  ActiveRun& active = *now_->active;
   const size_t number = actor.number();
   if (device_ != nullptr && device_->has_started() &&
       (*active.estimates)[number].NeedsDevice(/*device_is_busy=*/HasLaunches())) {
     launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     const TaskId task = actor.task().id;
-    const Message done{
-        .destination = task, .source = task, .run = run_, .type = MessageType::kDone, .port = kLaunchDone};
+    const Message done{.destination = task,
+                       .source = task,
+                       .run = now_->run,
+                       .type = MessageType::kDone,
+                       .port = kLaunchDone};
     device_->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done] {
       RunKernel(active, number, inputs, act, result);
       mailbox->Post(done);  // The run may be over before this returns.
@@ -221,13 +235,13 @@ void Dispatcher::Pull(Actor& actor, TaskId producer, RegisterId register_id, uin
   const TaskId task = actor.task().id;
   const Message done{.destination = task,
                      .source = task,
-                     .run = run_,
+                     .run = now_->run,
                      .register_id = register_id,
                      .slot = slot,
                      .type = MessageType::kDone,
                      .port = kPullDone};
   pulls_->fetch_add(1, std::memory_order_release);
-  link_->Pull(producer.rank(), run_, register_id, slot,
+  link_->Pull(producer.rank(), now_->run, register_id, slot,
               [body = std::move(body), mailbox = mailbox_, pulls = pulls_, done](Result<Value> value) {
                 body->value = std::move(value);
                 mailbox->Post(done);
@@ -237,19 +251,21 @@ void Dispatcher::Pull(Actor& actor, TaskId producer, RegisterId register_id, uin
 }
 
 void Dispatcher::Expose(RegisterId register_id, uint8_t slot, const Value& value) {
-  control_.Expose(register_id, slot, value);
+  control_.Expose(now_->run, register_id, slot, value);
 }
 
-void Dispatcher::Withdraw(RegisterId register_id, uint8_t slot) { control_.Withdraw(register_id, slot); }
+void Dispatcher::Withdraw(RegisterId register_id, uint8_t slot) {
+  control_.Withdraw(now_->run, register_id, slot);
+}
 
 void Dispatcher::Failed(Actor& actor, Status status) {
-  control_.ActorFailed(run_, actor.task().node, std::move(status));
+  control_.ActorFailed(now_->run, actor.task().node, std::move(status));
 }
 
 void Dispatcher::Finished(Actor& actor) {
-  (*active_->statistics)[actor.number()].acts = actor.acts();
-  (*active_->statistics)[actor.number()].bytes_in = actor.pulled_bytes();
-  --remaining_;
+  (*now_->active->statistics)[actor.number()].acts = actor.acts();
+  (*now_->active->statistics)[actor.number()].bytes_in = actor.pulled_bytes();
+  --now_->remaining;
 }
 
 }  // namespace heddle::actor

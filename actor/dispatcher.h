@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "actor/active_run.h"
@@ -38,15 +39,17 @@ class LocalQueue {
   size_t tail_ = 0;
 };
 
-/// Runs the actors of one or more streams on one thread: takes messages, hands them to actors, runs short
-/// kernels in place and launches long ones on the device. Either it owns its thread (StartThread) or the
-/// caller of a run lends its own (Step, Wait).
+/// Runs the actors of one or more streams on one thread, those of all runs that are in flight on it: takes
+/// messages, hands them to actors, runs short kernels in place and launches long ones on the device. Either
+/// it owns its thread (StartThread) or the caller of a run lends its own (Step, Wait).
 class Dispatcher : public ActorHost {
  public:
-  /// `link` may be nullptr when no plan has remote edges; without `device` every kernel runs in place. All
-  /// pointers outlive the dispatcher, but no launch does.
-  Dispatcher(uint32_t rank, RunControl& control, Link* link, DeviceWorker* device);
+  /// `link` may be nullptr when no plan has remote edges. All pointers outlive the dispatcher.
+  Dispatcher(uint32_t rank, RunControl& control, Link* link);
   ~Dispatcher() override;
+
+  /// Where long kernels run; nullptr: in place, as all others. Only between runs.
+  void set_device(DeviceWorker* device) { device_ = device; }
 
   /// Spawns the thread; kernels on it run in an arena of `threads` threads, made when the first one comes.
   void StartThread(int threads, bool set_floating_point_mode);
@@ -81,6 +84,12 @@ class Dispatcher : public ActorHost {
   void Finished(Actor& actor) override;
 
  private:
+  /// A run in which this dispatcher has actors that are not done.
+  struct Entered {
+    uint32_t run = 0;
+    ActiveRun* active = nullptr;
+    size_t remaining = 0;  ///< Actors that are not done.
+  };
   void ThreadMain(bool set_floating_point_mode);
   void Handle(const Message& message);
   void HandleForActor(const Message& message);
@@ -88,24 +97,25 @@ class Dispatcher : public ActorHost {
   /// One act, on whatever thread calls it: measured, and nothing once the run has been aborted.
   static void RunKernel(ActiveRun& active, size_t number, std::span<const Value* const> inputs, int64_t act,
                         ActResult* result);
-  /// Makes `run` the one this dispatcher works on; false when it is not live (any more).
-  bool Enter(uint32_t run);
+  /// Makes `run` the one this dispatcher works on; false when it is not in flight (any more).
+  bool TurnTo(uint32_t run);
+  /// The present run is over for this dispatcher.
+  void Leave();
   template <typename Body>
   void ForEachActor(const Body& body);
 
   const uint32_t rank_;
   RunControl& control_;
   Link* const link_;
-  DeviceWorker* const device_;
+  DeviceWorker* device_ = nullptr;
   const std::shared_ptr<Mailbox> mailbox_ =
       std::make_shared<Mailbox>();  ///< Shared with pulls that end late.
   LocalQueue local_;
   std::vector<Message> inbox_;
 
-  ActiveRun* active_ = nullptr;  ///< Set while this dispatcher has actors that are not done.
-  uint32_t run_ = 0;             ///< Of active_.
-  int64_t finished_run_ = -1;    ///< Messages up to this run are stale.
-  size_t remaining_ = 0;         ///< Actors that are not done.
+  std::vector<Entered> entered_;
+  Entered* now_ = nullptr;  ///< The one of entered_ to which the message under way belongs.
+  std::unordered_map<uint32_t, uint32_t> finished_;  ///< By lane: messages up to this run are stale.
 
   std::atomic<uint64_t> progress_{0};
   std::atomic<bool> busy_{false};

@@ -12,6 +12,10 @@
 #include "core/value.h"
 #include "ops/kernel.h"
 
+namespace heddle {
+class MemoryBudget;
+}
+
 namespace heddle::actor {
 
 /// What one task did in a run, for -stats.
@@ -35,8 +39,9 @@ struct RuntimeOptions {
   int threads = 1;  ///< Concurrency of the CPU device: of the arena in which a kernel runs.
   bool set_denormals =
       true;  ///< Sets MXCSR (round to nearest, no flush to zero) on every thread that runs kernels.
-  bool times_acts = false;    ///< Reads the clock around every act, for TaskStatistics::kernel_ns.
-  int64_t stall_ms = 10'000;  ///< Nothing happens for this long: look whether anything still can.
+  bool times_acts = false;               ///< Reads the clock around every act, for TaskStatistics::kernel_ns.
+  const MemoryBudget* budget = nullptr;  ///< Into which runs in flight have to fit; nullptr: the process's.
+  int64_t stall_ms = 10'000;             ///< Nothing happens for this long: look whether anything still can.
 };
 
 /// Runs plans on one rank: one OS thread per stream, one actor per task, nobody blocks.
@@ -46,6 +51,12 @@ struct RuntimeOptions {
 /// runtime (host, network), made once by Create when there is a link. Kernels too long for a thread that has
 /// messages to answer run on the device's thread (device_worker.h), made once before the first run that needs
 /// it. Run() waits only when none of its actors can act.
+///
+/// Several runs may be in flight at once, each in a lane of its own (run_number.h) and called from a thread
+/// of its own. They share the threads of host and network, the pool and the budget: a run whose plan has no
+/// other ranks begins when its stated memory fits beside that of the others (run_admission.h). An error ends
+/// the runs of its lane alone. Effects are in the order of the script within a run; across lanes whoever
+/// calls has to bring them in order.
 class Runtime : public LinkHandler {
  public:
   /// `kernels`, `context` and `link` outlive the runtime; link may be nullptr when plans have one rank. Sets
@@ -54,15 +65,22 @@ class Runtime : public LinkHandler {
                                          ops::KernelContext& context, Link* link);
 
   /// One epoch of `plan` on this rank, with this rank's pieces of the live-ins by variable name. `run` is the
-  /// same on all ranks and grows by one per call. The first error in (node, rank) order that this rank knows
-  /// wins; its position is the node's. After an error all slots are free again and the runtime can run the
-  /// next plan. A rank that has ended its part of a run before another rank failed in it hears of the failure
-  /// in its next run, which then fails. Actors of a plan are constructed once and reused while the same plan
-  /// (by key; by object if the key is 0) runs again; the last 256 are kept. One caller at a time.
+  /// same on all ranks and names the lane; its place there grows by one per call. The first error in (node,
+  /// rank) order that this rank knows wins; its position is the node's. After an error all slots are free
+  /// again and the runtime can run the next plan. A rank that has ended its part of a run before another rank
+  /// failed in it hears of the failure in its next run, which then fails. Actors of a plan are constructed
+  /// once and reused while the same plan (by key; by object if the key is 0) runs again in a lane; the last
+  /// 256 are kept. One caller at a time for each lane.
   virtual Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run,
                                 std::map<std::string, Value> live_in) = 0;
 
-  /// Ends the run in progress and all later ones with `why` (Ctrl-C, a lost peer); the other ranks are told.
+  /// Opens a lane beside that of number 0, or opens it anew: kernels of its runs use `threads` threads and a
+  /// copy of `context`. Not while it runs.
+  virtual void OpenLane(uint32_t lane, int threads, const ops::KernelContext& context) = 0;
+  /// Ends the run of one lane and all later ones until it is opened anew. Any thread, returns at once.
+  virtual void CancelLane(uint32_t lane, Status why) = 0;
+
+  /// Ends the runs in flight and all later ones with `why` (Ctrl-C, a lost peer); the other ranks are told.
   /// Any thread, returns at once. An error that a script caused in the same run is reported rather than
   /// `why`.
   virtual void Cancel(Status why) = 0;

@@ -8,6 +8,7 @@
 
 #include "actor/actor_host.h"
 #include "actor/run_errors.h"
+#include "actor/run_number.h"
 
 namespace heddle::actor {
 
@@ -22,15 +23,21 @@ struct Simulation::Event {
   std::function<void()> happen;
 };
 
-// One rank: the host of its actors and, in small, the supervisor that runtime.cc is in production.
+// One rank of one lane: the host of its actors and, in small, the supervisor that lane.cc is in production.
 class Simulation::Rank : public ActorHost {
  public:
-  Rank(Simulation& simulation, uint32_t rank, std::unique_ptr<PlanInstance> instance,
+  Rank(Simulation& simulation, uint32_t rank, uint32_t lane, std::unique_ptr<PlanInstance> instance,
        std::unique_ptr<TaskBody> body)
-      : simulation_(simulation), rank_(rank), instance_(std::move(instance)), body_(std::move(body)) {}
+      : simulation_(simulation),
+        rank_(rank),
+        lane_(lane),
+        instance_(std::move(instance)),
+        body_(std::move(body)) {}
 
   PlanInstance& instance() { return *instance_; }
   TaskBody& body() { return *body_; }
+  uint32_t rank() const { return rank_; }
+  uint32_t lane() const { return lane_; }
   bool has_begun() const { return has_begun_; }
   bool is_done() const { return has_begun_ && remaining_ == 0; }
   bool has_exposed() const { return !exposed_.empty(); }
@@ -49,7 +56,7 @@ class Simulation::Rank : public ActorHost {
     instance_->Begin(run_);
     has_begun_ = true;
     remaining_ = instance_->actors().size();
-    for (uint32_t stream = 0; stream < simulation_.streams(); ++stream) Tell(stream, MessageType::kStart);
+    for (uint32_t stream = 0; stream < simulation_.streams_; ++stream) Tell(stream, MessageType::kStart);
     if (!errors_.empty()) Abort();
   }
 
@@ -75,7 +82,7 @@ class Simulation::Rank : public ActorHost {
     errors_.Add(node, rank, status);
     if (has_begun_) Abort();
     for (auto& other : simulation_.ranks_) {
-      if (!announce || other.get() == this) continue;
+      if (!announce || other.get() == this || other->lane_ != lane_) continue;
       simulation_.events_.push_back(
           {simulation_.DueAfterDelay(), [to = other.get(), node, rank, status, run = run_] {
              if (to->run_ == run) to->Fail(node, rank, status, false);
@@ -85,7 +92,8 @@ class Simulation::Rank : public ActorHost {
 
   void Send(const Message& message) override {
     const TaskId to = message.destination;
-    simulation_.Enqueue(ThreadOf(current_), to.rank() * simulation_.streams() + to.stream(), message);
+    simulation_.Enqueue(lane_, ThreadOf(current_), simulation_.ThreadOf(to.rank(), lane_, to.stream()),
+                        message);
   }
 
   Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
@@ -106,7 +114,7 @@ class Simulation::Rank : public ActorHost {
 
   void Pull(Actor& actor, TaskId producer, RegisterId register_id, uint8_t slot,
             std::shared_ptr<PulledBody> body) override {
-    Rank* from = simulation_.ranks_[producer.rank()].get();
+    Rank* from = &simulation_.RankAt(producer.rank(), lane_);
     const TaskId task = actor.task().id;
     simulation_.events_.push_back({simulation_.DueAfterDelay(),
                                    [this, from, body = std::move(body), task, run = run_, register_id, slot] {
@@ -151,13 +159,13 @@ class Simulation::Rank : public ActorHost {
   void TellDone(TaskId task, uint16_t port, uint32_t run) {
     const size_t thread = ThreadOf(task.stream());
     simulation_.Enqueue(
-        thread, thread,
+        lane_, thread, thread,
         {.destination = task, .source = task, .run = run, .type = MessageType::kDone, .port = port});
   }
 
   void Abort() {
     if (std::exchange(aborting_, true)) return;
-    for (uint32_t stream = 0; stream < simulation_.streams(); ++stream) Tell(stream, MessageType::kAbort);
+    for (uint32_t stream = 0; stream < simulation_.streams_; ++stream) Tell(stream, MessageType::kAbort);
   }
 
   // From the rank's runtime to one of its threads; ordered after what the thread has told itself.
@@ -167,11 +175,10 @@ class Simulation::Rank : public ActorHost {
     message.type = type;
     message.run = run_;
     message.destination = TaskId::Make(rank_, stream, 0);
-    simulation_.Enqueue(ThreadOf(stream), ThreadOf(stream), message);
+    simulation_.Enqueue(lane_, ThreadOf(stream), ThreadOf(stream), message);
   }
 
-  // Among those of all ranks.
-  size_t ThreadOf(uint32_t stream) const { return rank_ * simulation_.streams() + stream; }
+  size_t ThreadOf(uint32_t stream) const { return simulation_.ThreadOf(rank_, lane_, stream); }
 
   void Check(const Actor& actor) {
     if (simulation_.broken_.ok()) simulation_.broken_ = simulation_.CheckStep(actor, *instance_);
@@ -179,6 +186,7 @@ class Simulation::Rank : public ActorHost {
 
   Simulation& simulation_;
   const uint32_t rank_;
+  const uint32_t lane_;
   const std::unique_ptr<PlanInstance> instance_;
   const std::unique_ptr<TaskBody> body_;
   uint32_t run_ = 0;
@@ -194,21 +202,41 @@ class Simulation::Rank : public ActorHost {
 Simulation::Simulation() = default;
 Simulation::~Simulation() = default;
 
-Result<std::unique_ptr<Simulation>> Simulation::Create(std::shared_ptr<const Plan> plan,
-                                                       const BodyFactory& make_body) {
+Result<std::unique_ptr<Simulation>> Simulation::CreateLanes(std::vector<std::shared_ptr<const Plan>> plans,
+                                                            const BodyFactory& make_body) {
   std::unique_ptr<Simulation> simulation(new Simulation());
-  simulation->plan_ = plan;
-  for (uint32_t rank = 0; rank < static_cast<uint32_t>(plan->ranks); ++rank) {
-    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<PlanInstance> instance, PlanInstance::Create(plan, rank));
-    std::unique_ptr<TaskBody> body = make_body(*instance);
-    simulation->ranks_.push_back(
-        std::make_unique<Rank>(*simulation, rank, std::move(instance), std::move(body)));
+  simulation->lanes_ = static_cast<uint32_t>(plans.size());
+  simulation->streams_ = static_cast<uint32_t>(plans[0]->streams.size());
+  for (const auto& plan : plans)
+    simulation->ranks_of_lane_ = std::max(simulation->ranks_of_lane_, static_cast<uint32_t>(plan->ranks));
+  for (uint32_t lane = 0; lane < simulation->lanes_; ++lane) {
+    for (uint32_t rank = 0; rank < simulation->ranks_of_lane_; ++rank) {
+      HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<PlanInstance> instance,
+                              PlanInstance::Create(plans[lane], rank));
+      std::unique_ptr<TaskBody> body = make_body(*instance);
+      simulation->ranks_.push_back(
+          std::make_unique<Rank>(*simulation, rank, lane, std::move(instance), std::move(body)));
+    }
   }
-  const size_t threads = simulation->ranks_.size() * simulation->streams();
-  simulation->channels_.resize(threads * threads);
-  simulation->heads_.resize(threads * threads);
+  const size_t threads = simulation->ThreadOf(simulation->ranks_of_lane_, 0, 0);
+  simulation->channels_.resize(plans.size() * threads * threads);
+  simulation->heads_.resize(simulation->channels_.size());
   simulation->busy_until_ns_.resize(threads);
   return simulation;
+}
+
+size_t Simulation::ThreadOf(uint32_t rank, uint32_t lane, uint32_t stream) const {
+  return rank * ThreadsOfRank() + (stream == 0 ? lane : lanes_ + stream - 1);
+}
+
+Simulation::Rank& Simulation::RankAt(uint32_t rank, uint32_t lane) const {
+  return *ranks_[size_t{lane} * ranks_of_lane_ + rank];
+}
+
+Simulation::Rank& Simulation::ReceiverOf(size_t channel) const {
+  const size_t threads = busy_until_ns_.size();
+  const size_t rank = channel % threads / ThreadsOfRank();
+  return RankAt(static_cast<uint32_t>(rank), static_cast<uint32_t>(channel / threads / threads));
 }
 
 // splitmix64 (Steele, Lea, Flood 2014): any seed gives a good stream.
@@ -220,10 +248,10 @@ uint64_t Simulation::Random(uint64_t below) {
   return (z ^ (z >> 31)) % below;
 }
 
-void Simulation::Enqueue(size_t from, size_t to, const Message& message) {
-  const size_t channel = from * busy_until_ns_.size() + to;
+void Simulation::Enqueue(uint32_t lane, size_t from, size_t to, const Message& message) {
+  const size_t channel = (lane * busy_until_ns_.size() + from) * busy_until_ns_.size() + to;
   std::vector<Envelope>& queue = channels_[channel];
-  const bool crosses = from / streams() != to / streams();
+  const bool crosses = from / ThreadsOfRank() != to / ThreadsOfRank();
   int64_t due_ns = crosses ? DueAfterDelay() : clock_.MonotonicNs();
   if (heads_[channel] == queue.size()) {
     queue.clear();
@@ -257,7 +285,7 @@ bool Simulation::Step() {
     eligible += due_ns <= now_ns;
     next_ns = std::min(next_ns, due_ns);
   };
-  const auto can_receive = [&](size_t channel) { return ranks_[channel % threads / streams()]->has_begun(); };
+  const auto can_receive = [&](size_t channel) { return ReceiverOf(channel).has_begun(); };
   for (size_t channel : active_channels_) {
     if (can_receive(channel)) offer(due_of(channel));
   }
@@ -277,7 +305,7 @@ bool Simulation::Step() {
       active_channels_[i] = active_channels_.back();
       active_channels_.pop_back();
     }
-    ranks_[channel % threads / streams()]->Handle(message);
+    ReceiverOf(channel).Handle(message);
     return true;
   }
   for (size_t i = 0; i < events_.size(); ++i) {
@@ -298,14 +326,14 @@ Status Simulation::Run(uint32_t run, const SimulationOptions& options) {
   steps_ = 0;
   broken_ = OkStatus();
   for (auto& rank : ranks_) {
-    rank->Prepare(run);
+    rank->Prepare(MakeRun(rank->lane(), run));
     events_.push_back({DueAfterDelay(), [&rank = *rank] { rank.Begin(); }});
   }
   while (broken_.ok()) {
     if (steps_ == options.abort_at_step) {
       options_.abort_at_step = -1;
-      const auto rank = static_cast<uint32_t>(Random(ranks_.size()));
-      ranks_[rank]->Fail(kNoNode, rank, Cancelled("cancelled at step {}", steps_), true);
+      Rank& rank = *ranks_[Random(ranks_.size())];
+      rank.Fail(kNoNode, rank.rank(), Cancelled("cancelled at step {}", steps_), true);
       ++steps_;
     }
     if (!Step()) break;
@@ -314,33 +342,42 @@ Status Simulation::Run(uint32_t run, const SimulationOptions& options) {
 }
 
 Status Simulation::Finish() {
+  Status first;
+  for (uint32_t lane = 0; lane < lanes_; ++lane) {
+    const Status status = FinishLane(lane);
+    if (first.ok()) first = status;
+  }
+  if (!broken_.ok()) {
+    events_.clear();
+    return broken_;
+  }
+  if (first.ok() && options_.check_invariants && !active_channels_.empty())
+    return Internal("I7: messages are left after the end of the run");
+  return first;
+}
+
+Status Simulation::FinishLane(uint32_t lane) {
   RunErrors errors;
   std::vector<std::string> waits;
   bool stalled = false;
-  for (auto& rank : ranks_) {
-    if (!rank->errors().empty()) errors.Add(rank->errors().node(), rank->errors().rank(), rank->status());
-    stalled |= !rank->is_done();
-    for (std::string& line : rank->instance().DescribeWaits(4)) waits.push_back(std::move(line));
+  for (uint32_t i = 0; i < ranks_of_lane_; ++i) {
+    Rank& rank = RankAt(i, lane);
+    if (!rank.errors().empty()) errors.Add(rank.errors().node(), rank.errors().rank(), rank.status());
+    stalled |= !rank.is_done();
+    for (std::string& line : rank.instance().DescribeWaits(4)) waits.push_back(std::move(line));
   }
   Status status = errors.First();
-  if (!broken_.ok()) {
-    status = broken_;
-    events_.clear();
-  } else if (stalled) {
+  if (stalled && broken_.ok()) {
     status = Internal("stalled: nothing can happen any more");
     for (const std::string& line : waits) status = status.WithNote(line);
-  } else if (status.ok() && options_.check_invariants) {
-    for (auto& rank : ranks_) {
-      status = rank->instance().CheckInvariants(/*quiet=*/true);
-      if (status.ok() && rank->has_exposed()) status = Internal("I12: a body is still published");
-      if (!status.ok()) break;
+  } else if (status.ok() && broken_.ok() && options_.check_invariants) {
+    for (uint32_t i = 0; i < ranks_of_lane_ && status.ok(); ++i) {
+      status = RankAt(i, lane).instance().CheckInvariants(/*quiet=*/true);
+      if (status.ok() && RankAt(i, lane).has_exposed()) status = Internal("I12: a body is still published");
     }
-    if (status.ok() && !active_channels_.empty())
-      status = Internal("I7: messages are left after the end of the run");
   }
-  for (auto& rank : ranks_) {
-    if (!status.ok()) rank->instance().Clear();
-  }
+  for (uint32_t i = 0; i < ranks_of_lane_; ++i)
+    if (!status.ok() || !broken_.ok()) RankAt(i, lane).instance().Clear();
   return status;
 }
 
@@ -352,8 +389,8 @@ int64_t Simulation::acts() const {
   return acts;
 }
 
-TaskBody& Simulation::body(uint32_t rank) { return ranks_[rank]->body(); }
-PlanInstance& Simulation::instance(uint32_t rank) { return ranks_[rank]->instance(); }
-const Status& Simulation::StatusOf(uint32_t rank) const { return ranks_[rank]->status(); }
+TaskBody& Simulation::body(uint32_t rank, uint32_t lane) { return RankAt(rank, lane).body(); }
+PlanInstance& Simulation::instance(uint32_t rank, uint32_t lane) { return RankAt(rank, lane).instance(); }
+const Status& Simulation::StatusOf(uint32_t rank, uint32_t lane) const { return RankAt(rank, lane).status(); }
 
 }  // namespace heddle::actor

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actor/plan_instance.h"
@@ -23,32 +24,38 @@ struct SimulationOptions {
   int64_t launch_one_in = 3;
 };
 
-/// All ranks of a plan with the real actors, on one thread and a virtual clock (runtime reference 2.14). A
-/// seed decides which mailbox is served next, how long messages between ranks, pulls and acts take, which
-/// acts are launched on the device, and when ranks begin: one seed is one interleaving. Kept as in
-/// production: order per sender and receiving thread, one act at a time per thread, launches of a rank one
-/// after the other.
+/// All ranks of a plan with the real actors, on one thread and a virtual clock (runtime reference 2.14); or
+/// of several plans, one for each lane, whose runs are in flight at once. A seed decides which mailbox is
+/// served next, how long messages between ranks, pulls and acts take, which acts are launched on the device,
+/// and when ranks begin each run: one seed is one interleaving. Kept as in production: order per sender and
+/// receiving thread, one act at a time per thread, launches of a rank and lane one after the other; the
+/// threads of all streams but the first serve all lanes of their rank.
 class Simulation {
  public:
   using BodyFactory = std::function<std::unique_ptr<TaskBody>(const PlanInstance& instance)>;
 
   static Result<std::unique_ptr<Simulation>> Create(std::shared_ptr<const Plan> plan,
-                                                    const BodyFactory& make_body);
+                                                    const BodyFactory& make_body) {
+    return CreateLanes({std::move(plan)}, make_body);
+  }
+  /// A plan for each lane; `make_body` is called lane by lane.
+  static Result<std::unique_ptr<Simulation>> CreateLanes(std::vector<std::shared_ptr<const Plan>> plans,
+                                                         const BodyFactory& make_body);
   ~Simulation();
 
-  /// One run on all ranks, until nothing is left to happen. Ok if every rank ended well; else the first error
-  /// in (node, rank) order: of a task, of the cancellation (kCancelled), "stalled: ..." (kInternal) with the
-  /// blocked actors as notes, or a broken invariant (kInternal). All slots are free afterwards. Messages that
-  /// an aborted run leaves behind stay in the mailboxes and reach the next run. `run` grows from call to
-  /// call.
+  /// One run of each lane on all ranks, until nothing is left to happen. Ok if every rank ended well; else,
+  /// of the first lane with an error, the first one in (node, rank) order: of a task, of the cancellation
+  /// (kCancelled), "stalled: ..." (kInternal) with the blocked actors as notes, or a broken invariant
+  /// (kInternal). All slots are free afterwards. Messages that an aborted run leaves behind stay in the
+  /// mailboxes and reach the next run. `run` grows from call to call.
   Status Run(uint32_t run, const SimulationOptions& options);
 
   int64_t steps() const { return steps_; }  ///< Of the last run.
-  int64_t acts() const;                     ///< Of the last run, all ranks.
-  TaskBody& body(uint32_t rank);
-  PlanInstance& instance(uint32_t rank);
-  /// Status of one rank's own part of the last run.
-  const Status& StatusOf(uint32_t rank) const;
+  int64_t acts() const;                     ///< Of the last run, all ranks and lanes.
+  TaskBody& body(uint32_t rank, uint32_t lane = 0);
+  PlanInstance& instance(uint32_t rank, uint32_t lane = 0);
+  /// Status of one rank's own part of the last run of a lane.
+  const Status& StatusOf(uint32_t rank, uint32_t lane = 0) const;
   VirtualClock& clock() { return clock_; }
 
  private:
@@ -62,25 +69,35 @@ class Simulation {
     return clock_.MonotonicNs() +
            static_cast<int64_t>(Random(static_cast<uint64_t>(options_.most_delay_ns) + 1));
   }
-  void Enqueue(size_t from, size_t to, const Message& message);
+  /// The thread that serves the stream of a rank and lane, among those of all ranks.
+  size_t ThreadOf(uint32_t rank, uint32_t lane, uint32_t stream) const;
+  /// The rank and lane that the messages of a channel are for.
+  Rank& ReceiverOf(size_t channel) const;
+  Rank& RankAt(uint32_t rank, uint32_t lane) const;
+  void Enqueue(uint32_t lane, size_t from, size_t to, const Message& message);
   bool Step();
   Status CheckStep(const Actor& actor, const PlanInstance& instance) const;
   Status Finish();
+  Status FinishLane(uint32_t lane);
 
-  size_t streams() const { return plan_->streams.size(); }  ///< Of each rank.
+  /// One of the first stream for each lane, and one of each other stream.
+  size_t ThreadsOfRank() const { return size_t{lanes_} + streams_ - 1; }
 
-  std::shared_ptr<const Plan> plan_;
-  std::vector<std::unique_ptr<Rank>> ranks_;
+  uint32_t lanes_ = 1;
+  uint32_t streams_ = 1;  ///< Of the plans.
+  uint32_t ranks_of_lane_ = 1;
+  std::vector<std::unique_ptr<Rank>> ranks_;  ///< [lane * ranks + rank]
   SimulationOptions options_;
   VirtualClock clock_;
   uint64_t random_state_ = 0;
   int64_t steps_ = 0;
-  Status broken_;                                ///< First invariant that did not hold.
-  std::vector<std::vector<Envelope>> channels_;  ///< [from thread * threads + to thread], a queue each.
-  std::vector<size_t> heads_;                    ///< First envelope of each channel that is not delivered.
-  std::vector<size_t> active_channels_;          ///< Those with something in them.
-  std::vector<int64_t> busy_until_ns_;           ///< By thread.
-  std::vector<Event> events_;                    ///< Starts, pulls, launches and errors on the way.
+  Status broken_;  ///< First invariant that did not hold.
+  /// [(lane * threads + from thread) * threads + to thread], a queue each.
+  std::vector<std::vector<Envelope>> channels_;
+  std::vector<size_t> heads_;            ///< First envelope of each channel that is not delivered.
+  std::vector<size_t> active_channels_;  ///< Those with something in them.
+  std::vector<int64_t> busy_until_ns_;   ///< By thread.
+  std::vector<Event> events_;            ///< Starts, pulls, launches and errors on the way.
 };
 
 }  // namespace heddle::actor

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "actor/run_number.h"
 #include "cluster/wire/value_wire.h"
 
 namespace heddle::cluster {
@@ -13,7 +14,8 @@ constexpr int64_t kSmallValueBytes = 4 << 10;
 }  // namespace
 
 void SmallValues::Put(uint32_t run, RegisterId register_id, uint32_t slot, Value value) {
-  values_.erase(values_.begin(), values_.lower_bound({run, 0, 0}));
+  const uint32_t first = actor::MakeRun(actor::LaneOf(run), 0);
+  values_.erase(values_.lower_bound({first, 0, 0}), values_.lower_bound({run, 0, 0}));
   values_.insert_or_assign({run, register_id, slot}, std::move(value));
 }
 

@@ -15,7 +15,7 @@ namespace heddle::cluster {
 /// Values that came with the message that announces them and have not been pulled yet. Not thread-safe.
 class SmallValues {
  public:
-  /// Drops those of earlier runs, which ended early.
+  /// Drops those of earlier runs of the same lane, which ended early.
   void Put(uint32_t run, RegisterId register_id, uint32_t slot, Value value);
   std::optional<Value> Take(uint32_t run, RegisterId register_id, uint32_t slot);
 

@@ -243,9 +243,9 @@ class DispatcherTest : public testing::Test, public RunControl {
   ActiveRun* Active(uint32_t run) override { return run == active_.run ? &active_ : nullptr; }
   void ActorFailed(uint32_t, NodeId, Status status) override { failure_ = status; }
   void StreamDone(ActiveRun&) override { is_done_ = true; }
-  void Expose(RegisterId, uint8_t, const Value&) override {}
-  void Withdraw(RegisterId, uint8_t) override {}
-  void AddWaits(std::vector<std::string>) override {}
+  void Expose(uint32_t, RegisterId, uint8_t, const Value&) override {}
+  void Withdraw(uint32_t, RegisterId, uint8_t) override {}
+  void AddWaits(uint32_t, std::vector<std::string>) override {}
 
   Actor::State StateOf(size_t number) { return instance_->actors()[number].state(); }
   void StepUntilIdle() {
@@ -259,7 +259,7 @@ class DispatcherTest : public testing::Test, public RunControl {
   Status failure_;
   bool is_done_ = false;
   DeviceWorker device_{1, false};
-  Dispatcher dispatcher_{0, *this, nullptr, &device_};
+  Dispatcher dispatcher_{0, *this, nullptr};
 };
 
 TEST_F(DispatcherTest, CancelIsAnsweredWhileALongKernelRuns) {
@@ -279,7 +279,9 @@ TEST_F(DispatcherTest, CancelIsAnsweredWhileALongKernelRuns) {
   active_.body = &body;
   active_.statistics = &statistics;
   active_.estimates = &estimates;
+  active_.caller = &dispatcher_;
   active_.serving.assign(instance_->plan().streams.size(), &dispatcher_);
+  dispatcher_.set_device(&device_);
   device_.Start();
   instance_->Begin(1);
 

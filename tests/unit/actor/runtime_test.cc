@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/counted_heap.h"
 #include "ops/operator.h"
 #include "tests/simulation/plan_writer.h"
 #include "tests/support/frames.h"
@@ -291,6 +292,26 @@ TEST_F(RuntimeTest, ActsAreTimedWhenSomebodyAsks) {
       EXPECT_EQ(task.kernel_ns > 0, asked);
     }
   }
+}
+
+// A run of a thousand acts more takes no allocation more.
+TEST_F(RuntimeTest, ActsInSteadyStateAllocateNothing) {
+  if (!kHeapIsCounted) GTEST_SKIP() << "sanitizers have a heap of their own";
+  kernels_.Set("pass", [](const ops::KernelCall& call) -> Result<Value> { return *call.inputs[0]; });
+  const auto few = ThreeTasks("pass", 1);
+  writer_.SetKey(2);
+  writer_.task(0).count = 1001;
+  const auto many = Finish();
+  const Value x(Column({1, 2, 3}));
+  uint32_t run = 0;
+  const auto allocations = [&](const std::shared_ptr<const Plan>& plan) {
+    const std::map<std::string, Value> live_in = {{"x", x}};
+    EXPECT_TRUE(runtime().Run(plan, ++run, live_in).ok());  // What is made once is made.
+    const int64_t before = HeapAllocations();
+    EXPECT_TRUE(runtime().Run(plan, ++run, live_in).ok());
+    return HeapAllocations() - before;
+  };
+  EXPECT_EQ(allocations(many), allocations(few));
 }
 
 TEST_F(RuntimeTest, LiteralsAndEffectsInOrder) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "actor/run_number.h"
 #include "cluster/executor/executor_messages.h"
 #include "cluster/wire/bytes.h"
 #include "cluster/wire/frame_wire.h"
@@ -254,6 +255,16 @@ TEST(ValueWireTest, SmallValuesTravelInOnePiece) {
   for (size_t size = 0; size < frames.size(); ++size) EXPECT_FALSE(DecodeValue(frames.substr(0, size)).ok());
 }
 
+TEST(SmallValuesTest, ARunDropsThoseOfEarlierRunsOfItsLane) {
+  SmallValues values;
+  values.Put(actor::MakeRun(0, 5), 1, 0, Value(1.0));
+  values.Put(actor::MakeRun(2, 3), 1, 0, Value(2.0));
+  values.Put(actor::MakeRun(0, 6), 1, 0, Value(3.0));
+  EXPECT_FALSE(values.Take(actor::MakeRun(0, 5), 1, 0).has_value());
+  EXPECT_EQ(values.Take(actor::MakeRun(2, 3), 1, 0)->scalar(), Scalar(2.0));
+  EXPECT_EQ(values.Take(actor::MakeRun(0, 6), 1, 0)->scalar(), Scalar(3.0));
+}
+
 TEST(ValueWireTest, AStatusArrivesWhole) {
   const Status status =
       FailedPrecondition("no: {}", 3).At({"a b.dml", 12, 9}).WithNote("why").WithNote("next");
@@ -280,6 +291,7 @@ TEST(ExecutorMessagesTest, AStartKeepsEveryByteAndOption) {
   message.start->options.seed = (int64_t{1} << 53) - 1;
   message.start->options.disabled_passes = {"share"};
   message.start->options.plans = {"plan"};
+  message.start->options.times_operators = true;
   const std::string line = ToLine(message);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const Result<LauncherMessage> parsed = ParseLauncherMessage(line);
@@ -294,6 +306,7 @@ TEST(ExecutorMessagesTest, AStartKeepsEveryByteAndOption) {
   EXPECT_EQ(parsed->start->options.seed, message.start->options.seed);
   EXPECT_EQ(parsed->start->options.disabled_passes, message.start->options.disabled_passes);
   EXPECT_EQ(parsed->start->options.plans, message.start->options.plans);
+  EXPECT_TRUE(parsed->start->options.times_operators);
 }
 
 TEST(ExecutorMessagesTest, AnOutcomeKeepsItsStatusAndStatistics) {

@@ -52,6 +52,20 @@ class CountedHeapAtTheLimitTest : public CountedHeapTest {
   std::string allowance_;
 };
 
+TEST_F(CountedHeapTest, AllocationsAreCountedByTheThreadThatMakesThem) {
+  std::vector<std::string> held;
+  held.reserve(4);
+  const int64_t before = HeapAllocations();
+  for (int i = 0; i < 3; ++i) held.emplace_back(100, 'x');
+  EXPECT_EQ(HeapAllocations() - before, 3);
+  std::thread([&] {
+    const int64_t own = HeapAllocations();
+    held.emplace_back(100, 'x');
+    EXPECT_EQ(HeapAllocations() - own, 1);
+  }).join();
+  EXPECT_LE(HeapAllocations() - before, 5) << "what std::thread takes";
+}
+
 TEST_F(CountedHeapTest, EveryWayToAllocateCounts) {
   const auto counted = [](const auto& hold) {
     const int64_t before = HeapBytes();

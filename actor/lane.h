@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actor/active_run.h"
+#include "actor/device_worker.h"
+#include "actor/dispatcher.h"
+#include "actor/plan_cache.h"
+#include "actor/run_admission.h"
+#include "actor/run_errors.h"
+#include "actor/run_number.h"
+#include "actor/runtime.h"
+#include "actor/stall_detector.h"
+#include "ops/parallel.h"
+
+namespace heddle::actor {
+
+/// What the lanes of a runtime share. All of it outlives them.
+struct LaneSurroundings {
+  const RuntimeOptions& options;
+  const ops::KernelSource& kernels;
+  Link* link;  ///< nullptr when plans have one rank.
+  RunControl& control;
+  RunAdmission& admission;
+  const std::vector<StreamDescription>& streams;            ///< Of this rank; the first is the caller's.
+  const std::vector<std::unique_ptr<Dispatcher>>& threads;  ///< Of the others, in order.
+};
+
+/// The runs of one lane on one rank, one after the other: their plans, errors, published values. The thread
+/// that calls Run serves the compute stream, or all of them. A lane is there from the first word that this
+/// rank hears of it, which may come from another rank; Run needs Open.
+class Lane {
+ public:
+  Lane(uint32_t number, const LaneSurroundings& surroundings);
+
+  /// Gives the lane its kernel threads and what its kernels may use; forgets what ended it. Not while it
+  /// runs. `context` outlives the lane.
+  void Open(int threads, ops::KernelContext& context);
+  /// The same with a copy of `context`.
+  void OpenWithCopy(int threads, const ops::KernelContext& context);
+  /// Runtime::Run for runs of this lane.
+  Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run, std::map<std::string, Value> live_in);
+  /// Runtime::Cancel for runs of this lane. Any thread.
+  void Cancel(const Status& why);
+
+  // What LinkHandler and RunControl say of runs of this lane. Any thread.
+  void OnMessage(const Message& message);
+  void OnError(uint32_t rank, uint32_t run, NodeId node, const Status& status);
+  Result<Value> Published(uint32_t run, RegisterId register_id, uint8_t slot);
+  ActiveRun* Active(uint32_t run);
+  void ActorFailed(uint32_t run, NodeId node, Status status);
+  void Expose(RegisterId register_id, uint8_t slot, const Value& value);
+  void Withdraw(RegisterId register_id, uint8_t slot);
+  void AddWaits(std::vector<std::string> lines);
+
+ private:
+  // An error to tell other ranks about, collected under the lock and sent outside of it.
+  struct Announcement {
+    bool needed = false;
+    uint32_t run = 0;
+    NodeId node = kNoNode;
+    Status status;
+  };
+
+  Result<ReadyPlan*> Prepare(const std::shared_ptr<const Plan>& plan);
+  Result<RunResult> RunAdmitted(ReadyPlan& ready, uint32_t run, std::map<std::string, Value> live_in);
+  // Makes `ready` the run in flight. From here to End the other threads may work on it.
+  Status Begin(ReadyPlan& ready, uint32_t run);
+  Status ChooseDispatchers(const PlanInstance& instance);
+  /// The dispatcher of a stream of a plan; nullptr where this rank has no such stream.
+  Dispatcher* DispatcherOf(const StreamDescription& stream);
+  /// Who runs the actor that a message of the run in flight is for; nullptr where nobody does.
+  Dispatcher* ServerOf(const Message& message) const;
+  void DeliverEarly(uint32_t run);
+  void FailEarly(uint32_t run);
+  Status FailBeforeStart(uint32_t run, uint32_t ranks, Status status);
+  void ServeUntilDone();
+  void Tick();
+  void OnIdle(const Message& message);
+  void FailStalled(std::vector<std::string> waits);
+  Announcement FailLocked(NodeId node, uint32_t rank, Status status, bool announce, uint16_t abort_port = 0);
+  void Announce(const Announcement& announcement);
+  void TellOthers(uint32_t ranks, uint32_t run, NodeId node, const Status& status);
+  Result<RunResult> End(ReadyPlan& ready);
+
+  bool IsNew(uint32_t run) const { return !last_run_ || ComesAfter(run, *last_run_); }
+  bool HasNothingExposed();
+
+  const uint32_t number_;
+  const LaneSurroundings surroundings_;
+  Dispatcher caller_;
+  std::unique_ptr<ops::Arena> arena_;     ///< Caller only, as all down to is_alone_.
+  std::unique_ptr<DeviceWorker> device_;  ///< Of `arena_`'s size.
+  ops::KernelContext own_context_;
+  ops::KernelContext* context_ = nullptr;
+  PlanCache plans_;
+  std::vector<TaskStatistics> statistics_;
+  std::vector<Dispatcher*> participants_;  ///< Those with actors in the run in flight. Changed under mutex_.
+  bool is_alone_ = false;                  ///< One thread serves the run, and no other rank takes part.
+  std::atomic<bool> stop_kernels_{false};
+  std::atomic<bool> is_cancelled_{false};
+  std::atomic<int32_t> ranks_{1};  ///< Of the run in flight.
+
+  std::mutex mutex_;  ///< Guards what follows; never held while the link is called.
+  ActiveRun active_;
+  bool is_running_ = false;
+  std::optional<uint32_t> last_run_;    ///< The run in flight or the last one.
+  std::optional<uint32_t> failed_run_;  ///< The last run that ended in an error here.
+  Status cancelled_;
+  RunErrors errors_;
+  RunErrors late_errors_;                       ///< Of runs that ended well here.
+  std::map<uint32_t, RunErrors> early_errors_;  ///< Of runs that this rank has not begun.
+  std::map<uint32_t, std::vector<Message>> early_messages_;
+  std::vector<std::string> waits_;
+  StallDetector detector_;
+
+  std::mutex exposed_mutex_;
+  uint32_t exposed_run_ = 0;
+  std::unordered_map<uint64_t, Value> exposed_;  ///< Slots of the run in flight that other ranks may pull.
+};
+
+}  // namespace heddle::actor
