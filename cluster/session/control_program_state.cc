@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control program written down and read back.
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -25,14 +26,21 @@ BlocksById BlocksOf(const Program& program) {
   return by_id;
 }
 
-// What a frame holds where this rank has a part of it.
-bool HoldsWhatItSays(const Frame& frame, int rank) {
-  for (const auto& [name, variable] : frame.variables()) {
-    const bool is_held = variable.IsHeldBy(rank);
-    if (variable.info.IsScalar() && !variable.value.IsScalar()) return false;
-    if (is_held && variable.info.IsMatrix() != variable.value.IsMatrix()) return false;
+// It holds what it says, where this rank has a part of it.
+bool HoldsWhatItSays(const Variable& variable, int rank) {
+  const bool is_held = variable.IsHeldBy(rank);
+  switch (variable.info.data_type) {
+    case DataType::kScalar: return variable.value.IsScalar();
+    case DataType::kMatrix: return !is_held || variable.value.IsMatrix();
+    case DataType::kFrame: return !is_held || variable.value.IsFrame();
+    case DataType::kList:
+      return variable.list != nullptr &&
+             std::all_of(variable.list->elements.begin(), variable.list->elements.end(),
+                         [rank](const Variable& element) { return HoldsWhatItSays(element, rank); });
+    case DataType::kUnknown:
+    case DataType::kTuple: return false;
   }
-  return true;
+  return false;
 }
 
 }  // namespace
@@ -97,7 +105,8 @@ Status ControlProgram::Resume(ControlState state) {
   }
   if (state.frames.size() != calls + 1) return foreign("calls and their variables do not match");
   for (Frame& frame : state.frames) {
-    if (!HoldsWhatItSays(frame, options_.rank)) return foreign("a variable is not what it says");
+    for (const auto& [name, variable] : frame.variables())
+      if (!HoldsWhatItSays(variable, options_.rank)) return foreign("a variable is not what it says");
     frames_.push_back(std::make_unique<Frame>(std::move(frame)));
   }
   decisions_ = state.decisions;

@@ -87,6 +87,54 @@ Result<Value> TakeValue(std::string_view* bytes) {
   return value;
 }
 
+// A variable, without its values; what it is called stands before.
+void AppendVariable(const Variable& variable, std::string* out) {
+  out->append(" ").append(variable.distribution.ToText());
+  AppendInfo(variable.info, out);
+  out->push_back('\n');
+  if (variable.list == nullptr) return;
+  out->append("{\n");
+  for (size_t i = 0; i < variable.list->size(); ++i) {
+    out->append("element ");
+    AppendQuoted(variable.list->names.empty() ? "" : variable.list->names[i], out);
+    AppendVariable(variable.list->elements[i], out);
+  }
+  out->append("}\n");
+}
+
+Variable ReadVariable(TextReader& reader) {
+  Variable variable;
+  variable.distribution = reader.Distribution();
+  variable.info = reader.Info();
+  if (!reader.Accept("{")) return variable;
+  variable.list = std::make_shared<ListOf<Variable>>();
+  while (reader.AcceptWord("element")) {
+    std::string name = reader.Quoted();
+    Variable element = ReadVariable(reader);
+    if (!reader.ok() || !variable.list->Add(std::move(name), std::move(element)).ok()) {
+      reader.Fail("an element of a list");
+      return variable;
+    }
+  }
+  reader.Expect("}");
+  return variable;
+}
+
+Status WriteValues(const Variable& variable, const std::function<Status(std::string_view)>& sink) {
+  if (variable.list == nullptr) return WriteValue(variable.value, sink);
+  for (const Variable& element : variable.list->elements) HEDDLE_RETURN_IF_ERROR(WriteValues(element, sink));
+  return OkStatus();
+}
+
+Status TakeValues(std::string_view* bytes, Variable* variable) {
+  if (variable->list == nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(variable->value, TakeValue(bytes));
+    return OkStatus();
+  }
+  for (Variable& element : variable->list->elements) HEDDLE_RETURN_IF_ERROR(TakeValues(bytes, &element));
+  return OkStatus();
+}
+
 std::string Text(const ControlState& state) {
   std::string text =
       fmt::format("program {:#x} decisions {} draws {}\n", state.program, state.decisions, state.draws);
@@ -97,9 +145,7 @@ std::string Text(const ControlState& state) {
     for (const auto& [name, variable] : frame.variables()) {
       text.append("variable ");
       AppendQuoted(name, &text);
-      text.append(" ").append(variable.distribution.ToText());
-      AppendInfo(variable.info, &text);
-      text.push_back('\n');
+      AppendVariable(variable, &text);
     }
   }
   return text;
@@ -121,10 +167,7 @@ Result<ControlState> ReadText(std::string_view text) {
     Frame& frame = state.frames.emplace_back();
     while (reader.AcceptWord("variable")) {
       const std::string name = reader.Quoted();
-      Variable variable;
-      variable.distribution = reader.Distribution();
-      variable.info = reader.Info();
-      frame.Set(name, std::move(variable));
+      frame.Set(name, ReadVariable(reader));
     }
   }
   if (!reader.AtEnd()) reader.Fail("a line of a control state");
@@ -141,7 +184,7 @@ Status ControlState::Write(const std::function<Status(std::string_view bytes)>& 
   HEDDLE_RETURN_IF_ERROR(sink(fmt::format("{}{}\n{}", kMagic, text.size(), text)));
   for (const Frame& frame : frames)
     for (const auto& [name, variable] : frame.variables())
-      HEDDLE_RETURN_IF_ERROR(WriteValue(variable.value, sink));
+      HEDDLE_RETURN_IF_ERROR(WriteValues(variable, sink));
   return OkStatus();
 }
 
@@ -157,9 +200,8 @@ Result<ControlState> ControlState::Parse(std::string_view bytes) {
   HEDDLE_ASSIGN_OR_RETURN(ControlState state, ReadText(bytes.substr(line + 1, static_cast<size_t>(size))));
   bytes.remove_prefix(line + 1 + static_cast<size_t>(size));
   for (Frame& frame : state.frames) {
-    for (auto& [name, variable] : frame.variables()) {
-      HEDDLE_ASSIGN_OR_RETURN(variable.value, TakeValue(&bytes));
-    }
+    for (auto& [name, variable] : frame.variables())
+      HEDDLE_RETURN_IF_ERROR(TakeValues(&bytes, &variable));
   }
   if (!bytes.empty()) return DataLoss("bytes are left behind a state of the control program");
   return state;

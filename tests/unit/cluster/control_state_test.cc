@@ -28,6 +28,10 @@ const char* const kScripts[] = {
     "while (b) {\n  S = removeEmpty(target=S, margin=\"rows\")\n  print(name + nrow(S))\n"
     "  b = nrow(S) > 30\n  if (b) { S = S[1:(nrow(S) - 5), ] }\n  name = name + \"'\"\n}\n"
     "print(toString(S))",
+    // lists, in lists, with names and without
+    "L = list(1, matrix(2, rows=3, cols=2), name=\"x\")\nM = list(a=L, b=TRUE)\nfor (i in 1:3) {\n"
+    "  M = append(M, list(c=i))\n  L[1] = i * 1.5\n}\nprint(length(M) + \" \" + length(L))\n"
+    "print(sum(as.matrix(L[2])) + as.scalar(L[1]))\nprint(toString(as.scalar(M[\"b\"])))",
     // a parfor and what it leaves
     "R = matrix(0, rows=4, cols=2)\nparfor (i in 1:4) {\n  v = rand(rows=30, cols=1, seed=i)\n"
     "  R[i, 1] = sum(v)\n  R[i, 2] = max(v)\n}\nprint(toString(R, decimal=17))",
