@@ -120,6 +120,14 @@ void ForEachCallee(Call& call, const Visit& visit) {
     if (!candidate.function.empty()) visit(candidate.function, candidate.arguments);
 }
 
+/// Calls visit(arguments) for all lists of (parameter, variable) by which a block reads variables beside its
+/// graph: those of a step on lists, or of all that a kCall may run.
+template <typename Step, typename Visit>
+void ForEachArguments(Step& block, const Visit& visit) {
+  if (block.kind == Block::Kind::kList) return visit(block.arguments);
+  ForEachCallee(block, [&](const auto&, auto& arguments) { visit(arguments); });
+}
+
 /// A whole compiled script: control flow around graphs. Plain data; travels as text.
 struct Program {
   std::string script;  ///< Name of the main script, for messages.

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/graph.h"
+#include "ops/cell_codes.h"
 #include "ops/kernel.h"
 #include "ops/operator_traits.h"
-#include "ops/simd/elementwise.h"
 
 namespace heddle::ops {
 

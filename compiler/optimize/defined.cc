@@ -25,11 +25,9 @@ bool FollowDefined(const Block& block, Names* defined) {
       return is_safe;
     case Block::Kind::kCall:
     case Block::Kind::kList:
-      ForEachCallee(block, [&](const std::string&, const auto& arguments) {
+      ForEachArguments(block, [&](const auto& arguments) {
         for (const auto& [parameter, variable] : arguments) is_safe &= defined->contains(variable);
       });
-      if (block.kind == Block::Kind::kList)
-        for (const auto& [parameter, variable] : block.arguments) is_safe &= defined->contains(variable);
       for (const std::string& name : {block.selector, block.first_argument})
         is_safe &= name.empty() || defined->contains(name);
       defined->insert(block.results.begin(), block.results.end());

@@ -103,7 +103,7 @@ class Renamer {
       if (is_name) node.SetAttribute("name", Renamed(node.Text("name")));
     }
     block->variable = Renamed(block->variable);
-    ForEachCallee(*block, [&](const std::string&, auto& arguments) {
+    ForEachArguments(*block, [&](auto& arguments) {
       for (auto& [parameter, variable] : arguments) variable = Renamed(variable);
     });
     block->selector = Renamed(block->selector);

@@ -54,7 +54,7 @@ class Liveness {
           break;
         }
         for (const std::string& result : made) live.erase(result);
-        ForEachCallee(block, [&](const std::string&, const auto& arguments) {
+        ForEachArguments(block, [&](const auto& arguments) {
           for (const auto& [parameter, variable] : arguments) live.insert(variable);
         });
         for (const std::string& name : {block.selector, block.first_argument})

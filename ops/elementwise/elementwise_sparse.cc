@@ -14,6 +14,7 @@
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/parallel.h"
+#include "ops/simd/elementwise.h"
 #include "ops/simd/elementwise_codes.h"
 #include "ops/simd/math.h"
 #include "ops/sparse/gather_cells.h"

@@ -4,6 +4,7 @@
 
 #include "ops/fused/dense_rows.h"
 #include "ops/region/region.h"
+#include "ops/simd/elementwise.h"
 
 namespace heddle::ops {
 namespace {

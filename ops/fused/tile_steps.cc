@@ -13,6 +13,7 @@
 #include "ops/fused/tile_inputs.h"
 #include "ops/operator.h"
 #include "ops/product/sampled_product.h"
+#include "ops/simd/elementwise.h"
 #include "ops/simd/matmul.h"
 
 namespace heddle::ops {

@@ -3,31 +3,12 @@
 
 #include <stdint.h>
 
+#include "ops/cell_codes.h"
+
 // Cell-wise kernels on flat arrays, one table per target. The same code serves matrices, scalars and the
 // constant folder: it is the one definition of every cell-wise operator (docs/numerics.md R5). No standard
 // headers: see vector.h.
 namespace heddle::ops {
-
-/// Binary operators. The meaning of each is at its line in cell_operators.h.
-// clang-format off
-#define HEDDLE_BINARY_KERNELS(X)                                                                                   \
-  X(Add) X(Subtract) X(Multiply) X(Divide) X(Power) X(Modulus) X(IntegerDivide)                                    \
-  X(Less) X(LessEqual) X(Greater) X(GreaterEqual) X(Equal) X(NotEqual) X(LogicalAnd) X(LogicalOr) X(ExclusiveOr)   \
-  X(Minimum) X(Maximum) X(BitAnd) X(BitOr) X(BitXor) X(BitShiftLeft) X(BitShiftRight) X(LogBase)
-#define HEDDLE_UNARY_KERNELS(X)                                                                                    \
-  X(Not) X(SquareRoot) X(Exponential) X(Logarithm) X(Absolute) X(Round) X(RoundDown) X(RoundUp) X(Sign)            \
-  X(Sine) X(Cosine) X(Tangent) X(ArcSine) X(ArcCosine) X(ArcTangent) X(HyperbolicSine) X(HyperbolicCosine)         \
-  X(HyperbolicTangent) X(Sigmoid) X(ErrorFunction) X(IsNaN) X(IsInfinite) X(RoundToSingle)
-// clang-format on
-
-#define HEDDLE_ENUMERATOR(Name) k##Name,
-#define HEDDLE_COUNT(Name) +1
-enum class BinaryCode : uint8_t { HEDDLE_BINARY_KERNELS(HEDDLE_ENUMERATOR) };
-enum class UnaryCode : uint8_t { HEDDLE_UNARY_KERNELS(HEDDLE_ENUMERATOR) };
-constexpr int kBinaryCodes = HEDDLE_BINARY_KERNELS(HEDDLE_COUNT);
-constexpr int kUnaryCodes = HEDDLE_UNARY_KERNELS(HEDDLE_COUNT);
-#undef HEDDLE_ENUMERATOR
-#undef HEDDLE_COUNT
 
 /// How an operand of a kernel is read: one value a cell, or one value for all cells.
 enum class Operands : uint8_t { kCellsCells, kCellsScalar, kScalarCells };

@@ -1,3 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/simd/rows.h"
 #define HEDDLE_FEW_COLUMNS kFewColumnsAvx2
 #include "ops/simd/few_columns.inc"

@@ -65,10 +65,10 @@ main {
     }
   }
   call 1 @ "a.dml":1:1 {
-    results "y"
     first_argument "x"
     candidate "" matrix "m_f" "" arguments "X"="x"
     candidate "" scalar "s_f" "" arguments "x"="x"
+    results "y"
   }
   basic 2 {
     graph {
