@@ -202,6 +202,7 @@ class StaticPass {
   }
 
   void Report(const Status& status, bool certain) {
+    if (untold_ > 0) return;
     Status shown = status;
     std::vector<CallSite> calls;
     for (auto call = stack_.rbegin(); call != stack_.rend(); ++call)
@@ -346,7 +347,10 @@ class StaticPass {
       Context inside = context;
       inside.certain = false;
       LiveIns after = before;
+      // Most functions that eval() may call are not meant, and would not fit.
+      if (!block.selector.empty()) ++untold_;
       WalkCallOf(candidate.function, candidate.arguments, block, &after, inside);
+      if (!block.selector.empty()) --untold_;
       if (is_first) {
         state = std::move(after);
       } else {
@@ -462,6 +466,7 @@ class StaticPass {
   std::map<const Function*, int> calls_;
   std::map<const Function*, int> active_;
   std::vector<CallSite> stack_;  // the calls that are walked, the innermost last
+  int untold_ = 0;               // candidates of eval() that are walked
   int depth_ = 0;                // blocks and calls that are walked inside each other
   std::vector<WaitingCall> waiting_;
   std::set<std::string> waiting_keys_;
