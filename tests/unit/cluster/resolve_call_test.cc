@@ -60,7 +60,7 @@ TEST(CandidatesTest, ASessionRunsTheOneThatFits) {
 main {
   basic 0 {
     graph {
-      %0 = literal value=3 : scalar integer 0x0 dense
+      %0 = literal() value=3 : scalar integer 0x0 dense
       %1 = assign(%0) name="x" : scalar integer 0x0 dense
     }
   }
@@ -72,7 +72,7 @@ main {
   }
   basic 2 {
     graph {
-      %0 = variable name="y" : unknown unknown ?x? dense
+      %0 = variable() name="y" : unknown unknown ?x? dense
       %1 = print(%0) : unknown unknown ?x? dense
     }
   }
@@ -83,7 +83,7 @@ function "m_f" {
   body {
     basic 3 {
       graph {
-        %0 = literal value="matrix" : scalar string 0x0 dense
+        %0 = literal() value="matrix" : scalar string 0x0 dense
         %1 = assign(%0) name="y" : scalar string 0x0 dense
       }
     }
@@ -95,7 +95,7 @@ function "s_f" {
   body {
     basic 4 {
       graph {
-        %0 = literal value="scalar" : scalar string 0x0 dense
+        %0 = literal() value="scalar" : scalar string 0x0 dense
         %1 = assign(%0) name="y" : scalar string 0x0 dense
       }
     }
