@@ -20,13 +20,19 @@ std::vector<std::filesystem::path> FilesOf(const std::string& folder) {
   return paths;
 }
 
-// NAME.args holds a script of the project and its arguments; the data they name are found from anywhere.
+// NAME.args holds options, a script of the project and its arguments; the folders and data they name are
+// found from anywhere.
 CorpusScript WithArguments(const std::filesystem::path& path) {
   std::string line = ReadText(path);
   line.resize(line.find('\n'));
   std::vector<std::string> words = testing_support::SplitWords(line);
-  CorpusScript script{path.filename(), ReadText(HEDDLE_SOURCE_DIR "/" + words[0]), {}};
-  for (size_t i = 1; i < words.size(); ++i) {
+  CorpusScript script{path.filename(), "", {}};
+  size_t at_script = 0;
+  for (; words[at_script] == "--library"; at_script += 2)
+    script.parameters.insert(script.parameters.end(),
+                             {words[at_script], HEDDLE_SOURCE_DIR "/" + words[at_script + 1]});
+  script.text = ReadText(HEDDLE_SOURCE_DIR "/" + words[at_script]);
+  for (size_t i = at_script + 1; i < words.size(); ++i) {
     const size_t at = words[i].find("=examples/");
     if (at != std::string::npos) words[i].insert(at + 1, HEDDLE_SOURCE_DIR "/");
     script.parameters.push_back(words[i]);

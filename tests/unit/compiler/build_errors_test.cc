@@ -58,7 +58,7 @@ const std::vector<Case>& Cases() {
       {"f = function(double a) { print(a) } x = 3; x = f(1); print(x)", {"1:60 undefined variable 'x'"}},
       {"f = function(double a) { print(a) } [x, y] = f(1); print(y)", {"1:58 undefined variable 'y'"}},
       {"f = function(double a) { print(a) } X = matrix(1, 2, 2); X[1, 1] = f(1)",
-       {"1:58 f() returns no result for the cells of 'X'"}},
+       {"1:68 f() returns no result"}},
       {"f = function(double a) { print(a) } x = 1 + f(1)", {"1:45 f() returns no result"}},
       {"f = function(double a) return (double c) { c = a }; while (f(1) > 0) print(\"a\")",
        {"1:60 a DML function cannot be called in the predicate of 'while': 'f'"}},
