@@ -15,6 +15,7 @@ namespace heddle::ops {
 // Operators that have a file of their own, one line each.
 // clang-format off
 #define HEDDLE_OPERATORS(Operator) \
+  Operator(kColumnNames)           \
   Operator(kCompressForm)          \
   Operator(kContains)              \
   Operator(kCovariance)            \
@@ -37,6 +38,7 @@ namespace heddle::ops {
   Operator(kRowCumsum)             \
   Operator(kSample)                \
   Operator(kSvd)                   \
+  Operator(kTypeOf)                \
   Operator(kUnique)                \
   Operator(kUpperTriangle)         \
   Operator(kWeightedMean)          \

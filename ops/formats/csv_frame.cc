@@ -11,6 +11,7 @@
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
 #include "ops/formats/readers.h"
+#include "ops/frame/arrange.h"
 #include "ops/frame/stack_rows.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
@@ -223,6 +224,8 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
   if (begin > 0 && schema->names.size() != columns)
     return DataLoss("cannot read '{}': its first line has {} names, the next one {} fields", options.path,
                     schema->names.size(), columns);
+  // Names that only count are none: in a part of the frame its columns are counted anew, as in SystemDS.
+  if (schema->names == CountedNames(static_cast<int64_t>(columns))) schema->names.clear();
   HEDDLE_ASSIGN_OR_RETURN(schema->types, TypesOf(options, columns));
   summary.shape = {chunks.lines.back(), static_cast<int64_t>(columns)};
   for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, summary.shape.rows},

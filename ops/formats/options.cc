@@ -33,18 +33,6 @@ std::optional<ValueType> ParseReadValueType(std::string_view text) {
   return lower == "int" ? ValueType::kInteger : ParseValueType(lower);
 }
 
-Status ApplySchema(const std::string& schema, ReadOptions* options) {
-  if (!options->schema.empty()) {
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<ColumnType> said, ParseSchema(options->schema));
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<ColumnType> asked, ParseSchema(schema));
-    if (said != asked)
-      return InvalidArgument("read: schema={} contradicts '{}.mtd', which says {}", schema, options->path,
-                             options->schema);
-  }
-  options->schema = schema;
-  return OkStatus();
-}
-
 }  // namespace
 
 std::string Lower(std::string_view text) {
@@ -74,7 +62,8 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
       return InvalidArgument("read: value_type is double, int, string or boolean, not '{}'", value.ToText());
     options->value_type = *type;
   } else if (name == "schema") {
-    return ApplySchema(value.ToText(), options);
+    // What the metadata says holds, as in SystemDS.
+    if (options->schema.empty()) options->schema = value.ToText();
   } else if (name == "rows" || name == "cols" || name == "nnz") {
     const std::optional<int64_t> given = WholeNumber(value);
     if (!given || *given > kMostLength)

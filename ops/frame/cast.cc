@@ -11,6 +11,8 @@
 #include "core/double_text.h"
 #include "core/utf8.h"
 #include "ops/cells/storage.h"
+#include "ops/frame/arrange.h"
+#include "ops/frame/convert.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {
@@ -49,15 +51,14 @@ bool Holds(ColumnType type, double x) {
 constexpr ColumnType kByWidth[] = {ColumnType::kBoolean, ColumnType::kInteger32, ColumnType::kInteger64,
                                    ColumnType::kFloat32, ColumnType::kFloat64};
 
-// The first type that holds all cells of a column: a later one need not hold what an earlier one does.
+// The first type that holds a cell and is none of those that an earlier cell did not fit in. So whole numbers
+// before a fraction become floats even where these do not tell them apart, as in SystemDS.
 ColumnType TypeOf(const Matrix& matrix, int64_t column) {
   const double* const cells = matrix.data() + column;
-  for (const ColumnType type : kByWidth) {
-    int64_t i = 0;
-    while (i < matrix.rows() && Holds(type, cells[i * matrix.columns()])) ++i;
-    if (i == matrix.rows()) return type;
-  }
-  HEDDLE_CHECK(false, "FP64 holds every cell");
+  size_t type = 0;
+  for (int64_t i = 0; i < matrix.rows(); ++i)
+    while (!Holds(kByWidth[type], cells[i * matrix.columns()])) ++type;
+  return kByWidth[type];
 }
 
 void Fill(const Matrix& matrix, int64_t from, Column* column) {
@@ -83,18 +84,6 @@ void Fill(const Matrix& matrix, int64_t from, Column* column) {
   }
 }
 
-bool EqualsIgnoringCase(std::string_view text, std::string_view upper) {
-  return std::equal(text.begin(), text.end(), upper.begin(), upper.end(),
-                    [](char a, char b) { return (a >= 'a' && a <= 'z' ? a - 'a' + 'A' : a) == b; });
-}
-
-std::optional<double> NumberOf(std::string_view text) {
-  if (text.empty()) return std::numeric_limits<double>::quiet_NaN();
-  if (EqualsIgnoringCase(text, "TRUE")) return 1;
-  if (EqualsIgnoringCase(text, "FALSE")) return 0;
-  return ParseDouble(text);
-}
-
 // The cells of rows [begin, end); the first that is no number as its row, else `end`.
 int64_t Read(const Column& column, int64_t begin, int64_t end, double* out, int64_t stride) {
   for (int64_t i = begin; i < end; ++i) {
@@ -108,7 +97,7 @@ int64_t Read(const Column& column, int64_t begin, int64_t end, double* out, int6
       case ColumnStorage::kIntegers: cell = static_cast<double>(column.integers()[i]); break;
       case ColumnStorage::kBooleans: cell = column.booleans()[i]; break;
       case ColumnStorage::kTexts: {
-        const std::optional<double> number = NumberOf(column.TextAt(i));
+        const std::optional<double> number = NumberInText(column.TextAt(i));
         if (!number) return i;
         cell = *number;
         break;
@@ -136,6 +125,7 @@ Result<Frame> FrameOf(const Matrix& matrix) {
   const auto n = static_cast<size_t>(dense.columns());
   auto schema = std::make_shared<Schema>();
   schema->types.resize(n);
+  schema->names = CountedNames(dense.columns());
   const int64_t grain = std::max<int64_t>(1, kGrainCells / std::max<int64_t>(dense.rows(), 1));
   ParallelFor(dense.columns(), grain, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; ++j) schema->types[static_cast<size_t>(j)] = TypeOf(dense, j);
@@ -161,7 +151,8 @@ Result<Frame> FrameOf(const Scalar& scalar) {
     case ColumnStorage::kTexts: column = Column::OfTexts(std::array{std::string_view(text)}); break;
   }
   HEDDLE_RETURN_IF_ERROR(column.status());
-  return Frame(std::make_shared<const Schema>(Schema{{column->type()}, {}}), {*std::move(column)});
+  return Frame(std::make_shared<const Schema>(Schema{{column->type()}, CountedNames(1)}),
+               {*std::move(column)});
 }
 
 Result<Matrix> MatrixOf(const Frame& frame) {

@@ -7,8 +7,9 @@
 // Frames from matrices and back (language reference 2.3).
 namespace heddle::ops {
 
-/// Every column as the first of these types that holds all its cells: BOOLEAN (0 and 1), INT32, INT64 (whole
-/// numbers), FP32 (the shortest text that names the float names the double, too: 0.1, NaN), FP64.
+/// Columns C1 to Cn. The type of each grows from cell to cell until it holds it: BOOLEAN (0 and 1), INT32,
+/// INT64 (whole numbers), FP32 (the shortest text that names the float names the double, too: 0.1, NaN),
+/// FP64.
 Result<Frame> FrameOf(const Matrix& matrix);
 
 /// A frame of one cell, of the scalar's type.

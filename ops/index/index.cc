@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
+#include "ops/frame/arrange.h"
+#include "ops/frame/cast.h"
 #include "ops/parallel.h"
 #include "ops/whole_number.h"
 
@@ -70,15 +73,16 @@ const char* Problem(const Range& range, int64_t length) {
   return range.IsKnown() && range.lower.number() > range.upper.number() ? "empty" : nullptr;
 }
 
-Status CheckRanges(const Range& rows, const Range& columns, Shape shape, StatusCode code) {
+Status CheckRanges(const Range& rows, const Range& columns, Shape shape, StatusCode code,
+                   std::string_view what = "matrix") {
   const char* problem = Problem(rows, shape.rows);
   if (problem == nullptr) problem = Problem(columns, shape.columns);
   if (problem == nullptr) return OkStatus();
   const bool empty = std::string_view(problem) == "empty";
   Status error(code, empty ? fmt::format("index [{},{}] is empty: its lower bound is above its upper bound",
                                          RangeText(rows), RangeText(columns))
-                           : fmt::format("index [{},{}] is out of range for a {} matrix", RangeText(rows),
-                                         RangeText(columns), shape));
+                           : fmt::format("index [{},{}] is out of range for a {} {}", RangeText(rows),
+                                         RangeText(columns), shape, what));
   return error.WithNote(empty ? "a range l:u needs l <= u; there are no empty index ranges"
                               : "rows and columns are counted from 1");
 }
@@ -112,23 +116,35 @@ Range GivenRange(const KernelCall& call, int i) {
   return {.lower = Bound(*lower), .upper = Bound(*upper)};
 }
 
-// The shape of the whole matrix: what messages name and column bounds are checked against.
-Shape WholeShape(const KernelCall& call, const Matrix& x) {
-  return call.input_infos.empty() || !call.input_infos[0].shape.IsKnown() ? x.shape()
+// The shape of the whole value: what messages name and column bounds are checked against.
+Shape WholeShape(const KernelCall& call) {
+  return call.input_infos.empty() || !call.input_infos[0].shape.IsKnown() ? call.inputs[0]->shape()
                                                                           : call.input_infos[0].shape;
 }
 
 // ---- X[rl:ru, cl:cu]: the cells within bounds, (ru-rl+1) x (cu-cl+1); a cell stays a 1 x 1 matrix.
+//      Columns of a frame keep types and names.
 //      Inputs: X, rl, ru, cl, cu (scalars, truncated; left out in pairs: all rows, all columns).
 //      Format: X's. Exact. Cost: none for whole rows (shares X's memory), else one copy.
 //      Rows: row-wise when only columns are chosen; with row bounds X is needed whole.
 
+ValueInfo FrameWithin(const ValueInfo& x, const Range& rows, const Range& columns) {
+  ValueInfo info = ValueInfo::OfFrame(rows.Count(x.shape.rows), nullptr);
+  info.shape.columns = columns.Count(x.shape.columns);
+  if (x.schema != nullptr && (columns.all || columns.IsKnown()))
+    info.schema =
+        std::make_shared<const Schema>(ColumnsOf(*x.schema, columns.Begin(), columns.End(x.shape.columns)));
+  return info;
+}
+
 Result<ValueInfo> InferIndex(const InferContext& context) {
-  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "the indexed value"));
+  const ValueInfo& x = context.inputs[0];
+  if (!x.IsFrame()) HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "the indexed value"));
   HEDDLE_ASSIGN_OR_RETURN(const Range rows, InferRange(context, 1));
   HEDDLE_ASSIGN_OR_RETURN(const Range columns, InferRange(context, 3));
-  const ValueInfo& x = context.inputs[0];
-  HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, x.shape, StatusCode::kInvalidArgument));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckRanges(rows, columns, x.shape, StatusCode::kInvalidArgument, x.IsFrame() ? "frame" : "matrix"));
+  if (x.IsFrame()) return FrameWithin(x, rows, columns);
   return ValueInfo::OfMatrix({rows.Count(x.shape.rows), columns.Count(x.shape.columns)}, x.format);
 }
 
@@ -141,11 +157,22 @@ InputUse IndexInputUse(const Node& node, std::span<const ValueInfo>, int i) {
   return i == 0 && !HasRowBounds(node, 1) ? InputUse::kRows : InputUse::kWhole;
 }
 
+Result<Value> IndexFrame(const KernelCall& call) {
+  const Frame& x = call.inputs[0]->frame();
+  const Range rows = GivenRange(call, 1);
+  const Range columns = GivenRange(call, 3);
+  HEDDLE_RETURN_IF_ERROR(
+      CheckRanges(rows, columns, WholeShape(call), StatusCode::kFailedPrecondition, "frame"));
+  const Frame panel = rows.all ? x : x.Rows(rows.Begin(), rows.End(x.rows()));
+  return Value(columns.all ? panel : ColumnsOf(panel, columns.Begin(), columns.End(x.columns())));
+}
+
 Result<Value> RunIndex(const KernelCall& call) {
+  if (call.inputs[0]->IsFrame()) return IndexFrame(call);
   const Matrix& x = call.inputs[0]->matrix();
   const Range rows = GivenRange(call, 1);
   const Range columns = GivenRange(call, 3);
-  HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, WholeShape(call, x), StatusCode::kFailedPrecondition));
+  HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, WholeShape(call), StatusCode::kFailedPrecondition));
   const Matrix panel = rows.all ? x : x.Rows(rows.Begin(), rows.End(x.rows()));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, SliceColumns(panel, columns.Begin(), columns.End(x.columns())));
   return Value(std::move(result));
@@ -157,24 +184,37 @@ Result<Value> RunIndex(const KernelCall& call) {
 //      or of V alone where nobody else needs the dense X.
 //      Rows: row-wise when only columns are chosen.
 
-Status CheckReplacement(const Range& rows, const Range& columns, Shape x, Shape v, StatusCode code) {
+Status CheckReplacement(const Range& rows, const Range& columns, Shape x, Shape v, StatusCode code,
+                        std::string_view what = "matrix") {
   const int64_t row_count = rows.Count(x.rows);
   const int64_t column_count = columns.Count(x.columns);
   if (v.rows == 1 && v.columns == 1) return OkStatus();
   const bool fits = (row_count == kUnknown || v.rows == kUnknown || row_count == v.rows) &&
                     (column_count == kUnknown || v.columns == kUnknown || column_count == v.columns);
   if (fits) return OkStatus();
-  return Status(code, fmt::format("index [{},{}] is {} but the assigned matrix is {}", RangeText(rows),
-                                  RangeText(columns), Shape{row_count, column_count}, v));
+  return Status(code, fmt::format("index [{},{}] is {} but the assigned {} is {}", RangeText(rows),
+                                  RangeText(columns), Shape{row_count, column_count}, what, v));
 }
 
 Result<ValueInfo> InferIndexAssign(const InferContext& context) {
-  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "the indexed value"));
-  HEDDLE_ASSIGN_OR_RETURN(const Range rows, InferRange(context, 2));
-  HEDDLE_ASSIGN_OR_RETURN(const Range columns, InferRange(context, 4));
   const ValueInfo& x = context.inputs[0];
   const ValueInfo& v = context.inputs[1];
-  HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, x.shape, StatusCode::kInvalidArgument));
+  if (!x.IsFrame()) HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "the indexed value"));
+  HEDDLE_ASSIGN_OR_RETURN(const Range rows, InferRange(context, 2));
+  HEDDLE_ASSIGN_OR_RETURN(const Range columns, InferRange(context, 4));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckRanges(rows, columns, x.shape, StatusCode::kInvalidArgument, x.IsFrame() ? "frame" : "matrix"));
+  if ((x.IsFrame() && v.IsMatrix()) || (!x.IsFrame() && v.IsFrame()))
+    return InvalidArgument("indexAssign: cells of a {} cannot become cells of a {}", Name(v.data_type),
+                           x.IsFrame() ? "frame" : "matrix")
+        .WithNote(x.IsFrame() ? "as.frame(X) makes a frame of a matrix"
+                              : "as.matrix(F) makes a matrix of a frame whose cells are numbers");
+  if (x.IsFrame()) {
+    if (v.IsFrame())
+      HEDDLE_RETURN_IF_ERROR(
+          CheckReplacement(rows, columns, x.shape, v.shape, StatusCode::kInvalidArgument, "frame"));
+    return x;
+  }
   if (v.IsScalar() && v.value_type == ValueType::kString)
     return InvalidArgument("indexAssign: a string cannot be a cell of a matrix");
   if (v.IsMatrix())
@@ -189,7 +229,7 @@ InputUse IndexAssignInputUse(const Node& node, std::span<const ValueInfo> inputs
   if (HasRowBounds(node, 2) || i > 1) return InputUse::kWhole;
   if (i == 0) return InputUse::kRows;
   const ValueInfo& v = inputs[1];
-  return v.IsMatrix() && v.shape != Shape{1, 1} ? InputUse::kRows : InputUse::kWhole;
+  return v.IsTabular() && v.shape != Shape{1, 1} ? InputUse::kRows : InputUse::kWhole;
 }
 
 // What goes into the region: a constant, or the cells of a matrix.
@@ -281,7 +321,7 @@ Result<Value> AssignCells(const KernelCall& call) {
   const Matrix& x = call.inputs[0]->matrix();
   const Range rows = GivenRange(call, 2);
   const Range columns = GivenRange(call, 4);
-  HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, WholeShape(call, x), StatusCode::kFailedPrecondition));
+  HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, WholeShape(call), StatusCode::kFailedPrecondition));
   Replacement<T> replacement;
   if (call.inputs[1]->IsScalar()) {
     if (call.inputs[1]->scalar().IsString())
@@ -312,7 +352,39 @@ Result<Value> AssignCells(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+// One cell stands for all within the bounds.
+Result<Frame> Repeated(const Frame& cell, int64_t rows, int64_t columns) {
+  Frame column = cell;
+  while (column.rows() < rows) {
+    const std::vector<Frame> pieces = {column, column.Rows(0, std::min(column.rows(), rows - column.rows()))};
+    HEDDLE_ASSIGN_OR_RETURN(column, BelowEachOther(pieces));
+  }
+  return SideBySide(std::vector<Frame>(static_cast<size_t>(columns), column.Rows(0, rows)));
+}
+
+Result<Value> AssignFrame(const KernelCall& call) {
+  const Frame& x = call.inputs[0]->frame();
+  const Range rows = GivenRange(call, 2);
+  const Range columns = GivenRange(call, 4);
+  HEDDLE_RETURN_IF_ERROR(
+      CheckRanges(rows, columns, WholeShape(call), StatusCode::kFailedPrecondition, "frame"));
+  HEDDLE_ASSIGN_OR_RETURN(Frame v, call.inputs[1]->IsScalar() ? FrameOf(call.inputs[1]->scalar())
+                                                              : Result<Frame>(call.inputs[1]->frame()));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckReplacement(rows, columns, x.shape(), v.shape(), StatusCode::kFailedPrecondition, "frame"));
+  if (v.shape() == Shape{1, 1}) {
+    HEDDLE_ASSIGN_OR_RETURN(v, Repeated(v, rows.Count(x.rows()), columns.Count(x.columns())));
+  }
+  Result<Frame> result = Replaced(x, rows.Begin(), columns.Begin(), v);
+  if (!result.ok() && result.status().code() == StatusCode::kFailedPrecondition)
+    return FailedPrecondition("index [{},{}]: {}, the type of its column", RangeText(rows),
+                              RangeText(columns), result.status().message());
+  HEDDLE_RETURN_IF_ERROR(result.status());
+  return Value(*std::move(result));
+}
+
 Result<Value> RunIndexAssign(const KernelCall& call) {
+  if (call.inputs[0]->IsFrame()) return AssignFrame(call);
   return call.inputs[0]->matrix().element_type() == ElementType::kFloat64 ? AssignCells<double>(call)
                                                                           : AssignCells<float>(call);
 }
@@ -328,6 +400,7 @@ constexpr Operator kOperators[] = {
      .run = RunIndex,
      .may_fail = true,
      .takes_singles = TakesAnySingles,
+     .takes_frames = true,
      .fusion = {.use = RowUse::kColumnRange, .cell = true, .row = true}},
     {.name = "indexAssign",
      .parameters = "X V rl? ru? cl? cu?",
@@ -339,7 +412,8 @@ constexpr Operator kOperators[] = {
      .run = RunIndexAssign,
      .may_fail = true,
      .updates = true,
-     .takes_singles = TakesAnySingles},
+     .takes_singles = TakesAnySingles,
+     .takes_frames = true},
 };
 
 }  // namespace

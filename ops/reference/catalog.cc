@@ -303,6 +303,8 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"as.scalar", [](const Node&, Inputs inputs) -> Value { return Scalar(M(inputs, 0).At(0, 0)); }},
     {"as.matrix", OfAsMatrix},
     {"as.frame", OfAsFrame},
+    {"colnames", [](const Node&, Inputs inputs) -> Value { return ColumnNames(inputs[0]->frame()); }},
+    {"typeof", [](const Node&, Inputs inputs) -> Value { return TypesOfColumns(inputs[0]->frame()); }},
     {"quantile", OfQuantile},
     {"weightedQuantile", OfQuantile},
     {"median", OfMedian},

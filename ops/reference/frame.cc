@@ -26,34 +26,61 @@ Frame AsFrame(const Matrix& x) {
   Schema schema;
   std::vector<Column> columns;
   for (int64_t j = 0; j < x.columns(); ++j) {
-    bool boolean = true, short_whole = true, whole = true, single = true;
+    int width = 0;  // BOOLEAN, INT32, INT64, FP32, FP64; it never shrinks.
     for (int64_t i = 0; i < x.rows(); ++i) {
       const double cell = x.At(i, j);
-      boolean = boolean && (cell == 0 || cell == 1);
-      whole = whole && cell == std::floor(cell) && std::fabs(cell) <= 0x1p63;
-      short_whole = short_whole && whole && cell >= -0x1p31 && cell < 0x1p31;
-      single = single && NamesSingle(cell);
+      const bool whole = cell == std::floor(cell) && std::fabs(cell) <= 0x1p63;
+      if (width == 0 && cell != 0 && cell != 1) width = 1;
+      if (width == 1 && !(whole && cell >= -0x1p31 && cell < 0x1p31)) width = 2;
+      if (width == 2 && !whole) width = 3;
+      if (width == 3 && !NamesSingle(cell)) width = 4;
     }
-    const ColumnType type = boolean       ? ColumnType::kBoolean
-                            : short_whole ? ColumnType::kInteger32
-                            : whole       ? ColumnType::kInteger64
-                            : single      ? ColumnType::kFloat32
-                                          : ColumnType::kFloat64;
+    constexpr ColumnType kTypes[] = {ColumnType::kBoolean, ColumnType::kInteger32, ColumnType::kInteger64,
+                                     ColumnType::kFloat32, ColumnType::kFloat64};
+    const ColumnType type = kTypes[width];
     Column column = *Column::Make(type, x.rows(), 0, false);
     for (int64_t i = 0; i < x.rows(); ++i) {
       const double cell = x.At(i, j);
-      if (boolean)
+      if (width == 0)
         column.mutable_booleans()[i] = cell == 1;
-      else if (whole)
+      else if (width <= 2)
         column.mutable_integers()[i] =
             cell >= 0x1p63 ? std::numeric_limits<int64_t>::max() : std::llrint(cell);
       else
-        column.mutable_doubles()[i] = single ? static_cast<double>(static_cast<float>(cell)) : cell;
+        column.mutable_doubles()[i] = width == 3 ? static_cast<double>(static_cast<float>(cell)) : cell;
     }
     schema.types.push_back(type);
+    schema.names.push_back("C" + std::to_string(j + 1));
     columns.push_back(std::move(column));
   }
   return Frame(std::make_shared<const Schema>(std::move(schema)), std::move(columns));
+}
+
+namespace {
+
+Frame RowOfTexts(const std::vector<std::string>& texts) {
+  Schema schema;
+  std::vector<Column> columns;
+  for (const std::string& text : texts) {
+    columns.push_back(*Column::OfTexts(std::vector<std::string_view>{text}));
+    schema.types.push_back(ColumnType::kString);
+    schema.names.push_back("C" + std::to_string(columns.size()));
+  }
+  return Frame(std::make_shared<const Schema>(std::move(schema)), std::move(columns));
+}
+
+}  // namespace
+
+Frame ColumnNames(const Frame& frame) {
+  std::vector<std::string> names;
+  for (int64_t j = 0; j < frame.columns(); ++j) names.push_back(frame.schema()->NameOf(j));
+  return RowOfTexts(names);
+}
+
+Frame TypesOfColumns(const Frame& frame) {
+  std::vector<std::string> names;
+  for (int64_t j = 0; j < frame.columns(); ++j) names.emplace_back(Name(frame.column(j).type()));
+  return RowOfTexts(names);
 }
 
 Matrix AsMatrix(const Frame& frame) {

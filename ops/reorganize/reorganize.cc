@@ -8,6 +8,7 @@
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
+#include "ops/frame/arrange.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {
@@ -50,13 +51,46 @@ Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::*length) {
   return sparse ? Format::kSparse : Format::kDense;
 }
 
+bool BindsFrames(std::span<const ValueInfo> inputs) {
+  const auto known = std::find_if(inputs.begin(), inputs.end(), [](const ValueInfo& input) {
+    return input.data_type != DataType::kUnknown;
+  });
+  return known != inputs.end() && known->IsFrame();
+}
+
+// All inputs are matrices, or all are frames.
+Status RequireAlike(const InferContext& context) {
+  const bool frames = BindsFrames(context.inputs);
+  for (size_t i = 0; i < context.inputs.size(); ++i) {
+    const DataType type = context.inputs[i].data_type;
+    if (!frames)
+      HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, static_cast<int>(i), fmt::format("argument {}", i + 1)));
+    else if (type != DataType::kFrame && type != DataType::kUnknown)
+      return InvalidArgument("{}: argument {} must be a frame, not a {}", context.node.op, i + 1, Name(type))
+          .WithNote("as.frame(X) makes a frame of a matrix");
+  }
+  return OkStatus();
+}
+
+ValueInfo BoundFrame(std::span<const ValueInfo> inputs, Shape shape, bool columns) {
+  ValueInfo info = ValueInfo::OfFrame(shape.rows, nullptr);
+  info.shape = shape;
+  std::vector<const Schema*> schemas;
+  for (const ValueInfo& input : inputs) {
+    if (input.schema == nullptr) return info;
+    schemas.push_back(input.schema.get());
+  }
+  info.schema = std::make_shared<const Schema>(columns ? SideBySide(schemas) : BelowEachOther(schemas));
+  return info;
+}
+
 Result<ValueInfo> InferBind(const InferContext& context, bool columns) {
+  HEDDLE_RETURN_IF_ERROR(RequireAlike(context));
   Shape shape{columns ? kUnknown : 0, columns ? 0 : kUnknown};
   int64_t& common = columns ? shape.rows : shape.columns;
   int64_t& total = columns ? shape.columns : shape.rows;
   const ValueInfo* first = nullptr;
   for (size_t i = 0; i < context.inputs.size(); ++i) {
-    HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, static_cast<int>(i), fmt::format("argument {}", i + 1)));
     const ValueInfo& input = context.inputs[i];
     const int64_t length = columns ? input.shape.rows : input.shape.columns;
     const int64_t added = columns ? input.shape.columns : input.shape.rows;
@@ -70,6 +104,7 @@ Result<ValueInfo> InferBind(const InferContext& context, bool columns) {
     }
     total = total == kUnknown || added == kUnknown ? kUnknown : SaturatingSum(total, added);
   }
+  if (BindsFrames(context.inputs)) return BoundFrame(context.inputs, shape, columns);
   return ValueInfo::OfMatrix(shape, BindFormat(context.inputs, columns ? &Shape::columns : &Shape::rows));
 }
 
@@ -142,7 +177,20 @@ Result<Matrix> CbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64
   return result;
 }
 
+Result<Value> BindFrames(const KernelCall& call, bool columns) {
+  std::vector<Frame> parts;
+  for (const Value* input : call.inputs) {
+    parts.push_back(input->frame());
+    if (columns ? parts.back().rows() != parts[0].rows() : parts.back().columns() != parts[0].columns())
+      return FailedPrecondition("{}: numbers of {} differ: {} and {}", call.node.op,
+                                columns ? "rows" : "columns", parts[0].shape(), parts.back().shape());
+  }
+  HEDDLE_ASSIGN_OR_RETURN(Frame result, columns ? SideBySide(parts) : BelowEachOther(parts));
+  return Value(std::move(result));
+}
+
 Result<Value> RunCbind(const KernelCall& call) {
+  if (call.inputs[0]->IsFrame()) return BindFrames(call, true);
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
   const int64_t rows = parts[0].rows();
   int64_t columns = 0;
@@ -191,6 +239,7 @@ Result<Matrix> RbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_
 }
 
 Result<Value> RunRbind(const KernelCall& call) {
+  if (call.inputs[0]->IsFrame()) return BindFrames(call, false);
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
   const int64_t columns = parts[0].columns();
   int64_t rows = 0;
@@ -282,6 +331,7 @@ constexpr Operator kOperators[] = {
      .row_rule = CbindRowRule,
      .input_use = CbindInputUse,
      .run = RunCbind,
+     .takes_frames = true,
      .fusion = {.use = RowUse::kCbind, .row = true}},
     {.name = "rbind",
      .form = kVariadic,
@@ -289,7 +339,8 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = -1,
      .infer = InferRbind,
-     .run = RunRbind},
+     .run = RunRbind,
+     .takes_frames = true},
     {.name = "diag",
      .form = kPositional,
      .parameters = "X",

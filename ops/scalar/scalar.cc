@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "ops/catalog.h"
+#include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
 #include "ops/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
@@ -97,7 +98,8 @@ Result<ValueInfo> InferAsFrame(const InferContext& context) {
     info.shape.columns = 1;
     return info;
   }
-  return ValueInfo::OfFrame(1, std::make_shared<const Schema>(Schema{{ColumnTypeOf(x.value_type)}, {}}));
+  return ValueInfo::OfFrame(
+      1, std::make_shared<const Schema>(Schema{{ColumnTypeOf(x.value_type)}, CountedNames(1)}));
 }
 
 Result<Value> RunAsFrame(const KernelCall& call) {

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
+#include "ops/frame/convert.h"
 #include "ops/frame/stack_rows.h"
 #include "ops/reference/frame.h"
 #include "tests/support/frames.h"
@@ -31,7 +33,7 @@ Frame TextsOf(const std::vector<std::string_view>& cells) {
 }
 
 // Types are those that SystemDS gives a column of these cells.
-TEST(FrameOfTest, AColumnHasTheFirstTypeThatHoldsItsCells) {
+TEST(FrameOfTest, TheTypeOfAColumnGrowsUntilItHoldsEveryCell) {
   const std::pair<std::vector<double>, ColumnType> cases[] = {
       {{0, 1, -0.0}, ColumnType::kBoolean},
       {{}, ColumnType::kBoolean},
@@ -49,15 +51,16 @@ TEST(FrameOfTest, AColumnHasTheFirstTypeThatHoldsItsCells) {
       {{16777217.5}, ColumnType::kFloat64},
       {{1e300}, ColumnType::kFloat64},
       {{1e-46}, ColumnType::kFloat64},
-      // SystemDS looks at the cells in turn and would round the first one here.
-      {{16777217, 0.5}, ColumnType::kFloat64},
+      // Cells are looked at in turn.
+      {{16777217, 0.5}, ColumnType::kFloat32},
+      {{0.5, 16777217}, ColumnType::kFloat64},
   };
   for (const auto& [cells, type] : cases) {
     const Matrix matrix = ColumnOf(cells);
     const Result<Frame> frame = FrameOf(matrix);
     ASSERT_TRUE(frame.ok());
     EXPECT_EQ(frame->schema()->types, std::vector{type}) << ::testing::PrintToString(cells);
-    EXPECT_TRUE(frame->schema()->names.empty());
+    EXPECT_EQ(frame->schema()->names, std::vector<std::string>{"C1"});
     EXPECT_TRUE(Frame::SameCells(*frame, reference::AsFrame(matrix))) << ::testing::PrintToString(cells);
     EXPECT_TRUE(Frame::SameCells(*frame, *FrameOf(*ToSparse(matrix))));
   }
@@ -111,6 +114,94 @@ TEST(StackRowsTest, OtherNamesAreRefused) {
   const Status status = StackRows(std::array{TextsOf({"b"}), other}).status();
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_EQ(status.message(), "pieces of a frame have columns (STRING \"the name\") and (STRING)");
+}
+
+Column NumberColumn(double cell, ColumnType type = ColumnType::kFloat64) {
+  return *Column::OfDoubles(std::array{cell}, type);
+}
+
+TEST(ConvertedTest, IntegersKeepTheWholePartWithinTheirRange) {
+  using enum ColumnType;
+  EXPECT_EQ(Converted(NumberColumn(-2.7), kInteger32)->integers()[0], -2);
+  EXPECT_EQ(Converted(NumberColumn(-0x1p31 - 0.5), kInteger32)->integers()[0], -2147483648);
+  EXPECT_EQ(Converted(NumberColumn(0x1p31), kInteger64)->integers()[0], 2147483648);
+  for (const auto& [cell, type, message] :
+       {std::tuple{0x1p31, kInteger32, "'2.147483648E9' is no INT32"},
+        std::tuple{-0x1p31 - 1, kInteger32, "'-2.147483649E9' is no INT32"},
+        std::tuple{0x1p63, kInteger64, "'9.223372036854776E18' is no INT64"},
+        std::tuple{kNan, kInteger64, "'NaN' is no INT64"},
+        std::tuple{0.5, kBoolean, "'0.5' is no BOOLEAN"}}) {
+    const Status status = Converted(NumberColumn(cell), type).status();
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.message(), message);
+  }
+}
+
+TEST(ConvertedTest, LargeIntegersStayWhatTheyAre) {
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  const Column small = *Column::OfIntegers(std::array{int64_t{7}}, ColumnType::kInteger32);
+  const Column large = *Column::OfIntegers(std::array{kLargest});
+  EXPECT_EQ(Converted(small, ColumnType::kInteger64)->integers()[0], 7);
+  EXPECT_EQ(Converted(large, ColumnType::kInteger64)->integers()[0], kLargest);
+  EXPECT_EQ(Converted(large, ColumnType::kString)->TextAt(0), "9223372036854775807");
+  EXPECT_EQ(Converted(large, ColumnType::kInteger32).status().message(), "'9223372036854775807' is no INT32");
+}
+
+TEST(ConvertedTest, CellsAreTextsAndTextsAreCells) {
+  using enum ColumnType;
+  EXPECT_EQ(Converted(NumberColumn(0.5), kString)->TextAt(0), "0.5");
+  EXPECT_EQ(Converted(NumberColumn(0.1f, kFloat32), kString)->TextAt(0), "0.1");
+  EXPECT_EQ(Converted(*Column::OfBooleans(std::array{true}), kString)->TextAt(0), "true");
+  const auto text = [](std::string_view cell) { return *Column::OfTexts(std::array{cell}); };
+  EXPECT_EQ(Converted(text("2.5"), kFloat32)->doubles()[0], 2.5);
+  EXPECT_EQ(Converted(text("TRUE"), kBoolean)->booleans()[0], 1);
+  EXPECT_EQ(Converted(text("é"), kCharacter)->TextAt(0), "é");
+  EXPECT_EQ(Converted(text("ab"), kCharacter).status().message(), "'ab' is no CHARACTER");
+  EXPECT_EQ(Converted(text("x"), kFloat64).status().message(), "'x' is no FP64");
+}
+
+// Whatever a column becomes, its missing cells are those it had.
+TEST(ConvertedTest, MissingCellsStayMissing) {
+  const Frame frame = NumberedFrame(30);
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    const Column column = frame.column(j);
+    const Column texts = *Converted(column, ColumnType::kString);
+    for (int64_t i = 0; i < frame.rows(); ++i) EXPECT_EQ(texts.IsMissing(i), column.IsMissing(i)) << i;
+  }
+}
+
+TEST(ArrangeTest, ColumnsKeepNamesUnlessTwoAreTheSame) {
+  const Frame frame = NumberedFrame(5);
+  const Frame two = ColumnsOf(frame, 1, 3);
+  EXPECT_EQ(two.schema()->names, (std::vector<std::string>{"column 1", "column 2"}));
+  EXPECT_TRUE(Frame::SameCells(
+      SideBySide(std::array{ColumnsOf(frame, 0, 1), two, ColumnsOf(frame, 3, frame.columns())}), frame));
+  EXPECT_EQ(SideBySide(std::array{two, two}).schema()->names, CountedNames(4));
+}
+
+TEST(ArrangeTest, ColumnsBelowEachOtherHaveTheWidestType) {
+  const Frame a = *FrameOf(Scalar(7)), b = *FrameOf(Scalar(2.5)), c = *FrameOf(Scalar("x"));
+  const Frame numbers = *BelowEachOther(std::array{a, b});
+  EXPECT_EQ(numbers.schema()->types[0], ColumnType::kFloat64);
+  EXPECT_EQ(numbers.At(0, 0), Scalar(7.0));
+  const Frame texts = *BelowEachOther(std::array{a, b, c});
+  EXPECT_EQ(texts.schema()->types[0], ColumnType::kString);
+  EXPECT_EQ(texts.At(1, 0), Scalar("2.5"));
+}
+
+// Replacing a part with the same part of another frame leaves all else as it was.
+TEST(ArrangeTest, OnlyThePartIsReplaced) {
+  const Frame old = NumberedFrame(20), other = NumberedFrame(20, 100);
+  const Result<Frame> result = Replaced(old, 5, 2, ColumnsOf(other.Rows(5, 9), 2, 5));
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(*result->schema(), *old.schema());
+  for (int64_t j = 0; j < old.columns(); ++j) {
+    const bool replaced = j >= 2 && j < 5;
+    const auto one = [&](const Frame& frame) { return ColumnsOf(frame, j, j + 1); };
+    EXPECT_TRUE(Frame::SameCells(one(result->Rows(0, 5)), one(old.Rows(0, 5)))) << j;
+    EXPECT_TRUE(Frame::SameCells(one(result->Rows(9, 20)), one(old.Rows(9, 20)))) << j;
+    EXPECT_TRUE(Frame::SameCells(one(result->Rows(5, 9)), one((replaced ? other : old).Rows(5, 9)))) << j;
+  }
 }
 
 }  // namespace

@@ -141,9 +141,7 @@ TEST_F(CsvFrameTest, WhatIsWrittenIsReadBack) {
   ASSERT_TRUE(back.ok()) << back.status().ToString();
   EXPECT_TRUE(Frame::SameCells(*back, people));
   EXPECT_EQ(*back->schema(), *people.schema());
-  EXPECT_TRUE(ReadFrame("b.csv", {{"schema", "string,int64,fp64,boolean"}}).ok());
-  EXPECT_EQ(ReadFrame("b.csv", {{"schema", "string"}}).status().message(),
-            "read: schema=string contradicts 'b.csv.mtd', which says STRING,INT64,FP64,BOOLEAN,");
+  EXPECT_EQ(*ReadFrame("b.csv", {{"schema", "string"}})->schema(), *people.schema());
   options.format = FileFormat::kText;
   ASSERT_TRUE(WriteValue(people, "cells", options, *files_).ok());
   EXPECT_EQ(

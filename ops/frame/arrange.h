@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "core/frame.h"
+
+// Frames cut out of frames and put together: what they hold, and what can be told of it before.
+namespace heddle::ops {
+
+/// "C1" to "Cn", as names that the columns keep wherever they go.
+std::vector<std::string> CountedNames(int64_t columns);
+
+/// Columns [begin, end).
+Schema ColumnsOf(const Schema& schema, int64_t begin, int64_t end);
+Frame ColumnsOf(const Frame& frame, int64_t begin, int64_t end);
+
+/// Frames side by side. Names stay, those of unnamed columns as counted in their frame; where two are the
+/// same, all are counted anew.
+Schema SideBySide(std::span<const Schema* const> schemas);
+/// The frames have the same number of rows.
+Frame SideBySide(std::span<const Frame> frames);
+
+/// Frames below each other: the names of the first, of each column the widest type.
+Schema BelowEachOther(std::span<const Schema* const> schemas);
+/// The frames have the same number of columns. kResourceExhausted.
+Result<Frame> BelowEachOther(std::span<const Frame> frames);
+
+/// `frame` with rows from `row` and columns from `column` on replaced by the cells of `part`, as cells of the
+/// columns that are there. kFailedPrecondition for a cell that is none of its column (Converted);
+/// kResourceExhausted.
+Result<Frame> Replaced(const Frame& frame, int64_t row, int64_t column, const Frame& part);
+
+}  // namespace heddle::ops

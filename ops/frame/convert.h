@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/frame.h"
+
+// Cells of one type as cells of another.
+namespace heddle::ops {
+
+/// The number that a cell of text is: as Java reads it, 1 and 0 for TRUE and FALSE in any case, NaN for the
+/// empty text; nullopt for what is none.
+std::optional<double> NumberInText(std::string_view text);
+
+/// The first type that holds the cells of both, in the order BOOLEAN, INT32, INT64, FP32, FP64, CHARACTER,
+/// STRING.
+ColumnType WiderOf(ColumnType a, ColumnType b);
+
+/// The cells of a column as cells of `type`; the column itself where it has that type. Texts of booleans are
+/// "true" and "false"; integers keep the whole part of a number, FP32 rounds it; missing cells stay missing.
+/// kFailedPrecondition for a cell that is none of `type`: a text that is no number, NaN or too large a number
+/// as an integer, a number but 0 and 1 as a boolean; kResourceExhausted.
+Result<Column> Converted(const Column& column, ColumnType type);
+
+}  // namespace heddle::ops
