@@ -31,10 +31,11 @@ constexpr int kMappedFromBytes = 4 << 20;
 constexpr int kKeptAtTheTopBytes = 8 << 20;
 
 constinit std::atomic<int64_t> heap_bytes{0};
-constinit thread_local int64_t own_bytes = 0;        // Of this thread, not yet in heap_bytes.
-constinit thread_local int64_t own_allocations = 0;  // Of this thread, for ever.
+// Unused where a sanitizer has the heap.
+[[maybe_unused]] constinit thread_local int64_t own_bytes = 0;  // Of this thread, not yet in heap_bytes.
+constinit thread_local int64_t own_allocations = 0;             // Of this thread, for ever.
 constinit thread_local HeapMode mode = HeapMode::kCounts;
-constinit thread_local bool is_making_room = false;
+[[maybe_unused]] constinit thread_local bool is_making_room = false;
 constinit std::atomic<size_t> refused_bytes{
     0};  // Last, by any thread: a kernel's threads fail for one another.
 

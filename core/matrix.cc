@@ -124,7 +124,7 @@ Result<Matrix> Matrix::Sparse(int64_t rows, int64_t columns, int64_t nonzeros, E
   if (CheckedProduct(rows, columns) < 0) return AbsurdSize(rows, columns);
   const int64_t value_bytes = CheckedProduct(nonzeros, BytesOf(type));
   const int64_t index_bytes = CheckedProduct(nonzeros, sizeof(int32_t));
-  const int64_t offset_bytes = CheckedProduct(rows + 1, sizeof(int64_t));
+  const int64_t offset_bytes = CheckedProduct(SaturatingSum(rows, 1), sizeof(int64_t));
   if (value_bytes < 0 || index_bytes < 0 || offset_bytes < 0) return AbsurdSize(rows, columns);
   if (columns > std::numeric_limits<int32_t>::max())
     return AbsurdSize(rows, columns).WithNote("a sparse matrix has at most 2147483647 columns");

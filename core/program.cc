@@ -177,43 +177,47 @@ CallCandidate ReadCandidate(TextReader& reader) {
   return candidate;
 }
 
-std::vector<Block> ReadBlocks(TextReader& reader, int depth);
-
-Block ReadBlock(TextReader& reader, int depth) {
-  Block block;
-  block.kind = ReadKind(reader);
-  block.id = reader.Integer32();
-  block.position = reader.Position();
+// What stands in a block before the blocks inside it. A function of its own, so that what it needs for a
+// while is not on the stack once for each level of nesting.
+[[gnu::noinline]] void ReadHead(TextReader& reader, Block* block) {
+  block->kind = ReadKind(reader);
+  block->id = reader.Integer32();
+  block->position = reader.Position();
   reader.Expect("{");
-  if (reader.AcceptWord("variable")) block.variable = reader.Quoted();
-  if (reader.AcceptWord("increment")) block.has_increment = true;
-  if (reader.AcceptWord("function")) block.function = reader.Quoted();
-  if (reader.AcceptWord("operation")) block.operation = ReadListOperation(reader);
-  if (reader.AcceptWord("arguments")) block.arguments = ReadArguments(reader);
-  if (reader.AcceptWord("selector")) block.selector = reader.Quoted();
-  if (reader.AcceptWord("first_argument")) block.first_argument = reader.Quoted();
-  if (reader.AcceptWord("gives_list")) block.gives_list = true;
-  while (reader.AcceptWord("candidate")) block.candidates.push_back(ReadCandidate(reader));
-  if (reader.AcceptWord("results")) block.results = ReadStrings(reader);
+  if (reader.AcceptWord("variable")) block->variable = reader.Quoted();
+  if (reader.AcceptWord("increment")) block->has_increment = true;
+  if (reader.AcceptWord("function")) block->function = reader.Quoted();
+  if (reader.AcceptWord("operation")) block->operation = ReadListOperation(reader);
+  if (reader.AcceptWord("arguments")) block->arguments = ReadArguments(reader);
+  if (reader.AcceptWord("selector")) block->selector = reader.Quoted();
+  if (reader.AcceptWord("first_argument")) block->first_argument = reader.Quoted();
+  if (reader.AcceptWord("gives_list")) block->gives_list = true;
+  while (reader.AcceptWord("candidate")) block->candidates.push_back(ReadCandidate(reader));
+  if (reader.AcceptWord("results")) block->results = ReadStrings(reader);
   if (reader.AcceptWord("graph")) {
     reader.Expect("{");
-    block.graph = ReadGraph(reader);
+    block->graph = ReadGraph(reader);
     reader.Expect("}");
   }
-  if (reader.AcceptWord("body")) block.body = ReadBlocks(reader, depth + 1);
-  if (reader.AcceptWord("otherwise")) block.otherwise = ReadBlocks(reader, depth + 1);
-  if (reader.AcceptWord("dead_after")) block.dead_after = ReadStrings(reader);
-  reader.Expect("}");
-  return block;
 }
 
-std::vector<Block> ReadBlocks(TextReader& reader, int depth) {
-  std::vector<Block> blocks;
+// And behind them.
+[[gnu::noinline]] void ReadTail(TextReader& reader, Block* block) {
+  if (reader.AcceptWord("dead_after")) block->dead_after = ReadStrings(reader);
+  reader.Expect("}");
+}
+
+void ReadBlocks(TextReader& reader, int depth, std::vector<Block>* blocks) {
   if (depth > kDeepest) reader.Fail("less nesting");
   reader.Expect("{");
-  while (reader.ok() && reader.Peek() != '}') blocks.push_back(ReadBlock(reader, depth));
+  while (reader.ok() && reader.Peek() != '}') {
+    Block& block = blocks->emplace_back();
+    ReadHead(reader, &block);
+    if (reader.AcceptWord("body")) ReadBlocks(reader, depth + 1, &block.body);
+    if (reader.AcceptWord("otherwise")) ReadBlocks(reader, depth + 1, &block.otherwise);
+    ReadTail(reader, &block);
+  }
   reader.Expect("}");
-  return blocks;
 }
 
 std::vector<Parameter> ReadParameters(TextReader& reader) {
@@ -241,7 +245,7 @@ void ReadFunction(TextReader& reader, Program* program) {
   reader.Expect("{");
   if (reader.AcceptWord("parameters")) function.parameters = ReadParameters(reader);
   if (reader.AcceptWord("results")) function.results = ReadParameters(reader);
-  if (reader.AcceptWord("body")) function.body = ReadBlocks(reader, 0);
+  if (reader.AcceptWord("body")) ReadBlocks(reader, 0, &function.body);
   reader.Expect("}");
   if (!program->functions.emplace(key, std::move(function)).second) reader.Fail("each function once");
 }
@@ -265,7 +269,7 @@ Result<Program> Program::Parse(std::string_view text) {
   Program program;
   reader.Expect("program");
   program.script = reader.Quoted();
-  if (reader.AcceptWord("main")) program.main = ReadBlocks(reader, 0);
+  if (reader.AcceptWord("main")) ReadBlocks(reader, 0, &program.main);
   while (reader.AcceptWord("function")) ReadFunction(reader, &program);
   if (!reader.AtEnd()) reader.Fail("a function");
   HEDDLE_RETURN_IF_ERROR(reader.status());

@@ -91,6 +91,9 @@ TEST_F(MemoryBoundsTest, AReserveIsLeftForCodeStacksAndLibraries) {
 }
 
 TEST(MemoryBoundsOfThisProcessTest, UlimitBoundsWhatIsNotMappedYet) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer maps its shadow of all addresses";
+#endif
   if (sizeof(void*) < 8 || ReadMemoryBounds().address_space != MemoryBounds::kNoBound)
     GTEST_SKIP() << "this process has a limit of its own";
   for (const int resource : {int{RLIMIT_AS}, int{RLIMIT_DATA}}) {
