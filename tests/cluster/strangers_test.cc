@@ -96,7 +96,7 @@ TEST(StrangersTest, AFloodOfIdleConnectionsIsOverWhenItIsOver) {
     const auto open = [&] {
       return std::count_if(flood.begin(), flood.end(), [](const Idle& idle) { return idle.IsOpen(); });
     };
-    for (int tries = 0; tries < 2000 && open() > 224; ++tries) usleep(10'000);
+    for (int tries = 0; tries < 2000 && open() > 224; ++tries) usleep(10'000);  // Between two looks.
     EXPECT_EQ(open(), 224);
     EXPECT_EQ(master.Run({"job", "list"}).code, 6) << "this address has its share";
   }
