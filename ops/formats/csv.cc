@@ -8,6 +8,7 @@
 #include "core/utf8.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
+#include "ops/formats/read_chunks.h"
 #include "ops/formats/readers.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
@@ -167,34 +168,20 @@ Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, c
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Dense(row_end - row_begin, columns));
   const LineParser parser(options, columns);
   const int64_t first_line = options.header.value_or(false) ? 2 : 1;
-  FirstFailure failure;
-  ParallelFor(summary.chunks(), 1, [&](int64_t begin, int64_t end) {
-    CountedBytes buffer;
-    for (int64_t c = begin; c < end; ++c) {
-      if (IsCancelled(options.cancelled)) return;
-      const auto chunk = static_cast<size_t>(c);
-      const int64_t first_row = summary.chunk_rows[chunk];
-      if (summary.chunk_rows[chunk + 1] <= row_begin || first_row >= row_end) continue;
-      const Result<std::string_view> piece =
-          text.Read(summary.chunk_offsets[chunk],
-                    summary.chunk_offsets[chunk + 1] - summary.chunk_offsets[chunk], &buffer);
-      if (!piece.ok()) return failure.Add(first_row, piece.status());
-      std::string_view rest = *piece;
-      for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
-        // Fewer lines than the summary counted.
-        if (rest.empty()) return failure.Add(row, ItChanged(options));
-        if (row < row_begin) {
-          TakeLine(&rest);
-          continue;
-        }
-        const Status status =
-            parser.Take(&rest, row + first_line, matrix.mutable_data() + (row - row_begin) * columns);
-        if (!status.ok()) return failure.Add(row, status);
-      }
+  const auto parse = [&](size_t chunk, int64_t first_row, std::string_view rest, FirstFailure* failure) {
+    for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
+      Status status;
+      if (rest.empty())
+        status = ItChanged(options);  // Fewer lines than the summary counted.
+      else if (row < row_begin)
+        TakeLine(&rest);
+      else
+        status = parser.Take(&rest, row + first_line, matrix.mutable_data() + (row - row_begin) * columns);
+      if (!status.ok()) return failure->Add(row, status), false;
     }
-  });
-  if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
-  HEDDLE_RETURN_IF_ERROR(failure.status());
+    return true;
+  };
+  HEDDLE_RETURN_IF_ERROR(ReadChunks(options, summary, text, row_begin, row_end, parse));
   return summary.format == Format::kSparse ? ToSparse(matrix) : Result<Matrix>(std::move(matrix));
 }
 

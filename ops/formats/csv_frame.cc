@@ -10,6 +10,7 @@
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
+#include "ops/formats/read_chunks.h"
 #include "ops/formats/readers.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/stack_rows.h"
@@ -243,35 +244,24 @@ Result<Frame> ReadCsvFrame(const ReadOptions& options, const FileSummary& summar
                            int64_t row_begin, int64_t row_end) {
   const int64_t first_line = options.header.value_or(false) ? 2 : 1;
   std::vector<Frame> pieces(static_cast<size_t>(summary.chunks()));
-  FirstFailure failure;
-  ParallelFor(summary.chunks(), 1, [&](int64_t begin, int64_t end) {
-    CountedBytes buffer;
-    for (int64_t c = begin; c < end; ++c) {
-      if (IsCancelled(options.cancelled)) return;
-      const auto chunk = static_cast<size_t>(c);
-      const int64_t first_row = summary.chunk_rows[chunk];
-      if (summary.chunk_rows[chunk + 1] <= row_begin || first_row >= row_end) continue;
-      const Result<std::string_view> piece =
-          text.Read(summary.chunk_offsets[chunk],
-                    summary.chunk_offsets[chunk + 1] - summary.chunk_offsets[chunk], &buffer);
-      if (!piece.ok()) return failure.Add(first_row, piece.status());
-      std::string_view rest = *piece;
-      RowReader reader(options, *summary.schema);
-      for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
-        // Fewer lines than the summary counted.
-        if (rest.empty()) return failure.Add(row, ItChanged(options));
+  const auto parse = [&](size_t chunk, int64_t first_row, std::string_view rest, FirstFailure* failure) {
+    RowReader reader(options, *summary.schema);
+    for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
+      Status status;
+      if (rest.empty()) {
+        status = ItChanged(options);  // Fewer lines than the summary counted.
+      } else {
         const std::string_view line = TakeLine(&rest);
-        if (row < row_begin) continue;
-        if (const Status status = reader.Add(line, row + first_line); !status.ok())
-          return failure.Add(row, status);
+        if (row >= row_begin) status = reader.Add(line, row + first_line);
       }
-      Result<Frame> rows = reader.Finish(summary.schema);
-      if (!rows.ok()) return failure.Add(first_row, rows.status());
-      pieces[chunk] = *std::move(rows);
+      if (!status.ok()) return failure->Add(row, status), false;
     }
-  });
-  if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
-  HEDDLE_RETURN_IF_ERROR(failure.status());
+    Result<Frame> rows = reader.Finish(summary.schema);
+    if (!rows.ok()) return failure->Add(first_row, rows.status()), false;
+    pieces[chunk] = *std::move(rows);
+    return true;
+  };
+  HEDDLE_RETURN_IF_ERROR(ReadChunks(options, summary, text, row_begin, row_end, parse));
   std::erase_if(pieces, [](const Frame& piece) { return piece.rows() == 0; });
   if (pieces.empty()) return RowReader(options, *summary.schema).Finish(summary.schema);
   return StackRows(pieces);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "ops/formats/lines.h"
+#include "ops/formats/readers.h"
+#include "ops/kernel.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+
+/// Calls visit(chunk, first_row, text, &failure) for every chunk of a file of rows that has some of the rows
+/// [row_begin, row_end), several at once; `text` is the chunk's. What fails is added to `failure`, and visit
+/// then returns false. The status of the first row that failed, or kCancelled.
+template <typename Visit>
+Status ReadChunks(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
+                  int64_t row_begin, int64_t row_end, const Visit& visit) {
+  FirstFailure failure;
+  ParallelFor(summary.chunks(), 1, [&](int64_t begin, int64_t end) {
+    CountedBytes buffer;
+    for (int64_t c = begin; c < end; ++c) {
+      if (IsCancelled(options.cancelled)) return;
+      const auto chunk = static_cast<size_t>(c);
+      const int64_t first_row = summary.chunk_rows[chunk];
+      if (summary.chunk_rows[chunk + 1] <= row_begin || first_row >= row_end) continue;
+      const int64_t offset = summary.chunk_offsets[chunk];
+      const Result<std::string_view> piece =
+          text.Read(offset, summary.chunk_offsets[chunk + 1] - offset, &buffer);
+      if (!piece.ok()) return failure.Add(first_row, piece.status());
+      if (!visit(chunk, first_row, *piece, &failure)) return;
+    }
+  });
+  if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
+  return failure.status();
+}
+
+}  // namespace heddle::ops
