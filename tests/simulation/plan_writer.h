@@ -10,6 +10,11 @@
 
 namespace heddle::actor {
 
+/// The streams of plans that are written by hand.
+inline constexpr uint32_t kCompute = static_cast<uint32_t>(StreamKind::kCompute);
+inline constexpr uint32_t kHost = static_cast<uint32_t>(StreamKind::kHost);
+inline constexpr uint32_t kNetwork = static_cast<uint32_t>(StreamKind::kNetwork);
+
 /// Writes plans by hand: tasks in order, registers as they are made. For tests.
 class PlanWriter {
  public:

@@ -12,13 +12,12 @@
 #include "actor/run_number.h"
 #include "actor/runtime.h"
 #include "tests/simulation/plan_writer.h"
+#include "tests/unit/actor/ring_plan.h"
 #include "tests/unit/actor/test_kernels.h"
 
 namespace heddle::actor {
 namespace {
 
-constexpr uint32_t kCompute = static_cast<uint32_t>(StreamKind::kCompute);
-constexpr uint32_t kNetwork = static_cast<uint32_t>(StreamKind::kNetwork);
 constexpr auto kDeadline = std::chrono::seconds(20);  // Only turns a hang into a failure.
 
 // Counts who is inside, and waits until so many have been at once.
@@ -223,35 +222,6 @@ TEST_F(LanesTest, ARunThatWaitsForMemoryCanBeCancelled) {
   first.join();
 }
 
-// Rank 0 -> 1 -> ... -> 0, each adds its x.
-std::shared_ptr<const Plan> Ring(uint32_t ranks, uint64_t key) {
-  PlanWriter writer(static_cast<int32_t>(ranks));
-  const NodeId x = AddNode(writer.graph(), "variable", {}, "x");
-  std::vector<RegisterId> own;
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
-    const size_t task = writer.Add(TaskKind::kSource, rank, kCompute, {});
-    writer.task(task).node = x;
-    own.push_back(writer.Output(task));
-  }
-  RegisterId sum = own[0];
-  NodeId node = x;
-  for (uint32_t step = 1; step <= 2 * ranks; ++step) {
-    const uint32_t rank = step % ranks;
-    const size_t copy = writer.Add(TaskKind::kCopy, rank, kNetwork, {sum});
-    writer.task(copy).node = node;
-    const RegisterId here = writer.Output(copy);
-    node = AddNode(writer.graph(), "add", {x, node});
-    const size_t add = writer.Add(TaskKind::kCompute, rank, kCompute, {own[rank], here});
-    writer.task(add).node = node;
-    sum = writer.Output(add);
-  }
-  const NodeId assign = AddNode(writer.graph(), "assign", {node}, "y");
-  const size_t sink = writer.Add(TaskKind::kSink, 0, kCompute, {sum});
-  writer.task(sink).node = assign;
-  writer.SetKey(key);
-  return std::make_shared<const Plan>(writer.Finish());
-}
-
 // Every rank runs the lanes at its own pace: runs begin in another order here than there.
 TEST(DistributedLanesTest, RunsOfSeveralRanksAndLanesMeetTheirOwn) {
   constexpr uint32_t kRanks = 3, kLaneCount = 4, kRuns = 60;
@@ -265,7 +235,7 @@ TEST(DistributedLanesTest, RunsOfSeveralRanksAndLanesMeetTheirOwn) {
     for (uint32_t lane = 1; lane < kLaneCount; ++lane) runtimes[rank]->OpenLane(lane, 1, contexts[rank]);
     network.Attach(rank, *runtimes[rank]);
   }
-  const auto plan = Ring(kRanks, 1);
+  const auto plan = Ring(kRanks, 2, "add", 1);
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
     for (uint32_t lane = 0; lane < kLaneCount; ++lane) {
@@ -275,7 +245,7 @@ TEST(DistributedLanesTest, RunsOfSeveralRanksAndLanesMeetTheirOwn) {
           const Result<RunResult> result = runtimes[rank]->Run(plan, MakeRun(lane, place), {{"x", Value(x)}});
           ASSERT_TRUE(result.ok()) << result.status().ToString();
           if (rank == 0) {
-            ASSERT_EQ(result->live_out.at("y").scalar(), Scalar(x * (1 + 2 * kRanks)));
+            ASSERT_EQ(result->live_out.at("sum").scalar(), Scalar(x * (1 + 2 * kRanks)));
           }
         }
       });
@@ -302,7 +272,7 @@ TEST(DistributedLanesTest, AnErrorReachesTheOtherRanksOfItsLaneAlone) {
     runtimes[rank]->OpenLane(1, 1, contexts[rank]);
     network.Attach(rank, *runtimes[rank]);
   }
-  const auto plan = Ring(kRanks, 1);
+  const auto plan = Ring(kRanks, 2, "add", 1);
   for (uint32_t place = 1; place <= 30; ++place) {
     std::vector<std::thread> threads;
     for (uint32_t rank = 0; rank < kRanks; ++rank) {

@@ -17,8 +17,6 @@
 namespace heddle::actor {
 namespace {
 
-constexpr uint32_t kCompute = static_cast<uint32_t>(StreamKind::kCompute);
-constexpr uint32_t kNetwork = static_cast<uint32_t>(StreamKind::kNetwork);
 constexpr int64_t kSecondNs = 1'000'000'000;
 
 // Holds kernels until somebody opens it. The deadline only turns a hang into a failure.

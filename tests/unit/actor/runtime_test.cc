@@ -14,8 +14,6 @@
 namespace heddle::actor {
 namespace {
 
-constexpr uint32_t kCompute = static_cast<uint32_t>(StreamKind::kCompute);
-constexpr uint32_t kHost = static_cast<uint32_t>(StreamKind::kHost);
 
 Matrix Column(std::vector<double> cells) {
   Matrix matrix = *Matrix::Dense(static_cast<int64_t>(cells.size()), 1);
