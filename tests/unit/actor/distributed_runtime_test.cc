@@ -13,7 +13,6 @@
 namespace heddle::actor {
 namespace {
 
-
 class Cluster {
  public:
   explicit Cluster(uint32_t ranks, int64_t stall_ms = 10'000) : network_(ranks), contexts_(ranks) {

@@ -14,7 +14,6 @@
 namespace heddle::actor {
 namespace {
 
-
 Matrix Column(std::vector<double> cells) {
   Matrix matrix = *Matrix::Dense(static_cast<int64_t>(cells.size()), 1);
   std::copy(cells.begin(), cells.end(), matrix.mutable_data());
