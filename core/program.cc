@@ -98,6 +98,11 @@ class Writer {
     OpenBrace();
     Text("variable", block.variable);
     if (block.has_increment) Line("increment\n");
+    if (block.independent) Line("independent\n");
+    Strings("merged", block.merged);
+    Strings("sums", block.sums);
+    Strings("locals", block.locals);
+    if (block.most_workers != 0) Line(fmt::format("workers {}\n", block.most_workers));
     Text("function", block.function);
     if (block.kind == Block::Kind::kList) Text("operation", std::string(Name(block.operation)));
     if (!block.arguments.empty()) {
@@ -186,6 +191,11 @@ CallCandidate ReadCandidate(TextReader& reader) {
   reader.Expect("{");
   if (reader.AcceptWord("variable")) block->variable = reader.Quoted();
   if (reader.AcceptWord("increment")) block->has_increment = true;
+  if (reader.AcceptWord("independent")) block->independent = true;
+  if (reader.AcceptWord("merged")) block->merged = ReadStrings(reader);
+  if (reader.AcceptWord("sums")) block->sums = ReadStrings(reader);
+  if (reader.AcceptWord("locals")) block->locals = ReadStrings(reader);
+  if (reader.AcceptWord("workers")) block->most_workers = reader.Integer32();
   if (reader.AcceptWord("function")) block->function = reader.Quoted();
   if (reader.AcceptWord("operation")) block->operation = ReadListOperation(reader);
   if (reader.AcceptWord("arguments")) block->arguments = ReadArguments(reader);

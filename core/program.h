@@ -61,7 +61,7 @@ struct Block {
     kIf,           ///< graph assigns kPredicate; body if true, else otherwise
     kWhile,        ///< graph assigns kPredicate before each round; body
     kFor,          ///< graph assigns kFrom, kTo and (if given) kIncrement once; body; variable counts
-    kParallelFor,  ///< as kFor; the iterations are independent
+    kParallelFor,  ///< as kFor; the iterations may run in any order
     kCall,  ///< results = function(arguments); arguments are variables that a block before this one assigned
     kList,  ///< results = operation(arguments), arguments as of kCall: a step on lists, which no graph holds
   };
@@ -78,7 +78,13 @@ struct Block {
   std::vector<Block> otherwise;
   std::string variable;        ///< Of kFor.
   bool has_increment = false;  ///< kFor: seq(from, to, increment) rather than from:to.
-  std::string function;        ///< Of kCall: key in Program::functions; "" with candidates.
+  bool independent = false;    ///< kParallelFor: checked; no iteration reads what another one writes, and of
+                               ///< what was there before the loop each writes
+  std::vector<std::string> merged;  ///< cells (or elements) of its own of these variables,
+  std::vector<std::string> sums;    ///< and adds to these.
+  std::vector<std::string> locals;  ///< Of kParallelFor: what its iterations make, which is gone behind it.
+  int32_t most_workers = 0;         ///< Of kParallelFor: iterations at once, at most; 0: as many as may be.
+  std::string function;             ///< Of kCall: key in Program::functions; "" with candidates.
   ListOperation operation = ListOperation::kMake;  ///< Of kList.
   std::vector<std::pair<std::string, std::string>>
       arguments;  ///< Of kCall and kList: parameter name, variable of the caller.

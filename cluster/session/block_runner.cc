@@ -2,7 +2,9 @@
 #include "cluster/session/block_runner.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "actor/run_number.h"
 #include "core/counted_heap.h"
 #include "core/fused_operator.h"
 #include "core/hash.h"
@@ -10,10 +12,6 @@
 
 namespace heddle::cluster {
 namespace {
-
-const ops::KernelSource& KernelsOf(const SessionEnvironment& environment) {
-  return environment.kernels != nullptr ? *environment.kernels : ops::CatalogKernels();
-}
 
 int64_t DenseBytes(const ValueInfo& info) { return info.format == Format::kDense ? KnownBytes(info) : 0; }
 
@@ -35,38 +33,19 @@ int64_t BytesMoved(const Plan& plan, const actor::TaskStatistics& task) {
 }  // namespace
 
 BlockRunner::BlockRunner(const SessionOptions& options, const SessionEnvironment& environment,
-                         ops::KernelContext& context)
+                         ops::KernelContext& context, SessionRuntime& shared, RandomSeeds seeds,
+                         uint32_t lane)
     : options_(options),
       environment_(environment),
-      context_(context),
-      kernels_(KernelsOf(environment)),
-      scalars_(options.rank, kernels_, context),
-      seeds_(options.seed),
-      plans_(options.rank, options.ranks, environment.control),
-      compiler_(options, environment.files, context.clock) {}
+      shared_(shared),
+      scalars_(options.rank, shared.kernels(), context),
+      seeds_(std::move(seeds)),
+      compiler_(options, environment.files, context.clock),
+      lane_(lane) {}
 
 Status BlockRunner::AddPlans() {
-  for (const std::string& text : options_.plans) HEDDLE_RETURN_IF_ERROR(plans_.AddText(text));
+  for (const std::string& text : options_.plans) HEDDLE_RETURN_IF_ERROR(plans().AddText(text));
   return OkStatus();
-}
-
-actor::Runtime& BlockRunner::runtime() {
-  std::lock_guard lock(runtime_mutex_);
-  if (runtime_ == nullptr) {
-    actor::RuntimeOptions options;
-    options.rank = static_cast<uint32_t>(options_.rank);
-    options.threads = options_.threads;
-    options.times_acts = options_.times_operators;
-    runtime_ = actor::Runtime::Create(options, kernels_, context_, environment_.link);
-    if (!cancelled_.ok()) runtime_->Cancel(cancelled_);
-  }
-  return *runtime_;
-}
-
-void BlockRunner::Cancel(const Status& why) {
-  std::lock_guard lock(runtime_mutex_);
-  if (cancelled_.ok()) cancelled_ = why;
-  if (runtime_ != nullptr) runtime_->Cancel(why);
 }
 
 Status BlockRunner::Run(int32_t block, const Graph& graph, Frame* frame) {
@@ -119,7 +98,7 @@ Status BlockRunner::RunByPlans(int32_t block, const Graph& graph, Frame* frame) 
 
 Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const Frame& frame) {
   if (!ReadsFiles(rest)) return FileLook();
-  HEDDLE_ASSIGN_OR_RETURN(const std::string text, plans_.Share(history, guard_, [&] {
+  HEDDLE_ASSIGN_OR_RETURN(const std::string text, plans().Share(history, guard_, [&] {
     return compiler_.LookAt(rest, frame).ToText();
   }));
   HEDDLE_ASSIGN_OR_RETURN(FileLook look, FileLook::Parse(text));
@@ -132,16 +111,20 @@ Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph,
                             uint64_t* key) {
   *key = compiler_.KeyOf(history, graph, *frame);
   guard_.AddPlan(block, *key);
-  const int64_t misses = plans_.misses();
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plans_.Obtain(*key, guard_, [&] {
-    return WithinMemory("a plan", [&] { return compiler_.MakePlan(graph, *frame); });
-  }));
-  if (plans_.misses() != misses && environment_.observe_plan) environment_.observe_plan(*plan);
+  bool is_new = false;
+  HEDDLE_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const Plan> plan,
+      plans().Obtain(
+          *key, guard_,
+          [&] { return WithinMemory("a plan", [&] { return compiler_.MakePlan(graph, *frame); }); },
+          &is_new));
+  if (is_new) shared_.Show(*plan);
 
   std::map<std::string, Value> live_in;
   HEDDLE_RETURN_IF_ERROR(
       WithinMemory("variables", [&] { return TakeLiveIns(block, *plan, frame, &live_in); }));
-  Result<actor::RunResult> result = runtime().Run(plan, ++runs_, std::move(live_in));
+  Result<actor::RunResult> result =
+      shared_.runtime().Run(plan, actor::MakeRun(lane_, ++runs_), std::move(live_in));
   failed_in_plan_ = !result.ok();
   HEDDLE_RETURN_IF_ERROR(result.status());
   Count(*plan, *result);
@@ -190,6 +173,13 @@ Status BlockRunner::Adopt(const Plan& plan, actor::RunResult result, Frame* fram
     frame->Set(binding.variable, std::move(variable));
   }
   return OkStatus();
+}
+
+void BlockRunner::Absorb(const BlockRunner& other) {
+  statistics_.Add(other.statistics_);
+  statistics_.planning_ns += other.compiler_.planning_ns();
+  statistics_.fusion_ns += other.compiler_.fusion_ns();
+  statistics_.fusion_costed += other.compiler_.fusion_costed();
 }
 
 void BlockRunner::Count(const Plan& plan, const actor::RunResult& result) {

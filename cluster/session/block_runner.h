@@ -3,17 +3,15 @@
 
 #include <functional>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 
 #include "actor/runtime.h"
 #include "cluster/session/block_compiler.h"
 #include "cluster/session/divergence_guard.h"
-#include "cluster/session/plan_cache.h"
 #include "cluster/session/random_seeds.h"
 #include "cluster/session/scalar_block.h"
 #include "cluster/session/session.h"
+#include "cluster/session/session_runtime.h"
 #include "cluster/session/variables.h"
 
 namespace heddle::cluster {
@@ -22,25 +20,23 @@ namespace heddle::cluster {
 /// the exact sizes of its variables, in several parts when sizes come to light only on the way.
 class BlockRunner {
  public:
-  /// `environment` and `context` outlive the runner.
+  /// All but `lane` outlive the runner. Runs of plans are in `lane`, with the seeds of `seeds`.
   BlockRunner(const SessionOptions& options, const SessionEnvironment& environment,
-              ops::KernelContext& context);
+              ops::KernelContext& context, SessionRuntime& shared, RandomSeeds seeds, uint32_t lane = 0);
 
   /// Adds the plans that came with the job.
   Status AddPlans();
   /// Reads the variables that `graph` names from `frame` and sets those it assigns. Errors carry their place.
   Status Run(int32_t block, const Graph& graph, Frame* frame);
-  /// The runtime of this rank, made when first asked for. Any thread.
-  actor::Runtime& runtime();
-  /// Ends what runs and all that follows. Any thread.
-  void Cancel(const Status& why);
-
   DivergenceGuard& guard() { return guard_; }
   RandomSeeds& seeds() { return seeds_; }
   /// True when a block failed while its plan ran: then ranks may know different causes. Every other failure
   /// (sizes, scalars, stop) comes out of the replicated control program and is the same on all ranks.
   bool failed_in_plan() const { return failed_in_plan_; }
-  PlanCache& plans() { return plans_; }
+  void set_failed_in_plan(bool failed) { failed_in_plan_ = failed; }
+  /// Adds what another runner of the session did to the statistics of this one. Once, at its end.
+  void Absorb(const BlockRunner& other);
+  PlanCache& plans() { return shared_.plans(); }
   const BlockCompiler& compiler() const { return compiler_; }
   SessionStatistics& statistics() { return statistics_; }
   const SessionStatistics& statistics() const { return statistics_; }
@@ -59,18 +55,14 @@ class BlockRunner {
 
   const SessionOptions& options_;
   const SessionEnvironment& environment_;
-  ops::KernelContext& context_;
-  const ops::KernelSource& kernels_;
+  SessionRuntime& shared_;
   ScalarBlocks scalars_;
   RandomSeeds seeds_;
   DivergenceGuard guard_;
-  PlanCache plans_;
   BlockCompiler compiler_;
   SessionStatistics statistics_;
-  uint32_t runs_ = 0;
-  std::mutex runtime_mutex_;
-  std::unique_ptr<actor::Runtime> runtime_;
-  Status cancelled_;  // under runtime_mutex_
+  const uint32_t lane_;
+  uint32_t runs_ = 0;  // in the lane
 };
 
 }  // namespace heddle::cluster

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "cluster/session/parallel_iterations.h"
 #include "cluster/session/resolve_call.h"
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/loop_range.h"
@@ -30,38 +31,63 @@ Status ControlProgram::Run() {
   if (between_blocks_) program_hash_ = ControlState::HashOf(program_);
   frames_.push_back(std::make_unique<Frame>());
   stack_.push_back({.kind = Kind::kSequence, .blocks = &program_.main});
-  return RunToEnd();
+  return WithCalls(RunToEnd());
+}
+
+Status ControlProgram::RunBody(const std::vector<Block>& body, Frame* frame, size_t depth, SumTaker* sums) {
+  depth_ = depth;
+  sums_ = sums;
+  frames_.clear();
+  frames_.push_back(std::make_unique<Frame>(std::move(*frame)));
+  stack_.assign(1, {.kind = Kind::kSequence, .blocks = &body});
+  const Status status = RunToEnd();
+  *frame = std::move(*frames_.front());
+  return status;
 }
 
 Status ControlProgram::RunToEnd() {
   while (!stack_.empty()) {
-    if (cancelled_.load(std::memory_order_relaxed)) return Cancelled("the job was cancelled");
+    if (cancelled_.load(std::memory_order_relaxed) ||
+        (stopped_ != nullptr && stopped_->load(std::memory_order_relaxed)))
+      return Cancelled("the job was cancelled");
     if (between_blocks_) HEDDLE_RETURN_IF_ERROR(between_blocks_([this] { return State(); }));
     Activation& top = stack_.back();
-    const Status status = top.next < top.blocks->size() ? Enter((*top.blocks)[top.next++]) : FinishBody();
-    if (!status.ok()) return WithCalls(status);
+    HEDDLE_RETURN_IF_ERROR(top.next < top.blocks->size() ? Enter((*top.blocks)[top.next++]) : FinishBody());
   }
   return OkStatus();
 }
 
 // What went wrong at a place in the script, with the calls that are open.
 Status ControlProgram::WithCalls(Status status) const {
-  if (!status.position().IsKnown()) return status;
+  if (status.ok() || !status.position().IsKnown()) return status;
+  for (std::string& note : CallStackNotes(open_calls())) status = status.WithNote(std::move(note));
+  return status;
+}
+
+// The innermost first.
+std::vector<CallSite> ControlProgram::open_calls() const {
   // A call that has just ended, or has not begun, is where it went wrong and not on the way to it.
   size_t open = 0;
-  std::vector<CallSite> calls;
+  std::vector<CallSite> calls = calls_below_;
   for (const Activation& activation : stack_)
     if (activation.kind == Kind::kCall) ++open;
   for (auto activation = stack_.rbegin(); activation != stack_.rend(); ++activation)
     if (activation->kind == Kind::kCall && open-- < frames_.size())
       AppendCall(activation->function->name, activation->owner->position, &calls);
-  for (std::string& note : CallStackNotes(calls)) status = status.WithNote(std::move(note));
-  return status;
+  return calls;
 }
 
 Status ControlProgram::Enter(const Block& block) {
   switch (block.kind) {
     case Block::Kind::kBasic:
+      // Sums are variables of the loop's own frame.
+      if (sums_ != nullptr && frames_.size() == 1) {
+        HEDDLE_ASSIGN_OR_RETURN(const bool has_run, sums_->Run(block, &frame()));
+        if (has_run) {
+          FreeDead(block);
+          return OkStatus();
+        }
+      }
       HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
       FreeDead(block);
       return OkStatus();
@@ -81,9 +107,7 @@ Status ControlProgram::Enter(const Block& block) {
       return OkStatus();
     }
     case Block::Kind::kFor:
-    case Block::Kind::kParallelFor:  // its iterations are independent, so one after the other is one of the
-                                     // legal orders
-      return EnterFor(block);
+    case Block::Kind::kParallelFor: return EnterFor(block);
     case Block::Kind::kCall: return EnterCall(block);
     case Block::Kind::kList:
       HEDDLE_RETURN_IF_ERROR(lists_.Run(block, &frame()));
@@ -107,13 +131,17 @@ Status ControlProgram::FinishBody() {
       break;
     }
     case Kind::kFor:
+    case Kind::kParallelFor:
       if (top.rounds > 0) {
         --top.rounds;
+        if (top.kind == Kind::kParallelFor)
+          blocks_.seeds().scopes().back() = RandomSeeds::Iteration(top.seed, ++top.round);
         top.value += top.increment;
         top.next = 0;
         frame().Set(owner->variable, Variable::OfScalar(top.value));
         return OkStatus();
       }
+      if (top.kind == Kind::kParallelFor) blocks_.seeds().scopes().pop_back();
       break;
     case Kind::kCall: HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function)); break;
   }
@@ -163,13 +191,29 @@ Status ControlProgram::EnterFor(const Block& block) {
     FreeDead(block);
     return OkStatus();
   }
+  const bool is_parallel = block.kind == Block::Kind::kParallelFor;
+  const int64_t seed = is_parallel ? blocks_.seeds().EnterLoop() : 0;
+  if (is_parallel && iterations_ != nullptr && iterations_->CanRun(block, rounds, frame()))
+    return RunIterations(block, {.from = from, .increment = increment, .rounds = rounds, .seed = seed});
+  if (is_parallel) blocks_.seeds().scopes().push_back(RandomSeeds::Iteration(seed, 0));
   frame().Set(block.variable, Variable::OfScalar(from));
-  stack_.push_back({.kind = Kind::kFor,
+  stack_.push_back({.kind = is_parallel ? Kind::kParallelFor : Kind::kFor,
                     .blocks = &block.body,
                     .owner = &block,
                     .value = from,
                     .increment = increment,
-                    .rounds = rounds - 1});
+                    .rounds = rounds - 1,
+                    .seed = seed});
+  return OkStatus();
+}
+
+Status ControlProgram::RunIterations(const Block& block, const LoopRange& range) {
+  const Status status = iterations_->Run(block, range, frames_.size() - 1, &frame());
+  if (!status.ok()) {
+    calls_below_ = iterations_->open_calls();
+    return status;
+  }
+  FreeDead(block);
   return OkStatus();
 }
 
@@ -177,7 +221,7 @@ Status ControlProgram::EnterCall(const Block& block) {
   HEDDLE_ASSIGN_OR_RETURN(const ResolvedCall call, ResolveCall(program_, block, frame()));
   const Function& function = *call.function;
   if (!block.candidates.empty()) HEDDLE_RETURN_IF_ERROR(Record(block, function.name));
-  if (static_cast<int>(frames_.size()) > options_.max_call_depth)
+  if (static_cast<int>(depth_ + frames_.size()) > options_.max_call_depth)
     return FailedPrecondition("function '{}': calls are nested more than {} deep", function.name,
                               options_.max_call_depth)
         .WithNote("does a recursion never end?")

@@ -10,9 +10,28 @@
 #include "cluster/session/control_state.h"
 #include "cluster/session/list_steps.h"
 #include "cluster/session/variables.h"
+#include "core/call_site.h"
 #include "core/program.h"
 
 namespace heddle::cluster {
+
+class ParallelIterations;
+
+/// Who runs the blocks of an iteration that add to sums over all iterations.
+class SumTaker {
+ public:
+  virtual ~SumTaker() = default;
+  /// False: the block has nothing to do with sums, and has not run.
+  virtual Result<bool> Run(const Block& block, Frame* frame) = 0;
+};
+
+/// The rounds of a loop, and what the seeds of a parfor's come from.
+struct LoopRange {
+  int64_t from = 0;
+  int64_t increment = 1;
+  uint64_t rounds = 0;
+  int64_t seed = 0;
+};
 
 /// Interprets the control flow of a program. Every rank runs the same one on the same scalars (replicated
 /// control, runtime reference 4.3). Keeps its own stack, so that a deep recursion of the script is an error
@@ -20,20 +39,29 @@ namespace heddle::cluster {
 class ControlProgram {
  public:
   /// All outlive it. `cancelled` ends the run between blocks; `between_blocks` as in SessionEnvironment.
+  /// `stopped`, where given, ends it too.
   ControlProgram(const Program& program, const SessionOptions& options, BlockRunner& blocks,
-                 const std::atomic<bool>& cancelled, const BetweenBlocks& between_blocks)
+                 const std::atomic<bool>& cancelled, const BetweenBlocks& between_blocks,
+                 const std::atomic<bool>* stopped = nullptr)
       : program_(program),
         options_(options),
         blocks_(blocks),
         lists_(&blocks),
         cancelled_(cancelled),
-        between_blocks_(between_blocks) {}
+        between_blocks_(between_blocks),
+        stopped_(stopped) {}
 
+  /// Iterations of a parfor may run at once by `iterations`, which outlives the program.
+  void set_iterations(ParallelIterations* iterations) { iterations_ = iterations; }
   /// Runs the main program to its end. kCancelled when `cancelled` ended it.
   Status Run();
   /// The same from where another one stood, instead of from the beginning. kFailedPrecondition when `state`
   /// is not one of this program.
   Status Resume(ControlState state);
+  /// Runs these blocks to their end, once, on the variables of `*frame`, as the body of a loop inside of
+  /// `depth` calls. Errors do not tell the calls on the way to them: open_calls() does.
+  Status RunBody(const std::vector<Block>& body, Frame* frame, size_t depth, SumTaker* sums);
+  std::vector<CallSite> open_calls() const;
 
  private:
   using Kind = ControlState::Activation::Kind;
@@ -45,15 +73,18 @@ class ControlProgram {
     size_t next = 0;
     const Block* owner = nullptr;        // The block that this is the body of; nullptr for the main program.
     const Function* function = nullptr;  // kCall
-    int64_t value = 0;                   // kFor: of the loop variable,
+    int64_t value = 0;                   // kFor, kParallelFor: of the loop variable,
     int64_t increment = 0;               // its step,
     uint64_t rounds = 0;                 // rounds left after this one.
+    uint64_t round = 0;                  // kParallelFor: number of this one, from 0,
+    int64_t seed = 0;                    // and what the seeds of its rounds come from.
   };
 
   Status RunToEnd();
   ControlState State() const;
   Frame& frame() { return *frames_.back(); }
   Status WithCalls(Status status) const;
+  Status RunIterations(const Block& block, const LoopRange& range);
   Status Enter(const Block& block);
   Status FinishBody();
   Status EnterFor(const Block& block);
@@ -71,8 +102,13 @@ class ControlProgram {
   ListSteps lists_;
   const std::atomic<bool>& cancelled_;
   const BetweenBlocks& between_blocks_;
+  const std::atomic<bool>* stopped_;
+  ParallelIterations* iterations_ = nullptr;
   std::vector<Activation> stack_;
   std::vector<std::unique_ptr<Frame>> frames_;
+  size_t depth_ = 0;                   // Calls around the program.
+  SumTaker* sums_ = nullptr;           // RunBody only.
+  std::vector<CallSite> calls_below_;  // Open in the iteration that failed.
   int64_t decisions_ = 0;
   uint64_t program_hash_ = 0;  // Where states are asked for.
 };

@@ -61,11 +61,13 @@ ControlState ControlProgram::State() const {
     saved.value = activation.value;
     saved.increment = activation.increment;
     saved.rounds = activation.rounds;
+    saved.round = activation.round;
+    saved.seed = activation.seed;
     state.stack.push_back(std::move(saved));
   }
   for (const std::unique_ptr<Frame>& frame : frames_) state.frames.push_back(*frame);
   state.decisions = decisions_;
-  state.draws = blocks_.seeds().draws();
+  state.seeds = blocks_.seeds().scopes();
   state.guard = blocks_.guard();
   return state;
 }
@@ -77,7 +79,7 @@ Status ControlProgram::Resume(ControlState state) {
   program_hash_ = ControlState::HashOf(program_);
   if (state.program != program_hash_) return foreign("it is one of another program");
   const BlocksById by_id = BlocksOf(program_);
-  size_t calls = 0;
+  size_t calls = 0, loops = 0;
   for (const ControlState::Activation& saved : state.stack) {
     Activation activation;
     activation.kind = saved.kind;
@@ -96,13 +98,17 @@ Status ControlProgram::Resume(ControlState state) {
       activation.blocks = &function->second.body;
       ++calls;
     }
+    loops += saved.kind == Kind::kParallelFor;
     if (saved.next > activation.blocks->size()) return foreign("a list of blocks is too short");
     activation.next = saved.next;
     activation.value = saved.value;
     activation.increment = saved.increment;
     activation.rounds = saved.rounds;
+    activation.round = saved.round;
+    activation.seed = saved.seed;
     stack_.push_back(activation);
   }
+  if (state.seeds.size() != loops + 1) return foreign("loops and their seeds do not match");
   if (state.frames.size() != calls + 1) return foreign("calls and their variables do not match");
   for (Frame& frame : state.frames) {
     for (const auto& [name, variable] : frame.variables())
@@ -110,9 +116,9 @@ Status ControlProgram::Resume(ControlState state) {
     frames_.push_back(std::make_unique<Frame>(std::move(frame)));
   }
   decisions_ = state.decisions;
-  blocks_.seeds().set_draws(state.draws);
+  blocks_.seeds().scopes() = std::move(state.seeds);
   blocks_.guard() = std::move(state.guard);
-  return RunToEnd();
+  return WithCalls(RunToEnd());
 }
 
 }  // namespace heddle::cluster

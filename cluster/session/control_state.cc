@@ -14,7 +14,7 @@ namespace {
 using Activation = ControlState::Activation;
 
 constexpr std::string_view kMagic = "heddle control state 1\n";
-constexpr std::array<std::string_view, 4> kKinds = {"sequence", "while", "for", "call"};
+constexpr std::array<std::string_view, 5> kKinds = {"sequence", "while", "for", "parfor", "call"};
 
 void AppendActivation(const Activation& activation, std::string* out) {
   out->append("in ").append(kKinds[static_cast<size_t>(activation.kind)]).append(" of ");
@@ -26,10 +26,12 @@ void AppendActivation(const Activation& activation, std::string* out) {
   }
   out->append(" next ");
   AppendInteger(static_cast<int64_t>(activation.next), out);
-  if (activation.kind == Activation::Kind::kFor) {
+  if (activation.kind == Activation::Kind::kFor || activation.kind == Activation::Kind::kParallelFor) {
     out->append(fmt::format(" value {} increment {} rounds {:#x}", activation.value, activation.increment,
                             activation.rounds));
   }
+  if (activation.kind == Activation::Kind::kParallelFor)
+    out->append(fmt::format(" round {:#x} seed {}", activation.round, activation.seed));
   out->push_back('\n');
 }
 
@@ -54,6 +56,11 @@ Activation ReadActivation(TextReader& reader) {
     activation.increment = reader.Integer();
     reader.Expect("rounds");
     activation.rounds = reader.Hexadecimal();
+  }
+  if (reader.AcceptWord("round")) {
+    activation.round = reader.Hexadecimal();
+    reader.Expect("seed");
+    activation.seed = reader.Integer();
   }
   return activation;
 }
@@ -136,8 +143,9 @@ Status TakeValues(std::string_view* bytes, Variable* variable) {
 }
 
 std::string Text(const ControlState& state) {
-  std::string text =
-      fmt::format("program {:#x} decisions {} draws {}\n", state.program, state.decisions, state.draws);
+  std::string text = fmt::format("program {:#x} decisions {}\n", state.program, state.decisions);
+  for (const RandomSeeds::Scope& scope : state.seeds)
+    text.append(fmt::format("seed {} draws {} loops {}\n", scope.seed, scope.draws, scope.loops));
   state.guard.AppendTo(&text);
   for (const Activation& activation : state.stack) AppendActivation(activation, &text);
   for (const Frame& frame : state.frames) {
@@ -159,8 +167,15 @@ Result<ControlState> ReadText(std::string_view text) {
   state.program = reader.Hexadecimal();
   reader.Expect("decisions");
   state.decisions = reader.Integer();
-  reader.Expect("draws");
-  state.draws = reader.Integer();
+  while (reader.AcceptWord("seed")) {
+    RandomSeeds::Scope& scope = state.seeds.emplace_back();
+    scope.seed = reader.Integer();
+    reader.Expect("draws");
+    scope.draws = reader.Integer();
+    reader.Expect("loops");
+    scope.loops = reader.Integer();
+  }
+  if (state.seeds.empty()) reader.Fail("seed");
   state.guard = DivergenceGuard::Read(reader);
   while (reader.AcceptWord("in")) state.stack.push_back(ReadActivation(reader));
   while (reader.AcceptWord("frame")) {
@@ -200,8 +215,7 @@ Result<ControlState> ControlState::Parse(std::string_view bytes) {
   HEDDLE_ASSIGN_OR_RETURN(ControlState state, ReadText(bytes.substr(line + 1, static_cast<size_t>(size))));
   bytes.remove_prefix(line + 1 + static_cast<size_t>(size));
   for (Frame& frame : state.frames) {
-    for (auto& [name, variable] : frame.variables())
-      HEDDLE_RETURN_IF_ERROR(TakeValues(&bytes, &variable));
+    for (auto& [name, variable] : frame.variables()) HEDDLE_RETURN_IF_ERROR(TakeValues(&bytes, &variable));
   }
   if (!bytes.empty()) return DataLoss("bytes are left behind a state of the control program");
   return state;

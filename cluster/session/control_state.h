@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cluster/session/divergence_guard.h"
+#include "cluster/session/random_seeds.h"
 #include "cluster/session/variables.h"
 #include "core/program.h"
 
@@ -19,7 +20,7 @@ namespace heddle::cluster {
 struct ControlState {
   /// One entry of the control program's stack: a list of blocks in progress.
   struct Activation {
-    enum class Kind : uint8_t { kSequence, kWhile, kFor, kCall };
+    enum class Kind : uint8_t { kSequence, kWhile, kFor, kParallelFor, kCall };
     static constexpr int32_t kMain = -1;
 
     Kind kind = Kind::kSequence;
@@ -27,16 +28,18 @@ struct ControlState {
     bool otherwise = false;  ///< The else branch of its owner.
     std::string function;    ///< kCall: the function that was chosen (key in Program::functions).
     uint64_t next = 0;       ///< Position of the next block in the list.
-    int64_t value = 0;       ///< kFor: of the loop variable,
+    int64_t value = 0;       ///< kFor, kParallelFor: of the loop variable,
     int64_t increment = 0;   ///< its step,
     uint64_t rounds = 0;     ///< rounds left after this one.
+    uint64_t round = 0;      ///< kParallelFor: number of this one, from 0,
+    int64_t seed = 0;        ///< and what the seeds of its rounds come from.
   };
 
   uint64_t program = 0;  ///< HashOf the program.
   std::vector<Activation> stack;
   std::vector<Frame> frames;  ///< Of the main program and of the calls under way, innermost last.
   int64_t decisions = 0;      ///< Predicates and loop bounds so far.
-  int64_t draws = 0;          ///< Seeds that were drawn so far.
+  std::vector<RandomSeeds::Scope> seeds;
   DivergenceGuard guard;
 
   /// What states and programs are joined by.

@@ -60,6 +60,7 @@ Status CheckAgreement(int rank, const Decision& theirs, char kind, uint64_t key,
 
 Status PlanCache::AddText(const std::string& text) {
   HEDDLE_ASSIGN_OR_RETURN(Plan plan, Plan::Parse(text));
+  const std::lock_guard lock(mutex_);
   if (plan.ranks != ranks_)
     return Internal("a plan for {} ranks was delivered to a job of {}", plan.ranks, ranks_);
   Insert(std::make_shared<const Plan>(std::move(plan)), /*is_ahead=*/true);
@@ -78,7 +79,10 @@ void PlanCache::Insert(std::shared_ptr<const Plan> plan, bool is_ahead) {
 }
 
 Result<std::shared_ptr<const Plan>> PlanCache::Obtain(uint64_t key, const DivergenceGuard& guard,
-                                                      const std::function<Result<Plan>()>& make) {
+                                                      const std::function<Result<Plan>()>& make,
+                                                      bool* is_new) {
+  const std::lock_guard lock(mutex_);
+  if (is_new != nullptr) *is_new = false;
   if (auto found = plans_.find(key); found != plans_.end()) {
     ++hits_;
     if (std::exchange(found->second.is_unused_ahead, false)) ++ahead_;
@@ -86,6 +90,7 @@ Result<std::shared_ptr<const Plan>> PlanCache::Obtain(uint64_t key, const Diverg
     return found->second.plan;
   }
   ++misses_;
+  if (is_new != nullptr) *is_new = true;
   Result<Plan> made = rank_ == 0 ? MakeAndSend(key, guard, make) : ReceivePlan(key, guard);
   HEDDLE_RETURN_IF_ERROR(made.status());
   auto plan = std::make_shared<const Plan>(*std::move(made));
@@ -119,6 +124,7 @@ Result<Plan> PlanCache::ReceivePlan(uint64_t key, const DivergenceGuard& guard) 
 
 Result<std::string> PlanCache::Share(uint64_t key, const DivergenceGuard& guard,
                                      const std::function<std::string()>& make) {
+  const std::lock_guard lock(mutex_);
   if (rank_ != 0) {
     HEDDLE_ASSIGN_OR_RETURN(const std::string text, control_->Receive());
     HEDDLE_ASSIGN_OR_RETURN(Decision decision, Decode(text));
@@ -136,6 +142,7 @@ Result<std::string> PlanCache::Share(uint64_t key, const DivergenceGuard& guard,
 
 Status PlanCache::Compare(const DivergenceGuard& guard) {
   if (ranks_ == 1) return OkStatus();
+  const std::lock_guard lock(mutex_);
   if (rank_ == 0) {
     control_->Broadcast(Encode(Describe('c', 0, guard)));
     return OkStatus();

@@ -10,6 +10,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr std::string_view kPrefix = "%seed";
+constexpr uint64_t kLoopStream = UINT64_MAX;  // No call of rand() has it.
 
 Node MakeNode(const char* op, std::vector<NodeId> inputs, ValueInfo info, const SourcePosition& position) {
   Node node;
@@ -94,6 +95,12 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// Number `draw` of those that a stream gives from a seed.
+int64_t DrawFrom(int64_t seed, uint64_t stream, int64_t draw) {
+  const uint64_t bits = Mix(Mix(Mix(static_cast<uint64_t>(seed)) ^ stream) + static_cast<uint64_t>(draw));
+  return static_cast<int64_t>(bits >> 11);  // 53 bits: exact also as a double
+}
+
 }  // namespace
 
 void RandomSeeds::Connect(Program* program) {
@@ -105,10 +112,18 @@ bool RandomSeeds::Draw(const std::string& name, int64_t* seed) {
   if (!std::string_view(name).starts_with(kPrefix)) return false;
   int64_t stream = 0;
   std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), stream);
-  const uint64_t bits = Mix(Mix(Mix(static_cast<uint64_t>(job_seed_)) ^ static_cast<uint64_t>(stream)) +
-                            static_cast<uint64_t>(++draws_));
-  *seed = static_cast<int64_t>(bits >> 11);  // 53 bits: exact also as a double
+  Scope& scope = scopes_.back();
+  *seed = DrawFrom(scope.seed, static_cast<uint64_t>(stream), ++scope.draws);
   return true;
+}
+
+int64_t RandomSeeds::EnterLoop() {
+  Scope& scope = scopes_.back();
+  return DrawFrom(scope.seed, kLoopStream, ++scope.loops);
+}
+
+RandomSeeds::Scope RandomSeeds::Iteration(int64_t loop_seed, uint64_t number) {
+  return {.seed = static_cast<int64_t>(Mix(static_cast<uint64_t>(loop_seed) + number))};
 }
 
 void RandomSeeds::DrawFor(const Graph& graph, Frame* frame) {

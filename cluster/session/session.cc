@@ -7,6 +7,7 @@
 #include "cluster/link/control_channel.h"
 #include "cluster/session/block_runner.h"
 #include "cluster/session/control_program.h"
+#include "cluster/session/parallel_iterations.h"
 #include "cluster/session/random_seeds.h"
 #include "compiler/codegen/codegen.h"
 #include "core/block_pool.h"
@@ -42,7 +43,8 @@ class SessionOfOneRank : public Session {
                [](const Status& why) {
                  HEDDLE_LOG(kWarning, "fused operators run without machine code", {"why", why});
                }),
-        blocks_(options_, environment_, context_) {
+        runtime_(options_, environment_, context_),
+        blocks_(options_, environment_, context_, runtime_, RandomSeeds(options_.seed)) {
     context_.fused = &fused_;
     RandomSeeds::Connect(&program_);
   }
@@ -56,11 +58,11 @@ class SessionOfOneRank : public Session {
       if (why_.ok()) why_ = why;
     }
     cancelled_.store(true);
-    blocks_.Cancel(why);
+    runtime_.Cancel(why);
     if (environment_.control != nullptr) environment_.control->Interrupt(why);
   }
 
-  actor::LinkHandler* handler() override { return &blocks_.runtime(); }
+  actor::LinkHandler* handler() override { return &runtime_.runtime(); }
   bool own_cause() const override { return own_cause_; }
   const SessionStatistics& statistics() const override { return blocks_.statistics(); }
 
@@ -69,7 +71,10 @@ class SessionOfOneRank : public Session {
     const int64_t begin_ns = context_.clock->MonotonicNs();
     Status status = blocks_.AddPlans();
     if (status.ok()) {
+      ParallelIterations iterations(program_, options_, environment_, context_, runtime_, blocks_,
+                                    cancelled_);
       ControlProgram control(program_, options_, blocks_, cancelled_, environment_.between_blocks);
+      control.set_iterations(&iterations);
       status = state ? control.Resume(*std::move(state)) : control.Run();
     }
     Finish(context_.clock->MonotonicNs() - begin_ns);
@@ -100,9 +105,9 @@ class SessionOfOneRank : public Session {
     statistics.constants = compiler::OrDefault(options_.constants, options_.threads);
     statistics.plans_ahead = blocks_.plans().ahead();
     statistics.plans_compiled = blocks_.plans().misses();
-    statistics.planning_ns = blocks_.compiler().planning_ns();
-    statistics.fusion_ns = blocks_.compiler().fusion_ns();
-    statistics.fusion_costed = blocks_.compiler().fusion_costed();
+    statistics.planning_ns += blocks_.compiler().planning_ns();
+    statistics.fusion_ns += blocks_.compiler().fusion_ns();
+    statistics.fusion_costed += blocks_.compiler().fusion_costed();
     statistics.plans_reused = blocks_.plans().hits();
     const codegen::CodegenStatistics code = code_->statistics();
     statistics.code_compiled = code.compiled;
@@ -124,6 +129,7 @@ class SessionOfOneRank : public Session {
   ops::KernelContext context_;
   std::shared_ptr<codegen::GeneratedCode> code_;
   ops::FusedRuntime fused_;
+  SessionRuntime runtime_;
   BlockRunner blocks_;
   bool own_cause_ = false;
   std::mutex mutex_;

@@ -89,6 +89,19 @@ std::string FusedTable(const std::vector<SessionStatistics>& ranks) {
 
 }  // namespace
 
+void SessionStatistics::Add(const SessionStatistics& other) {
+  scalar_blocks += other.scalar_blocks;
+  bytes_moved += other.bytes_moved;
+  rows_held = std::max(rows_held, other.rows_held);
+  for (const auto& [name, theirs] : other.operators) {
+    OperatorStatistics& own = operators[name];
+    own.acts += theirs.acts;
+    own.kernel_ns += theirs.kernel_ns;
+    own.rows += theirs.rows;
+    own.bytes_in += theirs.bytes_in;
+  }
+}
+
 std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operators) {
   if (ranks.empty()) return "";
   const SessionStatistics& first = ranks.front();

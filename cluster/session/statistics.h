@@ -55,6 +55,9 @@ struct SessionStatistics {
   compiler::MachineConstants constants;        ///< That plans were chosen by.
   std::vector<FusedOperatorStatistics> fused;  ///< By descending time.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
+
+  /// What blocks beside those of this session's own program did: operators, blocks, rows, bytes.
+  void Add(const SessionStatistics& other);
 };
 
 /// A table a person reads, operators by descending time; at most `most_operators` of them. Of fused

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "compiler/build/body_builder.h"
@@ -149,7 +150,9 @@ void BodyBuilder::BuildFor(const Statement& statement) {
   // What an iteration of a parfor makes for itself is gone after it.
   if (parallel)
     std::erase_if(scope_, [&](const auto& entry) {
-      return entry.first != statement.name && !before.contains(entry.first);
+      const bool is_local = entry.first != statement.name && !before.contains(entry.first);
+      if (is_local && entry.first != block.variable) block.locals.push_back(entry.first);
+      return is_local;
     });
   CheckLoopTypes(before);
   JoinScopes(before);
@@ -158,16 +161,26 @@ void BodyBuilder::BuildFor(const Statement& statement) {
 
 // Checks that iterations are independent. What loops inside count with becomes a variable of the iteration.
 void BodyBuilder::BuildParallelBody(const Statement& statement, Block* block) {
+  bool is_checked = true;
   for (const ParallelForOption& option : statement.options) {
-    if (option.name != "check") continue;
+    if (option.name != "check" && option.name != "par") continue;
     std::string text = option.text;
     if (!text.empty() && text[0] == '$') {
       if (std::optional<Scalar> given = FindScriptArgument(text.substr(1))) text = given->ToText();
     }
-    if (text == "0") return;
-    if (text != "1")
+    if (option.name == "par") {
+      // What is no number of workers is no limit.
+      int32_t workers = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), workers);
+      if (error == std::errc() && end == text.data() + text.size() && workers > 0)
+        block->most_workers = workers;
+      continue;
+    }
+    if (text == "0") is_checked = false;
+    if (text != "0" && text != "1")
       Error(option.text_range, fmt::format("the option 'check' of a parfor is 0 or 1, not {}", text));
   }
+  if (!is_checked) return;
   std::map<std::string, DataType> outer;
   for (const auto& [name, variable] : scope_) outer.emplace(name, variable.known.info.data_type);
   for (const auto& [name, variable] : renamed_) {
@@ -180,6 +193,9 @@ void BodyBuilder::BuildParallelBody(const Statement& statement, Block* block) {
           fmt::format("iterations of the parfor depend on each other through '{}'", conflict.variable))
         .notes = {conflict.why, "a 'for' loop, or the option check=0, runs it in order"};
   }
+  block->independent = report.conflicts.empty();
+  for (const std::string& name : report.merged) block->merged.push_back(VariableFor(name));
+  for (const std::string& name : report.sums) block->sums.push_back(VariableFor(name));
   for (const std::string& name : report.locals) renamed_[name] = fmt::format("%{}.{}", name, block->id);
 }
 

@@ -321,6 +321,7 @@ ParallelForReport CheckParallelFor(const Statement& loop, const std::map<std::st
   const Collector collector(loop, outer);
   for (const auto& [name, uses] : collector.uses()) {
     if (name == loop.name) continue;
+    if (!uses.accumulations.empty()) report.sums.push_back(name);
     const auto write =
         std::find_if(uses.accesses.begin(), uses.accesses.end(), [](const Access& a) { return a.write; });
     const bool whole_write = std::any_of(uses.accesses.begin(), uses.accesses.end(),
@@ -328,6 +329,7 @@ ParallelForReport CheckParallelFor(const Statement& loop, const std::map<std::st
     const bool whole_access =
         std::any_of(uses.accesses.begin(), uses.accesses.end(), [](const Access& a) { return a.whole; });
     if (write == uses.accesses.end() && uses.accumulations.empty()) continue;
+    if (write != uses.accesses.end() && !whole_write) report.merged.push_back(name);
     const auto conflict = [&](const SourceRange& range, std::string why) {
       report.conflicts.push_back({name, range, std::move(why)});
     };

@@ -19,6 +19,8 @@ struct ParallelForReport {
   std::vector<Conflict> conflicts;
   /// Variables of before the loop that loops inside count with: each iteration has its own.
   std::vector<std::string> locals;
+  std::vector<std::string> merged;  ///< Variables of before the loop of which iterations write cells.
+  std::vector<std::string> sums;    ///< Variables of before the loop that are summed up with +=.
 };
 
 /// Checks the body of a parfor. `outer` holds the variables of before the loop and their types.

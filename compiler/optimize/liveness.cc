@@ -85,6 +85,8 @@ class Liveness {
     block.dead_after.clear();
     for (const std::string& name : dead)
       if (!after.contains(name)) block.dead_after.push_back(name);
+    for (const std::string& name : block.locals)
+      if (after.contains(name)) block.dead_after.push_back(name);
   }
 
   void VisitBasic(Block& block, Names& live, Names& made) {

@@ -119,6 +119,11 @@ class RandomValues {
       if (Sometimes()) block.otherwise = Blocks(depth + 1);
       block.variable = Sometimes() ? Text() : "";
       block.has_increment = Sometimes();
+      block.independent = Sometimes();
+      block.merged = Texts();
+      block.sums = Texts();
+      block.locals = Texts();
+      block.most_workers = Sometimes() ? Number32() : 0;
       block.function = Sometimes() ? Text() : "";
       for (const std::string& name : Texts()) block.arguments.emplace_back(name, Text());
       block.results = Texts();
@@ -265,6 +270,11 @@ inline void ExpectSame(const std::vector<Block>& a, const std::vector<Block>& b)
     ExpectSame(a[i].otherwise, b[i].otherwise);
     EXPECT_EQ(a[i].variable, b[i].variable);
     EXPECT_EQ(a[i].has_increment, b[i].has_increment);
+    EXPECT_EQ(a[i].independent, b[i].independent);
+    EXPECT_EQ(a[i].merged, b[i].merged);
+    EXPECT_EQ(a[i].sums, b[i].sums);
+    EXPECT_EQ(a[i].locals, b[i].locals);
+    EXPECT_EQ(a[i].most_workers, b[i].most_workers);
     EXPECT_EQ(a[i].function, b[i].function);
     EXPECT_EQ(a[i].arguments, b[i].arguments);
     EXPECT_EQ(a[i].results, b[i].results);

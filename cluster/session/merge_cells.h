@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "core/frame.h"
+#include "core/matrix.h"
+
+namespace heddle::cluster {
+
+/// The cells of `last`, but where one of the others differs from `before` (other bytes: NaN equals NaN, -0.0
+/// is not +0.0) its cell: what `before` became when each of the matrices stands for changes of other cells of
+/// it. In the storage of `last`, which is taken over where no copy of it is held elsewhere.
+///
+/// Errors:  kInternal when shapes or element types differ; kResourceExhausted.
+/// Cost:    reads every cell of `before` and of each of the others once.
+Result<Matrix> MergeCells(const Matrix& before, Matrix last, std::span<const Matrix> others);
+/// The same of frames, which have the same column types (else kInternal); a missing cell is like another
+/// missing one only. Columns that none of the others changed are those of `last`. At most 255 others.
+Result<heddle::Frame> MergeCells(const heddle::Frame& before, const heddle::Frame& last,
+                                 std::span<const heddle::Frame> others);
+
+}  // namespace heddle::cluster
