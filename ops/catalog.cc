@@ -38,6 +38,10 @@ namespace heddle::ops {
   Operator(kRowCumsum)             \
   Operator(kSample)                \
   Operator(kSvd)                   \
+  Operator(kTransformApply)        \
+  Operator(kTransformColumnMap)    \
+  Operator(kTransformDecode)       \
+  Operator(kTransformEncode)       \
   Operator(kTypeOf)                \
   Operator(kUnique)                \
   Operator(kUpperTriangle)         \

@@ -21,20 +21,6 @@ bool EqualsIgnoringCase(std::string_view text, std::string_view upper) {
                     [](char a, char b) { return (a >= 'a' && a <= 'z' ? a - 'a' + 'A' : a) == b; });
 }
 
-void AppendCell(const Column& column, int64_t row, std::string* out) {
-  switch (column.storage()) {
-    case ColumnStorage::kDoubles:
-      if (column.type() == ColumnType::kFloat32)
-        AppendSingle(static_cast<float>(column.doubles()[row]), out);
-      else
-        AppendDouble(column.doubles()[row], out);
-      return;
-    case ColumnStorage::kIntegers: out->append(std::to_string(column.integers()[row])); return;
-    case ColumnStorage::kBooleans: out->append(column.booleans()[row] != 0 ? "true" : "false"); return;
-    case ColumnStorage::kTexts: out->append(column.TextAt(row)); return;
-  }
-}
-
 // nullopt where a text is no number.
 std::optional<double> NumberAt(const Column& column, int64_t row) {
   switch (column.storage()) {
@@ -100,6 +86,20 @@ Result<Column> ToNumbers(const Column& column, ColumnType type) {
 }
 
 }  // namespace
+
+void AppendCell(const Column& column, int64_t row, std::string* out) {
+  switch (column.storage()) {
+    case ColumnStorage::kDoubles:
+      if (column.type() == ColumnType::kFloat32)
+        AppendSingle(static_cast<float>(column.doubles()[row]), out);
+      else
+        AppendDouble(column.doubles()[row], out);
+      return;
+    case ColumnStorage::kIntegers: out->append(std::to_string(column.integers()[row])); return;
+    case ColumnStorage::kBooleans: out->append(column.booleans()[row] != 0 ? "true" : "false"); return;
+    case ColumnStorage::kTexts: out->append(column.TextAt(row)); return;
+  }
+}
 
 std::optional<double> NumberInText(std::string_view text) {
   if (text.empty()) return std::numeric_limits<double>::quiet_NaN();

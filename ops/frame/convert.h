@@ -13,6 +13,9 @@ namespace heddle::ops {
 /// empty text; nullopt for what is none.
 std::optional<double> NumberInText(std::string_view text);
 
+/// Appends the text of a cell that is not missing: as scalars have it, but for "true" and "false".
+void AppendCell(const Column& column, int64_t row, std::string* out);
+
 /// The first type that holds the cells of both, in the order BOOLEAN, INT32, INT64, FP32, FP64, CHARACTER,
 /// STRING.
 ColumnType WiderOf(ColumnType a, ColumnType b);

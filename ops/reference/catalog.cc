@@ -23,6 +23,7 @@
 #include "ops/reference/select.h"
 #include "ops/reference/solve.h"
 #include "ops/reference/statistics.h"
+#include "ops/reference/transform.h"
 
 namespace heddle::ops::reference {
 namespace {
@@ -142,6 +143,26 @@ Value OfAsMatrix(const Node&, Inputs inputs) {
   if (inputs[0]->IsFrame()) return AsMatrix(inputs[0]->frame());
   return *FilledMatrix(1, 1, inputs[0]->scalar().AsDouble());
 }
+std::string_view SpecOf(Inputs inputs, size_t i) { return inputs[i]->scalar().AsString(); }
+
+Value OfTransformApply(const Node&, Inputs inputs) {
+  return TransformApply(inputs[0]->frame(), inputs[1]->frame(), SpecOf(inputs, 2));
+}
+Value OfTransformDecode(const Node&, Inputs inputs) {
+  return TransformDecode(M(inputs, 0), inputs[1]->frame(), SpecOf(inputs, 2));
+}
+Value OfTransformColumnMap(const Node&, Inputs inputs) {
+  return TransformColumnMap(inputs[0]->frame(), SpecOf(inputs, 1));
+}
+std::vector<Value> OfTransformEncode(const Node&, Inputs inputs) {
+  auto [encoded, meta] = TransformEncode(inputs[0]->frame(), SpecOf(inputs, 1));
+  return {std::move(encoded), std::move(meta)};
+}
+
+std::vector<Value> ValuesOf(const std::vector<Matrix>& matrices) {
+  return {matrices.begin(), matrices.end()};
+}
+
 Value OfAsFrame(const Node&, Inputs inputs) { return AsFrame(M(inputs, 0)); }
 Value OfSize(const Node& node, Inputs inputs) {
   const Matrix& x = M(inputs, 0);
@@ -305,6 +326,9 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"as.frame", OfAsFrame},
     {"colnames", [](const Node&, Inputs inputs) -> Value { return ColumnNames(inputs[0]->frame()); }},
     {"typeof", [](const Node&, Inputs inputs) -> Value { return TypesOfColumns(inputs[0]->frame()); }},
+    {"transformapply", OfTransformApply},
+    {"transformdecode", OfTransformDecode},
+    {"transformcolmap", OfTransformColumnMap},
     {"quantile", OfQuantile},
     {"weightedQuantile", OfQuantile},
     {"median", OfMedian},
@@ -335,30 +359,32 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"length", OfSize},
 };
 
-std::vector<Matrix> OfFourier(const Node& node, Inputs inputs) {
+std::vector<Value> OfFourier(const Node& node, Inputs inputs) {
   const Value* const im = Given(inputs, 1);
-  return FourierOf(M(inputs, 0), im == nullptr ? nullptr : &im->matrix(), node.op.starts_with('i'),
-                   node.op.ends_with("_linearized"));
+  return ValuesOf(FourierOf(M(inputs, 0), im == nullptr ? nullptr : &im->matrix(), node.op.starts_with('i'),
+                            node.op.ends_with("_linearized")));
 }
 
 // The numbers are the last two inputs, also where the imaginary part is left out.
-std::vector<Matrix> OfWindows(const Node&, Inputs inputs) {
+std::vector<Value> OfWindows(const Node&, Inputs inputs) {
   const size_t last = Given(inputs, 3) != nullptr ? 3 : 2;
-  return FourierOfWindows(M(inputs, 0), last == 3 ? &M(inputs, 1) : nullptr, Integer(inputs, last - 1, 0),
-                          Integer(inputs, last, 0));
+  return ValuesOf(FourierOfWindows(M(inputs, 0), last == 3 ? &M(inputs, 1) : nullptr,
+                                   Integer(inputs, last - 1, 0), Integer(inputs, last, 0)));
 }
 
 constexpr std::pair<std::string_view, SeveralKernel> kSeveralKernels[] = {
-    {"eigen", [](const Node&, Inputs inputs) { return Eigen(M(inputs, 0)); }},
-    {"svd", [](const Node&, Inputs inputs) { return SingularValues(M(inputs, 0)); }},
-    {"qr", [](const Node&, Inputs inputs) { return Qr(M(inputs, 0)); }},
-    {"lu", [](const Node&, Inputs inputs) { return Lu(M(inputs, 0)); }},
+    {"transformencode", OfTransformEncode},
+    {"eigen", [](const Node&, Inputs inputs) { return ValuesOf(Eigen(M(inputs, 0))); }},
+    {"svd", [](const Node&, Inputs inputs) { return ValuesOf(SingularValues(M(inputs, 0))); }},
+    {"qr", [](const Node&, Inputs inputs) { return ValuesOf(Qr(M(inputs, 0))); }},
+    {"lu", [](const Node&, Inputs inputs) { return ValuesOf(Lu(M(inputs, 0))); }},
     {"fft", OfFourier},
     {"ifft", OfFourier},
     {"fft_linearized", OfFourier},
     {"ifft_linearized", OfFourier},
     {"stft", OfWindows},
-    {"rowClassMeet", [](const Node&, Inputs inputs) { return ClassMeet(M(inputs, 0), M(inputs, 1)); }},
+    {"rowClassMeet",
+     [](const Node&, Inputs inputs) { return ValuesOf(ClassMeet(M(inputs, 0), M(inputs, 1))); }},
 };
 
 }  // namespace

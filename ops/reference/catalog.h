@@ -19,7 +19,7 @@ using Kernel = Value (*)(const Node& node, std::span<const Value* const> inputs)
 Kernel FindKernel(std::string_view name);
 
 /// The same of operators with several results.
-using SeveralKernel = std::vector<Matrix> (*)(const Node& node, std::span<const Value* const> inputs);
+using SeveralKernel = std::vector<Value> (*)(const Node& node, std::span<const Value* const> inputs);
 SeveralKernel FindSeveralKernel(std::string_view name);
 
 }  // namespace heddle::ops::reference

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/frames.h"
 #include "tests/unit/ops/run_operator.h"
 
 // Goes over all operators: what an entry of the catalog must have beside its kernel.
@@ -166,21 +167,31 @@ void ExpectNear(const Matrix& got, const Matrix& expected) {
 TEST(CatalogTest, KernelsOfSeveralResultsAgreeWithTheirReferences) {
   const Value x = testing::Rows({{9, 2, 0, 1}, {2, 8, 1, 0}, {0, 1, 7, 3}, {1, 0, 3, 6}});
   const testing::Inputs forms[] = {{x}, {x, x}, {x, x, Value(Scalar(3)), Value(Scalar(1))}};
+  const testing::Inputs frames[] = {
+      {Value(NumberedFrame(10)), Value(Scalar("{ids: true, recode: [1, 7], dummycode: [2]}"))}};
   int compared = 0;
   for (const Operator* op : AllOperators()) {
     const reference::SeveralKernel kernel = reference::FindSeveralKernel(op->name);
     if (kernel == nullptr) continue;
     SCOPED_TRACE(op->name);
     bool is_compared = false;
-    for (const testing::Inputs& given : forms) {
+    for (const testing::Inputs& given : op->takes_frames ? std::span<const testing::Inputs>(frames) : forms) {
       const int count = static_cast<int>(given.size());
       if (count < op->min_inputs || count > op->max_inputs) continue;
       testing::Invocation call(std::string(op->name), given);
       std::vector<const Value*> inputs;
       for (const std::optional<Value>& input : given) inputs.push_back(&*input);
-      const std::vector<Matrix> expected = kernel(call.node, inputs), got = call.RunMatrices();
-      ASSERT_EQ(got.size(), expected.size());
-      for (size_t i = 0; i < got.size(); ++i) ExpectNear(got[i], expected[i]);
+      const std::vector<Value> expected = kernel(call.node, inputs);
+      const Result<std::vector<Value>> got = call.RunSeveralRows(0, 0, 0);
+      ASSERT_TRUE(got.ok()) << got.status().ToString();
+      ASSERT_EQ(got->size(), expected.size());
+      for (size_t i = 0; i < got->size(); ++i) {
+        ASSERT_EQ((*got)[i].kind(), expected[i].kind());
+        if (expected[i].IsFrame())
+          EXPECT_TRUE(Frame::SameCells((*got)[i].frame(), expected[i].frame()));
+        else
+          ExpectNear((*got)[i].matrix(), expected[i].matrix());
+      }
       is_compared = true;
     }
     EXPECT_TRUE(is_compared) << "no arguments here suit it";

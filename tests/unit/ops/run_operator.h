@@ -41,6 +41,8 @@ struct Invocation {
       if (inputs[i] && inputs[i]->IsScalar()) {
         scalar = &inputs[i]->scalar();
         info = ValueInfo::OfScalar(scalar->type());
+      } else if (inputs[i] && inputs[i]->IsFrame()) {
+        info = ValueInfo::OfFrame(inputs[i]->frame().rows(), inputs[i]->frame().schema());
       } else if (inputs[i]) {
         info = ValueInfo::OfMatrix(inputs[i]->matrix().shape(), FormatOf(inputs[i]->matrix().storage()));
       }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/arguments.h"
+#include "ops/catalog.h"
+#include "ops/transform/arguments.h"
+#include "ops/transform/metadata.h"
+
+namespace heddle::ops {
+namespace {
+
+enum Input { kMeta, kSpec };
+
+Result<ValueInfo> InferColumnMap(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireFrame(context, kMeta, "target"));
+  const ValueInfo& meta = context.inputs[kMeta];
+  HEDDLE_RETURN_IF_ERROR(InferSpec(context, kSpec, meta.schema).status());
+  return ValueInfo::OfMatrix({meta.shape.columns, 3});
+}
+
+Result<Value> RunColumnMap(const KernelCall& call) {
+  const Frame& meta = call.inputs[kMeta]->frame();
+  HEDDLE_ASSIGN_OR_RETURN(const TransformSpec spec, GivenSpec(call, kSpec, *meta.schema()));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ColumnMetadata> metadata,
+                          ReadMetadataFrame(call.node.op, spec, *meta.schema(), meta));
+  HEDDLE_ASSIGN_OR_RETURN(const EncodedLayout layout, EncodedLayout::Of(call.node.op, spec, metadata));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(meta.columns(), 3));
+  double* cell = result.mutable_data();
+  for (size_t j = 0; j < spec.columns.size(); ++j) {
+    *cell++ = static_cast<double>(j + 1);
+    *cell++ = static_cast<double>(layout.first[j] + 1);
+    *cell++ = static_cast<double>(layout.first[j + 1]);
+  }
+  return Value(std::move(result));
+}
+
+}  // namespace
+
+/// transformcolmap(target=M, spec=text): where the columns of the frame are in the encoded matrix.
+///
+/// Shapes:  M has n columns, the result is n x 3: number, first and last column of the encoded matrix.
+/// Errors:  in the spec; metadata that are not those of the spec.
+/// Cost:    reads the metadata.
+extern constexpr Operator kTransformColumnMap = {.name = "transformcolmap",
+                                                 .form = CallForm::kNamed,
+                                                 .parameters = "target spec",
+                                                 .min_inputs = 2,
+                                                 .max_inputs = 2,
+                                                 .infer = InferColumnMap,
+                                                 .run = RunColumnMap,
+                                                 .may_fail = true,
+                                                 .takes_frames = true};
+
+}  // namespace heddle::ops

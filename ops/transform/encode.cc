@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/arguments.h"
+#include "ops/catalog.h"
+#include "ops/transform/arguments.h"
+#include "ops/transform/assemble.h"
+#include "ops/transform/encoders.h"
+
+namespace heddle::ops {
+namespace {
+
+enum Input { kTarget, kSpec, kMeta };  // transformapply: kTarget, kMetaOfApply, kSpecOfApply.
+constexpr int kMetaOfApply = 1, kSpecOfApply = 2;
+
+// CSR where at most four columns of five stay what they are: of each dummy-coded one, a row has one entry at
+// most. Before the run nobody knows how many columns they become.
+Format FormatOf(const TransformSpec& spec) {
+  const auto dummies = std::count_if(spec.columns.begin(), spec.columns.end(),
+                                     [](const ColumnSpec& column) { return column.dummycode; });
+  return dummies > 0 && static_cast<int64_t>(spec.columns.size()) <= 5 * dummies ? Format::kSparse
+                                                                                 : Format::kDense;
+}
+
+ValueInfo EncodedInfo(const ValueInfo& target, const std::optional<TransformSpec>& spec) {
+  if (!spec) return ValueInfo::OfMatrix({kUnknown, kUnknown});
+  return ValueInfo::OfMatrix({spec->HasOmit() ? kUnknown : target.shape.rows,
+                              spec->HasDummycode() ? kUnknown : target.shape.columns},
+                             FormatOf(*spec));
+}
+
+Result<std::vector<ValueInfo>> InferEncode(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireFrame(context, kTarget, "target"));
+  const ValueInfo& target = context.inputs[kTarget];
+  HEDDLE_ASSIGN_OR_RETURN(const std::optional<TransformSpec> spec, InferSpec(context, kSpec, target.schema));
+  std::shared_ptr<Schema> texts;
+  if (target.schema != nullptr) {
+    texts = std::make_shared<Schema>(*target.schema);
+    std::fill(texts->types.begin(), texts->types.end(), ColumnType::kString);
+  }
+  return std::vector<ValueInfo>{EncodedInfo(target, spec), ValueInfo::OfFrame(kUnknown, std::move(texts))};
+}
+
+Result<ValueInfo> InferApply(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireFrame(context, kTarget, "target"));
+  HEDDLE_RETURN_IF_ERROR(RequireFrame(context, kMetaOfApply, "meta"));
+  const ValueInfo& target = context.inputs[kTarget];
+  HEDDLE_ASSIGN_OR_RETURN(const std::optional<TransformSpec> spec,
+                          InferSpec(context, kSpecOfApply, target.schema));
+  return EncodedInfo(target, spec);
+}
+
+Status Fit(const ColumnInput& input, ColumnMetadata* metadata) {
+  HEDDLE_RETURN_IF_ERROR(FitImpute(input, metadata));
+  if (input.spec.encoder == Encoder::kRecode) FitTokens(input, metadata);
+  if (input.spec.encoder == Encoder::kBin) return FitBins(input, metadata);
+  return OkStatus();
+}
+
+Status Encode(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes) {
+  switch (input.spec.encoder) {
+    case Encoder::kPassThrough: return PassThrough(input, metadata, codes);
+    case Encoder::kRecode: return Recode(input, metadata, codes);
+    case Encoder::kBin: return Bin(input, metadata, codes);
+    case Encoder::kHash: return Hash(input, metadata, codes);
+  }
+  HEDDLE_CHECK(false, "every encoder makes codes");
+}
+
+// The rows in which no cell of a column of omit is missing; nullopt: all.
+std::optional<std::vector<int64_t>> RowsThatStay(const Frame& frame, const TransformSpec& spec) {
+  if (!spec.HasOmit()) return std::nullopt;
+  std::vector<uint8_t> stays(static_cast<size_t>(frame.rows()), 1);
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    const ColumnSpec& one = spec.columns[static_cast<size_t>(j)];
+    if (!one.omit) continue;
+    const Column cells = frame.column(j);
+    const ColumnInput input{.op = {}, .name = {}, .cells = cells, .spec = one, .distinct = nullptr};
+    for (int64_t i = 0; i < frame.rows(); ++i)
+      if (input.IsMissing(i)) stays[static_cast<size_t>(i)] = 0;
+  }
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < frame.rows(); ++i)
+    if (stays[static_cast<size_t>(i)] != 0) rows.push_back(i);
+  return rows;
+}
+
+// Encodes the frame, by the metadata that are there or, with `fit`, by what it learns of the columns first.
+Result<Matrix> EncodeFrame(const KernelCall& call, const TransformSpec& spec, bool fit, Format format,
+                           std::vector<ColumnMetadata>* metadata) {
+  const Frame& frame = call.inputs[kTarget]->frame();
+  if (fit) metadata->resize(spec.columns.size());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix codes, Matrix::Dense(frame.columns(), frame.rows()));
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+    const auto index = static_cast<size_t>(j);
+    const Column cells = frame.column(j);
+    DistinctCells distinct;
+    if (ColumnInput::NeedsDistinct(spec.columns[index])) {
+      HEDDLE_ASSIGN_OR_RETURN(distinct, FindDistinctCells(cells));
+    }
+    const ColumnInput input{.op = call.node.op,
+                            .name = frame.schema()->NameOf(j),
+                            .cells = cells,
+                            .spec = spec.columns[index],
+                            .distinct = &distinct};
+    if (fit) HEDDLE_RETURN_IF_ERROR(Fit(input, &(*metadata)[index]));
+    HEDDLE_RETURN_IF_ERROR(
+        Encode(input, (*metadata)[index],
+               {codes.mutable_data() + j * frame.rows(), static_cast<size_t>(frame.rows())}));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const EncodedLayout layout, EncodedLayout::Of(call.node.op, spec, *metadata));
+  return AssembleEncoded(codes, layout, RowsThatStay(frame, spec), format);
+}
+
+Status RunEncode(const KernelCall& call, std::span<Value> results) {
+  const Schema& schema = *call.inputs[kTarget]->frame().schema();
+  HEDDLE_ASSIGN_OR_RETURN(const TransformSpec spec, GivenSpec(call, kSpec, schema));
+  std::vector<ColumnMetadata> metadata;
+  HEDDLE_ASSIGN_OR_RETURN(results[0],
+                          EncodeFrame(call, spec, /*fit=*/true, ResultsOf(call.node)[0].format, &metadata));
+  HEDDLE_ASSIGN_OR_RETURN(results[1], MetadataFrame(spec, schema, metadata));
+  return OkStatus();
+}
+
+Result<Value> RunApply(const KernelCall& call) {
+  const Schema& schema = *call.inputs[kTarget]->frame().schema();
+  HEDDLE_ASSIGN_OR_RETURN(const TransformSpec spec, GivenSpec(call, kSpecOfApply, schema));
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<ColumnMetadata> metadata,
+                          ReadMetadataFrame(call.node.op, spec, schema, call.inputs[kMetaOfApply]->frame()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix encoded,
+                          EncodeFrame(call, spec, /*fit=*/false, call.node.info.format, &metadata));
+  return Value(std::move(encoded));
+}
+
+// Codes of all columns, and the numbers of the distinct cells of one.
+double EncodeWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  const Shape& target = inputs[kTarget].shape;
+  return static_cast<double>(target.rows) * (8 * static_cast<double>(target.columns) + 4);
+}
+
+}  // namespace
+
+/// [X, M] = transformencode(target=F, spec=text): the cells of a frame as numbers, and how they were made.
+///
+/// Shapes:  F is m x n; X has a column for each column of F, or one for each code of a column of dummies, and
+///          m rows but those of omit. M is a frame of strings (ops/transform/metadata.h).
+/// Errors:  in the spec; a text where numbers must be.
+/// Format:  dense; CSR where at least one column of five is dummy-coded.
+/// Order:   tokens are numbered as they appear; sums are compensated in row order: one result for any number
+///          of threads.
+/// Cost:    a hash of each cell that is recoded or hashed; a sort of columns that are binned by height.
+extern constexpr Operator kTransformEncode = {.name = "transformencode",
+                                              .form = CallForm::kNamed,
+                                              .parameters = "target spec",
+                                              .min_inputs = 2,
+                                              .max_inputs = 2,
+                                              .results = 2,
+                                              .infer_several = InferEncode,
+                                              .run_several = RunEncode,
+                                              .may_fail = true,
+                                              .takes_frames = true,
+                                              .working_bytes = EncodeWorkingBytes};
+
+/// transformapply(target=F, meta=M, spec=text): the cells of a frame as the numbers that transformencode
+/// would have made of them.
+///
+/// Shapes:  as of transformencode.
+/// Errors:  those of transformencode, and metadata that are not those of the spec. What the metadata do not
+///          know is no error: a token NaN or a row of zeros, a number beyond the bins the first or last bin.
+extern constexpr Operator kTransformApply = {.name = "transformapply",
+                                             .form = CallForm::kNamed,
+                                             .parameters = "target meta spec",
+                                             .min_inputs = 3,
+                                             .max_inputs = 3,
+                                             .infer = InferApply,
+                                             .run = RunApply,
+                                             .may_fail = true,
+                                             .takes_frames = true,
+                                             .working_bytes = EncodeWorkingBytes};
+
+}  // namespace heddle::ops

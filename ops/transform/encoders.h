@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/frame.h"
+#include "ops/transform/distinct_cells.h"
+#include "ops/transform/metadata.h"
+#include "ops/transform/spec.h"
+
+// Encoders, one file each: what they learn of a column (Fit...), and the numbers that they make of its cells.
+// Errors are kFailedPrecondition, for texts where numbers must be.
+namespace heddle::ops {
+
+/// A column of a frame while it is encoded.
+struct ColumnInput {
+  std::string_view op;  ///< Reports the errors.
+  std::string name;
+  const Column& cells;
+  const ColumnSpec& spec;
+  const DistinctCells* distinct;  ///< Where the encoder or the impute method needs them (NeedsDistinct).
+
+  static bool NeedsDistinct(const ColumnSpec& spec);
+  /// Empty texts are missing.
+  bool IsMissing(int64_t row) const;
+  /// True where impute replaces the cell: missing ones, and by mode and constant NaN in columns of numbers.
+  bool IsReplaced(int64_t row) const;
+};
+
+/// Distinct tokens in order of appearance; a constant of impute that is none of them comes last.
+void FitTokens(const ColumnInput& input, ColumnMetadata* metadata);
+/// Equal width: bin i of k is [min + i (max - min) / k, min + (i + 1) (max - min) / k], one bin where min is
+/// max. Equal height: the upper bound of bin i, counted from 1, is the value at rank ceil(i n / k). Missing
+/// cells count as 0, NaN do not count.
+Status FitBins(const ColumnInput& input, ColumnMetadata* metadata);
+/// The mean, by compensated summation in row order; the most frequent cell, the first to appear of several.
+Status FitImpute(const ColumnInput& input, ColumnMetadata* metadata);
+
+/// The cells as numbers, as in as.matrix; missing: NaN, where nothing is imputed.
+Status PassThrough(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
+/// The code of each token; NaN of what is none.
+Status Recode(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
+/// The first bin whose upper bound is not below the cell, the last of those beyond it; NaN of NaN.
+Status Bin(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
+/// |h| mod K + 1, h being Java's hashCode() of the cell as its column has it; NaN of missing cells.
+Status Hash(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
+
+/// The cells as numbers; NaN of missing ones.
+Status NumbersOf(const ColumnInput& input, std::span<double> numbers);
+/// Java's hashCode() of a text.
+int32_t JavaHash(std::string_view text);
+
+}  // namespace heddle::ops
