@@ -15,24 +15,32 @@ namespace heddle::ops {
 // Operators that have a file of their own, one line each.
 // clang-format off
 #define HEDDLE_OPERATORS(Operator) \
+  Operator(kApplySchema)           \
   Operator(kColumnNames)           \
+  Operator(kCompareFrames)         \
   Operator(kCompressForm)          \
   Operator(kContains)              \
   Operator(kCovariance)            \
   Operator(kCumsumprod)            \
+  Operator(kDetectSchema)          \
+  Operator(kDropInvalidLength)     \
+  Operator(kDropInvalidType)       \
   Operator(kEigen)                 \
   Operator(kEinsum)                \
   Operator(kErf)                   \
+  Operator(kFrame)                 \
   Operator(kGroupAggregate)        \
   Operator(kInterQuartileMean)     \
   Operator(kLowerTriangle)         \
   Operator(kLu)                    \
+  Operator(kMap)                   \
   Operator(kMatrixSquareRoot)      \
   Operator(kMedian)                \
   Operator(kMoment)                \
   Operator(kOuterForm)             \
   Operator(kQr)                    \
   Operator(kQuantile)              \
+  Operator(kReplicate)             \
   Operator(kRoll)                  \
   Operator(kRowClassMeet)          \
   Operator(kRowCumsum)             \
@@ -45,6 +53,7 @@ namespace heddle::ops {
   Operator(kTypeOf)                \
   Operator(kUnique)                \
   Operator(kUpperTriangle)         \
+  Operator(kValueSwap)             \
   Operator(kWeightedMean)          \
   Operator(kWeightedMoment)        \
   Operator(kWeightedQuantile)

@@ -75,7 +75,7 @@ class BodyBuilder {
   Graph BuildBounds(const Statement& statement);
   void JoinScopes(const Scope& other);
   void ForgetAssigned(const std::vector<Statement>& body);
-  void CheckLoopTypes(const Scope& before);
+  void CheckLoopTypes(const Statement& loop, const Scope& before);
   void BuildParallelBody(const Statement& statement, Block* block);
 
   // --- expressions.cc
@@ -168,6 +168,9 @@ class BodyBuilder {
   bool BindNamed(const Expression& call, const std::vector<ops::OperatorParameter>& parameters,
                  std::vector<const Argument*>* bound);
   std::optional<Scalar> JoinTexts(const Expression& list);
+  NodeId JoinElements(const Expression& list, std::string_view between);
+  NodeId BuildInput(const ops::Operator& builtin, const ops::OperatorParameter& parameter,
+                    const Expression& value);
   std::optional<Scalar> ConstantOf(const Expression& call, const Argument& argument, std::string_view name);
 
   // --- shared

@@ -135,10 +135,37 @@ std::optional<Scalar> BodyBuilder::JoinTexts(const Expression& list) {
   return Scalar(joined);
 }
 
+// The texts of [e1, e2], whatever is known of them, as one with `between` between them.
+NodeId BodyBuilder::JoinElements(const Expression& list, std::string_view between) {
+  const SourcePosition position = At(list.range);
+  NodeId joined = block_.Literal(Scalar(""), position);
+  for (const ExpressionPointer& operand : list.operands) {
+    const NodeId element = BuildExpression(*operand);
+    if (InfoOf(element).IsTabular()) {
+      Error(operand->range, fmt::format("the elements of [...] are scalars, not {}",
+                                        InfoOf(element).IsFrame() ? "frames" : "matrices"));
+      return ErrorNode(list.range);
+    }
+    if (operand != list.operands.front())
+      joined = block_.Add("+", {joined, block_.Literal(Scalar(std::string(between)), position)}, position);
+    joined = block_.Add("+", {joined, element}, position);
+  }
+  return joined;
+}
+
+// An argument that may be a list [...] where the operator takes one: texts of frame(), cells of matrix().
+NodeId BodyBuilder::BuildInput(const ops::Operator& builtin, const ops::OperatorParameter& parameter,
+                               const Expression& value) {
+  const bool is_list = value.kind == Expression::Kind::kList && parameter.name == "data";
+  if (is_list && builtin.name == "frame") return JoinElements(value, "\u00b7");
+  if (is_list && builtin.name == "matrix") return JoinElements(value, " ");
+  return BuildExpression(value);
+}
+
 std::optional<Scalar> BodyBuilder::ConstantOf(const Expression& call, const Argument& argument,
                                               std::string_view name) {
-  if (argument.value->kind == Expression::Kind::kList && name == "naStrings")
-    return JoinTexts(*argument.value);
+  const bool takes_list = name == "naStrings" || (name == "schema" && call.name == "frame");
+  if (argument.value->kind == Expression::Kind::kList && takes_list) return JoinTexts(*argument.value);
   const NodeId node = BuildExpression(*argument.value);
   if (block_.ValueOf(node)) return block_.ValueOf(node);
   if (InfoOf(node).data_type != DataType::kUnknown)
@@ -185,7 +212,7 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& buil
   for (const Argument& argument : call.arguments) {
     const auto i = static_cast<size_t>(std::find(bound.begin(), bound.end(), &argument) - bound.begin());
     if (!parameters[i].attribute) {
-      nodes[i] = BuildExpression(*argument.value);
+      nodes[i] = BuildInput(builtin, parameters[i], *argument.value);
     } else if (std::optional<Scalar> value = ConstantOf(call, argument, parameters[i].name)) {
       attributes.emplace_back(parameters[i].name, *std::move(value));
     }

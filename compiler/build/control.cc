@@ -106,7 +106,7 @@ void BodyBuilder::BuildWhile(const Statement& statement) {
   }
   const Scope before = scope_;
   block.body = BuildBody(statement.body, decision.empty() ? nullptr : &statement, decision);
-  CheckLoopTypes(before);
+  CheckLoopTypes(statement, before);
   JoinScopes(before);
   blocks_.push_back(std::move(block));
 }
@@ -154,7 +154,7 @@ void BodyBuilder::BuildFor(const Statement& statement) {
       if (is_local && entry.first != block.variable) block.locals.push_back(entry.first);
       return is_local;
     });
-  CheckLoopTypes(before);
+  CheckLoopTypes(statement, before);
   JoinScopes(before);
   blocks_.push_back(std::move(block));
 }
@@ -242,16 +242,18 @@ void BodyBuilder::ForgetAssigned(const std::vector<Statement>& body) {
   }
 }
 
-void BodyBuilder::CheckLoopTypes(const Scope& before) {
+void BodyBuilder::CheckLoopTypes(const Statement& loop, const Scope& before) {
   for (const auto& [name, old] : before) {
     Variable& variable = scope_[name];
     const DataType now = variable.known.info.data_type;
     const DataType then = old.known.info.data_type;
     if (now == then || now == DataType::kUnknown || then == DataType::kUnknown) continue;
+    variable.known = LiveIn();
+    // A round that makes its own never sees the other type; behind the loop the run tells which it is.
+    if (!ReadsOfEarlierRounds(loop, name)) continue;
     Error(variable.assigned_at,
           fmt::format("'{}' is a {} before the loop and a {} in it", name, Name(then), Name(now)))
         .notes.push_back("a branch or loop must not change whether a variable is a scalar or a matrix");
-    variable.known = LiveIn();
   }
 }
 

@@ -80,8 +80,16 @@ class Collector {
     const bool defines = statement.kind == Statement::Kind::kAssign && statement.targets[0].index == nullptr;
     if (defines && assignments_[statement.targets[0].name] == 1)
       definitions_[statement.targets[0].name] = BoundsOf(*statement.value);
+    if (IsUnchecked(statement)) return;
     Visit(statement.body);
     Visit(statement.otherwise);
+  }
+
+  // What a parfor inside does is the script's own promise where it says check=0.
+  static bool IsUnchecked(const Statement& statement) {
+    return std::any_of(
+        statement.options.begin(), statement.options.end(),
+        [](const ParallelForOption& option) { return option.name == "check" && option.text == "0"; });
   }
 
   void Visit(const Expression& expression) {
@@ -315,6 +323,12 @@ bool ReadsBeforeWrite(const std::vector<Statement>& statements, const std::strin
 }
 
 }  // namespace
+
+bool ReadsOfEarlierRounds(const Statement& loop, const std::string& name) {
+  bool assigned = false;
+  const bool in_predicate = loop.kind == Statement::Kind::kWhile && Reads(*loop.value, name);
+  return in_predicate || ReadsBeforeWrite(loop.body, name, &assigned);
+}
 
 ParallelForReport CheckParallelFor(const Statement& loop, const std::map<std::string, DataType>& outer) {
   ParallelForReport report;

@@ -31,4 +31,8 @@ struct ParallelForReport {
 /// that the loop does not change: X[(i-1)*k+1 : i*k, ] is fine.
 ParallelForReport CheckParallelFor(const Statement& loop, const std::map<std::string, DataType>& outer);
 
+/// True if a round of the loop may read `name` before it has assigned it: what the round before left there,
+/// or what was there before the loop.
+bool ReadsOfEarlierRounds(const Statement& loop, const std::string& name);
+
 }  // namespace heddle::compiler

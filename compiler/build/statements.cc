@@ -46,10 +46,8 @@ void BodyBuilder::BuildAssign(const Statement& statement) {
   HoistCalls(value);
   if (target.index) HoistIndex(*target.index);
   if (value.kind == Expression::Kind::kList && target.index == nullptr) {
-    // It may be the naStrings of a read.
-    const std::optional<Scalar> texts = JoinTexts(value);
-    AssignTo(target, texts ? block_.Literal(*texts, At(value.range)) : ErrorNode(value.range));
-    return;
+    // It may be the naStrings of a read or the cells of a frame.
+    return AssignTo(target, JoinElements(value, "\u00b7"));
   }
   AssignTo(target, BuildExpression(value));
 }

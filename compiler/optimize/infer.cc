@@ -2,7 +2,9 @@
 #include "compiler/optimize/infer.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
+#include <string_view>
 
 #include "core/sizes.h"
 #include "ops/operator.h"
@@ -57,6 +59,19 @@ Status CheckSize(const std::string& op, const ValueInfo& info) {
 bool IsComplete(const Node& node) {
   const std::span<const ValueInfo> results = ResultsOf(node);
   return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return info.IsSized(); });
+}
+
+// Which comparison a node is tells its text; what it compares, the types of its operands: only now.
+void ChooseComparison(std::span<const ValueInfo> infos, Node& node) {
+  constexpr std::array<std::string_view, 6> kComparisons = {"==", "!=", "<", "<=", ">", ">="};
+  const bool frames = std::any_of(infos.begin(), infos.end(), [](const ValueInfo& x) { return x.IsFrame(); });
+  if (!frames && node.op == "compareFrames") {  // Other arguments of the same function.
+    node.op = std::string(node.Text("comparison"));
+    return;
+  }
+  if (!frames || std::find(kComparisons.begin(), kComparisons.end(), node.op) == kComparisons.end()) return;
+  node.SetAttribute("comparison", Scalar(node.op));
+  node.op = "compareFrames";
 }
 
 Status InferResult(const Node& tuple, Node& node) {
@@ -126,6 +141,7 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
   node.info = ValueInfo();
   node.results.clear();
   if (!types_known) return OkStatus();
+  ChooseComparison(infos_, node);
 
   Result<ValueInfo> info = ops::Infer({node, infos_, scalars_, files_, element_type_}, &results_);
   if (!info.ok()) return value_types_known ? info.status() : OkStatus();

@@ -163,6 +163,10 @@ std::vector<Value> ValuesOf(const std::vector<Matrix>& matrices) {
   return {matrices.begin(), matrices.end()};
 }
 
+template <Frame (*kernel)(const Frame&, const Frame&)>
+Value OfTwoFrames(const Node&, Inputs inputs) {
+  return kernel(inputs[0]->frame(), inputs[1]->frame());
+}
 Value OfAsFrame(const Node&, Inputs inputs) { return AsFrame(M(inputs, 0)); }
 Value OfSize(const Node& node, Inputs inputs) {
   const Matrix& x = M(inputs, 0);
@@ -329,6 +333,28 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"transformapply", OfTransformApply},
     {"transformdecode", OfTransformDecode},
     {"transformcolmap", OfTransformColumnMap},
+    {"detectSchema", [](const Node&, Inputs inputs) -> Value { return DetectSchema(inputs[0]->frame()); }},
+    {"applySchema", OfTwoFrames<ApplySchema>},
+    {"dropInvalidType", OfTwoFrames<DropInvalidType>},
+    {"valueSwap", OfTwoFrames<ValueSwap>},
+    {"freplicate", OfTwoFrames<Replicate>},
+    {"dropInvalidLength",
+     [](const Node&, Inputs inputs) -> Value {
+       return DropInvalidLength(inputs[0]->frame(), inputs[1]->matrix());
+     }},
+    {"compareFrames",
+     [](const Node& node, Inputs inputs) -> Value {
+       return Compare(inputs[0]->frame(), inputs[1]->frame(), node.Text("comparison"));
+     }},
+    {"map",
+     [](const Node&, Inputs inputs) -> Value {
+       return Map(inputs[0]->frame(), inputs[1]->scalar().AsString());
+     }},
+    {"frame",
+     [](const Node&, Inputs inputs) -> Value {
+       return FilledFrame(inputs[0]->scalar().ToText(), inputs[1]->scalar().AsInteger(),
+                          inputs[2]->scalar().AsInteger());
+     }},
     {"quantile", OfQuantile},
     {"weightedQuantile", OfQuantile},
     {"median", OfMedian},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "core/frame.h"
 #include "core/matrix.h"
 
@@ -12,6 +14,20 @@ Frame AsFrame(const Matrix& x);
 /// colnames(F) and typeof(F): a row of strings.
 Frame ColumnNames(const Frame& frame);
 Frame TypesOfColumns(const Frame& frame);
+/// detectSchema(F), applySchema(F, S), dropInvalidType(F, S), dropInvalidLength(F, L), valueSwap(F, S): of
+/// columns of strings, whose texts are short.
+Frame DetectSchema(const Frame& frame);
+Frame ApplySchema(const Frame& frame, const Frame& schema);
+Frame DropInvalidType(const Frame& frame, const Frame& schema);
+Frame DropInvalidLength(const Frame& frame, const Matrix& lengths);
+Frame ValueSwap(const Frame& frame, const Frame& schema);
+/// frame(data, rows, cols) of strings, freplicate(F, R), and F comparison G of columns of strings.
+Frame FilledFrame(const std::string& data, int64_t rows, int64_t columns);
+Frame Replicate(const Frame& frame, const Frame& row);
+Frame Compare(const Frame& a, const Frame& b, const std::string& comparison);
+/// map(F, expression) for the expressions of its tests: x -> x.length(), x -> x.toLowerCase() and
+/// x -> x.replace("a", "b"), of ASCII.
+Frame Map(const Frame& frame, const std::string& expression);
 /// as.matrix(F).
 Matrix AsMatrix(const Frame& frame);
 

@@ -37,8 +37,7 @@ Result<Value> RunAsScalar(const KernelCall& call) {
 
 Result<ValueInfo> InferAsMatrix(const InferContext& context) {
   const ValueInfo& x = context.inputs[0];
-  if (x.IsMatrix() && context.node.FindAttribute("eval") != nullptr) return x;
-  if (x.IsMatrix()) return InvalidArgument("as.matrix: the argument is a matrix already");
+  if (x.IsMatrix()) return x;
   if (x.IsFrame()) return ValueInfo::OfMatrix(x.shape);
   if (!x.IsScalar())
     return InvalidArgument("as.matrix: the argument must be a scalar or a frame, not a {}",

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/frame/cell_types.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/double_text.h"
+#include "core/utf8.h"
+#include "ops/frame/convert.h"
+#include "ops/frame/text_column.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr size_t kLongestInteger = 22;
+constexpr size_t kLongestNumber = 30;
+
+bool IsDigit(char sign) { return sign >= '0' && sign <= '9'; }
+
+std::string Small(std::string_view text) {
+  std::string small(text);
+  for (char& letter : small)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return small;
+}
+
+// True if `text` is digits with nothing but zeros behind a point; `digits` is what stands before it.
+bool IsInteger(std::string_view text, std::string_view* digits) {
+  const size_t sign = text[0] == '-' ? 1 : 0;
+  const size_t point = text.find('.');
+  *digits = text.substr(0, point);
+  const std::string_view rest = point == text.npos ? std::string_view() : text.substr(point + 1);
+  const std::string_view whole = digits->substr(std::min(sign, digits->size()));
+  return !whole.empty() && std::all_of(whole.begin(), whole.end(), IsDigit) &&
+         rest.find_first_not_of('0') == rest.npos;
+}
+
+bool IsBoolean(std::string_view text) {
+  const std::string small = Small(text);
+  std::string_view digits;
+  if (small == "t" || small == "f" || small == "true" || small == "false") return true;
+  return IsInteger(small, &digits) && (digits == "0" || digits == "1");
+}
+
+std::optional<ColumnType> IntegerType(std::string_view text) {
+  std::string_view digits;
+  if (text.size() > kLongestInteger || !IsInteger(text, &digits)) return std::nullopt;
+  const std::optional<double> value = ParseDouble(digits);
+  return *value >= -0x1p31 && *value < 0x1p31 ? ColumnType::kInteger32 : ColumnType::kInteger64;
+}
+
+std::optional<ColumnType> FloatType(std::string_view text) {
+  const std::string small = Small(text);
+  const std::string_view unsigned_part = std::string_view(small).substr(small[0] == '-' ? 1 : 0);
+  if (unsigned_part == "inf" || unsigned_part == "infinity" || small == "nan") return ColumnType::kFloat32;
+  const bool numeric = text.size() <= kLongestNumber &&
+                       text.find_first_not_of("0123456789+-.eE") == text.npos &&
+                       text.find_first_of("0123456789") != text.npos;
+  const std::optional<double> value = numeric ? ParseDouble(text) : std::nullopt;
+  if (!value) return std::nullopt;
+  if (text.size() <= 7 || (text.size() == 8 && text[0] == '-')) return ColumnType::kFloat32;
+  if (text.size() >= 13 || *value >= 10000 || *value < 0.00001) return ColumnType::kFloat64;
+  std::string single;
+  AppendSingle(static_cast<float>(*value), &single);
+  return single == FormatDouble(*value) ? ColumnType::kFloat32 : ColumnType::kFloat64;
+}
+
+bool IsNumeric(ColumnType type) { return StorageOf(type) != ColumnStorage::kTexts; }
+
+}  // namespace
+
+std::optional<ColumnType> TypeOfText(std::string_view text, ColumnType least) {
+  if (text.empty()) return std::nullopt;
+  if (least == ColumnType::kBoolean && IsBoolean(text)) return ColumnType::kBoolean;
+  const bool integers = IsNumeric(least) && StorageOf(least) != ColumnStorage::kDoubles;
+  if (integers)
+    if (const std::optional<ColumnType> type = IntegerType(text)) return type;
+  if (IsNumeric(least))
+    if (const std::optional<ColumnType> type = FloatType(text)) return type;
+  if (least != ColumnType::kString && Utf8Length(text, 0) == text.size()) return ColumnType::kCharacter;
+  return ColumnType::kString;
+}
+
+std::string Plain(std::string_view text) {
+  const auto is_blank = [](char sign) { return static_cast<unsigned char>(sign) <= ' '; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  std::string plain = Small(text);
+  std::erase(plain, '"');
+  return plain;
+}
+
+ColumnType DetectedType(const Frame& frame, int64_t column) {
+  const ColumnType own = frame.column(column).type();
+  if (own != ColumnType::kString && own != ColumnType::kFloat64) return own;
+  std::optional<ColumnType> type;
+  for (int64_t i = 0; i < frame.rows(); ++i) {
+    const std::optional<std::string> text = TextOfCell(frame, i, column);
+    const std::optional<ColumnType> one =
+        text ? TypeOfText(*text, type.value_or(ColumnType::kBoolean)) : std::nullopt;
+    if (!one) continue;
+    const bool letters = type && IsNumeric(*type) != IsNumeric(*one);
+    type = !type ? *one : letters ? ColumnType::kString : WiderOf(*type, *one);
+    if (type == ColumnType::kString) break;
+  }
+  return type.value_or(ColumnType::kString);
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/frame.h"
+
+// What a text could be a cell of.
+namespace heddle::ops {
+
+/// The first of BOOLEAN (0, 1, t, f, true, false), INT32, INT64, FP32, FP64, CHARACTER (one letter) and
+/// STRING, from `least` on, that a cell of this text fits; nullopt for the empty text. FP32 and FP64 are told
+/// apart by the length of what is written, as SystemDS does.
+std::optional<ColumnType> TypeOfText(std::string_view text, ColumnType least = ColumnType::kBoolean);
+
+/// The text as the checks of types see it: without blanks around it and quotation marks, in small letters.
+std::string Plain(std::string_view text);
+
+/// detectSchema: what all cells of the column fit, STRING for a column without any.
+ColumnType DetectedType(const Frame& frame, int64_t column);
+
+}  // namespace heddle::ops

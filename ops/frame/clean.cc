@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <memory>
+
+#include "ops/cells/storage.h"
+#include "ops/frame/arrange.h"
+#include "ops/frame/cell_types.h"
+#include "ops/frame/convert.h"
+#include "ops/frame/text_column.h"
+#include "ops/map/java_text.h"
+#include "ops/operator.h"
+
+// Frames whose cells are checked against types and lengths: detectSchema, applySchema, dropInvalidType,
+// dropInvalidLength.
+namespace heddle::ops {
+namespace {
+
+Status RequireFrame(const InferContext& context, size_t i) {
+  const ValueInfo& x = context.inputs[i];
+  if (x.IsFrame()) return OkStatus();
+  return InvalidArgument("{}: argument {} must be a frame, not a {}", context.node.op, i + 1,
+                         Name(x.data_type));
+}
+
+// Columns of F against those of the row that says what they should be.
+Status RequireColumns(const InferContext& context) {
+  const int64_t n = context.inputs[0].shape.columns;
+  const Shape& row = context.inputs[1].shape;
+  if (row.rows != kUnknown && row.rows < 1)
+    return InvalidArgument("{}: argument 2 has no row", context.node.op);
+  if (n == kUnknown || row.columns == kUnknown || n == row.columns) return OkStatus();
+  return InvalidArgument("{}: the frame has {} columns, argument 2 has {}", context.node.op, n, row.columns);
+}
+
+Status RequireColumns(const KernelCall& call) {
+  const Shape row = call.inputs[1]->shape();
+  const int64_t n = call.inputs[0]->shape().columns;
+  if (row.rows < 1) return FailedPrecondition("{}: argument 2 has no row", call.node.op);
+  if (row.columns == n) return OkStatus();
+  return FailedPrecondition("{}: the frame has {} columns, argument 2 has {}", call.node.op, n, row.columns);
+}
+
+Result<ValueInfo> InferDetectSchema(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 0));
+  const int64_t columns = context.inputs[0].shape.columns;
+  return ValueInfo::OfFrame(1, columns == kUnknown ? nullptr : SchemaOfTexts(columns));
+}
+
+Result<Value> RunDetectSchema(const KernelCall& call) {
+  const Frame& frame = call.inputs[0]->frame();
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    const std::optional<std::string> name(Name(DetectedType(frame, j)));
+    HEDDLE_ASSIGN_OR_RETURN(Column column, TextColumn({&name, 1}));
+    columns.push_back(std::move(column));
+  }
+  return Value(Frame(SchemaOfTexts(frame.columns()), std::move(columns)));
+}
+
+Result<ValueInfo> InferApplySchema(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 0));
+  HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 1));
+  HEDDLE_RETURN_IF_ERROR(RequireColumns(context));
+  ValueInfo info = ValueInfo::OfFrame(context.inputs[0].shape.rows, nullptr);
+  info.shape = context.inputs[0].shape;
+  return info;
+}
+
+Result<Value> RunApplySchema(const KernelCall& call) {
+  HEDDLE_RETURN_IF_ERROR(RequireColumns(call));
+  const Frame& frame = call.inputs[0]->frame();
+  auto schema = std::make_shared<Schema>(*frame.schema());
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    const std::string name = TextOfCell(call.inputs[1]->frame(), 0, j).value_or("");
+    const std::optional<ColumnType> type = ParseColumnType(name);
+    if (!type) return FailedPrecondition("applySchema: '{}' is no type of a column", name);
+    Result<Column> column = Converted(frame.column(j), *type);
+    if (!column.ok() && column.status().code() == StatusCode::kFailedPrecondition)
+      return FailedPrecondition("applySchema: column {}: {}", frame.schema()->NameOf(j),
+                                column.status().message());
+    HEDDLE_RETURN_IF_ERROR(column.status());
+    schema->types[static_cast<size_t>(j)] = *type;
+    columns.push_back(*std::move(column));
+  }
+  return Value(Frame(std::move(schema), std::move(columns)));
+}
+
+// ---- Cells that become missing.
+
+// The column with those cells missing, too, that `drop` says.
+template <typename Drop>
+Result<Column> Without(const Frame& frame, int64_t j, const Drop& drop) {
+  const Column old = frame.column(j);
+  HEDDLE_ASSIGN_OR_RETURN(Column column, Column::Make(old.type(), old.rows(), old.text_bytes(), true));
+  int64_t at = 0;
+  if (column.storage() == ColumnStorage::kTexts) column.mutable_offsets()[0] = 0;
+  for (int64_t i = 0; i < old.rows(); ++i) {
+    const std::optional<std::string> text = TextOfCell(frame, i, j);
+    const bool missing = !text || drop(*text);
+    column.mutable_missing()[i] = missing;
+    switch (old.storage()) {
+      case ColumnStorage::kDoubles: column.mutable_doubles()[i] = missing ? 0 : old.doubles()[i]; break;
+      case ColumnStorage::kIntegers: column.mutable_integers()[i] = missing ? 0 : old.integers()[i]; break;
+      case ColumnStorage::kBooleans: column.mutable_booleans()[i] = missing ? 0 : old.booleans()[i]; break;
+      case ColumnStorage::kTexts:
+        if (!missing) {
+          std::copy(text->begin(), text->end(), column.mutable_texts() + at);
+          at += static_cast<int64_t>(text->size());
+        }
+        column.mutable_offsets()[i + 1] = at;
+        break;
+    }
+  }
+  return column;
+}
+
+Result<ValueInfo> InferDropInvalidType(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 0));
+  HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 1));
+  HEDDLE_RETURN_IF_ERROR(RequireColumns(context));
+  return context.inputs[0];
+}
+
+// Of a column that should be `wanted`: true if the text is none of its cells. Only the kind of number
+// counts, not its width, and 0 and 1 are numbers of every kind.
+bool IsInvalid(const std::string& text, std::string_view wanted) {
+  const std::optional<ColumnType> type = TypeOfText(Plain(text));
+  if (!type) return true;
+  const bool number = wanted == "FP" || wanted == "INT";
+  if (number && *type == ColumnType::kBoolean) return false;
+  return Name(*type).find(wanted) == std::string_view::npos;
+}
+
+Result<Value> RunDropInvalidType(const KernelCall& call) {
+  HEDDLE_RETURN_IF_ERROR(RequireColumns(call));
+  const Frame& frame = call.inputs[0]->frame();
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    std::string wanted = TextOfCell(call.inputs[1]->frame(), 0, j).value_or("");
+    for (const std::string_view kind : {"FP", "INT", "STRING"})
+      if (wanted.find(kind) != std::string::npos) {
+        wanted = kind;
+        break;
+      }
+    if (wanted == "STRING") {
+      columns.push_back(frame.column(j));
+      continue;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(
+        Column column, Without(frame, j, [&](const std::string& text) { return IsInvalid(text, wanted); }));
+    columns.push_back(std::move(column));
+  }
+  return Value(Frame(frame.schema(), std::move(columns)));
+}
+
+Result<ValueInfo> InferDropInvalidLength(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 0));
+  if (!context.inputs[1].IsMatrix())
+    return InvalidArgument("dropInvalidLength: argument 2 must be a matrix, not a {}",
+                           Name(context.inputs[1].data_type));
+  HEDDLE_RETURN_IF_ERROR(RequireColumns(context));
+  return context.inputs[0];
+}
+
+Result<Value> RunDropInvalidLength(const KernelCall& call) {
+  HEDDLE_RETURN_IF_ERROR(RequireColumns(call));
+  const Frame& frame = call.inputs[0]->frame();
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    const double most = call.inputs[1]->matrix().At(0, j);
+    if (most == -1) {
+      columns.push_back(frame.column(j));
+      continue;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Column column, Without(frame, j, [&](const std::string& text) {
+                              return static_cast<double>(ToUtf16(text).size()) > std::trunc(most);
+                            }));
+    columns.push_back(std::move(column));
+  }
+  return Value(Frame(frame.schema(), std::move(columns)));
+}
+
+}  // namespace
+
+/// detectSchema(F): the narrowest types that the cells of the columns fit, as texts.
+///
+/// Shapes:  F is m x n, the result 1 x n, strings.
+/// Cost:    reads every cell of columns of strings and FP64 once.
+extern constexpr Operator kDetectSchema = {.name = "detectSchema",
+                                           .form = CallForm::kPositional,
+                                           .parameters = "F",
+                                           .min_inputs = 1,
+                                           .max_inputs = 1,
+                                           .infer = InferDetectSchema,
+                                           .run = RunDetectSchema,
+                                           .takes_frames = true};
+
+/// applySchema(F, S): the columns as columns of the types that the row S names.
+///
+/// Shapes:  F is m x n, S 1 x n strings, the result m x n.
+/// Errors:  kFailedPrecondition for a name that is none and a cell that does not fit (Converted).
+/// Cost:    a copy of every column that changes.
+extern constexpr Operator kApplySchema = {.name = "applySchema",
+                                          .form = CallForm::kPositional,
+                                          .parameters = "F schema",
+                                          .min_inputs = 2,
+                                          .max_inputs = 2,
+                                          .infer = InferApplySchema,
+                                          .run = RunApplySchema,
+                                          .may_fail = true,
+                                          .takes_frames = true};
+
+/// dropInvalidType(F, S): cells that are none of the type that S names for their column become missing.
+///
+/// Shapes:  F is m x n, S 1 x n strings, the result m x n with the types of F.
+/// Cost:    reads the text of every cell once, columns of strings in S left out.
+extern constexpr Operator kDropInvalidType = {.name = "dropInvalidType",
+                                              .form = CallForm::kPositional,
+                                              .parameters = "F schema",
+                                              .min_inputs = 2,
+                                              .max_inputs = 2,
+                                              .infer = InferDropInvalidType,
+                                              .run = RunDropInvalidType,
+                                              .may_fail = true,
+                                              .takes_frames = true};
+
+/// dropInvalidLength(F, L): cells whose text is longer than L[1, j] (UTF-16 units) become missing; -1 lets a
+/// column as it is.
+///
+/// Shapes:  F is m x n, L 1 x n numbers, the result m x n with the types of F.
+/// Cost:    reads the text of every cell once.
+extern constexpr Operator kDropInvalidLength = {.name = "dropInvalidLength",
+                                                .form = CallForm::kPositional,
+                                                .parameters = "F lengths",
+                                                .min_inputs = 2,
+                                                .max_inputs = 2,
+                                                .infer = InferDropInvalidLength,
+                                                .run = RunDropInvalidLength,
+                                                .may_fail = true,
+                                                .takes_frames = true};
+
+}  // namespace heddle::ops

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "ops/map/java_regex.h"
+#include "ops/map/java_value.h"
+
+namespace heddle::ops {
+
+/// A method that map() knows. The text that a method of String is called on is its first argument.
+struct JavaMethod {
+  std::string_view owner;  ///< "String" of those called on a text, else the class that they are called on.
+  bool on_text;            ///< Called on a text.
+  std::string_view name;
+  std::vector<JavaType> parameters;
+  JavaType result;
+  /// `arguments` have the types of the parameters. kFailedPrecondition, as Java throws.
+  Result<JavaValue> (*run)(std::span<const JavaValue> arguments, const JavaRegex* regex);
+  int regex = -1;  ///< The parameter that is a regular expression; `run` gets it parsed.
+};
+
+std::span<const JavaMethod> JavaMethods();
+
+/// The first method of this name whose parameters take arguments of these types; nullptr when there is none.
+const JavaMethod* FindJavaMethod(std::string_view owner, bool on_text, std::string_view name,
+                                 std::span<const JavaType> arguments);
+
+}  // namespace heddle::ops

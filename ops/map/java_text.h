@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+// Texts as Java has them: UTF-16, so that lengths and positions count its units.
+namespace heddle::ops {
+
+/// Bytes that are no UTF-8 become U+FFFD.
+std::u16string ToUtf16(std::string_view text);
+/// Halves of a character that stand alone become '?', as Java writes them.
+std::string ToUtf8(std::u16string_view text);
+
+/// Letters of ASCII, Latin, Greek and Cyrillic (up to U+04FF); all others stay as they are.
+char16_t LowerCase(char16_t unit);
+char16_t UpperCase(char16_t unit);
+bool IsLetter(char16_t unit);  ///< One that has a case; ª and º.
+
+}  // namespace heddle::ops

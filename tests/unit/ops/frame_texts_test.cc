@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "ops/frame/cell_types.h"
+#include "ops/frame/text_column.h"
+#include "ops/map/syntactic_patterns.h"
+#include "ops/map/text_measures.h"
+#include "ops/operator.h"
+#include "ops/reference/frame.h"
+
+// The operators on texts of frames, beside their reference.
+namespace heddle::ops {
+namespace {
+
+using Cells = std::vector<std::optional<std::string>>;
+
+Frame FrameOfTexts(const std::vector<Cells>& by_columns) {
+  std::vector<Column> columns;
+  for (const Cells& cells : by_columns) columns.push_back(*TextColumn(cells));
+  return Frame(SchemaOfTexts(static_cast<int64_t>(columns.size())), std::move(columns));
+}
+
+Frame RowOfTexts(const std::vector<std::string>& texts) {
+  std::vector<Cells> columns;
+  for (const std::string& text : texts) columns.push_back({text});
+  return FrameOfTexts(columns);
+}
+
+// Infers and runs the operator; its frame, or the message of its error.
+struct Outcome {
+  std::optional<Frame> frame;
+  std::string error;
+};
+Outcome RunOn(const std::string& name, const std::vector<Value>& inputs, bool known = true,
+              const std::string& comparison = "") {
+  Node node;
+  node.op = name;
+  if (!comparison.empty()) node.SetAttribute("comparison", Scalar(comparison));
+  std::vector<ValueInfo> infos;
+  std::vector<const Scalar*> scalars;
+  std::vector<const Value*> values;
+  for (size_t i = 0; i < 3 && i < static_cast<size_t>(FindOperator(name)->max_inputs); ++i) {
+    const bool given = i < inputs.size();
+    node.inputs.push_back(given ? static_cast<NodeId>(i) : kNoNode);
+    infos.emplace_back();
+    scalars.push_back(given && known && inputs[i].IsScalar() ? &inputs[i].scalar() : nullptr);
+    values.push_back(given ? &inputs[i] : nullptr);
+    if (!given) continue;
+    const Value& value = inputs[i];
+    if (value.IsScalar()) infos.back() = ValueInfo::OfScalar(value.scalar().type());
+    if (value.IsFrame()) infos.back() = ValueInfo::OfFrame(value.shape().rows, value.frame().schema());
+    if (value.IsMatrix()) infos.back() = ValueInfo::OfMatrix(value.shape());
+  }
+  const Result<ValueInfo> info = Infer({node, infos, scalars});
+  if (!info.ok()) return {std::nullopt, info.status().message()};
+  KernelContext context;
+  const KernelCall call{
+      .node = node, .phase = Phase::kWhole, .inputs = values, .input_infos = infos, .context = context};
+  const Result<Value> result = CatalogKernels().Run(call);
+  if (!result.ok()) return {std::nullopt, result.status().message()};
+  const Frame& frame = result->frame();
+  EXPECT_TRUE(info->shape.columns == kUnknown || info->shape == frame.shape()) << name;
+  return {frame, ""};
+}
+
+void ExpectSame(const Outcome& outcome, const Frame& expected) {
+  ASSERT_TRUE(outcome.frame.has_value()) << outcome.error;
+  ASSERT_EQ(outcome.frame->shape(), expected.shape());
+  EXPECT_EQ(outcome.frame->schema()->types, expected.schema()->types);
+  for (int64_t i = 0; i < expected.rows(); ++i)
+    for (int64_t j = 0; j < expected.columns(); ++j)
+      EXPECT_EQ(TextOfCell(*outcome.frame, i, j), TextOfCell(expected, i, j)) << i << " " << j;
+}
+
+const Frame kMixed = FrameOfTexts({{"1", "0", "t", std::nullopt, "True"},
+                                   {"1", "-7", "300", "0", "2.0"},
+                                   {"1", "3000000000", "2", "", "5"},
+                                   {"1.5", "2", "0.25", "1", "-3.5"},
+                                   {"a", "b", "c", "d", "e"},
+                                   {"1", "a text", "2", "x", ""}});
+
+TEST(FrameTextsTest, TypesAreTheNarrowestThatHoldAllCells) {
+  ExpectSame(RunOn("detectSchema", {kMixed}), reference::DetectSchema(kMixed));
+  ExpectSame(RunOn("detectSchema", {kMixed}),
+             RowOfTexts({"BOOLEAN", "INT32", "INT64", "FP32", "CHARACTER", "STRING"}));
+}
+
+TEST(FrameTextsTest, CellsOfOtherTypesAreDropped) {
+  for (const char* type : {"INT64", "FP32", "STRING", "BOOLEAN"}) {
+    const Frame schema = RowOfTexts(std::vector<std::string>(6, type));
+    ExpectSame(RunOn("dropInvalidType", {kMixed, schema}), reference::DropInvalidType(kMixed, schema));
+  }
+  EXPECT_EQ(RunOn("dropInvalidType", {kMixed, RowOfTexts({"INT64"})}).error,
+            "dropInvalidType: the frame has 6 columns, argument 2 has 1");
+}
+
+TEST(FrameTextsTest, LongCellsAreDropped) {
+  Matrix lengths = *Matrix::Dense(1, 6);
+  for (int64_t j = 0; j < 6; ++j) lengths.mutable_data()[j] = j == 2 ? -1 : 1;
+  ExpectSame(RunOn("dropInvalidLength", {kMixed, lengths}), reference::DropInvalidLength(kMixed, lengths));
+}
+
+TEST(FrameTextsTest, ColumnsBecomeOfTheTypesThatARowNames) {
+  const Frame schema = RowOfTexts({"BOOLEAN", "FP64", "STRING"});
+  const Frame frame = FrameOfTexts({{"1", "FALSE"}, {"1.5", "2"}, {"a", "b"}});
+  ExpectSame(RunOn("applySchema", {frame, schema}), reference::ApplySchema(frame, schema));
+  EXPECT_EQ(RunOn("applySchema", {frame, RowOfTexts({"STRING", "STRING", "INT32"})}).error,
+            "applySchema: column C3: 'a' is no INT32");
+  EXPECT_EQ(RunOn("applySchema", {frame, RowOfTexts({"STRING", "STRING", "int"})}).error,
+            "applySchema: 'int' is no type of a column");
+}
+
+TEST(FrameTextsTest, CellsChangePlacesToFitTheirTypes) {
+  const Frame frame = FrameOfTexts({{"17", "word", "5555"}, {"long text", "123", "t"}});
+  const Frame schema = RowOfTexts({"INT64", "STRING"});
+  ExpectSame(RunOn("valueSwap", {frame, schema}), reference::ValueSwap(frame, schema));
+}
+
+TEST(FrameTextsTest, TextsFillAFrame) {
+  for (const char* data : {"a", "a·b", "a·b·c·d·e·f"})
+    ExpectSame(RunOn("frame", {Scalar(data), Scalar(3), Scalar(2)}), reference::FilledFrame(data, 3, 2));
+  EXPECT_EQ(RunOn("frame", {Scalar("a·b·c"), Scalar(2), Scalar(2)}).error, "frame: 3 texts for 2 x 2 cells");
+}
+
+TEST(FrameTextsTest, ARowIsRepeated) {
+  const Frame row = RowOfTexts({"a", "b"});
+  const Frame frame = FrameOfTexts({{"1", "2", "3"}, {"4", "5", "6"}});
+  ExpectSame(RunOn("freplicate", {frame, row}), reference::Replicate(frame, row));
+  EXPECT_EQ(RunOn("freplicate", {frame, frame}).error, "freplicate: argument 2 must have one row, it has 3");
+}
+
+TEST(FrameTextsTest, FramesAreComparedCellByCell) {
+  const Frame a = FrameOfTexts({{"a", std::nullopt, "c", std::nullopt}});
+  const Frame b = FrameOfTexts({{"b", "b", "c", std::nullopt}});
+  for (const char* comparison : {"==", "!=", "<", "<=", ">", ">="})
+    ExpectSame(RunOn("compareFrames", {a, b}, true, comparison), reference::Compare(a, b, comparison));
+  EXPECT_EQ(RunOn("compareFrames", {a, RowOfTexts({"a"})}, true, "<").error,
+            "<: the frames have 4x1 and 1x1 cells");
+}
+
+TEST(FrameTextsTest, MapGivesWhatTheExpressionSays) {
+  const Frame frame = FrameOfTexts({{"Aa", std::nullopt, "banana"}, {"x", "", "A"}});
+  for (const char* expression : {"x -> x.length()", "x -> x.toLowerCase()", "x -> x.replace(\"a\", \"b\")"}) {
+    ExpectSame(RunOn("map", {frame, Scalar(expression)}), reference::Map(frame, expression));
+    ExpectSame(RunOn("map", {frame, Scalar(expression)}, false), reference::Map(frame, expression));
+  }
+}
+
+TEST(FrameTextsTest, MapOfRowsColumnsAndPairs) {
+  const Frame frame = FrameOfTexts({{"ab", "bc", std::nullopt}, {"1", "2", "3"}});
+  ExpectSame(RunOn("map", {frame, Scalar("x -> new String[]{x[1], x[0]}"), Scalar(1)}),
+             FrameOfTexts({{"1", "2", "3"}, {"ab", "bc", "null"}}));
+  ExpectSame(RunOn("map", {frame, Scalar("x -> new String[]{x[2], x[0], x[1]}"), Scalar(2)}),
+             FrameOfTexts({{"null", "ab", "bc"}, {"3", "1", "2"}}));
+  ExpectSame(
+      RunOn("map", {frame, Scalar("UtilFunctions.jaccardSim")}),
+      FrameOfTexts({{"0.0", "0.0", "0.0"}, {"0.3333333333333333", "0.0", "0.0"}, {"0.0", "0.0", "0.0"}}));
+  EXPECT_EQ(RunOn("map", {frame, Scalar("x -> x.length()"), Scalar(3)}).error,
+            "map: margin must be 0 (cells), 1 (rows) or 2 (columns), not 3");
+  EXPECT_EQ(RunOn("map", {frame, Scalar("x -> x[0]"), Scalar(1)}).error,
+            "map: with margin=1 the expression must give a String[], not a String");
+  EXPECT_EQ(RunOn("map", {frame, Scalar("x -> new String[]{x[0]}"), Scalar(1)}).error,
+            "map: row 1: the expression gives 1 texts for 2 cells");
+  EXPECT_EQ(RunOn("map", {frame, Scalar("(x, y) -> x")}).error,
+            "map: the expression has 2 parameters, one is needed");
+}
+
+TEST(SyntacticPatternsTest, LevelsReadEverLessExactly) {
+  const char* const patterns[] = {"u1l2s1d2t1d1-1", "u+l+s+d+t+d+-+", "a+s+d+t+d+-+"};
+  for (int level = 1; level <= 3; ++level) EXPECT_EQ(PatternOf("Abc 12.5-", level), patterns[level - 1]);
+  EXPECT_EQ(PatternOf("12.5", 4), PatternOf("7", 4));
+  EXPECT_EQ(PatternOf("-7", 6), PatternOf("12.5", 6));
+}
+
+TEST(SyntacticPatternsTest, CellsWrittenOtherwiseAreReplaced) {
+  const Frame frame = FrameOfTexts({{"ab", "cd", "ef", "gh", "?"}});
+  ExpectSame(RunOn("map", {frame, Scalar("UtilFunctions.syntacticalPatternDiscovery(0.7,NA)")}),
+             FrameOfTexts({{"ab", "cd", "ef", "gh", "NA"}}));
+  EXPECT_EQ(RunOn("map", {frame, Scalar("UtilFunctions.syntacticalPatternDiscovery(NA)")}).error,
+            "map: UtilFunctions.syntacticalPatternDiscovery needs a threshold and a text: (0.8, NA)");
+}
+
+TEST(TextMeasuresTest, AreThoseOfTheDefinition) {
+  EXPECT_EQ(JaccardSimilarity(u"abc", u"abd"), 0.5);
+  EXPECT_EQ(JaccardSimilarity(u"", u""), 1.0);
+  EXPECT_EQ(JaccardSimilarity(u"", u"a"), 0.0);
+  EXPECT_EQ(WordErrorRate(u"a b c", u"a c"), 1.0 / 3);
+  EXPECT_EQ(WordErrorRate(u"", u"a"), 1.0);
+  EXPECT_EQ(WordErrorRate(u" ", u"a"), 1.0);
+}
+
+}  // namespace
+}  // namespace heddle::ops

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/map/java_expression.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/map/java_text.h"
+
+namespace heddle::ops {
+namespace {
+
+// What the expression gives for a cell, as text, or its error.
+std::string Applied(std::string_view expression, std::string_view cell) {
+  const Result<JavaLambda> lambda = JavaLambda::Parse(expression, JavaType::kString);
+  if (!lambda.ok()) return lambda.status().message();
+  const JavaValue argument = ToUtf16(cell);
+  const Result<JavaValue> value = lambda->Apply({&argument, 1});
+  return value.ok() ? ToUtf8(TextOf(*value)) : value.status().message();
+}
+
+std::string AppliedToTexts(std::string_view expression, JavaTexts cells) {
+  const Result<JavaLambda> lambda = JavaLambda::Parse(expression, JavaType::kStrings);
+  if (!lambda.ok()) return lambda.status().message();
+  const JavaValue argument = std::move(cells);
+  const Result<JavaValue> value = lambda->Apply({&argument, 1});
+  return value.ok() ? ToUtf8(TextOf(*value)) : value.status().message();
+}
+
+TEST(JavaExpressionTest, GivesWhatJavaGives) {
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {"x -> x", "a", "a"},
+      {"x -> x.length()", "h\u00e9\U0001F600", "4"},
+      {"x -> x.toLowerCase()", "ABC \u00c4\u0416", "abc \u00e4\u0436"},
+      {"x->x.toUpperCase()", "stra\u00dfe", "STRASSE"},
+      {"x -> x.replace(\"aa\", \"b\")", "aaaa a", "bb a"},
+      {"x -> x.replace(\"\", \"-\")", "ab", "-a-b-"},
+      {"x -> x.replace('a', 'b')", "banana", "bbnbnb"},
+      {"x -> x.replaceAll(\"[.]\", \"\")", "a.b.", "ab"},
+      {"x -> x.replaceAll(\"[^a-zA-Z\\\\s]\", \" \")", "a1 b!", "a  b "},
+      {"x -> x.replaceAll(\"(\\\\d)(\\\\d)\", \"$2$1\")", "12 345", "21 435"},
+      {"x -> x.replaceAll(\"x*\", \"-\")", "axb", "-a--b-"},
+      {"x -> x.replaceFirst(\"a\", \"\\\\$\")", "aa", "$a"},
+      {"x -> x.split(\",\")[1]", "a,b,c", "b"},
+      {"x -> x.split(\",\").length", "a,b,,", "2"},
+      {"x -> x.split(\",\", -1).length", "a,b,,", "4"},
+      {"x -> x.split(\",\", 2)[1]", "a,b,c", "b,c"},
+      {"x -> x.split(\"\").length", "abc", "3"},
+      {"x -> x.split(\",\").length", "", "1"},
+      {"x -> x.split(\",\").length", ",", "0"},
+      {"x -> x.substring(1, 3)", "abcd", "bc"},
+      {"x -> x.substring(4)", "abcd", ""},
+      {"x -> x.charAt(1)", "abc", "b"},
+      {"x -> x.charAt(1) + 1", "abc", "99"},
+      {"x -> \"\" + x.charAt(1) + 1", "abc", "b1"},
+      {"x -> x.indexOf(\"c\") + x.lastIndexOf('a')", "abca", "5"},
+      {"x -> x.trim().isEmpty()", " \t", "true"},
+      {"s -> s.equals(\"to\") ? \"from\" : s", "to", "from"},
+      {"s -> s.equals(\"to\") ? \"from\" : s", "too", "too"},
+      {"x -> x.contains(\"b\") && !x.startsWith(\"b\") || x.endsWith(\"z\")", "ab", "true"},
+      {"x -> Integer.valueOf(x) * 2 - 1", "21", "41"},
+      {"x -> Integer.parseInt(x) + 1", "2147483647", "-2147483648"},
+      {"x -> Long.parseLong(x) + 1", "2147483647", "2147483648"},
+      {"x -> Integer.parseInt(x) / 2 + Integer.parseInt(x) % 2", "-7", "-4"},
+      {"x -> Double.parseDouble(x) / 2", "5", "2.5"},
+      {"x -> Double.parseDouble(x) > 3 ? 1 : 2.5", "5", "1.0"},
+      {"x -> Math.max(x.length(), 3)", "ab", "3"},
+      {"x -> Math.round(Double.parseDouble(x))", "-2.5", "-2"},
+      {"x -> x.matches(\"[a-z]+\")", "abc", "true"},
+      {"x -> x.compareTo(\"b\")", "a", "-1"},
+      {"x -> x.hashCode()", "hello", "99162322"},
+      {"x -> UtilFunctions.splitRecodeEntry(x)[0]", "a\u00b7b\u00b712", "a\u00b7b"},
+      {"x -> Integer.valueOf(UtilFunctions.splitRecodeEntry(x)[1])", "a\u00b712", "12"},
+      {"x -> UtilFunctions.getAsciiAtIdx(x, 1)", "A", "65"},
+      {"x -> UtilFunctions.getAsciiAtIdx(x, 2)", "A", "0"},
+      {"x -> UtilFunctions.jaccardSim(x, \"abd\")", "abc", "0.5"},
+      {"x -> UtilFunctions.getWordErrorRate(x, \"a b c d\")", "a x c", "0.5"},
+  };
+  for (const auto& [expression, cell, expected] : cases)
+    EXPECT_EQ(Applied(expression, cell), expected) << expression << " of " << cell;
+}
+
+TEST(JavaExpressionTest, RowsAreTexts) {
+  EXPECT_EQ(AppliedToTexts("x -> new String[]{x[1], x[0] + x.length}", {u"a", u"b"}), "[b, a2]");
+  EXPECT_EQ(
+      AppliedToTexts("x -> new String[]{String.valueOf(UtilFunctions.getWordErrorRate(x[0], x[1])),\"\"}",
+                     {u"a b", u"a b"}),
+      "[0.0, ]");
+  EXPECT_EQ(AppliedToTexts("x -> x[2]", {u"a", u"b"}), "element 2 of 2");
+}
+
+TEST(JavaExpressionTest, WhatDoesNotCompileIsNamedWithItsPlace) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"x -> x.strip()", "map: map() does not know text.strip() at character 8 of the expression"},
+      {"x -> x.charAt(\"a\")",
+       "map: map() does not know text.charAt(String) at character 8 of the expression"},
+      {"x -> y", "map: map() does not know 'y' at character 6 of the expression"},
+      {"x -> PorterStemmer.stem(x)",
+       "map: map() does not know PorterStemmer.stem(String) at character 6 of the expression"},
+      {"x.length()", "map: '->' is missing at character 2 of the expression"},
+      {"x -> x == \"a\"",
+       "map: == asks whether two texts are one object; a.equals(b) compares them at character 8 of the "
+       "expression"},
+      {"x -> x * 2", "map: * is not defined on a String and a int at character 8 of the expression"},
+      {"x -> x ? 1 : 2", "map: a condition is a boolean, not a String at character 6 of the expression"},
+      {"x -> x.isEmpty() ? 1 : x",
+       "map: a choice between a int and a String at character 18 of the expression"},
+      {"x -> x[0]", "map: a String has no elements at character 7 of the expression"},
+      {"x -> (x", "map: ')' is missing at character 8 of the expression"},
+      {"x -> x x", "map: 'x' is one too many at character 8 of the expression"},
+      {"x -> \"a", "map: a quotation without an end at character 6 of the expression"},
+      {"x -> @", "map: '@' is no part of Java that map() knows at character 6 of the expression"},
+      {"x -> 3000000000", "map: a number too large for its type at character 6 of the expression"},
+      {"x -> x.matches(\"(\")",
+       "map: the regular expression \"(\": a ( without its ) at character 2, at character 16 of the expression"},
+  };
+  for (const auto& [expression, message] : cases) EXPECT_EQ(Applied(expression, "a"), message) << expression;
+}
+
+TEST(JavaExpressionTest, WhatJavaThrowsIsAnErrorOfTheRun) {
+  EXPECT_EQ(Applied("x -> x.substring(5)", "abc"),
+            "substring: the beginning 5 is beyond the text 'abc' of length 3");
+  EXPECT_EQ(Applied("x -> x.charAt(3)", "abc"), "charAt: 3 is beyond the text 'abc' of length 3");
+  EXPECT_EQ(Applied("x -> Integer.valueOf(x)", "1.5"), "'1.5' is no integer of 32 bits");
+  EXPECT_EQ(Applied("x -> Integer.valueOf(x)", "2147483648"), "'2147483648' is no integer of 32 bits");
+  EXPECT_EQ(Applied("x -> Integer.valueOf(x)", "-2147483648"), "-2147483648");
+  EXPECT_EQ(Applied("x -> Double.valueOf(x)", "a"), "'a' is no number");
+  EXPECT_EQ(Applied("x -> 1 / (x.length() - 1)", "a"), "division by zero");
+  EXPECT_EQ(Applied("x -> UtilFunctions.splitRecodeEntry(x)[0]", "ab"),
+            "splitRecodeEntry: 'ab' has no \u00b7 between a token and its code");
+  EXPECT_EQ(Applied("x -> x.replaceAll(\"a\", \"$1\")", "a"),
+            "the expression has no group that a replacement could mean with $1");
+}
+
+TEST(JavaExpressionTest, NestingHasABound) {
+  const std::string open(300, '(');
+  EXPECT_NE(Applied("x -> " + open + "x", "a").find("an expression nested too deep"), std::string::npos);
+  std::string sum = "x -> x";
+  for (int i = 0; i < 2000; ++i) sum += " + x";
+  EXPECT_EQ(Applied(sum, "a"), "map: the expression has 4004 words and signs, 2000 are possible");
+}
+
+}  // namespace
+}  // namespace heddle::ops
