@@ -16,10 +16,19 @@ namespace heddle::ops {
 // clang-format off
 #define HEDDLE_OPERATORS(Operator) \
   Operator(kApplySchema)           \
+  Operator(kAveragePool)           \
+  Operator(kAveragePoolBackward)   \
+  Operator(kBatchNorm2d)           \
+  Operator(kBatchNorm2dBackward)   \
+  Operator(kBiasAdd)               \
+  Operator(kBiasMultiply)          \
   Operator(kColumnNames)           \
   Operator(kCompareFrames)         \
   Operator(kCompressForm)          \
   Operator(kContains)              \
+  Operator(kConv2d)                \
+  Operator(kConv2dBackwardData)    \
+  Operator(kConv2dBackwardFilter)  \
   Operator(kCovariance)            \
   Operator(kCumsumprod)            \
   Operator(kDetectSchema)          \
@@ -32,9 +41,13 @@ namespace heddle::ops {
   Operator(kGroupAggregate)        \
   Operator(kInterQuartileMean)     \
   Operator(kLowerTriangle)         \
+  Operator(kLstm)                  \
+  Operator(kLstmBackward)          \
   Operator(kLu)                    \
   Operator(kMap)                   \
   Operator(kMatrixSquareRoot)      \
+  Operator(kMaxPool)               \
+  Operator(kMaxPoolBackward)       \
   Operator(kMedian)                \
   Operator(kMoment)                \
   Operator(kOuterForm)             \
@@ -177,6 +190,10 @@ std::vector<OperatorParameter> ParseParameters(std::string_view text) {
     if (word.front() == '@') {
       parameter.attribute = true;
       word.remove_prefix(1);
+    }
+    if (word.back() == ']') {
+      parameter.length = word[word.size() - 2] - '0';
+      word.remove_suffix(3);
     }
     if (word.back() == '?') {
       parameter.optional = true;

@@ -82,10 +82,12 @@ struct OperatorParameter {
   std::string_view name;
   bool optional = false;
   bool attribute = false;
+  int length = 0;  ///< Above 0: written as a list of so many scalars, [n, c, h, w], an input each.
+  int inputs() const { return attribute ? 0 : length > 0 ? length : 1; }
 };
 
-/// "target by? @margin" taken apart: "?" may be left out, "@" is an attribute of the node, fixed by the text
-/// of the script.
+/// "target by? @margin shape[4]" taken apart: "?" may be left out, "@" is an attribute of the node, fixed by
+/// the text of the script, "[4]" a list of four scalars (at most nine).
 std::vector<OperatorParameter> ParseParameters(std::string_view parameters);
 
 }  // namespace heddle::ops

@@ -167,6 +167,8 @@ class BodyBuilder {
   bool CheckCount(const Expression& call, size_t least, size_t most);
   bool BindNamed(const Expression& call, const std::vector<ops::OperatorParameter>& parameters,
                  std::vector<const Argument*>* bound);
+  bool BuildElements(const Expression& call, const Argument& argument, std::string_view name,
+                     std::vector<NodeId>* nodes);
   std::optional<Scalar> JoinTexts(const Expression& list);
   NodeId JoinElements(const Expression& list, std::string_view between);
   NodeId BuildInput(const ops::Operator& builtin, const ops::OperatorParameter& parameter,

@@ -175,6 +175,22 @@ std::optional<Scalar> BodyBuilder::ConstantOf(const Expression& call, const Argu
   return std::nullopt;
 }
 
+// stride=[2, 2]: as many expressions as the parameter has inputs.
+bool BodyBuilder::BuildElements(const Expression& call, const Argument& argument, std::string_view name,
+                                std::vector<NodeId>* nodes) {
+  const Expression& list = *argument.value;
+  if (list.kind == Expression::Kind::kList && list.operands.size() == nodes->size()) {
+    for (size_t i = 0; i < nodes->size(); ++i) (*nodes)[i] = BuildExpression(*list.operands[i]);
+    return true;
+  }
+  const std::string got = list.kind == Expression::Kind::kList
+                              ? fmt::format("not of {}", list.operands.size())
+                              : "written [a, b, ...]";
+  Error(list.range, fmt::format("the argument '{}' of {}() must be a list of {} numbers, {}", name, call.name,
+                                nodes->size(), got));
+  return false;
+}
+
 NodeId BodyBuilder::BuildPositional(const Expression& call, const ops::Operator& builtin) {
   const std::vector<ops::OperatorParameter> parameters = ops::ParseParameters(builtin.parameters);
   const bool all_named =
@@ -208,17 +224,21 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& buil
   // Arguments are evaluated in the order of the text.
   std::vector<NodeId> inputs;
   std::vector<std::pair<std::string, Scalar>> attributes;
-  std::vector<NodeId> nodes(parameters.size(), kNoNode);
+  std::vector<std::vector<NodeId>> nodes(parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i)
+    nodes[i].assign(static_cast<size_t>(parameters[i].inputs()), kNoNode);
   for (const Argument& argument : call.arguments) {
     const auto i = static_cast<size_t>(std::find(bound.begin(), bound.end(), &argument) - bound.begin());
-    if (!parameters[i].attribute) {
-      nodes[i] = BuildInput(builtin, parameters[i], *argument.value);
+    if (parameters[i].length > 0) {
+      if (!BuildElements(call, argument, parameters[i].name, &nodes[i])) return ErrorNode(call.range);
+    } else if (!parameters[i].attribute) {
+      nodes[i][0] = BuildInput(builtin, parameters[i], *argument.value);
     } else if (std::optional<Scalar> value = ConstantOf(call, argument, parameters[i].name)) {
       attributes.emplace_back(parameters[i].name, *std::move(value));
     }
   }
-  for (size_t i = 0; i < parameters.size(); ++i)
-    if (!parameters[i].attribute) inputs.push_back(nodes[i]);
+  for (const std::vector<NodeId>& of_parameter : nodes)
+    inputs.insert(inputs.end(), of_parameter.begin(), of_parameter.end());
   if (builtin.seed_input >= 0) attributes.emplace_back("stream", Scalar(program_.next_stream++));
   if (builtin.drops_last_input && inputs.back() == kNoNode) inputs.pop_back();
   return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range), std::move(attributes));

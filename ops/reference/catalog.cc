@@ -18,6 +18,7 @@
 #include "ops/reference/generate.h"
 #include "ops/reference/group_aggregate.h"
 #include "ops/reference/matmul.h"
+#include "ops/reference/neural_kernels.h"
 #include "ops/reference/reorganize.h"
 #include "ops/reference/sampled_product.h"
 #include "ops/reference/select.h"
@@ -157,10 +158,6 @@ Value OfTransformColumnMap(const Node&, Inputs inputs) {
 std::vector<Value> OfTransformEncode(const Node&, Inputs inputs) {
   auto [encoded, meta] = TransformEncode(inputs[0]->frame(), SpecOf(inputs, 1));
   return {std::move(encoded), std::move(meta)};
-}
-
-std::vector<Value> ValuesOf(const std::vector<Matrix>& matrices) {
-  return {matrices.begin(), matrices.end()};
 }
 
 template <Frame (*kernel)(const Frame&, const Frame&)>
@@ -418,6 +415,7 @@ constexpr std::pair<std::string_view, SeveralKernel> kSeveralKernels[] = {
 Kernel FindKernel(std::string_view name) {
   for (const auto& [known, kernel] : kKernels)
     if (known == name) return kernel;
+  if (const Kernel kernel = FindNeuralKernel(name)) return kernel;
   const Operator* op = FindOperator(name);
   if (op == nullptr) return nullptr;
   if (op->unary) return OfUnary;
@@ -431,10 +429,14 @@ Kernel FindKernel(std::string_view name) {
   return OfColumns;
 }
 
+std::vector<Value> ValuesOf(const std::vector<Matrix>& matrices) {
+  return {matrices.begin(), matrices.end()};
+}
+
 SeveralKernel FindSeveralKernel(std::string_view name) {
   for (const auto& [known, kernel] : kSeveralKernels)
     if (known == name) return kernel;
-  return nullptr;
+  return FindNeuralSeveralKernel(name);
 }
 
 }  // namespace heddle::ops::reference

@@ -22,4 +22,7 @@ Kernel FindKernel(std::string_view name);
 using SeveralKernel = std::vector<Value> (*)(const Node& node, std::span<const Value* const> inputs);
 SeveralKernel FindSeveralKernel(std::string_view name);
 
+// Matrices as values: what most kernels of several results give.
+std::vector<Value> ValuesOf(const std::vector<Matrix>& matrices);
+
 }  // namespace heddle::ops::reference

@@ -213,6 +213,17 @@ std::string ExpressionGenerator::Any(const Scope& scope, int depth) {
   }
 }
 
+// [2, 1, 28, 28], now and then with another number of elements.
+std::string ExpressionGenerator::Numbers(const Scope& scope, int length) {
+  if (choose_.Chance(10)) length = static_cast<int>(choose_.Between(1, 5));
+  std::string list = "[";
+  for (int i = 0; i < length; ++i) {
+    if (i > 0) list += ", ";
+    list += choose_.Chance(80) ? std::to_string(choose_.PickNumber({0, 1, 2, 3, 4, 65})) : Scalar(scope, 1);
+  }
+  return list + "]";
+}
+
 std::string ExpressionGenerator::AnyCall(const Scope& scope) {
   static const std::vector<std::string> kNames = ops::BuiltinNames();
   const std::string name = choose_.Pick(kNames);
@@ -233,7 +244,8 @@ std::string ExpressionGenerator::AnyCall(const Scope& scope) {
     if (!first) call += ", ";
     first = false;
     if (by_name && known) call += std::string(parameters[static_cast<size_t>(i)].name) + "=";
-    call += Any(scope, 1);
+    const int length = known ? parameters[static_cast<size_t>(i)].length : 0;
+    call += length > 0 ? Numbers(scope, length) : Any(scope, 1);
   }
   return call + ")";
 }

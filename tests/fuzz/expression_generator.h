@@ -36,6 +36,7 @@ class ExpressionGenerator {
   std::string Text(const Scope& scope, int depth);
   /// A call of any builtin with arguments of any kind, in any number, by position or by name.
   std::string AnyCall(const Scope& scope);
+  std::string Numbers(const Scope& scope, int length);
   /// Hundreds to thousands of parentheses, signs, operators or brackets: what recursion meets.
   std::string Deep(const Scope& scope);
 

@@ -93,7 +93,15 @@ const std::vector<Case>& Cases() {
       {"x = $1", {"1:5 the script's argument $1 is not given"}},
       {"sum(matrix(1,2,2))", {"1:1 the result of sum() is not used"}},
       {"x = print(\"a\")", {"1:5 print() has no result and cannot be part of an expression"}},
-      {"X = conv2d(1,2)", {"1:5 conv2d() is part of DML but Heddle does not run it yet"}},
+      {"X = federated(1,2)", {"1:5 federated() is part of DML but Heddle does not run it yet"}},
+      {"X = max_pool(matrix(1,1,4), input_shape=[1,1,2,2], pool_size=[2,2], stride=[1,1], padding=0)",
+       {"1:91 the argument 'padding' of max_pool() must be a list of 2 numbers, written [a, b, ...]"}},
+      {"X = max_pool(matrix(1,1,4), input_shape=[1,1,2], pool_size=[2,2], stride=[1,1], padding=[0,0])",
+       {"1:41 the argument 'input_shape' of max_pool() must be a list of 4 numbers, not of 3"}},
+      {"X = max_pool(matrix(1,1,4), input_shape=[1,1,2,2], stride=[1,1], padding=[0,0])",
+       {"1:5 the argument 'pool_size' of max_pool() is missing"}},
+      {"X = max_pool(matrix(1,1,4), input_shape=[1,1,2,2], pool_size=[2,3], stride=[1,1], padding=[0,0])",
+       {"1:5 max_pool: a window of 3 columns does not fit into images of 2 with their padding"}},
       {"x = kmeans(matrix(1,2,2))", {"1:5 kmeans() is a function of the library, which has no such file"}},
       {"x = sum(1,2)", {"1:5 sum() takes 1 argument, got 2"}},
       {"x = sqrt()", {"1:5 sqrt() takes 1 argument, got 0"}},
@@ -139,7 +147,9 @@ const std::vector<Case>& Cases() {
        {"1:66 the argument 'l' of f() must be a list, not a scalar"}},
       {"x = true", {"1:5 undefined variable 'true' -> TRUE"}},
       {"x = sum(3)", {"1:5 sum: needs a matrix, got a scalar"}},
-      {"[a, b] = lstm(matrix(1,2,2))", {"1:10 lstm() is part of DML but Heddle does not run it yet"}},
+      {"[a, b] = federated(matrix(1,2,2))",
+       {"1:10 federated() is part of DML but Heddle does not run it yet"}},
+      {"[a, b] = lstm(matrix(1,2,2))", {"1:10 lstm() takes 6 arguments, got 1"}},
       {"[a, b, c] = eigen(matrix(1,2,2))", {"1:13 eigen() returns 2 results, 3 variables are assigned"}},
       {"a = eigen(matrix(1,2,2))", {"1:5 eigen() returns 2 results"}},
       {"a = sum(svd(matrix(1,2,2)))", {"1:9 svd() returns 3 results"}},
@@ -212,7 +222,7 @@ TEST(BuildErrorsTest, SizesFlowThroughCallsAndLoops) {
 
 TEST(BuildErrorsTest, PartsOfDmlThatAreMissingDoNoHarmInFunctionsThatAreNeverCalled) {
   const std::string function =
-      "f = function(matrix[double] x) return (double c) { c = sum(conv2d(x)) + sum(max_pool(x)) }\n";
+      "f = function(matrix[double] x) return (double c) { c = sum(federated(x)) + sum(tensor(x)) }\n";
   EXPECT_EQ(ErrorsOf(function + "print(1)"), std::vector<std::string>());
   EXPECT_EQ(ErrorsOf(function + "x = f(matrix(1, 2, 2))").size(), 2u);
 }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "ops/arguments.h"
+#include "ops/neural/channels.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+
+Status CheckChannels(std::string_view op, Shape x, Shape gamma, StatusCode code) {
+  if (gamma.columns != kUnknown && gamma.columns != 1)
+    return Status(code, fmt::format("{}: gamma must be a column, not {}", op, gamma));
+  if (gamma.rows == 0) return Status(code, fmt::format("{}: gamma has no rows", op));
+  if (x.columns == kUnknown || gamma.rows == kUnknown || x.columns % gamma.rows == 0) return OkStatus();
+  return Status(code,
+                fmt::format("{}: {} columns cannot be divided among {} channels", op, x.columns, gamma.rows))
+      .WithNote("gamma has a number for each channel, X as many columns for each");
+}
+
+Status CheckColumn(std::string_view op, std::string_view what, Shape column, Shape gamma, StatusCode code) {
+  const bool rows_differ = column.rows != kUnknown && gamma.rows != kUnknown && column.rows != gamma.rows;
+  if (!rows_differ && (column.columns == kUnknown || column.columns == 1)) return OkStatus();
+  return Status(code, fmt::format("{}: {} is {} but gamma {}", op, what, column, gamma));
+}
+
+namespace {
+
+enum Input { kImages, kGamma, kBeta, kMean, kVariance, kMode, kEpsilon, kMomentum };
+enum Output { kResult, kNewMean, kNewVariance, kSavedMean, kSavedScale, kOutputs };
+
+Status CheckMode(const Scalar& mode, StatusCode code) {
+  if (mode.IsString() && (mode.AsString() == "train" || mode.AsString() == "test")) return OkStatus();
+  return Status(code, fmt::format("batch_norm2d: mode must be \"train\" or \"test\", not {}", mode.ToText()));
+}
+
+constexpr std::string_view kNames[] = {"X", "gamma", "beta", "ema_mean", "ema_var"};
+
+template <typename ShapeOf>
+Status CheckInputs(const ShapeOf& shape_of, StatusCode code) {
+  HEDDLE_RETURN_IF_ERROR(CheckChannels("batch_norm2d", shape_of(kImages), shape_of(kGamma), code));
+  for (const int i : {kBeta, kMean, kVariance})
+    HEDDLE_RETURN_IF_ERROR(CheckColumn("batch_norm2d", kNames[i], shape_of(i), shape_of(kGamma), code));
+  return OkStatus();
+}
+
+Result<std::vector<ValueInfo>> InferBatchNorm(const InferContext& context) {
+  for (int i = kImages; i <= kVariance; ++i) HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, i, kNames[i]));
+  HEDDLE_RETURN_IF_ERROR(RequireScalar(context, kMode, "mode"));
+  HEDDLE_RETURN_IF_ERROR(RequireScalar(context, kEpsilon, "epsilon"));
+  HEDDLE_RETURN_IF_ERROR(RequireScalar(context, kMomentum, "mu"));
+  if (const Scalar* mode = KnownScalar(context, kMode))
+    HEDDLE_RETURN_IF_ERROR(CheckMode(*mode, StatusCode::kInvalidArgument));
+  HEDDLE_RETURN_IF_ERROR(CheckInputs([&](int i) { return context.inputs[static_cast<size_t>(i)].shape; },
+                                     StatusCode::kInvalidArgument));
+  std::vector<ValueInfo> results(kOutputs, ValueInfo::OfMatrix({context.inputs[kGamma].shape.rows, 1}));
+  results[kResult] = ValueInfo::OfMatrix(context.inputs[kImages].shape);
+  return results;
+}
+
+Status RunBatchNorm(const KernelCall& call, std::span<Value> results) {
+  const auto matrix = [&](int i) -> const Matrix& { return call.inputs[static_cast<size_t>(i)]->matrix(); };
+  HEDDLE_RETURN_IF_ERROR(
+      CheckInputs([&](int i) { return matrix(i).shape(); }, StatusCode::kFailedPrecondition));
+  const Scalar& mode = call.inputs[kMode]->scalar();
+  HEDDLE_RETURN_IF_ERROR(CheckMode(mode, StatusCode::kFailedPrecondition));
+  const bool trains = mode.AsString() == "train";
+  const double epsilon = NumberOr(call, kEpsilon, 0), momentum = NumberOr(call, kMomentum, 0);
+  const double* const x = matrix(kImages).data();
+  const Channels channels{matrix(kImages).rows(), matrix(kGamma).rows(),
+                          matrix(kImages).columns() / matrix(kGamma).rows()};
+  Matrix made[kOutputs];
+  HEDDLE_ASSIGN_OR_RETURN(made[kResult], Matrix::Dense(matrix(kImages).rows(), matrix(kImages).columns()));
+  for (int i = kNewMean; i < kOutputs; ++i) {
+    HEDDLE_ASSIGN_OR_RETURN(made[i], Matrix::Dense(channels.channels, 1));
+  }
+  ParallelFor(channels.channels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      if (IsCancelled(call.context.cancelled)) return;
+      double mean = matrix(kMean).data()[k], variance = matrix(kVariance).data()[k];
+      made[kNewMean].mutable_data()[k] = mean;
+      made[kNewVariance].mutable_data()[k] = variance;
+      if (trains) {
+        const double old_mean = mean, old_variance = variance;
+        mean = SumOfChannel(channels, k, [&](int64_t i) { return x[i]; }) / channels.Count();
+        variance = SumOfChannel(channels, k, [&](int64_t i) { return (x[i] - mean) * (x[i] - mean); }) /
+                   channels.Count();
+        // The second is as in SystemDS: of the mean, too.
+        made[kNewMean].mutable_data()[k] = momentum * old_mean + (1 - momentum) * mean;
+        made[kNewVariance].mutable_data()[k] = momentum * old_variance + (1 - momentum) * mean;
+      }
+      const double scale = 1 / std::sqrt(variance + epsilon);
+      made[kSavedMean].mutable_data()[k] = mean;
+      made[kSavedScale].mutable_data()[k] = scale;
+      const double gamma = matrix(kGamma).data()[k], beta = matrix(kBeta).data()[k];
+      for (int64_t image = 0; image < channels.images; ++image) {
+        const int64_t first = channels.At(image, k);
+        for (int64_t i = first; i < first + channels.cells; ++i)
+          made[kResult].mutable_data()[i] = (x[i] - mean) * scale * gamma + beta;
+      }
+    }
+  });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  for (size_t i = 0; i < kOutputs; ++i) results[i] = Value(std::move(made[i]));
+  return OkStatus();
+}
+
+}  // namespace
+
+/// [Y, mean, variance, saved_mean, saved_scale] = batch_norm2d(X, gamma, beta, ema_mean, ema_var, mode,
+/// epsilon, mu): every channel of the images normalised, (x - m) * s * gamma + beta with s = 1 / sqrt(v +
+/// epsilon). mode "train": m and v are the mean and the variance (by the number of cells) of the channel,
+/// mean = mu * ema_mean + (1 - mu) * m, variance = mu * ema_var + (1 - mu) * m (m also there, as SystemDS has
+/// it). mode "test": m and v are ema_mean and ema_var, which come back. saved_mean is m, saved_scale s.
+///
+/// Shapes:  X is N x K*L, Y, too; all others are K x 1.
+/// Errors:  another mode; a number of columns that K does not divide.
+/// Order:   sums of a channel in eight lanes, cell j of an image in lane j mod 8, images ascending, then L;
+///          m first, then the sum of squared deviations; everything else one rounding an operator.
+/// Cost:    three passes over X; a channel is a task.
+extern constexpr Operator kBatchNorm2d = {.name = "batch_norm2d",
+                                          .form = CallForm::kPositional,
+                                          .parameters = "X gamma beta ema_mean ema_var mode epsilon mu",
+                                          .min_inputs = 8,
+                                          .max_inputs = 8,
+                                          .results = 5,
+                                          .infer_several = InferBatchNorm,
+                                          .run_several = RunBatchNorm,
+                                          .may_fail = true,
+                                          .storages = Storages::kDense};
+
+}  // namespace heddle::ops

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/panels.h"
+#include "ops/arguments.h"
+#include "ops/neural/check_shape.h"
+#include "ops/neural/unfold.h"
+#include "ops/parallel.h"
+#include "ops/product/matmul_gemm.h"
+#include "ops/reduction/reduction_tree.h"
+
+namespace heddle::ops {
+namespace {
+
+enum Input { kImages, kFilters, kShapes };
+
+// Cells of unfolded windows that a task holds, where a few windows do not have more.
+constexpr int64_t kUnfoldedCells = 1 << 17;
+constexpr int64_t kLeastWindows = 64;
+
+int64_t WindowsOfTask(int64_t filter) { return std::max(kLeastWindows, kUnfoldedCells / filter / 8 * 8); }
+
+Status CheckInputs(std::string_view op, const Windows& windows, Shape images, Shape filters,
+                   StatusCode code) {
+  HEDDLE_RETURN_IF_ERROR(CheckShape(op, "X", images, {windows.n, windows.Image()}, code));
+  return CheckShape(op, "W", filters, {windows.k, windows.Filter()}, code);
+}
+
+Result<ValueInfo> InferConv2d(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kImages, "argument 1"));
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kFilters, "argument 2"));
+  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, InferWindows(context, kShapes, WindowForm::kFilter));
+  HEDDLE_RETURN_IF_ERROR(CheckInputs(context.node.op, windows, context.inputs[kImages].shape,
+                                     context.inputs[kFilters].shape, StatusCode::kInvalidArgument));
+  return ValueInfo::OfMatrix({windows.n, windows.Results()});
+}
+
+RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
+InputUse ImagesByRows(const Node&, std::span<const ValueInfo>, int i) {
+  return i == kImages ? InputUse::kRows : InputUse::kWhole;
+}
+
+Result<Value> RunConv2d(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kFilter));
+  const Matrix& x = call.inputs[kImages]->matrix();
+  const Matrix& filters = call.inputs[kFilters]->matrix();
+  HEDDLE_RETURN_IF_ERROR(CheckInputs(call.node.op, windows, call.input_infos[kImages].shape, filters.shape(),
+                                     StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), windows.Results()));
+  const int64_t places = windows.Places(), filter = windows.Filter();
+  const int64_t width = std::min(places, WindowsOfTask(filter));
+  const int64_t tiles = CeilDivide(places, width);
+  ParallelFor(x.rows() * tiles, 1, [&](int64_t first, int64_t last) {
+    AlignedArray unfolded(filter * width);
+    for (int64_t unit = first; unit < last; ++unit) {
+      if (IsCancelled(call.context.cancelled)) return;
+      const int64_t image = unit / tiles, begin = unit % tiles * width;
+      const int64_t end = std::min(places, begin + width);
+      UnfoldToColumns(windows, x.data() + image * x.columns(), begin, end, unfolded.data());
+      Run(Gemm{.m = windows.k,
+               .n = end - begin,
+               .k = filter,
+               .a = filters.data(),
+               .a_row = filter,
+               .b = unfolded.data(),
+               .b_row = end - begin,
+               .c = result.mutable_data() + image * result.columns() + begin,
+               .c_row = places,
+               .canonical = true});
+    }
+  });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  return Value(std::move(result));
+}
+
+Cost Conv2dCost(const Node& node, std::span<const ValueInfo> inputs) {
+  const Shape &x = inputs[kImages].shape, &filters = inputs[kFilters].shape, &result = node.info.shape;
+  if (!x.IsKnown() || !filters.IsKnown() || !result.IsKnown()) return {};
+  const auto cells = static_cast<double>(result.Cells());
+  return {.flops = 2 * cells * static_cast<double>(filters.columns),
+          .bytes = 8 * (cells + static_cast<double>(x.Cells()) + static_cast<double>(filters.Cells()))};
+}
+
+// The unfolded windows of one task.
+double Conv2dWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  const auto filter = static_cast<double>(inputs[kFilters].shape.columns);
+  return sizeof(double) * std::max<double>(kUnfoldedCells, kLeastWindows * filter);
+}
+
+}  // namespace
+
+/// conv2d(X, W, input_shape=[N,C,H,W], filter_shape=[K,C,R,S], stride=, padding=): every image, a row of X,
+/// correlated with K filters.
+///
+/// Shapes:  X is N x C*H*W, W K x C*R*S, the result N x K*P*Q with P = floor((H + 2 * pad - R) / stride) + 1,
+///          Q alike. Format: dense; cells outside the image are 0.0 and take part like others.
+/// Errors:  a window larger than the padded image; shapes that contradict each other.
+/// Order:   each cell one chain s = fma(w, x, s) over channels, rows and columns of the filter ascending,
+/// from
+///          +0.0, + 0.0 at its end: the product W %*% (windows as columns).
+/// Cost:    2 * N*K*P*Q * C*R*S; unfolds a few windows at a time and multiplies them by the packed product.
+extern constexpr Operator kConv2d = {.name = "conv2d",
+                                     .form = CallForm::kNamed,
+                                     .parameters = "X W input_shape[4] filter_shape[4] stride[2] padding[2]",
+                                     .min_inputs = 14,
+                                     .max_inputs = 14,
+                                     .infer = InferConv2d,
+                                     .row_rule = RowWise,
+                                     .input_use = ImagesByRows,
+                                     .cost = Conv2dCost,
+                                     .run = RunConv2d,
+                                     .storages = Storages::kDense,
+                                     .working_bytes = Conv2dWorkingBytes};
+
+}  // namespace heddle::ops

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/panels.h"
+#include "ops/arguments.h"
+#include "ops/neural/check_shape.h"
+#include "ops/neural/unfold.h"
+#include "ops/parallel.h"
+#include "ops/product/matmul_gemm.h"
+#include "ops/reduction/reduction_tree.h"
+
+namespace heddle::ops {
+namespace {
+
+enum Input { kFilters, kGradient, kShapes };
+
+// Cells of the gradient of windows that a task holds, where one channel does not have more.
+constexpr int64_t kGradientCells = 1 << 18;
+
+Status CheckInputs(std::string_view op, const Windows& windows, Shape filters, Shape gradient,
+                   StatusCode code) {
+  HEDDLE_RETURN_IF_ERROR(CheckShape(op, "W", filters, {windows.k, windows.Filter()}, code));
+  return CheckShape(op, "dout", gradient, {windows.n, windows.Results()}, code);
+}
+
+Result<ValueInfo> InferBackwardData(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kFilters, "argument 1"));
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kGradient, "argument 2"));
+  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, InferWindows(context, kShapes, WindowForm::kFilter));
+  HEDDLE_RETURN_IF_ERROR(CheckInputs(context.node.op, windows, context.inputs[kFilters].shape,
+                                     context.inputs[kGradient].shape, StatusCode::kInvalidArgument));
+  // Where the windows are not known yet, the size of the result is not either: then they are checked first.
+  return ValueInfo::OfMatrix({windows.n, windows.Results() == kUnknown ? kUnknown : windows.Image()});
+}
+
+RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
+InputUse GradientByRows(const Node&, std::span<const ValueInfo>, int i) {
+  return i == kGradient ? InputUse::kRows : InputUse::kWhole;
+}
+
+Result<Value> RunBackwardData(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kFilter));
+  const Matrix& filters = call.inputs[kFilters]->matrix();
+  const Matrix& gradient = call.inputs[kGradient]->matrix();
+  HEDDLE_RETURN_IF_ERROR(CheckInputs(call.node.op, windows, filters.shape(),
+                                     call.input_infos[kGradient].shape, StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(gradient.rows(), windows.Image()));
+  const int64_t places = windows.Places(), area = windows.r * windows.s;
+  const int64_t group = std::clamp<int64_t>(kGradientCells / (area * places), 1, windows.c);
+  const int64_t groups = CeilDivide(windows.c, group), channel_cells = windows.h * windows.w;
+  ParallelFor(gradient.rows() * groups, 1, [&](int64_t first, int64_t last) {
+    AlignedArray of_windows(group * area * places);
+    for (int64_t unit = first; unit < last; ++unit) {
+      if (IsCancelled(call.context.cancelled)) return;
+      const int64_t image = unit / groups, begin = unit % groups * group;
+      const int64_t end = std::min(windows.c, begin + group);
+      Run(Gemm{.m = (end - begin) * area,
+               .n = places,
+               .k = windows.k,
+               .a = filters.data() + begin * area,
+               .a_row = 1,
+               .a_column = windows.Filter(),
+               .b = gradient.data() + image * gradient.columns(),
+               .b_row = places,
+               .c = of_windows.data(),
+               .c_row = places,
+               .canonical = true});
+      double* const channels = result.mutable_data() + image * result.columns() + begin * channel_cells;
+      std::fill_n(channels, (end - begin) * channel_cells, 0.0);
+      for (int64_t channel = 0; channel < end - begin; ++channel)
+        FoldChannel(windows, of_windows.data() + channel * area * places, channels + channel * channel_cells);
+    }
+  });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  return Value(std::move(result));
+}
+
+Cost BackwardDataCost(const Node& node, std::span<const ValueInfo> inputs) {
+  const Shape &filters = inputs[kFilters].shape, &gradient = inputs[kGradient].shape;
+  if (!filters.IsKnown() || !gradient.IsKnown() || !node.info.shape.IsKnown()) return {};
+  const auto cells = static_cast<double>(gradient.Cells());
+  return {.flops = 2 * cells * static_cast<double>(filters.columns),
+          .bytes = 8 * (cells + static_cast<double>(node.info.shape.Cells()))};
+}
+
+// The gradient of the windows of one task, where one channel does not have more.
+double BackwardDataWorkingBytes(const Node&, std::span<const ValueInfo>) {
+  return sizeof(double) * kGradientCells;
+}
+
+}  // namespace
+
+/// conv2d_backward_data(W, dout, input_shape=, filter_shape=, stride=, padding=): the gradient of conv2d by
+/// its images, dout being that by its result.
+///
+/// Shapes:  W is K x C*R*S, dout N x K*P*Q, the result N x C*H*W. Format: dense.
+/// Errors:  as conv2d.
+/// Order:   for each cell of a filter, of row i and column j, one chain s = fma(w, dout, s) over the filters
+///          from +0.0, + 0.0 at its end; a cell of an image adds those of its windows with i, then j,
+///          ascending, from +0.0.
+/// Cost:    2 * N*K*P*Q * C*R*S; a product for each image, its result folded back.
+extern constexpr Operator kConv2dBackwardData = {
+    .name = "conv2d_backward_data",
+    .form = CallForm::kNamed,
+    .parameters = "W dout input_shape[4] filter_shape[4] stride[2] padding[2]",
+    .min_inputs = 14,
+    .max_inputs = 14,
+    .infer = InferBackwardData,
+    .row_rule = RowWise,
+    .input_use = GradientByRows,
+    .cost = BackwardDataCost,
+    .run = RunBackwardData,
+    .storages = Storages::kDense,
+    .working_bytes = BackwardDataWorkingBytes};
+
+}  // namespace heddle::ops

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/neural/lstm.h"
+
+#include <algorithm>
+
+#include "core/panels.h"
+#include "core/sizes.h"
+#include "ops/arguments.h"
+#include "ops/parallel.h"
+#include "ops/product/matmul_gemm.h"
+#include "ops/reduction/reduction_tree.h"
+#include "ops/simd/elementwise.h"
+
+namespace heddle::ops {
+namespace {
+
+enum Input { kX, kWeights, kBias, kOut0, kC0, kSequences };
+enum Output { kOut, kCells, kOutputsOfSteps, kCellsOfSteps, kGatesOfSteps, kOutputs };
+
+constexpr std::string_view kNames[] = {"X", "W", "b", "out0", "c0"};
+
+Result<std::vector<ValueInfo>> InferLstm(const InferContext& context) {
+  for (int i = kX; i <= kC0; ++i) HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, i, kNames[i]));
+  HEDDLE_RETURN_IF_ERROR(RequireScalar(context, kSequences, "return_sequences"));
+  const auto shape = [&](int i) { return context.inputs[static_cast<size_t>(i)].shape; };
+  HEDDLE_ASSIGN_OR_RETURN(const LstmSizes sizes,
+                          SizesOf("lstm", shape(kX), shape(kWeights), shape(kBias), shape(kOut0), shape(kC0),
+                                  StatusCode::kInvalidArgument));
+  const bool all = sizes.n != kUnknown && sizes.m != kUnknown && sizes.steps != kUnknown;
+  const Scalar* const sequences = KnownScalar(context, kSequences);
+  std::vector<ValueInfo> results(kOutputs, ValueInfo::OfMatrix({sizes.n, sizes.m}));
+  if (sequences == nullptr || sequences->AsBoolean())
+    results[kOut].shape.columns =
+        sequences != nullptr && all ? SaturatingProduct(sizes.steps, sizes.m) : kUnknown;
+  for (int i = kOutputsOfSteps; i < kOutputs; ++i)
+    results[static_cast<size_t>(i)].shape = {
+        sizes.steps,
+        all ? SaturatingProduct(i == kGatesOfSteps ? 4 : 1, SaturatingProduct(sizes.n, sizes.m)) : kUnknown};
+  return results;
+}
+
+Status RunLstm(const KernelCall& call, std::span<Value> results) {
+  const auto matrix = [&](int i) -> const Matrix& { return call.inputs[static_cast<size_t>(i)]->matrix(); };
+  HEDDLE_ASSIGN_OR_RETURN(
+      const LstmSizes sizes,
+      SizesOf("lstm", matrix(kX).shape(), matrix(kWeights).shape(), matrix(kBias).shape(),
+              matrix(kOut0).shape(), matrix(kC0).shape(), StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(LstmStates states, RunSteps(call, sizes, matrix(kX), matrix(kWeights),
+                                                      matrix(kBias), matrix(kOut0), matrix(kC0)));
+  const bool sequences = BooleanOr(call, kSequences, false);
+  const int64_t steps = sizes.steps, m = sizes.m, first = sequences ? 0 : steps - 1;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix out, Matrix::Dense(sizes.n, (steps - first) * m));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(sizes.n, m));
+  for (int64_t i = 0; i < sizes.n; ++i)
+    for (int64_t t = first; t < steps; ++t)
+      std::copy_n(states.outputs.data() + (t * sizes.n + i) * m, m,
+                  out.mutable_data() + (i * (steps - first) + t - first) * m);
+  std::copy_n(states.cells.data() + (steps - 1) * sizes.n * m, sizes.n * m, cells.mutable_data());
+  results[kOut] = Value(std::move(out));
+  results[kCells] = Value(std::move(cells));
+  results[kOutputsOfSteps] = Value(std::move(states.outputs));
+  results[kCellsOfSteps] = Value(std::move(states.cells));
+  results[kGatesOfSteps] = Value(std::move(states.gates));
+  return OkStatus();
+}
+
+Cost LstmCost(const Node&, std::span<const ValueInfo> inputs) {
+  const Shape &x = inputs[kX].shape, &weights = inputs[kWeights].shape;
+  if (!x.IsKnown() || !weights.IsKnown()) return {};
+  const double d =
+      std::max(1.0, static_cast<double>(weights.rows) - static_cast<double>(weights.columns) / 4);
+  const double steps = static_cast<double>(x.columns) / d;
+  return {.flops = 2 * static_cast<double>(x.rows) * steps * static_cast<double>(weights.Cells()),
+          .bytes = 8 * static_cast<double>(x.Cells())};
+}
+
+}  // namespace
+
+Result<LstmSizes> SizesOf(std::string_view op, Shape x, Shape weights, Shape bias, Shape out0, Shape c0,
+                          StatusCode code) {
+  LstmSizes sizes{.n = x.rows};
+  if (weights.columns != kUnknown) {
+    if (weights.columns == 0 || weights.columns % 4 != 0)
+      return Status(code, fmt::format("{}: W must have 4 * m columns, not {}", op, weights.columns));
+    sizes.m = weights.columns / 4;
+  }
+  if (weights.IsKnown()) {
+    sizes.d = weights.rows - sizes.m;
+    if (sizes.d < 1)
+      return Status(code, fmt::format("{}: W is {}: it must have more than {} rows", op, weights, sizes.m))
+          .WithNote(
+              "W has a row for each number of an input and of the state, four columns for each of the state");
+  }
+  if (sizes.d != kUnknown && x.columns != kUnknown) {
+    if (x.columns == 0 || x.columns % sizes.d != 0)
+      return Status(code,
+                    fmt::format("{}: {} columns of X are no steps of {} numbers", op, x.columns, sizes.d))
+          .WithNote(fmt::format("W, {}, has rows for {} numbers of an input and {} of the state", weights,
+                                sizes.d, sizes.m));
+    sizes.steps = x.columns / sizes.d;
+  }
+  const auto differs = [](int64_t a, int64_t b) { return a != kUnknown && b != kUnknown && a != b; };
+  if (differs(bias.rows, 1) || differs(bias.columns, weights.columns))
+    return Status(code, fmt::format("{}: b is {} but W {}", op, bias, weights))
+        .WithNote("b is a row with a number for each column of W");
+  for (const auto& [what, shape] : {std::pair("out0", out0), std::pair("c0", c0)}) {
+    const bool too_few = shape.rows != kUnknown && sizes.n != kUnknown && shape.rows < sizes.n;
+    if (too_few || differs(shape.columns, sizes.m))
+      return Status(code,
+                    fmt::format("{}: {} is {} but must be {}", op, what, shape, Shape{sizes.n, sizes.m}));
+  }
+  return sizes;
+}
+
+void CopyInput(const LstmSizes& sizes, const double* x_row, int64_t step, const double* output_before,
+               double* input) {
+  std::copy_n(x_row + step * sizes.d, sizes.d, input);
+  std::copy_n(output_before, sizes.m, input + sizes.d);
+}
+
+Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes, const Matrix& x,
+                            const Matrix& weights, const Matrix& bias, const Matrix& out0, const Matrix& c0) {
+  const int64_t n = sizes.n, m = sizes.m, depth = sizes.depth();
+  LstmStates states;
+  HEDDLE_ASSIGN_OR_RETURN(states.outputs, Matrix::Dense(sizes.steps, n * m));
+  HEDDLE_ASSIGN_OR_RETURN(states.cells, Matrix::Dense(sizes.steps, n * m));
+  HEDDLE_ASSIGN_OR_RETURN(states.gates, Matrix::Dense(sizes.steps, n * 4 * m));
+  if (n == 0) return states;
+  const PackedRight packed(weights.data(), depth, 4 * m);
+  const ElementwiseKernels& kernels = SelectedElementwiseKernels();
+  const BinaryKernel add = kernels.Of(BinaryCode::kAdd, Operands::kCellsCells);
+  const UnaryKernel sigmoid = kernels.Of(UnaryCode::kSigmoid),
+                    tanh = kernels.Of(UnaryCode::kHyperbolicTangent);
+  // Sequences know nothing of each other: a task takes some of them through all steps.
+  const int64_t grain = std::max<int64_t>(8, CeilDivide(n, 2 * ParallelThreads()));
+  ParallelFor(n, grain, [&](int64_t begin, int64_t end) {
+    AlignedArray inputs((end - begin) * depth);
+    for (int64_t t = 0; t < sizes.steps; ++t) {
+      if (IsCancelled(call.context.cancelled)) return;
+      const double* const before = t == 0 ? out0.data() : states.outputs.data() + (t - 1) * n * m;
+      const double* const cells_before = t == 0 ? c0.data() : states.cells.data() + (t - 1) * n * m;
+      double* const gates = states.gates.mutable_data() + t * n * 4 * m;
+      for (int64_t i = begin; i < end; ++i)
+        CopyInput(sizes, x.data() + i * x.columns(), t, before + i * m, inputs.data() + (i - begin) * depth);
+      Run(Gemm{.m = end - begin,
+               .n = 4 * m,
+               .k = depth,
+               .a = inputs.data(),
+               .a_row = depth,
+               .b = weights.data(),
+               .b_row = 4 * m,
+               .packed = &packed,
+               .c = gates + begin * 4 * m,
+               .c_row = 4 * m,
+               .canonical = true});
+      for (int64_t i = begin; i < end; ++i) {
+        double* const gate = gates + i * 4 * m;
+        add(gate, bias.data(), gate, 4 * m, false);
+        sigmoid(gate, gate, 3 * m, false);
+        tanh(gate + 3 * m, gate + 3 * m, m, false);
+        double* const cell = states.cells.mutable_data() + (t * n + i) * m;
+        double* const output = states.outputs.mutable_data() + (t * n + i) * m;
+        for (int64_t j = 0; j < m; ++j)
+          cell[j] = gate[m + j] * cells_before[i * m + j] + gate[j] * gate[3 * m + j];
+        tanh(cell, output, m, false);
+        for (int64_t j = 0; j < m; ++j) output[j] = gate[2 * m + j] * output[j];
+      }
+    }
+  });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  return states;
+}
+
+/// [out, c, outputs, cells, gates] = lstm(X, W, b, out0, c0, return_sequences): n sequences through a layer
+/// of long short-term memory. At step t: (i, f, o, g) = cbind(X_t, out) %*% W + b, i, f and o through
+/// sigmoid, g through tanh; c = f * c + i * g; out = o * tanh(c).
+///
+/// Shapes:  X is n x T*d, W (d+m) x 4*m, b 1 x 4*m, out0 and c0 n x m (more rows do not count). out is n x
+///          T*m, or n x m, the last step, without return_sequences; c n x m; outputs and cells T x n*m, gates
+///          T x n*4*m: what each step left, row by row.
+/// Errors:  shapes that do not fit.
+/// Order:   each cell of the product one chain s = fma(x, w, s) over the rows of W ascending, from +0.0, +
+/// 0.0
+///          at its end; everything else one rounding an operator.
+/// Cost:    2 * n*T * (d+m) * 4*m; a task takes some sequences through all steps.
+extern constexpr Operator kLstm = {.name = "lstm",
+                                   .form = CallForm::kPositional,
+                                   .parameters = "X W b out0 c0 return_sequences",
+                                   .min_inputs = 6,
+                                   .max_inputs = 6,
+                                   .results = 5,
+                                   .infer_several = InferLstm,
+                                   .cost = LstmCost,
+                                   .run_several = RunLstm,
+                                   .storages = Storages::kDense};
+
+}  // namespace heddle::ops

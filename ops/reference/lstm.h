@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "core/matrix.h"
+
+// lstm and its gradient as literal loops. For tests only.
+namespace heddle::ops::reference {
+
+struct LstmCall {
+  const Matrix &x, &weights, &bias, &out0, &c0;
+  bool sequences;
+};
+/// The five results.
+std::vector<Matrix> Lstm(const LstmCall& call);
+/// The five gradients.
+std::vector<Matrix> LstmBackward(const LstmCall& call, const Matrix& of_out, const Matrix& of_cell);
+
+}  // namespace heddle::ops::reference
