@@ -21,14 +21,14 @@ void ExpectReference(const std::string& op, const Inputs& inputs) {
   Invocation call(op, inputs);
   std::vector<const Value*> given;
   for (const auto& input : inputs) given.push_back(input ? &*input : nullptr);
-  const std::vector<Matrix> expected = reference::FindSeveralKernel(op)(call.node, given);
+  const std::vector<Value> expected = reference::FindSeveralKernel(op)(call.node, given);
   for (const int threads : {1, 3}) {
     const Result<std::vector<Value>> got = call.RunSeveralRows(0, 0, 0, threads);
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     ASSERT_EQ(got->size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       EXPECT_EQ((*got)[i].matrix().shape(), ResultsOf(call.node)[i].shape) << op << " " << i;
-      EXPECT_TRUE(Matrix::SameCells((*got)[i].matrix(), expected[i])) << op << ", result " << i;
+      EXPECT_TRUE(Matrix::SameCells((*got)[i].matrix(), expected[i].matrix())) << op << ", result " << i;
     }
   }
 }
