@@ -147,7 +147,7 @@ class RankMemory {
       std::stable_sort(order.begin(), order.end(),
                        [&](const Lifetime* a, const Lifetime* b) { return key(*a) > key(*b); });
       const int64_t block = Place(order);
-      if (block < best) {
+      if (best_offsets.empty() || block < best) {  // A block beyond all counting is still placed.
         best = block;
         best_offsets.clear();
         for (const Lifetime& lifetime : lifetimes_) best_offsets.push_back(lifetime.offset);

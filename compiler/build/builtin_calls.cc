@@ -218,7 +218,12 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& buil
     }
   }
   if (!BindNamed(call, parameters, &bound)) {
-    BuildArguments(call);
+    // What is wrong inside the arguments is said, too.
+    for (const Argument& argument : call.arguments) {
+      if (argument.value->kind != Expression::Kind::kList) BuildExpression(*argument.value);
+      for (const ExpressionPointer& element : argument.value->operands)
+        if (argument.value->kind == Expression::Kind::kList) BuildExpression(*element);
+    }
     return ErrorNode(call.range);
   }
   // Arguments are evaluated in the order of the text.

@@ -117,5 +117,12 @@ TEST(PlanMemoryTest, SlotsLieBehindEachOther) {
   EXPECT_EQ(p.Block(), 3 * kLarge + 64);
 }
 
+TEST(PlanMemoryTest, SizesBeyondAllCountingAreStillPlaced) {
+  PlanUnderTest p;
+  const RegisterId first = p.Add({}, INT64_MAX - 63, TaskKind::kSource, "rand");
+  p.Add({first}, INT64_MAX - 63);
+  EXPECT_GE(p.Block(), INT64_MAX - 63);
+}
+
 }  // namespace
 }  // namespace heddle::scheduler
