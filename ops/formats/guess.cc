@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a file is whose format nobody says.
 #include <algorithm>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/utf8.h"
@@ -53,9 +55,11 @@ bool BeginsWithLibsvm(const Beginning& beginning, const ReadOptions& options) {
   return false;
 }
 
-// Whether each line is "row column value" with blanks between. A line of tabs alone is a row of empty fields.
-bool LooksLikeCells(const Beginning& beginning) {
+// Whether each line is "row column value" with blanks between; `repeats` tells whether two lines have one row and
+// column. A line of tabs alone is a row of empty fields.
+bool LooksLikeCells(const Beginning& beginning, bool* repeats) {
   bool any = false;
+  std::set<std::pair<int64_t, int64_t>> places;
   for (const std::string& line : beginning.lines) {
     std::string_view rest = Trim(line);
     if (rest.empty() && line.find('\t') != std::string::npos) return false;
@@ -67,21 +71,25 @@ bool LooksLikeCells(const Beginning& beginning) {
     // "0 0 0" is how a matrix without cells is written.
     const bool empty = row == 0 && column == 0 && *value == 0 && beginning.lines.size() == 1;
     if ((row < 1 || column < 1) && !empty) return false;
+    *repeats |= !places.emplace(row, column).second;
     any = true;
   }
   return any;
 }
 
-// "row column value" lines are a table of three columns, too. DML takes every file without a format for cells
-// and asks for both sizes; where that and the name of the file agree it is done, and elsewhere nothing is
-// guessed.
+// "row column value" lines are a table of three columns, too. DML takes every file without a format for cells.
+// Where tabs, the name of the file, one size without the other or a cell that comes twice speak for a table,
+// nothing is guessed.
 Result<FileFormat> ChooseCellsOrTable(const Beginning& beginning, const ReadOptions& options) {
   if (!options.separator.empty() || options.header) return FileFormat::kCsv;  // Only tables have these.
-  if (!LooksLikeCells(beginning)) return FileFormat::kCsv;
+  bool repeats = false;
+  if (!LooksLikeCells(beginning, &repeats)) return FileFormat::kCsv;
   const bool table_by_name = HasSuffix(options.path, ".csv") || HasSuffix(options.path, ".tsv") ||
                              beginning.first().find('\t') != std::string_view::npos;
   if (options.columns != kUnknown && options.columns != 3) return FileFormat::kText;
-  if (options.rows != kUnknown && options.columns != kUnknown && !table_by_name) return FileFormat::kText;
+  const bool has_rows = options.rows != kUnknown, has_columns = options.columns != kUnknown;
+  if (!table_by_name && has_rows && has_columns) return FileFormat::kText;
+  if (!table_by_name && !has_rows && !has_columns && !repeats) return FileFormat::kText;
   return DataLoss("cannot read '{}': its lines are cells (row column value) or rows of a table of 3 columns",
                   options.path)
       .WithNote("say which: format=\"text\" for cells, format=\"csv\", sep=\"" +

@@ -20,18 +20,24 @@ TEST_F(GuessTest, CellsOfAKnownSizeAreCells) {
   ExpectCells(Read("none", {{"rows", 2}, {"cols", 2}}), 2, 2, {0, 0, 0, 0});
 }
 
+TEST_F(GuessTest, LinesOfCellsAreCellsWhereNothingSpeaksAgainstIt) {
+  Put("a", kCells);
+  ExpectCells(Read("a"), 2, 2, {0.5, 0.25, 0.125, 1.5});
+}
+
 TEST_F(GuessTest, CellsOrATableIsNotGuessed) {
   Put("a", kCells);
   const std::string fault =
       "cannot read 'a': its lines are cells (row column value) or rows of a table of 3 columns\n"
       "say which: format=\"text\" for cells, format=\"csv\", sep=\" \" for a table";
-  EXPECT_EQ(Fault("a"), fault);
   EXPECT_EQ(Fault("a", {{"cols", 3}}), fault);
   EXPECT_EQ(Fault("a", {{"rows", 4}}), fault);
   const std::vector<double> table = {1, 1, 0.5, 1, 2, 0.25, 2, 1, 0.125, 2, 2, 1.5};
   ExpectCells(Read("a", {{"format", "csv"}, {"sep", " "}}), 4, 3, table);
   ExpectCells(Read("a", {{"sep", " "}}), 4, 3, table);
   ExpectCells(Read("a", {{"format", "text"}}), 2, 2, {0.5, 0.25, 0.125, 1.5});
+  Put("twice", "1 1 0.5\n1 1 0.25\n");
+  EXPECT_EQ(Fault("twice").substr(0, 40), "cannot read 'twice': its lines are cells");
   // The name says csv, the sizes say cells.
   Put("a.csv", kCells);
   EXPECT_EQ(Fault("a.csv", {{"rows", 4}, {"cols", 3}}).substr(0, 40),
