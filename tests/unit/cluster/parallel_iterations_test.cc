@@ -52,8 +52,8 @@ const char* const kScripts[] = {
     "d = 0\nparfor (i in 1:5) {\n  parfor (k in 1:4) { d += sum(rand(rows=3, cols=1)) * 10^(i - k) }\n}\n"
     "print(d)",
     // elements of a list, rows of a frame
-    "L = list(1, 2, 3, 4, 5, 6)\nF = as.frame(matrix(0, rows=6, cols=2))\nparfor (i in 1:6) {\n"
-    "  L[i] = matrix(i, rows=i, cols=1)\n  F[i, ] = as.frame(matrix(i, rows=1, cols=2))\n}\n"
+    "L = list(1, 2, 3, 4, 5, 6)\nF = as.frame(matrix(0.5, rows=6, cols=2))\nparfor (i in 1:6) {\n"
+    "  L[i] = matrix(i, rows=i, cols=1)\n  F[i, ] = as.frame(matrix(i + 0.25, rows=1, cols=2))\n}\n"
     "print(toString(L))\nprint(toString(F))",
     // names that the iterations make are gone behind the loop; two at once at most
     "parfor (i in 1:4, par=2) { v = i }\nprint(exists(v) + \" \" + i)",
