@@ -2,6 +2,7 @@
 #include "compiler/compile.h"
 
 #include "compiler/build/build.h"
+#include "compiler/optimize/parallel_loops.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/static_pass.h"
 #include "compiler/parse/load_scripts.h"
@@ -32,6 +33,7 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
 
   Program program = BuildProgram(&scripts, {options.arguments, loader}, diagnostics);
   HEDDLE_RETURN_IF_ERROR(VerifyGraphs(&program, "build"));
+  OrderLoopsThatWrite(&program);
   if (options.observe) options.observe("build", program);
 
   PropagateShapes(&program, diagnostics);

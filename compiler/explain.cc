@@ -212,6 +212,22 @@ class ProgramText {
     text_ += '\n';
   }
 
+  // Whether iterations of a parfor run at once, and what becomes of the variables of before it.
+  void AddHowItRuns(const Block& loop, int indent) {
+    if (!loop.independent) return AddLine(indent, fmt::format("# one at a time: {}", loop.in_order));
+    std::string text = "# at once";
+    if (loop.most_workers > 0) text += fmt::format(", {} at most", loop.most_workers);
+    if (!loop.merged.empty()) text += fmt::format("; write cells of {}", fmt::join(loop.merged, ", "));
+    if (!loop.sums.empty()) text += fmt::format("; add to {}", fmt::join(loop.sums, ", "));
+    std::vector<std::string> conditions;
+    for (const std::string& name : loop.natural)
+      if (name != loop.variable) conditions.push_back(fmt::format("{} is a natural number", name));
+    for (const std::string& name : loop.upward)
+      conditions.push_back(fmt::format("the loop over {} counts up", name));
+    if (!conditions.empty()) text += fmt::format("; if {}", fmt::join(conditions, " and "));
+    AddLine(indent, text);
+  }
+
   void AddBlocks(const std::vector<Block>& blocks, int indent) {
     for (const Block& block : blocks) AddBlock(block, indent);
   }
@@ -243,6 +259,7 @@ class ProgramText {
       case Block::Kind::kParallelFor:
         AddLine(indent, fmt::format("{} {}{}", block.kind == Block::Kind::kFor ? "for" : "parfor",
                                     block.variable, place));
+        if (block.kind == Block::Kind::kParallelFor) AddHowItRuns(block, indent + 2);
         text_ += ExplainGraph(block.graph, indent + 2);
         AddLine(indent, "do");
         AddBlocks(block.body, indent + 2);

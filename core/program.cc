@@ -101,6 +101,9 @@ class Writer {
     if (block.independent) Line("independent\n");
     Strings("merged", block.merged);
     Strings("sums", block.sums);
+    Strings("natural", block.natural);
+    Strings("upward", block.upward);
+    if (!block.in_order.empty()) Strings("in_order", {block.in_order});
     Strings("locals", block.locals);
     if (block.most_workers != 0) Line(fmt::format("workers {}\n", block.most_workers));
     Text("function", block.function);
@@ -194,6 +197,9 @@ CallCandidate ReadCandidate(TextReader& reader) {
   if (reader.AcceptWord("independent")) block->independent = true;
   if (reader.AcceptWord("merged")) block->merged = ReadStrings(reader);
   if (reader.AcceptWord("sums")) block->sums = ReadStrings(reader);
+  if (reader.AcceptWord("natural")) block->natural = ReadStrings(reader);
+  if (reader.AcceptWord("upward")) block->upward = ReadStrings(reader);
+  if (reader.AcceptWord("in_order")) block->in_order = reader.Quoted();
   if (reader.AcceptWord("locals")) block->locals = ReadStrings(reader);
   if (reader.AcceptWord("workers")) block->most_workers = reader.Integer32();
   if (reader.AcceptWord("function")) block->function = reader.Quoted();

@@ -82,6 +82,10 @@ struct Block {
                                ///< what was there before the loop each writes
   std::vector<std::string> merged;  ///< cells (or elements) of its own of these variables,
   std::vector<std::string> sums;    ///< and adds to these.
+  /// What the check took for granted: these variables (its own: in all rounds) hold natural numbers,
+  std::vector<std::string> natural;
+  std::vector<std::string> upward;  ///< and loops over these in its body count up.
+  std::string in_order;  ///< Of kParallelFor: why its iterations run one after the other; "" if independent.
   std::vector<std::string> locals;  ///< Of kParallelFor: what its iterations make, which is gone behind it.
   int32_t most_workers = 0;         ///< Of kParallelFor: iterations at once, at most; 0: as many as may be.
   std::string function;             ///< Of kCall: key in Program::functions; "" with candidates.

@@ -40,7 +40,10 @@ class Placer {
       return OkStatus();
     }
     if (node.Is("assign")) {
-      placement.result = node.info.IsScalar() ? Distribution::Each() : DistributionOf(node.inputs[0]);
+      const auto wanted = options_.live_out.find(node.Text("name"));
+      placement.result = node.info.IsScalar()                ? Distribution::Each()
+                         : wanted != options_.live_out.end() ? wanted->second
+                                                             : DistributionOf(node.inputs[0]);
       placement.inputs[0] = placement.result;
       return OkStatus();
     }

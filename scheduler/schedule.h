@@ -14,6 +14,8 @@ struct ScheduleOptions {
   /// everything.
   int64_t min_distributed_bytes = int64_t{8} << 20;
   int64_t memory_bytes = 0;  ///< Budget of a rank; 0: unlimited.
+  /// Where assigned variables are to be; those left out stay where they come out. No scalars.
+  std::map<std::string, Distribution> live_out;
 };
 
 /// Places every node of `graph` (all shapes known) and emits tasks, registers and boxing for all ranks.

@@ -83,6 +83,21 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
   return compiler::Fuse(graph, options, report);
 }
 
+std::map<std::string, Distribution> DistributionsIn(const Graph& graph, const Frame& frame) {
+  std::map<std::string, Distribution> distributions;
+  for (const Node& node : graph.nodes)
+    if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;
+  return distributions;
+}
+
+scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
+  scheduler::ScheduleOptions options;
+  options.ranks = session.ranks;
+  options.min_distributed_bytes = session.min_distributed_bytes;
+  options.memory_bytes = session.memory_bytes;
+  return options;
+}
+
 // Adds the time of its life to a sum.
 class TimeIn {
  public:
@@ -180,14 +195,15 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) {
   };
   HEDDLE_ASSIGN_OR_RETURN(const Graph fused, fuse());
   fusion_costed_ += compiler::CostedPlans(report);
-  std::map<std::string, Distribution> distributions;
-  for (const Node& node : fused.nodes)
-    if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;
-  scheduler::ScheduleOptions options;
-  options.ranks = options_.ranks;
-  options.min_distributed_bytes = options_.min_distributed_bytes;
-  options.memory_bytes = options_.memory_bytes;
-  return scheduler::Schedule(fused, distributions, options);
+  return scheduler::Schedule(fused, DistributionsIn(fused, frame), ScheduleOptionsOf(options_));
+}
+
+Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,
+                                         const std::map<std::string, Distribution>& wanted,
+                                         const Frame& frame) const {
+  scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
+  options.live_out = wanted;
+  return scheduler::Schedule(graph, DistributionsIn(graph, frame), options);
 }
 
 }  // namespace heddle::cluster

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ class BlockCompiler {
   /// The plan of an inferred graph, without its key. Errors carry their place; kResourceExhausted past the
   /// budget.
   Result<Plan> MakePlan(const Graph& graph, const Frame& frame);
+  /// The plan that brings variables from where they are to where they are wanted, without its key.
+  Result<Plan> MakeExchange(const Graph& graph, const std::map<std::string, Distribution>& wanted,
+                            const Frame& frame) const;
   /// True when NextPart failed because a value would be too large: every rank comes to that by itself. What a
   /// read finds may differ.
   bool failed_by_size() const { return failed_by_size_; }

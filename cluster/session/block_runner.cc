@@ -13,6 +13,8 @@
 namespace heddle::cluster {
 namespace {
 
+constexpr int32_t kExchange = -1;  // No block has this number.
+
 int64_t DenseBytes(const ValueInfo& info) { return info.format == Format::kDense ? KnownBytes(info) : 0; }
 
 // About what the acts of a task read and wrote on this rank. Fused operators count for themselves.
@@ -87,7 +89,11 @@ Status BlockRunner::RunByPlans(int32_t block, const Graph& graph, Frame* frame) 
     if (!status.ok()) break;
     temporaries.insert(temporaries.end(), next->temporaries.begin(), next->temporaries.end());
     uint64_t key = 0;
-    status = RunPlan(block, history, next->graph, frame, &key);
+    key = compiler_.KeyOf(history, next->graph, *frame);
+    const auto make = [&] {
+      return WithinMemory("a plan", [&] { return compiler_.MakePlan(next->graph, *frame); });
+    };
+    status = RunPlan(block, key, make, frame);
     if (!status.ok() || next->rest.nodes.empty()) break;
     history = FoldHash(history, key);
     rest = std::move(next->rest);
@@ -107,17 +113,32 @@ Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const Fr
   return look;
 }
 
-Status BlockRunner::RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame,
-                            uint64_t* key) {
-  *key = compiler_.KeyOf(history, graph, *frame);
-  guard_.AddPlan(block, *key);
+Status BlockRunner::Exchange(const std::map<std::string, Distribution>& wanted, Frame* frame) {
+  Graph graph;
+  uint64_t history = FoldHash(compiler_.FirstHistory(kExchange), wanted.size());
+  for (const auto& [name, distribution] : wanted) {
+    Node variable;
+    variable.op = "variable";
+    variable.info = frame->Find(name)->info;
+    variable.SetAttribute("name", name);
+    Node assign = variable;
+    assign.op = "assign";
+    assign.inputs = {graph.Add(std::move(variable))};
+    graph.Add(std::move(assign));
+    history = FoldHash(FoldHash(history, name), distribution.ToText());
+  }
+  const auto make = [&] {
+    return WithinMemory("a plan", [&] { return compiler_.MakeExchange(graph, wanted, *frame); });
+  };
+  return RunPlan(kExchange, compiler_.KeyOf(history, graph, *frame), make, frame);
+}
+
+Status BlockRunner::RunPlan(int32_t block, uint64_t key, const std::function<Result<Plan>()>& make,
+                            Frame* frame) {
+  guard_.AddPlan(block, key);
   bool is_new = false;
-  HEDDLE_ASSIGN_OR_RETURN(
-      const std::shared_ptr<const Plan> plan,
-      plans().Obtain(
-          *key, guard_,
-          [&] { return WithinMemory("a plan", [&] { return compiler_.MakePlan(graph, *frame); }); },
-          &is_new));
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan,
+                          plans().Obtain(key, guard_, make, &is_new));
   if (is_new) shared_.Show(*plan);
 
   std::map<std::string, Value> live_in;

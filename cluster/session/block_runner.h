@@ -28,6 +28,8 @@ class BlockRunner {
   Status AddPlans();
   /// Reads the variables that `graph` names from `frame` and sets those it assigns. Errors carry their place.
   Status Run(int32_t block, const Graph& graph, Frame* frame);
+  /// Brings variables of `frame`, matrices or frames, to where they are wanted. All ranks take part.
+  Status Exchange(const std::map<std::string, Distribution>& wanted, Frame* frame);
   DivergenceGuard& guard() { return guard_; }
   RandomSeeds& seeds() { return seeds_; }
   /// True when a block failed while its plan ran: then ranks may know different causes. Every other failure
@@ -47,7 +49,8 @@ class BlockRunner {
   // At the files that a graph reads, as rank 0 tells it: from then on this rank sees those versions.
   Result<FileLook> Look(uint64_t history, const Graph& rest, const Frame& frame);
   Status RunBlock(int32_t block, const Graph& graph, Frame* frame);
-  Status RunPlan(int32_t block, uint64_t history, const Graph& graph, Frame* frame, uint64_t* key);
+  /// The plan of `key`, which `make` makes where it is missing.
+  Status RunPlan(int32_t block, uint64_t key, const std::function<Result<Plan>()>& make, Frame* frame);
   Status TakeLiveIns(int32_t block, const Plan& plan, Frame* frame,
                      std::map<std::string, Value>* live_in) const;
   Status Adopt(const Plan& plan, actor::RunResult result, Frame* frame);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/session/control_program.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "cluster/session/parallel_iterations.h"
 #include "cluster/session/resolve_call.h"
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/loop_range.h"
@@ -34,12 +34,14 @@ Status ControlProgram::Run() {
   return WithCalls(RunToEnd());
 }
 
-Status ControlProgram::RunBody(const std::vector<Block>& body, Frame* frame, size_t depth, SumTaker* sums) {
+Status ControlProgram::RunBody(const Block& loop, Frame* frame, size_t depth, SumTaker* sums, bool is_alone) {
   depth_ = depth;
   sums_ = sums;
+  beside_ = is_alone ? nullptr : &loop;
+  met_downward_loop_ = false;
   frames_.clear();
   frames_.push_back(std::make_unique<Frame>(std::move(*frame)));
-  stack_.assign(1, {.kind = Kind::kSequence, .blocks = &body});
+  stack_.assign(1, {.kind = Kind::kSequence, .blocks = &loop.body});
   const Status status = RunToEnd();
   *frame = std::move(*frames_.front());
   return status;
@@ -185,6 +187,11 @@ Status ControlProgram::EnterFor(const Block& block) {
   if (block.has_increment) {
     HEDDLE_ASSIGN_OR_RETURN(increment, LoopBound(block, Block::kIncrement));
     if (increment == 0) return FailedPrecondition("the increment of the loop is zero").At(block.position);
+  } else if (increment < 0 && beside_ != nullptr && frames_.size() == 1 &&
+             std::find(beside_->upward.begin(), beside_->upward.end(), block.variable) !=
+                 beside_->upward.end()) {
+    met_downward_loop_ = true;
+    return Cancelled("a loop counts down");
   }
   const uint64_t rounds = RoundsOf(from, to, increment);
   if (rounds == 0) {
@@ -193,8 +200,11 @@ Status ControlProgram::EnterFor(const Block& block) {
   }
   const bool is_parallel = block.kind == Block::Kind::kParallelFor;
   const int64_t seed = is_parallel ? blocks_.seeds().EnterLoop() : 0;
-  if (is_parallel && iterations_ != nullptr && iterations_->CanRun(block, rounds, frame()))
-    return RunIterations(block, {.from = from, .increment = increment, .rounds = rounds, .seed = seed});
+  const LoopRange range = {.from = from, .increment = increment, .rounds = rounds, .seed = seed};
+  if (is_parallel && iterations_ != nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(const bool has_run, RunIterations(block, range));
+    if (has_run) return OkStatus();
+  }
   if (is_parallel) blocks_.seeds().scopes().push_back(RandomSeeds::Iteration(seed, 0));
   frame().Set(block.variable, Variable::OfScalar(from));
   stack_.push_back({.kind = is_parallel ? Kind::kParallelFor : Kind::kFor,
@@ -207,14 +217,11 @@ Status ControlProgram::EnterFor(const Block& block) {
   return OkStatus();
 }
 
-Status ControlProgram::RunIterations(const Block& block, const LoopRange& range) {
-  const Status status = iterations_->Run(block, range, frames_.size() - 1, &frame());
-  if (!status.ok()) {
-    calls_below_ = iterations_->open_calls();
-    return status;
-  }
-  FreeDead(block);
-  return OkStatus();
+Result<bool> ControlProgram::RunIterations(const Block& block, const LoopRange& range) {
+  Result<bool> has_run = iterations_->Run(block, range, frames_.size() - 1, &frame());
+  if (!has_run.ok()) calls_below_ = iterations_->open_calls();
+  if (has_run.ok() && *has_run) FreeDead(block);
+  return has_run;
 }
 
 Status ControlProgram::EnterCall(const Block& block) {

@@ -15,8 +15,6 @@
 
 namespace heddle::cluster {
 
-class ParallelIterations;
-
 /// Who runs the blocks of an iteration that add to sums over all iterations.
 class SumTaker {
  public:
@@ -31,6 +29,26 @@ struct LoopRange {
   int64_t increment = 1;
   uint64_t rounds = 0;
   int64_t seed = 0;
+  uint64_t first = 0;  ///< Number of its first round in the loop,
+  uint64_t step = 1;   ///< and by how much the next one has more: a share of a parfor's iterations.
+
+  int64_t ValueOf(uint64_t round) const {
+    return static_cast<int64_t>(static_cast<uint64_t>(from) + round * static_cast<uint64_t>(increment));
+  }
+  uint64_t NumberOf(uint64_t round) const { return first + round * step; }
+};
+
+/// Who runs the iterations of a parfor in another way than one after the other.
+class IterationRunner {
+ public:
+  virtual ~IterationRunner() = default;
+  /// Runs all rounds of a loop inside of `depth` calls. Leaves the loop variable and what was assigned in
+  /// `frame`. Errors carry their place. False: nothing has happened, and they are to be run in order.
+  virtual Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) = 0;
+  /// The calls within the body on the way to the error of the last loop.
+  virtual const std::vector<CallSite>& open_calls() const = 0;
+  /// Adds what it did to the statistics of the session; once, when all is over.
+  virtual void Finish() = 0;
 };
 
 /// Interprets the control flow of a program. Every rank runs the same one on the same scalars (replicated
@@ -51,16 +69,19 @@ class ControlProgram {
         between_blocks_(between_blocks),
         stopped_(stopped) {}
 
-  /// Iterations of a parfor may run at once by `iterations`, which outlives the program.
-  void set_iterations(ParallelIterations* iterations) { iterations_ = iterations; }
+  /// Iterations of a parfor may be run by `iterations`, which outlives the program.
+  void set_iterations(IterationRunner* iterations) { iterations_ = iterations; }
   /// Runs the main program to its end. kCancelled when `cancelled` ended it.
   Status Run();
   /// The same from where another one stood, instead of from the beginning. kFailedPrecondition when `state`
   /// is not one of this program.
   Status Resume(ControlState state);
-  /// Runs these blocks to their end, once, on the variables of `*frame`, as the body of a loop inside of
-  /// `depth` calls. Errors do not tell the calls on the way to them: open_calls() does.
-  Status RunBody(const std::vector<Block>& body, Frame* frame, size_t depth, SumTaker* sums);
+  /// Runs the body of a parfor inside of `depth` calls to its end, once, on the variables of `*frame`. Errors
+  /// do not tell the calls on the way to them: open_calls() does. Where it is not alone, other iterations of
+  /// the loop run, too.
+  Status RunBody(const Block& loop, Frame* frame, size_t depth, SumTaker* sums, bool is_alone);
+  /// True when the last RunBody ended at a loop that counts down, against what lets iterations run at once.
+  bool met_downward_loop() const { return met_downward_loop_; }
   std::vector<CallSite> open_calls() const;
 
  private:
@@ -84,7 +105,7 @@ class ControlProgram {
   ControlState State() const;
   Frame& frame() { return *frames_.back(); }
   Status WithCalls(Status status) const;
-  Status RunIterations(const Block& block, const LoopRange& range);
+  Result<bool> RunIterations(const Block& block, const LoopRange& range);
   Status Enter(const Block& block);
   Status FinishBody();
   Status EnterFor(const Block& block);
@@ -103,11 +124,13 @@ class ControlProgram {
   const std::atomic<bool>& cancelled_;
   const BetweenBlocks& between_blocks_;
   const std::atomic<bool>* stopped_;
-  ParallelIterations* iterations_ = nullptr;
+  IterationRunner* iterations_ = nullptr;
   std::vector<Activation> stack_;
   std::vector<std::unique_ptr<Frame>> frames_;
   size_t depth_ = 0;                   // Calls around the program.
   SumTaker* sums_ = nullptr;           // RunBody only.
+  const Block* beside_ = nullptr;      // The loop whose other iterations run, too.
+  bool met_downward_loop_ = false;
   std::vector<CallSite> calls_below_;  // Open in the iteration that failed.
   int64_t decisions_ = 0;
   uint64_t program_hash_ = 0;  // Where states are asked for.

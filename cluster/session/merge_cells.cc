@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/session/merge_cells.h"
 
+#include <bit>
 #include <cstring>
 
 #include "ops/parallel.h"
@@ -20,6 +21,26 @@ void Merge(const Matrix& before, const Matrix& other, Matrix* merged) {
     for (int64_t i = begin; i < end; ++i)
       if (new_cells[i] != old_cells[i]) out[i] = new_cells[i];
   });
+}
+
+template <typename Bits>
+Result<Matrix> Changes(const Matrix& before, const Matrix& after) {
+  const Bits* old_cells = before.data<Bits>();
+  const Bits* new_cells = after.data<Bits>();
+  int64_t count = 0;
+  for (int64_t i = 0; i < before.cells(); ++i) count += new_cells[i] != old_cells[i];
+  HEDDLE_ASSIGN_OR_RETURN(Matrix changes, Matrix::Dense(count, 2));
+  double* out = changes.mutable_data();
+  for (int64_t i = 0; i < before.cells(); ++i) {
+    if (new_cells[i] == old_cells[i]) continue;
+    *out++ = static_cast<double>(i);
+    if constexpr (sizeof(Bits) == sizeof(double)) {
+      *out++ = std::bit_cast<double>(new_cells[i]);
+    } else {
+      *out++ = static_cast<double>(new_cells[i]);
+    }
+  }
+  return changes;
 }
 
 Result<Matrix> Copy(const Matrix& matrix) {
@@ -52,6 +73,33 @@ Result<Matrix> MergeCells(const Matrix& before, Matrix last, std::span<const Mat
     }
   }
   return is_sparse ? ToSparse(merged) : merged;
+}
+
+Result<Matrix> ChangedCells(const Matrix& before, const Matrix& after) {
+  if (after.shape() != before.shape() || after.element_type() != before.element_type())
+    return Internal("iterations of a parfor made matrices of different shapes of one");
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix old_cells, ToDense(before));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix new_cells, ToDense(after));
+  return before.element_type() == ElementType::kFloat64 ? Changes<uint64_t>(old_cells, new_cells)
+                                                        : Changes<uint32_t>(old_cells, new_cells);
+}
+
+Result<Matrix> WithCells(const Matrix& before, const Matrix& changes) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, ToDense(before));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Copy(dense));
+  const double* cells = changes.data();
+  for (int64_t i = 0; i < changes.rows(); ++i) {
+    const double place = cells[2 * i];
+    if (!(place >= 0 && place < static_cast<double>(result.cells())))
+      return Internal("a cell that a parfor changed is not there");
+    const auto cell = static_cast<int64_t>(place);
+    if (before.element_type() == ElementType::kFloat64) {
+      result.mutable_data()[cell] = cells[2 * i + 1];
+    } else {
+      result.mutable_data<uint32_t>()[cell] = static_cast<uint32_t>(cells[2 * i + 1]);
+    }
+  }
+  return result;
 }
 
 }  // namespace heddle::cluster

@@ -20,4 +20,10 @@ Result<Matrix> MergeCells(const Matrix& before, Matrix last, std::span<const Mat
 Result<heddle::Frame> MergeCells(const heddle::Frame& before, const heddle::Frame& last,
                                  std::span<const heddle::Frame> others);
 
+/// The cells of `after` that differ from those of `before` by their bytes, to be sent: a row each, its place
+/// (row by row, from 0) and its value; of binary32 the bits of the value as a number. Errors as above.
+Result<Matrix> ChangedCells(const Matrix& before, const Matrix& after);
+/// A dense copy of `before` with these cells changed. kInternal for places that it does not have.
+Result<Matrix> WithCells(const Matrix& before, const Matrix& changes);
+
 }  // namespace heddle::cluster

@@ -17,7 +17,7 @@ namespace heddle::cluster {
 /// over. It prints as it goes, what later ones print waits for their turn. Thread-safe.
 class OrderedOutput {
  public:
-  using Print = std::function<void(std::string_view text)>;
+  using Print = std::function<void(uint64_t iteration, std::string_view text)>;
 
   /// `print` outlives it, and is called by one thread at a time. The first `known` texts have been printed
   /// before, by iterations that were given up, and are not printed again.
@@ -26,7 +26,7 @@ class OrderedOutput {
   void Add(uint64_t iteration, std::string_view text) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (iteration == next_) {
-      PrintNow(text);
+      PrintNow(iteration, text);
     } else {
       waiting_[iteration].texts.emplace_back(text);
     }
@@ -53,7 +53,7 @@ class OrderedOutput {
     const std::lock_guard<std::mutex> lock(mutex_);
     waiting_[iteration].is_over = true;
     for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;) {
-      for (const std::string& text : first->second.texts) PrintNow(text);
+      for (const std::string& text : first->second.texts) PrintNow(first->first, text);
       first->second.texts.clear();
       if (!first->second.is_over) break;
       ++next_;
@@ -68,7 +68,7 @@ class OrderedOutput {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [number, waiting] : waiting_)
       if (number <= iteration)
-        for (const std::string& text : waiting.texts) PrintNow(text);
+        for (const std::string& text : waiting.texts) PrintNow(number, text);
     waiting_.clear();
   }
 
@@ -78,8 +78,8 @@ class OrderedOutput {
     bool is_over = false;
   };
   // Under the lock.
-  void PrintNow(std::string_view text) {
-    if (++printed_ > known_) print_(text);
+  void PrintNow(uint64_t iteration, std::string_view text) {
+    if (++printed_ > known_) print_(iteration, text);
   }
 
   const Print& print_;

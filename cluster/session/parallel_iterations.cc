@@ -2,15 +2,14 @@
 #include "cluster/session/parallel_iterations.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 
 #include "cluster/session/merge_variable.h"
-#include "cluster/session/ordered_output.h"
 #include "core/clock.h"
 #include "core/counted_heap.h"
 #include "core/memory_budget.h"
@@ -23,20 +22,12 @@ constexpr int kMostWorkers = 64;
 // Threads cost about as much as this to start and to end, for each of a worker's rounds when there are few.
 constexpr int64_t kShortIterationNs = 20'000;
 
-// Whether these blocks, or functions that they may call, write files.
-bool Writes(const std::vector<Block>& blocks, const Program& program, std::set<std::string>* seen) {
-  return std::any_of(blocks.begin(), blocks.end(), [&](const Block& block) {
-    bool writes = false;
-    ForEachCallee(block, [&](const std::string& name, const auto&) {
-      if (!seen->insert(name).second) return;
-      const auto function = program.functions.find(name);
-      writes = writes || function == program.functions.end() || Writes(function->second.body, program, seen);
-    });
-    return writes ||
-           std::any_of(block.graph.nodes.begin(), block.graph.nodes.end(),
-                       [](const Node& node) { return node.Is("write"); }) ||
-           Writes(block.body, program, seen) || Writes(block.otherwise, program, seen);
-  });
+bool IsNatural(const Variable* variable) {
+  if (variable == nullptr || !variable->info.IsScalar()) return false;
+  const Scalar& scalar = variable->value.scalar();
+  if (scalar.IsString()) return false;
+  const double value = scalar.AsDouble();
+  return value >= 0 && value == std::trunc(value);
 }
 
 // Bytes of a variable of which every worker needs a copy, as it assigns cells of it.
@@ -53,6 +44,13 @@ int64_t BytesToCopy(const Variable& variable) {
 }
 
 }  // namespace
+
+bool IsAsChecked(const Block& loop, const LoopRange& range, const Frame& frame) {
+  const int64_t least = std::min(range.from, range.ValueOf(range.rounds - 1));
+  return std::all_of(loop.natural.begin(), loop.natural.end(), [&](const std::string& name) {
+    return name == loop.variable ? least >= 0 : IsNatural(frame.Find(name));
+  });
+}
 
 // A lane of the runtime beside lane 0, kept from loop to loop with the blocks that it knows.
 struct ParallelIterations::Lane {
@@ -151,15 +149,10 @@ ParallelIterations::ParallelIterations(const Program& program, const SessionOpti
       blocks_(blocks),
       cancelled_(cancelled) {}
 
-ParallelIterations::~ParallelIterations() {
-  for (const auto& lane : lanes_) blocks_.Absorb(*lane->runner);
-}
+ParallelIterations::~ParallelIterations() = default;
 
-bool ParallelIterations::WritesFiles(const Block& loop) {
-  const auto [found, is_new] = writes_files_.try_emplace(&loop, false);
-  std::set<std::string> seen;
-  if (is_new) found->second = Writes(loop.body, program_, &seen);
-  return found->second;
+void ParallelIterations::Finish() {
+  for (const auto& lane : lanes_) blocks_.Absorb(*lane->runner);
 }
 
 int ParallelIterations::WorkersFor(const Block& loop, uint64_t rounds, const Frame& frame) const {
@@ -176,10 +169,11 @@ int ParallelIterations::WorkersFor(const Block& loop, uint64_t rounds, const Fra
   return static_cast<int>(std::max<int64_t>(workers, 1));
 }
 
-bool ParallelIterations::CanRun(const Block& loop, uint64_t rounds, const Frame& frame) {
-  if (!loop.independent || options_.ranks > 1 || WorkersFor(loop, rounds, frame) < 2) return false;
+bool ParallelIterations::CanRun(const Block& loop, const LoopRange& range, const Frame& frame) {
+  if (!loop.independent || options_.ranks > 1 || WorkersFor(loop, range.rounds, frame) < 2) return false;
   const auto known = iteration_ns_.find(&loop);
-  return (known == iteration_ns_.end() || known->second >= kShortIterationNs) && !WritesFiles(loop);
+  return (known == iteration_ns_.end() || known->second >= kShortIterationNs) &&
+         IsAsChecked(loop, range, frame);
 }
 
 const ParallelIterations::Splits& ParallelIterations::SplitsOf(const Block& loop) {
@@ -223,10 +217,23 @@ void ParallelIterations::OpenLanes(int count, Loop* loop) {
   }
 }
 
-Status ParallelIterations::Run(const Block& block, const LoopRange& range, size_t depth, Frame* frame) {
+Result<bool> ParallelIterations::Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) {
+  if (!CanRun(loop, range, *frame)) return false;
+  const auto print = [this](uint64_t, std::string_view text) { environment_.print(text); };
+  HEDDLE_RETURN_IF_ERROR(RunAll(loop, range, depth, frame, print));
+  return true;
+}
+
+int64_t ParallelIterations::IterationNs(const Block& loop) const {
+  const auto known = iteration_ns_.find(&loop);
+  return known == iteration_ns_.end() ? 0 : known->second;
+}
+
+Status ParallelIterations::RunAll(const Block& block, const LoopRange& range, size_t depth, Frame* frame,
+                                  const OrderedOutput::Print& print) {
   int64_t printed = 0;
   for (int workers = WorkersFor(block, range.rounds, *frame);; workers = 1) {
-    Loop loop(block, range, depth, SplitsOf(block), environment_.print, printed);
+    Loop loop(block, range, depth, SplitsOf(block), print, printed);
     const Status status = Attempt(&loop, workers, frame);
     if (status.ok() || workers == 1 || !loop.alone_may_differ || cancelled_.load()) {
       open_calls_ = std::move(loop.open_calls);
@@ -283,10 +290,11 @@ void ParallelIterations::RunWorker(Loop* loop, Worker* worker) {
       if (iteration > loop->failed) break;
       worker->iteration().store(iteration);  // From now on a failure of an earlier one stops this one.
     }
-    lane.runner->seeds().scopes() = {RandomSeeds::Iteration(loop->range.seed, iteration)};
-    const int64_t value = loop->range.from + static_cast<int64_t>(iteration) * loop->range.increment;
-    worker->frame().Set(loop->block.variable, Variable::OfScalar(value));
-    const Status status = lane.control->RunBody(loop->block.body, &worker->frame(), loop->depth, sums);
+    const LoopRange& range = loop->range;
+    lane.runner->seeds().scopes() = {RandomSeeds::Iteration(range.seed, range.NumberOf(iteration))};
+    worker->frame().Set(loop->block.variable, Variable::OfScalar(range.ValueOf(iteration)));
+    const Status status =
+        lane.control->RunBody(loop->block, &worker->frame(), loop->depth, sums, loop->workers.size() == 1);
     if (!status.ok()) {
       Fail(loop, iteration, *worker, status);
       break;
@@ -304,7 +312,8 @@ void ParallelIterations::Fail(Loop* loop, uint64_t iteration, const Worker& work
     loop->error = status;
     loop->open_calls = worker.lane().control->open_calls();
     loop->failed_in_plan = worker.lane().runner->failed_in_plan();
-    loop->alone_may_differ = status.code() == StatusCode::kResourceExhausted || worker.failed_apart();
+    loop->alone_may_differ = status.code() == StatusCode::kResourceExhausted || worker.failed_apart() ||
+                             worker.lane().control->met_downward_loop();
     for (const auto& other : loop->workers) {
       const uint64_t at = other->at();
       if (at == UINT64_MAX || at <= iteration) continue;

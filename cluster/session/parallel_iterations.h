@@ -9,11 +9,15 @@
 
 #include "cluster/session/block_runner.h"
 #include "cluster/session/control_program.h"
+#include "cluster/session/ordered_output.h"
 #include "cluster/session/split_sums.h"
 #include "core/call_site.h"
 #include "core/program.h"
 
 namespace heddle::cluster {
+
+/// Whether what the check of a parfor took for granted holds (Block::natural).
+bool IsAsChecked(const Block& loop, const LoopRange& range, const Frame& frame);
 
 /// Runs iterations of a parfor at once, on threads of this rank: the same bytes as one after the other.
 ///
@@ -23,23 +27,26 @@ namespace heddle::cluster {
 /// changed are put together. An error is that of the first iteration that fails; later ones are given up,
 /// earlier ones run to their end. When memory did not suffice for several at once, the loop is run again with
 /// one at a time, from the state before it; what it has printed is not printed twice.
-class ParallelIterations {
+class ParallelIterations : public IterationRunner {
  public:
   /// All outlive it. `blocks` is the runner of the program around the loops, `context` its kernels'.
   ParallelIterations(const Program& program, const SessionOptions& options,
                      const SessionEnvironment& environment, const ops::KernelContext& context,
                      SessionRuntime& shared, BlockRunner& blocks, const std::atomic<bool>& cancelled);
-  /// Adds what its runners did to the statistics of `blocks`.
-  ~ParallelIterations();
+  ~ParallelIterations() override;
+  void Finish() override;
 
-  /// Whether iterations of this parfor may run at once, and it is worth it: they are independent and write no
-  /// files, there are several threads and rounds, and earlier rounds took long enough.
-  bool CanRun(const Block& loop, uint64_t rounds, const Frame& frame);
-  /// All rounds of a loop inside of `depth` calls. Leaves the loop variable and what was assigned in `frame`.
-  /// Errors carry their place.
-  Status Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame);
-  /// The calls within the body on the way to the error of the last loop.
-  const std::vector<CallSite>& open_calls() const { return open_calls_; }
+  /// Whether iterations of this parfor may run at once, and it is worth it: they are independent, there are
+  /// several threads and rounds, and earlier rounds took long enough.
+  bool CanRun(const Block& loop, const LoopRange& range, const Frame& frame);
+  Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) override;
+  /// The same of any loop that is independent, where CanRun says or not; `print` gets what iterations print,
+  /// and their numbers in `range`.
+  Status RunAll(const Block& loop, const LoopRange& range, size_t depth, Frame* frame,
+                const OrderedOutput::Print& print);
+  const std::vector<CallSite>& open_calls() const override { return open_calls_; }
+  /// What an iteration of the loop took on average, when it ran last; 0 before.
+  int64_t IterationNs(const Block& loop) const;
 
  private:
   struct Lane;
@@ -48,7 +55,6 @@ class ParallelIterations {
   // Of the blocks in a loop's body that add to its sums.
   using Splits = std::unordered_map<const Block*, SplitGraph>;
 
-  bool WritesFiles(const Block& loop);
   int WorkersFor(const Block& loop, uint64_t rounds, const Frame& frame) const;
   const Splits& SplitsOf(const Block& loop);
   /// The lanes of so many workers, with kernels that print through `loop`.
@@ -67,7 +73,6 @@ class ParallelIterations {
   const std::atomic<bool>& cancelled_;
   /// Of loops that ran: what an iteration took on average.
   std::unordered_map<const Block*, int64_t> iteration_ns_;
-  std::unordered_map<const Block*, bool> writes_files_;
   std::unordered_map<const Block*, Splits> splits_;  ///< Graphs stay in place: runners know them by it.
   std::vector<std::unique_ptr<Lane>> lanes_;         ///< Those that were opened so far.
   std::vector<CallSite> open_calls_;

@@ -9,6 +9,7 @@
 #include "cluster/session/control_program.h"
 #include "cluster/session/parallel_iterations.h"
 #include "cluster/session/random_seeds.h"
+#include "cluster/session/shared_iterations.h"
 #include "compiler/codegen/codegen.h"
 #include "core/block_pool.h"
 #include "core/clock.h"
@@ -47,6 +48,12 @@ class SessionOfOneRank : public Session {
         blocks_(options_, environment_, context_, runtime_, RandomSeeds(options_.seed)) {
     context_.fused = &fused_;
     RandomSeeds::Connect(&program_);
+    if (options_.ranks > 1) {
+      shared_ = std::make_unique<SharedIterations>(program_, options_, environment_, context_, blocks_, cancelled_);
+    } else {
+      parallel_ = std::make_unique<ParallelIterations>(program_, options_, environment_, context_, runtime_,
+                                                       blocks_, cancelled_);
+    }
   }
 
   Status Run() override { return Run(std::nullopt); }
@@ -59,6 +66,7 @@ class SessionOfOneRank : public Session {
     }
     cancelled_.store(true);
     runtime_.Cancel(why);
+    if (shared_ != nullptr) shared_->Cancel(why);
     if (environment_.control != nullptr) environment_.control->Interrupt(why);
   }
 
@@ -71,11 +79,11 @@ class SessionOfOneRank : public Session {
     const int64_t begin_ns = context_.clock->MonotonicNs();
     Status status = blocks_.AddPlans();
     if (status.ok()) {
-      ParallelIterations iterations(program_, options_, environment_, context_, runtime_, blocks_,
-                                    cancelled_);
       ControlProgram control(program_, options_, blocks_, cancelled_, environment_.between_blocks);
+      IterationRunner& iterations = shared_ != nullptr ? static_cast<IterationRunner&>(*shared_) : *parallel_;
       control.set_iterations(&iterations);
       status = state ? control.Resume(*std::move(state)) : control.Run();
+      iterations.Finish();
     }
     Finish(context_.clock->MonotonicNs() - begin_ns);
     if (MeetsRankZeroIn(status)) (void)environment_.control->Receive();  // ends with rank 0's failure
@@ -131,6 +139,8 @@ class SessionOfOneRank : public Session {
   ops::FusedRuntime fused_;
   SessionRuntime runtime_;
   BlockRunner blocks_;
+  std::unique_ptr<ParallelIterations> parallel_;  // With one rank,
+  std::unique_ptr<SharedIterations> shared_;      // with several.
   bool own_cause_ = false;
   std::mutex mutex_;
   Status why_;  // of the cancellation; under mutex_

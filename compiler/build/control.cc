@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "compiler/build/body_builder.h"
 #include "compiler/build/parallel_for.h"
+#include "compiler/build/parallel_options.h"
 
 namespace heddle::compiler {
 
@@ -161,42 +161,48 @@ void BodyBuilder::BuildFor(const Statement& statement) {
 
 // Checks that iterations are independent. What loops inside count with becomes a variable of the iteration.
 void BodyBuilder::BuildParallelBody(const Statement& statement, Block* block) {
-  bool is_checked = true;
-  for (const ParallelForOption& option : statement.options) {
-    if (option.name != "check" && option.name != "par") continue;
-    std::string text = option.text;
-    if (!text.empty() && text[0] == '$') {
-      if (std::optional<Scalar> given = FindScriptArgument(text.substr(1))) text = given->ToText();
-    }
-    if (option.name == "par") {
-      // What is no number of workers is no limit.
-      int32_t workers = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), workers);
-      if (error == std::errc() && end == text.data() + text.size() && workers > 0)
-        block->most_workers = workers;
-      continue;
-    }
-    if (text == "0") is_checked = false;
-    if (text != "0" && text != "1")
-      Error(option.text_range, fmt::format("the option 'check' of a parfor is 0 or 1, not {}", text));
-  }
-  if (!is_checked) return;
+  const auto argument = [this](const std::string& name) { return FindScriptArgument(name); };
+  const ParallelForOptions options = ReadParallelForOptions(
+      statement, argument,
+      [this](const ParallelForOption& option, std::string message, std::string suggestion) {
+        Error(option.text_range, std::move(message)).suggestion = std::move(suggestion);
+      });
+  block->most_workers = options.most_workers;
   std::map<std::string, DataType> outer;
   for (const auto& [name, variable] : scope_) outer.emplace(name, variable.known.info.data_type);
   for (const auto& [name, variable] : renamed_) {
     auto found = scope_.find(variable);
     if (found != scope_.end()) outer[name] = found->second.known.info.data_type;
   }
-  ParallelForReport report = CheckParallelFor(statement, outer);
-  for (const ParallelForReport::Conflict& conflict : report.conflicts) {
-    Error(conflict.range,
-          fmt::format("iterations of the parfor depend on each other through '{}'", conflict.variable))
-        .notes = {conflict.why, "a 'for' loop, or the option check=0, runs it in order"};
+  const auto check = [&](bool trusts_unchecked) {
+    return CheckParallelFor(statement, outer, argument, trusts_unchecked);
+  };
+  std::vector<std::string> locals;
+  if (options.is_checked) {
+    ParallelForReport report = check(/*trusts_unchecked=*/true);
+    for (const ParallelForReport::Conflict& conflict : report.conflicts) {
+      Error(conflict.range,
+            fmt::format("iterations of the parfor depend on each other through '{}'", conflict.variable))
+          .notes = {conflict.why, "a 'for' loop, or the option check=0, runs it in order"};
+    }
+    locals = std::move(report.locals);
   }
+  // What a script promises by check=0 is not enough for iterations to run at once: results must not depend on
+  // how many do.
+  ParallelForReport report = check(/*trusts_unchecked=*/false);
   block->independent = report.conflicts.empty();
+  if (block->independent) locals = std::move(report.locals);
+  for (const std::string& name : locals) renamed_[name] = fmt::format("%{}.{}", name, block->id);
+  if (!block->independent) {
+    const ParallelForReport::Conflict& conflict = report.conflicts[0];
+    block->in_order = fmt::format("iterations may depend on each other through '{}': {}", conflict.variable,
+                                  conflict.why);
+    return;
+  }
   for (const std::string& name : report.merged) block->merged.push_back(VariableFor(name));
   for (const std::string& name : report.sums) block->sums.push_back(VariableFor(name));
-  for (const std::string& name : report.locals) renamed_[name] = fmt::format("%{}.{}", name, block->id);
+  for (const std::string& name : report.natural) block->natural.push_back(VariableFor(name));
+  for (const std::string& name : report.upward) block->upward.push_back(VariableFor(name));
 }
 
 // After an if or a loop: what holds whichever way was taken.

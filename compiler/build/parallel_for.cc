@@ -2,234 +2,15 @@
 #include "compiler/build/parallel_for.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
-#include <set>
 
-#include "compiler/build/polynomial.h"
+#include "compiler/build/parallel_uses.h"
 
 namespace heddle::compiler {
 namespace {
 
-// What an expression is at least and at most, as far as known; several true bounds each.
-struct Bounds {
-  std::vector<Polynomial> lower;
-  std::vector<Polynomial> upper;
-};
-
-// One use of cells of a variable.
-struct Access {
-  bool whole = false;
-  bool write = false;
-  bool counts = false;   // written by a loop inside, which sets its variable before its body reads it
-  Bounds dimensions[2];  // rows, columns; without bounds: all
-  SourceRange range;
-};
-
-struct Uses {
-  std::vector<Access> accesses;
-  std::vector<SourceRange> accumulations;  // x += e
-};
-
-class Collector {
- public:
-  Collector(const Statement& loop, const std::map<std::string, DataType>& outer)
-      : loop_(loop), outer_(outer) {
-    Count(loop.body);
-    Visit(loop.body);
-  }
-
-  const std::map<std::string, Uses>& uses() const { return uses_; }
-  const std::map<std::string, Bounds>& inner_loops() const { return inner_loops_; }
-
- private:
-  void Count(const std::vector<Statement>& statements) {
-    for (const Statement& statement : statements) {
-      for (const Target& target : statement.targets)
-        if (target.index == nullptr) ++assignments_[target.name];
-      if (statement.kind == Statement::Kind::kFor || statement.kind == Statement::Kind::kParallelFor)
-        ++assignments_[statement.name];
-      Count(statement.body);
-      Count(statement.otherwise);
-    }
-  }
-
-  void Visit(const std::vector<Statement>& statements) {
-    for (const Statement& statement : statements) Visit(statement);
-  }
-
-  void Visit(const Statement& statement) {
-    for (const ExpressionPointer* part :
-         {&statement.value, &statement.from, &statement.to, &statement.increment})
-      if (*part) Visit(**part);
-    for (const Target& target : statement.targets) {
-      if (target.index) {
-        VisitIndex(*target.index);
-        AddIndexed(target.name, *target.index, true, target.range);
-        if (statement.kind == Statement::Kind::kAccumulate)
-          AddIndexed(target.name, *target.index, false, target.range);
-      } else if (statement.kind == Statement::Kind::kAccumulate) {
-        if (outer_.contains(target.name)) uses_[target.name].accumulations.push_back(target.range);
-      } else {
-        AddWhole(target.name, true, target.range);
-      }
-    }
-    if (statement.kind == Statement::Kind::kFor || statement.kind == Statement::Kind::kParallelFor) {
-      AddWhole(statement.name, true, statement.name_range, true);
-      inner_loops_[statement.name] = {BoundsOf(*statement.from).lower, BoundsOf(*statement.to).upper};
-    }
-    const bool defines = statement.kind == Statement::Kind::kAssign && statement.targets[0].index == nullptr;
-    if (defines && assignments_[statement.targets[0].name] == 1)
-      definitions_[statement.targets[0].name] = BoundsOf(*statement.value);
-    if (IsUnchecked(statement)) return;
-    Visit(statement.body);
-    Visit(statement.otherwise);
-  }
-
-  // What a parfor inside does is the script's own promise where it says check=0.
-  static bool IsUnchecked(const Statement& statement) {
-    return std::any_of(
-        statement.options.begin(), statement.options.end(),
-        [](const ParallelForOption& option) { return option.name == "check" && option.text == "0"; });
-  }
-
-  void Visit(const Expression& expression) {
-    for (const ExpressionPointer& operand : expression.operands) Visit(*operand);
-    if (expression.kind == Expression::Kind::kIdentifier) AddWhole(expression.name, false, expression.range);
-    if (expression.index) {
-      VisitIndex(*expression.index);
-      AddIndexed(expression.name, *expression.index, false, expression.range);
-    }
-    for (const Argument& argument : expression.arguments)
-      if (!IsSizeOfVariable(expression)) Visit(*argument.value);
-  }
-
-  void VisitIndex(const Index& index) {
-    for (const IndexRange* range : {&index.rows, &index.columns})
-      for (const Expression* bound : {range->from.get(), range->to.get()})
-        if (bound != nullptr) Visit(*bound);
-  }
-
-  // nrow(X): no cell is read.
-  static bool IsSizeOfVariable(const Expression& expression) {
-    return expression.kind == Expression::Kind::kCall && expression.name_space.empty() &&
-           expression.arguments.size() == 1 &&
-           (expression.name == "nrow" || expression.name == "ncol" || expression.name == "length") &&
-           expression.arguments[0].value->kind == Expression::Kind::kIdentifier;
-  }
-
-  void AddWhole(const std::string& name, bool write, const SourceRange& range, bool counts = false) {
-    if (!outer_.contains(name)) return;
-    Access access;
-    access.whole = true;
-    access.write = write;
-    access.counts = counts;
-    access.range = range;
-    uses_[name].accesses.push_back(std::move(access));
-  }
-
-  void AddIndexed(const std::string& name, const Index& index, bool write, const SourceRange& range) {
-    if (!outer_.contains(name)) return;
-    Access access;
-    access.write = write;
-    access.range = range;
-    const IndexRange* ranges[2] = {&index.rows, &index.columns};
-    for (int i = 0; i < 2; ++i) {
-      if (ranges[i]->kind == IndexRange::Kind::kAll) continue;
-      const Expression& to = ranges[i]->kind == IndexRange::Kind::kRange ? *ranges[i]->to : *ranges[i]->from;
-      access.dimensions[i] = {BoundsOf(*ranges[i]->from).lower, BoundsOf(to).upper};
-    }
-    uses_[name].accesses.push_back(std::move(access));
-  }
-
-  std::optional<Polynomial> Exact(const Expression& expression) {
-    const Bounds bounds = BoundsOf(expression);
-    if (bounds.lower.size() == 1 && bounds.lower == bounds.upper) return bounds.lower[0];
-    return std::nullopt;
-  }
-
-  Bounds BoundsOf(const Expression& expression) {
-    const auto exactly = [](Polynomial value) { return Bounds{{value}, {value}}; };
-    switch (expression.kind) {
-      case Expression::Kind::kLiteral:
-        if (!expression.literal.IsString()) return exactly(Polynomial(expression.literal.AsDouble()));
-        return {};
-      case Expression::Kind::kParameter: return exactly(Polynomial::Symbol("$" + expression.name));
-      case Expression::Kind::kIdentifier: {
-        auto definition = definitions_.find(expression.name);
-        if (definition != definitions_.end()) return definition->second;
-        const bool is_loop = expression.name == loop_.name || inner_loops_.contains(expression.name);
-        if (!is_loop && assignments_.contains(expression.name)) return {};
-        return exactly(Polynomial::Symbol(expression.name));
-      }
-      case Expression::Kind::kUnary:
-        if (std::optional<Polynomial> x = Exact(*expression.operands[0])) {
-          if (expression.name == "-") return exactly(*x * Polynomial(-1));
-          if (expression.name == "+") return exactly(*x);
-        }
-        return {};
-      case Expression::Kind::kBinary: {
-        const std::optional<Polynomial> a = Exact(*expression.operands[0]);
-        const std::optional<Polynomial> b = Exact(*expression.operands[1]);
-        if (!a || !b) return {};
-        if (expression.name == "+") return exactly(*a + *b);
-        if (expression.name == "-") return exactly(*a - *b);
-        if (expression.name == "*") return exactly(*a * *b);
-        return {};
-      }
-      case Expression::Kind::kCall: {
-        if (IsSizeOfVariable(expression)) {
-          const std::string& name = expression.arguments[0].value->name;
-          if (assignments_.contains(name)) return {};
-          return exactly(Polynomial::Symbol(expression.name + "(" + name + ")"));
-        }
-        Bounds bounds;  // min(a, b) is at most a, and at most b
-        if (expression.name != "min" && expression.name != "max") return bounds;
-        for (const Argument& argument : expression.arguments) {
-          const Bounds of_argument = BoundsOf(*argument.value);
-          const bool is_min = expression.name == "min";
-          std::vector<Polynomial>& to = is_min ? bounds.upper : bounds.lower;
-          const std::vector<Polynomial>& from = is_min ? of_argument.upper : of_argument.lower;
-          to.insert(to.end(), from.begin(), from.end());
-        }
-        return bounds;
-      }
-      case Expression::Kind::kIndexed:
-      case Expression::Kind::kList: return {};
-    }
-    return {};
-  }
-
-  const Statement& loop_;
-  const std::map<std::string, DataType>& outer_;
-  std::map<std::string, int> assignments_;     // whole ones in the body, by name
-  std::map<std::string, Bounds> definitions_;  // of names assigned once
-  std::map<std::string, Bounds> inner_loops_;  // loops inside, by variable
-  std::map<std::string, Uses> uses_;           // of outer variables
-};
-
-using InnerLoops = std::map<std::string, Bounds>;
-
-// Replaces the variables of inner loops by their first or last value.
-std::optional<Polynomial> Eliminate(Polynomial bound, const InnerLoops& loops, bool upper) {
-  for (size_t round = 0; round <= loops.size(); ++round) {
-    bool changed = false;
-    for (const auto& [variable, of_loop] : loops) {
-      if (!bound.Contains(variable)) continue;
-      Polynomial coefficient;
-      Polynomial rest;
-      if (!bound.Split(variable, &coefficient, &rest)) return std::nullopt;
-      const bool use_upper = coefficient.IsPositiveSum() == upper;
-      if (!coefficient.IsPositiveSum() && !(coefficient * Polynomial(-1)).IsPositiveSum())
-        return std::nullopt;
-      const std::vector<Polynomial>& values = use_upper ? of_loop.upper : of_loop.lower;
-      if (values.empty()) return std::nullopt;
-      bound = coefficient * values[0] + rest;
-      changed = true;
-    }
-    if (!changed) return bound;
-  }
-  return std::nullopt;
-}
+using InnerLoops = std::map<std::string, InnerLoop>;
 
 // The end of an interval as coefficient * i + rest.
 struct End {
@@ -237,44 +18,129 @@ struct End {
   Polynomial rest;
 };
 
-std::vector<End> EndsOf(const std::vector<Polynomial>& bounds, const InnerLoops& loops,
-                        const std::string& variable, bool upper) {
-  std::vector<End> ends;
-  for (const Polynomial& bound : bounds) {
-    std::optional<Polynomial> value = Eliminate(bound, loops, upper);
-    End end;
-    if (value && value->Split(variable, &end.coefficient, &end.rest)) ends.push_back(std::move(end));
-  }
-  return ends;
-}
+// Decides which accesses of different iterations share no cell, and remembers what it took for granted.
+class Disjointness {
+ public:
+  Disjointness(const Statement& loop, const ParallelUses& uses, ParallelForReport* report)
+      : variable_(loop.name), uses_(uses), report_(report) {}
 
-// True if the interval of p in one round and that of q in another can never share a number: the one of the
-// next round begins behind the end of this one.
-bool NeverMeet(const Access& p, const Access& q, int dimension, const InnerLoops& loops,
-               const std::string& variable) {
-  for (const End& high : EndsOf(p.dimensions[dimension].upper, loops, variable, true)) {
-    for (const End& low : EndsOf(q.dimensions[dimension].lower, loops, variable, false)) {
-      if (!(high.coefficient == low.coefficient)) continue;
-      if (high.coefficient.IsPositiveSum() && (high.rest - low.rest - high.coefficient).IsNegative())
-        return true;
-      const Polynomial downward = high.coefficient * Polynomial(-1);
-      if (downward.IsPositiveSum() && (high.rest - low.rest - downward).IsNegative()) return true;
-    }
-  }
-  return false;
-}
-
-bool AreDisjoint(const std::vector<Access>& accesses, const InnerLoops& loops, const std::string& variable) {
-  for (int dimension = 0; dimension < 2; ++dimension) {
-    const bool disjoint = std::all_of(accesses.begin(), accesses.end(), [&](const Access& p) {
+  bool AreDisjoint(const std::vector<Access>& accesses) {
+    return std::all_of(accesses.begin(), accesses.end(), [&](const Access& p) {
       return std::all_of(accesses.begin(), accesses.end(), [&](const Access& q) {
-        return (!p.write && !q.write) || NeverMeet(p, q, dimension, loops, variable);
+        return (!p.write && !q.write) || NeverMeet(p, q, 0) || NeverMeet(p, q, 1);
       });
     });
-    if (disjoint) return true;
   }
-  return false;
-}
+
+ private:
+  // What a proof rests on.
+  struct Proof {
+    std::vector<Polynomial> polynomials;
+    std::set<std::string> turning;  // Inner loops that must count up.
+  };
+
+  // True if the interval of p in one round and that of q in a later one can never share a number.
+  bool NeverMeet(const Access& p, const Access& q, int dimension) {
+    const Bounds& of_p = p.dimensions[dimension];
+    const Bounds& of_q = q.dimensions[dimension];
+    if (HaveNoCommonMultiple(of_p, of_q)) return true;
+    for (const Polynomial& upper : of_p.upper)
+      for (const Polynomial& lower : of_q.lower)
+        if (IsBehindNextRound(upper, lower) || IsAlwaysBelow(upper, lower)) return true;
+    for (const Polynomial& lower : of_p.lower)
+      for (const Polynomial& upper : of_q.upper)
+        if (IsAlwaysBelow(upper, lower)) return true;
+    return false;
+  }
+
+  // The interval that begins at `lower` begins, in the next round, behind the one that ends at `upper` now.
+  bool IsBehindNextRound(const Polynomial& upper, const Polynomial& lower) {
+    Proof proof;
+    const std::optional<End> high = EndOf(upper, true, &proof);
+    const std::optional<End> low = EndOf(lower, false, &proof);
+    if (!high || !low || !(high->coefficient == low->coefficient)) return false;
+    const Polynomial upward = high->coefficient;
+    const Polynomial downward = high->coefficient * Polynomial(-1);
+    const bool holds = (upward.IsPositiveSum() && IsShort(*high, *low, upward)) ||
+                       (downward.IsPositiveSum() && IsShort(*high, *low, downward));
+    return holds && Assume(proof);
+  }
+  bool IsShort(const End& high, const End& low, const Polynomial& coefficient) const {
+    return (high.rest - low.rest - coefficient * uses_.step()).IsNegative();
+  }
+
+  // The one interval stays below the other in all rounds of both.
+  bool IsAlwaysBelow(const Polynomial& upper, const Polynomial& lower) {
+    if (uses_.counter().lower.empty()) return false;
+    InnerLoops loops = uses_.inner_loops();
+    loops[variable_].values = uses_.counter();
+    Proof proof;
+    const std::optional<Polynomial> high = Eliminate(upper, loops, true, &proof);
+    const std::optional<Polynomial> low = Eliminate(lower, loops, false, &proof);
+    return high && low && (*high - *low).IsNegative() && Assume(proof);
+  }
+
+  // a*i + b and c*j + d are never the same number where no common divisor of a and c divides d - b.
+  bool HaveNoCommonMultiple(const Bounds& p, const Bounds& q) const {
+    if (p.lower.size() != 1 || p.lower != p.upper || q.lower.size() != 1 || q.lower != q.upper) return false;
+    End ends[2];
+    if (!p.lower[0].Split(variable_, &ends[0].coefficient, &ends[0].rest) ||
+        !q.lower[0].Split(variable_, &ends[1].coefficient, &ends[1].rest))
+      return false;
+    const std::optional<double> a = ends[0].coefficient.AsConstant(), c = ends[1].coefficient.AsConstant();
+    const std::optional<double> distance = (ends[1].rest - ends[0].rest).AsConstant();
+    if (!a || !c || !distance) return false;
+    const int64_t divisor = std::gcd(static_cast<int64_t>(*a), static_cast<int64_t>(*c));
+    return divisor == 0 ? *distance != 0 : static_cast<int64_t>(*distance) % divisor != 0;
+  }
+
+  std::optional<End> EndOf(const Polynomial& bound, bool upper, Proof* proof) const {
+    const std::optional<Polynomial> value = Eliminate(bound, uses_.inner_loops(), upper, proof);
+    End end;
+    if (!value || !value->Split(variable_, &end.coefficient, &end.rest)) return std::nullopt;
+    return end;
+  }
+
+  // Replaces the variables of loops by their first or last value.
+  static std::optional<Polynomial> Eliminate(Polynomial bound, const InnerLoops& loops, bool upper,
+                                             Proof* proof) {
+    for (size_t round = 0; round <= loops.size(); ++round) {
+      proof->polynomials.push_back(bound);
+      bool changed = false;
+      for (const auto& [variable, of_loop] : loops) {
+        if (!bound.Contains(variable)) continue;
+        Polynomial coefficient;
+        Polynomial rest;
+        if (!bound.Split(variable, &coefficient, &rest)) return std::nullopt;
+        const bool is_positive = coefficient.IsPositiveSum();
+        if (!is_positive && !(coefficient * Polynomial(-1)).IsPositiveSum()) return std::nullopt;
+        const Bounds& all = of_loop.values;
+        const std::vector<Polynomial>& values = is_positive == upper ? all.upper : all.lower;
+        if (values.empty()) return std::nullopt;
+        if (of_loop.may_turn) proof->turning.insert(variable);
+        bound = coefficient * values[0] + rest;
+        changed = true;
+      }
+      if (!changed) return bound;
+    }
+    return std::nullopt;
+  }
+
+  // Everything that the proof calculates with has to be a natural number.
+  bool Assume(const Proof& proof) {
+    std::set<std::string> symbols;
+    for (const Polynomial& polynomial : proof.polynomials) polynomial.AddSymbols(&symbols);
+    uses_.step().AddSymbols(&symbols);
+    for (const std::string& symbol : symbols)
+      if (!uses_.inner_loops().contains(symbol) && symbol.back() != ')') report_->natural.insert(symbol);
+    report_->upward.insert(proof.turning.begin(), proof.turning.end());
+    return true;
+  }
+
+  const std::string& variable_;
+  const ParallelUses& uses_;
+  ParallelForReport* report_;
+};
 
 bool Reads(const Expression& expression, const std::string& name) {
   if ((expression.kind == Expression::Kind::kIdentifier || expression.kind == Expression::Kind::kIndexed) &&
@@ -330,10 +196,13 @@ bool ReadsOfEarlierRounds(const Statement& loop, const std::string& name) {
   return in_predicate || ReadsBeforeWrite(loop.body, name, &assigned);
 }
 
-ParallelForReport CheckParallelFor(const Statement& loop, const std::map<std::string, DataType>& outer) {
+ParallelForReport CheckParallelFor(const Statement& loop, const std::map<std::string, DataType>& outer,
+                                   const std::function<std::optional<Scalar>(const std::string&)>& argument,
+                                   bool trusts_unchecked) {
   ParallelForReport report;
-  const Collector collector(loop, outer);
-  for (const auto& [name, uses] : collector.uses()) {
+  const ParallelUses uses_of_all(loop, outer, argument, trusts_unchecked);
+  Disjointness disjointness(loop, uses_of_all, &report);
+  for (const auto& [name, uses] : uses_of_all.uses()) {
     if (name == loop.name) continue;
     if (!uses.accumulations.empty()) report.sums.push_back(name);
     const auto write =
@@ -371,7 +240,7 @@ ParallelForReport CheckParallelFor(const Statement& loop, const std::map<std::st
                "a variable that is summed up with += cannot be assigned in the loop as well");
     } else if (whole_access) {
       conflict(write->range, "the loop reads all of it and writes parts of it");
-    } else if (!AreDisjoint(uses.accesses, collector.inner_loops(), loop.name)) {
+    } else if (!disjointness.AreDisjoint(uses.accesses)) {
       conflict(write->range, "two iterations may touch the same cells");
     }
   }

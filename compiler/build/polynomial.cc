@@ -2,6 +2,7 @@
 #include "compiler/build/polynomial.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace heddle::compiler {
@@ -64,6 +65,22 @@ bool Polynomial::IsNegative() const {
 bool Polynomial::IsPositiveSum() const {
   return !terms_.empty() &&
          std::all_of(terms_.begin(), terms_.end(), [](const auto& term) { return term.second > 0; });
+}
+
+bool Polynomial::IsWhole() const {
+  return std::all_of(terms_.begin(), terms_.end(), [](const auto& term) {
+    return term.second == std::trunc(term.second) && std::abs(term.second) < 0x1p31;
+  });
+}
+
+std::optional<double> Polynomial::AsConstant() const {
+  if (terms_.empty()) return 0;
+  if (terms_.size() > 1 || !terms_.begin()->first.empty()) return std::nullopt;
+  return terms_.begin()->second;
+}
+
+void Polynomial::AddSymbols(std::set<std::string>* names) const {
+  for (const auto& [monomial, coefficient] : terms_) names->insert(monomial.begin(), monomial.end());
 }
 
 }  // namespace heddle::compiler

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,12 @@ class Polynomial {
   bool IsNegative() const;
   /// No coefficient is negative, and not zero.
   bool IsPositiveSum() const;
+  /// All coefficients are whole numbers, small enough to be computed with exactly.
+  bool IsWhole() const;
+  /// Its value, when no symbol stands in it.
+  std::optional<double> AsConstant() const;
+  /// Adds its symbols to `names`.
+  void AddSymbols(std::set<std::string>* names) const;
 
  private:
   void Add(Monomial monomial, double coefficient);

@@ -75,6 +75,8 @@ class Liveness {
       case Block::Kind::kFor:
       case Block::Kind::kParallelFor:
         VisitLoop(block, live);
+        for (const std::string& name : block.natural)
+          if (name != block.variable) live.insert(name);
         made.insert(block.variable);
         AddReads(block.graph, &live);
         break;

@@ -207,7 +207,7 @@ TEST(ParallelIterationsTest, ACancelledSessionEndsItsIterations) {
 
 TEST(OrderedOutputTest, WhatWasPrintedBeforeIsNotPrintedAgain) {
   std::string printed;
-  const OrderedOutput::Print print = [&](std::string_view text) { printed += text; };
+  const OrderedOutput::Print print = [&](uint64_t, std::string_view text) { printed += text; };
   OrderedOutput output(print, /*known=*/2);
   output.Add(1, "c");
   output.Add(0, "a");
@@ -219,7 +219,7 @@ TEST(OrderedOutputTest, WhatWasPrintedBeforeIsNotPrintedAgain) {
 }
 
 TEST(OrderedOutputTest, ATurnComesWhenAllBeforeAreOver) {
-  const OrderedOutput::Print print = [](std::string_view) {};
+  const OrderedOutput::Print print = [](uint64_t, std::string_view) {};
   OrderedOutput output(print);
   std::atomic<bool> stopped{false};
   std::atomic<bool> had_turn{false};
@@ -237,7 +237,7 @@ TEST(OrderedOutputTest, ATurnComesWhenAllBeforeAreOver) {
 
 TEST(OrderedOutputTest, WhatLaterIterationsPrintWaits) {
   std::string printed;
-  const OrderedOutput::Print print = [&](std::string_view text) { printed += text; };
+  const OrderedOutput::Print print = [&](uint64_t, std::string_view text) { printed += text; };
   OrderedOutput output(print);
   output.Add(1, "b");
   output.Add(0, "a");

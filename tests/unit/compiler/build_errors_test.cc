@@ -140,6 +140,13 @@ const std::vector<Case>& Cases() {
        {"1:28 iterations of the parfor depend on each other through 's'"}},
       {"s = 0; parfor (i in 1:3, check=2) { t = s }",
        {"1:32 the option 'check' of a parfor is 0 or 1, not 2"}},
+      {"parfor (i in 1:3, mode=LOCL) { t = 1 }",
+       {"1:24 the option 'mode' of a parfor is LOCAL, REMOTE_SPARK, REMOTE_SPARK_DP or UNSPECIFIED, not LOCL "
+        "-> LOCAL"}},
+      {"parfor (i in 1:3, par=0, tasksize=few) { t = 1 }",
+       {"1:23 the option 'par' of a parfor is a whole number from 1, not 0",
+        "1:35 the option 'tasksize' of a parfor is a whole number from 1, not few"}},
+      {"parfor (i in 1:3, par=$reg, mode=$m) { t = 1 }", {"1:34 the script's argument $m is not given"}},
       {"for (i in matrix(1,2,2):3) print(i)",
        {"1:11 the first value of a loop must be a scalar, not a matrix"}},
       {"X = matrix(1,2,2); y = X[X, 1]", {"1:26 an index must be a scalar, not a matrix"}},
@@ -256,6 +263,19 @@ TEST(BuildErrorsTest, IndependentIterationsAreAccepted) {
           "R = matrix(0, 3, 1); parfor (i in 1:3, check=0) { R[1, 1] = i }",
           "R = matrix(0, 3, 1); n = 0; parfor (i in 1:3) { R[i, 1] = nrow(R) }",
           "X = matrix(1, 3, 3); R = matrix(0, 3, 1); parfor (i in 1:3) { R[i, 1] = sum(X[, i]) }",
+          // cells in other columns, in other places of the whole loop, between each other
+          "R = matrix(0, 3, 2); parfor (i in 2:3) { R[i, 1] = R[i - 1, 2] }",
+          "R = matrix(0, 20, 1); parfor (i in 1:10) { R[i, 1] = i; R[i+10, 1] = i }",
+          "R = matrix(0, 20, 20); parfor (i in 1:19) { R[i+1.0, 1] = i; R[1, i+1] = i }",
+          "R = matrix(0, 20, 1); parfor (i in 1:5) { R[4*i, 1] = i; R[2*i+1, 1] = i }",
+          "R = matrix(0, 20, 1); parfor (i in 6:2) { R[i, 1] = R[2*i + 7, 1] }",
+          // blocks of rows, some at a time
+          "R = matrix(0, 20, 1); parfor (i in seq(1, 20, 4)) { R[i:(i+3), 1] = matrix(i, 4, 1) }",
+          "R = matrix(0, 20, 1); s = 4; parfor (i in seq(1, 20, s)) { R[i:(i+s-1), 1] = matrix(i, s, 1) }",
+          "R = matrix(0, 20, 1); parfor (i in seq(20, 1, -4)) { R[(i-3):i, 1] = matrix(i, 4, 1) }",
+          "R = matrix(0, 12, 1); parfor (i in 1:4) { for (j in 3:1) { R[3*(i-1)+j, 1] = j }; for (j in seq(3, 1, -1)) { x = j } }",
+          "R = matrix(0, 9, 1); parfor (i in 1:9, mode=LOCAL, par=4, opt=None, log=debug, tasksize=2, profile=1, "
+          "taskpartitioner=FACTORING, datapartitioner=LOCAL, resultmerge=LOCAL_MEM, check=1) { R[i, 1] = i }",
       }) {
     SCOPED_TRACE(script);
     EXPECT_EQ(ErrorsOf(script), std::vector<std::string>());
@@ -268,7 +288,14 @@ TEST(BuildErrorsTest, DependentIterationsAreRefused) {
           "R = matrix(0, 9, 1); parfor (i in 1:3) { R[i*i, 1] = i }",
           "R = matrix(0, 9, 1); k = 2; parfor (i in 1:3) { R[i : i+k, 1] = matrix(i, 3, 1) }",
           "R = matrix(0, 3, 1); parfor (i in 1:3) { R[i, 1] = sum(R) }",
-          "R = matrix(0, 3, 2); parfor (i in 1:3) { R[i, 1] = R[i - 1, 2] }",
+          "R = matrix(0, 3, 2); parfor (i in 1:3) { R[i, 1] = R[i - 1, 1] }",
+          "R = matrix(0, 20, 1); parfor (i in 1:10) { R[i, 1] = i; R[i+9, 1] = i }",
+          "R = matrix(0, 20, 1); parfor (i in seq(1, 20, 4)) { R[i:(i+4), 1] = matrix(i, 5, 1) }",
+          "R = matrix(0, 20, 1); parfor (i in 1:8) { R[0.5 * i + 1, 1] = i }",
+          "R = matrix(0, 20, 1); parfor (i in 1:4) { for (j in 1:3) { R[3*(i-1)+j, 1] = j }; for (j in 1:4) { x = j } }",
+          "R = matrix(0, 20, 1); parfor (i in 1:4) { for (j in 4:1) { R[3*(i-1)+j, 1] = j } }",
+          "R = matrix(0, 20, 1); parfor (i in 1:4) { for (j in 1:3) { R[3*(i-1)+j, 1] = j; j = 7 } }",
+          "R = matrix(0, 20, 1); parfor (i in 1:4) { i = 3; R[i, 1] = 2 }",
           "s = 0; parfor (i in 1:3) { s += i; x = s }",
           "s = 0; parfor (i in 1:3) { if (i > 1) { s = i }; x = s }",
           "s = 0; parfor (i in 1:3) { s = i }; print(s)",

@@ -122,6 +122,9 @@ class RandomValues {
       block.independent = Sometimes();
       block.merged = Texts();
       block.sums = Texts();
+      block.natural = Texts();
+      block.upward = Texts();
+      block.in_order = Text();
       block.locals = Texts();
       block.most_workers = Sometimes() ? Number32() : 0;
       block.function = Sometimes() ? Text() : "";
@@ -273,6 +276,9 @@ inline void ExpectSame(const std::vector<Block>& a, const std::vector<Block>& b)
     EXPECT_EQ(a[i].independent, b[i].independent);
     EXPECT_EQ(a[i].merged, b[i].merged);
     EXPECT_EQ(a[i].sums, b[i].sums);
+    EXPECT_EQ(a[i].natural, b[i].natural);
+    EXPECT_EQ(a[i].upward, b[i].upward);
+    EXPECT_EQ(a[i].in_order, b[i].in_order);
     EXPECT_EQ(a[i].locals, b[i].locals);
     EXPECT_EQ(a[i].most_workers, b[i].most_workers);
     EXPECT_EQ(a[i].function, b[i].function);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph.h"
+#include "core/status.h"
+
+namespace heddle::cluster {
+
+/// What a rank tells the others of its share of a parfor's iterations.
+struct ShareReport {
+  struct Change {
+    int64_t cells = 0;        ///< Rows of the matrix of changed cells.
+    bool is_touched = false;  ///< The variable was assigned, perhaps without a changed cell.
+    ValueInfo info;           ///< Of the variable afterwards.
+    bool operator==(const Change&) const = default;
+  };
+  bool has_failed = false;
+  int64_t iteration_ns = 0;     ///< What an iteration took on average.
+  std::vector<Change> changes;  ///< Of the variables of which iterations write cells, in their order.
+
+  bool operator==(const ShareReport&) const = default;
+  std::string ToText() const;
+  static Result<ShareReport> Parse(std::string_view text);
+};
+
+/// What an iteration has printed.
+struct PrintedText {
+  uint64_t iteration = 0;
+  std::string text;
+  bool operator==(const PrintedText&) const = default;
+};
+std::string EncodeTexts(const std::vector<PrintedText>& texts);
+/// Appends them. kInternal when these are no such bytes.
+Status DecodeTexts(std::string_view bytes, std::vector<PrintedText>* texts);
+
+}  // namespace heddle::cluster

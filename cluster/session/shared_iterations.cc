@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/session/shared_iterations.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cluster/session/merge_cells.h"
+#include "cluster/session/merge_variable.h"
+#include "compiler/optimize/parallel_loops.h"
+#include "core/hash.h"
+#include "core/sizes.h"
+
+namespace heddle::cluster {
+namespace {
+
+// What the exchanges before and after a loop take, about.
+constexpr int64_t kExchangeNs = 2'000'000;
+// Of a rank's memory, the part that whole copies of the variables may take.
+constexpr int64_t kMemoryParts = 4;
+
+SessionOptions LocalOptions(const SessionOptions& options) {
+  SessionOptions local = options;
+  local.rank = 0;
+  local.ranks = 1;
+  local.plans.clear();
+  return local;
+}
+
+SessionEnvironment LocalEnvironment(const SessionEnvironment& environment) {
+  SessionEnvironment local = environment;
+  local.link = nullptr;
+  local.control = nullptr;
+  local.observe_plan = nullptr;
+  local.between_blocks = nullptr;
+  return local;
+}
+
+ops::KernelContext LocalContext(ops::KernelContext context) {
+  context.rank = 0;
+  return context;
+}
+
+// Adds the variables that blocks read or assign; tells whether one assigns `counter`.
+bool AddNames(const std::vector<Block>& blocks, const std::string& counter, std::set<std::string>* names) {
+  bool assigns_counter = false;
+  for (const Block& block : blocks) {
+    for (const Node& node : block.graph.nodes) {
+      if (!node.Is("variable") && !node.Is("assign")) continue;
+      names->insert(node.Text("name"));
+      assigns_counter |= node.Is("assign") && node.Text("name") == counter;
+    }
+    ForEachArguments(block, [&](const auto& arguments) {
+      for (const auto& [parameter, variable] : arguments) names->insert(variable);
+    });
+    for (const std::string& name : {block.selector, block.first_argument, block.variable}) names->insert(name);
+    assigns_counter |= block.variable == counter;
+    for (const std::string& result : block.results) assigns_counter |= result == counter;
+    assigns_counter |= AddNames(block.body, counter, names);
+    assigns_counter |= AddNames(block.otherwise, counter, names);
+  }
+  return assigns_counter;
+}
+
+// A value that is whole on rank 0 or on every rank; of a list only the latter.
+bool IsWhole(const Variable& variable, bool is_element = false) {
+  if (variable.list != nullptr)
+    return std::all_of(variable.list->elements.begin(), variable.list->elements.end(),
+                       [](const Variable& element) { return IsWhole(element, true); });
+  return variable.distribution.IsEach() || (variable.distribution.IsOne() && !is_element);
+}
+
+// All rows on rank r alone, as a distribution.
+Distribution RowsOfEach(const std::vector<int64_t>& rows) {
+  Distribution distribution{.kind = Distribution::Kind::kSplit};
+  distribution.split.cuts = {0};
+  for (const int64_t count : rows) distribution.split.cuts.push_back(distribution.split.cuts.back() + count);
+  return distribution;
+}
+
+Result<Variable> TextOfThisRank(std::string_view text, int ranks) {
+  static const auto kSchema = std::make_shared<const Schema>(Schema{.types = {ColumnType::kString}});
+  Variable variable;
+  variable.distribution = RowsOfEach(std::vector<int64_t>(static_cast<size_t>(ranks), 1));
+  variable.info = ValueInfo::OfFrame(ranks, kSchema);
+  const std::string_view texts[] = {text};
+  HEDDLE_ASSIGN_OR_RETURN(Column column, Column::OfTexts(texts));
+  variable.value = Value(heddle::Frame(kSchema, {std::move(column)}));
+  return variable;
+}
+
+}  // namespace
+
+SharedIterations::SharedIterations(const Program& program, const SessionOptions& options,
+                                   const SessionEnvironment& environment, const ops::KernelContext& context,
+                                   BlockRunner& blocks, const std::atomic<bool>& cancelled)
+    : program_(program),
+      options_(options),
+      environment_(environment),
+      blocks_(blocks),
+      cancelled_(cancelled),
+      local_options_(LocalOptions(options)),
+      local_environment_(LocalEnvironment(environment)),
+      local_context_(LocalContext(context)),
+      runtime_(local_options_, local_environment_, local_context_),
+      local_blocks_(local_options_, local_environment_, local_context_, runtime_, RandomSeeds(options.seed)),
+      local_(program, local_options_, local_environment_, local_context_, runtime_, local_blocks_,
+             cancelled) {}
+
+SharedIterations::Text& SharedIterations::TextOf(const Block& loop) {
+  const auto [found, is_new] = texts_.try_emplace(&loop);
+  Text& text = found->second;
+  if (!is_new) return text;
+  const bool assigns_counter = AddNames(loop.body, loop.variable, &text.names);
+  text.names.insert(loop.merged.begin(), loop.merged.end());
+  text.can_be_shared = loop.independent && loop.sums.empty() && !assigns_counter &&
+                       !compiler::MayRun(loop.body, program_, "read");
+  return text;
+}
+
+bool SharedIterations::CanBeShared(const Text& text, const Block& loop, const LoopRange& range,
+                                   const Frame& frame, const SessionOptions& options) {
+  if (!text.can_be_shared || range.rounds < 2 || !IsAsChecked(loop, range, frame)) return false;
+  int64_t bytes = 0;
+  for (const std::string& name : text.names) {
+    const Variable* const variable = frame.Find(name);
+    if (variable == nullptr) continue;
+    if (!IsWhole(*variable)) return false;
+    if (variable->info.IsTabular()) bytes = SaturatingSum(bytes, KnownBytes(variable->info));
+  }
+  if (options.memory_bytes > 0 && bytes > options.memory_bytes / kMemoryParts) return false;
+  return std::all_of(loop.merged.begin(), loop.merged.end(), [&](const std::string& name) {
+    const Variable* const variable = frame.Find(name);
+    return variable != nullptr && variable->info.IsMatrix();
+  });
+}
+
+// Rank 0 decides for all, by what iterations took the last time. The bytes do not depend on it.
+Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const LoopRange& range,
+                                    const Frame& frame) {
+  if (!text.has_run) return true;
+  int64_t bytes = 0;  // A nanosecond each.
+  for (const std::string& name : text.names)
+    if (const Variable* variable = frame.Find(name); variable != nullptr && variable->distribution.IsOne())
+      bytes = SaturatingSum(bytes, std::max<int64_t>(KnownBytes(variable->info), 0));
+  const uint64_t key = FoldHash(FoldHash(3, static_cast<uint64_t>(loop.id)), range.rounds);
+  HEDDLE_ASSIGN_OR_RETURN(const std::string answer, blocks_.plans().Share(key, blocks_.guard(), [&] {
+    const double saved = static_cast<double>(range.rounds) * static_cast<double>(text.iteration_ns) *
+                         (1.0 - 1.0 / options_.ranks);
+    return std::string(saved > static_cast<double>(kExchangeNs) + static_cast<double>(bytes) ? "share" : "keep");
+  }));
+  return answer == "share";
+}
+
+Status SharedIterations::Replicate(const Text& text, const Frame& frame, Frame* local) {
+  Frame copies;
+  std::map<std::string, Distribution> wanted;
+  for (const std::string& name : text.names) {
+    const Variable* const variable = frame.Find(name);
+    if (variable == nullptr) continue;
+    if (!variable->info.IsTabular() || variable->distribution.IsEach()) {
+      local->Set(name, *variable);
+      continue;
+    }
+    copies.Set(name, *variable);
+    wanted[name] = Distribution::Each();
+  }
+  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &copies));
+  for (auto& [name, variable] : copies.variables()) local->Set(name, std::move(variable));
+  return OkStatus();
+}
+
+LoopRange SharedIterations::ShareOf(const LoopRange& range) const {
+  const auto rank = static_cast<uint64_t>(options_.rank), ranks = static_cast<uint64_t>(options_.ranks);
+  LoopRange share = range;
+  share.from = range.ValueOf(rank);
+  share.increment = static_cast<int64_t>(static_cast<uint64_t>(range.increment) * ranks);
+  share.rounds = range.rounds > rank ? (range.rounds - rank - 1) / ranks + 1 : 0;
+  share.first = rank;
+  share.step = ranks;
+  return share;
+}
+
+Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) {
+  Text& text = TextOf(loop);
+  if (!CanBeShared(text, loop, range, *frame, options_)) return false;
+  HEDDLE_ASSIGN_OR_RETURN(const bool pays, Pays(loop, text, range, *frame));
+  if (!pays) return false;
+  Frame before;
+  HEDDLE_RETURN_IF_ERROR(Replicate(text, *frame, &before).At(loop.position));
+
+  const LoopRange share = ShareOf(range);
+  std::vector<PrintedText> printed;
+  Frame after = before;
+  Status status;
+  if (share.rounds > 0)
+    status = local_.RunAll(loop, share, depth, &after, [&](uint64_t round, std::string_view line) {
+      printed.push_back({share.NumberOf(round), std::string(line)});
+    });
+  if (cancelled_.load()) return Cancelled("the job was cancelled");
+
+  ShareReport own;
+  std::vector<Matrix> cells(loop.merged.size());
+  own.iteration_ns = local_.IterationNs(loop);
+  for (size_t i = 0; i < loop.merged.size() && status.ok(); ++i) {
+    const Variable& old = *before.Find(loop.merged[i]);
+    const Variable* const changed = after.Find(loop.merged[i]);
+    ShareReport::Change& change = own.changes.emplace_back();
+    change.info = changed == nullptr ? old.info : changed->info;
+    if (changed == nullptr || SharesValue(old, *changed)) continue;
+    change.is_touched = true;
+    Result<Matrix> found = ChangedCells(old.value.matrix(), changed->value.matrix());
+    status = found.status();
+    if (!found.ok()) break;
+    cells[i] = *std::move(found);
+    change.cells = cells[i].rows();
+  }
+  after = Frame();
+  own.has_failed = !status.ok();
+  if (own.has_failed) {
+    own.changes.clear();
+    printed.clear();
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ShareReport> reports, ExchangeReports(own, &printed));
+  text.has_run = true;
+  text.iteration_ns = reports[0].iteration_ns;
+  if (std::any_of(reports.begin(), reports.end(), [](const ShareReport& report) { return report.has_failed; }))
+    return false;
+
+  HEDDLE_RETURN_IF_ERROR(ExchangeCells(loop, reports, before, std::move(cells), frame).At(loop.position));
+  std::stable_sort(printed.begin(), printed.end(), [](const PrintedText& a, const PrintedText& b) {
+    return a.iteration < b.iteration;
+  });
+  if (options_.rank == 0)
+    for (const PrintedText& line : printed) environment_.print(line.text);
+  frame->Set(loop.variable, Variable::OfScalar(range.ValueOf(range.rounds - 1)));
+  return true;
+}
+
+Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const ShareReport& own,
+                                                                   std::vector<PrintedText>* printed) {
+  Frame texts;
+  HEDDLE_ASSIGN_OR_RETURN(Variable report, TextOfThisRank(own.ToText(), options_.ranks));
+  texts.Set("%report", std::move(report));
+  HEDDLE_ASSIGN_OR_RETURN(Variable lines, TextOfThisRank(EncodeTexts(*printed), options_.ranks));
+  texts.Set("%printed", std::move(lines));
+  HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(
+      {{"%report", Distribution::Each()}, {"%printed", Distribution::One()}}, &texts));
+  std::vector<ShareReport> reports;
+  const Column column = texts.Find("%report")->value.frame().column(0);
+  for (int64_t rank = 0; rank < column.rows(); ++rank) {
+    HEDDLE_ASSIGN_OR_RETURN(reports.emplace_back(), ShareReport::Parse(column.TextAt(rank)));
+  }
+  printed->clear();
+  if (options_.rank != 0) return reports;
+  const Column all = texts.Find("%printed")->value.frame().column(0);
+  for (int64_t rank = 0; rank < all.rows(); ++rank)
+    HEDDLE_RETURN_IF_ERROR(DecodeTexts(all.TextAt(rank), printed));
+  return reports;
+}
+
+Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<ShareReport>& reports,
+                                       const Frame& before, std::vector<Matrix> cells, Frame* frame) {
+  Frame changes;
+  std::map<std::string, Distribution> wanted;
+  for (size_t i = 0; i < loop.merged.size(); ++i) {
+    std::vector<int64_t> rows;
+    for (const ShareReport& report : reports) rows.push_back(report.changes[i].cells);
+    Variable variable;
+    variable.distribution = RowsOfEach(rows);
+    if (variable.distribution.split.Length() == 0) continue;
+    variable.info = ValueInfo::OfMatrix({variable.distribution.split.Length(), 2});
+    if (cells[i].columns() != 2) {
+      HEDDLE_ASSIGN_OR_RETURN(cells[i], Matrix::Dense(0, 2));
+    }
+    variable.value = Value(std::move(cells[i]));
+    changes.Set(loop.merged[i], std::move(variable));
+    wanted[loop.merged[i]] = frame->Find(loop.merged[i])->distribution;
+  }
+  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &changes));
+  for (size_t i = 0; i < loop.merged.size(); ++i) {
+    const std::string& name = loop.merged[i];
+    const auto touched = std::find_if(reports.begin(), reports.end(), [i](const ShareReport& report) {
+      return report.changes[i].is_touched;
+    });
+    if (touched == reports.end()) continue;
+    Variable merged = *frame->Find(name);
+    merged.info = touched->changes[i].info;
+    if (merged.IsHeldBy(options_.rank)) {
+      const Variable* const changed = changes.Find(name);
+      Matrix result = before.Find(name)->value.matrix();
+      if (changed != nullptr) {
+        HEDDLE_ASSIGN_OR_RETURN(result, WithCells(result, changed->value.matrix()));
+      }
+      HEDDLE_ASSIGN_OR_RETURN(result,
+                              merged.info.format == Format::kDense ? ToDense(result) : ToSparse(result));
+      merged.value = Value(std::move(result));
+    }
+    frame->Set(name, std::move(merged));
+  }
+  return OkStatus();
+}
+
+}  // namespace heddle::cluster

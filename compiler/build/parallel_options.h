@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "compiler/parse/ast.h"
+
+namespace heddle::compiler {
+
+/// What the options of a parfor say that counts here. The others tell SystemDS how to spread the loop over
+/// its own kind of cluster; they are looked at, so that a misspelt one is an error, and have no effect.
+struct ParallelForOptions {
+  bool is_checked = true;    ///< check
+  int32_t most_workers = 0;  ///< par; 0: as many as may be.
+};
+
+/// Calls report(option, message, suggestion) for each value that is none; `argument` finds arguments of the
+/// script, by which a value may be given: mode=$m.
+ParallelForOptions ReadParallelForOptions(
+    const Statement& loop, const std::function<std::optional<Scalar>(const std::string& name)>& argument,
+    const std::function<void(const ParallelForOption& option, std::string message, std::string suggestion)>&
+        report);
+
+}  // namespace heddle::compiler
