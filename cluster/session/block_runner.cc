@@ -137,8 +137,7 @@ Status BlockRunner::RunPlan(int32_t block, uint64_t key, const std::function<Res
                             Frame* frame) {
   guard_.AddPlan(block, key);
   bool is_new = false;
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan,
-                          plans().Obtain(key, guard_, make, &is_new));
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plans().Obtain(key, guard_, make, &is_new));
   if (is_new) shared_.Show(*plan);
 
   std::map<std::string, Value> live_in;

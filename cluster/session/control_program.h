@@ -127,9 +127,9 @@ class ControlProgram {
   IterationRunner* iterations_ = nullptr;
   std::vector<Activation> stack_;
   std::vector<std::unique_ptr<Frame>> frames_;
-  size_t depth_ = 0;                   // Calls around the program.
-  SumTaker* sums_ = nullptr;           // RunBody only.
-  const Block* beside_ = nullptr;      // The loop whose other iterations run, too.
+  size_t depth_ = 0;               // Calls around the program.
+  SumTaker* sums_ = nullptr;       // RunBody only.
+  const Block* beside_ = nullptr;  // The loop whose other iterations run, too.
   bool met_downward_loop_ = false;
   std::vector<CallSite> calls_below_;  // Open in the iteration that failed.
   int64_t decisions_ = 0;

@@ -49,7 +49,8 @@ class SessionOfOneRank : public Session {
     context_.fused = &fused_;
     RandomSeeds::Connect(&program_);
     if (options_.ranks > 1) {
-      shared_ = std::make_unique<SharedIterations>(program_, options_, environment_, context_, blocks_, cancelled_);
+      shared_ =
+          std::make_unique<SharedIterations>(program_, options_, environment_, context_, blocks_, cancelled_);
     } else {
       parallel_ = std::make_unique<ParallelIterations>(program_, options_, environment_, context_, runtime_,
                                                        blocks_, cancelled_);

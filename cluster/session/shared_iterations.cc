@@ -52,7 +52,8 @@ bool AddNames(const std::vector<Block>& blocks, const std::string& counter, std:
     ForEachArguments(block, [&](const auto& arguments) {
       for (const auto& [parameter, variable] : arguments) names->insert(variable);
     });
-    for (const std::string& name : {block.selector, block.first_argument, block.variable}) names->insert(name);
+    for (const std::string& name : {block.selector, block.first_argument, block.variable})
+      names->insert(name);
     assigns_counter |= block.variable == counter;
     for (const std::string& result : block.results) assigns_counter |= result == counter;
     assigns_counter |= AddNames(block.body, counter, names);
@@ -146,7 +147,8 @@ Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const L
   HEDDLE_ASSIGN_OR_RETURN(const std::string answer, blocks_.plans().Share(key, blocks_.guard(), [&] {
     const double saved = static_cast<double>(range.rounds) * static_cast<double>(text.iteration_ns) *
                          (1.0 - 1.0 / options_.ranks);
-    return std::string(saved > static_cast<double>(kExchangeNs) + static_cast<double>(bytes) ? "share" : "keep");
+    return std::string(saved > static_cast<double>(kExchangeNs) + static_cast<double>(bytes) ? "share"
+                                                                                             : "keep");
   }));
   return answer == "share";
 }
@@ -223,13 +225,13 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<ShareReport> reports, ExchangeReports(own, &printed));
   text.has_run = true;
   text.iteration_ns = reports[0].iteration_ns;
-  if (std::any_of(reports.begin(), reports.end(), [](const ShareReport& report) { return report.has_failed; }))
+  if (std::any_of(reports.begin(), reports.end(),
+                  [](const ShareReport& report) { return report.has_failed; }))
     return false;
 
   HEDDLE_RETURN_IF_ERROR(ExchangeCells(loop, reports, before, std::move(cells), frame).At(loop.position));
-  std::stable_sort(printed.begin(), printed.end(), [](const PrintedText& a, const PrintedText& b) {
-    return a.iteration < b.iteration;
-  });
+  std::stable_sort(printed.begin(), printed.end(),
+                   [](const PrintedText& a, const PrintedText& b) { return a.iteration < b.iteration; });
   if (options_.rank == 0)
     for (const PrintedText& line : printed) environment_.print(line.text);
   frame->Set(loop.variable, Variable::OfScalar(range.ValueOf(range.rounds - 1)));
@@ -243,8 +245,8 @@ Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const ShareRe
   texts.Set("%report", std::move(report));
   HEDDLE_ASSIGN_OR_RETURN(Variable lines, TextOfThisRank(EncodeTexts(*printed), options_.ranks));
   texts.Set("%printed", std::move(lines));
-  HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(
-      {{"%report", Distribution::Each()}, {"%printed", Distribution::One()}}, &texts));
+  HEDDLE_RETURN_IF_ERROR(
+      blocks_.Exchange({{"%report", Distribution::Each()}, {"%printed", Distribution::One()}}, &texts));
   std::vector<ShareReport> reports;
   const Column column = texts.Find("%report")->value.frame().column(0);
   for (int64_t rank = 0; rank < column.rows(); ++rank) {

@@ -19,12 +19,12 @@
 
 namespace heddle::cluster {
 
-/// Shares the iterations of a parfor out over the ranks of a session (docs/parfor.md): rank r of n runs number
-/// r, r + n, r + 2n, ... on its own, as a session of one rank would, on its threads. Every rank decides alike
-/// and takes part in the exchanges before and after.
+/// Shares the iterations of a parfor out over the ranks of a session (docs/parfor.md): rank r of n runs
+/// number r, r + n, r + 2n, ... on its own, as a session of one rank would, on its threads. Every rank
+/// decides alike and takes part in the exchanges before and after.
 ///
-/// When an iteration fails anywhere, nothing has happened: the loop is run in order, and the error and what is
-/// printed before it are those of that run.
+/// When an iteration fails anywhere, nothing has happened: the loop is run in order, and the error and what
+/// is printed before it are those of that run.
 class SharedIterations : public IterationRunner {
  public:
   /// All outlive it. `blocks` is the runner of the program around the loops, `context` its kernels'.

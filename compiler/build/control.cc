@@ -163,9 +163,8 @@ void BodyBuilder::BuildFor(const Statement& statement) {
 void BodyBuilder::BuildParallelBody(const Statement& statement, Block* block) {
   const auto argument = [this](const std::string& name) { return FindScriptArgument(name); };
   const ParallelForOptions options = ReadParallelForOptions(
-      statement, argument,
-      [this](const ParallelForOption& option, std::string message, std::string suggestion) {
-        Error(option.text_range, std::move(message)).suggestion = std::move(suggestion);
+      statement, argument, [this](const ParallelForOption& option, std::string message) -> Diagnostic& {
+        return Error(option.text_range, std::move(message));
       });
   block->most_workers = options.most_workers;
   std::map<std::string, DataType> outer;
@@ -195,8 +194,8 @@ void BodyBuilder::BuildParallelBody(const Statement& statement, Block* block) {
   for (const std::string& name : locals) renamed_[name] = fmt::format("%{}.{}", name, block->id);
   if (!block->independent) {
     const ParallelForReport::Conflict& conflict = report.conflicts[0];
-    block->in_order = fmt::format("iterations may depend on each other through '{}': {}", conflict.variable,
-                                  conflict.why);
+    block->in_order =
+        fmt::format("iterations may depend on each other through '{}': {}", conflict.variable, conflict.why);
     return;
   }
   for (const std::string& name : report.merged) block->merged.push_back(VariableFor(name));

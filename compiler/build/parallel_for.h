@@ -31,7 +31,8 @@ struct ParallelForReport {
 };
 
 /// Checks the body of a parfor. `outer` holds the variables of before the loop and their types, `argument`
-/// finds arguments of the script. With `trusts_unchecked` parfors inside with check=0 are taken at their word.
+/// finds arguments of the script. With `trusts_unchecked` parfors inside with check=0 are taken at their
+/// word.
 ///
 /// Accepted writes to them: x += e where x is not used otherwise; loops inside as above; X[...] = e where the
 /// rows or the columns of any two accesses to X (one a write) are intervals with ends that are linear in the

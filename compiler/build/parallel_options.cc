@@ -7,8 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/parse/diagnostics.h"
-
 namespace heddle::compiler {
 namespace {
 
@@ -51,15 +49,18 @@ std::string Listed(const std::vector<std::string>& values) {
 
 ParallelForOptions ReadParallelForOptions(
     const Statement& loop, const std::function<std::optional<Scalar>(const std::string& name)>& argument,
-    const std::function<void(const ParallelForOption& option, std::string message, std::string suggestion)>&
-        report) {
+    const std::function<Diagnostic&(const ParallelForOption& option, std::string message)>& report) {
   ParallelForOptions result;
   for (const ParallelForOption& option : loop.options) {
     std::string text = option.text;
-    if (!text.empty() && text[0] == '$') {
+    if (text.size() > 1 && text[0] == '$') {
       const std::optional<Scalar> given = argument(text.substr(1));
       if (!given) {
-        report(option, fmt::format("the script's argument {} is not given", text), "");
+        const std::string name = text.substr(1);
+        const bool is_number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+        report(option, fmt::format("the script's argument {} is not given", text))
+            .notes.push_back(is_number ? "give it after -args, in order"
+                                       : fmt::format("give it with -nvargs {}=value", name));
         continue;
       }
       text = given->ToText();
@@ -69,7 +70,7 @@ ParallelForOptions ReadParallelForOptions(
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
       if (error != std::errc() || end != text.data() + text.size() || number < 1) {
         report(option, fmt::format("the option '{}' of a parfor is a whole number from 1, not {}",
-                                   option.name, text), "");
+                                   option.name, text));
       } else if (option.name == "par") {
         result.most_workers = number;
       }
@@ -80,7 +81,8 @@ ParallelForOptions ReadParallelForOptions(
       const std::string value = UpperCase(text);
       if (std::find(named.values.begin(), named.values.end(), value) == named.values.end()) {
         report(option, fmt::format("the option '{}' of a parfor is {}, not {}", option.name,
-                                   Listed(named.values), text), SuggestName(value, named.values));
+                                   Listed(named.values), text))
+            .suggestion = SuggestName(value, named.values);
       } else if (option.name == "check") {
         result.is_checked = value == "1";
       }

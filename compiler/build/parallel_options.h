@@ -7,6 +7,7 @@
 #include <string>
 
 #include "compiler/parse/ast.h"
+#include "compiler/parse/diagnostics.h"
 
 namespace heddle::compiler {
 
@@ -17,11 +18,10 @@ struct ParallelForOptions {
   int32_t most_workers = 0;  ///< par; 0: as many as may be.
 };
 
-/// Calls report(option, message, suggestion) for each value that is none; `argument` finds arguments of the
-/// script, by which a value may be given: mode=$m.
+/// Calls report(option, message) for each value that is none, and adds what to do; `argument` finds arguments
+/// of the script, by which a value may be given: mode=$m.
 ParallelForOptions ReadParallelForOptions(
     const Statement& loop, const std::function<std::optional<Scalar>(const std::string& name)>& argument,
-    const std::function<void(const ParallelForOption& option, std::string message, std::string suggestion)>&
-        report);
+    const std::function<Diagnostic&(const ParallelForOption& option, std::string message)>& report);
 
 }  // namespace heddle::compiler

@@ -108,8 +108,8 @@ class Renamer {
     });
     block->selector = Renamed(block->selector);
     block->first_argument = Renamed(block->first_argument);
-    for (std::vector<std::string>* names : {&block->results, &block->merged, &block->sums, &block->natural,
-                                            &block->upward, &block->locals})
+    for (std::vector<std::string>* names :
+         {&block->results, &block->merged, &block->sums, &block->natural, &block->upward, &block->locals})
       for (std::string& name : *names) name = Renamed(name);
   }
 

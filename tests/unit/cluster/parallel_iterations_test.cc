@@ -26,6 +26,12 @@ SessionOptions OnThreads(int threads) {
   return options;
 }
 
+SessionOptions OnRanks(int ranks, int threads) {
+  SessionOptions options = OnThreads(threads);
+  options.ranks = ranks;
+  return options;
+}
+
 const char* const kScripts[] = {
     // rows of one matrix, columns of another; output in order; unseeded numbers
     "R = matrix(7, rows=9, cols=3)\nC = matrix(0, rows=2, cols=9)\nparfor (i in 1:9) {\n"
@@ -75,8 +81,11 @@ TEST(ParallelIterationsTest, AnyNumberOfThreadsGivesTheSameBytes) {
         ASSERT_EQ(many.output, one.output) << threads;
       }
     }
-    const ScriptOutcome ranks = RunScript(script, SplitOver(2, 2));
-    EXPECT_EQ(ranks.output, one.output);
+    for (SessionOptions options : {SplitOver(2, 2), OnRanks(2, 1), OnRanks(3, 2)}) {
+      const ScriptOutcome ranks = RunScript(script, options);
+      ASSERT_TRUE(ranks.status.ok()) << ranks.status.ToString();
+      ASSERT_EQ(ranks.output, one.output) << options.ranks;
+    }
   }
 }
 

@@ -40,11 +40,13 @@ TEST(BuildParallelForTest, WhatIsTakenForGrantedIsWrittenDown) {
 }
 
 TEST(BuildParallelForTest, APromiseIsNotTakenForAProof) {
-  const Block proven = LoopOf("R = matrix(0, 9, 1)\nparfor (i in 1:9, check=0) { R[i, 1] = i * sum(R[i, ]) }\nprint(sum(R))");
+  const Block proven =
+      LoopOf("R = matrix(0, 9, 1)\nparfor (i in 1:9, check=0) { R[i, 1] = i * sum(R[i, ]) }\nprint(sum(R))");
   EXPECT_TRUE(proven.independent);
   EXPECT_EQ(proven.in_order, "");
   EXPECT_EQ(proven.merged, Names{"R"});
-  const Block unproven = LoopOf("R = matrix(0, 9, 1)\nparfor (i in 1:9, check=0) { R[i*i - i, 1] = i }\nprint(sum(R))");
+  const Block unproven =
+      LoopOf("R = matrix(0, 9, 1)\nparfor (i in 1:9, check=0) { R[i*i - i, 1] = i }\nprint(sum(R))");
   EXPECT_FALSE(unproven.independent);
   EXPECT_EQ(unproven.in_order,
             "iterations may depend on each other through 'R': two iterations may touch the same cells");

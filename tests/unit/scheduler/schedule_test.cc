@@ -290,6 +290,24 @@ TEST(ScheduleTest, AValueIsBroadcastOnceForAllItsReaders) {
             1);
 }
 
+// Rows of which each rank has as many as it likes are brought to rank 0, a whole value to all ranks.
+TEST(ScheduleTest, VariablesAreBroughtToWhereTheyAreWanted) {
+  GraphUnderTest g;
+  g.Assign("parts", g.Variable("parts", MatrixOf(5, 2)));
+  g.Assign("whole", g.Variable("whole", MatrixOf(3, 3)));
+  const Distribution parts = {.kind = Distribution::Kind::kSplit, .split = {Axis::kRows, {0, 0, 4, 5}}};
+  ScheduleOptions options{.ranks = 3};
+  options.live_out = {{"parts", Distribution::One()}, {"whole", Distribution::Each()}};
+  const Result<Plan> plan = Schedule(g.graph, {{"parts", parts}, {"whole", Distribution::One()}}, options);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_TRUE(CheckLive(*plan).ok());
+  ASSERT_EQ(plan->live_out.size(), 2u);
+  EXPECT_EQ(plan->live_out[0].distribution, Distribution::One());
+  EXPECT_EQ(plan->live_out[1].distribution, Distribution::Each());
+  EXPECT_EQ(TasksOf(*plan, 0, Phase::kGather).size(), 1u);
+  EXPECT_EQ(TasksOf(*plan, 3, Phase::kWhole).size(), 3u) << "every rank has the whole value";
+}
+
 TEST(ScheduleTest, EffectsKeepScriptOrderByControlRegisters) {
   GraphUnderTest g;
   Node literal;

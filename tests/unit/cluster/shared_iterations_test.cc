@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Iterations of a parfor that are shared out over ranks.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "cluster/session/merge_cells.h"
+#include "cluster/session/share_report.h"
+#include "tests/unit/cluster/script_runner.h"
+
+namespace heddle::cluster {
+namespace {
+
+SessionOptions OnRanks(int ranks, int threads = 1) {
+  SessionOptions options;
+  options.ranks = ranks;
+  options.threads = threads;
+  options.fusion = "off";
+  return options;
+}
+
+int64_t ActsOf(const ScriptOutcome& outcome, size_t rank, const std::string& op) {
+  const auto& operators = outcome.statistics[rank].operators;
+  const auto found = operators.find(op);
+  return found == operators.end() ? 0 : found->second.acts;
+}
+
+TEST(SharedIterationsTest, EveryRankRunsItsShare) {
+  const std::string script =
+      "R = matrix(0, rows=7, cols=2)\nX = rand(rows=20, cols=2, seed=3)\nparfor (i in 1:7) {\n"
+      "  R[i, 1] = sum(cumsum(X * i))\n  print(\"iteration \" + i)\n}\nprint(toString(R, decimal=17))\nprint(i)";
+  const ScriptOutcome one = RunScript(script, OnRanks(1));
+  ASSERT_TRUE(one.status.ok()) << one.status.ToString();
+  for (const int threads : {1, 2}) {
+    const ScriptOutcome three = RunScript(script, OnRanks(3, threads));
+    ASSERT_TRUE(three.status.ok()) << three.status.ToString();
+    EXPECT_EQ(three.output, one.output);
+    EXPECT_EQ(ActsOf(three, 0, "cumsum"), 3);
+    EXPECT_EQ(ActsOf(three, 1, "cumsum"), 2);
+    EXPECT_EQ(ActsOf(three, 2, "cumsum"), 2);
+  }
+}
+
+TEST(SharedIterationsTest, WhatIsCutByRowsStaysWhereItIs) {
+  const std::string script =
+      "X = rand(rows=4000, cols=2, seed=3)\nR = matrix(0, rows=3, cols=1)\nparfor (i in 1:3) {\n"
+      "  R[i, 1] = sum(abs(X - i))\n}\nprint(sum(R))";
+  SessionOptions options = OnRanks(2);
+  options.min_distributed_bytes = 1000;
+  const ScriptOutcome split = RunScript(script, options);
+  EXPECT_EQ(split.output, RunScript(script, OnRanks(1)).output);
+  EXPECT_EQ(ActsOf(split, 1, "abs"), 3) << "both ranks have rows of every iteration";
+}
+
+TEST(SharedIterationsTest, CopiesThatTakeTooMuchMemoryAreNotMade) {
+  const std::string script =
+      "X = rand(rows=1000, cols=100, seed=3)\nR = matrix(0, rows=4, cols=1)\nparfor (i in 1:4) {\n"
+      "  R[i, 1] = sum(cumsum(X[, i]))\n}\nprint(sum(R))";
+  SessionOptions options = OnRanks(2);
+  options.memory_bytes = 1 << 21;
+  const ScriptOutcome little = RunScript(script, options);
+  ASSERT_TRUE(little.status.ok()) << little.status.ToString();
+  EXPECT_EQ(ActsOf(little, 1, "cumsum"), 0);
+  options.memory_bytes = 1 << 24;
+  const ScriptOutcome enough = RunScript(script, options);
+  EXPECT_EQ(ActsOf(enough, 1, "cumsum"), 2);
+  EXPECT_EQ(little.output, enough.output);
+}
+
+TEST(SharedIterationsTest, WhenOneFailsTheErrorIsThatOfTheFirst) {
+  const std::string script =
+      "f = function(double x) return (double y) { if (x > 4) { stop(\"large: \" + x) }\n y = x }\n"
+      "R = matrix(0, rows=9, cols=1)\nparfor (i in 1:9) {\n  print(\"begins \" + i)\n  R[i, 1] = f(i)\n"
+      "  print(\"ends \" + i)\n}";
+  const ScriptOutcome one = RunScript(script, OnRanks(1));
+  ASSERT_EQ(one.status.code(), StatusCode::kAborted);
+  for (const int ranks : {2, 3}) {
+    const ScriptOutcome several = RunScript(script, OnRanks(ranks, 2));
+    EXPECT_EQ(several.status.ToString(), one.status.ToString());
+    EXPECT_EQ(several.output, one.output);
+  }
+}
+
+TEST(SharedIterationsTest, CellsOfAnyKindComeTogether) {
+  const std::string script =
+      "S = rand(rows=30, cols=30, sparsity=0.05, seed=2)\nN = matrix(0, 5, 1) / 0\nE = matrix(1, 5, 2)\n"
+      "for (round in 1:3) {\n  parfor (i in 1:5) {\n    if (i %% 2 == 0) { S[i, i] = 0 / 0; S[i, 1] = 0 - 0 }\n"
+      "    if (i == round) { N[i, 1] = i }\n    if (i > 7) { E[i, 1] = 5 }\n    v = sum(rand(rows=3, cols=3))\n"
+      "    E[i, 2] = v\n  }\n  print(sum(E))\n}\n"
+      "print(toString(S, decimal=17))\nprint(toString(N))\nprint(toString(E, decimal=17))";
+  for (const ElementType type : {ElementType::kFloat64, ElementType::kFloat32}) {
+    SessionOptions options = OnRanks(1);
+    options.element_type = type;
+    const ScriptOutcome one = RunScript(script, options);
+    ASSERT_TRUE(one.status.ok()) << one.status.ToString();
+    options.ranks = 3;
+    const ScriptOutcome three = RunScript(script, options);
+    ASSERT_TRUE(three.status.ok()) << three.status.ToString();
+    EXPECT_EQ(three.output, one.output);
+  }
+}
+
+TEST(ShareReportTest, ReportsAndTextsParseBack) {
+  ShareReport report;
+  report.iteration_ns = 123;
+  report.changes = {{5, true, ValueInfo::OfMatrix({3, 4}, Format::kSparse)},
+                    {0, false, ValueInfo::OfMatrix({1, 1})}};
+  const Result<ShareReport> parsed = ShareReport::Parse(report.ToText());
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(*parsed, report);
+  ShareReport failed;
+  failed.has_failed = true;
+  EXPECT_EQ(*ShareReport::Parse(failed.ToText()), failed);
+  EXPECT_FALSE(ShareReport::Parse("done well").ok());
+
+  const std::vector<PrintedText> texts = {{7, "a\n"}, {9, ""}, {8, std::string("\0\n", 2)}};
+  std::vector<PrintedText> back;
+  ASSERT_TRUE(DecodeTexts(EncodeTexts(texts), &back).ok());
+  EXPECT_EQ(back, texts);
+  EXPECT_FALSE(DecodeTexts(EncodeTexts(texts).substr(0, 20), &back).ok());
+  EXPECT_FALSE(DecodeTexts("short", &back).ok());
+}
+
+TEST(MergeCellsTest, ChangedCellsAreTakenOutAndPutIn) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const ElementType type : {ElementType::kFloat64, ElementType::kFloat32}) {
+    Matrix before = *Matrix::Dense(2, 3, type);
+    Matrix after = *Matrix::Dense(2, 3, type);
+    const auto set = [type](Matrix& matrix, int64_t i, double value) {
+      if (type == ElementType::kFloat64) {
+        matrix.mutable_data()[i] = value;
+      } else {
+        matrix.mutable_data<float>()[i] = static_cast<float>(value);
+      }
+    };
+    const double old_cells[] = {1, nan, 0.0, 4, 5, 6}, new_cells[] = {1, nan, -0.0, nan, 5, 0.1};
+    for (int64_t i = 0; i < 6; ++i) {
+      set(before, i, old_cells[i]);
+      set(after, i, new_cells[i]);
+    }
+    const Result<Matrix> changes = ChangedCells(before, after);
+    ASSERT_TRUE(changes.ok());
+    EXPECT_EQ(changes->rows(), 3);
+    const Result<Matrix> back = WithCells(before, *changes);
+    ASSERT_TRUE(back.ok());
+    EXPECT_TRUE(Matrix::SameCells(*back, after));
+    EXPECT_TRUE(std::signbit(back->At(0, 2)));
+    EXPECT_EQ(before.At(1, 0), 4) << "what others hold stays";
+  }
+  EXPECT_EQ(ChangedCells(*Matrix::Dense(1, 1), *Matrix::Dense(1, 2)).status().code(), StatusCode::kInternal);
+  Matrix outside = *Matrix::Dense(1, 2);
+  outside.mutable_data()[0] = 1;
+  EXPECT_EQ(WithCells(*Matrix::Dense(1, 1), outside).status().code(), StatusCode::kInternal);
+}
+
+}  // namespace
+}  // namespace heddle::cluster
