@@ -122,7 +122,7 @@ class Writer {
       AppendQuoted(candidate.function, &out_);
       out_.push_back(' ');
       AppendQuoted(candidate.reason, &out_);
-      out_.append(" arguments");
+      out_.append(candidate.is_wrong ? " wrong arguments" : " arguments");
       Arguments(candidate.arguments);
     }
     Strings("results", block.results);
@@ -180,6 +180,7 @@ CallCandidate ReadCandidate(TextReader& reader) {
   candidate.first_argument = type.value_or(DataType::kUnknown);
   candidate.function = reader.Quoted();
   candidate.reason = reader.Quoted();
+  candidate.is_wrong = reader.AcceptWord("wrong");
   reader.Expect("arguments");
   candidate.arguments = ReadArguments(reader);
   return candidate;

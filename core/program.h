@@ -38,7 +38,8 @@ struct CallCandidate {
   std::string name;  ///< What the text in Block::selector is for this one; "" where there is no selector.
   DataType first_argument = DataType::kUnknown;  ///< What Block::first_argument must be; kUnknown: anything.
   std::string function;                          ///< Key in Program::functions; "" where it cannot be run,
-  std::string reason;                            ///< for this reason.
+  std::string reason;                            ///< for this reason:
+  bool is_wrong = false;  ///< no call of it could be right; else Heddle does not run a part of it yet.
   /// Parameter name, variable of the caller. An only parameter that is "" stands for all: the elements of the
   /// variable if it is a list, else the variable.
   std::vector<std::pair<std::string, std::string>> arguments;

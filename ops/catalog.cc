@@ -53,6 +53,7 @@ namespace heddle::ops {
   Operator(kOuterForm)             \
   Operator(kQr)                    \
   Operator(kQuantile)              \
+  Operator(kReplaceTexts)          \
   Operator(kReplicate)             \
   Operator(kRoll)                  \
   Operator(kRowClassMeet)          \

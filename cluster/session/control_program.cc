@@ -165,7 +165,7 @@ Result<bool> ControlProgram::Decide(const Block& block) {
   return scalar.AsBoolean();
 }
 
-Result<int64_t> ControlProgram::LoopBound(const Block& block, const char* name) {
+Result<std::optional<int64_t>> ControlProgram::LoopBound(const Block& block, const char* name) {
   HEDDLE_ASSIGN_OR_RETURN(const Variable bound, frame().Take(name));
   if (!bound.info.IsScalar())
     return FailedPrecondition("a bound of the loop is a {} {}, not a scalar", bound.info.shape,
@@ -173,7 +173,7 @@ Result<int64_t> ControlProgram::LoopBound(const Block& block, const char* name) 
         .WithNote("use as.scalar()")
         .At(block.position);
   const Scalar& scalar = bound.value.scalar();
-  const Result<int64_t> whole = compiler::LoopBound(scalar);
+  const Result<std::optional<int64_t>> whole = compiler::LoopBound(scalar);
   if (!whole.ok()) return whole.status().At(block.position);
   HEDDLE_RETURN_IF_ERROR(Record(block, scalar.ToText()));
   return *whole;
@@ -181,19 +181,21 @@ Result<int64_t> ControlProgram::LoopBound(const Block& block, const char* name) 
 
 Status ControlProgram::EnterFor(const Block& block) {
   HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t from, LoopBound(block, Block::kFrom));
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t to, LoopBound(block, Block::kTo));
-  int64_t increment = from <= to ? 1 : -1;
+  HEDDLE_ASSIGN_OR_RETURN(const std::optional<int64_t> first, LoopBound(block, Block::kFrom));
+  HEDDLE_ASSIGN_OR_RETURN(const std::optional<int64_t> last, LoopBound(block, Block::kTo));
+  const int64_t from = first.value_or(0), to = last.value_or(0);
+  std::optional<int64_t> step = from <= to ? 1 : -1;
   if (block.has_increment) {
-    HEDDLE_ASSIGN_OR_RETURN(increment, LoopBound(block, Block::kIncrement));
-    if (increment == 0) return FailedPrecondition("the increment of the loop is zero").At(block.position);
-  } else if (increment < 0 && beside_ != nullptr && frames_.size() == 1 &&
+    HEDDLE_ASSIGN_OR_RETURN(step, LoopBound(block, Block::kIncrement));
+  } else if (step == -1 && beside_ != nullptr && frames_.size() == 1 &&
              std::find(beside_->upward.begin(), beside_->upward.end(), block.variable) !=
                  beside_->upward.end()) {
     met_downward_loop_ = true;
     return Cancelled("a loop counts down");
   }
-  const uint64_t rounds = RoundsOf(from, to, increment);
+  // NaN as a bound, or an increment without a whole part, gets nowhere.
+  const int64_t increment = step.value_or(0);
+  const uint64_t rounds = first && last && increment != 0 ? RoundsOf(from, to, increment) : 0;
   if (rounds == 0) {
     FreeDead(block);
     return OkStatus();

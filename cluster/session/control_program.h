@@ -113,7 +113,7 @@ class ControlProgram {
   Status FinishCall(const Block& block, const Function& function);
   Status BindList(const Block& block, const Function& function, const Frame& callee);
   Result<bool> Decide(const Block& block);
-  Result<int64_t> LoopBound(const Block& block, const char* name);
+  Result<std::optional<int64_t>> LoopBound(const Block& block, const char* name);
   Status Record(const Block& block, std::string_view decision);
   void FreeDead(const Block& block);
 

@@ -113,12 +113,13 @@ class Precompiler {
     return false;
   }
 
-  // False where the bound is not known, or the session will refuse it.
+  // False where the bound is not known or no number, or the session will refuse it.
   static bool GetBound(const std::optional<Scalar>& bound, int64_t* whole) {
     if (!bound) return false;
-    const Result<int64_t> found = compiler::LoopBound(*bound);
-    if (found.ok()) *whole = *found;
-    return found.ok();
+    const Result<std::optional<int64_t>> found = compiler::LoopBound(*bound);
+    const bool is_number = found.ok() && found->has_value();
+    if (is_number) *whole = **found;
+    return is_number;
   }
 
   bool Leave(const Block& block) {

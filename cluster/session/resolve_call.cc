@@ -81,7 +81,8 @@ Result<ResolvedCall> ChooseCandidate(const Program& program, const Block& call, 
     has_name = true;
     if (!candidate.Takes(type)) continue;
     if (!candidate.function.empty()) return Resolve(program, candidate.function, candidate.arguments, caller);
-    return Unimplemented("{}", candidate.reason);
+    return candidate.is_wrong ? FailedPrecondition("{}", candidate.reason)
+                              : Unimplemented("{}", candidate.reason);
   }
   if (has_name)
     return FailedPrecondition("no function of this name takes a {} as its first argument", Name(type));

@@ -21,8 +21,8 @@ struct ResolvedCall {
 
 /// The function of a call: the only one, or the candidate for the name and the first argument that the
 /// caller's variables hold, which are the same on every rank. Errors, at the place of the call:
-/// kFailedPrecondition when there is none, or when a list does not hold its arguments; kUnimplemented for one
-/// that Heddle does not run.
+/// kFailedPrecondition when there is none, when it takes other arguments or gives no result, or when a list
+/// does not hold its arguments; kUnimplemented for one that Heddle does not run.
 Result<ResolvedCall> ResolveCall(const Program& program, const Block& call, const Frame& caller);
 
 }  // namespace heddle::cluster

@@ -25,6 +25,7 @@ std::vector<Block> BodyBuilder::BuildFunction(const FunctionDefinition& definiti
   Flush();
   for (const ParameterDefinition& result : definition.results) {
     if (const auto found = scope_.find(result.name); found != scope_.end()) {
+      ReportConflict(found->second);
       const DataType assigned = found->second.known.info.data_type;
       const bool is_list = assigned == DataType::kList;
       if (assigned == DataType::kUnknown || is_list == (result.data_type == DataType::kList)) continue;

@@ -19,6 +19,7 @@ struct Variable {
   LiveIn known;  ///< Type without sizes, and the value of a scalar that straight-line code gave it.
   SourceRange assigned_at;
   bool numbers_rows = false;  ///< The column 1, 2, ..., n, as seq(1, n) makes it, whatever the way here.
+  std::string conflict;       ///< Not "": two ways here give it types that do not go together; said if read.
 };
 using Scope = std::map<std::string, Variable, std::less<>>;
 
@@ -122,6 +123,7 @@ class BodyBuilder {
                          const SourceRange& range);
   std::string PassNode(NodeId node, const SourceRange& range);
   void ReportUnknownFunction(const Expression& call);
+  void ReportConflict(const Variable& variable);
   std::string NewTemporary();
 
   // --- lists.cc: steps on lists
@@ -151,6 +153,7 @@ class BodyBuilder {
   NodeId BuildNamed(const Expression& call, const ops::Operator& builtin);
   NodeId BuildVariadic(const Expression& call, const ops::Operator& builtin);
   NodeId BuildMinMax(const Expression& call, const ops::Operator& builtin);
+  void NumbersOfTexts(std::vector<NodeId>* inputs);
   NodeId BuildOuter(const Expression& call);
   NodeId BuildTable(const Expression& call);
   NodeId BuildSame(const Expression& call);
@@ -200,6 +203,7 @@ class BodyBuilder {
   std::map<const Expression*, NodeId> built_arguments_;      // of the next call, made before their turn
   std::set<const Expression*> early_reads_;                  // of the statement; calls that are hoisted, too
   std::set<std::string> reported_undefined_;
+  std::set<std::pair<Place, std::string>> reported_conflicts_;
   bool calls_in_index_ = false;  // print allows them
 };
 

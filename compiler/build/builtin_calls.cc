@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compiler/build/body_builder.h"
+#include "core/double_text.h"
 
 namespace heddle::compiler {
 namespace {
@@ -207,13 +208,27 @@ NodeId BodyBuilder::BuildPositional(const Expression& call, const ops::Operator&
   return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range));
 }
 
+// replace(X, 0, "Infinity"): texts of numbers are numbers where cells are.
+void BodyBuilder::NumbersOfTexts(std::vector<NodeId>* inputs) {
+  for (NodeId& input : *inputs) {
+    const std::optional<Scalar>& value = block_.ValueOf(input);
+    const std::optional<double> number =
+        value && value->IsString() ? ParseDouble(value->AsString()) : std::nullopt;
+    if (number) input = block_.Literal(Scalar(*number), block_.NodeOf(input).position);
+  }
+}
+
 NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& builtin) {
   std::vector<const Argument*> bound;
   const std::vector<ops::OperatorParameter> parameters = ops::ParseParameters(builtin.parameters);
   if (builtin.form == ops::CallForm::kRand) {
     for (const Argument& argument : call.arguments) {
-      if (!argument.name.empty()) continue;
-      Error(argument.value->range, fmt::format("{}() takes named arguments only", call.name));
+      if (argument.name == "dims")
+        program_.ReportUnimplemented(*path_, argument.name_range, "rand() of a tensor is");
+      else if (argument.name.empty())
+        Error(argument.value->range, fmt::format("{}() takes named arguments only", call.name));
+      else
+        continue;
       return ErrorNode(call.range);
     }
   }
@@ -244,6 +259,7 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& buil
   }
   for (const std::vector<NodeId>& of_parameter : nodes)
     inputs.insert(inputs.end(), of_parameter.begin(), of_parameter.end());
+  if (builtin.name == "replace" && InfoOf(inputs[0]).IsMatrix()) NumbersOfTexts(&inputs);
   if (builtin.seed_input >= 0) attributes.emplace_back("stream", Scalar(program_.next_stream++));
   if (builtin.drops_last_input && inputs.back() == kNoNode) inputs.pop_back();
   return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range), std::move(attributes));
@@ -268,11 +284,12 @@ NodeId BodyBuilder::BuildVariadic(const Expression& call, const ops::Operator& b
     return info.IsScalar() &&
            (info.value_type == ValueType::kString || info.value_type == ValueType::kUnknown);
   };
-  // append("a", "b") joins texts.
-  if (builtin.name == "cbind" && inputs.size() == 2 && is_text(inputs[0]) && InfoOf(inputs[1]).IsScalar()) {
-    const NodeId text =
-        block_.Add("+", {block_.Literal(Scalar(""), At(call.name_range)), inputs[0]}, At(call.name_range));
-    return block_.Add("+", {text, inputs[1]}, At(call.name_range));
+  // append("a", "b") writes texts below each other.
+  const bool binds = builtin.name == "cbind" || builtin.name == "rbind";
+  if (binds && inputs.size() == 2 && is_text(inputs[0]) && InfoOf(inputs[1]).IsScalar()) {
+    const NodeId line_end = block_.Literal(Scalar("\n"), At(call.name_range));
+    const NodeId line = block_.Add("+", {inputs[0], line_end}, At(call.name_range));
+    return block_.Add("+", {line, inputs[1]}, At(call.name_range));
   }
   return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range), std::move(attributes));
 }

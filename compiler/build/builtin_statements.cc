@@ -29,6 +29,7 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
   std::vector<std::pair<std::string, Scalar>> attributes;
   std::optional<Scalar> path;
   bool ok = true;
+  if (call.name == "readMM") attributes.emplace_back("format", Scalar("mm"));
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const Argument& argument = call.arguments[i];
     if (i == 0 && argument.name.empty()) {
@@ -85,10 +86,17 @@ void BodyBuilder::AddTypeInMetadata(const std::string& path,
 void BodyBuilder::BuildWrite(const Expression& call) {
   const std::vector<std::string> options = OptionsOf("write");
   std::vector<NodeId> inputs;
+  NodeId format_of_run = kNoNode;
   std::vector<std::pair<std::string, Scalar>> attributes;
   for (const Argument& argument : call.arguments) {
     if (argument.name.empty()) {
       inputs.push_back(BuildExpression(*argument.value));
+    } else if (argument.name == "format") {
+      const NodeId format = BuildExpression(*argument.value);
+      if (block_.ValueOf(format))
+        attributes.emplace_back("format", *block_.ValueOf(format));
+      else
+        format_of_run = format;
     } else if (!Contains(options, argument.name)) {
       Error(argument.name_range, fmt::format("{}() has no parameter '{}'", call.name, argument.name))
           .suggestion = SuggestName(argument.name, options);
@@ -114,6 +122,7 @@ void BodyBuilder::BuildWrite(const Expression& call) {
     Error(call.arguments[1].value->range, fmt::format("the path of {}() must be a string", call.name));
     return;
   }
+  if (format_of_run != kNoNode) inputs = {inputs[0], inputs[1], format_of_run};
   block_.Add("write", std::move(inputs), At(call.name_range), std::move(attributes));
 }
 

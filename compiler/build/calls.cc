@@ -110,28 +110,20 @@ bool BodyBuilder::BindArguments(const Expression& call, const CallChoice& choice
   const auto is_positional = [&](const Argument& argument) {
     return choice.is_eval || argument.name.empty();
   };
-  const auto positional =
-      static_cast<size_t>(std::count_if(choice.arguments.begin(), choice.arguments.end(),
-                                        [&](const Argument* argument) { return is_positional(*argument); }));
-  if (positional > parameters.size()) {
+  for (size_t i = parameters.size(); i < choice.arguments.size(); ++i) {
+    if (!is_positional(*choice.arguments[i])) continue;
     Error(call.range, fmt::format("{}() takes {} argument{}, got {}", name, parameters.size(),
                                   parameters.size() == 1 ? "" : "s", choice.arguments.size()));
     return false;
   }
   bool ok = true;
-  bool is_behind_named = false;
+  std::set<size_t> by_position;
+  for (size_t i = 0; i < choice.arguments.size(); ++i)
+    if (is_positional(*choice.arguments[i])) by_position.insert(i);
   for (size_t i = 0; i < choice.arguments.size(); ++i) {
     const Argument& argument = *choice.arguments[i];
     size_t position = i;
-    if (is_positional(argument)) {
-      if (is_behind_named) {
-        Error(argument.value->range,
-              fmt::format("an argument of {}() without a name stands behind one with a name", name));
-        ok = false;
-        continue;
-      }
-    } else {
-      is_behind_named = true;
+    if (!is_positional(argument)) {
       position = static_cast<size_t>(std::find_if(parameters.begin(), parameters.end(),
                                                   [&](const auto& p) { return p.name == argument.name; }) -
                                      parameters.begin());
@@ -143,12 +135,14 @@ bool BodyBuilder::BindArguments(const Expression& call, const CallChoice& choice
         ok = false;
         continue;
       }
-      if ((*bound)[position] != nullptr) {
-        Error(argument.name_range,
-              fmt::format("the argument '{}' of {}() is given twice", argument.name, name));
+      const std::string twice = fmt::format("the argument '{}' of {}() is given twice", argument.name, name);
+      if (by_position.contains(position)) {
+        Error(argument.name_range, twice);
         ok = false;
         continue;
       }
+      if ((*bound)[position] != nullptr)
+        program_.diagnostics.Warning(*path_, argument.name_range, twice + "; the last one counts");
     }
     (*bound)[position] = &argument;
   }
@@ -211,7 +205,8 @@ bool BodyBuilder::PassArguments(const Expression& call, const CallChoice& choice
   *block = NewBlock(Block::Kind::kCall, call.range);
   block->function = function.key;
   if (!ok) {
-    for (const Argument* argument : choice.arguments) BuildExpression(*argument->value);
+    for (const Argument* argument : choice.arguments)
+      if (!IsList(*argument->value)) BuildExpression(*argument->value);
     return false;
   }
   for (size_t i = 0; i < bound.size(); ++i) {

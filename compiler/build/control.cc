@@ -211,6 +211,10 @@ void BodyBuilder::JoinScopes(const Scope& other) {
   for (const auto& [name, theirs] : other) {
     auto [mine, is_new] = scope_.emplace(name, theirs);
     mine->second.numbers_rows &= theirs.numbers_rows;
+    if (mine->second.conflict.empty() && !theirs.conflict.empty()) {
+      mine->second.conflict = theirs.conflict;
+      mine->second.assigned_at = theirs.assigned_at;
+    }
     LiveIn& known = mine->second.known;
     if (is_new) {
       known.value.reset();
@@ -221,11 +225,10 @@ void BodyBuilder::JoinScopes(const Scope& other) {
       const bool both_known =
           known.info.data_type != DataType::kUnknown && their_info.data_type != DataType::kUnknown;
       if (both_known) {
-        Error(std::max(mine->second.assigned_at, theirs.assigned_at,
-                       [](const auto& a, const auto& b) { return a.begin < b.begin; }),
-              fmt::format("'{}' is a {} on one way and a {} on another", name, Name(their_info.data_type),
-                          Name(known.info.data_type)))
-            .notes.push_back("a branch or loop must not change whether a variable is a scalar or a matrix");
+        mine->second.conflict = fmt::format("'{}' is a {} on one way and a {} on another", name,
+                                            Name(their_info.data_type), Name(known.info.data_type));
+        mine->second.assigned_at = std::max(mine->second.assigned_at, theirs.assigned_at,
+                                            [](const auto& a, const auto& b) { return a.begin < b.begin; });
       }
       known = LiveIn();
       continue;
@@ -254,11 +257,10 @@ void BodyBuilder::CheckLoopTypes(const Statement& loop, const Scope& before) {
     const DataType then = old.known.info.data_type;
     if (now == then || now == DataType::kUnknown || then == DataType::kUnknown) continue;
     variable.known = LiveIn();
-    // A round that makes its own never sees the other type; behind the loop the run tells which it is.
-    if (!ReadsOfEarlierRounds(loop, name)) continue;
-    Error(variable.assigned_at,
-          fmt::format("'{}' is a {} before the loop and a {} in it", name, Name(then), Name(now)))
-        .notes.push_back("a branch or loop must not change whether a variable is a scalar or a matrix");
+    variable.conflict =
+        fmt::format("'{}' is a {} before the loop and a {} in it", name, Name(then), Name(now));
+    // A round that makes its own never sees the other type; behind the loop nobody knows which it is.
+    if (ReadsOfEarlierRounds(loop, name)) ReportConflict(variable);
   }
 }
 

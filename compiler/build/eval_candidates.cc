@@ -127,6 +127,7 @@ CallCandidate ProgramBuilder::CandidateFor(const EvalSite& site, const EvalCandi
   made.first_argument = candidate.first_argument;
   const std::vector<ParameterDefinition>& parameters = candidate.function->definition->parameters;
   made.reason = WhyNot(*candidate.function);
+  const bool is_missing = !made.reason.empty();
   const bool may_expand =
       site.arguments.size() == 1 &&
       (site.first_argument == DataType::kList || site.first_argument == DataType::kUnknown) &&
@@ -136,6 +137,7 @@ CallCandidate ProgramBuilder::CandidateFor(const EvalSite& site, const EvalCandi
                               candidate.name, parameters.size(), site.arguments.size());
   if (made.reason.empty() && candidate.function->definition->results.empty())
     made.reason = fmt::format("{}() returns no result", candidate.name);
+  made.is_wrong = !made.reason.empty() && !is_missing;
   if (!made.reason.empty()) return made;
   made.function = candidate.function->key;
   if (may_expand) {

@@ -64,7 +64,10 @@ NodeId BodyBuilder::ReadVariable(const std::string& name, const SourceRange& ran
         .notes.push_back(kElementsOfLists);
     return ErrorNode(range);
   }
-  if (found != scope_.end()) return block_.Read(variable, found->second.known, At(range));
+  if (found != scope_.end()) {
+    ReportConflict(found->second);
+    return block_.Read(variable, found->second.known, At(range));
+  }
   if (reported_undefined_.insert(name).second) {
     Diagnostic& diagnostic = Error(range, fmt::format("undefined variable '{}'", name));
     std::vector<std::string> candidates = {"TRUE", "FALSE", "pi", "Inf", "NaN"};
@@ -73,6 +76,14 @@ NodeId BodyBuilder::ReadVariable(const std::string& name, const SourceRange& ran
     diagnostic.suggestion = SuggestName(name, candidates);
   }
   return ErrorNode(range);
+}
+
+// Says once what is wrong with a variable that is read behind two ways on which it has different types.
+void BodyBuilder::ReportConflict(const Variable& variable) {
+  if (variable.conflict.empty()) return;
+  if (!reported_conflicts_.insert({variable.assigned_at.begin, variable.conflict}).second) return;
+  Error(variable.assigned_at, variable.conflict)
+      .notes.push_back("a branch or loop must not change whether a variable is a scalar or a matrix");
 }
 
 std::optional<Scalar> BodyBuilder::FindScriptArgument(const std::string& name) const {

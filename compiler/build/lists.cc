@@ -49,9 +49,9 @@ std::optional<ListOperation> OperationOnList(const Expression& call) {
   if (name == "as.frame") return ListOperation::kAsFrame;
   if (name == "length" || name == "nrow") return ListOperation::kLength;
   if (name == "toString") return ListOperation::kToString;
-  if (name == "rbind" && call.arguments.size() == 1) return ListOperation::kRbind;
-  if (name != "append" && name != "cbind") return std::nullopt;
-  return call.arguments.size() == 1 ? ListOperation::kCbind : ListOperation::kAppend;
+  if (name != "append" && name != "cbind" && name != "rbind") return std::nullopt;
+  if (call.arguments.size() != 1) return ListOperation::kAppend;
+  return name == "rbind" ? ListOperation::kRbind : ListOperation::kCbind;
 }
 
 // as.scalar(l[i]) and its like.
@@ -118,9 +118,15 @@ std::string BodyBuilder::PassOperand(const Expression& expression) {
                   expression.range);
 }
 
-// Adds from and to, which are one variable for a single element. False after an error.
+// Adds from and to, which are one variable for a single element. False after an error. A list is a column:
+// its second index may be left out, or 1.
 bool BodyBuilder::PassListIndex(const Index& index, Block* step) {
-  if (index.has_comma || index.rows.kind == IndexRange::Kind::kAll) {
+  const IndexRange& columns = index.columns;
+  const bool is_column =
+      columns.kind == IndexRange::Kind::kAll ||
+      (columns.kind == IndexRange::Kind::kSingle && columns.from->kind == Expression::Kind::kLiteral &&
+       columns.from->literal == Scalar(1));
+  if (!is_column || index.rows.kind == IndexRange::Kind::kAll) {
     Error(index.range, "the elements of a list have one index: l[i], l[i:j] or l[\"name\"]");
     return false;
   }

@@ -68,7 +68,6 @@ constexpr std::string_view kNatives[] = {
     "quantize_compress",
     "range",
     "rcm",
-    "readMM",
     "roll",
     "rowClassMeet",
     "rowCountDistinct",

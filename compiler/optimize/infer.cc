@@ -61,12 +61,16 @@ bool IsComplete(const Node& node) {
   return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return info.IsSized(); });
 }
 
-// Which comparison a node is tells its text; what it compares, the types of its operands: only now.
-void ChooseComparison(std::span<const ValueInfo> infos, Node& node) {
+// What a script writes in one way for matrices and for frames: only the types of the operands tell.
+void ChooseForFrames(std::span<const ValueInfo> infos, Node& node) {
   constexpr std::array<std::string_view, 6> kComparisons = {"==", "!=", "<", "<=", ">", ">="};
   const bool frames = std::any_of(infos.begin(), infos.end(), [](const ValueInfo& x) { return x.IsFrame(); });
   if (!frames && node.op == "compareFrames") {  // Other arguments of the same function.
     node.op = std::string(node.Text("comparison"));
+    return;
+  }
+  if (node.op == "replace" || node.op == "replaceTexts") {
+    node.op = infos[0].IsFrame() ? "replaceTexts" : "replace";
     return;
   }
   if (!frames || std::find(kComparisons.begin(), kComparisons.end(), node.op) == kComparisons.end()) return;
@@ -141,7 +145,7 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
   node.info = ValueInfo();
   node.results.clear();
   if (!types_known) return OkStatus();
-  ChooseComparison(infos_, node);
+  ChooseForFrames(infos_, node);
 
   Result<ValueInfo> info = ops::Infer({node, infos_, scalars_, files_, element_type_}, &results_);
   if (!info.ok()) return value_types_known ? info.status() : OkStatus();

@@ -17,10 +17,10 @@ const Scalar* AssignedNumber(const Graph& graph, std::string_view name) {
   return value == nullptr || value->IsString() ? nullptr : value;  // a string is an error of the run
 }
 
-Result<int64_t> LoopBound(const Scalar& bound) {
-  if (const std::optional<int64_t> whole = ops::WholeNumber(bound)) return *whole;
-  if (bound.IsString() || std::isnan(bound.AsDouble()))
-    return FailedPrecondition("a bound of the loop is {}, not a number", bound.ToText());
+Result<std::optional<int64_t>> LoopBound(const Scalar& bound) {
+  if (const std::optional<int64_t> whole = ops::WholeNumber(bound)) return whole;
+  if (bound.IsString()) return FailedPrecondition("a bound of the loop is {}, not a number", bound.ToText());
+  if (std::isnan(bound.AsDouble())) return std::optional<int64_t>();
   return FailedPrecondition("a bound of the loop is {}, which is no 64-bit integer", bound.ToText());
 }
 
@@ -29,15 +29,22 @@ std::optional<LoopRange> RangeOf(const Block& loop) {
   const Scalar* from = AssignedNumber(loop.graph, Block::kFrom);
   const Scalar* to = AssignedNumber(loop.graph, Block::kTo);
   const Scalar* increment = loop.has_increment ? AssignedNumber(loop.graph, Block::kIncrement) : &one;
-  for (const Scalar* number : {from, to, increment})
-    if (number == nullptr || !ops::WholeNumber(*number)) return std::nullopt;  // An error of the run.
+  bool has_nan = false;
+  for (const Scalar* number : {from, to, increment}) {
+    if (number == nullptr) return std::nullopt;
+    const bool is_nan = std::isnan(number->AsDouble());
+    if (!is_nan && !ops::WholeNumber(*number)) return std::nullopt;  // An error of the run.
+    has_nan |= is_nan;
+  }
+  if (has_nan) return LoopRange{.is_empty = true};
   const int64_t first = from->AsInteger(), bound = to->AsInteger(), step = increment->AsInteger();
   if (!loop.has_increment)
     return LoopRange{.first = first,
                      .step = first <= bound ? 1 : -1,
                      .last = bound};  // from:to counts down if it cannot count up
+  if (step == 0) return LoopRange{.is_empty = true};
   int64_t distance = 0;
-  if (step == 0 || __builtin_sub_overflow(bound, first, &distance)) return std::nullopt;
+  if (__builtin_sub_overflow(bound, first, &distance)) return std::nullopt;
   if (step > 0 ? distance < 0 : distance > 0) return LoopRange{.is_empty = true};
   return LoopRange{.first = first, .step = step, .last = bound - (step == -1 ? 0 : distance % step)};
 }

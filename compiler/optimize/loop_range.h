@@ -18,9 +18,9 @@ struct LoopRange {
   int64_t last = 0;  ///< The variable in the last round.
 };
 
-/// A bound or the increment of a for loop: without its fraction, or what is wrong with it
-/// (kFailedPrecondition).
-Result<int64_t> LoopBound(const Scalar& bound);
+/// A bound or the increment of a for loop without its fraction; nullopt of NaN, with which a loop has no
+/// round. kFailedPrecondition for what is no 64-bit integer.
+Result<std::optional<int64_t>> LoopBound(const Scalar& bound);
 
 /// Of a loop whose bounds and increment are literals that the run accepts.
 std::optional<LoopRange> RangeOf(const Block& loop);

@@ -285,7 +285,7 @@ class StaticPass {
   void CheckBounds(const Block& loop, const LiveIns& bounds, const Context& context) {
     for (const auto& [name, bound] : bounds) {
       if (!bound.value || !context.record) continue;
-      const Result<int64_t> whole = LoopBound(*bound.value);
+      const Result<std::optional<int64_t>> whole = LoopBound(*bound.value);
       if (!whole.ok()) return Report(whole.status().At(loop.position), context.certain);
     }
   }

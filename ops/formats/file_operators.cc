@@ -63,16 +63,31 @@ Result<Value> RunRead(const KernelCall& call) {
 
 RowRule GenerateRows(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
 
+// A format that only the run tells is the third input.
+Result<WriteOptions> WriteOptionsOf(const Node& node, const Scalar* format) {
+  if (format == nullptr) return ResolveWriteOptions(node);
+  Node known = node;
+  known.SetAttribute("format", *format);
+  return ResolveWriteOptions(known);
+}
+
 /// write(x, path): a matrix, frame or scalar into a file, whole or not at all, and its .mtd (language
 /// reference 4.2).
 Result<ValueInfo> InferWrite(const InferContext& context) {
   if (context.inputs[1].IsMatrix()) return InvalidArgument("write: the path is a string, not a matrix");
-  HEDDLE_RETURN_IF_ERROR(ResolveWriteOptions(context.node).status());
+  if (context.inputs.size() > 2 && context.inputs[2].IsTabular())
+    return InvalidArgument("write: the format is a string, not a {}", Name(context.inputs[2].data_type));
+  const Scalar* const format = context.scalars.size() > 2 ? context.scalars[2] : nullptr;
+  HEDDLE_RETURN_IF_ERROR(WriteOptionsOf(context.node, format).status());
   return ValueInfo{};
 }
 
 Result<Value> RunWrite(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(WriteOptions options, ResolveWriteOptions(call.node));
+  const Scalar* const format = call.inputs.size() > 2 ? &call.inputs[2]->scalar() : nullptr;
+  Result<WriteOptions> found = WriteOptionsOf(call.node, format);
+  if (!found.ok() && found.status().code() == StatusCode::kInvalidArgument)
+    return FailedPrecondition("{}", found.status().message());
+  HEDDLE_ASSIGN_OR_RETURN(WriteOptions options, std::move(found));
   options.cancelled = call.context.cancelled;
   const std::string path = call.inputs[1]->scalar().ToText();
   const Status status = WriteValue(*call.inputs[0], path, options, *call.context.files);
@@ -89,6 +104,7 @@ constexpr Operator kOperators[] = {
      .form = CallForm::kRead,
      .parameters = "path @format? @data_type? @value_type? @rows? @cols? @nnz? @header? @sep? @fill? "
                    "@default? @naStrings? @schema? @rows_in_block? @cols_in_block? @indSep? @dataset?",
+     .aliases = "readMM",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferRead,
@@ -103,7 +119,7 @@ constexpr Operator kOperators[] = {
          "x path @format? @data_type? @value_type? @sep? @header? @sparse? @description? @rows_in_block? "
          "@cols_in_block? @indSep?",
      .min_inputs = 2,
-     .max_inputs = 2,
+     .max_inputs = 3,
      .infer = InferWrite,
      .run = RunWrite,
      .effect = true,

@@ -66,6 +66,8 @@ std::optional<ColumnType> FloatType(std::string_view text) {
   return single == FormatDouble(*value) ? ColumnType::kFloat32 : ColumnType::kFloat64;
 }
 
+constexpr std::string_view kMayBeEmpty = "\u00B7n";
+
 bool IsNumeric(ColumnType type) { return StorageOf(type) != ColumnStorage::kTexts; }
 
 }  // namespace
@@ -105,6 +107,22 @@ ColumnType DetectedType(const Frame& frame, int64_t column) {
     if (type == ColumnType::kString) break;
   }
   return type.value_or(ColumnType::kString);
+}
+
+std::string NameInSchema(const Frame& frame, int64_t column) {
+  const ColumnType own = frame.column(column).type(), type = DetectedType(frame, column);
+  std::string name(Name(type));
+  if (type == ColumnType::kString || (own != ColumnType::kString && own != ColumnType::kFloat64)) return name;
+  for (int64_t i = 0; i < frame.rows(); ++i)
+    if (TextOfCell(frame, i, column).value_or("").empty()) return name.append(kMayBeEmpty);
+  return name;
+}
+
+TypeName TypeInSchema(const Frame& schema, int64_t column) {
+  TypeName type{TextOfCell(schema, 0, column).value_or("")};
+  type.may_be_empty = type.name.ends_with(kMayBeEmpty);
+  if (type.may_be_empty) type.name.resize(type.name.size() - kMayBeEmpty.size());
+  return type;
 }
 
 }  // namespace heddle::ops

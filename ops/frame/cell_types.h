@@ -21,4 +21,14 @@ std::string Plain(std::string_view text);
 /// detectSchema: what all cells of the column fit, STRING for a column without any.
 ColumnType DetectedType(const Frame& frame, int64_t column);
 
+/// Its name in a schema: with the mark "·n" where texts of another type than STRING leave cells empty.
+std::string NameInSchema(const Frame& frame, int64_t column);
+
+/// A name of a type in a schema as it is, and whether it had that mark.
+struct TypeName {
+  std::string name;
+  bool may_be_empty = false;
+};
+TypeName TypeInSchema(const Frame& schema, int64_t column);
+
 }  // namespace heddle::ops

@@ -50,7 +50,7 @@ Result<Value> RunDetectSchema(const KernelCall& call) {
   const Frame& frame = call.inputs[0]->frame();
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) {
-    const std::optional<std::string> name(Name(DetectedType(frame, j)));
+    const std::optional<std::string> name(NameInSchema(frame, j));
     HEDDLE_ASSIGN_OR_RETURN(Column column, TextColumn({&name, 1}));
     columns.push_back(std::move(column));
   }
@@ -65,28 +65,6 @@ Result<ValueInfo> InferApplySchema(const InferContext& context) {
   info.shape = context.inputs[0].shape;
   return info;
 }
-
-Result<Value> RunApplySchema(const KernelCall& call) {
-  HEDDLE_RETURN_IF_ERROR(RequireColumns(call));
-  const Frame& frame = call.inputs[0]->frame();
-  auto schema = std::make_shared<Schema>(*frame.schema());
-  std::vector<Column> columns;
-  for (int64_t j = 0; j < frame.columns(); ++j) {
-    const std::string name = TextOfCell(call.inputs[1]->frame(), 0, j).value_or("");
-    const std::optional<ColumnType> type = ParseColumnType(name);
-    if (!type) return FailedPrecondition("applySchema: '{}' is no type of a column", name);
-    Result<Column> column = Converted(frame.column(j), *type);
-    if (!column.ok() && column.status().code() == StatusCode::kFailedPrecondition)
-      return FailedPrecondition("applySchema: column {}: {}", frame.schema()->NameOf(j),
-                                column.status().message());
-    HEDDLE_RETURN_IF_ERROR(column.status());
-    schema->types[static_cast<size_t>(j)] = *type;
-    columns.push_back(*std::move(column));
-  }
-  return Value(Frame(std::move(schema), std::move(columns)));
-}
-
-// ---- Cells that become missing.
 
 // The column with those cells missing, too, that `drop` says.
 template <typename Drop>
@@ -115,6 +93,30 @@ Result<Column> Without(const Frame& frame, int64_t j, const Drop& drop) {
   return column;
 }
 
+Result<Value> RunApplySchema(const KernelCall& call) {
+  HEDDLE_RETURN_IF_ERROR(RequireColumns(call));
+  const Frame& frame = call.inputs[0]->frame();
+  auto schema = std::make_shared<Schema>(*frame.schema());
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    const auto [name, may_be_empty] = TypeInSchema(call.inputs[1]->frame(), j);
+    const std::optional<ColumnType> type = ParseColumnType(name);
+    if (!type) return FailedPrecondition("applySchema: '{}' is no type of a column", name);
+    Column given = frame.column(j);
+    if (may_be_empty) {
+      HEDDLE_ASSIGN_OR_RETURN(given, Without(frame, j, [](const std::string& text) { return text.empty(); }));
+    }
+    Result<Column> column = Converted(given, *type);
+    if (!column.ok() && column.status().code() == StatusCode::kFailedPrecondition)
+      return FailedPrecondition("applySchema: column {}: {}", frame.schema()->NameOf(j),
+                                column.status().message());
+    HEDDLE_RETURN_IF_ERROR(column.status());
+    schema->types[static_cast<size_t>(j)] = *type;
+    columns.push_back(*std::move(column));
+  }
+  return Value(Frame(std::move(schema), std::move(columns)));
+}
+
 Result<ValueInfo> InferDropInvalidType(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 0));
   HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 1));
@@ -137,7 +139,7 @@ Result<Value> RunDropInvalidType(const KernelCall& call) {
   const Frame& frame = call.inputs[0]->frame();
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) {
-    std::string wanted = TextOfCell(call.inputs[1]->frame(), 0, j).value_or("");
+    std::string wanted = TypeInSchema(call.inputs[1]->frame(), j).name;
     for (const std::string_view kind : {"FP", "INT", "STRING"})
       if (wanted.find(kind) != std::string::npos) {
         wanted = kind;
@@ -183,7 +185,8 @@ Result<Value> RunDropInvalidLength(const KernelCall& call) {
 
 }  // namespace
 
-/// detectSchema(F): the narrowest types that the cells of the columns fit, as texts.
+/// detectSchema(F): the narrowest types that the cells of the columns fit, as texts; with the mark "·n" where
+/// some are empty.
 ///
 /// Shapes:  F is m x n, the result 1 x n, strings.
 /// Cost:    reads every cell of columns of strings and FP64 once.
@@ -196,7 +199,8 @@ extern constexpr Operator kDetectSchema = {.name = "detectSchema",
                                            .run = RunDetectSchema,
                                            .takes_frames = true};
 
-/// applySchema(F, S): the columns as columns of the types that the row S names.
+/// applySchema(F, S): the columns as columns of the types that the row S names; empty texts are missing where
+/// the type has the mark "·n".
 ///
 /// Shapes:  F is m x n, S 1 x n strings, the result m x n.
 /// Errors:  kFailedPrecondition for a name that is none and a cell that does not fit (Converted).

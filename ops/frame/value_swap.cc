@@ -43,7 +43,7 @@ class Swapper {
  public:
   Swapper(const Frame& frame, const Frame& schema) {
     for (int64_t j = 0; j < frame.columns(); ++j) {
-      wanted_.push_back(KindOf(TextOfCell(schema, 0, j).value_or("")));
+      wanted_.push_back(KindOf(TypeInSchema(schema, j).name));
       Cells& cells = columns_.emplace_back();
       Lengths& lengths = lengths_.emplace_back();
       for (int64_t i = 0; i < frame.rows(); ++i) {

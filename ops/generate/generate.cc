@@ -230,6 +230,7 @@ Result<Value> RunSeq(const KernelCall& call) {
 
 enum RandInput { kRows, kColumns, kMin, kMax, kSparsity, kSeed, kLambda };
 
+// kFailedPrecondition for an unknown one: nobody may need the cells.
 Result<RandRequest::Distribution> DistributionOf(const Node& node) {
   using enum RandRequest::Distribution;
   constexpr std::pair<std::string_view, RandRequest::Distribution> kNames[] = {
@@ -239,7 +240,7 @@ Result<RandRequest::Distribution> DistributionOf(const Node& node) {
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   for (const auto& [known, distribution] : kNames)
     if (known == name) return distribution;
-  return InvalidArgument("rand: unknown distribution pdf=\"{}\"", node.Text("pdf"))
+  return FailedPrecondition("rand: unknown distribution pdf=\"{}\"", node.Text("pdf"))
       .WithNote("it is \"uniform\", \"normal\", \"poisson\", \"cb_uniform\" or \"cb_normal\"");
 }
 
@@ -253,7 +254,7 @@ Status CheckRand(const Scalar* sparsity, const Scalar* lambda, bool poisson, Sta
 }
 
 Result<ValueInfo> InferRand(const InferContext& context) {
-  HEDDLE_ASSIGN_OR_RETURN(const RandRequest::Distribution distribution, DistributionOf(context.node));
+  const Result<RandRequest::Distribution> distribution = DistributionOf(context.node);
   constexpr std::string_view kNames[] = {"rows", "cols", "min", "max", "sparsity", "seed", "lambda"};
   for (int i = kMin; i <= kLambda; ++i)
     if (IsGiven(context.node, i)) HEDDLE_RETURN_IF_ERROR(RequireScalar(context, i, kNames[i]));
@@ -264,7 +265,7 @@ Result<ValueInfo> InferRand(const InferContext& context) {
     HEDDLE_RETURN_IF_ERROR(RequireWholeNumber(*seed, "rand", "seed", StatusCode::kInvalidArgument).status());
   const Scalar* sparsity = KnownScalar(context, kSparsity);
   HEDDLE_RETURN_IF_ERROR(CheckRand(sparsity, KnownScalar(context, kLambda),
-                                   distribution == RandRequest::Distribution::kPoisson,
+                                   distribution.ok() && *distribution == RandRequest::Distribution::kPoisson,
                                    StatusCode::kInvalidArgument));
   const bool sparse = sparsity != nullptr && sparsity->AsDouble() < 0.4 && shape.columns > 1;
   return ValueInfo::OfMatrix(shape, sparse ? Format::kSparse : Format::kDense);

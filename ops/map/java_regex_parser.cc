@@ -29,6 +29,18 @@ Ranges Negated(Ranges ranges) {
 const Ranges kDigits = {{'0', '9'}};
 const Ranges kWords = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
 const Ranges kSpaces = {{'\t', '\r'}, {' ', ' '}};
+// The classes \p{...} of ASCII (java.util.regex.Pattern).
+const std::pair<std::u16string_view, Ranges> kNamedClasses[] = {
+    {u"Alnum", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
+    {u"Alpha", {{'A', 'Z'}, {'a', 'z'}}},
+    {u"Blank", {{'\t', '\t'}, {' ', ' '}}},
+    {u"Digit", kDigits},
+    {u"Lower", {{'a', 'z'}}},
+    {u"Punct", {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}},
+    {u"Space", kSpaces},
+    {u"Upper", {{'A', 'Z'}}},
+    {u"XDigit", {{'0', '9'}, {'A', 'F'}, {'a', 'f'}}},
+};
 const Ranges kLineEnds = {{'\n', '\n'}, {'\r', '\r'}, {0x85, 0x85}, {0x2028, 0x2029}};
 
 }  // namespace
@@ -133,6 +145,20 @@ class JavaRegexParser {
     return OkStatus();
   }
 
+  // \p{Alpha} and its like, behind the p.
+  Result<Ranges> NamedClass() {
+    const size_t end = text_.find(u'}', at_);
+    if (Is('{') && end != text_.npos) {
+      const std::u16string_view name = text_.substr(at_ + 1, end - at_ - 1);
+      for (const auto& [known, ranges] : kNamedClasses) {
+        if (known != name) continue;
+        at_ = end + 1;
+        return ranges;
+      }
+    }
+    return Wrong("a class that is not known");
+  }
+
   // The unit or the units that stand behind a backslash.
   Status Escaped(Ranges* ranges) {
     if (at_ == text_.size()) return Wrong("nothing behind \\");
@@ -145,6 +171,11 @@ class JavaRegexParser {
       case 'W': return add(Negated(kWords)), OkStatus();
       case 's': return add(kSpaces), OkStatus();
       case 'S': return add(Negated(kSpaces)), OkStatus();
+      case 'p':
+      case 'P': {
+        HEDDLE_ASSIGN_OR_RETURN(const Ranges named, NamedClass());
+        return add(unit == 'p' ? named : Negated(named)), OkStatus();
+      }
       case 't': return add({{'\t', '\t'}}), OkStatus();
       case 'n': return add({{'\n', '\n'}}), OkStatus();
       case 'r': return add({{'\r', '\r'}}), OkStatus();

@@ -180,7 +180,8 @@ Result<Value> RunMap(const KernelCall& call) {
     HEDDLE_ASSIGN_OR_RETURN(Column column, TextColumn(cells));
     columns.push_back(std::move(column));
   }
-  return Value(Frame(SchemaOfTexts(static_cast<int64_t>(columns.size())), std::move(columns)));
+  std::shared_ptr<const Schema> schema = SchemaOfTexts(static_cast<int64_t>(columns.size()));
+  return Value(Frame(std::move(schema), std::move(columns)));
 }
 
 }  // namespace

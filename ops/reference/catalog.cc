@@ -339,6 +339,10 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
      [](const Node&, Inputs inputs) -> Value {
        return DropInvalidLength(inputs[0]->frame(), inputs[1]->matrix());
      }},
+    {"replaceTexts",
+     [](const Node&, Inputs inputs) -> Value {
+       return ReplaceTexts(inputs[0]->frame(), inputs[1]->scalar().ToText(), inputs[2]->scalar().ToText());
+     }},
     {"compareFrames",
      [](const Node& node, Inputs inputs) -> Value {
        return Compare(inputs[0]->frame(), inputs[1]->frame(), node.Text("comparison"));

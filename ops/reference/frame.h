@@ -23,6 +23,8 @@ Frame DropInvalidLength(const Frame& frame, const Matrix& lengths);
 Frame ValueSwap(const Frame& frame, const Frame& schema);
 /// frame(data, rows, cols) of strings, freplicate(F, R), and F comparison G of columns of strings.
 Frame FilledFrame(const std::string& data, int64_t rows, int64_t columns);
+Frame ReplaceTexts(const Frame& frame, const std::string& pattern, const std::string& replacement);
+Frame RemoveEmptyRows(const Frame& frame);
 Frame Replicate(const Frame& frame, const Frame& row);
 Frame Compare(const Frame& a, const Frame& b, const std::string& comparison);
 /// map(F, expression) for the expressions of its tests: x -> x.length(), x -> x.toLowerCase() and

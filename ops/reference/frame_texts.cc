@@ -94,15 +94,17 @@ Frame DetectSchema(const Frame& frame) {
   Grid result;
   for (const std::vector<Cell>& cells : GridOf(frame)) {
     size_t widest = 0;
-    bool letters = false, numbers = false, any = false;
+    bool letters = false, numbers = false, any = false, empty = false;
     for (const Cell& cell : cells) {
-      if (!cell || cell->empty()) continue;
+      empty |= cell.value_or("").empty();
+      if (cell.value_or("").empty()) continue;
       const char kind = KindOf(*cell);
       any = true;
       (kind == 'C' || kind == 'S' ? letters : numbers) = true;
       widest = std::max(widest, order.find(kind));
     }
-    result.push_back({NameOf(!any || (letters && numbers) ? 'S' : order[widest])});
+    const char type = !any || (letters && numbers) ? 'S' : order[widest];
+    result.push_back({NameOf(type) + (empty && type != 'S' ? "\u00B7n" : "")});
   }
   return FrameOf(result, Counted(result.size()));
 }
@@ -187,6 +189,28 @@ Frame Replicate(const Frame& frame, const Frame& row) {
   for (size_t j = 0; j < grid.size(); ++j)
     for (Cell& cell : grid[j]) cell = GridOf(row)[j][0];
   return FrameOf(grid, frame.schema()->names);
+}
+
+// Of a frame of strings.
+Frame ReplaceTexts(const Frame& frame, const std::string& pattern, const std::string& replacement) {
+  Grid grid = GridOf(frame);
+  for (std::vector<Cell>& cells : grid)
+    for (Cell& cell : cells)
+      if (cell == pattern) cell = replacement;
+  return FrameOf(grid, frame.schema()->names);
+}
+
+// Of a frame of strings with a row that is not empty.
+Frame RemoveEmptyRows(const Frame& frame) {
+  const Grid grid = GridOf(frame);
+  Grid left(grid.size());
+  for (int64_t i = 0; i < frame.rows(); ++i) {
+    const auto row = static_cast<size_t>(i);
+    const bool keep = std::any_of(grid.begin(), grid.end(),
+                                  [&](const auto& cells) { return cells[row] && *cells[row] != "0"; });
+    for (size_t j = 0; keep && j < grid.size(); ++j) left[j].push_back(grid[j][row]);
+  }
+  return FrameOf(left, frame.schema()->names);
 }
 
 Frame Compare(const Frame& a, const Frame& b, const std::string& comparison) {

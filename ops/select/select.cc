@@ -9,6 +9,7 @@
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
+#include "ops/frame/remove_empty.h"
 #include "ops/parallel.h"
 #include "ops/select/select_operators.h"
 #include "ops/simd/elementwise_codes.h"
@@ -21,7 +22,8 @@ namespace {
 //      other than zero, or for which S is not zero. Inputs: target, select. Attributes: margin, empty.return.
 //      Shapes: X m x n, S m x 1 for rows, 1 x n for columns; the result k x n or m x k, k known only after
 //      the run. If nothing is left: one row (column) of zeros, or none with empty.return=FALSE. NaN is not
-//      zero, -0.0 is. Format: X's. Exact. Cost: reads X once, copies what is left.
+//      zero, -0.0 is. Format: X's. Exact. Cost: reads X once, copies what is left. X may be a frame
+//      (ops/frame/remove_empty.h).
 
 Result<bool> ByRows(const Node& node) {
   const std::string& margin = node.Text("margin");
@@ -30,26 +32,30 @@ Result<bool> ByRows(const Node& node) {
   return InvalidArgument("removeEmpty: margin must be \"rows\" or \"cols\", not \"{}\"", margin);
 }
 
-Status CheckSelect(bool rows, Shape x, Shape select, StatusCode code) {
+Status CheckSelect(bool rows, std::string_view what, Shape x, Shape select, StatusCode code) {
   const int64_t length = rows ? x.rows : x.columns;
   const Shape wanted = rows ? Shape{length, 1} : Shape{1, length};
   if ((select.rows == kUnknown || wanted.rows == kUnknown || select.rows == wanted.rows) &&
       (select.columns == kUnknown || wanted.columns == kUnknown || select.columns == wanted.columns))
     return OkStatus();
-  return Status(code, fmt::format("removeEmpty: select is {} but margin=\"{}\" of a {} matrix needs {}",
-                                  select, rows ? "rows" : "cols", x, wanted));
+  return Status(code, fmt::format("removeEmpty: select is {} but margin=\"{}\" of a {} {} needs {}", select,
+                                  rows ? "rows" : "cols", x, what, wanted));
 }
 
 Result<ValueInfo> InferRemoveEmpty(const InferContext& context) {
-  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "target"));
-  HEDDLE_ASSIGN_OR_RETURN(const bool rows, ByRows(context.node));
   const ValueInfo& x = context.inputs[0];
+  if (!x.IsFrame()) HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "target"));
+  HEDDLE_ASSIGN_OR_RETURN(const bool rows, ByRows(context.node));
   if (IsGiven(context.node, 1)) {
     HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 1, "select"));
-    HEDDLE_RETURN_IF_ERROR(CheckSelect(rows, x.shape, context.inputs[1].shape, StatusCode::kInvalidArgument));
+    HEDDLE_RETURN_IF_ERROR(
+        CheckSelect(rows, Name(x.data_type), x.shape, context.inputs[1].shape, StatusCode::kInvalidArgument));
   }
   const Shape shape = rows ? Shape{kUnknown, x.shape.columns} : Shape{x.shape.rows, kUnknown};
-  return ValueInfo::OfMatrix(shape, x.format);
+  if (!x.IsFrame()) return ValueInfo::OfMatrix(shape, x.format);
+  ValueInfo info = ValueInfo::OfFrame(shape.rows, rows ? x.schema : nullptr);
+  info.shape = shape;
+  return info;
 }
 
 // Calls visit(row, column, value) for every cell other than zero.
@@ -67,23 +73,43 @@ void VisitNonzeros(const Matrix& x, const Visit& visit) {
   }
 }
 
-Result<Value> RunRemoveEmpty(const KernelCall& call) {
-  const Matrix& x = call.inputs[0]->matrix();
-  HEDDLE_ASSIGN_OR_RETURN(const bool rows, ByRows(call.node));
-  const int64_t length = rows ? x.rows() : x.columns();
-  std::vector<char> keep(static_cast<size_t>(length), 0);
+std::vector<char> NotZero(const Matrix& x, bool rows) {
+  std::vector<char> found(static_cast<size_t>(rows ? x.rows() : x.columns()), 0);
+  VisitNonzeros(x, [&](int64_t i, int64_t j) { found[static_cast<size_t>(rows ? i : j)] = 1; });
+  return found;
+}
+
+// The numbers of the rows (columns) that stay.
+Result<std::vector<int64_t>> Kept(const KernelCall& call, bool rows) {
+  const Value& x = *call.inputs[0];
+  std::vector<char> keep;
   if (call.inputs.size() > 1 && call.inputs[1] != nullptr) {
     const Matrix& select = call.inputs[1]->matrix();
-    HEDDLE_RETURN_IF_ERROR(CheckSelect(rows, x.shape(), select.shape(), StatusCode::kFailedPrecondition));
-    VisitNonzeros(select, [&](int64_t i, int64_t j) { keep[static_cast<size_t>(rows ? i : j)] = 1; });
+    HEDDLE_RETURN_IF_ERROR(CheckSelect(rows, x.IsFrame() ? "frame" : "matrix", x.shape(), select.shape(),
+                                       StatusCode::kFailedPrecondition));
+    keep = NotZero(select, rows);
   } else {
-    VisitNonzeros(x, [&](int64_t i, int64_t j) { keep[static_cast<size_t>(rows ? i : j)] = 1; });
+    keep = x.IsFrame() ? NotEmpty(x.frame(), rows) : NotZero(x.matrix(), rows);
   }
   std::vector<int64_t> kept;
-  for (int64_t i = 0; i < length; ++i)
-    if (keep[static_cast<size_t>(i)]) kept.push_back(i);
+  for (size_t i = 0; i < keep.size(); ++i)
+    if (keep[i]) kept.push_back(static_cast<int64_t>(i));
+  return kept;
+}
+
+Result<Value> RunRemoveEmpty(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const bool rows, ByRows(call.node));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<int64_t> kept, Kept(call, rows));
+  const bool fills = kept.empty() && BooleanAttribute(call.node, "empty.return", true);
+  if (call.inputs[0]->IsFrame()) {
+    const Frame& frame = call.inputs[0]->frame();
+    HEDDLE_ASSIGN_OR_RETURN(Frame left, fills ? NothingLeft(frame, rows) : Gathered(frame, rows, kept));
+    return Value(std::move(left));
+  }
+  const Matrix& x = call.inputs[0]->matrix();
+  const int64_t length = rows ? x.rows() : x.columns();
   Matrix result;
-  if (kept.empty() && BooleanAttribute(call.node, "empty.return", true)) {
+  if (fills) {
     const Shape shape = rows ? Shape{1, x.columns()} : Shape{x.rows(), 1};
     if (x.IsSparse()) {
       HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Sparse(shape.rows, shape.columns, 0));
@@ -177,7 +203,8 @@ std::span<const Operator> SelectOperators() {
        .min_inputs = 1,
        .max_inputs = 2,
        .infer = InferRemoveEmpty,
-       .run = RunRemoveEmpty},
+       .run = RunRemoveEmpty,
+       .takes_frames = true},
       kOrderOperator,
       {.name = "replace",
        .form = CallForm::kNamed,
