@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "bench/actors.h"
+#include "bench/control.h"
 #include "bench/fusion.h"
 #include "bench/operators.h"
 #include "bench/scripts.h"
@@ -41,12 +42,14 @@ int main(int argc, char** argv) {
       name = "?";
   }
   if (name == "operators") return heddle::bench::RunOperators(options);
+  if (name == "control") return heddle::bench::RunControl(options);
   if (name == "actors") return heddle::bench::RunActors(options);
   if (name == "fusion") return heddle::bench::RunFusion(options);
   if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
   if (name == "optimizer" && !files.empty()) return heddle::bench::RunOptimizer(options, files);
   std::fputs(
       "usage: heddle-bench operators|fusion [--json] [--threads N] [--cells N] [--only TEXT]\n"
+      "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
       "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"
       "       fusion: [--plan off|all|no-redundancy|cost]\n"
       "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n"

@@ -39,6 +39,7 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   PropagateShapes(&program, diagnostics);
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
   if (options.observe) options.observe("shapes", program);
+  if (options.checks_only) return program;
 
   PassOptions passes;
   passes.disabled = options.disabled_passes;

@@ -20,7 +20,8 @@ struct CompileOptions {
   SourceLoader* loader = nullptr;                ///< Where source() finds files; nullptr: nowhere.
   std::vector<std::string> libraries;            ///< LoadOptions::libraries.
   std::set<std::string, std::less<>>
-      disabled_passes;  ///< Passes and rules (optimize/pass.h, NamesToDisable()).
+      disabled_passes;       ///< Passes and rules (optimize/pass.h, NamesToDisable()).
+  bool checks_only = false;  ///< The passes are left out: they find no errors, and nobody runs the program.
   /// Called after every stage (see Stages()).
   std::function<void(std::string_view stage, const Program& program)> observe;
   std::function<void(std::string_view text)>

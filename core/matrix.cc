@@ -109,7 +109,12 @@ void ExpandRows(const Matrix& sparse, Matrix* dense) {
 }  // namespace
 
 Result<Matrix> Matrix::Dense(int64_t rows, int64_t columns, ElementType type) {
-  const int64_t bytes = CheckedProduct(CheckedProduct(rows, columns), BytesOf(type));
+  return DenseWithRoom(rows, columns, 0, type);
+}
+
+Result<Matrix> Matrix::DenseWithRoom(int64_t rows, int64_t columns, int64_t room, ElementType type) {
+  const int64_t cells = CheckedProduct(rows, columns);
+  const int64_t bytes = cells < 0 ? cells : CheckedProduct(SaturatingSum(cells, room), BytesOf(type));
   if (bytes < 0) return AbsurdSize(rows, columns);
   Matrix matrix;
   HEDDLE_ASSIGN_OR_RETURN(matrix.memory_, Buffer::Allocate(bytes));
@@ -179,6 +184,16 @@ bool Matrix::HoldsCellsAlone() const {
   // Counts are read without order. Taking part in the counting puts what others did with the cells before
   // what follows.
   const std::shared_ptr<Buffer> counted = memory_;
+  return true;
+}
+
+bool Matrix::GrowTo(int64_t rows, int64_t columns) {
+  const int64_t bytes = CheckedProduct(CheckedProduct(rows, columns), BytesOf(element_type_));
+  if (bytes < 0 || memory_ == nullptr || !HoldsCellsAlone()) return false;
+  const int64_t begin = static_cast<char*>(values_pointer_) - static_cast<char*>(memory_->data());
+  if (bytes > memory_->bytes() - begin) return false;
+  rows_ = rows;
+  columns_ = columns;
   return true;
 }
 

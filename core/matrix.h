@@ -25,6 +25,9 @@ class Matrix {
 
   /// Uninitialised dense matrix.
   static Result<Matrix> Dense(int64_t rows, int64_t columns, ElementType type = ElementType::kFloat64);
+  /// The same in memory that has room for `room` more cells behind its own (GrowTo).
+  static Result<Matrix> DenseWithRoom(int64_t rows, int64_t columns, int64_t room,
+                                      ElementType type = ElementType::kFloat64);
   /// CSR with room for `nonzeros` entries; row_offsets (all zero), column_indexes and values uninitialised
   /// otherwise.
   static Result<Matrix> Sparse(int64_t rows, int64_t columns, int64_t nonzeros,
@@ -76,6 +79,10 @@ class Matrix {
   /// True if no other matrix, view or copy, holds these dense cells any more: they may be overwritten. Only
   /// the thread that alone can copy this matrix may ask.
   bool HoldsCellsAlone() const;
+
+  /// Makes a dense matrix rows x columns, its cells in front of uninitialised ones, where nobody else holds
+  /// the cells and their memory has the room. True if so.
+  bool GrowTo(int64_t rows, int64_t columns);
 
   /// One cell; slow, for tests, printing and small accesses.
   double At(int64_t row, int64_t column) const;

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "cluster/cli/recompilations.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/session/interrupt.h"
@@ -58,7 +59,13 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
     if (!PrintOutput(text)) cancellation.Request(OutputStatus());
   };
   surroundings.cancellation = &cancellation;
-  if (arguments.Has("explain")) {
+  Recompilations recompilations;
+  if (arguments.Value("explain").value_or("").starts_with("recompile")) {
+    surroundings.show_plan = [&recompilations](std::string_view text) {
+      const Result<std::string> line = recompilations.Describe(text);
+      std::fputs(fmt::format("{}\n", line.ok() ? *line : line.status().ToString()).c_str(), stderr);
+    };
+  } else if (arguments.Has("explain")) {
     std::fputs(compiler::ExplainProgram(*program).c_str(), stderr);
     surroundings.show_plan = [](std::string_view text) {
       std::fputs(fmt::format("{}\n", text).c_str(), stderr);

@@ -59,7 +59,8 @@ std::vector<Option> RunOptions() {
       {"seed", Kind::kValue, "N", "of rand() without a seed"},
       {"fusion-strict", Kind::kFlag, "", "no machine code for a fused operator is an error"},
       kStatsOption,
-      {"explain", Kind::kOptionalValue, "", "print the program and its plans before they run"},
+      {"explain", Kind::kOptionalValue, "",
+       "print the program and its plans before they run; recompile_hops: what is compiled, when and why"},
   };
   return JoinOptions({PlanOptions(), options, ScriptOptions()});
 }
@@ -166,8 +167,8 @@ Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, c
 Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
                         compiler::Diagnostics* diagnostics) {
   compiler::FileSourceLoader loader(WorkingDirectory());
-  HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options,
-                          ReadCompileOptions(script, arguments, &loader));
+  HEDDLE_ASSIGN_OR_RETURN(compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
+  options.checks_only = diagnostics != nullptr;
   compiler::Diagnostics own;
   if (diagnostics == nullptr) diagnostics = &own;
   Result<Program> program = compiler::CompileScript(script.text, options, diagnostics);

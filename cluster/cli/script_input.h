@@ -38,7 +38,7 @@ Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, c
                                                     compiler::SourceLoader* loader);
 
 /// Parses, builds and checks; prints warnings to stderr (not with --json). `diagnostics`, if given, has them
-/// all.
+/// all, and that is all that is asked for: the passes do not run.
 Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
                         compiler::Diagnostics* diagnostics = nullptr);
 

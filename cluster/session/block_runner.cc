@@ -40,6 +40,8 @@ BlockRunner::BlockRunner(const SessionOptions& options, const SessionEnvironment
     : options_(options),
       environment_(environment),
       shared_(shared),
+      context_(context),
+      runs_directly_(RunsDirectly(options)),
       scalars_(options.rank, shared.kernels(), context),
       seeds_(std::move(seeds)),
       compiler_(options, environment.files, context.clock),
@@ -57,49 +59,137 @@ Status BlockRunner::Run(int32_t block, const Graph& graph, Frame* frame) {
   return status.code() == StatusCode::kResourceExhausted ? status.At(graph.nodes.front().position) : status;
 }
 
+BlockRunner::Known& BlockRunner::KnownOf(const Graph& graph) {
+  const auto [found, is_new] = known_.try_emplace(&graph);
+  if (is_new) {
+    found->second.scalars = ScalarBlocks::Prepare(graph);
+    found->second.draws = RandomSeeds::IsDrawnFor(graph);
+  }
+  return found->second;
+}
+
+Status BlockRunner::Settle() {
+  if (grown_.empty()) return OkStatus();
+  return WithinMemory("variables", [&] { return grown_.Settle(); });
+}
+
+Result<const Scalar*> BlockRunner::Decide(const Graph& graph, const Frame& frame) {
+  Known& known = KnownOf(graph);
+  if (known.draws) return nullptr;
+  Result<const Scalar*> decided = WithinMemory(
+      "variables", [&]() -> Result<const Scalar*> { return scalars_.Decide(graph, &known.scalars, frame); });
+  if (!decided.ok()) return decided.status().At(graph.nodes.front().position);
+  if (*decided != nullptr) ++statistics_.scalar_blocks;
+  return decided;
+}
+
 Status BlockRunner::RunBlock(int32_t block, const Graph& graph, Frame* frame) {
-  seeds_.DrawFor(graph, frame);
-  HEDDLE_ASSIGN_OR_RETURN(const bool done,
-                          WithinMemory("variables", [&] { return scalars_.Evaluate(graph, frame); }));
+  Known& known = KnownOf(graph);
+  if (known.draws) seeds_.DrawFor(graph, frame);
+  if (!grown_.empty() && known.scalars.renames) HEDDLE_RETURN_IF_ERROR(Settle());
+  HEDDLE_ASSIGN_OR_RETURN(const bool done, WithinMemory("variables", [&] {
+                            return scalars_.Evaluate(graph, &known.scalars, frame);
+                          }));
   if (done) {
     ++statistics_.scalar_blocks;
     return OkStatus();
   }
-  return RunByPlans(block, graph, frame);
+  return RunParts(block, graph, &known, frame);
 }
 
-Status BlockRunner::RunByPlans(int32_t block, const Graph& graph, Frame* frame) {
-  uint64_t history = compiler_.FirstHistory(block);
+Status BlockRunner::RunParts(int32_t block, const Graph& graph, Known* known, Frame* frame) {
+  Rest rest;
+  rest.graph = &graph;
+  rest.parts = runs_directly_ ? &known->parts : nullptr;
+  rest.history = compiler_.FirstHistory(block);
   std::vector<std::string> temporaries;
-  Graph rest = graph;
   Status status;
-  for (int part = 0;; ++part) {
-    if (part > 0) {
-      Result<bool> done = WithinMemory("variables", [&] { return scalars_.EvaluateOnce(rest, frame); });
+  for (;; ++rest.number) {
+    if (rest.number > 0) {
+      const Result<bool> done = WithinMemory("variables", [&] {
+        return rest.scalars != nullptr ? scalars_.Evaluate(*rest.graph, rest.scalars, frame)
+                                       : scalars_.EvaluateOnce(*rest.graph, frame);
+      });
       status = done.status();
       if (!status.ok() || *done) break;
     }
-    Result<FileLook> look = Look(history, rest, *frame);
-    status = look.status();
-    if (!status.ok()) break;
-    history = BlockCompiler::HistoryOf(history, *look);
-    Result<BlockPart> next = WithinMemory(
-        "a plan", [&] { return compiler_.NextPart(block, std::move(rest), *frame, part, *look); });
-    status = next.status();
-    if (!status.ok()) break;
-    temporaries.insert(temporaries.end(), next->temporaries.begin(), next->temporaries.end());
-    uint64_t key = 0;
-    key = compiler_.KeyOf(history, next->graph, *frame);
-    const auto make = [&] {
-      return WithinMemory("a plan", [&] { return compiler_.MakePlan(next->graph, *frame); });
-    };
-    status = RunPlan(block, key, make, frame);
-    if (!status.ok() || next->rest.nodes.empty()) break;
-    history = FoldHash(history, key);
-    rest = std::move(next->rest);
+    const Result<bool> has_run = RunKnownPart(&rest, frame, &temporaries);
+    status = has_run.status();
+    if (status.ok() && !*has_run) status = RunNewPart(block, &rest, frame, &temporaries);
+    if (!status.ok() || rest.graph->nodes.empty()) break;
   }
   for (const std::string& name : temporaries) frame->Erase(name);
   return status;
+}
+
+Result<bool> BlockRunner::RunKnownPart(Rest* rest, Frame* frame, std::vector<std::string>* temporaries) {
+  if (rest->parts == nullptr || rest->parts->empty()) return false;
+  HEDDLE_ASSIGN_OR_RETURN(DirectPart* const part, WithinMemory("variables", [&]() -> Result<DirectPart*> {
+                            return FindDirectPart(*rest->parts, *frame);
+                          }));
+  if (part == nullptr) return false;
+  if (grown_.Any(frame, [&](const std::string& name) { return part->ReadsCellsOf(name); }))
+    HEDDLE_RETURN_IF_ERROR(Settle());
+  HEDDLE_RETURN_IF_ERROR(RunDirectly(part, rest, frame, temporaries));
+  return true;
+}
+
+Status BlockRunner::RunDirectly(DirectPart* part, Rest* rest, Frame* frame,
+                                std::vector<std::string>* temporaries) {
+  const std::vector<std::string>& made = part->temporaries();
+  temporaries->insert(temporaries->end(), made.begin(), made.end());
+  if (alone_ == nullptr) alone_ = std::make_unique<ops::Arena>(1);
+  Status status;
+  alone_->Execute([&] {
+    status =
+        WithinMemory("variables", [&] { return part->Run(shared_.kernels(), context_, frame, &grown_); });
+  });
+  HEDDLE_RETURN_IF_ERROR(status);
+  ++statistics_.direct_parts;
+  rest->history = FoldHash(rest->history, part->key());
+  rest->graph = &part->rest();
+  rest->scalars = &part->prepared_rest();
+  rest->parts = &part->next();
+  return OkStatus();
+}
+
+Status BlockRunner::RunNewPart(int32_t block, Rest* rest, Frame* frame,
+                               std::vector<std::string>* temporaries) {
+  HEDDLE_RETURN_IF_ERROR(Settle());
+  HEDDLE_ASSIGN_OR_RETURN(const FileLook look, Look(rest->history, *rest->graph, *frame));
+  rest->history = BlockCompiler::HistoryOf(rest->history, look);
+  HEDDLE_ASSIGN_OR_RETURN(BlockPart next, WithinMemory("a plan", [&] {
+                            return compiler_.NextPart(block, *rest->graph, *frame, rest->number, look);
+                          }));
+  if (rest->parts != nullptr && next.error.ok()) {
+    const uint64_t key = compiler_.KeyOf(rest->history, next.graph, *frame);
+    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<DirectPart> part, WithinMemory("a plan", [&] {
+                              return DirectPart::Make(*rest->graph, next, key, options_, *frame,
+                                                      &statistics_);
+                            }));
+    if (part != nullptr) {
+      ++statistics_.direct_compiled;
+      if (environment_.observe_plan) {
+        Plan shown;
+        shown.key = key;
+        shown.graph = part->graph();
+        shared_.Show(shown);
+      }
+      return RunDirectly(AddDirectPart(*rest->parts, std::move(part)), rest, frame, temporaries);
+    }
+  }
+  temporaries->insert(temporaries->end(), next.temporaries.begin(), next.temporaries.end());
+  const uint64_t key = compiler_.KeyOf(rest->history, next.graph, *frame);
+  const auto make = [&] {
+    return WithinMemory("a plan", [&] { return compiler_.MakePlan(next.graph, *frame); });
+  };
+  HEDDLE_RETURN_IF_ERROR(RunPlan(block, key, make, frame));
+  rest->history = FoldHash(rest->history, key);
+  rest->own = std::move(next.rest);
+  rest->graph = &rest->own;
+  rest->scalars = nullptr;
+  rest->parts = nullptr;
+  return OkStatus();
 }
 
 Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const Frame& frame) {
@@ -114,6 +204,7 @@ Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const Fr
 }
 
 Status BlockRunner::Exchange(const std::map<std::string, Distribution>& wanted, Frame* frame) {
+  HEDDLE_RETURN_IF_ERROR(Settle());
   Graph graph;
   uint64_t history = FoldHash(compiler_.FirstHistory(kExchange), wanted.size());
   for (const auto& [name, distribution] : wanted) {

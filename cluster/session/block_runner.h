@@ -3,21 +3,27 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "actor/runtime.h"
 #include "cluster/session/block_compiler.h"
+#include "cluster/session/direct_blocks.h"
 #include "cluster/session/divergence_guard.h"
 #include "cluster/session/random_seeds.h"
 #include "cluster/session/scalar_block.h"
 #include "cluster/session/session.h"
 #include "cluster/session/session_runtime.h"
 #include "cluster/session/variables.h"
+#include "ops/parallel.h"
 
 namespace heddle::cluster {
 
-/// Runs the graph of one block on this rank: in place when it is scalar arithmetic, else by plans made for
-/// the exact sizes of its variables, in several parts when sizes come to light only on the way.
+/// Runs the graph of one block on this rank: in place when it is scalar arithmetic; part by part, when sizes
+/// come to light only on the way, directly where a part is small (direct_blocks.h), else by a plan made for
+/// the exact sizes of its variables.
 class BlockRunner {
  public:
   /// All but `lane` outlive the runner. Runs of plans are in `lane`, with the seeds of `seeds`.
@@ -27,9 +33,18 @@ class BlockRunner {
   /// Adds the plans that came with the job.
   Status AddPlans();
   /// Reads the variables that `graph` names from `frame` and sets those it assigns. Errors carry their place.
+  /// The graph stays where it is as long as the runner lives.
   Status Run(int32_t block, const Graph& graph, Frame* frame);
   /// Brings variables of `frame`, matrices or frames, to where they are wanted. All ranks take part.
   Status Exchange(const std::map<std::string, Distribution>& wanted, Frame* frame);
+  /// The value of a predicate that is scalar arithmetic, valid until the next call; nullptr where Run has to
+  /// find it.
+  Result<const Scalar*> Decide(const Graph& graph, const Frame& frame);
+  /// Variables whose cells are here, because they grow, get their values; before anybody else reads the
+  /// variables of a frame, or ends it.
+  Status Settle();
+  /// Those variables are gone, their frame has failed.
+  void ForgetGrown() { grown_.Clear(); }
   DivergenceGuard& guard() { return guard_; }
   RandomSeeds& seeds() { return seeds_; }
   /// True when a block failed while its plan ran: then ranks may know different causes. Every other failure
@@ -44,8 +59,28 @@ class BlockRunner {
   const SessionStatistics& statistics() const { return statistics_; }
 
  private:
+  // What is kept of the graph of a block from one entry to the next.
+  struct Known {
+    ScalarBlocks::Prepared scalars;
+    bool draws = false;  ///< Reads seeds.
+    DirectParts parts;
+  };
+  // What is left of a block, and how it got there.
+  struct Rest {
+    const Graph* graph = nullptr;
+    ScalarBlocks::Prepared* scalars = nullptr;  ///< nullptr: not prepared.
+    DirectParts* parts = nullptr;               ///< nullptr: nothing is kept for this place.
+    uint64_t history = 0;
+    int number = 0;
+    Graph own;  ///< What `graph` is, where nobody else keeps it.
+  };
   bool failed_in_plan_ = false;
-  Status RunByPlans(int32_t block, const Graph& graph, Frame* frame);
+  Known& KnownOf(const Graph& graph);
+  Status RunParts(int32_t block, const Graph& graph, Known* known, Frame* frame);
+  // These leave in `rest` what is left then, or an empty graph.
+  Result<bool> RunKnownPart(Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
+  Status RunNewPart(int32_t block, Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
+  Status RunDirectly(DirectPart* part, Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
   // At the files that a graph reads, as rank 0 tells it: from then on this rank sees those versions.
   Result<FileLook> Look(uint64_t history, const Graph& rest, const Frame& frame);
   Status RunBlock(int32_t block, const Graph& graph, Frame* frame);
@@ -59,6 +94,11 @@ class BlockRunner {
   const SessionOptions& options_;
   const SessionEnvironment& environment_;
   SessionRuntime& shared_;
+  ops::KernelContext& context_;
+  const bool runs_directly_;
+  std::unordered_map<const Graph*, Known> known_;
+  std::unique_ptr<ops::Arena> alone_;  ///< Direct parts have one thread.
+  GrownColumns grown_;
   ScalarBlocks scalars_;
   RandomSeeds seeds_;
   DivergenceGuard guard_;

@@ -42,7 +42,9 @@ Status ControlProgram::RunBody(const Block& loop, Frame* frame, size_t depth, Su
   frames_.clear();
   frames_.push_back(std::make_unique<Frame>(std::move(*frame)));
   stack_.assign(1, {.kind = Kind::kSequence, .blocks = &loop.body});
-  const Status status = RunToEnd();
+  Status status = RunToEnd();
+  if (status.ok()) status = blocks_.Settle();
+  blocks_.ForgetGrown();
   *frame = std::move(*frames_.front());
   return status;
 }
@@ -52,6 +54,7 @@ Status ControlProgram::RunToEnd() {
     if (cancelled_.load(std::memory_order_relaxed) ||
         (stopped_ != nullptr && stopped_->load(std::memory_order_relaxed)))
       return Cancelled("the job was cancelled");
+    if (between_blocks_) HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
     if (between_blocks_) HEDDLE_RETURN_IF_ERROR(between_blocks_([this] { return State(); }));
     Activation& top = stack_.back();
     HEDDLE_RETURN_IF_ERROR(top.next < top.blocks->size() ? Enter((*top.blocks)[top.next++]) : FinishBody());
@@ -80,6 +83,11 @@ std::vector<CallSite> ControlProgram::open_calls() const {
 }
 
 Status ControlProgram::Enter(const Block& block) {
+  const bool is_graph = block.kind != Block::Kind::kCall && block.kind != Block::Kind::kList;
+  if (!is_graph || block.kind == Block::Kind::kParallelFor) {
+    const Status settled = blocks_.Settle();
+    if (!settled.ok()) return settled.At(block.position);
+  }
   switch (block.kind) {
     case Block::Kind::kBasic:
       // Sums are variables of the loop's own frame.
@@ -140,12 +148,15 @@ Status ControlProgram::FinishBody() {
           blocks_.seeds().scopes().back() = RandomSeeds::Iteration(top.seed, ++top.round);
         top.value += top.increment;
         top.next = 0;
-        frame().Set(owner->variable, Variable::OfScalar(top.value));
+        frame().SetScalar(owner->variable, top.value);
         return OkStatus();
       }
       if (top.kind == Kind::kParallelFor) blocks_.seeds().scopes().pop_back();
       break;
-    case Kind::kCall: HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function)); break;
+    case Kind::kCall:
+      if (const Status settled = blocks_.Settle(); !settled.ok()) return settled.At(owner->position);
+      HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function));
+      break;
   }
   stack_.pop_back();
   if (owner != nullptr) FreeDead(*owner);
@@ -153,6 +164,12 @@ Status ControlProgram::FinishBody() {
 }
 
 Result<bool> ControlProgram::Decide(const Block& block) {
+  HEDDLE_ASSIGN_OR_RETURN(const Scalar* const decided, blocks_.Decide(block.graph, frame()));
+  if (decided != nullptr) {
+    const bool taken = decided->AsBoolean();
+    HEDDLE_RETURN_IF_ERROR(Record(block, decided->ToText()));
+    return taken;
+  }
   HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
   HEDDLE_ASSIGN_OR_RETURN(const Variable predicate, frame().Take(Block::kPredicate));
   if (!predicate.info.IsScalar())
@@ -249,6 +266,10 @@ Status ControlProgram::EnterCall(const Block& block) {
         data_type = parameter.data_type;
         value_type = parameter.value_type;
       }
+    if (IsOfType(*variable, data_type, value_type)) {
+      callee->Set(parameter_name, *variable);
+      continue;
+    }
     Result<Variable> converted =
         ConvertTo(*variable, data_type, value_type,
                   fmt::format("function '{}': argument '{}'", function.name, parameter_name));
@@ -270,7 +291,7 @@ Status ControlProgram::FinishCall(const Block& block, const Function& function) 
       frame().Erase(block.results[i]);
       continue;
     }
-    const Variable* result = callee->Find(function.results[i].name);
+    Variable* result = callee->FindMutable(function.results[i].name);
     if (result == nullptr)
       return FailedPrecondition("function '{}' did not assign its result '{}'", function.name,
                                 function.results[i].name)
@@ -284,7 +305,7 @@ Status ControlProgram::FinishCall(const Block& block, const Function& function) 
                                 function.name, function.results[i].name, Name(declared),
                                 Name(result->info.data_type))
           .At(block.position);
-    frame().Set(block.results[i], *result);
+    frame().Set(block.results[i], std::move(*result));  // Names of results are different ones.
   }
   return OkStatus();
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cluster/session/block_compiler.h"
+#include "cluster/session/direct_blocks.h"
 #include "cluster/session/files_ahead.h"
 #include "cluster/session/random_seeds.h"
 #include "cluster/session/scalar_block.h"
@@ -219,6 +220,8 @@ class Precompiler {
         if (node.info.IsTabular() && !node.info.IsSized())
           return FailedPrecondition("a size is not known ahead").At(node.position);
     plan.key = key;
+    // What the session runs directly it has no use for a plan of. Here the plan tells what comes out.
+    if (RunsDirectly(options_) && IsSmall(graph)) return plan;
     std::string text = plan.ToText();
     bytes_ += static_cast<int64_t>(text.size());
     if (bytes_ > limits_.most_bytes) return ResourceExhausted("the plans made ahead are too large");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/session/random_seeds.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "cluster/session/variables.h"
@@ -124,6 +125,12 @@ int64_t RandomSeeds::EnterLoop() {
 
 RandomSeeds::Scope RandomSeeds::Iteration(int64_t loop_seed, uint64_t number) {
   return {.seed = static_cast<int64_t>(Mix(static_cast<uint64_t>(loop_seed) + number))};
+}
+
+bool RandomSeeds::IsDrawnFor(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return node.Is("variable") && std::string_view(node.Text("name")).starts_with(kPrefix);
+  });
 }
 
 void RandomSeeds::DrawFor(const Graph& graph, Frame* frame) {

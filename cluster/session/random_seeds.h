@@ -24,6 +24,8 @@ class RandomSeeds {
   static void Connect(Program* program);
   /// If `name` is a seed variable: draws its next value. Otherwise false.
   bool Draw(const std::string& name, int64_t* seed);
+  /// Whether `graph` reads seed variables.
+  static bool IsDrawnFor(const Graph& graph);
   /// Draws all seed variables that `graph` reads into `frame`; before every run of it.
   void DrawFor(const Graph& graph, Frame* frame);
 

@@ -23,6 +23,8 @@ constexpr Field kFields[] = {
     {"fusion_costed", &SessionStatistics::fusion_costed},
     {"plans_reused", &SessionStatistics::plans_reused},
     {"scalar_blocks", &SessionStatistics::scalar_blocks},
+    {"direct_parts", &SessionStatistics::direct_parts},
+    {"direct_compiled", &SessionStatistics::direct_compiled},
     {"rows_held", &SessionStatistics::rows_held},
     {"bytes_moved", &SessionStatistics::bytes_moved},
     {"bytes_sent", &SessionStatistics::bytes_sent},
@@ -91,6 +93,8 @@ std::string FusedTable(const std::vector<SessionStatistics>& ranks) {
 
 void SessionStatistics::Add(const SessionStatistics& other) {
   scalar_blocks += other.scalar_blocks;
+  direct_parts += other.direct_parts;
+  direct_compiled += other.direct_compiled;
   bytes_moved += other.bytes_moved;
   rows_held = std::max(rows_held, other.rows_held);
   for (const auto& [name, theirs] : other.operators) {
@@ -106,11 +110,11 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
   if (ranks.empty()) return "";
   const SessionStatistics& first = ranks.front();
   std::string out = fmt::format(
-      "Elapsed {:.3f} s, {} scalar blocks, seed {}\n"
+      "Elapsed {:.3f} s, {} scalar blocks, {} small ones run directly ({} compiled), seed {}\n"
       "Plans: {} made in {:.1f} ms ({:.1f} ms chose fused operators, {} choices costed), {} made ahead, {} reused\n",
-      static_cast<double>(first.elapsed_ns) / 1e9, first.scalar_blocks, first.seed, first.plans_compiled,
-      static_cast<double>(first.planning_ns) / 1e6, static_cast<double>(first.fusion_ns) / 1e6,
-      first.fusion_costed, first.plans_ahead, first.plans_reused);
+      static_cast<double>(first.elapsed_ns) / 1e9, first.scalar_blocks, first.direct_parts,
+      first.direct_compiled, first.seed, first.plans_compiled, static_cast<double>(first.planning_ns) / 1e6,
+      static_cast<double>(first.fusion_ns) / 1e6, first.fusion_costed, first.plans_ahead, first.plans_reused);
   for (const SessionStatistics& rank : ranks)
     out += fmt::format(
         "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB, {} messages, peak memory {:.1f} MB\n",

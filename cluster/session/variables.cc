@@ -24,8 +24,28 @@ const Variable* Frame::Find(std::string_view name) const {
   return found == variables_.end() ? nullptr : &found->second;
 }
 
+Variable* Frame::FindMutable(std::string_view name) {
+  auto found = variables_.find(name);
+  return found == variables_.end() ? nullptr : &found->second;
+}
+
 void Frame::Set(const std::string& name, Variable variable) {
   variables_.insert_or_assign(name, std::move(variable));
+}
+
+void Frame::SetScalar(const std::string& name, const Scalar& scalar) {
+  const auto found = variables_.lower_bound(name);
+  if (found == variables_.end() || found->first != name) {
+    variables_.emplace_hint(found, name, Variable::OfScalar(scalar));
+    return;
+  }
+  Variable& variable = found->second;
+  if (!variable.info.IsScalar() || variable.is_ahead) {
+    variable = Variable::OfScalar(scalar);
+    return;
+  }
+  variable.value = Value(scalar);
+  variable.info.value_type = scalar.type();
 }
 
 void Frame::Erase(std::string_view name) {
@@ -39,6 +59,13 @@ Result<Variable> Frame::Take(std::string_view name) {
   Result<Variable> variable(std::move(found->second));
   variables_.erase(found);
   return variable;
+}
+
+bool IsOfType(const Variable& variable, DataType data_type, ValueType value_type) {
+  if (data_type == DataType::kUnknown) return true;
+  if (data_type != DataType::kScalar) return variable.info.data_type == data_type;
+  return variable.info.IsScalar() &&
+         (value_type == ValueType::kUnknown || variable.value.scalar().type() == value_type);
 }
 
 Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueType value_type,

@@ -23,6 +23,7 @@ struct Variable {
                                            ///< the script. Changed by its only owner, else copied first.
   bool is_ahead = false;  ///< Stands for what a run will find here: its info and distribution are known, its
                           ///< value is not.
+  bool is_growing = false;  ///< Its value is with whoever makes it wider (grown_columns.h).
 
   static Variable OfScalar(Scalar scalar);
   static Variable OfList(std::shared_ptr<ListOf<Variable>> list);
@@ -36,7 +37,10 @@ class Frame {
  public:
   /// nullptr when nothing assigned it.
   const Variable* Find(std::string_view name) const;
+  Variable* FindMutable(std::string_view name);
   void Set(const std::string& name, Variable variable);
+  /// The same for a scalar; cheaper where the variable is one already.
+  void SetScalar(const std::string& name, const Scalar& scalar);
   void Erase(std::string_view name);
   /// Finds and erases: for values the control program reads once. kInternal when missing.
   Result<Variable> Take(std::string_view name);
@@ -47,6 +51,8 @@ class Frame {
   std::map<std::string, Variable, std::less<>> variables_;
 };
 
+/// Whether ConvertTo would leave it as it is.
+bool IsOfType(const Variable& variable, DataType data_type, ValueType value_type);
 /// Converts a scalar to a declared type (language reference 1.5); other values, and kUnknown, stay as they
 /// are. kFailedPrecondition for a matrix or frame where a scalar is declared, and for a string where a number
 /// is; `what` names the place ("argument 'x' of 'f'").

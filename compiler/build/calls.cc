@@ -4,6 +4,7 @@
 
 #include "compiler/build/body_builder.h"
 #include "compiler/build/other_functions.h"
+#include "compiler/optimize/rewrite.h"
 
 namespace heddle::compiler {
 namespace {
@@ -19,11 +20,19 @@ bool Expands(const CallChoice& choice, const DmlFunction& function) {
 
 std::string BodyBuilder::NewTemporary() { return fmt::format("%t{}", ++program_.next_temporary); }
 
-// Evaluates the calls of DML functions and the steps on lists in an expression into temporaries, left to
-// right, each once.
+// Evaluates the calls of DML functions, the steps on lists and what tells the time in an expression into
+// temporaries, left to right, each once.
 void BodyBuilder::HoistCalls(const Expression& expression) {
   const bool is_call = expression.kind == Expression::Kind::kCall;
   const Callee* callee = is_call ? program_.FindCallee(file_, expression) : nullptr;
+  if (callee == nullptr && is_call && expression.name_space.empty() && TellsTime(expression.name)) {
+    Flush();
+    hoisted_[&expression] = NewTemporary();
+    Define(hoisted_[&expression], BuildBuiltin(expression, *ops::FindBuiltin(expression.name)),
+           expression.range);
+    Flush();
+    return;
+  }
   if (callee == nullptr) {
     HoistInside(expression);
     if (early_reads_.contains(&expression)) {

@@ -103,7 +103,10 @@ class Round {
       if (options_.disabled.contains(rule.rule->name)) continue;
       Match match(subject_);
       if (!match.Fit(rule.before, id, rule.rule->shared)) continue;
-      if (rule.rule->condition != nullptr && !rule.rule->condition(match)) continue;
+      if (rule.rule->condition != nullptr) {
+        if (options_.sizes_matter != nullptr) *options_.sizes_matter = true;
+        if (!rule.rule->condition(match)) continue;
+      }
       if (const std::optional<NodeId> other = Build(rule.after, match)) return other;
     }
     return std::nullopt;

@@ -4,6 +4,7 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
+#include "ops/operator.h"
 #include "ops/scalar/declared_type.h"
 
 namespace heddle::compiler {
@@ -20,7 +21,7 @@ LiveIns LiveInsOf(const Graph& graph) {
 
 }  // namespace
 
-Result<Graph> FoldConstants(Graph graph, const PassOptions&) {
+Result<Graph> FoldConstants(Graph graph, const PassOptions& options) {
   std::vector<std::pair<NodeId, Status>> ignored;  // The static pass has reported them.
   const InferOutcome outcome = InferShapes(graph, LiveInsOf(graph), nullptr, &ignored);
   std::vector<NodeId> stands_for(graph.nodes.size());
@@ -39,6 +40,9 @@ Result<Graph> FoldConstants(Graph graph, const PassOptions&) {
       continue;
     }
     if (!value || node.Is("literal") || node.Is("assign")) continue;
+    const ops::Operator* op = ops::FindOperator(node.op);
+    if (options.sizes_matter != nullptr && op != nullptr && op->size_of != nullptr)
+      *options.sizes_matter = true;
     node.op = "literal";
     node.inputs.clear();
     node.attributes.clear();

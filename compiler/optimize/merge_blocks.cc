@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <string>
@@ -65,12 +66,18 @@ class Merger {
   std::map<std::string, Node> assigns_;
 };
 
+bool CanMerge(const Block& block) {
+  return block.kind == Block::Kind::kBasic &&
+         std::none_of(block.graph.nodes.begin(), block.graph.nodes.end(),
+                      [](const Node& node) { return node.inputs.empty() && TellsTime(node.op); });
+}
+
 void MergeSequence(std::vector<Block>& blocks) {
   std::vector<Block> result;
   for (size_t i = 0; i < blocks.size();) {
     size_t end = i + 1;
-    if (blocks[i].kind == Block::Kind::kBasic)
-      while (end < blocks.size() && blocks[end].kind == Block::Kind::kBasic) ++end;
+    if (CanMerge(blocks[i]))
+      while (end < blocks.size() && CanMerge(blocks[end])) ++end;
     result.push_back(std::move(blocks[i]));
     if (end - i > 1) {
       Merger merger;

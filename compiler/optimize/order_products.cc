@@ -155,8 +155,12 @@ class CheapestOrder {
 // Rebuilds a graph with some products in another order.
 class Reorderer {
  public:
-  explicit Reorderer(Graph graph)
-      : old_(std::move(graph)), readers_(old_.nodes.size(), 0), inference_(nullptr) {
+  /// `sizes_matter` as in PassOptions.
+  Reorderer(Graph graph, bool* sizes_matter)
+      : old_(std::move(graph)),
+        sizes_matter_(sizes_matter),
+        readers_(old_.nodes.size(), 0),
+        inference_(nullptr) {
     for (const Node& node : old_.nodes)
       for (const NodeId input : node.inputs)
         if (input != kNoNode) ++readers_[static_cast<size_t>(input)];
@@ -170,7 +174,9 @@ class Reorderer {
       const Node& node = old_[id];
       NodeId& new_id = new_ids_[static_cast<size_t>(id)];
       const bool is_root = (node.Is("%*%") || node.Is("t%*%")) && !is_inside[static_cast<size_t>(id)];
-      if (is_root && chain.Collect(id)) {
+      const bool is_chain = is_root && chain.Collect(id);
+      if (sizes_matter_ != nullptr && is_root && chain.factors().size() >= 3) *sizes_matter_ = true;
+      if (is_chain) {
         const CheapestOrder order(chain.factors());
         if (order.cost() < kGain * chain.written_cost()) {
           position_ = node.position;
@@ -223,6 +229,7 @@ class Reorderer {
   }
 
   Graph old_;
+  bool* sizes_matter_;
   Graph new_;
   std::vector<int> readers_;
   std::vector<NodeId> new_ids_;
@@ -240,7 +247,7 @@ class Reorderer {
 Result<Graph> OrderProducts(Graph graph, const PassOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(graph, ShareCommonSubexpressions(std::move(graph), options));
   HEDDLE_ASSIGN_OR_RETURN(graph, RemoveDeadNodes(std::move(graph), options));
-  Graph ordered = Reorderer(std::move(graph)).Run();
+  Graph ordered = Reorderer(std::move(graph), options.sizes_matter).Run();
   return RemoveDeadNodes(std::move(ordered), options);
 }
 

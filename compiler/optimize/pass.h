@@ -17,6 +17,9 @@ struct PassOptions {
   /// True when every node.info of a graph is what the run will have, formats included; else formats of
   /// variables and of what is read are not known.
   bool infos_are_exact = false;
+  /// Where given, set to true by a graph pass whose result may be another one for other sizes of the same
+  /// values, all of them dense and each still empty, a vector or a matrix as before. Never set to false.
+  bool* sizes_matter = nullptr;
   /// Called after every pass, with its name.
   std::function<void(std::string_view pass, const Program&)> observe;
 };

@@ -20,6 +20,11 @@ bool LooksOutside(const Node& node) {
   return op != nullptr && op->may_fail && !op->effect && !op->pure;
 }
 
+bool TellsTime(std::string_view op) {
+  const ops::Operator* found = ops::FindOperator(op);
+  return found != nullptr && !found->pure && !found->effect && found->max_inputs == 0;
+}
+
 Graph Compact(Graph graph, const std::vector<NodeId>& stands_for, const std::vector<bool>& keep) {
   const size_t count = graph.nodes.size();
   std::vector<NodeId> final_id(count, kNoNode);   // id in the new graph of the node that stands for i

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "core/graph.h"
@@ -25,5 +26,9 @@ bool IsOrdered(const Node& node);
 /// True for operators that ask the world outside, as a read does: inference finds the file, or fails, before
 /// the block runs.
 bool LooksOutside(const Node& node);
+
+/// True for operators whose result is when they ran: without inputs, and another each time. Such a node
+/// stands in a block of its own, so that all before it has been computed, and nothing behind it has begun.
+bool TellsTime(std::string_view op);
 
 }  // namespace heddle::compiler

@@ -157,6 +157,11 @@ InputUse IndexInputUse(const Node& node, std::span<const ValueInfo>, int i) {
   return i == 0 && !HasRowBounds(node, 1) ? InputUse::kRows : InputUse::kWhole;
 }
 
+// Only the cells within bounds are read.
+Cost IndexCost(const Node& node, std::span<const ValueInfo>) {
+  return {.bytes = 2 * static_cast<double>(KnownBytes(node.info))};
+}
+
 Result<Value> IndexFrame(const KernelCall& call) {
   const Frame& x = call.inputs[0]->frame();
   const Range rows = GivenRange(call, 1);
@@ -397,6 +402,7 @@ constexpr Operator kOperators[] = {
      .infer = InferIndex,
      .row_rule = IndexRowRule,
      .input_use = IndexInputUse,
+     .cost = IndexCost,
      .run = RunIndex,
      .may_fail = true,
      .takes_singles = TakesAnySingles,

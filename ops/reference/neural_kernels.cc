@@ -74,8 +74,8 @@ constexpr std::pair<std::string_view, SeveralKernel> kSeveralKernels[] = {
     {"batch_norm2d",
      [](const Node&, Inputs inputs) {
        return ValuesOf(BatchNorm(M(inputs, 0), {M(inputs, 1), M(inputs, 2), M(inputs, 3), M(inputs, 4)},
-                        inputs[5]->scalar().AsString() == "train", inputs[6]->scalar().AsDouble(),
-                        inputs[7]->scalar().AsDouble()));
+                                 inputs[5]->scalar().AsString() == "train", inputs[6]->scalar().AsDouble(),
+                                 inputs[7]->scalar().AsDouble()));
      }},
     {"batch_norm2d_backward",
      [](const Node&, Inputs inputs) {
@@ -84,7 +84,9 @@ constexpr std::pair<std::string_view, SeveralKernel> kSeveralKernels[] = {
      }},
     {"lstm", [](const Node&, Inputs inputs) { return ValuesOf(Lstm(LstmOf(inputs))); }},
     {"lstm_backward",
-     [](const Node&, Inputs inputs) { return ValuesOf(LstmBackward(LstmOf(inputs), M(inputs, 6), M(inputs, 7))); }},
+     [](const Node&, Inputs inputs) {
+       return ValuesOf(LstmBackward(LstmOf(inputs), M(inputs, 6), M(inputs, 7)));
+     }},
 };
 
 }  // namespace

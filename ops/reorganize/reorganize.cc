@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "core/sizes.h"
@@ -177,28 +178,82 @@ Result<Matrix> CbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64
   return result;
 }
 
-Result<Value> BindFrames(const KernelCall& call, bool columns) {
-  std::vector<Frame> parts;
-  for (const Value* input : call.inputs) {
-    parts.push_back(input->frame());
-    if (columns ? parts.back().rows() != parts[0].rows() : parts.back().columns() != parts[0].columns())
-      return FailedPrecondition("{}: numbers of {} differ: {} and {}", call.node.op,
-                                columns ? "rows" : "columns", parts[0].shape(), parts.back().shape());
+// Growing by less than a fourth again and again costs one copy of all cells for each half that is added. The
+// room for that half ends here: larger matrices are copied more often instead.
+constexpr int64_t kMostRoom = int64_t{8} << 20;  // cells
+
+void CopyRows(const Matrix& part, double* out) {
+  const int64_t columns = part.columns();
+  ParallelFor(columns == 0 ? 0 : part.rows(), RowGrain(columns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) CopyRow(part, i, out + i * columns);
+  });
+}
+
+// X = rbind(X, A) and the like in a loop: where nobody else needs the dense X any more and its cells are the
+// first of the result's, the others go behind them, into room that an earlier such call has left. nullopt
+// where the cells have to be copied. `first` is taken only if something is returned.
+Result<std::optional<Matrix>> Append(const KernelCall& call, int64_t rows, int64_t columns) {
+  const std::optional<Matrix> nothing;
+  if (call.last_read == nullptr || call.last_read->matrix().IsSparse()) return nothing;
+  for (size_t i = 1; i < call.inputs.size(); ++i)
+    if (call.inputs[i] == call.inputs[0]) return nothing;
+  Matrix& first = call.last_read->matrix();
+  const int64_t cells = first.cells(), all = SaturatingProduct(rows, columns);
+  if (!first.HoldsCellsAlone() || cells == 0 || (all - cells) * 4 > all) return nothing;
+  Matrix result;
+  if (first.GrowTo(rows, columns)) {
+    result = std::move(first);
+  } else {
+    Result<Matrix> roomy = Matrix::DenseWithRoom(rows, columns, std::min(all / 2, kMostRoom));
+    if (!roomy.ok()) return nothing;
+    result = *std::move(roomy);
+    CopyRows(first, result.mutable_data());
+    first = Matrix();
   }
+  double* out = result.mutable_data() + cells;
+  for (size_t i = 1; i < call.inputs.size(); ++i) {
+    CopyRows(call.inputs[i]->matrix(), out);
+    out += call.inputs[i]->matrix().cells();
+  }
+  return std::optional<Matrix>(std::move(result));
+}
+
+// The number of rows (or columns) that all inputs of a bind have in common, and that of the result.
+struct BoundLengths {
+  int64_t common = 0;
+  int64_t total = 0;
+};
+
+Result<BoundLengths> LengthsOf(const KernelCall& call, bool columns) {
+  const Shape first = call.inputs[0]->shape();
+  BoundLengths lengths{.common = columns ? first.rows : first.columns};
+  for (const Value* input : call.inputs) {
+    const Shape shape = input->shape();
+    if ((columns ? shape.rows : shape.columns) != lengths.common)
+      return FailedPrecondition("{}: numbers of {} differ: {} and {}", call.node.op,
+                                columns ? "rows" : "columns", first, shape);
+    lengths.total = SaturatingSum(lengths.total, columns ? shape.columns : shape.rows);
+  }
+  return lengths;
+}
+
+Result<Value> BindFrames(const KernelCall& call, bool columns) {
+  HEDDLE_RETURN_IF_ERROR(LengthsOf(call, columns).status());
+  std::vector<Frame> parts;
+  for (const Value* input : call.inputs) parts.push_back(input->frame());
   HEDDLE_ASSIGN_OR_RETURN(Frame result, columns ? SideBySide(parts) : BelowEachOther(parts));
   return Value(std::move(result));
 }
 
 Result<Value> RunCbind(const KernelCall& call) {
   if (call.inputs[0]->IsFrame()) return BindFrames(call, true);
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
-  const int64_t rows = parts[0].rows();
-  int64_t columns = 0;
-  for (const Matrix& part : parts) {
-    if (part.rows() != rows)
-      return FailedPrecondition("cbind: numbers of rows differ: {} and {}", parts[0].shape(), part.shape());
-    columns += part.columns();
+  HEDDLE_ASSIGN_OR_RETURN(const BoundLengths lengths, LengthsOf(call, /*columns=*/true));
+  const int64_t rows = lengths.common, columns = lengths.total;
+  if (rows == 1 && call.node.info.format == Format::kDense) {
+    HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> appended, Append(call, rows, columns));
+    if (appended) return Value(*std::move(appended));
   }
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
   Matrix result;
   if (call.node.info.format == Format::kSparse) {
     HEDDLE_ASSIGN_OR_RETURN(result, CbindSparse(parts, rows, columns));
@@ -230,9 +285,7 @@ Result<Matrix> RbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns));
   double* out = result.mutable_data();
   for (const Matrix& part : parts) {
-    ParallelFor(columns == 0 ? 0 : part.rows(), RowGrain(columns), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) CopyRow(part, i, out + i * columns);
-    });
+    CopyRows(part, out);
     out += part.cells();
   }
   return result;
@@ -240,15 +293,13 @@ Result<Matrix> RbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_
 
 Result<Value> RunRbind(const KernelCall& call) {
   if (call.inputs[0]->IsFrame()) return BindFrames(call, false);
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
-  const int64_t columns = parts[0].columns();
-  int64_t rows = 0;
-  for (const Matrix& part : parts) {
-    if (part.columns() != columns)
-      return FailedPrecondition("rbind: numbers of columns differ: {} and {}", parts[0].shape(),
-                                part.shape());
-    rows += part.rows();
+  HEDDLE_ASSIGN_OR_RETURN(const BoundLengths lengths, LengthsOf(call, /*columns=*/false));
+  const int64_t rows = lengths.total, columns = lengths.common;
+  if (call.node.info.format == Format::kDense) {
+    HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> appended, Append(call, rows, columns));
+    if (appended) return Value(*std::move(appended));
   }
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
   Matrix result;
   if (call.node.info.format == Format::kSparse) {
     HEDDLE_ASSIGN_OR_RETURN(result, RbindSparse(parts, rows, columns));
@@ -340,6 +391,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = -1,
      .infer = InferRbind,
      .run = RunRbind,
+     .updates = true,
      .takes_frames = true},
     {.name = "diag",
      .form = kPositional,

@@ -47,5 +47,21 @@ TEST(ExplainTest, SimShowsThePlansOfItsRanksOnce) {
   EXPECT_EQ(Heddle({"sim", "--workers", "2"}).errors, "");
 }
 
+// What is compiled once, what anew, and why.
+TEST(ExplainTest, RecompileTellsWhatIsCompiledWhenAndWhy) {
+  const char* script =
+      "X = matrix(0, rows=2, cols=3)\nfor (i in 1:20) { X = rbind(X, matrix(i, rows=1, cols=3)) }\n"
+      "for (i in 1:2) { Y = X %*% t(X) %*% X; X = X[, 1:2] }\nprint(sum(Y))";
+  const Finished run = testing_support::RunProcess(
+      {HEDDLE_BINARY_DIR "/heddle", "run", "-explain", "recompile_hops", "-e", script}, HEDDLE_SOURCE_DIR);
+  EXPECT_EQ(run.code, 0) << run.errors;
+  EXPECT_EQ(Count(run.errors, "-e:2: compiled for X 2x3 (first entry), run directly: matrix rbind assign"),
+            1u)
+      << run.errors;
+  EXPECT_EQ(Count(run.errors, "-e:2: "), 1u) << run.errors;
+  EXPECT_EQ(Count(run.errors, "-e:3: compiled for X 22x3 (first entry), run directly:"), 1u) << run.errors;
+  EXPECT_EQ(Count(run.errors, "-e:3: compiled for X 22x2 (X was 22x3), run directly:"), 1u) << run.errors;
+}
+
 }  // namespace
 }  // namespace heddle

@@ -36,8 +36,15 @@ Both RunBoth(const std::string& script, SessionOptions options, ops::Files* file
   return both;
 }
 
+// Where small blocks have plans, too.
+SessionOptions WithPlans() {
+  SessionOptions options;
+  options.fusion = "all";
+  return options;
+}
+
 TEST(PrecompileTest, AStraightScriptNeedsNoOtherPlans) {
-  const Both both = RunBoth(kStraight, {});
+  const Both both = RunBoth(kStraight, WithPlans());
   EXPECT_GT(both.plain.statistics[0].plans_compiled, 1);
   EXPECT_EQ(both.ahead.statistics[0].plans_compiled, 0);
   EXPECT_EQ(both.plain.statistics[0].plans_ahead, 0);
@@ -49,10 +56,16 @@ TEST(PrecompileTest, ResultsOfATupleAreKnownAhead) {
       "X = rand(rows=300, cols=4, seed=1)\nA = t(X) %*% X\nprint(nrow(A))\n[w, V] = eigen(A)\n"
       "for (i in 1:2) { V = V * i }\n[U, S, W] = svd(X %*% V)\nprint(sum(abs(V)) + sum(S) + sum(w) + ncol(U))";
   for (const int ranks : {1, 2}) {
-    const Both both = RunBoth(script, ranks == 1 ? SessionOptions() : SplitOver(ranks));
+    const Both both = RunBoth(script, ranks == 1 ? WithPlans() : SplitOver(ranks));
     EXPECT_GT(both.plain.statistics[0].plans_compiled, 1);
     for (const SessionStatistics& rank : both.ahead.statistics) EXPECT_EQ(rank.plans_compiled, 0);
   }
+}
+
+TEST(PrecompileTest, NothingIsMadeForWhatRunsDirectly) {
+  const Both both = RunBoth(kStraight, {});
+  EXPECT_EQ(both.plans, 0u);
+  EXPECT_EQ(both.ahead.statistics[0].plans_compiled, 0);
 }
 
 TEST(PrecompileTest, EveryRankFindsThePlansOfItsRanks) {
@@ -78,7 +91,7 @@ TEST(PrecompileTest, SizesThatOnlyARunTellsEndIt) {
   const char* script =
       "A = matrix(\"1 0 2 0 3 0\", rows=6, cols=1)\nB = A\nfor (i in 1:2) { B = B * i }\n"
       "Y = removeEmpty(target=B, margin=\"rows\")\nR = matrix(7, rows=nrow(Y), cols=as.integer(sum(Y)))\nprint(sum(R))";
-  const Both both = RunBoth(script, {});
+  const Both both = RunBoth(script, WithPlans());
   EXPECT_GE(both.plans, 2u);
   EXPECT_GT(both.ahead.statistics[0].plans_compiled, 0);
   EXPECT_LT(both.ahead.statistics[0].plans_compiled, both.plain.statistics[0].plans_compiled);
@@ -135,22 +148,23 @@ TEST(PrecompileTest, AFaultIsLeftToTheSession) {
 
 TEST(PrecompileTest, LimitsEndIt) {
   const Program program = CompileOrDie(kStraight);
-  const std::vector<std::string> all = Precompile(program, {}, nullptr);
+  const std::vector<std::string> all = Precompile(program, WithPlans(), nullptr);
   ASSERT_GT(all.size(), 1u);
   PrecompileLimits limits;
   limits.most_plans = 1;
-  EXPECT_EQ(Precompile(program, {}, nullptr, limits), std::vector<std::string>(all.begin(), all.begin() + 1));
+  EXPECT_EQ(Precompile(program, WithPlans(), nullptr, limits),
+            std::vector<std::string>(all.begin(), all.begin() + 1));
   limits = {};
   limits.most_bytes = static_cast<int64_t>(all[0].size());
-  EXPECT_EQ(Precompile(program, {}, nullptr, limits).size(), 1u);
+  EXPECT_EQ(Precompile(program, WithPlans(), nullptr, limits).size(), 1u);
   limits = {};
   VirtualClock clock;
   limits.clock = &clock;
   limits.most_ns = -1;
-  EXPECT_TRUE(Precompile(program, {}, nullptr, limits).empty());
+  EXPECT_TRUE(Precompile(program, WithPlans(), nullptr, limits).empty());
   limits = {};
   limits.most_ranks = 0;
-  EXPECT_TRUE(Precompile(program, {}, nullptr, limits).empty());
+  EXPECT_TRUE(Precompile(program, WithPlans(), nullptr, limits).empty());
 }
 
 }  // namespace

@@ -25,8 +25,10 @@ TEST(SessionTest, ScalarsAreEvaluatedInPlace) {
 }
 
 TEST(SessionTest, ALoopWithStableSizesCompilesOnce) {
+  SessionOptions options;
+  options.fusion = "all";
   const ScriptOutcome outcome =
-      RunScript("X = matrix(1, rows=10, cols=4)\nfor (i in 1:50) { X = X + i }\nprint(sum(X))");
+      RunScript("X = matrix(1, rows=10, cols=4)\nfor (i in 1:50) { X = X + i }\nprint(sum(X))", options);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
   EXPECT_EQ(outcome.output, "51040.0\n");
   EXPECT_LE(outcome.statistics[0].plans_compiled, 4);

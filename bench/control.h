@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bench/operators.h"
+
+namespace heddle::bench {
+
+/// What scripts cost that are not bound by their data: scalar operators, calls, blocks of operators on small
+/// matrices, matrices and lists that grow in loops, and the way from text to program. One line a case.
+int RunControl(const BenchOptions& options);
+
+}  // namespace heddle::bench
