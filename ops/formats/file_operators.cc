@@ -116,8 +116,8 @@ constexpr Operator kOperators[] = {
     {.name = "write",
      .form = CallForm::kWrite,
      .parameters =
-         "x path @format? @data_type? @value_type? @sep? @header? @sparse? @description? @rows_in_block? "
-         "@cols_in_block? @indSep?",
+         "x path format_of_run? @format? @data_type? @value_type? @sep? @header? @sparse? @description? "
+         "@rows_in_block? @cols_in_block? @indSep?",
      .min_inputs = 2,
      .max_inputs = 3,
      .infer = InferWrite,

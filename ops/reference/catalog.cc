@@ -141,6 +141,7 @@ Value OfReplace(const Node&, Inputs inputs) {
 }
 
 Value OfAsMatrix(const Node&, Inputs inputs) {
+  if (inputs[0]->IsMatrix()) return *inputs[0];
   if (inputs[0]->IsFrame()) return AsMatrix(inputs[0]->frame());
   return *FilledMatrix(1, 1, inputs[0]->scalar().AsDouble());
 }
