@@ -16,10 +16,11 @@ class ResolveCallTest : public testing::Test {
     call_.kind = Block::Kind::kCall;
     call_.position = {"a.dml", 3, 5};
     call_.first_argument = "x";
-    call_.candidates = {{"f", DataType::kMatrix, "m_f", "", {{"X", "x"}}},
-                        {"f", DataType::kScalar, "s_f", "", {{"x", "x"}}},
-                        {"g", DataType::kUnknown, "g", "", {{"a", "x"}}},
-                        {"h", DataType::kUnknown, "", "a.dml:9:1: list() is missing", {}}};
+    call_.candidates = {{"f", DataType::kMatrix, "m_f", "", false, {{"X", "x"}}},
+                        {"f", DataType::kScalar, "s_f", "", false, {{"x", "x"}}},
+                        {"g", DataType::kUnknown, "g", "", false, {{"a", "x"}}},
+                        {"h", DataType::kUnknown, "", "a.dml:9:1: list() is missing", false, {}},
+                        {"w", DataType::kUnknown, "", "w() takes 2, got 1", true, {}}};
     call_.selector = "name";
   }
 
@@ -28,11 +29,13 @@ class ResolveCallTest : public testing::Test {
     frame.Set("name", Variable::OfScalar(Scalar(name)));
     frame.Set("x", x);
     const Result<ResolvedCall> resolved = ResolveCall(program_, call_, frame);
+    code_ = resolved.status().code();
     return resolved.ok() ? resolved->function->name : resolved.status().ToString();
   }
 
   Program program_;
   Block call_;
+  StatusCode code_ = StatusCode::kOk;  // Of what Resolve() did last.
 };
 
 Variable MatrixVariable() { return Variable::Ahead(Distribution::Each(), ValueInfo::OfMatrix({3, 2})); }
@@ -49,6 +52,9 @@ TEST_F(ResolveCallTest, SaysWhyNothingFits) {
   EXPECT_EQ(Resolve("f", MatrixVariable()),
             "a.dml:3:5: no function of this name takes a matrix as its first argument");
   EXPECT_EQ(Resolve("h", MatrixVariable()), "a.dml:3:5: a.dml:9:1: list() is missing");
+  EXPECT_EQ(code_, StatusCode::kUnimplemented);
+  EXPECT_EQ(Resolve("w", MatrixVariable()), "a.dml:3:5: w() takes 2, got 1");
+  EXPECT_EQ(code_, StatusCode::kFailedPrecondition);
   EXPECT_EQ(Resolve("k", MatrixVariable()),
             "a.dml:3:5: there is no function 'k' to call\n"
             "a function of the library must be named by a string in the script, or by one of its arguments");

@@ -131,7 +131,7 @@ class RandomValues {
       for (const std::string& name : Texts()) block.arguments.emplace_back(name, Text());
       block.results = Texts();
       for (int64_t i = Below(3); i > 0; --i) {
-        CallCandidate candidate{Text(), static_cast<DataType>(Below(5)), Text(), Text(), {}};
+        CallCandidate candidate{Text(), static_cast<DataType>(Below(5)), Text(), Text(), Sometimes(), {}};
         for (const std::string& name : Texts()) candidate.arguments.emplace_back(name, Text());
         block.candidates.push_back(std::move(candidate));
       }
