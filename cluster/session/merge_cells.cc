@@ -84,15 +84,16 @@ Result<Matrix> ChangedCells(const Matrix& before, const Matrix& after) {
                                                         : Changes<uint32_t>(old_cells, new_cells);
 }
 
-Result<Matrix> WithCells(const Matrix& before, const Matrix& changes) {
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, ToDense(before));
+Result<Matrix> WithCells(const Matrix& before, int64_t begin, int64_t end, const Matrix& changes) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, ToDense(before.Rows(begin, end)));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Copy(dense));
   const double* cells = changes.data();
   for (int64_t i = 0; i < changes.rows(); ++i) {
     const double place = cells[2 * i];
-    if (!(place >= 0 && place < static_cast<double>(result.cells())))
+    if (!(place >= 0 && place < static_cast<double>(before.cells())))
       return Internal("a cell that a parfor changed is not there");
-    const auto cell = static_cast<int64_t>(place);
+    const int64_t cell = static_cast<int64_t>(place) - begin * before.columns();
+    if (cell < 0 || cell >= result.cells()) continue;
     if (before.element_type() == ElementType::kFloat64) {
       result.mutable_data()[cell] = cells[2 * i + 1];
     } else {

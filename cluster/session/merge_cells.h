@@ -23,7 +23,8 @@ Result<heddle::Frame> MergeCells(const heddle::Frame& before, const heddle::Fram
 /// The cells of `after` that differ from those of `before` by their bytes, to be sent: a row each, its place
 /// (row by row, from 0) and its value; of binary32 the bits of the value as a number. Errors as above.
 Result<Matrix> ChangedCells(const Matrix& before, const Matrix& after);
-/// A dense copy of `before` with these cells changed. kInternal for places that it does not have.
-Result<Matrix> WithCells(const Matrix& before, const Matrix& changes);
+/// A dense copy of rows [begin, end) of `before` with those of these cells changed that are in them.
+/// kInternal for places that `before` does not have.
+Result<Matrix> WithCells(const Matrix& before, int64_t begin, int64_t end, const Matrix& changes);
 
 }  // namespace heddle::cluster

@@ -15,6 +15,9 @@ namespace {
 
 // What the exchanges before and after a loop take, about.
 constexpr int64_t kExchangeNs = 2'000'000;
+// Matrices that are cut by rows are put together up to so many times the size from which they are cut: larger
+// ones keep all ranks busy with each operator.
+constexpr int64_t kSmallSplits = 32;
 // Of a rank's memory, the part that whole copies of the variables may take.
 constexpr int64_t kMemoryParts = 4;
 
@@ -62,12 +65,11 @@ bool AddNames(const std::vector<Block>& blocks, const std::string& counter, std:
   return assigns_counter;
 }
 
-// A value that is whole on rank 0 or on every rank; of a list only the latter.
-bool IsWhole(const Variable& variable, bool is_element = false) {
-  if (variable.list != nullptr)
-    return std::all_of(variable.list->elements.begin(), variable.list->elements.end(),
-                       [](const Variable& element) { return IsWhole(element, true); });
-  return variable.distribution.IsEach() || (variable.distribution.IsOne() && !is_element);
+// A list of what every rank has whole.
+bool IsOfEach(const Variable& list) {
+  return std::all_of(list.list->elements.begin(), list.list->elements.end(), [](const Variable& element) {
+    return element.list != nullptr ? IsOfEach(element) : element.distribution.IsEach();
+  });
 }
 
 // All rows on rank r alone, as a distribution.
@@ -121,14 +123,18 @@ SharedIterations::Text& SharedIterations::TextOf(const Block& loop) {
 bool SharedIterations::CanBeShared(const Text& text, const Block& loop, const LoopRange& range,
                                    const Frame& frame, const SessionOptions& options) {
   if (!text.can_be_shared || range.rounds < 2 || !IsAsChecked(loop, range, frame)) return false;
-  int64_t bytes = 0;
+  int64_t bytes = 0, split_bytes = 0;
   for (const std::string& name : text.names) {
     const Variable* const variable = frame.Find(name);
     if (variable == nullptr) continue;
-    if (!IsWhole(*variable)) return false;
-    if (variable->info.IsTabular()) bytes = SaturatingSum(bytes, KnownBytes(variable->info));
+    if (variable->list != nullptr && !IsOfEach(*variable)) return false;
+    if (!variable->info.IsTabular()) continue;
+    const int64_t own_bytes = KnownBytes(variable->info);
+    bytes = SaturatingSum(bytes, own_bytes);
+    if (variable->distribution.IsSplit()) split_bytes = SaturatingSum(split_bytes, own_bytes);
   }
   if (options.memory_bytes > 0 && bytes > options.memory_bytes / kMemoryParts) return false;
+  if (split_bytes > SaturatingProduct(options.min_distributed_bytes, kSmallSplits)) return false;
   return std::all_of(loop.merged.begin(), loop.merged.end(), [&](const std::string& name) {
     const Variable* const variable = frame.Find(name);
     return variable != nullptr && variable->info.IsMatrix();
@@ -141,7 +147,7 @@ Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const L
   if (!text.has_run) return true;
   int64_t bytes = 0;  // A nanosecond each.
   for (const std::string& name : text.names)
-    if (const Variable* variable = frame.Find(name); variable != nullptr && variable->distribution.IsOne())
+    if (const Variable* variable = frame.Find(name); variable != nullptr && !variable->distribution.IsEach())
       bytes = SaturatingSum(bytes, std::max<int64_t>(KnownBytes(variable->info), 0));
   const uint64_t key = FoldHash(FoldHash(3, static_cast<uint64_t>(loop.id)), range.rounds);
   HEDDLE_ASSIGN_OR_RETURN(const std::string answer, blocks_.plans().Share(key, blocks_.guard(), [&] {
@@ -276,7 +282,8 @@ Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<Shar
     }
     variable.value = Value(std::move(cells[i]));
     changes.Set(loop.merged[i], std::move(variable));
-    wanted[loop.merged[i]] = frame->Find(loop.merged[i])->distribution;
+    const bool is_one = frame->Find(loop.merged[i])->distribution.IsOne();
+    wanted[loop.merged[i]] = is_one ? Distribution::One() : Distribution::Each();
   }
   if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &changes));
   for (size_t i = 0; i < loop.merged.size(); ++i) {
@@ -289,9 +296,14 @@ Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<Shar
     merged.info = touched->changes[i].info;
     if (merged.IsHeldBy(options_.rank)) {
       const Variable* const changed = changes.Find(name);
-      Matrix result = before.Find(name)->value.matrix();
+      Matrix result = merged.value.matrix();
       if (changed != nullptr) {
-        HEDDLE_ASSIGN_OR_RETURN(result, WithCells(result, changed->value.matrix()));
+        const Matrix& whole = before.Find(name)->value.matrix();
+        const bool is_split = merged.distribution.IsSplit();
+        HEDDLE_ASSIGN_OR_RETURN(
+            result, WithCells(whole, is_split ? merged.distribution.split.Begin(options_.rank) : 0,
+                              is_split ? merged.distribution.split.End(options_.rank) : whole.rows(),
+                              changed->value.matrix()));
       }
       HEDDLE_ASSIGN_OR_RETURN(result,
                               merged.info.format == Format::kDense ? ToDense(result) : ToSparse(result));

@@ -42,7 +42,8 @@ TEST(SharedIterationsTest, EveryRankRunsItsShare) {
   }
 }
 
-TEST(SharedIterationsTest, WhatIsCutByRowsStaysWhereItIs) {
+// Where it is large: 32 times the size from which matrices are cut.
+TEST(SharedIterationsTest, LargeRowsStayWhereTheyAre) {
   const std::string script =
       "X = rand(rows=4000, cols=2, seed=3)\nR = matrix(0, rows=3, cols=1)\nparfor (i in 1:3) {\n"
       "  R[i, 1] = sum(abs(X - i))\n}\nprint(sum(R))";
@@ -51,6 +52,24 @@ TEST(SharedIterationsTest, WhatIsCutByRowsStaysWhereItIs) {
   const ScriptOutcome split = RunScript(script, options);
   EXPECT_EQ(split.output, RunScript(script, OnRanks(1)).output);
   EXPECT_EQ(ActsOf(split, 1, "abs"), 3) << "both ranks have rows of every iteration";
+  options.min_distributed_bytes = 10000;
+  const ScriptOutcome together = RunScript(script, options);
+  EXPECT_EQ(together.output, split.output);
+  EXPECT_EQ(ActsOf(together, 0, "abs"), 2);
+  EXPECT_EQ(ActsOf(together, 1, "abs"), 1);
+}
+
+TEST(SharedIterationsTest, CellsOfASplitMatrixComeTogether) {
+  const std::string script =
+      "X = rand(rows=3000, cols=2, seed=3)\nparfor (i in 1:5) {\n  X[i * 500, 1] = sum(X[i * 500, ]) + 7\n}\n"
+      "Y = X * 2\nprint(sum(Y))\nprint(toString(X[495:505, ], decimal=17))\nprint(toString(X[2500, ]))";
+  const ScriptOutcome one = RunScript(script, OnRanks(1));
+  ASSERT_TRUE(one.status.ok()) << one.status.ToString();
+  SessionOptions options = OnRanks(3);
+  options.min_distributed_bytes = 8000;
+  const ScriptOutcome three = RunScript(script, options);
+  ASSERT_TRUE(three.status.ok()) << three.status.ToString();
+  EXPECT_EQ(three.output, one.output);
 }
 
 TEST(SharedIterationsTest, CopiesThatTakeTooMuchMemoryAreNotMade) {
@@ -142,16 +161,17 @@ TEST(MergeCellsTest, ChangedCellsAreTakenOutAndPutIn) {
     const Result<Matrix> changes = ChangedCells(before, after);
     ASSERT_TRUE(changes.ok());
     EXPECT_EQ(changes->rows(), 3);
-    const Result<Matrix> back = WithCells(before, *changes);
+    const Result<Matrix> back = WithCells(before, 0, 2, *changes);
     ASSERT_TRUE(back.ok());
     EXPECT_TRUE(Matrix::SameCells(*back, after));
     EXPECT_TRUE(std::signbit(back->At(0, 2)));
     EXPECT_EQ(before.At(1, 0), 4) << "what others hold stays";
+    EXPECT_TRUE(Matrix::SameCells(*WithCells(before, 1, 2, *changes), after.Rows(1, 2)));
   }
   EXPECT_EQ(ChangedCells(*Matrix::Dense(1, 1), *Matrix::Dense(1, 2)).status().code(), StatusCode::kInternal);
   Matrix outside = *Matrix::Dense(1, 2);
   outside.mutable_data()[0] = 1;
-  EXPECT_EQ(WithCells(*Matrix::Dense(1, 1), outside).status().code(), StatusCode::kInternal);
+  EXPECT_EQ(WithCells(*Matrix::Dense(1, 1), 0, 1, outside).status().code(), StatusCode::kInternal);
 }
 
 }  // namespace
