@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/build/block_builder.h"
+#include "compiler/build/paramserv.h"
 #include "compiler/build/program_builder.h"
 #include "ops/operator.h"
 
@@ -97,6 +98,12 @@ class BodyBuilder {
   std::optional<CallChoice> ChooseByName(const Expression& call);
   bool ChooseEntryPoints(const Expression& call, const Callee& callee, CallChoice* choice);
   DataType TypeOf(const Argument& argument);
+
+  // --- paramserv.cc
+  std::optional<CallChoice> ChooseParamserv(const Expression& call);
+  const DmlFunction* FindParamservFunction(const Expression& call, std::string_view name, ParamservRole role,
+                                           bool optional);
+  bool CheckParamservArguments(const CallChoice& choice);
 
   // --- calls.cc: calls of DML functions, and what else stands before the block of an expression
   void HoistCalls(const Expression& expression);

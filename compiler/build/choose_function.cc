@@ -22,7 +22,6 @@ std::string TypesOf(const Callee& callee) {
 // The argument is made before its turn: its type is asked for before the function is known.
 DataType BodyBuilder::TypeOf(const Argument& argument) {
   if (IsList(*argument.value)) return DataType::kList;
-  if (IsList(*argument.value)) return DataType::kList;
   const auto [built, is_new] = built_arguments_.try_emplace(argument.value.get(), kNoNode);
   if (is_new) built->second = BuildExpression(*argument.value);
   return InfoOf(built->second).data_type;
@@ -33,6 +32,7 @@ std::optional<CallChoice> BodyBuilder::ChooseFunctions(const Expression& call, c
   for (const Argument& argument : call.arguments) HoistCalls(*argument.value);
   built_arguments_.clear();
   if (callee.is_eval) return ChooseByName(call);
+  if (callee.is_paramserv) return ChooseParamserv(call);
   CallChoice choice;
   for (const Argument& argument : call.arguments) choice.arguments.push_back(&argument);
   if (!ChooseEntryPoints(call, callee, &choice)) return std::nullopt;
@@ -92,7 +92,7 @@ std::optional<CallChoice> BodyBuilder::ChooseByName(const Expression& call) {
     return choice;
   }
   const Callee* callee = program_.FindCalleeNamed(file_, text->AsString(), At(name.range));
-  if (callee == nullptr || callee->is_eval) {
+  if (callee == nullptr || callee->functions.empty()) {
     Error(name.range,
           fmt::format("{}() finds no function '{}' that is written in DML", call.name, text->AsString()));
     return std::nullopt;

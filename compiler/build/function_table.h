@@ -23,10 +23,13 @@ struct Callee {
   /// By data type: m_f for a matrix, f_f for a frame, s_f for a scalar or a list. A function of the user is
   /// alone here, for kUnknown.
   std::map<DataType, const DmlFunction*> functions;
-  bool is_broken = false;  ///< Its file has errors, which were reported.
-  bool is_eval = false;    ///< eval(name, ...), evalList(name, ...): `functions` is empty, the name tells.
+  bool is_broken = false;     ///< Its file has errors, which were reported.
+  bool is_eval = false;       ///< eval(name, ...), evalList(name, ...): `functions` is empty, the name tells.
+  bool is_paramserv = false;  ///< paramserv(...): `functions` is empty, its arguments tell.
 
-  bool IsLibrary() const { return !is_eval && !functions.contains(DataType::kUnknown); }
+  bool IsLibrary() const { return !is_eval && !is_paramserv && !functions.contains(DataType::kUnknown); }
+  /// False for what the name alone tells to be no function that is written in DML.
+  bool Exists() const { return !functions.empty() || is_broken || is_eval || is_paramserv; }
 };
 
 /// Finds DML functions by the name that a file uses for them. Keeps pointers into the scripts.

@@ -79,6 +79,7 @@ bool BodyBuilder::IsList(const Expression& expression) const {
     default: return false;
   }
   if (const Callee* callee = program_.FindCallee(file_, expression)) {
+    if (callee->is_paramserv) return true;
     if (callee->functions.empty()) return false;
     const std::vector<ParameterDefinition>& results = callee->functions.begin()->second->definition->results;
     return !results.empty() && results[0].data_type == DataType::kList;

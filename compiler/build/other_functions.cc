@@ -53,7 +53,6 @@ constexpr std::string_view kNatives[] = {
     "map",
     "max_pool",
     "max_pool_backward",
-    "paramserv",
     "pchisq",
     "pexp",
     "pf",

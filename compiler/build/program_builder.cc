@@ -66,13 +66,42 @@ const Callee* ProgramBuilder::FindCalleeNamed(int32_t file, const std::string& n
       callee.functions[DataType::kUnknown] = known;
     } else if (name == "eval" || name == "evalList") {
       callee.is_eval = true;
+    } else if (name == "paramserv") {
+      callee.is_paramserv = true;
     } else if (name_space.empty() && ops::FindBuiltin(name) == nullptr && !IsOtherNative(name) &&
                std::find(std::begin(kListBuiltins), std::end(kListBuiltins), name) ==
                    std::end(kListBuiltins)) {
       FindInLibrary(name, call, &callee);
     }
   }
-  return callee.functions.empty() && !callee.is_broken && !callee.is_eval ? nullptr : &callee;
+  return callee.Exists() ? &callee : nullptr;
+}
+
+const DmlFunction* ProgramBuilder::FindUserFunction(int32_t file, const std::string& name,
+                                                    const SourcePosition& call) {
+  // The reference engine's name for the main script.
+  constexpr std::string_view kMain = ".defaultNS::";
+  const bool is_in_main = name.starts_with(kMain);
+  const std::string known = is_in_main ? name.substr(kMain.size()) : name;
+  for (const int32_t from : {is_in_main ? 0 : file, 0}) {
+    const Callee* callee = FindCalleeNamed(from, known, call);
+    if (callee != nullptr && callee->functions.contains(DataType::kUnknown))
+      return callee->functions.at(DataType::kUnknown);
+  }
+  return nullptr;
+}
+
+const DmlFunction* ProgramBuilder::FindParamserv(const ParamservFunctions& of) {
+  const DmlFunction*& script = paramservs_[of];
+  if (script != nullptr) return script;
+  const size_t count = paramservs_.size();
+  std::string path(kParamservFile);
+  if (count > 1) path.insert(path.rfind('.'), fmt::format("-{}", count));
+  const int32_t file = loader.AddWritten(path, ParamservScript(of), ParamservImports(of));
+  functions.Add(scripts);
+  script = functions.Find(file, "", "paramserv");
+  HEDDLE_CHECK(script != nullptr, "the script of paramserv() must parse");
+  return script;
 }
 
 void ProgramBuilder::FindInLibrary(const std::string& name, const SourcePosition& call, Callee* callee) {

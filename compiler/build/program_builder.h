@@ -10,6 +10,7 @@
 
 #include "compiler/build/build.h"
 #include "compiler/build/function_table.h"
+#include "compiler/build/paramserv.h"
 
 namespace heddle::compiler {
 
@@ -29,6 +30,10 @@ class ProgramBuilder {
   /// The same for a name in a text, as eval() has it: "f", "ns::f", or "<file>::f" for the file of a
   /// namespace.
   const Callee* FindCalleeNamed(int32_t file, const std::string& name, const SourcePosition& call);
+  /// The function of the user that a name in a text means, also one of the main script; nullptr when none.
+  const DmlFunction* FindUserFunction(int32_t file, const std::string& name, const SourcePosition& call);
+  /// The script that is paramserv() with these functions, which is added when it is asked for first.
+  const DmlFunction* FindParamserv(const ParamservFunctions& functions);
   /// The function is called: it will be built too.
   void Need(const DmlFunction& function, const SourcePosition& call);
   /// An eval() whose name is known at run time only; its block gets candidates in the end.
@@ -84,6 +89,7 @@ class ProgramBuilder {
   Program program_;
   std::map<const DmlFunction*, FirstCall> needed_;
   std::map<std::pair<int32_t, std::string>, Callee> callees_;  // by file and name in it
+  std::map<ParamservFunctions, const DmlFunction*> paramservs_;
   std::deque<const DmlFunction*> waiting_;
   const DmlFunction* current_ = nullptr;  // what is built now; nullptr: the main script
   bool reachable_ = true;                 // what is built now is reached from the main script

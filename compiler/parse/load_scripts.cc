@@ -59,6 +59,15 @@ std::optional<int32_t> ScriptLoader::LoadLibraryFunction(const std::string& name
   return file;
 }
 
+int32_t ScriptLoader::AddWritten(const std::string& path, std::string text, std::vector<Import> imports) {
+  const auto index = static_cast<int32_t>(set_.files.size());
+  set_.files.push_back(Parse(path, std::move(text), &diagnostics_));
+  set_.files.back().imports = std::move(imports);
+  set_.files.back().is_library = true;
+  complete_ = set_.files.size();
+  return index;
+}
+
 int32_t ScriptLoader::Add(const std::string& path, std::string text) {
   const auto index = static_cast<int32_t>(set_.files.size());
   files_[path] = index;

@@ -37,6 +37,10 @@ class ScriptLoader {
   /// none. Errors in it are reported with a note that names the function and the place of that first `call`.
   std::optional<int32_t> LoadLibraryFunction(const std::string& name, const SourcePosition& call);
 
+  /// Adds a script that the compiler has written, as one of the library; its namespaces are of files that are
+  /// loaded (Import::file). Returns its index.
+  int32_t AddWritten(const std::string& path, std::string text, std::vector<Import> imports);
+
   const ScriptSet& scripts() const { return set_; }
   const LoadOptions& options() const { return options_; }
 
