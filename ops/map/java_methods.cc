@@ -304,7 +304,9 @@ double Sqrt(double x) { return std::sqrt(x); }
 bool IsDigitUnit(char16_t unit) { return unit >= '0' && unit <= '9'; }
 bool IsSpaceUnit(char16_t unit) { return (unit >= '\t' && unit <= '\r') || (unit >= 0x1C && unit <= ' '); }
 bool IsUpper(char16_t unit) { return LowerCase(unit) != unit; }
-bool IsLower(char16_t unit) { return IsLetter(unit) && !IsUpper(unit); }
+bool IsLower(char16_t unit) {
+  return UpperCase(unit) != unit || unit == 0xAA || unit == 0xBA || unit == 0xDF;
+}
 
 Result<JavaValue> FindUnit(Arguments a, const JavaRegex*) {
   return JavaValue(Found(TextAt(a, 0).find(std::get<char16_t>(a[1]))));

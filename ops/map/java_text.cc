@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/map/java_text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/utf8.h"
+#include "ops/map/letter_runs.h"
 
 namespace heddle::ops {
 namespace {
 
-// Letters in pairs, an even (or odd) capital followed by its small letter.
-struct Pairs {
-  char16_t first, last;
-};
-constexpr Pairs kPairs[] = {{0x100, 0x12F}, {0x132, 0x137}, {0x139, 0x148}, {0x14A, 0x177}, {0x179, 0x17E},
-                            {0x1DE, 0x1EF}, {0x1F8, 0x21F}, {0x222, 0x233}, {0x370, 0x373}, {0x376, 0x377},
-                            {0x3D8, 0x3EF}, {0x460, 0x481}, {0x48A, 0x4BF}, {0x4C1, 0x4CE}, {0x4D0, 0x4FF}};
-// Capitals at a fixed distance before their small letters.
-struct Shifted {
-  char16_t first, last;
-  int distance;
-};
-constexpr Shifted kShifted[] = {{'A', 'Z', 32},     {0xC0, 0xD6, 32},   {0xD8, 0xDE, 32},
-                                {0x386, 0x386, 38}, {0x388, 0x38A, 37}, {0x38C, 0x38C, 64},
-                                {0x38E, 0x38F, 63}, {0x391, 0x3A1, 32}, {0x3A3, 0x3AB, 32},
-                                {0x400, 0x40F, 80}, {0x410, 0x42F, 32}, {0x178, 0x178, -121}};
+// The run that may hold the unit; nullptr where none begins before it.
+template <typename Run, size_t size>
+const Run* RunAt(const Run (&runs)[size], char16_t unit) {
+  const Run* const next = std::upper_bound(runs, runs + size, unit,
+                                           [](char16_t value, const Run& run) { return value < run.first; });
+  return next == runs ? nullptr : next - 1;
+}
+
+template <size_t size>
+char16_t OtherCase(const CaseRun (&runs)[size], char16_t unit) {
+  const CaseRun* const run = RunAt(runs, unit);
+  if (run == nullptr || unit > run->last || (unit - run->first) % run->step != 0) return unit;
+  return static_cast<char16_t>(unit + run->distance);
+}
 
 }  // namespace
 
@@ -82,28 +82,13 @@ std::string ToUtf8(std::u16string_view text) {
   return bytes;
 }
 
-char16_t LowerCase(char16_t unit) {
-  for (const Shifted& letters : kShifted)
-    if (unit >= letters.first && unit <= letters.last) return static_cast<char16_t>(unit + letters.distance);
-  for (const Pairs& letters : kPairs)
-    if (unit >= letters.first && unit <= letters.last)
-      return static_cast<char16_t>(unit + ((unit - letters.first) % 2 == 0 ? 1 : 0));
-  return unit;
-}
+char16_t LowerCase(char16_t unit) { return OtherCase(kLowerCaseRuns, unit); }
 
-char16_t UpperCase(char16_t unit) {
-  for (const Shifted& letters : kShifted) {
-    const int capital = unit - letters.distance;
-    if (capital >= letters.first && capital <= letters.last) return static_cast<char16_t>(capital);
-  }
-  for (const Pairs& letters : kPairs)
-    if (unit >= letters.first && unit <= letters.last)
-      return static_cast<char16_t>(unit - ((unit - letters.first) % 2 == 0 ? 0 : 1));
-  return unit == 0x3C2 ? u'\u03A3' : unit;  // The small sigma that ends a word.
-}
+char16_t UpperCase(char16_t unit) { return OtherCase(kUpperCaseRuns, unit); }
 
 bool IsLetter(char16_t unit) {
-  return LowerCase(unit) != unit || UpperCase(unit) != unit || unit == 0xAA || unit == 0xBA || unit == 0xDF;
+  const LetterRun* const run = RunAt(kLetterRuns, unit);
+  return run != nullptr && unit <= run->last;
 }
 
 }  // namespace heddle::ops

@@ -12,9 +12,9 @@ std::u16string ToUtf16(std::string_view text);
 /// Halves of a character that stand alone become '?', as Java writes them.
 std::string ToUtf8(std::u16string_view text);
 
-/// Letters of ASCII, Latin, Greek and Cyrillic (up to U+04FF); all others stay as they are.
+/// As Character.toLowerCase(char) and its like; halves of a character beyond U+FFFF are no letters.
 char16_t LowerCase(char16_t unit);
 char16_t UpperCase(char16_t unit);
-bool IsLetter(char16_t unit);  ///< One that has a case; ª and º.
+bool IsLetter(char16_t unit);
 
 }  // namespace heddle::ops
