@@ -10,6 +10,7 @@
 #include "bench/fusion.h"
 #include "bench/operators.h"
 #include "bench/scripts.h"
+#include "bench/transforms.h"
 #include "compiler/fuse/fuse.h"
 
 int main(int argc, char** argv) {
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   BenchOptions options;
   options.threads = static_cast<int>(std::thread::hardware_concurrency());
   std::string name;
+  bool has_cells = false;
   std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -27,7 +29,7 @@ int main(int argc, char** argv) {
     else if (word == "--threads" && i + 1 < argc)
       options.threads = std::max(1, std::atoi(argv[++i]));
     else if (word == "--cells" && i + 1 < argc)
-      options.cells = std::atoll(argv[++i]);
+      options.cells = std::atoll(argv[++i]), has_cells = true;
     else if (word == "--only" && i + 1 < argc)
       options.only = argv[++i];
     else if (word == "--plan" && i + 1 < argc && heddle::compiler::ParseFusionMode(argv[i + 1]))
@@ -44,11 +46,15 @@ int main(int argc, char** argv) {
   if (name == "operators") return heddle::bench::RunOperators(options);
   if (name == "control") return heddle::bench::RunControl(options);
   if (name == "actors") return heddle::bench::RunActors(options);
+  if (name == "transforms") {
+    if (!has_cells) options.cells = 10'000'000;
+    return heddle::bench::RunTransforms(options);
+  }
   if (name == "fusion") return heddle::bench::RunFusion(options);
   if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
   if (name == "optimizer" && !files.empty()) return heddle::bench::RunOptimizer(options, files);
   std::fputs(
-      "usage: heddle-bench operators|fusion [--json] [--threads N] [--cells N] [--only TEXT]\n"
+      "usage: heddle-bench operators|fusion|transforms [--json] [--threads N] [--cells N] [--only TEXT]\n"
       "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
       "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"
       "       fusion: [--plan off|all|no-redundancy|cost]\n"
