@@ -22,6 +22,7 @@ namespace heddle::ops {
   Operator(kBatchNorm2dBackward)   \
   Operator(kBiasAdd)               \
   Operator(kBiasMultiply)          \
+  Operator(kCategoricalMask)       \
   Operator(kColumnNames)           \
   Operator(kCompareFrames)         \
   Operator(kCompressForm)          \
@@ -60,6 +61,7 @@ namespace heddle::ops {
   Operator(kRowCumsum)             \
   Operator(kSample)                \
   Operator(kSvd)                   \
+  Operator(kTokenize)              \
   Operator(kTransformApply)        \
   Operator(kTransformColumnMap)    \
   Operator(kTransformDecode)       \

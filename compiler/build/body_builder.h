@@ -185,6 +185,14 @@ class BodyBuilder {
                     const Expression& value);
   std::optional<Scalar> ConstantOf(const Expression& call, const Argument& argument, std::string_view name);
 
+  // --- column_function.cc: transforms whose spec names a function
+  std::optional<std::string> KnownText(const Expression& expression) const;
+  bool HasColumnFunction(const Expression& call) const;
+  NodeId BuildTransformAlone(const Expression& call);
+  void ApplyColumnFunction(const Expression& call, const std::string& encoded, const std::string& metadata);
+  void BuildEncodeWithFunction(const Statement& statement);
+  void HoistApplyWithFunction(const Expression& call);
+
   // --- shared
   Diagnostic& Error(const SourceRange& range, std::string message);
   SourcePosition At(const SourceRange& range) const { return range.Position(*path_); }
@@ -208,6 +216,7 @@ class BodyBuilder {
   std::map<std::string, std::string, std::less<>> renamed_;  // locals of a parfor
   std::map<const Expression*, std::string> hoisted_;         // call or step -> temporary with its result
   std::map<const Expression*, NodeId> built_arguments_;      // of the next call, made before their turn
+  const Expression* function_comes_after_ = nullptr;         // a transform whose columns are made afterwards
   std::set<const Expression*> early_reads_;                  // of the statement; calls that are hoisted, too
   std::set<std::string> reported_undefined_;
   std::set<std::pair<Place, std::string>> reported_conflicts_;

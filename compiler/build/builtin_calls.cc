@@ -260,6 +260,7 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& buil
   for (const std::vector<NodeId>& of_parameter : nodes)
     inputs.insert(inputs.end(), of_parameter.begin(), of_parameter.end());
   if (builtin.name == "replace" && InfoOf(inputs[0]).IsMatrix()) NumbersOfTexts(&inputs);
+  if (function_comes_after_ == &call) attributes.emplace_back("udf", Scalar(true));
   if (builtin.seed_input >= 0) attributes.emplace_back("stream", Scalar(program_.next_stream++));
   if (builtin.drops_last_input && inputs.back() == kNoNode) inputs.pop_back();
   return block_.Add(std::string(builtin.name), std::move(inputs), At(call.name_range), std::move(attributes));

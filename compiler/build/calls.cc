@@ -38,6 +38,8 @@ void BodyBuilder::HoistCalls(const Expression& expression) {
     if (early_reads_.contains(&expression)) {
       hoisted_[&expression] = NewTemporary();
       Define(hoisted_[&expression], BuildRead(expression), expression.range);
+    } else if (is_call && expression.name == "transformapply" && HasColumnFunction(expression)) {
+      HoistApplyWithFunction(expression);
     } else {
       HoistListStep(expression);
     }

@@ -165,6 +165,7 @@ void BodyBuilder::BuildBuiltinResults(const Statement& statement, const ops::Ope
   HoistCalls(call);
   for (const Target& target : statement.targets)
     if (target.index) ForbidCallsInIndex(*target.index);
+  if (builtin.results == 2 && HasColumnFunction(call)) return BuildEncodeWithFunction(statement);
   if (statement.targets.size() == 1 && builtin.results == 1)
     return AssignTo(statement.targets[0], BuildBuiltin(call, builtin));
   const NodeId tuple = BuildBuiltinNode(call, builtin);

@@ -7,6 +7,7 @@
 #include "core/double_text.h"
 #include "ops/formats/options.h"
 #include "ops/formats/text_file.h"
+#include "ops/text/lenient_json.h"
 
 namespace heddle::ops {
 namespace {
@@ -109,7 +110,7 @@ Status ReadMetadata(Files& files, ReadOptions* options) {
   const std::string path = options->path + ".mtd";
   if (!files.Exists(path)) return OkStatus();
   HEDDLE_ASSIGN_OR_RETURN(const std::string text, ReadWhole(path, kMostBytes, files));
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::parse(StrictJson(text), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return DataLoss("cannot read '{}': it is not a JSON object", path);
   for (const auto& [name, value] : json.items()) {
     const auto field =
@@ -130,7 +131,7 @@ Status ReadMetadata(Files& files, ReadOptions* options) {
 }
 
 FileType FileTypeInMetadata(std::string_view metadata) {
-  const Json json = Json::parse(metadata, nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::parse(StrictJson(metadata), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return {};
   ReadOptions options;
   for (const char* name : {"data_type", "value_type"}) {

@@ -143,6 +143,7 @@ Value OfReplace(const Node&, Inputs inputs) {
 Value OfAsMatrix(const Node&, Inputs inputs) {
   if (inputs[0]->IsMatrix()) return *inputs[0];
   if (inputs[0]->IsFrame()) return AsMatrix(inputs[0]->frame());
+  if (inputs[0]->IsMatrix()) return M(inputs, 0);
   return *FilledMatrix(1, 1, inputs[0]->scalar().AsDouble());
 }
 std::string_view SpecOf(Inputs inputs, size_t i) { return inputs[i]->scalar().AsString(); }
@@ -155,6 +156,12 @@ Value OfTransformDecode(const Node&, Inputs inputs) {
 }
 Value OfTransformColumnMap(const Node&, Inputs inputs) {
   return TransformColumnMap(inputs[0]->frame(), SpecOf(inputs, 1));
+}
+Value OfCategoricalMask(const Node&, Inputs inputs) {
+  return CategoricalMask(inputs[0]->frame(), SpecOf(inputs, 1));
+}
+Value OfTokenize(const Node&, Inputs inputs) {
+  return Tokenize(inputs[0]->frame(), SpecOf(inputs, 1), Integer(inputs, 2, INT64_MAX));
 }
 std::vector<Value> OfTransformEncode(const Node&, Inputs inputs) {
   auto [encoded, meta] = TransformEncode(inputs[0]->frame(), SpecOf(inputs, 1));
@@ -328,6 +335,8 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"as.frame", OfAsFrame},
     {"colnames", [](const Node&, Inputs inputs) -> Value { return ColumnNames(inputs[0]->frame()); }},
     {"typeof", [](const Node&, Inputs inputs) -> Value { return TypesOfColumns(inputs[0]->frame()); }},
+    {"getCategoricalMask", OfCategoricalMask},
+    {"tokenize", OfTokenize},
     {"transformapply", OfTransformApply},
     {"transformdecode", OfTransformDecode},
     {"transformcolmap", OfTransformColumnMap},

@@ -166,7 +166,7 @@ double HashCode(const Frame& frame, const std::string& text, int64_t j, int64_t 
     case ColumnType::kString:
     case ColumnType::kCharacter: hash = JavaHash(text); break;
     case ColumnType::kInteger32: hash = std::stoll(text); break;
-    case ColumnType::kBoolean: hash = NumberIn(text) == 1 ? 1231 : 1237; break;
+    case ColumnType::kBoolean: hash = static_cast<int64_t>(NumberIn(text)); break;
     case ColumnType::kInteger64: {
       const auto bits = static_cast<uint64_t>(std::stoll(text));
       hash = static_cast<int32_t>(static_cast<uint32_t>(bits) ^ static_cast<uint32_t>(bits >> 32));
@@ -193,7 +193,10 @@ double HashCode(const Frame& frame, const std::string& text, int64_t j, int64_t 
 
 double CodeOf(const Frame& frame, const ColumnSpec& spec, const Known& known, int64_t i, int64_t j) {
   const std::string text = Replaced(frame, spec, i, j) ? known.imputed : TextAt(frame, i, j);
-  if (spec.encoder == Encoder::kPassThrough) return NumberIn(text);
+  if (spec.encoder == Encoder::kPassThrough) {
+    const bool replaces_nan = spec.impute && spec.impute != ImputeMethod::kMean && !known.imputed.empty();
+    return text == "NaN" && replaces_nan ? NumberIn(known.imputed) : NumberIn(text);
+  }
   if (text.empty()) return kNan;
   if (spec.encoder == Encoder::kHash) return HashCode(frame, text, j, spec.hash_values);
   const bool bins = spec.encoder == Encoder::kBin;
@@ -275,7 +278,7 @@ Frame TransformDecode(const Matrix& target, const Frame& meta, std::string_view 
   for (int64_t j = 0; j < meta.columns(); ++j) {
     const ColumnSpec& one = spec.columns[static_cast<size_t>(j)];
     const Known known(meta, one, j);
-    const bool texts = one.encoder == Encoder::kRecode || one.encoder == Encoder::kBin;
+    const bool texts = one.encoder == Encoder::kRecode || one.encoder == Encoder::kBin || one.dummycode;
     std::vector<double> numbers;
     Texts cells;
     for (int64_t i = 0; i < target.rows(); ++i) {
@@ -285,7 +288,13 @@ Frame TransformDecode(const Matrix& target, const Frame& meta, std::string_view 
       numbers.push_back(code);
       const double nearest = std::floor(code + 0.5);
       cells.emplace_back();
-      if (!(nearest >= 1 && nearest <= static_cast<double>(known.before.size()))) continue;
+      if (one.encoder == Encoder::kBin && std::isnan(code)) cells.back() = "NaN";
+      const int64_t most = one.encoder == Encoder::kHash ? one.hash_values : std::ssize(known.before);
+      if (!(nearest >= 1 && nearest <= static_cast<double>(most))) continue;
+      if (one.encoder == Encoder::kHash) {
+        cells.back() = FormatDouble(code);
+        continue;
+      }
       const auto k = static_cast<size_t>(nearest) - 1;
       cells.back() = known.before[k];
       if (one.encoder != Encoder::kBin) continue;
@@ -312,6 +321,19 @@ Matrix TransformColumnMap(const Frame& meta, std::string_view text) {
     result.mutable_data()[3 * j + 2] = static_cast<double>(next + width - 1);
     next += width;
   }
+  return result;
+}
+
+Matrix CategoricalMask(const Frame& meta, std::string_view text) {
+  const TransformSpec spec = SpecOf(text, *meta.schema());
+  std::vector<double> mask;
+  for (int64_t j = 0; j < meta.columns(); ++j) {
+    const ColumnSpec& one = spec.columns[static_cast<size_t>(j)];
+    for (int64_t k = 0; k < Known(meta, one, j).Width(one); ++k)
+      mask.push_back(one.encoder == Encoder::kPassThrough ? 0 : 1);
+  }
+  Matrix result = *Matrix::Dense(1, static_cast<int64_t>(mask.size()));
+  std::copy(mask.begin(), mask.end(), result.mutable_data());
   return result;
 }
 

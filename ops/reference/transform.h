@@ -15,5 +15,8 @@ std::pair<Matrix, Frame> TransformEncode(const Frame& target, std::string_view s
 Matrix TransformApply(const Frame& target, const Frame& meta, std::string_view spec);
 Frame TransformDecode(const Matrix& target, const Frame& meta, std::string_view spec);
 Matrix TransformColumnMap(const Frame& meta, std::string_view spec);
+Matrix CategoricalMask(const Frame& meta, std::string_view spec);
+/// tokenize() with algo: split at blanks, in the long format without padding; texts of ASCII.
+Frame Tokenize(const Frame& target, std::string_view spec, int64_t most);
 
 }  // namespace heddle::ops::reference

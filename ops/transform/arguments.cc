@@ -21,7 +21,10 @@ Result<std::optional<TransformSpec>> InferSpec(const InferContext& context, int 
   const Scalar* const text = KnownScalar(context, i);
   if (text == nullptr) return std::optional<TransformSpec>();
   if (!text->IsString()) return InvalidArgument("{}: spec must be a string", context.node.op);
-  if (schema == nullptr) return std::optional<TransformSpec>();
+  if (schema == nullptr) {
+    HEDDLE_RETURN_IF_ERROR(CheckTransformSpec(context.node.op, text->AsString()));
+    return std::optional<TransformSpec>();
+  }
   HEDDLE_ASSIGN_OR_RETURN(TransformSpec spec, ParseTransformSpec(context.node.op, text->AsString(), *schema));
   return std::optional(std::move(spec));
 }

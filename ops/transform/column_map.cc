@@ -13,18 +13,20 @@ Result<ValueInfo> InferColumnMap(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireFrame(context, kMeta, "target"));
   const ValueInfo& meta = context.inputs[kMeta];
   HEDDLE_RETURN_IF_ERROR(InferSpec(context, kSpec, meta.schema).status());
+  if (context.node.FindAttribute("udf") != nullptr) return ValueInfo::OfMatrix({kUnknown, 3});
   return ValueInfo::OfMatrix({meta.shape.columns, 3});
 }
 
 Result<Value> RunColumnMap(const KernelCall& call) {
   const Frame& meta = call.inputs[kMeta]->frame();
   HEDDLE_ASSIGN_OR_RETURN(const TransformSpec spec, GivenSpec(call, kSpec, *meta.schema()));
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ColumnMetadata> metadata,
-                          ReadMetadataFrame(call.node.op, spec, *meta.schema(), meta));
-  HEDDLE_ASSIGN_OR_RETURN(const EncodedLayout layout, EncodedLayout::Of(call.node.op, spec, metadata));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(meta.columns(), 3));
+  HEDDLE_ASSIGN_OR_RETURN(const EncodedLayout layout, LayoutOf(call.node.op, spec, meta));
+  std::vector<size_t> columns;
+  for (size_t j = 0; j < spec.columns.size(); ++j)
+    if (call.node.FindAttribute("udf") == nullptr || spec.columns[j].function) columns.push_back(j);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(static_cast<int64_t>(columns.size()), 3));
   double* cell = result.mutable_data();
-  for (size_t j = 0; j < spec.columns.size(); ++j) {
+  for (const size_t j : columns) {
     *cell++ = static_cast<double>(j + 1);
     *cell++ = static_cast<double>(layout.first[j] + 1);
     *cell++ = static_cast<double>(layout.first[j + 1]);
@@ -36,7 +38,8 @@ Result<Value> RunColumnMap(const KernelCall& call) {
 
 /// transformcolmap(target=M, spec=text): where the columns of the frame are in the encoded matrix.
 ///
-/// Shapes:  M has n columns, the result is n x 3: number, first and last column of the encoded matrix.
+/// Shapes:  M has n columns, the result is n x 3: number, first and last column of the encoded matrix. With
+///          the attribute "udf", which the compiler adds, only the columns that a function makes.
 /// Errors:  in the spec; metadata that are not those of the spec.
 /// Cost:    reads the metadata.
 extern constexpr Operator kTransformColumnMap = {.name = "transformcolmap",

@@ -13,9 +13,9 @@ namespace {
 
 enum Input { kTarget, kMeta, kSpec };
 
-// Only codes that name a token or a bin become texts.
+// Codes of a hash name nothing: they stay what they are, of dummies as texts.
 bool DecodesToTexts(const ColumnSpec& column) {
-  return column.encoder == Encoder::kRecode || column.encoder == Encoder::kBin;
+  return column.encoder == Encoder::kRecode || column.encoder == Encoder::kBin || column.dummycode;
 }
 
 Schema DecodedSchema(const TransformSpec& spec, const Schema& metadata) {
@@ -25,6 +25,17 @@ Schema DecodedSchema(const TransformSpec& spec, const Schema& metadata) {
   return schema;
 }
 
+Status CheckDecodable(const TransformSpec& spec, const Schema& schema) {
+  for (size_t j = 0; j < spec.columns.size(); ++j) {
+    const ColumnSpec& one = spec.columns[j];
+    if (one.IsOneColumn() || one.dummycode) continue;
+    return InvalidArgument("transformdecode: column {} cannot be decoded, it has '{}'",
+                           schema.NameOf(static_cast<int64_t>(j)),
+                           one.encoder == Encoder::kBagOfWords ? "bag_of_words" : "word_embedding");
+  }
+  return OkStatus();
+}
+
 Result<ValueInfo> InferDecode(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kTarget, "target"));
   HEDDLE_RETURN_IF_ERROR(RequireFrame(context, kMeta, "meta"));
@@ -32,6 +43,7 @@ Result<ValueInfo> InferDecode(const InferContext& context) {
   HEDDLE_ASSIGN_OR_RETURN(const std::optional<TransformSpec> spec, InferSpec(context, kSpec, metadata));
   const int64_t rows = context.inputs[kTarget].shape.rows;
   if (!spec) return ValueInfo::OfFrame(rows, nullptr);
+  HEDDLE_RETURN_IF_ERROR(CheckDecodable(*spec, *metadata));
   return ValueInfo::OfFrame(rows, std::make_shared<const Schema>(DecodedSchema(*spec, *metadata)));
 }
 
@@ -42,25 +54,34 @@ std::optional<size_t> NumberOf(double code, size_t count) {
   return static_cast<size_t>(nearest) - 1;
 }
 
-// Codes between two whole numbers are places within the bin: 1.5 is its upper bound.
-std::string TextOfBin(double code, size_t bin, const ColumnMetadata& metadata) {
+// Codes between two whole numbers are places within the bin: 1.5 is its upper bound. nullopt where the code
+// names no bin.
+std::optional<std::string> TextOfBin(double code, const ColumnMetadata& metadata) {
+  if (std::isnan(code)) return "NaN";
+  const std::optional<size_t> number = NumberOf(code, metadata.upper.size());
+  if (!number) return std::nullopt;
+  const size_t bin = *number;
   const double width = metadata.upper[bin] - metadata.lower[bin];
   return FormatDouble(metadata.lower[bin] + width / 2 + (code - static_cast<double>(bin + 1)) * width);
 }
 
+std::optional<std::string> TextOf(double code, const ColumnSpec& spec, const ColumnMetadata& metadata) {
+  if (spec.encoder == Encoder::kBin) return TextOfBin(code, metadata);
+  const std::optional<size_t> number = NumberOf(code, static_cast<size_t>(metadata.Codes(spec)));
+  if (!number) return std::nullopt;
+  return spec.encoder == Encoder::kRecode ? metadata.tokens[*number] : FormatDouble(code);
+}
+
 Result<Column> TextsOf(std::span<const double> codes, const ColumnSpec& spec,
                        const ColumnMetadata& metadata) {
-  const auto count = static_cast<size_t>(metadata.Codes(spec));
   std::string texts;
   std::vector<int64_t> offsets = {0};
   std::vector<int64_t> missing;
   for (size_t i = 0; i < codes.size(); ++i) {
-    const std::optional<size_t> number = NumberOf(codes[i], count);
-    if (!number)
-      missing.push_back(static_cast<int64_t>(i));
+    if (const std::optional<std::string> text = TextOf(codes[i], spec, metadata))
+      texts += *text;
     else
-      texts += spec.encoder == Encoder::kRecode ? metadata.tokens[*number]
-                                                : TextOfBin(codes[i], *number, metadata);
+      missing.push_back(static_cast<int64_t>(i));
     offsets.push_back(static_cast<int64_t>(texts.size()));
   }
   HEDDLE_ASSIGN_OR_RETURN(Column column, Column::Make(ColumnType::kString, static_cast<int64_t>(codes.size()),
@@ -75,9 +96,12 @@ Result<Value> RunDecode(const KernelCall& call) {
   const Matrix& target = call.inputs[kTarget]->matrix();
   const Frame& meta = call.inputs[kMeta]->frame();
   HEDDLE_ASSIGN_OR_RETURN(const TransformSpec spec, GivenSpec(call, kSpec, *meta.schema()));
+  Status decodable = CheckDecodable(spec, *meta.schema());
+  if (!decodable.ok()) return decodable.WithCode(StatusCode::kFailedPrecondition);
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<ColumnMetadata> metadata,
                           ReadMetadataFrame(call.node.op, spec, *meta.schema(), meta));
-  HEDDLE_ASSIGN_OR_RETURN(const EncodedLayout layout, EncodedLayout::Of(call.node.op, spec, metadata));
+  HEDDLE_ASSIGN_OR_RETURN(const EncodedLayout layout,
+                          EncodedLayout::Of(call.node.op, spec, metadata, /*embedding_columns=*/0));
   if (target.columns() != layout.columns())
     return FailedPrecondition("transformdecode: the target has {} columns, the metadata tell of {}",
                               target.columns(), layout.columns())
@@ -107,9 +131,8 @@ double DecodeWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 /// transformdecode(target=X, meta=M, spec=text): the cells that transformencode made numbers of.
 ///
 /// Shapes:  X is m x p as transformencode makes it, M has n columns, the result m x n: strings of tokens and
-/// of
-///          the centres of bins, numbers else. A code that names none is a missing cell; codes of a hash
-///          stay.
+///          of the centres of bins ("NaN" of NaN), numbers else. A code that names none is a missing cell;
+///          codes of a hash stay, as texts if they were dummies.
 /// Errors:  in the spec; metadata that are not those of the spec; X of another width.
 /// Cost:    reads X once.
 extern constexpr Operator kTransformDecode = {.name = "transformdecode",

@@ -23,8 +23,8 @@ struct DistinctCells {
 ///
 /// Order:   that of rows, however many threads there are.
 /// Errors:  kResourceExhausted beyond 2^31 - 1 distinct cells.
-/// Cost:    one hash of every cell, in parallel; the distinct cells of each 2^16 rows are put together one
-///          after the other.
+/// Cost:    one hash of every cell, in parallel; the distinct cells of each piece, of 2^16 rows or more, are
+///          put together one after the other.
 Result<DistinctCells> FindDistinctCells(const Column& column);
 
 }  // namespace heddle::ops

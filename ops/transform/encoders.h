@@ -9,6 +9,7 @@
 #include "ops/transform/distinct_cells.h"
 #include "ops/transform/metadata.h"
 #include "ops/transform/spec.h"
+#include "ops/transform/words.h"
 
 // Encoders, one file each: what they learn of a column (Fit...), and the numbers that they make of its cells.
 // Errors are kFailedPrecondition, for texts where numbers must be.
@@ -20,8 +21,10 @@ struct ColumnInput {
   std::string name;
   const Column& cells;
   const ColumnSpec& spec;
-  const DistinctCells* distinct;  ///< Where the encoder or the impute method needs them (NeedsDistinct).
+  const DistinctCells* distinct = nullptr;  ///< Where NeedsDistinct.
+  const CellWords* words = nullptr;         ///< Of kBagOfWords.
 
+  /// True where the encoder or the impute method asks for the distinct cells.
   static bool NeedsDistinct(const ColumnSpec& spec);
   /// Empty texts are missing.
   bool IsMissing(int64_t row) const;
@@ -31,6 +34,8 @@ struct ColumnInput {
 
 /// Distinct tokens in order of appearance; a constant of impute that is none of them comes last.
 void FitTokens(const ColumnInput& input, ColumnMetadata* metadata);
+/// Distinct words in order of appearance; those of a constant of impute that are new come last.
+void FitWords(const ColumnInput& input, ColumnMetadata* metadata);
 /// Equal width: bin i of k is [min + i (max - min) / k, min + (i + 1) (max - min) / k], one bin where min is
 /// max. Equal height: the upper bound of bin i, counted from 1, is the value at rank ceil(i n / k). Missing
 /// cells count as 0, NaN do not count.
@@ -40,12 +45,19 @@ Status FitImpute(const ColumnInput& input, ColumnMetadata* metadata);
 
 /// The cells as numbers, as in as.matrix; missing: NaN, where nothing is imputed.
 Status PassThrough(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
-/// The code of each token; NaN of what is none.
+/// The code of each token; NaN of what is none. Of kWordEmbedding it numbers a row of the embedding.
 Status Recode(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
 /// The first bin whose upper bound is not below the cell, the last of those beyond it; NaN of NaN.
 Status Bin(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
 /// |h| mod K + 1, h being Java's hashCode() of the cell as its column has it; NaN of missing cells.
 Status Hash(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
+
+/// The words of each cell that the metadata know, by their codes less one, and how often they occur.
+struct WordCounts {
+  std::vector<int64_t> offsets;          ///< Of row i: counts [offsets[i], offsets[i + 1]).
+  std::vector<CellWords::Count> counts;  ///< Words of a row in ascending order.
+};
+WordCounts CountWords(const ColumnInput& input, const ColumnMetadata& metadata);
 
 /// The cells as numbers; NaN of missing ones.
 Status NumbersOf(const ColumnInput& input, std::span<double> numbers);

@@ -32,7 +32,8 @@ int32_t HashOfCell(const Column& column, int64_t row) {
       return column.type() == ColumnType::kInteger32 ? static_cast<int32_t>(x)
                                                      : HashOfBits(static_cast<uint64_t>(x));
     }
-    case ColumnStorage::kBooleans: return column.booleans()[row] != 0 ? 1231 : 1237;
+    case ColumnStorage::kBooleans:
+      return column.booleans()[row];  // Not Java's 1231 and 1237.
     // The hash of a character is that of its text, where it is one code unit.
     case ColumnStorage::kTexts: return JavaHash(column.TextAt(row));
   }

@@ -53,6 +53,8 @@ std::vector<std::string> CellsOf(const ColumnSpec& spec, const ColumnMetadata& m
   switch (spec.encoder) {
     case Encoder::kPassThrough: break;
     case Encoder::kRecode:
+    case Encoder::kWordEmbedding:
+    case Encoder::kBagOfWords:
       for (size_t i = 0; i < metadata.tokens.size(); ++i)
         cells.push_back(fmt::format("{}{}{}", Quoted(metadata.tokens[i]), kSeparator, i + 1));
       break;
@@ -113,7 +115,9 @@ class CellReader {
     }
     switch (spec_.encoder) {
       case Encoder::kPassThrough: return OkStatus();  // The spec speaks of fewer columns.
-      case Encoder::kRecode: {
+      case Encoder::kRecode:
+      case Encoder::kWordEmbedding:
+      case Encoder::kBagOfWords: {
         const std::optional<int64_t> code = parts ? CodeIn(parts->second) : std::nullopt;
         if (!code) return Unfit(cell, "token\u00b7code");
         codes_.emplace_back(*code, Unquoted(parts->first));
@@ -194,7 +198,9 @@ Result<int64_t> PlaceOf(std::string_view op, const TransformSpec& spec, const Sc
 int64_t ColumnMetadata::Codes(const ColumnSpec& spec) const {
   switch (spec.encoder) {
     case Encoder::kPassThrough: return 0;
-    case Encoder::kRecode: return static_cast<int64_t>(tokens.size());
+    case Encoder::kRecode:
+    case Encoder::kWordEmbedding:
+    case Encoder::kBagOfWords: return static_cast<int64_t>(tokens.size());
     case Encoder::kBin: return static_cast<int64_t>(upper.size());
     case Encoder::kHash: return spec.hash_values;
   }
@@ -235,18 +241,35 @@ Result<std::vector<ColumnMetadata>> ReadMetadataFrame(std::string_view op, const
 }
 
 Result<EncodedLayout> EncodedLayout::Of(std::string_view op, const TransformSpec& spec,
-                                        const std::vector<ColumnMetadata>& columns) {
+                                        const std::vector<ColumnMetadata>& columns,
+                                        int64_t embedding_columns) {
   EncodedLayout layout;
   layout.first.push_back(0);
   for (size_t j = 0; j < columns.size(); ++j) {
-    const bool dummy = spec.columns[j].dummycode;
-    layout.is_dummy.push_back(dummy);
-    layout.first.push_back(layout.first.back() + (dummy ? columns[j].Codes(spec.columns[j]) : 1));
+    const ColumnSpec& one = spec.columns[j];
+    layout.forms.push_back(one.encoder == Encoder::kBagOfWords      ? EncodedForm::kCounts
+                           : one.encoder == Encoder::kWordEmbedding ? EncodedForm::kVector
+                           : one.dummycode                          ? EncodedForm::kDummy
+                                                                    : EncodedForm::kNumber);
+    const int64_t width = one.IsOneColumn()                        ? 1
+                          : one.encoder == Encoder::kWordEmbedding ? embedding_columns
+                                                                   : columns[j].Codes(one);
+    layout.first.push_back(layout.first.back() + width);
   }
   if (layout.columns() > std::numeric_limits<int32_t>::max())
     return ResourceExhausted("{}: the result would have {} columns", op, layout.columns())
         .WithNote("dummycode makes a column of each token; hash limits their number");
   return layout;
+}
+
+Result<EncodedLayout> LayoutOf(std::string_view op, const TransformSpec& spec, const Frame& metadata) {
+  const auto embeds = [](const ColumnSpec& one) { return one.encoder == Encoder::kWordEmbedding; };
+  if (std::any_of(spec.columns.begin(), spec.columns.end(), embeds))
+    return FailedPrecondition("{}: the columns of 'word_embedding' are as many as those of the embedding", op)
+        .WithNote("ncol() of the embedding tells; leave the column out of the spec");
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ColumnMetadata> columns,
+                          ReadMetadataFrame(op, spec, *metadata.schema(), metadata));
+  return EncodedLayout::Of(op, spec, columns, /*embedding_columns=*/0);
 }
 
 }  // namespace heddle::ops

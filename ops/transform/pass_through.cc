@@ -37,8 +37,8 @@ Status NoNumber(const ColumnInput& input, std::string_view text) {
 }  // namespace
 
 bool ColumnInput::NeedsDistinct(const ColumnSpec& spec) {
-  return spec.encoder == Encoder::kRecode || spec.encoder == Encoder::kHash ||
-         spec.impute == ImputeMethod::kMode;
+  return spec.encoder == Encoder::kRecode || spec.encoder == Encoder::kWordEmbedding ||
+         spec.encoder == Encoder::kHash || spec.impute == ImputeMethod::kMode;
 }
 
 bool ColumnInput::IsMissing(int64_t row) const {
@@ -74,8 +74,11 @@ Status PassThrough(const ColumnInput& input, const ColumnMetadata& metadata, std
   if (!input.spec.impute || !metadata.imputed) return OkStatus();
   const std::optional<double> value = NumberInText(*metadata.imputed);
   if (!value) return NoNumber(input, *metadata.imputed);
+  // Texts that say NaN, too.
+  const bool replaces_nan = input.spec.impute != ImputeMethod::kMean && !metadata.imputed->empty();
   for (size_t i = 0; i < codes.size(); ++i)
-    if (input.IsReplaced(static_cast<int64_t>(i))) codes[i] = *value;
+    if (input.IsReplaced(static_cast<int64_t>(i)) || (replaces_nan && std::isnan(codes[i])))
+      codes[i] = *value;
   return OkStatus();
 }
 

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <nlohmann/json.hpp>
 
-#include "core/double_text.h"
 #include "core/utf8.h"
-#include "ops/transform/spec_text.h"
+#include "ops/transform/spec_json.h"
 
 namespace heddle::ops {
 namespace {
@@ -26,52 +24,44 @@ std::string_view NameOf(Encoder encoder) {
     case Encoder::kRecode: return "recode";
     case Encoder::kBin: return "bin";
     case Encoder::kHash: return "hash";
+    case Encoder::kWordEmbedding: return "word_embedding";
+    case Encoder::kBagOfWords: return "bag_of_words";
   }
   HEDDLE_CHECK(false, "every encoder has a name");
 }
 
-std::string TextOf(const Json& value) {
-  return value.is_string() ? value.get<std::string>()
-                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string Shown(const Json& value) { return std::string(CutAtCharacter(TextOf(value), 40)); }
-
-std::optional<int64_t> WholeNumber(const Json& value) {
-  if (value.is_number_integer()) return value.get<int64_t>();
-  const std::optional<double> number = value.is_string()   ? ParseDouble(value.get_ref<const std::string&>())
-                                       : value.is_number() ? value.get<double>()
-                                                           : std::optional<double>();
-  if (!number || !(*number >= -0x1p53 && *number <= 0x1p53)) return std::nullopt;
-  const auto whole = static_cast<int64_t>(*number);
-  return static_cast<double>(whole) == *number ? std::optional(whole) : std::nullopt;
-}
-
-// Reads the keys of a spec into the columns that they speak of.
+// Reads the keys of a spec into the columns that they speak of. Without a schema the columns are those that
+// the spec speaks of, in this order.
 class SpecReader {
  public:
-  SpecReader(std::string_view op, const Json& json, const Schema& schema)
+  SpecReader(std::string_view op, const Json& json, const Schema* schema)
       : op_(op), json_(json), schema_(schema) {
-    spec_.columns.resize(schema.types.size());
+    if (schema != nullptr) spec_.columns.resize(schema->types.size());
   }
 
   Result<TransformSpec> Read() {
     HEDDLE_RETURN_IF_ERROR(CheckKeys());
     if (const auto ids = json_.find("ids"); ids != json_.end()) {
-      if (!ids->is_boolean()) return InvalidArgument("{}: 'ids' of the spec is not true or false", op_);
-      spec_.by_name = !ids->get<bool>();
+      const std::optional<bool> by_number = FlagOfJson(*ids);
+      if (!by_number) return InvalidArgument("{}: 'ids' of the spec is not true or false", op_);
+      spec_.by_name = !*by_number;
     }
-    HEDDLE_RETURN_IF_ERROR(ForColumns(
-        "recode", [&](ColumnSpec& column, int64_t j) { return SetEncoder(Encoder::kRecode, j, &column); }));
+    for (const Encoder encoder : {Encoder::kRecode, Encoder::kWordEmbedding, Encoder::kBagOfWords})
+      HEDDLE_RETURN_IF_ERROR(ForColumns(
+          NameOf(encoder), [&](ColumnSpec& column, int64_t j) { return SetEncoder(encoder, j, &column); }));
     HEDDLE_RETURN_IF_ERROR(ForObjects("bin", [&](ColumnSpec& column, int64_t j, const Json& object) {
       return ReadBin(object, j, &column);
     }));
     HEDDLE_RETURN_IF_ERROR(ReadHash());
     // A column needs codes for its dummies.
-    HEDDLE_RETURN_IF_ERROR(ForColumns("dummycode", [&](ColumnSpec& column, int64_t) {
-      column.dummycode = true;
+    HEDDLE_RETURN_IF_ERROR(ForColumns("dummycode", [&](ColumnSpec& column, int64_t j) -> Status {
       if (column.encoder == Encoder::kPassThrough) column.encoder = Encoder::kRecode;
-      return OkStatus();
+      if (column.IsOneColumn() || column.dummycode) {
+        column.dummycode = true;
+        return OkStatus();
+      }
+      return InvalidArgument("{}: column {} has no codes to make dummies of, it has '{}'", op_, ColumnName(j),
+                             NameOf(column.encoder));
     }));
     HEDDLE_RETURN_IF_ERROR(ForColumns("omit", [&](ColumnSpec& column, int64_t) {
       column.omit = true;
@@ -80,6 +70,7 @@ class SpecReader {
     HEDDLE_RETURN_IF_ERROR(ForObjects("impute", [&](ColumnSpec& column, int64_t j, const Json& object) {
       return ReadImpute(object, j, &column);
     }));
+    HEDDLE_RETURN_IF_ERROR(ReadFunction());
     return std::move(spec_);
   }
 
@@ -91,59 +82,73 @@ class SpecReader {
             .WithNote(
                 "the keys are ids, recode, dummycode, bin, hash, K, impute, omit, word_embedding, "
                 "bag_of_words and udf");
-      if (key == "udf" || key == "word_embedding" || key == "bag_of_words")
-        return Unimplemented("{}: the encoder '{}' does not run yet", op_, key);
     }
     return OkStatus();
   }
 
   // The number of the column from 0; that of a column beyond the last is not one.
-  Result<int64_t> ColumnOf(std::string_view key, const Json& value) const {
-    if (!spec_.by_name) {
-      const std::optional<int64_t> id = WholeNumber(value);
-      if (!id || *id < 1)
-        return InvalidArgument("{}: '{}' in '{}' of the spec is no number of a column", op_, Shown(value),
-                               key)
-            .WithNote(id ? "columns are counted from 1" : "a spec without ids: true names columns");
-      return *id - 1;
+  Result<int64_t> ColumnOf(std::string_view key, const Json& value) {
+    if (spec_.by_name) {
+      const std::string name = TextOfJson(value);
+      if (schema_ == nullptr) return NumberOfMentioned(name);
+      for (int64_t j = 0; j < schema_->columns(); ++j)
+        if (schema_->NameOf(j) == name) return j;
+      return InvalidArgument("{}: the frame has no column '{}', which '{}' of the spec names", op_,
+                             ShownJson(value), key)
+          .WithNote(value.is_number() ? "with ids: true in the spec, columns are counted from 1"
+                                      : NoteOfNames());
     }
-    const std::string name = TextOf(value);
-    for (int64_t j = 0; j < schema_.columns(); ++j)
-      if (schema_.NameOf(j) == name) return j;
-    return InvalidArgument("{}: the frame has no column '{}', which '{}' of the spec names", op_,
-                           Shown(value), key)
-        .WithNote(value.is_number() ? "with ids: true in the spec, columns are counted from 1"
-                                    : NoteOfNames());
+    const std::optional<int64_t> id = WholeNumberOfJson(value);
+    if (!id || *id < 1)
+      return InvalidArgument("{}: '{}' in '{}' of the spec is no number of a column", op_, ShownJson(value),
+                             key)
+          .WithNote(id ? "columns are counted from 1" : "a spec without ids: true names columns");
+    return schema_ == nullptr ? NumberOfMentioned(std::to_string(*id)) : *id - 1;
+  }
+  int64_t NumberOfMentioned(const std::string& name) {
+    const auto found = std::find(mentioned_.begin(), mentioned_.end(), name);
+    if (found != mentioned_.end()) return found - mentioned_.begin();
+    mentioned_.push_back(name);
+    spec_.columns.emplace_back();
+    return static_cast<int64_t>(mentioned_.size()) - 1;
+  }
+  std::string ColumnName(int64_t j) const {
+    return schema_ != nullptr ? schema_->NameOf(j) : mentioned_[static_cast<size_t>(j)];
   }
   std::string NoteOfNames() const {
     constexpr int64_t kMost = 8;
     std::string names;
-    for (int64_t j = 0; j < std::min(schema_.columns(), kMost); ++j)
-      names.append(j == 0 ? "" : ", ").append(CutAtCharacter(schema_.NameOf(j), 40));
-    return fmt::format("its columns are {}{}", names, schema_.columns() > kMost ? ", ..." : "");
+    for (int64_t j = 0; j < std::min(schema_->columns(), kMost); ++j)
+      names.append(j == 0 ? "" : ", ").append(CutAtCharacter(schema_->NameOf(j), 40));
+    return fmt::format("its columns are {}{}", names, schema_->columns() > kMost ? ", ..." : "");
   }
 
-  Result<const Json*> List(std::string_view key) const {
+  Result<const Json*> List(const Json& object, std::string_view key) const {
     static const auto* const kNone = new Json(Json::array());
-    const auto found = json_.find(key);
-    if (found == json_.end()) return kNone;
+    const auto found = object.find(key);
+    if (found == object.end()) return kNone;
     if (!found->is_array()) return InvalidArgument("{}: '{}' of the spec is not a list", op_, key);
     return &*found;
   }
 
   Status ForColumns(std::string_view key, const std::function<Status(ColumnSpec&, int64_t)>& read) {
-    HEDDLE_ASSIGN_OR_RETURN(const Json* const list, List(key));
-    for (const Json& value : *list) {
+    HEDDLE_ASSIGN_OR_RETURN(const Json* const list, List(json_, key));
+    return ForColumnsOf(*list, key, read);
+  }
+  Status ForColumnsOf(const Json& list, std::string_view key,
+                      const std::function<Status(ColumnSpec&, int64_t)>& read) {
+    for (const Json& value : list) {
       HEDDLE_ASSIGN_OR_RETURN(const int64_t j, ColumnOf(key, value));
-      if (j < schema_.columns()) HEDDLE_RETURN_IF_ERROR(read(spec_.columns[static_cast<size_t>(j)], j));
+      if (IsColumn(j)) HEDDLE_RETURN_IF_ERROR(read(spec_.columns[static_cast<size_t>(j)], j));
     }
     return OkStatus();
   }
+  bool IsColumn(int64_t j) const { return j < static_cast<int64_t>(spec_.columns.size()); }
 
   // Objects that name a column by "id" or "name" and say more about it.
   Status ForObjects(std::string_view key,
                     const std::function<Status(ColumnSpec&, int64_t, const Json&)>& read) {
-    HEDDLE_ASSIGN_OR_RETURN(const Json* const list, List(key));
+    HEDDLE_ASSIGN_OR_RETURN(const Json* const list, List(json_, key));
     const std::string_view by = spec_.by_name ? "name" : "id";
     for (const Json& object : *list) {
       if (!object.is_object() || !object.contains(by))
@@ -151,17 +156,16 @@ class SpecReader {
             .WithNote(spec_.by_name ? "with ids: true in the spec, columns are given by 'id'"
                                     : "without ids: true in the spec, columns are given by 'name'");
       HEDDLE_ASSIGN_OR_RETURN(const int64_t j, ColumnOf(key, object.at(by)));
-      if (j < schema_.columns())
-        HEDDLE_RETURN_IF_ERROR(read(spec_.columns[static_cast<size_t>(j)], j, object));
+      if (IsColumn(j)) HEDDLE_RETURN_IF_ERROR(read(spec_.columns[static_cast<size_t>(j)], j, object));
     }
     return OkStatus();
   }
 
   Status SetEncoder(Encoder encoder, int64_t j, ColumnSpec* column) const {
     if (column->encoder != Encoder::kPassThrough && column->encoder != encoder)
-      return InvalidArgument("{}: column {} has two encoders, {} and {}", op_, schema_.NameOf(j),
+      return InvalidArgument("{}: column {} has two encoders, {} and {}", op_, ColumnName(j),
                              NameOf(column->encoder), NameOf(encoder))
-          .WithNote("a column is recoded, binned or hashed");
+          .WithNote("a column has one of recode, bin, hash, word_embedding and bag_of_words");
     column->encoder = encoder;
     return OkStatus();
   }
@@ -176,10 +180,10 @@ class SpecReader {
     else
       return UnknownMethod("bin", object, j).WithNote("the methods are equi-width and equi-height");
     if (const auto bins = object.find("numbins"); bins != object.end()) {
-      const std::optional<int64_t> count = WholeNumber(*bins);
+      const std::optional<int64_t> count = WholeNumberOfJson(*bins);
       if (!count || *count < 1 || *count >= kMostCodes)
         return InvalidArgument("{}: numbins of column {} is {}, which is no number of bins", op_,
-                               schema_.NameOf(j), Shown(*bins));
+                               ColumnName(j), ShownJson(*bins));
       column->bins = *count;
     }
     return OkStatus();
@@ -187,13 +191,14 @@ class SpecReader {
 
   Status ReadHash() {
     const auto values = json_.find("K");
-    const std::optional<int64_t> count = values == json_.end() ? std::nullopt : WholeNumber(*values);
+    const std::optional<int64_t> count = values == json_.end() ? std::nullopt : WholeNumberOfJson(*values);
     return ForColumns("hash", [&](ColumnSpec& column, int64_t j) -> Status {
       if (values == json_.end())
-        return InvalidArgument("{}: column {} is hashed, but the spec has no K", op_, schema_.NameOf(j))
+        return InvalidArgument("{}: column {} is hashed, but the spec has no K", op_, ColumnName(j))
             .WithNote("K is the number of codes: hash: [1], K: 100");
       if (!count || *count < 1 || *count >= kMostCodes)
-        return InvalidArgument("{}: K of the spec is {}, which is no number of codes", op_, Shown(*values));
+        return InvalidArgument("{}: K of the spec is {}, which is no number of codes", op_,
+                               ShownJson(*values));
       column.hash_values = *count;
       return SetEncoder(Encoder::kHash, j, &column);
     });
@@ -210,54 +215,81 @@ class SpecReader {
     else
       return UnknownMethod("impute", object, j)
           .WithNote("the methods are global_mean, global_mode and constant");
-    if (column->impute == ImputeMethod::kMean && column->encoder == Encoder::kRecode)
-      return InvalidArgument("{}: column {} is recoded, its tokens have no mean", op_, schema_.NameOf(j))
+    if (column->impute == ImputeMethod::kMean && column->HasTokens())
+      return InvalidArgument("{}: the tokens of column {} have no mean", op_, ColumnName(j))
           .WithNote("impute it by global_mode or constant");
     if (column->impute != ImputeMethod::kConstant) return OkStatus();
     const auto value = object.find("value");
     if (value == object.end())
-      return InvalidArgument("{}: the constant for column {} is missing", op_, schema_.NameOf(j))
+      return InvalidArgument("{}: the constant for column {} is missing", op_, ColumnName(j))
           .WithNote("it is the 'value' beside 'method'");
-    column->constant = TextOf(*value);
+    column->constant = TextOfJson(*value);
     return OkStatus();
+  }
+
+  Status ReadFunction() {
+    const auto udf = json_.find("udf");
+    if (udf == json_.end()) return OkStatus();
+    const bool is_object = udf->is_object();
+    if (!is_object || !udf->contains("name") || !udf->at("name").is_string() || !udf->contains("ids"))
+      return InvalidArgument("{}: 'udf' of the spec is not an object with 'name' and 'ids'", op_)
+          .WithNote("udf: {name: scale, ids: [1, 2]} calls scale() with each of these columns");
+    spec_.function = udf->at("name").get<std::string>();
+    HEDDLE_ASSIGN_OR_RETURN(const Json* const list, List(*udf, "ids"));
+    return ForColumnsOf(*list, "udf", [](ColumnSpec& column, int64_t) {
+      column.function = true;
+      return OkStatus();
+    });
   }
 
   Result<std::string> Method(std::string_view key, const Json& object, int64_t j) const {
     const auto method = object.find("method");
     if (method == object.end())
-      return InvalidArgument("{}: '{}' of column {} has no 'method'", op_, key, schema_.NameOf(j));
-    std::string name = TextOf(*method);
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return name;
+      return InvalidArgument("{}: '{}' of column {} has no 'method'", op_, key, ColumnName(j));
+    return LowerLetters(TextOfJson(*method));
   }
   Status UnknownMethod(std::string_view key, const Json& object, int64_t j) const {
     return InvalidArgument("{}: '{}' is no method of '{}', which column {} has", op_,
-                           Shown(object.at("method")), key, schema_.NameOf(j));
+                           ShownJson(object.at("method")), key, ColumnName(j));
   }
 
   const std::string_view op_;
   const Json& json_;
-  const Schema& schema_;
+  const Schema* const schema_;
+  std::vector<std::string> mentioned_;  // Without a schema: names or numbers of the columns.
   TransformSpec spec_;
 };
 
-}  // namespace
-
-bool TransformSpec::HasDummycode() const {
-  return std::any_of(columns.begin(), columns.end(), [](const ColumnSpec& c) { return c.dummycode; });
+Result<TransformSpec> Parse(std::string_view op, std::string_view text, const Schema* schema) {
+  HEDDLE_ASSIGN_OR_RETURN(const Json json,
+                          ParseSpecJson(op, text, "{ids: true, recode: [1, 3], dummycode: [3]}"));
+  return SpecReader(op, json, schema).Read();
 }
+
+}  // namespace
 
 bool TransformSpec::HasOmit() const {
   return std::any_of(columns.begin(), columns.end(), [](const ColumnSpec& c) { return c.omit; });
 }
 
+bool TransformSpec::HasOneColumnEach() const {
+  return std::all_of(columns.begin(), columns.end(), [](const ColumnSpec& c) { return c.IsOneColumn(); });
+}
+
 Result<TransformSpec> ParseTransformSpec(std::string_view op, std::string_view text, const Schema& schema) {
-  const Json json = Json::parse(QuoteWords(text), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object())
-    return InvalidArgument("{}: the spec is not a JSON object: '{}'", op, CutAtCharacter(text, 60))
-        .WithNote("{ids: true, recode: [1, 3], dummycode: [3]} is one");
-  return SpecReader(op, json, schema).Read();
+  return Parse(op, text, &schema);
+}
+
+Status CheckTransformSpec(std::string_view op, std::string_view text) {
+  return Parse(op, text, nullptr).status();
+}
+
+std::optional<ColumnFunction> ColumnFunctionOf(std::string_view text) {
+  const Result<TransformSpec> spec = Parse("transformencode", text, nullptr);
+  if (!spec.ok() || spec->function.empty()) return std::nullopt;
+  return ColumnFunction{spec->function,
+                        std::count_if(spec->columns.begin(), spec->columns.end(),
+                                      [](const ColumnSpec& column) { return column.function; })};
 }
 
 }  // namespace heddle::ops

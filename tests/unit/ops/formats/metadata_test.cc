@@ -32,6 +32,12 @@ TEST_F(MetadataTest, FieldsWithAnEffectAreWhatTheyMustBe) {
   EXPECT_EQ(fault("\"default\": \"x\""), "cannot read 'a.csv.mtd': read: default is a number, not 'x'");
 }
 
+TEST_F(MetadataTest, WordsNeedNoQuotesAndTheLastCommaDoesNotMatter) {
+  Put("a.csv", "1,2\n3,4\n");
+  Put("a.csv.mtd", "{\n  format: 'csv',\n  \"header\": true,\n}\n");
+  ExpectCells(Read("a.csv"), 1, 2, {3, 4});
+}
+
 TEST_F(MetadataTest, AScalarIsTold) {
   const auto types = [](std::string_view metadata) {
     const FileType type = FileTypeInMetadata(metadata);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/transform/spec_text.h"
+#include "ops/text/lenient_json.h"
 
 #include <algorithm>
 
@@ -8,6 +8,7 @@
 namespace heddle::ops {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kEndsOfWord = " \t\r\n{}[],:\"'";
 
@@ -38,10 +39,16 @@ size_t EndOfQuotes(std::string_view text) {
   return text.size();
 }
 
+bool EndsAfterComma(std::string_view text) {
+  const size_t next = text.find_first_not_of(kBlanks, 1);
+  return next != std::string_view::npos && (text[next] == '}' || text[next] == ']');
+}
+
 }  // namespace
 
-std::string QuoteWords(std::string_view text) {
+std::string StrictJson(std::string_view text) {
   std::string json;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   while (!text.empty()) {
     size_t end = 1;
     if (text[0] == '"') {
@@ -54,6 +61,8 @@ std::string QuoteWords(std::string_view text) {
         AppendQuoted(text.substr(1, end - 2), &json);
       else
         json.append(text.substr(0, end));
+    } else if (text[0] == ',' && EndsAfterComma(text)) {
+      json.push_back(' ');
     } else if (kEndsOfWord.find(text[0]) != std::string_view::npos) {
       json.push_back(kBlanks.find(text[0]) != std::string_view::npos ? ' ' : text[0]);
     } else {
