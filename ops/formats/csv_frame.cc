@@ -21,7 +21,8 @@ namespace heddle::ops {
 namespace {
 
 // The fields of a line, one after the other, without blanks around them. A field that begins with a quote
-// ends at the quote that a separator follows, and keeps both.
+// ends at the first separator behind the next quote, and keeps both; two quotes inside are one of its
+// characters.
 class QuotedFieldCutter {
  public:
   QuotedFieldCutter(std::string_view line, std::string_view separator) : rest_(line), separator_(separator) {}
@@ -41,12 +42,10 @@ class QuotedFieldCutter {
     while (begin < rest_.size() && IsBlank(rest_[begin]) && !rest_.substr(begin).starts_with(separator_))
       ++begin;
     if (begin == rest_.size() || rest_[begin] != '"') return rest_.find(separator_);
-    for (size_t quote = rest_.find('"', begin + 1); quote != std::string_view::npos;
-         quote = rest_.find('"', quote + 1)) {
-      const size_t end = rest_.find(separator_, quote + 1);
-      if (Trim(rest_.substr(quote + 1, end == std::string_view::npos ? end : end - quote - 1)).empty())
-        return end;
-    }
+    size_t quote = rest_.find('"', begin + 1);
+    while (quote != std::string_view::npos && rest_.substr(quote + 1).starts_with('"'))
+      quote = rest_.find('"', quote + 2);
+    if (quote != std::string_view::npos) return rest_.find(separator_, quote + 1);
     return rest_.find(separator_, begin);  // A quote that nothing closes is a character like any other.
   }
 
@@ -189,6 +188,42 @@ class RowReader {
   int64_t rows_ = 0;
 };
 
+// SystemDS writes what it knows of the columns of a frame before the rows, in lines of their own: values that
+// replace missing cells, and numbers of distinct ones. They are no rows.
+bool TellsOfColumns(std::string_view line, const ReadOptions& options) {
+  for (const std::string_view kind : {"#Meta\u00b7MV", "#Meta\u00b7ND"})
+    if (line.starts_with(kind) && line.substr(kind.size()).starts_with(options.separator)) return true;
+  return false;
+}
+
+// Lines before the first row: names, and what is told of the columns.
+struct Preface {
+  std::vector<std::string> names;
+  int64_t lines = 0;
+  int64_t end = 0;        // Where the first row begins.
+  std::string first_row;  // Without its line end; empty where there is none.
+};
+
+Result<Preface> ReadPreface(const ReadOptions& options, const TextFile& text) {
+  Preface preface;
+  LineReader lines(text);
+  std::string_view line;
+  if (options.header.value_or(false) && lines.Next(&line)) {
+    for (const std::string_view name : FieldsOf(line, options)) preface.names.emplace_back(Unquote(name));
+    ++preface.lines;
+    preface.end = lines.offset();
+  }
+  bool more = lines.Next(&line);
+  while (more && TellsOfColumns(line, options)) {
+    ++preface.lines;
+    preface.end = lines.offset();
+    more = lines.Next(&line);
+  }
+  HEDDLE_RETURN_IF_ERROR(lines.status());
+  if (more) preface.first_row = line;
+  return preface;
+}
+
 // One type for all columns, or one for each.
 Result<std::vector<ColumnType>> TypesOf(const ReadOptions& options, size_t columns) {
   if (options.schema.empty()) return std::vector<ColumnType>(columns, ColumnType::kString);
@@ -203,26 +238,19 @@ Result<std::vector<ColumnType>> TypesOf(const ReadOptions& options, size_t colum
 
 Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile& text) {
   FileSummary summary;
-  LineReader lines(text);
-  std::string_view line;
+  HEDDLE_ASSIGN_OR_RETURN(Preface preface, ReadPreface(options, text));
   auto schema = std::make_shared<Schema>();
-  int64_t begin = 0;
-  if (options.header.value_or(false)) {
-    lines.Next(&line);
-    for (const std::string_view name : FieldsOf(line, options)) schema->names.emplace_back(Unquote(name));
-    begin = lines.offset();
-  }
-  HEDDLE_RETURN_IF_ERROR(lines.status());
+  schema->names = std::move(preface.names);
+  const bool has_names = !schema->names.empty();
   const std::string_view separator = options.separator;
-  HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks,
-                          CutLines(text, begin, Trim(separator).empty() ? separator : std::string_view()));
+  HEDDLE_ASSIGN_OR_RETURN(
+      LineChunks chunks,
+      CutLines(text, preface.end, Trim(separator).empty() ? separator : std::string_view()));
   if (chunks.lines.back() == 0)
     return DataLoss("cannot read '{}': it holds no data{}", options.path,
-                    begin > 0 ? " but a line of names" : "");
-  lines.Next(&line);
-  HEDDLE_RETURN_IF_ERROR(lines.status());
-  const size_t columns = FieldsOf(line, options).size();
-  if (begin > 0 && schema->names.size() != columns)
+                    has_names ? " but a line of names" : "");
+  const size_t columns = FieldsOf(preface.first_row, options).size();
+  if (has_names && schema->names.size() != columns)
     return DataLoss("cannot read '{}': its first line has {} names, the next one {} fields", options.path,
                     schema->names.size(), columns);
   // Names that only count are none: in a part of the frame its columns are counted anew, as in SystemDS.
@@ -242,7 +270,8 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
 
 Result<Frame> ReadCsvFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                            int64_t row_begin, int64_t row_end) {
-  const int64_t first_line = options.header.value_or(false) ? 2 : 1;
+  HEDDLE_ASSIGN_OR_RETURN(const Preface preface, ReadPreface(options, text));
+  const int64_t first_line = preface.lines + 1;
   std::vector<Frame> pieces(static_cast<size_t>(summary.chunks()));
   const auto parse = [&](size_t chunk, int64_t first_row, std::string_view rest, FirstFailure* failure) {
     RowReader reader(options, *summary.schema);

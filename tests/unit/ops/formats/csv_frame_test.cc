@@ -71,6 +71,25 @@ TEST_F(CsvFrameTest, QuotedFieldsKeepTheirQuotes) {
   EXPECT_EQ(Text("a.csv"), "STRING, STRING\n\"a \"\"b\"\" c\"|2\n\"x, y\"|3\n\"\"|4\n\"q\"r|5\n\"open|6");
 }
 
+// Two quotes inside are one character, also before a separator.
+TEST_F(CsvFrameTest, DoubledQuotesDoNotEndAField) {
+  Put("a.csv", "\"\"\",zzz\",\"y\"\",\"\"yy\"\n\"\"\"\"\"\",x\n\"a,b\"\u00b74,z\n");
+  EXPECT_EQ(Text("a.csv"),
+            "STRING, STRING\n\"\"\",zzz\"|\"y\"\",\"\"yy\"\n\"\"\"\"\"\"|x\n\"a,b\"\u00b74|z");
+}
+
+// As SystemDS writes the metadata of transformencode.
+TEST_F(CsvFrameTest, LinesThatTellOfColumnsAreNoRows) {
+  const std::string told = "#Meta\u00b7MV,null,7\n#Meta\u00b7ND,2,-1\n";
+  Put("a.csv", told + "red\u00b71,\nblue\u00b72,x\n");
+  EXPECT_EQ(Text("a.csv"), "STRING, STRING\nred\u00b71|?\nblue\u00b72|x");
+  Put("b.csv", "name,n\n" + told + "a,1\nb,y\n");
+  const std::string schema = "string,int";
+  EXPECT_EQ(Text("b.csv", {{"header", true}}), "STRING name, STRING n\na|1\nb|y");
+  EXPECT_EQ(ReadFrame("b.csv", {{"header", true}, {"schema", schema}}).status().message(),
+            "cannot read 'b.csv': line 5, field 2: 'y' is no INT64");
+}
+
 TEST_F(CsvFrameTest, TextsThatMeanSoAreMissing) {
   Put("a.csv", "1;NA\n?;x\n");
   EXPECT_EQ(Text("a.csv", {{"sep", ";"}, {"naStrings", "NA\u00b7?"}, {"schema", "double,string"}}),
