@@ -58,17 +58,24 @@ std::string Imputed(const Frame& frame, const ColumnSpec& spec, int64_t j) {
     }
     return count == 0 ? "" : FormatDouble(static_cast<double>(sum / count));
   }
-  std::string mode;
-  int most = 0;
+  // Of several the one that a java.util.HashMap gives first.
+  std::vector<std::pair<std::string, int>> counts;
   for (int64_t i = 0; i < frame.rows(); ++i) {
     if (Replaced(frame, spec, i, j)) continue;
-    int count = 0;
-    for (int64_t k = 0; k < frame.rows(); ++k) count += TextAt(frame, k, j) == TextAt(frame, i, j);
-    if (count <= most) continue;
-    most = count;
-    mode = TextAt(frame, i, j);
+    const std::string text = TextAt(frame, i, j);
+    const auto found =
+        std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == text; });
+    if (found == counts.end())
+      counts.emplace_back(text, 1);
+    else
+      ++found->second;
   }
-  return mode;
+  std::stable_sort(counts.begin(), counts.end(), [&](const auto& a, const auto& b) {
+    return JavaBucketOf(a.first, counts.size()) < JavaBucketOf(b.first, counts.size());
+  });
+  std::stable_sort(counts.begin(), counts.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return counts.empty() ? "" : counts[0].first;
 }
 
 Texts TokensOf(const Frame& frame, const ColumnSpec& spec, int64_t j) {

@@ -7,6 +7,7 @@
 
 #include "core/frame.h"
 #include "ops/transform/distinct_cells.h"
+#include "ops/transform/java_hash_map.h"
 #include "ops/transform/metadata.h"
 #include "ops/transform/spec.h"
 #include "ops/transform/words.h"
@@ -40,7 +41,8 @@ void FitWords(const ColumnInput& input, ColumnMetadata* metadata);
 /// max. Equal height: the upper bound of bin i, counted from 1, is the value at rank ceil(i n / k). Missing
 /// cells count as 0, NaN do not count.
 Status FitBins(const ColumnInput& input, ColumnMetadata* metadata);
-/// The mean, by compensated summation in row order; the most frequent cell, the first to appear of several.
+/// The mean, by compensated summation in row order; the most frequent cell, of several the one that a HashMap
+/// of Java gives first.
 Status FitImpute(const ColumnInput& input, ColumnMetadata* metadata);
 
 /// The cells as numbers, as in as.matrix; missing: NaN, where nothing is imputed.
@@ -61,7 +63,5 @@ WordCounts CountWords(const ColumnInput& input, const ColumnMetadata& metadata);
 
 /// The cells as numbers; NaN of missing ones.
 Status NumbersOf(const ColumnInput& input, std::span<double> numbers);
-/// Java's hashCode() of a text.
-int32_t JavaHash(std::string_view text);
 
 }  // namespace heddle::ops

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/double_text.h"
 #include "ops/transform/encoders.h"
@@ -30,8 +31,20 @@ std::string ModeOf(const ColumnInput& input) {
   std::vector<int64_t> counts(static_cast<size_t>(input.distinct->count()));
   for (size_t i = 0; i < input.distinct->numbers.size(); ++i)
     if (!input.IsReplaced(static_cast<int64_t>(i))) ++counts[static_cast<size_t>(input.distinct->numbers[i])];
-  const auto most = std::max_element(counts.begin(), counts.end());
-  return most == counts.end() || *most == 0 ? "" : input.distinct->TextOf(input.cells, most - counts.begin());
+  const auto keys = static_cast<size_t>(
+      std::count_if(counts.begin(), counts.end(), [](int64_t count) { return count > 0; }));
+  const int64_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+  std::string mode;
+  uint64_t first_bucket = std::numeric_limits<uint64_t>::max();
+  for (size_t k = 0; k < counts.size() && most > 0; ++k) {
+    if (counts[k] != most) continue;
+    std::string text = input.distinct->TextOf(input.cells, static_cast<int64_t>(k));
+    const uint64_t bucket = JavaBucketOf(text, keys);
+    if (bucket >= first_bucket) continue;
+    first_bucket = bucket;
+    mode = std::move(text);
+  }
+  return mode;
 }
 
 }  // namespace

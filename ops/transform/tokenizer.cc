@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "ops/map/java_text.h"
-#include "ops/transform/encoders.h"
+#include "ops/transform/java_hash_map.h"
 
 namespace heddle::ops {
 namespace {
@@ -80,16 +80,10 @@ std::vector<Token> NgramsOfLetters(std::u16string_view text, const std::vector<P
   return tokens;
 }
 
-// Places of keys in a java.util.HashMap that got them in this order: by bucket, and in a bucket in order.
-// (Buckets of eight and more keys become trees there; their order is not copied.)
+// Places of the keys as a HashMap of Java gives them that got them in this order.
 std::vector<size_t> HashMapOrder(const std::vector<std::string>& keys) {
-  uint32_t buckets = 16;
-  while (4 * keys.size() > 3 * size_t{buckets}) buckets *= 2;
   std::vector<std::pair<uint32_t, size_t>> places;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const auto hash = static_cast<uint32_t>(JavaHash(keys[i]));
-    places.emplace_back((hash ^ hash >> 16) & (buckets - 1), i);
-  }
+  for (size_t i = 0; i < keys.size(); ++i) places.emplace_back(JavaBucketOf(keys[i], keys.size()), i);
   std::sort(places.begin(), places.end());
   std::vector<size_t> order;
   for (const auto& place : places) order.push_back(place.second);

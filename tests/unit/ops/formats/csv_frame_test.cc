@@ -74,8 +74,7 @@ TEST_F(CsvFrameTest, QuotedFieldsKeepTheirQuotes) {
 // Two quotes inside are one character, also before a separator.
 TEST_F(CsvFrameTest, DoubledQuotesDoNotEndAField) {
   Put("a.csv", "\"\"\",zzz\",\"y\"\",\"\"yy\"\n\"\"\"\"\"\",x\n\"a,b\"\u00b74,z\n");
-  EXPECT_EQ(Text("a.csv"),
-            "STRING, STRING\n\"\"\",zzz\"|\"y\"\",\"\"yy\"\n\"\"\"\"\"\"|x\n\"a,b\"\u00b74|z");
+  EXPECT_EQ(Text("a.csv"), "STRING, STRING\n\"\"\",zzz\"|\"y\"\",\"\"yy\"\n\"\"\"\"\"\"|x\n\"a,b\"\u00b74|z");
 }
 
 // As SystemDS writes the metadata of transformencode.
