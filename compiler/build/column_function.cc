@@ -33,9 +33,10 @@ Expression CallOn(const std::string& name, const std::string& variable, const Ex
 const Expression* ArgumentNamed(const Expression& call, std::string_view name) {
   const ops::Operator* const builtin = ops::FindBuiltin(call.name);
   const std::vector<ops::OperatorParameter> parameters = ops::ParseParameters(builtin->parameters);
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const Argument& argument = call.arguments[i];
-    if (argument.name.empty() ? i < parameters.size() && parameters[i].name == name : argument.name == name)
+  size_t next = 0;  // By place.
+  for (const Argument& argument : call.arguments) {
+    if (!argument.name.empty() ? argument.name == name
+                               : next < parameters.size() && parameters[next++].name == name)
       return argument.value.get();
   }
   return nullptr;
