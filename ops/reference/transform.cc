@@ -120,13 +120,7 @@ Texts MetadataOf(const Frame& frame, const ColumnSpec& spec, int64_t j) {
   Texts cells;
   if (spec.encoder == Encoder::kRecode) {
     for (const std::string& token : TokensOf(frame, spec, j)) {
-      std::string quoted = token;
-      if (token.find(kDot) != std::string::npos || token.find('"') != std::string::npos) {
-        for (size_t at = quoted.find('"'); at != std::string::npos; at = quoted.find('"', at + 2))
-          quoted.insert(at, 1, '"');
-        quoted = '"' + quoted + '"';
-      }
-      cells.push_back(quoted + kDot + std::to_string(cells.size() + 1));
+      cells.push_back(token + kDot + std::to_string(cells.size() + 1));
     }
   }
   if (spec.encoder == Encoder::kBin) cells = BinsOf(frame, spec, j);
@@ -140,7 +134,7 @@ struct Known {
   Texts before, behind;
   std::string imputed;
 
-  Known(const Frame& meta, const ColumnSpec& spec, int64_t j) {
+  Known(const Frame& meta, int64_t j) {
     for (int64_t i = 0; i < meta.rows(); ++i) {
       const std::string cell = TextAt(meta, i, j);
       const size_t at = cell.rfind(kDot);
@@ -150,12 +144,6 @@ struct Known {
       if (second == "impute") {
         imputed = first;
         continue;
-      }
-      if (spec.encoder == Encoder::kRecode && first.size() >= 2 && first[0] == '"') {
-        first = first.substr(1, first.size() - 2);
-        for (size_t quote = first.find("\"\""); quote != std::string::npos;
-             quote = first.find("\"\"", quote + 1))
-          first.erase(quote, 1);
       }
       before.push_back(first);
       behind.push_back(second);
@@ -256,14 +244,14 @@ Matrix TransformApply(const Frame& target, const Frame& meta, std::string_view t
   int64_t width = 0;
   for (int64_t j = 0; j < target.columns(); ++j) {
     const ColumnSpec& one = spec.columns[static_cast<size_t>(j)];
-    width += Known(meta, one, j).Width(one);
+    width += Known(meta, j).Width(one);
   }
   for (int64_t i = 0; i < target.rows(); ++i) {
     bool stays = true;
     std::vector<double> row;
     for (int64_t j = 0; j < target.columns(); ++j) {
       const ColumnSpec& one = spec.columns[static_cast<size_t>(j)];
-      const Known known(meta, one, j);
+      const Known known(meta, j);
       const double code = CodeOf(target, one, known, i, j);
       if (one.omit && TextAt(target, i, j).empty()) stays = false;
       for (int64_t k = 1; k <= known.Width(one); ++k)
@@ -284,7 +272,7 @@ Frame TransformDecode(const Matrix& target, const Frame& meta, std::string_view 
   int64_t at = 0;
   for (int64_t j = 0; j < meta.columns(); ++j) {
     const ColumnSpec& one = spec.columns[static_cast<size_t>(j)];
-    const Known known(meta, one, j);
+    const Known known(meta, j);
     const bool texts = one.encoder == Encoder::kRecode || one.encoder == Encoder::kBin || one.dummycode;
     std::vector<double> numbers;
     Texts cells;
@@ -322,7 +310,7 @@ Matrix TransformColumnMap(const Frame& meta, std::string_view text) {
   int64_t next = 1;
   for (int64_t j = 0; j < meta.columns(); ++j) {
     const ColumnSpec& one = spec.columns[static_cast<size_t>(j)];
-    const int64_t width = Known(meta, one, j).Width(one);
+    const int64_t width = Known(meta, j).Width(one);
     result.mutable_data()[3 * j] = static_cast<double>(j + 1);
     result.mutable_data()[3 * j + 1] = static_cast<double>(next);
     result.mutable_data()[3 * j + 2] = static_cast<double>(next + width - 1);
@@ -336,7 +324,7 @@ Matrix CategoricalMask(const Frame& meta, std::string_view text) {
   std::vector<double> mask;
   for (int64_t j = 0; j < meta.columns(); ++j) {
     const ColumnSpec& one = spec.columns[static_cast<size_t>(j)];
-    for (int64_t k = 0; k < Known(meta, one, j).Width(one); ++k)
+    for (int64_t k = 0; k < Known(meta, j).Width(one); ++k)
       mask.push_back(one.encoder == Encoder::kPassThrough ? 0 : 1);
   }
   Matrix result = *Matrix::Dense(1, static_cast<int64_t>(mask.size()));

@@ -16,24 +16,6 @@ namespace {
 constexpr std::string_view kSeparator = "\u00b7";
 constexpr std::string_view kImpute = "\u00b7impute";
 
-std::string Quoted(const std::string& token) {
-  if (token.find(kSeparator) == std::string::npos && token.find('"') == std::string::npos) return token;
-  std::string quoted = "\"";
-  for (const char c : token) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + "\"";
-}
-
-std::string Unquoted(std::string_view text) {
-  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::string(text);
-  text = text.substr(1, text.size() - 2);
-  std::string token;
-  for (size_t i = 0; i < text.size(); ++i) {
-    token.push_back(text[i]);
-    if (text[i] == '"' && i + 1 < text.size() && text[i + 1] == '"') ++i;
-  }
-  return token;
-}
-
 // What is before and behind the last separator.
 std::optional<std::pair<std::string_view, std::string_view>> SplitCell(std::string_view cell) {
   const size_t at = cell.rfind(kSeparator);
@@ -56,7 +38,7 @@ std::vector<std::string> CellsOf(const ColumnSpec& spec, const ColumnMetadata& m
     case Encoder::kWordEmbedding:
     case Encoder::kBagOfWords:
       for (size_t i = 0; i < metadata.tokens.size(); ++i)
-        cells.push_back(fmt::format("{}{}{}", Quoted(metadata.tokens[i]), kSeparator, i + 1));
+        cells.push_back(fmt::format("{}{}{}", metadata.tokens[i], kSeparator, i + 1));
       break;
     case Encoder::kBin:
       for (size_t i = 0; i < metadata.upper.size(); ++i)
@@ -120,7 +102,7 @@ class CellReader {
       case Encoder::kBagOfWords: {
         const std::optional<int64_t> code = parts ? CodeIn(parts->second) : std::nullopt;
         if (!code) return Unfit(cell, "token\u00b7code");
-        codes_.emplace_back(*code, Unquoted(parts->first));
+        codes_.emplace_back(*code, parts->first);
         return OkStatus();
       }
       case Encoder::kBin: {
