@@ -14,6 +14,7 @@
 #include "ops/formats/readers.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/stack_rows.h"
+#include "ops/frame/text_column.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
 
@@ -190,19 +191,36 @@ class RowReader {
 
 // SystemDS writes what it knows of the columns of a frame before the rows, in lines of their own: values that
 // replace missing cells, and numbers of distinct ones. They are no rows.
-bool TellsOfColumns(std::string_view line, const ReadOptions& options) {
-  for (const std::string_view kind : {"#Meta\u00b7MV", "#Meta\u00b7ND"})
-    if (line.starts_with(kind) && line.substr(kind.size()).starts_with(options.separator)) return true;
-  return false;
+constexpr std::string_view kReplacements = "#Meta\u00b7MV", kDistinctCounts = "#Meta\u00b7ND";
+
+bool TellsOf(std::string_view kind, std::string_view line, const ReadOptions& options) {
+  return line.starts_with(kind) && line.substr(kind.size()).starts_with(options.separator);
 }
 
 // Lines before the first row: names, and what is told of the columns.
 struct Preface {
   std::vector<std::string> names;
+  // Of each column, what transformencode put in the place of missing cells ("cell\u00b7impute"), as metadata
+  // have it in their last row; empty where it is not known of any column.
+  std::vector<std::optional<std::string>> imputed;
   int64_t lines = 0;
   int64_t end = 0;        // Where the first row begins.
   std::string first_row;  // Without its line end; empty where there is none.
 };
+
+std::vector<std::optional<std::string>> ImputedCells(std::string_view line, const ReadOptions& options) {
+  std::vector<std::optional<std::string>> cells;
+  bool any = false;
+  for (const std::string_view field :
+       FieldsOf(line.substr(kReplacements.size() + options.separator.size()), options)) {
+    cells.emplace_back();
+    if (field == "null") continue;
+    cells.back() = fmt::format("{}\u00b7impute", Unquote(field));
+    any = true;
+  }
+  if (!any) cells.clear();
+  return cells;
+}
 
 Result<Preface> ReadPreface(const ReadOptions& options, const TextFile& text) {
   Preface preface;
@@ -214,7 +232,8 @@ Result<Preface> ReadPreface(const ReadOptions& options, const TextFile& text) {
     preface.end = lines.offset();
   }
   bool more = lines.Next(&line);
-  while (more && TellsOfColumns(line, options)) {
+  while (more && (TellsOf(kReplacements, line, options) || TellsOf(kDistinctCounts, line, options))) {
+    if (TellsOf(kReplacements, line, options)) preface.imputed = ImputedCells(line, options);
     ++preface.lines;
     preface.end = lines.offset();
     more = lines.Next(&line);
@@ -222,6 +241,22 @@ Result<Preface> ReadPreface(const ReadOptions& options, const TextFile& text) {
   HEDDLE_RETURN_IF_ERROR(lines.status());
   if (more) preface.first_row = line;
   return preface;
+}
+
+// True where the rows of the file are followed by one of the preface.
+bool HasImputedRow(const Preface& preface, const Schema& schema) {
+  return static_cast<int64_t>(preface.imputed.size()) == schema.columns() &&
+         std::all_of(schema.types.begin(), schema.types.end(),
+                     [](ColumnType type) { return type == ColumnType::kString; });
+}
+
+Result<Frame> ImputedRow(const Preface& preface, const std::shared_ptr<const Schema>& schema) {
+  std::vector<Column> columns;
+  for (const std::optional<std::string>& cell : preface.imputed) {
+    HEDDLE_ASSIGN_OR_RETURN(Column column, TextColumn({&cell, 1}));
+    columns.push_back(std::move(column));
+  }
+  return Frame(schema, std::move(columns));
 }
 
 // One type for all columns, or one for each.
@@ -262,6 +297,7 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
     if (said != kUnknown && said != found)
       return DataLoss("cannot read '{}': {}={} was asked for, the file has {}", options.path, name, said,
                       found);
+  if (HasImputedRow(preface, *schema)) ++summary.shape.rows;
   summary.chunk_offsets = std::move(chunks.offsets);
   summary.chunk_rows = std::move(chunks.lines);
   summary.schema = std::move(schema);
@@ -291,6 +327,10 @@ Result<Frame> ReadCsvFrame(const ReadOptions& options, const FileSummary& summar
     return true;
   };
   HEDDLE_RETURN_IF_ERROR(ReadChunks(options, summary, text, row_begin, row_end, parse));
+  if (row_end == summary.shape.rows && row_begin < row_end && summary.chunk_rows.back() < row_end) {
+    HEDDLE_ASSIGN_OR_RETURN(Frame last, ImputedRow(preface, summary.schema));
+    pieces.push_back(std::move(last));
+  }
   std::erase_if(pieces, [](const Frame& piece) { return piece.rows() == 0; });
   if (pieces.empty()) return RowReader(options, *summary.schema).Finish(summary.schema);
   return StackRows(pieces);

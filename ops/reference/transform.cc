@@ -196,6 +196,12 @@ double CodeOf(const Frame& frame, const ColumnSpec& spec, const Known& known, in
   if (spec.encoder == Encoder::kHash) return HashCode(frame, text, j, spec.hash_values);
   const bool bins = spec.encoder == Encoder::kBin;
   if (bins && std::isnan(NumberIn(text))) return kNan;
+  if (bins && spec.bin_method == BinMethod::kEqualWidth) {
+    const double low = NumberIn(known.before.front()), high = NumberIn(known.behind.back());
+    const auto count = static_cast<double>(known.before.size());
+    if (low == high) return 1;
+    return std::clamp(std::ceil((NumberIn(text) - low) / (high - low) * count), 1.0, count);
+  }
   for (size_t k = 0; k < known.before.size(); ++k) {
     if (bins ? NumberIn(text) <= NumberIn(known.behind[k]) : text == known.before[k])
       return bins ? static_cast<double>(k + 1) : NumberIn(known.behind[k]);

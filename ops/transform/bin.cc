@@ -58,11 +58,18 @@ Status FitBins(const ColumnInput& input, ColumnMetadata* metadata) {
 Status Bin(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes) {
   HEDDLE_RETURN_IF_ERROR(PassThrough(input, metadata, codes));
   const std::vector<double>& upper = metadata.upper;
+  const double low = metadata.lower.front(), width = upper.back() - low;
+  const auto bins = static_cast<double>(upper.size());
+  const bool equal_width = input.spec.bin_method == BinMethod::kEqualWidth;
   ParallelFor(static_cast<int64_t>(codes.size()), kGrainRows, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      if (std::isnan(codes[i])) continue;
-      const auto bin = std::lower_bound(upper.begin(), upper.end(), codes[i]) - upper.begin();
-      codes[i] = static_cast<double>(std::min<int64_t>(bin + 1, static_cast<int64_t>(upper.size())));
+      double& x = codes[i];
+      if (std::isnan(x)) continue;
+      const double bin =
+          equal_width
+              ? (width == 0 ? 1 : std::ceil((x - low) / width * bins))
+              : static_cast<double>(std::lower_bound(upper.begin(), upper.end(), x) - upper.begin() + 1);
+      x = bin >= 1 ? std::min(bin, bins) : 1;  // 1 for NaN, of bounds that are infinite.
     }
   });
   return OkStatus();

@@ -49,7 +49,8 @@ Status FitImpute(const ColumnInput& input, ColumnMetadata* metadata);
 Status PassThrough(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
 /// The code of each token; NaN of what is none. Of kWordEmbedding it numbers a row of the embedding.
 Status Recode(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
-/// The first bin whose upper bound is not below the cell, the last of those beyond it; NaN of NaN.
+/// Equal width: ceil((x - min) / (max - min) k), as SystemDS computes it; equal height: the first bin whose
+/// upper bound is not below the cell. Cells beyond the bins are in the first or the last; NaN of NaN.
 Status Bin(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);
 /// |h| mod K + 1, h being Java's hashCode() of the cell as its column has it; NaN of missing cells.
 Status Hash(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes);

@@ -98,6 +98,24 @@ TEST(TransformTest, BinsHoldTheirUpperBounds) {
   EXPECT_TRUE(Matrix::SameCells(Apply(beyond, by_width.meta, width), Rows({{1}, {4}, {2}})));
 }
 
+// Also where cells are so near to a bound that to compare them with it would give another bin.
+TEST(TransformTest, BinsOfEqualWidthAreRoundedAsInSystemDS) {
+  std::vector<double> cells;
+  for (int i = 0; i <= 300; ++i) cells.push_back(i * 0.07 - 3.3);
+  const Frame frame = FrameOfColumns({*Column::OfDoubles(cells)}, {"x"});
+  const auto sum_of = [&](int bins) {
+    const Encoded encoded =
+        Encode(frame, "{bin: [{name: x, method: equi-width, numbins: " + std::to_string(bins) + "}]}");
+    double sum = 0;
+    for (int64_t i = 0; i < 301; ++i) sum += encoded.matrix.At(i, 0) * static_cast<double>(i + 1);
+    return sum;
+  };
+  // As SystemDS 3.4 gives them.
+  EXPECT_EQ(sum_of(4), 141751);
+  EXPECT_EQ(sum_of(30), 929638);
+  EXPECT_EQ(sum_of(80), 2445342);
+}
+
 TEST(TransformTest, EqualNumbersAreOneBin) {
   const Frame frame = FrameOfColumns({*Column::OfDoubles(std::array{3.0, 3.0})}, {"x"});
   const Encoded encoded =

@@ -79,7 +79,7 @@ TEST_F(CsvFrameTest, DoubledQuotesDoNotEndAField) {
 
 // As SystemDS writes the metadata of transformencode.
 TEST_F(CsvFrameTest, LinesThatTellOfColumnsAreNoRows) {
-  const std::string told = "#Meta\u00b7MV,null,7\n#Meta\u00b7ND,2,-1\n";
+  const std::string told = "#Meta\u00b7MV,null,null\n#Meta\u00b7ND,2,-1\n";
   Put("a.csv", told + "red\u00b71,\nblue\u00b72,x\n");
   EXPECT_EQ(Text("a.csv"), "STRING, STRING\nred\u00b71|?\nblue\u00b72|x");
   Put("b.csv", "name,n\n" + told + "a,1\nb,y\n");
@@ -87,6 +87,13 @@ TEST_F(CsvFrameTest, LinesThatTellOfColumnsAreNoRows) {
   EXPECT_EQ(Text("b.csv", {{"header", true}}), "STRING name, STRING n\na|1\nb|y");
   EXPECT_EQ(ReadFrame("b.csv", {{"header", true}, {"schema", schema}}).status().message(),
             "cannot read 'b.csv': line 5, field 2: 'y' is no INT64");
+}
+
+// As the last row, where metadata of Heddle have it.
+TEST_F(CsvFrameTest, WhatReplacesMissingCellsIsTheLastRow) {
+  Put("a.csv", "#Meta\u00b7MV,null,7.5\n#Meta\u00b7ND,2,-1\nred\u00b71,\nblue\u00b72,\n");
+  Put("a.csv.mtd", "{\"data_type\": \"frame\", \"format\": \"csv\", \"rows\": 2, \"cols\": 2}");
+  EXPECT_EQ(Text("a.csv"), "STRING, STRING\nred\u00b71|?\nblue\u00b72|?\n?|7.5\u00b7impute");
 }
 
 TEST_F(CsvFrameTest, TextsThatMeanSoAreMissing) {
