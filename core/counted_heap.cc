@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/block_pool.h"
+#include "core/heap_of_thread.h"
 #include "core/memory_bounds.h"
 #include "core/memory_budget.h"
 
@@ -62,6 +63,7 @@ size_t StackBytes() {
 
 std::atomic<int64_t>& HeapBytes() { return heap_bytes; }
 int64_t HeapAllocations() { return own_allocations; }
+void ShareHeapCount() { heap_bytes.fetch_add(std::exchange(own_bytes, 0), std::memory_order_relaxed); }
 HeapMode CurrentHeapMode() { return mode; }
 
 HeapModeScope::HeapModeScope(HeapMode wanted) : before_(mode) {

@@ -12,6 +12,7 @@
 #include "cluster/session/merge_variable.h"
 #include "core/clock.h"
 #include "core/counted_heap.h"
+#include "core/heap_of_thread.h"
 #include "core/memory_budget.h"
 #include "ops/parallel.h"
 
@@ -258,7 +259,10 @@ Status ParallelIterations::Attempt(Loop* loop, int count, Frame* frame) {
   }
   std::vector<std::thread> threads;
   for (size_t i = 1; i < loop->workers.size(); ++i)
-    threads.emplace_back([this, loop, i] { RunWorker(loop, loop->workers[i].get()); });
+    threads.emplace_back([this, loop, i] {
+      RunWorker(loop, loop->workers[i].get());
+      ShareHeapCount();
+    });
   RunWorker(loop, loop->workers[0].get());
   for (std::thread& thread : threads) thread.join();
 

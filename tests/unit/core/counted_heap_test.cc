@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/block_pool.h"
+#include "core/heap_of_thread.h"
 #include "core/memory_budget.h"
 
 namespace heddle {
@@ -51,6 +52,20 @@ class CountedHeapAtTheLimitTest : public CountedHeapTest {
   }
   std::string allowance_;
 };
+
+// Each keeps less than what a thread counts on its own.
+TEST_F(CountedHeapTest, WhatAThreadLeavesBehindIsCounted) {
+  const int64_t before = HeapBytes();
+  std::vector<std::unique_ptr<char[]>> left(100);
+  for (std::unique_ptr<char[]>& block : left) {
+    std::thread thread([&block] {
+      block = std::make_unique<char[]>(20'000);
+      ShareHeapCount();
+    });
+    thread.join();
+  }
+  EXPECT_GE(HeapBytes() - before, 2'000'000 - kNotYet);
+}
 
 TEST_F(CountedHeapTest, AllocationsAreCountedByTheThreadThatMakesThem) {
   std::vector<std::string> held;
