@@ -59,9 +59,7 @@ const Callee* ProgramBuilder::FindCalleeNamed(int32_t file, const std::string& n
     const std::string name_space = colons == std::string::npos ? "" : name.substr(0, colons);
     const std::string function = colons == std::string::npos ? name : name.substr(colons + 2);
     const DmlFunction* known = functions.Find(file, name_space, function);
-    for (size_t i = 0; known == nullptr && !name_space.empty() && i < scripts.files.size(); ++i)
-      if (scripts.files[i].path == JoinPath("", name_space))
-        known = functions.Find(static_cast<int32_t>(i), "", function);
+    if (known == nullptr && !name_space.empty()) known = FindInFileNamed(name_space, function);
     if (known != nullptr) {
       callee.functions[DataType::kUnknown] = known;
     } else if (name == "eval" || name == "evalList") {
@@ -75,6 +73,17 @@ const Callee* ProgramBuilder::FindCalleeNamed(int32_t file, const std::string& n
     }
   }
   return callee.Exists() ? &callee : nullptr;
+}
+
+// A function of a loaded file by the path of the file, which is looked for where source() looks for it.
+const DmlFunction* ProgramBuilder::FindInFileNamed(const std::string& path, const std::string& name) const {
+  Import import;
+  import.path = JoinPath("", path);
+  for (const std::string& candidate : ImportCandidates(import, loader.options()))
+    for (size_t i = 0; i < scripts.files.size(); ++i)
+      if (JoinPath("", scripts.files[i].path) == candidate)
+        return functions.Find(static_cast<int32_t>(i), "", name);
+  return nullptr;
 }
 
 const DmlFunction* ProgramBuilder::FindUserFunction(int32_t file, const std::string& name,

@@ -27,8 +27,8 @@ class ProgramBuilder {
   /// What a call in a file means, by its name; nullptr when it is no function written in DML. Loads the file
   /// of a function of the library.
   const Callee* FindCallee(int32_t file, const Expression& call);
-  /// The same for a name in a text, as eval() has it: "f", "ns::f", or "<file>::f" for the file of a
-  /// namespace.
+  /// The same for a name in a text, as eval() has it: "f", "ns::f", or "<file>::f" for a file that
+  /// is loaded, by the path of a source().
   const Callee* FindCalleeNamed(int32_t file, const std::string& name, const SourcePosition& call);
   /// The function of the user that a name in a text means, also one of the main script; nullptr when none.
   const DmlFunction* FindUserFunction(int32_t file, const std::string& name, const SourcePosition& call);
@@ -83,6 +83,7 @@ class ProgramBuilder {
   void KeepReached();
 
   Function BuildFunction(const DmlFunction& function);
+  const DmlFunction* FindInFileNamed(const std::string& path, const std::string& name) const;
   void FindInLibrary(const std::string& name, const SourcePosition& call, Callee* callee);
   std::vector<std::string> WayTo(const DmlFunction& function) const;
 

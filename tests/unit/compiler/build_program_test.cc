@@ -51,6 +51,26 @@ TEST(BuildProgramTest, IfdefTakesTheArgumentOrTheDefault) {
   EXPECT_EQ(printed({}), "print(3)\n");
 }
 
+TEST(BuildProgramTest, TextsNameFunctionsByTheFileAsSourceDoes) {
+  const std::map<std::string, std::string> files = {
+      {"lib/scripts/nn/step.dml", "f = function(matrix[double] X) return (double y) { y = sum(X) }"}};
+  MemorySourceLoader loader(files);
+  CompileOptions options;
+  options.loader = &loader;
+  options.libraries = {"lib"};
+  const auto compile = [&](const std::string& path) {
+    Diagnostics diagnostics;
+    const Result<Program> program = CompileScript(
+        "source(\"nn/step.dml\") as s\nX = matrix(1, 2, 2)\nprint(sum(eval(\"" + path + "::f\", X)))",
+        options, &diagnostics);
+    return program.ok() ? std::string() : program.status().message();
+  };
+  for (const char* path : {"s", "nn/step.dml", "./nn/step.dml", "scripts/nn/step.dml",
+                           "./scripts/nn/step.dml", "lib/scripts/nn/step.dml"})
+    EXPECT_EQ(compile(path), "") << path;
+  EXPECT_NE(compile("step.dml"), "");
+}
+
 TEST(BuildProgramTest, NamespacesFindTheFunctionsOfTheirFile) {
   const std::map<std::string, std::string> files = {
       {"a.dml",
