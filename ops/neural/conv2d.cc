@@ -90,26 +90,28 @@ double Conv2dWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 }  // namespace
 
 /// conv2d(X, W, input_shape=[N,C,H,W], filter_shape=[K,C,R,S], stride=, padding=): every image, a row of X,
-/// correlated with K filters.
+/// correlated with K filters. A bias that a script names as well is not added, as in the reference engine:
+/// bias_add() is for that.
 ///
 /// Shapes:  X is N x C*H*W, W K x C*R*S, the result N x K*P*Q with P = floor((H + 2 * pad - R) / stride) + 1,
 ///          Q alike. Format: dense; cells outside the image are 0.0 and take part like others.
 /// Errors:  a window larger than the padded image; shapes that contradict each other.
 /// Order:   each cell one chain s = fma(w, x, s) over channels, rows and columns of the filter ascending,
-/// from
-///          +0.0, + 0.0 at its end: the product W %*% (windows as columns).
+///          from +0.0, + 0.0 at its end: the product W %*% (windows as columns).
 /// Cost:    2 * N*K*P*Q * C*R*S; unfolds a few windows at a time and multiplies them by the packed product.
-extern constexpr Operator kConv2d = {.name = "conv2d",
-                                     .form = CallForm::kNamed,
-                                     .parameters = "X W input_shape[4] filter_shape[4] stride[2] padding[2]",
-                                     .min_inputs = 14,
-                                     .max_inputs = 14,
-                                     .infer = InferConv2d,
-                                     .row_rule = RowWise,
-                                     .input_use = ImagesByRows,
-                                     .cost = Conv2dCost,
-                                     .run = RunConv2d,
-                                     .storages = Storages::kDense,
-                                     .working_bytes = Conv2dWorkingBytes};
+extern constexpr Operator kConv2d = {
+    .name = "conv2d",
+    .form = CallForm::kNamed,
+    .parameters = "X W input_shape[4] filter_shape[4] stride[2] padding[2] bias?",
+    .drops_last_input = true,
+    .min_inputs = 14,
+    .max_inputs = 15,
+    .infer = InferConv2d,
+    .row_rule = RowWise,
+    .input_use = ImagesByRows,
+    .cost = Conv2dCost,
+    .run = RunConv2d,
+    .storages = Storages::kDense,
+    .working_bytes = Conv2dWorkingBytes};
 
 }  // namespace heddle::ops
