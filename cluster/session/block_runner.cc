@@ -138,7 +138,10 @@ Status BlockRunner::RunDirectly(DirectPart* part, Rest* rest, Frame* frame,
                                 std::vector<std::string>* temporaries) {
   const std::vector<std::string>& made = part->temporaries();
   temporaries->insert(temporaries->end(), made.begin(), made.end());
-  if (alone_ == nullptr) alone_ = std::make_unique<ops::Arena>(1);
+  if (alone_ == nullptr) {
+    shared_.runtime();  // Its arena comes first: oneTBB never has more threads than the first one asks for.
+    alone_ = std::make_unique<ops::Arena>(1);
+  }
   Status status;
   alone_->Execute([&] {
     status =

@@ -53,7 +53,7 @@ TEST(AdminTest, ADrainedWorkerGetsNoJobUntilItIsUndrained) {
 TEST(AdminTest, ExplainAndCpuOfASubmittedJob) {
   ClusterOfProcesses cluster;
   cluster.StartWorker("alpha");
-  const std::string code = "X = rand(rows=4, cols=2, seed=1)\nprint(sum(X))";
+  const std::string code = "X = rand(rows=9000, cols=20, seed=1)\nprint(sum(X))";
   const Finished run = cluster.Run({"run", "-explain", "--precision", "single", "-e", code});
   const Finished job = cluster.Run(
       {"job", "submit", "-explain", "--cpu", "avx2", "--threads", "1", "--precision", "single", "-e", code});
