@@ -14,9 +14,10 @@ bool Match(const Shape& left, const Shape& right) {
   const bool same_rows = !Differ(left.rows, right.rows);
   const bool same_columns = !Differ(left.columns, right.columns);
   if (same_rows && same_columns) return true;
-  if (same_rows && !Differ(right.columns, 1)) return true;    // a column on the right
-  if (same_columns && !Differ(right.rows, 1)) return true;    // a row on the right
-  return !Differ(left.columns, 1) && !Differ(right.rows, 1);  // outer
+  if (same_rows && !Differ(right.columns, 1)) return true;               // a column on the right
+  if (same_columns && !Differ(right.rows, 1)) return true;               // a row on the right
+  if (!Differ(right.rows, 1) && !Differ(right.columns, 1)) return true;  // a single cell on the right
+  return !Differ(left.columns, 1) && !Differ(right.rows, 1);             // outer
 }
 
 Status Mismatch(std::string_view op, const Shape& left, const Shape& right) {
@@ -57,6 +58,7 @@ Patterns PatternsOf(const ValueInfo& a, const ValueInfo& b) {
   if (a.shape == b.shape) return {Pattern::kCells, Pattern::kCells};
   if (a.shape.rows == b.shape.rows && b.shape.columns == 1) return {Pattern::kCells, Pattern::kColumn};
   if (a.shape.columns == b.shape.columns && b.shape.rows == 1) return {Pattern::kCells, Pattern::kRow};
+  if (b.shape == Shape{1, 1}) return {Pattern::kCells, Pattern::kScalar};
   return {Pattern::kColumn, Pattern::kRow};
 }
 

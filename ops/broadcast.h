@@ -10,7 +10,7 @@ namespace heddle::ops {
 /// How an operand of a cell-wise operator meets the cells of the m x n result.
 enum class Pattern : uint8_t {
   kCells,   ///< m x n: cell by cell.
-  kScalar,  ///< A scalar: the same value everywhere.
+  kScalar,  ///< A scalar, or the only cell of a matrix: the same value everywhere.
   kColumn,  ///< m x 1: repeated over the columns.
   kRow,     ///< 1 x n: repeated over the rows.
 };
@@ -20,9 +20,9 @@ struct Patterns {
   Pattern right = Pattern::kCells;
 };
 
-/// Shape of `a op b` (language reference 2.4): equal shapes; a scalar on either side; a vector on the right;
-/// m x 1 op 1 x n (the outer form). Unknown sizes stay unknown where nothing settles them. kInvalidArgument
-/// with both shapes and what would be allowed.
+/// Shape of `a op b` (language reference 2.4): equal shapes; a scalar on either side; a vector or a
+/// single cell on the right; m x 1 op 1 x n (the outer form). Unknown sizes stay unknown where nothing
+/// settles them. kInvalidArgument with both shapes and what would be allowed.
 Result<Shape> BroadcastShape(std::string_view op, const ValueInfo& a, const ValueInfo& b);
 
 /// The patterns of two operands that BroadcastShape accepts; at least one is a matrix and shapes are known.

@@ -147,9 +147,9 @@ Result<Operand> MakeOperand(const KernelCall& call, size_t i, Pattern pattern) {
   Operand operand;
   operand.pattern = pattern;
   const Value& value = *call.inputs[i];
-  if (value.IsScalar()) {
+  if (value.IsScalar() || pattern == Pattern::kScalar) {
     operand.pattern = Pattern::kScalar;
-    operand.scalar = value.scalar().AsDouble();
+    operand.scalar = value.IsScalar() ? value.scalar().AsDouble() : value.matrix().At(0, 0);
     return operand;
   }
   operand.matrix = value.matrix();

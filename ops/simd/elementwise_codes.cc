@@ -45,6 +45,7 @@ Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, con
   const Patterns patterns = PatternsOf(a, b);
   const bool left = a.IsMatrix() && a.format == Format::kSparse && patterns.left == Pattern::kCells;
   const bool right = b.IsMatrix() && b.format == Format::kSparse && patterns.right == Pattern::kCells;
+  const bool right_is_single = patterns.right == Pattern::kScalar;
   if (((left && y != nullptr) || (right && x != nullptr)) && !SkipsAbsentCells(code))
     return KeepsZero(code, x, y) ? Format::kSparse : Format::kDense;
   bool sparse = false;
@@ -59,9 +60,11 @@ Format BinaryFormat(BinaryCode code, const ValueInfo& a, const ValueInfo& b, con
     case BinaryCode::kMaximum: sparse = left && right; break;
     case BinaryCode::kNotEqual:
     case BinaryCode::kLess:
-    case BinaryCode::kGreater: sparse = (left && (right || !b.IsMatrix())) || (right && !a.IsMatrix()); break;
+    case BinaryCode::kGreater:
+      sparse = (left && (right || right_is_single)) || (right && !a.IsMatrix());
+      break;
     case BinaryCode::kDivide: sparse = left && !right; break;
-    case BinaryCode::kPower: sparse = left && !b.IsMatrix(); break;
+    case BinaryCode::kPower: sparse = left && right_is_single; break;
     default: break;
   }
   return sparse ? Format::kSparse : Format::kDense;

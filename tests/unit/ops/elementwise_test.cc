@@ -386,6 +386,18 @@ TEST(ElementwiseShapeTest, UnknownSizesAreSettledWhereTheyCanBe) {
             (Shape{3, 4}));
 }
 
+TEST(ElementwiseShapeTest, ASingleCellIsRepeatedWhereItStandsOnTheRight) {
+  const auto shape = [](Shape a, Shape b) {
+    const Result<ValueInfo> info = InferOnly("*", {ValueInfo::OfMatrix(a), ValueInfo::OfMatrix(b)});
+    return info.ok() ? info->shape : Shape{-2, -2};
+  };
+  EXPECT_EQ(shape({3, 4}, {1, 1}), (Shape{3, 4}));
+  EXPECT_EQ(shape({3, 4}, {1, kUnknown}), (Shape{3, 4}));
+  EXPECT_EQ(shape({3, 4}, {}), (Shape{3, 4}));
+  EXPECT_EQ(shape({1, 1}, {3, 4}), (Shape{-2, -2}));
+  EXPECT_EQ(shape({3, 4}, {1, 2}), (Shape{-2, -2}));
+}
+
 TEST(ElementwiseShapeTest, MismatchesSayWhatIsAllowed) {
   auto message = [](Shape a, Shape b) {
     return InferOnly("*", {ValueInfo::OfMatrix(a), ValueInfo::OfMatrix(b)}).status().ToString();
