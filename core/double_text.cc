@@ -124,6 +124,29 @@ std::string FormatDouble(double x) {
   return text;
 }
 
+namespace {
+
+// The digits that identify x, written out with `digits` of them behind the point; "" where it has more.
+std::string ShortestFixed(double x, int digits) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), std::fabs(x), std::chars_format::scientific).ptr;
+  const std::string_view shortest(text, static_cast<size_t>(end - text));
+  const size_t e = shortest.find('e');
+  std::string number(1, shortest[0]);
+  if (e > 2) number.append(shortest.substr(2, e - 2));
+  int exponent = 0;
+  const size_t unsigned_exponent = e + (shortest[e + 1] == '+' ? 2 : 1);
+  std::from_chars(text + unsigned_exponent, end, exponent);
+  const int behind = static_cast<int>(number.size()) - 1 - exponent;
+  if (behind > digits) return "";
+  if (exponent < 0) number.insert(0, static_cast<size_t>(-exponent), '0');
+  number.append(static_cast<size_t>(digits - behind), '0');
+  if (digits > 0) number.insert(number.size() - static_cast<size_t>(digits), 1, '.');
+  return std::signbit(x) ? "-" + number : number;
+}
+
+}  // namespace
+
 std::string FormatFixed(double x, int digits) {
   std::string text;
   if (!std::isfinite(x)) {
@@ -132,6 +155,10 @@ std::string FormatFixed(double x, int digits) {
   }
   if (x == 0) x = 0.0;  // -0.0 prints without its sign.
   digits = std::max(digits, 0);
+  // Of 15 digits in all, those that identify x and those of its expansion are the same.
+  constexpr int kSameDigits = 15;
+  if (digits > kSameDigits || !(std::fabs(x) < std::pow(10.0, kSameDigits - digits)))
+    if (std::string shortest = ShortestFixed(x, digits); !shortest.empty()) return shortest;
   text.resize(static_cast<size_t>(digits) + 320);
   const auto end =
       std::to_chars(text.data(), text.data() + text.size(), x, std::chars_format::fixed, digits).ptr;

@@ -14,8 +14,9 @@ std::string FormatDouble(double x);
 void AppendDouble(double x, std::string* out);
 /// Java's Float.toString: as AppendDouble, with the shortest digits that identify the float.
 void AppendSingle(float x, std::string* out);
-/// Exactly `digits` digits after the point, half-even on the exact decimal expansion (toString's cells). -0.0
-/// gives "0.000" for digits=3; a value that only rounds to zero keeps its sign.
+/// Exactly `digits` digits after the point (toString's cells): the digits that identify x and zeros behind
+/// them, or where there are more of them, half-even on the exact decimal expansion. -0.0 gives "0.000" for
+/// digits=3; a value that only rounds to zero keeps its sign.
 std::string FormatFixed(double x, int digits);
 /// Java's Double.parseDouble on trimmed text: "1e3", "NaN", "Infinity", "-Infinity", a trailing d or f.
 /// nullopt if malformed.

@@ -8,6 +8,7 @@
 #include "core/double_text.h"
 #include "core/utf8.h"
 #include "ops/map/java_text.h"
+#include "ops/map/porter_stemmer.h"
 #include "ops/map/text_measures.h"
 
 namespace heddle::ops {
@@ -246,6 +247,7 @@ int32_t Compare(const Text& a, const Text& b) {
 
 Result<JavaValue> TextOfFirst(Arguments a, const JavaRegex*) { return JavaValue(TextOf(a[0])); }
 Result<JavaValue> First(Arguments a, const JavaRegex*) { return a[0]; }
+Result<JavaValue> Stem(Arguments a, const JavaRegex*) { return JavaValue(StemOf(TextAt(a, 0))); }
 
 template <typename T>
 T Absolute(T x) {
@@ -402,6 +404,7 @@ const JavaMethod kMethods[] = {
     {"Math", false, "ceil", {kDouble}, kDouble, OfOne<double, Ceil>},
     {"Math", false, "sqrt", {kDouble}, kDouble, OfOne<double, Sqrt>},
     {"Math", false, "round", {kDouble}, kLong, OfOne<double, Rounded>},
+    {"PorterStemmer", false, "stem", {kString}, kString, Stem},
     {"UtilFunctions", false, "splitRecodeEntry", {kString}, kStrings, SplitRecodeEntry},
     {"UtilFunctions", false, "getAsciiAtIdx", {kString, kInteger}, kInteger, UnitAt},
     {"UtilFunctions", false, "jaccardSim", {kString, kString}, kDouble, OfTwo<Text, Jaccard>},

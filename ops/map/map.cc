@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/utf8.h"
 #include "ops/arguments.h"
+#include "ops/frame/arrange.h"
 #include "ops/frame/text_column.h"
 #include "ops/map/java_expression.h"
 #include "ops/map/java_text.h"
+#include "ops/map/moving_average.h"
 #include "ops/map/syntactic_patterns.h"
 
 namespace heddle::ops {
@@ -16,10 +18,11 @@ constexpr int64_t kRowsBetweenLooks = 1024;
 
 // What the text of the call asks for.
 struct Request {
-  enum class Kind { kCells, kRows, kColumns, kPairs, kPatterns };
+  enum class Kind { kCells, kRows, kColumns, kPairs, kPatterns, kSeries };
   Kind kind = Kind::kCells;
   std::optional<JavaLambda> lambda;
   SyntacticPatterns patterns;
+  MovingAverage series;
 };
 
 bool Mentions(std::string_view text, std::string_view word) { return text.find(word) != text.npos; }
@@ -33,8 +36,11 @@ Result<Request> ReadRequest(const std::string& text, int64_t margin) {
     HEDDLE_ASSIGN_OR_RETURN(request.patterns, SyntacticPatterns::Parse(text));
     return request;
   }
-  if (!Mentions(text, "->") && Mentions(text, "exponentialMovingAverageImputation"))
-    return Unimplemented("map: UtilFunctions.exponentialMovingAverageImputation is not run yet");
+  if (!Mentions(text, "->") && Mentions(text, "exponentialMovingAverageImputation")) {
+    request.kind = Request::Kind::kSeries;
+    HEDDLE_ASSIGN_OR_RETURN(request.series, MovingAverage::Parse(text));
+    return request;
+  }
   const bool is_name = text == "UtilFunctions.jaccardSim";
   const bool pairs = Mentions(text, "jaccardSim");
   const bool cells = margin == 0 || pairs;
@@ -73,6 +79,11 @@ Result<ValueInfo> InferMap(const InferContext& context) {
   if (request.kind == Request::Kind::kPatterns) return x;
   const int64_t columns = request.kind == Request::Kind::kPairs ? x.shape.rows : x.shape.columns;
   if (columns == kUnknown) return unknown;
+  if (request.kind == Request::Kind::kSeries) {
+    const std::vector<ColumnType> types(static_cast<size_t>(columns), ColumnType::kFloat64);
+    return ValueInfo::OfFrame(x.shape.rows,
+                              std::make_shared<const Schema>(Schema{types, CountedNames(columns)}));
+  }
   return ValueInfo::OfFrame(x.shape.rows, SchemaOfTexts(columns));
 }
 
@@ -171,6 +182,10 @@ Result<Value> RunMap(const KernelCall& call) {
       break;
     case Request::Kind::kPatterns: {
       HEDDLE_ASSIGN_OR_RETURN(Frame result, read->patterns.Apply(frame));
+      return Value(std::move(result));
+    }
+    case Request::Kind::kSeries: {
+      HEDDLE_ASSIGN_OR_RETURN(Frame result, read->series.Apply(frame));
       return Value(std::move(result));
     }
   }

@@ -84,7 +84,15 @@ TEST(DoubleTextTest, FixedHasAllItsDigits) {
   EXPECT_EQ(FormatFixed(-0.0001, 3), "-0.000");
   EXPECT_EQ(FormatFixed(1e22, 1), "10000000000000000000000.0");
   EXPECT_EQ(FormatFixed(1e300, 2).size(), 304u);
-  EXPECT_EQ(FormatFixed(4.9e-324, 400).substr(320, 10), "0000049406");
+  EXPECT_EQ(FormatFixed(4.9e-324, 400).size(), 402u);
+  // Behind the digits that identify a number there are zeros.
+  EXPECT_EQ(FormatFixed(0.1, 20), "0.10000000000000000000");
+  EXPECT_EQ(FormatFixed(-133.4421875, 14), "-133.44218750000000");
+  EXPECT_EQ(FormatFixed(123456789.123, 9), "123456789.123000000");
+  EXPECT_EQ(FormatFixed(1e23, 1), "100000000000000000000000.0");
+  EXPECT_EQ(FormatFixed(-1e-5, 17), "-0.00001000000000000");
+  EXPECT_EQ(FormatFixed(2.0 / 3, 17), "0.66666666666666660");
+  EXPECT_EQ(FormatFixed(2.0 / 3, 15), "0.666666666666667");
   EXPECT_EQ(FormatFixed(kNan, 3), "NaN");
   EXPECT_EQ(FormatFixed(-kInfinity, 3), "-Infinity");
 }

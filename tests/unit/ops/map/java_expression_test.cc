@@ -93,8 +93,8 @@ TEST(JavaExpressionTest, WhatDoesNotCompileIsNamedWithItsPlace) {
       {"x -> x.charAt(\"a\")",
        "map: map() does not know text.charAt(String) at character 8 of the expression"},
       {"x -> y", "map: map() does not know 'y' at character 6 of the expression"},
-      {"x -> PorterStemmer.stem(x)",
-       "map: map() does not know PorterStemmer.stem(String) at character 6 of the expression"},
+      {"x -> PorterStemmer.root(x)",
+       "map: map() does not know PorterStemmer.root(String) at character 6 of the expression"},
       {"x.length()", "map: '->' is missing at character 2 of the expression"},
       {"x -> x == \"a\"",
        "map: == asks whether two texts are one object; a.equals(b) compares them at character 8 of the "
