@@ -371,7 +371,9 @@ class StaticPass {
       return true;
     const auto first = state.find(block.first_argument);
     if (first == state.end()) return false;
-    const DataType type = first->second.info.data_type;
+    DataType type = first->second.info.data_type;
+    // For eval a list of arguments counts as a matrix.
+    if (!block.selector.empty() && type == DataType::kList) type = DataType::kMatrix;
     return type != DataType::kUnknown && !candidate.Takes(type);
   }
 

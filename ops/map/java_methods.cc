@@ -24,6 +24,7 @@ constexpr JavaType kLong = JavaType::kLong;
 constexpr JavaType kDouble = JavaType::kDouble;
 constexpr JavaType kString = JavaType::kString;
 constexpr JavaType kStrings = JavaType::kStrings;
+constexpr JavaType kDoubles = JavaType::kDoubles;
 
 const Text& TextAt(Arguments arguments, size_t i) { return std::get<Text>(arguments[i]); }
 int32_t IntegerAt(Arguments arguments, size_t i) { return std::get<int32_t>(arguments[i]); }
@@ -337,6 +338,30 @@ Result<JavaValue> UnitAt(Arguments a, const JavaRegex*) {
   const bool is_there = at >= 0 && at < static_cast<int64_t>(TextAt(a, 0).size());
   return JavaValue(is_there ? int32_t{TextAt(a, 0)[static_cast<size_t>(at)]} : int32_t{0});
 }
+Result<JavaValue> NumbersOf(Arguments a, const JavaRegex*) {
+  JavaDoubles numbers;
+  for (const Text& text : std::get<JavaTexts>(a[0])) {
+    const std::optional<double> number = ParseDouble(ToUtf8(text));
+    if (!number)
+      return FailedPrecondition("convertStringToDoubleArray: '{}' is not a number",
+                                CutAtCharacter(ToUtf8(text), 40));
+    numbers.push_back(*number);
+  }
+  return JavaValue(std::move(numbers));
+}
+// DoubleStream.sum() loses little: the error of each addition is kept.
+Result<JavaValue> SumOf(Arguments a, const JavaRegex*) {
+  double sum = 0, lost = 0;
+  for (const double number : std::get<JavaDoubles>(a[0])) {
+    const double term = number - lost, next = sum + term;
+    lost = (next - sum) - term;
+    sum = next;
+  }
+  return JavaValue(sum);
+}
+Result<JavaValue> Copies(Arguments a, const JavaRegex*) {
+  return JavaValue(JavaTexts(std::get<JavaTexts>(a[0]).size(), TextOf(a[1])));
+}
 double Jaccard(const Text& a, const Text& b) { return JaccardSimilarity(a, b); }
 double ErrorRate(const Text& a, const Text& b) { return WordErrorRate(a, b); }
 
@@ -405,6 +430,14 @@ const JavaMethod kMethods[] = {
     {"Math", false, "sqrt", {kDouble}, kDouble, OfOne<double, Sqrt>},
     {"Math", false, "round", {kDouble}, kLong, OfOne<double, Rounded>},
     {"PorterStemmer", false, "stem", {kString}, kString, Stem},
+    {"Arrays", false, "stream", {kDoubles}, kDoubles, First},
+    {"DoubleStream", true, "sum", {kDoubles}, kDouble, SumOf},
+    {"UtilFunctions", false, "convertStringToDoubleArray", {kStrings}, kDoubles, NumbersOf},
+    {"UtilFunctions", false, "copyAsStringToArray", {kStrings, kBoolean}, kStrings, Copies},
+    {"UtilFunctions", false, "copyAsStringToArray", {kStrings, kInteger}, kStrings, Copies},
+    {"UtilFunctions", false, "copyAsStringToArray", {kStrings, kLong}, kStrings, Copies},
+    {"UtilFunctions", false, "copyAsStringToArray", {kStrings, kDouble}, kStrings, Copies},
+    {"UtilFunctions", false, "copyAsStringToArray", {kStrings, kString}, kStrings, Copies},
     {"UtilFunctions", false, "splitRecodeEntry", {kString}, kStrings, SplitRecodeEntry},
     {"UtilFunctions", false, "getAsciiAtIdx", {kString, kInteger}, kInteger, UnitAt},
     {"UtilFunctions", false, "jaccardSim", {kString, kString}, kDouble, OfTwo<Text, Jaccard>},

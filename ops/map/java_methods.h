@@ -11,10 +11,10 @@
 
 namespace heddle::ops {
 
-/// A method that map() knows. The text that a method of String is called on is its first argument.
+/// A method that map() knows. The text or array that a method is called on is its first argument.
 struct JavaMethod {
-  std::string_view owner;  ///< "String" of those called on a text, else the class that they are called on.
-  bool on_text;            ///< Called on a text.
+  std::string_view owner;  ///< "String" or "DoubleStream" of those called on a value, else a class.
+  bool on_text;            ///< Called on a text, or on an array of numbers.
   std::string_view name;
   std::vector<JavaType> parameters;
   JavaType result;

@@ -183,9 +183,11 @@ class JavaParser {
           value = Make(Kind::kLength, JavaType::kInteger, name_at, std::move(operands));
           continue;
         }
-        if (type != JavaType::kString)
+        const bool is_stream = type == JavaType::kDoubles;
+        if (type != JavaType::kString && !is_stream)
           return WrongAt(name_at, fmt::format("map() knows no methods of a {}", Name(type)));
-        HEDDLE_ASSIGN_OR_RETURN(value, Call("String", true, name, name_at, std::move(operands)));
+        HEDDLE_ASSIGN_OR_RETURN(
+            value, Call(is_stream ? "DoubleStream" : "String", true, name, name_at, std::move(operands)));
       } else {
         return value;
       }

@@ -18,7 +18,8 @@ int64_t IntegerOf(const JavaValue& value) {
     case JavaType::kBoolean:
     case JavaType::kDouble:
     case JavaType::kString:
-    case JavaType::kStrings: break;
+    case JavaType::kStrings:
+    case JavaType::kDoubles: break;
   }
   HEDDLE_CHECK(false, "integers widen");
 }
@@ -26,8 +27,8 @@ int64_t IntegerOf(const JavaValue& value) {
 }  // namespace
 
 std::string_view Name(JavaType type) {
-  constexpr std::array<std::string_view, 7> kNames = {"boolean", "char",   "int",     "long",
-                                                      "double",  "String", "String[]"};
+  constexpr std::array<std::string_view, 8> kNames = {"boolean", "char",   "int",      "long",
+                                                      "double",  "String", "String[]", "double[]"};
   return kNames[static_cast<size_t>(type)];
 }
 
@@ -41,7 +42,8 @@ JavaValue Widened(JavaValue value, JavaType to) {
     case JavaType::kBoolean:
     case JavaType::kCharacter:
     case JavaType::kString:
-    case JavaType::kStrings: break;
+    case JavaType::kStrings:
+    case JavaType::kDoubles: break;
   }
   HEDDLE_CHECK(false, "values widen to numbers");
 }
@@ -58,6 +60,12 @@ std::u16string TextOf(const JavaValue& value) {
       std::u16string text = u"[";
       for (const std::u16string& element : std::get<JavaTexts>(value))
         text += (text.size() > 1 ? u", " : u"") + element;
+      return text + u"]";
+    }
+    case JavaType::kDoubles: {
+      std::u16string text = u"[";
+      for (const double element : std::get<JavaDoubles>(value))
+        text += (text.size() > 1 ? u", " : u"") + ToUtf16(FormatDouble(element));
       return text + u"]";
     }
   }

@@ -79,6 +79,14 @@ TEST(JavaExpressionTest, GivesWhatJavaGives) {
 }
 
 TEST(JavaExpressionTest, RowsAreTexts) {
+  EXPECT_EQ(AppliedToTexts("x -> Arrays.stream(UtilFunctions.convertStringToDoubleArray(x)).sum()",
+                           {u"1", u"2.5", u"3"}),
+            "6.5");
+  EXPECT_EQ(AppliedToTexts("x -> UtilFunctions.convertStringToDoubleArray(x)", {u"1", u" 2.5"}),
+            "[1.0, 2.5]");
+  EXPECT_EQ(AppliedToTexts("x -> UtilFunctions.convertStringToDoubleArray(x)", {u"1", u"a"}),
+            "convertStringToDoubleArray: 'a' is not a number");
+  EXPECT_EQ(AppliedToTexts("x -> UtilFunctions.copyAsStringToArray(x, 1 + 1)", {u"a", u"b"}), "[2, 2]");
   EXPECT_EQ(AppliedToTexts("x -> new String[]{x[1], x[0] + x.length}", {u"a", u"b"}), "[b, a2]");
   EXPECT_EQ(
       AppliedToTexts("x -> new String[]{String.valueOf(UtilFunctions.getWordErrorRate(x[0], x[1])),\"\"}",
