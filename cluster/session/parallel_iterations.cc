@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cluster/session/merge_variable.h"
+#include "compiler/optimize/split_sums.h"
 #include "core/clock.h"
 #include "core/counted_heap.h"
 #include "core/heap_of_thread.h"
@@ -64,14 +65,20 @@ struct ParallelIterations::Lane {
 
 // A loop that runs.
 struct ParallelIterations::Loop {
-  Loop(const Block& of_block, const LoopRange& of_range, size_t of_depth, const Splits& of_splits,
-       const OrderedOutput::Print& print, int64_t known)
-      : block(of_block), range(of_range), depth(of_depth), splits(of_splits), output(print, known) {}
+  Loop(const Block& of_block, const LoopRange& of_range, size_t of_depth, const Adding& of_adding,
+       SumTerms* of_terms, const OrderedOutput::Print& print, int64_t known)
+      : block(of_block),
+        range(of_range),
+        depth(of_depth),
+        adding(of_adding),
+        terms(of_terms),
+        output(print, known) {}
 
   const Block& block;
   const LoopRange& range;
   const size_t depth;  // Calls around it.
-  const Splits& splits;
+  const Adding& adding;
+  SumTerms* const terms;
   OrderedOutput output;
   std::vector<std::unique_ptr<Worker>> workers;
   std::map<std::string, Variable> sums;  // Of the iteration whose turn it is, until it takes them.
@@ -96,24 +103,22 @@ class ParallelIterations::Worker : public SumTaker {
   uint64_t at() const { return iteration_.load(); }
   // The one that it ended with.
   uint64_t last() const { return last_; }
-  bool failed_apart() const { return failed_apart_; }
   int64_t busy_ns = 0;
 
   Result<bool> Run(const Block& block, Frame* frame) override {
-    const auto found = loop_.splits.find(&block);
-    if (found == loop_.splits.end()) return false;
-    const SplitGraph& split = found->second;
-    // Both parts have plans of their own: no block of the program has these numbers.
-    failed_apart_ = true;
-    HEDDLE_RETURN_IF_ERROR(lane_.runner->Run(-2 * block.id - 2, split.first, frame));
-    failed_apart_ = false;
+    const auto found = loop_.adding.find(&block);
+    if (found == loop_.adding.end()) return false;
+    if (loop_.terms != nullptr) {
+      HEDDLE_RETURN_IF_ERROR(
+          WithinMemory("terms of a sum", [&] { return Keep(block, found->second, *frame); }));
+      return true;
+    }
     if (!has_turn_) {
       if (!loop_.output.AwaitTurn(iteration_.load(), lane_.stop)) return Cancelled("the job was cancelled");
       has_turn_ = true;
       for (auto& [name, sum] : loop_.sums) frame->Set(name, std::move(sum));
     }
-    HEDDLE_RETURN_IF_ERROR(lane_.runner->Run(-2 * block.id - 3, split.adding, frame));
-    for (const std::string& name : split.temporaries) frame->Erase(name);
+    HEDDLE_RETURN_IF_ERROR(lane_.runner->Run(block.id, block.graph, frame));
     return true;
   }
 
@@ -129,13 +134,25 @@ class ParallelIterations::Worker : public SumTaker {
   }
 
  private:
+  Status Keep(const Block& block, const std::vector<std::string>& names, const Frame& frame) {
+    HEDDLE_RETURN_IF_ERROR(lane_.runner->Settle());
+    SumTerm term{.iteration = loop_.range.NumberOf(at()), .block = block.id};
+    for (const std::string& name : names) {
+      const Variable* const variable = frame.Find(name);
+      if (variable == nullptr || variable->list != nullptr)
+        return FailedPrecondition("a term of a sum has no value, or is a list").At(block.position);
+      term.values.emplace(name, *variable);
+    }
+    loop_.terms->Add(std::move(term));
+    return OkStatus();
+  }
+
   Lane& lane_;
   Loop& loop_;
   Frame frame_;
   std::atomic<uint64_t> iteration_{UINT64_MAX};
   uint64_t last_ = UINT64_MAX;
-  bool has_turn_ = false;      // and the sums.
-  bool failed_apart_ = false;  // In the first part of a graph: something of the other may be at fault before.
+  bool has_turn_ = false;  // and the sums.
 };
 
 ParallelIterations::ParallelIterations(const Program& program, const SessionOptions& options,
@@ -177,13 +194,19 @@ bool ParallelIterations::CanRun(const Block& loop, const LoopRange& range, const
          IsAsChecked(loop, range, frame);
 }
 
-const ParallelIterations::Splits& ParallelIterations::SplitsOf(const Block& loop) {
-  const auto [found, is_new] = splits_.try_emplace(&loop);
+const ParallelIterations::Adding& ParallelIterations::AddingOf(const Block& loop) {
+  const auto [found, is_new] = adding_.try_emplace(&loop);
   if (!is_new || loop.sums.empty()) return found->second;
   const auto add = [&](const auto& self, const std::vector<Block>& blocks) -> void {
     for (const Block& block : blocks) {
-      if (block.kind == Block::Kind::kBasic && TouchesSums(block.graph, loop.sums))
-        found->second.emplace(&block, SplitSums(block.graph, loop.sums));
+      if (block.kind == Block::Kind::kBasic && compiler::TouchesSums(block.graph, loop.sums)) {
+        std::vector<std::string>& names = found->second[&block];
+        for (const Node& node : block.graph.nodes) {
+          if (!node.Is("variable")) continue;
+          const std::string& name = node.Text("name");
+          if (std::find(loop.sums.begin(), loop.sums.end(), name) == loop.sums.end()) names.push_back(name);
+        }
+      }
       self(self, block.body);
       self(self, block.otherwise);
     }
@@ -231,10 +254,11 @@ int64_t ParallelIterations::IterationNs(const Block& loop) const {
 }
 
 Status ParallelIterations::RunAll(const Block& block, const LoopRange& range, size_t depth, Frame* frame,
-                                  const OrderedOutput::Print& print) {
+                                  const OrderedOutput::Print& print, SumTerms* terms) {
   int64_t printed = 0;
   for (int workers = WorkersFor(block, range.rounds, *frame);; workers = 1) {
-    Loop loop(block, range, depth, SplitsOf(block), print, printed);
+    if (terms != nullptr) terms->Clear();
+    Loop loop(block, range, depth, AddingOf(block), terms, print, printed);
     const Status status = Attempt(&loop, workers, frame);
     if (status.ok() || workers == 1 || !loop.alone_may_differ || cancelled_.load()) {
       open_calls_ = std::move(loop.open_calls);
@@ -283,7 +307,8 @@ Status ParallelIterations::Attempt(Loop* loop, int count, Frame* frame) {
 
 void ParallelIterations::RunWorker(Loop* loop, Worker* worker) {
   Lane& lane = worker->lane();
-  SumTaker* const sums = loop->workers.size() == 1 || loop->splits.empty() ? nullptr : worker;
+  const bool takes_sums = !loop->adding.empty() && (loop->workers.size() > 1 || loop->terms != nullptr);
+  SumTaker* const sums = takes_sums ? worker : nullptr;
   Clock& clock = *context_.clock;
   const int64_t begin_ns = clock.MonotonicNs();
   for (;;) {
@@ -297,8 +322,8 @@ void ParallelIterations::RunWorker(Loop* loop, Worker* worker) {
     const LoopRange& range = loop->range;
     lane.runner->seeds().scopes() = {RandomSeeds::Iteration(range.seed, range.NumberOf(iteration))};
     worker->frame().Set(loop->block.variable, Variable::OfScalar(range.ValueOf(iteration)));
-    const Status status =
-        lane.control->RunBody(loop->block, &worker->frame(), loop->depth, sums, loop->workers.size() == 1);
+    const bool is_alone = loop->workers.size() == 1 && loop->terms == nullptr;
+    const Status status = lane.control->RunBody(loop->block, &worker->frame(), loop->depth, sums, is_alone);
     if (!status.ok()) {
       Fail(loop, iteration, *worker, status);
       break;
@@ -316,8 +341,8 @@ void ParallelIterations::Fail(Loop* loop, uint64_t iteration, const Worker& work
     loop->error = status;
     loop->open_calls = worker.lane().control->open_calls();
     loop->failed_in_plan = worker.lane().runner->failed_in_plan();
-    loop->alone_may_differ = status.code() == StatusCode::kResourceExhausted || worker.failed_apart() ||
-                             worker.lane().control->met_downward_loop();
+    loop->alone_may_differ =
+        status.code() == StatusCode::kResourceExhausted || worker.lane().control->met_downward_loop();
     for (const auto& other : loop->workers) {
       const uint64_t at = other->at();
       if (at == UINT64_MAX || at <= iteration) continue;

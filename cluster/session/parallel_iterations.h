@@ -10,7 +10,7 @@
 #include "cluster/session/block_runner.h"
 #include "cluster/session/control_program.h"
 #include "cluster/session/ordered_output.h"
-#include "cluster/session/split_sums.h"
+#include "cluster/session/sum_terms.h"
 #include "core/call_site.h"
 #include "core/program.h"
 
@@ -41,9 +41,10 @@ class ParallelIterations : public IterationRunner {
   bool CanRun(const Block& loop, const LoopRange& range, const Frame& frame);
   Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) override;
   /// The same of any loop that is independent, where CanRun says or not; `print` gets what iterations print,
-  /// and their numbers in `range`.
+  /// and their numbers in `range`. With `terms` nothing is added to sums, which `frame` does not have then:
+  /// they get what would be.
   Status RunAll(const Block& loop, const LoopRange& range, size_t depth, Frame* frame,
-                const OrderedOutput::Print& print);
+                const OrderedOutput::Print& print, SumTerms* terms = nullptr);
   const std::vector<CallSite>& open_calls() const override { return open_calls_; }
   /// What an iteration of the loop took on average, when it ran last; 0 before.
   int64_t IterationNs(const Block& loop) const;
@@ -52,11 +53,11 @@ class ParallelIterations : public IterationRunner {
   struct Lane;
   struct Loop;
   class Worker;
-  // Of the blocks in a loop's body that add to its sums.
-  using Splits = std::unordered_map<const Block*, SplitGraph>;
+  // The blocks in a loop's body that add to its sums, and the other variables that they read.
+  using Adding = std::unordered_map<const Block*, std::vector<std::string>>;
 
   int WorkersFor(const Block& loop, uint64_t rounds, const Frame& frame) const;
-  const Splits& SplitsOf(const Block& loop);
+  const Adding& AddingOf(const Block& loop);
   /// The lanes of so many workers, with kernels that print through `loop`.
   void OpenLanes(int count, Loop* loop);
   Status Attempt(Loop* loop, int workers, Frame* frame);
@@ -73,8 +74,8 @@ class ParallelIterations : public IterationRunner {
   const std::atomic<bool>& cancelled_;
   /// Of loops that ran: what an iteration took on average.
   std::unordered_map<const Block*, int64_t> iteration_ns_;
-  std::unordered_map<const Block*, Splits> splits_;  ///< Graphs stay in place: runners know them by it.
-  std::vector<std::unique_ptr<Lane>> lanes_;         ///< Those that were opened so far.
+  std::unordered_map<const Block*, Adding> adding_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  ///< Those that were opened so far.
   std::vector<CallSite> open_calls_;
 };
 

@@ -7,6 +7,8 @@
 #include "cluster/session/merge_cells.h"
 #include "cluster/session/merge_variable.h"
 #include "compiler/optimize/parallel_loops.h"
+#include "compiler/optimize/split_sums.h"
+#include "core/counted_heap.h"
 #include "core/hash.h"
 #include "core/sizes.h"
 
@@ -65,6 +67,18 @@ bool AddNames(const std::vector<Block>& blocks, const std::string& counter, std:
   return assigns_counter;
 }
 
+// Finds the blocks that add to sums; false when one does anything else.
+bool FindAdding(const std::vector<Block>& blocks, std::span<const std::string> sums,
+                std::map<int32_t, const Block*>* adding) {
+  return std::all_of(blocks.begin(), blocks.end(), [&](const Block& block) {
+    if (compiler::TouchesSums(block.graph, sums)) {
+      adding->emplace(block.id, &block);
+      if (block.kind != Block::Kind::kBasic || !compiler::OnlyAdds(block.graph, sums)) return false;
+    }
+    return FindAdding(block.body, sums, adding) && FindAdding(block.otherwise, sums, adding);
+  });
+}
+
 // A list of what every rank has whole.
 bool IsOfEach(const Variable& list) {
   return std::all_of(list.list->elements.begin(), list.list->elements.end(), [](const Variable& element) {
@@ -115,8 +129,10 @@ SharedIterations::Text& SharedIterations::TextOf(const Block& loop) {
   if (!is_new) return text;
   const bool assigns_counter = AddNames(loop.body, loop.variable, &text.names);
   text.names.insert(loop.merged.begin(), loop.merged.end());
-  text.can_be_shared = loop.independent && loop.sums.empty() && !assigns_counter &&
-                       !compiler::MayRun(loop.body, program_, "read");
+  for (const std::string& sum : loop.sums) text.names.erase(sum);
+  const bool only_adds = FindAdding(loop.body, loop.sums, &text.adding);
+  text.can_be_shared =
+      loop.independent && only_adds && !assigns_counter && !compiler::MayRun(loop.body, program_, "read");
   return text;
 }
 
@@ -135,10 +151,11 @@ bool SharedIterations::CanBeShared(const Text& text, const Block& loop, const Lo
   }
   if (options.memory_bytes > 0 && bytes > options.memory_bytes / kMemoryParts) return false;
   if (split_bytes > SaturatingProduct(options.min_distributed_bytes, kSmallSplits)) return false;
-  return std::all_of(loop.merged.begin(), loop.merged.end(), [&](const std::string& name) {
-    const Variable* const variable = frame.Find(name);
-    return variable != nullptr && variable->info.IsMatrix();
-  });
+  const auto is_there = [&](const std::string& name) { return frame.Find(name) != nullptr; };
+  return std::all_of(loop.sums.begin(), loop.sums.end(), is_there) &&
+         std::all_of(loop.merged.begin(), loop.merged.end(), [&](const std::string& name) {
+           return is_there(name) && frame.Find(name)->info.IsMatrix();
+         });
 }
 
 // Rank 0 decides for all, by what iterations took the last time. The bytes do not depend on it.
@@ -200,10 +217,11 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
   std::vector<PrintedText> printed;
   Frame after = before;
   Status status;
-  if (share.rounds > 0)
-    status = local_.RunAll(loop, share, depth, &after, [&](uint64_t round, std::string_view line) {
-      printed.push_back({share.NumberOf(round), std::string(line)});
-    });
+  SumTerms terms;
+  const auto print = [&](uint64_t round, std::string_view line) {
+    printed.push_back({share.NumberOf(round), std::string(line)});
+  };
+  if (share.rounds > 0) status = local_.RunAll(loop, share, depth, &after, print, &terms);
   if (cancelled_.load()) return Cancelled("the job was cancelled");
 
   ShareReport own;
@@ -223,17 +241,35 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
     change.cells = cells[i].rows();
   }
   after = Frame();
-  own.has_failed = !status.ok();
+  std::string term_bytes;
+  if (status.ok())
+    status = WithinMemory("terms of a sum", [&] {
+      term_bytes = EncodeTerms(terms.terms());
+      return OkStatus();
+    });
+  terms.Clear();
+  own.has_failed = !status.ok() || (options_.memory_bytes > 0 && static_cast<int64_t>(term_bytes.size()) >
+                                                                     options_.memory_bytes / kMemoryParts);
   if (own.has_failed) {
     own.changes.clear();
     printed.clear();
+    term_bytes.clear();
   }
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ShareReport> reports, ExchangeReports(own, &printed));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ShareReport> reports,
+                          ExchangeReports(own, &printed, !loop.sums.empty(), &term_bytes));
   text.has_run = true;
   text.iteration_ns = reports[0].iteration_ns;
   if (std::any_of(reports.begin(), reports.end(),
                   [](const ShareReport& report) { return report.has_failed; }))
     return false;
+  if (!loop.sums.empty()) {
+    std::vector<SumTerm> all;
+    HEDDLE_RETURN_IF_ERROR(DecodeTerms(term_bytes, &all));
+    if (!AddTerms(loop, std::move(all), frame)) {
+      if (cancelled_.load()) return Cancelled("the job was cancelled");
+      return false;
+    }
+  }
 
   HEDDLE_RETURN_IF_ERROR(ExchangeCells(loop, reports, before, std::move(cells), frame).At(loop.position));
   std::stable_sort(printed.begin(), printed.end(),
@@ -245,14 +281,26 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
 }
 
 Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const ShareReport& own,
-                                                                   std::vector<PrintedText>* printed) {
+                                                                   std::vector<PrintedText>* printed,
+                                                                   bool has_sums, std::string* terms) {
   Frame texts;
   HEDDLE_ASSIGN_OR_RETURN(Variable report, TextOfThisRank(own.ToText(), options_.ranks));
   texts.Set("%report", std::move(report));
   HEDDLE_ASSIGN_OR_RETURN(Variable lines, TextOfThisRank(EncodeTexts(*printed), options_.ranks));
   texts.Set("%printed", std::move(lines));
-  HEDDLE_RETURN_IF_ERROR(
-      blocks_.Exchange({{"%report", Distribution::Each()}, {"%printed", Distribution::One()}}, &texts));
+  std::map<std::string, Distribution> wanted = {{"%report", Distribution::Each()},
+                                                {"%printed", Distribution::One()}};
+  if (has_sums) {
+    HEDDLE_ASSIGN_OR_RETURN(Variable own_terms, TextOfThisRank(*terms, options_.ranks));
+    texts.Set("%terms", std::move(own_terms));
+    wanted["%terms"] = Distribution::Each();
+  }
+  HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &texts));
+  terms->clear();
+  if (has_sums) {
+    const Column all = texts.Find("%terms")->value.frame().column(0);
+    for (int64_t rank = 0; rank < all.rows(); ++rank) terms->append(all.TextAt(rank));
+  }
   std::vector<ShareReport> reports;
   const Column column = texts.Find("%report")->value.frame().column(0);
   for (int64_t rank = 0; rank < column.rows(); ++rank) {
@@ -264,6 +312,23 @@ Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const ShareRe
   for (int64_t rank = 0; rank < all.rows(); ++rank)
     HEDDLE_RETURN_IF_ERROR(DecodeTexts(all.TextAt(rank), printed));
   return reports;
+}
+
+bool SharedIterations::AddTerms(const Block& loop, std::vector<SumTerm> terms, Frame* frame) {
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const SumTerm& a, const SumTerm& b) { return a.iteration < b.iteration; });
+  const Text& text = TextOf(loop);
+  Frame sums;
+  for (const std::string& name : loop.sums) sums.Set(name, *frame->Find(name));
+  for (SumTerm& term : terms) {
+    const auto block = text.adding.find(term.block);
+    if (block == text.adding.end()) return false;
+    for (auto& [name, variable] : term.values) sums.Set(name, std::move(variable));
+    if (!blocks_.Run(term.block, block->second->graph, &sums).ok()) return false;
+  }
+  if (!blocks_.Settle().ok()) return false;
+  for (const std::string& name : loop.sums) frame->Set(name, *sums.Find(name));
+  return true;
 }
 
 Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<ShareReport>& reports,

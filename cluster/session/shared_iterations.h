@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -46,7 +47,8 @@ class SharedIterations : public IterationRunner {
  private:
   // What the text of a loop says.
   struct Text {
-    std::set<std::string> names;  // Variables that its body reads or writes.
+    std::set<std::string> names;             // Variables that its body reads or writes.
+    std::map<int32_t, const Block*> adding;  // Blocks that add to sums, by number.
     bool can_be_shared = false;
     bool has_run = false;
     int64_t iteration_ns = 0;  // On average, on rank 0.
@@ -59,8 +61,12 @@ class SharedIterations : public IterationRunner {
   /// The variables that the body names, whole on this rank.
   Status Replicate(const Text& text, const Frame& frame, Frame* local);
   LoopRange ShareOf(const LoopRange& range) const;
-  /// Tells all ranks what every rank reports, and rank 0 what was printed.
-  Result<std::vector<ShareReport>> ExchangeReports(const ShareReport& own, std::vector<PrintedText>* printed);
+  /// Tells all ranks what every rank reports and the terms of sums, and rank 0 what was printed.
+  Result<std::vector<ShareReport>> ExchangeReports(const ShareReport& own, std::vector<PrintedText>* printed,
+                                                   bool has_sums, std::string* terms);
+  /// Adds the terms of all iterations to the sums of `frame`, in their order. False: that failed, and the
+  /// sums are as before.
+  bool AddTerms(const Block& loop, std::vector<SumTerm> terms, Frame* frame);
   /// Puts the changed cells of all ranks into the variables of `frame`.
   Status ExchangeCells(const Block& loop, const std::vector<ShareReport>& reports, const Frame& before,
                        std::vector<Matrix> cells, Frame* frame);

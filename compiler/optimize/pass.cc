@@ -26,6 +26,7 @@ constexpr Pass kPasses[] = {
     {"share", ShareCommonSubexpressions, nullptr, "after everything that makes nodes equal"},
     {"remove-dead", RemoveDeadNodes, nullptr, "sweeps what the others left behind"},
     {"remove-unread", nullptr, RemoveUnreadAssignments, "what only a dead branch or node read is unread"},
+    {"split-sums", nullptr, SplitSums, "on the final blocks: nothing joins the parts again"},
     {"mark-dead", nullptr, MarkDeadVariables, "last: describes the final blocks"},
 };
 

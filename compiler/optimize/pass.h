@@ -106,6 +106,9 @@ Result<Graph> RemoveDeadNodes(Graph graph, const PassOptions& options);
 /// Removes assignments that nothing reads, then blocks and for loops that are left empty, until nothing
 /// changes (liveness.h). Keeps bits.
 Status RemoveUnreadAssignments(Program* program);
+/// Blocks in which iterations of an independent parfor add to sums become two: what is computed, and what
+/// adds it up (split_sums.h). Keeps bits.
+Status SplitSums(Program* program);
 /// Fills in Block::dead_after (liveness.h). Cannot be switched off: the run needs it.
 Status MarkDeadVariables(Program* program);
 

@@ -12,7 +12,6 @@
 #include "cluster/session/merge_cells.h"
 #include "cluster/session/merge_variable.h"
 #include "cluster/session/ordered_output.h"
-#include "cluster/session/split_sums.h"
 #include "core/clock.h"
 #include "ops/formats/files.h"
 #include "tests/unit/cluster/script_runner.h"
@@ -342,31 +341,6 @@ TEST(ParallelIterationsTest, TheProgramSaysWhatIterationsShare) {
   const Block unchecked = loop_of("x = 0\nparfor (i in 1:4, check=0) { x = x + i\n print(x) }\nprint(x)");
   EXPECT_EQ(unchecked.kind, Block::Kind::kParallelFor);
   EXPECT_FALSE(unchecked.independent);
-}
-
-TEST(SplitSumsTest, WhatDependsOnASumIsApart) {
-  const Program program = CompileOrDie(
-      "d = 1\nparfor (i in 1:3) { v = rand(rows=3, cols=3, seed=i)\n d += sum(v %*% v) }\nprint(d)");
-  const Block* loop = nullptr;
-  for (const Block& block : program.main)
-    if (block.kind == Block::Kind::kParallelFor) loop = &block;
-  ASSERT_NE(loop, nullptr);
-  EXPECT_TRUE(loop->independent);
-  EXPECT_EQ(loop->sums, std::vector<std::string>{"d"});
-  ASSERT_EQ(loop->body.size(), 1u);
-  const Graph& graph = loop->body[0].graph;
-  EXPECT_TRUE(TouchesSums(graph, loop->sums));
-  const SplitGraph split = SplitSums(graph, loop->sums);
-  EXPECT_FALSE(TouchesSums(split.first, loop->sums));
-  EXPECT_EQ(split.temporaries.size(), 1u);
-  std::vector<std::string> adding;
-  for (const Node& node : split.adding.nodes) adding.push_back(node.op);
-  std::sort(adding.begin(), adding.end());
-  EXPECT_EQ(adding, (std::vector<std::string>{"+", "assign", "variable", "variable"}));
-  // Nothing to compute at once: all of it adds.
-  const SplitGraph whole = SplitSums(split.adding, loop->sums);
-  EXPECT_TRUE(whole.first.nodes.empty());
-  EXPECT_EQ(whole.adding.ToText(), split.adding.ToText());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "cluster/session/merge_cells.h"
 #include "cluster/session/share_report.h"
+#include "cluster/session/sum_terms.h"
 #include "tests/unit/cluster/script_runner.h"
 
 namespace heddle::cluster {
@@ -87,6 +88,25 @@ TEST(SharedIterationsTest, CopiesThatTakeTooMuchMemoryAreNotMade) {
   EXPECT_EQ(little.output, enough.output);
 }
 
+// With m = 0 every iteration writes the same cells: the loop inside counts down.
+TEST(SharedIterationsTest, WhatTheProofTookForGrantedIsLookedAt) {
+  for (const char* m : {"2", "0", "-1", "0.5"}) {
+    const std::string script =
+        std::string("m = ") + m +
+        " * nrow(rand(rows=1, cols=1))\nR = matrix(1, rows=9, cols=1)\nparfor (i in 1:3) {\n"
+        "  for (j in 1:m) { R[(i - 1) * m + j + 2, 1] = R[(i - 1) * m + j + 2, 1] * 3 + i }\n"
+        "}\nprint(toString(R))";
+    SCOPED_TRACE(script);
+    const ScriptOutcome one = RunScript(script, OnRanks(1));
+    for (const int threads : {1, 2}) {
+      EXPECT_EQ(RunScript(script, OnRanks(1, 3)).output, one.output);
+      const ScriptOutcome two = RunScript(script, OnRanks(2, threads));
+      EXPECT_EQ(two.status.ToString(), one.status.ToString());
+      EXPECT_EQ(two.output, one.output);
+    }
+  }
+}
+
 TEST(SharedIterationsTest, WhenOneFailsTheErrorIsThatOfTheFirst) {
   const std::string script =
       "f = function(double x) return (double y) { if (x > 4) { stop(\"large: \" + x) }\n y = x }\n"
@@ -118,6 +138,55 @@ TEST(SharedIterationsTest, CellsOfAnyKindComeTogether) {
     ASSERT_TRUE(three.status.ok()) << three.status.ToString();
     EXPECT_EQ(three.output, one.output);
   }
+}
+
+TEST(SharedIterationsTest, SumsAreAddedInTheOrderOfTheIterations) {
+  const std::string script =
+      "S = matrix(0.1, rows=2, cols=2)\nd = 0.3\nn = 0\nparfor (i in 1:11) {\n"
+      "  v = cumsum(rand(rows=2, cols=2, min=-1e6, max=1e6))\n  S += v\n  n += i\n"
+      "  if (i %% 3 == 0) { d += sum(v) }\n  for (k in 1:3) { d += k / 7 * i }\n  S += t(v) * 1e-9\n}\n"
+      "print(toString(S, decimal=17))\nprint(n)\nprint(d)";
+  const ScriptOutcome one = RunScript(script, OnRanks(1));
+  ASSERT_TRUE(one.status.ok()) << one.status.ToString();
+  for (const int threads : {1, 2}) {
+    const ScriptOutcome three = RunScript(script, OnRanks(3, threads));
+    ASSERT_TRUE(three.status.ok()) << three.status.ToString();
+    EXPECT_EQ(three.output, one.output);
+    EXPECT_EQ(ActsOf(three, 2, "cumsum"), 3) << "iterations 3, 6 and 9";
+  }
+}
+
+TEST(SharedIterationsTest, ATermThatDoesNotFitIsTheErrorOfItsIteration) {
+  const std::string script =
+      "S = matrix(0, rows=2, cols=2)\nparfor (i in 1:6) {\n  print(\"in \" + i)\n"
+      "  v = rand(rows=2, cols=2 + (i > 3), seed=i)\n  S += v\n}\nprint(sum(S))";
+  const ScriptOutcome one = RunScript(script, OnRanks(1));
+  ASSERT_FALSE(one.status.ok());
+  const ScriptOutcome two = RunScript(script, OnRanks(2, 2));
+  EXPECT_EQ(two.status.ToString(), one.status.ToString());
+  EXPECT_EQ(two.output, one.output);
+}
+
+TEST(SumTermsTest, TermsParseBack) {
+  std::vector<SumTerm> terms(2);
+  terms[0] = {.iteration = UINT64_MAX - 1, .block = 7};
+  terms[0].values["a \"b\"\n"] = Variable::OfScalar(Scalar("x\ny"));
+  Variable matrix;
+  matrix.value = Value(*Matrix::Dense(2, 3));
+  matrix.info = ValueInfo::OfMatrix({2, 3});
+  terms[0].values["m"] = matrix;
+  std::vector<SumTerm> back;
+  const std::string bytes = EncodeTerms(terms);
+  ASSERT_TRUE(DecodeTerms(bytes, &back).ok());
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(back[0].iteration, UINT64_MAX - 1);
+  EXPECT_EQ(back[0].block, 7);
+  EXPECT_EQ(back[0].values.at("a \"b\"\n").value.scalar(), Scalar("x\ny"));
+  EXPECT_TRUE(Matrix::SameCells(back[0].values.at("m").value.matrix(), matrix.value.matrix()));
+  EXPECT_EQ(back[0].values.at("m").info, matrix.info);
+  EXPECT_TRUE(back[1].values.empty());
+  for (const size_t size : {size_t{3}, bytes.size() / 2, bytes.size() - 20})
+    EXPECT_FALSE(DecodeTerms(std::string_view(bytes).substr(0, size), &back).ok()) << size;
 }
 
 TEST(ShareReportTest, ReportsAndTextsParseBack) {

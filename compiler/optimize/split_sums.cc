@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/split_sums.h"
+#include "compiler/optimize/split_sums.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "compiler/optimize/pass.h"
 #include "ops/operator.h"
 
-namespace heddle::cluster {
+namespace heddle::compiler {
 namespace {
 
 bool IsOneOf(std::span<const std::string> names, std::string_view name) {
@@ -17,14 +18,53 @@ bool IsOfSum(const Node& node, std::span<const std::string> sums) {
   return (node.Is("variable") || node.Is("assign")) && IsOneOf(sums, node.Text("name"));
 }
 
+// Blocks of a loop's body that add to its sums become two.
+void SplitBlocks(std::vector<Block>* blocks, std::span<const std::string> sums, NewBlocks* made) {
+  std::vector<Block> result;
+  for (Block& block : *blocks) {
+    SplitBlocks(&block.body, sums, made);
+    SplitBlocks(&block.otherwise, sums, made);
+    if (block.kind != Block::Kind::kBasic || !TouchesSums(block.graph, sums)) {
+      result.push_back(std::move(block));
+      continue;
+    }
+    SplitGraph split = SplitGraphAtSums(block.graph, sums);
+    if (split.first.nodes.empty()) {
+      result.push_back(std::move(block));
+      continue;
+    }
+    Block adding = made->Make(Block::Kind::kBasic, block.position);
+    adding.graph = std::move(split.adding);
+    block.graph = std::move(split.first);
+    result.push_back(std::move(block));
+    result.push_back(std::move(adding));
+  }
+  *blocks = std::move(result);
+}
+
 }  // namespace
+
+Status SplitSums(Program* program) {
+  NewBlocks made(program);
+  ForEachBlock(program, [&](Block& loop) {
+    if (loop.independent && !loop.sums.empty()) SplitBlocks(&loop.body, loop.sums, &made);
+  });
+  return OkStatus();
+}
+
+bool OnlyAdds(const Graph& graph, std::span<const std::string> sums) {
+  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    const ops::Operator* const op = ops::FindOperator(node.op);
+    return node.Is("assign") ? IsOfSum(node, sums) : op == nullptr || !op->effect;
+  });
+}
 
 bool TouchesSums(const Graph& graph, std::span<const std::string> sums) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                      [&](const Node& node) { return IsOfSum(node, sums); });
 }
 
-SplitGraph SplitSums(const Graph& graph, std::span<const std::string> sums) {
+SplitGraph SplitGraphAtSums(const Graph& graph, std::span<const std::string> sums) {
   const auto count = static_cast<size_t>(graph.size());
   std::vector<bool> adds(count, false);
   bool computes = false;
@@ -79,7 +119,6 @@ SplitGraph SplitSums(const Graph& graph, std::span<const std::string> sums) {
     variable.position = node.position;
     variable.SetAttribute("name", name);
     adding_ids[i] = split.adding.Add(std::move(variable));
-    split.temporaries.push_back(name);
   };
   for (size_t i = 0; i < count; ++i)
     if (!adds[i]) append(&split.first, &first_ids, i, graph.nodes[i]);
@@ -92,4 +131,4 @@ SplitGraph SplitSums(const Graph& graph, std::span<const std::string> sums) {
   return split;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::compiler
