@@ -5,7 +5,7 @@
 
 #include "ops/frame/cell_types.h"
 #include "ops/frame/text_column.h"
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 #include "ops/operator.h"
 
 namespace heddle::ops {

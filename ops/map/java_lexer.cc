@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/double_text.h"
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {

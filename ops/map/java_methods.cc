@@ -7,7 +7,7 @@
 
 #include "core/double_text.h"
 #include "core/utf8.h"
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 #include "ops/map/porter_stemmer.h"
 #include "ops/map/text_measures.h"
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "ops/map/java_regex.h"
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {

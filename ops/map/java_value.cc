@@ -5,7 +5,7 @@
 
 #include "core/double_text.h"
 #include "core/status.h"
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {

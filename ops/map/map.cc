@@ -4,7 +4,7 @@
 #include "ops/frame/arrange.h"
 #include "ops/frame/text_column.h"
 #include "ops/map/java_expression.h"
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 #include "ops/map/moving_average.h"
 #include "ops/map/syntactic_patterns.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/double_text.h"
 #include "ops/frame/text_column.h"
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "core/utf8.h"
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 #include "ops/transform/spec_json.h"
 #include "ops/transform/tokenizer.h"
 

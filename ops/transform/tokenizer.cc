@@ -5,7 +5,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 #include "ops/transform/java_hash_map.h"
 
 namespace heddle::ops {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "ops/frame/convert.h"
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {

@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "compiler/compile.h"
 #include "core/memory_budget.h"
@@ -189,6 +190,10 @@ TEST_P(HostileNumbersTest, NoIndexIsTakenForAnotherOne) {
       for (const std::string number : kNumbers) {
         const std::string script = Script(form, statement, number);
         const Status status = RunHostile(script, GetParam(), "cost");
+        if (number == "NaN" && std::string_view(statement).starts_with("for")) {
+          EXPECT_TRUE(status.ok()) << script << "\n" << status.ToString();  // A loop without a round.
+          continue;
+        }
         // i in 0:3 and in -1:3 begins outside, i in 0.5:3 at 0.
         ASSERT_TRUE(ExitCode(status) == 1 || ExitCode(status) == 3) << script << "\n" << status.ToString();
         EXPECT_TRUE(ExitCode(status) == 3 || status.position().IsKnown()) << script << "\n"

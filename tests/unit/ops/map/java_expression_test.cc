@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/map/java_text.h"
+#include "ops/text/java_text.h"
 
 #include <algorithm>
 #include <cstdint>
 
 #include "core/utf8.h"
-#include "ops/map/letter_runs.h"
+#include "ops/text/letter_runs.h"
 
 namespace heddle::ops {
 namespace {
