@@ -20,6 +20,16 @@ bool IsSizedNode(const Node& node) {
 
 int64_t DenseBytes(const ValueInfo& info) { return info.format == Format::kDense ? KnownBytes(info) : 0; }
 
+// The rows of the dimension that a row rule would cut, as the scheduler states them of whole values.
+int64_t RowsOf(const ops::Operator& op, const Node& node, std::span<const ValueInfo> inputs) {
+  const ValueInfo& result = ResultsOf(node)[0];
+  int64_t rows = result.IsTabular() ? result.shape.rows : 0;
+  if (op.row_rule != nullptr && !inputs.empty() && inputs[0].IsTabular() &&
+      op.row_rule(node, inputs) == ops::RowRule::kReduce)
+    rows = inputs[0].shape.rows;
+  return std::max<int64_t>(rows, 0);
+}
+
 // The sizes that only the cells tell.
 ValueInfo InfoOfValue(const ValueInfo& known, const Value& value) {
   switch (value.kind()) {
@@ -223,6 +233,7 @@ bool DirectProgram::Enter(const Frame& frame) {
     step.input_infos.clear();
     for (const NodeId input : node.inputs)
       step.input_infos.push_back(input == kNoNode ? ValueInfo() : graph()[input].info);
+    step.rows = RowsOf(*step.op, node, step.input_infos);
     const bool appends =
         step.grows || (step.op->updates && step.reads_last && step.input_infos[0].IsMatrix());
     work_ += WorkOf(node, step.input_infos, appends);
@@ -304,13 +315,7 @@ Status DirectProgram::RunKernel(Step& step, const Node& node, const ops::KernelS
                                 ops::KernelContext& context) {
   inputs_.clear();
   for (const NodeId input : node.inputs) inputs_.push_back(input == kNoNode ? nullptr : At(input).value);
-  const std::span<const ValueInfo> results = ResultsOf(node);
-  int64_t rows = results[0].IsTabular() ? results[0].shape.rows : 0;
-  if (!step.input_infos.empty() && step.input_infos[0].IsTabular() &&
-      ops::RowRuleOf(node, step.input_infos) == ops::RowRule::kReduce)
-    rows = step.input_infos[0].shape.rows;
-  rows = std::max<int64_t>(rows, 0);
-  step.results.resize(results.size());
+  step.results.resize(ResultsOf(node).size());
   step.value = step.results.data();
   const int64_t begin_ns = is_timed_ ? SystemClock().MonotonicNs() : 0;
   const Status status = kernels.Run({.node = node,
@@ -318,8 +323,8 @@ Status DirectProgram::RunKernel(Step& step, const Node& node, const ops::KernelS
                                      .inputs = inputs_,
                                      .input_infos = step.input_infos,
                                      .row_begin = 0,
-                                     .row_end = rows,
-                                     .total_rows = rows,
+                                     .row_end = step.rows,
+                                     .total_rows = step.rows,
                                      .context = context,
                                      .last_read = step.reads_last ? const_cast<Value*>(inputs_[0]) : nullptr,
                                      .op = step.op},

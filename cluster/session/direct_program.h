@@ -87,6 +87,7 @@ class DirectProgram {
     bool is_replaced = false;            ///< kVariable: assigned in this graph, so that its value is ours.
     bool grows = false;                  ///< Part of X = cbind(X, v), if that is all there is to X here, and
                                          ///< it pays: set by Enter.
+    int64_t rows = 0;                    ///< KernelCall::total_rows.
     bool reads_last = false;             ///< kKernel: nobody else reads the first input from here on.
     std::vector<NodeId> frees;           ///< Values that nobody reads behind this step.
     std::vector<ValueInfo> input_infos;  ///< As of the last Enter.

@@ -55,8 +55,8 @@ bool BeginsWithLibsvm(const Beginning& beginning, const ReadOptions& options) {
   return false;
 }
 
-// Whether each line is "row column value" with blanks between; `repeats` tells whether two lines have one row and
-// column. A line of tabs alone is a row of empty fields.
+// Whether each line is "row column value" with blanks between; `repeats` tells whether two lines have one row
+// and column. A line of tabs alone is a row of empty fields.
 bool LooksLikeCells(const Beginning& beginning, bool* repeats) {
   bool any = false;
   std::set<std::pair<int64_t, int64_t>> places;
@@ -77,9 +77,9 @@ bool LooksLikeCells(const Beginning& beginning, bool* repeats) {
   return any;
 }
 
-// "row column value" lines are a table of three columns, too. DML takes every file without a format for cells.
-// Where tabs, the name of the file, one size without the other or a cell that comes twice speak for a table,
-// nothing is guessed.
+// "row column value" lines are a table of three columns, too. DML takes every file without a format for
+// cells. Where tabs, the name of the file, one size without the other or a cell that comes twice speak for a
+// table, nothing is guessed.
 Result<FileFormat> ChooseCellsOrTable(const Beginning& beginning, const ReadOptions& options) {
   if (!options.separator.empty() || options.header) return FileFormat::kCsv;  // Only tables have these.
   bool repeats = false;

@@ -35,6 +35,19 @@ TEST(SessionTest, ALoopWithStableSizesCompilesOnce) {
   EXPECT_GE(outcome.statistics[0].plans_reused, 49);
 }
 
+// A product of this size takes tens of milliseconds on any processor of today.
+TEST(SessionTest, TimeStandsInTheOrderOfTheScript) {
+  const char* script =
+      "X = rand(rows=1500, cols=1500, seed=1)\nt0 = time()\ns = sum((X %*% X) ^ 2)\nt1 = time()\n"
+      "r = sum((X %*% X) ^ 3)\nif (t1 - t0 > 1e6) { print(\"computed between\") }\n"
+      "print((s > 0) + \" \" + (r > 0) + \" \" + (time() - t1 > 1e6))";
+  for (const int ranks : {1, 2}) {
+    const ScriptOutcome outcome = RunScript(script, ranks == 1 ? SessionOptions() : SplitOver(ranks));
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    EXPECT_EQ(outcome.output, "computed between\nTRUE TRUE TRUE\n");
+  }
+}
+
 TEST(SessionTest, LoopsCountLikeDml) {
   EXPECT_EQ(OutputOf("s = \"\"\nfor (i in 1:0) { s = s + i + \",\" }\nprint(s)"), "1,0,\n");
   EXPECT_EQ(OutputOf("s = \"\"\nfor (i in seq(1, 10, 4)) { s = s + i + \",\" }\nprint(s)"), "1,5,9,\n");
