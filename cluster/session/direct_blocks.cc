@@ -27,6 +27,15 @@ bool UsesFiles(const Graph& graph) {
   });
 }
 
+// X = cbind(X, v): what DirectProgram may do without a copy of X.
+bool MayGrow(const Graph& graph, const Node& node) {
+  if (ops::RowUseOf(node) != ops::RowUse::kCbind || node.inputs[0] == kNoNode) return false;
+  const Node& first = graph[node.inputs[0]];
+  return first.Is("variable") && std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& other) {
+           return other.Is("assign") && other.Text("name") == first.Text("name");
+         });
+}
+
 // About what DirectProgram::Work will be, before the passes: what may be overwritten is.
 double WorkOfGraph(const Graph& graph) {
   std::vector<ValueInfo> infos;
@@ -36,7 +45,8 @@ double WorkOfGraph(const Graph& graph) {
     for (const NodeId input : node.inputs)
       infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
     const ops::Operator* op = ops::FindOperator(node.op);
-    work += WorkOf(node, infos, op != nullptr && op->updates && infos[0].IsMatrix());
+    work +=
+        WorkOf(node, infos, (op != nullptr && op->updates && infos[0].IsMatrix()) || MayGrow(graph, node));
   }
   return work;
 }

@@ -222,6 +222,7 @@ bool DirectProgram::Enter(const Frame& frame) {
     const bool grows = is_dense(x) && is_dense(v) && is_dense(graph()[wider].info) && x.shape.rows > 1 &&
                        v.shape.columns * 4 <= x.shape.columns;
     for (const NodeId id : {variable, wider, assign}) At(id).grows = grows;
+    At(wider).appends = grows || (is_dense(x) && is_dense(v) && x.shape.rows == 1);
   }
   work_ = 0;
   bytes_moved_ = 0;
@@ -235,7 +236,7 @@ bool DirectProgram::Enter(const Frame& frame) {
       step.input_infos.push_back(input == kNoNode ? ValueInfo() : graph()[input].info);
     step.rows = RowsOf(*step.op, node, step.input_infos);
     const bool appends =
-        step.grows || (step.op->updates && step.reads_last && step.input_infos[0].IsMatrix());
+        step.appends || (step.op->updates && step.reads_last && step.input_infos[0].IsMatrix());
     work_ += WorkOf(node, step.input_infos, appends);
     for (const ValueInfo& input : step.input_infos) bytes_moved_ += DenseBytes(input);
     for (const ValueInfo& result : ResultsOf(node)) bytes_moved_ += DenseBytes(result);

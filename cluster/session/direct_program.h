@@ -83,12 +83,13 @@ class DirectProgram {
     StepKind kind = StepKind::kKernel;
     const ops::Operator* op = nullptr;  ///< Of kKernel.
     OperatorStatistics* statistics = nullptr;
-    const std::string* name = nullptr;   ///< Of kVariable and kAssign.
-    bool is_replaced = false;            ///< kVariable: assigned in this graph, so that its value is ours.
-    bool grows = false;                  ///< Part of X = cbind(X, v), if that is all there is to X here, and
-                                         ///< it pays: set by Enter.
-    int64_t rows = 0;                    ///< KernelCall::total_rows.
-    bool reads_last = false;             ///< kKernel: nobody else reads the first input from here on.
+    const std::string* name = nullptr;  ///< Of kVariable and kAssign.
+    bool is_replaced = false;           ///< kVariable: assigned in this graph, so that its value is ours.
+    bool grows = false;                 ///< Part of X = cbind(X, v), if that is all there is to X here, and
+                                        ///< it pays: set by Enter.
+    int64_t rows = 0;                   ///< KernelCall::total_rows.
+    bool appends = false;     ///< kKernel: leaves the cells of its first input where they are. Set by Enter.
+    bool reads_last = false;  ///< kKernel: nobody else reads the first input from here on.
     std::vector<NodeId> frees;           ///< Values that nobody reads behind this step.
     std::vector<ValueInfo> input_infos;  ///< As of the last Enter.
     std::vector<Value> results;          ///< What the node makes; several of a tuple.

@@ -97,6 +97,13 @@ TEST(DirectBlocksTest, ColumnsThatGrowAreThereWhenTheyAreRead) {
       "}\nprint(s + \" \" + ncol(X))\nprint(sum(X))\nprint(toString(X[, 190:204]))");
 }
 
+TEST(DirectBlocksTest, ARowGrowsWithoutPlansHoweverLongItIs) {
+  const SessionStatistics statistics = ExpectSameAsPlans(
+      "x = matrix(0, rows=1, cols=0)\nwhile (ncol(x) < 40000) { x = cbind(x, matrix(ncol(x), rows=1, cols=100)) }\n"
+      "print(sum(x) + \" \" + ncol(x) + \" \" + as.scalar(x[1, 39901]))");
+  EXPECT_EQ(statistics.plans_compiled, 1);  // for the sum
+}
+
 TEST(DirectBlocksTest, ListsAndParallelLoopsSeeColumnsThatGrew) {
   ExpectSameAsPlans(
       "X = matrix(1, rows=2, cols=5)\nfor (i in 1:30) { X = cbind(X, matrix(i, rows=2, cols=1)) }\n"
