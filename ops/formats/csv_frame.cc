@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames in csv files (language reference 4.1).
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <optional>
 
-#include "core/scalar.h"
 #include "core/utf8.h"
 #include "ops/formats/fields.h"
+#include "ops/formats/frame_cells.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
 #include "ops/formats/read_chunks.h"
@@ -62,27 +60,6 @@ std::vector<std::string_view> FieldsOf(std::string_view line, const ReadOptions&
   return fields;
 }
 
-std::optional<int64_t> IntegerOf(std::string_view text, bool short_one) {
-  int64_t whole = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    const std::optional<double> number = ParseNumber(text);
-    if (!number || !(std::fabs(*number) < 0x1p63)) return std::nullopt;
-    whole = TruncateToInteger(*number);
-  }
-  if (short_one && (whole < INT32_MIN || whole > INT32_MAX)) return std::nullopt;
-  return whole;
-}
-
-std::optional<bool> BooleanOf(std::string_view text) {
-  const std::string word = Lower(text);
-  if (word == "true" || word == "t" || word == "1") return true;
-  if (word == "false" || word == "f" || word == "0") return false;
-  return std::nullopt;
-}
-
-bool IsCharacter(std::string_view text) { return Utf8Length(text, 0) == text.size(); }
-
 // Cells of one column as they are read, one after the other.
 class ColumnReader {
  public:
@@ -96,23 +73,22 @@ class ColumnReader {
     missing = missing || text.empty();
     switch (StorageOf(type_)) {
       case ColumnStorage::kDoubles: {
-        const std::optional<double> x = missing ? 0 : ParseNumber(text);
-        if (!x) return false;
-        doubles_.push_back(type_ == ColumnType::kFloat32 ? static_cast<double>(static_cast<float>(*x)) : *x);
-        return true;
+        const std::optional<double> x = missing ? 0 : DoubleInText(text, type_);
+        if (x) doubles_.push_back(*x);
+        return x.has_value();
       }
       case ColumnStorage::kIntegers: {
-        const std::optional<int64_t> x = missing ? 0 : IntegerOf(text, type_ == ColumnType::kInteger32);
+        const std::optional<int64_t> x = missing ? 0 : IntegerInText(text, type_);
         if (x) integers_.push_back(*x);
         return x.has_value();
       }
       case ColumnStorage::kBooleans: {
-        const std::optional<bool> x = missing ? false : BooleanOf(text);
+        const std::optional<bool> x = missing ? false : BooleanInText(text);
         if (x) booleans_.push_back(*x);
         return x.has_value();
       }
       case ColumnStorage::kTexts:
-        if (!missing && type_ == ColumnType::kCharacter && !IsCharacter(text)) return false;
+        if (!missing && type_ == ColumnType::kCharacter && !IsOneCharacter(text)) return false;
         if (!missing) texts_.append(text);
         offsets_.push_back(static_cast<int64_t>(texts_.size()));
         missing_.push_back(missing);

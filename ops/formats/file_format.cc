@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/utf8.h"
+#include "ops/formats/binary_file.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
@@ -21,7 +22,7 @@ struct Reader {
   Result<Matrix> (*read)(const ReadOptions&, const FileSummary&, const TextFile&, int64_t, int64_t);
 };
 
-// By FileFormat.
+// By FileFormat; binary files, which are no text, have readers of their own.
 constexpr Reader kReaders[] = {{SummarizeCells, ReadCells},
                                {SummarizeCells, ReadCells},
                                {SummarizeCsv, ReadCsv},
@@ -67,6 +68,18 @@ std::string_view TrimLines(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
+// A first look at a file that nobody has looked at.
+Result<FileSummary> LookAt(const ReadOptions& options, Files& files) {
+  if (options.format == FileFormat::kBinary) return SummarizeBinary(options, files);
+  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
+  const auto summarize = options.data_type != DataType::kFrame     ? ReaderOf(options).summarize
+                         : options.format == FileFormat::kText ? SummarizeTextFrame
+                                                               : SummarizeCsvFrame;
+  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, summarize(options, text));
+  summary.text_bytes = text.size();
+  return summary;
+}
+
 }  // namespace
 
 Result<FileSummary> Summarize(const ReadOptions& options, Files& files) {
@@ -79,11 +92,7 @@ Result<FileSummary> Summarize(const ReadOptions& options, Files& files) {
     const std::lock_guard lock(mutex);
     if (auto found = known.find(key); found != known.end()) return found->second;
   }
-  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
-  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, options.data_type == DataType::kFrame
-                                                   ? SummarizeCsvFrame(options, text)
-                                                   : ReaderOf(options).summarize(options, text));
-  summary.text_bytes = text.size();
+  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, LookAt(options, files));
   const std::lock_guard lock(mutex);
   if (known.size() >= kMostKnown) known.clear();
   known.emplace(key, summary);
@@ -92,6 +101,10 @@ Result<FileSummary> Summarize(const ReadOptions& options, Files& files) {
 
 Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                         int64_t row_end, Files& files) {
+  if (options.format == FileFormat::kBinary)
+    return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
+      return ReadBinaryMatrix(options, summary, begin, end, files);
+    });
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
   if (summary.text_bytes != text.size()) return ItChanged(options);
   return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
@@ -101,8 +114,14 @@ Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, 
 
 Result<Frame> ReadFrameRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                             int64_t row_end, Files& files) {
+  if (options.format == FileFormat::kBinary)
+    return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
+      return ReadBinaryFrame(options, summary, begin, end, files);
+    });
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
   if (summary.text_bytes != text.size()) return ItChanged(options);
+  if (options.format == FileFormat::kText)
+    return ReadTextFrame(options, summary, text, row_begin, row_end);
   return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
     return ReadCsvFrame(options, summary, text, begin, end);
   });

@@ -13,7 +13,7 @@
 
 namespace heddle::ops {
 
-enum class FileFormat : uint8_t { kText, kMatrixMarket, kCsv, kLibsvm };
+enum class FileFormat : uint8_t { kText, kMatrixMarket, kCsv, kLibsvm, kBinary };
 
 /// How to read one file: what the script, its .mtd and its first lines say (language reference 4.1, 4.3).
 struct ReadOptions {
@@ -59,10 +59,10 @@ struct FileSummary {
   std::shared_ptr<const Schema> schema;  ///< Of a frame.
   int64_t stored = kUnknown;  ///< Upper bound of its non-zeros; kUnknown for csv without nnz in its metadata.
   std::vector<int64_t> chunk_offsets;  ///< Line formats: byte offsets at line starts, and
-  std::vector<int64_t> chunk_rows;     ///< the row that begins there; the last pair is the end.
+  std::vector<int64_t> chunk_rows;     ///< the row that begins there (also of binary blocks); last the end.
   std::vector<int64_t> chunk_lines;    ///< libsvm, where a line may hold no row: lines before each of them.
   Format format = Format::kDense;
-  int64_t text_bytes = 0;  ///< Of the text; a file of another size is another version.
+  int64_t text_bytes = 0;  ///< Of the text or binary file; one of another size is another version.
   int64_t chunks() const { return static_cast<int64_t>(chunk_offsets.size()) - 1; }
 };
 
@@ -96,7 +96,7 @@ Result<WriteOptions> ResolveWriteOptions(const Node& node);
 /// Writes the value and its .mtd, each whole or not at all.
 Status WriteValue(const Value& value, const std::string& path, const WriteOptions& options, Files& files);
 
-std::string_view Name(FileFormat format);  ///< "text", "mm", "csv", "libsvm"
+std::string_view Name(FileFormat format);  ///< "text", "mm", "csv", "libsvm", "binary"
 /// Any case; kInvalidArgument naming what Heddle reads and writes otherwise.
 Result<FileFormat> ParseFileFormat(std::string_view name);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/utf8.h"
+#include "ops/formats/binary_file.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/matrix_market.h"
@@ -75,6 +76,14 @@ bool LooksLikeCells(const Beginning& beginning, bool* repeats) {
     any = true;
   }
   return any;
+}
+
+// "row column text", as a frame in format text has it.
+bool LooksLikeFrameCell(const std::string& line) {
+  std::string_view rest = line;
+  int64_t row = 0, column = 0;
+  return TakeInteger(&rest, &row) && TakeInteger(&rest, &column) && row >= 1 && column >= 1 &&
+         rest.starts_with(' ');
 }
 
 // "row column value" lines are a table of three columns, too. DML takes every file without a format for
@@ -183,11 +192,33 @@ Status GuessHeader(const Beginning& beginning, ReadOptions* options) {
 }  // namespace
 
 Status GuessFormat(Files& files, ReadOptions* options) {
+  if (!options->format) {
+    HEDDLE_ASSIGN_OR_RETURN(const bool binary, BinaryFile::IsAt(options->path, files));
+    if (binary) {
+      options->guessed = true;
+      options->format = FileFormat::kBinary;
+      return OkStatus();
+    }
+  }
   HEDDLE_ASSIGN_OR_RETURN(const Beginning beginning, ReadBeginning(options->path, files));
   if (!options->format) HEDDLE_RETURN_IF_ERROR(ChooseFormatOf(beginning, options));
   if (*options->format != FileFormat::kCsv) return OkStatus();
   if (options->separator.empty()) GuessSeparator(beginning.first(), options);
   return options->header ? OkStatus() : GuessHeader(beginning, options);
+}
+
+Status GuessFrameFormat(Files& files, ReadOptions* options) {
+  options->guessed = true;
+  HEDDLE_ASSIGN_OR_RETURN(const bool binary, BinaryFile::IsAt(options->path, files));
+  options->format = FileFormat::kBinary;
+  if (binary) return OkStatus();
+  options->format = FileFormat::kCsv;
+  if (!options->separator.empty() || options->header) return OkStatus();  // Only tables have these.
+  HEDDLE_ASSIGN_OR_RETURN(const Beginning beginning, ReadBeginning(options->path, files));
+  if (!beginning.lines.empty() &&
+      std::all_of(beginning.lines.begin(), beginning.lines.end(), LooksLikeFrameCell))
+    options->format = FileFormat::kText;
+  return OkStatus();
 }
 
 }  // namespace heddle::ops

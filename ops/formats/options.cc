@@ -14,7 +14,7 @@
 namespace heddle::ops {
 namespace {
 
-constexpr std::array<std::string_view, 4> kFormatNames = {"text", "mm", "csv", "libsvm"};
+constexpr std::array<std::string_view, 5> kFormatNames = {"text", "mm", "csv", "libsvm", "binary"};
 
 // naStrings joins several texts with U+00B7.
 std::vector<std::string> SplitMissingTexts(std::string_view text) {
@@ -137,12 +137,14 @@ Result<FileFormat> ParseFileFormat(std::string_view name) {
     if (kFormatNames[i] == lower) return static_cast<FileFormat>(i);
   if (lower == "matrixmarket" || lower == "mtx") return FileFormat::kMatrixMarket;
   for (std::string_view known :
-       {"binary", "compressed", "proto", "parquet", "jsonl", "hdf5", "cog", "delta", "federated"})
+       {"compressed", "proto", "parquet", "jsonl", "hdf5", "cog", "delta", "federated"})
     if (lower == known)
       return Unimplemented(
-          "format '{}' is part of DML but Heddle does not read or write it yet; use csv, text, mm or libsvm",
+          "format '{}' is part of DML but Heddle does not read or write it yet; use csv, text, mm, "
+          "libsvm or binary",
           lower);
-  return InvalidArgument("unknown file format '{}'; Heddle reads and writes csv, text, mm and libsvm", name);
+  return InvalidArgument("unknown file format '{}'; Heddle reads and writes csv, text, mm, libsvm and binary",
+                         name);
 }
 
 Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path, Files& files) {
@@ -155,11 +157,10 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
     HEDDLE_RETURN_IF_ERROR(ApplyReadOption(name, value, &options));
   if (options.data_type == DataType::kScalar) return options;  // one line, no format
   if (options.data_type == DataType::kFrame) {
-    if (options.format.value_or(FileFormat::kCsv) != FileFormat::kCsv)
-      return Unimplemented(
-          "read of a frame in format '{}' is part of DML but Heddle does not run it yet; use csv",
-          Name(*options.format));
-    options.format = FileFormat::kCsv;
+    if (options.format == FileFormat::kMatrixMarket || options.format == FileFormat::kLibsvm)
+      return InvalidArgument("read: no frame can be in format '{}'", Name(*options.format))
+          .WithNote("formats of frames are csv, text and binary");
+    if (!options.format) HEDDLE_RETURN_IF_ERROR(GuessFrameFormat(files, &options));
     if (options.separator.empty()) options.separator.assign(1, ',');
     if (!options.header) options.header = false;
     if (!options.schema.empty()) HEDDLE_RETURN_IF_ERROR(ParseSchema(options.schema).status());

@@ -25,5 +25,7 @@ Status ReadMetadata(Files& files, ReadOptions* options);
 /// Finds out by the first lines of the file what is not said: format, separator, and whether the first line
 /// holds names. Where the lines may mean two things this is an error that tells how to say it.
 Status GuessFormat(Files& files, ReadOptions* options);
+/// The same of a frame: binary or text where the file looks like that, else csv.
+Status GuessFrameFormat(Files& files, ReadOptions* options);
 
 }  // namespace heddle::ops

@@ -19,6 +19,11 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
 Result<Frame> ReadCsvFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                            int64_t row_begin, int64_t row_end);
 
+/// The same of a frame in format text: "row column cell" in any order, a cell that no line has is missing.
+Result<FileSummary> SummarizeTextFrame(const ReadOptions& options, const TextFile& text);
+Result<Frame> ReadTextFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
+                            int64_t row_begin, int64_t row_end);
+
 Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& text);
 Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                           int64_t row_begin, int64_t row_end);

@@ -8,6 +8,7 @@
 
 #include "core/double_text.h"
 #include "core/log.h"
+#include "ops/formats/binary_file.h"
 #include "ops/formats/file_format.h"
 #include "ops/formats/write_frame.h"
 #include "ops/kernel.h"
@@ -140,6 +141,7 @@ void AppendPart(const Matrix& matrix, const RowPart& part, const WriteOptions& o
     case FileFormat::kLibsvm: return AppendLibsvm(matrix, part, options, out);
     case FileFormat::kMatrixMarket:
     case FileFormat::kText: return AppendCells(matrix, part, out);
+    case FileFormat::kBinary: break;
   }
 }
 
@@ -220,6 +222,7 @@ Status WriteCsvHeader(const Matrix& matrix, const WriteOptions& options, const B
 }
 
 Status WriteMatrix(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
+  if (options.format == FileFormat::kBinary) return WriteBinaryMatrix(matrix, options, sink);
   bool any_bytes = false;
   if (options.format == FileFormat::kCsv && options.header)
     HEDDLE_RETURN_IF_ERROR(WriteCsvHeader(matrix, options, sink));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/formats/binary_file.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
 
@@ -55,10 +56,11 @@ void AppendCells(const Frame& frame, int64_t row, std::string* out) {
 }  // namespace
 
 Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
+  if (options.format == FileFormat::kBinary) return WriteBinaryFrame(frame, options, sink);
   const bool csv = options.format == FileFormat::kCsv;
   if (!csv && options.format != FileFormat::kText)
     return FailedPrecondition("write: a frame cannot be written in format '{}'", Name(options.format))
-        .WithNote("formats of frames are csv and text");
+        .WithNote("formats of frames are csv, text and binary");
   if (csv && options.header) {
     std::string names;
     for (int64_t j = 0; j < frame.columns(); ++j)

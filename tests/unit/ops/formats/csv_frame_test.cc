@@ -121,7 +121,7 @@ TEST_F(CsvFrameTest, WhatIsNoCellOfItsColumnIsNamed) {
   EXPECT_EQ(fault("a\n", "text"), "read: 'text' in the schema is no type of a column");
   EXPECT_EQ(fault("\n", "string"), "cannot read 'f.csv': it holds no data");
   EXPECT_EQ(Text("f.csv", {{"format", "libsvm"}}),
-            "read of a frame in format 'libsvm' is part of DML but Heddle does not run it yet; use csv");
+            "read: no frame can be in format 'libsvm'\nformats of frames are csv, text and binary");
   Put("f.csv", "x,y\n1\n");
   EXPECT_EQ(Text("f.csv", {{"header", true}}),
             "cannot read 'f.csv': its first line has 2 names, the next one 1 fields");

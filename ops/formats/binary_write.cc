@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
+#include "ops/formats/binary_file.h"
+#include "ops/formats/binary_layout.h"
+#include "ops/formats/crc32c.h"
+#include "ops/kernel.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+template <typename T>
+void Append(const T& record, std::string* out) {
+  out->append(reinterpret_cast<const char*>(&record), sizeof(T));
+}
+
+std::string SchemaBytes(const Schema& schema) {
+  std::string bytes(1, static_cast<char>(!schema.names.empty()));
+  for (const ColumnType type : schema.types) bytes.push_back(static_cast<char>(type));
+  for (const std::string& name : schema.names) {
+    Append(static_cast<uint32_t>(name.size()), &bytes);
+    bytes.append(name);
+  }
+  bytes.resize(static_cast<size_t>(RoundUpTo8(static_cast<int64_t>(bytes.size()))));
+  return bytes;
+}
+
+std::string HeaderBytes(const Shape& shape, const Schema* schema, int64_t rows_of_block) {
+  const std::string schema_bytes = schema == nullptr ? std::string() : SchemaBytes(*schema);
+  BinaryHeader header = {};
+  kBinaryMark.copy(header.mark, sizeof(header.mark));
+  header.version = kBinaryVersion;
+  header.kind = schema == nullptr ? kMatrixKind : kFrameKind;
+  header.rows = static_cast<uint64_t>(shape.rows);
+  header.columns = static_cast<uint64_t>(shape.columns);
+  header.rows_of_block = static_cast<uint64_t>(rows_of_block);
+  header.schema_bytes = schema_bytes.size();
+  std::string bytes;
+  Append(header, &bytes);
+  header.checksum = Crc32c(schema_bytes, Crc32c({bytes.data(), offsetof(BinaryHeader, checksum)}));
+  bytes.clear();
+  Append(header, &bytes);
+  return bytes + schema_bytes;
+}
+
+void AppendEntry(const EncodedBlock& block, uint64_t offset, uint32_t checksum, std::string* index) {
+  Append(BinaryEntry{.offset = offset,
+                     .bytes = block.bytes.view().size(),
+                     .stored = static_cast<uint64_t>(block.stored),
+                     .layout = static_cast<uint32_t>(block.layout),
+                     .checksum = checksum},
+         index);
+  for (const ColumnPiece& piece : block.columns)
+    Append(static_cast<uint64_t>(piece.text_bytes) << 1 | static_cast<uint64_t>(piece.may_miss), index);
+}
+
+std::string EndBytes(const std::string& index, uint64_t offset, uint64_t stored) {
+  BinaryEnd end = {};
+  end.index = offset;
+  end.stored = stored;
+  kBinaryEndMark.copy(end.mark, sizeof(end.mark));
+  std::string bytes;
+  Append(end, &bytes);
+  end.checksum = Crc32c({bytes.data(), offsetof(BinaryEnd, checksum)}, Crc32c(index));
+  bytes.clear();
+  Append(end, &bytes);
+  return bytes;
+}
+
+}  // namespace
+
+Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of_block,
+                       const EncodeBlock& encode, const WriteOptions& options, const ByteSink& sink) {
+  const std::string header = HeaderBytes(shape, schema, rows_of_block);
+  HEDDLE_RETURN_IF_ERROR(sink(header));
+  struct Slot {
+    EncodedBlock block;
+    uint32_t checksum = 0;
+    Status status;
+  };
+  std::vector<Slot> slots(static_cast<size_t>(ParallelThreads() * 2));
+  std::string index;
+  uint64_t offset = header.size(), stored = 0;
+  for (int64_t row = 0; row < shape.rows;) {
+    // A few blocks at a time are made in parallel and written in order.
+    const auto count = std::min(static_cast<int64_t>(slots.size()),
+                                (shape.rows - row + rows_of_block - 1) / rows_of_block);
+    ParallelFor(count, 1, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to && !IsCancelled(options.cancelled); ++i) {
+        Slot& slot = slots[static_cast<size_t>(i)];
+        const int64_t begin = row + i * rows_of_block;
+        slot.status = encode(begin, std::min(begin + rows_of_block, shape.rows), &slot.block);
+        slot.checksum = Crc32c(slot.block.bytes.view());
+      }
+    });
+    if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
+    for (int64_t i = 0; i < count; ++i) {
+      const Slot& slot = slots[static_cast<size_t>(i)];
+      HEDDLE_RETURN_IF_ERROR(slot.status);
+      AppendEntry(slot.block, offset, slot.checksum, &index);
+      HEDDLE_RETURN_IF_ERROR(sink(slot.block.bytes.view()));
+      offset += slot.block.bytes.view().size();
+      stored += static_cast<uint64_t>(slot.block.stored);
+    }
+    row += count * rows_of_block;
+  }
+  HEDDLE_RETURN_IF_ERROR(sink(index));
+  return sink(EndBytes(index, offset, stored));
+}
+
+}  // namespace heddle::ops
