@@ -85,7 +85,7 @@ TEST_F(BinaryTest, BlocksOfBothLayoutsMakeOneMatrix) {
       if (i >= 3000 || j == i % 100) matrix.mutable_data()[i * 100 + j] = static_cast<double>(i + j);
   ExpectSurvives(matrix);
   EXPECT_TRUE(Read("m")->IsSparse());
-  for (int64_t i = 2000; i < 400; ++i) std::fill_n(matrix.mutable_data() + i * 100, 100, 2.5);
+  for (int64_t i = 2000; i < 3000; ++i) std::fill_n(matrix.mutable_data() + i * 100, 100, 2.5);
   ExpectSurvives(matrix);
   EXPECT_FALSE(Read("m")->IsSparse());
 }
