@@ -30,6 +30,8 @@ enum class ListOperation : uint8_t {
   kRbind,     ///< All elements of list below each other.
   kToString,  ///< Text of x [rows, cols, decimal, sparse, sep, linesep].
   kExists,    ///< Whether the variable x has a value.
+  kRead,      ///< The list in the folder path.
+  kWrite,     ///< No result: writes list into the folder path [options of write()].
 };
 std::string_view Name(ListOperation operation);  ///< "make", "copy", ...
 

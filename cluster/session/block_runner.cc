@@ -52,9 +52,9 @@ Status BlockRunner::AddPlans() {
   return OkStatus();
 }
 
-Status BlockRunner::Run(int32_t block, const Graph& graph, Frame* frame) {
+Status BlockRunner::Run(int32_t block, const Graph& graph, Frame* frame, uint64_t variant) {
   if (graph.nodes.empty()) return OkStatus();
-  const Status status = RunBlock(block, graph, frame);
+  const Status status = RunBlock(block, graph, variant, frame);
   // What is refused between operators still has the place of its statement.
   return status.code() == StatusCode::kResourceExhausted ? status.At(graph.nodes.front().position) : status;
 }
@@ -83,7 +83,7 @@ Result<const Scalar*> BlockRunner::Decide(const Graph& graph, const Frame& frame
   return decided;
 }
 
-Status BlockRunner::RunBlock(int32_t block, const Graph& graph, Frame* frame) {
+Status BlockRunner::RunBlock(int32_t block, const Graph& graph, uint64_t variant, Frame* frame) {
   Known& known = KnownOf(graph);
   if (known.draws) seeds_.DrawFor(graph, frame);
   if (!grown_.empty() && known.scalars.renames) HEDDLE_RETURN_IF_ERROR(Settle());
@@ -94,14 +94,16 @@ Status BlockRunner::RunBlock(int32_t block, const Graph& graph, Frame* frame) {
     ++statistics_.scalar_blocks;
     return OkStatus();
   }
-  return RunParts(block, graph, &known, frame);
+  return RunParts(block, graph, variant, &known, frame);
 }
 
-Status BlockRunner::RunParts(int32_t block, const Graph& graph, Known* known, Frame* frame) {
+Status BlockRunner::RunParts(int32_t block, const Graph& graph, uint64_t variant, Known* known,
+                             Frame* frame) {
   Rest rest;
   rest.graph = &graph;
   rest.parts = runs_directly_ ? &known->parts : nullptr;
   rest.history = compiler_.FirstHistory(block);
+  if (variant != 0) rest.history = FoldHash(rest.history, variant);
   std::vector<std::string> temporaries;
   Status status;
   for (;; ++rest.number) {

@@ -33,8 +33,9 @@ class BlockRunner {
   /// Adds the plans that came with the job.
   Status AddPlans();
   /// Reads the variables that `graph` names from `frame` and sets those it assigns. Errors carry their place.
-  /// The graph stays where it is as long as the runner lives.
-  Status Run(int32_t block, const Graph& graph, Frame* frame);
+  /// The graph stays where it is as long as the runner lives. A block with several graphs that differ in more
+  /// than their inputs gives each a number, so that none gets another's plan.
+  Status Run(int32_t block, const Graph& graph, Frame* frame, uint64_t variant = 0);
   /// Brings variables of `frame`, matrices or frames, to where they are wanted. All ranks take part.
   Status Exchange(const std::map<std::string, Distribution>& wanted, Frame* frame);
   /// The value of a predicate that is scalar arithmetic, valid until the next call; nullptr where Run has to
@@ -76,14 +77,14 @@ class BlockRunner {
   };
   bool failed_in_plan_ = false;
   Known& KnownOf(const Graph& graph);
-  Status RunParts(int32_t block, const Graph& graph, Known* known, Frame* frame);
+  Status RunParts(int32_t block, const Graph& graph, uint64_t variant, Known* known, Frame* frame);
   // These leave in `rest` what is left then, or an empty graph.
   Result<bool> RunKnownPart(Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
   Status RunNewPart(int32_t block, Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
   Status RunDirectly(DirectPart* part, Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
   // At the files that a graph reads, as rank 0 tells it: from then on this rank sees those versions.
   Result<FileLook> Look(uint64_t history, const Graph& rest, const Frame& frame);
-  Status RunBlock(int32_t block, const Graph& graph, Frame* frame);
+  Status RunBlock(int32_t block, const Graph& graph, uint64_t variant, Frame* frame);
   /// The plan of `key`, which `make` makes where it is missing.
   Status RunPlan(int32_t block, uint64_t key, const std::function<Result<Plan>()>& make, Frame* frame);
   Status TakeLiveIns(int32_t block, const Plan& plan, Frame* frame,

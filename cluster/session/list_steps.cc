@@ -79,8 +79,9 @@ Status ListSteps::Run(const Block& step, Frame* frame) { return RunStep(step, fr
 
 Status ListSteps::RunStep(const Block& step, Frame* frame) {
   if (step.operation == ListOperation::kRemove) return Remove(step, frame);
+  if (step.operation == ListOperation::kWrite) return Write(step, frame);
   HEDDLE_ASSIGN_OR_RETURN(Variable result, Evaluate(step, frame));
-  frame->Set(step.results[0], std::move(result));
+  if (!step.results[0].empty()) frame->Set(step.results[0], std::move(result));
   return OkStatus();
 }
 
@@ -133,7 +134,12 @@ Result<Variable> ListSteps::Evaluate(const Block& step, Frame* frame) {
       return Variable::OfScalar(std::move(text));
     }
     case ListOperation::kExists: return Variable::OfScalar(frame->Find(*VariableOf(step, "x")) != nullptr);
-    case ListOperation::kRemove: break;
+    case ListOperation::kRead: {
+      HEDDLE_ASSIGN_OR_RETURN(const Variable* path, Operand(step, *frame, "path"));
+      return ReadList(step, path->value.scalar().ToText(), /*depth=*/1, frame);
+    }
+    case ListOperation::kRemove:
+    case ListOperation::kWrite: break;
   }
   return Internal("a step '{}' cannot be evaluated", Name(step.operation));
 }

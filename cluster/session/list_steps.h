@@ -26,6 +26,7 @@ class ListSteps {
 
  private:
   using List = ListOf<Variable>;
+  using NodeAttributes = std::vector<std::pair<std::string, Scalar>>;
 
   Status RunStep(const Block& step, Frame* frame);
   Result<Variable> Evaluate(const Block& step, Frame* frame);
@@ -37,10 +38,22 @@ class ListSteps {
   Result<Variable> Apply(const Block& step, const Graph& graph, const std::vector<Variable>& inputs,
                          Frame* frame);
   const Graph& GraphFor(const Block& step, std::string_view op, size_t inputs, bool as_matrices);
+  // list_files.cc
+  Result<Variable> ReadList(const Block& step, const std::string& path, int depth, Frame* frame);
+  Result<Variable> ReadFile(const Block& step, const std::string& path, DataType type, ValueType value_type,
+                            Frame* frame);
+  Status Write(const Block& step, Frame* frame);
+  Status WriteList(const Block& step, const List& list, const std::string& path, const NodeAttributes& options,
+                   Frame* frame);
+  Status WriteFile(const Block& step, const Variable& value, const std::string& path,
+                   const NodeAttributes& options, Frame* frame);
+  Status RunFileGraph(const Block& step, std::string_view op, const NodeAttributes& options, Frame* frame);
 
   BlockRunner& blocks_;
   // Of the steps that need cells, by block and number of inputs; at places that stay.
   std::map<std::pair<int32_t, size_t>, Graph> graphs_;
+  // Of those that read and write files, by block and text of operator and options.
+  std::map<std::pair<int32_t, std::string>, Graph> file_graphs_;
 };
 
 }  // namespace heddle::cluster

@@ -147,6 +147,10 @@ class BodyBuilder {
   void EmitStep(Block step, std::vector<std::string> results, const SourceRange& range);
   bool PassListIndex(const Index& index, Block* step);
   bool PassListCall(const Expression& call, Block* step);
+  // list_files.cc: lists in folders.
+  bool ReadsList(const Expression& call) const;
+  bool PassListRead(const Expression& call, Block* step);
+  void BuildListWrite(const Expression& call);
   bool PassToString(const Expression& call, Block* step);
   bool PassExists(const Expression& call, Block* step);
   std::string PassOperand(const Expression& expression);

@@ -3,20 +3,12 @@
 #include <span>
 
 #include "compiler/build/body_builder.h"
+#include "compiler/build/file_options.h"
 #include "ops/formats/file_format.h"
 
 // read, write, print, stop and assert.
 namespace heddle::compiler {
 namespace {
-
-// The options of read() and write(): the parameters that are attributes of the node.
-std::vector<std::string> OptionsOf(std::string_view operator_name) {
-  std::vector<std::string> names;
-  for (const ops::OperatorParameter& parameter :
-       ops::ParseParameters(ops::FindOperator(operator_name)->parameters))
-    if (parameter.attribute) names.emplace_back(parameter.name);
-  return names;
-}
 
 bool Contains(std::span<const std::string> options, std::string_view name) {
   return std::find(options.begin(), options.end(), name) != options.end();
@@ -25,7 +17,7 @@ bool Contains(std::span<const std::string> options, std::string_view name) {
 }  // namespace
 
 NodeId BodyBuilder::BuildRead(const Expression& call) {
-  const std::vector<std::string> options = OptionsOf("read");
+  const std::vector<std::string> options = FileOptionsOf("read");
   std::vector<std::pair<std::string, Scalar>> attributes;
   std::optional<Scalar> path;
   bool ok = true;
@@ -48,8 +40,8 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
       }
       ok = false;
     } else if (std::optional<Scalar> value = ConstantOf(call, argument, argument.name)) {
-      if (argument.name == "data_type" && value->IsString() && value->AsString() != "matrix" &&
-          value->AsString() != "frame" && value->AsString() != "scalar") {
+      if (argument.name == "data_type" && value->IsString() &&
+          ops::FindDataTypeOfFile(value->AsString()) == DataType::kUnknown) {
         program_.ReportUnimplemented(*path_, argument.value->range,
                                      fmt::format("reading a {} is", value->AsString()));
         ok = false;
@@ -65,6 +57,12 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
   }
   if (!ok) return ErrorNode(call.range);
   AddTypeInMetadata(path->AsString(), &attributes);
+  for (const auto& [name, value] : attributes) {
+    if (name != "data_type" || ops::FindDataTypeOfFile(value.ToText()) != DataType::kList) continue;
+    Error(call.range, fmt::format("'{}' is a list; a list is read by name = read(\"path\", data_type=\"list\")",
+                                  path->AsString()));
+    return ErrorNode(call.range);
+  }
   const NodeId path_node = block_.Literal(*std::move(path), At(call.arguments[0].value->range));
   return block_.Add("read", {path_node}, At(call.name_range), std::move(attributes));
 }
@@ -84,7 +82,7 @@ void BodyBuilder::AddTypeInMetadata(const std::string& path,
 }
 
 void BodyBuilder::BuildWrite(const Expression& call) {
-  const std::vector<std::string> options = OptionsOf("write");
+  const std::vector<std::string> options = FileOptionsOf("write");
   std::vector<NodeId> inputs;
   NodeId format_of_run = kNoNode;
   std::vector<std::pair<std::string, Scalar>> attributes;

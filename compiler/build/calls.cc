@@ -35,7 +35,7 @@ void BodyBuilder::HoistCalls(const Expression& expression) {
   }
   if (callee == nullptr) {
     HoistInside(expression);
-    if (early_reads_.contains(&expression)) {
+    if (early_reads_.contains(&expression) && !ListOperationOf(expression)) {
       hoisted_[&expression] = NewTemporary();
       Define(hoisted_[&expression], BuildRead(expression), expression.range);
     } else if (is_call && expression.name == "transformapply" && HasColumnFunction(expression)) {

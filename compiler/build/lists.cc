@@ -37,6 +37,8 @@ LiveIn ResultOf(ListOperation operation) {
     case ListOperation::kRbind: return LiveIn();  // of matrices or of frames
     case ListOperation::kToString: return OfType(DataType::kScalar, ValueType::kString);
     case ListOperation::kExists: return OfType(DataType::kScalar, ValueType::kBoolean);
+    case ListOperation::kRead: return OfType(DataType::kList, ValueType::kUnknown);
+    case ListOperation::kWrite: break;
   }
   return LiveIn();
 }
@@ -98,6 +100,7 @@ std::optional<ListOperation> BodyBuilder::ListOperationOf(const Expression& expr
   if (expression.name == "list") return ListOperation::kMake;
   if (expression.name == "as.list") return ListOperation::kAsList;
   if (expression.name == "exists") return ListOperation::kExists;
+  if (expression.name == "read") return ReadsList(expression) ? std::optional(ListOperation::kRead) : std::nullopt;
   if (expression.arguments.empty() || !IsList(*expression.arguments[0].value)) return std::nullopt;
   return OperationOnList(expression);
 }
@@ -164,6 +167,7 @@ void BodyBuilder::EmitListStep(const Expression& expression, ListOperation opera
       ok = PassListIndex(*expression.index, &step);
       break;
     case ListOperation::kExists: ok = PassExists(expression, &step); break;
+    case ListOperation::kRead: ok = PassListRead(expression, &step); break;
     case ListOperation::kToString: ok = PassToString(expression, &step); break;
     default: ok = PassListCall(expression, &step);
   }
@@ -341,7 +345,7 @@ bool BodyBuilder::BuildListStatement(const Statement& statement) {
                               program_.FindCallee(file_, *value) == nullptr &&
                               IsList(*value->arguments[0].value);
       if (takes_list && value->name == "write") {
-        program_.ReportUnimplemented(*path_, value->name_range, "writing a list is");
+        BuildListWrite(*value);
         return true;
       }
       if (!takes_list || value->name != "print" || value->arguments.size() > 1) return false;

@@ -57,6 +57,8 @@ class ListStep {
       case ListOperation::kRbind: return {Bind()};
       case ListOperation::kToString: return {OfInfo(ValueInfo::OfScalar(ValueType::kString))};
       case ListOperation::kExists: return {OfInfo(ValueInfo::OfScalar(ValueType::kBoolean))};
+      case ListOperation::kRead: return {UnknownList()};
+      case ListOperation::kWrite: return {};
     }
     return {};
   }

@@ -47,8 +47,10 @@ class Liveness {
           }
           made.insert(result);
         }
-        // A list that nothing reads is not made: its step becomes an empty block.
-        if (block.kind == Block::Kind::kList && action_ == Action::kRemove && made.empty()) {
+        // A list that nothing reads is not made: its step becomes an empty block. Files are read and written
+        // all the same.
+        if (block.kind == Block::Kind::kList && block.operation != ListOperation::kRead &&
+            block.operation != ListOperation::kWrite && action_ == Action::kRemove && made.empty()) {
           Block empty{.id = block.id, .position = std::move(block.position)};
           block = std::move(empty);
           break;

@@ -13,7 +13,7 @@ namespace {
 bool MayRunBeside(const std::vector<Block>& blocks, const Program& program, std::string_view op,
                   std::set<std::string>* seen) {
   return std::any_of(blocks.begin(), blocks.end(), [&](const Block& block) {
-    bool runs = false;
+    bool runs = block.kind == Block::Kind::kList && op == Name(block.operation);
     ForEachCallee(block, [&](const std::string& name, const auto&) {
       if (!seen->insert(name).second) return;
       const auto function = program.functions.find(name);

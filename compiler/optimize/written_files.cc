@@ -41,6 +41,7 @@ class ProgramWalk {
   }
 
   void WalkGraph(const Block& block) {
+    AddListWrite(block);
     for (NodeId id = 0; id < block.graph.size(); ++id) {
       const Node& node = block.graph[id];
       if (node.Is("write")) written_.Add(LiteralPath(block.graph, node));
@@ -48,8 +49,15 @@ class ProgramWalk {
     }
   }
 
+  // The step that writes a list makes as many files as the list has elements.
+  void AddListWrite(const Block& block) {
+    if (block.kind == Block::Kind::kList && block.operation == ListOperation::kWrite)
+      written_.Add(std::nullopt);
+  }
+
   void AddWrites(const std::vector<Block>& blocks, std::set<std::string>* seen) {
     for (const Block& block : blocks) {
+      AddListWrite(block);
       for (const Node& node : block.graph.nodes)
         if (node.Is("write")) written_.Add(LiteralPath(block.graph, node));
       AddWrites(block.body, seen);

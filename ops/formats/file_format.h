@@ -46,6 +46,8 @@ struct FileType {
   ValueType value_type = ValueType::kDouble;
 };
 FileType FileTypeOf(const Node& node);
+/// matrix, frame, scalar or list, in any case; kUnknown for anything else.
+DataType FindDataTypeOfFile(std::string_view name);
 FileType FileTypeInMetadata(std::string_view metadata);
 
 /// Options from the attributes of a `read` node and, where it exists, `<path>.mtd`; then from the file's own

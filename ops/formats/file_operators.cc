@@ -2,11 +2,13 @@
 #include "ops/catalog.h"
 #include "ops/formats/file_format.h"
 #include "ops/formats/file_versions.h"
+#include "ops/formats/list_files.h"
 
 namespace heddle::ops {
 namespace {
 
-/// read(path): a matrix, frame or scalar from a file (language reference 4.1).
+/// read(path): a matrix, frame or scalar from a file (language reference 4.1). With data_type="list", which
+/// only steps on lists ask for, the text that names the elements in a folder (ops/formats/list_files.h).
 ///
 /// Shapes:  those of the file, found by a first look when the block is entered.
 /// Error:   none; numbers are read to the nearest double.
@@ -14,6 +16,7 @@ namespace {
 Result<ValueInfo> InferRead(const InferContext& context) {
   const Node& node = context.node;
   if (context.inputs[0].IsMatrix()) return InvalidArgument("read: the path is a string, not a matrix");
+  if (FileTypeOf(node).data_type == DataType::kList) return ValueInfo::OfScalar(ValueType::kString);
   if (context.files == nullptr || context.scalars[0] == nullptr) {
     const FileType type = FileTypeOf(node);
     return ValueInfo::OfDeclared(type.data_type, type.value_type);
@@ -33,6 +36,11 @@ Status CheckUnchanged(const std::string& path, Files& files) {
 Result<Value> RunRead(const KernelCall& call) {
   Files& files = *call.context.files;
   const std::string path = call.inputs[0]->scalar().ToText();
+  if (FileTypeOf(call.node).data_type == DataType::kList) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<ListedElement> elements, ListElements(path, files));
+    HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
+    return Value(Scalar(ToText(elements)));
+  }
   HEDDLE_ASSIGN_OR_RETURN(ReadOptions options, ResolveReadOptions(call.node, path, files));
   options.cancelled = call.context.cancelled;
   if (options.data_type == DataType::kScalar) {
@@ -72,7 +80,7 @@ Result<WriteOptions> WriteOptionsOf(const Node& node, const Scalar* format) {
 }
 
 /// write(x, path): a matrix, frame or scalar into a file, whole or not at all, and its .mtd (language
-/// reference 4.2).
+/// reference 4.2). With data_type="list", again of steps only, x names the elements that are in a folder now.
 Result<ValueInfo> InferWrite(const InferContext& context) {
   if (context.inputs[1].IsMatrix()) return InvalidArgument("write: the path is a string, not a matrix");
   if (context.inputs.size() > 2 && context.inputs[2].IsTabular())
@@ -90,7 +98,10 @@ Result<Value> RunWrite(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(WriteOptions options, std::move(found));
   options.cancelled = call.context.cancelled;
   const std::string path = call.inputs[1]->scalar().ToText();
-  const Status status = WriteValue(*call.inputs[0], path, options, *call.context.files);
+  const bool of_list = FileTypeOf(call.node).data_type == DataType::kList;
+  const Status status = of_list
+                            ? FinishList(call.inputs[0]->scalar().ToText(), path, *call.context.files)
+                            : WriteValue(*call.inputs[0], path, options, *call.context.files);
   if (FileVersions* versions = call.context.files->versions(); versions != nullptr) {
     versions->CountWrite(path);
     versions->CountWrite(path + ".mtd");

@@ -49,8 +49,6 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
     const std::optional<DataType> type = ParseDataType(Lower(value.ToText()));
     if (!type)
       return InvalidArgument("read: data_type is matrix, frame, scalar or list, not '{}'", value.ToText());
-    if (*type == DataType::kList)
-      return Unimplemented("read of a {} is part of DML but Heddle does not run it yet", Name(*type));
     if (options->data_type_said && options->data_type != *type)
       return InvalidArgument("read: data_type={} contradicts '{}.mtd', which says {}", Name(*type),
                              options->path, Name(options->data_type));
@@ -58,6 +56,7 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
     options->data_type_said = true;
   } else if (name == "value_type") {
     const std::optional<ValueType> type = ParseReadValueType(value.ToText());
+    if (type == ValueType::kUnknown) return OkStatus();  // of a list
     if (!type)
       return InvalidArgument("read: value_type is double, int, string or boolean, not '{}'", value.ToText());
     options->value_type = *type;
@@ -92,6 +91,11 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
     options->index_separator = value.ToText();
   }
   return OkStatus();
+}
+
+DataType FindDataTypeOfFile(std::string_view name) {
+  const DataType type = ParseDataType(Lower(name)).value_or(DataType::kUnknown);
+  return type == DataType::kTuple ? DataType::kUnknown : type;
 }
 
 FileType FileTypeOf(const Node& node) {
@@ -152,6 +156,8 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
   options.path = path;
   if (path.empty()) return NotFound("cannot read '': the path is empty");
   HEDDLE_RETURN_IF_ERROR(ReadMetadata(files, &options));
+  if (options.data_type == DataType::kList)
+    return DataLoss("cannot read '{}': it is a list", path).WithNote("say data_type=\"list\"");
   const bool described = options.format.has_value();
   for (const auto& [name, value] : node.attributes)
     HEDDLE_RETURN_IF_ERROR(ApplyReadOption(name, value, &options));
