@@ -27,9 +27,8 @@ Result<Variable> ListSteps::ReadList(const Block& step, const std::string& path,
                             element.data_type == DataType::kList
                                 ? ReadList(step, file, depth + 1, frame)
                                 : ReadFile(step, file, element.data_type, element.value_type, frame));
-    HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&] {
-      return list->Add(ops::NameOfElement(element.file), std::move(value));
-    }));
+    HEDDLE_RETURN_IF_ERROR(WithinMemory(
+        "variables", [&] { return list->Add(ops::NameOfElement(element.file), std::move(value)); }));
   }
   return Variable::OfList(std::move(list));
 }

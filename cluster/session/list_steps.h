@@ -43,8 +43,8 @@ class ListSteps {
   Result<Variable> ReadFile(const Block& step, const std::string& path, DataType type, ValueType value_type,
                             Frame* frame);
   Status Write(const Block& step, Frame* frame);
-  Status WriteList(const Block& step, const List& list, const std::string& path, const NodeAttributes& options,
-                   Frame* frame);
+  Status WriteList(const Block& step, const List& list, const std::string& path,
+                   const NodeAttributes& options, Frame* frame);
   Status WriteFile(const Block& step, const Variable& value, const std::string& path,
                    const NodeAttributes& options, Frame* frame);
   Status RunFileGraph(const Block& step, std::string_view op, const NodeAttributes& options, Frame* frame);

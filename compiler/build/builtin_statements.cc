@@ -59,8 +59,9 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
   AddTypeInMetadata(path->AsString(), &attributes);
   for (const auto& [name, value] : attributes) {
     if (name != "data_type" || ops::FindDataTypeOfFile(value.ToText()) != DataType::kList) continue;
-    Error(call.range, fmt::format("'{}' is a list; a list is read by name = read(\"path\", data_type=\"list\")",
-                                  path->AsString()));
+    Error(call.range,
+          fmt::format("'{}' is a list; a list is read by name = read(\"path\", data_type=\"list\")",
+                      path->AsString()));
     return ErrorNode(call.range);
   }
   const NodeId path_node = block_.Literal(*std::move(path), At(call.arguments[0].value->range));

@@ -100,7 +100,8 @@ std::optional<ListOperation> BodyBuilder::ListOperationOf(const Expression& expr
   if (expression.name == "list") return ListOperation::kMake;
   if (expression.name == "as.list") return ListOperation::kAsList;
   if (expression.name == "exists") return ListOperation::kExists;
-  if (expression.name == "read") return ReadsList(expression) ? std::optional(ListOperation::kRead) : std::nullopt;
+  if (expression.name == "read")
+    return ReadsList(expression) ? std::optional(ListOperation::kRead) : std::nullopt;
   if (expression.arguments.empty() || !IsList(*expression.arguments[0].value)) return std::nullopt;
   return OperationOnList(expression);
 }

@@ -180,8 +180,8 @@ Status BinaryFile::CheckBlocks() const {
       bytes = BytesOfMatrixBlock(block.layout, rows, shape_.columns, block.stored);
     }
     for (int64_t j = 0; known && schema_ != nullptr && j < shape_.columns; ++j)
-      bytes = SaturatingSum(bytes, BytesOfColumnPiece(schema_->types[static_cast<size_t>(j)], rows,
-                                                      PieceOf(b, j)));
+      bytes = SaturatingSum(bytes,
+                            BytesOfColumnPiece(schema_->types[static_cast<size_t>(j)], rows, PieceOf(b, j)));
     if (!known || block.offset != offset || block.bytes != bytes || bytes > size() - offset)
       return Malformed(b, "the index does not agree with itself");
     offset += bytes;
@@ -202,7 +202,8 @@ Result<FileSummary> SummarizeBinary(const ReadOptions& options, Files& files) {
   if (is_frame != (options.data_type == DataType::kFrame))
     return DataLoss("cannot read '{}': it holds a {}, not a {}", options.path, is_frame ? "frame" : "matrix",
                     Name(options.data_type))
-        .WithNote(is_frame ? "say data_type=\"frame\"" : "read it as a matrix; as.frame() makes a frame of it");
+        .WithNote(is_frame ? "say data_type=\"frame\""
+                           : "read it as a matrix; as.frame() makes a frame of it");
   for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, file.shape().rows},
                                           std::tuple{"cols", options.columns, file.shape().columns}})
     if (said != kUnknown && said != found)
@@ -262,8 +263,8 @@ int64_t BytesOfColumnPiece(ColumnType type, int64_t rows, const ColumnPiece& pie
   const bool texts = StorageOf(type) == ColumnStorage::kTexts;
   const int64_t cells = RoundUpTo8(rows * (StorageOf(type) == ColumnStorage::kBooleans ? 1 : 8));
   if (piece.text_bytes > INT64_MAX - 8) return INT64_MAX;
-  const int64_t behind = SaturatingSum(texts ? RoundUpTo8(piece.text_bytes) : 0,
-                                       piece.may_miss ? RoundUpTo8(rows) : 0);
+  const int64_t behind =
+      SaturatingSum(texts ? RoundUpTo8(piece.text_bytes) : 0, piece.may_miss ? RoundUpTo8(rows) : 0);
   return SaturatingSum(cells, behind);
 }
 

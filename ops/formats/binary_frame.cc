@@ -148,7 +148,9 @@ class ColumnTarget {
       case ColumnStorage::kBooleans: copy(1, column_.mutable_booleans()); break;
       case ColumnStorage::kTexts: {
         const int64_t base = text_begins_[index];
-        const auto begin_of = [&](int64_t i) { return i == 0 ? 0 : Load<int64_t>(piece.cells + (i - 1) * 8); };
+        const auto begin_of = [&](int64_t i) {
+          return i == 0 ? 0 : Load<int64_t>(piece.cells + (i - 1) * 8);
+        };
         int64_t* const offsets = column_.mutable_offsets() + row;
         for (int64_t i = from; i < to; ++i) offsets[i - from + 1] = base + begin_of(i + 1);
         // Between two blocks it is the end of the one before, which writes it.
@@ -171,8 +173,8 @@ class ColumnTarget {
   std::vector<int64_t> text_begins_;  // Where the texts of each block begin.
 };
 
-Status TakeBlock(const BinaryFile& file, int64_t block, const char* bytes, int64_t row_begin,
-                 int64_t row_end, std::vector<ColumnTarget>* columns) {
+Status TakeBlock(const BinaryFile& file, int64_t block, const char* bytes, int64_t row_begin, int64_t row_end,
+                 std::vector<ColumnTarget>* columns) {
   const int64_t first = file.FirstRow(block);
   const int64_t rows = file.EndRow(block) - first;
   const int64_t from = std::max(row_begin, first) - first, to = std::min(row_end, first + rows) - first;
@@ -201,7 +203,8 @@ Status TakeBlock(const BinaryFile& file, int64_t block, const char* bytes, int64
 Status WriteBinaryFrame(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
   double bytes = static_cast<double>(FixedBytes(*frame.schema(), frame.rows()));
   for (int64_t j = 0; j < frame.columns(); ++j) bytes += static_cast<double>(frame.column(j).text_bytes());
-  const int64_t rows = RowsOfBlock(frame.rows(), bytes / static_cast<double>(std::max<int64_t>(1, frame.rows())));
+  const int64_t rows =
+      RowsOfBlock(frame.rows(), bytes / static_cast<double>(std::max<int64_t>(1, frame.rows())));
   return WriteBinaryFile(
       frame.shape(), frame.schema().get(), rows,
       [&](int64_t begin, int64_t end, EncodedBlock* block) { return Encode(frame, begin, end, block); },

@@ -171,7 +171,9 @@ class Target {
       : file_(file), begin_(begin), end_(end), first_block_(begin / file.rows_of_block()) {}
 
   // The rows of a block that are wanted, counted in the block.
-  int64_t From(int64_t block) const { return std::max(begin_, file_.FirstRow(block)) - file_.FirstRow(block); }
+  int64_t From(int64_t block) const {
+    return std::max(begin_, file_.FirstRow(block)) - file_.FirstRow(block);
+  }
   int64_t To(int64_t block) const { return std::min(end_, file_.EndRow(block)) - file_.FirstRow(block); }
   int64_t RowOf(int64_t block, int64_t row) const { return file_.FirstRow(block) + row - begin_; }
   int64_t FirstEntry(int64_t block) const { return entries_[static_cast<size_t>(block - first_block_)]; }

@@ -85,8 +85,8 @@ Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of
   uint64_t offset = header.size(), stored = 0;
   for (int64_t row = 0; row < shape.rows;) {
     // A few blocks at a time are made in parallel and written in order.
-    const auto count = std::min(static_cast<int64_t>(slots.size()),
-                                (shape.rows - row + rows_of_block - 1) / rows_of_block);
+    const auto count =
+        std::min(static_cast<int64_t>(slots.size()), (shape.rows - row + rows_of_block - 1) / rows_of_block);
     ParallelFor(count, 1, [&](int64_t from, int64_t to) {
       for (int64_t i = from; i < to && !IsCancelled(options.cancelled); ++i) {
         Slot& slot = slots[static_cast<size_t>(i)];

@@ -72,7 +72,7 @@ std::string_view TrimLines(std::string_view text) {
 Result<FileSummary> LookAt(const ReadOptions& options, Files& files) {
   if (options.format == FileFormat::kBinary) return SummarizeBinary(options, files);
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
-  const auto summarize = options.data_type != DataType::kFrame     ? ReaderOf(options).summarize
+  const auto summarize = options.data_type != DataType::kFrame ? ReaderOf(options).summarize
                          : options.format == FileFormat::kText ? SummarizeTextFrame
                                                                : SummarizeCsvFrame;
   HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, summarize(options, text));
@@ -120,8 +120,7 @@ Result<Frame> ReadFrameRows(const ReadOptions& options, const FileSummary& summa
     });
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
   if (summary.text_bytes != text.size()) return ItChanged(options);
-  if (options.format == FileFormat::kText)
-    return ReadTextFrame(options, summary, text, row_begin, row_end);
+  if (options.format == FileFormat::kText) return ReadTextFrame(options, summary, text, row_begin, row_end);
   return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
     return ReadCsvFrame(options, summary, text, begin, end);
   });

@@ -99,9 +99,8 @@ Result<Value> RunWrite(const KernelCall& call) {
   options.cancelled = call.context.cancelled;
   const std::string path = call.inputs[1]->scalar().ToText();
   const bool of_list = FileTypeOf(call.node).data_type == DataType::kList;
-  const Status status = of_list
-                            ? FinishList(call.inputs[0]->scalar().ToText(), path, *call.context.files)
-                            : WriteValue(*call.inputs[0], path, options, *call.context.files);
+  const Status status = of_list ? FinishList(call.inputs[0]->scalar().ToText(), path, *call.context.files)
+                                : WriteValue(*call.inputs[0], path, options, *call.context.files);
   if (FileVersions* versions = call.context.files->versions(); versions != nullptr) {
     versions->CountWrite(path);
     versions->CountWrite(path + ".mtd");

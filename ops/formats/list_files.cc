@@ -51,8 +51,7 @@ Result<std::vector<ListedElement>> ListElements(const std::string& path, Files& 
       // Of a list without elements there are metadata only.
       const std::string element =
           name.ends_with(kMetadata) ? name.substr(0, name.size() - kMetadata.size()) : name;
-      if (element.find('\n') != std::string::npos ||
-          found.emplace(*index, element).first->second != element)
+      if (element.find('\n') != std::string::npos || found.emplace(*index, element).first->second != element)
         return DataLoss("cannot read '{}': it has two elements {}", path, *index + 1)
             .WithNote("remove the folder before a list is written into it");
     }

@@ -30,7 +30,8 @@ class BinaryTest : public FormatsTest {
     HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *files_));
     HEDDLE_ASSIGN_OR_RETURN(Frame whole, ReadFrameRows(options, summary, 0, summary.shape.rows, *files_));
     for (const int64_t part : {2, 3, 7}) {
-      const int64_t begin = summary.shape.rows / part, end = summary.shape.rows - summary.shape.rows / part / 2;
+      const int64_t begin = summary.shape.rows / part,
+                    end = summary.shape.rows - summary.shape.rows / part / 2;
       HEDDLE_ASSIGN_OR_RETURN(const Frame rows, ReadFrameRows(options, summary, begin, end, *files_));
       EXPECT_TRUE(Frame::SameCells(whole.Rows(begin, end), rows));
     }
@@ -56,8 +57,9 @@ class BinaryTest : public FormatsTest {
 
 // Cells of every kind, many of them zero where `density` is small.
 Matrix RandomCells(int64_t rows, int64_t columns, double density, SeededRandom* random) {
-  const double kinds[] = {1.5,     -0.0,  kNaN,       kInf,    -kInf,   std::numeric_limits<double>::denorm_min(),
-                          -1e-310, 1e300, 0x1p-1022, 1.0 / 3, -7,      std::numeric_limits<double>::max()};
+  const double kinds[] = {
+      1.5,     -0.0,  kNaN,      kInf,    -kInf, std::numeric_limits<double>::denorm_min(),
+      -1e-310, 1e300, 0x1p-1022, 1.0 / 3, -7,    std::numeric_limits<double>::max()};
   Matrix matrix = *Matrix::Dense(rows, columns);
   for (int64_t k = 0; k < rows * columns; ++k) {
     const uint64_t drawn = random->Next();
@@ -69,8 +71,16 @@ Matrix RandomCells(int64_t rows, int64_t columns, double density, SeededRandom* 
 
 TEST_F(BinaryTest, MatricesOfEveryShapeSurviveBitForBit) {
   SeededRandom random(7);
-  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
-           {0, 0}, {0, 3}, {3, 0}, {1, 1}, {1, 300'000}, {300'000, 1}, {7, 5}, {1000, 333}, {5, 40'000}, {513, 257}})
+  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{0, 0},
+                                                                              {0, 3},
+                                                                              {3, 0},
+                                                                              {1, 1},
+                                                                              {1, 300'000},
+                                                                              {300'000, 1},
+                                                                              {7, 5},
+                                                                              {1000, 333},
+                                                                              {5, 40'000},
+                                                                              {513, 257}})
     for (const double density : {0.0, 0.001, 0.1, 0.35, 0.6, 1.0}) {
       SCOPED_TRACE(testing::Message() << rows << " x " << columns << ", " << density);
       ExpectSurvives(RandomCells(rows, columns, density, &random));
@@ -130,15 +140,25 @@ TEST_F(BinaryTest, FramesSurvive) {
       EXPECT_EQ(*back->schema(), *frame.schema());
       // A view has the bytes of its cells, not of what it was cut from.
       const std::string bytes = Get("f");
-      ASSERT_TRUE(WriteValue(NumberedFrame(rows + 9, 0, may_miss).Rows(3, 3 + rows), "f", kBinary, *files_).ok());
+      ASSERT_TRUE(
+          WriteValue(NumberedFrame(rows + 9, 0, may_miss).Rows(3, 3 + rows), "f", kBinary, *files_).ok());
       EXPECT_EQ(Get("f"), bytes);
     }
 }
 
 TEST_F(BinaryTest, TextsMayHoldAnything) {
-  const std::vector<std::string_view> texts = {
-      "",     " ",    "a,b",         "\"quoted\"", "line\nend", "carriage\r\nreturn", "\t", "\u00e4\u4e2d\U0001f600",
-      "null", "#Meta", std::string_view("zero\0byte", 9), "\xff\xfe no UTF-8"};
+  const std::vector<std::string_view> texts = {"",
+                                               " ",
+                                               "a,b",
+                                               "\"quoted\"",
+                                               "line\nend",
+                                               "carriage\r\nreturn",
+                                               "\t",
+                                               "\u00e4\u4e2d\U0001f600",
+                                               "null",
+                                               "#Meta",
+                                               std::string_view("zero\0byte", 9),
+                                               "\xff\xfe no UTF-8"};
   auto schema = std::make_shared<Schema>();
   schema->types = {ColumnType::kString};
   schema->names = {"a name, with \"all\"\nof that"};
@@ -156,11 +176,29 @@ TEST_F(BinaryTest, BytesAreThoseOfTheDocumentation) {
   std::string hex;
   for (const char byte : bytes) hex += fmt::format("{:02x}", static_cast<uint8_t>(byte));
   EXPECT_EQ(hex,
-            "8948444c0d0a1a0a" "01000000" "01" "00" "0000" "0100000000000000" "0200000000000000"
-            "0100000000000000" "0000000000000000" "000000000000000000000000" "758d0e5e"
-            "000000000000f03f" "0000000000000000"
-            "4000000000000000" "1000000000000000" "0100000000000000" "00000000" "65c05d76"
-            "5000000000000000" "0100000000000000" "00000000" "041ccc5c" "48444c656e640d0a");
+            "8948444c0d0a1a0a"
+            "01000000"
+            "01"
+            "00"
+            "0000"
+            "0100000000000000"
+            "0200000000000000"
+            "0100000000000000"
+            "0000000000000000"
+            "000000000000000000000000"
+            "758d0e5e"
+            "000000000000f03f"
+            "0000000000000000"
+            "4000000000000000"
+            "1000000000000000"
+            "0100000000000000"
+            "00000000"
+            "65c05d76"
+            "5000000000000000"
+            "0100000000000000"
+            "00000000"
+            "041ccc5c"
+            "48444c656e640d0a");
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283u);  // the check value of the polynomial
   EXPECT_EQ(Crc32c("6789", Crc32c("12345")), 0xe3069283u);
   EXPECT_EQ(
@@ -195,11 +233,13 @@ TEST_F(BinaryTest, WhatIsNoBinaryFileIsNamed) {
   EXPECT_EQ(Fault("folder", {{"format", "binary"}}),
             "cannot read 'folder': it is a folder, a binary file of Heddle is one file");
   Put("t", "1,2\n");
-  EXPECT_EQ(Fault("t", {{"format", "binary"}}),
-            "cannot read 't': it is no binary file of Heddle\nformat= says what it is: csv, text, mm or libsvm");
+  EXPECT_EQ(
+      Fault("t", {{"format", "binary"}}),
+      "cannot read 't': it is no binary file of Heddle\nformat= says what it is: csv, text, mm or libsvm");
   Put("e", "");
-  EXPECT_EQ(Fault("e", {{"format", "binary"}}),
-            "cannot read 'e': it is no binary file of Heddle\nformat= says what it is: csv, text, mm or libsvm");
+  EXPECT_EQ(
+      Fault("e", {{"format", "binary"}}),
+      "cannot read 'e': it is no binary file of Heddle\nformat= says what it is: csv, text, mm or libsvm");
   EXPECT_EQ(Fault("none", {{"format", "binary"}}), "cannot read 'none': no such file");
 }
 
@@ -211,11 +251,13 @@ TEST_F(BinaryTest, WhatIsAskedForMustBeThere) {
   EXPECT_EQ(Fault("m", {{"rows", 3}}), "cannot read 'm': rows=3 was asked for, the file has 2");
   EXPECT_EQ(Fault("m", {{"cols", 1}}), "cannot read 'm': cols=1 was asked for, the file has 2");
   EXPECT_EQ(Fault("f"), "cannot read 'f': it holds a frame, not a matrix\nsay data_type=\"frame\"");
-  EXPECT_EQ(FrameFault("m"),
-            "cannot read 'm': it holds a matrix, not a frame\nread it as a matrix; as.frame() makes a frame of it");
-  EXPECT_EQ(FrameFault("f", {{"schema", "string"}}),
-            "cannot read 'f': its columns have the types STRING, FP64, FP32, INT64, INT32, BOOLEAN, CHARACTER, "
-            "the schema says others");
+  EXPECT_EQ(
+      FrameFault("m"),
+      "cannot read 'm': it holds a matrix, not a frame\nread it as a matrix; as.frame() makes a frame of it");
+  EXPECT_EQ(
+      FrameFault("f", {{"schema", "string"}}),
+      "cannot read 'f': its columns have the types STRING, FP64, FP32, INT64, INT32, BOOLEAN, CHARACTER, "
+      "the schema says others");
 }
 
 TEST_F(BinaryTest, DamageIsNamed) {
@@ -227,14 +269,16 @@ TEST_F(BinaryTest, DamageIsNamed) {
     Put("m", changed);
     return Fault("m");
   };
-  EXPECT_EQ(fault_at(4, "\n\x1a\n"), "cannot read 'm': its line ends were changed, as when a binary file is copied as text");
+  EXPECT_EQ(fault_at(4, "\n\x1a\n"),
+            "cannot read 'm': its line ends were changed, as when a binary file is copied as text");
   EXPECT_EQ(fault_at(8, "\x02"),
             "cannot read 'm': it is a binary file of version 2, this Heddle reads version 1\n"
             "a newer Heddle reads it, and writes it in another format");
   EXPECT_EQ(fault_at(16, "\x07"), "cannot read 'm': its header is damaged");
   EXPECT_EQ(fault_at(70, "x"), "cannot read 'm': rows 1 to 5: they are damaged, their checksum is wrong");
-  EXPECT_EQ(fault_at(bytes.size() - 40, "x"),
-            "cannot read 'm': it is cut off, or its index is damaged\nthe index stands at the end of the file");
+  EXPECT_EQ(
+      fault_at(bytes.size() - 40, "x"),
+      "cannot read 'm': it is cut off, or its index is damaged\nthe index stands at the end of the file");
   Put("m", bytes.substr(0, 60));
   EXPECT_EQ(Fault("m"), "cannot read 'm': it is cut off behind 60 bytes");
 }
@@ -268,7 +312,9 @@ void Seal(std::string* file) {
   auto header = Load<BinaryHeader>(file->data());
   auto end = Load<BinaryEnd>(file->data() + file->size() - kEndBytes);
   const std::string_view all = *file;
-  const auto fits = [&](uint64_t begin, uint64_t count) { return begin <= all.size() && count <= all.size() - begin; };
+  const auto fits = [&](uint64_t begin, uint64_t count) {
+    return begin <= all.size() && count <= all.size() - begin;
+  };
   if (fits(end.index, kEntryBytes)) {
     auto entry = Load<BinaryEntry>(file->data() + end.index);
     if (fits(entry.offset, entry.bytes)) entry.checksum = Crc32c(all.substr(entry.offset, entry.bytes));
@@ -301,10 +347,13 @@ TEST_F(BinaryTest, ContentThatIsNoneIsRefusedUnderRightChecksums) {
   EXPECT_EQ(fault_at(88, 3), "cannot read 'm': rows 1 to 2: their rows overlap");
   EXPECT_EQ(fault_at(92, 1), "cannot read 'm': rows 1 to 2: they have fewer cells than the index says");
   EXPECT_EQ(fault_at(22, 1), "cannot read 'm': its header is damaged");  // rows: 2^48 more
-  EXPECT_EQ(fault_at(20, 1),  // rows: 2^32 more, each block of which would have an entry
-            "cannot read 'm': it is cut off, or its index is damaged\nthe index stands at the end of the file");
-  EXPECT_EQ(fault_at(13, 1), "cannot read 'm': its blocks are compressed in a way that this Heddle does not know");
-  EXPECT_EQ(fault_at(bytes.size() - 48, 9), "cannot read 'm': rows 1 to 2: the index does not agree with itself");
+  EXPECT_EQ(
+      fault_at(20, 1),  // rows: 2^32 more, each block of which would have an entry
+      "cannot read 'm': it is cut off, or its index is damaged\nthe index stands at the end of the file");
+  EXPECT_EQ(fault_at(13, 1),
+            "cannot read 'm': its blocks are compressed in a way that this Heddle does not know");
+  EXPECT_EQ(fault_at(bytes.size() - 48, 9),
+            "cannot read 'm': rows 1 to 2: the index does not agree with itself");
 }
 
 TEST_F(BinaryTest, SealedChangesNeverCrash) {
@@ -318,7 +367,8 @@ TEST_F(BinaryTest, SealedChangesNeverCrash) {
     for (int i = 0; i < 400; ++i) {
       std::string changed = bytes;
       for (uint64_t k = 0; k <= random.Next() % 3; ++k)
-        changed[random.Next() % changed.size()] = static_cast<char>(random.Next() % 3 == 0 ? 0xff : random.Next());
+        changed[random.Next() % changed.size()] =
+            static_cast<char>(random.Next() % 3 == 0 ? 0xff : random.Next());
       Seal(&changed);
       Put(name, changed);
       const Status status = name[0] == 'f' ? ReadFrame(name).status() : Read(name).status();

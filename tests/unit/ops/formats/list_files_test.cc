@@ -39,9 +39,10 @@ TEST_F(ListFilesTest, ThereAreListsWithoutElements) {
   EXPECT_EQ(Listed(), "cannot read 'l': no such folder");
   ASSERT_TRUE(FinishList("", "l", *files_).ok());
   EXPECT_EQ(Listed(), "");
-  EXPECT_EQ(Get("l.mtd"),
-            "{\n    \"data_type\": \"list\",\n    \"value_type\": \"unknown\",\n    \"rows\": 0,\n    \"cols\": 1,\n"
-            "    \"format\": \"text\"\n}\n");
+  EXPECT_EQ(
+      Get("l.mtd"),
+      "{\n    \"data_type\": \"list\",\n    \"value_type\": \"unknown\",\n    \"rows\": 0,\n    \"cols\": 1,\n"
+      "    \"format\": \"text\"\n}\n");
 }
 
 TEST_F(ListFilesTest, OnlyElementsOfAnOlderListAreRemoved) {

@@ -84,7 +84,8 @@ TEST_F(TextFrameTest, WhatIsWrittenIsReadBackByItsMetadata) {
 }
 
 TEST_F(TextFrameTest, FaultsAreNamed) {
-  const auto fault = [&](const std::string& text, std::vector<std::pair<std::string, Scalar>> attributes = {}) {
+  const auto fault = [&](const std::string& text,
+                         std::vector<std::pair<std::string, Scalar>> attributes = {}) {
     Put("f", text);
     attributes.emplace_back("format", "text");
     return Text("f", std::move(attributes));
@@ -96,7 +97,8 @@ TEST_F(TextFrameTest, FaultsAreNamed) {
             "cannot read 'f': line 2: cell (3, 1) is outside of the 2x2 frame");
   EXPECT_EQ(fault("1 1 a\n", {{"cols", 2}, {"schema", "int,int,int"}}),
             "cannot read 'f': the schema has 3 types, the file has 2 columns");
-  EXPECT_EQ(fault("", {}), "cannot read 'f': it holds no cells and its size is not known\ngive rows= and cols=");
+  EXPECT_EQ(fault("", {}),
+            "cannot read 'f': it holds no cells and its size is not known\ngive rows= and cols=");
   EXPECT_EQ(fault("5 1 1\n6 1 x y\n7 1 z\n", {{"schema", "int"}}),
             "cannot read 'f': line 2: 'x y' is no INT64\n"
             "schema= says the types of the columns; STRING takes any text");
