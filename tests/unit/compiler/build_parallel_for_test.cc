@@ -67,6 +67,9 @@ TEST(BuildParallelForTest, LoopsThatWriteFilesRunInOrder) {
       "R = matrix(0, 9, 1)\nparfor (i in 1:9) { R[i, 1] = f(i) }\nprint(sum(R))");
   EXPECT_FALSE(loop.independent);
   EXPECT_EQ(loop.in_order, "they write files");
+  const Block lists =
+      LoopOf("parfor (i in 1:9) { l = list(i, i + 1)\n write(l, \"y\" + i) }\nprint(\"written\")");
+  EXPECT_EQ(lists.in_order, "they write files");
 }
 
 TEST(PolynomialTest, WholeNumbersConstantsAndSymbols) {

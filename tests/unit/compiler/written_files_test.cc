@@ -58,6 +58,12 @@ TEST(WrittenFilesTest, CallsWriteAndUnknownPathsAreAnyFile) {
             "3");
 }
 
+TEST(WrittenFilesTest, AListMayBeAnyFile) {
+  EXPECT_EQ(LinesBehindWrites("A = read(\"a\", format=\"csv\")\nl = list(sum(A), 2)\nwrite(l, \"l\")\n"
+                              "B = read(\"c\", format=\"csv\")\nprint(sum(B))"),
+            "4");
+}
+
 // "" if in every graph each read and write comes after the ones before it in the script.
 std::string OutOfOrder(const std::vector<Block>& blocks) {
   for (const Block& block : blocks) {
