@@ -83,6 +83,8 @@ class BodyBuilder {
   // --- expressions.cc
   NodeId BuildExpression(const Expression& expression);
   NodeId BuildBinary(const Expression& expression);
+  NodeId BuildBinary(const Expression& left, std::string_view name, const Expression& right,
+                     const SourceRange& range);
   NodeId BuildUnary(const Expression& expression);
   NodeId BuildIndexed(const Expression& expression);
   NodeId BuildParameter(const Expression& expression);

@@ -16,6 +16,31 @@ bool Expands(const CallChoice& choice, const DmlFunction& function) {
   return choice.MayExpand() && !(parameters.size() == 1 && parameters[0].data_type == DataType::kList);
 }
 
+// -1 is a unary minus or a literal, as the text has it.
+bool IsIntegerLiteral(const Expression& expression) {
+  if (expression.kind == Expression::Kind::kUnary && expression.name != "!")
+    return IsIntegerLiteral(*expression.operands[0]);
+  return expression.kind == Expression::Kind::kLiteral && expression.literal.type() == ValueType::kInteger;
+}
+
+// The last value in the text that the variable gets, in nested statements too; null if there is none.
+const Expression* LastValueOf(const std::string& name, const std::vector<Statement>& statements) {
+  for (auto statement = statements.rbegin(); statement != statements.rend(); ++statement) {
+    if (const Expression* inner = LastValueOf(name, statement->otherwise)) return inner;
+    if (const Expression* inner = LastValueOf(name, statement->body)) return inner;
+    for (const Target& target : statement->targets)
+      if (target.name == name) return statement->value.get();
+  }
+  return nullptr;
+}
+
+// SystemDS checks a scalar result by the last value that the text gives it, and leaves other values as they
+// are. Its library relies on that: kthSmallest of knnGraph.dml returns fractions as an integer.
+bool KeepsFractions(const FunctionDefinition& function, const ParameterDefinition& result) {
+  const Expression* last = LastValueOf(result.name, function.body);
+  return result.value_type == ValueType::kInteger && last != nullptr && IsIntegerLiteral(*last);
+}
+
 }  // namespace
 
 std::string BodyBuilder::NewTemporary() { return fmt::format("%t{}", ++program_.next_temporary); }
@@ -297,10 +322,11 @@ void BodyBuilder::BindResult(const Expression& call, const DmlFunction& function
   known.info = ValueInfo::OfDeclared(result.data_type, ValueType::kUnknown);
   if (result.data_type == DataType::kScalar) {
     const NodeId value = block_.Read(given, known, At(call.range));
-    const NodeId declared =
-        block_.Add("as.declared", {value}, At(call.range),
-                   {{"type", Scalar(std::string(Name(result.value_type)))},
-                    {"what", Scalar(fmt::format("function '{}': result '{}'", function.name, result.name))}});
+    std::vector<std::pair<std::string, Scalar>> attributes = {
+        {"type", Scalar(std::string(Name(result.value_type)))},
+        {"what", Scalar(fmt::format("function '{}': result '{}'", function.name, result.name))}};
+    if (KeepsFractions(*function.definition, result)) attributes.emplace_back("keeps.fractions", true);
+    const NodeId declared = block_.Add("as.declared", {value}, At(call.range), std::move(attributes));
     block_.Assign(name, declared, At(call.range));
     known = {block_.InfoOf(declared), block_.ValueOf(declared)};
   }

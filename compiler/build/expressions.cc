@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "compiler/build/body_builder.h"
 #include "compiler/build/script_arguments.h"
@@ -15,6 +18,23 @@ std::optional<double> ConstantNamed(const std::string& name) {
   if (name == "Inf") return std::numeric_limits<double>::infinity();
   if (name == "NaN") return std::numeric_limits<double>::quiet_NaN();
   return std::nullopt;
+}
+
+// The comparison that holds where this one does not, for numbers; empty for all other expressions.
+std::string_view Complement(const Expression& expression) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kComplements = {
+      {{"<", ">="}, {">=", "<"}, {">", "<="}, {"<=", ">"}, {"==", "!="}, {"!=", "=="}}};
+  if (expression.kind != Expression::Kind::kBinary) return "";
+  for (const auto& [name, complement] : kComplements)
+    if (expression.name == name) return complement;
+  return "";
+}
+
+bool IsEqualToZero(const Expression& expression) {
+  const Expression& right = *expression.operands[1];
+  return expression.name == "==" && right.kind == Expression::Kind::kLiteral &&
+         (right.literal.type() == ValueType::kInteger || right.literal.type() == ValueType::kDouble) &&
+         right.literal.AsDouble() == 0;
 }
 
 }  // namespace
@@ -120,9 +140,17 @@ NodeId BodyBuilder::BuildBinary(const Expression& expression) {
     const NodeId x = BuildExpression(*left.arguments[0].value);
     return block_.Add("t%*%", {x, BuildExpression(right)}, At(expression.name_range));
   }
+  // As SystemDS compiles it, and its library relies on it: (x < y) == 0 is x >= y, which NaN tells apart.
+  if (const std::string_view complement = Complement(left); !complement.empty() && IsEqualToZero(expression))
+    return BuildBinary(*left.operands[0], complement, *left.operands[1], left.name_range);
+  return BuildBinary(left, expression.name, right, expression.name_range);
+}
+
+NodeId BodyBuilder::BuildBinary(const Expression& left, std::string_view name, const Expression& right,
+                                const SourceRange& range) {
   const NodeId a = BuildExpression(left);
   const NodeId b = BuildExpression(right);
-  return block_.Add(expression.name, {a, b}, At(expression.name_range));
+  return block_.Add(std::string(name), {a, b}, At(range));
 }
 
 NodeId BodyBuilder::BuildUnary(const Expression& expression) {

@@ -17,6 +17,11 @@ ValueType DeclaredType(const Node& node) {
   return ParseValueType(node.Text("type")).value_or(ValueType::kUnknown);
 }
 
+bool KeepsFractions(const Node& node) {
+  const Scalar* keeps = node.FindAttribute("keeps.fractions");
+  return keeps != nullptr && keeps->AsBoolean();
+}
+
 bool IsNumber(ValueType type) { return type == ValueType::kDouble || type == ValueType::kInteger; }
 
 Status NotANumber(const Node& node, const std::string& value) {
@@ -41,6 +46,8 @@ Result<ValueInfo> InferDeclared(const InferContext& context) {
   }
   if (x.value_type == ValueType::kString && IsNumber(type))
     return NotANumber(context.node, "").WithCode(StatusCode::kInvalidArgument);
+  if (KeepsFractions(context.node) && x.value_type != ValueType::kInteger)
+    return ValueInfo::OfScalar(ValueType::kUnknown);
   return ValueInfo::OfScalar(type == ValueType::kUnknown ? x.value_type : type);
 }
 
@@ -68,9 +75,11 @@ constexpr Operator kOperators[] = {{.name = "as.declared",
 Result<Scalar> CastToDeclared(const Node& node, const Scalar& x) {
   const ValueType type = DeclaredType(node);
   if (x.IsString() && IsNumber(type)) return NotANumber(node, fmt::format(": \"{}\"", x.AsString()));
-  if (type == ValueType::kInteger && x.IsDouble() && !IsWhole(x.AsDouble()))
+  if (type == ValueType::kInteger && x.IsDouble() && !IsWhole(x.AsDouble())) {
+    if (KeepsFractions(node)) return x;
     return FailedPrecondition("{} is declared as integer, but its value is {}", node.Text("what"), x.ToText())
         .WithNote("declare it as double, or make it whole with round(), floor() or as.integer()");
+  }
   return CastScalar(x, type, "as.declared");
 }
 

@@ -7,7 +7,8 @@
 
 // as.declared: a scalar result of a DML function as the value type that the function declares for it
 // (language reference 1.5). The compiler puts it where a call binds the result; attributes: "type" is the
-// name of the declared value type ("unknown": any), "what" names the result in messages.
+// name of the declared value type ("unknown": any), "what" names the result in messages, and with
+// "keeps.fractions" an integer may be any number.
 namespace heddle::ops {
 
 /// A number becomes what is declared where nothing is lost: an integer takes whole numbers that fit. A string

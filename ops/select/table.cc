@@ -30,14 +30,27 @@ Format TableFormat(int64_t columns) {
   return columns == kUnknown || columns > kMostDenseColumns ? Format::kSparse : Format::kDense;
 }
 
-Status CheckSameShape(const Shape& a, const Shape& b, std::string_view what, StatusCode code) {
-  if (a.rows != kUnknown && b.rows != kUnknown && a.rows != b.rows) {
-  } else if (a.columns != kUnknown && b.columns != kUnknown && a.columns != b.columns) {
-  } else {
-    return OkStatus();
-  }
+// Keys and weights have A's shape. As SystemDS reads them by position, which functions of its library rely
+// on, columns that A does not have are left out, and the cells of a column may stand beside those of a row.
+bool Fits(const Shape& a, const Shape& b) {
+  const auto same = [](int64_t x, int64_t y) { return x == kUnknown || y == kUnknown || x == y; };
+  const bool has_columns = a.columns == kUnknown || b.columns == kUnknown || a.columns <= b.columns;
+  return (same(a.rows, b.rows) && has_columns) ||
+         (same(a.rows, 1) && same(b.columns, 1) && same(a.columns, b.rows));
+}
+
+Status CheckFits(const Shape& a, const Shape& b, std::string_view what, StatusCode code) {
+  if (Fits(a, b)) return OkStatus();
   return Status(code, fmt::format("table: the first argument is {} but the {} is {}", a, what, b))
       .WithNote("the keys and weights of table() are matrices of the same shape, or scalars");
+}
+
+// The first columns of a dense X.
+Result<Matrix> FirstColumns(const Matrix& x, int64_t columns) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(x.rows(), columns, 0));
+  for (int64_t i = 0; i < x.rows(); ++i)
+    std::copy_n(x.data() + i * x.columns(), columns, result.mutable_data() + i * columns);
+  return result;
 }
 
 // A is 1, 2, ..., so it has a row in the table for each of its own, if only B and a scalar weight say what is
@@ -52,8 +65,8 @@ Result<ValueInfo> InferTable(const InferContext& context) {
     if (!IsGiven(context.node, input)) continue;
     const ValueInfo& info = context.inputs[static_cast<size_t>(input)];
     if (info.IsMatrix())
-      HEDDLE_RETURN_IF_ERROR(CheckSameShape(a, info.shape, input == kB ? "second" : "weight matrix",
-                                            StatusCode::kInvalidArgument));
+      HEDDLE_RETURN_IF_ERROR(
+          CheckFits(a, info.shape, input == kB ? "second" : "weight matrix", StatusCode::kInvalidArgument));
   }
   if (IsGiven(context.node, kD1) != IsGiven(context.node, kD2))
     return InvalidArgument(
@@ -74,10 +87,13 @@ class Operand {
     operand.constant_ = NumberOr(call, i, fallback);
     const auto index = static_cast<size_t>(i);
     if (index < call.inputs.size() && call.inputs[index] != nullptr && call.inputs[index]->IsMatrix()) {
-      HEDDLE_RETURN_IF_ERROR(
-          CheckSameShape(call.inputs[kA]->matrix().shape(), call.inputs[index]->matrix().shape(),
-                         i == kB ? "second" : "weight matrix", StatusCode::kFailedPrecondition));
+      const Shape a = call.inputs[kA]->matrix().shape();
       operand.matrix_ = call.inputs[index]->matrix();
+      HEDDLE_RETURN_IF_ERROR(CheckFits(a, operand.matrix_.shape(), i == kB ? "second" : "weight matrix",
+                                       StatusCode::kFailedPrecondition));
+      if (operand.matrix_.columns() > a.columns) {
+        HEDDLE_ASSIGN_OR_RETURN(operand.matrix_, FirstColumns(operand.matrix_, a.columns));
+      }
       operand.is_matrix_ = true;
     }
     return operand;
@@ -277,7 +293,9 @@ double TableWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 
 // table(A, B, W, d1, d2): F[i, j] = sum of W[k] over the cells k with trunc(A[k]) = i and trunc(B[k]) = j.
 //
-// Shapes: A m x n; B and W the same shape, or scalars (W left out: 1, counts). The result is d1 x d2, entries
+// Shapes: A m x n; B and W the same shape, or scalars (W left out: 1, counts). Further columns of B and W do
+// not
+//   count, and a row A goes with a column of as many cells. The result is d1 x d2, entries
 //   outside are dropped; without d1 and d2 it is max(A) x max(B), known only after the run. An entry with NaN
 //   in A, B or W is skipped and counts for no size either. With the attribute "keep.rows" A is seq(1, m), and
 //   the table has m rows (if W is no matrix: language reference 3.14).

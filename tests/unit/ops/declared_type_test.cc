@@ -57,6 +57,17 @@ TEST(DeclaredTypeTest, WhatWouldBeLostIsAnError) {
   EXPECT_NE(ErrorOf("integer", "7"), "");
 }
 
+TEST(DeclaredTypeTest, FractionsMayBeKept) {
+  Node node = Declared("integer");
+  node.SetAttribute("keeps.fractions", Scalar(true));
+  EXPECT_EQ(*CastToDeclared(node, Scalar(2.75)), Scalar(2.75));
+  EXPECT_EQ(*CastToDeclared(node, Scalar(4.0)), Scalar(4));
+  EXPECT_FALSE(CastToDeclared(node, Scalar("7")).ok());
+  const std::array infos = {ValueInfo::OfScalar(ValueType::kDouble)};
+  const std::array<const Scalar*, 1> values = {nullptr};
+  EXPECT_EQ(Infer({node, infos, values})->value_type, ValueType::kUnknown);
+}
+
 TEST(DeclaredTypeTest, WhatIsCertainIsFoundBeforeTheRun) {
   const Node to_integer = Declared("integer");
   const auto infer = [&](const ValueInfo& info, const Scalar* value) {

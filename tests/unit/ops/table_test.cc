@@ -109,6 +109,17 @@ TEST(TableTest, SkipsNanAndReportsKeysBelowOne) {
             "table: the first argument is 2x1 but the second is 1x2");
 }
 
+TEST(TableTest, KeysFitByPosition) {
+  const Inputs more_columns = {Rows({{1}, {2}}), Rows({{3, 9}, {1, 9}}), Rows({{5, 8, 8}, {6, 8, 8}})};
+  EXPECT_TRUE(Matrix::SameCells(Table(more_columns).RunMatrix(), Rows({{0, 0, 5}, {6, 0, 0}})));
+  const Inputs row_and_column = {Rows({{1, 2, 1}}), Rows({{1}, {1}, {2}})};
+  EXPECT_TRUE(Matrix::SameCells(Table(row_and_column).RunMatrix(), Rows({{1, 1}, {1, 0}})));
+  EXPECT_EQ(Table({Rows({{1, 2, 1}}), Rows({{1}, {1}})}).Error(),
+            "table: the first argument is 1x3 but the second is 2x1");
+  EXPECT_EQ(Table({Rows({{1, 2}}), Rows({{1}})}).Error(),
+            "table: the first argument is 1x2 but the second is 1x1");
+}
+
 TEST(TableTest, TheSizeIsOpenUntilTheRun) {
   EXPECT_EQ(Table({Rows({{1}}), Rows({{1}})}).Infer()->shape, (Shape{kUnknown, kUnknown}));
   EXPECT_EQ(Table({Rows({{1}}), Rows({{1}}), {}, S(3), S(4)}).Infer()->shape, (Shape{3, 4}));
