@@ -63,6 +63,8 @@ Result<JavaValue> EvaluateBinary(const JavaExpression& expression, Arguments arg
   }
   HEDDLE_ASSIGN_OR_RETURN(JavaValue b, Evaluate(expression.operands[1], arguments));
   if (expression.type == JavaType::kString) return JavaValue(TextOf(a) + TextOf(b));
+  if (expression.op == "&") return JavaValue(std::get<bool>(a) && std::get<bool>(b));
+  if (expression.op == "|") return JavaValue(std::get<bool>(a) || std::get<bool>(b));
   if (TypeOf(a) == JavaType::kBoolean)
     return JavaValue((std::get<bool>(a) == std::get<bool>(b)) == (expression.op == "=="));
   const JavaType type = std::max({TypeOf(a), TypeOf(b), JavaType::kInteger});

@@ -12,9 +12,9 @@ namespace heddle::ops {
 namespace {
 
 // Longer ones first.
-constexpr std::array<std::string_view, 26> kSymbols = {"->", "&&", "||", "==", "!=", "<=", ">=", "(", ")",
-                                                       "[",  "]",  "{",  "}",  ",",  ".",  "?",  ":", "+",
-                                                       "-",  "*",  "/",  "%",  "!",  "<",  ">",  ";"};
+constexpr std::array<std::string_view, 28> kSymbols = {
+    "->", "&&", "||", "==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",",
+    ".",  "?",  ":",  "+",  "-",  "*",  "/",  "%", "!", "<", ">", ";", "&", "|"};
 
 bool IsNameStart(char16_t unit) { return unit == '_' || unit == '$' || IsLetter(unit); }
 bool IsDigit(char16_t unit) { return unit >= '0' && unit <= '9'; }

@@ -14,8 +14,8 @@ constexpr const char* kManual = "docs/map.md lists the methods and operators of 
 using Kind = JavaExpression::Kind;
 
 // The binary operators, those that bind closest last.
-constexpr std::string_view kLevels[][4] = {{"||"},     {"&&"},         {"==", "!="}, {"<", "<=", ">", ">="},
-                                           {"+", "-"}, {"*", "/", "%"}};
+constexpr std::string_view kLevels[][4] = {
+    {"||"}, {"&&"}, {"|"}, {"&"}, {"==", "!="}, {"<", "<=", ">", ">="}, {"+", "-"}, {"*", "/", "%"}};
 constexpr size_t kLevelCount = std::size(kLevels);
 
 std::string TypesOf(std::span<const JavaType> types) {
@@ -127,7 +127,8 @@ class JavaParser {
     const bool numbers = IsNumber(a) && IsNumber(b);
     const bool booleans = a == JavaType::kBoolean && b == JavaType::kBoolean;
     const bool equality = op.text == "==" || op.text == "!=";
-    if (op.text == "&&" || op.text == "||" || (equality && booleans)) {
+    const bool logical = op.text[0] == '&' || op.text[0] == '|';
+    if (logical || (equality && booleans)) {
       if (booleans) return JavaType::kBoolean;
     } else if (op.text == "+" && (a == JavaType::kString || b == JavaType::kString)) {
       if (a != JavaType::kStrings && b != JavaType::kStrings) return JavaType::kString;

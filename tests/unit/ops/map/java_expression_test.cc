@@ -56,6 +56,9 @@ TEST(JavaExpressionTest, GivesWhatJavaGives) {
       {"s -> s.equals(\"to\") ? \"from\" : s", "to", "from"},
       {"s -> s.equals(\"to\") ? \"from\" : s", "too", "too"},
       {"x -> x.contains(\"b\") && !x.startsWith(\"b\") || x.endsWith(\"z\")", "ab", "true"},
+      {"x -> (!x.equals(\"a\") & !x.equals(\"b\")) ? x : \"0\"", "b", "0"},
+      {"x -> x.equals(\"a\") | x.equals(\"b\") & x.isEmpty() | false", "a", "true"},
+      {"x -> false & x.isEmpty() == false || true", "a", "true"},
       {"x -> Integer.valueOf(x) * 2 - 1", "21", "41"},
       {"x -> Integer.parseInt(x) + 1", "2147483647", "-2147483648"},
       {"x -> Long.parseLong(x) + 1", "2147483647", "2147483648"},
@@ -108,6 +111,7 @@ TEST(JavaExpressionTest, WhatDoesNotCompileIsNamedWithItsPlace) {
        "map: == asks whether two texts are one object; a.equals(b) compares them at character 8 of the "
        "expression"},
       {"x -> x * 2", "map: * is not defined on a String and a int at character 8 of the expression"},
+      {"x -> 6 & 3", "map: & is not defined on a int and a int at character 8 of the expression"},
       {"x -> x ? 1 : 2", "map: a condition is a boolean, not a String at character 6 of the expression"},
       {"x -> x.isEmpty() ? 1 : x",
        "map: a choice between a int and a String at character 18 of the expression"},
