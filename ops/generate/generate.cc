@@ -69,6 +69,11 @@ Status FitShape(int64_t cells, bool has_rows, bool has_columns, StatusCode code,
   return OkStatus();
 }
 
+// The text of one number, e.g. a cell of a frame, fills a matrix as the number does.
+bool FillsAll(int64_t cells_of_text, bool has_rows, bool has_columns) {
+  return cells_of_text == 1 && has_rows && has_columns;
+}
+
 bool IsText(const ValueInfo& data) { return data.IsScalar() && data.value_type == ValueType::kString; }
 
 Result<ValueInfo> InferMatrix(const InferContext& context) {
@@ -85,6 +90,7 @@ Result<ValueInfo> InferMatrix(const InferContext& context) {
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> numbers,
                             ParseCells(text->AsString(), StatusCode::kInvalidArgument));
     cells = static_cast<int64_t>(numbers.size());
+    if (FillsAll(cells, has_rows, has_columns)) return ValueInfo::OfMatrix(shape);
   }
   HEDDLE_RETURN_IF_ERROR(FitShape(cells, has_rows, has_columns, StatusCode::kInvalidArgument, &shape));
   return ValueInfo::OfMatrix(shape, data.IsMatrix() ? data.format : Format::kDense);
@@ -125,8 +131,9 @@ Result<Matrix> Reshape(const Matrix& x, Shape shape, bool by_row) {
 
 Result<Matrix> MatrixOfText(std::string_view text, bool has_rows, bool has_columns, Shape shape) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> cells, ParseCells(text, StatusCode::kFailedPrecondition));
-  HEDDLE_RETURN_IF_ERROR(FitShape(static_cast<int64_t>(cells.size()), has_rows, has_columns,
-                                  StatusCode::kFailedPrecondition, &shape));
+  const auto count = static_cast<int64_t>(cells.size());
+  if (FillsAll(count, has_rows, has_columns)) return FilledMatrix(shape.rows, shape.columns, cells[0]);
+  HEDDLE_RETURN_IF_ERROR(FitShape(count, has_rows, has_columns, StatusCode::kFailedPrecondition, &shape));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(shape.rows, shape.columns));
   std::copy(cells.begin(), cells.end(), result.mutable_data());
   return result;

@@ -57,6 +57,7 @@ TEST(MatrixTest, AMatrixIsReshaped) {
 TEST(MatrixTest, AStringGivesTheCells) {
   const Matrix result = Call("matrix", {S(" 1 -2.5\t3e2\nNaN  Infinity 0 "), S(2), S(3)}).RunMatrix();
   EXPECT_TRUE(Matrix::SameCells(result, Rows({{1, -2.5, 300}, {NAN, INFINITY, 0}})));
+  EXPECT_TRUE(Matrix::SameCells(Call("matrix", {S(" 7 "), S(2), S(1)}).RunMatrix(), Rows({{7}, {7}})));
   EXPECT_EQ(Call("matrix", {S("1 2 3"), S(2), S(3)}).Error(), "matrix: 3 cells do not fill a 2x3 matrix");
   EXPECT_EQ(Call("matrix", {S("1 2 x"), S(1), S(3)}).Error(),
             "matrix: cell 3 of the data string is not a number: \"x\"");
