@@ -104,6 +104,17 @@ RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, i
       AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, node, Phase::kGather, std::move(pieces)), info);
 }
 
+void PlanBuilder::BringOrder(NodeId node, int32_t rank) {
+  if (rank == 0) return;
+  for (const NodeId before : graph_[node].after) {
+    const auto there = last_task_.find({before, 0});
+    if (there == last_task_.end() || last_task_.contains({before, rank})) continue;
+    const size_t copy = AddTask(rank, StreamKind::kNetwork, TaskKind::kCopy, before, Phase::kReady, {});
+    AddOrder(there->second, copy);
+    last_task_[{before, rank}] = copy;
+  }
+}
+
 void PlanBuilder::AddControl(size_t task) {
   const int32_t rank = static_cast<int32_t>(plan_.tasks[task].id.rank());
   const NodeId node = plan_.tasks[task].node;
@@ -218,6 +229,7 @@ RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {
   for (NodeId input : node.inputs)
     inputs.push_back(input == kNoNode ? kNoRegister : Piece(input, Distribution::Each(), rank));
   const TaskKind kind = inputs.empty() ? TaskKind::kSource : TaskKind::kCompute;
+  BringOrder(id, rank);
   const size_t task = AddTask(rank, StreamKind::kCompute, kind, id, Phase::kWhole, std::move(inputs));
   const RegisterId output = AddOutput(task, node.info);
   AddControl(task);
@@ -269,6 +281,7 @@ void PlanBuilder::EmitOperator(NodeId id) {
   const std::vector<size_t> others = node.Is("write") ? OtherRanksReady(id) : std::vector<size_t>();
   std::vector<RegisterId> partials;
   for (int32_t rank = 0; rank < (placement.split ? ranks_ : 1); ++rank) {
+    BringOrder(id, rank);
     const size_t task = EmitTask(id, rank, has_effect);
     if (reduce)
       partials.push_back(AddOutput(task, ValueInfo::OfMatrix({kUnknown, kUnknown})));

@@ -49,6 +49,9 @@ class PlanBuilder {
   void AddOutputs(size_t task, NodeId node, bool split);
   RegisterId AddCopy(RegisterId remote, int32_t rank);
   RegisterId AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info);
+  /// Before the task of `node` on another rank is made: what the script does before it on rank 0 alone is
+  /// told there. A failure ends the run on all ranks, and what was to be printed first would be lost.
+  void BringOrder(NodeId node, int32_t rank);
   /// The task must not act before the tasks of node.after on its rank have acted, nor, if it updates its
   /// first input, before those that read it.
   void AddControl(size_t task);

@@ -91,6 +91,18 @@ TEST(ScheduleTest, AnUpdateComesAfterTheReadersOfTheOldValue) {
   }
 }
 
+// The task and whatever it waits for, back to the beginning.
+std::set<TaskId> AllBefore(const Plan& plan, TaskId task) {
+  std::set<TaskId> before = {task};
+  for (size_t size = 0; size != before.size();) {
+    size = before.size();
+    for (const Register& reg : plan.registers)
+      for (const TaskId consumer : reg.consumers)
+        if (before.contains(consumer)) before.insert(reg.producer);
+  }
+  return before;
+}
+
 // X = read("f"); write(s, "f"): rank 0 writes when every rank has read its rows, and when every rank has come
 // to this plan, so that whatever it read in plans before is behind it.
 TEST(ScheduleTest, AWriteComesAfterTheReadsBeforeItOnEveryRank) {
@@ -108,14 +120,7 @@ TEST(ScheduleTest, AWriteComesAfterTheReadsBeforeItOnEveryRank) {
     ASSERT_TRUE(plan.ok()) << plan.status().ToString();
     EXPECT_TRUE(CheckLive(*plan).ok());
     ASSERT_EQ(TasksOf(*plan, write, Phase::kWhole).size(), 1u);
-    // Whatever the write waits for, back to the beginning.
-    std::set<TaskId> before = {TasksOf(*plan, write, Phase::kWhole)[0]->id};
-    for (size_t size = 0; size != before.size();) {
-      size = before.size();
-      for (const Register& reg : plan->registers)
-        for (const TaskId consumer : reg.consumers)
-          if (before.contains(consumer)) before.insert(reg.producer);
-    }
+    const std::set<TaskId> before = AllBefore(*plan, TasksOf(*plan, write, Phase::kWhole)[0]->id);
     std::set<uint32_t> ranks;
     for (const TaskId task : before) ranks.insert(task.rank());
     EXPECT_EQ(ranks, (std::set<uint32_t>{0, 1, 2}));
@@ -123,6 +128,30 @@ TEST(ScheduleTest, AWriteComesAfterTheReadsBeforeItOnEveryRank) {
       EXPECT_TRUE(before.contains(task->id)) << task->id.rank();
     EXPECT_EQ(TasksOf(*plan, read, Phase::kWhole).size(), reads ? 3u : 0u);
   }
+}
+
+// print(s); X = read("f"): where a rank cannot read its rows the run ends on all, but not before rank 0 has
+// printed.
+TEST(ScheduleTest, WhatMayFailOnARankComesAfterThePrintsBeforeIt) {
+  GraphUnderTest g;
+  const NodeId path = g.Op("literal", {}, ValueInfo::OfScalar(ValueType::kString));
+  g.graph[path].SetAttribute("value", Scalar("f"));
+  const NodeId print = g.Op("print", {path}, ValueInfo());
+  const NodeId first = g.Op("read", {path}, MatrixOf(100'000, 50));
+  g.graph[first].after = {print};
+  const NodeId second = g.Op("read", {path}, MatrixOf(100'000, 50));
+  g.graph[second].after = {print, first};
+  const Result<Plan> plan = Schedule(g.graph, {}, {.ranks = 3});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_TRUE(CheckLive(*plan).ok());
+  const TaskId printed = TasksOf(*plan, print, Phase::kWhole)[0]->id;
+  for (const NodeId read : {first, second}) {
+    ASSERT_EQ(TasksOf(*plan, read, Phase::kWhole).size(), 3u);
+    for (const Task* task : TasksOf(*plan, read, Phase::kWhole))
+      EXPECT_TRUE(AllBefore(*plan, task->id).contains(printed)) << task->id.rank();
+  }
+  const auto tells = [&](const Task& task) { return task.node == print && task.phase == Phase::kReady; };
+  EXPECT_EQ(std::count_if(plan->tasks.begin(), plan->tasks.end(), tells), 2) << "each rank is told once";
 }
 
 std::vector<Shape> DataShapes(const Plan& plan, const Task& task) {
