@@ -113,25 +113,17 @@ class MeetingKernels : public ops::KernelSource {
 };
 
 TEST(ParallelIterationsTest, IterationsAreInFlightAtOnce) {
-  const Program program = CompileOrDie(
-      "R = matrix(0, rows=3, cols=1)\nparfor (i in 1:3) {\n"
-      "  R[i, 1] = sum(cumsum(matrix(i, rows=20, cols=2)))\n}\n"
-      "print(sum(R))");
   const MeetingKernels kernels("cumsum", 3);
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(testing::TempDir());
-  std::string output;
-  SessionEnvironment environment;
-  environment.files = files.get();
-  environment.clock = &SystemClock();
-  environment.print = [&](std::string_view text) { output += text; };
-  environment.kernels = &kernels;
   SessionOptions options = OnThreads(3);
   options.fusion = "off";
-  const std::unique_ptr<Session> session = Session::Create(options, program, environment);
-  const Status status = session->Run();
-  EXPECT_TRUE(status.ok()) << status.ToString();
-  EXPECT_EQ(output, "2520.0\n");
-  EXPECT_EQ(session->statistics().operators.at("cumsum").acts, 3);
+  const ScriptOutcome outcome = RunScript(
+      "R = matrix(0, rows=3, cols=1)\nparfor (i in 1:3) {\n"
+      "  R[i, 1] = sum(cumsum(matrix(i, rows=20, cols=2)))\n}\n"
+      "print(sum(R))",
+      options, &kernels);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  EXPECT_EQ(outcome.output, "2520.0\n");
+  EXPECT_EQ(outcome.statistics[0].operators.at("cumsum").acts, 3);
 }
 
 TEST(ParallelIterationsTest, TheErrorIsThatOfTheFirstIterationThatFails) {
@@ -173,19 +165,12 @@ TEST(ParallelIterationsTest, WhatLacksMemoryAtOnceRunsOneAfterTheOther) {
   const ScriptOutcome one = RunScript(script, OnThreads(1));
   ASSERT_TRUE(one.status.ok()) << one.status.ToString();
   const NoMemoryOnce kernels("cumsum", 4);
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(testing::TempDir());
-  std::string output;
-  SessionEnvironment environment;
-  environment.files = files.get();
-  environment.clock = &SystemClock();
-  environment.print = [&](std::string_view text) { output += text; };
-  environment.kernels = &kernels;
   SessionOptions options = OnThreads(3);
   options.fusion = "off";
-  const Status status = Session::Create(options, CompileOrDie(script), environment)->Run();
-  EXPECT_TRUE(status.ok()) << status.ToString();
+  const ScriptOutcome many = RunScript(script, options, &kernels);
+  EXPECT_TRUE(many.status.ok()) << many.status.ToString();
   EXPECT_TRUE(kernels.has_failed());
-  EXPECT_EQ(output, one.output);
+  EXPECT_EQ(many.output, one.output);
 }
 
 TEST(ParallelIterationsTest, AnErrorTellsAllCallsOnTheWayToIt) {

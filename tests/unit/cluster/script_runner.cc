@@ -60,12 +60,13 @@ Status RunFrom(Session& session, const std::string& state) {
 
 }  // namespace
 
-ScriptOutcome RunScript(const std::string& text, SessionOptions options) {
+ScriptOutcome RunScript(const std::string& text, SessionOptions options, const ops::KernelSource* kernels) {
   Stretch whole;
-  return RunProgram(CompileOrDie(text), std::move(options), &whole);
+  return RunProgram(CompileOrDie(text), std::move(options), &whole, kernels);
 }
 
-ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch* stretch) {
+ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch* stretch,
+                         const ops::KernelSource* kernels) {
   const auto ranks = static_cast<size_t>(options.ranks);
   if (options.seed == -1) options.seed = 42;
   stretch->begin.resize(ranks);
@@ -84,6 +85,7 @@ ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch
     environment.print = [&outcome](std::string_view part) { outcome.output += part; };  // rank 0 only
     environment.link = ranks > 1 ? &network.LinkOf(static_cast<uint32_t>(rank)) : nullptr;
     environment.control = ranks > 1 ? channels[rank].get() : nullptr;
+    environment.kernels = kernels;
     environment.between_blocks = StopAtTheEnd(stretch, rank);
     sessions.push_back(Session::Create(options, program, environment));
     if (ranks > 1) network.Attach(static_cast<uint32_t>(rank), *sessions.back()->handler());

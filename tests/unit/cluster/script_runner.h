@@ -19,8 +19,9 @@ struct ScriptOutcome {
 /// Compiles `text` as "test.dml"; stops the test when that fails.
 Program CompileOrDie(const std::string& text);
 /// Runs a script with options.ranks sessions in this process, on real threads, joined by the in-memory
-/// network.
-ScriptOutcome RunScript(const std::string& text, SessionOptions options = {});
+/// network. `kernels`: instead of those of the catalog.
+ScriptOutcome RunScript(const std::string& text, SessionOptions options = {},
+                        const ops::KernelSource* kernels = nullptr);
 /// The same, of a program, between two moments. Each rank begins with the entry of `begin` (bytes of a
 /// ControlState) or, where that is empty, at the beginning; before block number `end` (from 0, of this run;
 /// -1: never) all ranks stand still and leave their states in `states`.
@@ -30,7 +31,8 @@ struct Stretch {
   std::vector<std::string> states;
   int64_t blocks = 0;  ///< How often rank 0 stood between two blocks.
 };
-ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch* stretch);
+ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch* stretch,
+                         const ops::KernelSource* kernels = nullptr);
 /// Options for `ranks` ranks that split every matrix that can be split.
 SessionOptions SplitOver(int ranks, int threads = 1);
 

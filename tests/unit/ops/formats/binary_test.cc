@@ -21,22 +21,6 @@ bool SameBits(double a, double b) {
 
 class BinaryTest : public FormatsTest {
  protected:
-  Result<Frame> ReadFrame(const std::string& name,
-                          std::vector<std::pair<std::string, Scalar>> attributes = {}) {
-    Node node;
-    node.SetAttribute("data_type", Scalar("frame"));
-    for (auto& [key, value] : attributes) node.SetAttribute(key, value);
-    HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(node, name, *files_));
-    HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *files_));
-    HEDDLE_ASSIGN_OR_RETURN(Frame whole, ReadFrameRows(options, summary, 0, summary.shape.rows, *files_));
-    for (const int64_t part : {2, 3, 7}) {
-      const int64_t begin = summary.shape.rows / part,
-                    end = summary.shape.rows - summary.shape.rows / part / 2;
-      HEDDLE_ASSIGN_OR_RETURN(const Frame rows, ReadFrameRows(options, summary, begin, end, *files_));
-      EXPECT_TRUE(Frame::SameCells(whole.Rows(begin, end), rows));
-    }
-    return whole;
-  }
   std::string FrameFault(const std::string& name,
                          std::vector<std::pair<std::string, Scalar>> attributes = {}) {
     const Result<Frame> frame = ReadFrame(name, std::move(attributes));

@@ -9,23 +9,6 @@ using Attributes = std::vector<std::pair<std::string, Scalar>>;
 
 class CsvFrameTest : public FormatsTest {
  protected:
-  Result<Frame> ReadFrame(const std::string& name, Attributes attributes = {}) {
-    Node node;
-    node.SetAttribute("data_type", "frame");
-    for (auto& [key, value] : attributes) node.SetAttribute(key, value);
-    HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(node, name, *files_));
-    HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *files_));
-    HEDDLE_ASSIGN_OR_RETURN(Frame whole, ReadFrameRows(options, summary, 0, summary.shape.rows, *files_));
-    EXPECT_EQ(whole.shape(), summary.shape);
-    // As several workers would: the rows must not depend on who reads them.
-    const int64_t half = summary.shape.rows / 2;
-    for (const auto& [begin, end] :
-         {std::pair<int64_t, int64_t>{0, half}, {half, summary.shape.rows}, {half, half}}) {
-      HEDDLE_ASSIGN_OR_RETURN(const Frame rows, ReadFrameRows(options, summary, begin, end, *files_));
-      EXPECT_TRUE(Frame::SameCells(rows, whole.Rows(begin, end)));
-    }
-    return whole;
-  }
   // Schema, then rows of cells with bars between, missing ones as "?".
   std::string Text(const std::string& name, Attributes attributes = {}) {
     const Result<Frame> frame = ReadFrame(name, std::move(attributes));

@@ -48,6 +48,27 @@ class FormatsTest : public testing::Test {
     EXPECT_TRUE(Matrix::SameCells(whole.Rows(half, whole.rows()), bottom));
     return whole;
   }
+  /// The same, as a frame, also in pieces that begin and end inside of blocks.
+  Result<Frame> ReadFrame(const std::string& name,
+                          std::vector<std::pair<std::string, Scalar>> attributes = {}) {
+    Node node;
+    node.SetAttribute("data_type", Scalar("frame"));
+    for (auto& [key, value] : attributes) node.SetAttribute(key, value);
+    HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(node, name, *files_));
+    HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *files_));
+    HEDDLE_ASSIGN_OR_RETURN(Frame whole, ReadFrameRows(options, summary, 0, summary.shape.rows, *files_));
+    EXPECT_EQ(whole.shape(), summary.shape);
+    const int64_t n = summary.shape.rows;
+    for (const auto& [begin, end] : {std::pair(int64_t{0}, n / 2),
+                                     {n / 2, n},
+                                     {n / 2, n / 2},
+                                     {n / 3, n - n / 6},
+                                     {n / 7, n - n / 14}}) {
+      HEDDLE_ASSIGN_OR_RETURN(const Frame rows, ReadFrameRows(options, summary, begin, end, *files_));
+      EXPECT_TRUE(Frame::SameCells(whole.Rows(begin, end), rows));
+    }
+    return whole;
+  }
   /// Why a file is not read, and what to do about it, line by line.
   std::string Fault(const std::string& name, std::vector<std::pair<std::string, Scalar>> attributes = {}) {
     const Result<Matrix> matrix = Read(name, std::move(attributes));

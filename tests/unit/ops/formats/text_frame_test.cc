@@ -8,22 +8,6 @@ namespace {
 
 class TextFrameTest : public FormatsTest {
  protected:
-  Result<Frame> ReadFrame(const std::string& name,
-                          std::vector<std::pair<std::string, Scalar>> attributes = {}) {
-    Node node;
-    node.SetAttribute("data_type", Scalar("frame"));
-    for (auto& [key, value] : attributes) node.SetAttribute(key, value);
-    HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options, ResolveReadOptions(node, name, *files_));
-    HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *files_));
-    HEDDLE_ASSIGN_OR_RETURN(Frame whole, ReadFrameRows(options, summary, 0, summary.shape.rows, *files_));
-    const int64_t half = summary.shape.rows / 2;
-    HEDDLE_ASSIGN_OR_RETURN(const Frame top, ReadFrameRows(options, summary, 0, half, *files_));
-    HEDDLE_ASSIGN_OR_RETURN(const Frame rest,
-                            ReadFrameRows(options, summary, half, summary.shape.rows, *files_));
-    EXPECT_TRUE(Frame::SameCells(whole.Rows(0, half), top));
-    EXPECT_TRUE(Frame::SameCells(whole.Rows(half, whole.rows()), rest));
-    return whole;
-  }
   // Its types, then its cells row by row; "-" is missing.
   std::string Text(const std::string& name, std::vector<std::pair<std::string, Scalar>> attributes = {}) {
     const Result<Frame> frame = ReadFrame(name, std::move(attributes));
