@@ -7,7 +7,7 @@
 
 #include "cluster/session/file_look.h"
 #include "cluster/session/session.h"
-#include "cluster/session/variables.h"
+#include "cluster/variables/variables.h"
 #include "compiler/optimize/infer.h"
 
 namespace heddle::cluster {

@@ -11,12 +11,12 @@
 #include "actor/runtime.h"
 #include "cluster/session/block_compiler.h"
 #include "cluster/session/direct_blocks.h"
-#include "cluster/session/divergence_guard.h"
-#include "cluster/session/random_seeds.h"
 #include "cluster/session/scalar_block.h"
 #include "cluster/session/session.h"
 #include "cluster/session/session_runtime.h"
-#include "cluster/session/variables.h"
+#include "cluster/variables/divergence_guard.h"
+#include "cluster/variables/random_seeds.h"
+#include "cluster/variables/variables.h"
 #include "ops/parallel.h"
 
 namespace heddle::cluster {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cluster/session/resolve_call.h"
+#include "cluster/variables/resolve_call.h"
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/loop_range.h"
 #include "core/call_site.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cluster/session/block_runner.h"
-#include "cluster/session/control_state.h"
 #include "cluster/session/list_steps.h"
-#include "cluster/session/variables.h"
+#include "cluster/variables/control_state.h"
+#include "cluster/variables/variables.h"
 #include "core/call_site.h"
 #include "core/program.h"
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/session/grown_columns.h"
 #include "cluster/session/session.h"
 #include "cluster/session/statistics.h"
-#include "cluster/session/variables.h"
+#include "cluster/variables/grown_columns.h"
+#include "cluster/variables/variables.h"
 #include "compiler/optimize/infer.h"
 #include "core/graph.h"
 #include "ops/kernel.h"

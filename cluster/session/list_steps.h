@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cluster/session/block_runner.h"
-#include "cluster/session/variables.h"
+#include "cluster/variables/variables.h"
 #include "core/program.h"
 
 namespace heddle::cluster {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "cluster/session/merge_variable.h"
+#include "cluster/variables/merge_variable.h"
 #include "compiler/optimize/split_sums.h"
 #include "core/clock.h"
 #include "core/counted_heap.h"

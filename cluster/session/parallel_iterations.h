@@ -10,7 +10,7 @@
 #include "cluster/session/block_runner.h"
 #include "cluster/session/control_program.h"
 #include "cluster/session/ordered_output.h"
-#include "cluster/session/sum_terms.h"
+#include "cluster/variables/sum_terms.h"
 #include "core/call_site.h"
 #include "core/program.h"
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cluster/session/divergence_guard.h"
+#include "cluster/variables/divergence_guard.h"
 #include "core/plan.h"
 #include "core/status.h"
 

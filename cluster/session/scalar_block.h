@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/session/variables.h"
+#include "cluster/variables/variables.h"
 #include "core/graph.h"
 #include "ops/kernel.h"
 

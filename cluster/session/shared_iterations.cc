@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "cluster/session/merge_cells.h"
-#include "cluster/session/merge_variable.h"
+#include "cluster/variables/merge_cells.h"
+#include "cluster/variables/merge_variable.h"
 #include "compiler/optimize/parallel_loops.h"
 #include "compiler/optimize/split_sums.h"
 #include "core/counted_heap.h"

@@ -15,7 +15,7 @@
 #include "cluster/session/control_program.h"
 #include "cluster/session/parallel_iterations.h"
 #include "cluster/session/session_runtime.h"
-#include "cluster/session/share_report.h"
+#include "cluster/variables/share_report.h"
 #include "core/program.h"
 
 namespace heddle::cluster {

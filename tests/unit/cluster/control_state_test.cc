@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions that stop between two blocks and go on elsewhere.
-#include "cluster/session/control_state.h"
+#include "cluster/variables/control_state.h"
 
 #include <gtest/gtest.h>
 

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <thread>
 
-#include "cluster/session/merge_cells.h"
-#include "cluster/session/merge_variable.h"
 #include "cluster/session/ordered_output.h"
+#include "cluster/variables/merge_cells.h"
+#include "cluster/variables/merge_variable.h"
 #include "core/clock.h"
 #include "ops/formats/files.h"
 #include "tests/unit/cluster/script_runner.h"

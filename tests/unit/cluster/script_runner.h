@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/session/control_state.h"
 #include "cluster/session/session.h"
+#include "cluster/variables/control_state.h"
 
 namespace heddle::cluster {
 

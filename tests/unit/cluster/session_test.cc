@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/session/local_run.h"
-#include "cluster/session/random_seeds.h"
+#include "cluster/variables/random_seeds.h"
 #include "tests/unit/cluster/script_runner.h"
 
 namespace heddle::cluster {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "cluster/session/merge_cells.h"
-#include "cluster/session/share_report.h"
-#include "cluster/session/sum_terms.h"
+#include "cluster/variables/merge_cells.h"
+#include "cluster/variables/share_report.h"
+#include "cluster/variables/sum_terms.h"
 #include "tests/unit/cluster/script_runner.h"
 
 namespace heddle::cluster {

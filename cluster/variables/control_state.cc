@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/control_state.h"
+#include "cluster/variables/control_state.h"
 
 #include <array>
 #include <cstring>

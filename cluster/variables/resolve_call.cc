@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/resolve_call.h"
+#include "cluster/variables/resolve_call.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cluster/session/variables.h"
+#include "cluster/variables/variables.h"
 
 namespace heddle::cluster {
 

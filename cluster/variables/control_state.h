@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/session/divergence_guard.h"
-#include "cluster/session/random_seeds.h"
-#include "cluster/session/variables.h"
+#include "cluster/variables/divergence_guard.h"
+#include "cluster/variables/random_seeds.h"
+#include "cluster/variables/variables.h"
 #include "core/program.h"
 
 namespace heddle::cluster {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/grown_columns.h"
+#include "cluster/variables/grown_columns.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/session/variables.h"
+#include "cluster/variables/variables.h"
 #include "core/matrix.h"
 
 namespace heddle::cluster {

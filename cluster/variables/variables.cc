@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/variables.h"
+#include "cluster/variables/variables.h"
 
 namespace heddle::cluster {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/merge_variable.h"
+#include "cluster/variables/merge_variable.h"
 
 #include <algorithm>
 #include <bit>
 #include <memory>
 #include <utility>
 
-#include "cluster/session/merge_cells.h"
+#include "cluster/variables/merge_cells.h"
 
 namespace heddle::cluster {
 namespace {

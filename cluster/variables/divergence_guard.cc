@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/divergence_guard.h"
+#include "cluster/variables/divergence_guard.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/merge_cells.h"
+#include "cluster/variables/merge_cells.h"
 
 #include <bit>
 #include <cstring>

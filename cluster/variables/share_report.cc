@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/share_report.h"
+#include "cluster/variables/share_report.h"
 
 #include <cstring>
 #include <utility>

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/session/variables.h"
+#include "cluster/variables/variables.h"
 
 namespace heddle::cluster {
 

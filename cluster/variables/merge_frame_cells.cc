@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/session/merge_cells.h"
+#include "cluster/variables/merge_cells.h"
 
 namespace heddle::cluster {
 namespace {

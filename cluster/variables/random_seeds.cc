@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/random_seeds.h"
+#include "cluster/variables/random_seeds.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "cluster/session/variables.h"
+#include "cluster/variables/variables.h"
 #include "ops/operator.h"
 
 namespace heddle::cluster {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/session/variables.h"
+#include "cluster/variables/variables.h"
 #include "core/program.h"
 
 namespace heddle::cluster {

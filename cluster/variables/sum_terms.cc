@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/sum_terms.h"
+#include "cluster/variables/sum_terms.h"
 
 #include <utility>
 
