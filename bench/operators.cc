@@ -15,7 +15,7 @@
 #include "bench/random_matrices.h"
 #include "core/clock.h"
 #include "core/double_text.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
 

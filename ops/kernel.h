@@ -17,7 +17,7 @@ class Clock;
 
 namespace heddle::ops {
 
-class Files;         // ops/formats/files.h
+class Files;         // ops/files/files.h
 class FusedRuntime;  // ops/fused/fused.h
 struct Operator;     // ops/operator.h
 

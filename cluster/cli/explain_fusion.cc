@@ -14,8 +14,8 @@
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/static_pass.h"
 #include "compiler/optimize/written_files.h"
+#include "ops/files/files.h"
 #include "ops/formats/file_format.h"
-#include "ops/formats/files.h"
 #include "ops/fused/fused.h"
 #include "ops/fused/tile_program.h"
 

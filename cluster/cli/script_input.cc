@@ -19,7 +19,7 @@
 #include "compiler/parse/parser.h"
 #include "core/utf8.h"
 #include "ops/cpu.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::cluster::cli {
 

@@ -9,7 +9,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "ops/formats/change_gate.h"
+#include "ops/files/change_gate.h"
 
 namespace heddle::cluster {
 

@@ -24,7 +24,7 @@
 #include "core/memory_bounds.h"
 #include "core/memory_budget.h"
 #include "ops/cpu.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::cluster {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/counted_heap.h"
 #include "core/fused_operator.h"
 #include "core/hash.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::cluster {
 namespace {

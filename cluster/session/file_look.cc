@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compiler/optimize/written_files.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::cluster {
 namespace {

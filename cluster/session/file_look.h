@@ -7,7 +7,7 @@
 
 #include "compiler/optimize/infer.h"
 #include "core/graph.h"
-#include "ops/formats/file_versions.h"
+#include "ops/files/file_versions.h"
 
 namespace heddle::cluster {
 

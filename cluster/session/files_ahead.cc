@@ -8,8 +8,8 @@
 
 #include <utility>
 
-#include "ops/formats/gzip.h"
-#include "ops/formats/input_files.h"
+#include "ops/files/gzip.h"
+#include "ops/files/input_files.h"
 
 namespace heddle::cluster {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::cluster {
 

@@ -4,7 +4,7 @@
 #include "core/clock.h"
 #include "core/memory_budget.h"
 #include "core/random.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::cluster {
 

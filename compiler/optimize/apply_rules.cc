@@ -6,7 +6,7 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
-#include "compiler/optimize/rules.h"
+#include "compiler/rules/rules.h"
 
 namespace heddle::compiler {
 namespace {

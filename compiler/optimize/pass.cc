@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compiler/optimize/rules.h"
+#include "compiler/rules/rules.h"
 
 namespace heddle::compiler {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/formats/file_versions.h"
-#include "ops/formats/files.h"
+#include "ops/files/file_versions.h"
+#include "ops/files/files.h"
 
 namespace heddle::compiler {
 namespace {

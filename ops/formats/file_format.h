@@ -9,7 +9,7 @@
 
 #include "core/graph.h"
 #include "core/value.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::ops {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/catalog.h"
+#include "ops/files/file_versions.h"
 #include "ops/formats/file_format.h"
-#include "ops/formats/file_versions.h"
 #include "ops/formats/list_files.h"
 
 namespace heddle::ops {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/formats/text_file.h"
+#include "ops/files/text_file.h"
 
 namespace heddle::ops {
 

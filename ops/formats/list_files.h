@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/data_type.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 // Lists in files (language reference 4.2): a folder with a file or folder "0_name", "1_name" ("1_null" where
 // the list has no names) for each element, each with its .mtd, and the .mtd of the folder.

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "ops/files/text_file.h"
 #include "ops/formats/file_format.h"
-#include "ops/formats/text_file.h"
 
 namespace heddle::ops {
 

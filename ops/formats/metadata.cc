@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/double_text.h"
+#include "ops/files/text_file.h"
 #include "ops/formats/options.h"
-#include "ops/formats/text_file.h"
 #include "ops/text/lenient_json.h"
 
 namespace heddle::ops {

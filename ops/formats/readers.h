@@ -4,8 +4,8 @@
 #include <limits>
 #include <mutex>
 
+#include "ops/files/text_file.h"
 #include "ops/formats/file_format.h"
-#include "ops/formats/text_file.h"
 
 // One pair of functions per format; file_format.h is the front door.
 namespace heddle::ops {

@@ -234,7 +234,7 @@ Result<Value> RunSampled(const KernelCall& call) {
 
 /// sampledProduct(W, U, V): cell (i, j) is sum over k of U[i,k] * V[j,k] where W has an entry, else absent.
 ///
-/// The compiler forms it of W * f(U %*% t(V)) with a CSR W (compiler/optimize/rules_order.cc); scripts cannot
+/// The compiler forms it of W * f(U %*% t(V)) with a CSR W (compiler/rules/rules_order.cc); scripts cannot
 /// name it. Shapes:  W is m x n, U m x r, V n x r; the result is m x n, CSR, with the entries of W that are
 /// not zero. Error:   |result - exact| <= (r/8 + 4) * eps * sum |u_ik v_jk|: eight lanes over k, then L
 /// (docs/numerics.md, section 3). Cost:    2 r operations an entry of W, whose rows of V come from memory in

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every rule, both sides, on random matrices of random shapes and formats: the same bits for an exact rule,
 // the same number for one that reorders a sum. A rule that no shape makes apply fails as well.
-#include "compiler/optimize/rules.h"
+#include "compiler/rules/rules.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::cluster {
 namespace {

@@ -13,7 +13,7 @@
 #include "cluster/variables/merge_cells.h"
 #include "cluster/variables/merge_variable.h"
 #include "core/clock.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 #include "tests/unit/cluster/script_runner.h"
 
 namespace heddle::cluster {

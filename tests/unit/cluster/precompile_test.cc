@@ -5,7 +5,7 @@
 
 #include "core/clock.h"
 #include "core/plan.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 #include "tests/unit/cluster/script_runner.h"
 
 namespace heddle::cluster {

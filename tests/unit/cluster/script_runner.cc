@@ -9,7 +9,7 @@
 #include "cluster/link/control_channel_in_process.h"
 #include "compiler/compile.h"
 #include "core/clock.h"
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::cluster {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "compiler/optimize/rule_pattern.h"
+#include "compiler/rules/rule_pattern.h"
 #include "ops/operator.h"
 #include "ops/simd/math.h"
 

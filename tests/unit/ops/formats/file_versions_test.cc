@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/file_versions.h"
+#include "ops/files/file_versions.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

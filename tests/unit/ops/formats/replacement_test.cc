@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/replacement.h"
+#include "ops/files/replacement.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 #include "tests/support/process.h"
 
 namespace heddle::ops {

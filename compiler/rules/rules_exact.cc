@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/optimize/rules.h"
+#include "compiler/rules/rules.h"
 
 // What is missing here on purpose, because bits would change: X + 0 (-0.0 becomes 0.0), X * 0 and X %*% 0
 // (NaN and Infinity times 0), (X>0) - (X<0) as sign(X) (NaN), X * (X > 0) as max(X, 0) (-Infinity), X - Y * X

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/replacement.h"
+#include "ops/files/replacement.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

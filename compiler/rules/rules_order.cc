@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/optimize/rules.h"
+#include "compiler/rules/rules.h"
 #include "core/sizes.h"
 
 // Rules that add up in another order. Missing on purpose: sum(A + B) as sum(A) + sum(B), which can lose every

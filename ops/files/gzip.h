@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::ops {
 

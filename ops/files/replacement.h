@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/status.h"
-#include "ops/formats/change_gate.h"
+#include "ops/files/change_gate.h"
 
 namespace heddle::ops {
 

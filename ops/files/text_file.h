@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 namespace heddle::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "ops/formats/file_versions.h"
-#include "ops/formats/input_files.h"
-#include "ops/formats/replacement.h"
+#include "ops/files/file_versions.h"
+#include "ops/files/input_files.h"
+#include "ops/files/replacement.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/input_files.h"
+#include "ops/files/input_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "core/text_encoding.h"
-#include "ops/formats/file_versions.h"
-#include "ops/formats/gzip.h"
+#include "ops/files/file_versions.h"
+#include "ops/files/gzip.h"
 
 namespace heddle::ops {
 namespace {

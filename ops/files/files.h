@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/status.h"
-#include "ops/formats/change_gate.h"
-#include "ops/formats/counted_bytes.h"
+#include "ops/files/change_gate.h"
+#include "ops/files/counted_bytes.h"
 
 namespace heddle::ops {
 
-class FileVersions;  // ops/formats/file_versions.h
+class FileVersions;  // ops/files/file_versions.h
 
 /// The bytes of an input file, as many as there were when it was opened. gzip is undone on the way (by
 /// content, not by name). The file is read piece by piece and never mapped: one that somebody cuts short
@@ -51,7 +51,7 @@ class Files {
   virtual Result<std::string> Fingerprint(const std::string& path) = 0;
   /// Replaces `path` by the bytes of `source`, whole or not at all: temporary file beside it, fsync, rename.
   /// An older file stays whole until then and when anything fails, `source` included; no temporary is left
-  /// behind. Links are followed, an older file's mode is kept (ops/formats/replacement.h). No more than one
+  /// behind. Links are followed, an older file's mode is kept (ops/files/replacement.h). No more than one
   /// piece is in memory at a time. kResourceExhausted when the disk is full.
   virtual Status Replace(const std::string& path, const ByteSource& source) = 0;
   Status Replace(const std::string& path, std::string_view bytes) {

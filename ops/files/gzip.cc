@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/gzip.h"
+#include "ops/files/gzip.h"
 
 #include <zlib.h>
 

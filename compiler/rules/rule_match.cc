@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/optimize/rule_match.h"
+#include "compiler/rules/rule_match.h"
 
 #include <cmath>
 

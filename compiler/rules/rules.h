@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "compiler/optimize/rule_match.h"
+#include "compiler/rules/rule_match.h"
 
 namespace heddle::compiler {
 

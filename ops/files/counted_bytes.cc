@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/counted_bytes.h"
+#include "ops/files/counted_bytes.h"
 
 #include <algorithm>
 #include <cstdlib>

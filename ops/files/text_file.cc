@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/text_file.h"
+#include "ops/files/text_file.h"
 
 #include <algorithm>
 

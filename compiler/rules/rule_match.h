@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/optimize/rule_pattern.h"
+#include "compiler/rules/rule_pattern.h"
 
 namespace heddle::compiler {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/formats/files.h"
+#include "ops/files/files.h"
 
 // The kinds of input file that Files::Open gives.
 namespace heddle::ops {
