@@ -10,7 +10,7 @@
 #include "actor/message.h"
 #include "actor/register_state.h"
 #include "actor/slot_queue.h"
-#include "core/plan.h"
+#include "core/programs/plan.h"
 
 namespace heddle::actor {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "actor/message.h"
-#include "core/value.h"
+#include "core/values/value.h"
 
 namespace heddle::actor {
 

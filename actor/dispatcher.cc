@@ -7,7 +7,7 @@
 
 #include "actor/device_worker.h"
 #include "actor/run_number.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "ops/parallel.h"
 
 namespace heddle::actor {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::actor {
 namespace {

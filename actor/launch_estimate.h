@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/plan.h"
+#include "core/programs/plan.h"
 
 namespace heddle::actor {
 

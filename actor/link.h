@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "actor/message.h"
-#include "core/value.h"
+#include "core/values/value.h"
 
 namespace heddle::actor {
 

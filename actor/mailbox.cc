@@ -11,7 +11,7 @@
 #include <memory>
 #include <thread>
 
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::actor {
 namespace {

@@ -5,8 +5,8 @@
 #include <map>
 #include <mutex>
 
-#include "core/plan.h"
-#include "core/value.h"
+#include "core/programs/plan.h"
+#include "core/values/value.h"
 
 namespace heddle::actor {
 

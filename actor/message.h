@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/plan.h"
+#include "core/programs/plan.h"
 
 namespace heddle::actor {
 

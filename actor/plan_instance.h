@@ -9,7 +9,7 @@
 #include "actor/actor.h"
 #include "actor/memory_ledger.h"
 #include "actor/register_state.h"
-#include "core/plan.h"
+#include "core/programs/plan.h"
 
 namespace heddle::actor {
 

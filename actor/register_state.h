@@ -6,8 +6,8 @@
 
 #include "actor/memory_ledger.h"
 #include "actor/slot_queue.h"
-#include "core/plan.h"
-#include "core/value.h"
+#include "core/programs/plan.h"
+#include "core/values/value.h"
 
 namespace heddle::actor {
 

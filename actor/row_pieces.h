@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "core/value.h"
+#include "core/values/value.h"
 
 namespace heddle::actor {
 

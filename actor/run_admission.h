@@ -8,7 +8,7 @@
 #include <list>
 #include <mutex>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 
 namespace heddle::actor {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "core/status.h"
 
 namespace heddle::actor {

@@ -8,7 +8,7 @@
 
 #include "actor/lane.h"
 #include "actor/run_number.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 
 namespace heddle::actor {
 namespace {

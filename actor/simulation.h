@@ -10,8 +10,8 @@
 
 #include "actor/plan_instance.h"
 #include "actor/task_body.h"
-#include "core/clock.h"
-#include "core/plan.h"
+#include "core/environment/clock.h"
+#include "core/programs/plan.h"
 
 namespace heddle::actor {
 

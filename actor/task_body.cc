@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "actor/row_pieces.h"
-#include "core/counted_heap.h"
-#include "core/text_format.h"
+#include "core/memory/counted_heap.h"
+#include "core/programs/text_format.h"
 #include "ops/operator.h"
 
 namespace heddle::actor {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "actor/plan_instance.h"
-#include "core/plan.h"
-#include "core/value.h"
+#include "core/programs/plan.h"
+#include "core/values/value.h"
 #include "ops/kernel.h"
 
 namespace heddle::actor {

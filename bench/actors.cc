@@ -19,7 +19,7 @@
 #include "actor/mailbox.h"
 #include "actor/runtime.h"
 #include "bench/probe.h"
-#include "core/counted_heap.h"
+#include "core/memory/counted_heap.h"
 
 namespace heddle::bench {
 namespace {

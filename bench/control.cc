@@ -8,7 +8,7 @@
 
 #include "cluster/session/local_run.h"
 #include "compiler/compile.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::bench {
 namespace {

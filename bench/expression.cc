@@ -9,8 +9,8 @@
 #include "compiler/fuse/fuse.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
-#include "core/clock.h"
-#include "core/fused_operator.h"
+#include "core/environment/clock.h"
+#include "core/programs/fused_operator.h"
 #include "ops/fused/fused.h"
 #include "ops/kernel.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "core/status.h"
-#include "core/value.h"
+#include "core/values/value.h"
 #include "ops/parallel.h"
 
 namespace heddle::bench {

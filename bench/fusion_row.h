@@ -7,8 +7,8 @@
 
 #include "bench/blas.h"
 #include "bench/operators.h"
-#include "core/matrix.h"
-#include "core/value.h"
+#include "core/values/matrix.h"
+#include "core/values/value.h"
 #include "ops/parallel.h"
 
 namespace heddle::bench {

@@ -13,8 +13,8 @@
 
 #include "bench/probe.h"
 #include "bench/random_matrices.h"
-#include "core/clock.h"
-#include "core/double_text.h"
+#include "core/environment/clock.h"
+#include "core/text/double_text.h"
 #include "ops/files/files.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 #include "ops/parallel.h"
 
 // Data to measure with. All stop the process when memory runs out.

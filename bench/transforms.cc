@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bench/probe.h"
-#include "core/clock.h"
-#include "core/frame.h"
+#include "core/environment/clock.h"
+#include "core/values/frame.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
 

@@ -7,7 +7,7 @@
 #include "compiler/optimize/static_pass.h"
 #include "compiler/parse/load_scripts.h"
 #include "compiler/parse/print_ast.h"
-#include "core/counted_heap.h"
+#include "core/memory/counted_heap.h"
 
 namespace heddle::compiler {
 namespace {

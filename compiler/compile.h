@@ -10,7 +10,7 @@
 
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/source_loader.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::compiler {
 

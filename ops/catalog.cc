@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/counted_heap.h"
+#include "core/memory/counted_heap.h"
 #include "ops/cells/stored_inputs.h"
 #include "ops/elementwise/single_precision.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/graph.h"
-#include "core/phase.h"
-#include "core/value.h"
+#include "core/programs/graph.h"
+#include "core/programs/phase.h"
+#include "core/values/value.h"
 
 namespace heddle {
 class Clock;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "ops/cell_codes.h"
 #include "ops/kernel.h"
 #include "ops/operator_traits.h"
@@ -71,7 +71,7 @@ struct Operator {
   int results = 1;     ///< Of a call; -1: as many as infer_several finds.
   /// Type, size and format of the result; kInvalidArgument when the inputs cannot be (the caller adds the
   /// position). Exactly one of the two is set, as of `run` and `run_several`: the second of operators with
-  /// several results, whose nodes are tuples (core/graph.h).
+  /// several results, whose nodes are tuples (core/programs/graph.h).
   Result<ValueInfo> (*infer)(const InferContext& context) = nullptr;
   Result<std::vector<ValueInfo>> (*infer_several)(const InferContext& context) = nullptr;
   RowRule (*row_rule)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: kWhole

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 
 // Parts of an operator's description (ops/operator.h) that only some folders ask for: how scripts call it,
 // what rewrites and fusion may do with it. All are plain data.

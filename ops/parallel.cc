@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "core/counted_heap.h"
+#include "core/memory/counted_heap.h"
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/panels.h"
-#include "core/sizes.h"
+#include "core/values/panels.h"
+#include "core/values/sizes.h"
 
 namespace heddle::ops {
 namespace {

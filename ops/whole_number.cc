@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 
 namespace heddle::ops {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/scalar.h"
+#include "core/values/scalar.h"
 
 // The one way from a number of a script to an index, a size, a seed or a bound of a loop.
 namespace heddle::ops {

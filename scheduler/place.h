@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan.h"
+#include "core/programs/plan.h"
 #include "ops/operator.h"
 #include "scheduler/schedule.h"
 

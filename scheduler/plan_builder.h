@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan.h"
+#include "core/programs/plan.h"
 #include "scheduler/place.h"
 
 namespace heddle::scheduler {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 #include "ops/operator.h"
 
 namespace heddle::scheduler {

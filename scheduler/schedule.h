@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "core/plan.h"
+#include "core/programs/plan.h"
 
 namespace heddle::scheduler {
 

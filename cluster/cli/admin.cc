@@ -8,7 +8,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/master/membership.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "cluster/session/session.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::cluster::cli {
 

@@ -9,7 +9,7 @@
 #include "cluster/cli/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
 namespace {

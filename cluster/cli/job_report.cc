@@ -8,7 +8,7 @@
 #include "cluster/cli/run_script.h"
 #include "cluster/master/job.h"
 #include "cluster/session/interrupt.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
 

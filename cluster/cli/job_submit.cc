@@ -8,7 +8,7 @@
 #include "cluster/cli/verb.h"
 #include "cluster/executor/executor_process.h"
 #include "cluster/session/interrupt.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
 namespace {

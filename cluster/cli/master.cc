@@ -9,7 +9,7 @@
 #include "cluster/master/master_server.h"
 #include "cluster/master/message_limits.h"
 #include "cluster/session/interrupt.h"
-#include "core/log.h"
+#include "core/environment/log.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "core/plan.h"
+#include "core/programs/plan.h"
 #include "core/status.h"
 
 namespace heddle::cluster::cli {

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include "cluster/cli/script_input.h"
 #include "cluster/session/interrupt.h"
 #include "compiler/explain.h"
-#include "core/memory_bounds.h"
-#include "core/memory_budget.h"
-#include "core/utf8.h"
+#include "core/memory/memory_bounds.h"
+#include "core/memory/memory_budget.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
 

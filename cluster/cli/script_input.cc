@@ -17,7 +17,7 @@
 #include "cluster/machine/machine_constants.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/parse/parser.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/cpu.h"
 #include "ops/files/files.h"
 

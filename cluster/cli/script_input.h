@@ -8,7 +8,7 @@
 #include "cluster/cli/arguments.h"
 #include "cluster/session/session.h"
 #include "compiler/compile.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::cluster::cli {
 

@@ -6,7 +6,7 @@
 #include "cluster/master/master_folder.h"
 #include "cluster/session/interrupt.h"
 #include "cluster/worker/worker_daemon.h"
-#include "core/log.h"
+#include "core/environment/log.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include "cluster/wire/value_wire.h"
 #include "compiler/build/build.h"
 #include "compiler/parse/load_scripts.h"
-#include "core/clock.h"
-#include "core/utf8.h"
+#include "core/environment/clock.h"
+#include "core/text/utf8.h"
 #include "ops/formats/file_format.h"
 #include "proto/master.grpc.pb.h"
 

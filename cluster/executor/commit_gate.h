@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "core/status.h"
 #include "ops/files/change_gate.h"
 

@@ -20,9 +20,9 @@
 #include "cluster/machine/process_limits.h"
 #include "cluster/session/background_measurement.h"
 #include "cluster/session/session.h"
-#include "core/clock.h"
-#include "core/memory_bounds.h"
-#include "core/memory_budget.h"
+#include "core/environment/clock.h"
+#include "core/memory/memory_bounds.h"
+#include "core/memory/memory_budget.h"
 #include "ops/cpu.h"
 #include "ops/files/files.h"
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/line_channel.h"
-#include "core/random.h"
+#include "core/environment/random.h"
 
 namespace heddle::cluster {
 namespace {

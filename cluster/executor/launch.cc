@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "cluster/executor/executor_process.h"
-#include "core/random.h"
+#include "core/environment/random.h"
 
 namespace heddle::cluster {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::cluster {
 

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "compiler/optimize/pass.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/cpu.h"
 
 namespace heddle::cluster {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::cluster {
 namespace {

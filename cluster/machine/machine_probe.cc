@@ -7,8 +7,8 @@
 #include <array>
 #include <cmath>
 
-#include "core/block_pool.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
+#include "core/memory/block_pool.h"
 #include "ops/parallel.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/elementwise.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::cluster {
 

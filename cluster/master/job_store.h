@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cluster/master/job.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::cluster {
 

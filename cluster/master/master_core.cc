@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/log.h"
+#include "core/environment/log.h"
 
 namespace heddle::cluster {
 namespace {

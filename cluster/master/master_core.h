@@ -13,7 +13,7 @@
 #include "cluster/master/job_attempt.h"
 #include "cluster/master/job_store.h"
 #include "cluster/master/membership.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::cluster {
 

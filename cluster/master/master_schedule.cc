@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "cluster/master/master_core.h"
-#include "core/log.h"
+#include "core/environment/log.h"
 
 // From a waiting job to executors, and from executors to an outcome.
 namespace heddle::cluster {

@@ -23,8 +23,8 @@
 #include "cluster/network/grpc_library.h"
 #include "cluster/security/rpc_security.h"
 #include "cluster/wire/value_wire.h"
-#include "core/log.h"
-#include "core/utf8.h"
+#include "core/environment/log.h"
+#include "core/text/utf8.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {

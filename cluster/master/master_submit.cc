@@ -13,7 +13,7 @@
 #include "cluster/wire/value_wire.h"
 #include "compiler/compile.h"
 #include "compiler/explain.h"
-#include "core/random.h"
+#include "core/environment/random.h"
 
 namespace heddle::cluster {
 namespace {

@@ -4,7 +4,7 @@
 #include "cluster/executor/executor_messages.h"
 #include "cluster/machine/machine_constants.h"
 #include "cluster/wire/value_wire.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster {
 namespace {

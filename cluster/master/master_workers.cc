@@ -12,7 +12,7 @@
 #include "cluster/master/message_limits.h"
 #include "cluster/master/worker_identity.h"
 #include "cluster/wire/value_wire.h"
-#include "core/log.h"
+#include "core/environment/log.h"
 
 namespace heddle::cluster {
 namespace {

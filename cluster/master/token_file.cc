@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "cluster/master/master_folder.h"
-#include "core/log.h"
+#include "core/environment/log.h"
 
 namespace heddle::cluster {
 namespace {

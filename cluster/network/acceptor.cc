@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "cluster/network/address.h"
-#include "core/clock.h"
-#include "core/log.h"
+#include "core/environment/clock.h"
+#include "core/environment/log.h"
 
 namespace heddle::cluster {
 namespace {

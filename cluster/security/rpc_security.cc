@@ -7,7 +7,7 @@
 #include "cluster/network/unreachable.h"
 #include "cluster/version.h"
 #include "cluster/wire/value_wire.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster {
 namespace {

@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "cluster/session/statistics.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::cluster {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "actor/run_number.h"
-#include "core/counted_heap.h"
-#include "core/fused_operator.h"
 #include "core/hash.h"
+#include "core/memory/counted_heap.h"
+#include "core/programs/fused_operator.h"
 #include "ops/files/files.h"
 
 namespace heddle::cluster {

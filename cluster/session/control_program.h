@@ -11,7 +11,7 @@
 #include "cluster/variables/control_state.h"
 #include "cluster/variables/variables.h"
 #include "core/call_site.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::cluster {
 

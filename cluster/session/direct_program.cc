@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
 

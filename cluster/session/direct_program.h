@@ -13,7 +13,7 @@
 #include "cluster/variables/grown_columns.h"
 #include "cluster/variables/variables.h"
 #include "compiler/optimize/infer.h"
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "ops/kernel.h"
 
 namespace heddle::ops {

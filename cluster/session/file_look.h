@@ -6,7 +6,7 @@
 #include <string>
 
 #include "compiler/optimize/infer.h"
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "ops/files/file_versions.h"
 
 namespace heddle::cluster {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/optimize/infer.h"
-#include "core/graph.h"
+#include "core/programs/graph.h"
 
 namespace heddle::cluster {
 

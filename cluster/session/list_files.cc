@@ -4,8 +4,8 @@
 #include "ops/formats/list_files.h"
 
 #include "cluster/session/list_steps.h"
-#include "core/counted_heap.h"
 #include "core/hash.h"
+#include "core/memory/counted_heap.h"
 
 namespace heddle::cluster {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "compiler/optimize/list_steps.h"
-#include "core/counted_heap.h"
+#include "core/memory/counted_heap.h"
 
 namespace heddle::cluster {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cluster/session/block_runner.h"
 #include "cluster/variables/variables.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::cluster {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/session/local_run.h"
 
-#include "core/clock.h"
-#include "core/memory_budget.h"
-#include "core/random.h"
+#include "core/environment/clock.h"
+#include "core/environment/random.h"
+#include "core/memory/memory_budget.h"
 #include "ops/files/files.h"
 
 namespace heddle::cluster {

@@ -11,10 +11,10 @@
 
 #include "cluster/variables/merge_variable.h"
 #include "compiler/optimize/split_sums.h"
-#include "core/clock.h"
-#include "core/counted_heap.h"
-#include "core/heap_of_thread.h"
-#include "core/memory_budget.h"
+#include "core/environment/clock.h"
+#include "core/memory/counted_heap.h"
+#include "core/memory/heap_of_thread.h"
+#include "core/memory/memory_budget.h"
 #include "ops/parallel.h"
 
 namespace heddle::cluster {

@@ -12,7 +12,7 @@
 #include "cluster/session/ordered_output.h"
 #include "cluster/variables/sum_terms.h"
 #include "core/call_site.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::cluster {
 

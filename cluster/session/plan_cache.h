@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cluster/variables/divergence_guard.h"
-#include "core/plan.h"
+#include "core/programs/plan.h"
 #include "core/status.h"
 
 namespace heddle::cluster {

@@ -13,7 +13,7 @@
 #include "cluster/variables/random_seeds.h"
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/written_files.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "core/hash.h"
 
 namespace heddle::cluster {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cluster/session/session.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle {
 class Clock;

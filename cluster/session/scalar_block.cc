@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "core/counted_heap.h"
-#include "core/program.h"
+#include "core/memory/counted_heap.h"
+#include "core/programs/program.h"
 #include "ops/operator.h"
 
 namespace heddle::cluster {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cluster/variables/variables.h"
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "ops/kernel.h"
 
 namespace heddle::ops {

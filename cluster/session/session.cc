@@ -11,9 +11,9 @@
 #include "cluster/session/shared_iterations.h"
 #include "cluster/variables/random_seeds.h"
 #include "compiler/codegen/codegen.h"
-#include "core/block_pool.h"
-#include "core/clock.h"
-#include "core/log.h"
+#include "core/environment/clock.h"
+#include "core/environment/log.h"
+#include "core/memory/block_pool.h"
 #include "ops/fused/fused.h"
 
 namespace heddle::cluster {

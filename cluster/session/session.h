@@ -9,8 +9,8 @@
 #include "actor/link.h"
 #include "cluster/session/statistics.h"
 #include "compiler/fuse/machine_constants.h"
-#include "core/plan.h"
-#include "core/program.h"
+#include "core/programs/plan.h"
+#include "core/programs/program.h"
 #include "core/status.h"
 #include "ops/kernel.h"
 

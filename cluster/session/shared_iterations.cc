@@ -8,9 +8,9 @@
 #include "cluster/variables/merge_variable.h"
 #include "compiler/optimize/parallel_loops.h"
 #include "compiler/optimize/split_sums.h"
-#include "core/counted_heap.h"
 #include "core/hash.h"
-#include "core/sizes.h"
+#include "core/memory/counted_heap.h"
+#include "core/values/sizes.h"
 
 namespace heddle::cluster {
 namespace {

@@ -16,7 +16,7 @@
 #include "cluster/session/parallel_iterations.h"
 #include "cluster/session/session_runtime.h"
 #include "cluster/variables/share_report.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::cluster {
 

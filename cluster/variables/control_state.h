@@ -10,7 +10,7 @@
 #include "cluster/variables/divergence_guard.h"
 #include "cluster/variables/random_seeds.h"
 #include "cluster/variables/variables.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::cluster {
 

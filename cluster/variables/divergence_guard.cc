@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "core/hash.h"
-#include "core/text_format.h"
+#include "core/programs/text_format.h"
+#include "core/text/quoted.h"
 
 namespace heddle::cluster {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cluster/variables/variables.h"
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 namespace heddle::cluster {
 

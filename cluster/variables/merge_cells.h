@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "core/frame.h"
-#include "core/matrix.h"
+#include "core/values/frame.h"
+#include "core/values/matrix.h"
 
 namespace heddle::cluster {
 

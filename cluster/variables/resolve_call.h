@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cluster/variables/variables.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::cluster {
 

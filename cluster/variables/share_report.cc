@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/text_format.h"
+#include "core/programs/text_format.h"
 
 namespace heddle::cluster {
 

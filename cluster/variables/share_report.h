@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "core/status.h"
 
 namespace heddle::cluster {

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "cluster/wire/value_wire.h"
-#include "core/text_format.h"
+#include "core/programs/text_format.h"
+#include "core/text/quoted.h"
 
 namespace heddle::cluster {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "core/graph.h"
-#include "core/list.h"
-#include "core/plan.h"
-#include "core/value.h"
+#include "core/programs/graph.h"
+#include "core/programs/plan.h"
+#include "core/values/list.h"
+#include "core/values/value.h"
 
 namespace heddle::cluster {
 

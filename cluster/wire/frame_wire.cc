@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "cluster/wire/bytes.h"
-#include "core/counted_heap.h"
-#include "core/sizes.h"
+#include "core/memory/counted_heap.h"
+#include "core/values/sizes.h"
 
 namespace heddle::cluster {
 namespace {

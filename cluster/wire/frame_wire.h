@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/frame.h"
 #include "core/status.h"
+#include "core/values/frame.h"
 
 // The wire form of a frame of columns: what its columns are, then their memory, column by column: cells (of
 // texts the offsets, which begin anywhere), bytes of texts, marks of missing cells.

@@ -7,8 +7,8 @@
 #include <string>
 #include <tuple>
 
-#include "core/plan.h"
-#include "core/value.h"
+#include "core/programs/plan.h"
+#include "core/values/value.h"
 
 namespace heddle::cluster {
 

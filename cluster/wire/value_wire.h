@@ -11,7 +11,7 @@
 
 #include "cluster/wire/frame_wire.h"
 #include "core/status.h"
-#include "core/value.h"
+#include "core/values/value.h"
 
 // How a value travels between executors: frames of a 32-byte little-endian header and a payload of at most
 // kChunkBytes (runtime reference 5.6). Nothing here knows gRPC.

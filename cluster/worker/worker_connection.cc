@@ -7,7 +7,7 @@
 #include "cluster/master/message_limits.h"
 #include "cluster/security/rpc_security.h"
 #include "cluster/wire/value_wire.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {

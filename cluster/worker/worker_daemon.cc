@@ -12,9 +12,9 @@
 #include "cluster/network/unreachable.h"
 #include "cluster/security/rpc_security.h"
 #include "cluster/worker/worker_connection.h"
-#include "core/clock.h"
-#include "core/log.h"
-#include "core/random.h"
+#include "core/environment/clock.h"
+#include "core/environment/log.h"
+#include "core/environment/random.h"
 
 namespace heddle::cluster {
 namespace {

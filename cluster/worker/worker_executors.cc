@@ -7,7 +7,7 @@
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/lease_clock.h"
 #include "cluster/master/message_limits.h"
-#include "core/log.h"
+#include "core/environment/log.h"
 
 namespace heddle::cluster {
 namespace {

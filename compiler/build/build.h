@@ -6,7 +6,7 @@
 
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/load_scripts.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::compiler {
 

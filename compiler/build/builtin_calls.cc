@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "compiler/build/body_builder.h"
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 
 namespace heddle::compiler {
 namespace {

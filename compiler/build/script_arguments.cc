@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "compiler/parse/lexer.h"
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 
 namespace heddle::compiler {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/scalar.h"
+#include "core/values/scalar.h"
 
 namespace heddle::compiler {
 

@@ -7,8 +7,8 @@
 
 #include "compiler/codegen/code_module.h"
 #include "compiler/codegen/object_cache.h"
-#include "core/clock.h"
-#include "core/counted_heap.h"
+#include "core/environment/clock.h"
+#include "core/memory/counted_heap.h"
 
 namespace heddle::codegen {
 namespace {

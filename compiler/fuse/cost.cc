@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/fused/tile_sizes.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"

@@ -9,7 +9,7 @@
 
 #include "compiler/fuse/dag.h"
 #include "compiler/fuse/machine_constants.h"
-#include "core/fused_operator.h"
+#include "core/programs/fused_operator.h"
 
 namespace heddle::compiler {
 

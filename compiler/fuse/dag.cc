@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/simd/elementwise_codes.h"
 #include "ops/split.h"
 #include "ops/whole_number.h"

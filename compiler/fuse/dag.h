@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler::fusion {

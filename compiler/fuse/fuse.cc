@@ -9,7 +9,7 @@
 #include "compiler/fuse/plan_cost.h"
 #include "compiler/fuse/replace.h"
 #include "compiler/fuse/select.h"
-#include "core/random.h"
+#include "core/environment/random.h"
 
 namespace heddle::compiler {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "compiler/fuse/cost.h"
-#include "core/clock.h"
-#include "core/fused_operator.h"
-#include "core/graph.h"
+#include "core/environment/clock.h"
+#include "core/programs/fused_operator.h"
+#include "core/programs/graph.h"
 
 namespace heddle::compiler {
 

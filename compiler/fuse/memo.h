@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/fuse/dag.h"
-#include "core/fused_operator.h"
+#include "core/programs/fused_operator.h"
 
 namespace heddle::compiler::fusion {
 

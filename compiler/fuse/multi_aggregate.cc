@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/fused_operator.h"
+#include "core/programs/fused_operator.h"
 #include "ops/aggregate/aggregate.h"
 
 namespace heddle::compiler::fusion {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compiler/fuse/build_operator.h"
-#include "core/panels.h"
+#include "core/values/panels.h"
 
 namespace heddle::compiler::fusion {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/fuse/plan_cost.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::compiler::fusion {
 

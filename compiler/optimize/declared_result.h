@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::compiler {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "compiler/optimize/liveness.h"
-#include "core/graph.h"
+#include "core/programs/graph.h"
 
 namespace heddle::compiler {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph.h"
-#include "core/list.h"
+#include "core/programs/graph.h"
+#include "core/values/list.h"
 
 namespace heddle::ops {
 class Files;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/optimize/infer.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::compiler {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::compiler {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::compiler {
 

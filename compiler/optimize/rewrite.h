@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 
 namespace heddle::compiler {
 

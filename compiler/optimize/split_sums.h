@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 
 namespace heddle::compiler {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "compiler/parse/diagnostics.h"
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::ops {
 class Files;

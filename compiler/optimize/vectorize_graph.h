@@ -5,7 +5,7 @@
 #include <string>
 
 #include "compiler/optimize/liveness.h"
-#include "core/graph.h"
+#include "core/programs/graph.h"
 
 namespace heddle::compiler {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/program.h"
+#include "core/programs/program.h"
 
 namespace heddle::ops {
 class Files;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "compiler/parse/source_range.h"
-#include "core/data_type.h"
-#include "core/scalar.h"
+#include "core/values/data_type.h"
+#include "core/values/scalar.h"
 
 /// The syntax tree of DML (language reference, sections 1.1 to 1.4): plain data, names not resolved, types
 /// not known. Parentheses leave no trace. A tree is at most kMaxExpressionHeight high, so recursion over it

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::compiler {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "compiler/parse/diagnostics.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::compiler {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/parse/source_range.h"
-#include "core/scalar.h"
+#include "core/values/scalar.h"
 
 namespace heddle::compiler {
 

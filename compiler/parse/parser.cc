@@ -3,7 +3,7 @@
 
 #include "compiler/parse/statement_parser.h"
 #include "compiler/parse/token_stream.h"
-#include "core/text_encoding.h"
+#include "core/text/text_encoding.h"
 
 namespace heddle::compiler {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/parse/print_ast.h"
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 
 namespace heddle::compiler {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "compiler/parse/ast.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::compiler {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 
 namespace heddle::compiler {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/rules/rules.h"
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 
 // Rules that add up in another order. Missing on purpose: sum(A + B) as sum(A) + sum(B), which can lose every
 // digit of sum(A - B); sum(v * w) as t(v) %*% w, which gains nothing once the left side is fused; 1 / (1 +

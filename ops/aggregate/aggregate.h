@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/kernel.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/aggregate.h"

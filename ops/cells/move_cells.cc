@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/parallel.h"
 #include "ops/simd/transpose.h"
 

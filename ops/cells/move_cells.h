@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // Moving cells without computing: kernels that several operators share. Exact, so any order of work will do
 // (docs/numerics.md R4).

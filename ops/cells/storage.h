@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
-// Changes of storage on all threads of the arena (ToDense and ToSparse of core/matrix.h use one).
+// Changes of storage on all threads of the arena (ToDense and ToSparse of core/values/matrix.h use one).
 namespace heddle::ops {
 
 /// The same cells, stored dense; x itself if it is. Shares nothing with x otherwise.

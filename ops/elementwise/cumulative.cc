@@ -4,7 +4,7 @@
 // passes over X.
 #include <algorithm>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/catalog.h"
 #include "ops/parallel.h"
 #include "ops/reduction/reduction_tree.h"

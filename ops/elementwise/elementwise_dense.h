@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 #include "ops/broadcast.h"
 #include "ops/simd/elementwise.h"
 

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/parallel.h"

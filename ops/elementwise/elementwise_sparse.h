@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 #include "ops/elementwise/elementwise_dense.h"
 #include "ops/simd/elementwise.h"
 

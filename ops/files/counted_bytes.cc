@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/block_pool.h"
+#include "core/memory/block_pool.h"
 
 namespace heddle::ops {
 

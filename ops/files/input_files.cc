@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/text_encoding.h"
+#include "core/text/text_encoding.h"
 #include "ops/files/file_versions.h"
 #include "ops/files/gzip.h"
 

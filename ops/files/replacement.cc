@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/random.h"
+#include "core/environment/random.h"
 
 namespace heddle::ops {
 namespace {

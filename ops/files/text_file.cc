@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/text_encoding.h"
+#include "core/text/text_encoding.h"
 
 namespace heddle::ops {
 namespace {

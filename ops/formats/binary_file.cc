@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 #include "ops/formats/binary_layout.h"
 #include "ops/formats/crc32c.h"
 #include "ops/formats/options.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/schema.h"
+#include "core/values/schema.h"
 #include "ops/formats/file_format.h"
 
 // Heddle's own binary files (docs/files.md has the layout, byte by byte): a header, blocks of rows, an index

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/formats/binary_file.h"
 #include "ops/formats/binary_layout.h"
 #include "ops/formats/readers.h"

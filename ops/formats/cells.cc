@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/matrix_market.h"

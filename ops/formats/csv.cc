@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/read_chunks.h"

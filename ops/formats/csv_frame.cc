@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/frame_cells.h"
 #include "ops/formats/lines.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 #include "ops/formats/lines.h"
 
 namespace heddle::ops {

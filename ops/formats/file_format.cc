@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/formats/binary_file.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/graph.h"
-#include "core/value.h"
+#include "core/programs/graph.h"
+#include "core/values/value.h"
 #include "ops/files/files.h"
 
 namespace heddle::ops {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
-#include "core/scalar.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
+#include "core/values/scalar.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/options.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/schema.h"
+#include "core/values/schema.h"
 
 // The cells of frames in files of text. nullopt: the text is no cell of a column of that type.
 namespace heddle::ops {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/data_type.h"
+#include "core/values/data_type.h"
 #include "ops/files/files.h"
 
 // Lists in files (language reference 4.2): a folder with a file or folder "0_name", "1_name" ("1_null" where

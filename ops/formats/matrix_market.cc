@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/formats/lines.h"
 
 namespace heddle::ops {

@@ -4,7 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 #include "ops/files/text_file.h"
 #include "ops/formats/options.h"
 #include "ops/text/lenient_json.h"

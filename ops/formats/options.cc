@@ -6,7 +6,7 @@
 #include <array>
 #include <cctype>
 
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/whole_number.h"

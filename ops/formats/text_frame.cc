@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
-#include "core/sizes.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
+#include "core/values/sizes.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/frame_cells.h"
 #include "ops/formats/lines.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/double_text.h"
-#include "core/log.h"
+#include "core/environment/log.h"
+#include "core/text/double_text.h"
 #include "ops/formats/binary_file.h"
 #include "ops/formats/file_format.h"
 #include "ops/formats/write_frame.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 #include "ops/formats/file_format.h"
 
 namespace heddle::ops {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 
 // Frames cut out of frames and put together: what they hold, and what can be told of it before.
 namespace heddle::ops {

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <optional>
 
-#include "core/double_text.h"
-#include "core/utf8.h"
+#include "core/text/double_text.h"
+#include "core/text/utf8.h"
 #include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/convert.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/frame.h"
-#include "core/matrix.h"
+#include "core/values/frame.h"
+#include "core/values/matrix.h"
 
 // Frames from matrices and back (language reference 2.3).
 namespace heddle::ops {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 
 // What a text could be a cell of.
 namespace heddle::ops {

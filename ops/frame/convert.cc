@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/double_text.h"
-#include "core/utf8.h"
+#include "core/text/double_text.h"
+#include "core/text/utf8.h"
 
 namespace heddle::ops {
 namespace {

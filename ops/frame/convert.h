@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 
 // Cells of one type as cells of another.
 namespace heddle::ops {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 
 namespace heddle::ops {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 
 namespace heddle::ops {
 

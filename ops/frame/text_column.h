@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 
 namespace heddle::ops {
 

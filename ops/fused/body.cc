@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/aggregate/aggregate.h"
 #include "ops/broadcast.h"
 #include "ops/fused/region_walk.h"

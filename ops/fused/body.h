@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/fused_operator.h"
+#include "core/programs/fused_operator.h"
 #include "core/status.h"
 
 // What the values of a fused operator's body are to its tiles.

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/cpu.h"
 #include "ops/kernel.h"
 #include "ops/product/matmul.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 #include "ops/fused/tile_program.h"
 #include "ops/product/matmul.h"
 #include "ops/sparse/sparse_leaves.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "ops/catalog.h"
 #include "ops/fused/region_walk.h"
 #include "ops/fused/run_tiles.h"

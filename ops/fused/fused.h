@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/fused_operator.h"
+#include "core/programs/fused_operator.h"
 #include "ops/cpu.h"
 #include "ops/region/region.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/broadcast.h"
 #include "ops/fused/lower_roots.h"
 #include "ops/fused/places.h"

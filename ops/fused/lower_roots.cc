@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/cpu.h"
 #include "ops/fused/dense_rows.h"
 #include "ops/fused/paired_product.h"

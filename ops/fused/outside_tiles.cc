@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a fused operator computes before its first tile and after its last one.
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/operator.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/aggregate/aggregate.h"
 #include "ops/simd/cell_operators.h"
 #include "ops/simd/elementwise_codes.h"

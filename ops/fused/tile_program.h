@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/fused_operator.h"
+#include "core/programs/fused_operator.h"
 #include "ops/aggregate/aggregate.h"
 #include "ops/cpu.h"
 #include "ops/fused/body.h"

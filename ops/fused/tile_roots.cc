@@ -2,7 +2,7 @@
 // What the steps of a tile add to the payloads of the roots.
 #include <algorithm>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/fused/dense_rows.h"
 #include "ops/fused/tile_steps.h"
 #include "ops/simd/matmul.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/fused/entries.h"
 #include "ops/parallel.h"
 #include "ops/sparse/gathered_rows.h"

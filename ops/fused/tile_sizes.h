@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 #include "ops/fused/paired_product.h"
 #include "ops/fused/tile_program.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/cpu.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/elementwise/single_precision.h"

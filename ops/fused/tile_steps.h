@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/matrix.h"
 #include "core/status.h"
+#include "core/values/matrix.h"
 #include "ops/fused/entries.h"
 #include "ops/fused/paired_product.h"
 #include "ops/fused/tile_program.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/clock.h"
-#include "core/double_text.h"
+#include "core/environment/clock.h"
+#include "core/text/double_text.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"

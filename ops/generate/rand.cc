@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/block_pool.h"
-#include "core/panels.h"
+#include "core/memory/block_pool.h"
+#include "core/values/panels.h"
 #include "ops/cells/storage.h"
 #include "ops/generate/philox.h"
 #include "ops/generate/random_stream.h"

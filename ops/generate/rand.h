@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 namespace heddle::ops {
 

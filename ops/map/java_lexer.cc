@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 #include "ops/text/java_text.h"
 
 namespace heddle::ops {

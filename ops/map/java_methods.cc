@@ -5,11 +5,11 @@
 #include <cmath>
 #include <limits>
 
-#include "core/double_text.h"
-#include "core/utf8.h"
-#include "ops/text/java_text.h"
+#include "core/text/double_text.h"
+#include "core/text/utf8.h"
 #include "ops/map/porter_stemmer.h"
 #include "ops/map/text_measures.h"
+#include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "core/double_text.h"
 #include "core/status.h"
+#include "core/text/double_text.h"
 #include "ops/text/java_text.h"
 
 namespace heddle::ops {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/arguments.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/text_column.h"
 #include "ops/map/java_expression.h"
-#include "ops/text/java_text.h"
 #include "ops/map/moving_average.h"
 #include "ops/map/syntactic_patterns.h"
+#include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/convert.h"
 #include "ops/frame/text_column.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 
 namespace heddle::ops {
 

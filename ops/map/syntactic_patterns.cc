@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 #include "ops/frame/text_column.h"
 #include "ops/text/java_text.h"
 

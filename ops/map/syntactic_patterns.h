@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 
 namespace heddle::ops {
 

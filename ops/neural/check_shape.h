@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "core/shape.h"
 #include "core/status.h"
+#include "core/values/shape.h"
 
 namespace heddle::ops {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/arguments.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/unfold.h"

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/panels.h"
-#include "core/sizes.h"
+#include "core/values/panels.h"
+#include "core/values/sizes.h"
 #include "ops/arguments.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <functional>
 
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 #include "ops/arguments.h"
 
 namespace heddle::ops {

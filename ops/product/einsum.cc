@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/shape.h"
 #include "core/status.h"
+#include "core/values/shape.h"
 
 namespace heddle::ops {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/matrix.h"
-#include "core/panels.h"
+#include "core/values/matrix.h"
+#include "core/values/panels.h"
 #include "ops/kernel.h"
 #include "ops/reduction/reduction_tree.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/cpu.h"
 #include "ops/fetch.h"
 #include "ops/kernel.h"

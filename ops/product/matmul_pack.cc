@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <new>
 
-#include "core/counted_heap.h"
-#include "core/panels.h"
+#include "core/memory/counted_heap.h"
+#include "core/values/panels.h"
 #include "ops/cpu.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/block_pool.h"
+#include "core/memory/block_pool.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/simd/gemm.h"
 
@@ -16,7 +16,7 @@ namespace heddle::ops {
 constexpr int64_t StripCells(int64_t width, int64_t depth) { return width * depth + 16; }
 
 /// Packed operands: on huge pages, which are kept and used again and again. With small pages a product takes
-/// four percent longer. std::bad_alloc where there is no memory (core/counted_heap.h).
+/// four percent longer. std::bad_alloc where there is no memory (core/memory/counted_heap.h).
 class PackedCells {
  public:
   explicit PackedCells(int64_t count);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 namespace heddle::ops {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/reduction/reduction_tree.h"
 
 namespace heddle::ops::simd {

@@ -11,7 +11,7 @@
 #include <limits>
 #include <new>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/parallel.h"
 #include "ops/reduction/reduction_tasks.h"
 #include "ops/simd/aggregate.h"

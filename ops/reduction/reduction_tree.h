@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/matrix.h"
 #include "core/status.h"
+#include "core/values/matrix.h"
 #include "ops/kernel.h"
 
 // The tree of docs/numerics.md, section 2: T(a, b) = T(a, a + s) + T(a + s, b) over leaves, s the largest

@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 
 namespace heddle::ops::reference {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // The definitions of docs/numerics.md, section 3, as literal loops over the cells of a whole matrix. Slow,
 // single-threaded, written from the page and not from the kernels: what the kernels are tested against.

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph.h"
-#include "core/value.h"
+#include "core/programs/graph.h"
+#include "core/values/value.h"
 
 // The reference kernels by the name of the operator, for tests that go over the catalog.
 namespace heddle::ops::reference {

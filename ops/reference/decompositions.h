@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // Decompositions as literal loops, by other algorithms than those of ops/solve where there is a simple one:
 // for tests, which compare within the bounds that the operators state. Dense input without NaN.

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // What unique() and countDistinct() mean, as literal loops. For tests only.
 namespace heddle::ops::reference {

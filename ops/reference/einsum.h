@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // What einsum() means, as literal loops. For tests only.
 namespace heddle::ops::reference {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/value.h"
+#include "core/values/value.h"
 
 // Cell-wise operators as literal loops, for tests. Storage of the arguments is their format (docs/numerics.md
 // R6).

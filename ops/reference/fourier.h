@@ -4,7 +4,7 @@
 #include <complex>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // What a Fourier transform is: n^2 products of long doubles. For tests only.
 namespace heddle::ops::reference {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 
 namespace heddle::ops::reference {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/frame.h"
-#include "core/matrix.h"
+#include "core/values/frame.h"
+#include "core/values/matrix.h"
 
 namespace heddle::ops::reference {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 #include "ops/generate/rand.h"
 
 // What rand() means, as literal loops. Slow; the result is dense. For tests only.

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 
 namespace heddle::ops::reference {
 namespace {

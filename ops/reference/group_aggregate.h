@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // What aggregate() means, as literal loops. For tests only.
 namespace heddle::ops::reference {

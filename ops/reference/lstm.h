@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // lstm and its gradient as literal loops. For tests only.
 namespace heddle::ops::reference {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/reference/aggregate.h"
 
 namespace heddle::ops::reference {

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // Convolution, pooling and normalisation of images as literal loops. For tests only.
 namespace heddle::ops::reference {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // What the operators that move cells mean, as literal loops over single cells. Slow; results are dense. For
 // tests only.

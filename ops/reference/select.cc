@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 
 namespace heddle::ops::reference {
 namespace {

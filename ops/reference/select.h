@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // What the selecting operators mean, as literal loops. Slow; results are dense. For tests only.
 namespace heddle::ops::reference {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // Order statistics and moments as literal loops. `weights` may be null: 1 each. For tests only.
 namespace heddle::ops::reference {

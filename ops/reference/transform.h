@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/frame.h"
-#include "core/matrix.h"
+#include "core/values/frame.h"
+#include "core/values/matrix.h"
 
 // The transforms as loops over cells and tokens (language reference 3.15). Specs that name columns name them
 // alike in frames and metadata.

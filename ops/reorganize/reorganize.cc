@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"

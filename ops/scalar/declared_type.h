@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/graph.h"
-#include "core/scalar.h"
+#include "core/programs/graph.h"
 #include "core/status.h"
+#include "core/values/scalar.h"
 
 // as.declared: a scalar result of a DML function as the value type that the function declares for it
 // (language reference 1.5). The compiler puts it where a call binds the result; attributes: "type" is the

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "core/counted_heap.h"
-#include "core/double_text.h"
+#include "core/memory/counted_heap.h"
+#include "core/text/double_text.h"
 #include "ops/simd/elementwise_codes.h"
 #include "ops/simd/math.h"
 

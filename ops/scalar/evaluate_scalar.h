@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/scalar.h"
+#include "core/values/scalar.h"
 #include "ops/operator.h"
 
 namespace heddle::ops {

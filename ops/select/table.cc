@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/panels.h"
-#include "core/sizes.h"
+#include "core/values/panels.h"
+#include "core/values/sizes.h"
 #include "ops/arguments.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"

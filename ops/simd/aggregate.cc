@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/simd/rows.h"
 
 namespace heddle::ops::simd {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "ops/broadcast.h"
 #include "ops/simd/elementwise.h"
 

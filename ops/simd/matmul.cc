@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/cpu.h"
 #include "ops/simd/few_columns.h"
 #include "ops/simd/join_rows.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/cpu.h"
 #include "ops/simd/few_columns.h"
 #include "ops/simd/matmul.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 namespace heddle::ops {
 

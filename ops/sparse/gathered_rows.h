@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 #include "ops/cpu.h"
 
 // The entries of some rows of a CSR matrix read the rows of a dense matrix that their columns name. Where

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/fetch.h"
 #include "ops/parallel.h"
 #include "ops/reduction/reduction_tasks.h"

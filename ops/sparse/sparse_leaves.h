@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/matrix.h"
 #include "core/status.h"
+#include "core/values/matrix.h"
 #include "ops/reduction/reduction_tree.h"
 
 // Sums whose leaves touch few places of a wide payload: column sums and t(X) %*% Y of a sparse X.

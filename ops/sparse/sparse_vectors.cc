@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/reduction/lane_tree.h"
 #include "ops/simd/aggregate.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 
 namespace heddle::ops {
 

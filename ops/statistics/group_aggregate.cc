@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/panels.h"
-#include "core/sizes.h"
+#include "core/values/panels.h"
+#include "core/values/sizes.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"

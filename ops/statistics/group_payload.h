@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 // What aggregate() keeps of the rows of a group (ops/statistics/group_aggregate.cc).
 namespace heddle::ops {

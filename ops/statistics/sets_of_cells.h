@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 #include "ops/cells/move_cells.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 #include "ops/text/text.h"
 
 namespace heddle::ops {

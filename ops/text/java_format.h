@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/scalar.h"
+#include "core/values/scalar.h"
 
 namespace heddle::ops {
 

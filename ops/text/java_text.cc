@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/text/letter_runs.h"
 
 namespace heddle::ops {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 
 namespace heddle::ops {
 namespace {

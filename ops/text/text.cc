@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/operator.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 #include "ops/transform/encoders.h"
 
 namespace heddle::ops {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/transform/arguments.h"

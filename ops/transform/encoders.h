@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 #include "ops/transform/distinct_cells.h"
 #include "ops/transform/java_hash_map.h"
 #include "ops/transform/metadata.h"

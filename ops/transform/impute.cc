@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 #include "ops/transform/encoders.h"
 
 namespace heddle::ops {

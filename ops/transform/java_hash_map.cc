@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/transform/java_hash_map.h"
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::ops {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 #include "ops/transform/spec.h"
 
 // What an encoder has learned of a column, and its form as a frame of strings, which scripts keep and write

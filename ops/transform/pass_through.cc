@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/frame/convert.h"
 #include "ops/parallel.h"
 #include "ops/transform/encoders.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <functional>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/transform/spec_json.h"
 
 namespace heddle::ops {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/schema.h"
 #include "core/status.h"
+#include "core/values/schema.h"
 
 // What a script wants of the transforms: a JSON object (language reference 3.15) as plain data.
 namespace heddle::ops {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/transform/spec_json.h"
 
-#include "core/double_text.h"
-#include "core/utf8.h"
+#include "core/text/double_text.h"
+#include "core/text/utf8.h"
 #include "ops/text/lenient_json.h"
 
 namespace heddle::ops {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/text/java_text.h"
 #include "ops/transform/spec_json.h"
 #include "ops/transform/tokenizer.h"

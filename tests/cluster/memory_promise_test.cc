@@ -7,8 +7,8 @@
 
 #include <fstream>
 
-#include "core/counted_heap.h"
-#include "core/memory_bounds.h"
+#include "core/memory/counted_heap.h"
+#include "core/memory/memory_bounds.h"
 #include "tests/cluster/cluster_of_processes.h"
 
 namespace heddle {

@@ -17,7 +17,7 @@
 #include <regex>
 #include <sstream>
 
-#include "core/memory_bounds.h"
+#include "core/memory/memory_bounds.h"
 #include "tests/support/process.h"
 
 namespace heddle {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "core/environment/random.h"
 
 namespace heddle::fuzz {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "tests/fuzz/script_text.h"
 #include "tests/support/process.h"
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "core/graph.h"
-#include "core/value.h"
+#include "core/programs/graph.h"
+#include "core/values/value.h"
 
 namespace heddle::compiler::testing_support {
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "core/fused_operator.h"
-#include "core/plan.h"
+#include "core/programs/fused_operator.h"
+#include "core/programs/plan.h"
 #include "tests/scripts/script_case.h"
 #include "tests/support/all_plans.h"
 

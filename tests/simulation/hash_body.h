@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actor/task_body.h"
-#include "core/plan.h"
+#include "core/programs/plan.h"
 
 namespace heddle::actor {
 

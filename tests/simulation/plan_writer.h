@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plan.h"
+#include "core/programs/plan.h"
 
 namespace heddle::actor {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/frame.h"
+#include "core/values/frame.h"
 
 // Frames to test with.
 namespace heddle {

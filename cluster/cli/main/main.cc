@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cluster/cli/verb.h"
-#include "core/counted_heap.h"
+#include "core/memory/counted_heap.h"
 
 namespace {
 

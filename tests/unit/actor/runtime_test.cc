@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/counted_heap.h"
+#include "core/memory/counted_heap.h"
 #include "ops/operator.h"
 #include "tests/simulation/plan_writer.h"
 #include "tests/support/frames.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "ops/kernel.h"
 
 namespace heddle::actor {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "tests/unit/cluster/script_runner.h"
 
 namespace heddle::cluster {

@@ -9,7 +9,7 @@
 
 #include "actor/in_process_link.h"
 #include "cluster/link/control_channel_in_process.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "ops/files/files.h"
 #include "tests/support/process.h"
 #include "tests/unit/cluster/script_runner.h"

@@ -8,7 +8,7 @@
 
 #include "actor/in_process_link.h"
 #include "actor/runtime.h"
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/catalog.h"
 #include "ops/text/text.h"
 #include "scheduler/schedule.h"

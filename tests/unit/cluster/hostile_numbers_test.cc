@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "compiler/compile.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "tests/support/all_plans.h"
 #include "tests/unit/cluster/script_runner.h"
 

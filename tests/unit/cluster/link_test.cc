@@ -8,7 +8,7 @@
 
 #include "cluster/link/grpc_link.h"
 #include "cluster/security/grpc_hello.h"
-#include "core/plan.h"
+#include "core/programs/plan.h"
 #include "tests/unit/cluster/cuttable_proxy.h"
 
 namespace heddle::cluster {

@@ -8,9 +8,9 @@
 #include "cluster/session/background_measurement.h"
 #include "cluster/session/block_compiler.h"
 #include "cluster/session/statistics.h"
-#include "core/block_pool.h"
-#include "core/clock.h"
-#include "core/memory_budget.h"
+#include "core/environment/clock.h"
+#include "core/memory/block_pool.h"
+#include "core/memory/memory_budget.h"
 #include "tests/support/process.h"
 #include "tests/unit/cluster/script_runner.h"
 

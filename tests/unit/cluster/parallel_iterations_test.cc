@@ -12,7 +12,7 @@
 #include "cluster/session/ordered_output.h"
 #include "cluster/variables/merge_cells.h"
 #include "cluster/variables/merge_variable.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "ops/files/files.h"
 #include "tests/unit/cluster/script_runner.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/fuse/dag.h"
-#include "core/random.h"
+#include "core/environment/random.h"
 #include "scheduler/place.h"
 #include "tests/unit/fuse/random_graph.h"
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/clock.h"
-#include "core/plan.h"
+#include "core/environment/clock.h"
+#include "core/programs/plan.h"
 #include "ops/files/files.h"
 #include "tests/unit/cluster/script_runner.h"
 

@@ -8,7 +8,7 @@
 #include "actor/in_process_link.h"
 #include "cluster/link/control_channel_in_process.h"
 #include "compiler/compile.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "ops/files/files.h"
 
 namespace heddle::cluster {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/block_pool.h"
+#include "core/memory/block_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/memory_bounds.h"
-#include "core/random.h"
+#include "core/environment/random.h"
+#include "core/memory/memory_bounds.h"
 
 namespace heddle {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/counted_heap.h"
+#include "core/memory/counted_heap.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/block_pool.h"
-#include "core/heap_of_thread.h"
-#include "core/memory_budget.h"
+#include "core/memory/block_pool.h"
+#include "core/memory/heap_of_thread.h"
+#include "core/memory/memory_budget.h"
 
 namespace heddle {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "core/random.h"
+#include "core/environment/random.h"
 
 namespace heddle {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/frame.h"
+#include "core/values/frame.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/block_pool.h"
-#include "core/graph.h"
-#include "core/value.h"
+#include "core/memory/block_pool.h"
+#include "core/programs/graph.h"
+#include "core/values/value.h"
 
 namespace heddle {
 namespace {

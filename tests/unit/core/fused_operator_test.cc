@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/fused_operator.h"
+#include "core/programs/fused_operator.h"
 
 #include <gtest/gtest.h>
 

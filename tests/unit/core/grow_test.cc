@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 namespace heddle {
 namespace {

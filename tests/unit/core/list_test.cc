@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/list.h"
+#include "core/values/list.h"
 
 #include <gtest/gtest.h>
 

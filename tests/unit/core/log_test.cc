@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/log.h"
+#include "core/environment/log.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/matrix.h"
+#include "core/values/matrix.h"
 
 #include <gtest/gtest.h>
 

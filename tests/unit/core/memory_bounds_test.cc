@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/memory_bounds.h"
+#include "core/memory/memory_bounds.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

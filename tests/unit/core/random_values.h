@@ -7,9 +7,9 @@
 #include <string>
 
 #include "core/call_site.h"
-#include "core/plan.h"
-#include "core/program.h"
-#include "core/random.h"
+#include "core/environment/random.h"
+#include "core/programs/plan.h"
+#include "core/programs/program.h"
 
 // Random Graphs, Programs and Plans, legal or not, with every field set to something; and their comparison
 // field by field.

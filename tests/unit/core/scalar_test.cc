@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/scalar.h"
+#include "core/values/scalar.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/text_encoding.h"
+#include "core/text/text_encoding.h"
 
 #include <gtest/gtest.h>
 

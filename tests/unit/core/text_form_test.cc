@@ -2,7 +2,7 @@
 // Graph, Program and Plan travel as text: parse(print(x)) == x.
 #include <gtest/gtest.h>
 
-#include "core/text_format.h"
+#include "core/programs/text_format.h"
 #include "tests/unit/core/random_values.h"
 
 // Left-out members have their defaults.

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "core/plan.h"
+#include "core/programs/plan.h"
 
 // Left-out members have their defaults.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"

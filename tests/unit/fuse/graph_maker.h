@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph.h"
+#include "core/programs/graph.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/fused_operator.h"
-#include "core/graph.h"
+#include "core/programs/fused_operator.h"
+#include "core/programs/graph.h"
 
 namespace heddle::compiler {
 

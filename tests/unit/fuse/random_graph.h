@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/random.h"
+#include "core/environment/random.h"
 #include "tests/unit/fuse/graph_maker.h"
 
 namespace heddle::compiler {

@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/kernel.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"

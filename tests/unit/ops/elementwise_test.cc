@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/value.h"
+#include "core/values/value.h"
 #include "ops/catalog.h"
 #include "ops/cpu.h"
 #include "ops/operator.h"

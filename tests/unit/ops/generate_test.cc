@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/clock.h"
+#include "core/environment/clock.h"
 #include "ops/catalog.h"
 #include "ops/reference/reorganize.h"
 #include "tests/unit/ops/run_operator.h"

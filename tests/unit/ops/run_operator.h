@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
 

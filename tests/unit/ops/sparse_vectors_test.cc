@@ -12,7 +12,7 @@
 #include <set>
 #include <vector>
 
-#include "core/panels.h"
+#include "core/values/panels.h"
 
 namespace heddle::ops::simd {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/value.h"
+#include "core/values/value.h"
 #include "ops/catalog.h"
 #include "ops/operator.h"
 #include "ops/text/java_format.h"

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "core/sizes.h"
+#include "core/values/sizes.h"
 
 namespace heddle::ops {
 namespace {

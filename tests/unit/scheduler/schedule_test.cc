@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "core/fused_operator.h"
-#include "core/panels.h"
+#include "core/programs/fused_operator.h"
+#include "core/values/panels.h"
 #include "scheduler/liveness.h"
 #include "scheduler/plan_builder.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/random.h"
+#include "core/environment/random.h"
 #include "ops/formats/binary_layout.h"
 #include "ops/formats/crc32c.h"
 #include "tests/support/frames.h"

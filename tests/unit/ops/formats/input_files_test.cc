@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "core/block_pool.h"
+#include "core/memory/block_pool.h"
 #include "tests/unit/ops/formats/formats_fixture.h"
 
 namespace heddle::ops {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/fused_operator.h"
-#include "core/panels.h"
+#include "core/programs/fused_operator.h"
+#include "core/values/panels.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/fused/fused.h"
 #include "ops/operator.h"

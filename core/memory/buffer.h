@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/status.h"
+
+namespace heddle {
+
+/// Where the bytes of a buffer are, and so who can read them.
+enum class MemorySpace : uint8_t {
+  kHost,  ///< In the memory of the process: one block of its pool (core/memory/block_pool.h).
+};
+
+/// Memory of a matrix or of a column of a frame, given back when the last owner goes.
+class Buffer {
+ public:
+  /// `bytes` uninitialised bytes, 64-byte aligned (2 MiB aligned huge pages above 2 MiB); kResourceExhausted
+  /// past the budget.
+  static Result<std::shared_ptr<Buffer>> Allocate(int64_t bytes, MemorySpace space = MemorySpace::kHost);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  void* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+  MemorySpace space() const { return space_; }
+
+ private:
+  Buffer(void* data, int64_t bytes, MemorySpace space) : data_(data), bytes_(bytes), space_(space) {}
+  void* data_;
+  int64_t bytes_;
+  MemorySpace space_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/programs/graph.h"
+
+namespace heddle {
+
+/// Which set of rules formed a fused operator (docs/fusion.md, section 2). It decides what may be inside, not
+/// what is computed.
+enum class FusionTemplate : uint8_t { kMultiAggregate, kOuter, kRow, kCell };
+std::string_view Name(FusionTemplate kind);  ///< "multi-aggregate" "outer" "row" "cell"
+
+/// Several operators of a block that are computed in one pass over the rows of their inputs. Plain data: it
+/// travels in the attribute "operator" of a graph node named "fused" or "fusedSeveral"; machine code does not
+/// travel.
+///
+/// The body is a graph of the operators that it replaces, unchanged: its "variable" nodes are named "0", "1",
+/// ... after the inputs of the fused node, all other nodes are operators of ops/catalog.h with their known
+/// shapes and formats. What the fused operator computes is, to the last bit, what the body computes node by
+/// node (docs/numerics.md).
+///
+/// One root: the value of the node. Several roots (multi-aggregate, at most kMaxRoots): full aggregates of
+/// matrices of one shape; they are the results of a node named "fusedSeveral", in their order.
+struct FusedOperator {
+  static constexpr int kMaxRoots = 3;
+  FusionTemplate kind = FusionTemplate::kCell;
+  Graph body;
+  std::vector<NodeId> roots;
+  int driver = 0;  ///< Input whose rows are walked; where it is CSR and the body allows, its non-zeros.
+
+  /// Text form:  row driver=0 roots=(%5)\n<body>. Parses back.
+  std::string ToText() const;
+  static Result<FusedOperator> Parse(std::string_view text);
+};
+
+/// True for the two operators whose attribute "operator" is a fused operator.
+inline bool IsFused(const Node& node) { return node.Is("fused") || node.Is("fusedSeveral"); }
+
+/// Ids, roots, driver, input names. An error here is our bug (kInternal).
+Status Verify(const FusedOperator& fused);
+
+}  // namespace heddle

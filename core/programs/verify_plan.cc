@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/programs/plan.h"
+
+// Verify(Plan): see core/programs/plan.h.
+namespace heddle {
+namespace {
+
+std::string Text(TaskId id) { return fmt::format("{}:{}:{}", id.rank(), id.stream(), id.index()); }
+
+class Verifier {
+ public:
+  explicit Verifier(const Plan& plan) : plan_(plan) {}
+
+  Status Run() {
+    HEDDLE_RETURN_IF_ERROR(Verify(plan_.graph));
+    if (plan_.ranks < 1) return Internal("broken plan: {} ranks", plan_.ranks);
+    for (size_t i = 0; i < plan_.registers.size(); ++i) {
+      const Register& reg = plan_.registers[i];
+      if (reg.id != static_cast<RegisterId>(i))
+        return Internal("broken plan: register {} stands at place {}", reg.id, i);
+      if (reg.slots < 1 || reg.bytes < 0) return Broken(reg, "has no slot or a negative size");
+    }
+    HEDDLE_RETURN_IF_ERROR(CheckTasks());
+    for (const Register& reg : plan_.registers) HEDDLE_RETURN_IF_ERROR(CheckRegister(reg));
+    for (const auto* bindings : {&plan_.live_in, &plan_.live_out})
+      for (const Binding& binding : *bindings) HEDDLE_RETURN_IF_ERROR(CheckBinding(binding));
+    if (!plan_.peak_bytes.empty() && plan_.peak_bytes.size() != static_cast<size_t>(plan_.ranks))
+      return Internal("broken plan: peak bytes of {} ranks, not {}", plan_.peak_bytes.size(), plan_.ranks);
+    for (const Register& reg : plan_.registers)
+      if (reg.offset != kNoOffset && !IsInBlock(reg))
+        return Broken(reg, "lies outside the block of its rank");
+    return OkStatus();
+  }
+
+ private:
+  static Status Broken(const Register& reg, std::string_view why) {
+    return Internal("broken plan: register {} {}", reg.id, why);
+  }
+  Status Broken(const Task& task, std::string_view why) const {
+    const Status status = Internal("broken plan: task {} ({}) {}", Text(task.id), Name(task.kind), why);
+    return IsNode(task.node) && task.node != kNoNode ? status.At(plan_.graph[task.node].position) : status;
+  }
+  bool IsNode(NodeId id) const { return id == kNoNode || (id >= 0 && id < plan_.graph.size()); }
+  const Register* Find(RegisterId id) const {
+    return id >= 0 && id < static_cast<RegisterId>(plan_.registers.size())
+               ? &plan_.registers[static_cast<size_t>(id)]
+               : nullptr;
+  }
+
+  size_t ResultsOf(const Task& task) const {
+    return task.node == kNoNode ? 1 : std::max<size_t>(1, plan_.graph[task.node].results.size());
+  }
+
+  Status CheckBinding(const Binding& binding) const {
+    const auto broken = [&](std::string_view why) {
+      return Internal("broken plan: variable {} {}", binding.variable, why);
+    };
+    if (!IsNode(binding.node)) return broken("is bound to no node");
+    if (!binding.distribution.IsSplit()) return OkStatus();
+    const Split& split = binding.distribution.split;
+    if (split.cuts.size() != static_cast<size_t>(plan_.ranks) + 1)
+      return broken("is cut for another number of ranks");
+    int64_t length = kUnknown;
+    switch (split.axis) {
+      case Axis::kRows: length = binding.info.shape.rows; break;
+      case Axis::kColumns: length = binding.info.shape.columns; break;
+    }
+    if (split.cuts.front() != 0 || !std::is_sorted(split.cuts.begin(), split.cuts.end()) ||
+        (length != kUnknown && split.Length() != length))
+      return broken("has cuts that do not ascend to its length");
+    return OkStatus();
+  }
+
+  bool IsInBlock(const Register& reg) const {
+    const uint32_t rank = reg.producer.rank();
+    if (reg.offset < 0 || rank >= plan_.peak_bytes.size()) return false;
+    return reg.bytes <= (plan_.peak_bytes[rank] - reg.offset) / reg.slots;
+  }
+
+  // Ids, ranges, and who makes and reads what according to the tasks.
+  Status CheckTasks() {
+    uint32_t rank = 0;
+    for (const Task& task : plan_.tasks) {
+      if (!tasks_.emplace(task.id, &task).second) return Broken(task, "exists twice");
+      if (task.id.rank() >= static_cast<uint32_t>(plan_.ranks))
+        return Broken(task, "is on a rank that does not exist");
+      if (task.id.stream() >= plan_.streams.size()) return Broken(task, "is on a stream that does not exist");
+      if (task.id.device() != plan_.streams[task.id.stream()].device)
+        return Broken(task, "is on another device than its stream");
+      if (task.id.rank() < rank) return Broken(task, "is not sorted by rank");
+      rank = task.id.rank();
+      if (!IsNode(task.node)) return Broken(task, "is an instance of no node");
+      if (task.count < 1 || task.rate < 1) return Broken(task, "has a count or rate below one");
+      if (task.cost_ns < kUnboundedCost) return Broken(task, "has a negative cost");
+      if (task.row_begin < 0 || task.row_begin > task.row_end || task.row_end > task.total_rows)
+        return Broken(task, "computes rows outside its matrix");
+      HEDDLE_RETURN_IF_ERROR(CheckLists(task));
+    }
+    return OkStatus();
+  }
+
+  Status CheckLists(const Task& task) {
+    size_t data_registers = 0;
+    for (const RegisterId id : task.produced) {
+      const Register* reg = Find(id);
+      if (reg == nullptr) return Broken(task, "produces a register that does not exist");
+      if (reg->producer != task.id || !produced_.insert(id).second)
+        return Broken(*reg, "has not exactly one producer");
+      data_registers += !reg->control;
+    }
+    if (data_registers > 1 && data_registers != ResultsOf(task))
+      return Broken(task, "produces other data registers than the results of its node");
+    for (const RegisterId id : task.consumed) {
+      if (id == -1) continue;
+      const Register* reg = Find(id);
+      if (reg == nullptr) return Broken(task, "consumes a register that does not exist");
+      if (reg->control) return Broken(task, "consumes a control register as data");
+      consumers_[id].insert(task.id);
+    }
+    for (const RegisterId id : task.control_in) {
+      if (Find(id) == nullptr) return Broken(task, "waits for a register that does not exist");
+      consumers_[id].insert(task.id);
+    }
+    return OkStatus();
+  }
+
+  Status CheckRegister(const Register& reg) {
+    if (!produced_.contains(reg.id)) return Broken(reg, "has not exactly one producer");
+    // A task that reads a register twice (X * X) is one consumer: it is told once and answers once.
+    std::vector<TaskId> listed = reg.consumers;
+    std::sort(listed.begin(), listed.end());
+    const std::set<TaskId>& reading = consumers_[reg.id];
+    if (!std::equal(listed.begin(), listed.end(), reading.begin(), reading.end()))
+      return Broken(reg, "lists other consumers than the tasks that read it");
+    for (const TaskId consumer : reg.consumers)
+      if (consumer.rank() != reg.producer.rank() && tasks_.at(consumer)->kind != TaskKind::kCopy)
+        return Broken(reg, "goes to another rank, but not to a copy task");
+    return OkStatus();
+  }
+
+  const Plan& plan_;
+  std::map<TaskId, const Task*> tasks_;
+  std::set<RegisterId> produced_;
+  std::map<RegisterId, std::set<TaskId>> consumers_;
+};
+
+}  // namespace
+
+Status Verify(const Plan& plan) { return Verifier(plan).Run(); }
+
+}  // namespace heddle

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/values/matrix.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/memory/block_pool.h"
+#include "core/values/sizes.h"
+
+namespace heddle {
+namespace {
+
+// Where the parts of a CSR matrix begin in their buffer: at multiples of a cache line.
+constexpr int64_t kAlignment = 64;
+
+// The product, or -1 when a factor is negative or it does not fit in 63 bits.
+int64_t CheckedProduct(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product)) return -1;
+  return product;
+}
+
+Status AbsurdSize(int64_t rows, int64_t columns) {
+  return DoesNotFit(fmt::format("a matrix of {} x {} cells", rows, columns), MemoryBudget::Process());
+}
+
+// Calls visit(T{}) with the type of the cells.
+template <typename Visit>
+auto WithElementType(ElementType type, Visit visit) {
+  return type == ElementType::kFloat64 ? visit(double{}) : visit(float{});
+}
+
+bool SameBits(double a, double b) {
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b) || (std::isnan(a) && std::isnan(b));
+}
+
+// Where a zero may be stored or absent its sign means nothing.
+bool SameOrZero(double a, double b) { return SameBits(a, b) || (a == 0 && b == 0); }
+
+// Walks one row in the order of its columns; a dense row has an entry in each.
+class RowCursor {
+ public:
+  RowCursor(const Matrix& matrix, int64_t row) : matrix_(matrix) {
+    at_ = matrix.IsSparse() ? matrix.row_offsets()[row] : row * matrix.columns();
+    begin_ = at_;
+    end_ = matrix.IsSparse() ? matrix.row_offsets()[row + 1] : at_ + matrix.columns();
+  }
+  // Past the last entry: the number of columns.
+  int64_t column() const {
+    if (at_ == end_) return matrix_.columns();
+    return matrix_.IsSparse() ? matrix_.column_indexes()[at_] : at_ - begin_;
+  }
+  double value() const {
+    return WithElementType(matrix_.element_type(),
+                           [this](auto cell) -> double { return matrix_.data<decltype(cell)>()[at_]; });
+  }
+  void Step() { ++at_; }
+
+ private:
+  const Matrix& matrix_;
+  int64_t begin_;
+  int64_t at_;
+  int64_t end_;
+};
+
+bool SameRow(const Matrix& a, const Matrix& b, int64_t row) {
+  RowCursor left(a, row);
+  RowCursor right(b, row);
+  while (true) {
+    const int64_t column = std::min(left.column(), right.column());
+    if (column == a.columns()) return true;
+    double x = 0;
+    double y = 0;
+    if (left.column() == column) x = left.value(), left.Step();
+    if (right.column() == column) y = right.value(), right.Step();
+    if (!SameOrZero(x, y)) return false;
+  }
+}
+
+template <typename T>
+void CompressRows(const Matrix& dense, Matrix* sparse) {
+  int64_t* offsets = sparse->mutable_row_offsets();
+  int32_t* indexes = sparse->mutable_column_indexes();
+  T* values = sparse->mutable_values<T>();
+  int64_t at = 0;
+  for (int64_t i = 0; i < dense.rows(); ++i) {
+    const T* row = dense.data<T>() + i * dense.columns();
+    for (int64_t j = 0; j < dense.columns(); ++j) {
+      if (row[j] == 0) continue;
+      indexes[at] = static_cast<int32_t>(j);
+      values[at] = row[j];
+      ++at;
+    }
+    offsets[i + 1] = at;
+  }
+}
+
+template <typename T>
+void ExpandRows(const Matrix& sparse, Matrix* dense) {
+  T* cells = dense->mutable_data<T>();
+  std::fill(cells, cells + dense->cells(), T{0});
+  for (int64_t i = 0; i < sparse.rows(); ++i)
+    for (int64_t k = sparse.row_offsets()[i]; k < sparse.row_offsets()[i + 1]; ++k)
+      cells[i * sparse.columns() + sparse.column_indexes()[k]] = sparse.values<T>()[k];
+}
+
+}  // namespace
+
+Result<Matrix> Matrix::Dense(int64_t rows, int64_t columns, ElementType type) {
+  return DenseWithRoom(rows, columns, 0, type);
+}
+
+Result<Matrix> Matrix::DenseWithRoom(int64_t rows, int64_t columns, int64_t room, ElementType type) {
+  const int64_t cells = CheckedProduct(rows, columns);
+  const int64_t bytes = cells < 0 ? cells : CheckedProduct(SaturatingSum(cells, room), BytesOf(type));
+  if (bytes < 0) return AbsurdSize(rows, columns);
+  Matrix matrix;
+  HEDDLE_ASSIGN_OR_RETURN(matrix.memory_, Buffer::Allocate(bytes));
+  matrix.rows_ = rows;
+  matrix.columns_ = columns;
+  matrix.element_type_ = type;
+  matrix.values_pointer_ = matrix.memory_->data();
+  return matrix;
+}
+
+Result<Matrix> Matrix::Sparse(int64_t rows, int64_t columns, int64_t nonzeros, ElementType type) {
+  if (CheckedProduct(rows, columns) < 0) return AbsurdSize(rows, columns);
+  const int64_t value_bytes = CheckedProduct(nonzeros, BytesOf(type));
+  const int64_t index_bytes = CheckedProduct(nonzeros, sizeof(int32_t));
+  const int64_t offset_bytes = CheckedProduct(SaturatingSum(rows, 1), sizeof(int64_t));
+  if (value_bytes < 0 || index_bytes < 0 || offset_bytes < 0) return AbsurdSize(rows, columns);
+  if (columns > std::numeric_limits<int32_t>::max())
+    return AbsurdSize(rows, columns).WithNote("a sparse matrix has at most 2147483647 columns");
+  const int64_t indexes_at = SaturatingSum(value_bytes, kAlignment - 1) / kAlignment * kAlignment;
+  const int64_t offsets_at =
+      SaturatingSum(SaturatingSum(indexes_at, index_bytes), kAlignment - 1) / kAlignment * kAlignment;
+  const int64_t bytes = SaturatingSum(offsets_at, offset_bytes);
+  if (bytes == std::numeric_limits<int64_t>::max()) return AbsurdSize(rows, columns);
+  Matrix matrix;
+  HEDDLE_ASSIGN_OR_RETURN(matrix.memory_, Buffer::Allocate(bytes));
+  matrix.rows_ = rows;
+  matrix.columns_ = columns;
+  matrix.storage_ = Storage::kCsr;
+  matrix.element_type_ = type;
+  char* const begin = static_cast<char*>(matrix.memory_->data());
+  matrix.values_pointer_ = begin;
+  matrix.column_indexes_pointer_ = reinterpret_cast<int32_t*>(begin + indexes_at);
+  matrix.row_offsets_pointer_ = reinterpret_cast<int64_t*>(begin + offsets_at);
+  std::fill(matrix.row_offsets_pointer_, matrix.row_offsets_pointer_ + rows + 1, int64_t{0});
+  return matrix;
+}
+
+int64_t Matrix::CountNonzeros() const {
+  // All entries lie side by side, also in a view of rows.
+  const int64_t first = IsSparse() && rows_ > 0 ? row_offsets_pointer_[0] : 0;
+  return WithElementType(element_type_, [&](auto cell) {
+    const auto* entries = data<decltype(cell)>() + first;
+    int64_t count = 0;
+    for (int64_t k = 0; k < stored(); ++k) count += entries[k] != 0;
+    return count;
+  });
+}
+
+int64_t Matrix::bytes() const {
+  if (!IsSparse()) return cells() * BytesOf(element_type_);
+  return stored() * (BytesOf(element_type_) + 4) + (rows_ + 1) * 8;
+}
+
+Matrix Matrix::Rows(int64_t begin, int64_t end) const {
+  HEDDLE_CHECK(0 <= begin && begin <= end && end <= rows_, "a view lies within its matrix");
+  Matrix view = *this;
+  view.rows_ = end - begin;
+  if (IsSparse())
+    view.row_offsets_pointer_ += begin;
+  else if (values_pointer_ != nullptr)
+    view.values_pointer_ = static_cast<char*>(values_pointer_) + begin * columns_ * BytesOf(element_type_);
+  return view;
+}
+
+bool Matrix::HoldsCellsAlone() const {
+  if (IsSparse() || memory_.use_count() != 1) return false;
+  // Counts are read without order. Taking part in the counting puts what others did with the cells before
+  // what follows.
+  const std::shared_ptr<Buffer> counted = memory_;
+  return true;
+}
+
+bool Matrix::GrowTo(int64_t rows, int64_t columns) {
+  const int64_t bytes = CheckedProduct(CheckedProduct(rows, columns), BytesOf(element_type_));
+  if (bytes < 0 || memory_ == nullptr || !HoldsCellsAlone()) return false;
+  const int64_t begin = static_cast<char*>(values_pointer_) - static_cast<char*>(memory_->data());
+  if (bytes > memory_->bytes() - begin) return false;
+  rows_ = rows;
+  columns_ = columns;
+  return true;
+}
+
+Matrix Matrix::Reshaped(int64_t rows, int64_t columns) const {
+  HEDDLE_CHECK(!IsSparse(), "only dense cells lie in row-major order");
+  HEDDLE_CHECK(CheckedProduct(rows, columns) == cells(), "a reshape keeps the number of cells");
+  Matrix view = *this;
+  view.rows_ = rows;
+  view.columns_ = columns;
+  return view;
+}
+
+double Matrix::At(int64_t row, int64_t column) const {
+  HEDDLE_CHECK(0 <= row && row < rows_ && 0 <= column && column < columns_, "a cell lies within its matrix");
+  int64_t at = row * columns_ + column;
+  if (IsSparse()) {
+    const int32_t* begin = column_indexes_pointer_ + row_offsets_pointer_[row];
+    const int32_t* end = column_indexes_pointer_ + row_offsets_pointer_[row + 1];
+    const int32_t* found = std::lower_bound(begin, end, static_cast<int32_t>(column));
+    if (found == end || *found != column) return 0;
+    at = found - column_indexes_pointer_;
+  }
+  return WithElementType(element_type_, [&](auto cell) -> double { return data<decltype(cell)>()[at]; });
+}
+
+bool Matrix::SameCells(const Matrix& a, const Matrix& b) {
+  if (a.shape() != b.shape()) return false;
+  if (!a.IsSparse() && !b.IsSparse() && a.element_type_ == b.element_type_) {
+    return WithElementType(a.element_type_, [&](auto cell) {
+      const auto* x = a.data<decltype(cell)>();
+      const auto* y = b.data<decltype(cell)>();
+      for (int64_t k = 0; k < a.cells(); ++k)
+        if (!SameBits(x[k], y[k])) return false;
+      return true;
+    });
+  }
+  for (int64_t i = 0; i < a.rows_; ++i)
+    if (!SameRow(a, b, i)) return false;
+  return true;
+}
+
+Result<Matrix> FilledMatrix(int64_t rows, int64_t columns, double value) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Dense(rows, columns));
+  std::fill(matrix.mutable_data(), matrix.mutable_data() + matrix.cells(), value);
+  return matrix;
+}
+
+Result<Matrix> ToDense(const Matrix& matrix) {
+  if (!matrix.IsSparse()) return matrix;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix dense,
+                          Matrix::Dense(matrix.rows(), matrix.columns(), matrix.element_type()));
+  WithElementType(matrix.element_type(), [&](auto cell) { ExpandRows<decltype(cell)>(matrix, &dense); });
+  return dense;
+}
+
+Result<Matrix> ToSparse(const Matrix& matrix) {
+  if (matrix.IsSparse()) return matrix;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(matrix.rows(), matrix.columns(),
+                                                        matrix.CountNonzeros(), matrix.element_type()));
+  WithElementType(matrix.element_type(), [&](auto cell) { CompressRows<decltype(cell)>(matrix, &sparse); });
+  return sparse;
+}
+
+}  // namespace heddle

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/memory/buffer.h"
+#include "core/status.h"
+#include "core/values/data_type.h"
+#include "core/values/shape.h"
+
+namespace heddle {
+
+/// A two-dimensional array of numbers, dense row-major or CSR. A value: copies share memory (one buffer, so
+/// that a copy touches one counter), and nobody writes to a matrix that somebody else can see (the maker
+/// writes through the mutable_ accessors before handing it on).
+///
+/// Dense:  cell (i, j) is at data<T>()[i * columns() + j]; rows are contiguous, no padding.
+/// CSR:    row i owns entries [row_offsets()[i], row_offsets()[i + 1]) of column_indexes() and values<T>(),
+///         columns strictly ascending within a row. The first offset of a row panel is not zero. Explicit
+///         zeros are legal to read (docs/numerics.md R2); kernels do not make them.
+class Matrix {
+ public:
+  Matrix() = default;  ///< 0 x 0 dense.
+
+  /// Uninitialised dense matrix.
+  static Result<Matrix> Dense(int64_t rows, int64_t columns, ElementType type = ElementType::kFloat64);
+  /// The same in memory that has room for `room` more cells behind its own (GrowTo).
+  static Result<Matrix> DenseWithRoom(int64_t rows, int64_t columns, int64_t room,
+                                      ElementType type = ElementType::kFloat64);
+  /// CSR with room for `nonzeros` entries; row_offsets (all zero), column_indexes and values uninitialised
+  /// otherwise.
+  static Result<Matrix> Sparse(int64_t rows, int64_t columns, int64_t nonzeros,
+                               ElementType type = ElementType::kFloat64);
+
+  int64_t rows() const { return rows_; }
+  int64_t columns() const { return columns_; }
+  Shape shape() const { return {rows_, columns_}; }
+  int64_t cells() const { return rows_ * columns_; }
+  Storage storage() const { return storage_; }
+  bool IsSparse() const { return storage_ == Storage::kCsr; }
+  ElementType element_type() const { return element_type_; }
+
+  template <typename T = double>
+  const T* data() const {
+    return static_cast<const T*>(values_pointer_);
+  }
+  template <typename T = double>
+  T* mutable_data() {
+    return static_cast<T*>(values_pointer_);
+  }
+
+  const int64_t* row_offsets() const { return row_offsets_pointer_; }
+  int64_t* mutable_row_offsets() { return row_offsets_pointer_; }
+  const int32_t* column_indexes() const { return column_indexes_pointer_; }
+  int32_t* mutable_column_indexes() { return column_indexes_pointer_; }
+  template <typename T = double>
+  const T* values() const {
+    return static_cast<const T*>(values_pointer_);
+  }
+  template <typename T = double>
+  T* mutable_values() {
+    return static_cast<T*>(values_pointer_);
+  }
+  /// Entries of a CSR matrix (rows x columns for a dense one).
+  int64_t stored() const {
+    return IsSparse() ? (rows_ == 0 ? 0 : row_offsets_pointer_[rows_] - row_offsets_pointer_[0]) : cells();
+  }
+  /// Number of cells that are not zero (counts; NaN is not zero).
+  int64_t CountNonzeros() const;
+  /// Bytes of its memory that belong to these rows.
+  int64_t bytes() const;
+
+  /// Rows [begin, end) as a view that shares memory.
+  Matrix Rows(int64_t begin, int64_t end) const;
+  /// The same cells read as rows x columns (row-major reshape); dense only, same number of cells.
+  Matrix Reshaped(int64_t rows, int64_t columns) const;
+
+  /// True if no other matrix, view or copy, holds these dense cells any more: they may be overwritten. Only
+  /// the thread that alone can copy this matrix may ask.
+  bool HoldsCellsAlone() const;
+
+  /// Makes a dense matrix rows x columns, its cells in front of uninitialised ones, where nobody else holds
+  /// the cells and their memory has the room. True if so.
+  bool GrowTo(int64_t rows, int64_t columns);
+
+  /// One cell; slow, for tests, printing and small accesses.
+  double At(int64_t row, int64_t column) const;
+
+  /// True if both have the same shape and every cell has the same bytes (NaN equals NaN; storage does not
+  /// matter, -0.0 differs from +0.0 only between dense cells).
+  static bool SameCells(const Matrix& a, const Matrix& b);
+
+ private:
+  int64_t rows_ = 0;
+  int64_t columns_ = 0;
+  Storage storage_ = Storage::kDense;
+  ElementType element_type_ = ElementType::kFloat64;
+  void* values_pointer_ = nullptr;
+  int64_t* row_offsets_pointer_ = nullptr;
+  int32_t* column_indexes_pointer_ = nullptr;
+  std::shared_ptr<Buffer> memory_;  // Of CSR: values, then column indexes, then row offsets.
+};
+
+/// Fills rows*columns dense cells with one value.
+Result<Matrix> FilledMatrix(int64_t rows, int64_t columns, double value);
+/// Same cells as dense / as CSR (drops zeros). Returns the argument when it is stored so already.
+Result<Matrix> ToDense(const Matrix& matrix);
+Result<Matrix> ToSparse(const Matrix& matrix);
+
+}  // namespace heddle
