@@ -7,6 +7,8 @@
 
 #include "core/text/double_text.h"
 #include "core/text/utf8.h"
+#include "ops/map/java_dates.h"
+#include "ops/text/java_text.h"
 #include "ops/map/porter_stemmer.h"
 #include "ops/map/text_measures.h"
 #include "ops/text/java_text.h"
@@ -362,6 +364,22 @@ Result<JavaValue> SumOf(Arguments a, const JavaRegex*) {
 Result<JavaValue> Copies(Arguments a, const JavaRegex*) {
   return JavaValue(JavaTexts(std::get<JavaTexts>(a[0]).size(), TextOf(a[1])));
 }
+// The words of a row, in small letters.
+Result<JavaValue> WordsOf(Arguments a, const JavaRegex*) {
+  JavaTexts words;
+  bool inside = false;
+  for (const Text& text : std::get<JavaTexts>(a[0])) {
+    inside = false;
+    for (const char16_t unit : text) {
+      const bool is_space = unit == ' ' || (unit >= '\t' && unit <= '\r');
+      if (!is_space && !inside) words.emplace_back();
+      if (!is_space) words.back().push_back(LowerCase(unit));
+      inside = !is_space;
+    }
+  }
+  if (words.empty()) words.emplace_back();
+  return JavaValue(std::move(words));
+}
 double Jaccard(const Text& a, const Text& b) { return JaccardSimilarity(a, b); }
 double ErrorRate(const Text& a, const Text& b) { return WordErrorRate(a, b); }
 
@@ -441,6 +459,16 @@ const JavaMethod kMethods[] = {
     {"UtilFunctions", false, "splitRecodeEntry", {kString}, kStrings, SplitRecodeEntry},
     {"UtilFunctions", false, "getAsciiAtIdx", {kString, kInteger}, kInteger, UnitAt},
     {"UtilFunctions", false, "jaccardSim", {kString, kString}, kDouble, OfTwo<Text, Jaccard>},
+    {"UtilFunctions", false, "cleanAndTokenizeRow", {kStrings}, kStrings, WordsOf},
+    {"UtilFunctions", false, "toMillis", {kString}, kLong, MillisecondsOfDate},
+    {"UtilFunctions", false, "toMillis", {kString, kString}, kLong, MillisecondsOfDate},
+    {"UtilFunctions", false, "dateFormat", {kString, kString}, kString, RewriteDate},
+    {"UtilFunctions", false, "dateFormat", {kString, kString, kString}, kString, RewriteDateOfForm},
+    {"UtilFunctions", false, "dateFormat", {kLong, kString}, kString, DateOfMilliseconds},
+    {"UtilFunctions", false, "isDateColumn", {kString}, kString, IsDate},
+    {"UtilFunctions", false, "addTimeToDate", {kString, kInteger, kString}, kString, AddTimeToDate},
+    {"UtilFunctions", false, "getDominantDateFormat", {kStrings}, kStrings, DatesOfOneForm},
+    {"UtilFunctions", false, "getTimestamp", {kStrings}, kStrings, MillisecondsOfDates},
     {"UtilFunctions", false, "getWordErrorRate", {kString, kString}, kDouble, OfTwo<Text, ErrorRate>},
 };
 

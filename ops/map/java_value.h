@@ -17,6 +17,9 @@ using JavaValue =
     std::variant<bool, char16_t, int32_t, int64_t, double, std::u16string, JavaTexts, JavaDoubles>;
 enum class JavaType : uint8_t { kBoolean, kCharacter, kInteger, kLong, kDouble, kString, kStrings, kDoubles };
 
+/// What stands in a String[] where Java has null: no text has this unit. It becomes a missing cell.
+constexpr std::u16string_view kJavaNull = u"\uFFFF";
+
 std::string_view Name(JavaType type);  ///< As Java spells it: "boolean", "String[]", "double[]".
 inline JavaType TypeOf(const JavaValue& value) { return static_cast<JavaType>(value.index()); }
 inline bool IsNumber(JavaType type) { return type >= JavaType::kCharacter && type <= JavaType::kDouble; }

@@ -135,9 +135,11 @@ Result<Table> MapLines(const Frame& frame, const JavaLambda& lambda, bool rows,
     if (results.size() < static_cast<size_t>(cells))
       return At(FailedPrecondition("the expression gives {} texts for {} cells", results.size(), cells), row,
                 frame, column);
-    for (int64_t k = 0; k < cells; ++k)
-      table[static_cast<size_t>(rows ? k : line)][static_cast<size_t>(rows ? line : k)] =
-          ToUtf8(results[static_cast<size_t>(k)]);
+    for (int64_t k = 0; k < cells; ++k) {
+      const std::u16string& text = results[static_cast<size_t>(k)];
+      if (text == kJavaNull) continue;
+      table[static_cast<size_t>(rows ? k : line)][static_cast<size_t>(rows ? line : k)] = ToUtf8(text);
+    }
   }
   return table;
 }
