@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "compiler/build/body_builder.h"
 #include "ops/operator.h"
+#include "ops/transform/java_hash_map.h"
 
 // Lists are variables of the control program: what a statement does with them becomes steps before the block
 // of the statement's expression, as the calls of DML functions do.
@@ -60,6 +62,25 @@ std::optional<ListOperation> OperationOnList(const Expression& call) {
 bool TakesElement(ListOperation operation) {
   return operation == ListOperation::kAsScalar || operation == ListOperation::kAsMatrix ||
          operation == ListOperation::kAsFrame || operation == ListOperation::kAsList;
+}
+
+// list(b=1, a=2): existing scripts count on the order of a java.util.HashMap of the names, in which of equal
+// names the last value counts. A list without names, or with names for some, keeps the order of the text.
+void OrderByNames(std::vector<std::pair<std::string, std::string>>* elements) {
+  std::vector<std::pair<std::string, std::string>> ordered;
+  for (const auto& [name, variable] : *elements) {
+    if (name.empty()) return;
+    const auto same = std::find_if(ordered.begin(), ordered.end(),
+                                   [&name = name](const auto& element) { return element.first == name; });
+    if (same == ordered.end())
+      ordered.emplace_back(name, variable);
+    else
+      same->second = variable;
+  }
+  std::stable_sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
+    return ops::JavaBucketOf(a.first, ordered.size()) < ops::JavaBucketOf(b.first, ordered.size());
+  });
+  *elements = std::move(ordered);
 }
 
 }  // namespace
@@ -161,6 +182,7 @@ void BodyBuilder::EmitListStep(const Expression& expression, ListOperation opera
     case ListOperation::kMake:
       for (const Argument& argument : expression.arguments)
         step.arguments.emplace_back(argument.name, PassOperand(*argument.value));
+      OrderByNames(&step.arguments);
       break;
     case ListOperation::kCopy: step.arguments.emplace_back("list", VariableFor(expression.name)); break;
     case ListOperation::kSlice:
