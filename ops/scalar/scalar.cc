@@ -32,7 +32,9 @@ Result<Value> RunAsScalar(const KernelCall& call) {
   if (!IsOneByOne(x.shape()))
     return FailedPrecondition("as.scalar: the {} must be 1x1: {}", x.IsFrame() ? "frame" : "matrix",
                               x.shape());
-  return Value(x.IsFrame() ? x.frame().At(0, 0) : Scalar(x.matrix().At(0, 0)));
+  if (x.IsMatrix()) return Value(Scalar(x.matrix().At(0, 0)));
+  // A missing text reads as it is printed, and is no empty text.
+  return Value(x.frame().IsMissing(0, 0) ? Scalar("null") : x.frame().At(0, 0));
 }
 
 Result<ValueInfo> InferAsMatrix(const InferContext& context) {
