@@ -52,6 +52,17 @@ Result<Shape> BroadcastShape(std::string_view op, const ValueInfo& a, const Valu
   return result;
 }
 
+Result<Shape> OuterShape(std::string_view op, const ValueInfo& u, const ValueInfo& v) {
+  const bool are_known = u.shape.IsKnown() && v.shape.IsKnown();
+  if (!u.IsMatrix() || !v.IsMatrix() || (are_known && Match(u.shape, v.shape)))
+    return BroadcastShape(op, u, v);
+  if (are_known && Match(v.shape, u.shape)) return v.shape;
+  if (are_known) return Mismatch(op, u.shape, v.shape);
+  // Which of the two is the vector is not known yet.
+  const auto size = [](int64_t a, int64_t b) { return a > 1 ? a : b > 1 ? b : kUnknown; };
+  return Shape{size(u.shape.rows, v.shape.rows), size(u.shape.columns, v.shape.columns)};
+}
+
 Patterns PatternsOf(const ValueInfo& a, const ValueInfo& b) {
   if (!a.IsMatrix()) return {Pattern::kScalar, Pattern::kCells};
   if (!b.IsMatrix()) return {Pattern::kCells, Pattern::kScalar};

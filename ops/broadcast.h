@@ -20,6 +20,13 @@ struct Patterns {
   Pattern right = Pattern::kCells;
 };
 
+/// The attribute of a cell-wise operator that outer(u, v, op) wrote where sizes are not known: a vector may
+/// stand on the left of a matrix, too.
+constexpr std::string_view kOuter = "outer";
+
+/// Shape of `u op v` with this attribute: a matrix and a vector in any order, or as BroadcastShape says.
+Result<Shape> OuterShape(std::string_view op, const ValueInfo& u, const ValueInfo& v);
+
 /// Shape of `a op b` (language reference 2.4): equal shapes; a scalar on either side; a vector or a
 /// single cell on the right; m x 1 op 1 x n (the outer form). Unknown sizes stay unknown where nothing
 /// settles them. kInvalidArgument with both shapes and what would be allowed.

@@ -26,6 +26,7 @@ namespace heddle::ops {
   Operator(kColumnNames)           \
   Operator(kCompareFrames)         \
   Operator(kCompressForm)          \
+  Operator(kQuantizeForm)          \
   Operator(kContains)              \
   Operator(kConv2d)                \
   Operator(kConv2dBackwardData)    \

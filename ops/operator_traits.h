@@ -21,7 +21,8 @@ enum class CallForm : uint8_t {
   // The rest is written by hand in compiler/build/builtin_calls.cc and builtin_statements.cc.
   kMinMax,  ///< One argument: this operator; several: Operator::overload between them.
   kOuter,
-  kSame,  ///< Its argument.
+  kSame,      ///< Its argument.
+  kQuantize,  ///< floor(X * s).
   kTable,
   kMatrix,
   kRand,

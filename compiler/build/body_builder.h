@@ -170,6 +170,7 @@ class BodyBuilder {
   NodeId BuildOuter(const Expression& call);
   NodeId BuildTable(const Expression& call);
   NodeId BuildSame(const Expression& call);
+  NodeId BuildQuantized(const Expression& call);
   NodeId BuildSample(const Expression& call, const ops::Operator& builtin);
   bool NumbersRows(NodeId node);
   NodeId BuildRead(const Expression& call);

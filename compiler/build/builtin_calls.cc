@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "compiler/build/body_builder.h"
+#include "compiler/build/other_functions.h"
 #include "core/text/double_text.h"
+#include "ops/broadcast.h"
 
 namespace heddle::compiler {
 namespace {
@@ -46,6 +48,7 @@ NodeId BodyBuilder::BuildBuiltinNode(const Expression& call, const ops::Operator
     case ops::CallForm::kMinMax: return BuildMinMax(call, builtin);
     case ops::CallForm::kOuter: return BuildOuter(call);
     case ops::CallForm::kSame: return BuildSame(call);
+    case ops::CallForm::kQuantize: return BuildQuantized(call);
     case ops::CallForm::kTable: return BuildTable(call);
     case ops::CallForm::kSample: return BuildSample(call, builtin);
     case ops::CallForm::kRead: return BuildRead(call);
@@ -224,7 +227,7 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& buil
   if (builtin.form == ops::CallForm::kRand) {
     for (const Argument& argument : call.arguments) {
       if (argument.name == "dims")
-        program_.ReportUnimplemented(*path_, argument.name_range, "rand() of a tensor is");
+        program_.ReportUnimplemented(*path_, argument.name_range, "rand() of a tensor is", kNoTensors);
       else if (argument.name.empty())
         Error(argument.value->range, fmt::format("{}() takes named arguments only", call.name));
       else
@@ -317,7 +320,14 @@ NodeId BodyBuilder::BuildOuter(const Expression& call) {
                       call.name));
     return ErrorNode(call.range);
   }
-  return block_.Add(std::string(op->name), {inputs[0], inputs[1]}, At(call.name_range));
+  // Where sizes are known, the vectors stand as cell-wise operators take them, or not.
+  std::vector<std::pair<std::string, Scalar>> attributes;
+  const ValueInfo &u = InfoOf(inputs[0]), &v = InfoOf(inputs[1]);
+  if (!u.IsScalar() && !v.IsScalar() && !(u.shape.columns == 1 && v.shape.rows == 1) &&
+      !(u.shape.IsKnown() && v.shape.IsKnown()))
+    attributes.emplace_back(ops::kOuter, Scalar(true));
+  return block_.Add(std::string(op->name), {inputs[0], inputs[1]}, At(call.name_range),
+                    std::move(attributes));
 }
 
 // sample(range, size, replace, seed), or sample(range, size, seed): a boolean says how to draw.
@@ -351,6 +361,14 @@ NodeId BodyBuilder::BuildSame(const Expression& call) {
     return ErrorNode(call.range);
   }
   return inputs[0];
+}
+
+// quantize_compress(X, s): how many whole steps of 1 / s the cells are; s is a number, or has one for each row.
+NodeId BodyBuilder::BuildQuantized(const Expression& call) {
+  const std::vector<NodeId> inputs = BuildArguments(call);
+  if (!CheckCount(call, 2, 2)) return ErrorNode(call.range);
+  const NodeId scaled = block_.Add("*", {inputs[0], inputs[1]}, At(call.name_range));
+  return block_.Add("floor", {scaled}, At(call.name_range));
 }
 
 // True for seq(1, n) and seq(1, n, 1), also through variables.

@@ -434,8 +434,8 @@ void BodyBuilder::ReportUnknownFunction(const Expression& call) {
         .notes.push_back("assign them to variables: [rest, removed] = remove(l, i)");
     return;
   }
-  if (IsOtherNative(call.name))
-    return program_.ReportUnimplemented(*path_, call.name_range, fmt::format("{}() is", call.name));
+  if (const std::optional<std::string_view> instead = InsteadOfNative(call.name))
+    return program_.ReportUnimplemented(*path_, call.name_range, fmt::format("{}() is", call.name), *instead);
   if (IsLibraryFunction(call.name)) return program_.ReportMissingLibrary(*path_, call);
   std::vector<std::string> candidates = program_.functions.NamesIn(file_, "");
   for (std::string& name : ops::BuiltinNames()) candidates.push_back(std::move(name));

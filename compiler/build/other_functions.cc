@@ -8,18 +8,21 @@
 namespace heddle::compiler {
 namespace {
 
-// Native builtins of DML (language reference 3.1 to 3.10) that the catalog does not have. Sorted.
-constexpr std::string_view kNatives[] = {
-    "autoDiff",
-    "federated",
-    "interQuantile",
-    "lineage",
-    "ppred",
-    "quantize_compress",
-    "range",
-    "sql",
-    "tensor",
-    "transformmeta",
+// Native builtins of DML (language reference 3.1 to 3.10) that the catalog does not have, and what to write
+// instead. Sorted.
+struct OtherNative {
+  std::string_view name;
+  std::string_view instead;
+};
+constexpr OtherNative kNatives[] = {
+    {"autoDiff", ""},
+    {"federated", ""},
+    {"interQuantile", "order(target=X) and an index give the cells between two quantiles"},
+    {"lineage", ""},
+    {"range", "min(X) and max(X) are the ends of the range of cells"},
+    {"sql", "write the result of the query to a csv file and read that"},
+    {"tensor", kNoTensors},
+    {"transformmeta", "write the metadata that transformencode() gives, and read them as a frame"},
 };
 
 // The functions that DML ships as scripts (language reference 6). Sorted.
@@ -224,14 +227,16 @@ constexpr std::string_view kLibrary[] = {
     "xgboostPredictRegression",
 };
 
-static_assert(std::is_sorted(std::begin(kNatives), std::end(kNatives)));
+static_assert(std::is_sorted(std::begin(kNatives), std::end(kNatives),
+                             [](const OtherNative& a, const OtherNative& b) { return a.name < b.name; }));
 static_assert(std::is_sorted(std::begin(kLibrary), std::end(kLibrary)));
 
 }  // namespace
 
-bool IsOtherNative(std::string_view name) {
-  return ops::FindBuiltin(name) == nullptr &&
-         std::binary_search(std::begin(kNatives), std::end(kNatives), name);
+std::optional<std::string_view> InsteadOfNative(std::string_view name) {
+  for (const OtherNative& native : kNatives)
+    if (native.name == name && ops::FindBuiltin(name) == nullptr) return native.instead;
+  return std::nullopt;
 }
 
 bool IsLibraryFunction(std::string_view name) {

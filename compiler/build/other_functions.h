@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 namespace heddle::compiler {
 
-/// Native builtins that are part of DML but that Heddle does not run yet.
-bool IsOtherNative(std::string_view name);
+constexpr std::string_view kNoTensors =
+    "Heddle has no values of more than two dimensions; a matrix can hold a tensor, a row for each index of the "
+    "first dimension";
+
+/// Of a native builtin that is part of DML but that Heddle does not run yet what to write instead (may be
+/// empty); nullopt of all other names.
+std::optional<std::string_view> InsteadOfNative(std::string_view name);
 /// The functions of DML's library, each a script of its own that a library folder has.
 bool IsLibraryFunction(std::string_view name);
 

@@ -66,7 +66,7 @@ const Callee* ProgramBuilder::FindCalleeNamed(int32_t file, const std::string& n
       callee.is_eval = true;
     } else if (name == "paramserv") {
       callee.is_paramserv = true;
-    } else if (name_space.empty() && ops::FindBuiltin(name) == nullptr && !IsOtherNative(name) &&
+    } else if (name_space.empty() && ops::FindBuiltin(name) == nullptr && !InsteadOfNative(name) &&
                std::find(std::begin(kListBuiltins), std::end(kListBuiltins), name) ==
                    std::end(kListBuiltins)) {
       FindInLibrary(name, call, &callee);
@@ -164,11 +164,12 @@ std::vector<std::string> ProgramBuilder::WayTo(const DmlFunction& function) cons
 }
 
 void ProgramBuilder::ReportUnimplemented(const std::string& file, const SourceRange& range,
-                                         const std::string& what) {
+                                         const std::string& what, std::string_view instead) {
   if (!reachable_) return;
   const std::string message = what + " part of DML but Heddle does not run it yet";
   if (is_certain_) {
-    diagnostics.Error(file, range, message);
+    Diagnostic& diagnostic = diagnostics.Error(file, range, message);
+    if (!instead.empty()) diagnostic.notes.emplace_back(instead);
   } else {
     missing_parts_.try_emplace(current_->key,
                                fmt::format("{}: {}", range.Position(file).ToString(), message));

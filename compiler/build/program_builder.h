@@ -45,9 +45,10 @@ class ProgramBuilder {
     DataType first_argument = DataType::kUnknown;
   };
   void NeedByName(EvalSite site);
-  /// Reports a part of DML that Heddle does not run; in functions that the script never calls that does no
-  /// harm.
-  void ReportUnimplemented(const std::string& file, const SourceRange& range, const std::string& what);
+  /// Reports a part of DML that Heddle does not run, with what to write instead; in functions that the script
+  /// never calls that does no harm.
+  void ReportUnimplemented(const std::string& file, const SourceRange& range, const std::string& what,
+                           std::string_view instead = {});
   /// Reports a call of a function of DML's library where there is no such file.
   void ReportMissingLibrary(const std::string& file, const Expression& call);
 

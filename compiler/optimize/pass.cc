@@ -18,8 +18,8 @@ constexpr Pass kPasses[] = {
      "on loops as they are written, with bounds known; leaves straight-line code"},
     {"hoist", nullptr, HoistLoopInvariants, "before merging, which takes in what it leaves before the loops"},
     {"merge-blocks", nullptr, MergeBlocks, "before the graph rewrites, which see one block at a time"},
-    {"single-cells", TakeSingleCells, nullptr,
-     "so that rules and fusion see a scalar where a cell is repeated"},
+    {"cell-operands", PrepareCellOperands, nullptr,
+     "so that rules, fusion and kernels see scalars and vectors as they take them"},
     {"rules", ApplyExactRules, nullptr, "exact algebra; exposes equal subgraphs and dead nodes"},
     {"order-rules", ApplyOrderRules, nullptr, "on what exact algebra left; before anything is fused"},
     {"order-products", OrderProducts, nullptr, "after the rules, which make and remove products"},
@@ -33,7 +33,7 @@ constexpr Pass kPasses[] = {
 // One decides which errors there are, one makes what the others rely on, switching the last one off would
 // only leak memory.
 bool IsRequired(std::string_view pass) {
-  return pass == "drop-unread" || pass == "single-cells" || pass == "mark-dead";
+  return pass == "drop-unread" || pass == "cell-operands" || pass == "mark-dead";
 }
 
 bool IsLeftOut(const Pass& pass, const PassOptions& options) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/double_text.h"
 #include "ops/broadcast.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_dense.h"
@@ -27,12 +28,15 @@ size_t Given(std::span<const ValueInfo> inputs) {
   return count;
 }
 
-// Strings, frames and lists do not mix with matrices.
-Status CheckOperands(std::string_view op, std::span<const ValueInfo> inputs) {
-  for (const ValueInfo& input : inputs) {
+// Frames and lists do not mix with matrices, and neither do strings but those that name a number: the pass
+// "cell-operands" converts them.
+Status CheckOperands(std::string_view op, const InferContext& context) {
+  for (size_t i = 0; i < context.inputs.size(); ++i) {
+    const ValueInfo& input = context.inputs[i];
     if (!input.IsMatrix() && !input.IsScalar())
       return InvalidArgument("{}: operands are matrices and scalars, not a {}", op, Name(input.data_type));
-    if (input.IsScalar() && input.value_type == ValueType::kString)
+    const Scalar* known = i < context.scalars.size() ? context.scalars[i] : nullptr;
+    if (known != nullptr && known->IsString() && !ParseDouble(known->AsString()))
       return InvalidArgument("{}: a string cannot be combined with a matrix", op);
   }
   return OkStatus();
@@ -62,13 +66,18 @@ Result<ValueInfo> InferScalar(const InferContext& context) {
 
 Result<ValueInfo> InferBinary(const InferContext& context) {
   if (!HasMatrix(context.inputs)) return InferScalar(context);
-  HEDDLE_RETURN_IF_ERROR(CheckOperands(context.node.op, context.inputs));
+  HEDDLE_RETURN_IF_ERROR(CheckOperands(context.node.op, context));
   const ValueInfo& a = context.inputs[0];
   const ValueInfo& b = context.inputs[1];
-  HEDDLE_ASSIGN_OR_RETURN(const Shape shape, BroadcastShape(context.node.op, a, b));
+  const bool is_outer = context.node.FindAttribute(kOuter) != nullptr;
+  HEDDLE_ASSIGN_OR_RETURN(const Shape shape, is_outer ? OuterShape(context.node.op, a, b)
+                                                      : BroadcastShape(context.node.op, a, b));
   const std::optional<BinaryCode> code = FindBinaryCode(context.node.op);
   HEDDLE_CHECK(code.has_value(), "every binary operator has a kernel");
-  const auto known = [&](size_t i) { return i < context.scalars.size() ? context.scalars[i] : nullptr; };
+  const auto known = [&](size_t i) {
+    const Scalar* scalar = i < context.scalars.size() ? context.scalars[i] : nullptr;
+    return scalar == nullptr || scalar->IsString() ? nullptr : scalar;
+  };
   return ValueInfo::OfMatrix(shape, BinaryFormat(*code, a, b, known(0), known(1)));
 }
 
@@ -103,7 +112,7 @@ Result<ValueInfo> InferSelect(const InferContext& context) {
     if (condition == nullptr || condition->IsString()) return info;
     return ValueInfo::OfScalar(context.inputs[condition->AsDouble() != 0 ? 1 : 2].value_type);
   }
-  HEDDLE_RETURN_IF_ERROR(CheckOperands("ifelse", context.inputs));
+  HEDDLE_RETURN_IF_ERROR(CheckOperands("ifelse", context));
   Shape shape;
   for (const ValueInfo& input : context.inputs) {
     if (!input.IsMatrix()) continue;

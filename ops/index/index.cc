@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/text/double_text.h"
 #include "core/values/sizes.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
@@ -220,7 +221,9 @@ Result<ValueInfo> InferIndexAssign(const InferContext& context) {
           CheckReplacement(rows, columns, x.shape, v.shape, StatusCode::kInvalidArgument, "frame"));
     return x;
   }
-  if (v.IsScalar() && v.value_type == ValueType::kString)
+  // A text that names a number counts as that number: the pass "cell-operands" converts it.
+  const Scalar* known = context.scalars.size() > 1 ? context.scalars[1] : nullptr;
+  if (known != nullptr && known->IsString() && !ParseDouble(known->AsString()))
     return InvalidArgument("indexAssign: a string cannot be a cell of a matrix");
   if (v.IsMatrix())
     HEDDLE_RETURN_IF_ERROR(CheckReplacement(rows, columns, x.shape, v.shape, StatusCode::kInvalidArgument));

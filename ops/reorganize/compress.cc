@@ -7,4 +7,8 @@ namespace heddle::ops {
 extern constexpr Operator kCompressForm = {
     .name = "compress", .form = CallForm::kSame, .parameters = "X", .aliases = "decompress local"};
 
+/// quantize_compress(X, s): floor(X * s), where s is a number or has one for each row.
+extern constexpr Operator kQuantizeForm = {
+    .name = "quantize_compress", .form = CallForm::kQuantize, .parameters = "X s"};
+
 }  // namespace heddle::ops
