@@ -2,13 +2,11 @@
 #include "compiler/optimize/defined.h"
 
 #include <algorithm>
-#include <iterator>
-#include <utility>
 
 namespace heddle::compiler {
 namespace {
 
-bool AreReadsDefined(const Graph& graph, const Names& defined) {
+bool AreReadsDefined(const Graph& graph, const SharedNames& defined) {
   return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     return !node.Is("variable") || defined.contains(node.Text("name"));
   });
@@ -16,7 +14,7 @@ bool AreReadsDefined(const Graph& graph, const Names& defined) {
 
 }  // namespace
 
-bool FollowDefined(const Block& block, Names* defined) {
+bool FollowDefined(const Block& block, SharedNames* defined) {
   bool is_safe = AreReadsDefined(block.graph, *defined);
   switch (block.kind) {
     case Block::Kind::kBasic:
@@ -30,22 +28,19 @@ bool FollowDefined(const Block& block, Names* defined) {
       });
       for (const std::string& name : {block.selector, block.first_argument})
         is_safe &= name.empty() || defined->contains(name);
-      defined->insert(block.results.begin(), block.results.end());
+      for (const std::string& name : block.results) defined->insert(name);
       return is_safe;
     case Block::Kind::kIf: {
-      Names otherwise = *defined;
+      SharedNames otherwise = *defined;
       is_safe &= FollowDefined(block.body, defined);
       is_safe &= FollowDefined(block.otherwise, &otherwise);
-      Names both;
-      std::set_intersection(defined->begin(), defined->end(), otherwise.begin(), otherwise.end(),
-                            std::inserter(both, both.end()));
-      *defined = std::move(both);
+      defined->KeepThoseOf(otherwise);
       return is_safe;
     }
     case Block::Kind::kWhile:
     case Block::Kind::kFor:
     case Block::Kind::kParallelFor: {  // may have no rounds
-      Names inside = *defined;
+      SharedNames inside = *defined;
       if (!block.variable.empty()) inside.insert(block.variable);
       return FollowDefined(block.body, &inside) && is_safe;
     }
@@ -53,7 +48,7 @@ bool FollowDefined(const Block& block, Names* defined) {
   return false;
 }
 
-bool FollowDefined(const std::vector<Block>& blocks, Names* defined) {
+bool FollowDefined(const std::vector<Block>& blocks, SharedNames* defined) {
   bool is_safe = true;
   for (const Block& block : blocks) is_safe &= FollowDefined(block, defined);
   return is_safe;

@@ -108,8 +108,10 @@ class UnreadDropper {
 
   // `results`: what is read behind the blocks.
   void Drop(std::vector<Block>* blocks, const Names& results) {
+    SharedNames at_end;
+    for (const std::string& result : results) at_end.insert(result);
     for (bool changed = true; changed;) {
-      Names live = results;
+      SharedNames live = at_end;
       changed = VisitLiveness(blocks, &live, false, WithoutUnread);
       ForEachBlock(blocks, [&](Block& block) {
         if (block.kind == Block::Kind::kCall) changed |= DropCall(&block);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/pass.h"
+#include "compiler/optimize/shared_map.h"
 
 // What moves: aggregates, matrix products and cell-wise functions (exp, log, ...) all of whose inputs are the
 // same in every round, with everything that only they read. What stays: other cell-wise results and
@@ -41,8 +41,8 @@ bool IsLoop(const Block& block) {
 
 // What holds at a place in the program.
 struct Known {
-  std::map<std::string, Scalar, std::less<>> values;  // that straight-line code before gave to variables
-  Names defined;                                      // variables that have a value on every way here
+  SharedMap<Scalar> values;  // that straight-line code before gave to variables
+  SharedNames defined;       // variables that have a value on every way here
 };
 
 class Hoister {
@@ -83,8 +83,7 @@ class Hoister {
     if (block.kind != Block::Kind::kBasic) return;
     for (const Node& node : block.graph.nodes)
       if (node.Is("assign") && block.graph[node.inputs[0]].Is("literal"))
-        known->values.insert_or_assign(node.Text("name"),
-                                       *block.graph[node.inputs[0]].FindAttribute("value"));
+        known->values[node.Text("name")] = *block.graph[node.inputs[0]].FindAttribute("value");
   }
 
   // Appends what goes before the loop.
@@ -142,9 +141,9 @@ class Hoister {
       if (!node.Is("variable")) continue;
       LiveIn& known = live_in[node.Text("name")];
       known.info = node.info;
-      if (const auto value = before.values.find(node.Text("name")); value != before.values.end()) {
-        known.info = ValueInfo::OfScalar(value->second.type());
-        known.value = value->second;
+      if (const Scalar* const value = before.values.Find(node.Text("name")); value != nullptr) {
+        known.info = ValueInfo::OfScalar(value->type());
+        known.value = *value;
       }
     }
     const InferOutcome outcome = InferShapes(loop.graph, live_in, nullptr);

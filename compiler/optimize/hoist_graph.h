@@ -3,15 +3,15 @@
 
 #include <string>
 
-#include "compiler/optimize/liveness.h"
+#include "compiler/optimize/names.h"
 #include "core/programs/graph.h"
 
 namespace heddle::compiler {
 
 /// What is known where one graph of a loop is looked at.
 struct HoistContext {
-  const Names& changing;  ///< Variables that the loop assigns.
-  const Names& defined;   ///< Variables that have a value before the loop for certain.
+  const Names& changing;       ///< Variables that the loop assigns.
+  const SharedNames& defined;  ///< Variables that have a value before the loop for certain.
   bool certain = true;    ///< Nothing that the loop did before can print or end the script.
 };
 

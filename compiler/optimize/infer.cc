@@ -25,17 +25,17 @@ std::optional<Scalar> Decided(const std::string& op, std::span<const ValueInfo> 
   return std::nullopt;
 }
 
-Status InferVariable(const LiveIns& live_in, Node& node, std::optional<Scalar>& value) {
+Status InferVariable(const FindLiveIn& live_in, Node& node, std::optional<Scalar>& value) {
   const std::string& name = node.Text("name");
-  auto found = live_in.find(name);
-  if (found == live_in.end())
+  const LiveIn* const known = live_in(name);
+  if (known == nullptr)
     return FailedPrecondition("variable '{}' has no value here", name)
         .WithNote("it is assigned only in branches or loops that did not run");
-  if (found->second.info.data_type == DataType::kList)
+  if (known->info.data_type == DataType::kList)
     return FailedPrecondition("variable '{}' is a list here", name)
         .WithNote("as.scalar(l[i]) and as.matrix(l[i]) take an element of a list");
-  node.info = found->second.info;
-  value = found->second.value;
+  node.info = known->info;
+  value = known->value;
   return OkStatus();
 }
 
@@ -169,6 +169,16 @@ Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scal
 }
 
 InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
+                         std::vector<std::pair<NodeId, Status>>* all_errors, ElementType element_type,
+                         const std::set<NodeId>* waiting) {
+  const FindLiveIn find = [&](std::string_view name) {
+    const auto found = live_in.find(name);
+    return found != live_in.end() ? &found->second : nullptr;
+  };
+  return InferShapes(std::move(graph), find, files, all_errors, element_type, waiting);
+}
+
+InferOutcome InferShapes(Graph graph, const FindLiveIn& live_in, ops::Files* files,
                          std::vector<std::pair<NodeId, Status>>* all_errors, ElementType element_type,
                          const std::set<NodeId>* waiting) {
   InferOutcome outcome;

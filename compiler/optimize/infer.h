@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,6 +32,8 @@ struct LiveIn {
       list;  ///< Of a list whose elements are known as far as this tells; never changed.
 };
 using LiveIns = std::map<std::string, LiveIn, std::less<>>;
+/// Looks up what is known of a variable; nullptr: it has no value.
+using FindLiveIn = std::function<const LiveIn*(std::string_view name)>;
 
 /// A graph with every node's info filled in as far as it can be known.
 struct InferOutcome {
@@ -80,6 +83,10 @@ std::optional<Scalar> SizeOf(std::string_view op, const Shape& shape);
 /// microsecond a node.
 /// `waiting`: reads whose files a write before them has yet to make. They are not looked at.
 InferOutcome InferShapes(Graph graph, const LiveIns& live_in, ops::Files* files,
+                         std::vector<std::pair<NodeId, Status>>* all_errors = nullptr,
+                         ElementType element_type = ElementType::kFloat64,
+                         const std::set<NodeId>* waiting = nullptr);
+InferOutcome InferShapes(Graph graph, const FindLiveIn& live_in, ops::Files* files,
                          std::vector<std::pair<NodeId, Status>>* all_errors = nullptr,
                          ElementType element_type = ElementType::kFloat64,
                          const std::set<NodeId>* waiting = nullptr);

@@ -172,13 +172,13 @@ class Inliner {
     int depth = 0;                 // of the blocks inside each other
   };
 
-  static Names NamesOf(const std::vector<Parameter>& parameters) {
-    Names names;
+  static SharedNames NamesOf(const std::vector<Parameter>& parameters) {
+    SharedNames names;
     for (const Parameter& parameter : parameters) names.insert(parameter.name);
     return names;
   }
 
-  void Visit(std::vector<Block>& blocks, Names defined, int depth) {
+  void Visit(std::vector<Block>& blocks, SharedNames defined, int depth) {
     std::vector<Block> result;
     std::reverse(blocks.begin(), blocks.end());  // the last is the next
     while (!blocks.empty()) {
@@ -201,15 +201,15 @@ class Inliner {
     blocks = std::move(result);
   }
 
-  void VisitInside(Block& block, const Names& defined, int depth) {
+  void VisitInside(Block& block, const SharedNames& defined, int depth) {
     if (block.body.empty() && block.otherwise.empty()) return;
-    Names inside = defined;
+    SharedNames inside = defined;
     if (!block.variable.empty()) inside.insert(block.variable);
     Visit(block.body, inside, depth);
     Visit(block.otherwise, std::move(inside), depth);
   }
 
-  bool TakesBody(const Block& call, const Names& defined, int depth) {
+  bool TakesBody(const Block& call, const SharedNames& defined, int depth) {
     const Choice& choice = ChoiceOf(call.function);
     const auto function = program_.functions.find(call.function);
     return function != program_.functions.end() && !call.gives_list &&
@@ -227,9 +227,9 @@ class Inliner {
     choice.number = choices_.size() - 1;
     std::vector<Block>& body = function->second.body;
     if (calls_[name] != 1 && !IsSmall(function->second)) return choice;
-    Names defined = NamesOf(function->second.parameters);
+    SharedNames defined = NamesOf(function->second.parameters);
     choice.is_inlined = FollowDefined(body, &defined);
-    Names assigned;
+    SharedNames assigned;
     FollowDefined(body, &assigned);
     for (const Parameter& result : function->second.results)
       choice.is_inlined &= defined.contains(result.name) && result.data_type != DataType::kList &&

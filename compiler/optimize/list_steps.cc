@@ -37,8 +37,8 @@ std::vector<DataType> TypesOf(const KnownList& list) {
 // One step.
 class ListStep {
  public:
-  ListStep(const Block& block, const LiveIns& state, Status* error)
-      : block_(block), state_(state), error_(*error) {}
+  ListStep(const Block& block, const FindLiveIn& find, Status* error)
+      : block_(block), find_(find), error_(*error) {}
 
   std::vector<LiveIn> Infer() {
     switch (block_.operation) {
@@ -70,10 +70,14 @@ class ListStep {
     return nullptr;
   }
 
+  LiveIn KnownOf(const std::string& variable) const {
+    const LiveIn* const known = find_(variable);
+    return known != nullptr ? *known : LiveIn();
+  }
+
   LiveIn Operand(std::string_view argument) const {
     const std::string* variable = VariableOf(argument);
-    const auto known = variable != nullptr ? state_.find(*variable) : state_.end();
-    return known != state_.end() ? known->second : LiveIn();
+    return variable != nullptr ? KnownOf(*variable) : LiveIn();
   }
 
   void Fail(Status status) { error_ = std::move(status); }
@@ -85,8 +89,7 @@ class ListStep {
   LiveIn Make() {
     KnownList list;
     for (const auto& [name, variable] : block_.arguments) {
-      const auto known = state_.find(variable);
-      Status status = list.Add(name, known != state_.end() ? known->second : LiveIn());
+      Status status = list.Add(name, KnownOf(variable));
       if (!status.ok()) return Wrong(std::move(status));
     }
     return OfList(std::move(list));
@@ -206,7 +209,7 @@ class ListStep {
   }
 
   const Block& block_;
-  const LiveIns& state_;
+  const FindLiveIn& find_;
   Status& error_;
 };
 
@@ -221,8 +224,8 @@ LiveIn JoinKnown(const LiveIn& a, const LiveIn& b) {
 
 LiveIn UnknownList() { return OfType(DataType::kList); }
 
-std::vector<LiveIn> InferListStep(const Block& block, const LiveIns& state, Status* error) {
-  return ListStep(block, state, error).Infer();
+std::vector<LiveIn> InferListStep(const Block& block, const FindLiveIn& find, Status* error) {
+  return ListStep(block, find, error).Infer();
 }
 
 Status CheckElements(ListOperation operation, const std::vector<DataType>& types) {

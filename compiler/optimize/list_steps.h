@@ -14,7 +14,7 @@ LiveIn UnknownList();
 
 /// What is known of the results of a kList step, from what is known of variables before it. `error` is set
 /// when the step cannot succeed; the results then have the types that the operation gives.
-std::vector<LiveIn> InferListStep(const Block& block, const LiveIns& state, Status* error);
+std::vector<LiveIn> InferListStep(const Block& block, const FindLiveIn& find, Status* error);
 
 /// What is wrong with elements of these types (kUnknown: perhaps nothing) as operands of as.scalar,
 /// as.matrix, as.frame, as.list, cbind or rbind of a list. The compiler asks it where it knows, and every run

@@ -16,7 +16,7 @@ namespace {
 // What a visit does besides following the variables.
 enum class Action { kFollow, kMark, kRemove };
 
-void AddReads(const Graph& graph, Names* names) {
+void AddReads(const Graph& graph, SharedNames* names) {
   for (const Node& node : graph.nodes)
     if (node.Is("variable")) names->insert(node.Text("name"));
 }
@@ -25,15 +25,15 @@ class Liveness {
  public:
   explicit Liveness(Action action, Graph (*sweep)(Graph) = nullptr) : action_(action), sweep_(sweep) {}
 
-  void Visit(std::vector<Block>& blocks, Names& live) {
+  void Visit(std::vector<Block>& blocks, SharedNames& live) {
     for (size_t i = blocks.size(); i-- > 0;) VisitBlock(blocks[i], live);
   }
   bool changed() const { return changed_; }
 
  private:
-  void VisitBlock(Block& block, Names& live) {
+  void VisitBlock(Block& block, SharedNames& live) {
     Names made;  // by this block; control blocks: by the blocks inside
-    const Names after = action_ == Action::kMark ? live : Names();
+    const SharedNames after = action_ == Action::kMark ? live : SharedNames();
     switch (block.kind) {
       case Block::Kind::kBasic: VisitBasic(block, live, made); break;
       case Block::Kind::kCall:
@@ -63,10 +63,10 @@ class Liveness {
           if (!name.empty()) live.insert(name);
         break;
       case Block::Kind::kIf: {
-        Names otherwise = live;
+        SharedNames otherwise = live;
         Visit(block.body, live);
         Visit(block.otherwise, otherwise);
-        live.merge(otherwise);
+        live.AddAllOf(otherwise);
         AddReads(block.graph, &live);
         break;
       }
@@ -84,16 +84,15 @@ class Liveness {
         break;
     }
     if (action_ != Action::kMark) return;
-    Names dead = live;
-    dead.merge(made);
+    for (const std::string& name : live.Beside(after)) made.insert(name);
     block.dead_after.clear();
-    for (const std::string& name : dead)
+    for (const std::string& name : made)
       if (!after.contains(name)) block.dead_after.push_back(name);
     for (const std::string& name : block.locals)
       if (after.contains(name)) block.dead_after.push_back(name);
   }
 
-  void VisitBasic(Block& block, Names& live, Names& made) {
+  void VisitBasic(Block& block, SharedNames& live, Names& made) {
     if (action_ == Action::kRemove) {
       RemoveUnread(block.graph, live);
       Sweep(block.graph);
@@ -104,7 +103,7 @@ class Liveness {
     AddReads(block.graph, &live);
   }
 
-  void RemoveUnread(Graph& graph, const Names& live) {
+  void RemoveUnread(Graph& graph, const SharedNames& live) {
     std::vector<NodeId> itself(graph.nodes.size());
     std::iota(itself.begin(), itself.end(), 0);
     std::vector<bool> keep(graph.nodes.size(), true);
@@ -125,20 +124,19 @@ class Liveness {
   // `live`: on entry what is live behind the loop (or read by its predicate), on return what is live at its
   // head. f(x) = exposed + (x - killed) is the effect of the body, so the least solution of head = behind +
   // f(head) is behind + exposed: no iteration is needed.
-  void VisitLoop(Block& block, Names& live) {
-    const Names& exposed = ExposedReads(block);
-    live.insert(exposed.begin(), exposed.end());
+  void VisitLoop(Block& block, SharedNames& live) {
+    live.AddAllOf(ExposedReads(block));
     if (action_ == Action::kFollow) return;
-    Names end_of_body = live;
+    SharedNames end_of_body = live;
     Visit(block.body, end_of_body);
   }
 
   // Variables that a round of the loop reads before it assigns them. Remembered: loops may be nested deeply.
-  const Names& ExposedReads(Block& block) {
+  const SharedNames& ExposedReads(Block& block) {
     auto found = exposed_.find(block.id);
     if (found != exposed_.end()) return found->second;
     const Action action = std::exchange(action_, Action::kFollow);
-    Names exposed;
+    SharedNames exposed;
     Visit(block.body, exposed);
     if (block.kind != Block::Kind::kWhile) exposed.erase(block.variable);
     action_ = action;
@@ -147,7 +145,7 @@ class Liveness {
 
   Action action_;
   Graph (*sweep_)(Graph);
-  std::map<int32_t, Names> exposed_;  // by the id of the loop
+  std::map<int32_t, SharedNames> exposed_;  // by the id of the loop
   bool changed_ = false;
 };
 
@@ -210,8 +208,8 @@ bool RemoveEmptyBlocks(std::vector<Block>* blocks) {
   return changed;
 }
 
-Names ResultsOf(const Function& function) {
-  Names results;
+SharedNames ResultsOf(const Function& function) {
+  SharedNames results;
   for (const Parameter& result : function.results) results.insert(result.name);
   return results;
 }
@@ -219,13 +217,13 @@ Names ResultsOf(const Function& function) {
 // The bodies of a program with what is live behind them.
 template <typename Visit>
 void ForEachBody(Program* program, const Visit& visit) {
-  visit(&program->main, Names());
+  visit(&program->main, SharedNames());
   for (auto& [name, function] : program->functions) visit(&function.body, ResultsOf(function));
 }
 
 }  // namespace
 
-bool VisitLiveness(std::vector<Block>* blocks, Names* live, bool mark, Graph (*sweep)(Graph)) {
+bool VisitLiveness(std::vector<Block>* blocks, SharedNames* live, bool mark, Graph (*sweep)(Graph)) {
   Liveness liveness(mark ? Action::kMark : Action::kRemove, sweep);
   liveness.Visit(*blocks, *live);
   return liveness.changed();
@@ -235,7 +233,7 @@ Status RemoveUnreadAssignments(Program* program) {
   Status status;
   for (bool changed = true; changed && status.ok();) {
     changed = false;
-    ForEachBody(program, [&](std::vector<Block>* blocks, Names live) {
+    ForEachBody(program, [&](std::vector<Block>* blocks, SharedNames live) {
       changed |= VisitLiveness(blocks, &live, false);
     });
     ForEachBlock(program, [&](Block& block) {
@@ -247,13 +245,13 @@ Status RemoveUnreadAssignments(Program* program) {
       }
     });
     ForEachBody(program,
-                [&](std::vector<Block>* blocks, const Names&) { changed |= RemoveEmptyBlocks(blocks); });
+                [&](std::vector<Block>* blocks, const SharedNames&) { changed |= RemoveEmptyBlocks(blocks); });
   }
   return status;
 }
 
 Status MarkDeadVariables(Program* program) {
-  ForEachBody(program, [](std::vector<Block>* blocks, Names live) { VisitLiveness(blocks, &live, true); });
+  ForEachBody(program, [](std::vector<Block>* blocks, SharedNames live) { VisitLiveness(blocks, &live, true); });
   return OkStatus();
 }
 

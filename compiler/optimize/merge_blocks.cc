@@ -3,6 +3,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/optimize/pass.h"
@@ -19,27 +20,27 @@ class Merger {
   void Append(Graph next) {
     const size_t count = next.nodes.size();
     std::vector<NodeId> new_ids(count, kNoNode);
-    std::vector<NodeId> before = LastOrdered();
-    std::map<std::string, NodeId, std::less<>> current = current_;
+    const std::vector<NodeId> before = last_ordered_;
+    std::vector<std::pair<std::string, NodeId>> assigned;  // what variables are behind this block
     for (size_t i = 0; i < count; ++i) {
       Node& node = next.nodes[i];
       if (node.Is("variable")) {
         const auto found = current_.find(node.Text("name"));
-        new_ids[i] = found != current_.end() ? found->second : graph_.Add(std::move(node));
+        new_ids[i] = found != current_.end() ? found->second : Add(std::move(node));
         continue;
       }
       for (NodeId& input : node.inputs)
         if (input != kNoNode) input = new_ids[static_cast<size_t>(input)];
       if (node.Is("assign")) {
-        current[node.Text("name")] = node.inputs[0];
+        assigned.emplace_back(node.Text("name"), node.inputs[0]);
         assigns_[node.Text("name")] = std::move(node);
         continue;
       }
       for (NodeId& earlier : node.after) earlier = new_ids[static_cast<size_t>(earlier)];
       if (node.after.empty() && IsOrdered(node)) node.after = before;
-      new_ids[i] = graph_.Add(std::move(node));
+      new_ids[i] = Add(std::move(node));
     }
-    current_ = std::move(current);
+    for (auto& [name, id] : assigned) current_[std::move(name)] = id;
   }
 
   Graph Finish() {
@@ -48,22 +49,18 @@ class Merger {
   }
 
  private:
-  // Ordered nodes that no other one comes after.
-  std::vector<NodeId> LastOrdered() const {
-    std::vector<bool> is_last(graph_.nodes.size(), false);
-    for (NodeId id = 0; id < graph_.size(); ++id) {
-      is_last[static_cast<size_t>(id)] = IsOrdered(graph_[id]);
-      for (const NodeId earlier : graph_[id].after) is_last[static_cast<size_t>(earlier)] = false;
-    }
-    std::vector<NodeId> last;
-    for (NodeId id = 0; id < graph_.size(); ++id)
-      if (is_last[static_cast<size_t>(id)]) last.push_back(id);
-    return last;
+  NodeId Add(Node node) {
+    const bool is_ordered = IsOrdered(node);
+    for (const NodeId earlier : node.after) std::erase(last_ordered_, earlier);
+    const NodeId id = graph_.Add(std::move(node));
+    if (is_ordered) last_ordered_.push_back(id);
+    return id;
   }
 
   Graph graph_;
   std::map<std::string, NodeId, std::less<>> current_;  // what variables are behind the blocks so far
   std::map<std::string, Node> assigns_;
+  std::vector<NodeId> last_ordered_;  // ordered nodes that no other one comes after
 };
 
 bool CanMerge(const Block& block) {

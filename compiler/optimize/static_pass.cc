@@ -11,6 +11,7 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/list_steps.h"
 #include "compiler/optimize/loop_range.h"
+#include "compiler/optimize/shared_map.h"
 #include "compiler/optimize/written_files.h"
 #include "compiler/parse/ast.h"
 #include "core/call_site.h"
@@ -30,31 +31,31 @@ constexpr int kMostCalls = 16;
 // finite. More than a single body can nest.
 constexpr int kMostDepth = 2 * kMaxNesting;
 
+// What is known of the variables at a place.
+using State = SharedMap<LiveIn>;
+
 // Joins what holds on another way into `state`. True if anything changed.
-bool JoinInto(LiveIns* state, const LiveIns& other) {
-  bool changed = false;
-  for (auto& [name, known] : *state) {
-    if (other.contains(name) || (!known.value && known.list == nullptr)) continue;
-    known.value.reset();  // it may have no value at all on the other way
-    known.list.reset();
-    changed = true;
-  }
-  for (const auto& [name, theirs] : other) {
-    auto [mine, is_new] = state->emplace(name, LiveIn{theirs.info, std::nullopt, nullptr});
-    changed |= is_new;
-    if (is_new) continue;
-    const ValueInfo joined = JoinInfos(mine->second.info, theirs.info);
-    changed |= !(joined == mine->second.info);
-    mine->second.info = joined;
-    if (mine->second.value && !IsSameValue(mine->second.value, theirs.value)) {
-      mine->second.value.reset();
-      changed = true;
+bool JoinInto(State* state, const State& other) {
+  std::vector<std::pair<std::string, LiveIn>> changes;
+  state->ForEachDifference(other, [&](const std::string& name, const LiveIn* mine, const LiveIn* theirs) {
+    if (mine == nullptr) {
+      changes.emplace_back(name, LiveIn{theirs->info, std::nullopt, nullptr});
+      return;
     }
-    std::shared_ptr<const ListOf<LiveIn>> list = JoinLists(mine->second.list, theirs.list);
-    changed |= !IsSameList(list, mine->second.list);
-    mine->second.list = std::move(list);
-  }
-  return changed;
+    if (theirs == nullptr) {  // it may have no value at all on the other way
+      if (mine->value || mine->list != nullptr)
+        changes.emplace_back(name, LiveIn{mine->info, std::nullopt, nullptr});
+      return;
+    }
+    LiveIn joined{JoinInfos(mine->info, theirs->info), std::nullopt, JoinLists(mine->list, theirs->list)};
+    const bool is_same_value = IsSameValue(mine->value, theirs->value);
+    if (mine->value && is_same_value) joined.value = mine->value;
+    if (!(joined.info == mine->info) || (mine->value && !is_same_value) ||
+        !IsSameList(joined.list, mine->list))
+      changes.emplace_back(name, std::move(joined));
+  });
+  for (auto& [name, known] : changes) (*state)[name] = std::move(known);
+  return !changes.empty();
 }
 
 // What is known of a value when its size and its bits are not.
@@ -94,7 +95,7 @@ class StaticPass {
   }
 
   void Run() {
-    LiveIns state;
+    State state;
     state["%error"];  // stands for what an error was reported about
     Context context;
     Walk(program_.main, state, context);
@@ -127,13 +128,13 @@ class StaticPass {
     std::vector<CallSite> stack;
   };
 
-  void Walk(std::vector<Block>& blocks, LiveIns& state, Context& context) {
+  void Walk(std::vector<Block>& blocks, State& state, Context& context) {
     ++depth_;
     for (Block& block : blocks) WalkBlock(block, state, context);
     --depth_;
   }
 
-  void WalkBlock(Block& block, LiveIns& state, Context& context) {
+  void WalkBlock(Block& block, State& state, Context& context) {
     switch (block.kind) {
       case Block::Kind::kBasic: WalkGraph(block, state, context); return;
       case Block::Kind::kIf: return WalkIf(block, state, context);
@@ -145,11 +146,21 @@ class StaticPass {
     }
   }
 
+  static FindLiveIn FindIn(const State& state) {
+    return [&state](std::string_view name) { return state.Find(name); };
+  }
+
+  const std::set<NodeId>* BehindWrites(int32_t block) const {
+    const auto found = behind_writes_.find(block);
+    return found != behind_writes_.end() ? &found->second : nullptr;
+  }
+
   // Infers one graph and moves the state behind it. Returns what its assigns are.
-  LiveIns WalkGraph(Block& block, LiveIns& state, Context& context) {
+  LiveIns WalkGraph(Block& block, State& state, Context& context) {
     std::vector<std::pair<NodeId, Status>> errors;
     InferOutcome outcome =
-        InferShapes(block.graph, state, files_, &errors, ElementType::kFloat64, &behind_writes_[block.id]);
+        InferShapes(block.graph, FindIn(state), files_, &errors, ElementType::kFloat64,
+                    BehindWrites(block.id));
     NodeId first_stop = outcome.graph.size();
     for (NodeId id = outcome.graph.size(); id-- > 0;)
       if (outcome.graph[id].Is("stop") || outcome.graph[id].Is("assert")) first_stop = id;
@@ -220,10 +231,10 @@ class StaticPass {
                          "the script ends with this error if it comes here");
   }
 
-  void WalkIf(Block& block, LiveIns& state, Context& context) {
+  void WalkIf(Block& block, State& state, Context& context) {
     const LiveIns assigned = WalkGraph(block, state, context);
     auto predicate = assigned.find(Block::kPredicate);
-    LiveIns otherwise = state;
+    State otherwise = state;
     if (predicate != assigned.end() && predicate->second.value && !predicate->second.value->IsString()) {
       // Only one way is taken; the other is walked for the sizes in it.
       const bool taken = predicate->second.value->AsBoolean();
@@ -248,14 +259,14 @@ class StaticPass {
     context.certain = false;
   }
 
-  void WalkLoop(Block& block, LiveIns& state, Context& context) {
+  void WalkLoop(Block& block, State& state, Context& context) {
     const bool is_for = block.kind != Block::Kind::kWhile;
     if (is_for) CheckBounds(block, WalkGraph(block, state, context), context);  // once
     Context inside = context;
     inside.certain = false;
     inside.loops =
         context.loops == 0 && LoopDepth(block) > kMostLoops ? kMostTriedLoops + 1 : context.loops + 1;
-    const auto one_round = [&](LiveIns* head, Context& round) {
+    const auto one_round = [&](State* head, Context& round) {
       if (is_for) {
         LiveIn& counter = (*head)[block.variable];
         counter.info = ValueInfo::OfScalar(ValueType::kInteger);
@@ -271,12 +282,12 @@ class StaticPass {
       Context trial = inside;
       trial.record = false;
       while (true) {
-        LiveIns round = state;
+        State round = state;
         one_round(&round, trial);
         if (!JoinInto(&state, round)) break;
       }
     }
-    LiveIns last = state;
+    State last = state;
     one_round(&last, inside);
     JoinInto(&state, last);
     NoteStop(inside, context);
@@ -297,13 +308,12 @@ class StaticPass {
     return inside + (block.kind == Block::Kind::kWhile || !block.variable.empty() ? 1 : 0);
   }
 
-  static void ForgetAssigned(const std::vector<Block>& blocks, LiveIns* state) {
+  static void ForgetAssigned(const std::vector<Block>& blocks, State* state) {
     const auto forget = [&](const std::string& name) {
-      auto found = state->find(name);
-      if (found == state->end()) return;
-      KeepTypeOnly(&found->second);
-      found->second.info.value_type =
-          found->second.info.IsMatrix() ? ValueType::kDouble : ValueType::kUnknown;
+      if (!state->contains(name)) return;
+      LiveIn& known = (*state)[name];
+      KeepTypeOnly(&known);
+      known.info.value_type = known.info.IsMatrix() ? ValueType::kDouble : ValueType::kUnknown;
     };
     for (const Block& block : blocks) {
       if (block.kind == Block::Kind::kBasic)
@@ -316,9 +326,9 @@ class StaticPass {
     }
   }
 
-  void WalkList(const Block& block, LiveIns& state, const Context& context) {
+  void WalkList(const Block& block, State& state, const Context& context) {
     Status error;
-    std::vector<LiveIn> results = InferListStep(block, state, &error);
+    std::vector<LiveIn> results = InferListStep(block, FindIn(state), &error);
     if (!error.ok() && context.record) Report(error.At(block.position), context.certain);
     for (size_t i = 0; i < block.results.size(); ++i)
       if (!block.results[i].empty()) state[block.results[i]] = std::move(results[i]);
@@ -338,15 +348,15 @@ class StaticPass {
     *key += ']';
   }
 
-  void WalkCall(Block& block, LiveIns& state, Context& context) {
+  void WalkCall(Block& block, State& state, Context& context) {
     if (block.candidates.empty()) return WalkCallOf(block.function, block.arguments, block, &state, context);
-    const LiveIns before = state;
+    const State before = state;
     bool is_first = true;
     for (const CallCandidate& candidate : block.candidates) {
       if (candidate.function.empty() || IsExcluded(candidate, block, before)) continue;
       Context inside = context;
       inside.certain = false;
-      LiveIns after = before;
+      State after = before;
       // Most functions that eval() may call are not meant, and would not fit.
       if (!block.selector.empty()) ++untold_;
       WalkCallOf(candidate.function, candidate.arguments, block, &after, inside);
@@ -365,20 +375,19 @@ class StaticPass {
   }
 
   // True if what is known says that the candidate is not the one that runs.
-  static bool IsExcluded(const CallCandidate& candidate, const Block& block, const LiveIns& state) {
-    const auto name = state.find(block.selector);
-    if (name != state.end() && name->second.value && name->second.value->ToText() != candidate.name)
-      return true;
-    const auto first = state.find(block.first_argument);
-    if (first == state.end()) return false;
-    DataType type = first->second.info.data_type;
+  static bool IsExcluded(const CallCandidate& candidate, const Block& block, const State& state) {
+    const LiveIn* const name = state.Find(block.selector);
+    if (name != nullptr && name->value && name->value->ToText() != candidate.name) return true;
+    const LiveIn* const first = state.Find(block.first_argument);
+    if (first == nullptr) return false;
+    DataType type = first->info.data_type;
     // For eval a list of arguments counts as a matrix.
     if (!block.selector.empty() && type == DataType::kList) type = DataType::kMatrix;
     return type != DataType::kUnknown && !candidate.Takes(type);
   }
 
   void WalkCallOf(const std::string& name, const std::vector<std::pair<std::string, std::string>>& given,
-                  const Block& block, LiveIns* state, Context& context) {
+                  const Block& block, State* state, Context& context) {
     auto found = program_.functions.find(name);
     if (found == program_.functions.end()) return;
     Function& function = found->second;
@@ -386,9 +395,9 @@ class StaticPass {
     for (const Parameter& parameter : function.parameters) {
       arguments[parameter.name] = FromDeclaration(parameter);
       for (const auto& [argument, variable] : given) {
-        const auto known = state->find(variable);
-        if (argument == parameter.name && known != state->end())
-          arguments[argument] = ToDeclared(parameter, known->second);
+        if (argument != parameter.name) continue;
+        const LiveIn* const known = state->Find(variable);
+        if (known != nullptr) arguments[argument] = ToDeclared(parameter, *known);
       }
     }
     const CallOutcome outcome = Call(function, std::move(arguments), block, context);
@@ -444,15 +453,16 @@ class StaticPass {
     inside.certain = context.certain;
     inside.record = context.record;
     inside.loops = context.loops;
-    LiveIns state = std::move(arguments);
+    State state;
+    for (auto& [name, known] : arguments) state[name] = std::move(known);
     state["%error"];
     stack_.push_back({function.name, call.position});
     Walk(function.body, state, inside);
     stack_.pop_back();
     --active;
     for (size_t i = 0; i < function.results.size(); ++i)
-      if (auto known = state.find(function.results[i].name); known != state.end())
-        outcome.results[i] = known->second;
+      if (const LiveIn* const known = state.Find(function.results[i].name); known != nullptr)
+        outcome.results[i] = *known;
     outcome.may_stop = inside.may_stop;
     outcomes_.emplace(std::move(key), outcome);
     return outcome;

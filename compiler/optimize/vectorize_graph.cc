@@ -23,7 +23,7 @@ std::string_view TotalOf(std::string_view name) {
 class BodyVectorizer {
  public:
   BodyVectorizer(const Graph& body, const std::string& counter, const Node& from, const Node& to,
-                 const Names& numbers)
+                 const SharedNames& numbers)
       : body_(body), counter_(counter), from_(from), to_(to), numbers_(numbers) {}
 
   std::optional<Graph> Run() {
@@ -365,7 +365,7 @@ class BodyVectorizer {
   const Graph& body_;
   const std::string& counter_;
   const Node &from_, &to_;
-  const Names& numbers_;
+  const SharedNames& numbers_;
   Names assigned_, read_;  // Variables.
   std::vector<Fact> facts_;
   std::vector<int> readers_;
@@ -384,7 +384,7 @@ bool IsNumeric(ValueType type) {
   return type == ValueType::kDouble || type == ValueType::kInteger || type == ValueType::kBoolean;
 }
 
-bool IsNumber(const Graph& graph, NodeId id, const Names& numbers) {
+bool IsNumber(const Graph& graph, NodeId id, const SharedNames& numbers) {
   const Node& node = graph[id];
   if (node.info.IsScalar() && IsNumeric(node.info.value_type)) return true;
   if (node.Is("variable")) return numbers.contains(node.Text("name"));
@@ -394,7 +394,7 @@ bool IsNumber(const Graph& graph, NodeId id, const Names& numbers) {
 }
 
 std::optional<Graph> VectorizeBody(const Graph& body, const std::string& counter, const Node& from,
-                                   const Node& to, const Names& numbers) {
+                                   const Node& to, const SharedNames& numbers) {
   return BodyVectorizer(body, counter, from, to, numbers).Run();
 }
 

@@ -4,14 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "compiler/optimize/liveness.h"
+#include "compiler/optimize/names.h"
 #include "core/programs/graph.h"
 
 namespace heddle::compiler {
 
 bool IsNumeric(ValueType type);
 /// True if the node is a scalar and no string, whatever the variables in `numbers` hold.
-bool IsNumber(const Graph& graph, NodeId id, const Names& numbers);
+bool IsNumber(const Graph& graph, NodeId id, const SharedNames& numbers);
 
 /// All rounds of a loop at once. `body` is what one round does, `counter` its variable, which goes from
 /// `from` to `to` (literals or variables, whole numbers, from <= to). nullopt where it does anything but:
@@ -24,6 +24,6 @@ bool IsNumber(const Graph& graph, NodeId id, const Names& numbers);
 ///  - assign one to a variable: the last round's remains.
 /// Sums are added in the order of sum(), not in that of the rounds.
 std::optional<Graph> VectorizeBody(const Graph& body, const std::string& counter, const Node& from,
-                                   const Node& to, const Names& numbers);
+                                   const Node& to, const SharedNames& numbers);
 
 }  // namespace heddle::compiler

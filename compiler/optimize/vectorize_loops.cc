@@ -22,7 +22,7 @@ bool IsFor(const Block& block) {
 // then 0.5), but it is none of the strings that + would join.
 class Numbers {
  public:
-  const Names& names() const { return names_; }
+  const SharedNames& names() const { return names_; }
   void Add(const std::string& name) { names_.insert(name); }
   void Follow(const Block& block) {
     if (block.kind == Block::Kind::kBasic) return FollowGraph(block.graph);
@@ -31,20 +31,19 @@ class Numbers {
       names_.insert(block.variable);  // seq() may be empty.
     if (block.kind == Block::Kind::kCall) return;
     // Whatever way is taken, however often: names that some way takes out are out until nothing changes.
-    while (true) {
-      const Names before = names_;
+    for (bool changed = true; changed;) {
+      changed = false;
       for (const std::vector<Block>* blocks : {&block.body, &block.otherwise}) {
         Numbers inside = *this;
         for (const Block& inner : *blocks) inside.Follow(inner);
-        std::erase_if(names_, [&](const std::string& name) { return !inside.names_.contains(name); });
+        changed |= names_.KeepThoseOf(inside.names_);
       }
-      if (names_ == before) return;
     }
   }
 
  private:
   void FollowGraph(const Graph& graph) {
-    const Names before = names_;
+    const SharedNames before = names_;
     for (const Node& node : graph.nodes) {
       if (!node.Is("assign")) continue;
       if (IsNumber(graph, node.inputs[0], before))
@@ -54,7 +53,7 @@ class Numbers {
     }
   }
 
-  Names names_;
+  SharedNames names_;
 };
 
 class LoopVectorizer {
