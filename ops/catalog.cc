@@ -2,8 +2,8 @@
 #include "ops/catalog.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/memory/counted_heap.h"
@@ -91,10 +91,42 @@ constexpr Family kFamilies[] = {
     CountDistinctOperators, FourierOperators,
 };
 
+// Operators by their names. The compiler asks for one at every node, many times: names are short, so a hash
+// of few steps and places that are mostly free take less time than a map for any keys.
+class NameTable {
+ public:
+  // False where the name is there already.
+  bool Add(std::string_view name, const Operator& op) {
+    Place& place = places_[PlaceOf(name)];
+    if (place.op != nullptr) return false;
+    place = {name, &op};
+    HEDDLE_CHECK(2 * ++count_ <= places_.size(), "half of the places are free");
+    return true;
+  }
+  const Operator* Find(std::string_view name) const { return places_[PlaceOf(name)].op; }
+
+ private:
+  struct Place {
+    std::string_view name;
+    const Operator* op = nullptr;
+  };
+
+  // Where the name is, or the free place where it would be.
+  size_t PlaceOf(std::string_view name) const {
+    size_t hash = name.size();
+    for (const char c : name) hash = hash * 31 + static_cast<unsigned char>(c);
+    for (size_t i = (hash ^ (hash >> 10)) % places_.size();; i = (i + 1) % places_.size())
+      if (places_[i].op == nullptr || places_[i].name == name) return i;
+  }
+
+  std::array<Place, 1024> places_;
+  size_t count_ = 0;
+};
+
 struct Catalog {
   std::vector<const Operator*> all;
-  std::unordered_map<std::string_view, const Operator*> by_name;
-  std::unordered_map<std::string_view, const Operator*> builtins;
+  NameTable by_name;
+  NameTable builtins;
 
   Catalog() {
     for (Family family : kFamilies)
@@ -107,7 +139,7 @@ struct Catalog {
   void Add(const Operator& op) {
     all.push_back(&op);
     if (op.infer != nullptr || op.infer_several != nullptr)
-      HEDDLE_CHECK(by_name.emplace(op.name, &op).second, "operator names are unique");
+      HEDDLE_CHECK(by_name.Add(op.name, op), "operator names are unique");
     if (op.form == CallForm::kNone) return;
     AddBuiltin(op.name, op);
     for (std::string_view rest = op.aliases; !rest.empty();) {
@@ -118,7 +150,7 @@ struct Catalog {
   }
 
   void AddBuiltin(std::string_view name, const Operator& op) {
-    HEDDLE_CHECK(builtins.emplace(name, &op).second, "a name calls one operator");
+    HEDDLE_CHECK(builtins.Add(name, op), "a name calls one operator");
   }
 };
 
@@ -158,9 +190,7 @@ Status RefuseFrames(const InferContext& context) {
 }  // namespace
 
 const Operator* FindOperator(std::string_view name) {
-  const Catalog& catalog = TheCatalog();
-  auto found = catalog.by_name.find(name);
-  return found == catalog.by_name.end() ? nullptr : found->second;
+  return TheCatalog().by_name.Find(name);
 }
 
 Status RunOperator(const Operator& op, const KernelCall& call, std::span<Value> results) {
@@ -170,9 +200,7 @@ Status RunOperator(const Operator& op, const KernelCall& call, std::span<Value> 
 }
 
 const Operator* FindBuiltin(std::string_view name) {
-  const Catalog& catalog = TheCatalog();
-  auto found = catalog.builtins.find(name);
-  return found == catalog.builtins.end() ? nullptr : found->second;
+  return TheCatalog().builtins.Find(name);
 }
 
 std::vector<std::string> BuiltinNames() {

@@ -177,7 +177,7 @@ class FusionText {
 Result<std::string> ExplainFusion(Program program, std::string_view level, const SessionOptions& session) {
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
   compiler::Diagnostics diagnostics;
-  compiler::PropagateShapes(&program, &diagnostics, nullptr, files.get());
+  compiler::PropagateShapes(&program, &diagnostics, files.get());
   HEDDLE_RETURN_IF_ERROR(diagnostics.HasErrors() ? diagnostics.ToStatus() : OkStatus());
   compiler::FuseOptions options;
   HEDDLE_RETURN_IF_ERROR(compiler::SetMode(session.fusion, &options));

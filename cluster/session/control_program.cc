@@ -25,6 +25,13 @@ uint64_t RoundsOf(int64_t from, int64_t to, int64_t increment) {
   return distance / step + 1;
 }
 
+// Most arguments and results are scalars, which are set at less cost.
+template <typename Given>
+void Bind(const std::string& name, Given&& given, Frame* frame) {
+  if (given.info.IsScalar() && !given.is_ahead) return frame->SetScalar(name, given.value.scalar());
+  frame->Set(name, std::forward<Given>(given));
+}
+
 }  // namespace
 
 Status ControlProgram::Run() {
@@ -266,15 +273,16 @@ Status ControlProgram::EnterCall(const Block& block) {
         data_type = parameter.data_type;
         value_type = parameter.value_type;
       }
+    const std::string name(parameter_name);
     if (IsOfType(*variable, data_type, value_type)) {
-      callee->Set(parameter_name, *variable);
+      Bind(name, *variable, callee.get());
       continue;
     }
     Result<Variable> converted =
         ConvertTo(*variable, data_type, value_type,
                   fmt::format("function '{}': argument '{}'", function.name, parameter_name));
     if (!converted.ok()) return converted.status().At(block.position);
-    callee->Set(parameter_name, *std::move(converted));
+    callee->Set(name, *std::move(converted));
   }
   frames_.push_back(std::move(callee));
   stack_.push_back({.kind = Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
@@ -305,7 +313,7 @@ Status ControlProgram::FinishCall(const Block& block, const Function& function) 
                                 function.name, function.results[i].name, Name(declared),
                                 Name(result->info.data_type))
           .At(block.position);
-    frame().Set(block.results[i], std::move(*result));  // Names of results are different ones.
+    Bind(block.results[i], std::move(*result), &frame());  // Names of results are different ones.
   }
   return OkStatus();
 }

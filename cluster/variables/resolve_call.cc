@@ -2,6 +2,7 @@
 #include "cluster/variables/resolve_call.h"
 
 #include <algorithm>
+#include <string>
 
 namespace heddle::cluster {
 namespace {
@@ -22,6 +23,7 @@ Result<ResolvedCall> ExpandList(const Function& function, const ListOf<Variable>
                                 function.name, name);
   ResolvedCall call;
   call.function = &function;
+  call.defaults.reserve(parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
     size_t element = i;
@@ -48,6 +50,7 @@ Result<ResolvedCall> Resolve(const Program& program, const std::string& name, co
   const Function& function = found->second;
   ResolvedCall call;
   call.function = &function;
+  call.arguments.reserve(arguments.size());
   for (const auto& [parameter, variable] : arguments)
     call.arguments.emplace_back(parameter, caller.Find(variable));
   if (arguments.size() != 1 || !arguments[0].first.empty()) return call;

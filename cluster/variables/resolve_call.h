@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <deque>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,8 +14,8 @@ namespace heddle::cluster {
 /// one without a value), elements of a list, or defaults.
 struct ResolvedCall {
   const Function* function = nullptr;
-  std::vector<std::pair<std::string, const Variable*>> arguments;
-  std::deque<Variable> defaults;  ///< Those that `arguments` point to.
+  std::vector<std::pair<std::string_view, const Variable*>> arguments;  ///< By the names that the program has.
+  std::vector<Variable> defaults;  ///< Those that `arguments` point to; never more than there is room for.
 };
 
 /// The function of a call: the only one, or the candidate for the name and the first argument that the

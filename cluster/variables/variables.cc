@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/variables/variables.h"
 
+#include <tuple>
+#include <utility>
+
 namespace heddle::cluster {
 
 Variable Variable::OfScalar(Scalar scalar) {
@@ -36,7 +39,12 @@ void Frame::Set(const std::string& name, Variable variable) {
 void Frame::SetScalar(const std::string& name, const Scalar& scalar) {
   const auto found = variables_.lower_bound(name);
   if (found == variables_.end() || found->first != name) {
-    variables_.emplace_hint(found, name, Variable::OfScalar(scalar));
+    Variable& made = variables_
+                         .emplace_hint(found, std::piecewise_construct, std::forward_as_tuple(name),
+                                       std::forward_as_tuple())
+                         ->second;
+    made.value = Value(scalar);
+    made.info = ValueInfo::OfScalar(scalar.type());
     return;
   }
   Variable& variable = found->second;

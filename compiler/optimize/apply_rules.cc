@@ -46,6 +46,7 @@ class Round {
       for (const NodeId input : node.inputs)
         if (input != kNoNode) ++readers[static_cast<size_t>(input)];
     std::vector<NodeId> new_ids(graph->nodes.size(), kNoNode), ordered_ids(new_ids);
+    subject_.graph.nodes.reserve(graph->nodes.size());
     for (size_t i = 0; i < graph->nodes.size(); ++i) {
       Node& node = graph->nodes[i];
       for (NodeId& input : node.inputs)

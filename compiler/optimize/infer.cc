@@ -61,9 +61,18 @@ bool IsComplete(const Node& node) {
   return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return info.IsSized(); });
 }
 
+constexpr std::array<std::string_view, 6> kComparisons = {"==", "!=", "<", "<=", ">", ">="};
+
+bool IsComparison(std::string_view op) {
+  return std::find(kComparisons.begin(), kComparisons.end(), op) != kComparisons.end();
+}
+
 // What a script writes in one way for matrices and for frames: only the types of the operands tell.
+bool IsChosenByTypes(std::string_view op) {
+  return op == "compareFrames" || op == "replace" || op == "replaceTexts" || IsComparison(op);
+}
+
 void ChooseForFrames(std::span<const ValueInfo> infos, Node& node) {
-  constexpr std::array<std::string_view, 6> kComparisons = {"==", "!=", "<", "<=", ">", ">="};
   const bool frames = std::any_of(infos.begin(), infos.end(), [](const ValueInfo& x) { return x.IsFrame(); });
   if (!frames && node.op == "compareFrames") {  // Other arguments of the same function.
     node.op = std::string(node.Text("comparison"));
@@ -73,7 +82,7 @@ void ChooseForFrames(std::span<const ValueInfo> infos, Node& node) {
     node.op = infos[0].IsFrame() ? "replaceTexts" : "replace";
     return;
   }
-  if (!frames || std::find(kComparisons.begin(), kComparisons.end(), node.op) == kComparisons.end()) return;
+  if (!frames || !IsComparison(node.op)) return;
   node.SetAttribute("comparison", Scalar(node.op));
   node.op = "compareFrames";
 }
@@ -94,6 +103,30 @@ std::optional<Scalar> SizeOf(std::string_view op, const Shape& shape) {
   const int64_t size = found == nullptr || found->size_of == nullptr ? kUnknown : found->size_of(shape);
   if (size == kUnknown) return std::nullopt;
   return Scalar(size);
+}
+
+NodesBefore::NodesBefore(const Graph& graph) {
+  facts_.reserve(graph.nodes.size());
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    facts_.push_back({graph[id].info, graph[id].results});
+    if (IsChosenByTypes(graph[id].op)) chosen_.emplace_back(id, graph[id]);
+  }
+}
+
+void NodesBefore::RestoreOperators(Graph* graph) const {
+  for (const auto& [id, node] : chosen_) {
+    if ((*graph)[id].op == node.op) continue;
+    (*graph)[id].op = node.op;
+    (*graph)[id].attributes = node.attributes;
+  }
+}
+
+void NodesBefore::Restore(Graph* graph) const {
+  RestoreOperators(graph);
+  for (NodeId id = 0; id < graph->size(); ++id) {
+    (*graph)[id].info = (*this)[id].info;
+    (*graph)[id].results = (*this)[id].results;
+  }
 }
 
 bool IsLongText(const Scalar& scalar) {

@@ -49,6 +49,26 @@ struct InferOutcome {
   NodeId waiting = kNoNode;  ///< The first read that waits for a write before it.
 };
 
+/// What a graph says of its nodes, taken down before an inference fills in what it finds: inference then goes
+/// over the graph itself and not over a copy.
+class NodesBefore {
+ public:
+  explicit NodesBefore(const Graph& graph);
+  struct Facts {
+    ValueInfo info;
+    std::vector<ValueInfo> results;
+  };
+  const Facts& operator[](NodeId id) const { return facts_[static_cast<size_t>(id)]; }
+  /// The operators that inference has chosen by the types of their operands are again what they were.
+  void RestoreOperators(Graph* graph) const;
+  /// All is again as it was.
+  void Restore(Graph* graph) const;
+
+ private:
+  std::vector<Facts> facts_;
+  std::vector<std::pair<NodeId, Node>> chosen_;  ///< Nodes whose operators are chosen by types.
+};
+
 /// Infers one node after the other; keeps its small arrays between nodes.
 class NodeInference {
  public:

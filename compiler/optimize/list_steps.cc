@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/optimize/rewrite.h"
+
 namespace heddle::compiler {
 namespace {
 
@@ -272,7 +274,7 @@ ValueInfo JoinInfos(const ValueInfo& a, const ValueInfo& b) {
 }
 
 bool IsSameValue(const std::optional<Scalar>& a, const std::optional<Scalar>& b) {
-  return a.has_value() == b.has_value() && (!a || a->ToLiteral() == b->ToLiteral());
+  return a.has_value() == b.has_value() && (!a || IsSameScalar(*a, *b));
 }
 
 std::shared_ptr<const ListOf<LiveIn>> JoinLists(const std::shared_ptr<const ListOf<LiveIn>>& a,

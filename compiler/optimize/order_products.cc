@@ -168,6 +168,7 @@ class Reorderer {
 
   Graph Run() {
     const std::vector<bool> is_inside = FindInnerProducts();
+    if (!HasChain(is_inside)) return std::move(old_);
     new_ids_.assign(old_.nodes.size(), kNoNode);
     Chain chain(old_, readers_);
     for (NodeId id = 0; id < old_.size(); ++id) {
@@ -205,6 +206,13 @@ class Reorderer {
       }
     }
     return is_inside;
+  }
+
+  // A product inside of another one makes three factors; two have one order.
+  bool HasChain(const std::vector<bool>& is_inside) const {
+    for (NodeId id = 0; id < old_.size(); ++id)
+      if (is_inside[static_cast<size_t>(id)] && (old_[id].Is("%*%") || old_[id].Is("t%*%"))) return true;
+    return false;
   }
 
   NodeId Add(const char* op, std::vector<NodeId> inputs) {

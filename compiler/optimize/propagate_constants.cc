@@ -5,12 +5,10 @@
 namespace heddle::compiler {
 
 Status PropagateConstants(Program* program) {
-  Diagnostics reported_before;
-  LiveInValues values;
-  Program copy = *program;  // sizes that are known stay as they are, whatever told them
-  PropagateShapes(&copy, &reported_before, &values);
+  const LiveInValues values = FindLiveInValues(program);
   ForEachBlock(program, [&](Block& block) {
     for (NodeId id = 0; id < block.graph.size(); ++id) {
+      if (!block.graph[id].Is("variable")) continue;
       const auto known = values.find({block.id, id});
       if (known == values.end() || !known->second) continue;
       Node& node = block.graph[id];

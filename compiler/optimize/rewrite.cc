@@ -2,11 +2,19 @@
 #include "compiler/optimize/rewrite.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "ops/operator.h"
 #include "ops/simd/elementwise_codes.h"
 
 namespace heddle::compiler {
+
+bool IsSameScalar(const Scalar& a, const Scalar& b) {
+  if (!a.IsDouble() || !b.IsDouble()) return a == b;
+  const double x = a.AsDouble(), y = b.AsDouble();
+  return std::isnan(x) ? std::isnan(y) : std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y);
+}
 
 bool IsCellWise(const Node& node) { return ops::FindBinaryCode(node.op) || ops::FindUnaryCode(node.op); }
 
@@ -25,7 +33,26 @@ bool TellsTime(std::string_view op) {
   return found != nullptr && !found->pure && !found->effect && found->max_inputs == 0;
 }
 
+namespace {
+
+// True if every node stays, and every order edge means what it says.
+bool IsCompact(const Graph& graph, const std::vector<NodeId>& stands_for, const std::vector<bool>& keep) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!keep[i] || static_cast<size_t>(stands_for[i]) != i) return false;
+    const std::vector<NodeId>& after = graph.nodes[i].after;
+    if (after.empty()) continue;
+    if (!IsOrdered(graph.nodes[i])) return false;
+    for (size_t k = 0; k < after.size(); ++k)
+      if (!IsOrdered(graph[after[k]]) || std::find(after.begin(), after.begin() + k, after[k]) != after.begin() + k)
+        return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Graph Compact(Graph graph, const std::vector<NodeId>& stands_for, const std::vector<bool>& keep) {
+  if (IsCompact(graph, stands_for, keep)) return graph;
   const size_t count = graph.nodes.size();
   std::vector<NodeId> final_id(count, kNoNode);   // id in the new graph of the node that stands for i
   std::vector<std::vector<NodeId>> order(count);  // what an order edge to i means now, as new ids

@@ -10,8 +10,8 @@
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/list_steps.h"
+#include "compiler/optimize/known_variables.h"
 #include "compiler/optimize/loop_range.h"
-#include "compiler/optimize/shared_map.h"
 #include "compiler/optimize/written_files.h"
 #include "compiler/parse/ast.h"
 #include "core/call_site.h"
@@ -31,66 +31,11 @@ constexpr int kMostCalls = 16;
 // finite. More than a single body can nest.
 constexpr int kMostDepth = 2 * kMaxNesting;
 
-// What is known of the variables at a place.
-using State = SharedMap<LiveIn>;
-
-// Joins what holds on another way into `state`. True if anything changed.
-bool JoinInto(State* state, const State& other) {
-  std::vector<std::pair<std::string, LiveIn>> changes;
-  state->ForEachDifference(other, [&](const std::string& name, const LiveIn* mine, const LiveIn* theirs) {
-    if (mine == nullptr) {
-      changes.emplace_back(name, LiveIn{theirs->info, std::nullopt, nullptr});
-      return;
-    }
-    if (theirs == nullptr) {  // it may have no value at all on the other way
-      if (mine->value || mine->list != nullptr)
-        changes.emplace_back(name, LiveIn{mine->info, std::nullopt, nullptr});
-      return;
-    }
-    LiveIn joined{JoinInfos(mine->info, theirs->info), std::nullopt, JoinLists(mine->list, theirs->list)};
-    const bool is_same_value = IsSameValue(mine->value, theirs->value);
-    if (mine->value && is_same_value) joined.value = mine->value;
-    if (!(joined.info == mine->info) || (mine->value && !is_same_value) ||
-        !IsSameList(joined.list, mine->list))
-      changes.emplace_back(name, std::move(joined));
-  });
-  for (auto& [name, known] : changes) (*state)[name] = std::move(known);
-  return !changes.empty();
-}
-
-// What is known of a value when its size and its bits are not.
-void KeepTypeOnly(LiveIn* known) {
-  known->value.reset();
-  known->info = known->info.WithoutSize();
-  known->list.reset();
-}
-
-LiveIn FromDeclaration(const Parameter& parameter) {
-  LiveIn known;
-  if (parameter.data_type == DataType::kList)
-    known = UnknownList();
-  else if (parameter.data_type != DataType::kUnknown)
-    known.info = ValueInfo::OfDeclared(parameter.data_type, ValueType::kUnknown);
-  return known;
-}
-
-// What a call makes of an argument.
-LiveIn ToDeclared(const Parameter& parameter, LiveIn known) {
-  if (parameter.data_type != DataType::kScalar || parameter.value_type == ValueType::kUnknown ||
-      !known.info.IsScalar())
-    return known;
-  known.info.value_type = parameter.value_type;
-  if (!known.value) return known;
-  Result<Scalar> value = ops::CastScalar(*known.value, parameter.value_type, parameter.name);
-  known.value.reset();
-  if (value.ok()) known.value = *std::move(value);
-  return known;
-}
-
 class StaticPass {
  public:
+  // Without `diagnostics` nothing is reported; with `values` they are found, and the infos stay as they are.
   StaticPass(Program* program, Diagnostics* diagnostics, LiveInValues* values, ops::Files* files)
-      : program_(*program), diagnostics_(*diagnostics), values_(values), files_(files) {
+      : program_(*program), diagnostics_(diagnostics), values_(values), files_(files) {
     if (files != nullptr) behind_writes_ = ReadsBehindWrites(*program, files);
   }
 
@@ -158,74 +103,81 @@ class StaticPass {
   // Infers one graph and moves the state behind it. Returns what its assigns are.
   LiveIns WalkGraph(Block& block, State& state, Context& context) {
     std::vector<std::pair<NodeId, Status>> errors;
-    InferOutcome outcome =
-        InferShapes(block.graph, FindIn(state), files_, &errors, ElementType::kFloat64,
-                    BehindWrites(block.id));
-    NodeId first_stop = outcome.graph.size();
-    for (NodeId id = outcome.graph.size(); id-- > 0;)
-      if (outcome.graph[id].Is("stop") || outcome.graph[id].Is("assert")) first_stop = id;
+    const NodesBefore before(block.graph);
+    InferOutcome outcome = InferShapes(std::move(block.graph), FindIn(state), files_, &errors,
+                                       ElementType::kFloat64, BehindWrites(block.id));
+    block.graph = std::move(outcome.graph);
+    NodeId first_stop = block.graph.size();
+    for (NodeId id = block.graph.size(); id-- > 0;)
+      if (block.graph[id].Is("stop") || block.graph[id].Is("assert")) first_stop = id;
     if (context.record) {
       for (const auto& [id, status] : errors) {
         // A variable without a value is an error of the run by the definition of the language.
         const bool certain = context.certain && id < first_stop && !block.graph[id].Is("variable");
         Report(status, certain);
       }
-      Record(block, outcome);
     }
     LiveIns assigned;
-    for (NodeId id = 0; id < outcome.graph.size(); ++id) {
-      const Node& node = outcome.graph[id];
-      if (node.Is("assign"))
-        assigned[node.Text("name")] = {node.info, outcome.values[static_cast<size_t>(id)], nullptr};
+    for (NodeId id = 0; id < block.graph.size(); ++id) {
+      const Node& node = block.graph[id];
+      if (!node.Is("assign")) continue;
+      LiveIn known{node.info, std::move(outcome.values[static_cast<size_t>(id)]), nullptr};
+      if (block.kind == Block::Kind::kBasic)
+        state[node.Text("name")] = std::move(known);
+      else
+        assigned[node.Text("name")] = std::move(known);
     }
-    if (block.kind == Block::Kind::kBasic)
-      for (const auto& [name, known] : assigned) state[name] = known;
-    if (first_stop < outcome.graph.size()) {
+    if (!context.record || values_ != nullptr)
+      before.Restore(&block.graph);
+    else
+      Record(before, &block);
+    if (context.record && values_ != nullptr) RecordValues(block, outcome.values);
+    if (first_stop < block.graph.size()) {
       context.may_stop = true;
       context.certain = false;
     }
     return assigned;
   }
 
-  // What is known of a node, or both times when it was known before.
-  static void Keep(const Node& inferred, bool is_first, Node* node) {
-    if (is_first) {
-      node->info = inferred.info;
-      node->results = inferred.results;
-      return;
-    }
-    node->info = JoinInfos(node->info, inferred.info);
-    if (!node->info.IsTuple()) node->results.clear();
-    for (size_t i = 0; i < node->results.size(); ++i)
-      node->results[i] = JoinInfos(node->results[i], inferred.results[i]);
+  // Keeps what is known of a node, or both times when it was known before.
+  static void Keep(const NodesBefore::Facts& before, Node* node) {
+    node->info = JoinInfos(before.info, node->info);
+    std::vector<ValueInfo> results = before.results;
+    if (!node->info.IsTuple()) results.clear();
+    for (size_t i = 0; i < results.size(); ++i) results[i] = JoinInfos(results[i], node->results[i]);
+    node->results = std::move(results);
   }
 
   // A block that was recorded before keeps what both agree on.
-  void Record(Block& block, const InferOutcome& inferred) {
-    const bool is_first = recorded_.insert(block.id).second;
-    for (NodeId id = 0; id < inferred.graph.size(); ++id) {
-      Keep(inferred.graph[id], is_first, &block.graph[id]);
-      if (values_ == nullptr || !block.graph[id].Is("variable")) continue;
-      const std::optional<Scalar>& value = inferred.values[static_cast<size_t>(id)];
+  void Record(const NodesBefore& before, Block* block) {
+    const bool is_first = recorded_.insert(block->id).second;
+    before.RestoreOperators(&block->graph);
+    for (NodeId id = 0; id < block->graph.size() && !is_first; ++id) Keep(before[id], &block->graph[id]);
+  }
+
+  void RecordValues(const Block& block, const std::vector<std::optional<Scalar>>& values) {
+    for (NodeId id = 0; id < block.graph.size(); ++id) {
+      if (!block.graph[id].Is("variable")) continue;
+      const std::optional<Scalar>& value = values[static_cast<size_t>(id)];
       const auto [known, is_new] = values_->try_emplace({block.id, id}, value);
       if (!is_new && !IsSameValue(known->second, value)) known->second.reset();
     }
   }
 
   void Report(const Status& status, bool certain) {
-    if (untold_ > 0) return;
+    if (untold_ > 0 || diagnostics_ == nullptr) return;
     Status shown = status;
     std::vector<CallSite> calls;
     for (auto call = stack_.rbegin(); call != stack_.rend(); ++call)
       AppendCall(call->function, call->position, &calls);
     for (std::string& note : CallStackNotes(calls)) shown = shown.WithNote(std::move(note));
     if (certain) {
-      diagnostics_.AddStatus(shown.WithCode(StatusCode::kInvalidArgument));
+      diagnostics_->AddStatus(shown.WithCode(StatusCode::kInvalidArgument));
       return;
     }
     const SourcePosition& at = shown.position();
     Diagnostic& warning =
-        diagnostics_.Warning(at.file, {{at.line, at.column}, {at.line, at.column}}, shown.message());
+        diagnostics_->Warning(at.file, {{at.line, at.column}, {at.line, at.column}}, shown.message());
     warning.notes = shown.notes();
     warning.notes.insert(warning.notes.begin() + static_cast<std::ptrdiff_t>(status.notes().size()),
                          "the script ends with this error if it comes here");
@@ -469,7 +421,7 @@ class StaticPass {
   }
 
   Program& program_;
-  Diagnostics& diagnostics_;
+  Diagnostics* diagnostics_;
   LiveInValues* values_;
   ops::Files* files_;
   std::map<int32_t, std::set<NodeId>> behind_writes_;  // reads that see other files than `files_`
@@ -486,8 +438,14 @@ class StaticPass {
 
 }  // namespace
 
-void PropagateShapes(Program* program, Diagnostics* diagnostics, LiveInValues* values, ops::Files* files) {
-  StaticPass(program, diagnostics, values, files).Run();
+void PropagateShapes(Program* program, Diagnostics* diagnostics, ops::Files* files) {
+  StaticPass(program, diagnostics, nullptr, files).Run();
+}
+
+LiveInValues FindLiveInValues(Program* program) {
+  LiveInValues values;
+  StaticPass(program, nullptr, &values, nullptr).Run();
+  return values;
 }
 
 }  // namespace heddle::compiler

@@ -26,8 +26,10 @@ using LiveInValues = std::map<std::pair<int32_t, NodeId>, std::optional<Scalar>>
 /// Fills in node.info of every graph. A function that is called with different sizes keeps what all calls
 /// agree on. Reports what cannot work: as an error where it is certain to happen when the script is run, as a
 /// warning inside branches and loops and behind what may end the script before; there it is an error of the
-/// run. `values`, when given, receives the values of scalars at the entry of every block.
-void PropagateShapes(Program* program, Diagnostics* diagnostics, LiveInValues* values = nullptr,
-                     ops::Files* files = nullptr);
+/// run.
+void PropagateShapes(Program* program, Diagnostics* diagnostics, ops::Files* files = nullptr);
+
+/// The values of scalars at the entry of every block, found in the same way. The program stays as it is.
+LiveInValues FindLiveInValues(Program* program);
 
 }  // namespace heddle::compiler

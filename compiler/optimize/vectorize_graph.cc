@@ -198,7 +198,7 @@ class BodyVectorizer {
     if (begin == kNoNode || end == kNoNode) return false;
     const Scalar *const first = body_[begin].FindAttribute("value"), *const last =
                                                                          body_[end].FindAttribute("value");
-    return begin == end || (first != nullptr && last != nullptr && first->ToLiteral() == last->ToLiteral());
+    return begin == end || (first != nullptr && last != nullptr && IsSameScalar(*first, *last));
   }
 
   // Cell by cell with other rows and with numbers. A number of each round is a column beside rows: a vector

@@ -38,7 +38,7 @@ constexpr std::array<BinaryLevel, 18> kBinaryLevels = {{{"^", kPowerLevel},
 int LevelOf(const Token& token) {
   if (token.kind != Token::Kind::kSymbol) return 0;
   for (const BinaryLevel& entry : kBinaryLevels) {
-    if (token.text == entry.name) return entry.level;
+    if (token.text[0] == entry.name[0] && token.text == entry.name) return entry.level;
   }
   return 0;
 }

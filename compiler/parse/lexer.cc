@@ -59,7 +59,11 @@ bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 class Lexer {
  public:
-  Lexer(std::string_view text, std::vector<SourceRange>* stray) : text_(text), stray_(stray) {}
+  Lexer(std::string_view text, std::vector<SourceRange>* stray) : text_(text), stray_(stray) {
+    constexpr size_t kBytesOfToken = 4;  // of a dense script, with the blank behind it
+    constexpr size_t kMostAtOnce = 16384;
+    tokens_.reserve(std::min(text.size() / kBytesOfToken, kMostAtOnce));
+  }
 
   std::vector<Token> Run() {
     if (text_.substr(0, 3) == "\xEF\xBB\xBF") offset_ = 3;  // a byte order mark, as Windows editors write it
@@ -91,7 +95,8 @@ class Lexer {
       ++offset_;
       return;
     }
-    offset_ += std::max<size_t>(1, Utf8Length(text_, offset_));
+    const bool is_ascii = static_cast<unsigned char>(text_[offset_]) < 0x80;
+    offset_ += is_ascii ? 1 : std::max<size_t>(1, Utf8Length(text_, offset_));
     ++place_.column;
   }
 
@@ -159,7 +164,7 @@ class Lexer {
     if (c == '"' || c == '\'') return ReadString();
     if (c == '$') return ReadParameter();
     for (const std::string_view symbol : kSymbols) {
-      if (text_.substr(offset_, symbol.size()) != symbol) continue;
+      if (symbol[0] != c || text_.substr(offset_, symbol.size()) != symbol) continue;
       token_.kind = Token::Kind::kSymbol;
       StepTo(offset_ + symbol.size());
       return;
@@ -413,8 +418,9 @@ std::string Unescape(std::string_view raw) {
 }
 
 bool IsReservedWord(std::string_view word) {
-  return !word.empty() &&
-         std::find(kReservedWords.begin(), kReservedWords.end(), word) != kReservedWords.end();
+  return std::any_of(kReservedWords.begin(), kReservedWords.end(), [&](std::string_view reserved) {
+    return reserved.size() == word.size() && reserved[0] == word[0] && reserved == word;
+  });
 }
 
 }  // namespace heddle::compiler

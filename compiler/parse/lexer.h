@@ -41,7 +41,9 @@ struct Token {
   std::unique_ptr<TokenProblem> problem;  ///< Null if nothing is wrong.
 
   bool Is(std::string_view symbol_or_keyword) const {
-    return (kind == Kind::kSymbol || kind == Kind::kKeyword) && text == symbol_or_keyword;
+    // Most tokens are asked for many, which differ in their first characters.
+    return (kind == Kind::kSymbol || kind == Kind::kKeyword) && text[0] == symbol_or_keyword[0] &&
+           text == symbol_or_keyword;
   }
 };
 

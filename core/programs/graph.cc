@@ -2,7 +2,6 @@
 #include "core/programs/graph.h"
 
 #include <algorithm>
-#include <set>
 
 #include "core/programs/text_format.h"
 #include "core/text/quoted.h"
@@ -95,7 +94,20 @@ Status Broken(NodeId id, const Node& node, std::string_view why) {
   return Internal("broken graph: node %{} ({}) {}", id, node.op, why).At(node.position);
 }
 
-Status VerifyNode(NodeId id, const Node& node) {
+// The operators that say something about their nodes.
+enum class Form : uint8_t { kLiteral, kVariable, kAssign, kResult, kOther };
+
+// Every graph is verified after every pass: the size tells most operators apart.
+Form FormOf(const Node& node) {
+  switch (node.op.size()) {
+    case 6: return node.op == "assign" ? Form::kAssign : node.op == "result" ? Form::kResult : Form::kOther;
+    case 7: return node.op == "literal" ? Form::kLiteral : Form::kOther;
+    case 8: return node.op == "variable" ? Form::kVariable : Form::kOther;
+    default: return Form::kOther;
+  }
+}
+
+Status VerifyNode(NodeId id, const Node& node, Form form) {
   if (node.op.empty()) return Broken(id, node, "has no operator");
   for (const NodeId input : node.inputs)
     if (input != kNoNode && (input < 0 || input >= id))
@@ -107,13 +119,14 @@ Status VerifyNode(NodeId id, const Node& node) {
       return Broken(id, node, "has attributes that are not sorted by name");
   if (node.info.shape.rows < kUnknown || node.info.shape.columns < kUnknown)
     return Broken(id, node, "has a negative size");
-  if (node.Is("literal") || node.Is("variable")) {
-    if (!node.inputs.empty()) return Broken(id, node, "has inputs");
-  }
-  if (node.Is("literal") && node.FindAttribute("value") == nullptr) return Broken(id, node, "has no value");
-  if ((node.Is("variable") || node.Is("assign")) && node.Text("name").empty())
+  if ((form == Form::kLiteral || form == Form::kVariable) && !node.inputs.empty())
+    return Broken(id, node, "has inputs");
+  if (form == Form::kLiteral && node.FindAttribute("value") == nullptr)
+    return Broken(id, node, "has no value");
+  if ((form == Form::kVariable || form == Form::kAssign) && node.Text("name").empty())
     return Broken(id, node, "names no variable");
-  if ((node.Is("assign") || node.Is("result")) && (node.inputs.size() != 1 || node.inputs[0] == kNoNode))
+  if ((form == Form::kAssign || form == Form::kResult) &&
+      (node.inputs.size() != 1 || node.inputs[0] == kNoNode))
     return Broken(id, node, "does not have one input");
   if (node.info.IsTuple() == node.results.empty())
     return Broken(id, node, "has a tuple without results, or results without a tuple");
@@ -121,9 +134,9 @@ Status VerifyNode(NodeId id, const Node& node) {
 }
 
 // A node whose type is not known yet may turn out to be a tuple.
-Status VerifyResults(const Graph& graph, NodeId id) {
+Status VerifyResults(const Graph& graph, NodeId id, Form form) {
   const Node& node = graph[id];
-  if (!node.Is("result")) {
+  if (form != Form::kResult) {
     for (const NodeId input : node.inputs)
       if (input != kNoNode && graph[input].info.IsTuple())
         return Broken(id, node, "reads several results as one value");
@@ -203,13 +216,17 @@ Node ResultOf(const Graph& graph, NodeId tuple, size_t index) {
 }
 
 Status Verify(const Graph& graph) {
-  std::set<std::string_view> assigned;
+  std::vector<std::pair<std::string_view, NodeId>> assigned;
   for (NodeId id = 0; id < graph.size(); ++id) {
-    HEDDLE_RETURN_IF_ERROR(VerifyNode(id, graph[id]));
-    HEDDLE_RETURN_IF_ERROR(VerifyResults(graph, id));
-    if (graph[id].Is("assign") && !assigned.insert(graph[id].Text("name")).second)
-      return Broken(id, graph[id], "assigns a variable a second time");
+    const Form form = FormOf(graph[id]);
+    HEDDLE_RETURN_IF_ERROR(VerifyNode(id, graph[id], form));
+    HEDDLE_RETURN_IF_ERROR(VerifyResults(graph, id, form));
+    if (form == Form::kAssign) assigned.emplace_back(graph[id].Text("name"), id);
   }
+  std::sort(assigned.begin(), assigned.end());
+  for (size_t i = 1; i < assigned.size(); ++i)
+    if (assigned[i].first == assigned[i - 1].first)
+      return Broken(assigned[i].second, graph[assigned[i].second], "assigns a variable a second time");
   return OkStatus();
 }
 
