@@ -2,77 +2,155 @@
 #include "core/text/double_text.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <span>
+
+#include "core/text/shortest_decimal.h"
 
 namespace heddle {
 namespace {
 
-// Appends the word of a NaN or an infinity.
-void AppendSpecial(double x, std::string* out) {
-  out->append(std::isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity");
-}
-
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Lays out digits d1 d2 ... dn of d1.d2...dn * 10^exponent by Java's rules.
-void AppendLayout(const char* digits, int count, int exponent, std::string* out) {
-  if (exponent >= 7 || exponent < -3) {
-    out->push_back(digits[0]);
-    out->push_back('.');
-    if (count == 1) out->push_back('0');
-    out->append(digits + 1, static_cast<size_t>(count - 1));
-    out->push_back('E');
-    out->append(std::to_string(exponent));
-  } else if (exponent < 0) {
-    out->append("0.");
-    out->append(static_cast<size_t>(-exponent - 1), '0');
-    out->append(digits, static_cast<size_t>(count));
-  } else {
-    const int whole = exponent + 1;
-    out->append(digits, static_cast<size_t>(std::min(whole, count)));
-    if (count <= whole) {
-      out->append(static_cast<size_t>(whole - count), '0');
-      out->append(".0");
-    } else {
-      out->push_back('.');
-      out->append(digits + whole, static_cast<size_t>(count - whole));
-    }
-  }
+// The eight digits of x < 10^8, the first in the lowest byte: cut in halves, each of them in halves, and
+// again, side by side.
+uint64_t EightDigits(uint64_t x) {
+  const uint64_t fours = x / 10000 | x % 10000 << 32;
+  const uint64_t hundreds = fours * 5243 >> 19 & 0x0000007f0000007fULL;
+  const uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
+  const uint64_t tens = twos * 103 >> 10 & 0x000f000f000f000fULL;
+  return tens | (twos - 10 * tens) << 8;
 }
 
-// Digits and exponent of std::to_chars in scientific form, laid out by Java's rules.
-void AppendScientific(const char* cursor, const char* end, std::string* out) {
-  char digits[24];
-  int count = 0;
-  for (; *cursor != 'e'; ++cursor)
-    if (*cursor != '.') digits[count++] = *cursor;
-  ++cursor;
-  if (*cursor == '+') ++cursor;
-  int exponent = 0;
-  std::from_chars(cursor, end, exponent);
-  AppendLayout(digits, count, exponent, out);
+constexpr uint64_t kZeros = 0x3030303030303030ULL;
+
+void Put(char* out, uint64_t eight) { std::memcpy(out, &eight, sizeof(eight)); }
+
+// Writes a whole number below 10^8; where it ends.
+char* WriteWhole(uint64_t x, char* out) {
+  const uint64_t digits = EightDigits(x);
+  const int zeros = x == 0 ? 7 : std::countr_zero(digits) / 8;
+  Put(out, (digits | kZeros) >> (8 * zeros));
+  return out + 8 - zeros;
 }
 
 // What needs no search for digits; true if that was all.
-bool AppendSimple(double x, std::string* out) {
-  if (!std::isfinite(x)) {
-    AppendSpecial(x, out);
+bool WriteSimple(double* x, char** out) {
+  if (std::isnan(*x)) {
+    std::memcpy(*out, "NaN", 3);
+    *out += 3;
     return true;
   }
-  if (std::signbit(x)) out->push_back('-');
-  x = std::abs(x);
-  if (x == 0) {
-    out->append("0.0");
+  if (std::signbit(*x)) *(*out)++ = '-';
+  *x = std::abs(*x);
+  if (std::isinf(*x)) {
+    std::memcpy(*out, "Infinity", 8);
+    *out += 8;
     return true;
   }
-  if (x >= 1e7 || x != std::floor(x)) return false;
-  char text[24];  // Small whole numbers are most of what is printed.
-  out->append(text, std::to_chars(text, text + sizeof(text), static_cast<int64_t>(x)).ptr);
-  out->append(".0");
+  if (*x >= 1e7 || *x != std::floor(*x)) return false;
+  *out = WriteWhole(static_cast<uint64_t>(*x), *out);  // Small whole numbers are most of what is printed.
+  std::memcpy(*out, ".0", 2);
+  *out += 2;
   return true;
+}
+
+constexpr int kMostDigits = 17;
+
+// The digits d1 d2 ... dn of d1.d2...dn * 10^exponent, and zeros behind them up to the 17th: the first, eight
+// and eight, as characters.
+struct Digits {
+  char first = '0';
+  uint64_t high = kZeros;
+  uint64_t low = kZeros;
+  int count = 0;
+  int exponent = 0;
+};
+
+// Lays them out by Java's rules.
+char* WriteLayout(const Digits& digits, char* out) {
+  const int exponent = digits.exponent;
+  if (exponent >= 7 || exponent < -3) {
+    out[0] = digits.first;
+    out[1] = '.';
+    Put(out + 2, digits.high);
+    Put(out + 10, digits.low);
+    out += 1 + std::max(digits.count, 2);
+    *out++ = 'E';
+    if (exponent < 0) *out++ = '-';
+    return WriteWhole(static_cast<uint64_t>(std::abs(exponent)), out);
+  }
+  if (exponent < 0) {
+    std::memcpy(out, "0.00", 4);
+    out += 1 - exponent;
+    *out = digits.first;
+    Put(out + 1, digits.high);
+    Put(out + 9, digits.low);
+    return out + digits.count;
+  }
+  out[0] = digits.first;
+  Put(out + 1, digits.high);
+  out[exponent + 1] = '.';
+  Put(out + exponent + 2, digits.high >> (8 * exponent));
+  Put(out + 10, digits.low);
+  return out + std::max(digits.count, exponent + 2) + 1;
+}
+
+Digits DigitsOf(double x) {
+  auto [digits, exponent] = ShortestDecimal(x);
+  constexpr uint64_t kFirst = 10'000'000'000'000'000;  // The value of the first of 17 digits.
+  for (; digits < kFirst; digits *= 10) --exponent;
+  const uint64_t behind = digits % kFirst;
+  const uint64_t high = EightDigits(behind / 100'000'000), low = EightDigits(behind % 100'000'000);
+  return {.first = static_cast<char>('0' + digits / kFirst),
+          .high = high | kZeros,
+          .low = low | kZeros,
+          .count = kMostDigits - (low != 0 ? std::countl_zero(low) : 64 + std::countl_zero(high)) / 8,
+          .exponent = exponent + kMostDigits - 1};
+}
+
+// Of what std::to_chars writes in scientific form.
+Digits DigitsIn(std::string_view scientific) {
+  Digits result;
+  const size_t e = scientific.find('e');
+  std::string text;
+  for (const char c : scientific.substr(0, e))
+    if (c != '.') text.push_back(c);
+  result.count = static_cast<int>(text.size());
+  text.resize(kMostDigits, '0');
+  result.first = text[0];
+  std::memcpy(&result.high, text.data() + 1, sizeof(result.high));
+  std::memcpy(&result.low, text.data() + 9, sizeof(result.low));
+  const char* const exponent = scientific.data() + e + (scientific[e + 1] == '+' ? 2 : 1);
+  std::from_chars(exponent, scientific.data() + scientific.size(), result.exponent);
+  return result;
+}
+
+template <typename T, typename... Precision>
+std::string_view ToScientific(T x, std::span<char> text, Precision... precision) {
+  char* const end = text.data() + text.size();
+  const char* const written =
+      std::to_chars(text.data(), end, x, std::chars_format::scientific, precision...).ptr;
+  return {text.data(), static_cast<size_t>(written - text.data())};
+}
+
+// Below this Java takes the best two digits where one is enough, which differs only for the few lowest
+// subnormals (4.9E-324).
+constexpr double kTwoDigitsBelow = 1e-320;
+
+Digits TinyDigitsOf(double x) {
+  char text[40], two[40];
+  const std::string_view shortest = ToScientific(x, text);
+  if (shortest[1] == '.') return DigitsIn(shortest);
+  const std::string_view best = ToScientific(x, two, 1);
+  double back = 0;
+  std::from_chars(best.data(), best.data() + best.size(), back);
+  return DigitsIn(back == x && best[2] != '0' ? best : shortest);
 }
 
 std::string_view Trim(std::string_view text) {
@@ -94,28 +172,26 @@ std::optional<double> ParseHexadecimal(std::string_view text) {
 
 }  // namespace
 
-void AppendDouble(double x, std::string* out) {
-  if (AppendSimple(x, out)) return;
-  x = std::abs(x);
+char* WriteDouble(double x, char* out) {
+  if (WriteSimple(&x, &out)) return out;
+  return WriteLayout(x < kTwoDigitsBelow ? TinyDigitsOf(x) : DigitsOf(x), out);
+}
+
+char* WriteSingle(float x, char* out) {
+  auto wide = static_cast<double>(x);
+  if (WriteSimple(&wide, &out)) return out;
   char text[40];
-  auto end = std::to_chars(text, text + sizeof(text), x, std::chars_format::scientific).ptr;
-  // Where one digit is enough Java takes the best two, which differs only for the few lowest subnormals
-  // (4.9E-324).
-  if (x < 1e-320 && text[1] != '.') {
-    char two[40];
-    const auto two_end = std::to_chars(two, two + sizeof(two), x, std::chars_format::scientific, 1).ptr;
-    double back = 0;
-    std::from_chars(two, two_end, back);
-    if (back == x && two[2] != '0') end = std::copy(two, two_end, text);
-  }
-  AppendScientific(text, end, out);
+  return WriteLayout(DigitsIn(ToScientific(std::abs(x), text)), out);
+}
+
+void AppendDouble(double x, std::string* out) {
+  char text[kNumberRoom];
+  out->append(text, WriteDouble(x, text));
 }
 
 void AppendSingle(float x, std::string* out) {
-  if (AppendSimple(static_cast<double>(x), out)) return;
-  char text[24];
-  AppendScientific(
-      text, std::to_chars(text, text + sizeof(text), std::abs(x), std::chars_format::scientific).ptr, out);
+  char text[kNumberRoom];
+  out->append(text, WriteSingle(x, text));
 }
 
 std::string FormatDouble(double x) {
@@ -148,11 +224,8 @@ std::string ShortestFixed(double x, int digits) {
 }  // namespace
 
 std::string FormatFixed(double x, int digits) {
+  if (!std::isfinite(x)) return FormatDouble(x);
   std::string text;
-  if (!std::isfinite(x)) {
-    AppendSpecial(x, &text);
-    return text;
-  }
   if (x == 0) x = 0.0;  // -0.0 prints without its sign.
   digits = std::max(digits, 0);
   // Of 15 digits in all, those that identify x and those of its expansion are the same.

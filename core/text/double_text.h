@@ -10,9 +10,13 @@ namespace heddle {
 /// Java's Double.toString: shortest digits that identify the value; plain when 1e-3 <= |x| < 1e7, else
 /// d.dddE±x. "NaN", "Infinity", "-Infinity", "-0.0" (language reference 2.9).
 std::string FormatDouble(double x);
-/// Appends FormatDouble(x) without building a string.
+/// FormatDouble(x) into `out`, where it may use `kNumberRoom` bytes; where the text ends.
+char* WriteDouble(double x, char* out);
+/// Java's Float.toString: as WriteDouble, with the shortest digits that identify the float.
+char* WriteSingle(float x, char* out);
+constexpr int kNumberRoom = 32;
+/// Append the same.
 void AppendDouble(double x, std::string* out);
-/// Java's Float.toString: as AppendDouble, with the shortest digits that identify the float.
 void AppendSingle(float x, std::string* out);
 /// Exactly `digits` digits after the point (toString's cells): the digits that identify x and zeros behind
 /// them, or where there are more of them, half-even on the exact decimal expansion. -0.0 gives "0.000" for

@@ -5,8 +5,7 @@
 #include "ops/formats/binary_file.h"
 #include "ops/formats/binary_layout.h"
 #include "ops/formats/crc32c.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
+#include "ops/formats/ordered_pieces.h"
 
 namespace heddle::ops {
 namespace {
@@ -75,37 +74,35 @@ Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of
                        const EncodeBlock& encode, const WriteOptions& options, const ByteSink& sink) {
   const std::string header = HeaderBytes(shape, schema, rows_of_block);
   HEDDLE_RETURN_IF_ERROR(sink(header));
-  struct Slot {
+  struct Piece {
+    int64_t begin = 0;
+    int64_t end = 0;
     EncodedBlock block;
     uint32_t checksum = 0;
-    Status status;
   };
-  std::vector<Slot> slots(static_cast<size_t>(ParallelThreads() * 2));
   std::string index;
   uint64_t offset = header.size(), stored = 0;
-  for (int64_t row = 0; row < shape.rows;) {
-    // A few blocks at a time are made in parallel and written in order.
-    const auto count =
-        std::min(static_cast<int64_t>(slots.size()), (shape.rows - row + rows_of_block - 1) / rows_of_block);
-    ParallelFor(count, 1, [&](int64_t from, int64_t to) {
-      for (int64_t i = from; i < to && !IsCancelled(options.cancelled); ++i) {
-        Slot& slot = slots[static_cast<size_t>(i)];
-        const int64_t begin = row + i * rows_of_block;
-        slot.status = encode(begin, std::min(begin + rows_of_block, shape.rows), &slot.block);
-        slot.checksum = Crc32c(slot.block.bytes.view());
-      }
-    });
-    if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
-    for (int64_t i = 0; i < count; ++i) {
-      const Slot& slot = slots[static_cast<size_t>(i)];
-      HEDDLE_RETURN_IF_ERROR(slot.status);
-      AppendEntry(slot.block, offset, slot.checksum, &index);
-      HEDDLE_RETURN_IF_ERROR(sink(slot.block.bytes.view()));
-      offset += slot.block.bytes.view().size();
-      stored += static_cast<uint64_t>(slot.block.stored);
-    }
-    row += count * rows_of_block;
-  }
+  int64_t next_row = 0;
+  HEDDLE_RETURN_IF_ERROR(GiveInOrder<Piece>(
+      options.cancelled,
+      [&](Piece* piece) {
+        if (next_row >= shape.rows) return false;
+        piece->begin = next_row;
+        piece->end = next_row = std::min(next_row + rows_of_block, shape.rows);
+        return true;
+      },
+      [&](Piece* piece) {
+        HEDDLE_RETURN_IF_ERROR(encode(piece->begin, piece->end, &piece->block));
+        piece->checksum = Crc32c(piece->block.bytes.view());
+        return OkStatus();
+      },
+      [&](Piece* piece) {
+        const std::string_view bytes = piece->block.bytes.view();
+        AppendEntry(piece->block, offset, piece->checksum, &index);
+        offset += bytes.size();
+        stored += static_cast<uint64_t>(piece->block.stored);
+        return sink(bytes);
+      }));
   HEDDLE_RETURN_IF_ERROR(sink(index));
   return sink(EndBytes(index, offset, stored));
 }

@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
 #include <climits>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "core/environment/log.h"
-#include "core/text/double_text.h"
 #include "ops/formats/binary_file.h"
 #include "ops/formats/file_format.h"
+#include "ops/formats/ordered_pieces.h"
+#include "ops/formats/piece_text.h"
 #include "ops/formats/write_frame.h"
 #include "ops/kernel.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {
-
-void AppendInteger(int64_t value, std::string* out) {
-  char digits[24];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof(digits), value);
-  out->append(digits, error == std::errc() ? end : digits);
-}
-
-void AppendCell(double cell, std::string* out) { AppendDouble(cell, out); }
-void AppendCell(float cell, std::string* out) { AppendSingle(cell, out); }
 
 // The text of a matrix is made slot by slot: a slot is what is looked at to write one number, the entries of
 // a sparse row where zeros are not written and the columns of a row elsewhere.
@@ -82,60 +71,60 @@ void VisitNonzeros(const Matrix& matrix, const RowPart& part, bool by_columns, c
                  : VisitEntries<float>(matrix, first, last, visit);
 }
 
-void AppendCsv(const Matrix& matrix, const RowPart& part, const WriteOptions& options, std::string* out) {
+void AppendCsv(const Matrix& matrix, const RowPart& part, const WriteOptions& options, PieceText* out) {
   int64_t next = part.first;
   auto zeros_until = [&](int64_t column) {
     for (; next < column; ++next) {
-      if (next > 0) *out += options.separator;
+      if (next > 0) out->Append(options.separator);
       // A line without anything would be no row.
-      if (!options.sparse || matrix.columns() == 1) *out += '0';
+      if (!options.sparse || matrix.columns() == 1) out->Append('0');
     }
   };
   VisitNonzeros(matrix, part, true, [&](int64_t column, auto value) {
     zeros_until(column);
-    if (column > 0) *out += options.separator;
-    AppendCell(value, out);
+    if (column > 0) out->Append(options.separator);
+    out->AppendNumber(value);
     next = column + 1;
   });
   zeros_until(part.last);
-  if (part.last == part.slots) *out += '\n';
+  if (part.last == part.slots) out->Append('\n');
 }
 
-void AppendCells(const Matrix& matrix, const RowPart& part, std::string* out) {
+void AppendCells(const Matrix& matrix, const RowPart& part, PieceText* out) {
   VisitNonzeros(matrix, part, false, [&](int64_t column, auto value) {
-    AppendInteger(part.row + 1, out);
-    *out += ' ';
-    AppendInteger(column + 1, out);
-    *out += ' ';
-    AppendCell(value, out);
-    *out += '\n';
+    out->AppendNumber(part.row + 1);
+    out->Append(' ');
+    out->AppendNumber(column + 1);
+    out->Append(' ');
+    out->AppendNumber(value);
+    out->Append('\n');
   });
 }
 
 // The label, which is the last column, comes first.
-void AppendLibsvm(const Matrix& matrix, const RowPart& part, const WriteOptions& options, std::string* out) {
+void AppendLibsvm(const Matrix& matrix, const RowPart& part, const WriteOptions& options, PieceText* out) {
   const int64_t label_column = matrix.columns() - 1;
   if (part.first == 0) {
-    const size_t before = out->size();
+    const size_t before = out->view().size();
     RowPart label = part;
     label.first = std::max<int64_t>(0, part.slots - 1);
     label.last = part.slots;
     VisitNonzeros(matrix, label, false, [&](int64_t column, auto value) {
-      if (column == label_column) AppendCell(value, out);
+      if (column == label_column) out->AppendNumber(value);
     });
-    if (out->size() == before) *out += "0.0";
+    if (out->view().size() == before) out->Append("0.0");
   }
   VisitNonzeros(matrix, part, false, [&](int64_t column, auto value) {
     if (column == label_column) return;
-    *out += options.separator;
-    AppendInteger(column + 1, out);
-    *out += options.index_separator;
-    AppendCell(value, out);
+    out->Append(options.separator);
+    out->AppendNumber(column + 1);
+    out->Append(options.index_separator);
+    out->AppendNumber(value);
   });
-  if (part.last == part.slots) *out += '\n';
+  if (part.last == part.slots) out->Append('\n');
 }
 
-void AppendPart(const Matrix& matrix, const RowPart& part, const WriteOptions& options, std::string* out) {
+void AppendPart(const Matrix& matrix, const RowPart& part, const WriteOptions& options, PieceText* out) {
   switch (options.format) {
     case FileFormat::kCsv: return AppendCsv(matrix, part, options, out);
     case FileFormat::kLibsvm: return AppendLibsvm(matrix, part, options, out);
@@ -153,7 +142,6 @@ struct Place {
 
 // A piece is so short that many of them are little memory, and so long that threads are busy with it.
 constexpr int64_t kSlotsOfPiece = 1 << 14;
-constexpr int64_t kPiecesOfThread = 4;
 
 // Where a piece that begins at `at` ends. The end of a row counts as a slot, so that empty rows end a piece,
 // too.
@@ -170,11 +158,11 @@ Place EndOfPiece(const Matrix& matrix, const Slots& slots, Place at) {
 struct Piece {
   Place begin;
   Place end;
-  std::string text;
+  PieceText text;
 };
 
 void FillPiece(const Matrix& matrix, const Slots& slots, const WriteOptions& options, Piece* piece) {
-  piece->text.clear();
+  piece->text.Clear();
   for (int64_t row = piece->begin.row; row < piece->end.row + (piece->end.slot > 0); ++row) {
     const int64_t of_row = slots.OfRow(row);
     const RowPart part = {.row = row,
@@ -185,38 +173,36 @@ void FillPiece(const Matrix& matrix, const Slots& slots, const WriteOptions& opt
   }
 }
 
-// The rows of a matrix in a few pieces at a time, which are made in parallel and written in order.
 Status WriteRows(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink, bool* any_bytes) {
   const Slots slots(matrix, options.format);
-  std::vector<Piece> pieces(static_cast<size_t>(ParallelThreads() * kPiecesOfThread));
-  for (Place at; at.row < matrix.rows();) {
-    size_t count = 0;
-    for (; count < pieces.size() && at.row < matrix.rows(); ++count) {
-      pieces[count].begin = at;
-      pieces[count].end = at = EndOfPiece(matrix, slots, at);
-    }
-    ParallelFor(static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end && !IsCancelled(options.cancelled); ++i)
-        FillPiece(matrix, slots, options, &pieces[static_cast<size_t>(i)]);
-    });
-    if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
-    for (size_t i = 0; i < count; ++i) {
-      *any_bytes |= !pieces[i].text.empty();
-      HEDDLE_RETURN_IF_ERROR(sink(pieces[i].text));
-    }
-  }
-  return OkStatus();
+  Place at;
+  return GiveInOrder<Piece>(
+      options.cancelled,
+      [&](Piece* piece) {
+        if (at.row >= matrix.rows()) return false;
+        piece->begin = at;
+        piece->end = at = EndOfPiece(matrix, slots, at);
+        return true;
+      },
+      [&](Piece* piece) {
+        FillPiece(matrix, slots, options, piece);
+        return OkStatus();
+      },
+      [&](Piece* piece) {
+        *any_bytes |= !piece->text.view().empty();
+        return sink(piece->text.view());
+      });
 }
 
 Status WriteCsvHeader(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
-  std::string names;
+  PieceText names;
   for (int64_t j = 1; j <= matrix.columns(); ++j) {
-    if (j > 1) names += options.separator;
-    names += 'C';
-    AppendInteger(j, &names);
+    if (j > 1) names.Append(options.separator);
+    names.Append('C');
+    names.AppendNumber(j);
     if (j % kSlotsOfPiece != 0 && j != matrix.columns()) continue;
-    HEDDLE_RETURN_IF_ERROR(sink(names));
-    names.clear();
+    HEDDLE_RETURN_IF_ERROR(sink(names.view()));
+    names.Clear();
   }
   return sink("\n");
 }

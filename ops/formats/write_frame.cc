@@ -2,56 +2,70 @@
 #include "ops/formats/write_frame.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ops/formats/binary_file.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
+#include "ops/formats/ordered_pieces.h"
+#include "ops/formats/piece_text.h"
 
 namespace heddle::ops {
 namespace {
 
 // A piece is so short that many of them are little memory, and so long that threads are busy with it.
 constexpr int64_t kCellsOfPiece = 1 << 14;
-constexpr int64_t kPiecesOfThread = 4;
 
-void AppendCell(const Frame& frame, int64_t row, int64_t column, std::string* out) {
-  if (frame.IsMissing(row, column)) return;
-  if (frame.schema()->types[static_cast<size_t>(column)] == ColumnType::kBoolean)
-    out->append(frame.At(row, column).AsBoolean() ? "true" : "false");
-  else
-    frame.AppendText(row, column, out);
+void AppendCell(const Column& column, int64_t row, PieceText* out) {
+  if (column.IsMissing(row)) return;
+  switch (column.storage()) {
+    case ColumnStorage::kDoubles:
+      if (column.type() == ColumnType::kFloat32)
+        return out->AppendNumber(static_cast<float>(column.doubles()[row]));
+      return out->AppendNumber(column.doubles()[row]);
+    case ColumnStorage::kIntegers: return out->AppendNumber(column.integers()[row]);
+    case ColumnStorage::kBooleans: return out->Append(column.booleans()[row] != 0 ? "true" : "false");
+    case ColumnStorage::kTexts: return out->Append(column.TextAt(row));
+  }
 }
 
 // True of a cell that files of cells leave out.
-bool IsLeftOut(const Frame& frame, int64_t row, int64_t column) {
-  if (frame.IsMissing(row, column)) return true;
-  switch (StorageOf(frame.schema()->types[static_cast<size_t>(column)])) {
-    case ColumnStorage::kDoubles:
-    case ColumnStorage::kIntegers:
-    case ColumnStorage::kBooleans: return frame.At(row, column).AsDouble() == 0;
+bool IsLeftOut(const Column& column, int64_t row) {
+  if (column.IsMissing(row)) return true;
+  switch (column.storage()) {
+    case ColumnStorage::kDoubles: return column.doubles()[row] == 0;
+    case ColumnStorage::kIntegers: return column.integers()[row] == 0;
+    case ColumnStorage::kBooleans: return column.booleans()[row] == 0;
     case ColumnStorage::kTexts: return false;
   }
   HEDDLE_CHECK(false, "cells of every storage are written or left out");
 }
 
-void AppendCsvRow(const Frame& frame, int64_t row, const WriteOptions& options, std::string* out) {
-  for (int64_t j = 0; j < frame.columns(); ++j) {
-    if (j > 0) out->append(options.separator);
-    AppendCell(frame, row, j, out);
+void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptions& options, PieceText* out) {
+  for (size_t j = 0; j < columns.size(); ++j) {
+    if (j > 0) out->Append(options.separator);
+    AppendCell(columns[j], row, out);
   }
-  out->push_back('\n');
+  out->Append('\n');
 }
 
-void AppendCells(const Frame& frame, int64_t row, std::string* out) {
-  for (int64_t j = 0; j < frame.columns(); ++j) {
-    if (IsLeftOut(frame, row, j)) continue;
-    out->append(fmt::format("{} {} ", row + 1, j + 1));
-    AppendCell(frame, row, j, out);
-    out->push_back('\n');
+void AppendCells(std::span<const Column> columns, int64_t row, PieceText* out) {
+  for (size_t j = 0; j < columns.size(); ++j) {
+    if (IsLeftOut(columns[j], row)) continue;
+    out->AppendNumber(row + 1);
+    out->Append(' ');
+    out->AppendNumber(static_cast<int64_t>(j) + 1);
+    out->Append(' ');
+    AppendCell(columns[j], row, out);
+    out->Append('\n');
   }
 }
+
+struct Piece {
+  int64_t begin = 0;
+  int64_t end = 0;
+  PieceText text;
+};
 
 }  // namespace
 
@@ -67,24 +81,25 @@ Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSin
       names.append(j > 0 ? options.separator : "").append(frame.schema()->NameOf(j));
     HEDDLE_RETURN_IF_ERROR(sink(names + "\n"));
   }
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
   const int64_t rows_of_piece = std::max<int64_t>(1, kCellsOfPiece / std::max<int64_t>(frame.columns(), 1));
-  std::vector<std::string> pieces(static_cast<size_t>(ParallelThreads() * kPiecesOfThread));
-  const int64_t rows_at_once = rows_of_piece * static_cast<int64_t>(pieces.size());
-  for (int64_t row = 0; row < frame.rows(); row += rows_at_once) {
-    ParallelFor(static_cast<int64_t>(pieces.size()), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end && !IsCancelled(options.cancelled); ++p) {
-        std::string& text = pieces[static_cast<size_t>(p)];
-        text.clear();
-        const int64_t first = row + p * rows_of_piece;
-        for (int64_t i = first; i < std::min(first + rows_of_piece, frame.rows()); ++i)
-          csv ? AppendCsvRow(frame, i, options, &text) : AppendCells(frame, i, &text);
-      }
-    });
-    if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
-    for (const std::string& text : pieces)
-      if (!text.empty()) HEDDLE_RETURN_IF_ERROR(sink(text));
-  }
-  return OkStatus();
+  int64_t next_row = 0;
+  return GiveInOrder<Piece>(
+      options.cancelled,
+      [&](Piece* piece) {
+        if (next_row >= frame.rows()) return false;
+        piece->begin = next_row;
+        piece->end = next_row = std::min(next_row + rows_of_piece, frame.rows());
+        return true;
+      },
+      [&](Piece* piece) {
+        piece->text.Clear();
+        for (int64_t i = piece->begin; i < piece->end; ++i)
+          csv ? AppendCsvRow(columns, i, options, &piece->text) : AppendCells(columns, i, &piece->text);
+        return OkStatus();
+      },
+      [&](Piece* piece) { return piece->text.view().empty() ? OkStatus() : sink(piece->text.view()); });
 }
 
 std::string SchemaText(const Schema& schema) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -156,6 +157,64 @@ TEST(DoubleTextTest, ReadingWhatWasWrittenGivesTheSameBits) {
     if (std::isnan(x)) continue;
     const std::string text = FormatDouble(x);
     ASSERT_EQ(std::bit_cast<uint64_t>(ParseDouble(text).value()), bits) << text;
+  }
+}
+
+// The same by std::to_chars, which finds the shortest digits, too, and by strings.
+std::string ByToChars(double x) {
+  if (!std::isfinite(x)) return std::isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
+  if (x == 0) return std::signbit(x) ? "-0.0" : "0.0";
+  char text[40];
+  const std::string shortest(
+      text, std::to_chars(text, text + sizeof(text), std::abs(x), std::chars_format::scientific).ptr);
+  const size_t e = shortest.find('e');
+  std::string digits = shortest.substr(0, e);
+  if (digits.size() > 1) digits.erase(1, 1);
+  const int exponent = std::stoi(shortest.substr(e + 1));
+  const std::string sign = std::signbit(x) ? "-" : "";
+  const auto behind = [](const std::string& rest) { return "." + (rest.empty() ? "0" : rest); };
+  if (exponent >= 7 || exponent < -3)
+    return sign + digits[0] + behind(digits.substr(1)) + "E" + std::to_string(exponent);
+  if (exponent < 0) return sign + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
+  const size_t whole = static_cast<size_t>(exponent) + 1;
+  if (digits.size() < whole) digits.resize(whole, '0');
+  return sign + digits.substr(0, whole) + behind(digits.substr(whole));
+}
+
+TEST(DoubleTextTest, DigitsAreTheShortest) {
+  const auto check = [](double x) {
+    ASSERT_EQ(FormatDouble(x), ByToChars(x)) << std::bit_cast<uint64_t>(x);
+    ASSERT_EQ(FormatDouble(-x), ByToChars(-x)) << std::bit_cast<uint64_t>(x);
+  };
+  SeededRandom random(2);
+  for (int i = 0; i < 200'000; ++i) {
+    const uint64_t bits = random.Next();
+    check(std::bit_cast<double>(bits));
+    check(std::bit_cast<double>((bits & 0x800fffffffffffff) | (1000 + bits % 60) << 52));
+    check(static_cast<double>(bits % 100'000'000) / 100);  // Short ones.
+    check(static_cast<double>(bits % 1'000'000) * 1e-9);
+    check(static_cast<double>(bits % 10'000));
+  }
+  // Both sides of each power of two and of ten; subnormals but for the lowest, where Java has a digit more.
+  for (uint64_t exponent = 1; exponent < 2047; ++exponent)
+    for (const uint64_t fraction :
+         {0x0ULL, 0x1ULL, 0x8000000000000ULL, 0xffffffffffffeULL, 0xfffffffffffffULL})
+      check(std::bit_cast<double>(exponent << 52 | fraction));
+  for (int exponent = -319; exponent <= 308; ++exponent) {
+    const double power = std::stod("1e" + std::to_string(exponent));
+    for (const double x : {std::nextafter(power, 0.0), power, std::nextafter(power, kInfinity)}) check(x);
+  }
+  for (uint64_t fraction = 1 << 16; fraction < 1ULL << 52; fraction += fraction / 1000)
+    check(std::bit_cast<double>(fraction));
+}
+
+TEST(DoubleTextTest, NumbersAreWrittenIntoTheirRoom) {
+  for (const double x : {-2.2250738585072014E-308, -1.2345678901234567, -1234567.8901234567, -9999999.0,
+                         -0.0012345678901234567, -kInfinity, kNan}) {
+    std::string room(kNumberRoom + 1, '#');
+    char* const end = WriteDouble(x, room.data());
+    EXPECT_EQ(std::string(room.data(), end), FormatDouble(x));
+    EXPECT_EQ(room.back(), '#');
   }
 }
 
