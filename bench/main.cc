@@ -7,6 +7,7 @@
 
 #include "bench/actors.h"
 #include "bench/control.h"
+#include "bench/files.h"
 #include "bench/fusion.h"
 #include "bench/operators.h"
 #include "bench/scripts.h"
@@ -50,6 +51,10 @@ int main(int argc, char** argv) {
     if (!has_cells) options.cells = 10'000'000;
     return heddle::bench::RunTransforms(options);
   }
+  if (name == "files") {
+    if (!has_cells) options.cells = 20'000'000;
+    return heddle::bench::RunFiles(options);
+  }
   if (name == "fusion") return heddle::bench::RunFusion(options);
   if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
   if (name == "optimizer" && !files.empty()) return heddle::bench::RunOptimizer(options, files);
@@ -57,6 +62,7 @@ int main(int argc, char** argv) {
       "usage: heddle-bench operators|fusion|transforms [--json] [--threads N] [--cells N] [--only TEXT]\n"
       "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
       "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"
+      "       heddle-bench files [--json] [--threads N] [--rounds N] [--cells N] [--only TEXT] [--data FOLDER]\n"
       "       fusion: [--plan off|all|no-redundancy|cost]\n"
       "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n"
       "       heddle-bench optimizer [--json] [--threads N] [--rounds N] [--data FILE] FILE.dml...\n",

@@ -3,167 +3,24 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/text/utf8.h"
+#include "ops/formats/csv_frame_rows.h"
 #include "ops/formats/fields.h"
-#include "ops/formats/frame_cells.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
-#include "ops/formats/read_chunks.h"
+#include "ops/formats/quoted_fields.h"
 #include "ops/formats/readers.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/stack_rows.h"
 #include "ops/frame/text_column.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {
 
-// The fields of a line, one after the other, without blanks around them. A field that begins with a quote
-// ends at the first separator behind the next quote, and keeps both; two quotes inside are one of its
-// characters.
-class QuotedFieldCutter {
- public:
-  QuotedFieldCutter(std::string_view line, std::string_view separator) : rest_(line), separator_(separator) {}
-
-  bool Next(std::string_view* field) {
-    if (!more_) return false;
-    const size_t end = EndOfField();
-    *field = Trim(rest_.substr(0, end));
-    more_ = end != std::string_view::npos;
-    if (more_) rest_.remove_prefix(end + separator_.size());
-    return true;
-  }
-
- private:
-  size_t EndOfField() const {
-    size_t begin = 0;
-    while (begin < rest_.size() && IsBlank(rest_[begin]) && !rest_.substr(begin).starts_with(separator_))
-      ++begin;
-    if (begin == rest_.size() || rest_[begin] != '"') return rest_.find(separator_);
-    size_t quote = rest_.find('"', begin + 1);
-    while (quote != std::string_view::npos && rest_.substr(quote + 1).starts_with('"'))
-      quote = rest_.find('"', quote + 2);
-    if (quote != std::string_view::npos) return rest_.find(separator_, quote + 1);
-    return rest_.find(separator_, begin);  // A quote that nothing closes is a character like any other.
-  }
-
-  std::string_view rest_;
-  const std::string_view separator_;
-  bool more_ = true;
-};
-
 std::vector<std::string_view> FieldsOf(std::string_view line, const ReadOptions& options) {
   std::vector<std::string_view> fields;
-  QuotedFieldCutter cutter(LineBody(line, options), options.separator);
-  for (std::string_view field; cutter.Next(&field);) fields.push_back(field);
+  CutQuotedFields(line, options, &fields);
   return fields;
 }
-
-// Cells of one column as they are read, one after the other.
-class ColumnReader {
- public:
-  explicit ColumnReader(ColumnType type) : type_(type) {
-    if (StorageOf(type_) == ColumnStorage::kTexts) offsets_.push_back(0);
-  }
-
-  // False if the text is no cell of the column. An empty one, and one that means so, is missing where texts
-  // are, and 0 or FALSE elsewhere.
-  bool Add(std::string_view text, bool missing) {
-    missing = missing || text.empty();
-    switch (StorageOf(type_)) {
-      case ColumnStorage::kDoubles: {
-        const std::optional<double> x = missing ? 0 : DoubleInText(text, type_);
-        if (x) doubles_.push_back(*x);
-        return x.has_value();
-      }
-      case ColumnStorage::kIntegers: {
-        const std::optional<int64_t> x = missing ? 0 : IntegerInText(text, type_);
-        if (x) integers_.push_back(*x);
-        return x.has_value();
-      }
-      case ColumnStorage::kBooleans: {
-        const std::optional<bool> x = missing ? false : BooleanInText(text);
-        if (x) booleans_.push_back(*x);
-        return x.has_value();
-      }
-      case ColumnStorage::kTexts:
-        if (!missing && type_ == ColumnType::kCharacter && !IsOneCharacter(text)) return false;
-        if (!missing) texts_.append(text);
-        offsets_.push_back(static_cast<int64_t>(texts_.size()));
-        missing_.push_back(missing);
-        any_missing_ = any_missing_ || missing;
-        return true;
-    }
-    return false;
-  }
-
-  Result<Column> Finish(int64_t rows) const {
-    HEDDLE_ASSIGN_OR_RETURN(Column column,
-                            Column::Make(type_, rows, static_cast<int64_t>(texts_.size()), any_missing_));
-    std::copy(doubles_.begin(), doubles_.end(), column.mutable_doubles());
-    std::copy(integers_.begin(), integers_.end(), column.mutable_integers());
-    std::copy(booleans_.begin(), booleans_.end(), column.mutable_booleans());
-    std::copy(offsets_.begin(), offsets_.end(), column.mutable_offsets());
-    std::copy(texts_.begin(), texts_.end(), column.mutable_texts());
-    if (any_missing_) std::copy(missing_.begin(), missing_.end(), column.mutable_missing());
-    return column;
-  }
-
- private:
-  const ColumnType type_;
-  std::vector<double> doubles_;
-  std::vector<int64_t> integers_;
-  std::vector<uint8_t> booleans_;
-  std::vector<int64_t> offsets_;
-  std::string texts_;
-  std::vector<uint8_t> missing_;
-  bool any_missing_ = false;
-};
-
-// Reads the rows of one chunk.
-class RowReader {
- public:
-  RowReader(const ReadOptions& options, const Schema& schema) : options_(options), schema_(schema) {
-    for (const ColumnType type : schema.types) columns_.emplace_back(type);
-  }
-
-  Status Add(std::string_view line, int64_t line_number) {
-    if (IsBlankLine(line, options_))
-      return DataLoss("cannot read '{}': line {} is blank", options_.path, line_number)
-          .WithNote("blank lines may stand at the end of a csv file only");
-    const std::vector<std::string_view> fields = FieldsOf(line, options_);
-    if (fields.size() != columns_.size())
-      return DataLoss("cannot read '{}': line {} has {} field{}, the lines before have {}", options_.path,
-                      line_number, fields.size(), fields.size() == 1 ? "" : "s", columns_.size())
-          .WithNote(
-              "every line of a csv file needs the same number of fields; set sep= if the separator is not '" +
-              options_.separator + "'");
-    for (size_t j = 0; j < fields.size(); ++j)
-      if (!columns_[j].Add(fields[j], IsMissing(fields[j], options_)))
-        return DataLoss("cannot read '{}': line {}, field {}: '{}' is no {}", options_.path, line_number,
-                        j + 1, CutAtCharacter(fields[j], 40), Name(schema_.types[j]))
-            .WithNote(line_number == 1 ? "if the first line holds names, say header=TRUE"
-                                       : "schema= says the types of the columns; STRING takes any text");
-    ++rows_;
-    return OkStatus();
-  }
-
-  Result<Frame> Finish(const std::shared_ptr<const Schema>& schema) const {
-    std::vector<Column> columns;
-    for (const ColumnReader& reader : columns_) {
-      HEDDLE_ASSIGN_OR_RETURN(Column column, reader.Finish(rows_));
-      columns.push_back(std::move(column));
-    }
-    return Frame(schema, std::move(columns));
-  }
-
- private:
-  const ReadOptions& options_;
-  const Schema& schema_;
-  std::vector<ColumnReader> columns_;
-  int64_t rows_ = 0;
-};
 
 // SystemDS writes what it knows of the columns of a frame before the rows, in lines of their own: values that
 // replace missing cells, and numbers of distinct ones. They are no rows.
@@ -283,32 +140,13 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
 Result<Frame> ReadCsvFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                            int64_t row_begin, int64_t row_end) {
   HEDDLE_ASSIGN_OR_RETURN(const Preface preface, ReadPreface(options, text));
-  const int64_t first_line = preface.lines + 1;
-  std::vector<Frame> pieces(static_cast<size_t>(summary.chunks()));
-  const auto parse = [&](size_t chunk, int64_t first_row, std::string_view rest, FirstFailure* failure) {
-    RowReader reader(options, *summary.schema);
-    for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
-      Status status;
-      if (rest.empty()) {
-        status = ItChanged(options);  // Fewer lines than the summary counted.
-      } else {
-        const std::string_view line = TakeLine(&rest);
-        if (row >= row_begin) status = reader.Add(line, row + first_line);
-      }
-      if (!status.ok()) return failure->Add(row, status), false;
-    }
-    Result<Frame> rows = reader.Finish(summary.schema);
-    if (!rows.ok()) return failure->Add(first_row, rows.status()), false;
-    pieces[chunk] = *std::move(rows);
-    return true;
-  };
-  HEDDLE_RETURN_IF_ERROR(ReadChunks(options, summary, text, row_begin, row_end, parse));
-  if (row_end == summary.shape.rows && row_begin < row_end && summary.chunk_rows.back() < row_end) {
-    HEDDLE_ASSIGN_OR_RETURN(Frame last, ImputedRow(preface, summary.schema));
-    pieces.push_back(std::move(last));
-  }
-  std::erase_if(pieces, [](const Frame& piece) { return piece.rows() == 0; });
-  if (pieces.empty()) return RowReader(options, *summary.schema).Finish(summary.schema);
+  const int64_t lines = summary.chunk_rows.back();
+  HEDDLE_ASSIGN_OR_RETURN(Frame rows, ReadCsvFrameRows(options, summary, text, preface.lines + 1,
+                                                       std::min(row_begin, lines), std::min(row_end, lines)));
+  if (row_begin == row_end || row_end <= lines) return rows;
+  HEDDLE_ASSIGN_OR_RETURN(Frame last, ImputedRow(preface, summary.schema));
+  if (rows.rows() == 0) return last;
+  const Frame pieces[] = {std::move(rows), std::move(last)};
   return StackRows(pieces);
 }
 

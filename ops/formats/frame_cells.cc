@@ -13,7 +13,10 @@
 namespace heddle::ops {
 
 std::optional<double> DoubleInText(std::string_view text, ColumnType type) {
-  const std::optional<double> number = ParseNumber(text);
+  double plain = 0;
+  const char* at = text.data();
+  const bool is_plain = TakePlainNumber(&at, at + text.size(), &plain) && at == text.data() + text.size();
+  const std::optional<double> number = is_plain ? plain : ParseNumber(text);
   return number && type == ColumnType::kFloat32 ? static_cast<double>(static_cast<float>(*number)) : number;
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <utility>
@@ -201,7 +202,7 @@ TEST(DoubleTextTest, DigitsAreTheShortest) {
          {0x0ULL, 0x1ULL, 0x8000000000000ULL, 0xffffffffffffeULL, 0xfffffffffffffULL})
       check(std::bit_cast<double>(exponent << 52 | fraction));
   for (int exponent = -319; exponent <= 308; ++exponent) {
-    const double power = std::stod("1e" + std::to_string(exponent));
+    const double power = std::strtod(("1e" + std::to_string(exponent)).c_str(), nullptr);
     for (const double x : {std::nextafter(power, 0.0), power, std::nextafter(power, kInfinity)}) check(x);
   }
   for (uint64_t fraction = 1 << 16; fraction < 1ULL << 52; fraction += fraction / 1000)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cases of `heddle-bench transforms` in pandas and scikit-learn, one JSON object a line.
 
-    bench/one_hot.py [CELLS]        CELLS as --cells has it: 10000000
+    bench/peers/one_hot.py [CELLS]        CELLS as --cells has it: 10000000
 """
 import json
 import sys

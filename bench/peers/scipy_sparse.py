@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sparse cases of `heddle-bench fusion` in SciPy, one JSON object a line. Needs python3-scipy (Debian).
 
-    bench/scipy_sparse.py [CELLS]        CELLS as --cells has it: 100000000
+    bench/peers/scipy_sparse.py [CELLS]        CELLS as --cells has it: 100000000
 """
 import json
 import sys

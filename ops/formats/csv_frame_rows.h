@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/files/text_file.h"
+#include "ops/formats/file_format.h"
+
+namespace heddle::ops {
+
+/// Rows [row_begin, row_end) of a frame in a csv file, all of them lines of the file; the line of row 0 is
+/// number `first_line`. Two passes, both in parallel: the first adds up what the texts of each column take,
+/// the second puts every cell where it belongs, so that nothing but the frame is in memory, and a piece of
+/// the file for each thread.
+Result<Frame> ReadCsvFrameRows(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
+                               int64_t first_line, int64_t row_begin, int64_t row_end);
+
+}  // namespace heddle::ops
