@@ -26,12 +26,13 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   MemorySourceLoader no_files({});
   SourceLoader* loader = options.loader != nullptr ? options.loader : &no_files;
   ScriptLoader scripts({options.libraries}, loader, diagnostics);
-  scripts.LoadMain(options.script, std::move(text));
+  const Continuation* const continuation = options.continuation ? &*options.continuation : nullptr;
+  scripts.LoadMain(options.script, std::move(text), continuation != nullptr);
   if (options.observe_ast) options.observe_ast(PrintScript(scripts.scripts().files[0]));
   // Names are not judged in a text that does not parse: a statement left out would make others look wrong.
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
 
-  Program program = BuildProgram(&scripts, {options.arguments, loader}, diagnostics);
+  Program program = BuildProgram(&scripts, {options.arguments, loader, continuation}, diagnostics);
   HEDDLE_RETURN_IF_ERROR(VerifyGraphs(&program, "build"));
   OrderLoopsThatWrite(&program);
   if (options.observe) options.observe("build", program);

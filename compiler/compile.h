@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "compiler/build/build.h"
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/source_loader.h"
 #include "core/programs/program.h"
@@ -21,6 +23,7 @@ struct CompileOptions {
   std::vector<std::string> libraries;            ///< LoadOptions::libraries.
   std::set<std::string, std::less<>>
       disabled_passes;       ///< Passes and rules (optimize/pass.h, NamesToDisable()).
+  std::optional<Continuation> continuation;  ///< Of a script that goes on where others have ended.
   bool checks_only = false;  ///< The passes are left out: they find no errors, and nobody runs the program.
   /// Called after every stage (see Stages()).
   std::function<void(std::string_view stage, const Program& program)> observe;

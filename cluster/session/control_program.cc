@@ -34,11 +34,13 @@ void Bind(const std::string& name, Given&& given, Frame* frame) {
 
 }  // namespace
 
-Status ControlProgram::Run() {
+Status ControlProgram::Run(Frame variables) {
   if (between_blocks_) program_hash_ = ControlState::HashOf(program_);
-  frames_.push_back(std::make_unique<Frame>());
+  frames_.push_back(std::make_unique<Frame>(std::move(variables)));
   stack_.push_back({.kind = Kind::kSequence, .blocks = &program_.main});
-  return WithCalls(RunToEnd());
+  Status status = RunToEnd();
+  if (status.ok() && !program_.kept.empty()) status = blocks_.Settle();
+  return WithCalls(std::move(status));
 }
 
 Status ControlProgram::RunBody(const Block& loop, Frame* frame, size_t depth, SumTaker* sums, bool is_alone) {

@@ -71,8 +71,10 @@ class ControlProgram {
 
   /// Iterations of a parfor may be run by `iterations`, which outlives the program.
   void set_iterations(IterationRunner* iterations) { iterations_ = iterations; }
-  /// Runs the main program to its end. kCancelled when `cancelled` ended it.
-  Status Run();
+  /// Runs the main program to its end, from `variables` on. kCancelled when `cancelled` ended it.
+  Status Run(Frame variables = {});
+  /// What Run() has left of the variables of the main program.
+  Frame TakeVariables() { return std::move(*frames_.front()); }
   /// The same from where another one stood, instead of from the beginning. kFailedPrecondition when `state`
   /// is not one of this program.
   Status Resume(ControlState state);

@@ -6,6 +6,7 @@
 
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
+#include <atomic>
 #include <thread>
 
 namespace heddle::cluster {
@@ -18,13 +19,16 @@ constexpr int kCancelledExitCode = 8;
 struct InterruptGuard::Impl {
   asio::io_context context{1};
   asio::signal_set signals{context};
+  bool survives = false;
   bool asked = false;
+  std::atomic<bool> wants_end{false};
   std::thread thread;
 
   void Wait(Cancellation& cancellation) {
-    signals.async_wait([this, &cancellation](const asio::error_code& error, int) {
+    signals.async_wait([this, &cancellation](const asio::error_code& error, int number) {
       if (error) return;
-      if (asked) _exit(kCancelledExitCode);
+      if (asked && !survives) _exit(kCancelledExitCode);
+      if (number != SIGINT) wants_end = true;
       asked = true;
       cancellation.Request(Cancelled("cancelled by a signal"));
       Wait(cancellation);
@@ -32,7 +36,8 @@ struct InterruptGuard::Impl {
   }
 };
 
-InterruptGuard::InterruptGuard(Cancellation& cancellation) : impl_(std::make_unique<Impl>()) {
+InterruptGuard::InterruptGuard(Cancellation& cancellation, bool survives) : impl_(std::make_unique<Impl>()) {
+  impl_->survives = survives;
   for (int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction present = {};
     if (sigaction(number, nullptr, &present) == 0 && present.sa_handler == SIG_IGN) continue;  // nohup
@@ -48,5 +53,7 @@ InterruptGuard::~InterruptGuard() {
   impl_->context.stop();
   if (impl_->thread.joinable()) impl_->thread.join();
 }
+
+bool InterruptGuard::wants_end() const { return impl_->wants_end; }
 
 }  // namespace heddle::cluster

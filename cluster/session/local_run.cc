@@ -19,6 +19,7 @@ RunOutcome RunLocally(const Program& program, SessionOptions options, const RunS
   environment.files = files.get();
   environment.clock = &SystemClock();
   environment.print = surroundings.print;
+  environment.variables = surroundings.variables;
   if (surroundings.show_plan)
     environment.observe_plan = [&](const Plan& plan) { surroundings.show_plan(plan.ToText()); };
   const std::unique_ptr<Session> session = Session::Create(options, program, environment);

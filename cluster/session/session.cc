@@ -83,7 +83,7 @@ class SessionOfOneRank : public Session {
       ControlProgram control(program_, options_, blocks_, cancelled_, environment_.between_blocks);
       IterationRunner& iterations = shared_ != nullptr ? static_cast<IterationRunner&>(*shared_) : *parallel_;
       control.set_iterations(&iterations);
-      status = state ? control.Resume(*std::move(state)) : control.Run();
+      status = state ? control.Resume(*std::move(state)) : RunFromVariables(&control);
       iterations.Finish();
     }
     Finish(context_.clock->MonotonicNs() - begin_ns);
@@ -93,6 +93,16 @@ class SessionOfOneRank : public Session {
     if (!status.ok() && !why_.ok()) return why_;
     own_cause_ = !status.ok();
     return status;
+  }
+
+  Status RunFromVariables(ControlProgram* control) {
+    SessionVariables* const variables = environment_.variables;
+    if (variables == nullptr) return control->Run();
+    if (variables->seeds) blocks_.seeds().scopes() = {*variables->seeds};
+    HEDDLE_RETURN_IF_ERROR(control->Run(variables->frame));
+    variables->frame = control->TakeVariables();
+    variables->seeds = blocks_.seeds().scopes().front();
+    return OkStatus();
   }
 
   // A failure of the replicated control program happens on rank 0 as well, perhaps later: rank 0 prints first

@@ -3,11 +3,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "actor/link.h"
 #include "cluster/session/statistics.h"
+#include "cluster/variables/random_seeds.h"
+#include "cluster/variables/variables.h"
 #include "compiler/fuse/machine_constants.h"
 #include "core/programs/plan.h"
 #include "core/programs/program.h"
@@ -44,6 +47,12 @@ struct SessionOptions {
   int max_call_depth = 10'000;   ///< Calls within calls; more is an error of the script.
 };
 
+/// What a program begins with that goes on with the variables of others (Program::given), and what it leaves.
+struct SessionVariables {
+  Frame frame;
+  std::optional<RandomSeeds::Scope> seeds;  ///< Where the draws of the programs before have come to.
+};
+
 /// What a session needs of the process it lives in. All outlive the session.
 struct SessionEnvironment {
   ops::Files* files = nullptr;
@@ -55,6 +64,8 @@ struct SessionEnvironment {
   std::function<void(const Plan& plan)>
       observe_plan;              ///< Called for every plan this rank makes or receives; may be empty.
   BetweenBlocks between_blocks;  ///< May be empty.
+  /// Run() begins with them, and puts what it leaves there if it ends well. nullptr: it begins with none.
+  SessionVariables* variables = nullptr;
 };
 
 /// One rank's run of a program: replicated control program, variables, plan cache (runtime reference 4.3).

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/build/body_builder.h"
 
+#include "compiler/optimize/list_steps.h"
+
 namespace heddle::compiler {
 
 BodyBuilder::BodyBuilder(ProgramBuilder* program, int32_t file, std::string function)
@@ -9,7 +11,23 @@ BodyBuilder::BodyBuilder(ProgramBuilder* program, int32_t file, std::string func
       path_(&program->scripts.files[static_cast<size_t>(file)].path),
       function_(std::move(function)) {}
 
-std::vector<Block> BodyBuilder::BuildMain(const std::vector<Statement>& statements) {
+void BodyBuilder::GoOnWith(const std::vector<GivenVariable>& given) {
+  for (const GivenVariable& variable : given) {
+    LiveIn known = variable.info.data_type == DataType::kList ? UnknownList()
+                                                              : LiveIn{variable.info, variable.value, nullptr};
+    if (known.info.IsTabular()) known.info = known.info.WithoutSize();
+    DefineAs(variable.name, std::move(known), {});
+  }
+}
+
+std::vector<std::string> BodyBuilder::NamesToKeep() const {
+  std::vector<std::string> names;
+  for (const auto& [name, variable] : scope_)
+    if (name[0] != '%' || name == kExpressionValue) names.push_back(name);
+  return names;
+}
+
+std::vector<Block> BodyBuilder::BuildMain(std::span<const Statement> statements) {
   BuildStatements(statements);
   Flush();
   return std::move(blocks_);

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,12 +50,16 @@ class BodyBuilder {
  public:
   BodyBuilder(ProgramBuilder* program, int32_t file, std::string function);
 
-  std::vector<Block> BuildMain(const std::vector<Statement>& statements);
+  /// The main script finds these variables. Before BuildMain.
+  void GoOnWith(const std::vector<GivenVariable>& given);
+  std::vector<Block> BuildMain(std::span<const Statement> statements);
+  /// Variables of the script that may have a value behind it, and the value of an expression alone.
+  std::vector<std::string> NamesToKeep() const;
   std::vector<Block> BuildFunction(const FunctionDefinition& definition);
 
  private:
   // --- statements.cc: statements into blocks
-  void BuildStatements(const std::vector<Statement>& statements);
+  void BuildStatements(std::span<const Statement> statements);
   void BuildStatement(const Statement& statement);
   void BuildAssign(const Statement& statement);
   void BuildMultiAssign(const Statement& statement);

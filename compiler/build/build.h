@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/load_scripts.h"
@@ -10,11 +12,20 @@
 
 namespace heddle::compiler {
 
+/// What a script needs to know that goes on where others have ended: an entry of a session at a terminal.
+/// All its variables are kept, and expressions alone may be statements (kExpressionValue).
+struct Continuation {
+  std::vector<GivenVariable> given;  ///< Variables that are there.
+  std::optional<size_t> statement;   ///< Of the statements at the top level only this one is built.
+  bool checks_functions = false;     ///< Also functions that nothing calls are checked.
+};
+
 struct BuildOptions {
   /// -args and -nvargs: "1", "2", ... or names, with the text as given.
   std::map<std::string, std::string> arguments;
   /// Finds the metadata of files that are read: whether one holds a scalar is part of the script's types.
   SourceLoader* loader;
+  const Continuation* continuation = nullptr;  ///< nullptr: the script begins without variables.
 };
 
 /// Makes a Program of syntax trees: names resolved, maximal straight-line blocks as graphs in which a

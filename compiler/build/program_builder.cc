@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "compiler/build/body_builder.h"
 #include "compiler/build/other_functions.h"
@@ -21,6 +22,12 @@ constexpr EntryPoint kEntryPoints[] = {
 
 constexpr size_t kMostPlacesShown = 4;  // where a file was looked for
 
+std::span<const Statement> Chosen(const std::vector<Statement>& statements, const Continuation* continuation) {
+  std::span<const Statement> chosen = statements;
+  if (continuation == nullptr || !continuation->statement) return chosen;
+  return chosen.subspan(*continuation->statement, 1);
+}
+
 }  // namespace
 
 Program BuildProgram(ScriptLoader* scripts, const BuildOptions& options, Diagnostics* diagnostics) {
@@ -30,9 +37,16 @@ Program BuildProgram(ScriptLoader* scripts, const BuildOptions& options, Diagnos
 Program ProgramBuilder::Build() {
   if (scripts.files.empty()) return {};
   program_.script = scripts.files[0].path;
-  program_.main = BodyBuilder(this, 0, "").BuildMain(scripts.files[0].statements);
+  BodyBuilder main(this, 0, "");
+  if (options.continuation != nullptr) {
+    program_.given = options.continuation->given;
+    main.GoOnWith(program_.given);
+  }
+  program_.main = main.BuildMain(Chosen(scripts.files[0].statements, options.continuation));
+  if (options.continuation != nullptr) program_.kept = main.NamesToKeep();
   BuildNeeded();
   BuildCandidates();
+  if (options.continuation != nullptr && !options.continuation->checks_functions) return std::move(program_);
 
   // The rest of the main script is checked, then forgotten.
   std::set<std::string> reached;

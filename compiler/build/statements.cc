@@ -4,7 +4,7 @@
 
 namespace heddle::compiler {
 
-void BodyBuilder::BuildStatements(const std::vector<Statement>& statements) {
+void BodyBuilder::BuildStatements(std::span<const Statement> statements) {
   for (const Statement& statement : statements) BuildStatement(statement);
 }
 

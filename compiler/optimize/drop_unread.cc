@@ -61,7 +61,7 @@ class UnreadDropper {
   // From the main program on: what its calls read is what the functions have to compute.
   void Run() {
     FindActing();
-    Drop(&program_.main, Names());
+    Drop(&program_.main, Names(program_.kept.begin(), program_.kept.end()));
     while (!open_.empty()) {
       const Copy copy = std::move(open_.back());
       open_.pop_back();

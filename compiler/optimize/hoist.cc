@@ -162,7 +162,9 @@ class Hoister {
 
 Status HoistLoopInvariants(Program* program) {
   Hoister hoister(program);
-  hoister.Visit(program->main, {});
+  Known before;
+  for (const GivenVariable& given : program->given) before.defined.insert(given.name);
+  hoister.Visit(program->main, std::move(before));
   for (auto& [name, function] : program->functions) {
     Known known;
     for (const Parameter& parameter : function.parameters) known.defined.insert(parameter.name);

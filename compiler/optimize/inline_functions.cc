@@ -155,7 +155,9 @@ class Inliner {
 
   // From the main program on: a function that is called once is not called by itself there.
   void Run() {
-    Visit(program_.main, {}, 0);
+    Names before;
+    for (const GivenVariable& given : program_.given) before.insert(given.name);
+    Visit(program_.main, std::move(before), 0);
     while (!open_.empty()) {
       Function& function = program_.functions.at(*open_.begin());
       open_.erase(open_.begin());

@@ -217,7 +217,9 @@ SharedNames ResultsOf(const Function& function) {
 // The bodies of a program with what is live behind them.
 template <typename Visit>
 void ForEachBody(Program* program, const Visit& visit) {
-  visit(&program->main, SharedNames());
+  SharedNames kept;
+  for (const std::string& name : program->kept) kept.insert(name);
+  visit(&program->main, kept);
   for (auto& [name, function] : program->functions) visit(&function.body, ResultsOf(function));
 }
 

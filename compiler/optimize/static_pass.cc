@@ -42,6 +42,9 @@ class StaticPass {
   void Run() {
     State state;
     state["%error"];  // stands for what an error was reported about
+    for (const GivenVariable& given : program_.given)
+      state[given.name] = given.info.data_type == DataType::kList ? UnknownList()
+                                                                  : LiveIn{given.info, given.value, nullptr};
     Context context;
     Walk(program_.main, state, context);
     while (!waiting_.empty()) {

@@ -155,7 +155,10 @@ class LoopVectorizer {
 
 Status VectorizeLoops(Program* program) {
   LoopVectorizer vectorizer(program);
-  vectorizer.Visit(program->main, {});
+  Numbers before;
+  for (const GivenVariable& given : program->given)
+    if (given.info.IsScalar() && IsNumeric(given.info.value_type)) before.Add(given.name);
+  vectorizer.Visit(program->main, std::move(before));
   for (auto& [name, function] : program->functions) {
     Numbers numbers;
     for (const Parameter& parameter : function.parameters)

@@ -21,6 +21,9 @@ constexpr int32_t kMaxNesting = 500;  ///< Parentheses, brackets, calls and bloc
 struct Expression;
 using ExpressionPointer = std::unique_ptr<Expression>;
 
+/// The variable that is assigned the value of an expression that stands alone (Parse, takes_expressions).
+constexpr const char* kExpressionValue = "%value";
+
 /// One dimension of an index.
 struct IndexRange {
   enum class Kind : uint8_t {

@@ -132,6 +132,7 @@ class Lexer {
         if (close == std::string_view::npos) {
           Begin();
           Fail("this comment is not closed", "a block comment ends with */; comments do not nest");
+          token_.problem->is_open = true;
           token_.range.end = {place_.line, place_.column + 2};
           token_.end_offset = text_.size();
           last_end_ = token_.range.end;
@@ -293,6 +294,7 @@ class Lexer {
       unclosed = true;
       // The rest of the line is lost, the lines after it are not.
       Fail(fmt::format("this string is not closed: no {} follows", quote));
+      token_.problem->is_open = true;
       StepTo(std::min(text_.find('\n', begin), text_.size()));
       return;
     }

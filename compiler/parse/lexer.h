@@ -17,6 +17,7 @@ struct TokenProblem {
   std::string message;
   std::string note;  ///< What to do about it.
   std::string suggestion;
+  bool is_open = false;  ///< It begins what the text does not end: a string, a comment.
 };
 
 struct Token {

@@ -23,8 +23,8 @@ bool IsBelow(const std::string& path, const std::string& folder) {
 
 }  // namespace
 
-void ScriptLoader::LoadMain(const std::string& path, std::string text) {
-  Add(JoinPath("", path), std::move(text));
+void ScriptLoader::LoadMain(const std::string& path, std::string text, bool takes_expressions) {
+  Add(JoinPath("", path), std::move(text), takes_expressions);
   set_.files[0].path = path;
   set_.files[0].is_library = false;
   // Files that are added on the way have their turn later; a file met again is not read again.
@@ -68,11 +68,11 @@ int32_t ScriptLoader::AddWritten(const std::string& path, std::string text, std:
   return index;
 }
 
-int32_t ScriptLoader::Add(const std::string& path, std::string text) {
+int32_t ScriptLoader::Add(const std::string& path, std::string text, bool takes_expressions) {
   const auto index = static_cast<int32_t>(set_.files.size());
   files_[path] = index;
   const size_t errors = diagnostics_.errors();
-  set_.files.push_back(Parse(path, std::move(text), &diagnostics_));
+  set_.files.push_back(Parse(path, std::move(text), &diagnostics_, takes_expressions));
   set_.files.back().has_errors = diagnostics_.errors() > errors;
   set_.files.back().is_library =
       std::any_of(options_.libraries.begin(), options_.libraries.end(),

@@ -32,7 +32,8 @@ class ScriptLoader {
   ScriptLoader(LoadOptions options, SourceLoader* loader, Diagnostics* diagnostics)
       : options_(std::move(options)), loader_(*loader), diagnostics_(*diagnostics) {}
 
-  void LoadMain(const std::string& path, std::string text);
+  /// `takes_expressions` as of Parse(), for the main script alone.
+  void LoadMain(const std::string& path, std::string text, bool takes_expressions = false);
   /// Index of the file of a library function, which is read when it is asked for first; nullopt when there is
   /// none. Errors in it are reported with a note that names the function and the place of that first `call`.
   std::optional<int32_t> LoadLibraryFunction(const std::string& name, const SourcePosition& call);
@@ -45,7 +46,7 @@ class ScriptLoader {
   const LoadOptions& options() const { return options_; }
 
  private:
-  int32_t Add(const std::string& path, std::string text);
+  int32_t Add(const std::string& path, std::string text, bool takes_expressions = false);
   int32_t AddBroken(const std::string& path);
   void LoadImports(size_t importer);
   int32_t LoadImport(const ScriptFile& importer, const Import& import);

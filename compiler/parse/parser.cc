@@ -7,7 +7,7 @@
 
 namespace heddle::compiler {
 
-ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics) {
+ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics, bool takes_expressions) {
   ScriptFile file;
   file.path = std::move(path);
   file.text = std::move(text);
@@ -24,8 +24,16 @@ ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics) {
   }
   diagnostics->AddSource(file.path, file.text);
   TokenStream stream(file.path, file.text, diagnostics);
-  StatementParser(&stream, &file).ParseFile();
+  StatementParser(&stream, &file, takes_expressions).ParseFile();
   return file;
+}
+
+bool EndsInsideStatement(std::string_view text) {
+  Diagnostics diagnostics;
+  ScriptFile file;
+  TokenStream stream("", text, &diagnostics);
+  StatementParser(&stream, &file, /*takes_expressions=*/true).ParseFile();
+  return stream.ends_inside();
 }
 
 }  // namespace heddle::compiler

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include <string_view>
+
 #include "compiler/parse/ast.h"
 #include "compiler/parse/diagnostics.h"
 
@@ -16,6 +18,14 @@ constexpr size_t kMostScriptBytes = size_t{64} << 20;
 /// Any bytes are accepted. All errors go to `diagnostics`, one per statement: after an error the parser goes
 /// on at the next statement. With errors the result is a valid tree without the statements that failed. Cost:
 /// linear in the text. Sourced files are not opened; LoadScripts() does that.
-ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics);
+///
+/// With `takes_expressions` a statement of the top level may also be an expression alone, which is assigned to
+/// kExpressionValue; calls that act, print() and the like, stay what they are.
+ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics,
+                 bool takes_expressions = false);
+
+/// True if the text of statements ends inside one: an open bracket, string or comment, an operator without its
+/// right side, a header without its body. False where something is wrong before that.
+bool EndsInsideStatement(std::string_view text);
 
 }  // namespace heddle::compiler

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "compiler/parse/source_path.h"
+#include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -55,6 +56,7 @@ void StatementParser::ParseStatement(std::vector<Statement>* statements) {
 
 StatementParser::Outcome StatementParser::Dispatch(Statement* statement) {
   const Token& token = stream_.Current();
+  if (takes_expressions_ && depth_ == 0 && AtExpression()) return ParseExpressionAlone(statement);
   if (token.Is("[")) return ParseMultiAssignment(statement);
   if (token.Is("if") || token.Is("while")) return ParseIfOrWhile(statement);
   if (token.Is("for") || token.Is("parfor")) return ParseLoop(statement);
@@ -62,6 +64,44 @@ StatementParser::Outcome StatementParser::Dispatch(Statement* statement) {
   if (token.Is("setwd")) return ParseSetDirectory(statement);
   if (token.kind == Token::Kind::kIdentifier && !AtFunction()) return ParseNamed(statement);
   return FailUnexpected();
+}
+
+// At what is no statement but the value of one: no assignment follows the name or call that it begins with.
+bool StatementParser::AtExpression() const {
+  const Token& token = stream_.Current();
+  for (const std::string_view symbol : {"(", "-", "+", "!"})
+    if (token.Is(symbol)) return true;
+  if (token.kind == Token::Kind::kLiteral) return true;
+  if (token.kind == Token::Kind::kParameter) return !stream_.AtAssignment(1);
+  if (token.kind != Token::Kind::kIdentifier || AtFunction()) return false;
+  size_t ahead = 1;
+  int32_t open = 0;
+  while (stream_.Ahead(ahead).kind != Token::Kind::kEnd) {
+    const Token& next = stream_.Ahead(ahead);
+    const bool opens = next.Is("(") || next.Is("[");
+    if (open == 0 && !opens) break;
+    open += opens ? 1 : 0;
+    open -= next.Is(")") || next.Is("]") ? 1 : 0;
+    ++ahead;
+  }
+  return !stream_.AtAssignment(ahead) && !stream_.Ahead(ahead).Is("+=");
+}
+
+StatementParser::Outcome StatementParser::ParseExpressionAlone(Statement* statement) {
+  statement->value = expressions_.Parse();
+  if (statement->value == nullptr) return Outcome::kFailed;
+  const Expression& value = *statement->value;
+  const ops::Operator* const builtin =
+      value.kind == Expression::Kind::kCall && value.name_space.empty() ? ops::FindBuiltin(value.name) : nullptr;
+  if (builtin != nullptr && builtin->effect) {
+    statement->kind = Statement::Kind::kCall;
+    return Outcome::kParsed;
+  }
+  statement->kind = Statement::Kind::kAssign;
+  Target& target = statement->targets.emplace_back();
+  target.name = kExpressionValue;
+  target.range = value.range;
+  return Outcome::kParsed;
 }
 
 StatementParser::Outcome StatementParser::FailUnexpected() {
@@ -349,6 +389,13 @@ void StatementParser::ReportOpenBlock(const Token& open) {
 }
 
 bool StatementParser::ParseBlock(std::vector<Statement>* statements) {
+  ++depth_;
+  const bool ok = ParseStatementsOfBlock(statements);
+  --depth_;
+  return ok;
+}
+
+bool StatementParser::ParseStatementsOfBlock(std::vector<Statement>* statements) {
   if (!stream_.At("{")) {
     if (stream_.AtEnd() || stream_.At("}")) {
       stream_.ErrorExpected("a statement");

@@ -17,8 +17,9 @@ bool IsConstant(std::string_view name);
 /// Parses statements and function definitions (language reference 1.2) into a ScriptFile.
 class StatementParser {
  public:
-  StatementParser(TokenStream* stream, ScriptFile* file)
-      : stream_(*stream), expressions_(stream), file_(*file) {}
+  /// `takes_expressions` as of Parse().
+  StatementParser(TokenStream* stream, ScriptFile* file, bool takes_expressions)
+      : stream_(*stream), expressions_(stream), file_(*file), takes_expressions_(takes_expressions) {}
 
   void ParseFile();
 
@@ -31,6 +32,8 @@ class StatementParser {
 
   void ParseStatement(std::vector<Statement>* statements);
   Outcome Dispatch(Statement* statement);
+  bool AtExpression() const;
+  Outcome ParseExpressionAlone(Statement* statement);
   Outcome ParseNamed(Statement* statement);
   Outcome ParseMultiAssignment(Statement* statement);
   Outcome ParseRightSide(Statement* statement);
@@ -48,6 +51,7 @@ class StatementParser {
   Outcome FailUnexpected();
 
   bool ParseBlock(std::vector<Statement>* statements);
+  bool ParseStatementsOfBlock(std::vector<Statement>* statements);
   bool AtFunction() const;
   bool AtFunctionOfTheFile() const;
   void ReportOpenBlock(const Token& open);
@@ -63,9 +67,11 @@ class StatementParser {
   TokenStream& stream_;
   ExpressionParser expressions_;
   ScriptFile& file_;
+  const bool takes_expressions_;
   std::map<std::string, int32_t, std::less<>> function_lines_;
   std::string directory_;           // of the last setwd()
   int32_t top_column_ = 1;          // where the item of the top level begins that is being parsed
+  int32_t depth_ = 0;               // of blocks
   size_t open_block_reported_ = 0;  // position where a missing "}" was reported
 };
 

@@ -97,6 +97,7 @@ Diagnostic& TokenStream::Error(const SourceRange& range, std::string message) {
 
 Diagnostic& TokenStream::Report(const Token& token) {
   const TokenProblem& problem = *token.problem;
+  if (errors_ == 0 && problem.is_open) ends_inside_ = true;
   Diagnostic& diagnostic = Error(problem.range.begin.line > 0 ? problem.range : token.range, problem.message);
   if (!problem.note.empty()) diagnostic.notes.push_back(problem.note);
   diagnostic.suggestion = problem.suggestion;
@@ -108,6 +109,7 @@ Diagnostic& TokenStream::ErrorExpected(std::string_view what) {
   const bool is_misread = AtMultiAssignment() && !Current().first_on_line;
   const Token& found = is_misread ? tokens_[closing_[position_]] : Current();
   if (found.kind == Token::Kind::kInvalid) return Report(found);
+  if (errors_ == 0 && found.kind == Token::Kind::kEnd) ends_inside_ = true;
   SourceRange range = found.range;
   std::string message = fmt::format("expected {}, found {}", what, Describe(found));
   if (found.first_on_line && position_ > 0 && !is_misread) {

@@ -49,6 +49,8 @@ class TokenStream {
   Diagnostic& Warning(const SourceRange& range, std::string message);
 
   void BeginStatement() { failed_ = false; }
+  /// True if the first error was that the text ends where more must follow.
+  bool ends_inside() const { return ends_inside_; }
 
   /// Moves to where the next statement may begin: past a ";", before the "}" of the block, or at a line that
   /// is not indented deeper than `column`. Whole {...} are passed over. Moves at least one token on from
@@ -87,6 +89,7 @@ class TokenStream {
   int32_t nesting_ = 0;
   size_t errors_ = 0;
   bool failed_ = false;
+  bool ends_inside_ = false;
   bool given_up_ = false;
   Diagnostic unreported_;
 };

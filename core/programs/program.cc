@@ -276,7 +276,15 @@ std::string Program::ToText() const {
   std::string text = "program ";
   AppendQuoted(script, &text);
   text.push_back('\n');
+  for (const GivenVariable& variable : given) {
+    text.append("given ");
+    AppendQuoted(variable.name, &text);
+    AppendInfo(variable.info, &text);
+    if (variable.value) text.append(" = ").append(variable.value->ToLiteral());
+    text.push_back('\n');
+  }
   Writer writer(&text);
+  writer.Strings("kept", kept);
   writer.Blocks("main", main);
   for (const auto& [key, function] : functions) writer.OneFunction(key, function);
   return text;
@@ -287,6 +295,13 @@ Result<Program> Program::Parse(std::string_view text) {
   Program program;
   reader.Expect("program");
   program.script = reader.Quoted();
+  while (reader.AcceptWord("given")) {
+    GivenVariable& variable = program.given.emplace_back();
+    variable.name = reader.Quoted();
+    variable.info = reader.Info();
+    if (reader.Accept("=")) variable.value = reader.Literal();
+  }
+  if (reader.AcceptWord("kept")) program.kept = ReadStrings(reader);
   if (reader.AcceptWord("main")) ReadBlocks(reader, 0, &program.main);
   while (reader.AcceptWord("function")) ReadFunction(reader, &program);
   if (!reader.AtEnd()) reader.Fail("a function");

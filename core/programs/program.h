@@ -141,11 +141,21 @@ void ForEachArguments(Step& block, const Visit& visit) {
   ForEachCallee(block, [&](const auto&, auto& arguments) { visit(arguments); });
 }
 
+/// A variable that the main program finds when it begins.
+struct GivenVariable {
+  std::string name;
+  ValueInfo info;
+  std::optional<Scalar> value;  ///< Of a scalar, where it is known.
+};
+
 /// A whole compiled script: control flow around graphs. Plain data; travels as text.
 struct Program {
   std::string script;  ///< Name of the main script, for messages.
   std::vector<Block> main;
   std::map<std::string, Function> functions;
+  /// Of a program that goes on with the variables of another: those it finds,
+  std::vector<GivenVariable> given;
+  std::vector<std::string> kept;  ///< and those that somebody reads behind its end. A script has neither.
 
   std::string ToText() const;
   static Result<Program> Parse(std::string_view text);
