@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kUsageExitCode = 2;
 
-constexpr std::array<const Verb*, 18> kVerbs = {
-    &kRunVerb,        &kCheckVerb,      &kExplainVerb,      &kSimVerb,     &kMasterVerb,     &kWorkerVerb,
+constexpr std::array<const Verb*, 19> kVerbs = {
+    &kRunVerb,        &kCheckVerb,      &kExplainVerb,      &kSimVerb,     &kReplVerb, &kMasterVerb,     &kWorkerVerb,
     &kJobSubmitVerb,  &kJobListVerb,    &kJobStatusVerb,    &kJobLogsVerb, &kJobWaitVerb,    &kJobCancelVerb,
     &kAdminNodesVerb, &kAdminDrainVerb, &kAdminUndrainVerb, &kVersionVerb, &kCompletionVerb, &kExecutorVerb};
 

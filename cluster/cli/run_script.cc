@@ -24,9 +24,7 @@ void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatis
   std::fputs(EscapeForTerminal(ToText(ranks, most.ok() ? static_cast<int>(*most) : 20)).c_str(), stderr);
 }
 
-namespace {
-
-// From here on, and of the script's text and programs as well. More than there is would end in a kill.
+// Of the script's text and programs as well. More than there is would end in a kill.
 void LimitMemory(const SessionOptions& options) {
   if (options.memory_bytes <= 0) return;
   MemoryBudget::Process().SetLimit(options.memory_bytes);
@@ -37,8 +35,6 @@ void LimitMemory(const SessionOptions& options) {
                      options.memory_bytes, bounds.NameOfSmallest(), options.ranks,
                      options.ranks > 1 ? "es" : "", available));
 }
-
-}  // namespace
 
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   const Result<ScriptInput> script = ReadScript(arguments);

@@ -14,6 +14,9 @@ using Execute = std::function<RunOutcome(const Program& program, const SessionOp
                                          const RunSurroundings& surroundings)>;
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute);
 
+/// --memory, from here on and of all that the process holds; a warning where that is more than there is.
+void LimitMemory(const SessionOptions& options);
+
 /// -stats and --json of a finished run, on stderr.
 void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatistics>& ranks);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +16,9 @@ namespace heddle::compiler {
 /// All its variables are kept, and expressions alone may be statements (kExpressionValue).
 struct Continuation {
   std::vector<GivenVariable> given;  ///< Variables that are there.
-  std::optional<size_t> statement;   ///< Of the statements at the top level only this one is built.
+  /// Of the statements at the top level only so many are built, from number `first` on.
+  size_t first = 0;
+  size_t count = SIZE_MAX;
   bool checks_functions = false;     ///< Also functions that nothing calls are checked.
 };
 

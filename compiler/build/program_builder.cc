@@ -24,8 +24,9 @@ constexpr size_t kMostPlacesShown = 4;  // where a file was looked for
 
 std::span<const Statement> Chosen(const std::vector<Statement>& statements, const Continuation* continuation) {
   std::span<const Statement> chosen = statements;
-  if (continuation == nullptr || !continuation->statement) return chosen;
-  return chosen.subspan(*continuation->statement, 1);
+  if (continuation == nullptr) return chosen;
+  const size_t first = std::min(continuation->first, chosen.size());
+  return chosen.subspan(first, std::min(continuation->count, chosen.size() - first));
 }
 
 }  // namespace

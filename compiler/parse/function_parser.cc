@@ -77,7 +77,9 @@ void StatementParser::ParseFunction() {
     return;
   }
   const auto [first, is_new] = function_lines_.emplace(function.name, name.range.begin.line);
-  if (!is_new) {
+  if (!is_new && takes_expressions_) {  // a session defines it anew
+    std::erase_if(file_.functions, [&](const auto& other) { return other.name == function.name; });
+  } else if (!is_new) {
     stream_.BeginStatement();
     stream_.Error(name.range, fmt::format("function {} is defined twice", Describe(name)))
         .notes.push_back(fmt::format("the first definition is on line {}", first->second));

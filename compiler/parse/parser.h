@@ -20,7 +20,8 @@ constexpr size_t kMostScriptBytes = size_t{64} << 20;
 /// linear in the text. Sourced files are not opened; LoadScripts() does that.
 ///
 /// With `takes_expressions` a statement of the top level may also be an expression alone, which is assigned to
-/// kExpressionValue; calls that act, print() and the like, stay what they are.
+/// kExpressionValue; calls that act, print() and the like, stay what they are. Of functions and namespaces
+/// with one name the last one holds.
 ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics,
                  bool takes_expressions = false);
 

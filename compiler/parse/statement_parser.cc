@@ -257,6 +257,8 @@ StatementParser::Outcome StatementParser::ParseSource(Statement* statement) {
   stream_.Take();
   statement->name = name.text;
   statement->name_range = name.range;
+  if (takes_expressions_)  // a session may bind it anew
+    std::erase_if(file_.imports, [&](const Import& other) { return other.name_space == statement->name; });
   Import& import = file_.imports.emplace_back();
   import.path = statement->path;
   import.directory = directory_;
