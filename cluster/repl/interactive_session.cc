@@ -84,7 +84,7 @@ Result<InteractiveSession::Parsed> InteractiveSession::Parse(const std::string& 
     // exists("X") names a variable in a text.
     const bool is_text = token.kind == compiler::Token::Kind::kLiteral && token.value.IsString();
     const std::string name = is_text ? token.value.AsString() : std::string(token.text);
-    if (variables_.frame.Find(name) != nullptr) parsed.named.insert(name);
+    parsed.names.insert(name);
   }
   return parsed;
 }
@@ -95,7 +95,7 @@ compiler::CompileOptions InteractiveSession::OptionsFor(const Parsed& parsed, si
   options.continuation.emplace();
   options.continuation->first = first;
   options.continuation->count = count;
-  for (const std::string& name : parsed.named)
+  for (const std::string& name : parsed.names)
     if (const Variable* variable = variables_.frame.Find(name))
       options.continuation->given.push_back(GivenOf(name, *variable));
   return options;

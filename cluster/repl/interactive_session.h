@@ -52,7 +52,7 @@ class InteractiveSession {
     std::string text;
     compiler::ScriptFile file;
     size_t first = 0;             // statement of the entry
-    std::set<std::string> named;  // variables that the entry names
+    std::set<std::string> names;  // variables among them are those that the entry may read
   };
   Result<Parsed> Parse(const std::string& entry) const;
   Status Define(const Parsed& parsed) const;
