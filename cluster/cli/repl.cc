@@ -11,7 +11,7 @@
 #include "cluster/cli/verb.h"
 #include "cluster/repl/history.h"
 #include "cluster/version.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
 namespace {

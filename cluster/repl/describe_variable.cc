@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster {
 namespace {

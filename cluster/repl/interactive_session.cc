@@ -9,7 +9,7 @@
 #include "compiler/explain.h"
 #include "compiler/parse/lexer.h"
 #include "compiler/parse/parser.h"
-#include "core/random.h"
+#include "core/environment/random.h"
 
 namespace heddle::cluster {
 namespace {

@@ -9,7 +9,7 @@
 #include "cluster/session/interrupt.h"
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/parser.h"
-#include "core/clock.h"
+#include "core/environment/clock.h"
 
 namespace heddle::cluster {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/double_text.h"
+#include "core/text/double_text.h"
 #include "ops/broadcast.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_dense.h"

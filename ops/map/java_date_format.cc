@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/text/java_text.h"
 
 namespace heddle::ops {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 #include "ops/map/java_date_format.h"
 #include "ops/map/java_regex.h"
 #include "ops/text/java_text.h"
