@@ -155,7 +155,7 @@ class Inliner {
 
   // From the main program on: a function that is called once is not called by itself there.
   void Run() {
-    Names before;
+    SharedNames before;
     for (const GivenVariable& given : program_.given) before.insert(given.name);
     Visit(program_.main, std::move(before), 0);
     while (!open_.empty()) {
