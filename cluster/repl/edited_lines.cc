@@ -56,6 +56,8 @@ class EditedLines : public LineSource {
     outcome_ = Outcome::kLine;
     PromptSignals signals;
     signals_ = &signals;
+    // Before the prompt is there: a Ctrl-D that answers it must not be the terminal's own end of input.
+    el_set(editor_, EL_PREP_TERM, 1);
     int count = 0;
     const char* const read = el_gets(editor_, &count);
     signals_ = nullptr;

@@ -97,6 +97,13 @@ using EncodeBlock = std::function<Status(int64_t begin, int64_t end, EncodedBloc
 Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of_block,
                        const EncodeBlock& encode, const WriteOptions& options, const ByteSink& sink);
 
+/// The block of all rows of a matrix of doubles, or of a frame. Columns of the block are those of a frame.
+Status EncodeRows(const Matrix& rows, EncodedBlock* block);
+Status EncodeRows(const Frame& rows, EncodedBlock* block);
+/// Cells of a matrix of doubles that are not +0.0, and bytes of a row in a block where a row has so many.
+int64_t CountStoredCells(const Matrix& matrix);
+double BytesOfMatrixRow(int64_t columns, double stored_in_row);
+
 /// Rows so many that a block has about a megabyte, if a row has that many bytes.
 int64_t RowsOfBlock(int64_t rows, double bytes_of_row);
 

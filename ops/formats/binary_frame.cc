@@ -211,6 +211,8 @@ Status WriteBinaryFrame(const Frame& frame, const WriteOptions& options, const B
       options, sink);
 }
 
+Status EncodeRows(const Frame& rows, EncodedBlock* block) { return Encode(rows, 0, rows.rows(), block); }
+
 Result<Frame> ReadBinaryFrame(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                               int64_t row_end, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const BinaryFile file, BinaryFile::Open(options, files));

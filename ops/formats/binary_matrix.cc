@@ -119,14 +119,18 @@ Status Encode(const Matrix& matrix, int64_t begin, int64_t end, EncodedBlock* bl
 }
 
 template <typename T>
+double BytesOfRow(int64_t columns, double stored) {
+  return std::min(static_cast<double>(columns) * sizeof(T),
+                  stored * (sizeof(T) + sizeof(int32_t)) + sizeof(uint32_t));
+}
+
+template <typename T>
 Status Write(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
   // Of a row on the average.
   const double stored =
       static_cast<double>(CountStored<T>(matrix)) / static_cast<double>(std::max<int64_t>(1, matrix.rows()));
-  const double bytes_of_row = std::min(static_cast<double>(matrix.columns()) * sizeof(T),
-                                       stored * (sizeof(T) + sizeof(int32_t)) + sizeof(uint32_t));
   return WriteBinaryFile(
-      matrix.shape(), nullptr, RowsOfBlock(matrix.rows(), bytes_of_row),
+      matrix.shape(), nullptr, RowsOfBlock(matrix.rows(), BytesOfRow<T>(matrix.columns(), stored)),
       [&](int64_t begin, int64_t end, EncodedBlock* block) { return Encode<T>(matrix, begin, end, block); },
       options, sink);
 }
@@ -259,6 +263,14 @@ class Target {
 Status WriteBinaryMatrix(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
   return matrix.element_type() == ElementType::kFloat64 ? Write<double>(matrix, options, sink)
                                                         : Write<float>(matrix, options, sink);
+}
+
+Status EncodeRows(const Matrix& rows, EncodedBlock* block) { return Encode<double>(rows, 0, rows.rows(), block); }
+
+int64_t CountStoredCells(const Matrix& matrix) { return CountStored<double>(matrix); }
+
+double BytesOfMatrixRow(int64_t columns, double stored_in_row) {
+  return BytesOfRow<double>(columns, stored_in_row);
 }
 
 Result<Matrix> ReadBinaryMatrix(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,

@@ -90,6 +90,7 @@ struct WriteOptions {
   bool header = false;
   bool sparse = false;
   std::string description;
+  int64_t rows_before = 0;  ///< Of a part of what is written: rows of the file before its first.
   const std::atomic<bool>* cancelled =
       nullptr;  ///< Polled between pieces; then nothing is written and kCancelled.
 };

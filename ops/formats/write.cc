@@ -10,6 +10,7 @@
 #include "ops/formats/ordered_pieces.h"
 #include "ops/formats/piece_text.h"
 #include "ops/formats/write_frame.h"
+#include "ops/formats/write_parts.h"
 #include "ops/kernel.h"
 
 namespace heddle::ops {
@@ -90,9 +91,9 @@ void AppendCsv(const Matrix& matrix, const RowPart& part, const WriteOptions& op
   if (part.last == part.slots) out->Append('\n');
 }
 
-void AppendCells(const Matrix& matrix, const RowPart& part, PieceText* out) {
+void AppendCells(const Matrix& matrix, const RowPart& part, const WriteOptions& options, PieceText* out) {
   VisitNonzeros(matrix, part, false, [&](int64_t column, auto value) {
-    out->AppendNumber(part.row + 1);
+    out->AppendNumber(options.rows_before + part.row + 1);
     out->Append(' ');
     out->AppendNumber(column + 1);
     out->Append(' ');
@@ -129,7 +130,7 @@ void AppendPart(const Matrix& matrix, const RowPart& part, const WriteOptions& o
     case FileFormat::kCsv: return AppendCsv(matrix, part, options, out);
     case FileFormat::kLibsvm: return AppendLibsvm(matrix, part, options, out);
     case FileFormat::kMatrixMarket:
-    case FileFormat::kText: return AppendCells(matrix, part, out);
+    case FileFormat::kText: return AppendCells(matrix, part, options, out);
     case FileFormat::kBinary: break;
   }
 }
@@ -173,7 +174,9 @@ void FillPiece(const Matrix& matrix, const Slots& slots, const WriteOptions& opt
   }
 }
 
-Status WriteRows(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink, bool* any_bytes) {
+}  // namespace
+
+Status WriteTextRows(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink, bool* any_bytes) {
   const Slots slots(matrix, options.format);
   Place at;
   return GiveInOrder<Piece>(
@@ -194,29 +197,37 @@ Status WriteRows(const Matrix& matrix, const WriteOptions& options, const ByteSi
       });
 }
 
-Status WriteCsvHeader(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
+Status WriteTextBeginning(const Shape& shape, int64_t nonzeros, const WriteOptions& options,
+                          const ByteSink& sink) {
+  if (options.format == FileFormat::kMatrixMarket)
+    return sink(fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", shape.rows,
+                            shape.columns, nonzeros));
+  if (options.format != FileFormat::kCsv || !options.header) return OkStatus();
   PieceText names;
-  for (int64_t j = 1; j <= matrix.columns(); ++j) {
+  for (int64_t j = 1; j <= shape.columns; ++j) {
     if (j > 1) names.Append(options.separator);
     names.Append('C');
     names.AppendNumber(j);
-    if (j % kSlotsOfPiece != 0 && j != matrix.columns()) continue;
+    if (j % kSlotsOfPiece != 0 && j != shape.columns) continue;
     HEDDLE_RETURN_IF_ERROR(sink(names.view()));
     names.Clear();
   }
   return sink("\n");
 }
 
+Status WriteTextEnd(bool any_bytes, const WriteOptions& options, const ByteSink& sink) {
+  return options.format == FileFormat::kText && !any_bytes ? sink("0 0 0\n") : OkStatus();
+}
+
+namespace {
+
 Status WriteMatrix(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
   if (options.format == FileFormat::kBinary) return WriteBinaryMatrix(matrix, options, sink);
   bool any_bytes = false;
-  if (options.format == FileFormat::kCsv && options.header)
-    HEDDLE_RETURN_IF_ERROR(WriteCsvHeader(matrix, options, sink));
-  if (options.format == FileFormat::kMatrixMarket)
-    HEDDLE_RETURN_IF_ERROR(sink(fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n",
-                                            matrix.rows(), matrix.columns(), matrix.CountNonzeros())));
-  HEDDLE_RETURN_IF_ERROR(WriteRows(matrix, options, sink, &any_bytes));
-  return options.format == FileFormat::kText && !any_bytes ? sink("0 0 0\n") : OkStatus();
+  const int64_t nonzeros = options.format == FileFormat::kMatrixMarket ? matrix.CountNonzeros() : kUnknown;
+  HEDDLE_RETURN_IF_ERROR(WriteTextBeginning(matrix.shape(), nonzeros, options, sink));
+  HEDDLE_RETURN_IF_ERROR(WriteTextRows(matrix, options, sink, &any_bytes));
+  return WriteTextEnd(any_bytes, options, sink);
 }
 
 Status WriteScalar(const Scalar& scalar, const ByteSink& sink) {
@@ -224,39 +235,39 @@ Status WriteScalar(const Scalar& scalar, const ByteSink& sink) {
   return sink("\n");
 }
 
-std::string Metadata(const Value& value, const WriteOptions& options) {
+std::string Metadata(const WrittenValue& value, const WriteOptions& options) {
   nlohmann::ordered_json json;
-  switch (value.kind()) {
+  switch (value.kind) {
     case Value::Kind::kMatrix:
       json["data_type"] = "matrix";
       json["value_type"] = "double";
-      json["rows"] = value.matrix().rows();
+      json["rows"] = value.shape.rows;
       // In a libsvm file the label is not one of the columns.
-      json["cols"] = value.matrix().columns() - (options.format == FileFormat::kLibsvm ? 1 : 0);
-      json["nnz"] = value.matrix().CountNonzeros();
+      json["cols"] = value.shape.columns - (options.format == FileFormat::kLibsvm ? 1 : 0);
+      json["nnz"] = value.nonzeros;
       json["format"] = Name(options.format);
       break;
-    case Value::Kind::kScalar: {
-      const ValueType type = value.scalar().type();
+    case Value::Kind::kScalar:
       json["data_type"] = "scalar";
-      json["value_type"] = type == ValueType::kInteger ? "int" : std::string(Name(type));
+      json["value_type"] =
+          value.scalar_type == ValueType::kInteger ? "int" : std::string(Name(value.scalar_type));
       json["format"] = "text";
       break;
-    }
     case Value::Kind::kFrame:
       json["data_type"] = "frame";
-      json["schema"] = SchemaText(*value.frame().schema());
-      json["rows"] = value.frame().rows();
-      json["cols"] = value.frame().columns();
+      json["schema"] = SchemaText(*value.schema);
+      json["rows"] = value.shape.rows;
+      json["cols"] = value.shape.columns;
       json["format"] = Name(options.format);
       break;
   }
   if (!options.description.empty()) json["description"] = options.description;
-  if (!value.IsScalar() && options.format == FileFormat::kCsv) {
+  if (value.kind != Value::Kind::kScalar && options.format == FileFormat::kCsv) {
     json["header"] = options.header;
     json["sep"] = options.separator;
   }
-  if (value.IsMatrix() && options.format == FileFormat::kLibsvm) json["indSep"] = options.index_separator;
+  if (value.kind == Value::Kind::kMatrix && options.format == FileFormat::kLibsvm)
+    json["indSep"] = options.index_separator;
   // A path or description that is no UTF-8 must not stop the write.
   return json.dump(4, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -268,13 +279,37 @@ bool CanHaveMetadata(const std::string& path) {
   return path.size() - (slash == std::string::npos ? 0 : slash + 1) + kExtension.size() <= NAME_MAX;
 }
 
+WrittenValue Written(const Value& value) {
+  WrittenValue written{.kind = value.kind(), .shape = value.shape()};
+  if (value.IsMatrix()) written.nonzeros = value.matrix().CountNonzeros();
+  if (value.IsScalar()) written.scalar_type = value.scalar().type();
+  if (value.IsFrame()) written.schema = value.frame().schema();
+  return written;
+}
+
 }  // namespace
 
-Status WriteValue(const Value& value, const std::string& path, const WriteOptions& options, Files& files) {
+Status CheckWrite(Value::Kind kind, const Shape& shape, const std::string& path, const WriteOptions& options) {
   if (path.empty()) return NotFound("cannot write '': the path is empty");
-  if (value.IsMatrix() && options.format == FileFormat::kLibsvm && value.matrix().columns() < 1)
-    return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}",
-                              value.matrix().shape());
+  if (kind == Value::Kind::kMatrix && options.format == FileFormat::kLibsvm && shape.columns < 1)
+    return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}", shape);
+  return OkStatus();
+}
+
+Status WriteMetadata(const WrittenValue& value, const std::string& path, const WriteOptions& options,
+                     Files& files) {
+  if (value.kind == Value::Kind::kMatrix && options.format == FileFormat::kMatrixMarket)
+    // The header says it all; metadata of an older output would contradict it.
+    return CanHaveMetadata(path) ? files.Remove(path + ".mtd") : OkStatus();
+  if (!CanHaveMetadata(path)) {
+    HEDDLE_LOG(kWarning, "no metadata: its name would be too long", {"path", path});
+    return OkStatus();
+  }
+  return files.Replace(path + ".mtd", Metadata(value, options));
+}
+
+Status WriteValue(const Value& value, const std::string& path, const WriteOptions& options, Files& files) {
+  HEDDLE_RETURN_IF_ERROR(CheckWrite(value.kind(), value.shape(), path, options));
   HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) {
     switch (value.kind()) {
       case Value::Kind::kScalar: return WriteScalar(value.scalar(), sink);
@@ -283,14 +318,7 @@ Status WriteValue(const Value& value, const std::string& path, const WriteOption
     }
     HEDDLE_CHECK(false, "values of every kind can be written");
   }));
-  if (value.IsMatrix() && options.format == FileFormat::kMatrixMarket)
-    // The header says it all; metadata of an older output would contradict it.
-    return CanHaveMetadata(path) ? files.Remove(path + ".mtd") : OkStatus();
-  if (!CanHaveMetadata(path)) {
-    HEDDLE_LOG(kWarning, "no metadata: its name would be too long", {"path", path});
-    return OkStatus();
-  }
-  return files.Replace(path + ".mtd", Metadata(value, options));
+  return WriteMetadata(Written(value), path, options, files);
 }
 
 }  // namespace heddle::ops

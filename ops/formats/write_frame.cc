@@ -49,10 +49,11 @@ void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptio
   out->Append('\n');
 }
 
-void AppendCells(std::span<const Column> columns, int64_t row, PieceText* out) {
+// `number` is that of the row in the file.
+void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, PieceText* out) {
   for (size_t j = 0; j < columns.size(); ++j) {
     if (IsLeftOut(columns[j], row)) continue;
-    out->AppendNumber(row + 1);
+    out->AppendNumber(number);
     out->Append(' ');
     out->AppendNumber(static_cast<int64_t>(j) + 1);
     out->Append(' ');
@@ -75,7 +76,7 @@ Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSin
   if (!csv && options.format != FileFormat::kText)
     return FailedPrecondition("write: a frame cannot be written in format '{}'", Name(options.format))
         .WithNote("formats of frames are csv, text and binary");
-  if (csv && options.header) {
+  if (csv && options.header && options.rows_before == 0) {
     std::string names;
     for (int64_t j = 0; j < frame.columns(); ++j)
       names.append(j > 0 ? options.separator : "").append(frame.schema()->NameOf(j));
@@ -96,7 +97,8 @@ Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSin
       [&](Piece* piece) {
         piece->text.Clear();
         for (int64_t i = piece->begin; i < piece->end; ++i)
-          csv ? AppendCsvRow(columns, i, options, &piece->text) : AppendCells(columns, i, &piece->text);
+          csv ? AppendCsvRow(columns, i, options, &piece->text)
+              : AppendCells(columns, i, options.rows_before + i + 1, &piece->text);
         return OkStatus();
       },
       [&](Piece* piece) { return piece->text.view().empty() ? OkStatus() : sink(piece->text.view()); });

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/exchange/convert_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/exchange/inspect_file.h"
+#include "ops/formats/options.h"
+#include "ops/formats/write_pieces.h"
+#include "ops/frame/cast.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr double kBytesAtOnce = 4 << 20;
+constexpr double kBytesOfCell = 8, kBytesOfText = 32, kBytesOfEntry = 12;
+
+bool HoldsFrames(FileFormat format) {
+  switch (format) {
+    case FileFormat::kCsv:
+    case FileFormat::kText:
+    case FileFormat::kBinary: return true;
+    default: return false;
+  }
+}
+bool HoldsMatrices(FileFormat) { return true; }
+
+// Cells come in any order: each piece is one pass over the file.
+bool IsUnordered(const ReadOptions& read) {
+  return read.format == FileFormat::kText || read.format == FileFormat::kMatrixMarket;
+}
+
+struct Ending {
+  std::string_view ending;
+  FileFormat format;
+};
+constexpr Ending kEndings[] = {{".csv", FileFormat::kCsv},       {".tsv", FileFormat::kCsv},
+                               {".mtx", FileFormat::kMatrixMarket}, {".mm", FileFormat::kMatrixMarket},
+                               {".libsvm", FileFormat::kLibsvm}, {".svm", FileFormat::kLibsvm},
+                               {".bin", FileFormat::kBinary},    {".ijv", FileFormat::kText}};
+
+Result<FileFormat> FormatOfPath(const std::string& path) {
+  const std::string name = Lower(path);
+  for (const Ending& known : kEndings)
+    if (name.ends_with(known.ending)) return known.format;
+  return Usage("the name '{}' does not tell the format to write; say --to FORMAT", path);
+}
+
+class Conversion {
+ public:
+  Conversion(const std::string& from, const std::string& to, const ConvertOptions& options, Files& files)
+      : from_(from), to_(to), options_(options), files_(files) {}
+
+  Result<Converted> Run() {
+    if (options_.to) {
+      result_.to = *options_.to;
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(result_.to, FormatOfPath(to_));
+    }
+    HEDDLE_RETURN_IF_ERROR(ResolveInput());
+    result_.from = *read_.format;
+    HEDDLE_ASSIGN_OR_RETURN(summary_, Summarize(read_, files_));
+    PiecedValue value;
+    value.shape = summary_.shape;
+    if (writes_frame_) value.schema = SchemaToWrite();
+    value.rows_at_once = RowsAtOnce();
+    value.read = [this](int64_t begin, int64_t end) { return Read(begin, end); };
+    const WriteOptions write = OptionsToWrite(value);
+    HEDDLE_RETURN_IF_ERROR(IsUnordered(read_) ? WriteWhole(value, write) : WritePieces(value, to_, write, files_));
+    result_.data_type = writes_frame_ ? DataType::kFrame : DataType::kMatrix;
+    result_.shape = summary_.shape;
+    return result_;
+  }
+
+ private:
+  // What is read, and as what it is written.
+  Status ResolveInput() {
+    HEDDLE_RETURN_IF_ERROR(FindDataType());
+    HEDDLE_ASSIGN_OR_RETURN(read_, ResolveReadOptions(ReadNode(), from_, files_));
+    read_.cancelled = options_.cancelled;
+    if (read_.data_type == DataType::kScalar)
+      return InvalidArgument("convert: '{}' is a scalar, which is a line of text in every format", from_);
+    const bool is_frame = read_.data_type == DataType::kFrame;
+    writes_frame_ = is_frame && HoldsFrames(result_.to);
+    if (!is_frame && !HoldsMatrices(result_.to)) writes_frame_ = true;
+    return OkStatus();
+  }
+
+  // Where nobody says it, the columns of a table decide.
+  Status FindDataType() {
+    data_type_ = options_.data_type;
+    header_ = options_.header;
+    schema_ = options_.schema;
+    if (schema_ && !data_type_) data_type_ = DataType::kFrame;
+    if (data_type_ == DataType::kMatrix || (data_type_ && schema_)) return OkStatus();
+    HEDDLE_ASSIGN_OR_RETURN(const ReadOptions first, ResolveReadOptions(ReadNode(), from_, files_));
+    const bool is_table = first.format == FileFormat::kCsv && first.data_type != DataType::kScalar;
+    if (!is_table || (first.data_type == DataType::kFrame && !first.schema.empty())) return OkStatus();
+    InspectOptions inspect;
+    inspect.format = options_.from;
+    inspect.header = options_.header;
+    inspect.separator = options_.separator;
+    HEDDLE_ASSIGN_OR_RETURN(FileFacts facts, InspectFile(from_, inspect, files_));
+    const bool keeps_names = facts.header && result_.to == FileFormat::kCsv;
+    if (!data_type_ && !facts.is_frame && !keeps_names) {
+      if (facts.header)
+        result_.warnings.push_back("the names of the columns are left out: a matrix has none (--data-type frame)");
+      return OkStatus();
+    }
+    data_type_ = DataType::kFrame;
+    header_ = facts.header;
+    if (!options_.separator) separator_ = facts.separator;
+    if (!facts.looked_at_all) {
+      // The types must fit all lines.
+      inspect.bytes_looked_at = INT64_MAX;
+      HEDDLE_ASSIGN_OR_RETURN(facts, InspectFile(from_, inspect, files_));
+    }
+    schema_.emplace();
+    if (facts.columns > FileFacts::kMostColumns) {
+      schema_ = "STRING";  // of all columns
+    } else {
+      for (const ColumnFacts& column : facts.facts) schema_->append(TypeOf(column)).push_back(',');
+    }
+    return OkStatus();
+  }
+
+  // Only texts can be missing when they are read.
+  std::string_view TypeOf(const ColumnFacts& column) {
+    const std::string_view type = column.schema_type();
+    if (column.missing == 0 || type == "STRING") return type;
+    if (result_.to == FileFormat::kCsv) return "STRING";
+    result_.warnings.push_back(fmt::format("{} empty cell{} of '{}' become{} {}", column.missing,
+                                           column.missing == 1 ? "" : "s", column.name,
+                                           column.missing == 1 ? "s" : "", type == "BOOLEAN" ? "FALSE" : "0"));
+    return type;
+  }
+
+  Node ReadNode() const {
+    Node node;
+    node.op = "read";
+    if (options_.from) node.SetAttribute("format", std::string(Name(*options_.from)));
+    if (data_type_) node.SetAttribute("data_type", std::string(Name(*data_type_)));
+    if (header_) node.SetAttribute("header", *header_);
+    if (options_.separator) node.SetAttribute("sep", *options_.separator);
+    else if (separator_) node.SetAttribute("sep", *separator_);
+    if (schema_) node.SetAttribute("schema", *schema_);
+    if (options_.rows) node.SetAttribute("rows", *options_.rows);
+    if (options_.columns) node.SetAttribute("cols", *options_.columns);
+    return node;
+  }
+
+  std::shared_ptr<const Schema> SchemaToWrite() const {
+    if (summary_.schema != nullptr) return summary_.schema;
+    auto schema = std::make_shared<Schema>();
+    schema->types.assign(static_cast<size_t>(summary_.shape.columns), ColumnType::kFloat64);
+    return schema;
+  }
+
+  WriteOptions OptionsToWrite(const PiecedValue& value) const {
+    WriteOptions write;
+    write.format = result_.to;
+    const bool has_names = value.schema != nullptr && !value.schema->names.empty();
+    write.header = options_.to_header.value_or(has_names);
+    write.separator = result_.to == FileFormat::kLibsvm ? " " : Lower(to_).ends_with(".tsv") ? "\t" : ",";
+    if (options_.to_separator) write.separator = *options_.to_separator;
+    write.cancelled = options_.cancelled;
+    return write;
+  }
+
+  int64_t RowsAtOnce() const {
+    const double rows = static_cast<double>(std::max<int64_t>(1, summary_.shape.rows));
+    double bytes = 1;
+    if (summary_.format == Format::kSparse && summary_.stored != kUnknown) {
+      bytes += static_cast<double>(summary_.stored) / rows * kBytesOfEntry;
+    } else {
+      const bool has_texts = summary_.schema != nullptr;
+      bytes += static_cast<double>(summary_.shape.columns) * (has_texts ? kBytesOfText : kBytesOfCell);
+    }
+    return std::max<int64_t>(1, static_cast<int64_t>(kBytesAtOnce / bytes));
+  }
+
+  Result<Value> Read(int64_t begin, int64_t end) const {
+    if (read_.data_type == DataType::kFrame) {
+      HEDDLE_ASSIGN_OR_RETURN(Frame rows, ReadFrameRows(read_, summary_, begin, end, files_));
+      if (writes_frame_) return Value(std::move(rows));
+      HEDDLE_ASSIGN_OR_RETURN(Matrix cells, MatrixOf(rows));
+      return Value(std::move(cells));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, ReadRows(read_, summary_, begin, end, files_));
+    if (!writes_frame_) return Value(std::move(rows));
+    HEDDLE_ASSIGN_OR_RETURN(rows, ToDense(rows));
+    std::vector<Column> columns;
+    std::vector<double> cells(static_cast<size_t>(rows.rows()));
+    for (int64_t j = 0; j < rows.columns(); ++j) {
+      for (int64_t i = 0; i < rows.rows(); ++i)
+        cells[static_cast<size_t>(i)] = rows.data()[i * rows.columns() + j];
+      HEDDLE_ASSIGN_OR_RETURN(Column column, Column::OfDoubles(cells));
+      columns.push_back(std::move(column));
+    }
+    return Value(Frame(SchemaToWrite(), std::move(columns)));
+  }
+
+  Status WriteWhole(const PiecedValue& value, const WriteOptions& write) const {
+    const Result<Value> whole = value.read(0, value.shape.rows);
+    if (whole.ok()) return WriteValue(*whole, to_, write, files_);
+    if (whole.status().code() != StatusCode::kResourceExhausted) return whole.status();
+    return whole.status().WithNote(
+        fmt::format("the cells of a file in format '{}' come in any order, so that all of them are in memory "
+                    "before the first row is written",
+                    Name(result_.from)));
+  }
+
+  const std::string& from_;
+  const std::string& to_;
+  const ConvertOptions& options_;
+  Files& files_;
+  Converted result_;
+  std::optional<DataType> data_type_;
+  std::optional<bool> header_;
+  std::optional<std::string> separator_, schema_;
+  ReadOptions read_;
+  FileSummary summary_;
+  bool writes_frame_ = false;
+};
+
+}  // namespace
+
+Result<Converted> ConvertFile(const std::string& from, const std::string& to, const ConvertOptions& options,
+                              Files& files) {
+  return Conversion(from, to, options, files).Run();
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/exchange/inspect_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text/double_text.h"
+#include "core/text/text_encoding.h"
+#include "ops/exchange/inspect_table.h"
+#include "ops/formats/options.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr int64_t kCellsAtOnce = 1 << 20;
+constexpr int64_t kBytesOfCell = 8;
+constexpr int64_t kBytesOfEntry = 16;  // of a sparse matrix, its column with it
+
+Node ReadNode(const InspectOptions& options) {
+  Node node;
+  node.op = "read";
+  if (options.format) node.SetAttribute("format", std::string(Name(*options.format)));
+  if (options.header) node.SetAttribute("header", *options.header);
+  if (options.separator) node.SetAttribute("sep", *options.separator);
+  return node;
+}
+
+// Where the lines may mean two things, read() refuses; here it is a warning, and they are taken for a table.
+Result<ReadOptions> ResolveOrGuess(const std::string& path, const InspectOptions& options, Files& files,
+                                   FileFacts* facts) {
+  Node node = ReadNode(options);
+  Result<ReadOptions> read = ResolveReadOptions(node, path, files);
+  for (const bool header : {true, false}) {
+    if (read.ok() || read.status().code() != StatusCode::kDataLoss || options.header) break;
+    const Status why = read.status();
+    node.SetAttribute("header", header);
+    Result<ReadOptions> guessed = ResolveReadOptions(node, path, files);
+    if (!guessed.ok() || guessed->format != FileFormat::kCsv) continue;
+    // Names and numbers in one line: names are what is more often the case.
+    facts->warnings.push_back(why.notes().empty() ? why.message()
+                                                  : fmt::format("{}; {}", why.message(), why.notes()[0]));
+    facts->why_header = "guessed";
+    return guessed;
+  }
+  return read;
+}
+
+std::string WhyFormat(const ReadOptions& read, const InspectOptions& options, bool has_metadata) {
+  if (options.format) return "--format says so";
+  if (!read.guessed) return has_metadata ? "its .mtd says so" : "nothing else fits";
+  switch (*read.format) {
+    case FileFormat::kMatrixMarket: return "its first line is the banner of MatrixMarket";
+    case FileFormat::kLibsvm: return "its lines are a label and index:value pairs";
+    case FileFormat::kText: return "its lines are row, column and value";
+    case FileFormat::kCsv:
+      return read.any_blanks ? "its lines are fields with blanks between"
+                             : fmt::format("its first line has {}",
+                                           read.separator == ","   ? "commas, or a single field"
+                                           : read.separator == ";" ? "semicolons"
+                                                                   : "tabs");
+    default: return "it begins with the mark of such files";
+  }
+}
+
+// What the values of a file are whose reader knows its rows: piece by piece.
+class ValueInspector {
+ public:
+  ValueInspector(const ReadOptions& read, const InspectOptions& options, Files& files, FileFacts* facts)
+      : read_(read), options_(options), files_(files), facts_(*facts) {}
+
+  Status Run() {
+    HEDDLE_ASSIGN_OR_RETURN(summary_, Summarize(read_, files_));
+    facts_.rows = summary_.shape.rows;
+    facts_.columns = summary_.shape.columns;
+    const int64_t shown = std::min(facts_.columns, FileFacts::kMostColumns);
+    for (int64_t j = 0; j < shown; ++j)
+      facts_.facts.emplace_back().name =
+          summary_.schema != nullptr ? summary_.schema->NameOf(j) : fmt::format("C{}", j + 1);
+    const int64_t rows_at_once = RowsAtOnce();
+    const int64_t most = MostRows();
+    facts_.nonzeros = facts_.is_frame ? kUnknown : 0;
+    for (int64_t row = 0; row < std::min(most, facts_.rows);) {
+      const int64_t end = std::min({row + rows_at_once, most, facts_.rows});
+      HEDDLE_RETURN_IF_ERROR(facts_.is_frame ? TakeFrame(row, end) : TakeMatrix(row, end));
+      row = end;
+    }
+    facts_.rows_looked_at = std::min(most, facts_.rows);
+    facts_.looked_at_all = facts_.rows_looked_at == facts_.rows;
+    WarnOfColumns(&facts_);
+    return OkStatus();
+  }
+
+ private:
+  // Cells come in any order in these: each piece is one pass over the file.
+  bool IsUnordered() const {
+    return read_.format == FileFormat::kText || read_.format == FileFormat::kMatrixMarket;
+  }
+  double BytesOfRow() const {
+    const bool is_sparse = summary_.format == Format::kSparse && summary_.stored != kUnknown;
+    const double rows = static_cast<double>(std::max<int64_t>(1, facts_.rows));
+    return is_sparse ? 1 + static_cast<double>(summary_.stored) / rows * kBytesOfEntry
+                     : 1 + static_cast<double>(facts_.columns) * kBytesOfCell;
+  }
+  int64_t MostRows() const {
+    const double rows = static_cast<double>(options_.bytes_looked_at) / BytesOfRow();
+    return rows >= static_cast<double>(facts_.rows) ? facts_.rows
+                                                    : std::max<int64_t>(1, static_cast<int64_t>(rows));
+  }
+  int64_t RowsAtOnce() const {
+    if (IsUnordered()) return std::max<int64_t>(1, facts_.rows);
+    const double bytes = static_cast<double>(kCellsAtOnce * kBytesOfCell);
+    return std::max<int64_t>(1, static_cast<int64_t>(bytes / BytesOfRow()));
+  }
+
+  Status TakeMatrix(int64_t begin, int64_t end) {
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix rows, ReadRows(read_, summary_, begin, end, files_));
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      const bool is_shown = begin + i < options_.rows_shown;
+      std::vector<std::string>* shown = nullptr;
+      if (is_shown) {
+        shown = &facts_.first_rows.emplace_back();
+        shown->assign(facts_.facts.size(), "0");
+      }
+      const auto take = [&](int64_t column, double cell) {
+        facts_.nonzeros += cell != 0;
+        if (column >= static_cast<int64_t>(facts_.facts.size())) return;
+        ColumnFacts& facts = facts_.facts[static_cast<size_t>(column)];
+        ++(cell == std::trunc(cell) ? facts.integers : facts.fractions);
+        facts.AddNumber(cell);
+        if (shown == nullptr) return;
+        std::string& text = (*shown)[static_cast<size_t>(column)];
+        text.clear();
+        AppendDouble(cell, &text);
+      };
+      if (rows.IsSparse()) {
+        for (int64_t k = rows.row_offsets()[i]; k < rows.row_offsets()[i + 1]; ++k)
+          take(rows.column_indexes()[k], rows.values()[k]);
+      } else {
+        for (int64_t j = 0; j < rows.columns(); ++j) take(j, rows.data()[i * rows.columns() + j]);
+      }
+    }
+    // Cells that a sparse matrix does not have are zeros.
+    for (ColumnFacts& column : facts_.facts) {
+      const int64_t absent = end - column.cells();
+      if (absent == 0) continue;
+      column.integers += absent;
+      column.zeros += absent;
+      column.least = std::min(column.least, 0.0);
+      column.greatest = std::max(column.greatest, 0.0);
+    }
+    return OkStatus();
+  }
+
+  Status TakeFrame(int64_t begin, int64_t end) {
+    HEDDLE_ASSIGN_OR_RETURN(const Frame rows, ReadFrameRows(read_, summary_, begin, end, files_));
+    std::string text;
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      const bool is_shown = begin + i < options_.rows_shown;
+      if (is_shown) facts_.first_rows.emplace_back();
+      for (size_t j = 0; j < facts_.facts.size(); ++j) {
+        text.clear();
+        rows.AppendText(i, static_cast<int64_t>(j), &text);
+        const bool quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
+        const std::string_view bare =
+            quoted ? std::string_view(text).substr(1, text.size() - 2) : std::string_view(text);
+        facts_.facts[j].Add({bare, quoted}, begin + i + 1);
+        if (is_shown) facts_.first_rows.back().push_back(text);
+      }
+    }
+    return OkStatus();
+  }
+
+  const ReadOptions& read_;
+  const InspectOptions& options_;
+  Files& files_;
+  FileFacts& facts_;
+  FileSummary summary_;
+};
+
+// What the .mtd says and the file does not.
+void CompareWithMetadata(const ReadOptions& read, FileFacts* facts) {
+  if (!facts->has_metadata) return;
+  // In a libsvm file the label is no column of the metadata.
+  const int64_t columns = facts->columns - (read.format == FileFormat::kLibsvm ? 1 : 0);
+  if (read.rows != kUnknown && read.rows != facts->rows)
+    facts->warnings.push_back(fmt::format("the .mtd says rows={}, the file has {}", read.rows, facts->rows));
+  if (read.columns != kUnknown && read.columns != columns)
+    facts->warnings.push_back(fmt::format("the .mtd says cols={}, the file has {}", read.columns, columns));
+  if (read.nonzeros != kUnknown && facts->looked_at_all && facts->nonzeros != kUnknown &&
+      read.nonzeros != facts->nonzeros)
+    facts->warnings.push_back(
+        fmt::format("the .mtd says nnz={}, the file has {}", read.nonzeros, facts->nonzeros));
+  if (read.data_type == DataType::kMatrix && facts->is_frame)
+    facts->warnings.push_back("the .mtd says that it is a matrix, but it has texts");
+}
+
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted.push_back('\\');
+    if (c == '\t')
+      quoted += "\\t";
+    else
+      quoted.push_back(c);
+  }
+  return quoted + "\"";
+}
+
+std::string HowToRead(const ReadOptions& read, const FileFacts& facts) {
+  std::string call = "read(" + Quoted(facts.path);
+  if (facts.has_metadata && facts.is_frame == (read.data_type == DataType::kFrame)) return call + ")";
+  const bool is_table = facts.format == FileFormat::kCsv;
+  if (facts.is_frame) call += ", data_type=\"frame\"";
+  if (is_table && (facts.is_frame || facts.why_header == "guessed")) {
+    call += fmt::format(", format=\"csv\", header={}", facts.header ? "TRUE" : "FALSE");
+    if (facts.separator != ",") call += ", sep=" + Quoted(facts.separator.empty() ? " " : facts.separator);
+  }
+  if (is_table && facts.is_frame && facts.columns <= FileFacts::kMostColumns) {
+    call += ", schema=\"";
+    for (size_t i = 0; i < facts.facts.size(); ++i)
+      call.append(i > 0 ? "," : "").append(facts.facts[i].schema_type());
+    call += "\"";
+  }
+  return call + ")";
+}
+
+// Before what a text begins with.
+Status LookAtBytes(const std::string& path, Files& files, FileFacts* facts) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(path));
+  facts->bytes = file->size();
+  CountedBytes buffer;
+  HEDDLE_ASSIGN_OR_RETURN(const std::string_view beginning,
+                          file->Read(0, std::min<int64_t>(file->size(), 3), &buffer));
+  if (ByteOrderMarkBytes(beginning) > 0)
+    facts->warnings.push_back("it begins with a byte order mark, which is skipped");
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<FileFacts> InspectFile(const std::string& path, const InspectOptions& options, Files& files) {
+  FileFacts facts;
+  facts.path = path;
+  HEDDLE_RETURN_IF_ERROR(LookAtBytes(path, files, &facts));
+  if (facts.bytes == 0) return DataLoss("cannot inspect '{}': it is empty", path);
+  facts.has_metadata = files.Exists(path + ".mtd");
+  HEDDLE_ASSIGN_OR_RETURN(ReadOptions read, ResolveOrGuess(path, options, files, &facts));
+  if (read.data_type == DataType::kScalar)
+    return DataLoss("cannot inspect '{}': its .mtd says that it is a scalar", path);
+  facts.format = *read.format;
+  facts.is_frame = read.data_type == DataType::kFrame;
+  facts.why = WhyFormat(read, options, facts.has_metadata);
+  if (facts.format != FileFormat::kCsv) {
+    HEDDLE_RETURN_IF_ERROR(ValueInspector(read, options, files, &facts).Run());
+  } else {
+    facts.header = read.header.value_or(false);
+    facts.separator = read.any_blanks ? "" : read.separator;
+    if (facts.why_header.empty())
+      facts.why_header = options.header          ? "--header says so"
+                         : !read.guessed && facts.has_metadata ? "its .mtd says so"
+                         : facts.header          ? "no field of line 1 is a number"
+                                                 : "line 1 has numbers";
+    HEDDLE_RETURN_IF_ERROR(InspectTable(read, options, files, &facts));
+  }
+  CompareWithMetadata(read, &facts);
+  facts.how_to_read = HowToRead(read, facts);
+  return facts;
+}
+
+}  // namespace heddle::ops

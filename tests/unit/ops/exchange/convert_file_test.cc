@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/exchange/convert_file.h"
+
+#include "tests/unit/ops/formats/formats_fixture.h"
+
+namespace heddle::ops {
+namespace {
+
+class ConvertFileTest : public FormatsTest {
+ protected:
+  Converted Convert(const std::string& from, const std::string& to, const ConvertOptions& options = {}) {
+    Result<Converted> converted = ConvertFile(from, to, options, *files_);
+    EXPECT_TRUE(converted.ok()) << converted.status().ToString();
+    return converted.ok() ? *std::move(converted) : Converted();
+  }
+};
+
+TEST_F(ConvertFileTest, AMatrixGoesThroughAllFormatsAndComesBack) {
+  Put("a.csv", "1.5,0,-3\n0,0,1\n7,0,2\n");
+  const char* before = "a.csv";
+  for (const char* name : {"b.bin", "c.mtx", "d.ijv", "e.libsvm", "f.bin", "g.tsv", "h.csv"}) {
+    const Converted converted = Convert(before, name);
+    EXPECT_EQ(converted.data_type, DataType::kMatrix);
+    EXPECT_EQ(converted.shape, (Shape{3, 3})) << name;
+    before = name;
+  }
+  EXPECT_EQ(Get("g.tsv"), "1.5\t0\t-3.0\n0\t0\t1.0\n7.0\t0\t2.0\n");
+  ExpectCells(Read("h.csv"), 3, 3, {1.5, 0, -3, 0, 0, 1, 7, 0, 2});
+}
+
+TEST_F(ConvertFileTest, AFrameKeepsNamesTypesAndMissingCells) {
+  Put("a.csv", "id,name,ok\n1,Anna,true\n20,,false\n");
+  EXPECT_EQ(Convert("a.csv", "b.bin").data_type, DataType::kFrame);
+  const Result<Frame> frame = ReadFrame("b.bin");
+  ASSERT_TRUE(frame.ok()) << frame.status().ToString();
+  EXPECT_EQ(frame->schema()->ToText(), "INT64 id, STRING name, BOOLEAN ok");
+  EXPECT_TRUE(frame->IsMissing(1, 1));
+  EXPECT_EQ(Convert("b.bin", "c.csv").data_type, DataType::kFrame);
+  EXPECT_EQ(Get("c.csv"), Get("a.csv"));
+  EXPECT_EQ(Convert("c.csv", "d.tsv").data_type, DataType::kFrame);
+  EXPECT_EQ(Get("d.tsv"), "id\tname\tok\n1\tAnna\ttrue\n20\t\tfalse\n");
+}
+
+TEST_F(ConvertFileTest, NamesOfNumbersAreKeptInCsvAndElseAWarning) {
+  Put("a.csv", "x;y\n1;2.5\n3;4\n");
+  EXPECT_EQ(Convert("a.csv", "b.csv").data_type, DataType::kFrame);
+  EXPECT_EQ(Get("b.csv"), "x,y\n1,2.5\n3,4.0\n");
+  const Converted matrix = Convert("a.csv", "c.bin");
+  EXPECT_EQ(matrix.data_type, DataType::kMatrix);
+  EXPECT_EQ(matrix.warnings, std::vector<std::string>({"the names of the columns are left out: a matrix has none "
+                                                       "(--data-type frame)"}));
+  ConvertOptions frame;
+  frame.data_type = DataType::kFrame;
+  EXPECT_EQ(Convert("a.csv", "d.bin", frame).data_type, DataType::kFrame);
+  ConvertOptions headless;
+  headless.data_type = DataType::kMatrix;
+  EXPECT_EQ(Convert("a.csv", "e.csv", headless).data_type, DataType::kMatrix);
+  EXPECT_EQ(Get("e.csv"), "1.0,2.5\n3.0,4.0\n");
+}
+
+TEST_F(ConvertFileTest, EmptyCellsStayEmptyInCsvAndElseAreAWarning) {
+  Put("a.csv", "name,age\nAnna,35\nBert,\n");
+  EXPECT_EQ(Convert("a.csv", "b.csv").warnings, std::vector<std::string>());
+  EXPECT_EQ(Get("b.csv"), Get("a.csv"));
+  EXPECT_EQ(Convert("a.csv", "c.bin").warnings, std::vector<std::string>({"1 empty cell of 'age' becomes 0"}));
+}
+
+TEST_F(ConvertFileTest, AFrameOfNumbersBecomesAMatrixWhereTheFormatHasNoFrames) {
+  Put("a.csv", "x,y\n1,TRUE\n3,FALSE\n");
+  EXPECT_EQ(Convert("a.csv", "b.mtx").data_type, DataType::kMatrix);
+  ExpectCells(Read("b.mtx"), 2, 2, {1, 1, 3, 0});
+  Put("t.csv", "x,y\n1,a\n");
+  const Result<Converted> texts = ConvertFile("t.csv", "t.mtx", {}, *files_);
+  EXPECT_EQ(texts.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(files_->Exists("t.mtx"));
+}
+
+TEST_F(ConvertFileTest, WhatFailsLeavesTheOldFile) {
+  Put("out.bin", "old");
+  Put("a.csv", "1,2\n3,four\n");
+  ConvertOptions options;
+  options.data_type = DataType::kMatrix;
+  EXPECT_EQ(ConvertFile("a.csv", "out.bin", options, *files_).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(Get("out.bin"), "old");
+  EXPECT_FALSE(files_->Exists("out.bin.mtd"));
+}
+
+TEST_F(ConvertFileTest, TheNameTellsTheFormatOrNobodyDoes) {
+  Put("a.csv", "1,2\n");
+  const Status status = ConvertFile("a.csv", "b.dat", {}, *files_).status();
+  EXPECT_EQ(status.ToString(), "the name 'b.dat' does not tell the format to write; say --to FORMAT");
+  EXPECT_EQ(ExitCode(status), 2);
+}
+
+}  // namespace
+}  // namespace heddle::ops

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/exchange/inspect_file.h"
+
+#include "tests/unit/ops/formats/formats_fixture.h"
+
+namespace heddle::ops {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+class InspectFileTest : public FormatsTest {
+ protected:
+  FileFacts Inspect(const std::string& text, const InspectOptions& options = {}) {
+    Put("f", text);
+    Result<FileFacts> facts = InspectFile("f", options, *files_);
+    EXPECT_TRUE(facts.ok()) << facts.status().ToString();
+    return facts.ok() ? *std::move(facts) : FileFacts();
+  }
+};
+
+TEST_F(InspectFileTest, ATableOfNumbersIsAMatrix) {
+  const FileFacts facts = Inspect("1,2.5,\n0,-3,7\n");
+  EXPECT_EQ(facts.format, FileFormat::kCsv);
+  EXPECT_FALSE(facts.is_frame);
+  EXPECT_FALSE(facts.header);
+  EXPECT_EQ(facts.rows, 2);
+  EXPECT_EQ(facts.columns, 3);
+  EXPECT_EQ(facts.nonzeros, 4);
+  EXPECT_EQ(facts.facts[0].kind(), "int");
+  EXPECT_EQ(facts.facts[1].kind(), "double");
+  EXPECT_EQ(facts.facts[1].least, -3);
+  EXPECT_EQ(facts.facts[1].greatest, 2.5);
+  EXPECT_EQ(facts.facts[2].missing, 1);
+  EXPECT_EQ(facts.warnings, Texts());
+  EXPECT_EQ(facts.how_to_read, "read(\"f\")");
+  EXPECT_TRUE(facts.looked_at_all);
+}
+
+TEST_F(InspectFileTest, ATableWithTextsIsAFrameWithASchema) {
+  const FileFacts facts = Inspect("id;name;ok;when\n1;Anna;TRUE;2024-01-31\n2;;FALSE;2024-02-01\n");
+  EXPECT_TRUE(facts.is_frame);
+  EXPECT_TRUE(facts.header);
+  EXPECT_EQ(facts.separator, ";");
+  EXPECT_EQ(facts.rows, 2);
+  EXPECT_EQ(facts.facts[0].name, "id");
+  EXPECT_EQ(facts.facts[1].missing, 1);
+  EXPECT_EQ(facts.facts[3].kind(), "date");
+  EXPECT_EQ(facts.first_rows, (std::vector<Texts>{{"1", "Anna", "TRUE", "2024-01-31"}, {"2", "", "FALSE", "2024-02-01"}}));
+  EXPECT_EQ(facts.warnings, Texts({"column 4 (when) has dates, which are read as texts: '2024-01-31'"}));
+  EXPECT_EQ(facts.how_to_read,
+            "read(\"f\", data_type=\"frame\", format=\"csv\", header=TRUE, sep=\";\", "
+            "schema=\"INT64,STRING,BOOLEAN,STRING\")");
+  // What it says is so.
+  const Result<Frame> frame = ReadFrame("f", {{"format", "csv"}, {"header", true}, {"sep", ";"},
+                                              {"schema", "INT64,STRING,BOOLEAN,STRING"}});
+  ASSERT_TRUE(frame.ok()) << frame.status().ToString();
+  EXPECT_EQ(frame->shape(), (Shape{2, 4}));
+}
+
+TEST_F(InspectFileTest, WhatLooksWrongIsAWarning) {
+  const FileFacts facts = Inspect(
+      "\xEF\xBB\xBF" "a,b,a,d,\r\n1,x,\"3\",9007199254740993,\r\n2,4,\"5\",1,\r\n3,5,NaN,Inf,\n\n4,6\n5,caf\xE9,1,1,\n");
+  EXPECT_EQ(facts.warnings,
+            Texts({"it begins with a byte order mark, which is skipped",
+                   "1 line has not the 5 fields of the first: line 6 has 2",
+                   "blank lines between rows, the first is line 5",
+                   "1 line is no UTF-8, the first is line 7: Latin-1?",
+                   "3 lines end with CR LF, 4 with LF",
+                   "column 5 is empty: every line ends with a separator",
+                   "column 2 (b) has 3 numbers and 2 texts: '4' in row 2, 'x' in row 1",
+                   "columns 1 and 3 are both called 'a'",
+                   "column 3 (a) has 2 numbers in quotes",
+                   "column 3 (a) has 1 NaN",
+                   "column 4 (d) has 1 whole number that a double does not hold, which loses digits: "
+                   "9007199254740993",
+                   "column 4 (d) has 1 infinite number"}));
+}
+
+TEST_F(InspectFileTest, WhatReadRefusesToGuessIsAWarningToo) {
+  const FileFacts facts = Inspect("name,2020\nAnna,1\nBert,2\n");
+  EXPECT_EQ(facts.warnings,
+            Texts({"cannot read 'f': line 1 has a name, field 1, 'name', and a number, field 2, '2020'; say "
+                   "header=TRUE if line 1 holds names, header=FALSE if it holds data"}));
+  EXPECT_TRUE(facts.header);
+  EXPECT_EQ(facts.why_header, "guessed");
+}
+
+TEST_F(InspectFileTest, MetadataThatDisagreeAreAWarning) {
+  Put("f.mtd",
+      R"({"data_type": "matrix", "format": "csv", "rows": 3, "cols": 2, "nnz": 9, "header": false, "sep": ","})");
+  const FileFacts facts = Inspect("1,2,3\n4,5,0\n");
+  EXPECT_TRUE(facts.has_metadata);
+  EXPECT_EQ(facts.why, "its .mtd says so");
+  EXPECT_EQ(facts.warnings, Texts({"the .mtd says rows=3, the file has 2", "the .mtd says cols=2, the file has 3",
+                                   "the .mtd says nnz=9, the file has 5"}));
+}
+
+TEST_F(InspectFileTest, OtherFormats) {
+  const FileFacts cells = Inspect("1 1 2.5\n3 2 -1\n");
+  EXPECT_EQ(cells.format, FileFormat::kText);
+  EXPECT_EQ(cells.rows, 3);
+  EXPECT_EQ(cells.columns, 2);
+  EXPECT_EQ(cells.nonzeros, 2);
+  EXPECT_EQ(cells.facts[0].zeros, 2);
+  EXPECT_EQ(cells.facts[1].least, -1);
+  EXPECT_EQ(cells.facts[1].greatest, 0);
+  const FileFacts market = Inspect("%%MatrixMarket matrix coordinate real general\n2 2 1\n2 1 4\n");
+  EXPECT_EQ(market.format, FileFormat::kMatrixMarket);
+  EXPECT_EQ(market.why, "its first line is the banner of MatrixMarket");
+  EXPECT_EQ(market.first_rows, (std::vector<Texts>{{"0", "0"}, {"4.0", "0"}}));
+  const FileFacts svm = Inspect("1 1:2 3:4\n-1 2:1\n");
+  EXPECT_EQ(svm.format, FileFormat::kLibsvm);
+  EXPECT_EQ(svm.columns, 4);
+  EXPECT_EQ(svm.rows, 2);
+}
+
+TEST_F(InspectFileTest, OfALargeFileOnlyTheBeginningIsLookedAt) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "," + std::to_string(i % 3) + "\n";
+  InspectOptions options;
+  options.bytes_looked_at = 1000;
+  FileFacts facts = Inspect(text, options);
+  EXPECT_EQ(facts.rows, 100'000);
+  EXPECT_FALSE(facts.looked_at_all);
+  EXPECT_LT(facts.rows_looked_at, 1000);
+  options.bytes_looked_at = INT64_MAX;
+  facts = Inspect(text, options);
+  EXPECT_TRUE(facts.looked_at_all);
+  EXPECT_EQ(facts.rows_looked_at, 100'000);
+  EXPECT_EQ(facts.facts[0].greatest, 99'999);
+}
+
+TEST_F(InspectFileTest, WhatIsNoFileOfDataIsAnError) {
+  Put("empty", "");
+  EXPECT_EQ(InspectFile("empty", {}, *files_).status().ToString(), "cannot inspect 'empty': it is empty");
+  EXPECT_EQ(InspectFile("none", {}, *files_).status().code(), StatusCode::kNotFound);
+  Put("wide", std::string("\xFF\xFE" "a\0b\0", 6));
+  EXPECT_EQ(InspectFile("wide", {}, *files_).status().code(), StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace heddle::ops
