@@ -17,7 +17,7 @@ using testing_support::ReadText;
 using testing_support::TemporaryFolder;
 using testing_support::WriteText;
 
-class SessionTest : public testing::Test {
+class InteractiveSessionTest : public testing::Test {
  protected:
   static InteractiveSession::Options OptionsWith(std::string* printed) {
     InteractiveSession::Options options;
@@ -30,14 +30,14 @@ class SessionTest : public testing::Test {
   InteractiveSession session_{OptionsWith(&printed_)};
 };
 
-TEST_F(SessionTest, AFailedStatementLeavesCellsThatItHasAssigned) {
+TEST_F(InteractiveSessionTest, AFailedStatementLeavesCellsThatItHasAssigned) {
   ASSERT_TRUE(session_.Run("X = matrix(1, rows=3, cols=1)", nullptr).ok());
   EXPECT_EQ(session_.Run("for (i in 1:5) { X[i, 1] = i * 10 }", nullptr).code(), StatusCode::kFailedPrecondition);
   ASSERT_TRUE(session_.Run("sum(X)", nullptr).ok());
   EXPECT_EQ(printed_, "3.0\n");
 }
 
-TEST_F(SessionTest, UnseededNumbersGoOnAndASeedRepeatsThem) {
+TEST_F(InteractiveSessionTest, UnseededNumbersGoOnAndASeedRepeatsThem) {
   const auto run = [](int64_t seed) {
     std::string printed;
     InteractiveSession::Options options = OptionsWith(&printed);
@@ -54,14 +54,14 @@ TEST_F(SessionTest, UnseededNumbersGoOnAndASeedRepeatsThem) {
   EXPECT_NE(first.substr(0, line), first.substr(line)) << "each call has numbers of its own";
 }
 
-TEST_F(SessionTest, ACancelledEntryStopsBetweenStatementsToo) {
+TEST_F(InteractiveSessionTest, ACancelledEntryStopsBetweenStatementsToo) {
   Cancellation cancellation;
   cancellation.Request(Cancelled("stop"));
   EXPECT_EQ(session_.Run("x = 1; y = sum(rand(rows=10, cols=10))", &cancellation).code(), StatusCode::kCancelled);
   EXPECT_EQ(session_.variables().Find("y"), nullptr);
 }
 
-TEST_F(SessionTest, WordsAreCompleted) {
+TEST_F(InteractiveSessionTest, WordsAreCompleted) {
   ASSERT_TRUE(session_.Run("some_matrix = matrix(1, 2, 2); some_number = 1", nullptr).ok());
   ASSERT_TRUE(session_.Run("someFunction = function(double alpha, double beta) return (double c) { c = alpha }",
                            nullptr).ok());
@@ -79,7 +79,7 @@ TEST_F(SessionTest, WordsAreCompleted) {
   EXPECT_EQ(words("nothing_like_it"), Words());
 }
 
-TEST_F(SessionTest, FilesAreCompletedWithinQuotes) {
+TEST_F(InteractiveSessionTest, FilesAreCompletedWithinQuotes) {
   const TemporaryFolder folder;
   WriteText(folder.path() + "/data.csv", "");
   WriteText(folder.path() + "/data/part", "");

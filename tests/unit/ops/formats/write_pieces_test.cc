@@ -33,13 +33,12 @@ class WritePiecesTest : public FormatsTest {
 TEST_F(WritePiecesTest, Matrices) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> uniform(0, 1);
-  for (const int64_t rows : {0, 1, 7, 100, 3000})
-    for (const int64_t columns : {1, 3, 20})
-      for (const double density : {0.0, 0.05, 1.0})
-        for (const bool is_sparse : {false, true}) {
+  for (const int64_t rows : {0, 1, 300})
+    for (const int64_t columns : {1, 3})
+      for (const bool is_sparse : {false, true}) {
           Matrix matrix = *Matrix::Dense(rows, columns);
           for (int64_t k = 0; k < rows * columns; ++k)
-            matrix.mutable_data()[k] = uniform(random) < density ? uniform(random) - 0.5 : 0;
+            matrix.mutable_data()[k] = uniform(random) < 0.3 ? uniform(random) - 0.5 : 0;
           if (rows > 3) matrix.mutable_data()[2] = kNaN;
           if (rows > 3) matrix.mutable_data()[columns] = -0.0;
           if (is_sparse) matrix = *ToSparse(matrix);
@@ -49,10 +48,7 @@ TEST_F(WritePiecesTest, Matrices) {
             options.format = format;
             options.header = columns == 3;
             if (format == FileFormat::kLibsvm) options.separator = " ";
-            for (const int64_t rows_at_once : {1, 13, 5000}) {
-              if (rows_at_once == 1 && rows > 100) continue;
-              ExpectSameBytes(Value(matrix), rows_at_once, options);
-            }
+            ExpectSameBytes(Value(matrix), 13, options);
           }
         }
 }
@@ -76,7 +72,7 @@ TEST_F(WritePiecesTest, Frames) {
         WriteOptions options;
         options.format = format;
         options.header = has_names;
-        for (const int64_t rows_at_once : {1, 13, 100}) ExpectSameBytes(Value(frame), rows_at_once, options);
+        ExpectSameBytes(Value(frame), 13, options);
       }
     }
   }
