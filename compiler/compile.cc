@@ -32,7 +32,8 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   // Names are not judged in a text that does not parse: a statement left out would make others look wrong.
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
 
-  Program program = BuildProgram(&scripts, {options.arguments, loader, continuation}, diagnostics);
+  Program program =
+      BuildProgram(&scripts, {options.arguments, loader, continuation, options.any_arguments}, diagnostics);
   HEDDLE_RETURN_IF_ERROR(VerifyGraphs(&program, "build"));
   OrderLoopsThatWrite(&program);
   if (options.observe) options.observe("build", program);

@@ -24,6 +24,9 @@ struct CompileOptions {
   std::set<std::string, std::less<>>
       disabled_passes;       ///< Passes and rules (optimize/pass.h, NamesToDisable()).
   std::optional<Continuation> continuation;  ///< Of a script that goes on where others have ended.
+  /// A script whose arguments nobody knows: those that are not given may be any scalar, and all functions of
+  /// the script are called with whatever they declare. Only to check it: such a program cannot run.
+  bool any_arguments = false;
   bool checks_only = false;  ///< The passes are left out: they find no errors, and nobody runs the program.
   /// Called after every stage (see Stages()).
   std::function<void(std::string_view stage, const Program& program)> observe;

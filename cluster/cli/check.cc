@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "cluster/cli/check_folder.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
@@ -27,6 +28,11 @@ std::string ToJson(const Status& status, const compiler::Diagnostics& diagnostic
 }
 
 int Run(const Arguments& arguments) {
+  if (const std::optional<std::string> folder = arguments.Value("compat")) {
+    if (!arguments.positional().empty() || arguments.Has("e") || arguments.Has("f"))
+      return Report(Usage("--compat checks the scripts of a folder; a script beside it is too much"));
+    return CheckFolder(*folder, arguments);
+  }
   compiler::Diagnostics diagnostics;
   const Result<ScriptInput> script = ReadScript(arguments);
   const Status status = script.ok() ? Compile(*script, arguments, &diagnostics).status() : script.status();
@@ -38,12 +44,15 @@ int Run(const Arguments& arguments) {
   return Report(status);
 }
 
+constexpr Option kCompatOption = {"compat", Option::Kind::kValue, "DIR",
+                                  "check all scripts below a folder, and count what stops them"};
+
 }  // namespace
 
 const Verb kCheckVerb = {"check",
                          "find all errors of a script without running it",
-                         "check SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                         ScriptOptions(),
+                         "check SCRIPT.dml|-e CODE|-|--compat DIR [-args V... | -nvargs K=V...]",
+                         JoinOptions({std::span(&kCompatOption, 1), ScriptOptions()}),
                          "heddle check train.dml",
                          Run,
                          /*takes_words=*/true};

@@ -56,6 +56,8 @@ class BodyBuilder {
   /// Variables of the script that may have a value behind it, and the value of an expression alone.
   std::vector<std::string> NamesToKeep() const;
   std::vector<Block> BuildFunction(const FunctionDefinition& definition);
+  /// A call of a function with all values that its parameters may have.
+  Block BuildAnyCall(const DmlFunction& function);
 
  private:
   // --- statements.cc: statements into blocks
@@ -98,6 +100,11 @@ class BodyBuilder {
   NodeId ReadVariable(const std::string& name, const SourceRange& range);
   std::optional<Scalar> FindScriptArgument(const std::string& name) const;
   NodeId ErrorNode(const SourceRange& range);
+
+  // --- any_arguments.cc: values that the command line or a caller may give
+  NodeId AnyValue(DataType type, const SourceRange& range);
+  bool MayBeAnything(NodeId node) const;
+  bool IsOpenArgument(const std::string& name) const;
   bool IsTransposeCall(const Expression& expression) const;
 
   // --- choose_function.cc: which functions a call may mean

@@ -28,6 +28,8 @@ struct BuildOptions {
   /// Finds the metadata of files that are read: whether one holds a scalar is part of the script's types.
   SourceLoader* loader;
   const Continuation* continuation = nullptr;  ///< nullptr: the script begins without variables.
+  /// CompileOptions::any_arguments.
+  bool any_arguments = false;
 };
 
 /// Makes a Program of syntax trees: names resolved, maximal straight-line blocks as graphs in which a

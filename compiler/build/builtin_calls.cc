@@ -172,7 +172,7 @@ std::optional<Scalar> BodyBuilder::ConstantOf(const Expression& call, const Argu
   if (argument.value->kind == Expression::Kind::kList && takes_list) return JoinTexts(*argument.value);
   const NodeId node = BuildExpression(*argument.value);
   if (block_.ValueOf(node)) return block_.ValueOf(node);
-  if (InfoOf(node).data_type != DataType::kUnknown)
+  if (InfoOf(node).data_type != DataType::kUnknown && !MayBeAnything(node))
     Error(
         argument.value->range,
         fmt::format("the argument '{}' of {}() must be known when the script is compiled", name, call.name));
@@ -258,6 +258,8 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& buil
       nodes[i][0] = BuildInput(builtin, parameters[i], *argument.value);
     } else if (std::optional<Scalar> value = ConstantOf(call, argument, parameters[i].name)) {
       attributes.emplace_back(parameters[i].name, *std::move(value));
+    } else if (program_.options.any_arguments) {
+      return AnyValue(DataType::kUnknown, call.range);
     }
   }
   for (const std::vector<NodeId>& of_parameter : nodes)
@@ -314,6 +316,7 @@ NodeId BodyBuilder::BuildOuter(const Expression& call) {
   if (!CheckCount(call, 3, 3)) return ErrorNode(call.range);
   const std::optional<Scalar>& name = block_.ValueOf(inputs[2]);
   const ops::Operator* op = name && name->IsString() ? FindOuterOperator(name->AsString()) : nullptr;
+  if (op == nullptr && !name && MayBeAnything(inputs[2])) return AnyValue(DataType::kMatrix, call.range);
   if (op == nullptr) {
     Error(call.arguments[2].value->range,
           fmt::format("the third argument of {}() must be an operator in quotes, for example \"*\"",
@@ -339,7 +342,8 @@ NodeId BodyBuilder::BuildSample(const Expression& call, const ops::Operator& bui
   std::vector<NodeId> inputs = BuildArguments(call);
   if (!CheckCount(call, 2, 4)) return ErrorNode(call.range);
   inputs.resize(4, kNoNode);
-  if (inputs[2] != kNoNode && InfoOf(inputs[2]).value_type != ValueType::kBoolean) {
+  const ValueType third = inputs[2] == kNoNode ? ValueType::kBoolean : InfoOf(inputs[2]).value_type;
+  if (third != ValueType::kBoolean && !(third == ValueType::kUnknown && MayBeAnything(inputs[2]))) {
     if (inputs[3] != kNoNode) {
       Error(call.arguments[2].value->range,
             "the third argument of sample() must be TRUE or FALSE where a seed follows");

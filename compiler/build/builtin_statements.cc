@@ -14,6 +14,12 @@ bool Contains(std::span<const std::string> options, std::string_view name) {
   return std::find(options.begin(), options.end(), name) != options.end();
 }
 
+DataType TypeOfRead(const std::vector<std::pair<std::string, Scalar>>& attributes) {
+  for (const auto& [name, value] : attributes)
+    if (name == "data_type") return ops::FindDataTypeOfFile(value.ToText());
+  return DataType::kUnknown;  // metadata of the file may say it
+}
+
 }  // namespace
 
 NodeId BodyBuilder::BuildRead(const Expression& call) {
@@ -21,12 +27,13 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
   std::vector<std::pair<std::string, Scalar>> attributes;
   std::optional<Scalar> path;
   bool ok = true;
+  bool is_known = true;  // false: an argument may be anything
   if (call.name == "readMM") attributes.emplace_back("format", Scalar("mm"));
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const Argument& argument = call.arguments[i];
     if (i == 0 && argument.name.empty()) {
       path = ConstantOf(call, argument, "path");
-      ok = path.has_value();
+      is_known = path.has_value();
       if (path && !path->IsString()) {
         Error(argument.value->range, fmt::format("the path of {}() must be a string", call.name));
         ok = false;
@@ -48,14 +55,21 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
       }
       attributes.emplace_back(argument.name, *std::move(value));
     } else {
-      ok = false;
+      is_known = false;
     }
   }
   if (call.arguments.empty() || !call.arguments[0].name.empty()) {
     Error(call.range, fmt::format("the argument 'path' of {}() is missing", call.name));
     ok = false;
   }
-  if (!ok) return ErrorNode(call.range);
+  if (!ok || (!is_known && !program_.options.any_arguments)) return ErrorNode(call.range);
+  if (!is_known) {
+    for (const auto& [name, value] : attributes)
+      if (name == "format")
+        program_.diagnostics.AddStatus(
+            ops::ParseFileFormat(value.ToText()).status().At(At(call.name_range)));
+    return AnyValue(TypeOfRead(attributes), call.range);
+  }
   AddTypeInMetadata(path->AsString(), &attributes);
   for (const auto& [name, value] : attributes) {
     if (name != "data_type" || ops::FindDataTypeOfFile(value.ToText()) != DataType::kList) continue;
@@ -134,6 +148,7 @@ void BodyBuilder::BuildPrint(const Expression& call) {
   NodeId text = given[0];
   if (given.size() > 1) {
     const std::optional<Scalar>& format = block_.ValueOf(given[0]);
+    if (!format && MayBeAnything(given[0])) return;
     if (!format || !format->IsString()) {
       Error(call.arguments[0].value->range,
             "the first of several arguments of print() must be a string literal, the format")

@@ -163,7 +163,8 @@ void BodyBuilder::BuildFor(const Statement& statement) {
 void BodyBuilder::BuildParallelBody(const Statement& statement, Block* block) {
   const auto argument = [this](const std::string& name) { return FindScriptArgument(name); };
   const ParallelForOptions options = ReadParallelForOptions(
-      statement, argument, [this](const ParallelForOption& option, std::string message) -> Diagnostic& {
+      statement, argument, [this](const std::string& name) { return IsOpenArgument(name); },
+      [this](const ParallelForOption& option, std::string message) -> Diagnostic& {
         return Error(option.text_range, std::move(message));
       });
   block->most_workers = options.most_workers;

@@ -115,6 +115,7 @@ std::optional<Scalar> BodyBuilder::FindScriptArgument(const std::string& name) c
 NodeId BodyBuilder::BuildParameter(const Expression& expression) {
   if (std::optional<Scalar> given = FindScriptArgument(expression.name))
     return block_.Literal(*std::move(given), At(expression.range));
+  if (IsOpenArgument(expression.name)) return AnyValue(DataType::kScalar, expression.range);
   Diagnostic& diagnostic =
       Error(expression.range, fmt::format("the script's argument ${} is not given", expression.name));
   const bool is_number = expression.name[0] >= '0' && expression.name[0] <= '9';

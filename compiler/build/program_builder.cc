@@ -45,6 +45,12 @@ Program ProgramBuilder::Build() {
   }
   program_.main = main.BuildMain(Chosen(scripts.files[0].statements, options.continuation));
   if (options.continuation != nullptr) program_.kept = main.NamesToKeep();
+  for (const auto& function : scripts.files[0].functions) {
+    if (!options.any_arguments) break;
+    const DmlFunction& called = *functions.Find(0, "", function.name);
+    Need(called, function.name_range.Position(scripts.files[0].path));
+    program_.main.push_back(BodyBuilder(this, 0, "").BuildAnyCall(called));
+  }
   BuildNeeded();
   BuildCandidates();
   if (options.continuation != nullptr && !options.continuation->checks_functions) return std::move(program_);
@@ -185,6 +191,7 @@ void ProgramBuilder::ReportUnimplemented(const std::string& file, const SourceRa
   if (is_certain_) {
     Diagnostic& diagnostic = diagnostics.Error(file, range, message);
     if (!instead.empty()) diagnostic.notes.emplace_back(instead);
+    diagnostic.is_missing = true;
   } else {
     missing_parts_.try_emplace(current_->key,
                                fmt::format("{}: {}", range.Position(file).ToString(), message));
@@ -202,6 +209,7 @@ void ProgramBuilder::ReportMissingLibrary(const std::string& file, const Express
   Diagnostic& diagnostic =
       diagnostics.Error(file, call.name_range,
                         fmt::format("{}() is a function of the library, which has no such file", call.name));
+  diagnostic.is_missing = true;
   for (const std::string& candidate : LibraryCandidates(call.name, loader.options())) {
     if (diagnostic.notes.size() == kMostPlacesShown) break;
     diagnostic.notes.push_back("tried " + candidate);

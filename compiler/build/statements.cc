@@ -108,7 +108,9 @@ void BodyBuilder::BuildIfdef(const Statement& statement) {
     return;
   }
   HoistCalls(*statement.value);
-  AssignTo(target, BuildExpression(*statement.value));
+  const NodeId otherwise = BuildExpression(*statement.value);
+  const bool is_open = IsOpenArgument(statement.name) && InfoOf(otherwise).IsScalar();
+  AssignTo(target, is_open ? AnyValue(DataType::kScalar, statement.value->range) : otherwise);
 }
 
 void BodyBuilder::BuildMultiAssign(const Statement& statement) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/optimize/any_value.h"
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/list_steps.h"
@@ -45,6 +46,7 @@ class StaticPass {
     for (const GivenVariable& given : program_.given)
       state[given.name] = given.info.data_type == DataType::kList ? UnknownList()
                                                                   : LiveIn{given.info, given.value, nullptr};
+    for (const DataType type : kAnyTypes) state[NameOfAnyValue(type)] = AnyValueOf(type);
     Context context;
     Walk(program_.main, state, context);
     while (!waiting_.empty()) {
@@ -175,7 +177,7 @@ class StaticPass {
       AppendCall(call->function, call->position, &calls);
     for (std::string& note : CallStackNotes(calls)) shown = shown.WithNote(std::move(note));
     if (certain) {
-      diagnostics_->AddStatus(shown.WithCode(StatusCode::kInvalidArgument));
+      diagnostics_->AddStatus(shown);
       return;
     }
     const SourcePosition& at = shown.position();

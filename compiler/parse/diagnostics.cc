@@ -95,12 +95,12 @@ void Diagnostics::AddSource(const std::string& file, std::string text) {
 
 Diagnostic& Diagnostics::Error(const std::string& file, const SourceRange& range, std::string message) {
   ++errors_;
-  diagnostics_.push_back({Severity::kError, file, range, std::move(message), {}, ""});
+  diagnostics_.push_back({Severity::kError, file, range, std::move(message), {}, "", false});
   return diagnostics_.back();
 }
 
 Diagnostic& Diagnostics::Warning(const std::string& file, const SourceRange& range, std::string message) {
-  diagnostics_.push_back({Severity::kWarning, file, range, std::move(message), {}, ""});
+  diagnostics_.push_back({Severity::kWarning, file, range, std::move(message), {}, "", false});
   return diagnostics_.back();
 }
 
@@ -108,7 +108,9 @@ void Diagnostics::AddStatus(const Status& status) {
   if (status.ok()) return;
   const SourcePosition& position = status.position();
   const Place place{position.line, position.column};
-  Error(position.file, {place, place}, status.message()).notes = status.notes();
+  Diagnostic& diagnostic = Error(position.file, {place, place}, status.message());
+  diagnostic.notes = status.notes();
+  diagnostic.is_missing = status.code() == StatusCode::kUnimplemented;
 }
 
 void Diagnostics::AddNotes(size_t first, const std::vector<std::string>& notes) {

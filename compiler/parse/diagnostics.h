@@ -22,6 +22,7 @@ struct Diagnostic {
   std::string message;             ///< What is wrong: fixed words first, values last; no full stop.
   std::vector<std::string> notes;  ///< Why, and what to do next; one line each.
   std::string suggestion;          ///< A name: shown as "did you mean 'name'?".
+  bool is_missing = false;         ///< The script is right, but needs a part of DML that is not there.
 };
 
 /// Collects what is wrong with a set of script files, so that a user sees all of it at once. Not thread-safe.

@@ -47,18 +47,17 @@ Result<ValueInfo> InferDecode(const InferContext& context) {
   return ValueInfo::OfFrame(rows, std::make_shared<const Schema>(DecodedSchema(*spec, *metadata)));
 }
 
-// The number of the code from 0; nullopt where it is none of `count`.
-std::optional<size_t> NumberOf(double code, size_t count) {
-  const double nearest = std::floor(code + 0.5);
-  if (!(nearest >= 1 && nearest <= static_cast<double>(count))) return std::nullopt;
-  return static_cast<size_t>(nearest) - 1;
+// The number of a code without fraction from 0; nullopt where it is none of `count`.
+std::optional<size_t> NumberOf(double whole, size_t count) {
+  if (!(whole >= 1 && whole <= static_cast<double>(count))) return std::nullopt;
+  return static_cast<size_t>(whole) - 1;
 }
 
 // Codes between two whole numbers are places within the bin: 1.5 is its upper bound. nullopt where the code
 // names no bin.
 std::optional<std::string> TextOfBin(double code, const ColumnMetadata& metadata) {
   if (std::isnan(code)) return "NaN";
-  const std::optional<size_t> number = NumberOf(code, metadata.upper.size());
+  const std::optional<size_t> number = NumberOf(std::floor(code + 0.5), metadata.upper.size());
   if (!number) return std::nullopt;
   const size_t bin = *number;
   const double width = metadata.upper[bin] - metadata.lower[bin];
@@ -67,7 +66,9 @@ std::optional<std::string> TextOfBin(double code, const ColumnMetadata& metadata
 
 std::optional<std::string> TextOf(double code, const ColumnSpec& spec, const ColumnMetadata& metadata) {
   if (spec.encoder == Encoder::kBin) return TextOfBin(code, metadata);
-  const std::optional<size_t> number = NumberOf(code, static_cast<size_t>(metadata.Codes(spec)));
+  // As SystemDS has it, a fraction is cut off.
+  const std::optional<size_t> number =
+      NumberOf(std::floor(code), static_cast<size_t>(metadata.Codes(spec)));
   if (!number) return std::nullopt;
   return spec.encoder == Encoder::kRecode ? metadata.tokens[*number] : FormatDouble(code);
 }

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/cli/check_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "cluster/cli/report.h"
+#include "cluster/cli/script_input.h"
+#include "core/utf8.h"
+
+namespace heddle::cluster::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kScriptsFail = 3;  // as the exit code of `check` for one script
+
+// One thing that stops a script, at the first place where it does.
+struct Obstacle {
+  std::string what;
+  bool is_missing = false;  // a part of DML that is not there; else a fault of the script
+  std::string place;        // file:line:column
+};
+
+struct CheckedScript {
+  std::string path;  // below the folder
+  std::vector<Obstacle> obstacles;
+};
+
+// Paths in a script are relative to the folder in which its user stands. Nobody knows that here: it is the
+// working directory, else the script's own folder or one above it.
+class LoaderFromFolder : public compiler::SourceLoader {
+ public:
+  LoaderFromFolder(compiler::SourceLoader* working_directory, const std::filesystem::path& script)
+      : working_directory_(*working_directory), folder_(script.parent_path()) {}
+
+  Result<std::string> Load(const std::string& path) override {
+    Result<std::string> text = working_directory_.Load(path);
+    if (std::filesystem::path(path).is_absolute()) return text;
+    for (std::filesystem::path folder = folder_; !text.ok() && text.status().code() == StatusCode::kNotFound;
+         folder = folder.parent_path()) {
+      text = compiler::FileSourceLoader(folder.string()).Load(path);
+      if (folder == folder.parent_path()) break;
+    }
+    return text;
+  }
+  std::string LoadMetadata(const std::string& path) override { return working_directory_.LoadMetadata(path); }
+
+ private:
+  compiler::SourceLoader& working_directory_;
+  const std::filesystem::path folder_;
+};
+
+// The paths of the scripts below the folder, in the order of their names. Folders of tools (.git) are left
+// out.
+Result<std::vector<std::string>> FindScripts(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return NotFound("--compat: there is no folder '{}'", folder);
+  std::vector<std::string> paths;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->path().filename().string().starts_with(".")) {
+      if (entry->is_directory(ignored)) entry.disable_recursion_pending();
+      continue;
+    }
+    if (entry->path().extension() == ".dml" && entry->is_regular_file(ignored))
+      paths.push_back(entry->path().lexically_relative(folder).string());
+  }
+  if (error) return NotFound("cannot look into '{}': {}", folder, error.message());
+  if (paths.empty()) return NotFound("--compat: there is no .dml file in '{}'", folder);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+CheckedScript Check(const std::string& folder, const std::string& path,
+                    const compiler::CompileOptions& common) {
+  CheckedScript checked{path, {}};
+  compiler::CompileOptions options = common;
+  options.script = (std::filesystem::path(folder) / path).string();
+  Result<std::string> text = options.loader->Load(options.script);
+  if (!text.ok()) {
+    checked.obstacles.push_back({text.status().message(), false, options.script});
+    return checked;
+  }
+  LoaderFromFolder loader(common.loader, std::filesystem::absolute(options.script));
+  options.loader = &loader;
+  compiler::Diagnostics diagnostics;
+  const Status status = compiler::CompileScript(*std::move(text), options, &diagnostics).status();
+  std::set<std::string> told;
+  for (const compiler::Diagnostic* found : diagnostics.Sorted(compiler::Severity::kError)) {
+    std::string what = found->message.substr(0, found->message.find('\n'));
+    if (told.insert(what).second)
+      checked.obstacles.push_back(
+          {std::move(what), found->is_missing, found->range.Position(found->file).ToString()});
+  }
+  // What no diagnostic tells: the script needs too much memory.
+  if (!status.ok() && checked.obstacles.empty())
+    checked.obstacles.push_back({status.message(), false, options.script});
+  return checked;
+}
+
+// What stops most scripts comes first.
+struct Count {
+  std::string what;
+  bool is_missing = false;
+  std::string first;  // the first script
+  int64_t scripts = 0;
+};
+
+std::vector<Count> Rank(const std::vector<CheckedScript>& scripts) {
+  std::vector<Count> counts;
+  std::map<std::string, size_t> known;
+  for (const CheckedScript& script : scripts) {
+    for (const Obstacle& obstacle : script.obstacles) {
+      const auto [found, is_new] = known.try_emplace(obstacle.what, counts.size());
+      if (is_new) counts.push_back({obstacle.what, obstacle.is_missing, script.path, 0});
+      ++counts[found->second].scripts;
+    }
+  }
+  std::stable_sort(counts.begin(), counts.end(),
+                   [](const Count& a, const Count& b) { return a.scripts > b.scripts; });
+  return counts;
+}
+
+int64_t CountOf(const std::vector<CheckedScript>& scripts, bool (*holds)(const CheckedScript& script)) {
+  return std::count_if(scripts.begin(), scripts.end(), holds);
+}
+
+bool Runs(const CheckedScript& script) { return script.obstacles.empty(); }
+// It is right, but a part of DML is not there.
+bool OnlyMisses(const CheckedScript& script) {
+  return !Runs(script) && std::all_of(script.obstacles.begin(), script.obstacles.end(),
+                                      [](const Obstacle& obstacle) { return obstacle.is_missing; });
+}
+
+std::string_view OutcomeOf(const CheckedScript& script) {
+  return Runs(script) ? "runs" : OnlyMisses(script) ? "misses" : "fails";
+}
+
+std::string ToText(const std::vector<CheckedScript>& scripts) {
+  std::string text;
+  for (const CheckedScript& script : scripts) {
+    text += fmt::format("{:<7} {}\n", OutcomeOf(script), script.path);
+    for (const Obstacle& obstacle : script.obstacles)
+      text += fmt::format("        {}: {}\n", obstacle.place, obstacle.what);
+  }
+  const auto count = static_cast<int64_t>(scripts.size());
+  text += fmt::format("\n{} of {} script{} run, {} miss a part of DML, {} fail\n", CountOf(scripts, Runs),
+                      count, count == 1 ? "" : "s", CountOf(scripts, OnlyMisses),
+                      count - CountOf(scripts, Runs) - CountOf(scripts, OnlyMisses));
+  const std::vector<Count> counts = Rank(scripts);
+  if (!counts.empty()) text += "\nscripts  what stops them\n";
+  for (const Count& obstacle : counts) text += fmt::format("{:>7}  {}\n", obstacle.scripts, obstacle.what);
+  return EscapeForTerminal(text);
+}
+
+std::string ToJson(const std::string& folder, const std::vector<CheckedScript>& scripts) {
+  Json json = {{"folder", folder},
+               {"scripts", scripts.size()},
+               {"run", CountOf(scripts, Runs)},
+               {"miss", CountOf(scripts, OnlyMisses)},
+               {"fail", static_cast<int64_t>(scripts.size()) - CountOf(scripts, Runs) -
+                            CountOf(scripts, OnlyMisses)}};
+  json["obstacles"] = Json::array();
+  for (const Count& count : Rank(scripts))
+    json["obstacles"].push_back({{"what", count.what},
+                                 {"missing", count.is_missing},
+                                 {"scripts", count.scripts},
+                                 {"first", count.first}});
+  json["checked"] = Json::array();
+  for (const CheckedScript& script : scripts) {
+    Json obstacles = Json::array();
+    for (const Obstacle& obstacle : script.obstacles)
+      obstacles.push_back(
+          {{"what", obstacle.what}, {"missing", obstacle.is_missing}, {"place", obstacle.place}});
+    json["checked"].push_back(
+        {{"script", script.path}, {"outcome", OutcomeOf(script)}, {"obstacles", std::move(obstacles)}});
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int CheckFolder(const std::string& folder, const Arguments& arguments) {
+  compiler::FileSourceLoader loader(WorkingDirectory());
+  ScriptInput script;
+  Result<std::map<std::string, std::string>> parameters = ScriptParameters(arguments);
+  if (!parameters.ok()) return ReportOutcome(arguments, parameters.status());
+  script.parameters = *std::move(parameters);
+  Result<compiler::CompileOptions> options = ReadCompileOptions(script, arguments, &loader);
+  if (!options.ok()) return ReportOutcome(arguments, options.status());
+  options->any_arguments = true;
+  options->checks_only = true;
+  // Scripts of a checkout call and source each other.
+  options->libraries.push_back(folder);
+  const Result<std::vector<std::string>> paths = FindScripts(folder);
+  if (!paths.ok()) return ReportOutcome(arguments, paths.status());
+  std::vector<CheckedScript> scripts;
+  for (const std::string& path : *paths) scripts.push_back(Check(folder, path, *options));
+  PrintOutput(arguments.Has("json") ? ToJson(folder, scripts) : ToText(scripts));
+  return std::all_of(scripts.begin(), scripts.end(), Runs) ? 0 : kScriptsFail;
+}
+
+}  // namespace heddle::cluster::cli
