@@ -7,6 +7,7 @@
 #include "compiler/optimize/static_pass.h"
 #include "compiler/parse/load_scripts.h"
 #include "compiler/parse/print_ast.h"
+#include "compiler/warnings/warnings.h"
 #include "core/memory/counted_heap.h"
 
 namespace heddle::compiler {
@@ -32,6 +33,8 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   // Names are not judged in a text that does not parse: a statement left out would make others look wrong.
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
 
+  // Of scripts that go on, what was said before is not said again.
+  if (continuation == nullptr) WarnOfMistakes(scripts.scripts(), options.arguments, diagnostics);
   Program program =
       BuildProgram(&scripts, {options.arguments, loader, continuation, options.any_arguments}, diagnostics);
   HEDDLE_RETURN_IF_ERROR(VerifyGraphs(&program, "build"));

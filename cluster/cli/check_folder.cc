@@ -10,7 +10,7 @@
 
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
-#include "core/utf8.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -82,7 +82,7 @@ CheckedScript Check(const std::string& folder, const std::string& path,
                     const compiler::CompileOptions& common) {
   CheckedScript checked{path, {}};
   compiler::CompileOptions options = common;
-  options.script = (std::filesystem::path(folder) / path).string();
+  options.script = (std::filesystem::path(folder) / path).lexically_normal().string();
   Result<std::string> text = options.loader->Load(options.script);
   if (!text.ok()) {
     checked.obstacles.push_back({text.status().message(), false, options.script});
@@ -151,8 +151,8 @@ std::string ToText(const std::vector<CheckedScript>& scripts) {
       text += fmt::format("        {}: {}\n", obstacle.place, obstacle.what);
   }
   const auto count = static_cast<int64_t>(scripts.size());
-  text += fmt::format("\n{} of {} script{} run, {} miss a part of DML, {} fail\n", CountOf(scripts, Runs),
-                      count, count == 1 ? "" : "s", CountOf(scripts, OnlyMisses),
+  text += fmt::format("\nscripts: {}; run: {}; miss a part of DML: {}; fail: {}\n", count,
+                      CountOf(scripts, Runs), CountOf(scripts, OnlyMisses),
                       count - CountOf(scripts, Runs) - CountOf(scripts, OnlyMisses));
   const std::vector<Count> counts = Rank(scripts);
   if (!counts.empty()) text += "\nscripts  what stops them\n";

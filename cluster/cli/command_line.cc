@@ -119,7 +119,8 @@ int RunVerb(const Verb& verb, std::span<const std::string> words) {
   if (status.ok() && !verb.takes_words && !arguments->positional().empty())
     status = Usage("'{}': heddle {} takes options only", arguments->positional()[0], verb.name);
   if (!status.ok()) return Report(status.WithNote(fmt::format("'heddle {} --help' tells more", verb.name)));
-  for (const std::string& warning : arguments->warnings()) Warn(warning);
+  if (!arguments->Has("no-warnings"))
+    for (const std::string& warning : arguments->warnings()) Warn(warning);
   const int code = verb.run(*arguments);
   return code == 0 ? Report(OutputStatus()) : code;
 }

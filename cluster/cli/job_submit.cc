@@ -58,7 +58,8 @@ int Run(const Arguments& arguments) {
   const Result<SubmittedJob> job = Submit(**client, *submission);
   WarnOfVersion(**client);
   if (!job.ok()) return ReportOutcome(arguments, job.status());
-  if (!arguments.Has("json")) std::fputs(EscapeForTerminal(job->warnings).c_str(), stderr);
+  if (!arguments.Has("json") && !arguments.Has("no-warnings"))
+    std::fputs(EscapeForTerminal(job->warnings).c_str(), stderr);
   std::fputs(EscapeForTerminal(job->explanation).c_str(), stderr);
   if (arguments.Has("detach")) {
     PrintOutput(arguments.Has("json") ? fmt::format("{{\"job\":\"{}\"}}\n", job->id) : job->id + "\n");

@@ -30,6 +30,7 @@ std::vector<Option> ScriptOptions() {
       {"f", Kind::kValue, "FILE", ""},
       {"json", Kind::kFlag, "", "print the outcome as one JSON object"},
       {"library", Kind::kValue, "DIR", "folder of functions written in DML; may be given again"},
+      {"no-warnings", Kind::kFlag, "", "print errors only"},
       {"disable-pass", Kind::kValue, "NAME", "leave out a pass or rule of the compiler"},
       {"args", Kind::kRest, "V...", "values of $1, $2, ...; takes the rest of the line"},
       {"nvargs", Kind::kRest, "K=V...", "values of $K; takes the rest of the line"},
@@ -75,7 +76,7 @@ namespace {
 
 Result<std::string> ReadScriptFile(const std::string& name) {
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
-  if (files->IsDirectory(name)) return NotFound("cannot read script '{}': it is a directory", name);
+  if (files->IsDirectory(name)) return DataLoss("cannot read script '{}': it is a directory", name);
   // A script is read once, so it may come out of a pipe.
   std::error_code error;
   if (!std::filesystem::is_regular_file(name, error))
@@ -173,7 +174,7 @@ Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
   if (diagnostics == nullptr) diagnostics = &own;
   Result<Program> program = compiler::CompileScript(script.text, options, diagnostics);
   // Warnings of a script with errors are mostly about what the errors left out.
-  if (program.ok() && !arguments.Has("json"))
+  if (program.ok() && !arguments.Has("json") && !arguments.Has("no-warnings"))
     std::fputs(EscapeForTerminal(diagnostics->RenderAll(compiler::Severity::kWarning)).c_str(), stderr);
   return program;
 }

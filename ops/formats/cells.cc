@@ -154,7 +154,8 @@ Result<FileSummary> SummarizeCells(const ReadOptions& options, const TextFile& t
   }));
   if (summary.shape.rows == kUnknown) summary.shape.rows = largest.rows;
   if (summary.shape.columns == kUnknown) summary.shape.columns = largest.columns;
-  if (summary.shape.Cells() == 0 && options.format == FileFormat::kText)
+  const bool is_given = header.shape.rows != kUnknown && header.shape.columns != kUnknown;
+  if (summary.shape.Cells() == 0 && !is_given && options.format == FileFormat::kText)
     return DataLoss("cannot read '{}': it holds no cells and its size is not known", options.path)
         .WithNote("give rows= and cols=");
   summary.format = ChooseFormat(summary.shape, summary.stored);

@@ -42,6 +42,15 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
+// TRUE or FALSE, also as a text: metadata of others have them in quotes.
+Status TakeFlag(std::string_view op, std::string_view name, const Scalar& value, bool* flag) {
+  const std::string text = Lower(value.ToText());
+  if (value.IsString() && text != "true" && text != "false")
+    return InvalidArgument("{}: {} is TRUE or FALSE, not '{}'", op, name, value.ToText());
+  *flag = value.IsString() ? text == "true" : value.AsBoolean();
+  return OkStatus();
+}
+
 Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* options) {
   if (name == "format") {
     HEDDLE_ASSIGN_OR_RETURN(options->format, ParseFileFormat(value.ToText()));
@@ -75,11 +84,11 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
                              field);
     field = count;
   } else if (name == "header") {
-    options->header = value.AsBoolean();
+    HEDDLE_RETURN_IF_ERROR(TakeFlag("read", name, value, &options->header.emplace()));
   } else if (name == "sep") {
     options->separator = value.ToText();
   } else if (name == "fill") {
-    options->fill = value.AsBoolean();
+    HEDDLE_RETURN_IF_ERROR(TakeFlag("read", name, value, &options->fill));
   } else if (name == "default") {
     const std::optional<double> number =
         value.IsString() ? ParseNumber(value.AsString()) : std::optional<double>(value.AsDouble());
@@ -193,9 +202,9 @@ Result<WriteOptions> ResolveWriteOptions(const Node& node) {
     } else if (name == "indSep") {
       options.index_separator = value.ToText();
     } else if (name == "header") {
-      options.header = value.AsBoolean();
+      HEDDLE_RETURN_IF_ERROR(TakeFlag("write", name, value, &options.header));
     } else if (name == "sparse") {
-      options.sparse = value.AsBoolean();
+      HEDDLE_RETURN_IF_ERROR(TakeFlag("write", name, value, &options.sparse));
     } else if (name == "description") {
       options.description = value.ToText();
     }

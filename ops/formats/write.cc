@@ -293,6 +293,10 @@ Status CheckWrite(Value::Kind kind, const Shape& shape, const std::string& path,
   if (path.empty()) return NotFound("cannot write '': the path is empty");
   if (kind == Value::Kind::kMatrix && options.format == FileFormat::kLibsvm && shape.columns < 1)
     return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}", shape);
+  const bool needs_cells = options.format == FileFormat::kCsv || options.format == FileFormat::kLibsvm;
+  if (kind == Value::Kind::kMatrix && needs_cells && shape.IsKnown() && shape.Cells() == 0)
+    return FailedPrecondition("write: a {} file cannot hold a matrix of {}", Name(options.format), shape)
+        .WithNote("text, mm and binary files can");
   return OkStatus();
 }
 

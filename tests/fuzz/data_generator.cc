@@ -71,6 +71,8 @@ std::string MatrixMarket(int64_t rows, int64_t columns, Chooser& choose) {
          entries;
 }
 
+}  // namespace
+
 std::string Gzip(const std::string& bytes) {
   z_stream stream{};
   constexpr int kGzipWindow = 15 + 16;
@@ -85,6 +87,8 @@ std::string Gzip(const std::string& bytes) {
   deflateEnd(&stream);
   return packed;
 }
+
+namespace {
 
 std::string Metadata(const std::string& format, int64_t rows, int64_t columns, Chooser& choose) {
   return fmt::format(

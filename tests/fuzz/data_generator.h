@@ -21,6 +21,9 @@ DataFile GenerateData(Chooser& choose);
 /// The same damaged, in its bytes, its lines, its fields, its metadata or its compression.
 void MutateData(DataFile* file, Chooser& choose);
 
+/// The bytes as a gzip file of one member.
+std::string Gzip(const std::string& bytes);
+
 /// Reads the file in one of several ways, prints what was read, and writes it again in the other formats.
 std::string ScriptThatReads(const DataFile& file, Chooser& choose);
 

@@ -207,6 +207,18 @@ TEST(TransformTest, DecodingGivesTokensCentresOfBinsAndNumbers) {
   EXPECT_TRUE(Matrix::SameCells(map, Rows({{1, 1, 3}, {2, 4, 4}, {3, 5, 5}})));
 }
 
+// As SystemDS has it: of codes that are no whole numbers the fraction is cut off.
+TEST(TransformTest, FractionsOfCodesAreCutOffInDecoding) {
+  const Frame frame = FrameOfColumns({TextColumn({"a", "b", "c"})}, {"s"});
+  const std::string spec = "{recode: [s]}";
+  const Encoded encoded = Encode(frame, spec);
+  const Matrix codes = Rows({{1.5}, {2.99}, {0.9}, {-1}, {4}, {kNan}, {3}});
+  const Value decoded =
+      Invocation("transformdecode", {Value(codes), Value(encoded.meta), Value(Scalar(spec))}).Run();
+  EXPECT_EQ(TextsOf(decoded.frame(), 0),
+            (Texts{"a", "b", "missing", "missing", "missing", "missing", "c"}));
+}
+
 TEST(TransformTest, SpecsNeedNoQuotes) {
   EXPECT_EQ(StrictJson("{ids: true, recode: [a b, 'c \"d', \"e, f\", -1.5]}"),
             R"({"ids": true, "recode": ["a" "b", "c \"d", "e, f", -1.5]})");

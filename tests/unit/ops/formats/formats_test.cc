@@ -61,6 +61,22 @@ TEST_F(FormatsTest, EmptyAndMissingFiles) {
   EXPECT_EQ(Read("missing.csv").status().code(), StatusCode::kNotFound);
 }
 
+TEST_F(FormatsTest, MatricesWithoutCellsComeBackFromWhatHoldsThem) {
+  for (const Shape shape : {Shape{0, 3}, Shape{3, 0}, Shape{0, 0}}) {
+    const Matrix none = *Matrix::Dense(shape.rows, shape.columns);
+    for (const FileFormat format : {FileFormat::kText, FileFormat::kMatrixMarket, FileFormat::kBinary}) {
+      WriteOptions options;
+      options.format = format;
+      ASSERT_TRUE(Write(none, "none", options).ok());
+      ExpectCells(Read("none"), shape.rows, shape.columns, {});
+      std::filesystem::remove(directory_ + "/none.mtd");
+    }
+    WriteOptions options;
+    options.format = FileFormat::kCsv;
+    EXPECT_EQ(ExitCode(Write(none, "none.csv", options)), 1);
+  }
+}
+
 TEST_F(FormatsTest, LargeCsvAcrossManyChunks) {
   std::string text;
   std::vector<double> cells;

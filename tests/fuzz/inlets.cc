@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/inlets.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "compiler/compile.h"
+#include "core/memory/counted_heap.h"
+#include "core/text/utf8.h"
+#include "ops/formats/file_format.h"
+#include "ops/map/java_expression.h"
+#include "ops/map/moving_average.h"
+#include "ops/map/syntactic_patterns.h"
+#include "ops/transform/spec.h"
+#include "ops/transform/tokenizer.h"
+#include "tests/fuzz/inlet_seeds.h"
+#include "tests/support/process.h"
+
+namespace heddle::fuzz {
+namespace {
+
+using Attributes = std::vector<std::pair<std::string, Scalar>>;
+
+// Every cell is looked at, as an operator would.
+Status Use(const Matrix& matrix) {
+  double sum = 0;
+  if (!matrix.IsSparse()) {
+    for (int64_t i = 0; i < matrix.cells(); ++i) sum += matrix.data()[i];
+  } else {
+    for (int64_t row = 0; row < matrix.rows(); ++row) {
+      int32_t before = -1;
+      for (int64_t k = matrix.row_offsets()[row]; k < matrix.row_offsets()[row + 1]; ++k) {
+        const int32_t column = matrix.column_indexes()[k];
+        if (column <= before || column >= matrix.columns())
+          return Internal("column {} follows column {} in a matrix of {}", column, before, matrix.shape());
+        before = column;
+        sum += matrix.values()[k];
+      }
+    }
+  }
+  return sum == 0.12345 ? Internal("no cells have this sum") : OkStatus();
+}
+
+Status Use(const Frame& frame) {
+  size_t bytes = 0;
+  std::string text;
+  for (int64_t column = 0; column < frame.columns(); ++column) {
+    for (int64_t row = 0; row < frame.rows(); ++row) {
+      text.clear();
+      if (!frame.IsMissing(row, column)) frame.AppendText(row, column, &text);
+      bytes += text.size();
+    }
+  }
+  return bytes == ~size_t{0} ? Internal("no frame has so many texts") : OkStatus();
+}
+
+// The file as the script would read it that has these attributes, whole and its second half alone.
+Status ReadFile(std::string_view bytes, const std::string& metadata, const Attributes& attributes) {
+  static const testing_support::TemporaryFolder folder;
+  static const std::unique_ptr<ops::Files> files = ops::MakeFiles(folder.path());
+  testing_support::WriteText(folder.path() + "/f", std::string(bytes));
+  std::filesystem::remove(folder.path() + "/f.mtd");
+  if (!metadata.empty()) testing_support::WriteText(folder.path() + "/f.mtd", metadata);
+  Node node;
+  for (const auto& [key, value] : attributes) node.SetAttribute(key, value);
+  HEDDLE_ASSIGN_OR_RETURN(const ops::ReadOptions options, ops::ResolveReadOptions(node, "f", *files));
+  if (options.data_type == DataType::kScalar) return ops::ReadScalar(options, *files).status();
+  HEDDLE_ASSIGN_OR_RETURN(const ops::FileSummary summary, ops::Summarize(options, *files));
+  const int64_t rows = summary.shape.rows;
+  for (const int64_t first : {int64_t{0}, rows / 2}) {
+    if (options.data_type == DataType::kFrame) {
+      HEDDLE_ASSIGN_OR_RETURN(const Frame frame, ops::ReadFrameRows(options, summary, first, rows, *files));
+      HEDDLE_RETURN_IF_ERROR(Use(frame));
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix matrix, ops::ReadRows(options, summary, first, rows, *files));
+      HEDDLE_RETURN_IF_ERROR(Use(matrix));
+    }
+  }
+  return OkStatus();
+}
+
+Inlet OfFile(std::string name, Attributes attributes, std::vector<std::string> seeds) {
+  return {std::move(name),
+          [attributes](std::string_view bytes) { return ReadFile(bytes, "", attributes); },
+          std::move(seeds),
+          nullptr};
+}
+
+// A format that writes what it reads makes its own seeds; nothing for one that this build does not have.
+void AddFormat(const std::string& format, std::vector<Inlet>* inlets) {
+  if (!ops::ParseFileFormat(format).ok()) return;
+  for (const bool is_frame : {false, true}) {
+    std::vector<std::string> seeds = WrittenSeeds(format, is_frame);
+    if (seeds.empty()) continue;
+    Attributes attributes = {{"format", Scalar(format)}};
+    if (is_frame) attributes.emplace_back("data_type", Scalar("frame"));
+    inlets->push_back(OfFile(format + (is_frame ? "_frame" : ""), attributes, std::move(seeds)));
+    if (format == "binary") inlets->back().repair = RepairBinary;
+  }
+}
+
+Status ReadTransformSpec(std::string_view text) {
+  Schema schema;
+  schema.types = {ColumnType::kString, ColumnType::kInteger64, ColumnType::kFloat64};
+  schema.names = {"name", "age", "height"};
+  HEDDLE_RETURN_IF_ERROR(ops::CheckTransformSpec("transformencode", text));
+  static_cast<void>(ops::ColumnFunctionOf(text));
+  return ops::ParseTransformSpec("transformencode", text, schema).status();
+}
+
+Status ReadTokenizeSpec(std::string_view text) {
+  HEDDLE_ASSIGN_OR_RETURN(const ops::TokenizeSpec spec, ops::ParseTokenizeSpec("tokenize", text));
+  constexpr int64_t kMostTokens = 20;
+  for (const std::string_view cell : {"", "the cat, the dog", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "\xC3\xA9t\xC3\xA9"})
+    static_cast<void>(ops::TokenRows(ops::TokensOf(cell, spec), spec, kMostTokens));
+  return OkStatus();
+}
+
+Status ReadMap(std::string_view text) {
+  Status first;
+  for (const ops::JavaType type : {ops::JavaType::kString, ops::JavaType::kDouble}) {
+    const Result<ops::JavaLambda> lambda = ops::JavaLambda::Parse(text, type);
+    if (!lambda.ok()) {
+      first = lambda.status();
+      continue;
+    }
+    const ops::JavaValue value =
+        type == ops::JavaType::kString ? ops::JavaValue(u"a1 b,c") : ops::JavaValue(2.5);
+    const std::vector<ops::JavaValue> values(lambda->parameters(), value);
+    const Result<ops::JavaValue> result = lambda->Apply(values);
+    if (!result.ok()) first = result.status();
+  }
+  static_cast<void>(ops::MovingAverage::Parse(text));
+  static_cast<void>(ops::SyntacticPatterns::Parse(text));
+  return first;
+}
+
+Status ReadScript(std::string_view text) {
+  compiler::Diagnostics diagnostics;
+  compiler::CompileOptions options;
+  options.any_arguments = true;
+  options.checks_only = true;
+  const Status status =
+      compiler::CompileScript(std::string(text), options, &diagnostics).status();
+  // Each diagnostic is told by itself; together they may be long.
+  for (const compiler::Diagnostic* found : diagnostics.Sorted(compiler::Severity::kError))
+    return InvalidArgument("{}", diagnostics.Render(*found));
+  return status;
+}
+
+std::vector<Inlet> MakeInlets() {
+  const Attributes frame = {{"data_type", Scalar("frame")}, {"format", Scalar("csv")}};
+  const auto with = [](Attributes attributes, const std::string& key, Scalar value) {
+    attributes.emplace_back(key, std::move(value));
+    return attributes;
+  };
+  std::vector<Inlet> inlets = {
+      OfFile("guessed", {}, GuessedSeeds()),
+      OfFile("csv", {{"format", Scalar("csv")}}, CsvSeeds()),
+      OfFile("csv_header", {{"format", Scalar("csv")}, {"header", Scalar(true)}, {"sep", Scalar(";")}}, CsvSeeds()),
+      OfFile("csv_frame", frame, FrameSeeds()),
+      OfFile("csv_frame_typed", with(frame, "schema", Scalar("string,int64,fp64,boolean")), FrameSeeds()),
+      OfFile("text", {{"format", Scalar("text")}}, CellSeeds()),
+      OfFile("text_frame", {{"format", Scalar("text")}, {"data_type", Scalar("frame")}}, CellSeeds()),
+      OfFile("mm", {{"format", Scalar("mm")}}, MatrixMarketSeeds()),
+      OfFile("libsvm", {{"format", Scalar("libsvm")}}, LibsvmSeeds()),
+      OfFile("gzip", {}, GzipSeeds()),
+      OfFile("scalar", {{"data_type", Scalar("scalar")}, {"value_type", Scalar("double")}}, {"1.5\n", "-3", "NaN\n"}),
+      {"metadata", [](std::string_view bytes) { return ReadFile("1,2\n3,4\n", std::string(bytes), {}); },
+       MetadataSeeds(), nullptr},
+      {"transform_spec", ReadTransformSpec, TransformSeeds(), nullptr},
+      {"tokenize_spec", ReadTokenizeSpec, TokenizeSeeds(), nullptr},
+      {"map", ReadMap, MapSeeds(), nullptr},
+      {"script", ReadScript, ScriptSeeds(), nullptr},
+  };
+  for (const char* format : {"binary", "npy", "npz", "jsonl", "hdf5"}) AddFormat(format, &inlets);
+  return inlets;
+}
+
+double ProcessorSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
+
+const std::vector<Inlet>& Inlets() {
+  static const auto* const kInlets = new std::vector<Inlet>(MakeInlets());
+  return *kInlets;
+}
+
+std::string JudgeInlet(const Inlet& inlet, std::string_view bytes) {
+  constexpr double kMostSeconds = 1 * testing_support::kPatience;
+  constexpr int kMostLines = 12;
+  const double begin = ProcessorSeconds();
+  const Status status = WithinMemory(inlet.name, [&] { return inlet.read(bytes); });
+  const double seconds = ProcessorSeconds() - begin;
+  if (seconds > kMostSeconds) return fmt::format("it took {:.1f} s of processor time", seconds);
+  if (status.ok()) return "";
+  const std::string text = status.ToString();
+  if (status.code() == StatusCode::kInternal) return "it found a fault of its own: " + text;
+  if (std::count(text.begin(), text.end(), '\n') >= kMostLines) return "the error is too long: " + text;
+  // Places, notes and code frames are escaped where they are printed; messages must be text before.
+  if (EscapeInvalidUtf8(text) != text) return "the error has bytes that are no text: " + EscapeInvalidUtf8(text);
+  return "";
+}
+
+}  // namespace heddle::fuzz
