@@ -22,7 +22,7 @@ struct CompileOptions {
   SourceLoader* loader = nullptr;                ///< Where source() finds files; nullptr: nowhere.
   std::vector<std::string> libraries;            ///< LoadOptions::libraries.
   std::set<std::string, std::less<>>
-      disabled_passes;       ///< Passes and rules (optimize/pass.h, NamesToDisable()).
+      disabled_passes;                       ///< Passes and rules (optimize/pass.h, NamesToDisable()).
   std::optional<Continuation> continuation;  ///< Of a script that goes on where others have ended.
   /// A script whose arguments nobody knows: those that are not given may be any scalar, and all functions of
   /// the script are called with whatever they declare. Only to check it: such a program cannot run.

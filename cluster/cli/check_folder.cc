@@ -161,12 +161,12 @@ std::string ToText(const std::vector<CheckedScript>& scripts) {
 }
 
 std::string ToJson(const std::string& folder, const std::vector<CheckedScript>& scripts) {
-  Json json = {{"folder", folder},
-               {"scripts", scripts.size()},
-               {"run", CountOf(scripts, Runs)},
-               {"miss", CountOf(scripts, OnlyMisses)},
-               {"fail", static_cast<int64_t>(scripts.size()) - CountOf(scripts, Runs) -
-                            CountOf(scripts, OnlyMisses)}};
+  Json json = {
+      {"folder", folder},
+      {"scripts", scripts.size()},
+      {"run", CountOf(scripts, Runs)},
+      {"miss", CountOf(scripts, OnlyMisses)},
+      {"fail", static_cast<int64_t>(scripts.size()) - CountOf(scripts, Runs) - CountOf(scripts, OnlyMisses)}};
   json["obstacles"] = Json::array();
   for (const Count& count : Rank(scripts))
     json["obstacles"].push_back({{"what", count.what},

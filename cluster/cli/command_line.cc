@@ -12,10 +12,10 @@ namespace {
 constexpr int kUsageExitCode = 2;
 
 constexpr std::array<const Verb*, 21> kVerbs = {
-    &kRunVerb,        &kCheckVerb,      &kExplainVerb,      &kSimVerb,     &kReplVerb,       &kInspectVerb,
-    &kConvertVerb,    &kMasterVerb,     &kWorkerVerb,       &kJobSubmitVerb, &kJobListVerb,  &kJobStatusVerb,
-    &kJobLogsVerb,    &kJobWaitVerb,    &kJobCancelVerb,    &kAdminNodesVerb, &kAdminDrainVerb,
-    &kAdminUndrainVerb, &kVersionVerb,  &kCompletionVerb,   &kExecutorVerb};
+    &kRunVerb,     &kCheckVerb,      &kExplainVerb,   &kSimVerb,        &kReplVerb,       &kInspectVerb,
+    &kConvertVerb, &kMasterVerb,     &kWorkerVerb,    &kJobSubmitVerb,  &kJobListVerb,    &kJobStatusVerb,
+    &kJobLogsVerb, &kJobWaitVerb,    &kJobCancelVerb, &kAdminNodesVerb, &kAdminDrainVerb, &kAdminUndrainVerb,
+    &kVersionVerb, &kCompletionVerb, &kExecutorVerb};
 
 std::string Overview() {
   std::string text =

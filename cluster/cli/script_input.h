@@ -37,8 +37,8 @@ Result<std::vector<std::string>> ReadLibraries(const Arguments& arguments);
 Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, const Arguments& arguments,
                                                     compiler::SourceLoader* loader);
 
-/// Parses, builds and checks; prints warnings to stderr (not with --json or --no-warnings). `diagnostics`, if given, has them
-/// all, and that is all that is asked for: the passes do not run.
+/// Parses, builds and checks; prints warnings to stderr (not with --json or --no-warnings). `diagnostics`, if
+/// given, has them all, and that is all that is asked for: the passes do not run.
 Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
                         compiler::Diagnostics* diagnostics = nullptr);
 

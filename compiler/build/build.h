@@ -19,7 +19,7 @@ struct Continuation {
   /// Of the statements at the top level only so many are built, from number `first` on.
   size_t first = 0;
   size_t count = SIZE_MAX;
-  bool checks_functions = false;     ///< Also functions that nothing calls are checked.
+  bool checks_functions = false;  ///< Also functions that nothing calls are checked.
 };
 
 struct BuildOptions {

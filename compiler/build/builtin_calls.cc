@@ -367,7 +367,8 @@ NodeId BodyBuilder::BuildSame(const Expression& call) {
   return inputs[0];
 }
 
-// quantize_compress(X, s): how many whole steps of 1 / s the cells are; s is a number, or has one for each row.
+// quantize_compress(X, s): how many whole steps of 1 / s the cells are; s is a number, or has one for each
+// row.
 NodeId BodyBuilder::BuildQuantized(const Expression& call) {
   const std::vector<NodeId> inputs = BuildArguments(call);
   if (!CheckCount(call, 2, 2)) return ErrorNode(call.range);

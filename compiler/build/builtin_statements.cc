@@ -66,8 +66,7 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
   if (!is_known) {
     for (const auto& [name, value] : attributes)
       if (name == "format")
-        program_.diagnostics.AddStatus(
-            ops::ParseFileFormat(value.ToText()).status().At(At(call.name_range)));
+        program_.diagnostics.AddStatus(ops::ParseFileFormat(value.ToText()).status().At(At(call.name_range)));
     return AnyValue(TypeOfRead(attributes), call.range);
   }
   AddTypeInMetadata(path->AsString(), &attributes);

@@ -41,10 +41,9 @@ bool BodyBuilder::PassListRead(const Expression& call, Block* step) {
     if (i == 0 && argument.name.empty()) {
       const std::optional<Scalar> path = ConstantOf(call, argument, "path");
       if (!path && !program_.options.any_arguments) return false;
-      step->arguments.emplace_back(
-          "path", PassNode(path ? block_.Literal(*path, At(argument.value->range))
-                                : AnyValue(DataType::kScalar, argument.value->range),
-                           argument.value->range));
+      step->arguments.emplace_back("path", PassNode(path ? block_.Literal(*path, At(argument.value->range))
+                                                         : AnyValue(DataType::kScalar, argument.value->range),
+                                                    argument.value->range));
     } else if (argument.name.empty()) {
       Error(argument.value->range, fmt::format("{}() takes one path; its options are named", call.name));
       return false;

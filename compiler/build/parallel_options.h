@@ -19,7 +19,8 @@ struct ParallelForOptions {
 };
 
 /// Calls report(option, message) for each value that is none, and adds what to do; `argument` finds arguments
-/// of the script, by which a value may be given: mode=$m. `is_open`: nobody knows it yet, and it may be right.
+/// of the script, by which a value may be given: mode=$m. `is_open`: nobody knows it yet, and it may be
+/// right.
 ParallelForOptions ReadParallelForOptions(
     const Statement& loop, const std::function<std::optional<Scalar>(const std::string& name)>& argument,
     const std::function<bool(const std::string& name)>& is_open,

@@ -22,7 +22,8 @@ constexpr EntryPoint kEntryPoints[] = {
 
 constexpr size_t kMostPlacesShown = 4;  // where a file was looked for
 
-std::span<const Statement> Chosen(const std::vector<Statement>& statements, const Continuation* continuation) {
+std::span<const Statement> Chosen(const std::vector<Statement>& statements,
+                                  const Continuation* continuation) {
   std::span<const Statement> chosen = statements;
   if (continuation == nullptr) return chosen;
   const size_t first = std::min(continuation->first, chosen.size());

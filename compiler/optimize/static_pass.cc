@@ -10,8 +10,8 @@
 #include "compiler/optimize/any_value.h"
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/infer.h"
-#include "compiler/optimize/list_steps.h"
 #include "compiler/optimize/known_variables.h"
+#include "compiler/optimize/list_steps.h"
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/written_files.h"
 #include "compiler/parse/ast.h"
@@ -44,8 +44,8 @@ class StaticPass {
     State state;
     state["%error"];  // stands for what an error was reported about
     for (const GivenVariable& given : program_.given)
-      state[given.name] = given.info.data_type == DataType::kList ? UnknownList()
-                                                                  : LiveIn{given.info, given.value, nullptr};
+      state[given.name] =
+          given.info.data_type == DataType::kList ? UnknownList() : LiveIn{given.info, given.value, nullptr};
     for (const DataType type : kAnyTypes) state[NameOfAnyValue(type)] = AnyValueOf(type);
     Context context;
     Walk(program_.main, state, context);

@@ -33,8 +33,8 @@ bool IsZero(const Expression& expression) {
 void OfNaN(const Expression& expression, const Warner& warn) {
   if (!IsComparison(expression)) return;
   if (!IsNaN(*expression.operands[0]) && !IsNaN(*expression.operands[1])) return;
-  warn(expression.range, fmt::format("a comparison with NaN is {} TRUE",
-                                     expression.name == "!=" ? "always" : "never"))
+  warn(expression.range,
+       fmt::format("a comparison with NaN is {} TRUE", expression.name == "!=" ? "always" : "never"))
       .notes.push_back("isNaN(x) tells where x is NaN");
 }
 

@@ -28,8 +28,7 @@ std::string WrittenPath(const Statement& statement) {
   const std::vector<Argument>& arguments = statement.value->arguments;
   if (arguments.size() < 2 || !arguments[1].name.empty()) return "";
   const Expression& path = *arguments[1].value;
-  const bool is_fixed =
-      path.kind == Expression::Kind::kLiteral || path.kind == Expression::Kind::kParameter;
+  const bool is_fixed = path.kind == Expression::Kind::kLiteral || path.kind == Expression::Kind::kParameter;
   return is_fixed ? PrintExpression(path) : "";
 }
 
@@ -69,9 +68,8 @@ void OfItself(const std::vector<Statement>& statements, const Warner& warn) {
 // A call may give another value each time.
 bool HasCall(const Expression& expression) {
   bool has_call = false;
-  ForEachExpression(expression, [&](const Expression& inner) {
-    has_call |= inner.kind == Expression::Kind::kCall;
-  });
+  ForEachExpression(expression,
+                    [&](const Expression& inner) { has_call |= inner.kind == Expression::Kind::kCall; });
   return has_call;
 }
 

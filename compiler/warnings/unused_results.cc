@@ -49,8 +49,7 @@ class Effects {
   bool CallOnlyComputes(const ScriptFile& file, const Expression& call) {
     const ScriptFile* in = nullptr;
     if (const FunctionDefinition* callee = Find(file, call, &in)) return OnlyComputes(*in, *callee);
-    const ops::Operator* const builtin =
-        call.name_space.empty() ? ops::FindBuiltin(call.name) : nullptr;
+    const ops::Operator* const builtin = call.name_space.empty() ? ops::FindBuiltin(call.name) : nullptr;
     if (builtin == nullptr) return false;
     switch (builtin->form) {
       case ops::CallForm::kPrint:
@@ -75,8 +74,8 @@ void WarnOfUnusedResults(const ScriptSet& scripts, const ScriptFile& file,
     const ScriptFile* in = nullptr;
     const FunctionDefinition* const callee = effects.Find(file, *statement.value, &in);
     if (callee == nullptr || callee->results.empty() || !effects.OnlyComputes(*in, *callee)) return;
-    warn(statement.range, fmt::format("the results of {}() are not used, and it does nothing else",
-                                      statement.value->name));
+    warn(statement.range,
+         fmt::format("the results of {}() are not used, and it does nothing else", statement.value->name));
   });
 }
 

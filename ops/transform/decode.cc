@@ -67,8 +67,7 @@ std::optional<std::string> TextOfBin(double code, const ColumnMetadata& metadata
 std::optional<std::string> TextOf(double code, const ColumnSpec& spec, const ColumnMetadata& metadata) {
   if (spec.encoder == Encoder::kBin) return TextOfBin(code, metadata);
   // As SystemDS has it, a fraction is cut off.
-  const std::optional<size_t> number =
-      NumberOf(std::floor(code), static_cast<size_t>(metadata.Codes(spec)));
+  const std::optional<size_t> number = NumberOf(std::floor(code), static_cast<size_t>(metadata.Codes(spec)));
   if (!number) return std::nullopt;
   return spec.encoder == Encoder::kRecode ? metadata.tokens[*number] : FormatDouble(code);
 }

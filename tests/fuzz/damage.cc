@@ -13,9 +13,9 @@ namespace {
 constexpr size_t kMostBytes = 1 << 16;
 
 void WriteInteger(std::string* bytes, Chooser& choose) {
-  const int64_t values[] = {0,         1,         -1,        2,         255,      256,       65535,
-                            INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 1L << 32, 1L << 40,  1L << 48,
-                            1L << 62,  -(1L << 40)};
+  const int64_t values[] = {0,        1,         -1,        2,          255,       256,
+                            65535,    INT32_MAX, INT32_MIN, INT64_MAX,  INT64_MIN, 1L << 32,
+                            1L << 40, 1L << 48,  1L << 62,  -(1L << 40)};
   int64_t value = values[choose.Below(std::size(values))];
   if (choose.Chance(20)) value = static_cast<int64_t>(bytes->size()) + choose.Between(-64, 64);
   const size_t width = choose.Chance(60) ? 8 : choose.Chance(50) ? 4 : 2;
@@ -55,7 +55,10 @@ void DamageOnce(const std::vector<std::string>& inputs, std::string* bytes, Choo
     case 5: bytes->insert(at, PieceOf(choose.Pick(inputs), choose)); break;
     case 6: *bytes = bytes->substr(0, at) + PieceOf(choose.Pick(inputs), choose); break;
     case 7: WriteNumber(bytes, choose); break;
-    case 8: bytes->insert(at, 1 + choose.Below(40), static_cast<char>(choose.Pick({"(", "[", "{", "\"", "0", "9", " ", "\n", "-"})[0])); break;
+    case 8:
+      bytes->insert(at, 1 + choose.Below(40),
+                    static_cast<char>(choose.Pick({"(", "[", "{", "\"", "0", "9", " ", "\n", "-"})[0]));
+      break;
     default: WriteInteger(bytes, choose);
   }
   if (bytes->size() > kMostBytes) bytes->resize(kMostBytes);

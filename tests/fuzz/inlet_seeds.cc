@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/fuzz/entry_seeds.h"
-
 #include <algorithm>
 #include <cstring>
 
@@ -9,15 +7,23 @@
 #include "ops/formats/file_format.h"
 #include "tests/fuzz/corpus.h"
 #include "tests/fuzz/data_generator.h"
+#include "tests/fuzz/entry_seeds.h"
 #include "tests/support/frames.h"
 #include "tests/support/process.h"
 
 namespace heddle::fuzz {
 
 std::vector<std::string> CsvSeeds() {
-  return {"1,2,3\n4,5,6\n",         "a,b\n1,2\n",       "1;2\n-3.5e2;NaN\n",
-          "x;y\n1;2\n",             "1,\n,2\r\n",       "\"1\",\"2\"\n3,4\n",
-          "\xEF\xBB\xBF" "1 2\n3 4\n", "Infinity,-0\n1,2", "1\t2\t3\n4\t5\t6\n"};
+  return {"1,2,3\n4,5,6\n",
+          "a,b\n1,2\n",
+          "1;2\n-3.5e2;NaN\n",
+          "x;y\n1;2\n",
+          "1,\n,2\r\n",
+          "\"1\",\"2\"\n3,4\n",
+          "\xEF\xBB\xBF"
+          "1 2\n3 4\n",
+          "Infinity,-0\n1,2",
+          "1\t2\t3\n4\t5\t6\n"};
 }
 
 std::vector<std::string> FrameSeeds() {
@@ -44,7 +50,8 @@ std::vector<std::string> LibsvmSeeds() {
 
 std::vector<std::string> GuessedSeeds() {
   std::vector<std::string> all;
-  for (const auto& seeds : {CsvSeeds(), CellSeeds(), MatrixMarketSeeds(), LibsvmSeeds(), WrittenSeeds("binary", false)})
+  for (const auto& seeds :
+       {CsvSeeds(), CellSeeds(), MatrixMarketSeeds(), LibsvmSeeds(), WrittenSeeds("binary", false)})
     all.insert(all.end(), seeds.begin(), seeds.end());
   return all;
 }
@@ -58,34 +65,42 @@ std::vector<std::string> GzipSeeds() {
 }
 
 std::vector<std::string> MetadataSeeds() {
-  return {R"({"data_type": "matrix", "value_type": "double", "rows": 2, "cols": 2, "nnz": 4, "format": "csv"})",
-          R"({"data_type": "frame", "schema": "INT64,STRING,", "rows": 2, "cols": 2, "format": "csv", "header": false, "sep": ","})",
-          R"({"format": "csv", "header": true, "sep": ";", "fill": false, "default": 1, "naStrings": "NA", "description": {"a": [1, 2]}})",
-          R"({"data_type": "list", "rows": 2, "format": "text"})",
-          R"({"format": "text", "rows": 3, "cols": 3, "rows_in_block": 1000, "privacy": "public", "indSep": ":"})"};
+  return {
+      R"({"data_type": "matrix", "value_type": "double", "rows": 2, "cols": 2, "nnz": 4, "format": "csv"})",
+      R"({"data_type": "frame", "schema": "INT64,STRING,", "rows": 2, "cols": 2, "format": "csv", "header": false, "sep": ","})",
+      R"({"format": "csv", "header": true, "sep": ";", "fill": false, "default": 1, "naStrings": "NA", "description": {"a": [1, 2]}})",
+      R"({"data_type": "list", "rows": 2, "format": "text"})",
+      R"({"format": "text", "rows": 3, "cols": 3, "rows_in_block": 1000, "privacy": "public", "indSep": ":"})"};
 }
 
 std::vector<std::string> TransformSeeds() {
-  return {"{ids: true, recode: [1, 3], dummycode: [3]}",
-          "{recode: [name], bin: [{name: age, method: equi-width, numbins: 3}]}",
-          R"({"ids": true, "hash": [1, 2], "K": 10, "omit": [1]})",
-          "{ids: true, impute: [{id: 1, method: global_mode}, {id: 2, method: constant, value: 3}], recode: [1]}",
-          "{ids: true, bag_of_words: [1]}", "{ids: true, word_embedding: [1]}",
-          "{ids: true, udf: {name: scale, ids: [2, 3]}}"};
+  return {
+      "{ids: true, recode: [1, 3], dummycode: [3]}",
+      "{recode: [name], bin: [{name: age, method: equi-width, numbins: 3}]}",
+      R"({"ids": true, "hash": [1, 2], "K": 10, "omit": [1]})",
+      "{ids: true, impute: [{id: 1, method: global_mode}, {id: 2, method: constant, value: 3}], recode: [1]}",
+      "{ids: true, bag_of_words: [1]}",
+      "{ids: true, word_embedding: [1]}",
+      "{ids: true, udf: {name: scale, ids: [2, 3]}}"};
 }
 
 std::vector<std::string> TokenizeSeeds() {
-  return {"{algo: split, out: count, tokenize_col: 2, id_cols: [1]}",
-          R"({"algo": "split", "algo_params": {"regex": "\\W+"}, "out": "position", "tokenize_col": 1, "id_cols": [2, 3]})",
-          "{algo: ngram, algo_params: {min_gram: 1, max_gram: 3, regex: '(a|b)*c{2,3}'}, out: hash, out_params: {num_features: 10}, tokenize_col: 1, id_cols: []}",
-          "{algo: ngram, algo_params: {ngram_type: token, min_gram: 2, max_gram: 2}, out: count, out_params: {sort_alpha: true}, format_wide: true, apply_padding: true, tokenize_col: 1, id_cols: [2]}"};
+  return {
+      "{algo: split, out: count, tokenize_col: 2, id_cols: [1]}",
+      R"({"algo": "split", "algo_params": {"regex": "\\W+"}, "out": "position", "tokenize_col": 1, "id_cols": [2, 3]})",
+      "{algo: ngram, algo_params: {min_gram: 1, max_gram: 3, regex: '(a|b)*c{2,3}'}, out: hash, out_params: {num_features: 10}, tokenize_col: 1, id_cols: []}",
+      "{algo: ngram, algo_params: {ngram_type: token, min_gram: 2, max_gram: 2}, out: count, out_params: {sort_alpha: true}, format_wide: true, apply_padding: true, tokenize_col: 1, id_cols: [2]}"};
 }
 
 std::vector<std::string> MapSeeds() {
-  return {"x -> x.toUpperCase()", "x -> x.replaceAll(\"[^a-z]+\", \"_\").trim()",
-          "(x, y) -> x + y.length() + 'c'", "x -> Double.parseDouble(x) * 2 > 3 ? \"a\" : \"b\"",
-          "x -> x.split(\",\")[0].substring(0, 1)", "x -> x.indexOf(\"a\") >= 0 && !x.isEmpty()",
-          "x -> String.valueOf(x.charAt(0)).contains(\"(a|b)*c\")", "x -> (int) x % 3"};
+  return {"x -> x.toUpperCase()",
+          "x -> x.replaceAll(\"[^a-z]+\", \"_\").trim()",
+          "(x, y) -> x + y.length() + 'c'",
+          "x -> Double.parseDouble(x) * 2 > 3 ? \"a\" : \"b\"",
+          "x -> x.split(\",\")[0].substring(0, 1)",
+          "x -> x.indexOf(\"a\") >= 0 && !x.isEmpty()",
+          "x -> String.valueOf(x.charAt(0)).contains(\"(a|b)*c\")",
+          "x -> (int) x % 3"};
 }
 
 std::vector<std::string> ScriptSeeds() {

@@ -82,10 +82,8 @@ Status ReadFile(std::string_view bytes, const std::string& metadata, const Attri
 }
 
 Inlet OfFile(std::string name, Attributes attributes, std::vector<std::string> seeds) {
-  return {std::move(name),
-          [attributes](std::string_view bytes) { return ReadFile(bytes, "", attributes); },
-          std::move(seeds),
-          nullptr};
+  return {std::move(name), [attributes](std::string_view bytes) { return ReadFile(bytes, "", attributes); },
+          std::move(seeds), nullptr};
 }
 
 // A format that writes what it reads makes its own seeds; nothing for one that this build does not have.
@@ -113,7 +111,8 @@ Status ReadTransformSpec(std::string_view text) {
 Status ReadTokenizeSpec(std::string_view text) {
   HEDDLE_ASSIGN_OR_RETURN(const ops::TokenizeSpec spec, ops::ParseTokenizeSpec("tokenize", text));
   constexpr int64_t kMostTokens = 20;
-  for (const std::string_view cell : {"", "the cat, the dog", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "\xC3\xA9t\xC3\xA9"})
+  for (const std::string_view cell :
+       {"", "the cat, the dog", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "\xC3\xA9t\xC3\xA9"})
     static_cast<void>(ops::TokenRows(ops::TokensOf(cell, spec), spec, kMostTokens));
   return OkStatus();
 }
@@ -142,8 +141,7 @@ Status ReadScript(std::string_view text) {
   compiler::CompileOptions options;
   options.any_arguments = true;
   options.checks_only = true;
-  const Status status =
-      compiler::CompileScript(std::string(text), options, &diagnostics).status();
+  const Status status = compiler::CompileScript(std::string(text), options, &diagnostics).status();
   // Each diagnostic is told by itself; together they may be long.
   for (const compiler::Diagnostic* found : diagnostics.Sorted(compiler::Severity::kError))
     return InvalidArgument("{}", diagnostics.Render(*found));
@@ -159,7 +157,8 @@ std::vector<Inlet> MakeInlets() {
   std::vector<Inlet> inlets = {
       OfFile("guessed", {}, GuessedSeeds()),
       OfFile("csv", {{"format", Scalar("csv")}}, CsvSeeds()),
-      OfFile("csv_header", {{"format", Scalar("csv")}, {"header", Scalar(true)}, {"sep", Scalar(";")}}, CsvSeeds()),
+      OfFile("csv_header", {{"format", Scalar("csv")}, {"header", Scalar(true)}, {"sep", Scalar(";")}},
+             CsvSeeds()),
       OfFile("csv_frame", frame, FrameSeeds()),
       OfFile("csv_frame_typed", with(frame, "schema", Scalar("string,int64,fp64,boolean")), FrameSeeds()),
       OfFile("text", {{"format", Scalar("text")}}, CellSeeds()),
@@ -167,7 +166,8 @@ std::vector<Inlet> MakeInlets() {
       OfFile("mm", {{"format", Scalar("mm")}}, MatrixMarketSeeds()),
       OfFile("libsvm", {{"format", Scalar("libsvm")}}, LibsvmSeeds()),
       OfFile("gzip", {}, GzipSeeds()),
-      OfFile("scalar", {{"data_type", Scalar("scalar")}, {"value_type", Scalar("double")}}, {"1.5\n", "-3", "NaN\n"}),
+      OfFile("scalar", {{"data_type", Scalar("scalar")}, {"value_type", Scalar("double")}},
+             {"1.5\n", "-3", "NaN\n"}),
       {"metadata", [](std::string_view bytes) { return ReadFile("1,2\n3,4\n", std::string(bytes), {}); },
        MetadataSeeds(), nullptr},
       {"transform_spec", ReadTransformSpec, TransformSeeds(), nullptr},
@@ -204,7 +204,8 @@ std::string JudgeInlet(const Inlet& inlet, std::string_view bytes) {
   if (status.code() == StatusCode::kInternal) return "it found a fault of its own: " + text;
   if (std::count(text.begin(), text.end(), '\n') >= kMostLines) return "the error is too long: " + text;
   // Places, notes and code frames are escaped where they are printed; messages must be text before.
-  if (EscapeInvalidUtf8(text) != text) return "the error has bytes that are no text: " + EscapeInvalidUtf8(text);
+  if (EscapeInvalidUtf8(text) != text)
+    return "the error has bytes that are no text: " + EscapeInvalidUtf8(text);
   return "";
 }
 

@@ -2,6 +2,8 @@
 // Every part that reads bytes from outside, in this process, with inputs that are damaged in seeded ways and
 // with those that once did harm (tests/fuzz/inputs/INLET/*). LLVMFuzzerTestOneInput is the same for
 // libFuzzer.
+#include "tests/fuzz/inlets.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,7 +11,6 @@
 
 #include "core/memory/memory_budget.h"
 #include "tests/fuzz/damage.h"
-#include "tests/fuzz/inlets.h"
 #include "tests/support/process.h"
 
 namespace heddle::fuzz {

@@ -215,8 +215,7 @@ TEST(TransformTest, FractionsOfCodesAreCutOffInDecoding) {
   const Matrix codes = Rows({{1.5}, {2.99}, {0.9}, {-1}, {4}, {kNan}, {3}});
   const Value decoded =
       Invocation("transformdecode", {Value(codes), Value(encoded.meta), Value(Scalar(spec))}).Run();
-  EXPECT_EQ(TextsOf(decoded.frame(), 0),
-            (Texts{"a", "b", "missing", "missing", "missing", "missing", "c"}));
+  EXPECT_EQ(TextsOf(decoded.frame(), 0), (Texts{"a", "b", "missing", "missing", "missing", "missing", "c"}));
 }
 
 TEST(TransformTest, SpecsNeedNoQuotes) {
