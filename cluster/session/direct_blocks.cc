@@ -95,7 +95,7 @@ Result<std::unique_ptr<DirectPart>> DirectPart::Make(const Graph& before, BlockP
   part->Classify(&part->classes_);
   part->is_free_of_values_ = part->source_.IsFreeOfValues(frame);
   for (const Node& node : part->source_.graph().nodes)
-    if (node.Is("variable")) part->entered_.push_back(node.info);
+    if (node.Is("variable")) part->variables_.push_back({&node, &node.Text("name"), node.info});
   return part;
 }
 
@@ -115,13 +115,10 @@ void DirectPart::Classify(std::vector<NodeClass>* classes) const {
 
 bool DirectPart::Takes(const Frame& frame) {
   bool is_same = true;
-  size_t variables = 0;
-  for (const Node& node : source_.graph().nodes) {
-    if (!node.Is("variable")) continue;
-    const Variable* variable = frame.Find(node.Text("name"));
+  for (const Entered& entered : variables_) {
+    const Variable* variable = frame.Find(*entered.name);
     if (variable == nullptr) return false;
-    is_same = is_same && variable->info == entered_[variables];
-    ++variables;
+    is_same = is_same && variable->info == entered.info;
   }
   if (!is_same && sizes_matter_) return false;
   if (!is_same || !is_free_of_values_) {
@@ -129,9 +126,7 @@ bool DirectPart::Takes(const Frame& frame) {
     if (!source_.Infer(frame)) return false;
     Classify(&now_);
     if (now_ != classes_) return false;
-    variables = 0;
-    for (const Node& node : source_.graph().nodes)
-      if (node.Is("variable")) entered_[variables++] = node.info;
+    for (Entered& entered : variables_) entered.info = entered.node->info;
   }
   return program_.Enter(frame) && program_.Work() <= MostWork(program_.graph());
 }

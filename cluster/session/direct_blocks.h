@@ -50,6 +50,12 @@ class DirectPart {
     bool is_known = false;         ///< Its value, of a scalar.
     bool operator==(const NodeClass&) const = default;
   };
+  /// A variable of the source.
+  struct Entered {
+    const Node* node;
+    const std::string* name;
+    ValueInfo info;  ///< When the source was last inferred and the part was taken.
+  };
   DirectPart(InferredGraph source, DirectProgram program)
       : source_(std::move(source)), program_(std::move(program)) {}
   void Classify(std::vector<NodeClass>* classes) const;
@@ -58,7 +64,7 @@ class DirectPart {
   InferredGraph source_;  ///< What was left of the block before this part.
   DirectProgram program_;
   bool sizes_matter_ = false;
-  std::vector<ValueInfo> entered_;  ///< Of the variables of the source when it was last inferred.
+  std::vector<Entered> variables_;
   bool is_free_of_values_ = false;
   std::vector<NodeClass> classes_;  ///< Of the source.
   std::vector<NodeClass> now_;

@@ -119,6 +119,7 @@ DirectProgram::DirectProgram(Graph graph, const SessionOptions& options)
     } else if (node.Is("variable") || node.Is("assign")) {
       step.kind = node.Is("variable") ? StepKind::kVariable : StepKind::kAssign;
       step.name = &node.Text("name");
+      if (step.kind == StepKind::kVariable) variables_.push_back(id);
     } else if (node.Is("result")) {
       step.kind = StepKind::kResult;
     } else {
@@ -200,11 +201,9 @@ bool DirectProgram::ReadsCellsOf(const std::string& name) const {
 bool DirectProgram::Enter(const Frame& frame) {
   const bool needs_values = !is_free_of_values_.value_or(true);
   bool is_same = !needs_values && !entered_.empty();
-  size_t variables = 0;
-  for (NodeId id = 0; id < graph().size() && is_same; ++id) {
-    if (At(id).kind != StepKind::kVariable) continue;
-    const Variable* variable = frame.Find(*At(id).name);
-    is_same = variable != nullptr && variable->info == entered_[variables++];
+  for (size_t i = 0; i < variables_.size() && is_same; ++i) {
+    const Variable* variable = frame.Find(*At(variables_[i]).name);
+    is_same = variable != nullptr && variable->info == entered_[i];
   }
   // Whether scalars matter is asked for when the same sizes come again: most graphs of a script run once.
   if (is_same && !is_free_of_values_) is_free_of_values_ = inferred_.IsFreeOfValues(frame);

@@ -110,6 +110,7 @@ class DirectProgram {
   InferredGraph inferred_;
   const bool is_timed_;
   std::vector<Step> steps_;
+  std::vector<NodeId> variables_;               ///< Their nodes, in order.
   std::vector<ValueInfo> entered_;              ///< Infos of the variables at the last inference, in order.
   std::vector<std::array<NodeId, 3>> growing_;  ///< X, cbind(X, v) and X = cbind(X, v) of what may grow.
   std::optional<bool> is_free_of_values_;

@@ -6,6 +6,11 @@
 namespace heddle::compiler {
 
 NodeId BlockBuilder::AddInferred(Node node) {
+  constexpr size_t kUsualNodes = 8;  // at least, of a block
+  if (graph_.nodes.empty()) {
+    graph_.nodes.reserve(kUsualNodes);
+    values_.reserve(kUsualNodes);
+  }
   const NodeId id = graph_.Add(std::move(node));
   values_.emplace_back();
   // What is wrong with the types is reported by the static pass, which sees every block with all it can know.

@@ -68,13 +68,18 @@ Program ProgramBuilder::Build() {
 }
 
 const Callee* ProgramBuilder::FindCallee(int32_t file, const Expression& call) {
+  if (call.name_space.empty()) {  // Asked several times for each call of a script.
+    const std::map<std::string, Callee, std::less<>>& known = callees_[file];
+    if (const auto found = known.find(call.name); found != known.end())
+      return found->second.Exists() ? &found->second : nullptr;
+  }
   const std::string name = call.name_space.empty() ? call.name : call.name_space + "::" + call.name;
   return FindCalleeNamed(file, name, call.name_range.Position(scripts.files[static_cast<size_t>(file)].path));
 }
 
 const Callee* ProgramBuilder::FindCalleeNamed(int32_t file, const std::string& name,
                                               const SourcePosition& call) {
-  const auto [found, is_new] = callees_.try_emplace({file, name});
+  const auto [found, is_new] = callees_[file].try_emplace(name);
   Callee& callee = found->second;
   if (is_new) {
     const size_t colons = name.rfind("::");

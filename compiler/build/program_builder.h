@@ -90,7 +90,7 @@ class ProgramBuilder {
 
   Program program_;
   std::map<const DmlFunction*, FirstCall> needed_;
-  std::map<std::pair<int32_t, std::string>, Callee> callees_;  // by file and name in it
+  std::map<int32_t, std::map<std::string, Callee, std::less<>>> callees_;  // by file and name in it
   std::map<ParamservFunctions, const DmlFunction*> paramservs_;
   std::deque<const DmlFunction*> waiting_;
   const DmlFunction* current_ = nullptr;  // what is built now; nullptr: the main script

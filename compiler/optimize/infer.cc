@@ -154,10 +154,16 @@ Status NodeInference::Infer(Graph& graph, std::vector<std::optional<Scalar>>& va
   return InferOperator(graph, values, node, value);
 }
 
+namespace {
+constexpr size_t kUsualInputs = 6;  // at most, of an operator
+}  // namespace
+
 Status NodeInference::InferOperator(Graph& graph, std::vector<std::optional<Scalar>>& values, Node& node,
                                     std::optional<Scalar>& value) {
   infos_.clear();
   scalars_.clear();
+  infos_.reserve(std::max<size_t>(kUsualInputs, node.inputs.size()));
+  scalars_.reserve(std::max<size_t>(kUsualInputs, node.inputs.size()));
   bool types_known = true;        // every input's data type
   bool value_types_known = true;  // every scalar input's value type
   bool values_known = true;       // every input is a scalar of known value

@@ -47,10 +47,10 @@ constexpr std::array<std::string_view, 16> kDottedNames = {
     "as.logical", "as.boolean", "index.return", "empty.return", "lower.tail", "lower.tri",
     "upper.tri",  "is.na",      "is.nan",       "is.infinite"};
 
-// Longest first.
+// Of those that begin alike the longest first; the most frequent early.
 constexpr std::array<std::string_view, 31> kSymbols = {
-    "%*%", "%/%", "%%", "<=", ">=", "==", "!=", "&&", "||", "<-", "+=", "^", "*", "/", "+", "-",
-    "<",   ">",   "!",  "&",  "|",  "=",  ":",  ",",  "(",  ")",  "[",  "]", "{", "}", ";"};
+    "(", ")", ",",  "==", "=",  "[", "]",  "+=", "+", "*",  "/", "-",  ":",   "{",   "}", ";",
+    "<-", "<=", "<", ">=", ">", "^", "!=", "!",  "&&", "&", "||", "|", "%*%", "%/%", "%%"};
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
