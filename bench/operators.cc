@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/operators.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "bench/probe.h"
 #include "bench/random_matrices.h"
 #include "core/environment/clock.h"
-#include "core/text/double_text.h"
 #include "ops/files/files.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
@@ -122,45 +118,11 @@ void RunDense(const BenchOptions& options, ops::Arena* arena) {
   }
 }
 
-void RunCsv(const BenchOptions& options, ops::Arena* arena) {
-  const std::string name = "read csv 1000000x20";
-  if (!Wanted(options, name)) return;
-  const std::string path =
-      fmt::format("{}/heddle-bench-{}.csv", std::filesystem::temp_directory_path().string(), getpid());
-  {
-    std::ofstream file(path);
-    std::string line;
-    for (int64_t i = 0; i < 1'000'000; ++i) {
-      line.clear();
-      for (int64_t j = 0; j < 20; ++j) {
-        if (j > 0) line += ',';
-        AppendDouble(static_cast<double>((i * 20 + j) * 2654435761u % 1000003u) / 1000003.0, &line);
-      }
-      line += '\n';
-      file << line;
-    }
-  }
-  const auto bytes = static_cast<double>(std::filesystem::file_size(path));
-  OperatorCall call("read", {Value(Scalar(path))}, arena);
-  // The first look at the file is part of the cost: forget it by touching the file.
-  const double ms = BestTime(3, [&] {
-    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now());
-    OperatorCall fresh("read", {Value(Scalar(path))}, arena);
-    fresh();
-  });
-  std::filesystem::remove(path);
-  std::printf(options.json
-                  ? "{\"bench\":\"operators\",\"case\":\"%s\",\"ms\":%.2f,\"mb_per_s\":%.1f,\"threads\":%d}\n"
-                  : "%-28s %9.2f ms %7.1f MB/s   (%d threads)\n",
-              name.c_str(), ms, bytes / ms / 1e3, options.threads);
-}
-
 }  // namespace
 
 int RunOperators(const BenchOptions& options) {
   ops::Arena arena(options.threads);
   RunDense(options, &arena);
-  RunCsv(options, &arena);
   return 0;
 }
 

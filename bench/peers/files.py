@@ -20,17 +20,19 @@ def library(name):
         return None
 
 
-def best_ms(work):
-    times = []
+def best(work):
+    times, of_cores = [], []
     for _ in range(rounds):
-        begin = time.perf_counter()
+        begin, begin_of_cores = time.perf_counter(), time.process_time()
         result = work()
         times.append(time.perf_counter() - begin)
-    return 1e3 * min(times), result
+        of_cores.append(time.process_time() - begin_of_cores)
+    return (1e3 * min(times), 1e3 * min(of_cores)), result
 
 
-def report(peer, case, ms, path):
-    print(json.dumps({"bench": "files", "peer": peer, "case": case, "ms": round(ms, 1),
+def report(peer, case, taken, path):
+    ms, cpu_ms = taken
+    print(json.dumps({"bench": "files", "peer": peer, "case": case, "ms": round(ms, 1), "cpu_ms": round(cpu_ms, 1),
                       "mb_per_s": round(os.path.getsize(path) / ms / 1e3)}), flush=True)
 
 
@@ -38,13 +40,13 @@ def run(peer, case, file, read, write=None):
     path = os.path.join(folder, file)
     if not os.path.exists(path):
         return
-    ms, value = best_ms(lambda: read(path))
-    report(peer, f"{case} read", ms, path)
+    taken, value = best(lambda: read(path))
+    report(peer, f"{case} read", taken, path)
     if write is None:
         return
     copy = path + ".peer"
-    ms, _ = best_ms(lambda: write(value, copy))
-    report(peer, f"{case} write", ms, copy)
+    taken, _ = best(lambda: write(value, copy))
+    report(peer, f"{case} write", taken, copy)
     os.remove(copy)
 
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/text/double_text.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -17,23 +19,34 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// The eight digits of x < 10^8, the first in the lowest byte: cut in halves, each of them in halves, and
-// again, side by side.
-uint64_t EightDigits(uint64_t x) {
-  const uint64_t fours = x / 10000 | x % 10000 << 32;
-  const uint64_t hundreds = fours * 5243 >> 19 & 0x0000007f0000007fULL;
-  const uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
-  const uint64_t tens = twos * 103 >> 10 & 0x000f000f000f000fULL;
-  return tens | (twos - 10 * tens) << 8;
-}
-
 constexpr uint64_t kZeros = 0x3030303030303030ULL;
+
+// The eight digits of each of two numbers below 10^8, the first in the lowest byte: cut in halves, each of
+// them in halves, and again, side by side.
+struct EightAndEight {
+  uint64_t high = 0;
+  uint64_t low = 0;
+};
+EightAndEight SixteenDigits(uint64_t high, uint64_t low) {
+  const __m128i x = _mm_set_epi64x(static_cast<int64_t>(low), static_cast<int64_t>(high));
+  const __m128i ten_thousands = _mm_srli_epi64(_mm_mul_epu32(x, _mm_set1_epi64x(3518437209)), 45);
+  const __m128i rest = _mm_sub_epi32(x, _mm_mul_epu32(ten_thousands, _mm_set1_epi64x(10000)));
+  const __m128i fours = _mm_or_si128(ten_thousands, _mm_slli_epi64(rest, 32));
+  const __m128i hundreds = _mm_srli_epi16(_mm_mulhi_epu16(fours, _mm_set1_epi16(5243)), 3);
+  const __m128i below_100 = _mm_sub_epi16(fours, _mm_mullo_epi16(hundreds, _mm_set1_epi16(100)));
+  const __m128i twos = _mm_or_si128(hundreds, _mm_slli_epi32(below_100, 16));
+  const __m128i tens = _mm_srli_epi16(_mm_mullo_epi16(twos, _mm_set1_epi16(103)), 10);
+  const __m128i below_10 = _mm_sub_epi16(twos, _mm_mullo_epi16(tens, _mm_set1_epi16(10)));
+  const __m128i digits = _mm_or_si128(tens, _mm_slli_epi16(below_10, 8));
+  return {static_cast<uint64_t>(_mm_cvtsi128_si64(digits)),
+          static_cast<uint64_t>(_mm_extract_epi64(digits, 1))};
+}
 
 void Put(char* out, uint64_t eight) { std::memcpy(out, &eight, sizeof(eight)); }
 
 // Writes a whole number below 10^8; where it ends.
 char* WriteWhole(uint64_t x, char* out) {
-  const uint64_t digits = EightDigits(x);
+  const uint64_t digits = SixteenDigits(x, 0).high;
   const int zeros = x == 0 ? 7 : std::countr_zero(digits) / 8;
   Put(out, (digits | kZeros) >> (8 * zeros));
   return out + 8 - zeros;
@@ -104,9 +117,13 @@ char* WriteLayout(const Digits& digits, char* out) {
 Digits DigitsOf(double x) {
   auto [digits, exponent] = ShortestDecimal(x);
   constexpr uint64_t kFirst = 10'000'000'000'000'000;  // The value of the first of 17 digits.
-  for (; digits < kFirst; digits *= 10) --exponent;
+  for (; digits < kFirst / 10; digits *= 10) --exponent;
+  // Mostly there are 16 or 17, by chance.
+  const bool lacks_one = digits < kFirst;
+  digits *= lacks_one ? 10 : 1;
+  exponent -= static_cast<int>(lacks_one);
   const uint64_t behind = digits % kFirst;
-  const uint64_t high = EightDigits(behind / 100'000'000), low = EightDigits(behind % 100'000'000);
+  const auto [high, low] = SixteenDigits(behind / 100'000'000, behind % 100'000'000);
   return {.first = static_cast<char>('0' + digits / kFirst),
           .high = high | kZeros,
           .low = low | kZeros,

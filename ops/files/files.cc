@@ -112,6 +112,13 @@ class RealFiles : public Files {
 
 }  // namespace
 
+Status InputFile::ReadInto(int64_t begin, int64_t count, char* out) const {
+  CountedBytes buffer;
+  HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes, Read(begin, count, &buffer));
+  std::copy(bytes.begin(), bytes.end(), out);
+  return OkStatus();
+}
+
 std::unique_ptr<Files> MakeFiles(std::string directory, ChangeGate* gate) {
   return std::make_unique<RealFiles>(std::move(directory), gate);
 }

@@ -27,6 +27,8 @@ class InputFile {
   /// buffer. kDataLoss when the file has become shorter or cannot be read; kResourceExhausted when the buffer
   /// does not fit.
   virtual Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const = 0;
+  /// The same bytes into memory of the caller.
+  virtual Status ReadInto(int64_t begin, int64_t count, char* out) const;
 };
 
 /// Takes the next bytes of a file.

@@ -68,7 +68,7 @@ class OrdinaryFile : public InputFile {
     return buffer->view();
   }
 
-  Status ReadInto(int64_t begin, int64_t count, char* out) const {
+  Status ReadInto(int64_t begin, int64_t count, char* out) const override {
     for (int64_t done = 0; done < count;) {
       const ssize_t got =
           pread(fd_, out + done, static_cast<size_t>(std::min<int64_t>(count - done, 1 << 30)), begin + done);

@@ -229,6 +229,7 @@ Result<FileSummary> SummarizeBinary(const ReadOptions& options, Files& files) {
 }
 
 Status BinaryFile::Visit(int64_t begin, int64_t end, const std::atomic<bool>* cancelled,
+                         const std::function<char*(int64_t block)>& place,
                          const std::function<Status(int64_t block, const char* bytes)>& visit) const {
   if (begin >= end) return OkStatus();
   const int64_t first = begin / rows_of_block_;
@@ -238,11 +239,17 @@ Status BinaryFile::Visit(int64_t begin, int64_t end, const std::atomic<bool>* ca
     for (int64_t b = first + from; b < first + to; ++b) {
       if (IsCancelled(cancelled)) return;
       const BinaryBlock block = Block(b);
-      const Result<std::string_view> bytes = file_->Read(block.offset, block.bytes, &buffer);
-      Status status = bytes.status();
-      if (status.ok() && Crc32c(*bytes) != block.checksum)
-        status = Malformed(b, "they are damaged, their checksum is wrong");
-      if (status.ok()) status = visit(b, bytes->data());
+      Status status = [&]() -> Status {
+        std::string_view bytes;
+        if (char* const own = place(b); own != nullptr) {
+          HEDDLE_RETURN_IF_ERROR(file_->ReadInto(block.offset, block.bytes, own));
+          bytes = {own, static_cast<size_t>(block.bytes)};
+        } else {
+          HEDDLE_ASSIGN_OR_RETURN(bytes, file_->Read(block.offset, block.bytes, &buffer));
+        }
+        if (Crc32c(bytes) != block.checksum) return Malformed(b, "they are damaged, their checksum is wrong");
+        return visit(b, bytes.data());
+      }();
       if (!status.ok()) return failure.Add(b, status);
     }
   });

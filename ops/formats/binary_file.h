@@ -62,8 +62,10 @@ class BinaryFile {
   int64_t EndRow(int64_t block) const { return std::min(FirstRow(block + 1), shape_.rows); }
 
   /// Calls visit(block, bytes) for every block that has some of the rows [begin, end), several at once. Its
-  /// bytes have been checked. The status of the first block that failed.
+  /// bytes have been checked; they are at place(block), where that is not nullptr. The status of the first
+  /// block that failed.
   Status Visit(int64_t begin, int64_t end, const std::atomic<bool>* cancelled,
+               const std::function<char*(int64_t block)>& place,
                const std::function<Status(int64_t block, const char* bytes)>& visit) const;
   /// What is said of a block whose checksum is right and whose content is none.
   Status Malformed(int64_t block, std::string_view what) const;
@@ -89,9 +91,12 @@ class BinaryFile {
 /// [begin, end); it is called by several threads at once. A schema makes it a file of a frame.
 struct EncodedBlock {
   CountedBytes bytes;
+  std::string_view borrowed;  ///< Instead of `bytes`: memory that is as the file is to be.
   int64_t stored = 0;
   BlockLayout layout = BlockLayout::kDense64;
   std::vector<ColumnPiece> columns;  ///< Of a frame.
+
+  std::string_view view() const { return borrowed.data() == nullptr ? bytes.view() : borrowed; }
 };
 using EncodeBlock = std::function<Status(int64_t begin, int64_t end, EncodedBlock* block)>;
 Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of_block,

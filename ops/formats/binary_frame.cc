@@ -224,8 +224,9 @@ Result<Frame> ReadBinaryFrame(const ReadOptions& options, const FileSummary& sum
     HEDDLE_ASSIGN_OR_RETURN(ColumnTarget target, ColumnTarget::Make(file, j, row_begin, row_end));
     targets.push_back(std::move(target));
   }
-  HEDDLE_RETURN_IF_ERROR(
-      file.Visit(row_begin, row_end, options.cancelled, [&](int64_t block, const char* bytes) {
+  HEDDLE_RETURN_IF_ERROR(file.Visit(
+      row_begin, row_end, options.cancelled, [](int64_t) { return nullptr; },
+      [&](int64_t block, const char* bytes) {
         return TakeBlock(file, block, bytes, row_begin, row_end, &targets);
       }));
   std::vector<Column> columns;

@@ -100,6 +100,16 @@ constexpr BlockLayout kDenseOf = sizeof(T) == 8 ? BlockLayout::kDense64 : BlockL
 template <typename T>
 constexpr BlockLayout kCsrOf = sizeof(T) == 8 ? BlockLayout::kCsr64 : BlockLayout::kCsr32;
 
+// True of dense rows that are in memory as in a file: with padding, and with whatever is a NaN.
+template <typename T>
+bool AreEncoded(const Matrix& matrix, int64_t begin, int64_t end) {
+  if (matrix.IsSparse()) return false;
+  const std::span<const T> cells = CellsOf<T>(matrix, begin, end);
+  bool any_nan = false;
+  for (const T cell : cells) any_nan |= std::isnan(cell);
+  return !any_nan && !cells.empty() && cells.size_bytes() % 8 == 0;
+}
+
 template <typename T>
 Status Encode(const Matrix& matrix, int64_t begin, int64_t end, EncodedBlock* block) {
   const int64_t rows = end - begin;
@@ -110,6 +120,12 @@ Status Encode(const Matrix& matrix, int64_t begin, int64_t end, EncodedBlock* bl
   const bool fits = block->stored <= UINT32_MAX && matrix.columns() <= INT32_MAX;
   const bool is_csr = fits && csr < dense;
   block->layout = is_csr ? kCsrOf<T> : kDenseOf<T>;
+  block->borrowed = {};
+  if (!is_csr && AreEncoded<T>(matrix, begin, end)) {
+    const std::span<const T> cells = CellsOf<T>(matrix, begin, end);
+    block->borrowed = {reinterpret_cast<const char*>(cells.data()), cells.size_bytes()};
+    return OkStatus();
+  }
   const int64_t bytes = is_csr ? csr : dense;
   HEDDLE_RETURN_IF_ERROR(block->bytes.Renew(bytes, "a binary file"));
   if (bytes >= 8) std::memset(block->bytes.data() + bytes - 8, 0, 8);  // what is rounded up to
@@ -156,8 +172,17 @@ class Target {
     return target;
   }
 
+  // Where all cells of a block go one after the other as they are in the file; nullptr where they do not.
+  char* PlaceOf(int64_t number) {
+    const bool is_whole = From(number) == 0 && To(number) == file_.EndRow(number) - file_.FirstRow(number);
+    if (matrix_.IsSparse() || !is_whole || file_.Block(number).layout != BlockLayout::kDense64)
+      return nullptr;
+    return reinterpret_cast<char*>(matrix_.mutable_data() + RowOf(number, 0) * file_.shape().columns);
+  }
+
   Status Take(int64_t number, const char* bytes) {
     const BinaryBlock block = file_.Block(number);
+    if (bytes == PlaceOf(number)) return OkStatus();
     switch (block.layout) {
       case BlockLayout::kDense64: return TakeDense<double>(number, block, bytes);
       case BlockLayout::kDense32: return TakeDense<float>(number, block, bytes);
@@ -280,9 +305,9 @@ Result<Matrix> ReadBinaryMatrix(const ReadOptions& options, const FileSummary& s
       ChooseFormat(file.shape(), file.stored()) != summary.format)
     return ItChanged(options);
   HEDDLE_ASSIGN_OR_RETURN(Target target, Target::Make(file, summary.format, row_begin, row_end));
-  HEDDLE_RETURN_IF_ERROR(
-      file.Visit(row_begin, row_end, options.cancelled,
-                 [&](int64_t block, const char* bytes) { return target.Take(block, bytes); }));
+  HEDDLE_RETURN_IF_ERROR(file.Visit(
+      row_begin, row_end, options.cancelled, [&](int64_t block) { return target.PlaceOf(block); },
+      [&](int64_t block, const char* bytes) { return target.Take(block, bytes); }));
   return std::move(target).Finish();
 }
 

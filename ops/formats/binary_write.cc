@@ -46,7 +46,7 @@ std::string HeaderBytes(const Shape& shape, const Schema* schema, int64_t rows_o
 
 void AppendEntry(const EncodedBlock& block, uint64_t offset, uint32_t checksum, std::string* index) {
   Append(BinaryEntry{.offset = offset,
-                     .bytes = block.bytes.view().size(),
+                     .bytes = block.view().size(),
                      .stored = static_cast<uint64_t>(block.stored),
                      .layout = static_cast<uint32_t>(block.layout),
                      .checksum = checksum},
@@ -93,11 +93,11 @@ Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of
       },
       [&](Piece* piece) {
         HEDDLE_RETURN_IF_ERROR(encode(piece->begin, piece->end, &piece->block));
-        piece->checksum = Crc32c(piece->block.bytes.view());
+        piece->checksum = Crc32c(piece->block.view());
         return OkStatus();
       },
       [&](Piece* piece) {
-        const std::string_view bytes = piece->block.bytes.view();
+        const std::string_view bytes = piece->block.view();
         AppendEntry(piece->block, offset, piece->checksum, &index);
         offset += bytes.size();
         stored += static_cast<uint64_t>(piece->block.stored);

@@ -62,7 +62,8 @@ struct FileSummary {
   int64_t stored = kUnknown;  ///< Upper bound of its non-zeros; kUnknown for csv without nnz in its metadata.
   std::vector<int64_t> chunk_offsets;  ///< Line formats: byte offsets at line starts, and
   std::vector<int64_t> chunk_rows;     ///< the row that begins there (also of binary blocks); last the end.
-  std::vector<int64_t> chunk_lines;    ///< libsvm, where a line may hold no row: lines before each of them.
+  std::vector<int64_t> chunk_lines;    ///< libsvm, where a line may hold no row: lines before each of them,
+  std::vector<int64_t> chunk_stored;   ///< and non-zeros.
   Format format = Format::kDense;
   int64_t text_bytes = 0;  ///< Of the text or binary file; one of another size is another version.
   int64_t chunks() const { return static_cast<int64_t>(chunk_offsets.size()) - 1; }

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // libsvm: "label index:value index:value ..." per row, indexes from 1. The label becomes the last column.
 #include <algorithm>
-#include <atomic>
 #include <charconv>
-#include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/text/utf8.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
+#include "ops/formats/read_chunks.h"
 #include "ops/formats/readers.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {
@@ -149,28 +147,6 @@ Status VisitRows(const ReadOptions& options, std::string_view chunk, int64_t lin
   return OkStatus();
 }
 
-// Calls body(chunk number, text of the chunk, line count) for every wanted chunk, in parallel; keeps the
-// first failure of the file.
-template <typename Wanted, typename Body>
-Status VisitChunks(const ReadOptions& options, const TextFile& text, const std::vector<int64_t>& offsets,
-                   const std::vector<int64_t>& lines, const Wanted& wanted, const Body& body) {
-  FirstFailure failure;
-  ParallelFor(static_cast<int64_t>(offsets.size()) - 1, 1, [&](int64_t begin, int64_t end) {
-    CountedBytes buffer;
-    for (auto c = static_cast<size_t>(begin); c < static_cast<size_t>(end); ++c) {
-      if (IsCancelled(options.cancelled)) return;
-      if (!wanted(c)) continue;
-      const Result<std::string_view> piece = text.Read(offsets[c], offsets[c + 1] - offsets[c], &buffer);
-      if (!piece.ok()) return failure.Add(lines[c], piece.status());
-      int64_t taken = 0;
-      if (const Status status = body(c, *piece, &taken); !status.ok())
-        return failure.Add(lines[c] + taken, status);
-    }
-  });
-  if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
-  return failure.status();
-}
-
 }  // namespace
 
 bool LooksLikeLibsvm(std::string_view line, std::string_view index_separator) {
@@ -190,8 +166,8 @@ Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& 
   HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks, CutLines(text, 0));
   const size_t count = chunks.offsets.size();
   std::vector<int64_t> rows(count, 0), widest(count, 0), stored(count, 0);
-  HEDDLE_RETURN_IF_ERROR(VisitChunks(
-      options, text, chunks.offsets, chunks.lines, [](size_t) { return true; },
+  HEDDLE_RETURN_IF_ERROR(VisitLineChunks(
+      options, text, chunks, ChunkOrder::kAny, [](size_t) { return true; },
       [&](size_t c, std::string_view chunk, int64_t* lines) {
         return VisitRows(options, chunk, chunks.lines[c], lines,
                          [&](const std::vector<Entry>& entries, double label) {
@@ -203,10 +179,14 @@ Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& 
                          });
       }));
   for (size_t c = 1; c < count; ++c) rows[c] += rows[c - 1];
+  // Those of chunk c stand at c yet.
+  summary.stored = 0;
+  for (int64_t& in_chunk : stored) summary.stored += std::exchange(in_chunk, summary.stored);
   if (rows.back() == 0) return DataLoss("cannot read '{}': it holds no data", options.path);
   summary.chunk_offsets = std::move(chunks.offsets);
   summary.chunk_lines = std::move(chunks.lines);
   summary.chunk_rows = std::move(rows);
+  summary.chunk_stored = std::move(stored);
   const int64_t features = *std::max_element(widest.begin(), widest.end());
   if (options.columns != kUnknown && options.columns < features)
     return DataLoss("cannot read '{}': it has index {}, cols={} was asked for", options.path, features,
@@ -215,69 +195,110 @@ Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& 
     return DataLoss("cannot read '{}': rows={} was asked for, the file has {}", options.path, options.rows,
                     summary.chunk_rows.back());
   summary.shape = {summary.chunk_rows.back(), (options.columns != kUnknown ? options.columns : features) + 1};
-  summary.stored = 0;
-  for (int64_t in_chunk : stored) summary.stored += in_chunk;
   summary.format = ChooseFormat(summary.shape, summary.stored);
   return summary;
 }
 
+namespace {
+
+// Where the entries of a row go.
+struct RowPlace {
+  int64_t row = 0;
+  int64_t entry = 0;
+};
+
+// Puts rows into a matrix that has room for them.
+class RowsPlaced {
+ public:
+  RowsPlaced(Matrix* matrix, int64_t stored) : matrix_(matrix), stored_(stored) {
+    if (matrix_->IsSparse()) matrix_->mutable_row_offsets()[0] = 0;
+  }
+
+  // False where it does not fit, as the file is another by now.
+  bool Put(const std::vector<Entry>& entries, double label, RowPlace* place) {
+    const int64_t label_column = matrix_->columns() - 1;
+    if (!entries.empty() && entries.back().column >= label_column) return false;
+    const int64_t end = place->entry + static_cast<int64_t>(entries.size()) + (label != 0);
+    if (end > stored_) return false;
+    if (matrix_->IsSparse()) {
+      for (const Entry& entry : entries) PutEntry(entry, place);
+      if (label != 0) PutEntry({static_cast<int32_t>(label_column), label}, place);
+      matrix_->mutable_row_offsets()[place->row + 1] = place->entry;
+    } else {
+      double* const cells = matrix_->mutable_data() + place->row * matrix_->columns();
+      std::fill_n(cells, matrix_->columns(), 0.0);
+      for (const Entry& entry : entries) cells[entry.column] = entry.value;
+      if (label != 0) cells[label_column] = label;
+      place->entry = end;
+    }
+    ++place->row;
+    return true;
+  }
+
+ private:
+  void PutEntry(const Entry& entry, RowPlace* place) {
+    matrix_->mutable_column_indexes()[place->entry] = entry.column;
+    matrix_->mutable_values()[place->entry++] = entry.value;
+  }
+
+  Matrix* const matrix_;
+  const int64_t stored_;
+};
+
+}  // namespace
+
 Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                           int64_t row_begin, int64_t row_end) {
-  const int64_t columns = summary.shape.columns;
-  // Chunks parse into pieces of their own; the pieces are then laid one after the other.
-  struct Piece {
-    std::vector<int32_t> indexes;
-    std::vector<double> values;
-    std::vector<int64_t> row_sizes;
+  const LineChunks chunks = {summary.chunk_offsets, summary.chunk_lines};
+  const auto is_wanted = [&](size_t c) {
+    return std::max(row_begin, summary.chunk_rows[c]) < std::min(row_end, summary.chunk_rows[c + 1]);
   };
-  std::vector<Piece> pieces(summary.chunk_rows.size());
-  std::atomic<bool> fits = true;
-  const auto keep = [&](const std::vector<Entry>& entries, double label, Piece* piece) {
-    if (!entries.empty() && entries.back().column >= columns - 1) fits = false;
-    for (const Entry& entry : entries) {
-      piece->indexes.push_back(entry.column);
-      piece->values.push_back(entry.value);
-    }
-    if (label != 0) {
-      piece->indexes.push_back(static_cast<int32_t>(columns - 1));
-      piece->values.push_back(label);
-    }
-    piece->row_sizes.push_back(static_cast<int64_t>(entries.size()) + (label != 0));
+  // Calls take(entries, label), which says whether all is well, for the wanted rows of a chunk.
+  const auto visit_wanted = [&](size_t c, std::string_view chunk, int64_t* lines, const auto& take) {
+    int64_t row = summary.chunk_rows[c];
+    const int64_t end = std::min(row_end, summary.chunk_rows[c + 1]);
+    bool fits = true;
+    HEDDLE_RETURN_IF_ERROR(VisitRows(options, chunk, summary.chunk_lines[c], lines,
+                                     [&](const std::vector<Entry>& entries, double label) {
+                                       if (row >= row_begin) fits = take(entries, label);
+                                       return fits && ++row < end;
+                                     }));
+    return fits && row == end ? OkStatus() : ItChanged(options);
   };
-  HEDDLE_RETURN_IF_ERROR(VisitChunks(
-      options, text, summary.chunk_offsets, summary.chunk_lines,
+  // Entries of the wanted rows of each chunk; then where they begin. Of the first and the last chunk only
+  // some rows may be wanted, which are gone through once more.
+  std::vector<int64_t> begins(summary.chunk_offsets.size());
+  HEDDLE_RETURN_IF_ERROR(VisitLineChunks(
+      options, text, chunks, ChunkOrder::kAny,
       [&](size_t c) {
-        return std::max(row_begin, summary.chunk_rows[c]) < std::min(row_end, summary.chunk_rows[c + 1]);
+        const bool is_whole = row_begin <= summary.chunk_rows[c] && summary.chunk_rows[c + 1] <= row_end;
+        if (is_whole) begins[c] = summary.chunk_stored[c + 1] - summary.chunk_stored[c];
+        return is_wanted(c) && !is_whole;
       },
       [&](size_t c, std::string_view chunk, int64_t* lines) {
-        int64_t row = summary.chunk_rows[c];
-        const int64_t end = std::min(row_end, summary.chunk_rows[c + 1]);
-        HEDDLE_RETURN_IF_ERROR(VisitRows(options, chunk, summary.chunk_lines[c], lines,
-                                         [&](const std::vector<Entry>& entries, double label) {
-                                           if (row >= row_begin) keep(entries, label, &pieces[c]);
-                                           return ++row < end;
-                                         }));
-        return row == end ? OkStatus() : ItChanged(options);
+        return visit_wanted(c, chunk, lines, [&](const std::vector<Entry>& entries, double label) {
+          begins[c] += static_cast<int64_t>(entries.size()) + (label != 0);
+          return true;
+        });
       }));
-  if (!fits) return ItChanged(options);
   int64_t stored = 0;
-  for (const Piece& piece : pieces) stored += static_cast<int64_t>(piece.values.size());
-  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(row_end - row_begin, columns, stored));
-  int64_t* offsets = sparse.mutable_row_offsets();
-  int64_t at = 0;
-  int64_t row = 0;
-  offsets[0] = 0;
-  for (const Piece& piece : pieces) {
-    if (piece.values.empty() && piece.row_sizes.empty()) continue;
-    std::copy(piece.indexes.begin(), piece.indexes.end(), sparse.mutable_column_indexes() + at);
-    std::copy(piece.values.begin(), piece.values.end(), sparse.mutable_values() + at);
-    at += static_cast<int64_t>(piece.values.size());
-    for (int64_t size : piece.row_sizes) {
-      offsets[row + 1] = offsets[row] + size;
-      ++row;
-    }
-  }
-  return summary.format == Format::kSparse ? Result<Matrix>(std::move(sparse)) : ToDense(sparse);
+  for (int64_t& begin : begins) stored += std::exchange(begin, stored);
+  const int64_t rows = row_end - row_begin, columns = summary.shape.columns;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, summary.format == Format::kSparse
+                                             ? Matrix::Sparse(rows, columns, stored)
+                                             : Matrix::Dense(rows, columns));
+  RowsPlaced placed(&matrix, stored);
+  HEDDLE_RETURN_IF_ERROR(
+      VisitLineChunks(options, text, chunks, ChunkOrder::kAny, is_wanted,
+                      [&](size_t c, std::string_view chunk, int64_t* lines) {
+                        RowPlace place{std::max<int64_t>(0, summary.chunk_rows[c] - row_begin), begins[c]};
+                        HEDDLE_RETURN_IF_ERROR(visit_wanted(
+                            c, chunk, lines, [&](const std::vector<Entry>& entries, double label) {
+                              return placed.Put(entries, label, &place);
+                            }));
+                        return place.entry == begins[c + 1] ? OkStatus() : ItChanged(options);
+                      }));
+  return matrix;
 }
 
 }  // namespace heddle::ops

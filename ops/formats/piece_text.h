@@ -23,8 +23,15 @@ class PieceText {
   }
   void Take(const char* end) { size_ = static_cast<size_t>(end - memory_.data()); }
 
-  void Append(std::string_view text) { Take(Copy(text, Room(text.size()))); }
-  void Append(char c) { Append(std::string_view(&c, 1)); }
+  void Append(char c) {
+    *Room(1) = c;
+    ++size_;
+  }
+  void Append(std::string_view text) {
+    if (text.size() == 1) return Append(text[0]);  // Separators are many.
+    text.copy(Room(text.size()), text.size());
+    size_ += text.size();
+  }
   void AppendNumber(double x) { Take(WriteDouble(x, Room(kNumberRoom))); }
   void AppendNumber(float x) { Take(WriteSingle(x, Room(kNumberRoom))); }
   void AppendNumber(int64_t x) {
@@ -33,11 +40,6 @@ class PieceText {
   }
 
  private:
-  static char* Copy(std::string_view text, char* out) {
-    text.copy(out, text.size());
-    return out + text.size();
-  }
-
   std::string memory_;
   size_t size_ = 0;
 };

@@ -35,4 +35,35 @@ Status ReadChunks(const ReadOptions& options, const FileSummary& summary, const 
   return failure.status();
 }
 
+enum class ChunkOrder : uint8_t {
+  kAny,    ///< Several at once.
+  kOfFile  ///< One after the other.
+};
+
+/// Calls body(chunk, text, &lines) for the chunks that are wanted; `text` is the chunk's. It returns a
+/// status, and in `lines` how many lines it has taken: of what fails, what stands first in the file is told.
+/// kCancelled when it is.
+template <typename Wanted, typename Body>
+Status VisitLineChunks(const ReadOptions& options, const TextFile& text, const LineChunks& chunks,
+                       ChunkOrder order, const Wanted& wanted, const Body& body) {
+  FirstFailure failure;
+  const auto visit = [&](int64_t begin, int64_t end) {
+    CountedBytes buffer;
+    for (auto c = static_cast<size_t>(begin); c < static_cast<size_t>(end); ++c) {
+      if (IsCancelled(options.cancelled)) return;
+      if (!wanted(c)) continue;
+      const int64_t offset = chunks.offsets[c];
+      const Result<std::string_view> piece = text.Read(offset, chunks.offsets[c + 1] - offset, &buffer);
+      if (!piece.ok()) return failure.Add(chunks.lines[c], piece.status());
+      int64_t lines = 0;
+      if (const Status status = body(c, *piece, &lines); !status.ok())
+        return failure.Add(chunks.lines[c] + lines, status);
+    }
+  };
+  const auto count = static_cast<int64_t>(chunks.offsets.size()) - 1;
+  order == ChunkOrder::kAny ? ParallelFor(count, 1, visit) : visit(0, count);
+  if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
+  return failure.status();
+}
+
 }  // namespace heddle::ops

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames in format text: "row column cell", the cells in any order (language reference 4.2).
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 
 #include "core/text/utf8.h"
 #include "core/values/sizes.h"
+#include "ops/formats/cell_set.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/frame_cells.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/matrix_market.h"
 #include "ops/formats/options.h"
+#include "ops/formats/read_chunks.h"
 #include "ops/formats/readers.h"
-#include "ops/kernel.h"
 
 namespace heddle::ops {
 namespace {
-
-constexpr int64_t kLinesBetweenPolls = 1 << 16;
 
 // One line; row and column count from 0.
 struct FrameCell {
@@ -27,37 +27,46 @@ struct FrameCell {
   std::string_view text;
 };
 
-// Calls visit(cell), which returns a Status, for every line of the file; blank ones are skipped.
+// Takes the place off the line of a cell, whose rest becomes its text.
+Status TakePlace(const ReadOptions& options, const Shape& shape, std::string_view line, FrameCell* cell) {
+  cell->text = line;
+  if (cell->text.ends_with('\r')) cell->text.remove_suffix(1);
+  const bool has_place = TakeInteger(&cell->text, &cell->row) && TakeInteger(&cell->text, &cell->column) &&
+                         (cell->text.empty() || IsBlank(cell->text.front()));
+  if (!has_place)
+    return DataLoss("cannot read '{}': line {}: '{}' is not row column text", options.path, cell->line,
+                    CutAtCharacter(Trim(line), 60))
+        .WithNote("if it is a table, say format=\"csv\"");
+  // One blank separates; those behind it belong to the cell.
+  if (!cell->text.empty()) cell->text.remove_prefix(1);
+  const bool inside = cell->row >= 1 && cell->column >= 1 &&
+                      cell->row <= (shape.rows == kUnknown ? kMostLength : shape.rows) &&
+                      cell->column <= (shape.columns == kUnknown ? INT32_MAX : shape.columns);
+  if (!inside)
+    return DataLoss("cannot read '{}': line {}: cell ({}, {}) is outside of the {} frame", options.path,
+                    cell->line, cell->row, cell->column, shape);
+  --cell->row;
+  --cell->column;
+  return OkStatus();
+}
+
+// Calls visit(chunk, cell), which returns a Status, for every line of the file; blank ones are skipped.
 template <typename Visit>
 Status VisitFrameCells(const ReadOptions& options, const Shape& shape, const TextFile& text,
-                       const Visit& visit) {
-  LineReader lines(text);
-  FrameCell cell;
-  for (std::string_view line; lines.Next(&line);) {
-    ++cell.line;
-    if (cell.line % kLinesBetweenPolls == 0 && IsCancelled(options.cancelled)) return Cancelled("cancelled");
-    if (Trim(line).empty()) continue;
-    cell.text = line;
-    if (cell.text.ends_with('\r')) cell.text.remove_suffix(1);
-    const bool has_place = TakeInteger(&cell.text, &cell.row) && TakeInteger(&cell.text, &cell.column) &&
-                           (cell.text.empty() || IsBlank(cell.text.front()));
-    if (!has_place)
-      return DataLoss("cannot read '{}': line {}: '{}' is not row column text", options.path, cell.line,
-                      CutAtCharacter(Trim(line), 60))
-          .WithNote("if it is a table, say format=\"csv\"");
-    // One blank separates; those behind it belong to the cell.
-    if (!cell.text.empty()) cell.text.remove_prefix(1);
-    const bool inside = cell.row >= 1 && cell.column >= 1 &&
-                        cell.row <= (shape.rows == kUnknown ? kMostLength : shape.rows) &&
-                        cell.column <= (shape.columns == kUnknown ? INT32_MAX : shape.columns);
-    if (!inside)
-      return DataLoss("cannot read '{}': line {}: cell ({}, {}) is outside of the {} frame", options.path,
-                      cell.line, cell.row, cell.column, shape);
-    --cell.row;
-    --cell.column;
-    HEDDLE_RETURN_IF_ERROR(visit(cell));
-  }
-  return lines.status();
+                       const LineChunks& chunks, ChunkOrder order, const Visit& visit) {
+  return VisitLineChunks(
+      options, text, chunks, order, [](size_t) { return true; },
+      [&](size_t chunk, std::string_view rest, int64_t* lines) {
+        FrameCell cell;
+        while (!rest.empty()) {
+          const std::string_view line = TakeLine(&rest);
+          cell.line = chunks.lines[chunk] + ++*lines;
+          if (Trim(line).empty()) continue;
+          HEDDLE_RETURN_IF_ERROR(TakePlace(options, shape, line, &cell));
+          HEDDLE_RETURN_IF_ERROR(visit(chunk, cell));
+        }
+        return OkStatus();
+      });
 }
 
 // A column whose cells are found in any order. It is gone through twice: first numbers are taken and the
@@ -151,12 +160,18 @@ Result<FileSummary> SummarizeTextFrame(const ReadOptions& options, const TextFil
     return DataLoss("cannot read '{}': the schema has {} types, the file has {} columns", options.path, typed,
                     options.columns);
   summary.shape = {options.rows, options.columns == kUnknown ? typed : options.columns};
+  HEDDLE_ASSIGN_OR_RETURN(const LineChunks chunks, CutLines(text, 0));
+  std::vector<Shape> of_chunks(chunks.offsets.size(), Shape{0, 0});
+  HEDDLE_RETURN_IF_ERROR(VisitFrameCells(options, summary.shape, text, chunks, ChunkOrder::kAny,
+                                         [&](size_t chunk, const FrameCell& cell) {
+                                           Shape& largest = of_chunks[chunk];
+                                           largest.rows = std::max(largest.rows, cell.row + 1);
+                                           largest.columns = std::max(largest.columns, cell.column + 1);
+                                           return OkStatus();
+                                         }));
   Shape largest{0, 0};
-  HEDDLE_RETURN_IF_ERROR(VisitFrameCells(options, summary.shape, text, [&](const FrameCell& cell) {
-    largest.rows = std::max(largest.rows, cell.row + 1);
-    largest.columns = std::max(largest.columns, cell.column + 1);
-    return OkStatus();
-  }));
+  for (const Shape& of_chunk : of_chunks)
+    largest = {std::max(largest.rows, of_chunk.rows), std::max(largest.columns, of_chunk.columns)};
   if (summary.shape.rows == kUnknown) summary.shape.rows = largest.rows;
   if (summary.shape.columns == kUnknown) summary.shape.columns = largest.columns;
   if (summary.shape.Cells() == 0)
@@ -170,28 +185,52 @@ Result<FileSummary> SummarizeTextFrame(const ReadOptions& options, const TextFil
 
 Result<Frame> ReadTextFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                             int64_t row_begin, int64_t row_end) {
-  std::vector<ScatteredColumn> columns;
-  for (const ColumnType type : summary.schema->types) {
-    HEDDLE_ASSIGN_OR_RETURN(ScatteredColumn column, ScatteredColumn::Make(type, row_end - row_begin));
-    columns.push_back(std::move(column));
-  }
+  const int64_t rows = row_end - row_begin;
+  HEDDLE_ASSIGN_OR_RETURN(const LineChunks chunks, CutLines(text, 0));
   const auto is_wanted = [&](const FrameCell& cell) { return cell.row >= row_begin && cell.row < row_end; };
   const auto is_missing = [&](const FrameCell& cell) { return IsMissing(Trim(cell.text), options); };
-  // Every rank looks at all cells, so that all tell the same fault.
-  HEDDLE_RETURN_IF_ERROR(VisitFrameCells(options, summary.shape, text, [&](const FrameCell& cell) {
-    const auto j = static_cast<size_t>(cell.column);
-    if (is_missing(cell) || columns[j].Add(cell.row - row_begin, is_wanted(cell), cell.text))
-      return OkStatus();
-    return DataLoss("cannot read '{}': line {}: '{}' is no {}", options.path, cell.line,
-                    CutAtCharacter(cell.text, 40), Name(summary.schema->types[j]))
-        .WithNote("schema= says the types of the columns; STRING takes any text");
-  }));
-  for (ScatteredColumn& column : columns) HEDDLE_RETURN_IF_ERROR(column.MakeRoomForTexts());
-  HEDDLE_RETURN_IF_ERROR(VisitFrameCells(options, summary.shape, text, [&](const FrameCell& cell) {
-    if (is_wanted(cell) && !is_missing(cell))
-      columns[static_cast<size_t>(cell.column)].AddText(cell.row - row_begin, cell.text);
+  std::vector<ScatteredColumn> columns;
+  const auto make_columns = [&]() -> Status {
+    columns.clear();
+    for (const ColumnType type : summary.schema->types) {
+      HEDDLE_ASSIGN_OR_RETURN(ScatteredColumn column, ScatteredColumn::Make(type, rows));
+      columns.push_back(std::move(column));
+    }
     return OkStatus();
+  };
+  // Every rank looks at all cells, so that all tell the same fault. `puts(cell)` says whether a cell is put
+  // into its place.
+  const auto put_cells = [&](ChunkOrder order, const auto& puts) {
+    return VisitFrameCells(options, summary.shape, text, chunks, order, [&](size_t, const FrameCell& cell) {
+      const auto j = static_cast<size_t>(cell.column);
+      if (is_missing(cell) || columns[j].Add(cell.row - row_begin, is_wanted(cell) && puts(cell), cell.text))
+        return OkStatus();
+      return DataLoss("cannot read '{}': line {}: '{}' is no {}", options.path, cell.line,
+                      CutAtCharacter(cell.text, 40), Name(summary.schema->types[j]))
+          .WithNote("schema= says the types of the columns; STRING takes any text");
+    });
+  };
+  HEDDLE_RETURN_IF_ERROR(make_columns());
+  HEDDLE_ASSIGN_OR_RETURN(CellSet met, CellSet::Make(rows, summary.shape.columns, options.path));
+  std::atomic<bool> any_twice = false;
+  HEDDLE_RETURN_IF_ERROR(put_cells(ChunkOrder::kAny, [&](const FrameCell& cell) {
+    const bool is_first = met.Add(cell.row - row_begin, cell.column);
+    if (!is_first) any_twice = true;
+    return is_first;
   }));
+  ChunkOrder order = ChunkOrder::kAny;
+  if (any_twice) {
+    order = ChunkOrder::kOfFile;
+    HEDDLE_RETURN_IF_ERROR(make_columns());
+    HEDDLE_RETURN_IF_ERROR(put_cells(order, [](const FrameCell&) { return true; }));
+  }
+  for (ScatteredColumn& column : columns) HEDDLE_RETURN_IF_ERROR(column.MakeRoomForTexts());
+  HEDDLE_RETURN_IF_ERROR(
+      VisitFrameCells(options, summary.shape, text, chunks, order, [&](size_t, const FrameCell& cell) {
+        if (is_wanted(cell) && !is_missing(cell))
+          columns[static_cast<size_t>(cell.column)].AddText(cell.row - row_begin, cell.text);
+        return OkStatus();
+      }));
   std::vector<Column> cells;
   for (ScatteredColumn& column : columns) cells.push_back(std::move(column).Finish());
   return Frame(summary.schema, std::move(cells));

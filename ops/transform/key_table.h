@@ -48,9 +48,14 @@ class KeyTable {
     }
     return static_cast<int32_t>(slot.number - 1);
   }
+  /// Of a key that is there; -1 of another one.
+  int32_t Find(const Key& key, uint64_t hash) const {
+    return slots_.empty() ? -1 : static_cast<int32_t>(slots_[PlaceOf(key, hash)].number) - 1;
+  }
   const std::vector<Key>& keys() const { return keys_; }
   const std::vector<uint64_t>& hashes() const { return hashes_; }
   std::vector<int64_t>& rows() { return rows_; }  ///< The first of each key.
+  const std::vector<int64_t>& rows() const { return rows_; }
 
  private:
   struct Slot {

@@ -7,8 +7,10 @@
 #include <limits>
 
 #include "core/text/double_text.h"
+#include "core/text/quoted.h"
 #include "core/text/utf8.h"
 #include "ops/frame/convert.h"
+#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {
@@ -37,8 +39,11 @@ std::vector<std::string> CellsOf(const ColumnSpec& spec, const ColumnMetadata& m
     case Encoder::kRecode:
     case Encoder::kWordEmbedding:
     case Encoder::kBagOfWords:
-      for (size_t i = 0; i < metadata.tokens.size(); ++i)
-        cells.push_back(fmt::format("{}{}{}", metadata.tokens[i], kSeparator, i + 1));
+      cells = metadata.tokens;
+      for (size_t i = 0; i < cells.size(); ++i) {
+        cells[i] += kSeparator;
+        AppendInteger(static_cast<int64_t>(i) + 1, &cells[i]);
+      }
       break;
     case Encoder::kBin:
       for (size_t i = 0; i < metadata.upper.size(); ++i)
@@ -191,12 +196,13 @@ int64_t ColumnMetadata::Codes(const ColumnSpec& spec) const {
 
 Result<Frame> MetadataFrame(const TransformSpec& spec, const Schema& schema,
                             const std::vector<ColumnMetadata>& columns) {
-  std::vector<std::vector<std::string>> cells;
+  std::vector<std::vector<std::string>> cells(columns.size());
+  ParallelFor(static_cast<int64_t>(columns.size()), 1, [&](int64_t begin, int64_t end) {
+    for (auto j = static_cast<size_t>(begin); j < static_cast<size_t>(end); ++j)
+      cells[j] = CellsOf(spec.columns[j], columns[j]);
+  });
   size_t rows = 0;
-  for (size_t j = 0; j < columns.size(); ++j) {
-    cells.push_back(CellsOf(spec.columns[j], columns[j]));
-    rows = std::max(rows, cells.back().size());
-  }
+  for (const std::vector<std::string>& column : cells) rows = std::max(rows, column.size());
   std::vector<Column> filled;
   for (const std::vector<std::string>& column : cells) {
     HEDDLE_ASSIGN_OR_RETURN(Column one, FilledColumn(column, static_cast<int64_t>(rows)));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
 
 #include "ops/parallel.h"
 #include "ops/transform/encoders.h"
+#include "ops/transform/key_table.h"
 
 namespace heddle::ops {
 namespace {
@@ -24,12 +24,14 @@ void FitTokens(const ColumnInput& input, ColumnMetadata* metadata) {
 
 Status Recode(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  std::unordered_map<std::string_view, double> code_of;
-  for (size_t i = 0; i < metadata.tokens.size(); ++i)
-    code_of.emplace(metadata.tokens[i], static_cast<double>(i + 1));
+  KeyTable<std::string_view> tokens;  // Of one that comes twice the first place counts.
+  for (size_t i = 0; i < metadata.tokens.size(); ++i) {
+    const std::string_view token = metadata.tokens[i];
+    tokens.NumberOf(token, HashOf(token), static_cast<int64_t>(i));
+  }
   const auto find = [&](std::string_view token) {
-    const auto found = code_of.find(token);
-    return found == code_of.end() ? kNan : found->second;
+    const int32_t number = tokens.Find(token, HashOf(token));
+    return number < 0 ? kNan : static_cast<double>(tokens.rows()[static_cast<size_t>(number)] + 1);
   };
   const double replacement = input.spec.impute && metadata.imputed ? find(*metadata.imputed) : kNan;
   std::vector<double> code_of_number(static_cast<size_t>(input.distinct->count()));
