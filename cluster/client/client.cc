@@ -40,6 +40,11 @@ class RecordingLoader : public compiler::SourceLoader {
       (*files_)[path] = text;  // the master is to see what was seen here
     return text;
   }
+  std::string LoadNames(const std::string& path) override {
+    std::string names = loader_.LoadNames(path);
+    if (!names.empty()) (*files_)[compiler::MemorySourceLoader::PathOfNames(path)] = names;
+    return names;
+  }
 
  private:
   compiler::FileSourceLoader loader_;

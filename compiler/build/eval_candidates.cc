@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "compiler/build/program_builder.h"
 #include "compiler/build/script_arguments.h"
 
 // What an eval() whose name is computed may call: the functions of its file, of the main script and of
 // sourced files, and the functions of the library that a string in the program, or an argument of the script,
-// names. A candidate with a part of DML that Heddle does not run is an error only if it is called.
+// names, or a small file of data that such a string names. A candidate with a part of DML that Heddle does
+// not run is an error only if it is called.
 namespace heddle::compiler {
 namespace {
 
@@ -42,6 +44,13 @@ bool IsName(const std::string& text) {
   return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
     return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
   });
+}
+
+// True for a text that could name a file of data: dir/param.csv.
+bool IsPath(const std::string& text) {
+  constexpr size_t kLongestPath = 4096;
+  return text.size() < kLongestPath && text.find_first_of("./") != text.npos &&
+         text.find_first_of("\n\t\"") == text.npos;
 }
 
 void FillIn(std::vector<Block>* blocks, const std::map<int32_t, std::vector<CallCandidate>>& candidates) {
@@ -88,13 +97,24 @@ void ProgramBuilder::BuildCandidates() {
   is_certain_ = true;
 }
 
-// Strings of the program, and arguments of the script, that could be the name of a function.
-std::set<std::string> ProgramBuilder::NamesInTexts() const {
+// Strings of the program, and arguments of the script, that could be the name of a function, and such words
+// of the small files that they name.
+std::set<std::string> ProgramBuilder::NamesInTexts() {
   std::set<std::string> texts;
   for (const ScriptFile& file : scripts.files) AddTexts(file, &texts);
   for (const auto& [name, text] : options.arguments) texts.insert(ArgumentValue(text).ToText());
-  std::erase_if(texts, [](const std::string& text) { return !IsName(text); });
-  return texts;
+  std::set<std::string> names;
+  for (const std::string& text : texts) {
+    if (IsName(text)) names.insert(text);
+    if (!IsPath(text)) continue;
+    const auto [found, is_new] = names_in_files_.try_emplace(text);
+    if (is_new) {
+      std::istringstream lines(options.loader->LoadNames(text));
+      for (std::string name; std::getline(lines, name);) found->second.push_back(name);
+    }
+    names.insert(found->second.begin(), found->second.end());
+  }
+  return names;
 }
 
 std::vector<ProgramBuilder::EvalCandidate> ProgramBuilder::CandidatesOf(const EvalSite& site,

@@ -65,7 +65,8 @@ bool TakesElement(ListOperation operation) {
 }
 
 // list(b=1, a=2): existing scripts count on the order of a java.util.HashMap of the names, in which of equal
-// names the last value counts. A list without names, or with names for some, keeps the order of the text.
+// names the last value counts. It is a copy, which has room for one more. A list without names, or with names
+// for some, keeps the order of the text.
 void OrderByNames(std::vector<std::pair<std::string, std::string>>* elements) {
   std::vector<std::pair<std::string, std::string>> ordered;
   for (const auto& [name, variable] : *elements) {
@@ -77,8 +78,9 @@ void OrderByNames(std::vector<std::pair<std::string, std::string>>* elements) {
     else
       same->second = variable;
   }
+  const size_t room = ordered.size() + 1;
   std::stable_sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
-    return ops::JavaBucketOf(a.first, ordered.size()) < ops::JavaBucketOf(b.first, ordered.size());
+    return ops::JavaBucketOf(a.first, room) < ops::JavaBucketOf(b.first, room);
   });
   *elements = std::move(ordered);
 }

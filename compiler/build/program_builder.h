@@ -77,7 +77,7 @@ class ProgramBuilder {
   void BuildNeeded();
   // --- eval_candidates.cc
   void BuildCandidates();
-  std::set<std::string> NamesInTexts() const;
+  std::set<std::string> NamesInTexts();
   std::vector<EvalCandidate> CandidatesOf(const EvalSite& site, const std::set<std::string>& names);
   CallCandidate CandidateFor(const EvalSite& site, const EvalCandidate& candidate) const;
   std::string WhyNot(const DmlFunction& function) const;
@@ -97,6 +97,7 @@ class ProgramBuilder {
   bool reachable_ = true;                 // what is built now is reached from the main script
   bool is_certain_ = true;                // and not only by an eval() that may call anything
   std::vector<EvalSite> eval_sites_;
+  std::map<std::string, std::vector<std::string>> names_in_files_;  // By the path that a text names.
   std::map<std::string, std::string> missing_parts_;  // of DML, in functions that only eval() reaches: by key
 };
 

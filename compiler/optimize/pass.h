@@ -90,8 +90,8 @@ Status HoistLoopInvariants(Program* program);
 /// bits, but for rand() without a seed, which depends on the number of blocks run.
 Status MergeBlocks(Program* program);
 /// Operands of cell-wise operators: a matrix of one cell on the right of a larger one becomes the scalar that
-/// it holds, a text beside a matrix the number that it names, a vector on the left of outer(u, V, op) a matrix
-/// like V. Keeps bits. Needs: shapes and types.
+/// it holds, a text beside a matrix the number that it names, a vector on the left of outer(u, V, op) a
+/// matrix like V. Keeps bits. Needs: shapes and types.
 Result<Graph> PrepareCellOperands(Graph graph, const PassOptions& options);
 /// Algebra that keeps bits (rules_exact.cc). Needs: shapes and formats where a rule has a condition.
 Result<Graph> ApplyExactRules(Graph graph, const PassOptions& options);

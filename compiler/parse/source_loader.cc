@@ -5,6 +5,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string_view>
 
 #include "compiler/parse/parser.h"
 #include "compiler/parse/source_path.h"
@@ -54,6 +56,23 @@ std::string FileSourceLoader::LoadMetadata(const std::string& path) {
   return text.ok() ? *text : "";
 }
 
+std::string FileSourceLoader::LoadNames(const std::string& path) {
+  const std::string text = LoadMetadata(path);
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto is_part = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
+  std::set<std::string_view> names;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = begin;
+    while (end < text.size() && is_part(text[end])) ++end;
+    if (end > begin && is_letter(text[begin]))
+      names.insert(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::string lines;
+  for (const std::string_view name : names) lines.append(name).push_back('\n');
+  return lines;
+}
+
 Result<std::string> MemorySourceLoader::Load(const std::string& path) {
   const auto found = files_.find(path);
   if (found == files_.end()) return NotFound("script not found among those of the job: {}", path);
@@ -64,5 +83,7 @@ std::string MemorySourceLoader::LoadMetadata(const std::string& path) {
   const auto found = files_.find(path);
   return found == files_.end() ? "" : found->second;
 }
+
+std::string MemorySourceLoader::LoadNames(const std::string& path) { return LoadMetadata(PathOfNames(path)); }
 
 }  // namespace heddle::compiler

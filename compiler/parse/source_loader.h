@@ -18,6 +18,9 @@ class SourceLoader {
   virtual Result<std::string> Load(const std::string& path) = 0;
   /// The text of the metadata of a file that the script reads; "" where there is none.
   virtual std::string LoadMetadata(const std::string& path) = 0;
+  /// The words of a file of data that could be names of functions, a line each; "" where there is no file, or
+  /// one of more than 1 MiB.
+  virtual std::string LoadNames(const std::string& path) = 0;
 };
 
 /// Reads files below a directory of this machine; "" is the working directory of the process.
@@ -26,6 +29,7 @@ class FileSourceLoader : public SourceLoader {
   explicit FileSourceLoader(std::string directory = "") : directory_(std::move(directory)) {}
   Result<std::string> Load(const std::string& path) override;
   std::string LoadMetadata(const std::string& path) override;
+  std::string LoadNames(const std::string& path) override;
 
  private:
   std::string directory_;
@@ -37,6 +41,9 @@ class MemorySourceLoader : public SourceLoader {
   explicit MemorySourceLoader(std::map<std::string, std::string> files) : files_(std::move(files)) {}
   Result<std::string> Load(const std::string& path) override;
   std::string LoadMetadata(const std::string& path) override;
+  std::string LoadNames(const std::string& path) override;
+  /// Under which path what LoadNames(path) gives travels.
+  static std::string PathOfNames(const std::string& path) { return path + "#names"; }
 
  private:
   std::map<std::string, std::string> files_;

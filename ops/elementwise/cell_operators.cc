@@ -172,8 +172,9 @@ constexpr Operator kOperators[] = {
 
 std::span<const Operator> ElementwiseOperators() { return kOperators; }
 
-/// outer(u, v, "op"), also called ppred: u op t(v) for the operators that have a name there. The front end writes the call as
-/// the operator itself, which repeats its vectors.
-extern constexpr Operator kOuterForm = {.name = "outer", .form = CallForm::kOuter, .parameters = "u v op", .aliases = "ppred"};
+/// outer(u, v, "op"), also called ppred: u op t(v) for the operators that have a name there. The front end
+/// writes the call as the operator itself, which repeats its vectors.
+extern constexpr Operator kOuterForm = {
+    .name = "outer", .form = CallForm::kOuter, .parameters = "u v op", .aliases = "ppred"};
 
 }  // namespace heddle::ops

@@ -29,6 +29,12 @@ std::vector<std::string> CountedNames(int64_t columns) {
   return names;
 }
 
+std::shared_ptr<const Schema> OfChangedCopy(const std::shared_ptr<const Schema>& schema) {
+  if (schema == nullptr || schema->names.empty() || schema->names != CountedNames(schema->columns()))
+    return schema;
+  return std::make_shared<const Schema>(Schema{schema->types, {}});
+}
+
 Schema ColumnsOf(const Schema& schema, int64_t begin, int64_t end) {
   Schema part;
   part.types.assign(schema.types.begin() + begin, schema.types.begin() + end);
@@ -62,6 +68,7 @@ Frame SideBySide(std::span<const Frame> frames) {
 
 Schema BelowEachOther(std::span<const Schema* const> schemas) {
   Schema result = *schemas[0];
+  if (result.names == CountedNames(result.columns())) result.names.clear();
   for (const Schema* schema : schemas)
     for (size_t j = 0; j < result.types.size(); ++j)
       result.types[j] = WiderOf(result.types[j], schema->types[j]);
@@ -94,7 +101,7 @@ Result<Frame> Replaced(const Frame& frame, int64_t row, int64_t column, const Fr
     HEDDLE_ASSIGN_OR_RETURN(const Frame replaced, StackRows(pieces));
     old = replaced.column(0);
   }
-  return Frame(frame.schema(), std::move(columns));
+  return Frame(OfChangedCopy(frame.schema()), std::move(columns));
 }
 
 }  // namespace heddle::ops

@@ -11,6 +11,9 @@ namespace heddle::ops {
 /// "C1" to "Cn", as names that the columns keep wherever they go.
 std::vector<std::string> CountedNames(int64_t columns);
 
+/// As changed copies of a frame have them: names that are the counted ones are none.
+std::shared_ptr<const Schema> OfChangedCopy(const std::shared_ptr<const Schema>& schema);
+
 /// Columns [begin, end).
 Schema ColumnsOf(const Schema& schema, int64_t begin, int64_t end);
 Frame ColumnsOf(const Frame& frame, int64_t begin, int64_t end);
@@ -21,7 +24,7 @@ Schema SideBySide(std::span<const Schema* const> schemas);
 /// The frames have the same number of rows.
 Frame SideBySide(std::span<const Frame> frames);
 
-/// Frames below each other: the names of the first, of each column the widest type.
+/// Frames below each other: the names of the first as OfChangedCopy has them, of each column the widest type.
 Schema BelowEachOther(std::span<const Schema* const> schemas);
 /// The frames have the same number of columns. kResourceExhausted.
 Result<Frame> BelowEachOther(std::span<const Frame> frames);

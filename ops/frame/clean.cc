@@ -7,8 +7,8 @@
 #include "ops/frame/cell_types.h"
 #include "ops/frame/convert.h"
 #include "ops/frame/text_column.h"
-#include "ops/text/java_text.h"
 #include "ops/operator.h"
+#include "ops/text/java_text.h"
 
 // Frames whose cells are checked against types and lengths: detectSchema, applySchema, dropInvalidType,
 // dropInvalidLength.

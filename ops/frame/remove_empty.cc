@@ -66,16 +66,16 @@ Result<Frame> Gathered(const Frame& frame, bool rows, std::span<const int64_t> k
     auto schema = std::make_shared<Schema>();
     for (const int64_t j : kept) {
       schema->types.push_back(frame.column(j).type());
+      schema->names.push_back(frame.schema()->NameOf(j));
       columns.push_back(frame.column(j));
     }
-    schema->names = CountedNames(static_cast<int64_t>(kept.size()));
     return Frame(std::move(schema), std::move(columns));
   }
   for (int64_t j = 0; j < frame.columns(); ++j) {
     HEDDLE_ASSIGN_OR_RETURN(Column column, RowsOf(frame.column(j), kept));
     columns.push_back(std::move(column));
   }
-  return Frame(frame.schema(), std::move(columns));
+  return Frame(OfChangedCopy(frame.schema()), std::move(columns));
 }
 
 Result<Frame> NothingLeft(const Frame& frame, bool rows) {
@@ -101,7 +101,7 @@ Result<Frame> NothingLeft(const Frame& frame, bool rows) {
     }
     columns.push_back(std::move(column));
   }
-  return Frame(frame.schema(), std::move(columns));
+  return Frame(OfChangedCopy(frame.schema()), std::move(columns));
 }
 
 }  // namespace heddle::ops

@@ -5,8 +5,8 @@
 
 #include "ops/frame/cell_types.h"
 #include "ops/frame/text_column.h"
-#include "ops/text/java_text.h"
 #include "ops/operator.h"
+#include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {

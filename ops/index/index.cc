@@ -219,7 +219,9 @@ Result<ValueInfo> InferIndexAssign(const InferContext& context) {
     if (v.IsFrame())
       HEDDLE_RETURN_IF_ERROR(
           CheckReplacement(rows, columns, x.shape, v.shape, StatusCode::kInvalidArgument, "frame"));
-    return x;
+    ValueInfo info = x;
+    info.schema = OfChangedCopy(x.schema);
+    return info;
   }
   // A text that names a number counts as that number: the pass "cell-operands" converts it.
   const Scalar* known = context.scalars.size() > 1 ? context.scalars[1] : nullptr;

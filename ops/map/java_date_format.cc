@@ -15,9 +15,9 @@ constexpr int64_t kMillisecondsOfDay = 86'400'000;
 constexpr int64_t kFirstGregorianDay = -141'427;  // 15 October 1582, counted from 1970.
 constexpr size_t kMostDigits = 9;                 // Of a field: its number stays far inside 64 bits.
 
-constexpr std::array<std::u16string_view, 12> kMonths = {
-    u"January", u"February", u"March",     u"April",   u"May",      u"June",
-    u"July",    u"August",   u"September", u"October", u"November", u"December"};
+constexpr std::array<std::u16string_view, 12> kMonths = {u"January",   u"February", u"March",    u"April",
+                                                         u"May",       u"June",     u"July",     u"August",
+                                                         u"September", u"October",  u"November", u"December"};
 constexpr std::array<std::u16string_view, 7> kDays = {u"Thursday", u"Friday",  u"Saturday", u"Sunday",
                                                       u"Monday",   u"Tuesday", u"Wednesday"};  // From 1970.
 constexpr std::array<std::u16string_view, 2> kHalves = {u"AM", u"PM"};
@@ -72,8 +72,8 @@ void AppendNumber(int64_t number, size_t digits, std::u16string* out) {
 }  // namespace
 
 int64_t MillisecondsOf(const CivilTime& time) {
-  return DayOf(time) * kMillisecondsOfDay +
-         ((time.hour * 60 + time.minute) * 60 + time.second) * 1000 + time.millisecond;
+  return DayOf(time) * kMillisecondsOfDay + ((time.hour * 60 + time.minute) * 60 + time.second) * 1000 +
+         time.millisecond;
 }
 
 CivilTime CivilTimeOf(int64_t milliseconds) {
@@ -214,16 +214,16 @@ std::u16string JavaDateFormat::Write(int64_t milliseconds) const {
   for (const Field& field : fields_) {
     switch (field.letter) {
       case 0: out += field.text; break;
-      case 'y':
-        AppendNumber(field.count == 2 ? time.year % 100 : time.year, field.count, &out);
-        break;
+      case 'y': AppendNumber(field.count == 2 ? time.year % 100 : time.year, field.count, &out); break;
       case 'M':
         if (field.IsName())
           append_name(kMonths[static_cast<size_t>(time.month - 1)], field.count > 3);
         else
           AppendNumber(time.month, field.count, &out);
         break;
-      case 'E': append_name(kDays[static_cast<size_t>(day - 7 * FloorDivide(day, 7))], field.count > 3); break;
+      case 'E':
+        append_name(kDays[static_cast<size_t>(day - 7 * FloorDivide(day, 7))], field.count > 3);
+        break;
       case 'a': out += kHalves[time.hour < 12 ? 0 : 1]; break;
       case 'd': AppendNumber(time.day, field.count, &out); break;
       case 'H': AppendNumber(time.hour, field.count, &out); break;

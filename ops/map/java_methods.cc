@@ -8,7 +8,6 @@
 #include "core/text/double_text.h"
 #include "core/text/utf8.h"
 #include "ops/map/java_dates.h"
-#include "ops/text/java_text.h"
 #include "ops/map/porter_stemmer.h"
 #include "ops/map/text_measures.h"
 #include "ops/text/java_text.h"

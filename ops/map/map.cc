@@ -87,6 +87,14 @@ Result<ValueInfo> InferMap(const InferContext& context) {
   return ValueInfo::OfFrame(x.shape.rows, SchemaOfTexts(columns));
 }
 
+// A cell that is not missing as Java has it: of columns of booleans "true" and "false".
+std::optional<std::string> JavaTextOf(const Frame& frame, int64_t row, int64_t column) {
+  std::optional<std::string> text = TextOfCell(frame, row, column);
+  const bool is_boolean = frame.schema()->types[static_cast<size_t>(column)] == ColumnType::kBoolean;
+  if (text && is_boolean) *text = *text == "TRUE" ? "true" : "false";
+  return text;
+}
+
 // The error of a cell, with its place.
 Status At(const Status& status, int64_t row, const Frame& frame, int64_t column) {
   const std::string where = column < 0 ? fmt::format("row {}", row + 1)
@@ -103,7 +111,7 @@ Result<Table> MapCells(const Frame& frame, const JavaLambda& lambda, const Kerne
     Cells& cells = table.emplace_back(static_cast<size_t>(frame.rows()));
     for (int64_t i = 0; i < frame.rows(); ++i) {
       if (i % kRowsBetweenLooks == 0 && IsCancelled(context.cancelled)) return Cancelled("map");
-      const std::optional<std::string> text = TextOfCell(frame, i, j);
+      const std::optional<std::string> text = JavaTextOf(frame, i, j);
       if (!text) continue;
       const JavaValue argument = ToUtf16(*text);
       const Result<JavaValue> value = lambda.Apply({&argument, 1});
@@ -124,7 +132,7 @@ Result<Table> MapLines(const Frame& frame, const JavaLambda& lambda, bool rows,
     if (IsCancelled(context.cancelled)) return Cancelled("map");
     JavaTexts texts;
     for (int64_t k = 0; k < cells; ++k) {
-      const std::optional<std::string> text = rows ? TextOfCell(frame, line, k) : TextOfCell(frame, k, line);
+      const std::optional<std::string> text = rows ? JavaTextOf(frame, line, k) : JavaTextOf(frame, k, line);
       texts.push_back(text ? ToUtf16(*text) : u"null");
     }
     const JavaValue argument = std::move(texts);
@@ -150,9 +158,9 @@ Result<Table> MapPairs(const Frame& frame, const JavaLambda& lambda, const Kerne
   Table table(static_cast<size_t>(n), Cells(static_cast<size_t>(n), "0.0"));
   for (int64_t i = 0; i < n; ++i) {
     if (IsCancelled(context.cancelled)) return Cancelled("map");
-    const std::optional<std::string> first = TextOfCell(frame, i, 0);
+    const std::optional<std::string> first = JavaTextOf(frame, i, 0);
     for (int64_t j = i + 1; first && j < n; ++j) {
-      const std::optional<std::string> second = TextOfCell(frame, j, 0);
+      const std::optional<std::string> second = JavaTextOf(frame, j, 0);
       if (!second) continue;
       const JavaValue arguments[] = {ToUtf16(*first), ToUtf16(*second)};
       const Result<JavaValue> value = lambda.Apply(arguments);

@@ -119,9 +119,13 @@ Texts BinsOf(const Frame& frame, const ColumnSpec& spec, int64_t j) {
 Texts MetadataOf(const Frame& frame, const ColumnSpec& spec, int64_t j) {
   Texts cells;
   if (spec.encoder == Encoder::kRecode) {
-    for (const std::string& token : TokensOf(frame, spec, j)) {
+    for (const std::string& token : TokensOf(frame, spec, j))
       cells.push_back(token + kDot + std::to_string(cells.size() + 1));
-    }
+    const auto bucket = [&](const std::string& cell) {
+      return JavaBucketOf(cell.substr(0, cell.rfind(kDot)), cells.size());
+    };
+    std::stable_sort(cells.begin(), cells.end(),
+                     [&](const auto& a, const auto& b) { return bucket(a) < bucket(b); });
   }
   if (spec.encoder == Encoder::kBin) cells = BinsOf(frame, spec, j);
   if (spec.encoder == Encoder::kHash) cells.push_back(std::to_string(spec.hash_values));
@@ -145,8 +149,12 @@ struct Known {
         imputed = first;
         continue;
       }
-      before.push_back(first);
-      behind.push_back(second);
+      // Codes and upper ends of bins both go up.
+      const auto place = std::find_if(behind.begin(), behind.end(), [&](const std::string& other) {
+        return NumberIn(second) < NumberIn(other);
+      });
+      before.insert(before.begin() + (place - behind.begin()), first);
+      behind.insert(place, second);
     }
   }
   int64_t Width(const ColumnSpec& spec) const {

@@ -9,6 +9,7 @@
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
+#include "ops/frame/arrange.h"
 #include "ops/frame/remove_empty.h"
 #include "ops/parallel.h"
 #include "ops/select/select_operators.h"
@@ -53,7 +54,7 @@ Result<ValueInfo> InferRemoveEmpty(const InferContext& context) {
   }
   const Shape shape = rows ? Shape{kUnknown, x.shape.columns} : Shape{x.shape.rows, kUnknown};
   if (!x.IsFrame()) return ValueInfo::OfMatrix(shape, x.format);
-  ValueInfo info = ValueInfo::OfFrame(shape.rows, rows ? x.schema : nullptr);
+  ValueInfo info = ValueInfo::OfFrame(shape.rows, rows ? OfChangedCopy(x.schema) : nullptr);
   info.shape = shape;
   return info;
 }

@@ -11,6 +11,7 @@
 #include "core/text/utf8.h"
 #include "ops/frame/convert.h"
 #include "ops/parallel.h"
+#include "ops/transform/java_hash_map.h"
 
 namespace heddle::ops {
 namespace {
@@ -32,6 +33,17 @@ std::optional<int64_t> CodeIn(std::string_view text) {
   return code;
 }
 
+// The indexes of tokens as a java.util.HashMap gives them, in which SystemDS has them: metadata are printed
+// and compared as texts.
+std::vector<size_t> InJavaOrder(const std::vector<std::string>& tokens) {
+  std::vector<std::pair<uint32_t, size_t>> places;
+  for (size_t i = 0; i < tokens.size(); ++i) places.emplace_back(JavaBucketOf(tokens[i], tokens.size()), i);
+  std::sort(places.begin(), places.end());
+  std::vector<size_t> order;
+  for (const auto& [bucket, index] : places) order.push_back(index);
+  return order;
+}
+
 std::vector<std::string> CellsOf(const ColumnSpec& spec, const ColumnMetadata& metadata) {
   std::vector<std::string> cells;
   switch (spec.encoder) {
@@ -39,10 +51,11 @@ std::vector<std::string> CellsOf(const ColumnSpec& spec, const ColumnMetadata& m
     case Encoder::kRecode:
     case Encoder::kWordEmbedding:
     case Encoder::kBagOfWords:
-      cells = metadata.tokens;
-      for (size_t i = 0; i < cells.size(); ++i) {
-        cells[i] += kSeparator;
-        AppendInteger(static_cast<int64_t>(i) + 1, &cells[i]);
+      cells.reserve(metadata.tokens.size());
+      for (const size_t i : InJavaOrder(metadata.tokens)) {
+        cells.push_back(metadata.tokens[i]);
+        cells.back() += kSeparator;
+        AppendInteger(static_cast<int64_t>(i) + 1, &cells.back());
       }
       break;
     case Encoder::kBin:

@@ -25,7 +25,7 @@ struct ColumnMetadata {
 /// One column for each of the frame, under its name; as many rows as the longest needs. In each, cells from
 /// the first row on, then missing ones:
 ///
-/// tokens:   "token·code" in ascending order of codes; the last "·" counts.
+/// tokens:   "token·code" in the order of a HashMap of Java; the last "·" counts.
 /// kBin:     "lower·upper" of each bin.
 /// kHash:    the number of codes.
 /// impute:   "cell·impute", the last.

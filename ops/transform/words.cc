@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "ops/frame/convert.h"
-#include "ops/text/java_text.h"
 #include "ops/parallel.h"
+#include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {

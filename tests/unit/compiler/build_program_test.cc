@@ -181,7 +181,7 @@ TEST(BuiltinTableTest, EveryBuiltinHasItsOperator) {
     const ops::Operator* builtin = ops::FindBuiltin(name);
     ASSERT_NE(builtin, nullptr);
     EXPECT_EQ(builtin->name, name);
-    EXPECT_FALSE(IsOtherNative(name)) << name;
+    EXPECT_FALSE(InsteadOfNative(name).has_value()) << name;
     EXPECT_FALSE(IsLibraryFunction(name)) << name;
   }
 }

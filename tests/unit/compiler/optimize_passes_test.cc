@@ -311,8 +311,8 @@ TEST(PassesTest, APassCanBeSwitchedOffByName) {
   EXPECT_EQ(seen,
             (std::vector<std::string>{
                 "build", "shapes", "drop-unread", "inline-functions", "propagate-constants", "fold-constants",
-                "simplify-branches", "vectorize-loops", "hoist", "merge-blocks", "cell-operands", "order-rules",
-                "order-products", "remove-dead", "remove-unread", "split-sums", "mark-dead"}));
+                "simplify-branches", "vectorize-loops", "hoist", "merge-blocks", "cell-operands",
+                "order-rules", "order-products", "remove-dead", "remove-unread", "split-sums", "mark-dead"}));
 }
 
 }  // namespace

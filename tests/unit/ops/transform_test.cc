@@ -70,8 +70,8 @@ TEST(TransformTest, TokensAreNumberedAsTheyAppear) {
   const Encoded encoded = Encode(Shop(), "{recode: [colour, price], impute: []}");
   EXPECT_TRUE(
       Matrix::SameCells(encoded.matrix, Rows({{1, 1, 1}, {2, 2, 2}, {kNan, 3, kNan}, {1, 4, 4}, {3, 5, 5}})));
-  EXPECT_EQ(TextsOf(encoded.meta, 0), (Texts{"red·1", "blue·2", "green·3", "missing", "missing"}));
-  EXPECT_EQ(TextsOf(encoded.meta, 1), (Texts{"1.0·1", "4.0·2", "2.0·3", "10.0·4", "NaN·5"}));
+  EXPECT_EQ(TextsOf(encoded.meta, 0), (Texts{"red·1", "green·3", "blue·2", "missing", "missing"}));
+  EXPECT_EQ(TextsOf(encoded.meta, 1), (Texts{"1.0·1", "2.0·3", "4.0·2", "10.0·4", "NaN·5"}));
   EXPECT_EQ(TextsOf(encoded.meta, 2), Texts(5, "missing"));
   EXPECT_EQ(encoded.meta.schema()->names, (Texts{"colour", "price", "count"}));
 }
@@ -186,7 +186,7 @@ TEST(TransformTest, TokensWithDotsAndQuotesComeBack) {
   const Frame frame = FrameOfColumns({TextColumn({"a·1", "say \"x\"", "\"", "c·"})}, {"s"});
   const std::string spec = "{recode: [s]}";
   const Encoded encoded = Encode(frame, spec);
-  EXPECT_EQ(TextsOf(encoded.meta, 0), (Texts{"a·1·1", "say \"x\"·2", "\"·3", "c··4"}));
+  EXPECT_EQ(TextsOf(encoded.meta, 0), (Texts{"\"·3", "c··4", "a·1·1", "say \"x\"·2"}));
   const Value decoded =
       Invocation("transformdecode", {Value(encoded.matrix), Value(encoded.meta), Value(Scalar(spec))}).Run();
   EXPECT_TRUE(Frame::SameCells(decoded.frame(), frame));

@@ -18,9 +18,8 @@ TEST(JavaTextTest, LettersAreThoseOfEveryScript) {
 }
 
 TEST(JavaTextTest, CasesAreThoseOfJava) {
-  const std::pair<char16_t, char16_t> pairs[] = {
-      {u'A', u'a'}, {u'Ä', u'ä'}, {u'Ÿ', u'ÿ'}, {u'Ω', u'ω'},
-      {u'Я', u'я'}, {u'Ā', u'ā'}, {u'Ա', u'ա'}, {u'Ⴀ', u'ⴀ'}};
+  const std::pair<char16_t, char16_t> pairs[] = {{u'A', u'a'}, {u'Ä', u'ä'}, {u'Ÿ', u'ÿ'}, {u'Ω', u'ω'},
+                                                 {u'Я', u'я'}, {u'Ā', u'ā'}, {u'Ա', u'ա'}, {u'Ⴀ', u'ⴀ'}};
   for (const auto& [capital, small] : pairs) {
     EXPECT_EQ(LowerCase(capital), small);
     EXPECT_EQ(LowerCase(small), small);
