@@ -49,6 +49,7 @@ class LoaderFromFolder : public compiler::SourceLoader {
     return text;
   }
   std::string LoadMetadata(const std::string& path) override { return working_directory_.LoadMetadata(path); }
+  std::string LoadNames(const std::string& path) override { return working_directory_.LoadNames(path); }
 
  private:
   compiler::SourceLoader& working_directory_;

@@ -50,12 +50,18 @@ Frame ColumnsOf(const Frame& frame, int64_t begin, int64_t end) {
 
 Schema SideBySide(std::span<const Schema* const> schemas) {
   Schema result;
+  std::set<std::string> names;
   for (const Schema* schema : schemas) {
     result.types.insert(result.types.end(), schema->types.begin(), schema->types.end());
-    for (int64_t j = 0; j < schema->columns(); ++j) result.names.push_back(schema->NameOf(j));
+    bool differ = true;
+    for (int64_t j = 0; j < schema->columns(); ++j) {
+      result.names.push_back(schema->NameOf(j));
+      differ &= names.insert(result.names.back()).second;
+    }
+    if (differ) continue;
+    result.names = CountedNames(result.columns());
+    names = std::set<std::string>(result.names.begin(), result.names.end());
   }
-  const std::set<std::string_view> different(result.names.begin(), result.names.end());
-  if (different.size() < result.names.size()) result.names = CountedNames(result.columns());
   return result;
 }
 

@@ -18,8 +18,8 @@ std::shared_ptr<const Schema> OfChangedCopy(const std::shared_ptr<const Schema>&
 Schema ColumnsOf(const Schema& schema, int64_t begin, int64_t end);
 Frame ColumnsOf(const Frame& frame, int64_t begin, int64_t end);
 
-/// Frames side by side. Names stay, those of unnamed columns as counted in their frame; where two are the
-/// same, all are counted anew.
+/// Frames side by side, one after the other. Names stay, those of unnamed columns as counted in their frame;
+/// where two are the same, all so far are counted anew.
 Schema SideBySide(std::span<const Schema* const> schemas);
 /// The frames have the same number of rows.
 Frame SideBySide(std::span<const Frame> frames);
