@@ -4,6 +4,8 @@
 #include <mutex>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "core/text/utf8.h"
 #include "ops/formats/fields.h"
@@ -162,27 +164,103 @@ Result<FileSummary> SummarizeCsv(const ReadOptions& options, const TextFile& tex
   return summary;
 }
 
+namespace {
+
+// The rows [begin, end) of a file, which are parsed in parallel.
+struct CsvRows {
+  const ReadOptions& options;
+  const FileSummary& summary;
+  const TextFile& text;
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  // Parses each row into place(row) and calls take(row), which says whether it fits; rows count from the
+  // first of them. `parts(chunk)` gives both.
+  template <typename Parts>
+  Status Parse(const Parts& parts) const {
+    const LineParser parser(options, summary.shape.columns);
+    const int64_t first_line = options.header.value_or(false) ? 2 : 1;
+    const auto parse = [&](size_t chunk, int64_t first_row, std::string_view rest, FirstFailure* failure) {
+      auto rows = parts(chunk);
+      for (int64_t row = first_row; row < std::min(end, summary.chunk_rows[chunk + 1]); ++row) {
+        Status status;
+        if (rest.empty()) {
+          status = ItChanged(options);  // Fewer lines than the summary counted.
+        } else if (row < begin) {
+          TakeLine(&rest);
+        } else {
+          status = parser.Take(&rest, row + first_line, rows.PlaceOf(row - begin));
+          if (status.ok() && !rows.Take(row - begin)) status = ItChanged(options);
+        }
+        if (!status.ok()) return failure->Add(row, status), false;
+      }
+      return true;
+    };
+    return ReadChunks(options, summary, text, begin, end, parse);
+  }
+};
+
+struct DenseRows {
+  Matrix* matrix;
+  double* PlaceOf(int64_t row) { return matrix->mutable_data() + row * matrix->columns(); }
+  static bool Take(int64_t) { return true; }
+};
+
+// Rows are parsed twice: their non-zeros are counted, then they have a place.
+struct CountedRows {
+  std::vector<double> cells;
+  int64_t* stored;
+  double* PlaceOf(int64_t) { return cells.data(); }
+  bool Take(int64_t) {
+    *stored += std::count_if(cells.begin(), cells.end(), [](double x) { return x != 0; });
+    return true;
+  }
+};
+
+struct CompressedRows {
+  std::vector<double> cells;
+  Matrix* matrix;
+  int64_t at;
+  int64_t end;
+  double* PlaceOf(int64_t) { return cells.data(); }
+  bool Take(int64_t row) {
+    for (size_t j = 0; j < cells.size(); ++j) {
+      if (cells[j] == 0) continue;
+      if (at == end) return false;
+      matrix->mutable_column_indexes()[at] = static_cast<int32_t>(j);
+      matrix->mutable_values()[at++] = cells[j];
+    }
+    matrix->mutable_row_offsets()[row + 1] = at;
+    return true;
+  }
+};
+
+}  // namespace
+
 Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                        int64_t row_begin, int64_t row_end) {
+  const CsvRows rows = {options, summary, text, row_begin, row_end};
   const int64_t columns = summary.shape.columns;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Dense(row_end - row_begin, columns));
-  const LineParser parser(options, columns);
-  const int64_t first_line = options.header.value_or(false) ? 2 : 1;
-  const auto parse = [&](size_t chunk, int64_t first_row, std::string_view rest, FirstFailure* failure) {
-    for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
-      Status status;
-      if (rest.empty())
-        status = ItChanged(options);  // Fewer lines than the summary counted.
-      else if (row < row_begin)
-        TakeLine(&rest);
-      else
-        status = parser.Take(&rest, row + first_line, matrix.mutable_data() + (row - row_begin) * columns);
-      if (!status.ok()) return failure->Add(row, status), false;
-    }
-    return true;
-  };
-  HEDDLE_RETURN_IF_ERROR(ReadChunks(options, summary, text, row_begin, row_end, parse));
-  return summary.format == Format::kSparse ? ToSparse(matrix) : Result<Matrix>(std::move(matrix));
+  if (summary.format == Format::kDense) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Dense(row_end - row_begin, columns));
+    HEDDLE_RETURN_IF_ERROR(rows.Parse([&](size_t) { return DenseRows{&matrix}; }));
+    return matrix;
+  }
+  const auto one_row = [&] { return std::vector<double>(static_cast<size_t>(columns)); };
+  std::vector<int64_t> begins(summary.chunk_offsets.size());  // Of each chunk's non-zeros.
+  HEDDLE_RETURN_IF_ERROR(rows.Parse([&](size_t chunk) { return CountedRows{one_row(), &begins[chunk]}; }));
+  int64_t stored = 0;
+  for (int64_t& begin : begins) stored += std::exchange(begin, stored);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Sparse(row_end - row_begin, columns, stored));
+  matrix.mutable_row_offsets()[0] = 0;
+  HEDDLE_RETURN_IF_ERROR(rows.Parse([&](size_t chunk) {
+    return CompressedRows{one_row(), &matrix, begins[chunk], begins[chunk + 1]};
+  }));
+  for (size_t c = 0; c + 1 < summary.chunk_rows.size(); ++c) {
+    const int64_t end = std::min(row_end, summary.chunk_rows[c + 1]);
+    if (end > row_begin && matrix.row_offsets()[end - row_begin] != begins[c + 1]) return ItChanged(options);
+  }
+  return matrix;
 }
 
 }  // namespace heddle::ops

@@ -240,6 +240,23 @@ TEST_F(LargeFilesTest, NumbersSurviveInEveryFormat) {
   }
 }
 
+TEST_F(LargeFilesTest, CsvOfFewNonzerosIsReadAsCsr) {
+  constexpr int64_t kRows = 30'000, kColumns = 30;
+  Matrix matrix = Make(kRows, kColumns, std::vector<double>(kRows * kColumns));
+  for (int64_t i = 0; i < kRows * kColumns; ++i)
+    if (random_.Below(10) == 0) matrix.mutable_data()[i] = AnyNumber();
+  matrix.mutable_data()[5] = kNaN;
+  OnThreads([&] {
+    WriteOptions options;
+    options.format = FileFormat::kCsv;
+    ASSERT_TRUE(Write(matrix, "few.csv", options).ok());
+    const Result<Matrix> back = Read("few.csv");
+    ASSERT_TRUE(back.ok()) << back.status().ToString();
+    EXPECT_TRUE(back->IsSparse());
+    EXPECT_TRUE(Matrix::SameCells(*back, matrix));
+  });
+}
+
 TEST_F(LargeFilesTest, ChecksumsOfPartsAreThoseOfTheWhole) {
   std::string bytes(50'000, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random_.Next());
