@@ -52,8 +52,8 @@ char* WriteWhole(uint64_t x, char* out) {
   return out + 8 - zeros;
 }
 
-// What needs no search for digits; true if that was all.
-bool WriteSimple(double* x, char** out) {
+// What needs no search for digits; true if that was all. Inline, so that x and out stay in registers.
+[[gnu::always_inline]] inline bool WriteSimple(double* x, char** out) {
   if (std::isnan(*x)) {
     std::memcpy(*out, "NaN", 3);
     *out += 3;
@@ -85,8 +85,8 @@ struct Digits {
   int exponent = 0;
 };
 
-// Lays them out by Java's rules.
-char* WriteLayout(const Digits& digits, char* out) {
+// Lays them out by Java's rules. Inline for the same reason.
+[[gnu::always_inline]] inline char* WriteLayout(const Digits& digits, char* out) {
   const int exponent = digits.exponent;
   if (exponent >= 7 || exponent < -3) {
     out[0] = digits.first;
