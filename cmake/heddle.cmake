@@ -125,6 +125,19 @@ function(heddle_codegen_module)
   target_link_libraries(heddle_codegen_module PRIVATE heddle_options fmt::fmt ${llvm_libraries} ${system_libraries} Threads::Threads)
 endfunction()
 
+# heddle_format_module(NAME SOURCES... LIBRARIES ...): a module for a format that needs a large library, loaded when a file of
+# that format is met (ops/formats/format_module.h): libheddle_NAME.so in the build folder, beside the binaries.
+function(heddle_format_module name)
+  cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
+  # It shares no object files with the program: these are compiled once more.
+  add_library(heddle_${name}_module MODULE ${arg_UNPARSED_ARGUMENTS} core/call_site.cc core/status.cc)
+  set_target_properties(heddle_${name}_module PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+    OUTPUT_NAME heddle_${name} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  target_link_options(heddle_${name}_module PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic)
+  target_link_libraries(heddle_${name}_module PRIVATE heddle_options fmt::fmt ${arg_LIBRARIES})
+  add_dependencies(heddle_ops heddle_${name}_module)
+endfunction()
+
 function(heddle_binary name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})

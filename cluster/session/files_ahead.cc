@@ -8,8 +8,8 @@
 
 #include <utility>
 
-#include "ops/files/gzip.h"
 #include "ops/files/input_files.h"
+#include "ops/files/packing.h"
 
 namespace heddle::cluster {
 namespace {
@@ -35,10 +35,10 @@ class FilesAhead : public ops::Files {
   Result<std::unique_ptr<ops::InputFile>> Open(const std::string& path) override {
     ops::CountedBytes bytes;
     if (!ReadWhole(path, &bytes)) return NotLookedAt(path);
-    const bool packed = ops::IsGzip(bytes.view());
+    const ops::Packing packing = ops::PackingOf(bytes.view());
     std::unique_ptr<ops::InputFile> file = ops::MakeFileInMemory(std::move(bytes));
-    if (!packed) return file;
-    Result<ops::CountedBytes> unpacked = ops::Gunzip(*file, path, limits_.most_unpacked_bytes);
+    if (packing == ops::Packing::kNone) return file;
+    Result<ops::CountedBytes> unpacked = ops::Unpack(*file, packing, path, limits_.most_unpacked_bytes);
     if (!unpacked.ok()) return NotLookedAt(path);
     return ops::MakeFileInMemory(*std::move(unpacked));
   }

@@ -15,9 +15,9 @@ namespace heddle::ops {
 
 class FileVersions;  // ops/files/file_versions.h
 
-/// The bytes of an input file, as many as there were when it was opened. gzip is undone on the way (by
-/// content, not by name). The file is read piece by piece and never mapped: one that somebody cuts short
-/// meanwhile gives an error where a mapping would give a signal.
+/// The bytes of an input file, as many as there were when it was opened. gzip and zstd are undone on the
+/// way (by content, not by name). The file is read piece by piece and never mapped: one that somebody cuts
+/// short meanwhile gives an error where a mapping would give a signal.
 class InputFile {
  public:
   virtual ~InputFile() = default;

@@ -11,7 +11,7 @@
 
 #include "core/text/text_encoding.h"
 #include "ops/files/file_versions.h"
-#include "ops/files/gzip.h"
+#include "ops/files/packing.h"
 
 namespace heddle::ops {
 namespace {
@@ -61,6 +61,12 @@ class OrdinaryFile : public InputFile {
            status_.st_mtim.tv_sec == other.st_mtim.tv_sec && status_.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
   }
   const struct stat& status() const { return status_; }
+  /// Differs where files or their versions differ.
+  std::string Identity() const {
+    return fmt::format("{} {} {} {} {} {} {}", status_.st_dev, status_.st_ino, status_.st_size,
+                       status_.st_mtim.tv_sec, status_.st_mtim.tv_nsec, status_.st_ctim.tv_sec,
+                       status_.st_ctim.tv_nsec);
+  }
 
   Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const override {
     HEDDLE_RETURN_IF_ERROR(buffer->Renew(count, path_));
@@ -162,7 +168,8 @@ class Parts : public InputFile {
         if (count == 0) return OkStatus();
       }
       if (unpacked != nullptr) {
-        HEDDLE_ASSIGN_OR_RETURN(const std::string_view text, unpacked->Read(skipped + from, count, nullptr));
+        CountedBytes buffer;
+        HEDDLE_ASSIGN_OR_RETURN(const std::string_view text, unpacked->Read(skipped + from, count, &buffer));
         std::copy(text.begin(), text.end(), out);
         return OkStatus();
       }
@@ -189,10 +196,11 @@ Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const std::string& place, co
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<OrdinaryFile> file, OrdinaryFile::Open(place, path, versions));
   CountedBytes buffer;
   HEDDLE_ASSIGN_OR_RETURN(const std::string_view head,
-                          file->Read(0, std::min<int64_t>(file->size(), 2), &buffer));
-  if (!IsGzip(head)) return std::unique_ptr<InputFile>(std::move(file));
-  HEDDLE_ASSIGN_OR_RETURN(CountedBytes bytes, Gunzip(*file, path));
-  return MakeFileInMemory(std::move(bytes));
+                          file->Read(0, std::min<int64_t>(file->size(), 4), &buffer));
+  const Packing packing = PackingOf(head);
+  if (packing == Packing::kNone) return std::unique_ptr<InputFile>(std::move(file));
+  const std::string identity = file->Identity();
+  return OpenPacked(std::move(file), packing, path, identity);
 }
 
 Result<std::unique_ptr<InputFile>> OpenParts(const std::vector<FilePart>& parts) {

@@ -22,8 +22,8 @@ struct FilePart {
   std::string place;
   std::string path;  ///< For messages.
 };
-/// Parts as one file, in this order: each without byte order mark and ended by a newline. Only packed parts
-/// are kept in memory; the others are opened again for every piece, so that a thousand parts take no thousand
+/// Parts as one file, in this order: each without byte order mark and ended by a newline. Packed parts
+/// stay open; the others are opened again for every piece, so that a thousand parts take no thousand
 /// descriptors.
 Result<std::unique_ptr<InputFile>> OpenParts(const std::vector<FilePart>& parts);
 

@@ -48,13 +48,10 @@ bool Take(std::string_view* bytes, size_t count, std::string_view* taken) {
 
 }  // namespace
 
-Result<bool> BinaryFile::IsAt(const std::string& path, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(path));
-  HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, Beginning(*file));
+bool BinaryFile::IsOfSystemDs(std::string_view beginning) {
   // A table may begin with these three letters, but not with a version, a byte below a blank, behind them.
-  const bool sequence = beginning.starts_with(kSequenceFile) && beginning.size() > kSequenceFile.size() &&
-                        static_cast<uint8_t>(beginning[kSequenceFile.size()]) < '\t';
-  return sequence || beginning == kBinaryMark;
+  return beginning.starts_with(kSequenceFile) && beginning.size() > kSequenceFile.size() &&
+         static_cast<uint8_t>(beginning[kSequenceFile.size()]) < '\t';
 }
 
 Result<BinaryFile> BinaryFile::Open(const ReadOptions& options, Files& files) {

@@ -73,12 +73,14 @@ std::string EndBytes(const std::string& index, uint64_t offset, uint64_t stored)
 Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of_block,
                        const EncodeBlock& encode, const WriteOptions& options, const ByteSink& sink) {
   const std::string header = HeaderBytes(shape, schema, rows_of_block);
-  HEDDLE_RETURN_IF_ERROR(sink(header));
+  const ByteSink pack = PackingSink(options.packing, sink);
+  HEDDLE_RETURN_IF_ERROR(pack(header));
   struct Piece {
     int64_t begin = 0;
     int64_t end = 0;
     EncodedBlock block;
     uint32_t checksum = 0;
+    std::string packed;
   };
   std::string index;
   uint64_t offset = header.size(), stored = 0;
@@ -94,17 +96,17 @@ Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of
       [&](Piece* piece) {
         HEDDLE_RETURN_IF_ERROR(encode(piece->begin, piece->end, &piece->block));
         piece->checksum = Crc32c(piece->block.view());
-        return OkStatus();
+        return PackPiece(options.packing, piece->block.view(), &piece->packed);
       },
       [&](Piece* piece) {
         const std::string_view bytes = piece->block.view();
         AppendEntry(piece->block, offset, piece->checksum, &index);
         offset += bytes.size();
         stored += static_cast<uint64_t>(piece->block.stored);
-        return sink(bytes);
+        return sink(options.packing ? std::string_view(piece->packed) : bytes);
       }));
-  HEDDLE_RETURN_IF_ERROR(sink(index));
-  return sink(EndBytes(index, offset, stored));
+  HEDDLE_RETURN_IF_ERROR(pack(index));
+  return pack(EndBytes(index, offset, stored));
 }
 
 }  // namespace heddle::ops

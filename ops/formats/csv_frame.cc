@@ -92,16 +92,6 @@ Result<Frame> ImputedRow(const Preface& preface, const std::shared_ptr<const Sch
   return Frame(schema, std::move(columns));
 }
 
-// One type for all columns, or one for each.
-Result<std::vector<ColumnType>> TypesOf(const ReadOptions& options, size_t columns) {
-  if (options.schema.empty()) return std::vector<ColumnType>(columns, ColumnType::kString);
-  HEDDLE_ASSIGN_OR_RETURN(std::vector<ColumnType> types, ParseSchema(options.schema));
-  if (types.size() == 1) types.assign(columns, types[0]);
-  if (types.size() == columns) return types;
-  return DataLoss("cannot read '{}': the schema has {} types, the file has {} columns", options.path,
-                  types.size(), columns);
-}
-
 }  // namespace
 
 Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile& text) {
@@ -123,7 +113,7 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
                     schema->names.size(), columns);
   // Names that only count are none: in a part of the frame its columns are counted anew, as in SystemDS.
   if (schema->names == CountedNames(static_cast<int64_t>(columns))) schema->names.clear();
-  HEDDLE_ASSIGN_OR_RETURN(schema->types, TypesOf(options, columns));
+  HEDDLE_ASSIGN_OR_RETURN(schema->types, ColumnTypesOf(options, columns));
   summary.shape = {chunks.lines.back(), static_cast<int64_t>(columns)};
   for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, summary.shape.rows},
                                           std::tuple{"cols", options.columns, summary.shape.columns}})

@@ -8,8 +8,8 @@
 #include <mutex>
 
 #include "core/text/utf8.h"
-#include "ops/formats/binary_file.h"
 #include "ops/formats/fields.h"
+#include "ops/formats/format_table.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
 #include "ops/formats/readers.h"
@@ -17,25 +17,12 @@
 namespace heddle::ops {
 namespace {
 
-struct Reader {
-  Result<FileSummary> (*summarize)(const ReadOptions&, const TextFile&);
-  Result<Matrix> (*read)(const ReadOptions&, const FileSummary&, const TextFile&, int64_t, int64_t);
-};
-
-// By FileFormat; binary files, which are no text, have readers of their own.
-constexpr Reader kReaders[] = {{SummarizeCells, ReadCells},
-                               {SummarizeCells, ReadCells},
-                               {SummarizeCsv, ReadCsv},
-                               {SummarizeLibsvm, ReadLibsvm}};
-
-const Reader& ReaderOf(const ReadOptions& options) { return kReaders[static_cast<size_t>(*options.format)]; }
-
 // What summaries depend on besides the file's bytes.
 std::string SummaryKey(const ReadOptions& options, const std::string& fingerprint) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint,
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint,
                      Name(options.data_type), options.schema, Name(*options.format), options.rows,
                      options.columns, options.nonzeros, options.header.value_or(false), options.any_blanks,
-                     options.separator, options.index_separator);
+                     options.separator, options.index_separator, options.dataset);
 }
 
 // What is wrong first in the rows before `row_end`; Ok when nothing is. `read` reads rows [begin, end).
@@ -70,11 +57,11 @@ std::string_view TrimLines(std::string_view text) {
 
 // A first look at a file that nobody has looked at.
 Result<FileSummary> LookAt(const ReadOptions& options, Files& files) {
-  if (options.format == FileFormat::kBinary) return SummarizeBinary(options, files);
+  const FormatEntry& entry = EntryOf(*options.format);
+  if (!entry.IsText()) return entry.summarize(options, files);
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
-  const auto summarize = options.data_type != DataType::kFrame ? ReaderOf(options).summarize
-                         : options.format == FileFormat::kText ? SummarizeTextFrame
-                                                               : SummarizeCsvFrame;
+  const auto summarize =
+      options.data_type == DataType::kFrame ? entry.summarize_text_frame : entry.summarize_text;
   HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, summarize(options, text));
   summary.text_bytes = text.size();
   return summary;
@@ -101,28 +88,29 @@ Result<FileSummary> Summarize(const ReadOptions& options, Files& files) {
 
 Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                         int64_t row_end, Files& files) {
-  if (options.format == FileFormat::kBinary)
+  const FormatEntry& entry = EntryOf(*options.format);
+  if (!entry.IsText())
     return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
-      return ReadBinaryMatrix(options, summary, begin, end, files);
+      return entry.read(options, summary, begin, end, files);
     });
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
   if (summary.text_bytes != text.size()) return ItChanged(options);
   return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
-    return ReaderOf(options).read(options, summary, text, begin, end);
+    return entry.read_text(options, summary, text, begin, end);
   });
 }
 
 Result<Frame> ReadFrameRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                             int64_t row_end, Files& files) {
-  if (options.format == FileFormat::kBinary)
+  const FormatEntry& entry = EntryOf(*options.format);
+  if (!entry.IsText())
     return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
-      return ReadBinaryFrame(options, summary, begin, end, files);
+      return entry.read_frame(options, summary, begin, end, files);
     });
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
   if (summary.text_bytes != text.size()) return ItChanged(options);
-  if (options.format == FileFormat::kText) return ReadTextFrame(options, summary, text, row_begin, row_end);
   return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
-    return ReadCsvFrame(options, summary, text, begin, end);
+    return entry.read_text_frame(options, summary, text, begin, end);
   });
 }
 

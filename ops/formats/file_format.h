@@ -10,10 +10,23 @@
 #include "core/programs/graph.h"
 #include "core/values/value.h"
 #include "ops/files/files.h"
+#include "ops/files/packing.h"
 
 namespace heddle::ops {
 
-enum class FileFormat : uint8_t { kText, kMatrixMarket, kCsv, kLibsvm, kBinary };
+enum class FileFormat : uint8_t {
+  kText,
+  kMatrixMarket,
+  kCsv,
+  kLibsvm,
+  kBinary,
+  kJsonl,
+  kNpy,
+  kNpz,
+  kHdf5,
+  kParquet,
+  kArrow
+};
 
 /// How to read one file: what the script, its .mtd and its first lines say (language reference 4.1, 4.3).
 struct ReadOptions {
@@ -36,6 +49,7 @@ struct ReadOptions {
   double default_value = 0;
   std::vector<std::string> missing_texts;  ///< naStrings: read as NaN
   std::string index_separator = ":";
+  std::string dataset;  ///< Of a file that holds several: its name; "": the only one.
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
 
@@ -88,8 +102,10 @@ struct WriteOptions {
   FileFormat format = FileFormat::kText;
   std::string separator = ",";
   std::string index_separator = ":";
+  std::string dataset;  ///< What the matrix is called in formats that give it a name.
   bool header = false;
   bool sparse = false;
+  std::optional<Packing> packing;  ///< compression=; else WriteValue goes by the end of the path.
   std::string description;
   int64_t rows_before = 0;  ///< Of a part of what is written: rows of the file before its first.
   const std::atomic<bool>* cancelled =
@@ -100,7 +116,7 @@ Result<WriteOptions> ResolveWriteOptions(const Node& node);
 /// Writes the value and its .mtd, each whole or not at all.
 Status WriteValue(const Value& value, const std::string& path, const WriteOptions& options, Files& files);
 
-std::string_view Name(FileFormat format);  ///< "text", "mm", "csv", "libsvm", "binary"
+std::string_view Name(FileFormat format);  ///< As format= has it (ops/formats/format_table.h).
 /// Any case; kInvalidArgument naming what Heddle reads and writes otherwise.
 Result<FileFormat> ParseFileFormat(std::string_view name);
 

@@ -127,7 +127,7 @@ constexpr Operator kOperators[] = {
      .form = CallForm::kWrite,
      .parameters =
          "x path format_of_run? @format? @data_type? @value_type? @sep? @header? @sparse? @description? "
-         "@rows_in_block? @cols_in_block? @indSep?",
+         "@rows_in_block? @cols_in_block? @indSep? @dataset? @compression?",
      .min_inputs = 2,
      .max_inputs = 3,
      .infer = InferWrite,

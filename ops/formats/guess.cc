@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "core/text/utf8.h"
+#include "ops/files/packing.h"
 #include "ops/formats/binary_file.h"
 #include "ops/formats/fields.h"
+#include "ops/formats/format_table.h"
+#include "ops/formats/json_line.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/matrix_market.h"
 #include "ops/formats/options.h"
@@ -41,10 +44,20 @@ Result<Beginning> ReadBeginning(const std::string& path, Files& files) {
   return beginning;
 }
 
+// The format of a file that is no text: its first bytes tell.
+Result<std::optional<FileFormat>> FormatByMark(const std::string& path, Files& files) {
+  constexpr int64_t kBytesOfMarks = 16;
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(path));
+  CountedBytes buffer;
+  HEDDLE_ASSIGN_OR_RETURN(const std::string_view beginning,
+                          file->Read(0, std::min(file->size(), kBytesOfMarks), &buffer));
+  if (BinaryFile::IsOfSystemDs(beginning)) return std::optional(FileFormat::kBinary);
+  const FormatEntry* const entry = FindFormatByMark(beginning);
+  return entry == nullptr ? std::nullopt : std::optional(entry->format);
+}
+
 bool HasSuffix(const std::string& path, std::string_view suffix) {
-  std::string lower = Lower(path);
-  if (lower.ends_with(".gz")) lower.resize(lower.size() - 3);
-  return lower.ends_with(suffix);
+  return Lower(WithoutPackedEnding(path)).ends_with(suffix);
 }
 
 bool BeginsWithLibsvm(const Beginning& beginning, const ReadOptions& options) {
@@ -76,6 +89,24 @@ bool LooksLikeCells(const Beginning& beginning, bool* repeats) {
     any = true;
   }
   return any;
+}
+
+// The name says it, or each line is an object.
+bool LooksLikeJsonl(const Beginning& beginning, const std::string& path) {
+  const FormatEntry* const named = FindFormatByEnding(path);
+  if (named != nullptr) return named->format == FileFormat::kJsonl;
+  if (beginning.lines.empty()) return false;
+  for (const std::string& line : beginning.lines) {
+    JsonLine json(line);
+    std::string_view name;
+    JsonValue value;
+    if (Trim(line).empty()) continue;
+    if (json.Begin() != '{') return false;
+    while (json.Next(&name, &value)) {
+    }
+    if (!json.fault().empty()) return false;
+  }
+  return !Trim(beginning.first()).empty();
 }
 
 // "row column text", as a frame in format text has it.
@@ -115,6 +146,8 @@ Status ChooseFormatOf(const Beginning& beginning, ReadOptions* options) {
     options->format = FileFormat::kLibsvm;
   } else if (HasSuffix(options->path, ".ijv")) {
     options->format = FileFormat::kText;
+  } else if (LooksLikeJsonl(beginning, options->path)) {
+    options->format = FileFormat::kJsonl;
   } else {
     HEDDLE_ASSIGN_OR_RETURN(options->format, ChooseCellsOrTable(beginning, *options));
   }
@@ -193,10 +226,9 @@ Status GuessHeader(const Beginning& beginning, ReadOptions* options) {
 
 Status GuessFormat(Files& files, ReadOptions* options) {
   if (!options->format) {
-    HEDDLE_ASSIGN_OR_RETURN(const bool binary, BinaryFile::IsAt(options->path, files));
-    if (binary) {
+    HEDDLE_ASSIGN_OR_RETURN(options->format, FormatByMark(options->path, files));
+    if (options->format) {
       options->guessed = true;
-      options->format = FileFormat::kBinary;
       return OkStatus();
     }
   }
@@ -209,15 +241,17 @@ Status GuessFormat(Files& files, ReadOptions* options) {
 
 Status GuessFrameFormat(Files& files, ReadOptions* options) {
   options->guessed = true;
-  HEDDLE_ASSIGN_OR_RETURN(const bool binary, BinaryFile::IsAt(options->path, files));
-  options->format = FileFormat::kBinary;
-  if (binary) return OkStatus();
+  HEDDLE_ASSIGN_OR_RETURN(options->format, FormatByMark(options->path, files));
+  if (options->format) return OkStatus();
   options->format = FileFormat::kCsv;
   if (!options->separator.empty() || options->header) return OkStatus();  // Only tables have these.
   HEDDLE_ASSIGN_OR_RETURN(const Beginning beginning, ReadBeginning(options->path, files));
-  if (!beginning.lines.empty() &&
-      std::all_of(beginning.lines.begin(), beginning.lines.end(), LooksLikeFrameCell))
+  if (LooksLikeJsonl(beginning, options->path)) {
+    options->format = FileFormat::kJsonl;
+  } else if (!beginning.lines.empty() &&
+             std::all_of(beginning.lines.begin(), beginning.lines.end(), LooksLikeFrameCell)) {
     options->format = FileFormat::kText;
+  }
   return OkStatus();
 }
 

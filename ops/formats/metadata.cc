@@ -25,7 +25,7 @@ struct MetadataField {
 };
 
 // Those that say nothing about a matrix or scalar of numbers may hold any JSON: older programs wrote objects.
-constexpr std::array<MetadataField, 20> kFields = {{
+constexpr std::array<MetadataField, 21> kFields = {{
     {"data_type", FieldKind::kText},
     {"value_type", FieldKind::kText},
     {"schema", FieldKind::kSchema},
@@ -42,6 +42,7 @@ constexpr std::array<MetadataField, 20> kFields = {{
     {"naStrings", FieldKind::kMissingTexts},
     {"sparse", FieldKind::kAnything},
     {"indSep", FieldKind::kText},
+    {"dataset", FieldKind::kText},
     {"description", FieldKind::kAnything},
     {"author", FieldKind::kAnything},
     {"created", FieldKind::kAnything},

@@ -3,18 +3,16 @@
 #include "ops/formats/options.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "core/values/sizes.h"
 #include "ops/formats/fields.h"
+#include "ops/formats/format_table.h"
 #include "ops/formats/lines.h"
 #include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {
-
-constexpr std::array<std::string_view, 5> kFormatNames = {"text", "mm", "csv", "libsvm", "binary"};
 
 // naStrings joins several texts with U+00B7.
 std::vector<std::string> SplitMissingTexts(std::string_view text) {
@@ -98,6 +96,8 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
     options->missing_texts = SplitMissingTexts(value.ToText());
   } else if (name == "indSep") {
     options->index_separator = value.ToText();
+  } else if (name == "dataset") {
+    options->dataset = value.ToText();
   }
   return OkStatus();
 }
@@ -142,23 +142,30 @@ Result<std::vector<ColumnType>> ParseSchema(std::string_view text) {
   return types;
 }
 
-std::string_view Name(FileFormat format) { return kFormatNames[static_cast<size_t>(format)]; }
-
-Result<FileFormat> ParseFileFormat(std::string_view name) {
-  const std::string lower = Lower(name);
-  for (size_t i = 0; i < kFormatNames.size(); ++i)
-    if (kFormatNames[i] == lower) return static_cast<FileFormat>(i);
-  if (lower == "matrixmarket" || lower == "mtx") return FileFormat::kMatrixMarket;
-  for (std::string_view known :
-       {"compressed", "proto", "parquet", "jsonl", "hdf5", "cog", "delta", "federated"})
-    if (lower == known)
-      return Unimplemented(
-          "format '{}' is part of DML but Heddle does not read or write it yet; use csv, text, mm, "
-          "libsvm or binary",
-          lower);
-  return InvalidArgument("unknown file format '{}'; Heddle reads and writes csv, text, mm, libsvm and binary",
-                         name);
+Result<std::vector<ColumnType>> ColumnTypesOf(const ReadOptions& options, size_t columns) {
+  if (options.schema.empty()) return std::vector<ColumnType>(columns, ColumnType::kString);
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<ColumnType> types, ParseSchema(options.schema));
+  if (types.size() == 1) types.assign(columns, types[0]);
+  if (types.size() == columns) return types;
+  return DataLoss("cannot read '{}': the schema has {} types, the file has {} columns", options.path,
+                  types.size(), columns);
 }
+
+namespace {
+
+Status CheckFormatHolds(const ReadOptions& options) {
+  if (!options.format) return OkStatus();
+  const FormatEntry& entry = EntryOf(*options.format);
+  const bool frame = options.data_type == DataType::kFrame;
+  if (frame ? entry.ReadsFrames() : entry.ReadsMatrices()) return OkStatus();
+  const Status fault =
+      InvalidArgument("read: no {} can be in format '{}'", frame ? "frame" : "matrix", entry.name);
+  if (!frame)
+    return fault.WithNote("it holds frames: say data_type=\"frame\", as.matrix() makes a matrix of one");
+  return fault.WithNote("formats of frames are " + NamesOfFormats(DataType::kFrame));
+}
+
+}  // namespace
 
 Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path, Files& files) {
   ReadOptions options;
@@ -172,10 +179,8 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
     HEDDLE_RETURN_IF_ERROR(ApplyReadOption(name, value, &options));
   if (options.data_type == DataType::kScalar) return options;  // one line, no format
   if (options.data_type == DataType::kFrame) {
-    if (options.format == FileFormat::kMatrixMarket || options.format == FileFormat::kLibsvm)
-      return InvalidArgument("read: no frame can be in format '{}'", Name(*options.format))
-          .WithNote("formats of frames are csv, text and binary");
     if (!options.format) HEDDLE_RETURN_IF_ERROR(GuessFrameFormat(files, &options));
+    HEDDLE_RETURN_IF_ERROR(CheckFormatHolds(options));
     if (options.separator.empty()) options.separator.assign(1, ',');
     if (!options.header) options.header = false;
     if (!options.schema.empty()) HEDDLE_RETURN_IF_ERROR(ParseSchema(options.schema).status());
@@ -189,6 +194,7 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
   }
   if (!options.format || *options.format == FileFormat::kCsv)
     HEDDLE_RETURN_IF_ERROR(GuessFormat(files, &options));
+  HEDDLE_RETURN_IF_ERROR(CheckFormatHolds(options));
   return options;
 }
 
@@ -205,6 +211,14 @@ Result<WriteOptions> ResolveWriteOptions(const Node& node) {
       HEDDLE_RETURN_IF_ERROR(TakeFlag("write", name, value, &options.header));
     } else if (name == "sparse") {
       HEDDLE_RETURN_IF_ERROR(TakeFlag("write", name, value, &options.sparse));
+    } else if (name == "dataset") {
+      options.dataset = value.ToText();
+    } else if (name == "compression") {
+      const std::string lower = Lower(value.ToText());
+      for (const Packing packing : {Packing::kNone, Packing::kGzip, Packing::kZstd})
+        if (lower == Name(packing)) options.packing = packing;
+      if (!options.packing)
+        return InvalidArgument("write: compression is none, gzip or zstd, not '{}'", value.ToText());
     } else if (name == "description") {
       options.description = value.ToText();
     }

@@ -19,6 +19,10 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
 /// The types of columns in a schema text: "string,double,int,boolean" or the names of column types, any case.
 Result<std::vector<ColumnType>> ParseSchema(std::string_view text);
 
+/// The types of the columns of a frame in a file: one type for all columns, or one for each; strings where
+/// schema= says nothing. kDataLoss where it says another number.
+Result<std::vector<ColumnType>> ColumnTypesOf(const ReadOptions& options, size_t columns);
+
 /// What `<path>.mtd` says, if it exists.
 Status ReadMetadata(Files& files, ReadOptions* options);
 

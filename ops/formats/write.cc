@@ -5,8 +5,7 @@
 #include <string>
 
 #include "core/environment/log.h"
-#include "ops/formats/binary_file.h"
-#include "ops/formats/file_format.h"
+#include "ops/formats/format_table.h"
 #include "ops/formats/ordered_pieces.h"
 #include "ops/formats/piece_text.h"
 #include "ops/formats/write_frame.h"
@@ -131,7 +130,7 @@ void AppendPart(const Matrix& matrix, const RowPart& part, const WriteOptions& o
     case FileFormat::kLibsvm: return AppendLibsvm(matrix, part, options, out);
     case FileFormat::kMatrixMarket:
     case FileFormat::kText: return AppendCells(matrix, part, options, out);
-    case FileFormat::kBinary: break;
+    default: break;
   }
 }
 
@@ -160,6 +159,7 @@ struct Piece {
   Place begin;
   Place end;
   PieceText text;
+  std::string packed;
 };
 
 void FillPiece(const Matrix& matrix, const Slots& slots, const WriteOptions& options, Piece* piece) {
@@ -189,11 +189,11 @@ Status WriteTextRows(const Matrix& matrix, const WriteOptions& options, const By
       },
       [&](Piece* piece) {
         FillPiece(matrix, slots, options, piece);
-        return OkStatus();
+        return PackPiece(options.packing, piece->text.view(), &piece->packed);
       },
       [&](Piece* piece) {
         *any_bytes |= !piece->text.view().empty();
-        return sink(piece->text.view());
+        return sink(options.packing ? std::string_view(piece->packed) : piece->text.view());
       });
 }
 
@@ -222,12 +222,17 @@ Status WriteTextEnd(bool any_bytes, const WriteOptions& options, const ByteSink&
 namespace {
 
 Status WriteMatrix(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
-  if (options.format == FileFormat::kBinary) return WriteBinaryMatrix(matrix, options, sink);
+  const FormatEntry& entry = EntryOf(options.format);
+  if (!entry.writes_matrices)
+    return FailedPrecondition("write: a matrix cannot be written in format '{}'", entry.name)
+        .WithNote("formats of matrices are " + NamesOfFormats(DataType::kMatrix));
+  if (entry.write != nullptr) return entry.write(matrix, options, sink);
   bool any_bytes = false;
+  const ByteSink pack = PackingSink(options.packing, sink);
   const int64_t nonzeros = options.format == FileFormat::kMatrixMarket ? matrix.CountNonzeros() : kUnknown;
-  HEDDLE_RETURN_IF_ERROR(WriteTextBeginning(matrix.shape(), nonzeros, options, sink));
+  HEDDLE_RETURN_IF_ERROR(WriteTextBeginning(matrix.shape(), nonzeros, options, pack));
   HEDDLE_RETURN_IF_ERROR(WriteTextRows(matrix, options, sink, &any_bytes));
-  return WriteTextEnd(any_bytes, options, sink);
+  return WriteTextEnd(any_bytes, options, pack);
 }
 
 Status WriteScalar(const Scalar& scalar, const ByteSink& sink) {
@@ -314,13 +319,30 @@ Status WriteMetadata(const WrittenValue& value, const std::string& path, const W
 
 Status WriteValue(const Value& value, const std::string& path, const WriteOptions& options, Files& files) {
   HEDDLE_RETURN_IF_ERROR(CheckWrite(value.kind(), value.shape(), path, options));
-  HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) {
+  const Packing packing = options.packing.value_or(PackingOfPath(path));
+  // Most writers pack each piece where they make it, so that all threads do.
+  const bool in_pieces =
+      packing != Packing::kNone && !value.IsScalar() && EntryOf(options.format).packs_pieces;
+  WriteOptions own = options;
+  own.packing = in_pieces ? std::optional(packing) : std::nullopt;
+  const auto give = [&](const ByteSink& sink) {
     switch (value.kind()) {
       case Value::Kind::kScalar: return WriteScalar(value.scalar(), sink);
-      case Value::Kind::kMatrix: return WriteMatrix(value.matrix(), options, sink);
-      case Value::Kind::kFrame: return WriteFrame(value.frame(), options, sink);
+      case Value::Kind::kMatrix: return WriteMatrix(value.matrix(), own, sink);
+      case Value::Kind::kFrame: return WriteFrame(value.frame(), own, sink);
     }
     HEDDLE_CHECK(false, "values of every kind can be written");
+  };
+  HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) -> Status {
+    if (!in_pieces) return Pack(packing, give, sink);
+    bool any = false;
+    HEDDLE_RETURN_IF_ERROR(give([&](std::string_view bytes) {
+      any = any || !bytes.empty();
+      return sink(bytes);
+    }));
+    return any ? OkStatus()
+               : Pack(
+                     packing, [](const ByteSink&) { return OkStatus(); }, sink);
   }));
   return WriteMetadata(Written(value), path, options, files);
 }

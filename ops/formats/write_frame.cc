@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/formats/binary_file.h"
+#include "ops/formats/format_table.h"
 #include "ops/formats/ordered_pieces.h"
 #include "ops/formats/piece_text.h"
 
@@ -66,21 +66,23 @@ struct Piece {
   int64_t begin = 0;
   int64_t end = 0;
   PieceText text;
+  std::string packed;
 };
 
 }  // namespace
 
 Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
-  if (options.format == FileFormat::kBinary) return WriteBinaryFrame(frame, options, sink);
+  const FormatEntry& entry = EntryOf(options.format);
+  if (!entry.writes_frames)
+    return FailedPrecondition("write: a frame cannot be written in format '{}'", entry.name)
+        .WithNote("formats of frames are " + NamesOfFormats(DataType::kFrame));
+  if (entry.write_frame != nullptr) return entry.write_frame(frame, options, sink);
   const bool csv = options.format == FileFormat::kCsv;
-  if (!csv && options.format != FileFormat::kText)
-    return FailedPrecondition("write: a frame cannot be written in format '{}'", Name(options.format))
-        .WithNote("formats of frames are csv, text and binary");
   if (csv && options.header && options.rows_before == 0) {
     std::string names;
     for (int64_t j = 0; j < frame.columns(); ++j)
       names.append(j > 0 ? options.separator : "").append(frame.schema()->NameOf(j));
-    HEDDLE_RETURN_IF_ERROR(sink(names + "\n"));
+    HEDDLE_RETURN_IF_ERROR(PackingSink(options.packing, sink)(names + "\n"));
   }
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
@@ -99,9 +101,12 @@ Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSin
         for (int64_t i = piece->begin; i < piece->end; ++i)
           csv ? AppendCsvRow(columns, i, options, &piece->text)
               : AppendCells(columns, i, options.rows_before + i + 1, &piece->text);
-        return OkStatus();
+        return PackPiece(options.packing, piece->text.view(), &piece->packed);
       },
-      [&](Piece* piece) { return piece->text.view().empty() ? OkStatus() : sink(piece->text.view()); });
+      [&](Piece* piece) {
+        if (piece->text.view().empty()) return OkStatus();
+        return sink(options.packing ? std::string_view(piece->packed) : piece->text.view());
+      });
 }
 
 std::string SchemaText(const Schema& schema) {

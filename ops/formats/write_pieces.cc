@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ops/formats/binary_file.h"
+#include "ops/formats/format_table.h"
 #include "ops/formats/write_frame.h"
 #include "ops/formats/write_parts.h"
 
@@ -101,14 +102,9 @@ class PieceWriter {
 }  // namespace
 
 bool TakesPieces(FileFormat format) {
-  switch (format) {
-    case FileFormat::kText:
-    case FileFormat::kMatrixMarket:
-    case FileFormat::kCsv:
-    case FileFormat::kLibsvm:
-    case FileFormat::kBinary: return true;
-    default: return false;
-  }
+  // Those of text, our own, and jsonl, whose rows are lines.
+  const FormatEntry& entry = EntryOf(format);
+  return entry.read_text != nullptr || format == FileFormat::kBinary || format == FileFormat::kJsonl;
 }
 
 Status WritePieces(const PiecedValue& value, const std::string& path, const WriteOptions& options, Files& files) {
@@ -118,8 +114,14 @@ Status WritePieces(const PiecedValue& value, const std::string& path, const Writ
   }
   const Value::Kind kind = value.schema == nullptr ? Value::Kind::kMatrix : Value::Kind::kFrame;
   HEDDLE_RETURN_IF_ERROR(CheckWrite(kind, value.shape, path, options));
-  PieceWriter writer(value, options);
-  HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) { return writer.Write(sink); }));
+  // Packed as one: how rows are cut into pieces is of no matter for the bytes.
+  const Packing packing = options.packing.value_or(PackingOfPath(path));
+  WriteOptions plain = options;
+  plain.packing.reset();
+  PieceWriter writer(value, plain);
+  HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) {
+    return Pack(packing, [&](const ByteSink& packed) { return writer.Write(packed); }, sink);
+  }));
   const WrittenValue written{
       .kind = kind, .shape = value.shape, .nonzeros = writer.nonzeros(), .schema = value.schema};
   return WriteMetadata(written, path, options, files);

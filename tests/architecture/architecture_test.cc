@@ -53,6 +53,10 @@ const std::vector<Library>& Libraries() {
       {"spdlog/", {"core/environment/log.cc"}},
       {"llvm/", {"compiler/codegen/module/"}},
       {"boost/", {"ops/distribution/"}},
+      {"hdf5.h", {"ops/formats/module/"}},
+      {"arrow/", {"ops/formats/module/"}},
+      {"parquet/", {"ops/formats/module/"}},
+      {"zstd.h", {"ops/files/"}},
   };
   return *libraries;
 }

@@ -8,16 +8,13 @@
 #include "ops/formats/binary_layout.h"
 #include "ops/formats/crc32c.h"
 #include "tests/support/frames.h"
+#include "tests/unit/ops/formats/cells.h"
 #include "tests/unit/ops/formats/formats_fixture.h"
 
 namespace heddle::ops {
 namespace {
 
 const WriteOptions kBinary = {.format = FileFormat::kBinary};
-
-bool SameBits(double a, double b) {
-  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b) || (std::isnan(a) && std::isnan(b));
-}
 
 class BinaryTest : public FormatsTest {
  protected:
@@ -31,40 +28,14 @@ class BinaryTest : public FormatsTest {
     ASSERT_TRUE(Write(matrix, "m", kBinary).ok());
     const Result<Matrix> back = Read("m");
     ASSERT_TRUE(back.ok()) << back.status().ToString();
-    ASSERT_EQ(back->shape(), matrix.shape());
     EXPECT_EQ(back->element_type(), ElementType::kFloat64);
-    for (int64_t i = 0; i < matrix.rows(); ++i)
-      for (int64_t j = 0; j < matrix.columns(); ++j)
-        ASSERT_TRUE(SameBits(matrix.At(i, j), back->At(i, j))) << i << " " << j;
+    ExpectSameBits(*back, matrix);
   }
 };
 
-// Cells of every kind, many of them zero where `density` is small.
-Matrix RandomCells(int64_t rows, int64_t columns, double density, SeededRandom* random) {
-  const double kinds[] = {
-      1.5,     -0.0,  kNaN,      kInf,    -kInf, std::numeric_limits<double>::denorm_min(),
-      -1e-310, 1e300, 0x1p-1022, 1.0 / 3, -7,    std::numeric_limits<double>::max()};
-  Matrix matrix = *Matrix::Dense(rows, columns);
-  for (int64_t k = 0; k < rows * columns; ++k) {
-    const uint64_t drawn = random->Next();
-    const bool zero = static_cast<double>(drawn % 1000) >= density * 1000;
-    matrix.mutable_data()[k] = zero ? 0 : kinds[drawn / 1000 % std::size(kinds)];
-  }
-  return matrix;
-}
-
 TEST_F(BinaryTest, MatricesOfEveryShapeSurviveBitForBit) {
   SeededRandom random(7);
-  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{0, 0},
-                                                                              {0, 3},
-                                                                              {3, 0},
-                                                                              {1, 1},
-                                                                              {1, 300'000},
-                                                                              {300'000, 1},
-                                                                              {7, 5},
-                                                                              {1000, 333},
-                                                                              {5, 40'000},
-                                                                              {513, 257}})
+  for (const auto& [rows, columns] : kShapes)
     for (const double density : {0.0, 0.001, 0.1, 0.35, 0.6, 1.0}) {
       SCOPED_TRACE(testing::Message() << rows << " x " << columns << ", " << density);
       ExpectSurvives(RandomCells(rows, columns, density, &random));

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "core/values/schema.h"
+
+// Formats that need a large library: what knows it is a module of its own (ops/formats/module/), which is
+// loaded when the first file of such a format is met. So no other run pays for it, and Heddle can be built
+// and run where the library is not.
+namespace heddle::ops {
+
+/// Change it with any of the interfaces of modules.
+constexpr int32_t kFormatModuleAbi = 1;
+
+/// What the function `symbol` of lib`name`.so gives for kFormatModuleAbi. The module is looked for in the
+/// folder of the executable, its parent, and ../lib/heddle; it stays loaded. kNotFound where it is in none of
+/// them, kUnavailable where it cannot be loaded.
+Result<const void*> OpenFormatModule(const std::string& name, const std::string& symbol);
+
+/// A file that a module reads. `read` puts `count` bytes from `begin` on into `out`.
+struct ModuleInput {
+  std::string path;
+  int64_t size = 0;
+  std::function<Status(int64_t begin, int64_t count, char* out)> read;
+};
+
+/// An array of numbers in a file of HDF5. All functions may be called by any thread; the library does one
+/// thing at a time.
+class Hdf5Array {
+ public:
+  virtual ~Hdf5Array() = default;
+  /// One size for each index; none of a single number.
+  virtual const std::vector<int64_t>& sizes() const = 0;
+  /// How many of the first index are stored together.
+  virtual int64_t rows_of_chunk() const = 0;
+  /// Everything below the first index's values [begin, end), the last index fastest.
+  virtual Status Read(int64_t begin, int64_t end, double* out) = 0;
+};
+
+/// A file with one array of doubles, but for its cells, which stand between.
+struct Hdf5Image {
+  std::string before;
+  std::string behind;
+};
+
+struct Hdf5Module {
+  /// The array `dataset`; "": systemdsh5, or the only one. kDataLoss says what is wrong.
+  Result<std::unique_ptr<Hdf5Array>> (*open)(const ModuleInput& input, const std::string& dataset);
+  Result<Hdf5Image> (*make_image)(int64_t rows, int64_t columns, const std::string& dataset);
+};
+/// Fails as OpenFormatModule does.
+Result<const Hdf5Module*> OpenHdf5Module();
+
+/// Cells of one column of a table: the array that its type has. Missing ones are 0 or empty, and marked.
+struct ModuleColumn {
+  std::vector<double> doubles;
+  std::vector<int64_t> integers;  ///< Of texts where each one ends.
+  std::vector<uint8_t> booleans;
+  std::string texts;
+  std::vector<uint8_t> missing;  ///< A byte a row; empty where none is.
+};
+
+/// A table in a file of Parquet or Arrow, in groups of rows. Any thread.
+class ArrowTable {
+ public:
+  virtual ~ArrowTable() = default;
+  virtual const Schema& schema() const = 0;
+  /// Where each group begins; one more for the end.
+  virtual const std::vector<int64_t>& begins() const = 0;
+  /// All columns of a group.
+  virtual Result<std::vector<ModuleColumn>> Read(size_t group) const = 0;
+};
+
+/// A table that is written: `cells` gives those of rows [begin, end) of one column.
+struct ArrowSource {
+  Schema schema;
+  int64_t rows = 0;
+  int64_t rows_of_group = 1;
+  std::function<ModuleColumn(int64_t column, int64_t begin, int64_t end)> cells;
+};
+
+enum class ArrowKind : uint8_t { kParquet, kArrow };
+
+struct ArrowModule {
+  Result<std::unique_ptr<ArrowTable>> (*open)(ArrowKind kind, const ModuleInput& input);
+  Status (*write)(ArrowKind kind, const ArrowSource& source,
+                  const std::function<Status(std::string_view bytes)>& sink);
+};
+/// Fails as OpenFormatModule does.
+Result<const ArrowModule*> OpenArrowModule();
+
+}  // namespace heddle::ops

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/formats/format_table.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "ops/files/packing.h"
+#include "ops/formats/arrow_table.h"
+#include "ops/formats/binary_file.h"
+#include "ops/formats/binary_layout.h"
+#include "ops/formats/hdf5.h"
+#include "ops/formats/jsonl.h"
+#include "ops/formats/npy.h"
+#include "ops/formats/npz.h"
+#include "ops/formats/options.h"
+#include "ops/formats/readers.h"
+
+namespace heddle::ops {
+namespace {
+
+constexpr FormatEntry kFormats[] = {
+    {.format = FileFormat::kCsv,
+     .name = "csv",
+     .endings = ".csv .tsv",
+     .writes_frames = true,
+     .summarize_text = SummarizeCsv,
+     .read_text = ReadCsv,
+     .summarize_text_frame = SummarizeCsvFrame,
+     .read_text_frame = ReadCsvFrame},
+    {.format = FileFormat::kText,
+     .name = "text",
+     .endings = ".ijv",
+     .writes_frames = true,
+     .summarize_text = SummarizeCells,
+     .read_text = ReadCells,
+     .summarize_text_frame = SummarizeTextFrame,
+     .read_text_frame = ReadTextFrame},
+    {.format = FileFormat::kMatrixMarket,
+     .name = "mm",
+     .other_names = "matrixmarket mtx",
+     .endings = ".mtx .mm",
+     .summarize_text = SummarizeCells,
+     .read_text = ReadCells},
+    {.format = FileFormat::kLibsvm,
+     .name = "libsvm",
+     .endings = ".libsvm .svm",
+     .summarize_text = SummarizeLibsvm,
+     .read_text = ReadLibsvm},
+    {.format = FileFormat::kBinary,
+     .name = "binary",
+     .endings = ".bin",
+     .mark = kBinaryMark,
+     .writes_frames = true,
+     .summarize = SummarizeBinary,
+     .read = ReadBinaryMatrix,
+     .read_frame = ReadBinaryFrame,
+     .write = WriteBinaryMatrix,
+     .write_frame = WriteBinaryFrame},
+    {.format = FileFormat::kJsonl,
+     .name = "jsonl",
+     .other_names = "ndjson",
+     .endings = ".jsonl .ndjson",
+     .writes_matrices = false,
+     .writes_frames = true,
+     .summarize_text_frame = SummarizeJsonl,
+     .read_text_frame = ReadJsonl,
+     .write_frame = WriteJsonl},
+    {.format = FileFormat::kNpy,
+     .name = "npy",
+     .endings = ".npy",
+     .mark = kNpyMark,
+     .summarize = SummarizeNpy,
+     .read = ReadNpy,
+     .write = WriteNpy},
+    {.format = FileFormat::kNpz,
+     .name = "npz",
+     .endings = ".npz",
+     .mark = kZipMark,
+     .packs_pieces = false,
+     .summarize = SummarizeNpz,
+     .read = ReadNpz,
+     .write = WriteNpz},
+    {.format = FileFormat::kHdf5,
+     .name = "hdf5",
+     .other_names = "h5",
+     .endings = ".h5 .hdf5",
+     .mark = kHdf5Mark,
+     .summarize = SummarizeHdf5,
+     .read = ReadHdf5,
+     .write = WriteHdf5},
+    {.format = FileFormat::kParquet,
+     .name = "parquet",
+     .endings = ".parquet .pq",
+     .mark = "PAR1",
+     .writes_frames = true,
+     .packs_pieces = false,
+     .summarize = SummarizeArrow,
+     .read = ReadArrowMatrix,
+     .read_frame = ReadArrowFrame,
+     .write = WriteArrowMatrix,
+     .write_frame = WriteArrowFrame},
+    {.format = FileFormat::kArrow,
+     .name = "arrow",
+     .other_names = "feather ipc",
+     .endings = ".arrow .feather",
+     .mark = "ARROW1",
+     .writes_frames = true,
+     .packs_pieces = false,
+     .summarize = SummarizeArrow,
+     .read = ReadArrowMatrix,
+     .read_frame = ReadArrowFrame,
+     .write = WriteArrowMatrix,
+     .write_frame = WriteArrowFrame},
+};
+
+// Whether one of the words, which have blanks between them, is this one.
+bool HasWord(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const size_t end = std::min(words.find(' '), words.size());
+    if (words.substr(0, end) == word) return true;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+std::span<const FormatEntry> FormatTable() { return kFormats; }
+
+const FormatEntry& EntryOf(FileFormat format) {
+  const auto found = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                  [&](const FormatEntry& entry) { return entry.format == format; });
+  HEDDLE_CHECK(found != std::end(kFormats), "every format has an entry");
+  return *found;
+}
+
+const FormatEntry* FindFormatByMark(std::string_view beginning) {
+  for (const FormatEntry& entry : kFormats)
+    if (!entry.mark.empty() && beginning.starts_with(entry.mark)) return &entry;
+  return nullptr;
+}
+
+const FormatEntry* FindFormatByEnding(std::string_view path) {
+  const std::string name = Lower(WithoutPackedEnding(path));
+  const size_t point = name.rfind('.');
+  if (point == std::string::npos || name.find('/', point) != std::string::npos) return nullptr;
+  for (const FormatEntry& entry : kFormats)
+    if (HasWord(entry.endings, std::string_view(name).substr(point))) return &entry;
+  return nullptr;
+}
+
+std::string NamesOfFormats(DataType type) {
+  std::vector<std::string_view> names;
+  for (const FormatEntry& entry : kFormats) {
+    if (type == DataType::kMatrix && !entry.ReadsMatrices()) continue;
+    if (type == DataType::kFrame && !entry.ReadsFrames()) continue;
+    names.push_back(entry.name);
+  }
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text.append(i == 0 ? "" : i + 1 == names.size() ? " and " : ", ").append(names[i]);
+  return text;
+}
+
+std::string_view Name(FileFormat format) { return EntryOf(format).name; }
+
+Result<FileFormat> ParseFileFormat(std::string_view name) {
+  const std::string lower = Lower(name);
+  for (const FormatEntry& entry : kFormats)
+    if (entry.name == lower || HasWord(entry.other_names, lower)) return entry.format;
+  for (const std::string_view known : {"compressed", "proto", "cog", "delta", "federated"})
+    if (lower == known)
+      return Unimplemented("format '{}' is part of DML but Heddle does not read or write it; use {}", lower,
+                           NamesOfFormats());
+  return InvalidArgument("unknown file format '{}'; Heddle reads and writes {}", name, NamesOfFormats());
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/files/text_file.h"
+#include "ops/formats/file_format.h"
+
+namespace heddle::ops {
+
+/// Frames with a JSON object in each line, whose names are those of the columns in the order in which the
+/// file first has them, or with an array in each line. A name that a line has not, and null, are missing
+/// cells. The schema says the types; without one all are strings, of values that are none their text in the
+/// file.
+Result<FileSummary> SummarizeJsonl(const ReadOptions& options, const TextFile& text);
+Result<Frame> ReadJsonl(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
+                        int64_t row_begin, int64_t row_end);
+
+/// Objects with the names of the columns, where there are names, else arrays. What is no number, or infinite,
+/// is a text, because JSON has no such numbers. kFailedPrecondition where a text is no UTF-8 or two columns
+/// have one name.
+Status WriteJsonl(const Frame& frame, const WriteOptions& options, const ByteSink& sink);
+
+}  // namespace heddle::ops
