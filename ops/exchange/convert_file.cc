@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "ops/exchange/inspect_file.h"
+#include "ops/exchange/resolve.h"
+#include "ops/formats/format_table.h"
 #include "ops/formats/options.h"
 #include "ops/formats/write_pieces.h"
 #include "ops/frame/cast.h"
@@ -16,34 +18,13 @@ namespace {
 constexpr double kBytesAtOnce = 4 << 20;
 constexpr double kBytesOfCell = 8, kBytesOfText = 32, kBytesOfEntry = 12;
 
-bool HoldsFrames(FileFormat format) {
-  switch (format) {
-    case FileFormat::kCsv:
-    case FileFormat::kText:
-    case FileFormat::kBinary: return true;
-    default: return false;
-  }
-}
-bool HoldsMatrices(FileFormat) { return true; }
-
 // Cells come in any order: each piece is one pass over the file.
 bool IsUnordered(const ReadOptions& read) {
   return read.format == FileFormat::kText || read.format == FileFormat::kMatrixMarket;
 }
 
-struct Ending {
-  std::string_view ending;
-  FileFormat format;
-};
-constexpr Ending kEndings[] = {{".csv", FileFormat::kCsv},       {".tsv", FileFormat::kCsv},
-                               {".mtx", FileFormat::kMatrixMarket}, {".mm", FileFormat::kMatrixMarket},
-                               {".libsvm", FileFormat::kLibsvm}, {".svm", FileFormat::kLibsvm},
-                               {".bin", FileFormat::kBinary},    {".ijv", FileFormat::kText}};
-
 Result<FileFormat> FormatOfPath(const std::string& path) {
-  const std::string name = Lower(path);
-  for (const Ending& known : kEndings)
-    if (name.ends_with(known.ending)) return known.format;
+  if (const FormatEntry* entry = FindFormatByEnding(path)) return entry->format;
   return Usage("the name '{}' does not tell the format to write; say --to FORMAT", path);
 }
 
@@ -81,9 +62,8 @@ class Conversion {
     read_.cancelled = options_.cancelled;
     if (read_.data_type == DataType::kScalar)
       return InvalidArgument("convert: '{}' is a scalar, which is a line of text in every format", from_);
-    const bool is_frame = read_.data_type == DataType::kFrame;
-    writes_frame_ = is_frame && HoldsFrames(result_.to);
-    if (!is_frame && !HoldsMatrices(result_.to)) writes_frame_ = true;
+    const FormatEntry& target = EntryOf(result_.to);
+    writes_frame_ = read_.data_type == DataType::kFrame ? target.writes_frames : !target.writes_matrices;
     return OkStatus();
   }
 
@@ -94,9 +74,10 @@ class Conversion {
     schema_ = options_.schema;
     if (schema_ && !data_type_) data_type_ = DataType::kFrame;
     if (data_type_ == DataType::kMatrix || (data_type_ && schema_)) return OkStatus();
-    HEDDLE_ASSIGN_OR_RETURN(const ReadOptions first, ResolveReadOptions(ReadNode(), from_, files_));
-    const bool is_table = first.format == FileFormat::kCsv && first.data_type != DataType::kScalar;
-    if (!is_table || (first.data_type == DataType::kFrame && !first.schema.empty())) return OkStatus();
+    HEDDLE_ASSIGN_OR_RETURN(const ReadOptions first, ResolveAnyType(ReadNode(), from_, files_));
+    if (first.data_type == DataType::kFrame) data_type_ = DataType::kFrame;
+    const bool is_open = first.format == FileFormat::kCsv && first.data_type == DataType::kMatrix;
+    if (!is_open && !LacksSchema(first)) return OkStatus();
     InspectOptions inspect;
     inspect.format = options_.from;
     inspect.header = options_.header;
@@ -109,8 +90,10 @@ class Conversion {
       return OkStatus();
     }
     data_type_ = DataType::kFrame;
-    header_ = facts.header;
-    if (!options_.separator) separator_ = facts.separator;
+    if (facts.format == FileFormat::kCsv) {
+      header_ = facts.header;
+      if (!options_.separator) separator_ = facts.separator.empty() ? " " : facts.separator;
+    }
     if (!facts.looked_at_all) {
       // The types must fit all lines.
       inspect.bytes_looked_at = INT64_MAX;
@@ -142,8 +125,8 @@ class Conversion {
     if (options_.from) node.SetAttribute("format", std::string(Name(*options_.from)));
     if (data_type_) node.SetAttribute("data_type", std::string(Name(*data_type_)));
     if (header_) node.SetAttribute("header", *header_);
-    if (options_.separator) node.SetAttribute("sep", *options_.separator);
-    else if (separator_) node.SetAttribute("sep", *separator_);
+    const std::optional<std::string>& separator = options_.separator ? options_.separator : separator_;
+    if (separator) node.SetAttribute("sep", *separator);
     if (schema_) node.SetAttribute("schema", *schema_);
     if (options_.rows) node.SetAttribute("rows", *options_.rows);
     if (options_.columns) node.SetAttribute("cols", *options_.columns);
@@ -162,7 +145,7 @@ class Conversion {
     write.format = result_.to;
     const bool has_names = value.schema != nullptr && !value.schema->names.empty();
     write.header = options_.to_header.value_or(has_names);
-    write.separator = result_.to == FileFormat::kLibsvm ? " " : Lower(to_).ends_with(".tsv") ? "\t" : ",";
+    write.separator = result_.to == FileFormat::kLibsvm ? " " : Lower(WithoutPackedEnding(to_)).ends_with(".tsv") ? "\t" : ",";
     if (options_.to_separator) write.separator = *options_.to_separator;
     write.cancelled = options_.cancelled;
     return write;
@@ -184,8 +167,10 @@ class Conversion {
     if (read_.data_type == DataType::kFrame) {
       HEDDLE_ASSIGN_OR_RETURN(Frame rows, ReadFrameRows(read_, summary_, begin, end, files_));
       if (writes_frame_) return Value(std::move(rows));
-      HEDDLE_ASSIGN_OR_RETURN(Matrix cells, MatrixOf(rows));
-      return Value(std::move(cells));
+      Result<Matrix> cells = MatrixOf(rows);
+      if (!cells.ok())
+        return cells.status().WithNote(fmt::format("format '{}' holds matrices only", Name(result_.to)));
+      return Value(*std::move(cells));
     }
     HEDDLE_ASSIGN_OR_RETURN(Matrix rows, ReadRows(read_, summary_, begin, end, files_));
     if (!writes_frame_) return Value(std::move(rows));

@@ -9,6 +9,7 @@
 #include "core/text/double_text.h"
 #include "core/text/text_encoding.h"
 #include "ops/exchange/inspect_table.h"
+#include "ops/exchange/resolve.h"
 #include "ops/formats/options.h"
 
 namespace heddle::ops {
@@ -31,7 +32,7 @@ Node ReadNode(const InspectOptions& options) {
 Result<ReadOptions> ResolveOrGuess(const std::string& path, const InspectOptions& options, Files& files,
                                    FileFacts* facts) {
   Node node = ReadNode(options);
-  Result<ReadOptions> read = ResolveReadOptions(node, path, files);
+  Result<ReadOptions> read = ResolveAnyType(node, path, files);
   for (const bool header : {true, false}) {
     if (read.ok() || read.status().code() != StatusCode::kDataLoss || options.header) break;
     const Status why = read.status();
@@ -54,12 +55,8 @@ std::string WhyFormat(const ReadOptions& read, const InspectOptions& options, bo
     case FileFormat::kMatrixMarket: return "its first line is the banner of MatrixMarket";
     case FileFormat::kLibsvm: return "its lines are a label and index:value pairs";
     case FileFormat::kText: return "its lines are row, column and value";
-    case FileFormat::kCsv:
-      return read.any_blanks ? "its lines are fields with blanks between"
-                             : fmt::format("its first line has {}",
-                                           read.separator == ","   ? "commas, or a single field"
-                                           : read.separator == ";" ? "semicolons"
-                                                                   : "tabs");
+    case FileFormat::kJsonl: return "its lines are JSON";
+    case FileFormat::kCsv: return "its lines are fields";
     default: return "it begins with the mark of such files";
   }
 }
@@ -212,12 +209,13 @@ std::string HowToRead(const ReadOptions& read, const FileFacts& facts) {
   std::string call = "read(" + Quoted(facts.path);
   if (facts.has_metadata && facts.is_frame == (read.data_type == DataType::kFrame)) return call + ")";
   const bool is_table = facts.format == FileFormat::kCsv;
+  const bool lacks_schema = is_table || LacksSchema(read);
   if (facts.is_frame) call += ", data_type=\"frame\"";
   if (is_table && (facts.is_frame || facts.why_header == "guessed")) {
     call += fmt::format(", format=\"csv\", header={}", facts.header ? "TRUE" : "FALSE");
     if (facts.separator != ",") call += ", sep=" + Quoted(facts.separator.empty() ? " " : facts.separator);
   }
-  if (is_table && facts.is_frame && facts.columns <= FileFacts::kMostColumns) {
+  if (lacks_schema && facts.is_frame && facts.columns <= FileFacts::kMostColumns) {
     call += ", schema=\"";
     for (size_t i = 0; i < facts.facts.size(); ++i)
       call.append(i > 0 ? "," : "").append(facts.facts[i].schema_type());

@@ -18,7 +18,7 @@ class ConvertFileTest : public FormatsTest {
 TEST_F(ConvertFileTest, AMatrixGoesThroughAllFormatsAndComesBack) {
   Put("a.csv", "1.5,0,-3\n0,0,1\n7,0,2\n");
   const char* before = "a.csv";
-  for (const char* name : {"b.bin", "c.mtx", "d.ijv", "e.libsvm", "f.bin", "g.tsv", "h.csv"}) {
+  for (const char* name : {"b.bin", "c.mtx", "d.ijv", "e.libsvm", "f.bin", "p.npy", "q.npz", "g.tsv", "h.csv"}) {
     const Converted converted = Convert(before, name);
     EXPECT_EQ(converted.data_type, DataType::kMatrix);
     EXPECT_EQ(converted.shape, (Shape{3, 3})) << name;
@@ -39,6 +39,22 @@ TEST_F(ConvertFileTest, AFrameKeepsNamesTypesAndMissingCells) {
   EXPECT_EQ(Get("c.csv"), Get("a.csv"));
   EXPECT_EQ(Convert("c.csv", "d.tsv").data_type, DataType::kFrame);
   EXPECT_EQ(Get("d.tsv"), "id\tname\tok\n1\tAnna\ttrue\n20\t\tfalse\n");
+}
+
+TEST_F(ConvertFileTest, LinesOfJsonAreFramesWithTheTypesOfTheirCells) {
+  Put("a.jsonl", "{\"id\": 1, \"name\": \"Anna\"}\n{\"id\": 20, \"name\": null}\n");
+  EXPECT_EQ(Convert("a.jsonl", "b.csv").data_type, DataType::kFrame);
+  EXPECT_EQ(Get("b.csv"), "id,name\n1,Anna\n20,\n");
+  EXPECT_EQ(Convert("b.csv", "c.jsonl.gz").data_type, DataType::kFrame);
+  EXPECT_EQ(Convert("c.jsonl.gz", "d.bin").data_type, DataType::kFrame);
+  const Result<Frame> frame = ReadFrame("d.bin");
+  ASSERT_TRUE(frame.ok()) << frame.status().ToString();
+  EXPECT_EQ(frame->schema()->ToText(), "INT64 id, STRING name");
+  EXPECT_TRUE(frame->IsMissing(1, 1));
+  // A matrix has a frame's place in a format that holds frames only.
+  Put("m.csv", "1,2.5\n");
+  EXPECT_EQ(Convert("m.csv", "m.jsonl").data_type, DataType::kFrame);
+  EXPECT_EQ(Get("m.jsonl"), "[1.0,2.5]\n");
 }
 
 TEST_F(ConvertFileTest, NamesOfNumbersAreKeptInCsvAndElseAWarning) {

@@ -114,6 +114,15 @@ TEST_F(InspectFileTest, OtherFormats) {
   EXPECT_EQ(svm.rows, 2);
 }
 
+TEST_F(InspectFileTest, WhatHoldsFramesOnlyIsAFrame) {
+  const FileFacts facts = Inspect("{\"id\": 1, \"name\": \"Anna\"}\n{\"id\": 20}\n");
+  EXPECT_EQ(facts.format, FileFormat::kJsonl);
+  EXPECT_TRUE(facts.is_frame);
+  EXPECT_EQ(facts.facts[0].kind(), "int");
+  EXPECT_EQ(facts.facts[1].missing, 1);
+  EXPECT_EQ(facts.how_to_read, "read(\"f\", data_type=\"frame\", schema=\"INT64,STRING\")");
+}
+
 TEST_F(InspectFileTest, OfALargeFileOnlyTheBeginningIsLookedAt) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "," + std::to_string(i % 3) + "\n";

@@ -68,7 +68,8 @@ TEST_F(WritePiecesTest, Frames) {
       if (has_names) schema->names = {"text", "number"};
       const Frame frame(schema, {*Column::OfTexts(views), *Column::OfDoubles(numbers)});
       for (const FileFormat format :
-           {FileFormat::kText, FileFormat::kCsv, FileFormat::kBinary, FileFormat::kLibsvm}) {
+           {FileFormat::kText, FileFormat::kCsv, FileFormat::kBinary, FileFormat::kLibsvm,
+            FileFormat::kJsonl}) {
         WriteOptions options;
         options.format = format;
         options.header = has_names;

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/exchange/resolve.h"
+
+namespace heddle::ops {
+
+Result<ReadOptions> ResolveAnyType(const Node& node, const std::string& path, Files& files) {
+  Result<ReadOptions> read = ResolveReadOptions(node, path, files);
+  if (node.FindAttribute("data_type") != nullptr) return read;
+  if (read.ok() && (read->data_type != DataType::kMatrix || read->data_type_said ||
+                    read->format == FileFormat::kCsv))
+    return read;
+  const Status fault = read.ok() ? Summarize(*read, files).status() : read.status();
+  if (fault.ok() || fault.code() == StatusCode::kNotFound) return read;
+  Node of_frame = node;
+  of_frame.SetAttribute("data_type", std::string(Name(DataType::kFrame)));
+  Result<ReadOptions> frame = ResolveReadOptions(of_frame, path, files);
+  // Whatever is nothing else is csv as a frame.
+  const bool is_frame = frame.ok() && frame->format != FileFormat::kCsv && Summarize(*frame, files).ok();
+  return is_frame ? frame : Result<ReadOptions>(fault);
+}
+
+bool LacksSchema(const ReadOptions& read) {
+  return read.data_type == DataType::kFrame && read.schema.empty() &&
+         (read.format == FileFormat::kCsv || read.format == FileFormat::kJsonl ||
+          read.format == FileFormat::kText);
+}
+
+}  // namespace heddle::ops

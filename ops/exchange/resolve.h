@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "ops/formats/file_format.h"
+
+namespace heddle::ops {
+
+/// As ResolveReadOptions, and where neither the node nor metadata say whether it is a matrix or a frame: a
+/// frame where no matrix can be read from the file. A csv file is left as a matrix, whatever its cells are.
+Result<ReadOptions> ResolveAnyType(const Node& node, const std::string& path, Files& files);
+
+/// The schema of a frame is nowhere but in what its cells look like.
+bool LacksSchema(const ReadOptions& read);
+
+}  // namespace heddle::ops
