@@ -189,9 +189,7 @@ Status RefuseFrames(const InferContext& context) {
 
 }  // namespace
 
-const Operator* FindOperator(std::string_view name) {
-  return TheCatalog().by_name.Find(name);
-}
+const Operator* FindOperator(std::string_view name) { return TheCatalog().by_name.Find(name); }
 
 Status RunOperator(const Operator& op, const KernelCall& call, std::span<Value> results) {
   if (op.run_several != nullptr) return op.run_several(call, results);
@@ -199,9 +197,7 @@ Status RunOperator(const Operator& op, const KernelCall& call, std::span<Value> 
   return OkStatus();
 }
 
-const Operator* FindBuiltin(std::string_view name) {
-  return TheCatalog().builtins.Find(name);
-}
+const Operator* FindBuiltin(std::string_view name) { return TheCatalog().builtins.Find(name); }
 
 std::vector<std::string> BuiltinNames() {
   std::vector<std::string> names;

@@ -14,7 +14,8 @@ namespace heddle::cluster {
 /// one without a value), elements of a list, or defaults.
 struct ResolvedCall {
   const Function* function = nullptr;
-  std::vector<std::pair<std::string_view, const Variable*>> arguments;  ///< By the names that the program has.
+  std::vector<std::pair<std::string_view, const Variable*>>
+      arguments;                   ///< By the names that the program has.
   std::vector<Variable> defaults;  ///< Those that `arguments` point to; never more than there is room for.
 };
 

@@ -12,7 +12,7 @@ namespace heddle::compiler {
 struct HoistContext {
   const Names& changing;       ///< Variables that the loop assigns.
   const SharedNames& defined;  ///< Variables that have a value before the loop for certain.
-  bool certain = true;    ///< Nothing that the loop did before can print or end the script.
+  bool certain = true;         ///< Nothing that the loop did before can print or end the script.
 };
 
 /// Moves what is the same in every round and worth it from `graph`, a graph of a loop, to the end of

@@ -246,14 +246,16 @@ Status RemoveUnreadAssignments(Program* program) {
         status = graph.status();
       }
     });
-    ForEachBody(program,
-                [&](std::vector<Block>* blocks, const SharedNames&) { changed |= RemoveEmptyBlocks(blocks); });
+    ForEachBody(program, [&](std::vector<Block>* blocks, const SharedNames&) {
+      changed |= RemoveEmptyBlocks(blocks);
+    });
   }
   return status;
 }
 
 Status MarkDeadVariables(Program* program) {
-  ForEachBody(program, [](std::vector<Block>* blocks, SharedNames live) { VisitLiveness(blocks, &live, true); });
+  ForEachBody(program,
+              [](std::vector<Block>* blocks, SharedNames live) { VisitLiveness(blocks, &live, true); });
   return OkStatus();
 }
 

@@ -25,10 +25,10 @@ class SharedNames {
   /// The names of this set that another one has not, in their order.
   std::vector<std::string> Beside(const SharedNames& other) const {
     std::vector<std::string> names;
-    names_.ForEachDifference(
-        other.names_, [&](const std::string& name, const Nothing* mine, const Nothing* theirs) {
-          if (mine != nullptr && theirs == nullptr) names.push_back(name);
-        });
+    names_.ForEachDifference(other.names_,
+                             [&](const std::string& name, const Nothing* mine, const Nothing* theirs) {
+                               if (mine != nullptr && theirs == nullptr) names.push_back(name);
+                             });
     return names;
   }
   void AddAllOf(const SharedNames& other) {

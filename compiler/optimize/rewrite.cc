@@ -43,7 +43,8 @@ bool IsCompact(const Graph& graph, const std::vector<NodeId>& stands_for, const 
     if (after.empty()) continue;
     if (!IsOrdered(graph.nodes[i])) return false;
     for (size_t k = 0; k < after.size(); ++k)
-      if (!IsOrdered(graph[after[k]]) || std::find(after.begin(), after.begin() + k, after[k]) != after.begin() + k)
+      if (!IsOrdered(graph[after[k]]) ||
+          std::find(after.begin(), after.begin() + k, after[k]) != after.begin() + k)
         return false;
   }
   return true;

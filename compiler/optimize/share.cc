@@ -36,7 +36,9 @@ class FirstNodes {
   }
 
  private:
-  NodeId Input(NodeId input) const { return input == kNoNode ? input : stands_for_[static_cast<size_t>(input)]; }
+  NodeId Input(NodeId input) const {
+    return input == kNoNode ? input : stands_for_[static_cast<size_t>(input)];
+  }
 
   size_t HashOf(const Node& node) const {
     size_t hash = std::hash<std::string>()(node.op);

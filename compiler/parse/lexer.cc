@@ -49,7 +49,7 @@ constexpr std::array<std::string_view, 16> kDottedNames = {
 
 // Of those that begin alike the longest first; the most frequent early.
 constexpr std::array<std::string_view, 31> kSymbols = {
-    "(", ")", ",",  "==", "=",  "[", "]",  "+=", "+", "*",  "/", "-",  ":",   "{",   "}", ";",
+    "(",  ")",  ",", "==", "=", "[", "]",  "+=", "+",  "*", "/",  "-", ":",   "{",   "}", ";",
     "<-", "<=", "<", ">=", ">", "^", "!=", "!",  "&&", "&", "||", "|", "%*%", "%/%", "%%"};
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/optimize/shared_map.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "compiler/optimize/names.h"
+#include "compiler/optimize/shared_map.h"
 
 namespace heddle::compiler {
 namespace {
