@@ -20,9 +20,9 @@ def library(name):
         return None
 
 
-def best(work):
+def best(work, count):
     times, of_cores = [], []
-    for _ in range(rounds):
+    for _ in range(count):
         begin, begin_of_cores = time.perf_counter(), time.process_time()
         result = work()
         times.append(time.perf_counter() - begin)
@@ -36,16 +36,16 @@ def report(peer, case, taken, path):
                       "mb_per_s": round(os.path.getsize(path) / ms / 1e3)}), flush=True)
 
 
-def run(peer, case, file, read, write=None):
+def run(peer, case, file, read, write=None, writes=None):
     path = os.path.join(folder, file)
     if not os.path.exists(path):
         return
-    taken, value = best(lambda: read(path))
+    taken, value = best(lambda: read(path), rounds)
     report(peer, f"{case} read", taken, path)
     if write is None:
         return
-    copy = path + ".peer"
-    taken, _ = best(lambda: write(value, copy))
+    copy = os.path.join(folder, "peer-" + file)
+    taken, _ = best(lambda: write(value, copy), writes or rounds)
     report(peer, f"{case} write", taken, copy)
     os.remove(copy)
 
@@ -62,7 +62,7 @@ if polars := library("polars"):
 if pandas := library("pandas"):
     for case, file in csv_files:
         run("pandas", case, file, lambda path: pandas.read_csv(path, header=None),
-            lambda frame, path: frame.to_csv(path, header=False, index=False))
+            lambda frame, path: frame.to_csv(path, header=False, index=False), writes=1)  # Half a minute each.
 if scipy_io := library("scipy.io"):
     run("scipy", "mm sparse", "sparse.mtx", scipy_io.mmread, scipy_io.mmwrite)
 if sklearn := library("sklearn.datasets"):
