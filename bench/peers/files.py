@@ -64,7 +64,8 @@ if pandas := library("pandas"):
         run("pandas", case, file, lambda path: pandas.read_csv(path, header=None),
             lambda frame, path: frame.to_csv(path, header=False, index=False), writes=1)  # Half a minute each.
 if scipy_io := library("scipy.io"):
-    run("scipy", "mm sparse", "sparse.mtx", scipy_io.mmread, scipy_io.mmwrite)
+    run("scipy", "mm sparse", "sparse.mtx", scipy_io.mmread,
+        lambda matrix, path: scipy_io.mmwrite(path, matrix))
 if sklearn := library("sklearn.datasets"):
     run("scikit-learn", "libsvm sparse", "sparse.libsvm", sklearn.load_svmlight_file,
         lambda data, path: sklearn.dump_svmlight_file(*data, path, zero_based=False))

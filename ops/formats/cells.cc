@@ -2,7 +2,6 @@
 // Formats with one cell per line: "row column value" (text), and MatrixMarket.
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -70,16 +69,17 @@ struct Cell {
   double value = 1;
 };
 
-// "row column value" as most lines have it; false leaves the line to ReadCell.
-bool ReadPlainCell(std::string_view line, Cell* cell) {
-  const char* at = line.data();
-  const char* const end = at + line.size();
+// Takes "row column value" as most lines have it, with its newline; false leaves the line to ReadCell.
+bool TakePlainCell(std::string_view* rest, Cell* cell) {
+  const char* at = rest->data();
+  const char* const end = at + rest->size();
   for (int64_t* index : {&cell->row, &cell->column}) {
-    const auto [next, error] = std::from_chars(at, end, *index);
-    if (error != std::errc() || next == end || *next != ' ') return false;
-    at = next + 1;
+    if (!TakePlainInteger(&at, end, index) || at == end || *at != ' ') return false;
+    ++at;
   }
-  return TakePlainNumber(&at, end, &cell->value) && at == end;
+  if (!TakePlainNumber(&at, end, &cell->value) || (at != end && *at != '\n')) return false;
+  rest->remove_prefix(static_cast<size_t>(at - rest->data()) + (at != end));
+  return true;
 }
 
 // The cell of a line that is not blank; false if it holds something else.
@@ -156,11 +156,10 @@ Status VisitChunk(const ReadOptions& options, const MatrixMarketHeader& header, 
   const bool is_text = options.format == FileFormat::kText;
   const bool plain = header.coordinates && !header.pattern;
   while (!text.empty()) {
-    const std::string_view line = TakeLine(&text);
     ++*lines;
     Cell cell;
-    if (!plain || !ReadPlainCell(line, &cell)) {
-      const std::string_view whole = Trim(line);
+    if (!plain || !TakePlainCell(&text, &cell)) {
+      const std::string_view whole = Trim(TakeLine(&text));
       if (HoldsNoCell(whole)) continue;
       if (!ReadCell(header, whole, &place, &cell)) return Malformed(options, header, *lines, whole);
     }

@@ -50,6 +50,21 @@ inline bool TakePlainNumber(const char** at, const char* end, double* value) {
   *at = next;
   return true;
 }
+/// Takes a whole number without a sign off the front, of 18 digits at most. False where there is none, or a
+/// longer one.
+inline bool TakePlainInteger(const char** at, const char* end, int64_t* value) {
+  constexpr int kMostDigits = 18;
+  const char* next = *at;
+  int64_t whole = 0;
+  for (; next != end && *next >= '0' && *next <= '9'; ++next) {
+    if (next - *at == kMostDigits) return false;
+    whole = 10 * whole + (*next - '0');
+  }
+  if (next == *at) return false;
+  *at = next;
+  *value = whole;
+  return true;
+}
 /// Also Fortran's exponents: 1.0D+03, 1.0-103.
 std::optional<double> ParseFortranNumber(std::string_view text);
 

@@ -54,9 +54,9 @@ bool TakeColon(std::string_view* line, std::string_view colon) {
 
 // Takes "index:value" as most are written; false leaves it to TakePair.
 bool TakePlainPair(std::string_view* line, std::string_view colon, int64_t* index, double* value) {
-  const char* const end = line->data() + line->size();
-  auto [at, error] = std::from_chars(line->data(), end, *index);
-  if (error != std::errc() || colon.size() != 1 || at == end || *at != colon[0]) return false;
+  const char* at = line->data();
+  const char* const end = at + line->size();
+  if (!TakePlainInteger(&at, end, index) || colon.size() != 1 || at == end || *at != colon[0]) return false;
   ++at;
   if (!TakePlainNumber(&at, end, value) || (at != end && !IsSeparator(*at))) return false;
   while (at != end && IsSeparator(*at)) ++at;
