@@ -20,6 +20,13 @@ bool IsNameCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == ':';
 }
 
+// Where "::" is between a namespace and the word at the end of the text; npos where there is none.
+size_t NameSpaceAt(std::string_view text) {
+  size_t begin = text.size();
+  while (begin > 0 && IsNameCharacter(text[begin - 1]) && text[begin - 1] != ':') --begin;
+  return begin > 2 && text.substr(begin - 2, 2) == "::" ? begin - 2 : std::string_view::npos;
+}
+
 // Where the string that is open at the end of the text begins, behind its quote; npos when none is.
 size_t OpenString(std::string_view text) {
   char quote = 0;
@@ -118,6 +125,11 @@ Completions Complete(std::string_view text, const InteractiveSession& session) {
     found.begin = text.find_first_not_of(' ', 6);
     if (found.begin == std::string_view::npos) found.begin = text.size();
     AddFiles(text.substr(found.begin), &found.words);
+  } else if (const size_t colons = NameSpaceAt(text); colons != std::string_view::npos) {
+    size_t begin = colons;
+    while (begin > 0 && IsNameCharacter(text[begin - 1])) --begin;
+    found.begin = colons + 2;
+    found.words = session.FunctionsOf(text.substr(begin, colons - begin));
   } else {
     found.begin = text.size();
     while (found.begin > 0 && IsNameCharacter(text[found.begin - 1]) &&

@@ -8,6 +8,7 @@
 #include "cluster/session/local_run.h"
 #include "compiler/explain.h"
 #include "compiler/parse/lexer.h"
+#include "compiler/parse/load_scripts.h"
 #include "compiler/parse/parser.h"
 #include "core/environment/random.h"
 
@@ -221,6 +222,21 @@ Result<std::string> InteractiveSession::Explain(const std::string& entry) {
   const size_t count = parsed.file.statements.size() - parsed.first;
   Diagnostics diagnostics;
   return compiler::Explain(parsed.text, OptionsFor(parsed, parsed.first, count), "program", &diagnostics);
+}
+
+std::vector<std::string> InteractiveSession::FunctionsOf(std::string_view name_space) const {
+  std::vector<std::string> names;
+  if (options_.compile.loader == nullptr) return names;
+  Diagnostics ignored;
+  compiler::ScriptLoader scripts({options_.compile.libraries}, options_.compile.loader, &ignored);
+  scripts.LoadMain(kScript, definitions_.TextWith(""), /*takes_expressions=*/true);
+  const auto& files = scripts.scripts().files;
+  for (const compiler::Import& import : files[0].imports) {
+    if (import.name_space != name_space || import.file < 0) continue;
+    for (const compiler::FunctionDefinition& function : files[static_cast<size_t>(import.file)].functions)
+      names.push_back(function.name);
+  }
+  return names;
 }
 
 void InteractiveSession::Clear() {

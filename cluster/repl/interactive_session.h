@@ -41,6 +41,9 @@ class InteractiveSession {
   /// Forgets variables and functions.
   void Clear();
 
+  /// Functions of the file that a namespace is bound to.
+  std::vector<std::string> FunctionsOf(std::string_view name_space) const;
+
   const Frame& variables() const { return variables_.frame; }
   const Definitions& definitions() const { return definitions_; }
   const std::string& directory() const { return options_.directory; }

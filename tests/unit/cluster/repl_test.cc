@@ -79,6 +79,20 @@ TEST_F(InteractiveSessionTest, WordsAreCompleted) {
   EXPECT_EQ(words("nothing_like_it"), Words());
 }
 
+TEST(CompleteTest, FunctionsOfNamespaces) {
+  compiler::MemorySourceLoader loader({{"lib.dml", "first = function(double a) return (double b) { b = a }\n"
+                                                   "second = function(double a) return (double b) { b = a }\n"}});
+  InteractiveSession::Options options;
+  options.print = options.warn = [](std::string_view) {};
+  options.compile.loader = &loader;
+  InteractiveSession session(std::move(options));
+  ASSERT_TRUE(session.Run("source(\"lib.dml\") as lib", nullptr).ok());
+  EXPECT_EQ(Complete("x = li", session).words, Words({"lib::", "list"}));
+  EXPECT_EQ(Complete("x = lib::", session).words, Words({"first", "second"}));
+  EXPECT_EQ(Complete("x = lib::se", session).words, Words({"second"}));
+  EXPECT_EQ(Complete("x = other::se", session).words, Words());
+}
+
 TEST_F(InteractiveSessionTest, FilesAreCompletedWithinQuotes) {
   const TemporaryFolder folder;
   WriteText(folder.path() + "/data.csv", "");
