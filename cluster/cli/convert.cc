@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/exchange/convert_file.h"
-
 #include <fmt/format.h>
 
 #include <atomic>
@@ -12,6 +10,7 @@
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "cluster/session/interrupt.h"
+#include "ops/exchange/convert_file.h"
 #include "ops/formats/options.h"
 #include "ops/parallel.h"
 
@@ -110,8 +109,8 @@ int Run(const Arguments& arguments) {
                     .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
                 "\n");
   else
-    PrintOutput(fmt::format("{} {}: {} to {}\n", type, converted->shape, Name(converted->from),
-                            Name(converted->to)));
+    PrintOutput(
+        fmt::format("{} {}: {} to {}\n", type, converted->shape, Name(converted->from), Name(converted->to)));
   return 0;
 }
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/exchange/inspect_file.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "cluster/cli/verb.h"
 #include "core/text/double_text.h"
 #include "core/text/utf8.h"
+#include "ops/exchange/inspect_file.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -85,8 +84,8 @@ std::string ColumnTable(const FileFacts& facts) {
 }
 
 std::string ToText(const FileFacts& facts) {
-  std::string text = fmt::format("{}: {} ({}), {}\n", EscapeForTerminal(facts.path), Name(facts.format), facts.why,
-                                 Size(facts.bytes));
+  std::string text = fmt::format("{}: {} ({}), {}\n", EscapeForTerminal(facts.path), Name(facts.format),
+                                 facts.why, Size(facts.bytes));
   text += fmt::format("{} of {} row{} and {} column{}", facts.is_frame ? "frame" : "matrix", facts.rows,
                       facts.rows == 1 ? "" : "s", facts.columns, facts.columns == 1 ? "" : "s");
   const double cells = static_cast<double>(facts.rows_looked_at) * static_cast<double>(facts.columns);
@@ -96,9 +95,9 @@ std::string ToText(const FileFacts& facts) {
                         static_cast<double>(facts.nonzeros) / cells);
   text += "\n";
   if (facts.format == ops::FileFormat::kCsv)
-    text += fmt::format("{} ({}), fields are separated by {}\n", facts.header ? "names in line 1" : "no names",
-                        facts.why_header,
-                        facts.separator.empty()  ? "blanks"
+    text += fmt::format("{} ({}), fields are separated by {}\n",
+                        facts.header ? "names in line 1" : "no names", facts.why_header,
+                        facts.separator.empty()   ? "blanks"
                         : facts.separator == "\t" ? "tabs"
                                                   : "'" + EscapeForTerminal(facts.separator) + "'");
   if (!facts.looked_at_all)
@@ -114,18 +113,15 @@ std::string ToText(const FileFacts& facts) {
     text += "\nfirst rows:\n" + Aligned(rows);
   }
   if (!facts.warnings.empty()) text += "\n";
-  for (const std::string& warning : facts.warnings)
-    text += "warning: " + EscapeForTerminal(warning) + "\n";
+  for (const std::string& warning : facts.warnings) text += "warning: " + EscapeForTerminal(warning) + "\n";
   return text + "\nread it: " + EscapeForTerminal(facts.how_to_read) + "\n";
 }
 
 Json ToJson(const ColumnFacts& column) {
-  Json json = {{"name", column.name},         {"type", column.kind()},
-               {"missing", column.missing},   {"integers", column.integers},
-               {"fractions", column.fractions}, {"booleans", column.booleans},
-               {"dates", column.dates},       {"texts", column.texts},
-               {"nan", column.nan},           {"infinite", column.infinite},
-               {"zeros", column.zeros}};
+  Json json = {{"name", column.name},         {"type", column.kind()},         {"missing", column.missing},
+               {"integers", column.integers}, {"fractions", column.fractions}, {"booleans", column.booleans},
+               {"dates", column.dates},       {"texts", column.texts},         {"nan", column.nan},
+               {"infinite", column.infinite}, {"zeros", column.zeros}};
   // JSON has no infinite numbers.
   if (HasRange(column)) {
     json["least"] = std::isfinite(column.least) ? Json(column.least) : Json(Number(column.least));

@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kWords[] = {"if", "else", "for", "parfor", "while", "in", "function", "return",
-                                       "source", "setwd", "TRUE", "FALSE", "ifdef"};
+constexpr std::string_view kWords[] = {"if",     "else",   "for",   "parfor", "while", "in",   "function",
+                                       "return", "source", "setwd", "TRUE",   "FALSE", "ifdef"};
 
 bool IsNameCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == ':';
@@ -132,8 +132,7 @@ Completions Complete(std::string_view text, const InteractiveSession& session) {
     found.words = session.FunctionsOf(text.substr(begin, colons - begin));
   } else {
     found.begin = text.size();
-    while (found.begin > 0 && IsNameCharacter(text[found.begin - 1]) &&
-           !(is_command && found.begin == 1))
+    while (found.begin > 0 && IsNameCharacter(text[found.begin - 1]) && !(is_command && found.begin == 1))
       --found.begin;
     for (const auto& [name, variable] : session.variables().variables()) found.words.push_back(name);
     for (const Definitions::FunctionHead& head : session.definitions().functions())

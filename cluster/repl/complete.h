@@ -17,9 +17,9 @@ struct Completions {
   std::string Common() const;
 };
 
-/// Completes `text`, the line up to the cursor: commands of the loop behind a ":" that begins it, names of files
-/// within quotes, else variables, functions (builtin, of the library, defined, namespaces), named arguments of
-/// the call that is open, and reserved words.
+/// Completes `text`, the line up to the cursor: commands of the loop behind a ":" that begins it, names of
+/// files within quotes, else variables, functions (builtin, of the library, defined, namespaces), named
+/// arguments of the call that is open, and reserved words.
 Completions Complete(std::string_view text, const InteractiveSession& session);
 
 }  // namespace heddle::cluster

@@ -44,7 +44,8 @@ std::string Environment(const char* name) {
 }  // namespace
 
 std::string History::DefaultPath() {
-  if (const std::string state = Environment("XDG_STATE_HOME"); !state.empty()) return state + "/heddle/history";
+  if (const std::string state = Environment("XDG_STATE_HOME"); !state.empty())
+    return state + "/heddle/history";
   const std::string home = Environment("HOME");
   return home.empty() ? "" : home + "/.heddle_history";
 }

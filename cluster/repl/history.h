@@ -6,8 +6,8 @@
 
 namespace heddle::cluster {
 
-/// What was entered, in a file: a line for each entry, whose line ends are "\n" there. Only its owner can read
-/// it. Sessions that run at the same time add their entries one by one.
+/// What was entered, in a file: a line for each entry, whose line ends are "\n" there. Only its owner can
+/// read it. Sessions that run at the same time add their entries one by one.
 class History {
  public:
   /// $XDG_STATE_HOME/heddle/history, else ~/.heddle_history; "" where neither is known.

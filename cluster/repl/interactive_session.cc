@@ -58,8 +58,7 @@ const ValueInfo* FindInfo(const Program& program, ValueInfo* declared) {
 
 InteractiveSession::InteractiveSession(Options options) : options_(std::move(options)) {
   options_.compile.script = kScript;
-  if (options_.session.seed == -1)
-    options_.session.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
+  if (options_.session.seed == -1) options_.session.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
 }
 
 Status InteractiveSession::Run(const std::string& entry, Cancellation* cancellation) {

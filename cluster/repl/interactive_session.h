@@ -14,8 +14,8 @@
 
 namespace heddle::cluster {
 
-/// Variables and functions that live on from one statement to the next, each of which is compiled for them and
-/// run by a session of its own (docs/repl.md). One thread.
+/// Variables and functions that live on from one statement to the next, each of which is compiled for them
+/// and run by a session of its own (docs/repl.md). One thread.
 class InteractiveSession {
  public:
   /// What messages call the text that is entered.

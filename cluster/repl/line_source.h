@@ -20,7 +20,8 @@ class LineSource {
     kEnd,          ///< Nothing follows (Ctrl-D), or the process is to end.
   };
   virtual ~LineSource() = default;
-  /// The next line, or a whole entry of several lines that was taken out of the history; without the line end.
+  /// The next line, or a whole entry of several lines that was taken out of the history; without the line
+  /// end.
   virtual Outcome Read(const std::string& prompt, std::string* line) = 0;
   /// An entry that was complete, for the history.
   virtual void Remember(const std::string& entry) = 0;

@@ -140,8 +140,7 @@ void Repl::HandleCommand(const std::string& line) {
     const double seconds = static_cast<double>(SystemClock().MonotonicNs() - begin) * 1e-9;
     return surroundings_.print(fmt::format("{:.3f} s\n", seconds));
   }
-  const Result<std::string> text =
-      name == ":type" ? session_.TypeOf(argument) : session_.Explain(argument);
+  const Result<std::string> text = name == ":type" ? session_.TypeOf(argument) : session_.Explain(argument);
   if (!text.ok()) return Report(text.status());
   surroundings_.print(text->ends_with('\n') ? *text : *text + "\n");
 }
@@ -150,8 +149,9 @@ void Repl::Load(const std::string& path) {
   compiler::FileSourceLoader loader(session_.directory());
   const Result<std::string> text = loader.Load(path);
   if (text.ok()) return RunEntry(*text);
-  Report(text.status().code() == StatusCode::kNotFound ? NotFound("cannot read script '{}': no such file", path)
-                                                       : text.status());
+  Report(text.status().code() == StatusCode::kNotFound
+             ? NotFound("cannot read script '{}': no such file", path)
+             : text.status());
 }
 
 void Repl::ListVariables() const {

@@ -8,8 +8,8 @@
 namespace heddle::cluster {
 
 /// While it lives, the first SIGINT, SIGTERM or SIGHUP asks `cancellation` to stop with kCancelled; a second
-/// one ends the process with exit code 8, unless `survives`. A signal that was ignored before (nohup) stays so. At most one at a
-/// time.
+/// one ends the process with exit code 8, unless `survives`. A signal that was ignored before (nohup) stays
+/// so. At most one at a time.
 class InterruptGuard {
  public:
   explicit InterruptGuard(Cancellation& cancellation, bool survives = false);

@@ -24,7 +24,7 @@ struct RunSurroundings {
   Cancellation* cancellation = nullptr;              ///< nullptr: cannot be cancelled.
   int64_t silence_ms = 10'000;  ///< An executor without a sign of life for so long is stuck.
   std::function<void(std::string_view text)>
-      show_plan;  ///< Called with every plan before it runs; may be empty.
+      show_plan;                          ///< Called with every plan before it runs; may be empty.
   SessionVariables* variables = nullptr;  ///< As of SessionEnvironment; of a run in this process.
 };
 

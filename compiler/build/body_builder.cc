@@ -13,8 +13,9 @@ BodyBuilder::BodyBuilder(ProgramBuilder* program, int32_t file, std::string func
 
 void BodyBuilder::GoOnWith(const std::vector<GivenVariable>& given) {
   for (const GivenVariable& variable : given) {
-    LiveIn known = variable.info.data_type == DataType::kList ? UnknownList()
-                                                              : LiveIn{variable.info, variable.value, nullptr};
+    LiveIn known = variable.info.data_type == DataType::kList
+                       ? UnknownList()
+                       : LiveIn{variable.info, variable.value, nullptr};
     if (known.info.IsTabular()) known.info = known.info.WithoutSize();
     DefineAs(variable.name, std::move(known), {});
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-
 #include <string_view>
 
 #include "compiler/parse/ast.h"
@@ -19,14 +18,14 @@ constexpr size_t kMostScriptBytes = size_t{64} << 20;
 /// on at the next statement. With errors the result is a valid tree without the statements that failed. Cost:
 /// linear in the text. Sourced files are not opened; LoadScripts() does that.
 ///
-/// With `takes_expressions` a statement of the top level may also be an expression alone, which is assigned to
-/// kExpressionValue; calls that act, print() and the like, stay what they are. Of functions and namespaces
+/// With `takes_expressions` a statement of the top level may also be an expression alone, which is assigned
+/// to kExpressionValue; calls that act, print() and the like, stay what they are. Of functions and namespaces
 /// with one name the last one holds.
 ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics,
                  bool takes_expressions = false);
 
-/// True if the text of statements ends inside one: an open bracket, string or comment, an operator without its
-/// right side, a header without its body. False where something is wrong before that.
+/// True if the text of statements ends inside one: an open bracket, string or comment, an operator without
+/// its right side, a header without its body. False where something is wrong before that.
 bool EndsInsideStatement(std::string_view text);
 
 }  // namespace heddle::compiler

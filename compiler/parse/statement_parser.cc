@@ -91,8 +91,9 @@ StatementParser::Outcome StatementParser::ParseExpressionAlone(Statement* statem
   statement->value = expressions_.Parse();
   if (statement->value == nullptr) return Outcome::kFailed;
   const Expression& value = *statement->value;
-  const ops::Operator* const builtin =
-      value.kind == Expression::Kind::kCall && value.name_space.empty() ? ops::FindBuiltin(value.name) : nullptr;
+  const ops::Operator* const builtin = value.kind == Expression::Kind::kCall && value.name_space.empty()
+                                           ? ops::FindBuiltin(value.name)
+                                           : nullptr;
   if (builtin != nullptr && builtin->effect) {
     statement->kind = Statement::Kind::kCall;
     return Outcome::kParsed;

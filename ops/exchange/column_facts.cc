@@ -80,8 +80,8 @@ void ColumnFacts::Add(const Field& field, int64_t row) {
     return AddNumber(*number);
   }
   const std::string_view boolean = field.text;
-  const bool is_boolean = boolean == "TRUE" || boolean == "FALSE" || boolean == "true" || boolean == "false" ||
-                          boolean == "True" || boolean == "False";
+  const bool is_boolean = boolean == "TRUE" || boolean == "FALSE" || boolean == "true" ||
+                          boolean == "false" || boolean == "True" || boolean == "False";
   ++(is_boolean ? booleans : IsDate(field.text) ? dates : texts);
   if (row_of_text != 0) return;
   row_of_text = row;
@@ -107,14 +107,16 @@ bool FieldReader::Next(Field* field) {
   if (!more_) return false;
   if (any_blanks_) rest_ = Trim(rest_);
   size_t begin = 0;
-  while (begin < rest_.size() && IsBlank(rest_[begin]) && !rest_.substr(begin).starts_with(separator_)) ++begin;
+  while (begin < rest_.size() && IsBlank(rest_[begin]) && !rest_.substr(begin).starts_with(separator_))
+    ++begin;
   size_t search = 0;
   if (begin < rest_.size() && rest_[begin] == '"') {
     size_t quote = rest_.find('"', begin + 1);
     while (quote != std::string_view::npos && rest_.substr(quote + 1).starts_with('"'))
       quote = rest_.find('"', quote + 2);
     if (quote != std::string_view::npos) {
-      met_separator_in_quotes_ |= rest_.substr(begin, quote - begin).find(separator_) != std::string_view::npos;
+      met_separator_in_quotes_ |=
+          rest_.substr(begin, quote - begin).find(separator_) != std::string_view::npos;
       search = quote + 1;
     }
   }

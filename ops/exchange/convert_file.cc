@@ -48,7 +48,8 @@ class Conversion {
     value.rows_at_once = RowsAtOnce();
     value.read = [this](int64_t begin, int64_t end) { return Read(begin, end); };
     const WriteOptions write = OptionsToWrite(value);
-    HEDDLE_RETURN_IF_ERROR(IsUnordered(read_) ? WriteWhole(value, write) : WritePieces(value, to_, write, files_));
+    HEDDLE_RETURN_IF_ERROR(IsUnordered(read_) ? WriteWhole(value, write)
+                                              : WritePieces(value, to_, write, files_));
     result_.data_type = writes_frame_ ? DataType::kFrame : DataType::kMatrix;
     result_.shape = summary_.shape;
     return result_;
@@ -86,7 +87,8 @@ class Conversion {
     const bool keeps_names = facts.header && result_.to == FileFormat::kCsv;
     if (!data_type_ && !facts.is_frame && !keeps_names) {
       if (facts.header)
-        result_.warnings.push_back("the names of the columns are left out: a matrix has none (--data-type frame)");
+        result_.warnings.push_back(
+            "the names of the columns are left out: a matrix has none (--data-type frame)");
       return OkStatus();
     }
     data_type_ = DataType::kFrame;
@@ -113,9 +115,9 @@ class Conversion {
     const std::string_view type = column.schema_type();
     if (column.missing == 0 || type == "STRING") return type;
     if (result_.to == FileFormat::kCsv) return "STRING";
-    result_.warnings.push_back(fmt::format("{} empty cell{} of '{}' become{} {}", column.missing,
-                                           column.missing == 1 ? "" : "s", column.name,
-                                           column.missing == 1 ? "s" : "", type == "BOOLEAN" ? "FALSE" : "0"));
+    result_.warnings.push_back(
+        fmt::format("{} empty cell{} of '{}' become{} {}", column.missing, column.missing == 1 ? "" : "s",
+                    column.name, column.missing == 1 ? "s" : "", type == "BOOLEAN" ? "FALSE" : "0"));
     return type;
   }
 
@@ -145,7 +147,9 @@ class Conversion {
     write.format = result_.to;
     const bool has_names = value.schema != nullptr && !value.schema->names.empty();
     write.header = options_.to_header.value_or(has_names);
-    write.separator = result_.to == FileFormat::kLibsvm ? " " : Lower(WithoutPackedEnding(to_)).ends_with(".tsv") ? "\t" : ",";
+    write.separator = result_.to == FileFormat::kLibsvm                   ? " "
+                      : Lower(WithoutPackedEnding(to_)).ends_with(".tsv") ? "\t"
+                                                                          : ",";
     if (options_.to_separator) write.separator = *options_.to_separator;
     write.cancelled = options_.cancelled;
     return write;

@@ -256,10 +256,10 @@ Result<FileFacts> InspectFile(const std::string& path, const InspectOptions& opt
     facts.header = read.header.value_or(false);
     facts.separator = read.any_blanks ? "" : read.separator;
     if (facts.why_header.empty())
-      facts.why_header = options.header          ? "--header says so"
+      facts.why_header = options.header                        ? "--header says so"
                          : !read.guessed && facts.has_metadata ? "its .mtd says so"
-                         : facts.header          ? "no field of line 1 is a number"
-                                                 : "line 1 has numbers";
+                         : facts.header                        ? "no field of line 1 is a number"
+                                                               : "line 1 has numbers";
     HEDDLE_RETURN_IF_ERROR(InspectTable(read, options, files, &facts));
   }
   CompareWithMetadata(read, &facts);

@@ -25,10 +25,10 @@ struct FileFacts {
   std::string why_header;
   int64_t rows = kUnknown;
   int64_t columns = kUnknown;
-  int64_t nonzeros = kUnknown;       ///< In the rows that were looked at.
-  int64_t rows_looked_at = 0;        ///< All others are only counted.
+  int64_t nonzeros = kUnknown;  ///< In the rows that were looked at.
+  int64_t rows_looked_at = 0;   ///< All others are only counted.
   bool looked_at_all = true;
-  std::vector<ColumnFacts> facts;    ///< One a column, of the first kMostColumns.
+  std::vector<ColumnFacts> facts;  ///< One a column, of the first kMostColumns.
   std::vector<std::vector<std::string>> first_rows;
   std::vector<std::string> warnings;
   std::string how_to_read;  ///< The call of read() that gives it.
@@ -44,8 +44,8 @@ struct InspectOptions {
   int64_t bytes_looked_at = int64_t{64} << 20;  ///< INT64_MAX: the whole file.
 };
 
-/// Looks at a file; memory for a few pieces of it. Errors: kNotFound, kDataLoss for what is no file of a format
-/// that Heddle reads.
+/// Looks at a file; memory for a few pieces of it. Errors: kNotFound, kDataLoss for what is no file of a
+/// format that Heddle reads.
 Result<FileFacts> InspectFile(const std::string& path, const InspectOptions& options, Files& files);
 
 }  // namespace heddle::ops

@@ -150,9 +150,9 @@ class TableInspector {
   void Warn() {
     std::vector<std::string>& warnings = facts_.warnings;
     if (ragged_.times > 0)
-      warnings.push_back(fmt::format("{} line{} not the {} field{} of the first: line {} has {}", ragged_.times,
-                                     ragged_.times == 1 ? " has" : "s have", fields_, Plural(fields_),
-                                     ragged_.line, fields_of_ragged_));
+      warnings.push_back(fmt::format("{} line{} not the {} field{} of the first: line {} has {}",
+                                     ragged_.times, ragged_.times == 1 ? " has" : "s have", fields_,
+                                     Plural(fields_), ragged_.line, fields_of_ragged_));
     if (blank_.times > 0)
       warnings.push_back(fmt::format("blank lines between rows, the first is line {}", blank_.line));
     if (foreign_.times > 0)
@@ -165,8 +165,7 @@ class TableInspector {
     const ColumnFacts* const last = facts_.facts.empty() ? nullptr : &facts_.facts.back();
     if (last != nullptr && fields_ > 1 && static_cast<int64_t>(facts_.facts.size()) == fields_ && rows_ > 0 &&
         last->missing == last->cells())
-      warnings.push_back(
-          fmt::format("column {} is empty: every line ends with a separator", fields_));
+      warnings.push_back(fmt::format("column {} is empty: every line ends with a separator", fields_));
     WarnOfColumns(&facts_);
   }
 
@@ -202,10 +201,10 @@ void WarnOfColumns(FileFacts* facts) {
                                 EscapeForTerminal(column.name)));
     if (column.kind() == "mixed") {
       const int64_t words = column.cells() - column.missing - column.numbers();
-      warn("mixed", fmt::format("{} has {} number{} and {} text{}: '{}' in row {}, '{}' in row {}", what,
-                                column.numbers(), Plural(column.numbers()), words, Plural(words),
-                                column.first_number, column.row_of_number, column.first_text,
-                                column.row_of_text));
+      warn("mixed",
+           fmt::format("{} has {} number{} and {} text{}: '{}' in row {}, '{}' in row {}", what,
+                       column.numbers(), Plural(column.numbers()), words, Plural(words), column.first_number,
+                       column.row_of_number, column.first_text, column.row_of_text));
     }
     if (column.quoted_numbers > 0)
       warn("quoted", fmt::format("{} has {} number{} in quotes", what, column.quoted_numbers,
@@ -213,12 +212,14 @@ void WarnOfColumns(FileFacts* facts) {
     if (column.kind() == "date")
       warn("dates", fmt::format("{} has dates, which are read as texts: '{}'", what, column.first_text));
     if (column.inexact > 0)
-      warn("digits", fmt::format("{} has {} whole number{} that a double does not hold, which lose{} digits: {}",
-                                 what, column.inexact, Plural(column.inexact), column.inexact == 1 ? "s" : "",
-                                 column.first_inexact));
+      warn("digits",
+           fmt::format("{} has {} whole number{} that a double does not hold, which lose{} digits: {}", what,
+                       column.inexact, Plural(column.inexact), column.inexact == 1 ? "s" : "",
+                       column.first_inexact));
     if (column.nan > 0) warn("nan", fmt::format("{} has {} NaN", what, column.nan));
     if (column.infinite > 0)
-      warn("infinite", fmt::format("{} has {} infinite number{}", what, column.infinite, Plural(column.infinite)));
+      warn("infinite",
+           fmt::format("{} has {} infinite number{}", what, column.infinite, Plural(column.infinite)));
   }
   for (const auto& [kind, times] : told)
     if (times > kMostWarnings)

@@ -6,8 +6,8 @@ namespace heddle::ops {
 Result<ReadOptions> ResolveAnyType(const Node& node, const std::string& path, Files& files) {
   Result<ReadOptions> read = ResolveReadOptions(node, path, files);
   if (node.FindAttribute("data_type") != nullptr) return read;
-  if (read.ok() && (read->data_type != DataType::kMatrix || read->data_type_said ||
-                    read->format == FileFormat::kCsv))
+  if (read.ok() &&
+      (read->data_type != DataType::kMatrix || read->data_type_said || read->format == FileFormat::kCsv))
     return read;
   const Status fault = read.ok() ? Summarize(*read, files).status() : read.status();
   if (fault.ok() || fault.code() == StatusCode::kNotFound) return read;

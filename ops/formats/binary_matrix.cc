@@ -290,7 +290,9 @@ Status WriteBinaryMatrix(const Matrix& matrix, const WriteOptions& options, cons
                                                         : Write<float>(matrix, options, sink);
 }
 
-Status EncodeRows(const Matrix& rows, EncodedBlock* block) { return Encode<double>(rows, 0, rows.rows(), block); }
+Status EncodeRows(const Matrix& rows, EncodedBlock* block) {
+  return Encode<double>(rows, 0, rows.rows(), block);
+}
 
 int64_t CountStoredCells(const Matrix& matrix) { return CountStored<double>(matrix); }
 

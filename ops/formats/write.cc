@@ -176,7 +176,8 @@ void FillPiece(const Matrix& matrix, const Slots& slots, const WriteOptions& opt
 
 }  // namespace
 
-Status WriteTextRows(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink, bool* any_bytes) {
+Status WriteTextRows(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink,
+                     bool* any_bytes) {
   const Slots slots(matrix, options.format);
   Place at;
   return GiveInOrder<Piece>(
@@ -294,7 +295,8 @@ WrittenValue Written(const Value& value) {
 
 }  // namespace
 
-Status CheckWrite(Value::Kind kind, const Shape& shape, const std::string& path, const WriteOptions& options) {
+Status CheckWrite(Value::Kind kind, const Shape& shape, const std::string& path,
+                  const WriteOptions& options) {
   if (path.empty()) return NotFound("cannot write '': the path is empty");
   if (kind == Value::Kind::kMatrix && options.format == FileFormat::kLibsvm && shape.columns < 1)
     return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}", shape);

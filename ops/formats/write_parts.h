@@ -14,9 +14,9 @@ namespace heddle::ops {
 struct WrittenValue {
   Value::Kind kind = Value::Kind::kMatrix;
   Shape shape;
-  int64_t nonzeros = 0;                           ///< Of a matrix.
-  ValueType scalar_type = ValueType::kUnknown;    ///< Of a scalar.
-  std::shared_ptr<const Schema> schema = nullptr; ///< Of a frame.
+  int64_t nonzeros = 0;                            ///< Of a matrix.
+  ValueType scalar_type = ValueType::kUnknown;     ///< Of a scalar.
+  std::shared_ptr<const Schema> schema = nullptr;  ///< Of a frame.
 };
 
 /// Whether such a value can be written there; what only the cells tell comes later.
@@ -28,7 +28,8 @@ Status CheckWrite(Value::Kind kind, const Shape& shape, const std::string& path,
 /// some.
 Status WriteTextBeginning(const Shape& shape, int64_t nonzeros, const WriteOptions& options,
                           const ByteSink& sink);
-Status WriteTextRows(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink, bool* any_bytes);
+Status WriteTextRows(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink,
+                     bool* any_bytes);
 Status WriteTextEnd(bool any_bytes, const WriteOptions& options, const ByteSink& sink);
 
 /// The .mtd of a file that is there.

@@ -107,7 +107,8 @@ bool TakesPieces(FileFormat format) {
   return entry.read_text != nullptr || format == FileFormat::kBinary || format == FileFormat::kJsonl;
 }
 
-Status WritePieces(const PiecedValue& value, const std::string& path, const WriteOptions& options, Files& files) {
+Status WritePieces(const PiecedValue& value, const std::string& path, const WriteOptions& options,
+                   Files& files) {
   if (!TakesPieces(options.format)) {
     HEDDLE_ASSIGN_OR_RETURN(const Value whole, value.read(0, value.shape.rows));
     return WriteValue(whole, path, options, files);
@@ -120,7 +121,8 @@ Status WritePieces(const PiecedValue& value, const std::string& path, const Writ
   plain.packing.reset();
   PieceWriter writer(value, plain);
   HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) {
-    return Pack(packing, [&](const ByteSink& packed) { return writer.Write(packed); }, sink);
+    return Pack(
+        packing, [&](const ByteSink& packed) { return writer.Write(packed); }, sink);
   }));
   const WrittenValue written{
       .kind = kind, .shape = value.shape, .nonzeros = writer.nonzeros(), .schema = value.schema};

@@ -19,9 +19,10 @@ struct PiecedValue {
   std::function<Result<Value>(int64_t begin, int64_t end)> read;
 };
 
-/// As WriteValue, with the same bytes, in memory for a few pieces. Formats that have no place for rows one after
-/// the other get the whole at once.
-Status WritePieces(const PiecedValue& value, const std::string& path, const WriteOptions& options, Files& files);
+/// As WriteValue, with the same bytes, in memory for a few pieces. Formats that have no place for rows one
+/// after the other get the whole at once.
+Status WritePieces(const PiecedValue& value, const std::string& path, const WriteOptions& options,
+                   Files& files);
 
 /// Whether a file of this format can be written from pieces.
 bool TakesPieces(FileFormat format);

@@ -74,7 +74,8 @@ class Terminal {
     const ssize_t got = read(terminal_, block, sizeof(block));
     if (got <= 0) {
       // The terminal is closed a moment before the process is gone.
-      for (int i = 0; i < 100 && waitid(P_PID, static_cast<id_t>(child_), nullptr, WEXITED | WNOWAIT) != 0; ++i)
+      for (int i = 0; i < 100 && waitid(P_PID, static_cast<id_t>(child_), nullptr, WEXITED | WNOWAIT) != 0;
+           ++i)
         poll(nullptr, 0, 10);
       return false;
     }

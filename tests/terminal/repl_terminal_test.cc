@@ -22,7 +22,8 @@ class ReplTerminalTest : public testing::Test {
   std::unique_ptr<Terminal> Start(const std::string& terminal = "xterm") {
     return std::make_unique<Terminal>(
         std::vector<std::string>{HEDDLE_BINARY_DIR "/heddle", "repl", "--threads", "1"}, folder_.path(),
-        std::map<std::string, std::string>{{"TERM", terminal}, {"XDG_STATE_HOME", folder_.path() + "/state"}});
+        std::map<std::string, std::string>{{"TERM", terminal},
+                                           {"XDG_STATE_HOME", folder_.path() + "/state"}});
   }
   std::string HistoryPath() const { return folder_.path() + "/state/heddle/history"; }
 

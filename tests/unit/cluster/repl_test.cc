@@ -32,7 +32,8 @@ class InteractiveSessionTest : public testing::Test {
 
 TEST_F(InteractiveSessionTest, AFailedStatementLeavesCellsThatItHasAssigned) {
   ASSERT_TRUE(session_.Run("X = matrix(1, rows=3, cols=1)", nullptr).ok());
-  EXPECT_EQ(session_.Run("for (i in 1:5) { X[i, 1] = i * 10 }", nullptr).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(session_.Run("for (i in 1:5) { X[i, 1] = i * 10 }", nullptr).code(),
+            StatusCode::kFailedPrecondition);
   ASSERT_TRUE(session_.Run("sum(X)", nullptr).ok());
   EXPECT_EQ(printed_, "3.0\n");
 }
@@ -57,14 +58,17 @@ TEST_F(InteractiveSessionTest, UnseededNumbersGoOnAndASeedRepeatsThem) {
 TEST_F(InteractiveSessionTest, ACancelledEntryStopsBetweenStatementsToo) {
   Cancellation cancellation;
   cancellation.Request(Cancelled("stop"));
-  EXPECT_EQ(session_.Run("x = 1; y = sum(rand(rows=10, cols=10))", &cancellation).code(), StatusCode::kCancelled);
+  EXPECT_EQ(session_.Run("x = 1; y = sum(rand(rows=10, cols=10))", &cancellation).code(),
+            StatusCode::kCancelled);
   EXPECT_EQ(session_.variables().Find("y"), nullptr);
 }
 
 TEST_F(InteractiveSessionTest, WordsAreCompleted) {
   ASSERT_TRUE(session_.Run("some_matrix = matrix(1, 2, 2); some_number = 1", nullptr).ok());
-  ASSERT_TRUE(session_.Run("someFunction = function(double alpha, double beta) return (double c) { c = alpha }",
-                           nullptr).ok());
+  ASSERT_TRUE(
+      session_
+          .Run("someFunction = function(double alpha, double beta) return (double c) { c = alpha }", nullptr)
+          .ok());
   const auto words = [&](std::string_view text) { return Complete(text, session_).words; };
   EXPECT_EQ(words("x = some"), Words({"someFunction", "some_matrix", "some_number"}));
   EXPECT_EQ(Complete("x = some", session_).Common(), "some");
@@ -80,8 +84,9 @@ TEST_F(InteractiveSessionTest, WordsAreCompleted) {
 }
 
 TEST(CompleteTest, FunctionsOfNamespaces) {
-  compiler::MemorySourceLoader loader({{"lib.dml", "first = function(double a) return (double b) { b = a }\n"
-                                                   "second = function(double a) return (double b) { b = a }\n"}});
+  compiler::MemorySourceLoader loader({{"lib.dml",
+                                        "first = function(double a) return (double b) { b = a }\n"
+                                        "second = function(double a) return (double b) { b = a }\n"}});
   InteractiveSession::Options options;
   options.print = options.warn = [](std::string_view) {};
   options.compile.loader = &loader;
@@ -99,7 +104,8 @@ TEST_F(InteractiveSessionTest, FilesAreCompletedWithinQuotes) {
   WriteText(folder.path() + "/data/part", "");
   WriteText(folder.path() + "/.hidden", "");
   const std::string path = folder.path() + "/";
-  EXPECT_EQ(Complete("X = read(\"" + path + "da", session_).words, Words({path + "data.csv", path + "data/"}));
+  EXPECT_EQ(Complete("X = read(\"" + path + "da", session_).words,
+            Words({path + "data.csv", path + "data/"}));
   EXPECT_EQ(Complete("X = read('" + path, session_).words, Words({path + "data.csv", path + "data/"}));
   EXPECT_EQ(Complete(":load " + path + "data.", session_).words, Words({path + "data.csv"}));
   EXPECT_EQ(Complete("x = \"a\" + da", session_).words.size(), Complete("da", session_).words.size());
@@ -154,15 +160,17 @@ TEST(DefinitionsTest, TheTextKeepsDefinitionsOnTheirLinesAndNothingElse) {
   add("s = \"\u00e9\"; f = function(double a)\n  return (double b) { b = a }; y = 3");
   definitions.Add("wrong (", nullptr);
   add("source(\"lib.dml\") as lib");
-  EXPECT_EQ(definitions.TextWith("z"),
-            "\n         f = function(double a)\n  return (double b) { b = a }       \n\nsource(\"lib.dml\") as lib\nz");
+  EXPECT_EQ(
+      definitions.TextWith("z"),
+      "\n         f = function(double a)\n  return (double b) { b = a }       \n\nsource(\"lib.dml\") as lib\nz");
   EXPECT_EQ(definitions.next_line(), 6);
   ASSERT_EQ(definitions.functions().size(), 1u);
   EXPECT_EQ(definitions.functions()[0].text, "f = function(double a)   return (double b)");
   EXPECT_EQ(definitions.functions()[0].parameters, Words({"a"}));
   add("f = function(double c) return (double d) { d = c }");
-  EXPECT_EQ(definitions.TextWith("z"), "\n\n\n\nsource(\"lib.dml\") as lib\n"
-                                       "f = function(double c) return (double d) { d = c }\nz");
+  EXPECT_EQ(definitions.TextWith("z"),
+            "\n\n\n\nsource(\"lib.dml\") as lib\n"
+            "f = function(double c) return (double d) { d = c }\nz");
   definitions.Clear();
   EXPECT_EQ(definitions.TextWith("z"), "\n\n\n\n\n\nz");
 }

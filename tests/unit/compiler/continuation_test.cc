@@ -62,14 +62,29 @@ TEST(ContinuationTest, TheLastDefinitionOfANameHolds) {
 }
 
 TEST(ContinuationTest, WhatIsOpenAtTheEndAsksForMore) {
-  for (const char* text :
-       {"x = ", "x = 1 +", "x = (1", "X[1,", "f(a, ", "if (a)", "if (a) {", "if (a) { x = 1", "for (i in 1:3)",
-        "while (TRUE) {", "f = function(double a)", "f = function(double a) return (double b)",
-        "f = function(double a) return (double b) {", "x = \"abc", "x = 'abc\ndef", "/* a comment", "x = 1 /* more",
-        "if (a) { x = 1 } else", "[a, b]", "source(\"f\") as"})
+  for (const char* text : {"x = ",
+                           "x = 1 +",
+                           "x = (1",
+                           "X[1,",
+                           "f(a, ",
+                           "if (a)",
+                           "if (a) {",
+                           "if (a) { x = 1",
+                           "for (i in 1:3)",
+                           "while (TRUE) {",
+                           "f = function(double a)",
+                           "f = function(double a) return (double b)",
+                           "f = function(double a) return (double b) {",
+                           "x = \"abc",
+                           "x = 'abc\ndef",
+                           "/* a comment",
+                           "x = 1 /* more",
+                           "if (a) { x = 1 } else",
+                           "[a, b]",
+                           "source(\"f\") as"})
     EXPECT_TRUE(EndsInsideStatement(text)) << text;
-  for (const char* text :
-       {"", "# only this", "x = 1", "x", "x = 1 +\n2", "x = )", "x = 1 + * 2", "}", "if (a) { x = 1 }", "x = \"abc\"", "if (a) { x = 1 } else { x = 2 }"})
+  for (const char* text : {"", "# only this", "x = 1", "x", "x = 1 +\n2", "x = )", "x = 1 + * 2", "}",
+                           "if (a) { x = 1 }", "x = \"abc\"", "if (a) { x = 1 } else { x = 2 }"})
     EXPECT_FALSE(EndsInsideStatement(text)) << text;
 }
 
@@ -109,7 +124,8 @@ TEST(ContinuationTest, OneStatementOfSeveralIsBuilt) {
   options.continuation->first = 1;
   options.continuation->count = 1;
   Diagnostics diagnostics;
-  const Result<Program> program = CompileScript("print(undefined)\nprint(2)\nprint(other)", options, &diagnostics);
+  const Result<Program> program =
+      CompileScript("print(undefined)\nprint(2)\nprint(other)", options, &diagnostics);
   ASSERT_TRUE(program.ok()) << program.status().ToString();
   EXPECT_EQ(ExplainProgram(*program), "program \"script.dml\"\n  block  # line 2\n    print(2)\n");
 }

@@ -18,7 +18,8 @@ class ConvertFileTest : public FormatsTest {
 TEST_F(ConvertFileTest, AMatrixGoesThroughAllFormatsAndComesBack) {
   Put("a.csv", "1.5,0,-3\n0,0,1\n7,0,2\n");
   const char* before = "a.csv";
-  for (const char* name : {"b.bin", "c.mtx", "d.ijv", "e.libsvm", "f.bin", "p.npy", "q.npz", "g.tsv", "h.csv"}) {
+  for (const char* name :
+       {"b.bin", "c.mtx", "d.ijv", "e.libsvm", "f.bin", "p.npy", "q.npz", "g.tsv", "h.csv"}) {
     const Converted converted = Convert(before, name);
     EXPECT_EQ(converted.data_type, DataType::kMatrix);
     EXPECT_EQ(converted.shape, (Shape{3, 3})) << name;
@@ -63,8 +64,9 @@ TEST_F(ConvertFileTest, NamesOfNumbersAreKeptInCsvAndElseAWarning) {
   EXPECT_EQ(Get("b.csv"), "x,y\n1,2.5\n3,4.0\n");
   const Converted matrix = Convert("a.csv", "c.bin");
   EXPECT_EQ(matrix.data_type, DataType::kMatrix);
-  EXPECT_EQ(matrix.warnings, std::vector<std::string>({"the names of the columns are left out: a matrix has none "
-                                                       "(--data-type frame)"}));
+  EXPECT_EQ(matrix.warnings,
+            std::vector<std::string>({"the names of the columns are left out: a matrix has none "
+                                      "(--data-type frame)"}));
   ConvertOptions frame;
   frame.data_type = DataType::kFrame;
   EXPECT_EQ(Convert("a.csv", "d.bin", frame).data_type, DataType::kFrame);
@@ -78,7 +80,8 @@ TEST_F(ConvertFileTest, EmptyCellsStayEmptyInCsvAndElseAreAWarning) {
   Put("a.csv", "name,age\nAnna,35\nBert,\n");
   EXPECT_EQ(Convert("a.csv", "b.csv").warnings, std::vector<std::string>());
   EXPECT_EQ(Get("b.csv"), Get("a.csv"));
-  EXPECT_EQ(Convert("a.csv", "c.bin").warnings, std::vector<std::string>({"1 empty cell of 'age' becomes 0"}));
+  EXPECT_EQ(Convert("a.csv", "c.bin").warnings,
+            std::vector<std::string>({"1 empty cell of 'age' becomes 0"}));
 }
 
 TEST_F(ConvertFileTest, AFrameOfNumbersBecomesAMatrixWhereTheFormatHasNoFrames) {

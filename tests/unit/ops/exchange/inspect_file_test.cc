@@ -45,31 +45,31 @@ TEST_F(InspectFileTest, ATableWithTextsIsAFrameWithASchema) {
   EXPECT_EQ(facts.facts[0].name, "id");
   EXPECT_EQ(facts.facts[1].missing, 1);
   EXPECT_EQ(facts.facts[3].kind(), "date");
-  EXPECT_EQ(facts.first_rows, (std::vector<Texts>{{"1", "Anna", "TRUE", "2024-01-31"}, {"2", "", "FALSE", "2024-02-01"}}));
+  EXPECT_EQ(facts.first_rows,
+            (std::vector<Texts>{{"1", "Anna", "TRUE", "2024-01-31"}, {"2", "", "FALSE", "2024-02-01"}}));
   EXPECT_EQ(facts.warnings, Texts({"column 4 (when) has dates, which are read as texts: '2024-01-31'"}));
   EXPECT_EQ(facts.how_to_read,
             "read(\"f\", data_type=\"frame\", format=\"csv\", header=TRUE, sep=\";\", "
             "schema=\"INT64,STRING,BOOLEAN,STRING\")");
   // What it says is so.
-  const Result<Frame> frame = ReadFrame("f", {{"format", "csv"}, {"header", true}, {"sep", ";"},
-                                              {"schema", "INT64,STRING,BOOLEAN,STRING"}});
+  const Result<Frame> frame = ReadFrame(
+      "f", {{"format", "csv"}, {"header", true}, {"sep", ";"}, {"schema", "INT64,STRING,BOOLEAN,STRING"}});
   ASSERT_TRUE(frame.ok()) << frame.status().ToString();
   EXPECT_EQ(frame->shape(), (Shape{2, 4}));
 }
 
 TEST_F(InspectFileTest, WhatLooksWrongIsAWarning) {
   const FileFacts facts = Inspect(
-      "\xEF\xBB\xBF" "a,b,a,d,\r\n1,x,\"3\",9007199254740993,\r\n2,4,\"5\",1,\r\n3,5,NaN,Inf,\n\n4,6\n5,caf\xE9,1,1,\n");
+      "\xEF\xBB\xBF"
+      "a,b,a,d,\r\n1,x,\"3\",9007199254740993,\r\n2,4,\"5\",1,\r\n3,5,NaN,Inf,\n\n4,6\n5,caf\xE9,1,1,\n");
   EXPECT_EQ(facts.warnings,
             Texts({"it begins with a byte order mark, which is skipped",
                    "1 line has not the 5 fields of the first: line 6 has 2",
                    "blank lines between rows, the first is line 5",
-                   "1 line is no UTF-8, the first is line 7: Latin-1?",
-                   "3 lines end with CR LF, 4 with LF",
+                   "1 line is no UTF-8, the first is line 7: Latin-1?", "3 lines end with CR LF, 4 with LF",
                    "column 5 is empty: every line ends with a separator",
                    "column 2 (b) has 3 numbers and 2 texts: '4' in row 2, 'x' in row 1",
-                   "columns 1 and 3 are both called 'a'",
-                   "column 3 (a) has 2 numbers in quotes",
+                   "columns 1 and 3 are both called 'a'", "column 3 (a) has 2 numbers in quotes",
                    "column 3 (a) has 1 NaN",
                    "column 4 (d) has 1 whole number that a double does not hold, which loses digits: "
                    "9007199254740993",
@@ -91,8 +91,9 @@ TEST_F(InspectFileTest, MetadataThatDisagreeAreAWarning) {
   const FileFacts facts = Inspect("1,2,3\n4,5,0\n");
   EXPECT_TRUE(facts.has_metadata);
   EXPECT_EQ(facts.why, "its .mtd says so");
-  EXPECT_EQ(facts.warnings, Texts({"the .mtd says rows=3, the file has 2", "the .mtd says cols=2, the file has 3",
-                                   "the .mtd says nnz=9, the file has 5"}));
+  EXPECT_EQ(facts.warnings,
+            Texts({"the .mtd says rows=3, the file has 2", "the .mtd says cols=2, the file has 3",
+                   "the .mtd says nnz=9, the file has 5"}));
 }
 
 TEST_F(InspectFileTest, OtherFormats) {
@@ -143,7 +144,9 @@ TEST_F(InspectFileTest, WhatIsNoFileOfDataIsAnError) {
   Put("empty", "");
   EXPECT_EQ(InspectFile("empty", {}, *files_).status().ToString(), "cannot inspect 'empty': it is empty");
   EXPECT_EQ(InspectFile("none", {}, *files_).status().code(), StatusCode::kNotFound);
-  Put("wide", std::string("\xFF\xFE" "a\0b\0", 6));
+  Put("wide", std::string("\xFF\xFE"
+                          "a\0b\0",
+                          6));
   EXPECT_EQ(InspectFile("wide", {}, *files_).status().code(), StatusCode::kDataLoss);
 }
 

@@ -36,21 +36,21 @@ TEST_F(WritePiecesTest, Matrices) {
   for (const int64_t rows : {0, 1, 300})
     for (const int64_t columns : {1, 3})
       for (const bool is_sparse : {false, true}) {
-          Matrix matrix = *Matrix::Dense(rows, columns);
-          for (int64_t k = 0; k < rows * columns; ++k)
-            matrix.mutable_data()[k] = uniform(random) < 0.3 ? uniform(random) - 0.5 : 0;
-          if (rows > 3) matrix.mutable_data()[2] = kNaN;
-          if (rows > 3) matrix.mutable_data()[columns] = -0.0;
-          if (is_sparse) matrix = *ToSparse(matrix);
-          for (const FileFormat format : {FileFormat::kText, FileFormat::kMatrixMarket, FileFormat::kCsv,
-                                          FileFormat::kLibsvm, FileFormat::kBinary}) {
-            WriteOptions options;
-            options.format = format;
-            options.header = columns == 3;
-            if (format == FileFormat::kLibsvm) options.separator = " ";
-            ExpectSameBytes(Value(matrix), 13, options);
-          }
+        Matrix matrix = *Matrix::Dense(rows, columns);
+        for (int64_t k = 0; k < rows * columns; ++k)
+          matrix.mutable_data()[k] = uniform(random) < 0.3 ? uniform(random) - 0.5 : 0;
+        if (rows > 3) matrix.mutable_data()[2] = kNaN;
+        if (rows > 3) matrix.mutable_data()[columns] = -0.0;
+        if (is_sparse) matrix = *ToSparse(matrix);
+        for (const FileFormat format : {FileFormat::kText, FileFormat::kMatrixMarket, FileFormat::kCsv,
+                                        FileFormat::kLibsvm, FileFormat::kBinary}) {
+          WriteOptions options;
+          options.format = format;
+          options.header = columns == 3;
+          if (format == FileFormat::kLibsvm) options.separator = " ";
+          ExpectSameBytes(Value(matrix), 13, options);
         }
+      }
 }
 
 TEST_F(WritePiecesTest, Frames) {
@@ -67,9 +67,8 @@ TEST_F(WritePiecesTest, Frames) {
       schema->types = {ColumnType::kString, ColumnType::kFloat64};
       if (has_names) schema->names = {"text", "number"};
       const Frame frame(schema, {*Column::OfTexts(views), *Column::OfDoubles(numbers)});
-      for (const FileFormat format :
-           {FileFormat::kText, FileFormat::kCsv, FileFormat::kBinary, FileFormat::kLibsvm,
-            FileFormat::kJsonl}) {
+      for (const FileFormat format : {FileFormat::kText, FileFormat::kCsv, FileFormat::kBinary,
+                                      FileFormat::kLibsvm, FileFormat::kJsonl}) {
         WriteOptions options;
         options.format = format;
         options.header = has_names;
