@@ -96,10 +96,12 @@ void Repl::Handle(const std::string& entry) {
     RunEntry(entry);
 }
 
-void Repl::RunEntry(const std::string& entry) {
+// `note` is told with an error.
+void Repl::RunEntry(const std::string& entry, const std::string& note) {
   Cancellation cancellation;
   InterruptGuard guard(cancellation, /*survives=*/true);
-  Report(session_.Run(entry, &cancellation));
+  const Status status = session_.Run(entry, &cancellation);
+  Report(status.ok() || note.empty() ? status : status.WithNote(note));
   is_over_ = is_over_ || guard.wants_end();
 }
 
@@ -148,7 +150,9 @@ void Repl::HandleCommand(const std::string& line) {
 void Repl::Load(const std::string& path) {
   compiler::FileSourceLoader loader(session_.directory());
   const Result<std::string> text = loader.Load(path);
-  if (text.ok()) return RunEntry(*text);
+  const int32_t line = session_.definitions().next_line();
+  if (text.ok())
+    return RunEntry(*text, line == 1 ? "" : fmt::format("line 1 of '{}' is line {} of the session", path, line));
   Report(text.status().code() == StatusCode::kNotFound
              ? NotFound("cannot read script '{}': no such file", path)
              : text.status());

@@ -30,7 +30,7 @@ class Repl {
   // An entry that is complete, or a line that begins with ":".
   void Handle(const std::string& entry);
   void HandleCommand(const std::string& line);
-  void RunEntry(const std::string& entry);
+  void RunEntry(const std::string& entry, const std::string& note = "");
   void ListVariables() const;
   bool GoesOnWithElse(const std::string& entry) const;
   std::string PromptFor(const std::string& entry) const;

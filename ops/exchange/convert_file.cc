@@ -157,7 +157,7 @@ class Conversion {
 
   int64_t RowsAtOnce() const {
     const double rows = static_cast<double>(std::max<int64_t>(1, summary_.shape.rows));
-    double bytes = 1;
+    double bytes = kBytesOfCell;  // Where a sparse row begins is a number, too.
     if (summary_.format == Format::kSparse && summary_.stored != kUnknown) {
       bytes += static_cast<double>(summary_.stored) / rows * kBytesOfEntry;
     } else {

@@ -97,8 +97,9 @@ class ValueInspector {
   double BytesOfRow() const {
     const bool is_sparse = summary_.format == Format::kSparse && summary_.stored != kUnknown;
     const double rows = static_cast<double>(std::max<int64_t>(1, facts_.rows));
-    return is_sparse ? 1 + static_cast<double>(summary_.stored) / rows * kBytesOfEntry
-                     : 1 + static_cast<double>(facts_.columns) * kBytesOfCell;
+    const double cells = is_sparse ? static_cast<double>(summary_.stored) / rows * kBytesOfEntry
+                                   : static_cast<double>(facts_.columns) * kBytesOfCell;
+    return kBytesOfCell + cells;  // Where a sparse row begins is a number, too.
   }
   int64_t MostRows() const {
     const double rows = static_cast<double>(options_.bytes_looked_at) / BytesOfRow();

@@ -103,6 +103,13 @@ TEST_F(ReplPipeTest, Commands) {
   EXPECT_EQ(done.code, 3);
 }
 
+TEST_F(ReplPipeTest, AnErrorInALoadedScriptSaysWhichLineItIs) {
+  WriteText(folder_.path() + "/a.dml", "x = 1\nstop(\"here\")\n");
+  EXPECT_EQ(Enter("y = 2\n:load a.dml\nx + y\n").errors,
+            "input:3:1: error: here\nline 1 of 'a.dml' is line 2 of the session\n");
+  EXPECT_EQ(Enter("", {"a.dml"}).errors, "input:2:1: error: here\n");
+}
+
 TEST_F(ReplPipeTest, CommandsThatAreNone) {
   const Finished done = Enter(":varz\n:type\n:quit now\n:load none.dml\n:type x = 1\n");
   EXPECT_EQ(done.errors,
