@@ -50,13 +50,13 @@ Result<ReadOptions> ResolveOrGuess(const std::string& path, const InspectOptions
 
 std::string WhyFormat(const ReadOptions& read, const InspectOptions& options, bool has_metadata) {
   if (options.format) return "--format says so";
-  if (!read.guessed) return has_metadata ? "its .mtd says so" : "nothing else fits";
+  if (!read.guessed) return has_metadata ? "its .mtd says so" : "no other format fits";
   switch (*read.format) {
     case FileFormat::kMatrixMarket: return "its first line is the banner of MatrixMarket";
     case FileFormat::kLibsvm: return "its lines are a label and index:value pairs";
     case FileFormat::kText: return "its lines are row, column and value";
     case FileFormat::kJsonl: return "its lines are JSON";
-    case FileFormat::kCsv: return "its lines are fields";
+    case FileFormat::kCsv: return "no other format fits";
     default: return "it begins with the mark of such files";
   }
 }

@@ -84,9 +84,11 @@ TEST_F(InteractiveSessionTest, WordsAreCompleted) {
 }
 
 TEST(CompleteTest, FunctionsOfNamespaces) {
-  compiler::MemorySourceLoader loader({{"lib.dml",
-                                        "first = function(double a) return (double b) { b = a }\n"
-                                        "second = function(double a) return (double b) { b = a }\n"}});
+  const std::map<std::string, std::string> files = {
+      {"lib.dml",
+       "first = function(double a) return (double b) { b = a }\n"
+       "second = function(double a) return (double b) { b = a }\n"}};
+  compiler::MemorySourceLoader loader(files);
   InteractiveSession::Options options;
   options.print = options.warn = [](std::string_view) {};
   options.compile.loader = &loader;
