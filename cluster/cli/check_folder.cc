@@ -29,6 +29,7 @@ struct Obstacle {
 struct CheckedScript {
   std::string path;  // below the folder
   std::vector<Obstacle> obstacles;
+  std::vector<Obstacle> warnings;  // about the script itself; they stop nothing
 };
 
 // Paths in a script are relative to the folder in which its user stands. Nobody knows that here: it is the
@@ -81,7 +82,7 @@ Result<std::vector<std::string>> FindScripts(const std::string& folder) {
 
 CheckedScript Check(const std::string& folder, const std::string& path,
                     const compiler::CompileOptions& common) {
-  CheckedScript checked{path, {}};
+  CheckedScript checked{path, {}, {}};
   compiler::CompileOptions options = common;
   options.script = (std::filesystem::path(folder) / path).lexically_normal().string();
   Result<std::string> text = options.loader->Load(options.script);
@@ -100,6 +101,11 @@ CheckedScript Check(const std::string& folder, const std::string& path,
       checked.obstacles.push_back(
           {std::move(what), found->is_missing, found->range.Position(found->file).ToString()});
   }
+  // A function of the library is warned of once, as a script of its own.
+  for (const compiler::Diagnostic* found : diagnostics.Sorted(compiler::Severity::kWarning))
+    if (found->file == options.script)
+      checked.warnings.push_back({found->message.substr(0, found->message.find('\n')), false,
+                                  found->range.Position(found->file).ToString()});
   // What no diagnostic tells: the script needs too much memory.
   if (!status.ok() && checked.obstacles.empty())
     checked.obstacles.push_back({status.message(), false, options.script});
@@ -150,6 +156,8 @@ std::string ToText(const std::vector<CheckedScript>& scripts) {
     text += fmt::format("{:<7} {}\n", OutcomeOf(script), script.path);
     for (const Obstacle& obstacle : script.obstacles)
       text += fmt::format("        {}: {}\n", obstacle.place, obstacle.what);
+    for (const Obstacle& warning : script.warnings)
+      text += fmt::format("        {}: warning: {}\n", warning.place, warning.what);
   }
   const auto count = static_cast<int64_t>(scripts.size());
   text += fmt::format("\nscripts: {}; run: {}; miss a part of DML: {}; fail: {}\n", count,
@@ -180,8 +188,13 @@ std::string ToJson(const std::string& folder, const std::vector<CheckedScript>& 
     for (const Obstacle& obstacle : script.obstacles)
       obstacles.push_back(
           {{"what", obstacle.what}, {"missing", obstacle.is_missing}, {"place", obstacle.place}});
-    json["checked"].push_back(
-        {{"script", script.path}, {"outcome", OutcomeOf(script)}, {"obstacles", std::move(obstacles)}});
+    Json warnings = Json::array();
+    for (const Obstacle& warning : script.warnings)
+      warnings.push_back({{"what", warning.what}, {"place", warning.place}});
+    json["checked"].push_back({{"script", script.path},
+                               {"outcome", OutcomeOf(script)},
+                               {"obstacles", std::move(obstacles)},
+                               {"warnings", std::move(warnings)}});
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -203,7 +216,10 @@ int CheckFolder(const std::string& folder, const Arguments& arguments) {
   const Result<std::vector<std::string>> paths = FindScripts(folder);
   if (!paths.ok()) return ReportOutcome(arguments, paths.status());
   std::vector<CheckedScript> scripts;
-  for (const std::string& path : *paths) scripts.push_back(Check(folder, path, *options));
+  for (const std::string& path : *paths) {
+    scripts.push_back(Check(folder, path, *options));
+    if (arguments.Has("no-warnings")) scripts.back().warnings.clear();
+  }
   PrintOutput(arguments.Has("json") ? ToJson(folder, scripts) : ToText(scripts));
   return std::all_of(scripts.begin(), scripts.end(), Runs) ? 0 : kScriptsFail;
 }

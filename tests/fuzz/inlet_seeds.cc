@@ -7,7 +7,7 @@
 #include "ops/formats/file_format.h"
 #include "tests/fuzz/corpus.h"
 #include "tests/fuzz/data_generator.h"
-#include "tests/fuzz/entry_seeds.h"
+#include "tests/fuzz/inlet_seeds.h"
 #include "tests/support/frames.h"
 #include "tests/support/process.h"
 
