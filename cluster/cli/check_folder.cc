@@ -101,14 +101,15 @@ CheckedScript Check(const std::string& folder, const std::string& path,
       checked.obstacles.push_back(
           {std::move(what), found->is_missing, found->range.Position(found->file).ToString()});
   }
-  // A function of the library is warned of once, as a script of its own.
+  if (!status.ok() && checked.obstacles.empty())
+    checked.obstacles.push_back({status.message(), false, options.script});  // it needs too much memory
+  // Warnings of a script with errors are mostly about what the errors left out. A function of the library is
+  // warned of once, as a script of its own.
+  if (!checked.obstacles.empty()) return checked;
   for (const compiler::Diagnostic* found : diagnostics.Sorted(compiler::Severity::kWarning))
     if (found->file == options.script)
       checked.warnings.push_back({found->message.substr(0, found->message.find('\n')), false,
                                   found->range.Position(found->file).ToString()});
-  // What no diagnostic tells: the script needs too much memory.
-  if (!status.ok() && checked.obstacles.empty())
-    checked.obstacles.push_back({status.message(), false, options.script});
   return checked;
 }
 

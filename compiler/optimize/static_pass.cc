@@ -32,6 +32,12 @@ constexpr int kMostCalls = 16;
 // finite. More than a single body can nest.
 constexpr int kMostDepth = 2 * kMaxNesting;
 
+// What stands for values that an error was reported about, and for those that come from outside.
+void AddStandIns(State* state) {
+  (*state)["%error"];
+  for (const DataType type : kAnyTypes) (*state)[NameOfAnyValue(type)] = AnyValueOf(type);
+}
+
 class StaticPass {
  public:
   // Without `diagnostics` nothing is reported; with `values` they are found, and the infos stay as they are.
@@ -42,11 +48,10 @@ class StaticPass {
 
   void Run() {
     State state;
-    state["%error"];  // stands for what an error was reported about
+    AddStandIns(&state);
     for (const GivenVariable& given : program_.given)
       state[given.name] =
           given.info.data_type == DataType::kList ? UnknownList() : LiveIn{given.info, given.value, nullptr};
-    for (const DataType type : kAnyTypes) state[NameOfAnyValue(type)] = AnyValueOf(type);
     Context context;
     Walk(program_.main, state, context);
     while (!waiting_.empty()) {
@@ -412,7 +417,7 @@ class StaticPass {
     inside.loops = context.loops;
     State state;
     for (auto& [name, known] : arguments) state[name] = std::move(known);
-    state["%error"];
+    AddStandIns(&state);
     stack_.push_back({function.name, call.position});
     Walk(function.body, state, inside);
     stack_.pop_back();

@@ -56,15 +56,6 @@ void OfWrites(const std::vector<Statement>& statements, const Warner& warn) {
   }
 }
 
-void OfItself(const std::vector<Statement>& statements, const Warner& warn) {
-  for (const Statement& statement : statements) {
-    if (statement.kind != Statement::Kind::kAssign || statement.targets[0].index != nullptr) continue;
-    const Expression& value = *statement.value;
-    if (value.kind == Expression::Kind::kIdentifier && value.name == statement.targets[0].name)
-      warn(statement.range, fmt::format("'{}' is assigned to itself", value.name));
-  }
-}
-
 // A call may give another value each time.
 bool HasCall(const Expression& expression) {
   bool has_call = false;
@@ -128,7 +119,6 @@ void OfLoopVariable(const Statement& statement, const Warner& warn) {
 void WarnOfList(const std::vector<Statement>& statements, const Warner& warn) {
   OfStop(statements, warn);
   OfWrites(statements, warn);
-  OfItself(statements, warn);
 }
 
 void WarnOfStatement(const Statement& statement, const Warner& warn) {

@@ -17,7 +17,7 @@ using Warner = std::function<Diagnostic&(const SourceRange& range, std::string m
 /// in_expressions.cc: comparisons with NaN and of comparisons, divisions by 0, names given twice.
 void WarnOfExpression(const Expression& expression, const Warner& warn);
 
-/// in_statements.cc: what follows stop(), files written twice, variables assigned to themselves.
+/// in_statements.cc: what follows stop(), and files written twice.
 void WarnOfList(const std::vector<Statement>& statements, const Warner& warn);
 
 /// in_statements.cc: conditions that are tested again, loops that do not end, loop variables that are
