@@ -13,7 +13,9 @@ namespace {
 constexpr int64_t kReadBytes = 1 << 20;
 constexpr int kGzipWindow = 15 + 16, kRawWindow = -15;
 constexpr int64_t kWindowBytes = 1 << 15;
-constexpr int64_t kBytesBetween = int64_t{4} << 20;    // two places where inflate may begin again
+// Bytes between two places where inflate may begin again: of a large file more, so that what is kept for them
+// stays small.
+constexpr int64_t kLeastBetween = int64_t{4} << 20, kMostBetween = int64_t{12} << 20;
 constexpr int64_t kBytesOfMembers = int64_t{1} << 19;  // so many of small members are one piece
 constexpr int64_t kFixedHeader = 12, kTrailer = 8;     // a header with an extra field; CRC-32 and size
 
@@ -212,6 +214,7 @@ class Checkpoints : public PackedPieces {
     HEDDLE_RETURN_IF_ERROR(block.Renew(kReadBytes, path));
     bool inside = false, between = false, padding = false;
     int64_t unpacked = 0;
+    const int64_t bytes_between = std::clamp(packed.size() / 128, kLeastBetween, kMostBetween);
     for (int64_t at = 0; at < packed.size();) {
       HEDDLE_ASSIGN_OR_RETURN(const std::string_view piece,
                               packed.Read(at, std::min(kReadBytes, packed.size() - at), &buffer));
@@ -229,7 +232,7 @@ class Checkpoints : public PackedPieces {
           }
           if (between && inflateReset(&stream) != Z_OK) return Damaged(path);
           inside = true;
-          if (points_.empty() || unpacked - begins_.back() >= kBytesBetween)
+          if (points_.empty() || unpacked - begins_.back() >= bytes_between)
             HEDDLE_RETURN_IF_ERROR(Add({.place = place, .is_member = true}, unpacked, {}, path));
         }
         stream.next_out = reinterpret_cast<Bytef*>(block.data());
@@ -242,7 +245,7 @@ class Checkpoints : public PackedPieces {
           inside = false;
           between = true;
         } else if ((stream.data_type & 128) != 0 && (stream.data_type & 64) == 0 &&
-                   unpacked - begins_.back() >= kBytesBetween) {
+                   unpacked - begins_.back() >= bytes_between) {
           char window[kWindowBytes];
           uInt length = 0;
           if (inflateGetDictionary(&stream, reinterpret_cast<Bytef*>(window), &length) != Z_OK)

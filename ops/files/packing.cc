@@ -31,7 +31,7 @@ Result<std::shared_ptr<const PackedPieces>> FindPieces(const InputFile& packed, 
                                                        const std::string& path, const std::string& identity) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const PackedPieces>> known;  // nullptr: there are none
-  constexpr size_t kMostKnown = 32;
+  constexpr size_t kMostKnown = 8;
   {
     const std::lock_guard lock(mutex);
     if (const auto found = known.find(identity); found != known.end()) return found->second;
