@@ -32,6 +32,9 @@ enum class RowRule : uint8_t {
   kRowWise,   ///< Row i of the result comes from row i of the kRows inputs (and from all of the kWhole
               ///< inputs).
   kReduce,    ///< kPartial: rows of the kRows inputs -> list of tree nodes; kFinish: all nodes -> result.
+  kMixed,     ///< Several results, of which some come row by row as of kRowWise and the others are reductions
+              ///< (Operator::reduces). kPartial: rows of the first, a list of tree nodes for each of the
+              ///< others; kFinish: the others in their order, from all nodes of each.
   kGenerate,  ///< No matrix input: any range of rows of the result can be made on its own.
 };
 enum class InputUse : uint8_t { kWhole, kRows };
@@ -75,14 +78,17 @@ struct Operator {
   Result<ValueInfo> (*infer)(const InferContext& context) = nullptr;
   Result<std::vector<ValueInfo>> (*infer_several)(const InferContext& context) = nullptr;
   RowRule (*row_rule)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: kWhole
+  /// Of kMixed: whether result `i` is a reduction.
+  bool (*reduces)(const Node& node, size_t i) = nullptr;
   InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs,
                         int i) = nullptr;                                       ///< nullptr: kWhole
   Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: reads + writes
   double cell_flops = 1;  ///< Of cell-wise operators, for `cost`: operations a cell takes.
   /// Computes call.phase: kWhole everything (for kReduce: kPartial, then kFinish), kPartial, kFinish.
   Result<Value> (*run)(const KernelCall& call) = nullptr;
-  /// The same, with a value for each result, in their order; "partial" makes one list of tree nodes, whose
-  /// payload is the operator's own, and "finish" all results from it. kRowWise: every result is cut alike.
+  /// The same, with a value for each result, in their order; of kReduce "partial" makes one list of tree
+  /// nodes, whose payload is the operator's own, and "finish" all results from it. kRowWise: every result is
+  /// cut alike.
   Status (*run_several)(const KernelCall& call, std::span<Value> results) = nullptr;
   bool effect =
       false;  ///< Prints, writes, stops: acts exactly once, on rank 0, in script order, never removed.

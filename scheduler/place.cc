@@ -48,7 +48,8 @@ class Placer {
       return OkStatus();
     }
     if (node.Is("result")) {
-      placement.result = placement.inputs[0] = DistributionOf(node.inputs[0]);
+      placement.result = placement.inputs[0] =
+          Reduces(node) ? Distribution::One() : DistributionOf(node.inputs[0]);
       return OkStatus();
     }
     const ops::Operator* op = ops::FindOperator(node.op);
@@ -80,6 +81,13 @@ class Placer {
       if (node.inputs[i] != kNoNode && !DistributionOf(node.inputs[i]).IsEach()) return false;
     }
     return true;
+  }
+
+  // Whether a "result" is one of an operator's reductions, of which every rank makes a part.
+  bool Reduces(const Node& result) const {
+    const Node& tuple = graph_[result.inputs[0]];
+    return placements_[static_cast<size_t>(result.inputs[0])].rule == ops::RowRule::kMixed &&
+           ops::FindOperator(tuple.op)->reduces(tuple, result.ResultIndex());
   }
 
   bool IsReadByRows(const Node& node, size_t i) const {

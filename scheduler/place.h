@@ -14,7 +14,7 @@ namespace heddle::scheduler {
 /// How one node of a graph is computed.
 struct Placement {
   Distribution result;  ///< Where its value is afterwards.
-  bool split = false;   ///< Every rank computes its own rows (kRowWise, kReduce, kGenerate).
+  bool split = false;   ///< Every rank computes its own rows (kRowWise, kReduce, kMixed, kGenerate).
   ops::RowRule rule = ops::RowRule::kWhole;
   std::vector<Distribution> inputs;  ///< What each input is boxed to before; unused for one left out.
   Split cuts;                        ///< Of the rows that are split, where they are.

@@ -277,32 +277,51 @@ void PlanBuilder::EmitOperator(NodeId id) {
   const Node& node = graph_[id];
   const Placement& placement = placements_[static_cast<size_t>(id)];
   const bool has_effect = ops::FindOperator(node.op)->effect;
-  const bool reduce = placement.split && placement.rule == ops::RowRule::kReduce;
+  const std::vector<size_t> reduced = ReducedResults(id);
   const std::vector<size_t> others = node.Is("write") ? OtherRanksReady(id) : std::vector<size_t>();
-  std::vector<RegisterId> partials;
+  // The results of kReduce are finished from one list together.
+  const bool together = placement.rule == ops::RowRule::kReduce && !reduced.empty();
+  std::vector<std::vector<RegisterId>> partials(together ? 1 : reduced.size());
   for (int32_t rank = 0; rank < (placement.split ? ranks_ : 1); ++rank) {
     BringOrder(id, rank);
     const size_t task = EmitTask(id, rank, has_effect);
-    if (reduce)
-      partials.push_back(AddOutput(task, ValueInfo::OfMatrix({kUnknown, kUnknown})));
-    else if (!has_effect)
-      AddOutputs(task, id, placement.split);
+    if (together) {
+      partials[0].push_back(AddOutput(task, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+    } else if (!has_effect) {
+      for (size_t i = 0, list = 0; i < ResultsOf(node).size(); ++i) {
+        if (std::find(reduced.begin(), reduced.end(), i) == reduced.end())
+          AddOutputOf(task, id, i, placement.split);
+        else
+          partials[list++].push_back(AddOutput(task, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+      }
+    }
     AddControl(task);
     for (const size_t ready : others) AddOrder(ready, task);
   }
   if (has_effect) return;
-  if (reduce) EmitFinish(id, std::move(partials));
+  if (!reduced.empty()) EmitFinish(id, std::move(partials), reduced);
   if (!node.info.IsTuple()) pieces_[{id, placement.result}] = std::move(outputs_[id][0]);
 }
 
-void PlanBuilder::AddOutputs(size_t task, NodeId id, bool split) {
+std::vector<size_t> PlanBuilder::ReducedResults(NodeId id) const {
+  const Node& node = graph_[id];
+  const Placement& placement = placements_[static_cast<size_t>(id)];
+  std::vector<size_t> reduced;
+  if (!placement.split) return reduced;
+  for (size_t i = 0; i < ResultsOf(node).size(); ++i)
+    if (placement.rule == ops::RowRule::kReduce ||
+        (placement.rule == ops::RowRule::kMixed && ops::FindOperator(node.op)->reduces(node, i)))
+      reduced.push_back(i);
+  return reduced;
+}
+
+void PlanBuilder::AddOutputOf(size_t task, NodeId id, size_t i, bool split) {
   const std::span<const ValueInfo> results = ResultsOf(graph_[id]);
   const auto rank = static_cast<int32_t>(plan_.tasks[task].id.rank());
   std::vector<std::vector<RegisterId>>& outputs = outputs_[id];
   outputs.resize(results.size(), std::vector<RegisterId>(static_cast<size_t>(ranks_), kNoRegister));
-  for (size_t i = 0; i < results.size(); ++i)
-    outputs[i][static_cast<size_t>(rank)] = AddOutput(
-        task, split ? PartInfo(results[i], placements_[static_cast<size_t>(id)].cuts, rank) : results[i]);
+  outputs[i][static_cast<size_t>(rank)] = AddOutput(
+      task, split ? PartInfo(results[i], placements_[static_cast<size_t>(id)].cuts, rank) : results[i]);
 }
 
 void PlanBuilder::EmitResult(NodeId id) {
@@ -321,7 +340,8 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   TaskKind kind = TaskKind::kCompute;
   if (has_effect) kind = TaskKind::kSink;
   if (node.inputs.empty()) kind = TaskKind::kSource;
-  const bool partial = placement.split && placement.rule == ops::RowRule::kReduce;
+  const bool reduces = placement.rule == ops::RowRule::kReduce || placement.rule == ops::RowRule::kMixed;
+  const bool partial = placement.split && reduces;
   const size_t index = AddTask(rank, has_effect ? StreamKind::kHost : StreamKind::kCompute, kind, id,
                                partial ? Phase::kPartial : Phase::kWhole, std::move(inputs));
   Task& task = plan_.tasks[index];
@@ -334,19 +354,22 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   // Whole: the rows of the dimension a row rule would cut.
   const ValueInfo& result = ResultsOf(node)[0];
   int64_t rows = result.IsTabular() ? result.shape.rows : 0;
-  if (placement.rule == ops::RowRule::kReduce && !node.inputs.empty() &&
-      graph_[node.inputs[0]].info.IsTabular())
+  if (reduces && !node.inputs.empty() && graph_[node.inputs[0]].info.IsTabular())
     rows = graph_[node.inputs[0]].info.shape.rows;
   task.total_rows = task.row_end = std::max<int64_t>(rows, 0);
   return index;
 }
 
-void PlanBuilder::EmitFinish(NodeId id, std::vector<RegisterId> partials) {
-  const RegisterId nodes = AddGather(id, std::move(partials), 0, ValueInfo::OfMatrix({kUnknown, kUnknown}));
-  const size_t finish = AddTask(0, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kFinish, {nodes});
+void PlanBuilder::EmitFinish(NodeId id, std::vector<std::vector<RegisterId>> partials,
+                             const std::vector<size_t>& results) {
+  std::vector<RegisterId> nodes;
+  for (std::vector<RegisterId>& list : partials)
+    nodes.push_back(AddGather(id, std::move(list), 0, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+  const size_t finish =
+      AddTask(0, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kFinish, std::move(nodes));
   plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end =
       placements_[static_cast<size_t>(id)].total_rows;
-  AddOutputs(finish, id, false);
+  for (const size_t i : results) AddOutputOf(finish, id, i, false);
   last_task_[{id, 0}] = finish;
 }
 

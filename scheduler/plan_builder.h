@@ -35,8 +35,11 @@ class PlanBuilder {
   /// The registers of one result of a tuple; no task.
   void EmitResult(NodeId node);
   size_t EmitTask(NodeId node, int32_t rank, bool has_effect);
-  /// "finish" of a reduction on rank 0, from the ranks' partial results.
-  void EmitFinish(NodeId node, std::vector<RegisterId> partials);
+  /// "finish" of reductions on rank 0, from the ranks' partial results of each, into those results.
+  void EmitFinish(NodeId node, std::vector<std::vector<RegisterId>> partials,
+                  const std::vector<size_t>& results);
+  /// The results of the node that are reductions and made of the parts of all ranks.
+  std::vector<size_t> ReducedResults(NodeId node) const;
   /// Tells all ranks the size (of a frame also the schema) of an assigned value that rank 0 has.
   void EmitShape(NodeId node, RegisterId value);
 
@@ -44,9 +47,8 @@ class PlanBuilder {
   size_t AddTask(int32_t rank, StreamKind stream, TaskKind kind, NodeId node, Phase phase,
                  std::vector<RegisterId> consumed);
   RegisterId AddOutput(size_t task, const ValueInfo& info);
-  /// A register for each result of the node, whole or, where the task computes rows, this rank's rows of
-  /// them.
-  void AddOutputs(size_t task, NodeId node, bool split);
+  /// A register for result `i` of the node, whole or, where the task computes rows, this rank's rows of it.
+  void AddOutputOf(size_t task, NodeId node, size_t i, bool split);
   RegisterId AddCopy(RegisterId remote, int32_t rank);
   RegisterId AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info);
   /// Before the task of `node` on another rank is made: what the script does before it on rank 0 alone is

@@ -24,9 +24,10 @@ int64_t DenseBytes(const ValueInfo& info) { return info.format == Format::kDense
 int64_t RowsOf(const ops::Operator& op, const Node& node, std::span<const ValueInfo> inputs) {
   const ValueInfo& result = ResultsOf(node)[0];
   int64_t rows = result.IsTabular() ? result.shape.rows : 0;
-  if (op.row_rule != nullptr && !inputs.empty() && inputs[0].IsTabular() &&
-      op.row_rule(node, inputs) == ops::RowRule::kReduce)
-    rows = inputs[0].shape.rows;
+  if (op.row_rule != nullptr && !inputs.empty() && inputs[0].IsTabular()) {
+    const ops::RowRule rule = op.row_rule(node, inputs);
+    if (rule == ops::RowRule::kReduce || rule == ops::RowRule::kMixed) rows = inputs[0].shape.rows;
+  }
   return std::max<int64_t>(rows, 0);
 }
 

@@ -237,12 +237,15 @@ double WriteBytes(const Dag& dag, NodeId id, const MachineConstants& constants) 
 
 bool IsSplit(const Dag& dag, const OperatorWork& operation, const CostModel& model) {
   if (model.ranks < 2) return false;
-  const NodeId root = operation.roots[0];  // All roots reduce, or there is one.
   std::vector<ops::RowsInput> by_rows;
   for (const OperatorInput& input : operation.inputs)
     if (input.by_rows) by_rows.push_back({(*dag.graph)[input.id].info, dag[input.id].split});
-  return ops::IsSplit(Reduces(dag, root) ? ops::RowRule::kReduce : ops::RowRule::kRowWise, by_rows,
-                      (*dag.graph)[root].info, model.min_distributed_bytes);
+  const bool reduces = std::any_of(operation.roots.begin(), operation.roots.end(),
+                                   [&](NodeId root) { return Reduces(dag, root); });
+  return std::any_of(operation.roots.begin(), operation.roots.end(), [&](NodeId root) {
+    return ops::IsSplit(reduces ? ops::RowRule::kReduce : ops::RowRule::kRowWise, by_rows,
+                        (*dag.graph)[root].info, model.min_distributed_bytes);
+  });
 }
 
 OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostModel& model) {

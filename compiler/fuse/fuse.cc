@@ -99,8 +99,12 @@ class Fuser {
                                 partition.aggregates.end());
     }
     replace.can_run = options_.can_run;
-    if (options_.mode == FusionMode::kRandom)
+    replace.model = model_;
+    replace.stitch.by_cost = options_.mode == FusionMode::kCost;
+    if (options_.mode == FusionMode::kRandom) {
       replace.wants_merge = [this](NodeId, NodeId) { return random_.Below(2) == 0; };
+      replace.stitch.wants = [this] { return random_.Below(2) == 0; };
+    }
     ReplaceReport replaced;
     HEDDLE_ASSIGN_OR_RETURN(Graph result, Replace(dag_, memo_, picker_, replace, &replaced));
     report->fused = std::move(replaced.fused);

@@ -78,9 +78,9 @@ std::string ToText(const FuseReport& report, bool with_costs);
 int64_t CostedPlans(const FuseReport& report);
 
 /// A copy of the graph in which sets of nodes are replaced by nodes "fused" with the attribute "operator", a
-/// string FusedOperator::ToText(). Its inputs are those of the fused operator, in order. A multi-aggregate's
-/// 1 x k result is read by nodes "index" and "as.scalar". Nodes that stay keep their order, and every node
-/// its position in the script.
+/// string FusedOperator::ToText(). Its inputs are those of the fused operator, in order. Those of a node with
+/// several results (multi-aggregate, stitch) are read by nodes "result". Nodes that stay keep their order,
+/// and every node its position in the script.
 ///
 /// Needs: inferred infos; nodes of unknown size are left alone. Keeps: every bit of every result. Linear in
 /// the graph but for the search in each partition (fuse/select.h).

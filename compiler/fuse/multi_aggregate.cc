@@ -92,7 +92,7 @@ std::vector<std::vector<NodeId>> Merge(const Dag& dag, const std::vector<ChosenA
   }
   const auto can_join = [&](size_t a, size_t b) {
     if (groups[a].empty() || groups[b].empty() ||
-        groups[a].size() + groups[b].size() > FusedOperator::kMaxRoots)
+        groups[a].size() + groups[b].size() > FusedOperator::kMostAggregates)
       return false;
     for (size_t i : groups[a])
       for (size_t j : groups[b])

@@ -336,9 +336,9 @@ void PlanCost::PrepareBound(const Memo& memo) {
   for (size_t i = 0; i < count; ++i) {
     const NodeId id = partition_.nodes[i];
     // What one operator costs whatever it does is not spread; a group of aggregates is one operator.
-    target_write_[i] =
-        WriteBytes(dag_, id, constants) / constants.write * bound_factor_ +
-        (group_[i] < 0 ? constants.operator_seconds : constants.operator_seconds / FusedOperator::kMaxRoots);
+    target_write_[i] = WriteBytes(dag_, id, constants) / constants.write * bound_factor_ +
+                       (group_[i] < 0 ? constants.operator_seconds
+                                      : constants.operator_seconds / FusedOperator::kMostAggregates);
     target_read_[i] = dag_[id].bytes * read_share(id) / constants.read;
   }
   for (const std::vector<NodeId>* list : {&partition_.roots, &partition_.external})

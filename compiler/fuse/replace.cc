@@ -11,7 +11,7 @@
 namespace heddle::compiler::fusion {
 namespace {
 
-// What stands in the new graph for one node or, of a multi-aggregate, for several.
+// What stands in the new graph for one node or, of a multi-aggregate and a stitch, for several.
 struct Unit {
   std::vector<NodeId> roots;
   FusionTemplate kind = FusionTemplate::kCell;
@@ -28,6 +28,8 @@ class Replacer {
   Graph Run() {
     FindUnits();
     MergeUnits();
+    FindNeeded();
+    StitchUnits();
     new_id_.assign(graph_.nodes.size(), kNoNode);
     FindNeeded();
     for (NodeId id = 0; id < graph_.size(); ++id)
@@ -150,7 +152,28 @@ class Replacer {
     units_.push_back(std::move(unit));
   }
 
-  // Inputs first. Only a multi-aggregate needs something from further down; the dependencies have no cycle.
+  // Of nodes that are needed.
+  void StitchUnits() {
+    std::vector<PlanUnit> candidates;
+    std::vector<bool> seen(units_.size(), false);
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (!needed_[static_cast<size_t>(id)]) continue;
+      const auto u = static_cast<size_t>(unit_of_[static_cast<size_t>(id)]);
+      if (seen[u]) continue;
+      seen[u] = true;
+      const Unit& unit = units_[u];
+      candidates.push_back(
+          {unit.roots, unit.kind, unit.covered, unit.built ? unit.built->inputs : graph_[id].inputs});
+    }
+    for (Stitch& stitch : FindStitches(dag_, options_.model, candidates, options_.stitch)) {
+      Unit unit{stitch.roots, stitch.built.fused.kind, std::move(stitch.covered), std::move(stitch.built)};
+      for (NodeId root : unit.roots) unit_of_[static_cast<size_t>(root)] = static_cast<int>(units_.size());
+      units_.push_back(std::move(unit));
+    }
+  }
+
+  // Inputs first. Only what makes several values needs something from further down; the dependencies have no
+  // cycle.
   void Emit(NodeId id) {
     if (new_id_[static_cast<size_t>(id)] != kNoNode) return;
     const Unit& unit = units_[static_cast<size_t>(unit_of_[static_cast<size_t>(id)])];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/fuse/plan_cost.h"
+#include "compiler/fuse/stitch.h"
 
 namespace heddle::compiler::fusion {
 
@@ -13,6 +14,8 @@ struct ReplaceOptions {
   std::function<bool(const FusedOperator&)> can_run;    ///< Empty: yes.
   std::function<bool(NodeId a, NodeId b)> wants_merge;  ///< Puts two aggregates together; empty: yes.
   std::vector<std::vector<NodeId>> aggregates;          ///< Groups of all partitions (Partition::aggregates).
+  CostModel model;                                      ///< Of stitches; its can_run is the one above.
+  StitchOptions stitch;
 };
 
 struct ReplaceReport {

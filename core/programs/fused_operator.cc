@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"multi-aggregate", "outer", "row", "cell"};
+constexpr std::array<std::string_view, 5> kNames = {"multi-aggregate", "stitch", "outer", "row", "cell"};
 
 // The name of a template has a dash in it, so it is all up to the next blank.
 FusionTemplate ReadKind(TextReader& reader) {
@@ -36,15 +36,18 @@ Status Broken(std::string_view why) { return Internal("broken fused operator: {}
 Status VerifyRoots(const FusedOperator& fused) {
   if (fused.roots.empty() || fused.roots.size() > FusedOperator::kMaxRoots)
     return Broken("it has no or too many roots");
-  if (fused.roots.size() > 1 && fused.kind != FusionTemplate::kMultiAggregate)
-    return Broken("several roots, but it is no multi-aggregate");
+  const bool aggregates = fused.kind == FusionTemplate::kMultiAggregate;
+  if (fused.roots.size() > 1 && !aggregates && fused.kind != FusionTemplate::kStitch)
+    return Broken("several roots, but it is no multi-aggregate and no stitch");
+  if (aggregates && fused.roots.size() > FusedOperator::kMostAggregates)
+    return Broken("too many roots of a multi-aggregate");
   std::set<NodeId> seen;
   for (const NodeId root : fused.roots) {
     if (root < 0 || root >= fused.body.size()) return Broken("a root is not in the body");
     if (!seen.insert(root).second) return Broken("a root stands twice");
     if (fused.body[root].Is("variable") || fused.body[root].Is("literal"))
       return Broken("a root computes nothing");
-    if (fused.roots.size() > 1 && !fused.body[root].info.IsScalar())
+    if (aggregates && fused.roots.size() > 1 && !fused.body[root].info.IsScalar())
       return Broken("a root of a multi-aggregate is not a scalar");
   }
   return OkStatus();

@@ -12,8 +12,8 @@ namespace heddle {
 
 /// Which set of rules formed a fused operator (docs/fusion.md, section 2). It decides what may be inside, not
 /// what is computed.
-enum class FusionTemplate : uint8_t { kMultiAggregate, kOuter, kRow, kCell };
-std::string_view Name(FusionTemplate kind);  ///< "multi-aggregate" "outer" "row" "cell"
+enum class FusionTemplate : uint8_t { kMultiAggregate, kStitch, kOuter, kRow, kCell };
+std::string_view Name(FusionTemplate kind);  ///< "multi-aggregate" "stitch" "outer" "row" "cell"
 
 /// Several operators of a block that are computed in one pass over the rows of their inputs. Plain data: it
 /// travels in the attribute "operator" of a graph node named "fused" or "fusedSeveral"; machine code does not
@@ -24,10 +24,12 @@ std::string_view Name(FusionTemplate kind);  ///< "multi-aggregate" "outer" "row
 /// shapes and formats. What the fused operator computes is, to the last bit, what the body computes node by
 /// node (docs/numerics.md).
 ///
-/// One root: the value of the node. Several roots (multi-aggregate, at most kMaxRoots): full aggregates of
-/// matrices of one shape; they are the results of a node named "fusedSeveral", in their order.
+/// One root: the value of the node. Several roots are the results of a node named "fusedSeveral", in their
+/// order: of a multi-aggregate (at most kMostAggregates) full aggregates of matrices of one shape; of a
+/// stitch (at most kMaxRoots) whatever one pass over the rows leaves behind, values with a row for each row
+/// of the driver and reductions over all rows of any kind. A root may be read inside, too.
 struct FusedOperator {
-  static constexpr int kMaxRoots = 3;
+  static constexpr int kMaxRoots = 16, kMostAggregates = 3;
   FusionTemplate kind = FusionTemplate::kCell;
   Graph body;
   std::vector<NodeId> roots;

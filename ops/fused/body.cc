@@ -56,6 +56,8 @@ class RoleFinder {
   Status VisitRoot(NodeId id) {
     const Node& node = body_[id];
     const auto reduce = [&](std::initializer_list<NodeId> operands) {
+      if (roles_.nodes[static_cast<size_t>(id)] != BodyRole::kUnused)
+        return Unimplemented("{} is a result and needed inside", node.op);
       roles_.nodes[static_cast<size_t>(id)] = BodyRole::kRoot;
       roles_.reduces = true;
       for (NodeId operand : operands) HEDDLE_RETURN_IF_ERROR(Demand(operand, BodyRole::kRows));
@@ -73,9 +75,10 @@ class RoleFinder {
       if (n * k > kMostPayload) return Unimplemented("a product of {} cells", n * k);
       return reduce({node.inputs[0], node.inputs[1]});
     }
-    if (fused_.roots.size() > 1) return Unimplemented("several roots that are not aggregates");
+    const bool stitch = fused_.kind == FusionTemplate::kStitch;
+    if (fused_.roots.size() > 1 && !stitch) return Unimplemented("several roots that are not aggregates");
     if (const Aggregate* aggregate = FindAggregate(node.op);
-        aggregate != nullptr && body_[node.inputs[0]].info.shape.columns > kColumnChunk) {
+        aggregate != nullptr && !stitch && body_[node.inputs[0]].info.shape.columns > kColumnChunk) {
       // Each row is a tree over its chunks.
       if (!FoldsRows(node)) return Unimplemented("{} of rows longer than a column chunk", node.op);
       roles_.nodes[static_cast<size_t>(id)] = BodyRole::kRoot;

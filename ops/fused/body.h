@@ -23,8 +23,8 @@ struct BodyRoles {
   std::vector<BodyRole> inputs;   ///< By input of the fused node: kScalar, kWhole or kRows.
   std::vector<NodeId> variables;  ///< Body node of each input; kNoNode if unused.
   int64_t rows = 0;               ///< Of the driver.
-  bool reduces = false;  ///< The roots are reductions over all rows; else there is one, of kRows or with the
-                         ///< aggregate of each long row.
+  bool reduces = false;  ///< Some root is a reduction over all rows; of all templates but the stitch all are,
+                         ///< or there is one, of kRows or with the aggregate of each long row.
 };
 
 /// Follows the roots down. kUnimplemented, with the reason, for a body that cannot be run by tiles: then its

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,13 @@ class BodyView {
   const Node& node(NodeId id) const { return body()[id]; }
   int64_t Columns(NodeId id) const { return node(id).info.shape.columns; }
   bool IsRows(NodeId id) const { return program_.roles.nodes[Index(id)] == BodyRole::kRows; }
+  /// The place among the roots of a value with a row for each of the driver's, or -1.
+  int RowRoot(NodeId id) const {
+    if (!IsRows(id)) return -1;
+    const std::vector<NodeId>& roots = program_.fused.roots;
+    const auto found = std::find(roots.begin(), roots.end(), id);
+    return found == roots.end() ? -1 : static_cast<int>(found - roots.begin());
+  }
   bool IsInput(NodeId id) const { return node(id).Is("variable"); }
   bool IsCsrInput(NodeId id) const { return IsInput(id) && node(id).info.format == Format::kSparse; }
   bool IsSingle(NodeId id) const {

@@ -211,7 +211,15 @@ Result<std::vector<ValueInfo>> InferSeveralFused(const InferContext& context) {
 RowRule FusedRowRule(const Node& node, std::span<const ValueInfo>) {
   const auto program = ProgramOf(node);
   if (!program.ok()) return RowRule::kWhole;
-  return (*program)->roles.reduces ? RowRule::kReduce : RowRule::kRowWise;
+  if (!(*program)->roles.reduces) return RowRule::kRowWise;
+  return (*program)->fused.kind == FusionTemplate::kStitch ? RowRule::kMixed : RowRule::kReduce;
+}
+
+bool FusedReduces(const Node& node, size_t i) {
+  const auto program = ProgramOf(node);
+  if (!program.ok()) return false;
+  const NodeId root = (*program)->fused.roots[i];
+  return (*program)->roles.nodes[static_cast<size_t>(root)] == BodyRole::kRoot;
 }
 
 InputUse FusedInputUse(const Node& node, std::span<const ValueInfo>, int i) {
@@ -283,6 +291,7 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .results = -1,
                                     .infer_several = InferSeveralFused,
                                     .row_rule = FusedRowRule,
+                                    .reduces = FusedReduces,
                                     .input_use = FusedInputUse,
                                     .cost = FusedCost,
                                     .run_several = RunSeveralFused,

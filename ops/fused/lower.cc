@@ -33,6 +33,8 @@ class Lowering : private Places {
     HEDDLE_RETURN_IF_ERROR(MakeRoots(*this, &program_));
     SetStages();
     program_.by_pattern = CanWalkEntries(*this);
+    if (program_.by_pattern && program_.fused.kind == FusionTemplate::kStitch)
+      return Unimplemented("several kinds of results along the entries of a CSR driver");
     if (!program_.by_pattern && LosesSparsity(*this))
       return Unimplemented("CSR values with entries where the driver has none");
     program_.cut_columns = CutColumns(*this);
@@ -52,7 +54,8 @@ class Lowering : private Places {
     }
     for (size_t r = 0; r < program_.roots.size(); ++r)
       HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
-    if (program_.roots.empty()) HEDDLE_RETURN_IF_ERROR(FinishResult());
+    for (const NodeId root : program_.fused.roots)
+      if (RowRoot(root) >= 0) FinishResult(root);
     ChooseReads(&program_);
     ChooseTileRows(&program_);
     return std::move(program_);
@@ -114,6 +117,7 @@ class Lowering : private Places {
     builder.step.by_entries = pattern;
     for (NodeId id : members) HEDDLE_RETURN_IF_ERROR(AddMember(&builder, id));
     for (NodeId id : members) AddOutputs(&builder, id);
+    builder.step.stream = GoesPastCaches(builder.step);
     builder.step.index = static_cast<int>(program_.regions.size());
     builder.region.inputs = static_cast<int>(builder.step.operands.size());
     program_.regions.push_back(std::move(builder.region));
@@ -275,7 +279,7 @@ class Lowering : private Places {
   }
 
   void AddOutputs(RegionBuilder* builder, NodeId id) {
-    bool store = !program_.roles.reduces && id == program_.fused.roots[0];
+    bool store = RowRoot(id) >= 0;
     for (NodeId consumer : consumers(id)) {
       if (IsRows(consumer)) {
         if (!builder->step.flat && FoldsRows(node(consumer))) {
@@ -314,8 +318,6 @@ class Lowering : private Places {
     if (!store) return;
     const TileRef place = NewPlace(id, true);
     PlaceOf(id) = place;
-    if (place.kind == Kind::kResult && !builder->step.by_entries)
-      builder->step.stream = BytesOf(node(id).info.element_type) * node(id).info.shape.Cells() > kStreamBytes;
     builder->region.outputs.push_back(
         {.node = builder->values[id],
          .sink = Sink::kStore,
@@ -332,11 +334,26 @@ class Lowering : private Places {
                                        .is_mean = kind == AggregateKind::kMean});
     const TileRef place = NewPlace(fold);
     PlaceOf(fold) = place;
-    if (place.kind == Kind::kResult) builder->step.stream = 8 * node(fold).info.shape.Cells() > kStreamBytes;
     builder->step.outputs.push_back(place);
     builder->step.output_roots.push_back(-1);
     builder->row_folds.push_back(place);
     sunk_row_folds_.insert(fold);
+  }
+
+  // True if all that a region stores are large results that no later step reads.
+  bool GoesPastCaches(const Step& step) const {
+    bool stores = false;
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      const TileRef& place = step.outputs[i];
+      if (step.output_roots[i] >= 0) continue;
+      if (step.by_entries || place.kind != Kind::kResult) return false;
+      const NodeId root = program_.fused.roots[static_cast<size_t>(place.index)];
+      if (BytesOf(node(root).info.element_type) * node(root).info.shape.Cells() <= kStreamBytes ||
+          !consumers(root).empty())
+        return false;
+      stores = true;
+    }
+    return stores;
   }
 
   bool CanSink(const RegionBuilder& builder, const TileRoot& root) const {
@@ -454,17 +471,16 @@ class Lowering : private Places {
     return OkStatus();
   }
 
-  // A result that no step wrote where it belongs: a column range.
-  Status FinishResult() {
-    const NodeId root = program_.fused.roots[0];
-    if (IsPattern(root)) return OkStatus();  // The pattern and these values are the result.
+  // A result that no step wrote where it belongs: a column range, or one that later steps read as doubles.
+  void FinishResult(NodeId root) {
+    if (IsPattern(root)) return;  // The pattern and these values are the result.
     const TileRef place = DensePlace(root);
-    if (place.kind == Kind::kResult) return OkStatus();
+    const TileRef result{Kind::kResult, RowRoot(root), 0};
+    if (place == result) return;
     program_.steps.push_back({.kind = program_.single ? Step::Kind::kNarrow : Step::Kind::kCopy,
                               .columns = Columns(root),
                               .from = place,
-                              .to = {Kind::kResult, 0, 0}});
-    return OkStatus();
+                              .to = result});
   }
 
   std::vector<int> stage_;

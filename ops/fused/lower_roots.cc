@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/values/panels.h"
 #include "ops/cpu.h"
@@ -18,7 +19,7 @@
 namespace heddle::ops {
 namespace {
 
-static_assert(Joins::kMost == FusedOperator::kMaxRoots);
+static_assert(Joins::kMost == FusedOperator::kMostAggregates);
 
 // As kTileBytes, where loops fetch the next tile meanwhile.
 constexpr int64_t kFetchedTileBytes = 32 << 10;
@@ -105,16 +106,16 @@ void ChooseFetchesOfWideProducts(TileProgram* program) {
 }  // namespace
 
 Status MakeRoots(const BodyView& view, TileProgram* program) {
-  if (program->roles.nodes[static_cast<size_t>(program->fused.roots[0])] != BodyRole::kRoot)
-    return OkStatus();
   const int64_t m = program->roles.rows;
+  const bool stitch = program->fused.kind == FusionTemplate::kStitch;
   int64_t offset = 0;
-  for (NodeId id : program->fused.roots) {
-    TileRoot root{.node = id, .offset = offset};
+  for (size_t i = 0; i < program->fused.roots.size(); ++i) {
+    const NodeId id = program->fused.roots[i];
+    if (program->roles.nodes[static_cast<size_t>(id)] != BodyRole::kRoot) continue;
+    TileRoot root{.node = id, .result = static_cast<int>(i), .offset = offset};
     const Node& n = view.node(id);
     root.n = view.Columns(n.inputs[0]);
-    int64_t height = 0;
-    Join join = Join::kSum;
+    int64_t& height = root.height;
     if (n.Is("t%*%")) {
       root.k = view.Columns(n.inputs[1]);
       root.padded = (root.n + 7) / 8 * 8;
@@ -134,21 +135,29 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
       root.kind = full ? TileRoot::Kind::kFull : TileRoot::Kind::kColumns;
       root.width = full ? 8 : root.n <= 8 ? 8 * root.n : (root.n + 7) / 8 * 8;
       height = full ? FullPanelHeight(m, root.n) : ColumnPanelHeight(m, root.n);
-      join = JoinOf(aggregate.kind);
+      root.join = JoinOf(aggregate.kind);
     }
     if (root.n == 0 || root.k == 0) return Unimplemented("a matrix without columns");
     const int64_t chunks = root.kind == TileRoot::Kind::kFull ? CeilDivide(root.n, kColumnChunk) : 1;
-    if (!program->roots.empty() && (height != program->panel_rows || chunks != program->chunks))
+    const bool first = program->roots.empty();
+    if (stitch) {
+      if (chunks > 1) return Unimplemented("an aggregate of rows longer than a column chunk beside others");
+      program->panel_rows = first ? height : std::min(program->panel_rows, height);
+    } else if (!first && (height != program->panel_rows || chunks != program->chunks)) {
       return Unimplemented("roots with different panels");
-    program->panel_rows = height;
-    program->chunks = chunks;
-    if (program->roots.empty())
-      program->reduction.join = join;
-    else
-      program->reduction.join.Add(join);
+    } else if (first) {
+      program->panel_rows = height;
+      program->chunks = chunks;
+      program->reduction.join = root.join;
+    } else {
+      program->reduction.join.Add(root.join);
+    }
     offset += (root.width + 7) / 8 * 8;
     program->roots.push_back(root);
   }
+  if (stitch && program->roots.size() > 1 && program->panel_rows < kRowsTogether)
+    return Unimplemented("leaves of fewer rows than column sums have lanes");
+  if (stitch || program->roots.empty()) return OkStatus();
   Joins& joins = program->reduction.join;
   if (std::all_of(joins.of_eights.begin(), joins.of_eights.begin() + joins.count,
                   [&](Join join) { return join == joins.of_eights[0]; }))
@@ -164,10 +173,13 @@ void ChooseTileRows(TileProgram* program) {
     return;
   }
   const BodyView view(*program);
-  // Bytes of a row that are touched twice: buffers, and inputs that more than one step reads.
+  // Bytes of a row that are touched twice: buffers, results that are read, and inputs that more than one step
+  // reads.
   std::map<int, int> reads;
+  std::set<int> results;
   const auto read = [&](const TileRef& ref) {
     if (ref.kind == TileRef::Kind::kInput) ++reads[ref.index];
+    if (ref.kind == TileRef::Kind::kResult) results.insert(ref.index);
   };
   for (const Step& step : program->steps) {
     read(step.from);
@@ -175,6 +187,8 @@ void ChooseTileRows(TileProgram* program) {
     for (const RegionOperand& operand : step.operands) read(operand.tile);
   }
   int64_t bytes = 0, widest = 1;
+  for (const int result : results)
+    bytes += 8 * view.Columns(program->fused.roots[static_cast<size_t>(result)]);
   const bool once =
       !FindPairedProduct(*program).keeps;  // Rows stay in registers, or in the first-level cache.
   for (int64_t columns : program->buffers) bytes += 8 * columns;
@@ -195,7 +209,9 @@ void ChooseTileRows(TileProgram* program) {
     program->tile_rows = rows;
     return;
   }
-  const bool product = !program->roots.empty() && program->roots[0].kind == TileRoot::Kind::kProduct;
+  const bool product = std::any_of(program->roots.begin(), program->roots.end(), [](const TileRoot& root) {
+    return root.kind == TileRoot::Kind::kProduct;
+  });
   const bool fetched = std::any_of(program->steps.begin(), program->steps.end(),
                                    [](const Step& step) { return step.fetch == Step::Fetch::kOdd; });
   const bool multiplies =

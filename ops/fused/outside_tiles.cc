@@ -29,24 +29,26 @@ Result<std::vector<double>> BodyScalars(const TileProgram& program, const Kernel
   return numbers;
 }
 
+Status FinishRoot(const TileProgram& program, const TileRoot& root, const Matrix& nodes,
+                  const KernelCall& call, Value* result) {
+  const Graph& body = program.fused.body;
+  const Node& node = body[root.node];
+  std::vector<ValueInfo> infos;
+  for (NodeId input : node.inputs) infos.push_back(body[input].info);
+  const Value value(nodes);
+  const Value* const inputs[] = {&value};
+  KernelCall finish{.node = node,
+                    .phase = Phase::kFinish,
+                    .inputs = inputs,
+                    .input_infos = infos,
+                    .total_rows = program.roles.rows,
+                    .context = call.context};
+  return CatalogKernels().Run(finish, {result, 1});
+}
+
 Status FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call,
                    std::span<Value> results) {
-  const Graph& body = program.fused.body;
-  if (program.roots.size() == 1) {
-    // The root's own last phase: the payloads are its own.
-    const Node& root = body[program.roots[0].node];
-    std::vector<ValueInfo> infos;
-    for (NodeId input : root.inputs) infos.push_back(body[input].info);
-    const Value value(nodes);
-    const Value* const inputs[] = {&value};
-    KernelCall finish{.node = root,
-                      .phase = Phase::kFinish,
-                      .inputs = inputs,
-                      .input_infos = infos,
-                      .total_rows = program.roles.rows,
-                      .context = call.context};
-    return CatalogKernels().Run(finish, results);
-  }
+  if (program.roots.size() == 1) return FinishRoot(program, program.roots[0], nodes, call, &results[0]);
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(program.reduction, nodes));
   for (size_t r = 0; r < program.roots.size(); ++r) {
     const TileRoot& part = program.roots[r];

@@ -55,16 +55,17 @@ TileRef Places::PatternPlace(NodeId input, Pattern pattern) {
 }
 
 TileRef Places::NewPlace(NodeId id, bool of_region) {
-  if (IsPattern(id) && (program_.roles.reduces || id != program_.fused.roots[0])) return NewPattern();
-  if (!program_.roles.reduces && id == program_.fused.roots[0] &&
-      (IsPattern(id) || (consumers(id).empty() && (of_region || !program_.single))))
-    return {Kind::kResult, 0, 0};
+  const int root = RowRoot(id);
+  if (IsPattern(id) && root < 0) return NewPattern();
+  // What is read again is read as doubles.
+  if (root >= 0 && (IsPattern(id) || !program_.single || (of_region && consumers(id).empty())))
+    return {Kind::kResult, root, 0};
   return {Kind::kBuffer, NewBuffer(Columns(id)), 0};
 }
 
 int64_t Places::StrideOf(const TileRef& ref) const {
   if (ref.kind == Kind::kInput) return Columns(program_.roles.variables[static_cast<size_t>(ref.index)]);
-  if (ref.kind == Kind::kResult) return Columns(program_.fused.roots[0]);
+  if (ref.kind == Kind::kResult) return Columns(program_.fused.roots[static_cast<size_t>(ref.index)]);
   return program_.buffers[static_cast<size_t>(ref.index)];
 }
 

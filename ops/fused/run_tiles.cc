@@ -8,6 +8,7 @@
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/elementwise/single_precision.h"
+#include "ops/fused/run_stitch.h"
 #include "ops/fused/tile_steps.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
@@ -80,7 +81,7 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries
                                              ? SamePattern(steps.driver())
                                              : Matrix::Dense(rows, info.shape.columns, info.element_type));
-  steps.WriteTo(result.mutable_data());
+  steps.WriteTo(0, result.mutable_data());
   if (program.cut_columns > 0) {
     RunChunks(program, call, steps, [](int64_t, int64_t) -> double* { return nullptr; });
     if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
@@ -105,16 +106,6 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
   }
   if (info.format == Format::kSparse) return AsSparse(result);
   return result;
-}
-
-// Sums of CSR times several columns have the cells of a place together in payloads (AddSparseProduct), not in
-// nodes.
-void SeparateRoots(const TileProgram& program, Matrix* nodes) {
-  for (const Step& step : program.steps) {
-    if (step.kind != Step::Kind::kRoot || (step.right < 0 && !IsByEntry(step.from))) continue;
-    const TileRoot& root = program.roots[static_cast<size_t>(step.index)];
-    if (root.kind == TileRoot::Kind::kVectors) SeparateCells(nodes, root.offset, root.padded, root.k);
-  }
 }
 
 // The nodes of panels [begin, end) of rows that are cut by columns: each chunk is a leaf, or adds to some
@@ -256,13 +247,15 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
                               return add_leaf(*scratch, leaf, payload);
                             };
                           }));
-  SeparateRoots(program, &nodes);
+  for (size_t r = 0; r < program.roots.size(); ++r)
+    steps.SeparateRoot(static_cast<int>(r), program.roots[r].offset, &nodes);
   return nodes;
 }
 
 }  // namespace
 
 Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Value> results) {
+  if (program.fused.kind == FusionTemplate::kStitch) return RunStitch(program, call, results);
   if (call.phase == Phase::kFinish) return FinishRoots(program, call.inputs[0]->matrix(), call, results);
   TileSteps steps(program, call);
   HEDDLE_RETURN_IF_ERROR(steps.Prepare());

@@ -10,6 +10,10 @@ namespace heddle::ops {
 /// each root. Dense walk: CSR inputs that cell-wise operators read are made dense tile by tile.
 Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Value> results);
 
+/// The result of one reduction, which has a tree of its own, from all its nodes: the last phase of its
+/// operator.
+Status FinishRoot(const TileProgram& program, const TileRoot& root, const Matrix& nodes,
+                  const KernelCall& call, Value* result);
 /// The results of a fused reduction from all tree nodes of its payloads.
 Status FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call,
                    std::span<Value> results);

@@ -24,11 +24,11 @@ struct TileRef {
     kNone,
     kInput,    ///< Dense rows of an input.
     kBuffer,   ///< Dense rows.
-    kResult,   ///< Rows of the result; its entries' values where it has the driver's pattern.
+    kResult,   ///< Rows of result `index`; its entries' values where it has the driver's pattern.
     kDriver,   ///< Values of the driver's entries.
     kPattern,  ///< A buffer with one value for each entry of the driver.
   } kind = Kind::kNone;
-  int index = 0;       ///< Input position or buffer number; kPattern counts its own.
+  int index = 0;       ///< Input, result or buffer number; kPattern counts its own.
   int64_t column = 0;  ///< First column, of a column range.
   bool operator==(const TileRef&) const = default;
 };
@@ -108,10 +108,13 @@ inline bool PacksRight(const Step& step) {
 struct TileRoot {
   enum class Kind : uint8_t { kFull, kColumns, kLanes, kVectors, kProduct } kind = Kind::kFull;
   NodeId node = kNoNode;
+  int result = 0;  ///< Its place among the roots of the fused operator.
   AggregateKind aggregate = AggregateKind::kSum;
+  Join join = Join::kSum;
   int64_t n = 0, k = 1;    ///< Columns of the operands.
   int64_t offset = 0;      ///< Of its payload, in doubles; a multiple of 8.
   int64_t width = 0;       ///< Doubles of its payload, as the root's own kernel has it.
+  int64_t height = 0;      ///< Rows of a leaf, a power of two.
   int64_t padded = 0;      ///< kVectors: n rounded up to 8.
   bool symmetric = false;  ///< kProduct: t(X) %*% X; the upper half is enough, as the root's "finish" knows.
 };
@@ -133,14 +136,15 @@ struct TileProgram {
   };
   std::vector<Repeated> repeated;
   std::vector<Step> steps;
-  std::vector<TileRoot> roots;  ///< Empty when the result has a row for each of the driver's.
+  std::vector<TileRoot>
+      roots;  ///< The reductions; empty when all results have a row for each of the driver's.
   int64_t tile_rows = 0;
-  int64_t panel_rows = 0;  ///< Rows of a leaf; 0 without roots.
+  int64_t panel_rows = 0;  ///< Rows of the smallest leaf; 0 without roots.
   int64_t chunks =
       1;  ///< Leaves of a row, where rows are longer than a column chunk (docs/numerics.md, section 2).
   int64_t cut_columns =
       0;  ///< Not 0: columns of rows of which a tile has one chunk of one row; every step goes cell by cell.
-  Reduction reduction;  ///< Of all payloads together.
+  Reduction reduction;  ///< Of all payloads together; of a stitch each root has its own.
 };
 
 inline bool HasWideProduct(const TileProgram& program) {

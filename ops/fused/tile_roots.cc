@@ -105,10 +105,19 @@ void TileSteps::AddWaiting(TileScratch& scratch, double* payload) const {
   scratch.waiting_rows = 0;
 }
 
+void TileSteps::SeparateRoot(int r, int64_t offset, Matrix* nodes) const {
+  const TileRoot& root = program_.roots[static_cast<size_t>(r)];
+  if (root.kind != TileRoot::Kind::kVectors) return;
+  for (const Step& step : program_.steps)
+    if (step.kind == Step::Kind::kRoot && step.index == r && (step.right >= 0 || IsByEntry(step.from)))
+      SeparateCells(nodes, offset, root.padded, root.k);
+}
+
 void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows,
                           int64_t row_in_panel, double* payload) const {
   const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
   double* out = payload + root.offset;
+  row_in_panel %= root.height;
   if (step.right >= 0) {
     const Place y = Locate(scratch, step.from_right, row);
     const Matrix& left = inputs_[static_cast<size_t>(step.right)];

@@ -108,10 +108,12 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
       return {const_cast<double*>(driver().values()) + driver().row_offsets()[row], 1};
     case TileRef::Kind::kPattern: return {scratch.patterns.data() + ref.index * scratch.entries, 1};
     case TileRef::Kind::kResult: {
-      if (HasPattern()) return {result_ + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
-      const int64_t columns = program_.fused.body[program_.fused.roots[0]].info.shape.columns;
+      double* const result = results_[static_cast<size_t>(ref.index)];
+      if (HasPattern()) return {result + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
+      const NodeId root = program_.fused.roots[static_cast<size_t>(ref.index)];
+      const int64_t columns = program_.fused.body[root].info.shape.columns;
       const int64_t column = ref.column + FirstColumn(scratch, columns);
-      return {CellsAt(result_, program_.single ? ElementType::kFloat32 : ElementType::kFloat64,
+      return {CellsAt(result, program_.single ? ElementType::kFloat32 : ElementType::kFloat64,
                       row * columns + column),
               columns};
     }
@@ -293,9 +295,12 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
       continue;
     }
     arguments.outputs[i] = payload + program_.roots[static_cast<size_t>(root)].offset;
-    if (program_.roots[static_cast<size_t>(root)].kind == TileRoot::Kind::kFull) folded = root;
+    if (IsFull(root)) folded = root;
   }
-  const int64_t base = (row_in_panel * step.columns) & 7, columns = ColumnsOf(scratch, step.columns);
+  // All folds of a region are over cells of one shape: they share the height of a leaf, and the base.
+  const int64_t row_in_leaf =
+      folded < 0 ? 0 : row_in_panel % program_.roots[static_cast<size_t>(folded)].height;
+  const int64_t base = (row_in_leaf * step.columns) & 7, columns = ColumnsOf(scratch, step.columns);
   RegionCall call{.rows = step.flat ? 1 : rows,
                   .columns = step.by_entries ? scratch.pattern.Count(rows)
                              : step.flat     ? rows * columns
@@ -307,17 +312,16 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
                   .stream = step.stream};
   const RegionCode& code = *program_.codes[static_cast<size_t>(step.index)];
   if (folded < 0 || base == 0) return code.Run(call);
-  // All folds of a region are over cells of one shape: they share the base.
   alignas(64) double lanes[FusedOperator::kMaxRoots][8];
   for (size_t i = 0; i < step.outputs.size(); ++i)
-    if (const int root = step.output_roots[i]; root >= 0) {
+    if (const int root = step.output_roots[i]; IsFull(root)) {
       for (int64_t j = 0; j < 8; ++j)
         lanes[root][j] = payload[program_.roots[static_cast<size_t>(root)].offset + ((j + base) & 7)];
       arguments.outputs[i] = lanes[root];
     }
   code.Run(call);
   for (const int root : step.output_roots)
-    if (root >= 0)
+    if (IsFull(root))
       for (int64_t j = 0; j < 8; ++j)
         payload[program_.roots[static_cast<size_t>(root)].offset + ((j + base) & 7)] = lanes[root][j];
 }

@@ -58,7 +58,8 @@ class TileSteps {
       : program_(program),
         call_(call),
         pair_(FindPairedProduct(program)),
-        sparse_pair_(FindSparsePair(program)) {}
+        sparse_pair_(FindSparsePair(program)),
+        results_(program.fused.roots.size(), nullptr) {}
   Status Prepare();
 
   const TileSizes& sizes() const { return sizes_; }
@@ -73,15 +74,16 @@ class TileSteps {
     return program_.by_pattern &&
            program_.fused.body[program_.fused.roots[0]].info.shape.columns == driver().columns();
   }
-  /// Where rows of a result go, where there are no roots.
-  void WriteTo(double* result) { result_ = result; }
+  /// Where the rows of result `i` go.
+  void WriteTo(size_t i, double* cells) { results_[i] = cells; }
 
   std::unique_ptr<TileScratch> Take();
   void GiveBack(std::unique_ptr<TileScratch> scratch) { scratches_.GiveBack(std::move(scratch)); }
 
   /// End of the tile that begins at `row`, at most `last`.
   int64_t TileEnd(int64_t row, int64_t last) const;
-  /// All steps; roots are added to `payload` unless it is null.
+  /// All steps; roots are added to `payload` unless it is null. `row_in_panel`: the place of the first row in
+  /// the leaf of every root, if it is taken modulo the rows of a leaf.
   void RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel,
                double* payload) const;
   /// All steps on at most so many (kColumnChunk) columns of a row (TileProgram::cut_columns); `payload` is
@@ -90,6 +92,13 @@ class TileSteps {
                   double* payload) const;
   /// The last root of a leaf, which no further product took along.
   void AddWaiting(TileScratch& scratch, double* payload) const;
+  /// True if rows of that root wait for the next product (AddWaiting).
+  bool IsPaired(int root) const {
+    return pair_.root >= 0 && !pair_.at_once && program_.steps[static_cast<size_t>(pair_.root)].index == root;
+  }
+  /// Sums of CSR times several columns have the cells of a place together in payloads (AddSparseProduct), not
+  /// in nodes: puts them where the root's "finish" looks, the payload of root `r` beginning at `offset`.
+  void SeparateRoot(int r, int64_t offset, Matrix* nodes) const;
   /// The root of few places (RootOfFewPlaces), after RunTile without a payload.
   void AddTermsOf(TileScratch& scratch, const Step& root, int64_t row, int64_t rows, SparseLeaf& terms) const;
   /// Roots of rows [first, last) of those held.
@@ -108,6 +117,9 @@ class TileSteps {
   // Of what has so many columns, those of the tile.
   int64_t ColumnsOf(const TileScratch& scratch, int64_t columns) const {
     return program_.cut_columns > 0 && columns > 1 ? scratch.width : columns;
+  }
+  bool IsFull(int root) const {
+    return root >= 0 && program_.roots[static_cast<size_t>(root)].kind == TileRoot::Kind::kFull;
   }
   static int64_t FirstColumn(const TileScratch& scratch, int64_t columns) {
     return columns > 1 ? scratch.first_column : 0;
@@ -139,7 +151,7 @@ class TileSteps {
   std::vector<int64_t> buffer_offsets_;
   int64_t scratch_doubles_ = 0;
   TileSizes sizes_;
-  double* result_ = nullptr;
+  std::vector<double*> results_;  // By root of the operator; of reductions none.
   ThreadSlots<TileScratch> scratches_;
 };
 

@@ -206,7 +206,9 @@ class BodyBuilder {
 
   Result<std::vector<Value>> RunOn(const Operator& op, const Node& node, int workers) {
     const RowRule rule = op.row_rule(node, infos_);
-    std::vector<Value> parts;
+    const size_t results = ResultsOf(node).size();
+    const bool reduces = rule == RowRule::kReduce || rule == RowRule::kMixed;
+    std::vector<std::vector<Value>> parts;  // By result, or the one list of all.
     int64_t rows = 0;
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (op.input_use(node, infos_, static_cast<int>(i)) == InputUse::kRows)
@@ -222,11 +224,10 @@ class BodyBuilder {
         pointers.push_back(&pieces[i]);
       }
       const bool whole = workers == 1;
-      const bool partial = !whole && rule == RowRule::kReduce;
-      std::vector<Value> made(partial ? 1 : ResultsOf(node).size());
+      std::vector<Value> made(!whole && rule == RowRule::kReduce ? 1 : results);
       HEDDLE_RETURN_IF_ERROR(RunOperator(op,
                                          {.node = node,
-                                          .phase = partial ? Phase::kPartial : Phase::kWhole,
+                                          .phase = !whole && reduces ? Phase::kPartial : Phase::kWhole,
                                           .inputs = pointers,
                                           .input_infos = infos_,
                                           .row_begin = whole ? 0 : begin,
@@ -235,9 +236,33 @@ class BodyBuilder {
                                           .context = context_},
                                          made));
       if (whole) return made;
-      parts.push_back(std::move(made[0]));
+      parts.resize(made.size());
+      for (size_t i = 0; i < made.size(); ++i) parts[i].push_back(std::move(made[i]));
     }
-    // Put together: rows below one another, tree nodes in any order.
+    std::vector<Value> joined;
+    for (const std::vector<Value>& list : parts) {
+      HEDDLE_ASSIGN_OR_RETURN(Value value, PutTogether(list));
+      joined.push_back(std::move(value));
+    }
+    if (!reduces) return joined;
+    std::vector<const Value*> nodes;
+    std::vector<size_t> reduced;
+    for (size_t i = 0; i < results; ++i)
+      if (rule == RowRule::kReduce || op.reduces(node, i)) reduced.push_back(i);
+    for (size_t i = 0; i < joined.size(); ++i)
+      if (rule == RowRule::kReduce || op.reduces(node, i)) nodes.push_back(&joined[i]);
+    std::vector<Value> finished(reduced.size());
+    HEDDLE_RETURN_IF_ERROR(RunOperator(
+        op,
+        {.node = node, .phase = Phase::kFinish, .inputs = nodes, .input_infos = infos_, .context = context_},
+        finished));
+    if (rule == RowRule::kReduce) return finished;
+    for (size_t i = 0; i < reduced.size(); ++i) joined[reduced[i]] = std::move(finished[i]);
+    return joined;
+  }
+
+  // Rows below one another; of tree nodes their order does not matter.
+  static Result<Value> PutTogether(const std::vector<Value>& parts) {
     int64_t total = 0;
     for (const Value& part : parts) total += part.matrix().rows();
     const ElementType type = parts[0].matrix().element_type();
@@ -249,23 +274,9 @@ class BodyBuilder {
       std::memcpy(to, dense.data<char>(), static_cast<size_t>(bytes));
       to += bytes;
     }
-    if (rule != RowRule::kReduce) {
-      if (parts[0].matrix().IsSparse()) {
-        HEDDLE_ASSIGN_OR_RETURN(all, ToSparse(all));
-      }
-      return std::vector<Value>{Value(std::move(all))};
-    }
-    const Value nodes(std::move(all));
-    const Value* const pointer = &nodes;
-    std::vector<Value> results(ResultsOf(node).size());
-    HEDDLE_RETURN_IF_ERROR(RunOperator(op,
-                                       {.node = node,
-                                        .phase = Phase::kFinish,
-                                        .inputs = std::span(&pointer, 1),
-                                        .input_infos = infos_,
-                                        .context = context_},
-                                       results));
-    return results;
+    if (!parts[0].matrix().IsSparse()) return Value(std::move(all));
+    HEDDLE_ASSIGN_OR_RETURN(all, ToSparse(all));
+    return Value(std::move(all));
   }
 
   FusedOperator fused_;

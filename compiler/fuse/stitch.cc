@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/fuse/stitch.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "compiler/fuse/template.h"
+#include "core/programs/fused_operator.h"
+
+namespace heddle::compiler::fusion {
+namespace {
+
+// Below, a pass over the rows costs no more than what every operator costs anyway.
+constexpr double kLeastSavedBytes = 256 << 10;
+// Pairs are looked at again and again: beyond so many units a block has other troubles.
+constexpr size_t kMostCandidates = 128;
+
+// Some units that are one already, with what the model says of them.
+struct Group {
+  std::vector<size_t> units;
+  std::vector<NodeId> roots, covered;
+  std::vector<OperatorInput> inputs;
+  int64_t height = 0;
+  double bytes = 0;    // Read and written.
+  double seconds = 0;  // Modelled.
+};
+
+class Stitcher {
+ public:
+  Stitcher(const Dag& dag, const CostModel& model, const std::vector<PlanUnit>& units,
+           const StitchOptions& options)
+      : dag_(dag), model_(model), units_(units), options_(options) {}
+
+  std::vector<Stitch> Run() {
+    FindReaders();
+    for (size_t u = 0; u < units_.size() && groups_.size() < kMostCandidates; ++u)
+      if (const int64_t height = HeightOfRows(units_[u]); height > 1) AddGroup(u, height);
+    group_of_.assign(units_.size(), -1);
+    for (size_t g = 0; g < groups_.size(); ++g) group_of_[groups_[g].units[0]] = static_cast<int>(g);
+    while (MergeBest()) {
+    }
+    return Stitches();
+  }
+
+ private:
+  struct Pair {
+    size_t a, b;
+    auto operator<=>(const Pair&) const = default;
+  };
+
+  void FindReaders() {
+    unit_of_.assign(dag_.nodes.size(), -1);
+    readers_.assign(dag_.nodes.size(), {});
+    for (size_t u = 0; u < units_.size(); ++u) {
+      for (NodeId root : units_[u].roots) unit_of_[static_cast<size_t>(root)] = static_cast<int>(u);
+      for (NodeId input : units_[u].inputs)
+        if (input != kNoNode) readers_[static_cast<size_t>(input)].push_back(u);
+    }
+  }
+
+  // The rows that an operator with these nodes walks tile by tile; 0 where it walks none, or the entries of a
+  // CSR matrix.
+  int64_t HeightOfRows(const PlanUnit& unit) const {
+    if (unit.kind == FusionTemplate::kOuter) return 0;
+    for (NodeId id : unit.covered) {
+      const DagNode& node = dag_[id];
+      if (node.op == nullptr || node.sparse || node.op->fusion.use == ops::RowUse::kSampledProduct) return 0;
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        const NodeId input = node.inputs[i];
+        if (input != kNoNode && dag_[input].sparse && node.op->fusion.use == ops::RowUse::kCells) return 0;
+      }
+    }
+    const NodeId root = unit.roots[0];
+    if (unit.covered.size() == 1) {
+      const bool opens = kRowTemplate.open(dag_, root) || kCellTemplate.open(dag_, root) ||
+                         dag_[root].op->fusion.use == ops::RowUse::kFullAggregate;
+      if (!opens) return 0;
+    }
+    return HeightOf(dag_, root);
+  }
+
+  void AddGroup(size_t unit, int64_t height) {
+    Group group;
+    group.units = {unit};
+    group.roots = units_[unit].roots;
+    group.covered = units_[unit].covered;
+    group.height = height;
+    Cost(&group);
+    groups_.push_back(std::move(group));
+  }
+
+  // What the cost model of plans adds up of an operator (plan_cost.cc).
+  void Cost(Group* group) const {
+    OperatorWork work;
+    work.kind = FusionTemplate::kRow;
+    work.roots = group->roots;
+    std::map<NodeId, OperatorInput> inputs;
+    const std::set<NodeId> inside(group->covered.begin(), group->covered.end());
+    for (NodeId id : group->covered) {
+      const NodeWork own = WorkOf(dag_, id, model_.constants);
+      work.work.along += own.along;
+      work.work.fixed += own.fixed;
+      work.work.packed_bytes += own.packed_bytes;
+      work.work.scratch_bytes = std::max(work.work.scratch_bytes, own.scratch_bytes);
+      ++work.nodes;
+      for (size_t i = 0; i < dag_[id].inputs.size(); ++i) {
+        const NodeId input = dag_[id].inputs[i];
+        if (input == kNoNode || inside.contains(input) || !dag_[input].matrix) continue;
+        OperatorInput& read = inputs.try_emplace(input, OperatorInput{.id = input}).first->second;
+        const bool by_rows = dag_[id].by_rows[i] != 0;
+        read.by_rows |= by_rows;
+        read.whole |= !by_rows;
+        read.copied |= !by_rows && dag_[input].copied_for == id;
+      }
+    }
+    group->inputs.clear();
+    group->bytes = 0;
+    for (const auto& [id, input] : inputs) {
+      group->inputs.push_back(input);
+      group->bytes += dag_[id].bytes;
+    }
+    for (NodeId root : group->roots) group->bytes += WriteBytes(dag_, root, model_.constants);
+    work.inputs = group->inputs;
+    work.split = IsSplit(dag_, work, model_);
+    group->seconds = TimeOf(dag_, work, model_).total;
+  }
+
+  // Both read rows of a matrix, or one those that the other makes.
+  bool ShareRows(const Group& a, const Group& b) const {
+    const auto reads = [](const Group& group, NodeId id) {
+      return std::any_of(group.inputs.begin(), group.inputs.end(),
+                         [&](const OperatorInput& input) { return input.id == id && input.by_rows; });
+    };
+    return std::any_of(a.inputs.begin(), a.inputs.end(),
+                       [&](const OperatorInput& input) { return input.by_rows && reads(b, input.id); }) ||
+           std::any_of(a.roots.begin(), a.roots.end(), [&](NodeId root) { return reads(b, root); }) ||
+           std::any_of(b.roots.begin(), b.roots.end(), [&](NodeId root) { return reads(a, root); });
+  }
+
+  // A value that some operator outside reads, or that nothing reads because it is there for its own sake.
+  bool IsReadOutside(NodeId root, const std::vector<size_t>& members) const {
+    const std::vector<size_t>& readers = readers_[static_cast<size_t>(root)];
+    return readers.empty() || std::any_of(readers.begin(), readers.end(), [&](size_t reader) {
+             return !std::binary_search(members.begin(), members.end(), reader);
+           });
+  }
+
+  Group Join(const Group& a, const Group& b) const {
+    Group both;
+    both.height = a.height;
+    std::set_union(a.units.begin(), a.units.end(), b.units.begin(), b.units.end(),
+                   std::back_inserter(both.units));
+    std::set_union(a.covered.begin(), a.covered.end(), b.covered.begin(), b.covered.end(),
+                   std::back_inserter(both.covered));
+    std::vector<NodeId> roots;
+    std::set_union(a.roots.begin(), a.roots.end(), b.roots.begin(), b.roots.end(), std::back_inserter(roots));
+    for (NodeId root : roots)
+      if (IsReadOutside(root, both.units)) both.roots.push_back(root);
+    return both;
+  }
+
+  // Is there a way from what the members read back to a member?
+  bool HasCycle(const std::vector<size_t>& members) const {
+    std::vector<bool> seen(units_.size(), false);
+    std::vector<size_t> work;
+    const auto push_needs = [&](size_t unit) {
+      const auto push = [&](NodeId id) {
+        if (id == kNoNode) return;
+        const int other = unit_of_[static_cast<size_t>(id)];
+        if (other >= 0) work.push_back(static_cast<size_t>(other));
+      };
+      for (NodeId input : units_[unit].inputs) push(input);
+      for (NodeId root : units_[unit].roots)
+        for (NodeId earlier : (*dag_.graph)[root].after) push(earlier);
+    };
+    const auto is_member = [&](size_t unit) {
+      return std::binary_search(members.begin(), members.end(), unit);
+    };
+    for (size_t member : members) push_needs(member);
+    std::erase_if(work, is_member);
+    while (!work.empty()) {
+      const size_t unit = work.back();
+      work.pop_back();
+      if (is_member(unit)) return true;
+      if (seen[unit]) continue;
+      seen[unit] = true;
+      // Of what is one already all members are needed.
+      if (group_of_[unit] >= 0) {
+        for (size_t other : groups_[static_cast<size_t>(group_of_[unit])].units) {
+          seen[other] = true;
+          push_needs(other);
+        }
+      } else {
+        push_needs(unit);
+      }
+    }
+    return false;
+  }
+
+  bool MergeBest() {
+    std::optional<Pair> best;
+    Group best_group;
+    double best_saving = 0;
+    for (size_t a = 0; a < groups_.size(); ++a)
+      for (size_t b = a + 1; b < groups_.size(); ++b) {
+        if (groups_[a].units.empty() || groups_[b].units.empty()) continue;
+        if (groups_[a].height != groups_[b].height || refused_.contains({a, b})) continue;
+        if (!ShareRows(groups_[a], groups_[b])) continue;
+        const auto known = joined_.find({a, b});
+        if (known == joined_.end()) {
+          Group both = Join(groups_[a], groups_[b]);
+          if (both.roots.size() > FusedOperator::kMaxRoots || both.roots.empty()) {
+            refused_.insert({a, b});
+            continue;
+          }
+          Cost(&both);
+          joined_[{a, b}] = std::move(both);
+        }
+        const Group& both = joined_.at({a, b});
+        const double saving = groups_[a].seconds + groups_[b].seconds - both.seconds;
+        const bool saves = groups_[a].bytes + groups_[b].bytes - both.bytes >= kLeastSavedBytes && saving > 0;
+        if ((options_.by_cost && !saves) || (best && saving <= best_saving)) continue;
+        best = {a, b};
+        best_saving = saving;
+      }
+    if (!best) return false;
+    best_group = joined_.at(*best);
+    if (HasCycle(best_group.units) || (options_.wants && !options_.wants()) || !CanRun(best_group)) {
+      refused_.insert(*best);
+      return true;
+    }
+    for (size_t unit : best_group.units) group_of_[unit] = static_cast<int>(best->a);
+    groups_[best->a] = std::move(best_group);
+    groups_[best->b].units.clear();
+    const auto is_old = [&](const Pair& pair) { return pair.a == best->a || pair.b == best->a; };
+    std::erase_if(joined_, [&](const auto& entry) { return is_old(entry.first); });
+    std::erase_if(refused_, is_old);
+    return true;
+  }
+
+  std::optional<BuiltOperator> Build(const Group& group) const {
+    const FusionTemplate kind = group.roots.size() > 1 ? FusionTemplate::kStitch : FusionTemplate::kRow;
+    return BuildOperator(dag_, kind, group.roots, group.covered);
+  }
+  bool CanRun(const Group& group) const {
+    const std::optional<BuiltOperator> built = Build(group);
+    return built && (!model_.can_run || model_.can_run(built->fused));
+  }
+
+  std::vector<Stitch> Stitches() const {
+    std::vector<Stitch> stitches;
+    for (const Group& group : groups_)
+      if (group.units.size() > 1)
+        stitches.push_back({group.units, group.roots, group.covered, *Build(group)});
+    return stitches;
+  }
+
+  const Dag& dag_;
+  const CostModel& model_;
+  const std::vector<PlanUnit>& units_;
+  const StitchOptions& options_;
+  std::vector<int> unit_of_;                  // By node: the unit that makes it; -1: none.
+  std::vector<std::vector<size_t>> readers_;  // By node.
+  std::vector<Group> groups_;                 // Of one that another took in, no units are left.
+  std::vector<int> group_of_;                 // By unit; -1: no candidate.
+  std::map<Pair, Group> joined_;
+  std::set<Pair> refused_;
+};
+
+}  // namespace
+
+std::vector<Stitch> FindStitches(const Dag& dag, const CostModel& model, const std::vector<PlanUnit>& units,
+                                 const StitchOptions& options) {
+  return Stitcher(dag, model, units, options).Run();
+}
+
+}  // namespace heddle::compiler::fusion
