@@ -9,6 +9,7 @@ namespace {
 char LetterOf(FusionTemplate kind) {
   switch (kind) {
     case FusionTemplate::kMultiAggregate: return 'M';
+    case FusionTemplate::kStitch: return 'S';
     case FusionTemplate::kOuter: return 'O';
     case FusionTemplate::kRow: return 'R';
     case FusionTemplate::kCell: return 'C';

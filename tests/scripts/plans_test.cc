@@ -79,7 +79,8 @@ std::string TypeOf(const FusedOperator& fused) {
   const std::string kind(Name(fused.kind));
   switch (fused.kind) {
     case FusionTemplate::kRow: return kind + " " + RowType(fused);
-    case FusionTemplate::kMultiAggregate: return kind;
+    case FusionTemplate::kMultiAggregate:
+    case FusionTemplate::kStitch: return kind;
     case FusionTemplate::kOuter:
       return kind + (root.info.IsScalar() ? " aggregate"
                      : root.Is("%*%")     ? " right"
