@@ -39,7 +39,7 @@ bool HasReference(const std::vector<Entry>& group, NodeId target) {
 // The template that ends at the target is none of those by which the consumer can go on.
 bool ChangesTemplate(const std::vector<Entry>& consumer, const std::vector<Entry>& target, NodeId id,
                      int position) {
-  bool kinds[4] = {};
+  bool kinds[kFusionTemplates] = {};
   bool any = false;
   for (const Entry& entry : consumer) {
     if (entry.refs[static_cast<size_t>(position)] != id) continue;

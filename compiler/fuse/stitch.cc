@@ -249,12 +249,53 @@ class Stitcher {
     return built && (!model_.can_run || model_.can_run(built->fused));
   }
 
-  std::vector<Stitch> Stitches() const {
+  std::vector<Stitch> Stitches() {
+    DropUnread();
     std::vector<Stitch> stitches;
-    for (const Group& group : groups_)
-      if (group.units.size() > 1)
-        stitches.push_back({group.units, group.roots, group.covered, *Build(group)});
+    for (const Group& group : groups_) {
+      if (group.units.size() < 2 || group.roots.empty()) continue;
+      std::optional<BuiltOperator> built = Build(group);
+      if (!built || (model_.can_run && !model_.can_run(built->fused))) continue;
+      stitches.push_back({group.units, group.roots, group.covered, *std::move(built)});
+    }
     return stitches;
+  }
+
+  // A member may compute what another member reads: where a third operator was to make it, that is read by
+  // nobody any more. Keeps the roots that are, following what is needed from the sinks down.
+  void DropUnread() {
+    std::vector<std::set<NodeId>> read(groups_.size());  // By group.
+    std::vector<bool> seen(units_.size(), false);
+    std::vector<NodeId> work;
+    for (NodeId id = 0; id < dag_.size(); ++id) {
+      const std::vector<NodeId>& after = (*dag_.graph)[id].after;
+      if (readers_[static_cast<size_t>(id)].empty() || !after.empty()) work.push_back(id);
+      work.insert(work.end(), after.begin(), after.end());
+    }
+    while (!work.empty()) {
+      const NodeId id = work.back();
+      work.pop_back();
+      const int owner = unit_of_[static_cast<size_t>(id)];
+      if (owner < 0) continue;
+      const auto unit = static_cast<size_t>(owner);
+      const int group = group_of_[unit];
+      if (group >= 0) read[static_cast<size_t>(group)].insert(id);
+      const size_t first = group < 0 ? unit : groups_[static_cast<size_t>(group)].units[0];
+      if (seen[first]) continue;
+      seen[first] = true;
+      if (group < 0) {
+        for (NodeId input : units_[unit].inputs)
+          if (input != kNoNode) work.push_back(input);
+        continue;
+      }
+      const std::vector<NodeId>& covered = groups_[static_cast<size_t>(group)].covered;
+      for (NodeId inside : covered)
+        for (NodeId input : dag_[inside].inputs)
+          if (input != kNoNode && !std::binary_search(covered.begin(), covered.end(), input))
+            work.push_back(input);
+    }
+    for (size_t g = 0; g < groups_.size(); ++g)
+      std::erase_if(groups_[g].roots, [&](NodeId root) { return !read[g].contains(root); });
   }
 
   const Dag& dag_;

@@ -11,7 +11,8 @@
 namespace heddle {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames = {"multi-aggregate", "stitch", "outer", "row", "cell"};
+constexpr std::array<std::string_view, kFusionTemplates> kNames = {"multi-aggregate", "stitch", "outer",
+                                                                   "row", "cell"};
 
 // The name of a template has a dash in it, so it is all up to the next blank.
 FusionTemplate ReadKind(TextReader& reader) {

@@ -13,6 +13,7 @@ namespace heddle {
 /// Which set of rules formed a fused operator (docs/fusion.md, section 2). It decides what may be inside, not
 /// what is computed.
 enum class FusionTemplate : uint8_t { kMultiAggregate, kStitch, kOuter, kRow, kCell };
+constexpr size_t kFusionTemplates = 5;
 std::string_view Name(FusionTemplate kind);  ///< "multi-aggregate" "stitch" "outer" "row" "cell"
 
 /// Several operators of a block that are computed in one pass over the rows of their inputs. Plain data: it

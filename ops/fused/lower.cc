@@ -38,6 +38,8 @@ class Lowering : private Places {
     if (!program_.by_pattern && LosesSparsity(*this))
       return Unimplemented("CSR values with entries where the driver has none");
     program_.cut_columns = CutColumns(*this);
+    if (program_.cut_columns > 0 && program_.fused.kind == FusionTemplate::kStitch)
+      return Unimplemented("several kinds of results of rows longer than a column chunk");
     for (const TileRoot& root : program_.roots)
       if (program_.chunks > 1 && program_.cut_columns == 0 &&
           (!program_.roles.reduces || !IsPattern(node(root.node).inputs[0])))

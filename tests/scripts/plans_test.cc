@@ -101,7 +101,8 @@ TEST(PlansTest, EveryTemplateAndTypeOccursInSeveralPlans) {
        {"cell none",       "cell row",     "cell column",   "cell full",      "row NoAgg",
         "row NoAggB1",     "row RowAgg",   "row FullAgg",   "row ColAggT",    "row ColAgg",
         "row ColAggB1T",   "row ColAggB1", "row ColAggB1R", "row NoAggConst", "row ColAggConst",
-        "multi-aggregate", "outer left",   "outer right",   "outer cell",     "outer aggregate"})
+        "multi-aggregate", "outer left",   "outer right",   "outer cell",     "outer aggregate",
+        "stitch"})
     plans[type];
   std::map<std::string, std::set<std::string>> operators;  // By type.
   std::set<std::string> all_plans;

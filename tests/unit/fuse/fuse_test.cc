@@ -65,7 +65,7 @@ TEST(FuseTest, EveryPlanMeansWhatTheGraphMeans) {
     if (HasFatalFailure()) break;
   }
   EXPECT_GT(fused_operators, 3000);
-  EXPECT_EQ(kinds.size(), 4u) << "every template occurs";
+  EXPECT_EQ(kinds.size(), kFusionTemplates) << "every template occurs";
 }
 
 TEST(FuseTest, RandomPlansDiffer) {

@@ -79,6 +79,17 @@ TEST(StitchTest, ProductsOfAllWidths) {
   }
 }
 
+TEST(StitchTest, LongRowsAreLeftToOthers) {
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(Cells(3, 70000, 13)));
+  const NodeId twice = body.Op("+", {x, x});
+  body.fused().kind = FusionTemplate::kStitch;
+  body.Finish({twice, body.Op("colSums", {twice})});
+  EXPECT_EQ(CanRunFused(body.fused()).code(), StatusCode::kUnimplemented);
+  body.Finish({twice, body.Op("exp", {x})});
+  EXPECT_EQ(CanRunFused(body.fused()).code(), StatusCode::kUnimplemented);
+}
+
 TEST(StitchTest, ReductionsCannotBeReadInside) {
   BodyBuilder body;
   const NodeId x = body.Input(Value(Cells(100, 5, 11)));
