@@ -301,14 +301,12 @@ class Lowering : private Places {
         const TileRoot& root = program_.roots[r];
         if (root.node != consumer) continue;
         if (CanSink(*builder, root) && !IsPattern(id)) {
-          builder->region.outputs.push_back(
-              {.node = builder->values[id],
-               .sink = builder->step.flat || root.kind == TileRoot::Kind::kFull ? Sink::kFoldFlat
-                                                                                : Sink::kFoldColumns,
-               .fold = FoldOf(root.aggregate),
-               .eights = builder->step.flat && root.kind == TileRoot::Kind::kColumns
-                             ? static_cast<int>(root.n)
-                             : 1});
+          builder->region.outputs.push_back({.node = builder->values[id],
+                                             .sink = builder->step.flat || root.kind == TileRoot::Kind::kFull
+                                                         ? Sink::kFoldFlat
+                                                         : Sink::kFoldColumns,
+                                             .fold = FoldOf(root.aggregate),
+                                             .eights = EightsOf(*builder, root)});
           builder->step.outputs.push_back({});
           builder->step.output_roots.push_back(static_cast<int>(r));
           sunk_.insert(static_cast<int>(r));
@@ -358,7 +356,16 @@ class Lowering : private Places {
     return stores;
   }
 
+  // Of a fold of flat cells; all folds of a region have as many.
+  static int EightsOf(const RegionBuilder& builder, const TileRoot& root) {
+    return builder.step.flat && root.kind == TileRoot::Kind::kColumns ? static_cast<int>(root.n) : 1;
+  }
+
   bool CanSink(const RegionBuilder& builder, const TileRoot& root) const {
+    const auto differs = [&](const RegionOutput& output) {
+      return output.sink == Sink::kFoldFlat && output.eights != EightsOf(builder, root);
+    };
+    if (std::any_of(builder.region.outputs.begin(), builder.region.outputs.end(), differs)) return false;
     if (root.kind == TileRoot::Kind::kFull) return builder.step.flat || program_.cut_columns > 0;
     if (root.kind != TileRoot::Kind::kColumns) return false;
     // Sums of up to eight columns are sums of every n-th eight of the flat cells; the loop exists n times.

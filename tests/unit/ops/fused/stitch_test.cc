@@ -79,6 +79,18 @@ TEST(StitchTest, ProductsOfAllWidths) {
   }
 }
 
+// Sums of all cells and of few columns have different lanes.
+TEST(StitchTest, SumsOfAllCellsAndOfFewColumns) {
+  for (const int64_t n : {1, 3, 8}) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(1000, n, 14)));
+    const NodeId e = body.Op("exp", {x});
+    body.fused().kind = FusionTemplate::kStitch;
+    body.Finish({body.Op("sum", {e}), body.Op("colSums", {e}), body.Op("max", {body.Op("abs", {x})})});
+    body.ExpectSame("n=" + std::to_string(n));
+  }
+}
+
 TEST(StitchTest, LongRowsAreLeftToOthers) {
   BodyBuilder body;
   const NodeId x = body.Input(Value(Cells(3, 70000, 13)));
