@@ -103,9 +103,9 @@ TEST_F(CsvFrameTest, WhatIsNoCellOfItsColumnIsNamed) {
             "cannot read 'f.csv': the schema has 3 types, the file has 2 columns");
   EXPECT_EQ(fault("a\n", "text"), "read: 'text' in the schema is no type of a column");
   EXPECT_EQ(fault("\n", "string"), "cannot read 'f.csv': it holds no data");
-  EXPECT_EQ(
-      Text("f.csv", {{"format", "libsvm"}}),
-      "read: no frame can be in format 'libsvm'\nformats of frames are csv, text, binary, jsonl, parquet and arrow");
+  EXPECT_EQ(Text("f.csv", {{"format", "libsvm"}}),
+            "read: no frame can be in format 'libsvm'\n"
+            "formats of frames are csv, text, binary, jsonl, parquet and arrow");
   Put("f.csv", "x,y\n1\n");
   EXPECT_EQ(Text("f.csv", {{"header", true}}),
             "cannot read 'f.csv': its first line has 2 names, the next one 1 fields");
