@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cluster/repl/commands.h"
+#include "compiler/build/body_builder.h"
 #include "ops/operator.h"
 #include "ops/operator_traits.h"
 
@@ -139,6 +140,7 @@ Completions Complete(std::string_view text, const InteractiveSession& session) {
       found.words.push_back(head.name);
     for (const std::string& name : session.definitions().name_spaces()) found.words.push_back(name + "::");
     for (const std::string& name : ops::BuiltinNames()) found.words.push_back(name);
+    for (const std::string_view name : compiler::kListBuiltins) found.words.emplace_back(name);
     for (const std::string_view word : kWords) found.words.emplace_back(word);
     AddLibrary(session, &found.words);
     AddArguments(OpenCall(text.substr(0, found.begin)), session, &found.words);
