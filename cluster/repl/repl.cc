@@ -152,7 +152,8 @@ void Repl::Load(const std::string& path) {
   const Result<std::string> text = loader.Load(path);
   const int32_t line = session_.definitions().next_line();
   if (text.ok())
-    return RunEntry(*text, line == 1 ? "" : fmt::format("line 1 of '{}' is line {} of the session", path, line));
+    return RunEntry(*text,
+                    line == 1 ? "" : fmt::format("line 1 of '{}' is line {} of the session", path, line));
   Report(text.status().code() == StatusCode::kNotFound
              ? NotFound("cannot read script '{}': no such file", path)
              : text.status());

@@ -15,7 +15,8 @@ namespace heddle::compiler {
 /// node becomes the order edges of that node, so that what came before it stays before.
 Graph Compact(Graph graph, const std::vector<NodeId>& stands_for, const std::vector<bool>& keep);
 
-/// True if nothing tells two scalars apart: of one type, numbers of the same bits (0.0 is not -0.0), NaN apart.
+/// True if nothing tells two scalars apart: of one type, numbers of the same bits (0.0 is not -0.0), NaN
+/// apart.
 bool IsSameScalar(const Scalar& a, const Scalar& b);
 
 /// True for operators of one or two operands, cell by cell.

@@ -9,8 +9,8 @@
 #include "core/text/utf8.h"
 #include "ops/map/java_date_format.h"
 #include "ops/map/java_regex.h"
+#include "ops/text/java_hash_map.h"
 #include "ops/text/java_text.h"
-#include "ops/transform/java_hash_map.h"
 
 namespace heddle::ops {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "core/values/frame.h"
+#include "ops/text/java_hash_map.h"
 #include "ops/transform/distinct_cells.h"
-#include "ops/transform/java_hash_map.h"
 #include "ops/transform/metadata.h"
 #include "ops/transform/spec.h"
 #include "ops/transform/words.h"

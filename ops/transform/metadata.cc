@@ -11,7 +11,7 @@
 #include "core/text/utf8.h"
 #include "ops/frame/convert.h"
 #include "ops/parallel.h"
-#include "ops/transform/java_hash_map.h"
+#include "ops/text/java_hash_map.h"
 
 namespace heddle::ops {
 namespace {

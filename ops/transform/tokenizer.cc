@@ -5,8 +5,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "ops/text/java_hash_map.h"
 #include "ops/text/java_text.h"
-#include "ops/transform/java_hash_map.h"
 
 namespace heddle::ops {
 namespace {

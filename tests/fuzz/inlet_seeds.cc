@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/inlet_seeds.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -7,7 +9,6 @@
 #include "ops/formats/file_format.h"
 #include "tests/fuzz/corpus.h"
 #include "tests/fuzz/data_generator.h"
-#include "tests/fuzz/inlet_seeds.h"
 #include "tests/support/frames.h"
 #include "tests/support/process.h"
 

@@ -47,7 +47,9 @@ class LoopCase {
       bounds[k].info = ValueInfo::OfScalar(ValueType::kInteger);
       bounds[k].SetAttribute("value", Scalar(int64_t{k == 0 ? kFirst : kLast}));
     }
-    const std::optional<Graph> whole = VectorizeBody(body, "i", bounds[0], bounds[1], {"s", "q"});
+    SharedNames numbers;
+    for (const char* name : {"s", "q"}) numbers.insert(name);
+    const std::optional<Graph> whole = VectorizeBody(body, "i", bounds[0], bounds[1], numbers);
     if (!whole) return false;
     Variables expected = variables_;
     for (int64_t i = kFirst; i <= kLast; ++i) {

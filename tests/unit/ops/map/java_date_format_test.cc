@@ -61,7 +61,8 @@ TEST(JavaDateFormatTest, SaysWhatItCannotRead) {
   EXPECT_EQ(Rewritten(u"200102", u"yyyyMMdd", u"y"), "'200102' is not a date of the form 'yyyyMMdd'");
   EXPECT_EQ(Rewritten(u"", u"yyyy", u"y"), "'' is not a date of the form 'yyyy'");
   EXPECT_EQ(Rewritten(u"2001", u"yyyy'", u"y"), "the form 'yyyy'' of dates has no second quote");
-  EXPECT_EQ(Rewritten(u"2001", u"yyyyZ", u"y"), "map() does not know the letter Z in the form 'yyyyZ' of dates");
+  EXPECT_EQ(Rewritten(u"2001", u"yyyyZ", u"y"),
+            "map() does not know the letter Z in the form 'yyyyZ' of dates");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/transform/java_hash_map.h"
+#include "ops/text/java_hash_map.h"
 
 #include "core/text/utf8.h"
 
