@@ -5,7 +5,7 @@
 
 #include "compiler/build/body_builder.h"
 #include "ops/operator.h"
-#include "ops/transform/java_hash_map.h"
+#include "ops/text/java_hash_map.h"
 
 // Lists are variables of the control program: what a statement does with them becomes steps before the block
 // of the statement's expression, as the calls of DML functions do.
