@@ -16,6 +16,13 @@ void AddOnce(const std::string& candidate, std::vector<std::string>* candidates)
     candidates->push_back(candidate);
 }
 
+// A path in a message, which is one line.
+std::string OneLine(const std::string& path) {
+  std::string line;
+  for (const char c : path) line += c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
+  return line;
+}
+
 bool IsBelow(const std::string& path, const std::string& folder) {
   const std::string prefix = JoinPath(folder, "x");
   return path.starts_with(prefix.substr(0, prefix.size() - 1));
@@ -117,9 +124,9 @@ int32_t ScriptLoader::LoadImport(const ScriptFile& importer, const Import& impor
       return -1;
     }
   }
-  Diagnostic& diagnostic = diagnostics_.Error(importer.path, import.range,
-                                              fmt::format("cannot source '{}': no such file", import.path));
-  for (const std::string& candidate : candidates) diagnostic.notes.push_back("tried " + candidate);
+  Diagnostic& diagnostic = diagnostics_.Error(
+      importer.path, import.range, fmt::format("cannot source '{}': no such file", OneLine(import.path)));
+  for (const std::string& candidate : candidates) diagnostic.notes.push_back("tried " + OneLine(candidate));
   return -1;
 }
 

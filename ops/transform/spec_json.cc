@@ -12,7 +12,10 @@ using Json = nlohmann::json;
 Result<Json> ParseSpecJson(std::string_view op, std::string_view text, std::string_view example) {
   Json json = Json::parse(StrictJson(text), nullptr, /*allow_exceptions=*/false);
   if (json.is_object()) return json;
-  return InvalidArgument("{}: the spec is not a JSON object: '{}'", op, CutAtCharacter(text, 60))
+  std::string shown(CutAtCharacter(text, 60));
+  for (char& c : shown)
+    if (c == '\n' || c == '\r') c = ' ';
+  return InvalidArgument("{}: the spec is not a JSON object: '{}'", op, shown)
       .WithNote(fmt::format("{} is one", example));
 }
 

@@ -68,10 +68,10 @@ std::vector<std::string> GzipSeeds() {
 std::vector<std::string> MetadataSeeds() {
   return {
       R"({"data_type": "matrix", "value_type": "double", "rows": 2, "cols": 2, "nnz": 4, "format": "csv"})",
-      R"({"data_type": "frame", "schema": "INT64,STRING,", "rows": 2, "cols": 2, "format": "csv", "header": false, "sep": ","})",
-      R"({"format": "csv", "header": true, "sep": ";", "fill": false, "default": 1, "naStrings": "NA", "description": {"a": [1, 2]}})",
-      R"({"data_type": "list", "rows": 2, "format": "text"})",
-      R"({"format": "text", "rows": 3, "cols": 3, "rows_in_block": 1000, "privacy": "public", "indSep": ":"})"};
+      R"({"data_type": "frame", "schema": "INT64,STRING,", "rows": 2, "cols": 2, "format": "csv"})",
+      R"({"format": "csv", "header": true, "sep": ",", "fill": false, "naStrings": "NA"})",
+      R"({"format": "csv", "header": "false", "default": 1, "description": {"a": [1, 2]}, "indSep": ":"})",
+      R"({"rows": 2, "cols": 2, "format": "CSV", "rows_in_block": 1000, "privacy": "public"})"};
 }
 
 std::vector<std::string> TransformSeeds() {

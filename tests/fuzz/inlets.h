@@ -24,8 +24,8 @@ struct Inlet {
 /// All of them. Formats that this build does not have are left out.
 const std::vector<Inlet>& Inlets();
 
-/// What is wrong with how an inlet ended: more than a second of processor time, an error of more than 12
-/// lines or with bytes that no terminal shows. "" when nothing is.
+/// What is wrong with how an inlet ended: more than a second of processor time, or an error of more than 12
+/// lines. "" when nothing is.
 std::string JudgeInlet(const Inlet& inlet, std::string_view bytes);
 
 }  // namespace heddle::fuzz
