@@ -72,9 +72,9 @@ class PipeLines : public LineSource {
 class PlainLines : public LineSource {
  public:
   Outcome Read(const std::string& prompt, std::string* line) override {
+    PromptSignals signals;  // Before anybody sees that input is awaited.
     std::fputs(prompt.c_str(), stdout);
     std::fflush(stdout);
-    PromptSignals signals;
     while (!buffer_.Take(line, /*takes_rest=*/false)) {
       switch (signals.Wait(STDIN_FILENO)) {
         case PromptSignals::Event::kInput:

@@ -41,6 +41,13 @@ PromptSignals::~PromptSignals() {
   close(pipe_[1]);
 }
 
+void PromptSignals::LetPass() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+}
+
 PromptSignals::Event PromptSignals::Wait(int input) {
   while (true) {
     pollfd files[2] = {{input, POLLIN, 0}, {pipe_[0], POLLIN, 0}};

@@ -24,6 +24,10 @@ class PromptSignals {
   /// Waits for input on a file descriptor, or a signal.
   Event Wait(int input);
 
+  /// An interrupt has no effect from now on, until somebody else handles it: one that comes when a statement
+  /// has just ended and no prompt waits yet ends nothing.
+  static void LetPass();
+
  private:
   static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGCONT};
   struct sigaction before_[std::size(kSignals)];

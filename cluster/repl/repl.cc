@@ -6,6 +6,7 @@
 
 #include "cluster/repl/commands.h"
 #include "cluster/repl/describe_variable.h"
+#include "cluster/repl/prompt_signals.h"
 #include "cluster/session/interrupt.h"
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/parser.h"
@@ -48,6 +49,7 @@ std::span<const Command> Commands() { return kCommands; }
 
 int Repl::Run() {
   std::string entry;
+  if (lines_.IsTerminal()) PromptSignals::LetPass();
   while (!is_over_) {
     std::string line;
     const LineSource::Outcome outcome = lines_.Read(PromptFor(entry), &line);
@@ -65,6 +67,7 @@ int Repl::Run() {
     if (!is_command && (compiler::EndsInsideStatement(entry) || GoesOnWithElse(entry))) continue;
     lines_.Remember(entry);
     Handle(entry);
+    if (lines_.IsTerminal()) PromptSignals::LetPass();
     entry.clear();
   }
   return lines_.IsTerminal() ? 0 : first_error_;

@@ -2,8 +2,10 @@
 #include "ops/formats/hdf5.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "core/values/sizes.h"
+#include "ops/formats/array_process.h"
 #include "ops/formats/format_module.h"
 #include "ops/formats/plain_cells.h"
 #include "ops/formats/readers.h"
@@ -29,6 +31,22 @@ Result<bool> HasMark(const InputFile& file) {
   return false;
 }
 
+// The library is used in processes of their own, but for the making of files; none begins meanwhile.
+std::mutex library_mutex;
+
+// Pieces that need no block of the pool, whose locks another thread may have held when the process began.
+constexpr int64_t kMostBytes = 1 << 20;
+
+Status CopyBytes(const InputFile& file, int64_t begin, int64_t count, char* out) {
+  for (int64_t at = 0; at < count; at += kMostBytes) {
+    CountedBytes buffer;
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes,
+                            file.Read(begin + at, std::min(kMostBytes, count - at), &buffer));
+    out = std::copy(bytes.begin(), bytes.end(), out);
+  }
+  return OkStatus();
+}
+
 // An array whose file is open.
 struct OpenedArray {
   std::shared_ptr<const InputFile> file;
@@ -46,14 +64,12 @@ Result<OpenedArray> OpenArray(const ReadOptions& options, Files& files) {
   if (!module.ok()) return IsMissing("read", fmt::format("'{}'", options.path), module.status());
   const ModuleInput input{.path = options.path,
                           .size = opened.file->size(),
-                          .read = [file = opened.file](int64_t begin, int64_t count, char* out) -> Status {
-                            CountedBytes buffer;
-                            HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes,
-                                                    file->Read(begin, count, &buffer));
-                            std::copy(bytes.begin(), bytes.end(), out);
-                            return OkStatus();
+                          .read = [file = opened.file](int64_t begin, int64_t count, char* out) {
+                            return CopyBytes(*file, begin, count, out);
                           }};
-  HEDDLE_ASSIGN_OR_RETURN(opened.array, (*module)->open(input, options.dataset));
+  const std::lock_guard lock(library_mutex);
+  HEDDLE_ASSIGN_OR_RETURN(
+      opened.array, OpenInProcess(options.path, [&] { return (*module)->open(input, options.dataset); }));
   opened.shape = {1, 1};
   const std::vector<int64_t>& sizes = opened.array->sizes();
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -92,8 +108,11 @@ Result<Matrix> ReadHdf5(const ReadOptions& options, const FileSummary& summary, 
 Status WriteHdf5(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
   const Result<const Hdf5Module*> module = OpenHdf5Module();
   if (!module.ok()) return IsMissing("write", "a matrix in format hdf5", module.status());
-  HEDDLE_ASSIGN_OR_RETURN(const Hdf5Image image,
-                          (*module)->make_image(matrix.rows(), matrix.columns(), options.dataset));
+  const auto make_image = [&] {
+    const std::lock_guard lock(library_mutex);
+    return (*module)->make_image(matrix.rows(), matrix.columns(), options.dataset);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const Hdf5Image image, make_image());
   const ByteSink pack = PackingSink(options.packing, sink);
   HEDDLE_RETURN_IF_ERROR(pack(image.before));
   HEDDLE_RETURN_IF_ERROR(GiveCells(matrix, options.packing, options.cancelled, sink));

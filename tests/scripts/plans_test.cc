@@ -51,9 +51,9 @@ std::vector<std::vector<FusedOperator>> PlansOf(const std::string& explained) {
 bool IsColumnAggregate(const Node& node) { return node.op.starts_with("col"); }
 
 // The type of a Row operator by the shapes of its driver (m x n) and result, as the reference names them.
-std::string RowType(const FusedOperator& fused) {
+std::string RowType(const FusedOperator& fused, NodeId of_root) {
   const Graph& body = fused.body;
-  const Node& root = body[fused.roots[0]];
+  const Node& root = body[of_root];
   Shape driver;
   std::set<int64_t> widths;  // Of products with a whole matrix.
   for (const Node& node : body.nodes) {
@@ -74,25 +74,30 @@ std::string RowType(const FusedOperator& fused) {
                                           : "NoAggConst";
 }
 
-std::string TypeOf(const FusedOperator& fused) {
+// One type; of a stitch also that of each of its roots, as a Row operator would have it.
+std::vector<std::string> TypesOf(const FusedOperator& fused) {
   const Node& root = fused.body[fused.roots[0]];
   const std::string kind(Name(fused.kind));
   switch (fused.kind) {
-    case FusionTemplate::kRow: return kind + " " + RowType(fused);
-    case FusionTemplate::kMultiAggregate:
-    case FusionTemplate::kStitch: return kind;
+    case FusionTemplate::kRow: return {kind + " " + RowType(fused, fused.roots[0])};
+    case FusionTemplate::kMultiAggregate: return {kind};
+    case FusionTemplate::kStitch: {
+      std::vector<std::string> types = {kind};
+      for (const NodeId id : fused.roots) types.push_back("row " + RowType(fused, id));
+      return types;
+    }
     case FusionTemplate::kOuter:
-      return kind + (root.info.IsScalar() ? " aggregate"
-                     : root.Is("%*%")     ? " right"
-                     : root.Is("t%*%")    ? " left"
-                                          : " cell");
+      return {kind + (root.info.IsScalar() ? " aggregate"
+                      : root.Is("%*%")     ? " right"
+                      : root.Is("t%*%")    ? " left"
+                                           : " cell")};
     case FusionTemplate::kCell:
-      return kind + (root.info.IsScalar()         ? " full"
-                     : IsColumnAggregate(root)    ? " column"
-                     : root.op.starts_with("row") ? " row"
-                                                  : " none");
+      return {kind + (root.info.IsScalar()         ? " full"
+                      : IsColumnAggregate(root)    ? " column"
+                      : root.op.starts_with("row") ? " row"
+                                                   : " none")};
   }
-  return kind;
+  return {kind};
 }
 
 TEST(PlansTest, EveryTemplateAndTypeOccursInSeveralPlans) {
@@ -120,8 +125,10 @@ TEST(PlansTest, EveryTemplateAndTypeOccursInSeveralPlans) {
         for (const std::string& text : texts) plan += text + "\n";
         if (!texts.empty()) all_plans.insert(plan);
         for (const FusedOperator& fused : chosen) {
-          plans[TypeOf(fused)].insert(plan);
-          operators[TypeOf(fused)].insert(fused.ToText());
+          for (const std::string& type : TypesOf(fused)) {
+            plans[type].insert(plan);
+            operators[type].insert(fused.ToText());
+          }
         }
       }
     }
