@@ -87,4 +87,11 @@ std::string_view CutAtCharacter(std::string_view text, size_t most_bytes) {
   return text.substr(0, most_bytes);
 }
 
+std::string ShownInLine(std::string_view text, size_t most_bytes) {
+  std::string line(CutAtCharacter(text, most_bytes));
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return line;
+}
+
 }  // namespace heddle

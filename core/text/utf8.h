@@ -23,5 +23,7 @@ std::string EscapeForTerminal(std::string_view bytes);
 
 /// The beginning of `text`: at most `most_bytes`, without a part of a character at its end.
 std::string_view CutAtCharacter(std::string_view text, size_t most_bytes);
+/// The same for a message: in one line, blanks for line ends.
+std::string ShownInLine(std::string_view text, size_t most_bytes);
 
 }  // namespace heddle

@@ -202,7 +202,7 @@ Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
     for (int64_t j = 0; j < schema->columns(); ++j)
       if (StorageOf(schema->types[static_cast<size_t>(j)]) == ColumnStorage::kTexts)
         return DataLoss("cannot read '{}': column '{}' holds texts", options.path,
-                        CutAtCharacter(schema->NameOf(j), 40))
+                        ShownInLine(schema->NameOf(j), 40))
             .WithNote("say data_type=\"frame\"; transformencode makes numbers of texts");
     summary.stored = options.nonzeros;
     summary.format = ChooseFormat(summary.shape, summary.stored);

@@ -101,11 +101,11 @@ bool ReadCell(const MatrixMarketHeader& header, std::string_view line, ArrayPlac
 
 Status Malformed(const ReadOptions& options, const MatrixMarketHeader& header, int64_t line_number,
                  std::string_view line) {
-  const Status status = DataLoss("cannot read '{}': line {}: '{}' is not {}", options.path, line_number,
-                                 CutAtCharacter(line, 60),
-                                 !header.coordinates ? "a number"
-                                 : header.pattern    ? "row column"
-                                                     : "row column value");
+  const Status status =
+      DataLoss("cannot read '{}': line {}: '{}' is not {}", options.path, line_number, ShownInLine(line, 60),
+               !header.coordinates ? "a number"
+               : header.pattern    ? "row column"
+                                   : "row column value");
   return options.guessed ? status.WithNote("if it is a table, say format=\"csv\"") : status;
 }
 

@@ -87,7 +87,7 @@ class LineParser {
     const std::optional<double> value = ParseNumber(text);
     if (!value) {
       const Status status = DataLoss("cannot read '{}': line {}, field {}: '{}' is not a number",
-                                     options_.path, line_number, number, CutAtCharacter(field, 40));
+                                     options_.path, line_number, number, ShownInLine(field, 40));
       return line_number == 1 ? status.WithNote("if the first line holds names, say header=TRUE")
                               : status.WithNote("texts that mean a missing value go into naStrings=");
     }

@@ -165,7 +165,7 @@ Status CheckLine(const ReadOptions& options, const QuotedLines& lines, size_t co
 Status NoCell(const ReadOptions& options, std::string_view field, ColumnType type, size_t column,
               int64_t line_number) {
   return DataLoss("cannot read '{}': line {}, field {}: '{}' is no {}", options.path, line_number, column + 1,
-                  CutAtCharacter(field, 40), Name(type))
+                  ShownInLine(field, 40), Name(type))
       .WithNote(line_number == 1 ? "if the first line holds names, say header=TRUE"
                                  : "schema= says the types of the columns; STRING takes any text");
 }

@@ -126,7 +126,7 @@ Result<Scalar> ReadScalar(const ReadOptions& options, Files& files) {
   if (value.find('\n') != std::string_view::npos)
     return DataLoss("cannot read '{}': a scalar is one value, the file has several lines", options.path);
   const auto refuse = [&](std::string_view what) {
-    return DataLoss("cannot read '{}': '{}' is not {}", options.path, CutAtCharacter(value, 40), what);
+    return DataLoss("cannot read '{}': '{}' is not {}", options.path, ShownInLine(value, 40), what);
   };
   if (options.value_type == ValueType::kBoolean) {
     const std::string word = Lower(value);

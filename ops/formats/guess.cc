@@ -210,13 +210,13 @@ Status GuessHeader(const Beginning& beginning, ReadOptions* options) {
   constexpr char kRemedy[] = "say header=TRUE if line 1 holds names, header=FALSE if it holds data";
   if (found.name.number > 0 && found.plain.number > 0)
     return DataLoss("cannot read '{}': line 1 has a name, field {}, '{}', and a number, field {}, '{}'",
-                    options->path, found.name.number, CutAtCharacter(found.name.text, 40), found.plain.number,
-                    CutAtCharacter(found.plain.text, 40))
+                    options->path, found.name.number, ShownInLine(found.name.text, 40), found.plain.number,
+                    ShownInLine(found.plain.text, 40))
         .WithNote(kRemedy)
         .WithNote("texts that mean a missing value go into naStrings=");
   if (found.name.number == 0 && found.quoted.number > 0)
     return DataLoss("cannot read '{}': line 1, field {}: {} may be a name, it has quotes that line 2 has not",
-                    options->path, found.quoted.number, CutAtCharacter(found.quoted.text, 40))
+                    options->path, found.quoted.number, ShownInLine(found.quoted.text, 40))
         .WithNote(kRemedy);
   options->header = found.name.number > 0;
   return OkStatus();

@@ -183,8 +183,8 @@ class RowReader {
           }
           if (columns_[j].Add(value.text)) return OkStatus();
           return DataLoss("cannot read '{}': line {}, '{}': '{}' is no {}", options_.path, line,
-                          CutAtCharacter(schema_.NameOf(static_cast<int64_t>(j)), 40),
-                          CutAtCharacter(value.text, 40), Name(schema_.types[j]))
+                          ShownInLine(schema_.NameOf(static_cast<int64_t>(j)), 40),
+                          ShownInLine(value.text, 40), Name(schema_.types[j]))
               .WithNote("schema= says the types of the columns; STRING takes any value");
         }));
     ++rows_;
@@ -233,7 +233,7 @@ Status LookAtLine(const ReadOptions& options, std::string_view text, int64_t lin
         if (place >= seen.size()) seen.resize(look->names.names().size(), 0);
         if (seen[place]++ == 0) return OkStatus();
         return DataLoss("cannot read '{}': line {} has the name '{}' twice", options.path, line,
-                        CutAtCharacter(name, 40));
+                        ShownInLine(name, 40));
       }));
   if (line == 1) look->columns = count;
   if (kind == '{' || count == look->columns) return OkStatus();

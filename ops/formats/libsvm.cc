@@ -92,7 +92,7 @@ bool TakeQuery(std::string_view* line) {
 
 Status Malformed(const ReadOptions& options, int64_t line_number, std::string_view word) {
   return DataLoss("cannot read '{}': line {}: '{}' is not index{}value", options.path, line_number,
-                  CutAtCharacter(word, 40), options.index_separator)
+                  ShownInLine(word, 40), options.index_separator)
       .WithNote("a libsvm line is: label index:value index:value ..., indexes from 1");
 }
 
@@ -104,7 +104,7 @@ Status ParseRow(const ReadOptions& options, std::string_view line, int64_t line_
   const std::optional<double> value = ParseNumber(first);
   if (!value)
     return DataLoss("cannot read '{}': line {}: the label '{}' is not a number", options.path, line_number,
-                    CutAtCharacter(first, 40));
+                    ShownInLine(first, 40));
   *label = *value;
   TakeQuery(&line);
   bool ascending = true;

@@ -98,7 +98,7 @@ Result<MatrixMarketHeader> ReadMatrixMarketHeader(const ReadOptions& options, co
       shape.columns < 0 || (header.coordinates && !TakeInteger(&line, &header.entries)) ||
       !Trim(line).empty())
     return DataLoss("cannot read '{}': line {}: '{}' is not a size line", options.path, header.lines,
-                    CutAtCharacter(whole, 60))
+                    ShownInLine(whole, 60))
         .WithNote(header.coordinates ? "a size line of coordinates is: rows columns entries"
                                      : "a size line of an array is: rows columns");
   if (header.symmetry != Symmetry::kGeneral && shape.rows != shape.columns)

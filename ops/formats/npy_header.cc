@@ -123,7 +123,7 @@ Status ReadDictionary(const std::string& name, std::string_view text, NpyHeader*
   }
   if (!has_kind || !has_order || !has_sizes || !dictionary.AtEnd()) return damaged;
   if (SetKind(kind, header)) return OkStatus();
-  return DataLoss("cannot read '{}': its cells have the type '{}'", name, CutAtCharacter(kind, 20))
+  return DataLoss("cannot read '{}': its cells have the type '{}'", name, ShownInLine(kind, 20))
       .WithNote(
           "Heddle reads integers, booleans and floats of up to 8 bytes; array.astype(\"float64\") makes "
           "such");

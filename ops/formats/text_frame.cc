@@ -36,7 +36,7 @@ Status TakePlace(const ReadOptions& options, const Shape& shape, std::string_vie
                          (cell->text.empty() || IsBlank(cell->text.front()));
   if (!has_place)
     return DataLoss("cannot read '{}': line {}: '{}' is not row column text", options.path, cell->line,
-                    CutAtCharacter(Trim(line), 60))
+                    ShownInLine(Trim(line), 60))
         .WithNote("if it is a table, say format=\"csv\"");
   // One blank separates; those behind it belong to the cell.
   if (!cell->text.empty()) cell->text.remove_prefix(1);
@@ -209,7 +209,7 @@ Result<Frame> ReadTextFrame(const ReadOptions& options, const FileSummary& summa
       if (is_missing(cell) || columns[j].Add(cell.row - row_begin, is_wanted(cell) && puts(cell), cell.text))
         return OkStatus();
       return DataLoss("cannot read '{}': line {}: '{}' is no {}", options.path, cell.line,
-                      CutAtCharacter(cell.text, 40), Name(summary.schema->types[j]))
+                      ShownInLine(cell.text, 40), Name(summary.schema->types[j]))
           .WithNote("schema= says the types of the columns; STRING takes any text");
     });
   };

@@ -173,7 +173,7 @@ Result<Matrix> MatrixOf(const Frame& frame) {
   std::string text;
   frame.AppendText(first.first, first.second, &text);
   return FailedPrecondition("as.matrix: '{}' in column {} of the frame is not a number",
-                            CutAtCharacter(text, 40), frame.schema()->NameOf(first.second));
+                            ShownInLine(text, 40), frame.schema()->NameOf(first.second));
 }
 
 }  // namespace heddle::ops

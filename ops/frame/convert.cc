@@ -35,7 +35,7 @@ std::optional<double> NumberAt(const Column& column, int64_t row) {
 Status NoCell(const Column& column, int64_t row, ColumnType type) {
   std::string text;
   AppendCell(column, row, &text);
-  return FailedPrecondition("'{}' is no {}", CutAtCharacter(text, 40), Name(type));
+  return FailedPrecondition("'{}' is no {}", ShownInLine(text, 40), Name(type));
 }
 
 Result<Column> ToTexts(const Column& column, ColumnType type) {

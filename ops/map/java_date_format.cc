@@ -123,7 +123,7 @@ Result<JavaDateFormat> JavaDateFormat::Parse(std::u16string_view pattern) {
       const size_t end = pattern.find(u'\'', i + 1);
       if (end == pattern.npos)
         return FailedPrecondition("the form '{}' of dates has no second quote",
-                                  CutAtCharacter(ToUtf8(pattern), 40));
+                                  ShownInLine(ToUtf8(pattern), 40));
       for (const char16_t quoted : pattern.substr(i + 1, end - i - 1)) add_text(quoted);
       i = end + 1;
       continue;
@@ -136,7 +136,7 @@ Result<JavaDateFormat> JavaDateFormat::Parse(std::u16string_view pattern) {
     }
     if (std::u16string_view(u"yMdHkKhmsSEa").find(unit) == std::u16string_view::npos)
       return FailedPrecondition("map() does not know the letter {} in the form '{}' of dates",
-                                static_cast<char>(unit), CutAtCharacter(ToUtf8(pattern), 40));
+                                static_cast<char>(unit), ShownInLine(ToUtf8(pattern), 40));
     Field field{static_cast<char>(unit), 0, {}};
     for (; i < pattern.size() && pattern[i] == unit; ++i) ++field.count;
     format.fields_.push_back(std::move(field));
@@ -146,8 +146,8 @@ Result<JavaDateFormat> JavaDateFormat::Parse(std::u16string_view pattern) {
 
 Result<int64_t> JavaDateFormat::Read(std::u16string_view text) const {
   const auto wrong = [&] {
-    return FailedPrecondition("'{}' is not a date of the form '{}'", CutAtCharacter(ToUtf8(text), 40),
-                              CutAtCharacter(ToUtf8(pattern_), 40));
+    return FailedPrecondition("'{}' is not a date of the form '{}'", ShownInLine(ToUtf8(text), 40),
+                              ShownInLine(ToUtf8(pattern_), 40));
   };
   CivilTime time;
   std::optional<int64_t> half;

@@ -74,7 +74,7 @@ size_t FindForm(const Text& text) {
 Result<size_t> FormOf(const Text& text) {
   const size_t form = FindForm(text);
   if (form < kFormCount) return form;
-  return FailedPrecondition("'{}' has no form of a date that map() knows", CutAtCharacter(ToUtf8(text), 40));
+  return FailedPrecondition("'{}' has no form of a date that map() knows", ShownInLine(ToUtf8(text), 40));
 }
 
 Result<int64_t> ReadDate(const Text& text) {

@@ -36,7 +36,7 @@ size_t From(Arguments arguments, size_t i) {
 
 Status Beyond(std::string_view what, int64_t position, const Text& text) {
   return FailedPrecondition("{} {} is beyond the text '{}' of length {}", what, position,
-                            CutAtCharacter(ToUtf8(text), 40), text.size());
+                            ShownInLine(ToUtf8(text), 40), text.size());
 }
 
 // ---- Parts of texts.
@@ -213,14 +213,14 @@ Result<JavaValue> ReadWhole(Arguments a, const JavaRegex*) {
          !__builtin_sub_overflow(value, static_cast<T>(text[i] - '0'), &value);
   }
   if (!ok || (!negative && value == std::numeric_limits<T>::min()))
-    return FailedPrecondition("'{}' is no {}", CutAtCharacter(ToUtf8(text), 40),
+    return FailedPrecondition("'{}' is no {}", ShownInLine(ToUtf8(text), 40),
                               sizeof(T) == 4 ? "integer of 32 bits" : "integer of 64 bits");
   return JavaValue(negative ? value : static_cast<T>(-value));
 }
 
 Result<JavaValue> ReadDouble(Arguments a, const JavaRegex*) {
   if (const std::optional<double> value = ParseDouble(ToUtf8(TextAt(a, 0)))) return JavaValue(*value);
-  return FailedPrecondition("'{}' is no number", CutAtCharacter(ToUtf8(TextAt(a, 0)), 40));
+  return FailedPrecondition("'{}' is no number", ShownInLine(ToUtf8(TextAt(a, 0)), 40));
 }
 
 bool IsTrue(const Text& text) {
@@ -331,7 +331,7 @@ Result<JavaValue> SplitRecodeEntry(Arguments a, const JavaRegex*) {
   const size_t at = TextAt(a, 0).rfind(u'\u00B7');
   if (at == Text::npos)
     return FailedPrecondition("splitRecodeEntry: '{}' has no \u00B7 between a token and its code",
-                              CutAtCharacter(ToUtf8(TextAt(a, 0)), 40));
+                              ShownInLine(ToUtf8(TextAt(a, 0)), 40));
   return JavaValue(JavaTexts{TextAt(a, 0).substr(0, at), TextAt(a, 0).substr(at + 1)});
 }
 Result<JavaValue> UnitAt(Arguments a, const JavaRegex*) {
@@ -345,7 +345,7 @@ Result<JavaValue> NumbersOf(Arguments a, const JavaRegex*) {
     const std::optional<double> number = ParseDouble(ToUtf8(text));
     if (!number)
       return FailedPrecondition("convertStringToDoubleArray: '{}' is not a number",
-                                CutAtCharacter(ToUtf8(text), 40));
+                                ShownInLine(ToUtf8(text), 40));
     numbers.push_back(*number);
   }
   return JavaValue(std::move(numbers));

@@ -138,7 +138,7 @@ class CellReader {
         if (CodeIn(cell) != spec_.hash_values)
           return FailedPrecondition(
               "{}: column {} of the metadata was hashed to {} codes, K of the spec is {}", op_, name_,
-              CutAtCharacter(cell, 40), spec_.hash_values);
+              ShownInLine(cell, 40), spec_.hash_values);
         return OkStatus();
     }
     HEDDLE_CHECK(false, "cells of every encoder are read");
@@ -164,7 +164,7 @@ class CellReader {
 
   Status Unfit(std::string_view cell, std::string_view form) const {
     return FailedPrecondition("{}: '{}' in column {} of the metadata is not of the form {}", op_,
-                              CutAtCharacter(cell, 40), name_, form)
+                              ShownInLine(cell, 40), name_, form)
         .WithNote("the metadata are what transformencode makes with the same encoders");
   }
 

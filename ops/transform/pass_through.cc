@@ -29,7 +29,7 @@ std::optional<double> NumberAt(const ColumnInput& input, int64_t i) {
 }
 
 Status NoNumber(const ColumnInput& input, std::string_view text) {
-  return FailedPrecondition("{}: '{}' in column {} is not a number", input.op, CutAtCharacter(text, 40),
+  return FailedPrecondition("{}: '{}' in column {} is not a number", input.op, ShownInLine(text, 40),
                             input.name)
       .WithNote("recode, dummycode and hash make numbers of texts");
 }

@@ -78,7 +78,7 @@ class SpecReader {
   Status CheckKeys() const {
     for (const auto& [key, value] : json_.items()) {
       if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
-        return InvalidArgument("{}: '{}' is no key of a spec", op_, CutAtCharacter(key, 40))
+        return InvalidArgument("{}: '{}' is no key of a spec", op_, ShownInLine(key, 40))
             .WithNote(
                 "the keys are ids, recode, dummycode, bin, hash, K, impute, omit, word_embedding, "
                 "bag_of_words and udf");
@@ -119,7 +119,7 @@ class SpecReader {
     constexpr int64_t kMost = 8;
     std::string names;
     for (int64_t j = 0; j < std::min(schema_->columns(), kMost); ++j)
-      names.append(j == 0 ? "" : ", ").append(CutAtCharacter(schema_->NameOf(j), 40));
+      names.append(j == 0 ? "" : ", ").append(ShownInLine(schema_->NameOf(j), 40));
     return fmt::format("its columns are {}{}", names, schema_->columns() > kMost ? ", ..." : "");
   }
 

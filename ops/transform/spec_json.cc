@@ -12,10 +12,7 @@ using Json = nlohmann::json;
 Result<Json> ParseSpecJson(std::string_view op, std::string_view text, std::string_view example) {
   Json json = Json::parse(StrictJson(text), nullptr, /*allow_exceptions=*/false);
   if (json.is_object()) return json;
-  std::string shown(CutAtCharacter(text, 60));
-  for (char& c : shown)
-    if (c == '\n' || c == '\r') c = ' ';
-  return InvalidArgument("{}: the spec is not a JSON object: '{}'", op, shown)
+  return InvalidArgument("{}: the spec is not a JSON object: '{}'", op, ShownInLine(text, 60))
       .WithNote(fmt::format("{} is one", example));
 }
 
@@ -30,7 +27,7 @@ std::string TextOfJson(const Json& value) {
                            : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string ShownJson(const Json& value) { return std::string(CutAtCharacter(TextOfJson(value), 40)); }
+std::string ShownJson(const Json& value) { return ShownInLine(TextOfJson(value), 40); }
 
 std::optional<int64_t> WholeNumberOfJson(const Json& value) {
   if (value.is_number_integer()) return value.get<int64_t>();

@@ -42,7 +42,7 @@ class TokenizeSpecReader {
     for (const std::string_view key : known) names.append(names.empty() ? "" : ", ").append(key);
     for (const auto& [key, value] : object.items())
       if (std::find(known.begin(), known.end(), key) == known.end())
-        return InvalidArgument("{}: '{}' is no key of {}", op_, CutAtCharacter(key, 40), where)
+        return InvalidArgument("{}: '{}' is no key of {}", op_, ShownInLine(key, 40), where)
             .WithNote("the keys are " + names);
     return OkStatus();
   }
@@ -61,7 +61,7 @@ class TokenizeSpecReader {
                                                                     "ngram_type"};
     HEDDLE_ASSIGN_OR_RETURN(const std::string algorithm, Word(json_, "algo"));
     if (algorithm != "split" && algorithm != "ngram")
-      return InvalidArgument("{}: '{}' is no algorithm", op_, CutAtCharacter(algorithm, 40))
+      return InvalidArgument("{}: '{}' is no algorithm", op_, ShownInLine(algorithm, 40))
           .WithNote("'algo' of the spec is split or ngram");
     spec_.ngrams = algorithm == "ngram";
     HEDDLE_ASSIGN_OR_RETURN(const Json parameters, Parameters("algo_params", kParameters));
@@ -73,7 +73,7 @@ class TokenizeSpecReader {
     const std::string name = LowerLetters(TextOfJson(*type));
     if (name != "token" && name != "document")
       return InvalidArgument("{}: 'ngram_type' of the spec is '{}', neither token nor document", op_,
-                             CutAtCharacter(name, 40));
+                             ShownInLine(name, 40));
     spec_.ngrams_of_letters = name == "token";
     return OkStatus();
   }
@@ -99,7 +99,7 @@ class TokenizeSpecReader {
     else if (output == "hash")
       spec_.output = TokenOutput::kHash;
     else
-      return InvalidArgument("{}: '{}' is no output", op_, CutAtCharacter(output, 40))
+      return InvalidArgument("{}: '{}' is no output", op_, ShownInLine(output, 40))
           .WithNote("'out' of the spec is count, position or hash");
     HEDDLE_ASSIGN_OR_RETURN(const Json parameters, Parameters("out_params", kParameters));
     HEDDLE_RETURN_IF_ERROR(ReadFlag(parameters, "sort_alpha", &spec_.sorted));

@@ -47,5 +47,10 @@ TEST(Utf8Test, ACutLeavesWholeCharacters) {
   EXPECT_EQ(CutAtCharacter("\x82\x82\x82\x82", 2), "\x82\x82");
 }
 
+TEST(Utf8Test, WhatIsShownIsOneLine) {
+  EXPECT_EQ(ShownInLine("a\nb\r\nc", 5), "a b  ");
+  EXPECT_EQ(ShownInLine("plain", 10), "plain");
+}
+
 }  // namespace
 }  // namespace heddle
