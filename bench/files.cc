@@ -240,6 +240,7 @@ int RunFiles(const BenchOptions& options) {
     FileCase one(options, name, folder + "/" + file, files.get(), &arena);
     ops::WriteOptions write;
     write.format = format;
+    if (format == ops::FileFormat::kLibsvm) write.separator = " ";  // as everybody else has it
     DataType type = DataType::kMatrix;
     {
       const Value value(make());
