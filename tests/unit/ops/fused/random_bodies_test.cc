@@ -9,19 +9,21 @@
 namespace heddle::ops::testing {
 namespace {
 
-// A body of up to `most` random operators over matrices of that shape, fused against one by one; false if the
-// executor refuses it.
-bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
+enum class Roots : uint8_t { kOne, kSeveral };
+
+// A body of up to `most` random operators over matrices of that shape, fused against one by one; with several
+// roots of any kind it is a stitch. False if the executor refuses it.
+bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most, Roots roots = Roots::kOne) {
   std::mt19937 random(seed);
   const auto pick = [&](size_t n) { return random() % n; };
   BodyBuilder body;
   std::vector<NodeId> matrices, columns, scalars;
-  const bool sparse = pick(3) == 0;
+  const bool sparse = pick(3) == 0 && roots == Roots::kOne;
   matrices.push_back(body.Input(Value(sparse ? *ToSparse(Cells(shape.rows, shape.columns, seed, false, 0.2))
                                              : Cells(shape.rows, shape.columns, seed))));
   const bool special = pick(2) == 0;
   const Matrix other = Cells(shape.rows, shape.columns, seed + 1000, special, pick(4) == 0 ? 0.3 : 1);
-  matrices.push_back(body.Input(Value(pick(4) == 0 ? *ToSparse(other) : other)));
+  matrices.push_back(body.Input(Value(pick(4) == 0 && roots == Roots::kOne ? *ToSparse(other) : other)));
   columns.push_back(body.Input(Value(Cells(shape.rows, 1, seed + 2000))));
   if (pick(4) == 0)
     columns.push_back(body.Input(Value(*ToSparse(Cells(shape.rows, 1, seed + 5000, false, 0.6)))));
@@ -66,6 +68,29 @@ bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most) {
         break;
     }
   }
+  if (roots == Roots::kSeveral) {
+    const auto is_computed = [&](NodeId id) { return !body.fused().body[id].Is("variable"); };
+    std::vector<NodeId> chosen;
+    for (const std::vector<NodeId>* list : {&matrices, &columns})
+      for (const NodeId id : *list)
+        if (is_computed(id) && pick(3) == 0) chosen.push_back(id);
+    for (const char* reduction : {"sum", "colSums", "max", "colMaxs", "mean", "colProds", "min"})
+      if (pick(3) == 0)
+        chosen.push_back(body.Op(
+            reduction, {pick(4) == 0 ? columns[pick(columns.size())] : matrices[pick(matrices.size())]}));
+    if (pick(2) == 0)
+      chosen.push_back(body.Op("t%*%", {matrices[pick(matrices.size())], columns[pick(columns.size())]}));
+    if (chosen.size() < 2) return false;
+    chosen.resize(std::min<size_t>(chosen.size(), FusedOperator::kMaxRoots));
+    body.fused().kind = FusionTemplate::kStitch;
+    for (int driver = 0; driver < 3; ++driver) {
+      body.Finish(chosen, driver);
+      if (!CanRunFused(body.fused()).ok()) continue;
+      body.ExpectSame("seed " + std::to_string(seed));
+      return true;
+    }
+    return false;
+  }
   const NodeId last = matrices.back(), last_column = columns.back();
   NodeId root = last;
   switch (pick(8)) {
@@ -97,6 +122,15 @@ TEST(RandomBodiesTest, AgreeWithTheirOperators) {
     if (shape.Cells() <= 60000) ran += RandomBodyAgrees(shape, seed, 11) ? 1 : 0;
   }
   EXPECT_GT(ran, 250);
+}
+
+TEST(RandomBodiesTest, StitchesAgreeWithTheirOperators) {
+  int ran = 0;
+  for (uint32_t seed = 0; seed < 700 && !HasFailure(); ++seed) {
+    const Shape& shape = kShapes[seed * 2654435761u % kShapes.size()];
+    if (shape.Cells() <= 60000) ran += RandomBodyAgrees(shape, seed, 11, Roots::kSeveral) ? 1 : 0;
+  }
+  EXPECT_GT(ran, 300);
 }
 
 // Every kind of root of rows that are cut by columns, on workers that have leaves of their own, beside
