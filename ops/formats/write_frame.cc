@@ -41,10 +41,34 @@ bool IsLeftOut(const Column& column, int64_t row) {
   HEDDLE_CHECK(false, "cells of every storage are written or left out");
 }
 
+// Whole in quotes, those inside doubled: as a csv file has it, and as `read` leaves it.
+bool IsQuoted(std::string_view text) {
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return false;
+  for (size_t i = 1; i + 1 < text.size(); ++i)
+    if (text[i] == '"' && (++i + 1 >= text.size() || text[i] != '"')) return false;
+  return true;
+}
+
+// In quotes where it would be another field, or several, without.
+void AppendCsvText(std::string_view text, const std::string& separator, PieceText* out) {
+  const bool divides =
+      text.find(separator) != std::string_view::npos || text.find_first_of("\n\r") != std::string_view::npos;
+  if (text.empty() || (!divides && text.front() != '"') || IsQuoted(text)) return out->Append(text);
+  out->Append('"');
+  for (const char c : text) {
+    if (c == '"') out->Append('"');
+    out->Append(c);
+  }
+  out->Append('"');
+}
+
 void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptions& options, PieceText* out) {
   for (size_t j = 0; j < columns.size(); ++j) {
     if (j > 0) out->Append(options.separator);
-    AppendCell(columns[j], row, out);
+    if (columns[j].storage() == ColumnStorage::kTexts && !columns[j].IsMissing(row))
+      AppendCsvText(columns[j].TextAt(row), options.separator, out);
+    else
+      AppendCell(columns[j], row, out);
   }
   out->Append('\n');
 }
@@ -79,10 +103,13 @@ Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSin
   if (entry.write_frame != nullptr) return entry.write_frame(frame, options, sink);
   const bool csv = options.format == FileFormat::kCsv;
   if (csv && options.header && options.rows_before == 0) {
-    std::string names;
-    for (int64_t j = 0; j < frame.columns(); ++j)
-      names.append(j > 0 ? options.separator : "").append(frame.schema()->NameOf(j));
-    HEDDLE_RETURN_IF_ERROR(PackingSink(options.packing, sink)(names + "\n"));
+    PieceText names;
+    for (int64_t j = 0; j < frame.columns(); ++j) {
+      if (j > 0) names.Append(options.separator);
+      AppendCsvText(frame.schema()->NameOf(j), options.separator, &names);
+    }
+    names.Append('\n');
+    HEDDLE_RETURN_IF_ERROR(PackingSink(options.packing, sink)(names.view()));
   }
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));

@@ -58,6 +58,19 @@ TEST_F(ConvertFileTest, LinesOfJsonAreFramesWithTheTypesOfTheirCells) {
   EXPECT_EQ(Get("m.jsonl"), "[1.0,2.5]\n");
 }
 
+// A text with a separator is one field of csv, and only there stands in quotes.
+TEST_F(ConvertFileTest, QuotesAreThoseOfCsv) {
+  const std::string lines =
+      "{\"the name\":\"eve, x\",\"n, m\":1}\n{\"the name\":\"\\\"a\\\" b\",\"n, m\":2}\n{\"the name\":\"he \\\"hi\\\"\",\"n, m\":3}\n";
+  Put("a.jsonl", lines);
+  Convert("a.jsonl", "b.csv");
+  EXPECT_EQ(Get("b.csv"), "the name,\"n, m\"\n\"eve, x\",1\n\"\"\"a\"\" b\",2\nhe \"hi\",3\n");
+  Convert("b.csv", "c.jsonl");
+  EXPECT_EQ(Get("c.jsonl"), lines);
+  Convert("b.csv", "d.csv");
+  EXPECT_EQ(Get("d.csv"), Get("b.csv"));
+}
+
 TEST_F(ConvertFileTest, NamesOfNumbersAreKeptInCsvAndElseAWarning) {
   Put("a.csv", "x;y\n1;2.5\n3;4\n");
   EXPECT_EQ(Convert("a.csv", "b.csv").data_type, DataType::kFrame);
