@@ -14,8 +14,8 @@ namespace {
 
 // Below, a pass over the rows costs no more than what every operator costs anyway.
 constexpr double kLeastSavedBytes = 256 << 10;
-// Pairs are looked at again and again: beyond so many units a block has other troubles.
-constexpr size_t kMostCandidates = 128;
+// All pairs are looked at after each merge: so many units of a block take some 15 ms.
+constexpr size_t kMostCandidates = 40;
 
 // Some units that are one already, with what the model says of them.
 struct Group {
