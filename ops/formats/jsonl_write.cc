@@ -6,7 +6,7 @@
 
 #include "ops/formats/json_line.h"
 #include "ops/formats/jsonl.h"
-#include "ops/formats/ordered_pieces.h"
+#include "ops/formats/row_pieces.h"
 
 namespace heddle::ops {
 namespace {
@@ -73,29 +73,13 @@ Status AppendRow(const Frame& frame, int64_t row, const std::vector<std::string>
 
 Status WriteJsonl(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesInJson(*frame.schema()));
-  struct Piece {
-    int64_t begin = 0;
-    int64_t end = 0;
-    std::string text;
-    std::string packed;
-  };
-  const int64_t rows_of_piece = std::max<int64_t>(1, kCellsOfPiece / std::max<int64_t>(frame.columns(), 1));
-  int64_t next_row = 0;
-  return GiveInOrder<Piece>(
-      options.cancelled,
-      [&](Piece* piece) {
-        if (next_row >= frame.rows()) return false;
-        piece->begin = next_row;
-        piece->end = next_row = std::min(next_row + rows_of_piece, frame.rows());
-        return true;
-      },
-      [&](Piece* piece) -> Status {
-        piece->text.clear();
-        for (int64_t i = piece->begin; i < piece->end; ++i)
-          HEDDLE_RETURN_IF_ERROR(AppendRow(frame, i, names, &piece->text));
-        return PackPiece(options.packing, piece->text, &piece->packed);
-      },
-      [&](Piece* piece) { return sink(options.packing ? piece->packed : piece->text); });
+  return GiveRows<std::string>(frame, options, sink,
+                               [&](int64_t begin, int64_t end, std::string* text) -> Status {
+                                 text->clear();
+                                 for (int64_t i = begin; i < end; ++i)
+                                   HEDDLE_RETURN_IF_ERROR(AppendRow(frame, i, names, text));
+                                 return OkStatus();
+                               });
 }
 
 }  // namespace heddle::ops

@@ -15,6 +15,7 @@ class PieceText {
  public:
   void Clear() { size_ = 0; }
   std::string_view view() const { return {memory_.data(), size_}; }
+  operator std::string_view() const { return view(); }  // NOLINT(google-explicit-constructor): it is text.
 
   /// Behind the text, `most` bytes to write on; Take(end) makes those before `end` part of it.
   char* Room(size_t most) {

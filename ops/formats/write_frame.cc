@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/formats/write_frame.h"
 
-#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ops/formats/format_table.h"
-#include "ops/formats/ordered_pieces.h"
 #include "ops/formats/piece_text.h"
+#include "ops/formats/row_pieces.h"
 
 namespace heddle::ops {
 namespace {
-
-// A piece is so short that many of them are little memory, and so long that threads are busy with it.
-constexpr int64_t kCellsOfPiece = 1 << 14;
 
 void AppendCell(const Column& column, int64_t row, PieceText* out) {
   if (column.IsMissing(row)) return;
@@ -86,13 +82,6 @@ void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, P
   }
 }
 
-struct Piece {
-  int64_t begin = 0;
-  int64_t end = 0;
-  PieceText text;
-  std::string packed;
-};
-
 }  // namespace
 
 Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
@@ -113,27 +102,13 @@ Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSin
   }
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
-  const int64_t rows_of_piece = std::max<int64_t>(1, kCellsOfPiece / std::max<int64_t>(frame.columns(), 1));
-  int64_t next_row = 0;
-  return GiveInOrder<Piece>(
-      options.cancelled,
-      [&](Piece* piece) {
-        if (next_row >= frame.rows()) return false;
-        piece->begin = next_row;
-        piece->end = next_row = std::min(next_row + rows_of_piece, frame.rows());
-        return true;
-      },
-      [&](Piece* piece) {
-        piece->text.Clear();
-        for (int64_t i = piece->begin; i < piece->end; ++i)
-          csv ? AppendCsvRow(columns, i, options, &piece->text)
-              : AppendCells(columns, i, options.rows_before + i + 1, &piece->text);
-        return PackPiece(options.packing, piece->text.view(), &piece->packed);
-      },
-      [&](Piece* piece) {
-        if (piece->text.view().empty()) return OkStatus();
-        return sink(options.packing ? std::string_view(piece->packed) : piece->text.view());
-      });
+  return GiveRows<PieceText>(frame, options, sink, [&](int64_t begin, int64_t end, PieceText* text) {
+    text->Clear();
+    for (int64_t i = begin; i < end; ++i)
+      csv ? AppendCsvRow(columns, i, options, text)
+          : AppendCells(columns, i, options.rows_before + i + 1, text);
+    return OkStatus();
+  });
 }
 
 std::string SchemaText(const Schema& schema) {

@@ -20,9 +20,6 @@
 namespace heddle::ops {
 namespace {
 
-// Results larger than this are written past the caches.
-constexpr int64_t kStreamBytes = 32 << 20;
-
 class Lowering : private Places {
  public:
   Lowering(FusedOperator fused, const Processor& processor) : Places(std::move(fused), processor) {}
@@ -119,7 +116,7 @@ class Lowering : private Places {
     builder.step.by_entries = pattern;
     for (NodeId id : members) HEDDLE_RETURN_IF_ERROR(AddMember(&builder, id));
     for (NodeId id : members) AddOutputs(&builder, id);
-    builder.step.stream = GoesPastCaches(builder.step);
+    builder.step.stream = GoesPastCaches(*this, builder.step);
     builder.step.index = static_cast<int>(program_.regions.size());
     builder.region.inputs = static_cast<int>(builder.step.operands.size());
     program_.regions.push_back(std::move(builder.region));
@@ -338,22 +335,6 @@ class Lowering : private Places {
     builder->step.output_roots.push_back(-1);
     builder->row_folds.push_back(place);
     sunk_row_folds_.insert(fold);
-  }
-
-  // True if all that a region stores are large results that no later step reads.
-  bool GoesPastCaches(const Step& step) const {
-    bool stores = false;
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-      const TileRef& place = step.outputs[i];
-      if (step.output_roots[i] >= 0) continue;
-      if (step.by_entries || place.kind != Kind::kResult) return false;
-      const NodeId root = program_.fused.roots[static_cast<size_t>(place.index)];
-      if (BytesOf(node(root).info.element_type) * node(root).info.shape.Cells() <= kStreamBytes ||
-          !consumers(root).empty())
-        return false;
-      stores = true;
-    }
-    return stores;
   }
 
   // Of a fold of flat cells; all folds of a region have as many.

@@ -14,6 +14,8 @@ namespace {
 // Heavy operators fill the machine, and on rows that are no whole eights lanes are lost; a fold is worth that
 // on rows of so many columns.
 constexpr int64_t kLongHeavyRow = 128;
+// Results larger than this are written past the caches.
+constexpr int64_t kStreamBytes = 32 << 20;
 
 bool IsHeavyNode(const BodyView& view, NodeId id) {
   const Node& node = view.node(id);
@@ -65,6 +67,21 @@ RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members) 
   if (columns >= kNarrowRow && (folds_columns || !is_heavy || columns >= kLongHeavyRow))
     return RegionWalk::kRows;
   return RegionWalk::kFlat;
+}
+
+bool GoesPastCaches(const BodyView& view, const Step& step) {
+  bool stores = false;
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    const TileRef& place = step.outputs[i];
+    if (step.output_roots[i] >= 0) continue;
+    if (step.by_entries || place.kind != TileRef::Kind::kResult) return false;
+    const NodeId root = view.program().fused.roots[static_cast<size_t>(place.index)];
+    const ValueInfo& info = view.node(root).info;
+    if (BytesOf(info.element_type) * info.shape.Cells() <= kStreamBytes || !view.consumers(root).empty())
+      return false;
+    stores = true;
+  }
+  return stores;
 }
 
 bool ReadsByHalves(const Region& region) {

@@ -36,4 +36,7 @@ bool ReadsByHalves(const Region& region);
 /// True for operators that arithmetic limits, not memory.
 bool IsHeavy(const RegionNode& node);
 
+/// True if all that the step of a region stores are large results that no later step reads.
+bool GoesPastCaches(const BodyView& view, const Step& step);
+
 }  // namespace heddle::ops
