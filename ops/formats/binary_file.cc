@@ -4,8 +4,8 @@
 #include <tuple>
 
 #include "core/values/sizes.h"
+#include "ops/files/crc32c.h"
 #include "ops/formats/binary_layout.h"
-#include "ops/formats/crc32c.h"
 #include "ops/formats/options.h"
 #include "ops/formats/readers.h"
 #include "ops/kernel.h"

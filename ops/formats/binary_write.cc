@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
+#include "ops/files/crc32c.h"
 #include "ops/formats/binary_file.h"
 #include "ops/formats/binary_layout.h"
-#include "ops/formats/crc32c.h"
 #include "ops/formats/ordered_pieces.h"
 
 namespace heddle::ops {

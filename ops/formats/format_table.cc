@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "ops/files/packing.h"
-#include "ops/formats/arrow_table.h"
 #include "ops/formats/binary_file.h"
 #include "ops/formats/binary_layout.h"
-#include "ops/formats/hdf5.h"
-#include "ops/formats/jsonl.h"
-#include "ops/formats/npy.h"
-#include "ops/formats/npz.h"
+#include "ops/formats/json/jsonl.h"
+#include "ops/formats/libraries/arrow_table.h"
+#include "ops/formats/libraries/hdf5.h"
+#include "ops/formats/numpy/npy.h"
+#include "ops/formats/numpy/npz.h"
 #include "ops/formats/options.h"
 #include "ops/formats/readers.h"
 

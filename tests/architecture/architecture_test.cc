@@ -277,11 +277,11 @@ TEST(ArchitectureTest, ALibraryHeaderBehindAProjectHeaderIsFound) {
   EXPECT_TRUE(CheckAvx512("ops/simd/max_avx512.cc", files).empty());
 }
 
-// Each folder can be read after those that it includes. ops/catalog.cc is the list of all operators: what
-// declares it may be known everywhere.
+// Each folder can be read after those that it includes. ops/catalog.cc is the list of all operators and
+// ops/formats/format_table.cc that of all formats: what declares them may be known everywhere.
 TEST(ArchitectureTest, NoFoldersIncludeEachOther) {
   const Files files = SourcesUnder(TableFolders());
-  const Includes includes = FolderIncludes(files, {"ops/catalog.cc"});
+  const Includes includes = FolderIncludes(files, {"ops/catalog.cc", "ops/formats/format_table.cc"});
   EXPECT_GT(includes.size(), 20u);
   EXPECT_EQ(FindCycle(includes), "");
   EXPECT_EQ(FindCycle({{"a", {"b", "c"}}, {"b", {"c"}}, {"c", {"d"}}}), "");

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/files/crc32c.h"
 #include "ops/formats/binary_layout.h"
-#include "ops/formats/crc32c.h"
 #include "ops/formats/file_format.h"
 #include "tests/fuzz/corpus.h"
 #include "tests/fuzz/data_generator.h"

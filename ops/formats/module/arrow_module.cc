@@ -15,8 +15,8 @@
 #include <exception>
 #include <utility>
 
-#include "ops/formats/format_module.h"
 #include "ops/formats/json_line.h"
+#include "ops/formats/libraries/format_module.h"
 
 namespace heddle::ops {
 namespace {

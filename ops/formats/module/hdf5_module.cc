@@ -12,7 +12,7 @@
 #include <mutex>
 #include <utility>
 
-#include "ops/formats/format_module.h"
+#include "ops/formats/libraries/format_module.h"
 
 namespace heddle::ops {
 namespace {

@@ -2,7 +2,7 @@
 // Tables of Parquet and Arrow: those of pyarrow, those of Heddle. Where Heddle is built without Arrow, only
 // what it says then is tested.
 #include "core/environment/random.h"
-#include "ops/formats/format_module.h"
+#include "ops/formats/libraries/format_module.h"
 #include "ops/parallel.h"
 #include "tests/support/frames.h"
 #include "tests/unit/ops/formats/cells.h"

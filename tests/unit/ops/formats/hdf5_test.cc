@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of HDF5: those of h5py, those of Heddle, and what is none.
 #include "core/environment/random.h"
-#include "ops/formats/format_module.h"
+#include "ops/formats/libraries/format_module.h"
 #include "ops/parallel.h"
 #include "tests/unit/ops/formats/cells.h"
 #include "tests/unit/ops/formats/formats_fixture.h"

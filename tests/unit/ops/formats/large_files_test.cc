@@ -8,7 +8,7 @@
 #include <map>
 
 #include "core/environment/random.h"
-#include "ops/formats/crc32c.h"
+#include "ops/files/crc32c.h"
 #include "ops/parallel.h"
 #include "tests/unit/ops/formats/formats_fixture.h"
 

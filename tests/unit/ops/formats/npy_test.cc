@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays of NumPy: every kind of cell, both orders, what is damaged, and archives of several.
-#include "ops/formats/npy.h"
+#include "ops/formats/numpy/npy.h"
 
 #include <bit>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "core/environment/random.h"
 #include "ops/formats/format_table.h"
-#include "ops/formats/zip_file.h"
+#include "ops/formats/numpy/zip_file.h"
 #include "tests/unit/ops/formats/cells.h"
 #include "tests/unit/ops/formats/formats_fixture.h"
 

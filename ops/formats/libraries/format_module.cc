@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/format_module.h"
+#include "ops/formats/libraries/format_module.h"
 
 #include <dlfcn.h>
 

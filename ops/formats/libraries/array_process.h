@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "ops/formats/format_module.h"
+#include "ops/formats/libraries/format_module.h"
 
 namespace heddle::ops {
 

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "core/text/utf8.h"
-#include "ops/formats/cell_set.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/matrix_market.h"
 #include "ops/formats/read_chunks.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/text/cell_set.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/csv_frame_rows.h"
+#include "ops/formats/csv/csv_frame_rows.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/text/utf8.h"
+#include "ops/formats/csv/quoted_fields.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/frame_cells.h"
-#include "ops/formats/quoted_fields.h"
 #include "ops/formats/read_chunks.h"
 #include "ops/formats/readers.h"
 

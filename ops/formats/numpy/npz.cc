@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/npz.h"
+#include "ops/formats/numpy/npz.h"
 
 #include <algorithm>
 
 #include "core/text/utf8.h"
-#include "ops/formats/npy.h"
+#include "ops/formats/numpy/npy.h"
 #include "ops/formats/plain_cells.h"
 #include "ops/formats/readers.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/arrow_table.h"
+#include "ops/formats/libraries/arrow_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "core/text/utf8.h"
-#include "ops/formats/format_module.h"
+#include "ops/formats/libraries/format_module.h"
 #include "ops/formats/options.h"
 #include "ops/formats/plain_cells.h"
 #include "ops/formats/readers.h"

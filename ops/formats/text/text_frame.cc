@@ -8,7 +8,6 @@
 #include "core/memory/block_pool.h"
 #include "core/text/utf8.h"
 #include "core/values/sizes.h"
-#include "ops/formats/cell_set.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/frame_cells.h"
 #include "ops/formats/lines.h"
@@ -16,6 +15,7 @@
 #include "ops/formats/options.h"
 #include "ops/formats/read_chunks.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/text/cell_set.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/array_process.h"
+#include "ops/formats/libraries/array_process.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/zip_file.h"
+#include "ops/formats/numpy/zip_file.h"
 
 #include <zlib.h>
 

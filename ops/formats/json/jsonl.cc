@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/jsonl.h"
+#include "ops/formats/json/jsonl.h"
 
 #include <algorithm>
 #include <unordered_map>

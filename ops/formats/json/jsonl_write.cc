@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
+#include "ops/formats/json/jsonl.h"
 #include "ops/formats/json_line.h"
-#include "ops/formats/jsonl.h"
 #include "ops/formats/row_pieces.h"
 
 namespace heddle::ops {

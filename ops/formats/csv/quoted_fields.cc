@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/quoted_fields.h"
+#include "ops/formats/csv/quoted_fields.h"
 
 #include <immintrin.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/crc32c.h"
+#include "ops/files/crc32c.h"
 
 #include <nmmintrin.h>
 

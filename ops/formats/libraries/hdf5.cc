@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/hdf5.h"
+#include "ops/formats/libraries/hdf5.h"
 
 #include <algorithm>
 #include <mutex>
 
 #include "core/values/sizes.h"
-#include "ops/formats/array_process.h"
-#include "ops/formats/format_module.h"
+#include "ops/formats/libraries/array_process.h"
+#include "ops/formats/libraries/format_module.h"
 #include "ops/formats/plain_cells.h"
 #include "ops/formats/readers.h"
 

@@ -8,7 +8,7 @@
 #include "core/text/utf8.h"
 #include "core/values/sizes.h"
 #include "ops/formats/lines.h"
-#include "ops/formats/npy.h"
+#include "ops/formats/numpy/npy.h"
 
 namespace heddle::ops {
 namespace {

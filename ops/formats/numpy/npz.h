@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/formats/file_format.h"
-#include "ops/formats/zip_file.h"
+#include "ops/formats/numpy/zip_file.h"
 
 namespace heddle::ops {
 

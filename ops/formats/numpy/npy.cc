@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/npy.h"
+#include "ops/formats/numpy/npy.h"
 
 #include <algorithm>
 #include <bit>

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "ops/formats/csv_frame_rows.h"
+#include "ops/formats/csv/csv_frame_rows.h"
+#include "ops/formats/csv/quoted_fields.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
-#include "ops/formats/quoted_fields.h"
 #include "ops/formats/readers.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/stack_rows.h"
