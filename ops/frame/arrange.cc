@@ -101,7 +101,7 @@ Result<Frame> Replaced(const Frame& frame, int64_t row, int64_t column, const Fr
   for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
   for (int64_t j = 0; j < part.columns(); ++j) {
     Column& old = columns[static_cast<size_t>(column + j)];
-    HEDDLE_ASSIGN_OR_RETURN(Column cells, Converted(part.column(j), old.type()));
+    HEDDLE_ASSIGN_OR_RETURN(Column cells, Converted(part.column(j), old.type(), old.MayMiss()));
     const std::vector<Frame> pieces = {OneColumn(old.Rows(0, row)), OneColumn(std::move(cells)),
                                        OneColumn(old.Rows(row + part.rows(), old.rows()))};
     HEDDLE_ASSIGN_OR_RETURN(const Frame replaced, StackRows(pieces));

@@ -66,17 +66,19 @@ Result<ValueInfo> InferApplySchema(const InferContext& context) {
   return info;
 }
 
-// The column with those cells missing, too, that `drop` says.
+// The column without those cells that `drop` says: they are missing, or 0 or FALSE where numbers and booleans
+// cannot be missing.
 template <typename Drop>
 Result<Column> Without(const Frame& frame, int64_t j, const Drop& drop) {
   const Column old = frame.column(j);
-  HEDDLE_ASSIGN_OR_RETURN(Column column, Column::Make(old.type(), old.rows(), old.text_bytes(), true));
+  const bool may_miss = old.MayMiss() || old.storage() == ColumnStorage::kTexts;
+  HEDDLE_ASSIGN_OR_RETURN(Column column, Column::Make(old.type(), old.rows(), old.text_bytes(), may_miss));
   int64_t at = 0;
   if (column.storage() == ColumnStorage::kTexts) column.mutable_offsets()[0] = 0;
   for (int64_t i = 0; i < old.rows(); ++i) {
     const std::optional<std::string> text = TextOfCell(frame, i, j);
     const bool missing = !text || drop(*text);
-    column.mutable_missing()[i] = missing;
+    if (may_miss) column.mutable_missing()[i] = missing;
     switch (old.storage()) {
       case ColumnStorage::kDoubles: column.mutable_doubles()[i] = missing ? 0 : old.doubles()[i]; break;
       case ColumnStorage::kIntegers: column.mutable_integers()[i] = missing ? 0 : old.integers()[i]; break;
@@ -106,7 +108,7 @@ Result<Value> RunApplySchema(const KernelCall& call) {
     if (may_be_empty) {
       HEDDLE_ASSIGN_OR_RETURN(given, Without(frame, j, [](const std::string& text) { return text.empty(); }));
     }
-    Result<Column> column = Converted(given, *type);
+    Result<Column> column = Converted(given, *type, may_be_empty);
     if (!column.ok() && column.status().code() == StatusCode::kFailedPrecondition)
       return FailedPrecondition("applySchema: column {}: {}", frame.schema()->NameOf(j),
                                 column.status().message());
@@ -199,8 +201,8 @@ extern constexpr Operator kDetectSchema = {.name = "detectSchema",
                                            .run = RunDetectSchema,
                                            .takes_frames = true};
 
-/// applySchema(F, S): the columns as columns of the types that the row S names; empty texts are missing where
-/// the type has the mark "·n".
+/// applySchema(F, S): the columns as columns of the types that the row S names; empty and missing texts are
+/// missing where the type has the mark "·n", and 0 or FALSE in other columns of numbers and booleans.
 ///
 /// Shapes:  F is m x n, S 1 x n strings, the result m x n.
 /// Errors:  kFailedPrecondition for a name that is none and a cell that does not fit (Converted).
@@ -215,7 +217,8 @@ extern constexpr Operator kApplySchema = {.name = "applySchema",
                                           .may_fail = true,
                                           .takes_frames = true};
 
-/// dropInvalidType(F, S): cells that are none of the type that S names for their column become missing.
+/// dropInvalidType(F, S): cells that are none of the type that S names for their column become missing, or 0 or
+/// FALSE in a column of numbers or booleans whose type was not applied with the mark "·n".
 ///
 /// Shapes:  F is m x n, S 1 x n strings, the result m x n with the types of F.
 /// Cost:    reads the text of every cell once, columns of strings in S left out.
@@ -229,8 +232,8 @@ extern constexpr Operator kDropInvalidType = {.name = "dropInvalidType",
                                               .may_fail = true,
                                               .takes_frames = true};
 
-/// dropInvalidLength(F, L): cells whose text is longer than L[1, j] (UTF-16 units) become missing; -1 lets a
-/// column as it is.
+/// dropInvalidLength(F, L): cells whose text is longer than L[1, j] (UTF-16 units) become what dropInvalidType
+/// makes of wrong ones; -1 lets a column as it is.
 ///
 /// Shapes:  F is m x n, L 1 x n numbers, the result m x n with the types of F.
 /// Cost:    reads the text of every cell once.

@@ -53,13 +53,18 @@ Result<Column> ToTexts(const Column& column, ColumnType type) {
       Column result, Column::Make(type, column.rows(), static_cast<int64_t>(texts.size()), column.MayMiss()));
   std::copy(offsets.begin(), offsets.end(), result.mutable_offsets());
   std::copy(texts.begin(), texts.end(), result.mutable_texts());
+  if (column.MayMiss()) std::copy_n(column.missing(), column.rows(), result.mutable_missing());
   return result;
 }
 
-Result<Column> ToNumbers(const Column& column, ColumnType type) {
-  HEDDLE_ASSIGN_OR_RETURN(Column result, Column::Make(type, column.rows(), 0, column.MayMiss()));
+Result<Column> ToNumbers(const Column& column, ColumnType type, bool may_miss) {
+  const bool has_texts = column.storage() == ColumnStorage::kTexts;
+  HEDDLE_ASSIGN_OR_RETURN(Column result,
+                          Column::Make(type, column.rows(), 0, has_texts ? may_miss : column.MayMiss()));
   for (int64_t i = 0; i < column.rows(); ++i) {
-    const std::optional<double> number = column.IsMissing(i) ? 0 : NumberAt(column, i);
+    const bool is_missing = column.IsMissing(i) || (has_texts && column.TextAt(i).empty());
+    if (is_missing && result.MayMiss()) result.mutable_missing()[i] = 1;
+    const std::optional<double> number = is_missing ? 0 : NumberAt(column, i);
     if (!number) return NoCell(column, i, type);
     switch (result.storage()) {
       case ColumnStorage::kDoubles:
@@ -68,7 +73,7 @@ Result<Column> ToNumbers(const Column& column, ColumnType type) {
         break;
       case ColumnStorage::kIntegers: {
         const double limit = type == ColumnType::kInteger32 ? 0x1p31 : 0x1p63;
-        const bool is_integer = column.storage() == ColumnStorage::kIntegers && !column.IsMissing(i);
+        const bool is_integer = column.storage() == ColumnStorage::kIntegers && !is_missing;
         // Integers beyond 2^53 are not told by a double; the largest is 2^63 as a double.
         const bool fits = std::trunc(*number) >= -limit && *number < limit;
         if (!fits && !(is_integer && type == ColumnType::kInteger64)) return NoCell(column, i, type);
@@ -113,12 +118,9 @@ ColumnType WiderOf(ColumnType a, ColumnType b) {
   return *std::max(width(a), width(b));
 }
 
-Result<Column> Converted(const Column& column, ColumnType type) {
+Result<Column> Converted(const Column& column, ColumnType type, bool may_miss) {
   if (column.type() == type) return column;
-  HEDDLE_ASSIGN_OR_RETURN(Column result, StorageOf(type) == ColumnStorage::kTexts ? ToTexts(column, type)
-                                                                                  : ToNumbers(column, type));
-  if (column.MayMiss()) std::copy_n(column.missing(), column.rows(), result.mutable_missing());
-  return result;
+  return StorageOf(type) == ColumnStorage::kTexts ? ToTexts(column, type) : ToNumbers(column, type, may_miss);
 }
 
 }  // namespace heddle::ops

@@ -71,16 +71,10 @@ Result<Value> RunFrame(const KernelCall& call) {
   Schema schema{*types, CountedNames(columns)};
   std::vector<Column> made;
   for (int64_t j = 0; j < columns; ++j) {
-    // An empty text in a column of numbers or booleans is what an empty field of a csv file is there.
-    const ColumnType type = schema.types[static_cast<size_t>(j)];
-    const std::string nothing = StorageOf(type) == ColumnStorage::kTexts ? ""
-                                : type == ColumnType::kBoolean           ? "FALSE"
-                                                                         : "0";
     std::vector<std::optional<std::string>> cells;
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t at = count == 1 ? 0 : count == columns ? j : i * columns + j;
-      const std::string& text = elements[static_cast<size_t>(at)];
-      cells.emplace_back(text.empty() ? nothing : text);
+      cells.emplace_back(elements[static_cast<size_t>(at)]);
     }
     HEDDLE_ASSIGN_OR_RETURN(const Column texts, TextColumn(cells));
     Result<Column> column = Converted(texts, schema.types[static_cast<size_t>(j)]);
@@ -119,7 +113,7 @@ Result<Value> RunReplicate(const KernelCall& call) {
     const std::vector<std::optional<std::string>> cells(static_cast<size_t>(frame.rows()),
                                                         TextOfCell(row, 0, j));
     HEDDLE_ASSIGN_OR_RETURN(const Column texts, TextColumn(cells));
-    Result<Column> column = Converted(texts, frame.column(j).type());
+    Result<Column> column = Converted(texts, frame.column(j).type(), frame.column(j).MayMiss());
     if (!column.ok() && column.status().code() == StatusCode::kFailedPrecondition)
       return FailedPrecondition("freplicate: column {}: {}", frame.schema()->NameOf(j),
                                 column.status().message());

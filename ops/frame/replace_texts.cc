@@ -67,7 +67,7 @@ Result<Value> RunReplaceTexts(const KernelCall& call) {
       continue;
     }
     HEDDLE_ASSIGN_OR_RETURN(const Column texts, TextColumn(cells));
-    Result<Column> column = Converted(texts, old.type());
+    Result<Column> column = Converted(texts, old.type(), old.MayMiss());
     if (!column.ok() && column.status().code() == StatusCode::kFailedPrecondition)
       return FailedPrecondition("replace: column {}: {}", frame.schema()->NameOf(j),
                                 column.status().message());

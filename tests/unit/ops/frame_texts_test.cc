@@ -107,6 +107,30 @@ TEST(FrameTextsTest, LongCellsAreDropped) {
   ExpectSame(RunOn("dropInvalidLength", {Mixed(), lengths}), reference::DropInvalidLength(Mixed(), lengths));
 }
 
+// Numbers and booleans can be missing only where their type was applied with the mark.
+TEST(FrameTextsTest, DroppedNumbersAreZeroWhereNoneCanBeMissing) {
+  const Frame texts = FrameOfTexts({{"1.5", "2"}, {"1.5", "2"}, {"TRUE", "FALSE"}});
+  Matrix lengths = *Matrix::Dense(1, 3);
+  std::fill_n(lengths.mutable_data(), 3, 2);
+  for (const bool may_miss : {false, true}) {
+    const std::string mark = may_miss ? "·n" : "";
+    const Frame frame =
+        *RunOn("applySchema", {texts, RowOfTexts({"FP64" + mark, "FP32" + mark, "BOOLEAN" + mark})}).frame;
+    const Frame of_types =
+        *RunOn("dropInvalidType", {frame, RowOfTexts({"BOOLEAN", "STRING", "STRING"})}).frame;
+    const Frame of_lengths = *RunOn("dropInvalidLength", {frame, lengths}).frame;
+    for (int64_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(of_types.IsMissing(i, 0), may_miss);
+      EXPECT_EQ(of_types.At(i, 0).AsDouble(), 0);
+      EXPECT_EQ(of_types.At(i, 1).AsDouble(), i == 0 ? 1.5 : 2);
+      EXPECT_EQ(of_lengths.IsMissing(i, 1), may_miss);
+      EXPECT_EQ(of_lengths.At(i, 1).AsDouble(), 0);
+      EXPECT_EQ(of_lengths.IsMissing(i, 2), may_miss);
+      EXPECT_FALSE(of_lengths.At(i, 2).AsBoolean());
+    }
+  }
+}
+
 TEST(FrameTextsTest, ColumnsBecomeOfTheTypesThatARowNames) {
   const Frame schema = RowOfTexts({"BOOLEAN", "FP64", "STRING"});
   const Frame frame = FrameOfTexts({{"1", "FALSE"}, {"1.5", "2"}, {"a", "b"}});
@@ -116,8 +140,12 @@ TEST(FrameTextsTest, ColumnsBecomeOfTheTypesThatARowNames) {
   ASSERT_TRUE(filled.frame.has_value()) << filled.error;
   EXPECT_EQ(filled.frame->At(0, 0).AsInteger(), 1);
   EXPECT_TRUE(filled.frame->IsMissing(1, 0) && filled.frame->IsMissing(2, 0));
-  EXPECT_EQ(RunOn("applySchema", {gaps, RowOfTexts({"INT32"})}).error,
-            "applySchema: column C1: '' is no INT32");
+  const Outcome zeros = RunOn("applySchema", {gaps, RowOfTexts({"INT32"})});
+  ASSERT_TRUE(zeros.frame.has_value()) << zeros.error;
+  for (int64_t i = 1; i < 3; ++i) {
+    EXPECT_FALSE(zeros.frame->IsMissing(i, 0));
+    EXPECT_EQ(zeros.frame->At(i, 0).AsInteger(), 0);
+  }
   EXPECT_EQ(RunOn("applySchema", {frame, RowOfTexts({"STRING", "STRING", "INT32"})}).error,
             "applySchema: column C3: 'a' is no INT32");
   EXPECT_EQ(RunOn("applySchema", {frame, RowOfTexts({"STRING", "STRING", "int"})}).error,
