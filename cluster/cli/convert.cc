@@ -28,6 +28,7 @@ constexpr Option kOptions[] = {
     {"sep", Kind::kValue, "TEXT", "what separates the fields of IN"},
     {"rows", Kind::kValue, "N", "size of a matrix in format text"},
     {"cols", Kind::kValue, "N", "size of a matrix in format text"},
+    {"nan", Kind::kFlag, "", "empty cells of IN are NaN in a matrix (default: 0)"},
     {"to-header", Kind::kValue, "BOOL", "whether OUT begins with names (default: where there are some)"},
     {"to-sep", Kind::kValue, "TEXT", "what separates the fields of OUT"},
     {"threads", Kind::kValue, "N", "threads (default: all cores)"},
@@ -65,6 +66,7 @@ Result<ops::ConvertOptions> ReadOptions(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(options.to_header, ReadHeader(arguments, "to-header"));
   HEDDLE_ASSIGN_OR_RETURN(options.rows, ReadSize(arguments, "rows"));
   HEDDLE_ASSIGN_OR_RETURN(options.columns, ReadSize(arguments, "cols"));
+  options.empty_as_nan = arguments.Has("nan");
   options.schema = arguments.Value("schema");
   if (options.schema)
     if (Status status = ops::ParseSchema(*options.schema).status(); !status.ok())

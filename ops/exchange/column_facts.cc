@@ -98,7 +98,7 @@ std::string_view ColumnFacts::kind() const {
 
 std::string_view ColumnFacts::schema_type() const {
   const std::string_view is = kind();
-  if (is == "int") return missing == 0 && nan == 0 ? "INT64" : "FP64";
+  if (is == "int") return nan == 0 ? "INT64" : "FP64";
   if (is == "double" || is == "empty") return "FP64";
   return is == "boolean" ? "BOOLEAN" : "STRING";
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,11 @@ namespace {
 
 constexpr double kBytesAtOnce = 4 << 20;
 constexpr double kBytesOfCell = 8, kBytesOfText = 32, kBytesOfEntry = 12;
+
+// Of a frame. Files of cells leave out what is missing, and read() takes what they leave out for 0.
+bool HoldsMissingNumbers(FileFormat format) {
+  return EntryOf(format).writes_frames && format != FileFormat::kText;
+}
 
 // Cells come in any order: each piece is one pass over the file.
 bool IsUnordered(const ReadOptions& read) {
@@ -71,6 +77,7 @@ class Conversion {
     }
     HEDDLE_RETURN_IF_ERROR(ResolveInput());
     result_.from = *read_.format;
+    read_.any_cell_may_miss = writes_frame_ ? HoldsMissingNumbers(result_.to) : options_.empty_as_nan;
     HEDDLE_ASSIGN_OR_RETURN(summary_, Summarize(read_, files_));
     PiecedValue value;
     value.shape = summary_.shape;
@@ -119,6 +126,8 @@ class Conversion {
       if (facts.header)
         result_.warnings.push_back(
             "the names of the columns are left out: a matrix has none (--data-type frame)");
+      // Metadata say what an empty cell is.
+      if (!facts.has_metadata) WarnOfEmptyCells(facts, /*in_matrix=*/true);
       return OkStatus();
     }
     data_type_ = DataType::kFrame;
@@ -135,20 +144,24 @@ class Conversion {
     if (facts.columns > FileFacts::kMostColumns) {
       schema_ = "STRING";  // of all columns
     } else {
-      for (const ColumnFacts& column : facts.facts) schema_->append(TypeOf(column)).push_back(',');
+      for (const ColumnFacts& column : facts.facts) schema_->append(column.schema_type()).push_back(',');
+      if (!HoldsMissingNumbers(result_.to))
+        WarnOfEmptyCells(facts, /*in_matrix=*/!EntryOf(result_.to).writes_frames);
     }
     return OkStatus();
   }
 
-  // Only texts can be missing when they are read.
-  std::string_view TypeOf(const ColumnFacts& column) {
-    const std::string_view type = column.schema_type();
-    if (column.missing == 0 || type == "STRING") return type;
-    if (result_.to == FileFormat::kCsv) return "STRING";
-    result_.warnings.push_back(
-        fmt::format("{} empty cell{} of '{}' become{} {}", column.missing, column.missing == 1 ? "" : "s",
-                    column.name, column.missing == 1 ? "s" : "", type == "BOOLEAN" ? "FALSE" : "0"));
-    return type;
+  // Those of numbers and booleans, which become something else than missing.
+  void WarnOfEmptyCells(const FileFacts& facts, bool in_matrix) {
+    if (in_matrix && options_.empty_as_nan) return;
+    for (const ColumnFacts& column : facts.facts) {
+      const std::string_view type = column.schema_type();
+      if (column.missing == 0 || type == "STRING") continue;
+      const std::string_view becomes = in_matrix ? "0 (--nan: NaN)" : type == "BOOLEAN" ? "FALSE" : "0";
+      result_.warnings.push_back(fmt::format(
+          "{}{} empty cell{} of '{}' become{} {}", facts.looked_at_all ? "" : "at least ", column.missing,
+          column.missing == 1 ? "" : "s", column.name, column.missing == 1 ? "s" : "", becomes));
+    }
   }
 
   Node ReadNode() const {
@@ -160,6 +173,7 @@ class Conversion {
     const std::optional<std::string>& separator = options_.separator ? options_.separator : separator_;
     if (separator) node.SetAttribute("sep", *separator);
     if (schema_) node.SetAttribute("schema", *schema_);
+    if (options_.empty_as_nan) node.SetAttribute("default", std::numeric_limits<double>::quiet_NaN());
     if (options_.rows) node.SetAttribute("rows", *options_.rows);
     if (options_.columns) node.SetAttribute("cols", *options_.columns);
     return node;

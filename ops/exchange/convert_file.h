@@ -18,7 +18,9 @@ struct ConvertOptions {
   std::optional<std::string> separator;
   std::optional<std::string> schema;     ///< Of a frame.
   std::optional<int64_t> rows, columns;  ///< Of a file of cells.
-  std::optional<bool> to_header;         ///< Of the csv file that is written; else where there are names.
+  /// Empty cells of numbers in csv are NaN where they become cells of a matrix; else they are 0.
+  bool empty_as_nan = false;
+  std::optional<bool> to_header;  ///< Of the csv file that is written; else where there are names.
   std::optional<std::string> to_separator;
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -36,6 +38,9 @@ struct Converted {
 /// A csv file becomes a frame where a column has texts, or where names of columns would be lost otherwise and
 /// the new format has names; types of columns are those that all its lines fit. What is a frame in a format
 /// of matrices alone has to be numbers, and the other way round a matrix becomes a frame of FP64.
+///
+/// An empty cell of a csv file is missing where the new file can say so, whatever the type of its column is.
+/// Elsewhere it is what read() makes of it, with a warning.
 Result<Converted> ConvertFile(const std::string& from, const std::string& to, const ConvertOptions& options,
                               Files& files);
 

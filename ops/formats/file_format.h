@@ -48,6 +48,9 @@ struct ReadOptions {
   bool fill = true;
   double default_value = 0;
   std::vector<std::string> missing_texts;  ///< naStrings: read as NaN
+  /// Frames in csv: empty cells of numbers and booleans are missing, as those of texts are; read() has 0 and
+  /// FALSE in their place.
+  bool any_cell_may_miss = false;
   std::string index_separator = ":";
   std::string dataset;  ///< Of a file that holds several: its name; "": the only one.
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.

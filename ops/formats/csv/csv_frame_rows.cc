@@ -36,7 +36,7 @@ class CellPlaces {
     CellPlaces places(options);
     for (size_t j = 0; j < schema.types.size(); ++j) {
       int64_t bytes = 0;
-      bool any_missing = false;
+      bool any_missing = options.any_cell_may_miss;
       for (std::vector<TextSize>& chunk : sizes) {
         if (chunk.empty()) continue;
         any_missing = any_missing || chunk[j].any_missing;
@@ -71,6 +71,7 @@ class CellPlaces {
     Column& cells = columns_[column];
     const ColumnType type = cells.type();
     const bool missing = IsMissingCell(text, options_);
+    if (missing && options_.any_cell_may_miss) cells.mutable_missing()[row] = 1;
     switch (cells.storage()) {
       case ColumnStorage::kDoubles: {
         const std::optional<double> x = missing ? 0 : DoubleInText(text, type);

@@ -89,12 +89,56 @@ TEST_F(ConvertFileTest, NamesOfNumbersAreKeptInCsvAndElseAWarning) {
   EXPECT_EQ(Get("e.csv"), "1.0,2.5\n3.0,4.0\n");
 }
 
-TEST_F(ConvertFileTest, EmptyCellsStayEmptyInCsvAndElseAreAWarning) {
-  Put("a.csv", "name,age\nAnna,35\nBert,\n");
-  EXPECT_EQ(Convert("a.csv", "b.csv").warnings, std::vector<std::string>());
+TEST_F(ConvertFileTest, EmptyCellsStayMissingWhereTheFormatCanSaySo) {
+  Put("a.csv", "name,age,height,ok\nAnna,35,,true\nBert,,1.5,\n");
+  const char* before = "a.csv";
+  for (const char* name : {"b.csv", "c.bin", "d.jsonl", "e.csv"}) {
+    EXPECT_EQ(Convert(before, name).warnings, std::vector<std::string>()) << name;
+    before = name;
+  }
   EXPECT_EQ(Get("b.csv"), Get("a.csv"));
-  EXPECT_EQ(Convert("a.csv", "c.bin").warnings,
-            std::vector<std::string>({"1 empty cell of 'age' becomes 0"}));
+  EXPECT_EQ(Get("e.csv"), Get("a.csv"));
+  EXPECT_EQ(Get("d.jsonl"),
+            "{\"name\":\"Anna\",\"age\":35,\"height\":null,\"ok\":true}\n"
+            "{\"name\":\"Bert\",\"age\":null,\"height\":1.5,\"ok\":null}\n");
+  const Result<Frame> frame = ReadFrame("c.bin");
+  ASSERT_TRUE(frame.ok()) << frame.status().ToString();
+  EXPECT_EQ(frame->schema()->ToText(), "STRING name, INT64 age, FP64 height, BOOLEAN ok");
+  EXPECT_TRUE(frame->IsMissing(1, 1) && frame->IsMissing(0, 2) && frame->IsMissing(1, 3));
+  EXPECT_FALSE(frame->IsMissing(0, 1) || frame->IsMissing(1, 2) || frame->IsMissing(0, 3));
+}
+
+TEST_F(ConvertFileTest, WhereTheFormatCannotEmptyCellsAreZeroWithAWarningOrNaN) {
+  ConvertOptions nan;
+  nan.empty_as_nan = true;
+  const std::vector<std::string> none;
+  Put("a.csv", "1,2\n3,\n,\n");
+  EXPECT_EQ(Convert("a.csv", "a.npy").warnings,
+            (std::vector<std::string>{"1 empty cell of 'C1' becomes 0 (--nan: NaN)",
+                                      "2 empty cells of 'C2' become 0 (--nan: NaN)"}));
+  ExpectCells(Read("a.npy"), 3, 2, {1, 2, 3, 0, 0, 0});
+  EXPECT_EQ(Convert("a.csv", "a.npy", nan).warnings, none);
+  ExpectCells(Read("a.npy"), 3, 2, {1, 2, 3, kNaN, kNaN, kNaN});
+  // A frame that becomes a matrix.
+  Put("b.csv", "x,y\n1,TRUE\n,FALSE\n3,\n");
+  EXPECT_EQ(Convert("b.csv", "b.mtx").warnings,
+            (std::vector<std::string>{"1 empty cell of 'x' becomes 0 (--nan: NaN)",
+                                      "1 empty cell of 'y' becomes 0 (--nan: NaN)"}));
+  ExpectCells(Read("b.mtx"), 3, 2, {1, 1, 0, 0, 3, 0});
+  EXPECT_EQ(Convert("b.csv", "b.mtx", nan).warnings, none);
+  ExpectCells(Read("b.mtx"), 3, 2, {1, 1, kNaN, 0, 3, kNaN});
+  // Files of cells leave out what is missing, and a number that is not there is 0.
+  EXPECT_EQ(Convert("b.csv", "b.ijv").warnings,
+            (std::vector<std::string>{"1 empty cell of 'x' becomes 0", "1 empty cell of 'y' becomes FALSE"}));
+  EXPECT_EQ(Get("b.ijv"), "1 1 1\n1 2 true\n3 1 3\n");
+}
+
+// What is said about a file says what its empty cells are, too.
+TEST_F(ConvertFileTest, MetadataSayWhatEmptyCellsAre) {
+  Put("a.csv", "1,2\n3,\n");
+  Put("a.csv.mtd", R"({"data_type": "matrix", "format": "csv", "default": 7})");
+  EXPECT_EQ(Convert("a.csv", "a.npy").warnings, std::vector<std::string>());
+  ExpectCells(Read("a.npy"), 2, 2, {1, 2, 3, 7});
 }
 
 TEST_F(ConvertFileTest, AFrameOfNumbersBecomesAMatrixWhereTheFormatHasNoFrames) {
