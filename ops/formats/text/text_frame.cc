@@ -128,8 +128,6 @@ class ScatteredColumn {
     std::copy_n(offsets, rows + 1, whole.mutable_offsets());
     if (may_miss) std::copy_n(cells_.missing(), rows, whole.mutable_missing());
     cells_ = std::move(whole);
-    // The lengths took less memory than a column does that is still to be made: nobody would use it again.
-    BlockPool::Process().Trim((rows + 1) * 9);
     return OkStatus();
   }
 
@@ -148,6 +146,21 @@ class ScatteredColumn {
 
   Column cells_;
 };
+
+// The lengths of a column took less memory than a column does that is still to be made: nobody would use it
+// again. It is given back in pieces, since looking for it costs as much as thousands of small columns.
+Status MakeRoomForTexts(std::vector<ScatteredColumn>* columns, int64_t rows) {
+  constexpr int64_t kPieceBytes = int64_t{4} << 20;
+  int64_t unused_bytes = 0;
+  for (ScatteredColumn& column : *columns) {
+    HEDDLE_RETURN_IF_ERROR(column.MakeRoomForTexts());
+    unused_bytes += (rows + 1) * 9;
+    if (unused_bytes < kPieceBytes) continue;
+    BlockPool::Process().Trim(unused_bytes);
+    unused_bytes = 0;
+  }
+  return OkStatus();
+}
 
 }  // namespace
 
@@ -227,7 +240,7 @@ Result<Frame> ReadTextFrame(const ReadOptions& options, const FileSummary& summa
     HEDDLE_RETURN_IF_ERROR(make_columns());
     HEDDLE_RETURN_IF_ERROR(put_cells(order, [](const FrameCell&) { return true; }));
   }
-  for (ScatteredColumn& column : columns) HEDDLE_RETURN_IF_ERROR(column.MakeRoomForTexts());
+  HEDDLE_RETURN_IF_ERROR(MakeRoomForTexts(&columns, rows));
   HEDDLE_RETURN_IF_ERROR(
       VisitFrameCells(options, summary.shape, text, chunks, order, [&](size_t, const FrameCell& cell) {
         if (is_wanted(cell) && !is_missing(cell))
