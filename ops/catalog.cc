@@ -53,6 +53,7 @@ namespace heddle::ops {
   Operator(kMedian)                \
   Operator(kMoment)                \
   Operator(kOuterForm)             \
+  Operator(kPhased)                \
   Operator(kQr)                    \
   Operator(kQuantile)              \
   Operator(kReplaceTexts)          \
@@ -296,6 +297,16 @@ Cost CostOf(const Node& node, std::span<const ValueInfo> inputs) {
       cost.bytes += 8.0 * static_cast<double>(result.shape.Cells());
   cost.flops = cost.bytes / 8;
   return cost;
+}
+
+int64_t TotalRowsOf(const Operator& op, const Node& node, std::span<const ValueInfo> inputs) {
+  const ValueInfo& result = ResultsOf(node)[0];
+  int64_t rows = result.IsTabular() ? result.shape.rows : 0;
+  if (op.row_rule != nullptr && !inputs.empty() && inputs[0].IsTabular()) {
+    const RowRule rule = op.row_rule(node, inputs);
+    if (rule == RowRule::kReduce || rule == RowRule::kMixed) rows = inputs[0].shape.rows;
+  }
+  return std::max<int64_t>(rows, 0);
 }
 
 double WorkingBytesOf(const Node& node, std::span<const ValueInfo> inputs) {

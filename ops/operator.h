@@ -158,6 +158,8 @@ OperatorKind KindOf(const Node& node);  ///< kOther for the nodes that are no op
 RowUse RowUseOf(const Node& node);      ///< kNone for those.
 InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i);
 Cost CostOf(const Node& node, std::span<const ValueInfo> inputs);
+/// KernelCall::total_rows of a call on whole values: of the dimension that the row rule would cut.
+int64_t TotalRowsOf(const Operator& op, const Node& node, std::span<const ValueInfo> inputs);
 /// 0 where a shape is not known.
 double WorkingBytesOf(const Node& node, std::span<const ValueInfo> inputs);
 

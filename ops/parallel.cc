@@ -8,6 +8,7 @@
 #include <tbb/task_scheduler_observer.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/memory/counted_heap.h"
 
@@ -21,6 +22,8 @@ namespace {
 // About: enough to balance, also where another program holds up one of the threads for milliseconds; few
 // enough to start fast.
 constexpr int64_t kRangesOfThread = 16;
+
+constinit thread_local bool loops_are_serial = false;
 
 // What oneTBB orders, for ThreadSanitizer, which does not see into that library: all that happens before a
 // loop comes before its parts, and they come before what follows the loop.
@@ -45,7 +48,10 @@ class LoopOrder {
 
 void SetFloatingPointMode() { _mm_setcsr((_mm_getcsr() & ~(0x6000u | 0x8040u)) | 0x1f80u); }
 
-int ParallelThreads() { return tbb::this_task_arena::max_concurrency(); }
+int ParallelThreads() { return loops_are_serial ? 1 : tbb::this_task_arena::max_concurrency(); }
+
+SerialLoops::SerialLoops() : before_(std::exchange(loops_are_serial, true)) {}
+SerialLoops::~SerialLoops() { loops_are_serial = before_; }
 
 void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   if (count <= 0) return;

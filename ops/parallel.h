@@ -16,6 +16,18 @@ void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t 
 /// Threads that ParallelFor would use here.
 int ParallelThreads();
 
+/// While one lives, loops of its thread run serially: for what is itself one part of a loop of small parts.
+class SerialLoops {
+ public:
+  SerialLoops();
+  ~SerialLoops();
+  SerialLoops(const SerialLoops&) = delete;
+  SerialLoops& operator=(const SerialLoops&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// A set of worker threads of fixed size in which kernels run (one per executor). Every thread has MXCSR set
 /// to round to nearest without flush to zero.
 class Arena {

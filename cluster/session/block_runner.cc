@@ -17,12 +17,13 @@ constexpr int32_t kExchange = -1;  // No block has this number.
 
 int64_t DenseBytes(const ValueInfo& info) { return info.format == Format::kDense ? KnownBytes(info) : 0; }
 
-// About what the acts of a task read and wrote on this rank. Fused operators count for themselves.
+// About what the acts of a task read and wrote on this rank. Fused operators and those of phases count for
+// themselves.
 int64_t BytesMoved(const Plan& plan, const actor::TaskStatistics& task) {
   const Node& node = plan.graph[task.node];
   const bool whole = task.phase == Phase::kWhole;
   if (!(whole || task.phase == Phase::kPartial) || task.acts == 0) return 0;
-  if (node.Is("variable") || node.Is("assign") || IsFused(node)) return 0;
+  if (node.Is("variable") || node.Is("assign") || IsFused(node) || node.Is("phased")) return 0;
   int64_t bytes = 0;
   for (const ValueInfo& result : ResultsOf(node)) bytes += DenseBytes(result);
   for (const NodeId input : node.inputs)

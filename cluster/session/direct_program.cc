@@ -20,17 +20,6 @@ bool IsSizedNode(const Node& node) {
 
 int64_t DenseBytes(const ValueInfo& info) { return info.format == Format::kDense ? KnownBytes(info) : 0; }
 
-// The rows of the dimension that a row rule would cut, as the scheduler states them of whole values.
-int64_t RowsOf(const ops::Operator& op, const Node& node, std::span<const ValueInfo> inputs) {
-  const ValueInfo& result = ResultsOf(node)[0];
-  int64_t rows = result.IsTabular() ? result.shape.rows : 0;
-  if (op.row_rule != nullptr && !inputs.empty() && inputs[0].IsTabular()) {
-    const ops::RowRule rule = op.row_rule(node, inputs);
-    if (rule == ops::RowRule::kReduce || rule == ops::RowRule::kMixed) rows = inputs[0].shape.rows;
-  }
-  return std::max<int64_t>(rows, 0);
-}
-
 // The sizes that only the cells tell.
 ValueInfo InfoOfValue(const ValueInfo& known, const Value& value) {
   switch (value.kind()) {
@@ -234,7 +223,7 @@ bool DirectProgram::Enter(const Frame& frame) {
     step.input_infos.clear();
     for (const NodeId input : node.inputs)
       step.input_infos.push_back(input == kNoNode ? ValueInfo() : graph()[input].info);
-    step.rows = RowsOf(*step.op, node, step.input_infos);
+    step.rows = ops::TotalRowsOf(*step.op, node, step.input_infos);
     const bool appends =
         step.appends || (step.op->updates && step.reads_last && step.input_infos[0].IsMatrix());
     work_ += WorkOf(node, step.input_infos, appends);

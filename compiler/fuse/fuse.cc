@@ -6,6 +6,7 @@
 
 #include "compiler/fuse/memo.h"
 #include "compiler/fuse/partition.h"
+#include "compiler/fuse/phases.h"
 #include "compiler/fuse/plan_cost.h"
 #include "compiler/fuse/replace.h"
 #include "compiler/fuse/select.h"
@@ -109,7 +110,10 @@ class Fuser {
     HEDDLE_ASSIGN_OR_RETURN(Graph result, Replace(dag_, memo_, picker_, replace, &replaced));
     report->fused = std::move(replaced.fused);
     report->refused = std::move(replaced.refused);
-    return result;
+    PhaseOptions phases{
+        options_.ranks, options_.min_distributed_bytes, options_.memory_budget, options_.is_split, {}};
+    if (options_.mode == FusionMode::kRandom) phases.wants = [this] { return random_.Below(2) == 0; };
+    return JoinPhases(result, phases, &report->phased);
   }
 
  private:

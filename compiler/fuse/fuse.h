@@ -71,6 +71,7 @@ struct FuseReport {
   std::string memo;
   std::vector<PartitionReport> partitions;
   std::vector<std::string> fused;    ///< FusedOperator::ToText, in the order of the result.
+  std::vector<std::string> phased;   ///< PhasedOperator::ToText of what they and others were put together to.
   std::vector<std::string> refused;  ///< Roots whose operators the executor refused.
 };
 std::string ToText(const FuseReport& report, bool with_costs);
@@ -81,6 +82,8 @@ int64_t CostedPlans(const FuseReport& report);
 /// string FusedOperator::ToText(). Its inputs are those of the fused operator, in order. Those of a node with
 /// several results (multi-aggregate, stitch) are read by nodes "result". Nodes that stay keep their order,
 /// and every node its position in the script.
+///
+/// At last operators between two products, fused or not, are put together to nodes "phased" (fuse/phases.h).
 ///
 /// Needs: inferred infos; nodes of unknown size are left alone. Keeps: every bit of every result. Linear in
 /// the graph but for the search in each partition (fuse/select.h).

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <set>
+
 #include "compiler/fuse/fuse.h"
+#include "core/programs/fused_operator.h"
+#include "core/programs/phased_operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -33,6 +38,48 @@ void AppendPartition(const PartitionReport& partition, bool with_costs, std::str
   for (const std::string& plan : partition.plans) *out += "    " + plan + "\n";
 }
 
+// "cell colMeans", "stitch sum colSums" of fused operators, "sqrt" of others.
+std::string NameOf(const Node& node) {
+  const Result<FusedOperator> fused = IsFused(node)
+                                          ? FusedOperator::Parse(node.Text("operator"))
+                                          : Result<FusedOperator>(Internal("{} is not fused", node.op));
+  if (!fused.ok()) return node.op;
+  std::string name(Name(fused->kind));
+  for (const NodeId root : fused->roots) name += " " + fused->body[root].op;
+  return name;
+}
+
+double Megabytes(std::span<const ValueInfo> infos) {
+  double bytes = 0;
+  for (const ValueInfo& info : infos)
+    if (info.IsMatrix()) bytes += static_cast<double>(KnownBytes(info));
+  return bytes / 1e6;
+}
+
+// What each phase of an operator does, what it reads and what it leaves to the later ones.
+std::string PhasesText(const std::string& text) {
+  const Result<PhasedOperator> phased = PhasedOperator::Parse(text);
+  if (!phased.ok()) return "";
+  const Graph& body = phased->body;
+  const std::vector<int> phases = PhasesOf(body);
+  const std::set<NodeId> roots(phased->roots.begin(), phased->roots.end());
+  std::vector<std::string> lines(static_cast<size_t>(*std::max_element(phases.begin(), phases.end())) + 1);
+  for (NodeId id = 0; id < body.size(); ++id) {
+    const int phase = phases[static_cast<size_t>(id)];
+    if (phase < 0) continue;
+    const Node& node = body[id];
+    double read = 0;
+    for (const NodeId input : std::set<NodeId>(node.inputs.begin(), node.inputs.end()))
+      if (input != kNoNode) read += Megabytes({&body[input].info, 1});
+    lines[static_cast<size_t>(phase)] += fmt::format(
+        "    {}: reads {:.4g} MB, {} {:.4g} MB\n", NameOf(node), read,
+        roots.contains(id) || node.info.IsTuple() ? "leaves" : "keeps", Megabytes(ResultsOf(node)));
+  }
+  std::string result = fmt::format("phased, {} results\n", phased->roots.size());
+  for (size_t i = 0; i < lines.size(); ++i) result += fmt::format("  phase {}\n{}", i + 1, lines[i]);
+  return result;
+}
+
 }  // namespace
 
 int64_t CostedPlans(const FuseReport& report) {
@@ -49,6 +96,7 @@ std::string ToText(const FuseReport& report, bool with_costs) {
     text += "fused\n";
     AppendIndented(fused, &text);
   }
+  for (const std::string& phased : report.phased) text += PhasesText(phased);
   for (const std::string& refused : report.refused) text += "refused by the executor: " + refused + "\n";
   return text;
 }

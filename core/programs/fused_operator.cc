@@ -22,16 +22,6 @@ FusionTemplate ReadKind(TextReader& reader) {
   return FusionTemplate::kCell;
 }
 
-std::vector<NodeId> ReadRoots(TextReader& reader) {
-  std::vector<NodeId> roots;
-  reader.Expect("(");
-  do {
-    roots.push_back(reader.Node());
-  } while (reader.ok() && reader.Accept(","));
-  reader.Expect(")");
-  return roots;
-}
-
 Status Broken(std::string_view why) { return Internal("broken fused operator: {}", why); }
 
 Status VerifyRoots(const FusedOperator& fused) {
@@ -62,12 +52,7 @@ std::string FusedOperator::ToText() const {
   std::string text(Name(kind));
   text += " driver=";
   AppendInteger(driver, &text);
-  text += " roots=(";
-  for (size_t i = 0; i < roots.size(); ++i) {
-    if (i > 0) text += ", ";
-    AppendNodeId(roots[i], &text);
-  }
-  text += ")\n";
+  AppendRoots(roots, &text);
   AppendGraph(body, 0, &text);
   return text;
 }
@@ -78,7 +63,6 @@ Result<FusedOperator> FusedOperator::Parse(std::string_view text) {
   fused.kind = ReadKind(reader);
   reader.Expect("driver=");
   fused.driver = reader.Integer32();
-  reader.Expect("roots=");
   fused.roots = ReadRoots(reader);
   fused.body = ReadGraph(reader);
   if (!reader.AtEnd()) reader.Fail("a node");

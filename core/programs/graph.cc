@@ -179,6 +179,26 @@ void AppendGraph(const Graph& graph, int indent, std::string* out) {
   }
 }
 
+void AppendRoots(const std::vector<NodeId>& roots, std::string* out) {
+  *out += " roots=(";
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (i > 0) *out += ", ";
+    AppendNodeId(roots[i], out);
+  }
+  *out += ")\n";
+}
+
+std::vector<NodeId> ReadRoots(TextReader& reader) {
+  std::vector<NodeId> roots;
+  reader.Expect("roots=");
+  reader.Expect("(");
+  do {
+    roots.push_back(reader.Node());
+  } while (reader.ok() && reader.Accept(","));
+  reader.Expect(")");
+  return roots;
+}
+
 Graph ReadGraph(TextReader& reader) {
   Graph graph;
   while (reader.Peek() == '%') {

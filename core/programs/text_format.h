@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/programs/distribution.h"
 #include "core/programs/graph.h"
@@ -73,6 +74,9 @@ class TextReader {
 
 /// Node lines of a graph, each indented by `indent` blanks; Graph::ToText with no indent.
 void AppendGraph(const Graph& graph, int indent, std::string* out);
+/// Appends " roots=(%3, %5)" and a line end.
+void AppendRoots(const std::vector<NodeId>& roots, std::string* out);
+std::vector<NodeId> ReadRoots(TextReader& reader);
 /// Reads node lines until something else than "%" is next.
 Graph ReadGraph(TextReader& reader);
 

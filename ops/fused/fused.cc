@@ -13,18 +13,12 @@
 namespace heddle::ops {
 namespace {
 
-// The place as in errors, without the folders of the script.
-std::string PlaceOf(SourcePosition position) {
-  position.file.erase(0, position.file.rfind('/') + 1);
-  return position.ToString();
-}
-
 std::string LabelOf(const FusedOperator& fused) {
   std::string label(Name(fused.kind)), places;
   for (NodeId root : fused.roots) {
     label += " " + fused.body[root].op;
     if (const SourcePosition& position = fused.body[root].position; position.IsKnown())
-      places += " " + PlaceOf(position);
+      places += " " + ShortPlace(position);
   }
   return label + places;
 }
@@ -158,6 +152,11 @@ void FusedRuntime::Record(const std::string& text, const TileProgram& program, i
   Add(call, entry == entries_.end() ? &forgotten_[call.label] : &entry->second->counts);
 }
 
+void FusedRuntime::Record(const FusedCounts& counts) {
+  const std::lock_guard lock(mutex_);
+  Add(counts, &forgotten_[counts.label]);
+}
+
 size_t FusedRuntime::programs() const {
   const std::lock_guard lock(mutex_);
   return entries_.size();
@@ -178,6 +177,11 @@ std::vector<FusedCounts> FusedRuntime::Counts() const {
 int64_t FusedRuntime::fallbacks() const {
   const std::lock_guard lock(mutex_);
   return fallbacks_;
+}
+
+std::string ShortPlace(SourcePosition position) {
+  position.file.erase(0, position.file.rfind('/') + 1);
+  return position.ToString();
 }
 
 FusedRuntime& InterpretedRuntime() {

@@ -58,6 +58,8 @@ class FusedRuntime {
   /// compute is counted towards kInterpretedWork; without a call, or where strict, everything is compiled.
   Result<std::shared_ptr<const TileProgram>> Get(const std::string& text, const KernelCall* call = nullptr);
   void Record(const std::string& text, const TileProgram& program, int64_t nanoseconds, int64_t bytes);
+  /// Of what is no fused operator, but is listed beside them.
+  void Record(const FusedCounts& counts);
   /// By descending time.
   std::vector<FusedCounts> Counts() const;
   int64_t fallbacks() const;
@@ -76,9 +78,12 @@ class FusedRuntime {
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
   std::unordered_map<size_t, double> work_;  ///< By the hash of a region's text: done by interpreting it.
-  std::map<std::string, FusedCounts> forgotten_;  ///< By label: what operators did whose programs went.
+  std::map<std::string, FusedCounts> forgotten_;  ///< By label: of programs that went, and of what is none.
   int64_t fallbacks_ = 0;
 };
+
+/// The place as in errors, without the folders of the script.
+std::string ShortPlace(SourcePosition position);
 
 /// The runtime of calls whose KernelContext has none: interpreted regions.
 FusedRuntime& InterpretedRuntime();

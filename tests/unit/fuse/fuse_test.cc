@@ -20,7 +20,7 @@ constexpr FusionMode kModes[] = {FusionMode::kOff, FusionMode::kAll, FusionMode:
 Graph Fused(const Graph& graph, FuseOptions options, FuseReport* report = nullptr) {
   const Result<Graph> result = Fuse(graph, options, report);
   EXPECT_TRUE(result.ok()) << result.status().ToString();
-  return result.ok() ? *result : Graph();
+  return result.ok() ? WithoutPhases(*result) : Graph();
 }
 
 Graph Fused(const Graph& graph, FusionMode mode, uint64_t seed = 0) {

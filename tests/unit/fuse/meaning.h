@@ -11,16 +11,18 @@
 
 #include "core/programs/fused_operator.h"
 #include "core/programs/graph.h"
+#include "tests/unit/fuse/without_phases.h"
 
 namespace heddle::compiler {
 
 /// What the sinks of a graph (assignments, effects, whatever nobody reads) compute, as one number per
-/// distinct computation. Fused operators count as the bodies they hold, so a graph and any fusion of it
-/// agree, whatever is shared or computed twice.
+/// distinct computation. Fused operators and operators of phases count as the bodies they hold, so a graph
+/// and any fusion of it agree, whatever is shared or computed twice.
 class Meaning {
  public:
   /// "name:number" of every assignment, then "op:number" of every other sink, sorted.
-  std::vector<std::string> Of(const Graph& graph) {
+  std::vector<std::string> Of(const Graph& with_phases) {
+    const Graph graph = WithoutPhases(with_phases);
     std::vector<int> numbers(graph.nodes.size());
     std::map<NodeId, std::vector<int>> results;  // Of multi-aggregates.
     std::vector<bool> read(graph.nodes.size(), false);

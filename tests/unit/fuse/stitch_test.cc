@@ -23,7 +23,7 @@ std::vector<FusedOperator> OperatorsOf(const Graph& graph, FusionMode mode = Fus
   Meaning meaning;
   EXPECT_EQ(meaning.Of(*fused), meaning.Of(graph)) << fused->ToText();
   std::vector<FusedOperator> operators;
-  for (const Node& node : fused->nodes)
+  for (const Node& node : WithoutPhases(*fused).nodes)
     if (IsFused(node)) operators.push_back(*FusedOperator::Parse(node.Text("operator")));
   return operators;
 }

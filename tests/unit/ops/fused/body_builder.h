@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/programs/fused_operator.h"
+#include "core/programs/phased_operator.h"
 #include "core/values/panels.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/fused/fused.h"
@@ -84,6 +85,7 @@ class BodyBuilder {
     fused_.driver = driver;
   }
   FusedOperator& fused() { return fused_; }
+  KernelContext& context() { return context_; }
   const ValueInfo& info(NodeId id) const { return fused_.body[id].info; }
 
   /// Node by node, each operator's own kernel: what the roots are.
@@ -129,6 +131,39 @@ class BodyBuilder {
     Result<std::vector<Value>> results = Status();
     Arena(threads).Execute([&] { results = RunOn(*FindOperator(node.op), node, workers); });
     return results;
+  }
+  /// The body as an operator of phases.
+  Result<std::vector<Value>> RootsPhased(int threads) {
+    Node node{.op = "phased"};
+    for (size_t i = 0; i < inputs_.size(); ++i) node.inputs.push_back(static_cast<NodeId>(i));
+    const PhasedOperator phased{fused_.body, fused_.roots};
+    HEDDLE_RETURN_IF_ERROR(Verify(phased));
+    node.SetAttribute("operator", Scalar(phased.ToText()));
+    HEDDLE_ASSIGN_OR_RETURN(node.info, Infer({.node = node, .inputs = infos_, .scalars = {}}, &node.results));
+    std::vector<const Value*> inputs;
+    for (const Value& input : inputs_) inputs.push_back(&input);
+    std::vector<Value> results(fused_.roots.size());
+    Status status;
+    Arena(threads).Execute([&] {
+      status = CatalogKernels().Run({.node = node,
+                                     .phase = Phase::kWhole,
+                                     .inputs = inputs,
+                                     .input_infos = infos_,
+                                     .context = context_},
+                                    results);
+    });
+    HEDDLE_RETURN_IF_ERROR(status);
+    return results;
+  }
+  /// Every root has the bytes that the operators give one by one.
+  void ExpectSamePhased(const std::string& what) {
+    SCOPED_TRACE(what);
+    const std::vector<Value> expected = RootsOneByOne();
+    for (const int threads : {1, 2, 7}) {
+      const Result<std::vector<Value>> actual = RootsPhased(threads);
+      ASSERT_TRUE(actual.ok()) << actual.status().ToString();
+      for (size_t i = 0; i < expected.size(); ++i) ExpectEqual(expected[i], (*actual)[i]);
+    }
   }
   Result<Value> RunFused(int workers, int threads, FusedRuntime* runtime = nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<Value> roots, RootsFused(workers, threads, runtime));

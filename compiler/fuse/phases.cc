@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/fuse/phases.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "compiler/fuse/dag.h"
+#include "core/programs/fused_operator.h"
+#include "core/programs/phased_operator.h"
+#include "ops/operator.h"
+#include "ops/product/matmul.h"
+
+namespace heddle::compiler::fusion {
+namespace {
+
+// An operator that moves and computes no more is small: about what a task costs.
+constexpr double kSmallWork = 256 << 10;
+// Of one operator: larger ones say nothing to a reader, and blocks of thousands of operators exist.
+constexpr size_t kMostMembers = 256;
+// An operator of phases holds its inputs until its last phase: at most this share of the memory may be in it.
+constexpr double kShareOfMemory = 0.25;
+
+size_t Index(NodeId id) { return static_cast<size_t>(id); }
+
+double BytesOf(const ValueInfo& info) { return info.IsTabular() ? static_cast<double>(KnownBytes(info)) : 0; }
+
+bool IsTabular(const Node& node) {
+  const std::span<const ValueInfo> results = ResultsOf(node);
+  return std::any_of(results.begin(), results.end(), [](const ValueInfo& info) { return info.IsTabular(); });
+}
+
+// Numbers and matrices of numbers whose sizes are known.
+bool IsPlain(const ValueInfo& info) {
+  if (info.value_type == ValueType::kString || info.value_type == ValueType::kUnknown) return false;
+  return info.IsScalar() || (info.IsMatrix() && info.shape.IsKnown());
+}
+
+class PhaseJoiner {
+ public:
+  PhaseJoiner(const Graph& graph, const PhaseOptions& options) : graph_(graph), options_(options) {}
+
+  Result<Graph> Run(std::vector<std::string>* phased) {
+    FindCandidates();
+    if (std::count(candidates_.begin(), candidates_.end(), true) < 2) return graph_;
+    FindDepths();
+    Unite();
+    FindGroups();
+    if (groups_.empty()) return graph_;
+    return Rewrite(phased);
+  }
+
+ private:
+  // Which operators may be members
+  // ----------------------------------------------------------------------------------------
+
+  void FindCandidates() {
+    candidates_.assign(graph_.nodes.size(), false);
+    std::vector<bool> ordered(graph_.nodes.size(), false);
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (!graph_[id].after.empty()) ordered[Index(id)] = true;
+      for (const NodeId earlier : graph_[id].after) ordered[Index(earlier)] = true;
+    }
+    if (options_.ranks > 1) {
+      split_ = MakeDag(graph_, nullptr);
+      MarkSplit(options_.ranks, options_.min_distributed_bytes, options_.is_split, &split_);
+    }
+    small_.assign(graph_.nodes.size(), false);
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      const Node& node = graph_[id];
+      if (node.Is("result"))
+        candidates_[Index(id)] = candidates_[Index(node.inputs[0])];
+      else
+        candidates_[Index(id)] = !ordered[Index(id)] && IsCandidate(id);
+    }
+  }
+
+  bool IsCandidate(NodeId id) {
+    const Node& node = graph_[id];
+    const ops::Operator* op = ops::FindOperator(node.op);
+    if (op == nullptr || !op->pure || op->effect || op->may_fail || op->files || op->seed_input >= 0 ||
+        op->updates)
+      return false;
+    const std::span<const ValueInfo> results = ResultsOf(node);
+    if (!std::all_of(results.begin(), results.end(), IsPlain)) return false;
+    double bytes = 0;
+    std::vector<ValueInfo> infos;
+    for (const ValueInfo& result : results) bytes += BytesOf(result);
+    for (const NodeId input : node.inputs) {
+      infos.push_back(input == kNoNode ? ValueInfo() : graph_[input].info);
+      if (input == kNoNode) continue;
+      if (!IsPlain(graph_[input].info) || IsSplit(input)) return false;
+      bytes += BytesOf(graph_[input].info);
+    }
+    if (IsSplit(id) || GrowsVariable(node, *op)) return false;
+    if (options_.memory_budget > 0 && bytes > kShareOfMemory * static_cast<double>(options_.memory_budget))
+      return false;
+    const ops::Cost cost = ops::CostOf(node, infos);
+    small_[Index(id)] = cost.bytes + cost.flops <= kSmallWork;
+    return small_[Index(id)] || IsBoundByMemory(node, *op);
+  }
+
+  bool IsSplit(NodeId id) const { return options_.ranks > 1 && split_[id].split; }
+
+  // X = rbind(X, v) makes its variable longer where it lies.
+  bool GrowsVariable(const Node& node, const ops::Operator& op) const {
+    return (op.fusion.use == ops::RowUse::kCbind || node.Is("rbind")) && !node.inputs.empty() &&
+           graph_[node.inputs[0]].Is("variable");
+  }
+
+  // One pass or few over what it reads; products of more than a few columns are not.
+  static bool IsBoundByMemory(const Node& node, const ops::Operator& op) {
+    if (!IsFused(node)) return IsPassOf(node, op);
+    const Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator"));
+    if (!fused.ok()) return false;
+    const std::vector<Node>& body = fused->body.nodes;
+    return std::all_of(body.begin(), body.end(), [](const Node& inner) {
+      const ops::Operator* const own = ops::FindOperator(inner.op);
+      return own == nullptr || IsPassOf(inner, *own);
+    });
+  }
+  static bool IsPassOf(const Node& node, const ops::Operator& op) {
+    if (node.info.IsScalar() && op.evaluate != nullptr) return true;
+    switch (op.fusion.use) {
+      case ops::RowUse::kNone: return op.kind == ops::OperatorKind::kTranspose;
+      case ops::RowUse::kProduct:
+      case ops::RowUse::kTransposedProduct: return ops::IsNarrow(node.info.shape.columns);
+      case ops::RowUse::kSampledProduct: return false;
+      default: return true;
+    }
+  }
+
+  // Which of them belong together
+  // -------------------------------------------------------------------------------------------
+
+  // By node: the most operators that are no candidates, and are followed by one, on a way to it. No way from
+  // a candidate through another operator ends in a candidate of the same depth.
+  void FindDepths() {
+    depth_.assign(graph_.nodes.size(), 0);
+    std::vector<int> behind(graph_.nodes.size(), 0);  // What a candidate that reads the node has at least.
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      int depth = 0;
+      for (const std::vector<NodeId>* needs : {&graph_[id].inputs, &graph_[id].after})
+        for (const NodeId input : *needs)
+          if (input != kNoNode) depth = std::max(depth, behind[Index(input)]);
+      depth_[Index(id)] = depth;
+      const bool is_source = graph_[id].inputs.empty() && graph_[id].after.empty();
+      behind[Index(id)] = depth + (candidates_[Index(id)] || is_source ? 0 : 1);
+    }
+  }
+
+  NodeId Find(NodeId id) {
+    while (leader_[Index(id)] != id) id = leader_[Index(id)] = leader_[Index(leader_[Index(id)])];
+    return id;
+  }
+
+  // Candidates of one depth that read each other, and all small ones of a depth that make matrices.
+  void Unite() {
+    leader_.resize(graph_.nodes.size());
+    std::iota(leader_.begin(), leader_.end(), 0);
+    std::map<int, NodeId> first_small;
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (!candidates_[Index(id)]) continue;
+      for (const NodeId input : graph_[id].inputs)
+        if (input != kNoNode && candidates_[Index(input)] && depth_[Index(input)] == depth_[Index(id)])
+          leader_[Index(Find(id))] = Find(input);
+      if (!small_[Index(id)] || !TouchesMatrices(id)) continue;
+      const auto [found, fresh] = first_small.try_emplace(depth_[Index(id)], id);
+      if (!fresh) leader_[Index(Find(id))] = Find(found->second);
+    }
+  }
+
+  bool TouchesMatrices(NodeId id) const {
+    const Node& node = graph_[id];
+    return IsTabular(node) || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+             return input != kNoNode && IsTabular(graph_[input]);
+           });
+  }
+
+  void FindGroups() {
+    std::map<NodeId, std::vector<NodeId>> members;
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      if (candidates_[Index(id)]) members[Find(id)].push_back(id);
+    group_of_.assign(graph_.nodes.size(), -1);
+    for (auto& [unused, group] : members) {
+      DropScalarEnds(&group);
+      if (!IsWorthATask(group) || (options_.wants && !options_.wants())) continue;
+      for (const NodeId id : group) group_of_[Index(id)] = static_cast<int>(groups_.size());
+      groups_.push_back(std::move(group));
+    }
+  }
+
+  // Scalars stay inside only on a way from a matrix operator to another one. A way from one member to another
+  // through what was dropped does not exist: either nothing behind it is inside, or nothing before it.
+  void DropScalarEnds(std::vector<NodeId>* group) const {
+    std::map<NodeId, uint8_t> ways;  // 1: some matrix operator is it or before it; 2: is it or behind it.
+    for (const NodeId id : *group) ways[id] = TouchesMatrices(id) ? 3 : 0;
+    for (const NodeId id : *group)
+      for (const NodeId input : graph_[id].inputs)
+        if (const auto found = ways.find(input); found != ways.end()) ways[id] |= found->second & 1;
+    for (auto id = group->rbegin(); id != group->rend(); ++id)
+      for (const NodeId input : graph_[*id].inputs)
+        if (const auto found = ways.find(input); found != ways.end()) found->second |= ways[*id] & 2;
+    std::erase_if(*group,
+                  [&](NodeId id) { return ways[graph_[id].Is("result") ? graph_[id].inputs[0] : id] != 3; });
+  }
+
+  bool IsWorthATask(const std::vector<NodeId>& group) const {
+    double bytes = 0;
+    size_t operators = 0;
+    std::map<NodeId, bool> counted;
+    const auto count = [&](NodeId id) {
+      if (counted.try_emplace(id, true).second && !graph_[id].info.IsTuple())
+        bytes += BytesOf(graph_[id].info);
+    };
+    for (const NodeId id : group) {
+      operators += TouchesMatrices(id) && !graph_[id].Is("result") ? 1 : 0;
+      count(id);
+      for (const NodeId input : graph_[id].inputs)
+        if (input != kNoNode) count(input);
+    }
+    return operators >= 2 && group.size() <= kMostMembers &&
+           (options_.memory_budget <= 0 ||
+            bytes <= kShareOfMemory * static_cast<double>(options_.memory_budget));
+  }
+
+  // The new graph
+  // ----------------------------------------------------------------------------------------------------------
+
+  struct Built {
+    PhasedOperator phased;
+    std::vector<NodeId> inputs, roots;  // Nodes of the old graph.
+  };
+
+  Built Build(const std::vector<NodeId>& group, const std::vector<bool>& read_outside) const {
+    Built built;
+    std::map<NodeId, NodeId> inside;
+    for (const NodeId id : group) {
+      Node node = graph_[id];
+      for (NodeId& input : node.inputs) {
+        if (input == kNoNode) continue;
+        const auto [found, fresh] = inside.try_emplace(input, kNoNode);
+        if (fresh) {
+          Node outside = graph_[input];
+          if (!outside.Is("literal")) {
+            outside = {.op = "variable", .info = graph_[input].info, .position = graph_[input].position};
+            outside.SetAttribute("name", Scalar(std::to_string(built.inputs.size())));
+            built.inputs.push_back(input);
+          }
+          found->second = built.phased.body.Add(std::move(outside));
+        }
+        input = found->second;
+      }
+      inside[id] = built.phased.body.Add(std::move(node));
+      if (!read_outside[Index(id)]) continue;
+      built.phased.roots.push_back(inside[id]);
+      built.roots.push_back(id);
+    }
+    return built;
+  }
+
+  // By node: whether something that is not in its group reads it, or nothing does.
+  std::vector<bool> ReadOutside() const {
+    std::vector<bool> outside(graph_.nodes.size(), false), read(graph_.nodes.size(), false);
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      for (const NodeId input : graph_[id].inputs) {
+        if (input == kNoNode) continue;
+        read[Index(input)] = true;
+        if (group_of_[Index(id)] < 0 || group_of_[Index(id)] != group_of_[Index(input)])
+          outside[Index(input)] = true;
+      }
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      if (!read[Index(id)] && !graph_[id].info.IsTuple()) outside[Index(id)] = true;
+    return outside;
+  }
+
+  Result<Graph> Rewrite(std::vector<std::string>* phased) {
+    const std::vector<bool> read_outside = ReadOutside();
+    std::vector<Built> built;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      built.push_back(Build(groups_[g], read_outside));
+      if (built.back().roots.size() <= PhasedOperator::kMaxRoots) {
+        HEDDLE_RETURN_IF_ERROR(Verify(built.back().phased));
+        continue;
+      }
+      for (const NodeId id : groups_[g]) group_of_[Index(id)] = -1;
+    }
+    Graph result;
+    std::vector<NodeId> new_id(graph_.nodes.size(), kNoNode);
+    // Inputs first: a group needs what stands behind its first member.
+    std::vector<NodeId> open;
+    const auto needs_of = [&](NodeId id) {
+      const int group = group_of_[Index(id)];
+      std::vector<NodeId> needs = group < 0 ? graph_[id].inputs : built[static_cast<size_t>(group)].inputs;
+      needs.insert(needs.end(), graph_[id].after.begin(), graph_[id].after.end());
+      std::erase(needs, kNoNode);
+      return needs;
+    };
+    const auto emit = [&](NodeId id) {
+      const int group = group_of_[Index(id)];
+      if (group >= 0) return EmitGroup(built[static_cast<size_t>(group)], &result, &new_id, phased);
+      Node node = graph_[id];
+      for (std::vector<NodeId>* list : {&node.inputs, &node.after})
+        for (NodeId& other : *list)
+          if (other != kNoNode) other = new_id[Index(other)];
+      new_id[Index(id)] = result.Add(std::move(node));
+    };
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      const int group = group_of_[Index(id)];
+      if (group >= 0 && !read_outside[Index(id)]) continue;
+      open.push_back(id);
+      while (!open.empty()) {
+        const NodeId next = open.back();
+        if (new_id[Index(next)] != kNoNode) {
+          open.pop_back();
+          continue;
+        }
+        const size_t before = open.size();
+        for (const NodeId need : needs_of(next))
+          if (new_id[Index(need)] == kNoNode) open.push_back(need);
+        if (open.size() > before) continue;
+        emit(next);
+        open.pop_back();
+      }
+    }
+    return result;
+  }
+
+  void EmitGroup(const Built& built, Graph* result, std::vector<NodeId>* new_id,
+                 std::vector<std::string>* phased) const {
+    Node node{.op = "phased"};
+    for (const NodeId input : built.inputs) node.inputs.push_back((*new_id)[Index(input)]);
+    node.position = graph_[built.roots[0]].position;
+    node.info = ValueInfo::OfTuple();
+    for (const NodeId root : built.roots) node.results.push_back(graph_[root].info);
+    std::string text = built.phased.ToText();
+    phased->push_back(text);
+    node.SetAttribute("operator", Scalar(std::move(text)));
+    const NodeId tuple = result->Add(std::move(node));
+    for (size_t i = 0; i < built.roots.size(); ++i) {
+      Node value = ResultOf(*result, tuple, i);
+      value.position = graph_[built.roots[i]].position;
+      (*new_id)[Index(built.roots[i])] = result->Add(std::move(value));
+    }
+  }
+
+  const Graph& graph_;
+  const PhaseOptions& options_;
+  Dag split_;                             // Of several ranks.
+  std::vector<bool> candidates_, small_;  // By node.
+  std::vector<int> depth_;
+  std::vector<NodeId> leader_;
+  std::vector<std::vector<NodeId>> groups_;  // Ascending.
+  std::vector<int> group_of_;                // By node; -1: it stands alone.
+};
+
+}  // namespace
+
+Result<Graph> JoinPhases(const Graph& graph, const PhaseOptions& options, std::vector<std::string>* phased) {
+  HEDDLE_ASSIGN_OR_RETURN(Graph result, PhaseJoiner(graph, options).Run(phased));
+  HEDDLE_RETURN_IF_ERROR(Verify(result));
+  return result;
+}
+
+}  // namespace heddle::compiler::fusion

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator "phased": several operators that run as one, phase by phase (docs/stitching.md, "Phases"). It
+// costs one task, whatever is in it, and what only its operators read never leaves it. A phase ends where its
+// parallel loops end, so no thread waits for another one inside of a loop.
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "core/environment/clock.h"
+#include "core/programs/fused_operator.h"
+#include "core/programs/phased_operator.h"
+#include "ops/catalog.h"
+#include "ops/fused/fused.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+// An operator of less work takes one thread, and the operators of its phase take the others.
+constexpr double kWorkOfThreads = 1 << 19;
+
+struct PhasedStep {
+  NodeId node = kNoNode;
+  const Operator* op = nullptr;
+  std::vector<ValueInfo> input_infos;
+  int64_t rows = 0;         // KernelCall::total_rows
+  bool reads_last = false;  // Nobody else reads the first input in its phase or later.
+};
+
+struct PhaseSteps {
+  std::vector<PhasedStep> wide, small;  // One after the other by all threads; several at once.
+  std::vector<NodeId> frees;            // Values that nobody reads behind this phase.
+};
+
+struct PhasedProgram {
+  PhasedOperator phased;
+  std::vector<PhaseSteps> phases;
+  std::vector<int> inputs;   // By node: the input that a variable stands for, or -1.
+  double working_bytes = 0;  // Most that inner values and one operator hold.
+  std::string label;         // "phased of 7 train.dml:12:9"
+  int64_t bytes = 0;         // Read and written by the operators that are not fused.
+};
+
+size_t Index(NodeId id) { return static_cast<size_t>(id); }
+
+double BytesOf(const Node& node) {
+  double bytes = 0;
+  for (const ValueInfo& result : ResultsOf(node)) bytes += static_cast<double>(KnownBytes(result));
+  return bytes;
+}
+
+// The node whose values a node's are: its tuple, of a result.
+NodeId MakerOf(const Graph& body, NodeId id) { return body[id].Is("result") ? body[id].inputs[0] : id; }
+
+class PhasedCompiler {
+ public:
+  explicit PhasedCompiler(PhasedOperator phased) { program_.phased = std::move(phased); }
+
+  Result<PhasedProgram> Run() {
+    HEDDLE_RETURN_IF_ERROR(Verify(program_.phased));
+    phase_of_ = PhasesOf(body());
+    program_.phases.resize(static_cast<size_t>(*std::max_element(phase_of_.begin(), phase_of_.end())) + 1);
+    program_.inputs.assign(body().nodes.size(), -1);
+    FindReaders();
+    for (NodeId id = 0; id < body().size(); ++id) {
+      if (body()[id].Is("variable")) {
+        const std::string& name = body()[id].Text("name");
+        std::from_chars(name.data(), name.data() + name.size(), program_.inputs[Index(id)]);
+      }
+      if (phase_of_[Index(id)] >= 0) HEDDLE_RETURN_IF_ERROR(AddStep(id));
+    }
+    CountBytes();
+    SetLabel();
+    return std::move(program_);
+  }
+
+ private:
+  const Graph& body() const { return program_.phased.body; }
+
+  void FindReaders() {
+    last_phase_.assign(body().nodes.size(), -1);
+    readers_in_last_.assign(body().nodes.size(), 0);
+    for (NodeId id = 0; id < body().size(); ++id) {
+      if (phase_of_[Index(id)] < 0) continue;
+      for (const NodeId input : body()[id].inputs) {
+        if (input == kNoNode) continue;
+        const size_t maker = Index(MakerOf(body(), input));
+        if (phase_of_[Index(id)] > last_phase_[maker]) readers_in_last_[maker] = 0;
+        last_phase_[maker] = std::max(last_phase_[maker], phase_of_[Index(id)]);
+        readers_in_last_[maker] += last_phase_[maker] == phase_of_[Index(id)] ? 1 : 0;
+      }
+    }
+    is_root_.assign(body().nodes.size(), false);
+    for (const NodeId root : program_.phased.roots) is_root_[Index(MakerOf(body(), root))] = true;
+  }
+
+  Status AddStep(NodeId id) {
+    const Node& node = body()[id];
+    PhasedStep step{.node = id, .op = FindOperator(node.op)};
+    if (step.op == nullptr) return Internal("no operator {} in an operator of phases", node.op);
+    for (const NodeId input : node.inputs)
+      step.input_infos.push_back(input == kNoNode ? ValueInfo() : body()[input].info);
+    step.rows = TotalRowsOf(*step.op, node, step.input_infos);
+    if (!node.inputs.empty() && node.inputs[0] != kNoNode) {
+      const size_t first = Index(node.inputs[0]);
+      step.reads_last = phase_of_[first] >= 0 && !is_root_[first] && readers_in_last_[first] == 1 &&
+                        last_phase_[first] == phase_of_[Index(id)];
+    }
+    const Cost cost = CostOf(node, step.input_infos);
+    if (!IsFused(node) && !node.info.IsScalar()) program_.bytes += static_cast<int64_t>(cost.bytes);
+    PhaseSteps& phase = program_.phases[Index(phase_of_[Index(id)])];
+    if (cost.bytes + cost.flops < kWorkOfThreads)
+      phase.small.push_back(std::move(step));
+    else
+      phase.wide.push_back(std::move(step));
+    if (!is_root_[Index(id)])
+      program_.phases[Index(std::max(last_phase_[Index(id)], phase_of_[Index(id)]))].frees.push_back(id);
+    return OkStatus();
+  }
+
+  void CountBytes() {
+    double held = 0;
+    for (const PhaseSteps& phase : program_.phases) {
+      double most = 0, of_small = 0;
+      for (const PhasedStep& step : phase.wide) {
+        most = std::max(most, WorkingBytesOf(body()[step.node], step.input_infos));
+        held += is_root_[Index(step.node)] ? 0 : BytesOf(body()[step.node]);
+      }
+      for (const PhasedStep& step : phase.small) {
+        of_small += WorkingBytesOf(body()[step.node], step.input_infos);
+        held += is_root_[Index(step.node)] ? 0 : BytesOf(body()[step.node]);
+      }
+      program_.working_bytes = std::max(program_.working_bytes, held + std::max(most, of_small));
+      for (const NodeId id : phase.frees) held -= BytesOf(body()[id]);
+    }
+  }
+
+  void SetLabel() {
+    size_t operators = 0;
+    for (const PhaseSteps& phase : program_.phases) operators += phase.wide.size() + phase.small.size();
+    program_.label = "phased of " + std::to_string(operators);
+    if (const SourcePosition& position = body()[program_.phased.roots[0]].position; position.IsKnown())
+      program_.label += " " + ShortPlace(position);
+  }
+
+  PhasedProgram program_;
+  std::vector<int> phase_of_, last_phase_;  // By node; of the last reader.
+  std::vector<int> readers_in_last_;
+  std::vector<bool> is_root_;
+};
+
+// Programs of texts, for all executors of the process: a program is a function of its text alone.
+Result<std::shared_ptr<const PhasedProgram>> ProgramOf(const Node& node) {
+  static constexpr size_t kMostPrograms = 1024;  // One more forgets them all.
+  static std::mutex mutex;
+  static std::unordered_map<std::string, std::shared_ptr<const PhasedProgram>> programs;
+  const std::string& text = node.Text("operator");
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = programs.find(text); found != programs.end()) return found->second;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(PhasedOperator phased, PhasedOperator::Parse(text));
+  HEDDLE_ASSIGN_OR_RETURN(PhasedProgram compiled, PhasedCompiler(std::move(phased)).Run());
+  auto program = std::make_shared<const PhasedProgram>(std::move(compiled));
+  const std::lock_guard lock(mutex);
+  if (programs.size() >= kMostPrograms) programs.clear();
+  programs[text] = program;
+  return program;
+}
+
+// One call.
+class PhasedRun {
+ public:
+  PhasedRun(const PhasedProgram& program, const KernelCall& call)
+      : program_(program), call_(call), results_(body().nodes.size()), values_(body().nodes.size(), nullptr) {
+    for (NodeId id = 0; id < body().size(); ++id) {
+      const Node& node = body()[id];
+      if (const int input = program.inputs[Index(id)]; input >= 0)
+        values_[Index(id)] = call.inputs[Index(input)];
+      else if (node.Is("literal"))
+        values_[Index(id)] = &results_[Index(id)].emplace_back(*node.FindAttribute("value"));
+      else if (!node.Is("result"))
+        results_[Index(id)].resize(ResultsOf(node).size());
+    }
+    for (NodeId id = 0; id < body().size(); ++id)
+      if (const Node& node = body()[id]; node.Is("result"))
+        values_[Index(id)] = &results_[Index(node.inputs[0])][node.ResultIndex()];
+      else if (values_[Index(id)] == nullptr)
+        values_[Index(id)] = results_[Index(id)].data();
+  }
+
+  Status Run(std::span<Value> results) {
+    for (const PhaseSteps& phase : program_.phases) {
+      for (const PhasedStep& step : phase.wide) HEDDLE_RETURN_IF_ERROR(RunStep(step));
+      HEDDLE_RETURN_IF_ERROR(RunSmall(phase.small));
+      for (const NodeId id : phase.frees)
+        for (Value& value : results_[Index(id)]) value = Value();
+    }
+    for (size_t i = 0; i < results.size(); ++i) results[i] = *values_[Index(program_.phased.roots[i])];
+    return OkStatus();
+  }
+
+  /// Of all threads, in operators that are not fused and do not record it themselves; 0 where not timed.
+  int64_t nanoseconds() const { return nanoseconds_; }
+
+ private:
+  const Graph& body() const { return program_.phased.body; }
+
+  Status RunStep(const PhasedStep& step) {
+    if (IsCancelled(call_.context.cancelled)) return Cancelled("cancelled");
+    const Node& node = body()[step.node];
+    std::vector<const Value*> inputs;
+    for (const NodeId input : node.inputs)
+      inputs.push_back(input == kNoNode ? nullptr : values_[Index(input)]);
+    Clock* const clock = call_.context.times_operators && !IsFused(node) ? call_.context.clock : nullptr;
+    const int64_t start = clock != nullptr ? clock->MonotonicNs() : 0;
+    Value* const last_read = step.reads_last ? results_[Index(node.inputs[0])].data() : nullptr;
+    const Status status = CatalogKernels().Run({.node = node,
+                                                .phase = Phase::kWhole,
+                                                .inputs = inputs,
+                                                .input_infos = step.input_infos,
+                                                .row_begin = 0,
+                                                .row_end = step.rows,
+                                                .total_rows = step.rows,
+                                                .context = call_.context,
+                                                .last_read = last_read,
+                                                .op = step.op},
+                                               results_[Index(step.node)]);
+    if (clock != nullptr) nanoseconds_ += clock->MonotonicNs() - start;
+    return status.At(node.position);
+  }
+
+  // The first error in their order.
+  Status RunSmall(const std::vector<PhasedStep>& steps) {
+    std::vector<Status> statuses(steps.size());
+    ParallelFor(static_cast<int64_t>(steps.size()), 1, [&](int64_t begin, int64_t end) {
+      const SerialLoops serial;
+      for (int64_t i = begin; i < end; ++i)
+        statuses[static_cast<size_t>(i)] = RunStep(steps[static_cast<size_t>(i)]);
+    });
+    for (Status& status : statuses) HEDDLE_RETURN_IF_ERROR(std::move(status));
+    return OkStatus();
+  }
+
+  const PhasedProgram& program_;
+  const KernelCall& call_;
+  std::vector<std::vector<Value>> results_;  // By node.
+  std::vector<const Value*> values_;
+  std::atomic<int64_t> nanoseconds_ = 0;
+};
+
+Result<std::vector<ValueInfo>> InferPhased(const InferContext& context) {
+  HEDDLE_ASSIGN_OR_RETURN(const PhasedOperator phased, PhasedOperator::Parse(context.node.Text("operator")));
+  std::vector<ValueInfo> results;
+  for (const NodeId root : phased.roots) results.push_back(phased.body[root].info);
+  return results;
+}
+
+Cost PhasedCost(const Node& node, std::span<const ValueInfo>) {
+  Cost cost;
+  const auto program = ProgramOf(node);
+  if (!program.ok()) return cost;
+  for (const PhaseSteps& phase : (*program)->phases)
+    for (const std::vector<PhasedStep>* steps : {&phase.wide, &phase.small})
+      for (const PhasedStep& step : *steps) {
+        const Cost own = CostOf((*program)->phased.body[step.node], step.input_infos);
+        cost.flops += own.flops;
+        cost.bytes += own.bytes;
+      }
+  return cost;
+}
+
+double PhasedWorkingBytes(const Node& node, std::span<const ValueInfo>) {
+  const auto program = ProgramOf(node);
+  return program.ok() ? (*program)->working_bytes : 0;
+}
+
+Status RunPhased(const KernelCall& call, std::span<Value> results) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const PhasedProgram> program, ProgramOf(call.node));
+  PhasedRun run(*program, call);
+  HEDDLE_RETURN_IF_ERROR(run.Run(results));
+  FusedRuntime& runtime = call.context.fused == nullptr ? InterpretedRuntime() : *call.context.fused;
+  runtime.Record({program->label, 1, run.nanoseconds(), program->bytes});
+  return OkStatus();
+}
+
+}  // namespace
+
+extern constexpr Operator kPhased = {.name = "phased",
+                                     .parameters = "x",
+                                     .max_inputs = -1,
+                                     .results = -1,
+                                     .infer_several = InferPhased,
+                                     .cost = PhasedCost,
+                                     .run_several = RunPhased,
+                                     .takes_singles = TakesAnySingles,
+                                     .working_bytes = PhasedWorkingBytes};
+
+}  // namespace heddle::ops

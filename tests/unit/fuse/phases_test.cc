@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which operators of a plan become one operator of phases.
+#include "compiler/fuse/phases.h"
+
+#include <algorithm>
+
+#include "compiler/fuse/fuse.h"
+#include "ops/fused/fused.h"
+#include "tests/unit/fuse/graph_maker.h"
+#include "tests/unit/fuse/meaning.h"
+
+namespace heddle::compiler {
+namespace {
+
+struct Outcome {
+  Graph graph;
+  std::vector<PhasedOperator> phased;
+  // Operators that stand alone, but variables, literals, assignments and results.
+  std::vector<std::string> alone;
+};
+
+Outcome OutcomeOf(const Graph& graph, FuseOptions options = {}) {
+  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  const Result<Graph> fused = Fuse(graph, options, nullptr);
+  EXPECT_TRUE(fused.ok()) << fused.status().ToString();
+  if (!fused.ok()) return {};
+  Meaning meaning;
+  EXPECT_EQ(meaning.Of(*fused), meaning.Of(graph)) << fused->ToText();
+  Outcome outcome{*fused, {}, {}};
+  for (const Node& node : fused->nodes) {
+    if (node.Is("phased"))
+      outcome.phased.push_back(*PhasedOperator::Parse(node.Text("operator")));
+    else if (!node.Is("variable") && !node.Is("literal") && !node.Is("assign") && !node.Is("result"))
+      outcome.alone.push_back(node.op);
+  }
+  return outcome;
+}
+
+int PhasesIn(const PhasedOperator& phased) {
+  const std::vector<int> phases = PhasesOf(phased.body);
+  return *std::max_element(phases.begin(), phases.end()) + 1;
+}
+
+// Assigns what batch norm makes of x.
+void BatchNorm(GraphMaker* make, NodeId x, const std::string& name) {
+  const NodeId centred = make->Add("-", {x, make->Add("colMeans", {x})});
+  const NodeId variance = make->Add("colMeans", {make->Add("^", {centred, make->Literal(2.0)})});
+  const NodeId deviation = make->Add("sqrt", {make->Add("+", {variance, make->Literal(1e-5)})});
+  make->Assign(name, make->Add("/", {centred, deviation}));
+}
+
+// Means, squares, their root and the result: reductions over all rows that rows need again.
+TEST(PhasesTest, BatchNormIsOneOperator) {
+  GraphMaker make;
+  BatchNorm(&make, make.Matrix("X", 8192, 1024), "Y");
+  const Outcome outcome = OutcomeOf(make.graph());
+  ASSERT_EQ(outcome.phased.size(), 1u) << outcome.graph.ToText();
+  EXPECT_TRUE(outcome.alone.empty()) << outcome.graph.ToText();
+  EXPECT_EQ(outcome.phased[0].roots.size(), 1u);
+  EXPECT_GE(PhasesIn(outcome.phased[0]), 3);
+}
+
+TEST(PhasesTest, OneOperatorStaysWhatItIs) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 8192, 1024), y = make.Matrix("Y", 8192, 1024);
+  make.Assign("Z", make.Add("exp", {make.Add("+", {x, y})}));
+  const Outcome outcome = OutcomeOf(make.graph());
+  EXPECT_TRUE(outcome.phased.empty()) << outcome.graph.ToText();
+  EXPECT_EQ(outcome.alone, std::vector<std::string>{"fused"});
+}
+
+// Twenty parameters of an optimiser step, which share no rows.
+TEST(PhasesTest, SmallOperatorsAreOneWhateverTheyRead) {
+  GraphMaker make;
+  for (int i = 0; i < 20; ++i) {
+    const NodeId w = make.Matrix("w" + std::to_string(i), 10 + i, 64),
+                 g = make.Matrix("g" + std::to_string(i), 10 + i, 64);
+    make.Assign("w" + std::to_string(i), make.Add("-", {w, make.Add("*", {g, make.Literal(0.01)})}));
+  }
+  const Outcome outcome = OutcomeOf(make.graph());
+  ASSERT_EQ(outcome.phased.size(), 1u) << outcome.graph.ToText();
+  EXPECT_EQ(outcome.phased[0].roots.size(), 20u);
+  EXPECT_EQ(PhasesIn(outcome.phased[0]), 1);
+}
+
+// Large ones that share nothing keep their own tasks: their inputs would be held longer for nothing.
+TEST(PhasesTest, LargeOperatorsThatShareNothingStayApart) {
+  GraphMaker make;
+  for (const char* name : {"A", "B"})
+    make.Assign(name, make.Add("exp", {make.Matrix(name, 100000, 10 + name[0])}));
+  EXPECT_TRUE(OutcomeOf(make.graph()).phased.empty());
+}
+
+// What lies on both sides of a product cannot be one operator.
+TEST(PhasesTest, NoWayLeadsOutAndBackIn) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 1000, 200), w = make.Matrix("W", 200, 200);
+  const NodeId scaled = make.Add("/", {x, make.Add("colSums", {x})});
+  const NodeId product = make.Add("%*%", {scaled, w});
+  const NodeId centred = make.Add("-", {product, make.Add("colMeans", {product})});
+  make.Assign("Y", make.Add("+", {centred, scaled}));
+  const Outcome outcome = OutcomeOf(make.graph());
+  EXPECT_EQ(outcome.phased.size(), 2u) << outcome.graph.ToText();
+  EXPECT_EQ(outcome.alone, std::vector<std::string>{"%*%"});
+}
+
+TEST(PhasesTest, ScalarsAtTheEndsStayOutside) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 1000, 50), a = make.Scalar("a");
+  const NodeId mean = make.Add("/", {make.Add("sum", {x}), make.Add("*", {a, make.Literal(3.0)})});
+  const NodeId total = make.Add("sum", {make.Add("exp", {make.Add("-", {x, mean})})});
+  make.Assign("t", make.Add("sqrt", {total}));
+  const Outcome outcome = OutcomeOf(make.graph());
+  ASSERT_EQ(outcome.phased.size(), 1u) << outcome.graph.ToText();
+  EXPECT_EQ(outcome.alone, (std::vector<std::string>{"*", "sqrt"}));
+}
+
+// Reductions over the rows of all workers go between them by the plan.
+TEST(PhasesTest, RowsOfSeveralWorkersStayWithThem) {
+  GraphMaker make;
+  BatchNorm(&make, make.Matrix("X", 100000, 100), "Y");
+  FuseOptions options;
+  options.ranks = 2;
+  options.min_distributed_bytes = 8 << 20;
+  const Outcome outcome = OutcomeOf(make.graph(), options);
+  for (const PhasedOperator& phased : outcome.phased)
+    for (const Node& node : phased.body.nodes) EXPECT_LE(node.info.shape.rows, 1) << outcome.graph.ToText();
+}
+
+TEST(PhasesTest, LittleMemoryKeepsThemApart) {
+  GraphMaker make;
+  BatchNorm(&make, make.Matrix("X", 8192, 1024), "Y");
+  FuseOptions options;
+  options.memory_budget = 200 << 20;
+  const Outcome outcome = OutcomeOf(make.graph(), options);
+  for (const PhasedOperator& phased : outcome.phased)
+    for (const Node& node : phased.body.nodes) EXPECT_LE(node.info.shape.rows, 1) << outcome.graph.ToText();
+}
+
+// Effects, what may fail and what is ordered have tasks of their own.
+TEST(PhasesTest, WhatIsOrderedStaysAlone) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 20, 20);
+  const NodeId sums = make.Add("colSums", {make.Add("exp", {x})});
+  const NodeId inverse = make.Add("inv", {make.Add("+", {x, sums})});
+  make.Assign("Y", make.Add("*", {inverse, make.Add("colMeans", {inverse})}));
+  const Outcome outcome = OutcomeOf(make.graph());
+  EXPECT_EQ(outcome.alone, std::vector<std::string>{"inv"}) << outcome.graph.ToText();
+  EXPECT_EQ(outcome.phased.size(), 2u);
+}
+
+}  // namespace
+}  // namespace heddle::compiler
