@@ -231,6 +231,7 @@ void MarkSplit(int ranks, int64_t min_distributed_bytes, const IsSplitVariable& 
           return ops::IsSplit(rule, by_rows, result, min_distributed_bytes);
         }))
       continue;
+    made.spread = true;
     made.split = rule != ops::RowRule::kReduce && rule != ops::RowRule::kMixed;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kNoNode || made.by_rows[i] != 0) continue;

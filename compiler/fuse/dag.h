@@ -30,8 +30,9 @@ struct DagNode {
   double bytes = 8;         ///< Memory of the value.
   int64_t range_begin = 0;  ///< Of kColumnRange: its first column, from 1.
   std::vector<uint8_t>
-      by_rows;         ///< By input: read row by row (1) or whole (0), as placement asks (ops::InputUseOf).
-  bool split = false;  ///< Every rank has its own rows of it, when nothing is fused.
+      by_rows;          ///< By input: read row by row (1) or whole (0), as placement asks (ops::InputUseOf).
+  bool split = false;   ///< Every rank has its own rows of it, when nothing is fused.
+  bool spread = false;  ///< Every rank computes its own rows of it, or of what it reduces.
   NodeId copied_for =
       kNoNode;  ///< The first that all ranks compute and that reads it whole: copies are sent once.
 };
@@ -57,8 +58,8 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of);
 /// Whether every rank has its own rows of a live-in.
 using IsSplitVariable = std::function<bool(std::string_view variable)>;
 
-/// Foresees placement on several ranks: DagNode::split and copied_for. Linear in the graph; nothing to do for
-/// one rank. `is_split` may be empty: no live-in is.
+/// Foresees placement on several ranks: DagNode::split, spread and copied_for. Linear in the graph; nothing
+/// to do for one rank. `is_split` may be empty: no live-in is.
 void MarkSplit(int ranks, int64_t min_distributed_bytes, const IsSplitVariable& is_split, Dag* dag);
 
 /// Column ranges with known bounds cannot fail: they leave the order of effects (what was before and after

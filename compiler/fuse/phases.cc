@@ -63,8 +63,8 @@ class PhaseJoiner {
       for (const NodeId earlier : graph_[id].after) ordered[Index(earlier)] = true;
     }
     if (options_.ranks > 1) {
-      split_ = MakeDag(graph_, nullptr);
-      MarkSplit(options_.ranks, options_.min_distributed_bytes, options_.is_split, &split_);
+      placed_ = MakeDag(graph_, nullptr);
+      MarkSplit(options_.ranks, options_.min_distributed_bytes, options_.is_split, &placed_);
     }
     small_.assign(graph_.nodes.size(), false);
     for (NodeId id = 0; id < graph_.size(); ++id) {
@@ -93,7 +93,7 @@ class PhaseJoiner {
       if (!IsPlain(graph_[input].info) || IsSplit(input)) return false;
       bytes += BytesOf(graph_[input].info);
     }
-    if (IsSplit(id) || GrowsVariable(node, *op)) return false;
+    if (IsSplit(id) || (options_.ranks > 1 && placed_[id].spread) || GrowsVariable(node, *op)) return false;
     if (options_.memory_budget > 0 && bytes > kShareOfMemory * static_cast<double>(options_.memory_budget))
       return false;
     const ops::Cost cost = ops::CostOf(node, infos);
@@ -101,7 +101,8 @@ class PhaseJoiner {
     return small_[Index(id)] || IsBoundByMemory(node, *op);
   }
 
-  bool IsSplit(NodeId id) const { return options_.ranks > 1 && split_[id].split; }
+  // Every rank has rows of it.
+  bool IsSplit(NodeId id) const { return options_.ranks > 1 && placed_[id].split; }
 
   // X = rbind(X, v) makes its variable longer where it lies.
   bool GrowsVariable(const Node& node, const ops::Operator& op) const {
@@ -226,7 +227,7 @@ class PhaseJoiner {
   }
 
   // The new graph
-  // ----------------------------------------------------------------------------------------------------------
+  // ------------------------------------------------------------------------------------------------------
 
   struct Built {
     PhasedOperator phased;
@@ -347,7 +348,7 @@ class PhaseJoiner {
 
   const Graph& graph_;
   const PhaseOptions& options_;
-  Dag split_;                             // Of several ranks.
+  Dag placed_;                            // Of several ranks.
   std::vector<bool> candidates_, small_;  // By node.
   std::vector<int> depth_;
   std::vector<NodeId> leader_;
