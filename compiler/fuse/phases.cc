@@ -110,7 +110,8 @@ class PhaseJoiner {
            graph_[node.inputs[0]].Is("variable");
   }
 
-  // One pass or few over what it reads; products of more than a few columns are not.
+  // One pass or few over what it reads, as of operators that do not say what they cost; products of more than
+  // a few columns are not.
   static bool IsBoundByMemory(const Node& node, const ops::Operator& op) {
     if (!IsFused(node)) return IsPassOf(node, op);
     const Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator"));
@@ -124,7 +125,7 @@ class PhaseJoiner {
   static bool IsPassOf(const Node& node, const ops::Operator& op) {
     if (node.info.IsScalar() && op.evaluate != nullptr) return true;
     switch (op.fusion.use) {
-      case ops::RowUse::kNone: return op.kind == ops::OperatorKind::kTranspose;
+      case ops::RowUse::kNone: return op.cost == nullptr || op.kind == ops::OperatorKind::kAggregate;
       case ops::RowUse::kProduct:
       case ops::RowUse::kTransposedProduct: return ops::IsNarrow(node.info.shape.columns);
       case ops::RowUse::kSampledProduct: return false;

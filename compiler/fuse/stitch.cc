@@ -75,7 +75,8 @@ class Stitcher {
     const NodeId root = unit.roots[0];
     if (unit.covered.size() == 1) {
       const bool opens = kRowTemplate.open(dag_, root) || kCellTemplate.open(dag_, root) ||
-                         dag_[root].op->fusion.use == ops::RowUse::kFullAggregate;
+                         dag_[root].op->fusion.use == ops::RowUse::kFullAggregate ||
+                         dag_[root].op->fusion.use == ops::RowUse::kColumnAggregate;
       if (!opens) return 0;
     }
     return HeightOf(dag_, root);

@@ -147,7 +147,9 @@ constexpr Operator Describe(Operator op, const Aggregate& aggregate, FusionTrait
   op.kind = OperatorKind::kAggregate;
   op.aggregate = &aggregate;
   op.fusion = fusion;
-  op.fusion.cell = op.fusion.row = fusion.use != RowUse::kNone;
+  // Moments of columns need a leaf's rows twice: only stitches, which see whole leaves, have them.
+  const bool by_leaves = aggregate.scope == AggregateScope::kColumn && IsSpread(aggregate.kind);
+  op.fusion.cell = op.fusion.row = fusion.use != RowUse::kNone && !by_leaves;
   return op;
 }
 
@@ -209,8 +211,10 @@ constexpr Operator kOperators[] = {
              {.use = RowUse::kColumnAggregate, .published_flops = 1, .flops = 1}),
     Describe({.name = "colProds"}, kAggregate<kColumn, kProduct>,
              {.use = RowUse::kColumnAggregate, .published_flops = 1, .flops = 1}),
-    Describe({.name = "colVars"}, kAggregate<kColumn, kVariance>, {}),
-    Describe({.name = "colSds"}, kAggregate<kColumn, kDeviation>, {}),
+    Describe({.name = "colVars"}, kAggregate<kColumn, kVariance>,
+             {.use = RowUse::kColumnAggregate, .published_flops = 8, .flops = 2.1}),
+    Describe({.name = "colSds"}, kAggregate<kColumn, kDeviation>,
+             {.use = RowUse::kColumnAggregate, .published_flops = 8, .flops = 2.1}),
 };
 
 }  // namespace

@@ -78,6 +78,8 @@ RowSpan SpanOf(const KernelCall& call);
 Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind);
 Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind);
 Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind);
+/// A leaf of colVars and colSds: (count, means, squares), 1 + 2n doubles, of rows without gaps.
+void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Ahead& ahead, double* payload);
 /// A row aggregate of rows [begin, end) of x, to out[begin] and so on.
 void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out);
 /// rowVars or rowSds of dense rows of up to kColumnChunk columns, `stride` apart.

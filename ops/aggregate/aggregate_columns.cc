@@ -60,43 +60,11 @@ void DenseFold(simd::Fold fold, const double* cells, const simd::Ahead& ahead, i
     simd::FoldColumns(fold, cells, rows, n, n, payload, ahead);
 }
 
-// (count, means, squares) of a panel.
-void PanelMoments(const Panel& panel, double* payload) {
-  const int64_t n = panel.columns(), rows = panel.rows(), lanes = n <= kNarrow ? 8 : 1;
-  const int64_t padded = (n * lanes + 7) / 8 * 8;
-  PanelCells panel_cells(panel.x);
-  const double* cells = panel_cells.Get(panel.row_begin, panel.row_end, 0, n);
-  AlignedArray sums(padded);
-  double *means = payload + 1, *squares = payload + 1 + n;
-  const auto close = [&](double* out) {
-    for (int64_t j = 0; j < n; ++j) {
-      double lane[8] = {sums[j]};
-      for (int64_t r = 1; r < lanes; ++r) lane[r] = sums[r * n + j];
-      out[j] = lanes == 1 ? lane[0] : simd::FoldLanes(simd::Fold::kAdd, lane);
-    }
-  };
-  std::fill_n(sums.data(), padded, 0.0);
-  DenseFold(simd::Fold::kAdd, cells, AheadOf(panel.x), rows, n, sums.data());
-  close(means);
-  for (int64_t j = 0; j < n; ++j) means[j] = means[j] / static_cast<double>(rows);
-  std::fill_n(sums.data(), padded, 0.0);
-  if (lanes == 1) {
-    simd::DeviateColumns(cells, rows, n, means, sums.data());
-  } else {
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < n; ++j) {
-        const double d = cells[i * n + j] - means[j];
-        sums[i % 8 * n + j] += d * d;
-      }
-    }
-  }
-  close(squares);
-  payload[0] = static_cast<double>(rows);
-}
-
 bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* payload) {
   if (IsSpread(kind)) {
-    PanelMoments(panel, payload);
+    PanelCells cells(panel.x);
+    ColumnMoments(cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), panel.rows(),
+                  panel.columns(), AheadOf(panel.x), payload);
     return true;
   }
   const simd::Fold fold = FoldOf(kind);
@@ -157,6 +125,36 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
 }
 
 }  // namespace
+
+void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Ahead& ahead, double* payload) {
+  const int64_t lanes = n <= kNarrow ? 8 : 1, padded = (n * lanes + 7) / 8 * 8;
+  AlignedArray sums(padded);
+  double *means = payload + 1, *squares = payload + 1 + n;
+  const auto close = [&](double* out) {
+    for (int64_t j = 0; j < n; ++j) {
+      double lane[8] = {sums[j]};
+      for (int64_t r = 1; r < lanes; ++r) lane[r] = sums[r * n + j];
+      out[j] = lanes == 1 ? lane[0] : simd::FoldLanes(simd::Fold::kAdd, lane);
+    }
+  };
+  std::fill_n(sums.data(), padded, 0.0);
+  DenseFold(simd::Fold::kAdd, cells, ahead, rows, n, sums.data());
+  close(means);
+  for (int64_t j = 0; j < n; ++j) means[j] = means[j] / static_cast<double>(rows);
+  std::fill_n(sums.data(), padded, 0.0);
+  if (lanes == 1) {
+    simd::DeviateColumns(cells, rows, n, means, sums.data());
+  } else {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        const double d = cells[i * n + j] - means[j];
+        sums[i % 8 * n + j] += d * d;
+      }
+    }
+  }
+  close(squares);
+  payload[0] = static_cast<double>(rows);
+}
 
 Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
   const int64_t n =

@@ -55,6 +55,7 @@ class RoleFinder {
 
   Status VisitRoot(NodeId id) {
     const Node& node = body_[id];
+    const bool stitch = fused_.kind == FusionTemplate::kStitch;
     const auto reduce = [&](std::initializer_list<NodeId> operands) {
       if (roles_.nodes[static_cast<size_t>(id)] != BodyRole::kUnused)
         return Unimplemented("{} is a result and needed inside", node.op);
@@ -65,7 +66,8 @@ class RoleFinder {
     };
     if (const Aggregate* aggregate = FindAggregate(node.op);
         aggregate != nullptr && aggregate->scope != AggregateScope::kRow) {
-      if (IsSpread(aggregate->kind) || aggregate->kind == AggregateKind::kTrace)
+      const bool by_leaves = aggregate->scope == AggregateScope::kColumn && stitch;
+      if ((IsSpread(aggregate->kind) && !by_leaves) || aggregate->kind == AggregateKind::kTrace)
         return Unimplemented("{} inside a fused operator", node.op);
       return reduce({node.inputs[0]});
     }
@@ -75,7 +77,6 @@ class RoleFinder {
       if (n * k > kMostPayload) return Unimplemented("a product of {} cells", n * k);
       return reduce({node.inputs[0], node.inputs[1]});
     }
-    const bool stitch = fused_.kind == FusionTemplate::kStitch;
     if (fused_.roots.size() > 1 && !stitch) return Unimplemented("several roots that are not aggregates");
     if (const Aggregate* aggregate = FindAggregate(node.op);
         aggregate != nullptr && !stitch && body_[node.inputs[0]].info.shape.columns > kColumnChunk) {

@@ -441,6 +441,7 @@ class Lowering : private Places {
   Status MakeRootStep(int r) {
     if (sunk_.contains(r)) return OkStatus();
     const TileRoot& root = program_.roots[static_cast<size_t>(r)];
+    if (root.kind == TileRoot::Kind::kMoments) return OkStatus();
     const Node& n = node(root.node);
     Step step{.kind = Step::Kind::kRoot, .index = r, .columns = root.n};
     if (n.Is("t%*%")) {

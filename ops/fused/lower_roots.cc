@@ -131,10 +131,20 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
     } else {
       const Aggregate& aggregate = *FindAggregate(n.op);
       root.aggregate = aggregate.kind;
+      const bool moments = IsSpread(aggregate.kind);
       const bool full = aggregate.scope != AggregateScope::kColumn;  // Of a long row: as if it were all.
-      root.kind = full ? TileRoot::Kind::kFull : TileRoot::Kind::kColumns;
-      root.width = full ? 8 : root.n <= 8 ? 8 * root.n : (root.n + 7) / 8 * 8;
-      height = full ? FullPanelHeight(m, root.n) : ColumnPanelHeight(m, root.n);
+      root.kind = moments ? TileRoot::Kind::kMoments
+                  : full  ? TileRoot::Kind::kFull
+                          : TileRoot::Kind::kColumns;
+      root.width = moments ? 1 + 2 * root.n : full ? 8 : root.n <= 8 ? 8 * root.n : (root.n + 7) / 8 * 8;
+      height = moments ? MomentsPanelHeight(m, root.n)
+               : full  ? FullPanelHeight(m, root.n)
+                       : ColumnPanelHeight(m, root.n);
+      if (moments) {
+        if (!view.IsInput(n.inputs[0]) || view.IsCsrInput(n.inputs[0]) || view.IsSingle(n.inputs[0]))
+          return Unimplemented("{} of other than the rows of a dense input of doubles", n.op);
+        root.input = BodyView::InputPosition(view.node(n.inputs[0]));
+      }
       root.join = JoinOf(aggregate.kind);
     }
     if (root.n == 0 || root.k == 0) return Unimplemented("a matrix without columns");

@@ -176,10 +176,18 @@ class Stitch {
         const TileRoot& root = trees_[r].root();
         if (next % root.height != 0 && next != span_.end) continue;
         if (steps_.IsPaired(static_cast<int>(r))) steps_.AddWaiting(scratch, payload);
+        if (root.kind == TileRoot::Kind::kMoments) SetMoments(root, next, payload + root.offset);
         writers[r].AddLeaf((next - 1) / root.height, payload + root.offset, next == end);
         FillIdentity(ReductionOf(root, call_), payload + root.offset);
       }
     }
+  }
+
+  // Of the leaf that ends at `row_end`: its rows are in the caches, where the tiles have left them.
+  void SetMoments(const TileRoot& root, int64_t row_end, double* payload) const {
+    const Matrix& x = steps_.inputs()[static_cast<size_t>(root.input)];
+    const int64_t begin = std::max(span_.begin, (row_end - 1) / root.height * root.height);
+    ColumnMoments(x.data() + (begin - span_.begin) * root.n, row_end - begin, root.n, {}, payload);
   }
 
   Status Close(std::span<Value> results) {

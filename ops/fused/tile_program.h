@@ -106,7 +106,14 @@ inline bool PacksRight(const Step& step) {
 
 /// A reduction: where its payload is and what goes into it.
 struct TileRoot {
-  enum class Kind : uint8_t { kFull, kColumns, kLanes, kVectors, kProduct } kind = Kind::kFull;
+  enum class Kind : uint8_t {
+    kFull,
+    kColumns,
+    kLanes,
+    kVectors,
+    kProduct,
+    kMoments,  ///< colVars, colSds of an input: of a leaf at once, when its last tile is done; no step.
+  } kind = Kind::kFull;
   NodeId node = kNoNode;
   int result = 0;  ///< Its place among the roots of the fused operator.
   AggregateKind aggregate = AggregateKind::kSum;
@@ -116,6 +123,7 @@ struct TileRoot {
   int64_t width = 0;       ///< Doubles of its payload, as the root's own kernel has it.
   int64_t height = 0;      ///< Rows of a leaf, a power of two.
   int64_t padded = 0;      ///< kVectors: n rounded up to 8.
+  int input = -1;          ///< kMoments
   bool symmetric = false;  ///< kProduct: t(X) %*% X; the upper half is enough, as the root's "finish" knows.
 };
 

@@ -55,6 +55,18 @@ TEST_P(StitchShapes, EveryKindOfResult) {
   body.ExpectSame("every kind");
 }
 
+// Moments are those of whole leaves, which are higher than those of other reductions.
+TEST_P(StitchShapes, MeansAndDeviationsOfColumns) {
+  const auto [m, n] = GetParam();
+  if (n > 8192) return;
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(Cells(m, n, 15, true))), y = body.Input(Value(Cells(m, n, 16)));
+  body.fused().kind = FusionTemplate::kStitch;
+  body.Finish({body.Op("colMeans", {x}), body.Op("colSds", {x}), body.Op("colVars", {y}),
+               body.Op("sum", {body.Op("*", {x, y})})});
+  body.ExpectSameDoubles();
+}
+
 TEST_P(StitchShapes, SeveralRowsAndNothingElse) {
   const auto [m, n] = GetParam();
   BodyBuilder body;
