@@ -86,6 +86,7 @@ Result<Expression> Expression::Compile(const std::string& code, const std::strin
     compiler::LiveIn& entry = live_in[name];
     if (value.IsMatrix()) {
       entry.info = ValueInfo::OfMatrix(value.matrix().shape(), FormatOf(value.matrix().storage()));
+      entry.info.element_type = value.matrix().element_type();
     } else {
       entry.info = ValueInfo::OfScalar(value.scalar().type());
     }

@@ -7,6 +7,7 @@
 
 #include "bench/expression.h"
 #include "bench/fusion_row.h"
+#include "bench/fusion_shapes.h"
 #include "bench/hand_fusion.h"
 #include "bench/random_matrices.h"
 
@@ -235,6 +236,7 @@ int RunFusion(const BenchOptions& options) {
   RunProduct(meter);
   RunSparse(meter);
   RunOuter(meter);
+  RunShapes(meter);
   return meter.all_agree() ? 0 : 1;
 }
 

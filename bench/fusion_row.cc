@@ -10,6 +10,7 @@
 #include "bench/hand_fusion.h"
 #include "bench/probe.h"
 #include "bench/random_matrices.h"
+#include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {
 namespace {
@@ -106,7 +107,7 @@ void FusionMeter::Measure(const FusionRow& row) {
     if (!unfused.ok()) return Fail(row.name, unfused.status());
     const Value value = unfused->Run();
     if (value.matrix().shape() != row.shape) return Fail(row.name, Internal("another shape"));
-    out = value.matrix();
+    out = *ops::Widen(*ToDense(value.matrix()));
   }
   double first_ms = 0;
   {
@@ -114,6 +115,7 @@ void FusionMeter::Measure(const FusionRow& row) {
     first_ms = Time([&] { value = expression->Run(); });
     Result<Matrix> matrix = value.IsMatrix() ? ToDense(value.matrix())
                                              : Result<Matrix>(FilledMatrix(1, 1, value.scalar().AsDouble()));
+    if (matrix.ok()) matrix = ops::Widen(*matrix);
     const bool same_shape = matrix.ok() && matrix->shape() == row.shape;
     const double difference = same_shape ? Difference(matrix->data(), out.data(), out.cells()) : INFINITY;
     if (!(difference <= kTolerance)) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/fuse/template.h"
+#include "core/values/panels.h"
 #include "ops/product/matmul.h"
 
 // Row: whole rows of a matrix through cell-wise operators, row aggregates, products with a small matrix, and
@@ -16,7 +17,10 @@ constexpr double kMostPackedCells =
     1
     << 22;  // Of a wide right operand, which every tile reads: from memory, if it is larger than the caches.
 
-bool IsRealMatrix(const DagNode& node) { return node.matrix && node.rows > 1 && node.columns > 1; }
+// A single row is worth a pass of its own where all threads share it.
+bool IsRealMatrix(const DagNode& node) {
+  return node.matrix && (node.rows > 1 ? node.columns > 1 : node.columns > kColumnChunk);
+}
 
 // X %*% B with a narrow result, or with a wide one whose rows fit the cache beside those of X: what cell-wise
 // operators do before and after it needs no memory. Where X has fewer columns than B the published template

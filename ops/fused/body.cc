@@ -78,13 +78,6 @@ class RoleFinder {
       return reduce({node.inputs[0], node.inputs[1]});
     }
     if (fused_.roots.size() > 1 && !stitch) return Unimplemented("several roots that are not aggregates");
-    if (const Aggregate* aggregate = FindAggregate(node.op);
-        aggregate != nullptr && !stitch && body_[node.inputs[0]].info.shape.columns > kColumnChunk) {
-      // Each row is a tree over its chunks.
-      if (!FoldsRows(node)) return Unimplemented("{} of rows longer than a column chunk", node.op);
-      roles_.nodes[static_cast<size_t>(id)] = BodyRole::kRoot;
-      return Demand(node.inputs[0], BodyRole::kRows);
-    }
     return Demand(id, BodyRole::kRows);
   }
 
@@ -93,6 +86,7 @@ class RoleFinder {
     const Node& node = body_[id];
     BodyRole& known = roles_.nodes[static_cast<size_t>(id)];
     if (node.info.IsScalar()) role = BodyRole::kScalar;
+    if (role == BodyRole::kRows && IsFoldOfLongRows(node)) role = BodyRole::kFold;
     if (known == role) return OkStatus();
     if (known != BodyRole::kUnused) return Unimplemented("{} is needed by rows and whole", node.op);
     known = role;
@@ -108,6 +102,11 @@ class RoleFinder {
     }
     if (role == BodyRole::kWhole) return Unimplemented("{} is needed whole", node.op);
     return DemandInputsOfRows(node);
+  }
+
+  // Each row is a tree over its chunks.
+  bool IsFoldOfLongRows(const Node& node) const {
+    return FoldsRows(node) && body_[node.inputs[0]].info.shape.columns > kColumnChunk;
   }
 
   Status DemandScalar(NodeId id) {
@@ -130,8 +129,8 @@ class RoleFinder {
     if (const Aggregate* aggregate = FindAggregate(node.op); aggregate != nullptr) {
       if (aggregate->scope != AggregateScope::kRow)
         return Unimplemented("{} inside a fused operator", node.op);
-      if (body_[input(0)].info.shape.columns > kColumnChunk)
-        return Unimplemented("row aggregates of rows longer than a column chunk");
+      if (body_[input(0)].info.shape.columns > kColumnChunk && !FoldsRows(node))
+        return Unimplemented("{} of rows longer than a column chunk", node.op);
       return Demand(input(0), BodyRole::kRows);
     }
     if (node.Is("sampledProduct")) {

@@ -15,7 +15,8 @@ enum class BodyRole : uint8_t {
   kScalar,  ///< A scalar, known before the first tile.
   kWhole,   ///< An input needed whole: a row vector, the right operand of a product.
   kRows,    ///< As many rows as the driver: a tile holds some of them.
-  kRoot,    ///< A reduction over all rows, or over the chunks of each long row.
+  kFold,    ///< The aggregate of each row that is longer than a column chunk (long_rows.h).
+  kRoot,    ///< A reduction over all rows.
 };
 
 struct BodyRoles {
@@ -24,7 +25,7 @@ struct BodyRoles {
   std::vector<NodeId> variables;  ///< Body node of each input; kNoNode if unused.
   int64_t rows = 0;               ///< Of the driver.
   bool reduces = false;  ///< Some root is a reduction over all rows; of all templates but the stitch all are,
-                         ///< or there is one, of kRows or with the aggregate of each long row.
+                         ///< or there is one, of kRows or kFold.
 };
 
 /// Follows the roots down. kUnimplemented, with the reason, for a body that cannot be run by tiles: then its

@@ -26,6 +26,7 @@ class Lowering : private Places {
 
   Result<TileProgram> Run() {
     HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused));
+    if (FoldsLongRows(*this)) HEDDLE_RETURN_IF_ERROR(Take(DivideIntoPhases(*this)));
     program_.single = IsSingle(Driver());
     HEDDLE_RETURN_IF_ERROR(MakeRoots(*this, &program_));
     SetStages();
@@ -35,12 +36,7 @@ class Lowering : private Places {
     if (!program_.by_pattern && LosesSparsity(*this))
       return Unimplemented("CSR values with entries where the driver has none");
     program_.cut_columns = CutColumns(*this);
-    if (program_.cut_columns > 0 && program_.fused.kind == FusionTemplate::kStitch)
-      return Unimplemented("several kinds of results of rows longer than a column chunk");
-    for (const TileRoot& root : program_.roots)
-      if (program_.chunks > 1 && program_.cut_columns == 0 &&
-          (!program_.roles.reduces || !IsPattern(node(root.node).inputs[0])))
-        return Unimplemented("an aggregate of rows longer than a column chunk beside what needs whole rows");
+    HEDDLE_RETURN_IF_ERROR(CheckLongRows(program_));
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsRows(id) && node(id).Is("sampledProduct") && !program_.by_pattern)
         return Unimplemented("a sampled product beside cells that are needed everywhere");
@@ -50,22 +46,19 @@ class Lowering : private Places {
       for (NodeId id = 0; id < body().size(); ++id)
         if (IsRows(id) && !IsCellwise(id) && stage_[Index(id)] == stage + 1)
           HEDDLE_RETURN_IF_ERROR(MakeStep(id));
+      HEDDLE_RETURN_IF_ERROR(EndStage(stage));
     }
-    for (size_t r = 0; r < program_.roots.size(); ++r)
-      HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
-    for (const NodeId root : program_.fused.roots)
-      if (RowRoot(root) >= 0) FinishResult(root);
+    FinishPhases(&program_);
     ChooseReads(&program_);
     ChooseTileRows(&program_);
     return std::move(program_);
   }
 
  private:
-  // Stages
-  // -----------------------------------------------------------------------------------------------------
+  // Stages ------------------------------------------------------------------------------------
 
   void SetStages() {
-    stage_ = FindStages(*this);
+    stage_ = phases_.empty() ? FindStages(*this) : phases_;
     std::set<int64_t> widths;
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsCellwise(id)) widths.insert(Columns(id));
@@ -74,8 +67,22 @@ class Lowering : private Places {
                    widths.end());  // Column vectors first: wider regions of the stage read them.
   }
 
-  // Regions
-  // ----------------------------------------------------------------------------------------------------
+  // Roots and results come last; of long rows each in the phase that makes it.
+  Status EndStage(int stage) {
+    const auto ends = [&](int last) { return (program_.cut_columns > 0 ? last : last_stage_) == stage; };
+    for (size_t r = 0; r < program_.roots.size(); ++r) {
+      TileRoot& root = program_.roots[r];
+      root.phase = stage_[Index(root.node)] - (root.of_rows ? 1 : 0);
+      if (ends(root.phase)) HEDDLE_RETURN_IF_ERROR(MakeRootStep(static_cast<int>(r)));
+    }
+    for (const NodeId root : program_.fused.roots)
+      if (RowRoot(root) >= 0 && ends(stage_[Index(root)])) FinishResult(root);
+    for (size_t& s = steps_of_stages_; program_.cut_columns > 0 && s < program_.steps.size(); ++s)
+      program_.steps[s].phase = stage;
+    return OkStatus();
+  }
+
+  // Regions -----------------------------------------------------------------------------------
 
   struct RegionBuilder {
     Region region;
@@ -138,8 +145,12 @@ class Lowering : private Places {
 
   // Rows of an input or of what an earlier step made. A region reads floats itself.
   int PushCells(RegionBuilder* builder, Access access, NodeId input, bool contiguous) {
-    if (!IsInput(input) || !IsSingle(input) || IsCsrInput(input))
-      return PushInput(builder, access, {.tile = contiguous ? ContiguousPlace(input) : DensePlace(input)});
+    if (!IsInput(input) || !IsSingle(input) || IsCsrInput(input)) {
+      const TileRef tile = contiguous ? ContiguousPlace(input) : DensePlace(input);
+      const int read = PushInput(builder, access, {.tile = tile});
+      builder->region.nodes[static_cast<size_t>(read)].single = program_.single && tile.kind == Kind::kResult;
+      return read;
+    }
     const int read = PushInput(builder, access, {.tile = {Kind::kInput, InputPosition(node(input)), 0}});
     builder->region.nodes[static_cast<size_t>(read)].single = true;
     return read;
@@ -355,8 +366,7 @@ class Lowering : private Places {
     return !builder.step.flat;
   }
 
-  // Other steps
-  // ------------------------------------------------------------------------------------------------
+  // Other steps -------------------------------------------------------------------------------
 
   Status MakeStep(NodeId id) {
     if (sunk_row_folds_.contains(id)) return OkStatus();
@@ -476,6 +486,7 @@ class Lowering : private Places {
 
   std::vector<int> stage_;
   int last_stage_ = 0;
+  size_t steps_of_stages_ = 0;  // Steps of the stages that have ended.
   std::vector<int64_t> widths_;
   std::map<std::pair<NodeId, int64_t>, TileRef> expanded_;
   std::set<int> sunk_;

@@ -48,8 +48,9 @@ bool ReadsMemory(const BodyView& view, std::vector<Step>::const_iterator step, c
   const ValueInfo& info = view.node(program.roles.variables[static_cast<size_t>(tile.index)]).info;
   return info.shape.columns == step->columns &&
          info.shape.Cells() >= kFetchedBytes / BytesOf(info.element_type) &&
-         std::none_of(program.steps.begin(), step,
-                      [&](const Step& earlier) { return Reads(earlier, tile); }) &&
+         std::none_of(
+             program.steps.begin(), step,
+             [&](const Step& earlier) { return earlier.phase == step->phase && Reads(earlier, tile); }) &&
          std::none_of(step, program.steps.end(), [&](const Step& product) {
            return product.fetch != Step::Fetch::kNothing && product.fetched == tile;
          });
@@ -103,6 +104,31 @@ void ChooseFetchesOfWideProducts(TileProgram* program) {
   }
 }
 
+// The aggregates of long rows, whose payloads come after those of the roots. True if there are any.
+bool MakeFoldsOfLongRows(const BodyView& view, int64_t offset, TileProgram* program) {
+  const std::vector<NodeId>& results = program->fused.roots;
+  bool any = false;
+  for (NodeId id = 0; id < view.body().size(); ++id) {
+    if (program->roles.nodes[static_cast<size_t>(id)] != BodyRole::kFold) continue;
+    const AggregateKind kind = FindAggregate(view.node(id).op)->kind;
+    const auto found = std::find(results.begin(), results.end(), id);
+    program->roots.push_back(
+        {.node = id,
+         .result = found == results.end() ? -1 : static_cast<int>(found - results.begin()),
+         .aggregate = kind,
+         .join = JoinOf(kind),
+         .n = view.Columns(view.node(id).inputs[0]),
+         .offset = offset,
+         .width = 8,
+         .height = 1,
+         .of_rows = true});
+    program->chunks = CeilDivide(program->roots.back().n, kColumnChunk);
+    offset += 8;
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 Status MakeRoots(const BodyView& view, TileProgram* program) {
@@ -132,7 +158,7 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
       const Aggregate& aggregate = *FindAggregate(n.op);
       root.aggregate = aggregate.kind;
       const bool moments = IsSpread(aggregate.kind);
-      const bool full = aggregate.scope != AggregateScope::kColumn;  // Of a long row: as if it were all.
+      const bool full = aggregate.scope != AggregateScope::kColumn;
       root.kind = moments ? TileRoot::Kind::kMoments
                   : full  ? TileRoot::Kind::kFull
                           : TileRoot::Kind::kColumns;
@@ -151,7 +177,7 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
     const int64_t chunks = root.kind == TileRoot::Kind::kFull ? CeilDivide(root.n, kColumnChunk) : 1;
     const bool first = program->roots.empty();
     if (stitch) {
-      if (chunks > 1) return Unimplemented("an aggregate of rows longer than a column chunk beside others");
+      program->chunks = std::max(program->chunks, chunks);
       program->panel_rows = first ? height : std::min(program->panel_rows, height);
     } else if (!first && (height != program->panel_rows || chunks != program->chunks)) {
       return Unimplemented("roots with different panels");
@@ -165,15 +191,17 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
     offset += (root.width + 7) / 8 * 8;
     program->roots.push_back(root);
   }
-  if (stitch && program->roots.size() > 1 && program->panel_rows < kRowsTogether)
+  if (stitch && program->chunks == 1 && program->roots.size() > 1 && program->panel_rows < kRowsTogether)
     return Unimplemented("leaves of fewer rows than column sums have lanes");
-  if (stitch || program->roots.empty()) return OkStatus();
+  if (MakeFoldsOfLongRows(view, offset, program) && !stitch && program->fused.roots.size() > 1)
+    return Unimplemented("aggregates of rows longer than a column chunk beside several others");
+  if (stitch || !program->roles.reduces) return OkStatus();
   Joins& joins = program->reduction.join;
   if (std::all_of(joins.of_eights.begin(), joins.of_eights.begin() + joins.count,
                   [&](Join join) { return join == joins.of_eights[0]; }))
     joins = joins.of_eights[0];
   // One root: the payload is exactly the root's own. Several: all are eight lanes.
-  program->reduction.width = program->roots.size() == 1 ? program->roots[0].width : offset;
+  program->reduction.width = program->fused.roots.size() == 1 ? program->roots[0].width : offset;
   return OkStatus();
 }
 
@@ -254,6 +282,18 @@ int64_t CutColumns(const BodyView& view) {
     return root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns;
   });
   return cut ? widest : 0;
+}
+
+Status CheckLongRows(const TileProgram& program) {
+  const bool several = program.fused.kind == FusionTemplate::kStitch || program.phases > 1;
+  for (const TileRoot& root : program.roots) {
+    if (program.cut_columns == 0 && (root.of_rows || !program.by_pattern) && program.chunks > 1)
+      return Unimplemented("an aggregate of rows longer than a column chunk beside what needs whole rows");
+    if (program.cut_columns > 0 && several &&
+        (root.kind != TileRoot::Kind::kFull || root.n != program.cut_columns))
+      return Unimplemented("several kinds of results of rows longer than a column chunk");
+  }
+  return OkStatus();
 }
 
 void ChooseReads(TileProgram* program) {

@@ -13,6 +13,9 @@ Status MakeRoots(const BodyView& view, TileProgram* program);
 /// a time; or 0. After MakeRoots and CanWalkEntries.
 int64_t CutColumns(const BodyView& view);
 
+/// kUnimplemented if rows are too long for what is asked of them. After CutColumns.
+Status CheckLongRows(const TileProgram& program);
+
 /// How rows are read: what products of rows of an input fetch of the next tile (docs/fusion.md, section 3),
 /// once all steps are there, what regions fetch, and whether they read by halves. Where the rows are
 /// multiplied first and then the transposed rows, by several columns, each of the two fetches a half.

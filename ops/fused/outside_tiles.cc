@@ -48,7 +48,7 @@ Status FinishRoot(const TileProgram& program, const TileRoot& root, const Matrix
 
 Status FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call,
                    std::span<Value> results) {
-  if (program.roots.size() == 1) return FinishRoot(program, program.roots[0], nodes, call, &results[0]);
+  if (program.fused.roots.size() == 1) return FinishRoot(program, program.roots[0], nodes, call, &results[0]);
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(program.reduction, nodes));
   for (size_t r = 0; r < program.roots.size(); ++r) {
     const TileRoot& part = program.roots[r];

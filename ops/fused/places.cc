@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused/places.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace heddle::ops {
@@ -12,7 +13,21 @@ Places::Places(FusedOperator fused, const Processor& processor) : BodyView(progr
   FindConsumers();
 }
 
+Status Places::Take(PhasedBody made) {
+  program_.fused = std::move(made.fused);
+  program_.kept = made.kept;
+  program_.phases = 1 + *std::max_element(made.phases.begin(), made.phases.end());
+  phases_ = std::move(made.phases);
+  keeps_ = std::move(made.keeps);
+  places_.assign(body().nodes.size(), {});
+  FindConsumers();
+  HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused));
+  return OkStatus();
+}
+
 void Places::PlaceInputs() {
+  for (TileRoot& root : program_.roots)
+    if (root.of_rows) places_[Index(root.node)] = root.value = {Kind::kBuffer, NewBuffer(1), 0};
   for (NodeId id = 0; id < body().size(); ++id)
     if (IsRows(id) && IsInput(id) && !IsCsrInput(id) && !IsSingle(id) && !IsPattern(id))
       places_[Index(id)] = {Kind::kInput, InputPosition(node(id)), 0};
@@ -55,6 +70,9 @@ TileRef Places::PatternPlace(NodeId input, Pattern pattern) {
 }
 
 TileRef Places::NewPlace(NodeId id, bool of_region) {
+  if (const auto keep = keeps_.find(id); keep != keeps_.end())
+    return keep->second.result >= 0 ? TileRef{Kind::kResult, keep->second.result, 0}
+                                    : TileRef{Kind::kKept, keep->second.kept, 0};
   const int root = RowRoot(id);
   if (IsPattern(id) && root < 0) return NewPattern();
   // What is read again is read as doubles.
@@ -66,6 +84,7 @@ TileRef Places::NewPlace(NodeId id, bool of_region) {
 int64_t Places::StrideOf(const TileRef& ref) const {
   if (ref.kind == Kind::kInput) return Columns(program_.roles.variables[static_cast<size_t>(ref.index)]);
   if (ref.kind == Kind::kResult) return Columns(program_.fused.roots[static_cast<size_t>(ref.index)]);
+  if (ref.kind == Kind::kKept) return program_.cut_columns;
   return program_.buffers[static_cast<size_t>(ref.index)];
 }
 

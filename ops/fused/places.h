@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/fused/body_view.h"
+#include "ops/fused/long_rows.h"
 
 namespace heddle::ops {
 
@@ -19,7 +20,9 @@ class Places : public BodyView {
   /// A value at the entries of a CSR driver.
   bool IsPattern(NodeId id) const { return program_.by_pattern && HasDriversShape(id); }
 
-  /// Inputs, and the patterns of the walk along the entries of a driver.
+  /// A body in phases takes the place of the one that was given.
+  Status Take(PhasedBody body);
+  /// Inputs, aggregates of long rows, and the patterns of the walk along the entries of a driver.
   void PlaceInputs();
   /// Values of an operand at the driver's entries.
   TileRef PatternPlace(NodeId input, Pattern pattern);
@@ -38,12 +41,14 @@ class Places : public BodyView {
   TileRef ContiguousPlace(NodeId id);
 
   TileProgram program_;
+  std::vector<int> phases_;  ///< By node, of a body in phases.
 
  private:
   TileRef NewPattern() { return {Kind::kPattern, program_.patterns++, 0}; }
 
   std::vector<TileRef> places_;
   std::map<NodeId, TileRef> copies_, gathered_;
+  std::map<NodeId, KeptValue> keeps_;
 };
 
 }  // namespace heddle::ops

@@ -17,20 +17,6 @@ constexpr int64_t kLongHeavyRow = 128;
 // Results larger than this are written past the caches.
 constexpr int64_t kStreamBytes = 32 << 20;
 
-bool IsHeavyNode(const BodyView& view, NodeId id) {
-  const Node& node = view.node(id);
-  const bool binary = node.inputs.size() == 2 && node.inputs[1] != kNoNode;
-  if (!binary) {
-    const std::optional<UnaryCode> code = FindUnaryCode(node.op);
-    return code && HEDDLE_SIMD_NAMESPACE::IsHeavy(*code);
-  }
-  const std::optional<BinaryCode> code = FindBinaryCode(node.op);
-  if (!code || *code != BinaryCode::kPower) return code && HEDDLE_SIMD_NAMESPACE::IsHeavy(*code);
-  const Node& exponent = view.node(node.inputs[1]);
-  return !exponent.Is("literal") ||
-         exponent.FindAttribute("value")->AsDouble() != 2;  // A square is a product.
-}
-
 }  // namespace
 
 bool FoldsRows(const Node& node) {
@@ -96,6 +82,20 @@ bool ReadsByHalves(const Region& region) {
 bool IsHeavy(const RegionNode& node) {
   return (node.op == RegionOp::kUnary && HEDDLE_SIMD_NAMESPACE::IsHeavy(node.unary)) ||
          (node.op == RegionOp::kBinary && HEDDLE_SIMD_NAMESPACE::IsHeavy(node.binary));
+}
+
+bool IsHeavyNode(const BodyView& view, NodeId id) {
+  const Node& node = view.node(id);
+  const bool binary = node.inputs.size() == 2 && node.inputs[1] != kNoNode;
+  if (!binary) {
+    const std::optional<UnaryCode> code = FindUnaryCode(node.op);
+    return code && HEDDLE_SIMD_NAMESPACE::IsHeavy(*code);
+  }
+  const std::optional<BinaryCode> code = FindBinaryCode(node.op);
+  if (!code || *code != BinaryCode::kPower) return code && HEDDLE_SIMD_NAMESPACE::IsHeavy(*code);
+  const Node& exponent = view.node(node.inputs[1]);
+  return !exponent.Is("literal") ||
+         exponent.FindAttribute("value")->AsDouble() != 2;  // A square is a product.
 }
 
 }  // namespace heddle::ops

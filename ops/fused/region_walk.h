@@ -33,8 +33,9 @@ RegionWalk ChooseWalk(const BodyView& view, const std::vector<NodeId>& members);
 /// time, and whole registers gain nothing. Lines that are stored go by whole registers.
 bool ReadsByHalves(const Region& region);
 
-/// True for operators that arithmetic limits, not memory.
+/// True for operators that arithmetic limits, not memory: of a region, and of a body.
 bool IsHeavy(const RegionNode& node);
+bool IsHeavyNode(const BodyView& view, NodeId id);
 
 /// True if all that the step of a region stores are large results that no later step reads.
 bool GoesPastCaches(const BodyView& view, const Step& step);

@@ -8,6 +8,7 @@
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/elementwise/single_precision.h"
+#include "ops/fused/run_long_rows.h"
 #include "ops/fused/run_stitch.h"
 #include "ops/fused/tile_steps.h"
 #include "ops/operator.h"
@@ -20,57 +21,11 @@ namespace {
 
 // Leaves of about so many cells are one task of a reduction.
 constexpr int64_t kTaskCells = 1 << 18;
-// Columns of a tile of column aggregates of rows that are cut by columns: no order depends on it.
-constexpr int64_t kColumnsOfTile = 1 << 13;
 
 // Given back when its last owner goes.
 std::shared_ptr<TileScratch> TakeShared(TileSteps& steps) {
   return {steps.Take().release(),
           [&steps](TileScratch* scratch) { steps.GiveBack(std::unique_ptr<TileScratch>(scratch)); }};
-}
-
-// Runs all column chunks of all rows; those of a row have payload_of(row, chunk).
-template <typename PayloadOf>
-void RunChunks(const TileProgram& program, const KernelCall& call, TileSteps& steps, PayloadOf payload_of) {
-  const int64_t chunks = CeilDivide(program.cut_columns, kColumnChunk);
-  ParallelFor(steps.driver().rows() * chunks, kTaskCells / kColumnChunk, [&](int64_t begin, int64_t end) {
-    std::unique_ptr<TileScratch> scratch = steps.Take();
-    for (int64_t k = begin; k < end && !IsCancelled(call.context.cancelled); ++k)
-      steps.RunColumns(*scratch, k / chunks, k % chunks * kColumnChunk, kColumnChunk,
-                       payload_of(k / chunks, k % chunks));
-    steps.GiveBack(std::move(scratch));
-  });
-}
-
-// The aggregate of each row, over its chunks.
-Result<Matrix> ReduceLongRows(const TileProgram& program, const KernelCall& call, TileSteps& steps) {
-  const ValueInfo& info = program.fused.body[program.fused.roots[0]].info;
-  const TileRoot& root = program.roots[0];
-  const int64_t rows = steps.driver().rows(), chunks = program.chunks;
-  // Payloads of all chunks of all rows: many rows and few long ones keep the threads busy.
-  HEDDLE_ASSIGN_OR_RETURN(Matrix leaves, Matrix::Dense(rows * chunks, root.width));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, 1, info.element_type));
-  double* const payloads = leaves.mutable_data();
-  RunChunks(program, call, steps, [&](int64_t row, int64_t chunk) {
-    double* const payload = payloads + (row * chunks + chunk) * root.width;
-    FillIdentity(program.reduction, payload);
-    return payload;
-  });
-  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  PayloadStack stack(program.reduction.join, root.width, CommonLevel(0, chunks));
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-      std::copy_n(payloads + (row * chunks + chunk) * root.width, root.width, stack.Next(chunk));
-      stack.Push();
-    }
-    double value = simd::FoldLanes(FoldOf(root.aggregate), stack.Finish());
-    if (root.aggregate == AggregateKind::kMean) value = value / static_cast<double>(root.n);
-    if (info.element_type == ElementType::kFloat32)
-      result.mutable_data<float>()[row] = static_cast<float>(value);
-    else
-      result.mutable_data()[row] = value;
-  }
-  return result;
 }
 
 Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileSteps& steps) {
@@ -82,11 +37,6 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
                                              ? SamePattern(steps.driver())
                                              : Matrix::Dense(rows, info.shape.columns, info.element_type));
   steps.WriteTo(0, result.mutable_data());
-  if (program.cut_columns > 0) {
-    RunChunks(program, call, steps, [](int64_t, int64_t) -> double* { return nullptr; });
-    if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-    return info.format == Format::kSparse ? AsSparse(result) : std::move(result);
-  }
   // Tasks are runs of whole groups of rows.
   const int64_t least = program.by_pattern ? kRowsTogether : sizes.rows;
   const int64_t grain = std::max(least, (int64_t{1} << 17) / sizes.row_work / least * least);
@@ -113,7 +63,7 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
 Result<Matrix> ReduceChunks(const TileProgram& program, Reduction reduction, TileSteps& steps, int64_t begin,
                             int64_t end, int64_t span_begin, int64_t span_end) {
   if (program.roots[0].kind == TileRoot::Kind::kColumns)
-    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, kColumnsOfTile},
+    return ReduceTiles(reduction, begin, end, Tiling{1, reduction.width, 1, kTileColumns},
                        [&](const Tile& tile, int64_t leaf, double* payload) {
                          std::unique_ptr<TileScratch> scratch = steps.Take();
                          FillPayload(payload, tile.columns,
@@ -121,7 +71,7 @@ Result<Matrix> ReduceChunks(const TileProgram& program, Reduction reduction, Til
                          const int64_t last = std::min(span_end, (leaf + 1) * program.panel_rows);
                          for (int64_t row = leaf * program.panel_rows;
                               row < last && !IsCancelled(reduction.cancelled); ++row)
-                           steps.RunColumns(*scratch, row - span_begin, tile.column, kColumnsOfTile, payload);
+                           steps.RunColumns(*scratch, row - span_begin, tile.column, kTileColumns, payload);
                          steps.GiveBack(std::move(scratch));
                          return true;
                        });
@@ -255,13 +205,15 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
 }  // namespace
 
 Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Value> results) {
-  if (program.fused.kind == FusionTemplate::kStitch) return RunStitch(program, call, results);
+  if (program.fused.kind == FusionTemplate::kStitch &&
+      (!RunsInPhases(program) || call.phase == Phase::kFinish))
+    return RunStitch(program, call, results);
   if (call.phase == Phase::kFinish) return FinishRoots(program, call.inputs[0]->matrix(), call, results);
   TileSteps steps(program, call);
   HEDDLE_RETURN_IF_ERROR(steps.Prepare());
+  if (RunsInPhases(program)) return RunLongRows(program, call, steps, results);
   if (!program.roles.reduces) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result, program.roots.empty() ? RunRows(program, call, steps)
-                                                                 : ReduceLongRows(program, call, steps));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, RunRows(program, call, steps));
     results[0] = std::move(result);
     return OkStatus();
   }

@@ -27,8 +27,9 @@ struct TileRef {
     kResult,   ///< Rows of result `index`; its entries' values where it has the driver's pattern.
     kDriver,   ///< Values of the driver's entries.
     kPattern,  ///< A buffer with one value for each entry of the driver.
+    kKept,     ///< Rows of a value that one phase makes and a later one reads (long_rows.h).
   } kind = Kind::kNone;
-  int index = 0;       ///< Input, result or buffer number; kPattern counts its own.
+  int index = 0;       ///< Input, result or buffer number; kPattern and kKept count their own.
   int64_t column = 0;  ///< First column, of a column range.
   bool operator==(const TileRef&) const = default;
 };
@@ -83,6 +84,7 @@ struct Step {
   int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
   bool reads_memory = false;                      ///< kFoldRows
+  int phase = 0;                                  ///< Of rows that are cut by columns (long_rows.h).
   /// What kMultiply and kRoot fetch meanwhile of the rows of input `fetched` in the next tile: all lines, or
   /// every second one, which another step over the same rows may complete.
   enum class Fetch : uint8_t { kNothing, kEven, kOdd, kAll } fetch = Fetch::kNothing;
@@ -125,6 +127,11 @@ struct TileRoot {
   int64_t padded = 0;      ///< kVectors: n rounded up to 8.
   int input = -1;          ///< kMoments
   bool symmetric = false;  ///< kProduct: t(X) %*% X; the upper half is enough, as the root's "finish" knows.
+  /// The aggregate of each row of several column chunks: `phase` makes it, steps of later ones read it in
+  /// `value`, a buffer of one cell. `result` is -1 where it is no result.
+  bool of_rows = false;
+  int phase = 0;
+  TileRef value;
 };
 
 struct TileProgram {
@@ -144,15 +151,17 @@ struct TileProgram {
   };
   std::vector<Repeated> repeated;
   std::vector<Step> steps;
-  std::vector<TileRoot>
-      roots;  ///< The reductions; empty when all results have a row for each of the driver's.
+  std::vector<TileRoot> roots;  ///< The reductions over all rows, then those of each long row.
   int64_t tile_rows = 0;
   int64_t panel_rows = 0;  ///< Rows of the smallest leaf; 0 without roots.
   int64_t chunks =
       1;  ///< Leaves of a row, where rows are longer than a column chunk (docs/numerics.md, section 2).
   int64_t cut_columns =
-      0;  ///< Not 0: columns of rows of which a tile has one chunk of one row; every step goes cell by cell.
-  Reduction reduction;  ///< Of all payloads together; of a stitch each root has its own.
+      0;  ///< Not 0: columns of rows of which a tile has some of one row; every step goes cell by cell.
+  int phases = 1;                       ///< Passes over such rows.
+  std::vector<std::vector<bool>> runs;  ///< By phase and step: whether it runs; empty if all do.
+  int kept = 0;                         ///< Values of kKept.
+  Reduction reduction;                  ///< Of all payloads together; of a stitch each root has its own.
 };
 
 inline bool HasWideProduct(const TileProgram& program) {

@@ -55,7 +55,7 @@ Status TileSteps::Prepare() {
   int64_t offset = 0;
   for (int64_t columns : program_.buffers) {
     buffer_offsets_.push_back(offset);
-    offset += (sizes_.rows * (program_.cut_columns > 0 ? std::min(columns, kColumnChunk) : columns) + 15) /
+    offset += (sizes_.rows * (program_.cut_columns > 0 ? std::min(columns, kTileColumns) : columns) + 15) /
               8 * 8;  // Whole lines, and room for RepeatEach's overrun.
   }
   scratch_doubles_ = offset;
@@ -67,6 +67,7 @@ std::unique_ptr<TileScratch> TileSteps::Take() {
   if (scratch != nullptr) return scratch;
   scratch = std::make_unique<TileScratch>();
   scratch->buffers = AlignedArray(scratch_doubles_);
+  scratch->cells.resize(results_.size());
   for (const Step& step : program_.steps)
     scratch->arguments.push_back(step.kind == Step::Kind::kRegion ? ArgumentsOf(*scratch, step)
                                                                   : RegionArguments());
@@ -112,11 +113,18 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
       if (HasPattern()) return {result + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
       const NodeId root = program_.fused.roots[static_cast<size_t>(ref.index)];
       const int64_t columns = program_.fused.body[root].info.shape.columns;
+      // All tiles of a row compute its vectors; one of them writes them.
+      if (columns == 1 && scratch.first_column > 0)
+        return {&scratch.cells[static_cast<size_t>(ref.index)], 1};
       const int64_t column = ref.column + FirstColumn(scratch, columns);
       return {CellsAt(result, program_.single ? ElementType::kFloat32 : ElementType::kFloat64,
                       row * columns + column),
               columns};
     }
+    case TileRef::Kind::kKept:
+      return {kept_[static_cast<size_t>(ref.index)] + (row - first_kept_) * program_.cut_columns +
+                  scratch.first_column,
+              program_.cut_columns};
     case TileRef::Kind::kNone: break;
   }
   return {};
@@ -124,9 +132,19 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
 
 void TileSteps::RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns,
                            double* payload) const {
-  scratch.first_column = first_column;
-  scratch.width = std::min(most_columns, program_.cut_columns - first_column);
-  RunTile(scratch, row, row + 1, 0, payload);
+  const int64_t end = std::min(first_column + most_columns, program_.cut_columns);
+  for (int64_t column = first_column; column < end; column += kTileColumns) {
+    scratch.first_column = column;
+    scratch.width = std::min(kTileColumns, end - column);
+    RunTile(scratch, row, row + 1, 0, payload);
+  }
+}
+
+void TileSteps::SetPhase(TileScratch& scratch, int phase, const double* folds) const {
+  scratch.phase = static_cast<size_t>(phase);
+  for (size_t r = 0; r < program_.roots.size(); ++r)
+    if (const TileRoot& root = program_.roots[r]; root.of_rows && root.phase < phase)
+      *Locate(scratch, root.value, 0).cells = folds[r];
 }
 
 void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel,
@@ -139,6 +157,7 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
   }
   for (size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
+    if (!program_.runs.empty() && !program_.runs[scratch.phase][s]) continue;
     switch (step.kind) {
       case Step::Kind::kRegion: CallRegion(scratch, s, row, rows, row_in_panel, payload); break;
       case Step::Kind::kDensify: Densify(scratch, step, row, row_end); break;

@@ -23,6 +23,10 @@
 
 namespace heddle::ops {
 
+/// Columns of a tile of rows that are cut by columns, a multiple of 8: its buffers stay in the caches. No
+/// order depends on it.
+constexpr int64_t kTileColumns = 1 << 13;
+
 /// Of a region's call: what stays where it is from tile to tile, and room for the rest.
 struct RegionArguments {
   std::vector<const double*> inputs;
@@ -44,6 +48,8 @@ struct TileScratch {
   const double* waiting = nullptr;         ///< Rows of X whose part of a paired root is still to be added.
   int64_t waiting_rows = 0;
   int64_t first_column = 0, width = 0;   ///< Of the tile, where they are cut by columns.
+  size_t phase = 0;                      ///< Likewise.
+  std::vector<double> cells;             ///< By result: of one column, in tiles that are not the row's first.
   int64_t held_begin = 0, held_end = 0;  ///< Rows whose values at the driver's entries are in `patterns`.
   std::vector<double> leaf_sums;         ///< Eight lanes for each leaf of a tile.
   /// Rows from `row` on, as far as the tile goes.
@@ -59,7 +65,8 @@ class TileSteps {
         call_(call),
         pair_(FindPairedProduct(program)),
         sparse_pair_(FindSparsePair(program)),
-        results_(program.fused.roots.size(), nullptr) {}
+        results_(program.fused.roots.size(), nullptr),
+        kept_(static_cast<size_t>(program.kept), nullptr) {}
   Status Prepare();
 
   const TileSizes& sizes() const { return sizes_; }
@@ -86,8 +93,15 @@ class TileSteps {
   /// the leaf of every root, if it is taken modulo the rows of a leaf.
   void RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel,
                double* payload) const;
-  /// All steps on at most so many (kColumnChunk) columns of a row (TileProgram::cut_columns); `payload` is
-  /// the leaf's, or that of these columns.
+  /// Where the value `i` is kept whose rows begin at `first_row`.
+  void KeepIn(int i, double* cells, int64_t first_row) {
+    kept_[static_cast<size_t>(i)] = cells;
+    first_kept_ = first_row;
+  }
+  /// What RunColumns runs from now on, and the aggregates of its row that there are: by root.
+  void SetPhase(TileScratch& scratch, int phase, const double* folds) const;
+  /// All steps on at most so many columns of a row (TileProgram::cut_columns); `payload` is the leaf's, or
+  /// that of these columns, of which there are kTileColumns at most.
   void RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns,
                   double* payload) const;
   /// The last root of a leaf, which no further product took along.
@@ -152,6 +166,8 @@ class TileSteps {
   int64_t scratch_doubles_ = 0;
   TileSizes sizes_;
   std::vector<double*> results_;  // By root of the operator; of reductions none.
+  std::vector<double*> kept_;
+  int64_t first_kept_ = 0;
   ThreadSlots<TileScratch> scratches_;
 };
 

@@ -42,9 +42,10 @@ inline Matrix Cells(int64_t rows, int64_t columns, uint32_t seed, bool special =
 }
 
 /// Around the cuts of tiles, panels and registers.
-inline const std::vector<Shape> kShapes = {
-    {2, 1},    {65, 1},   {4099, 1},  {3, 2},     {130, 3},   {1000, 7},  {999, 8},   {1025, 9}, {777, 10},
-    {333, 31}, {200, 32}, {129, 100}, {70, 1000}, {9, 20000}, {4200, 13}, {20011, 4}, {515, 16}, {20011, 12}};
+inline const std::vector<Shape> kShapes = {{2, 1},     {65, 1},    {4099, 1},   {3, 2},     {130, 3},
+                                           {1000, 7},  {999, 8},   {1025, 9},   {777, 10},  {333, 31},
+                                           {200, 32},  {129, 100}, {70, 1000},  {9, 20000}, {4200, 13},
+                                           {20011, 4}, {515, 16},  {20011, 12}, {9, 7},     {1000, 5}};
 
 class BodyBuilder {
  public:

@@ -168,7 +168,26 @@ TEST(RandomBodiesTest, AgreeOnLongRows) {
     const Shape shapes[] = {{1, 65537}, {1, 200003}, {3, 131072}, {2, 70001}, {66, 65540}};
     ran += RandomBodyAgrees(shapes[seed % 20 == 19 ? 4 : seed % 4], seed, 5) ? 1 : 0;
   }
-  EXPECT_GT(ran, 50);
+  EXPECT_GT(ran, 70);
+}
+
+TEST(RandomBodiesTest, StitchesAgreeOnLongRows) {
+  int ran = 0;
+  for (uint32_t seed = 0; seed < 200 && !HasFailure(); ++seed) {
+    const Shape shapes[] = {{1, 200000}, {3, 70000}, {2, 131073}};
+    ran += RandomBodyAgrees(shapes[seed % 3], seed, 8, Roots::kSeveral) ? 1 : 0;
+  }
+  EXPECT_GT(ran, 40);
+}
+
+// Fewer rows than leaves, each nearly a column chunk.
+TEST(RandomBodiesTest, AgreeOnFewWideRows) {
+  int ran = 0;
+  for (uint32_t seed = 0; seed < 12 && !HasFailure(); ++seed) {
+    ran += RandomBodyAgrees({64, 30000}, seed, 6) ? 1 : 0;
+    ran += RandomBodyAgrees({64, 30000}, seed, 6, Roots::kSeveral) ? 1 : 0;
+  }
+  EXPECT_GT(ran, 8);
 }
 
 }  // namespace

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/fused/tile_program.h"
+#include "ops/fused/tile_steps.h"
+#include "ops/kernel.h"
+
+namespace heddle::ops {
+
+/// True for what RunLongRows does: rows of more columns than a column chunk whose results have a row for each
+/// of the driver's, or whose aggregates are read inside.
+bool RunsInPhases(const TileProgram& program);
+
+/// Runs it in the phase of the call (ops/kernel.h). All threads share the column chunks of a few rows at a
+/// time, which the phases over them find in the cache.
+Status RunLongRows(const TileProgram& program, const KernelCall& call, TileSteps& steps,
+                   std::span<Value> results);
+
+}  // namespace heddle::ops

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of several column chunks whose aggregates are read inside: phases over the same columns in one
+// operator.
+#include "body_builder.h"
+#include "ops/fused/tile_program.h"
+
+namespace heddle::ops::testing {
+namespace {
+
+constexpr Shape kLong[] = {{1, 200000}, {3, 70000}, {2, 131073}, {19, 65537}};
+
+// Also checks that each phase is what the body needs and no more.
+void ExpectPhases(BodyBuilder& body, int phases, const std::string& what) {
+  const Result<TileProgram> program = Lower(body.fused());
+  ASSERT_TRUE(program.ok()) << what << ": " << program.status().ToString();
+  EXPECT_EQ(program->phases, phases) << what;
+  body.ExpectSame(what);
+}
+
+NodeId Shifted(BodyBuilder& body, NodeId x, const char* by) { return body.Op("-", {x, body.Op(by, {x})}); }
+
+TEST(LongRowsTest, Softmax) {
+  for (const Shape& shape : kLong) {
+    for (const bool sparse : {false, true}) {
+      BodyBuilder body;
+      const Matrix cells = Cells(shape.rows, shape.columns, 1, false, sparse ? 0.1 : 1);
+      const NodeId x = body.Input(Value(sparse ? *ToSparse(cells) : cells));
+      const NodeId e = body.Op("exp", {Shifted(body, x, "rowMaxs")});
+      body.Finish({body.Op("/", {e, body.Op("rowSums", {e})})});
+      ExpectPhases(body, 3, fmt::format("softmax {}{}", shape, sparse ? " CSR" : ""));
+    }
+  }
+}
+
+TEST(LongRowsTest, LogSoftmaxAndItsSum) {
+  for (const Shape& shape : kLong) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 2)));
+    const NodeId d = Shifted(body, x, "rowMaxs");
+    const NodeId logs = body.Op("log", {body.Op("rowSums", {body.Op("exp", {d})}), kNoNode});
+    body.Finish({body.Op("-", {d, logs})});
+    ExpectPhases(body, 3, fmt::format("log-softmax {}", shape));
+    body.Finish({body.Op("sum", {body.Op("-", {d, logs})})});
+    ExpectPhases(body, 3, fmt::format("its sum {}", shape));
+    body.Finish({body.Op("+", {body.Op("rowMaxs", {x}), logs})});
+    body.ExpectSame(fmt::format("logsumexp {}", shape));
+  }
+}
+
+TEST(LongRowsTest, LayerNorm) {
+  for (const Shape& shape : kLong) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 3))),
+                 g = body.Input(Value(Cells(1, shape.columns, 4))),
+                 b = body.Input(Value(Cells(1, shape.columns, 5)));
+    const NodeId d = Shifted(body, x, "rowMeans");
+    const NodeId spread = body.Op(
+        "sqrt", {body.Op("+", {body.Op("rowMeans", {body.Op("*", {d, d})}), body.Literal(Scalar(1e-5))})});
+    const NodeId y = body.Op("+", {body.Op("*", {body.Op("/", {d, spread}), g}), b});
+    body.Finish({y});
+    ExpectPhases(body, 3, fmt::format("layer norm {}", shape));
+    body.fused().kind = FusionTemplate::kStitch;
+    body.Finish({y, spread, body.Op("rowMeans", {x}), body.Op("mean", {y}), body.Op("max", {x})});
+    ExpectPhases(body, 3, fmt::format("layer norm and more {}", shape));
+  }
+}
+
+// Exponentials that two later phases read, beside results that are written before they were read for the last
+// time, and none at all.
+TEST(LongRowsTest, HeavyValuesAreKept) {
+  for (const Shape& shape : kLong) {
+    BodyBuilder body;
+    const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 6)));
+    const NodeId e = body.Op("exp", {x});
+    const NodeId p = body.Op("/", {e, body.Op("rowSums", {e})});
+    const NodeId q = body.Op("*", {e, body.Op("rowMaxs", {body.Op("sqrt", {p})})});
+    body.Finish({body.Op("rowSums", {q})});
+    const Result<TileProgram> program = Lower(body.fused());
+    ASSERT_TRUE(program.ok()) << program.status().ToString();
+    EXPECT_EQ(program->kept, 1);
+    ExpectPhases(body, 3, fmt::format("kept {}", shape));
+    body.Finish({q});
+    EXPECT_EQ(Lower(body.fused())->kept, 0);
+    body.ExpectSame(fmt::format("kept in the result {}", shape));
+    body.fused().kind = FusionTemplate::kStitch;
+    body.Finish({e, p, q});
+    EXPECT_EQ(Lower(body.fused())->kept, 0);
+    body.ExpectSame(fmt::format("kept values are results {}", shape));
+    body.Finish({p, body.Op("rowMins", {q})});
+    EXPECT_EQ(Lower(body.fused())->kept, 1);
+    body.ExpectSame(fmt::format("read after a result is written {}", shape));
+  }
+}
+
+TEST(LongRowsTest, WhatIsNotACellOrAFoldIsRefused) {
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(Cells(3, 70000, 7)));
+  body.Finish({body.Op("*", {x, body.Op("rowVars", {x})})});
+  EXPECT_EQ(CanRunFused(body.fused()).ToString(),
+            "unimplemented: rowVars of rows longer than a column chunk");
+  body.Finish({body.Op("colSums", {Shifted(body, x, "rowMeans")})});
+  EXPECT_EQ(CanRunFused(body.fused()).ToString(),
+            "unimplemented: several kinds of results of rows longer than a column chunk");
+}
+
+}  // namespace
+}  // namespace heddle::ops::testing
