@@ -13,6 +13,13 @@ namespace {
 
 constexpr int kRowMajor = 101, kNotTransposed = 111;
 
+template <typename Cell, typename Product>
+void Call(Product product, const Cell* a, const Cell* b, Cell* out, int64_t m, int64_t k, int64_t n) {
+  const auto small = [](int64_t size) { return static_cast<int>(size); };
+  product(kRowMajor, kNotTransposed, kNotTransposed, small(m), small(n), small(k), Cell{1}, a, small(k), b,
+          small(n), Cell{0}, out, small(n));
+}
+
 }  // namespace
 
 Blas::Blas(int threads) {
@@ -21,16 +28,19 @@ Blas::Blas(int threads) {
   void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);  // Stays open: its threads go on.
   if (library == nullptr) return;
   const auto set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
-  const auto multiply = reinterpret_cast<Dgemm>(dlsym(library, "cblas_dgemm"));
-  if (set_threads == nullptr || multiply == nullptr) return;
+  const auto multiply = reinterpret_cast<Product<double>>(dlsym(library, "cblas_dgemm"));
+  const auto multiply_singles = reinterpret_cast<Product<float>>(dlsym(library, "cblas_sgemm"));
+  if (set_threads == nullptr || multiply == nullptr || multiply_singles == nullptr) return;
   set_threads(threads);
   multiply_ = multiply;
+  multiply_singles_ = multiply_singles;
 }
 
 void Blas::Multiply(const double* a, const double* b, double* out, int64_t m, int64_t k, int64_t n) const {
-  const auto small = [](int64_t size) { return static_cast<int>(size); };
-  multiply_(kRowMajor, kNotTransposed, kNotTransposed, small(m), small(n), small(k), 1.0, a, small(k), b,
-            small(n), 0.0, out, small(n));
+  Call(multiply_, a, b, out, m, k, n);
+}
+void Blas::Multiply(const float* a, const float* b, float* out, int64_t m, int64_t k, int64_t n) const {
+  Call(multiply_singles_, a, b, out, m, k, n);
 }
 
 void EigenProduct(const double* a, const double* b, double* out, int64_t m, int64_t k, int64_t n) {

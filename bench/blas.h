@@ -13,12 +13,15 @@ class Blas {
   bool present() const { return multiply_ != nullptr; }
   /// out = A %*% B, row-major, A is m x k, B is k x n. Present only.
   void Multiply(const double* a, const double* b, double* out, int64_t m, int64_t k, int64_t n) const;
+  void Multiply(const float* a, const float* b, float* out, int64_t m, int64_t k, int64_t n) const;
 
  private:
-  // cblas_dgemm with its enumerations as numbers.
-  using Dgemm = void (*)(int, int, int, int, int, int, double, const double*, int, const double*, int, double,
-                         double*, int);
-  Dgemm multiply_ = nullptr;
+  // cblas_dgemm and cblas_sgemm with their enumerations as numbers.
+  template <typename Cell>
+  using Product = void (*)(int, int, int, int, int, int, Cell, const Cell*, int, const Cell*, int, Cell,
+                           Cell*, int);
+  Product<double> multiply_ = nullptr;
+  Product<float> multiply_singles_ = nullptr;
 };
 
 /// The same by Eigen, inside ops::Arena::Execute.

@@ -10,6 +10,7 @@
 #include "bench/files.h"
 #include "bench/fusion.h"
 #include "bench/operators.h"
+#include "bench/precision.h"
 #include "bench/scripts.h"
 #include "bench/transforms.h"
 #include "compiler/fuse/fuse.h"
@@ -56,14 +57,15 @@ int main(int argc, char** argv) {
     return heddle::bench::RunFiles(options);
   }
   if (name == "fusion") return heddle::bench::RunFusion(options);
+  if (name == "precision") return heddle::bench::RunPrecision(options);
   if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
   if (name == "optimizer" && !files.empty()) return heddle::bench::RunOptimizer(options, files);
   std::fputs(
-      "usage: heddle-bench operators|fusion|transforms [--json] [--threads N] [--cells N] [--only TEXT]\n"
+      "usage: heddle-bench operators|fusion|precision|transforms [--json] [--threads N] [--cells N] [--only TEXT]\n"
       "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
       "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"
       "       heddle-bench files [--json] [--threads N] [--rounds N] [--cells N] [--only TEXT] [--data FOLDER]\n"
-      "       fusion: [--plan off|all|no-redundancy|cost]\n"
+      "       fusion, precision: [--plan off|all|no-redundancy|cost]\n"
       "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n"
       "       heddle-bench optimizer [--json] [--threads N] [--rounds N] [--data FILE] FILE.dml...\n",
       stderr);

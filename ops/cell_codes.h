@@ -16,7 +16,8 @@ namespace heddle::ops {
 #define HEDDLE_UNARY_KERNELS(X)                                                                                    \
   X(Not) X(SquareRoot) X(Exponential) X(Logarithm) X(Absolute) X(Round) X(RoundDown) X(RoundUp) X(Sign)            \
   X(Sine) X(Cosine) X(Tangent) X(ArcSine) X(ArcCosine) X(ArcTangent) X(HyperbolicSine) X(HyperbolicCosine)         \
-  X(HyperbolicTangent) X(Sigmoid) X(ErrorFunction) X(IsNaN) X(IsInfinite) X(RoundToSingle)
+  X(HyperbolicTangent) X(Sigmoid) X(ErrorFunction) X(IsNaN) X(IsInfinite) X(RoundToSingle) X(SingleExponential)    \
+  X(SingleLogarithm) X(SingleHyperbolicTangent) X(SingleSigmoid) X(SingleErrorFunction)
 // clang-format on
 
 #define HEDDLE_ENUMERATOR(Name) k##Name,
@@ -27,5 +28,18 @@ constexpr int kBinaryCodes = HEDDLE_BINARY_KERNELS(HEDDLE_COUNT);
 constexpr int kUnaryCodes = HEDDLE_UNARY_KERNELS(HEDDLE_COUNT);
 #undef HEDDLE_ENUMERATOR
 #undef HEDDLE_COUNT
+
+/// What an operator computes on matrices of floats: functions that have a definition in floats by that one
+/// (docs/numerics.md, section 9), all others as on doubles.
+constexpr UnaryCode InSingles(UnaryCode code) {
+  switch (code) {
+    case UnaryCode::kExponential: return UnaryCode::kSingleExponential;
+    case UnaryCode::kLogarithm: return UnaryCode::kSingleLogarithm;
+    case UnaryCode::kHyperbolicTangent: return UnaryCode::kSingleHyperbolicTangent;
+    case UnaryCode::kSigmoid: return UnaryCode::kSingleSigmoid;
+    case UnaryCode::kErrorFunction: return UnaryCode::kSingleErrorFunction;
+    default: return code;
+  }
+}
 
 }  // namespace heddle::ops

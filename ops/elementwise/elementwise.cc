@@ -228,7 +228,10 @@ Result<Value> RunBinary(const KernelCall& call) {
 Result<Value> RunUnary(const KernelCall& call) {
   if (Given(call.input_infos) == 2) return RunBinary(call);
   if (!HasMatrix(call.input_infos)) return RunScalar(call);
-  const UnaryCode code = *FindUnaryCode(call.node.op);
+  // Cells that were widened for this are floats all the same.
+  const UnaryCode code = call.node.info.element_type == ElementType::kFloat32
+                             ? InSingles(*FindUnaryCode(call.node.op))
+                             : *FindUnaryCode(call.node.op);
   HEDDLE_ASSIGN_OR_RETURN(const Operand x, MakeOperand(call, 0, Pattern::kCells));
   if (ReadsSingles(call)) {
     std::array operands = {x};

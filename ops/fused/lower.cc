@@ -277,7 +277,7 @@ class Lowering : private Places {
       }
     } else {
       value.op = RegionOp::kUnary;
-      value.unary = *FindUnaryCode(n.op);
+      value.unary = IsSingle(id) ? InSingles(*FindUnaryCode(n.op)) : *FindUnaryCode(n.op);
     }
     if (IsSingle(id) && !KeepsSingles(value)) {
       const int exact = Push(builder, value);
@@ -401,7 +401,8 @@ class Lowering : private Places {
       step.right = InputPosition(node(n.inputs[1]));
       if (step.columns > kFewColumns && node(n.inputs[1]).info.format == Format::kSparse)
         return Unimplemented("a product with a CSR right operand");
-      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.index));
+      HEDDLE_RETURN_IF_ERROR(
+          ReadForProduct(n.inputs[0], &step.from, &step.index, step.columns > kFewColumns));
     } else {
       const Aggregate& aggregate = *FindAggregate(n.op);
       step.kind = Step::Kind::kFoldRows;
@@ -432,8 +433,8 @@ class Lowering : private Places {
   }
 
   // The rows of a product's operand: a CSR input is read as it is (absent cells are skipped), everything else
-  // dense.
-  Status ReadForProduct(NodeId id, TileRef* from, int* csr_input) {
+  // dense. `singles`: rows of an input of floats are read where they are, not widened.
+  Status ReadForProduct(NodeId id, TileRef* from, int* csr_input, bool singles = false) {
     *csr_input = -1;
     if (IsPattern(id)) {
       *from = PlaceOf(id);
@@ -444,8 +445,12 @@ class Lowering : private Places {
       return OkStatus();
     }
     if (node(id).info.format == Format::kSparse) return Unimplemented("a product of a CSR intermediate");
-    *from = DensePlace(id);
+    *from = singles ? SinglesPlace(id) : DensePlace(id);
     return OkStatus();
+  }
+  TileRef SinglesPlace(NodeId id) {
+    if (IsInput(id) && IsSingle(id)) return {Kind::kInput, InputPosition(node(id)), 0};
+    return DensePlace(id);
   }
 
   Status MakeRootStep(int r) {
@@ -455,9 +460,10 @@ class Lowering : private Places {
     const Node& n = node(root.node);
     Step step{.kind = Step::Kind::kRoot, .index = r, .columns = root.n};
     if (n.Is("t%*%")) {
-      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.right));
+      const bool singles = AddsSingles(program_, root);
+      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.right, singles));
       if (node(n.inputs[1]).info.format == Format::kSparse) return Unimplemented("t(X) %*% a CSR matrix");
-      step.from_right = DensePlace(n.inputs[1]);
+      step.from_right = singles ? SinglesPlace(n.inputs[1]) : DensePlace(n.inputs[1]);
       if (root.kind == TileRoot::Kind::kLanes && step.right < 0) {
         if (!IsPattern(n.inputs[0])) step.from = ContiguousPlace(n.inputs[0]);
         step.from_right = ContiguousPlace(n.inputs[1]);

@@ -175,7 +175,7 @@ class Stitch {
       for (size_t r = 0; r < trees_.size(); ++r) {
         const TileRoot& root = trees_[r].root();
         if (next % root.height != 0 && next != span_.end) continue;
-        if (steps_.IsPaired(static_cast<int>(r))) steps_.AddWaiting(scratch, payload);
+        steps_.EndLeaf(scratch, static_cast<int>(r), payload);
         if (root.kind == TileRoot::Kind::kMoments) SetMoments(root, next, payload + root.offset);
         writers[r].AddLeaf((next - 1) / root.height, payload + root.offset, next == end);
         FillIdentity(ReductionOf(root, call_), payload + root.offset);

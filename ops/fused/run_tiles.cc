@@ -189,7 +189,7 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
       next = steps.TileEnd(row, last);
       steps.RunTile(scratch, row, next, row - first, payload);
     }
-    steps.AddWaiting(scratch, payload);
+    for (size_t r = 0; r < program.roots.size(); ++r) steps.EndLeaf(scratch, static_cast<int>(r), payload);
     return true;
   };
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReduceTasks(reduction, begin, end, [&]() -> LeafFunction {

@@ -9,23 +9,46 @@
 namespace heddle::ops {
 namespace {
 
-// True for rows of floats that regions read, or a step widens tile by tile.
+// True for floats that a product reads, but for rows.
+bool MultipliesSingles(const TileProgram& program, const Step& step, int input) {
+  return MultipliesSingles(program, step) && (step.right == input || step.index == input);
+}
+
+// True for floats that products or regions read, or a step widens tile by tile.
 bool ReadsSingles(const TileProgram& program, int input) {
   if (!program.single) return false;
   const TileRef rows{TileRef::Kind::kInput, input, 0};
   return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
-    return (step.kind == Step::Kind::kWiden && step.index == input) ||
+    return (step.kind == Step::Kind::kWiden && step.index == input) || step.from == rows ||
+           step.from_right == rows || MultipliesSingles(program, step, input) ||
            std::any_of(step.operands.begin(), step.operands.end(), [&](const RegionOperand& operand) {
              return operand.from == RegionOperand::From::kTile && operand.tile == rows;
            });
   });
 }
 
-// True for rows that a step along the driver's entries reads as doubles.
-bool IsSampled(const TileProgram& program, int input) {
-  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
-    return (step.kind == Step::Kind::kSample || step.kind == Step::Kind::kGatherCells) && step.index == input;
-  });
+// True for what some step reads as doubles. Dense rows of floats are no such thing, but along the driver's
+// entries: a step widens them.
+bool ReadsDoubles(const TileProgram& program, int input) {
+  if (program.by_pattern && program.fused.driver == input) return true;
+  const auto is_whole = [&](const RegionOperand& operand) {
+    return operand.from == RegionOperand::From::kWhole && operand.index == input;
+  };
+  return std::any_of(program.repeated.begin(), program.repeated.end(),
+                     [&](const TileProgram::Repeated& repeated) { return repeated.input == input; }) ||
+         std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+           switch (step.kind) {
+             case Step::Kind::kRegion:
+               return std::any_of(step.operands.begin(), step.operands.end(), is_whole);
+             case Step::Kind::kIntersect:
+               return std::find(step.inputs.begin(), step.inputs.end(), input) != step.inputs.end();
+             case Step::Kind::kMultiply:
+               return !MultipliesSingles(program, step) && (step.index == input || step.right == input);
+             case Step::Kind::kRoot: return step.right == input;
+             case Step::Kind::kWiden: return false;
+             default: return step.index == input || step.right == input;
+           }
+         });
 }
 
 }  // namespace
@@ -43,7 +66,7 @@ Result<TileInputs> MakeTileInputs(const TileProgram& program, const KernelCall& 
     const int input = static_cast<int>(i);
     const bool reads_singles = ReadsSingles(program, input);
     if (reads_singles) inputs.singles[i] = inputs.doubles[i];
-    if (reads_singles && !IsSampled(program, input)) continue;
+    if (reads_singles && !ReadsDoubles(program, input)) continue;
     HEDDLE_ASSIGN_OR_RETURN(inputs.doubles[i], Widen(inputs.doubles[i]));
   }
   return inputs;

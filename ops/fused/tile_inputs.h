@@ -10,8 +10,9 @@ namespace heddle::ops {
 
 /// The matrices of a call in the forms that tiles read, by input; empty where an input is none of these.
 struct TileInputs {
-  std::vector<Matrix> doubles;  ///< But rows that are only read as floats stay floats.
-  std::vector<Matrix> singles;  ///< Floats of the inputs that regions read, or a step widens tile by tile.
+  std::vector<Matrix> doubles;  ///< But what is only read as floats stays floats.
+  std::vector<Matrix> singles;  ///< Floats of the inputs that products or regions read, or a step widens tile
+                                ///< by tile.
 };
 Result<TileInputs> MakeTileInputs(const TileProgram& program, const KernelCall& call);
 

@@ -164,6 +164,17 @@ struct TileProgram {
   Reduction reduction;                  ///< Of all payloads together; of a stitch each root has its own.
 };
 
+/// True for a product whose chains are of floats (docs/numerics.md, section 9). Its right operand, and rows
+/// of inputs on its left, are stored as floats; rows in buffers are floats widened.
+inline bool MultipliesSingles(const TileProgram& program, const Step& step) {
+  return program.single && step.kind == Step::Kind::kMultiply && step.columns > kFewColumns;
+}
+
+/// True for t(X) %*% Y whose chains are of floats: its operands are those of MultipliesSingles.
+inline bool AddsSingles(const TileProgram& program, const TileRoot& root) {
+  return program.single && root.kind == TileRoot::Kind::kProduct;
+}
+
 inline bool HasWideProduct(const TileProgram& program) {
   return std::any_of(program.steps.begin(), program.steps.end(), PacksRight);
 }

@@ -113,11 +113,18 @@ void TileSteps::SeparateRoot(int r, int64_t offset, Matrix* nodes) const {
       SeparateCells(nodes, offset, root.padded, root.k);
 }
 
+void TileSteps::EndLeaf(TileScratch& scratch, int root, double* payload) const {
+  if (IsPaired(root)) AddWaiting(scratch, payload);
+  if (const auto open = scratch.chains.find(root); open != scratch.chains.end())
+    open->second.End(payload + program_.roots[static_cast<size_t>(root)].offset);
+}
+
 void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows,
                           int64_t row_in_panel, double* payload) const {
   const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
   double* out = payload + root.offset;
   row_in_panel %= root.height;
+  if (AddsSingles(program_, root)) return AddSingles(scratch, step, row, rows, row_in_panel, out);
   if (step.right >= 0) {
     const Place y = Locate(scratch, step.from_right, row);
     const Matrix& left = inputs_[static_cast<size_t>(step.right)];

@@ -42,9 +42,17 @@ Status TileSteps::Prepare() {
   }
   narrow_.resize(program_.steps.size());
   packed_.resize(program_.steps.size());
+  packed_singles_.resize(program_.steps.size());
   for (size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
     if (step.kind != Step::Kind::kMultiply) continue;
+    if (MultipliesSingles(program_, step)) {
+      const Matrix& right = singles_[static_cast<size_t>(step.right)];
+      if (PacksRight(step) && right.cells() > 0)
+        packed_singles_[s] =
+            std::make_unique<SinglePackedRight>(right.data<float>(), right.rows(), right.columns());
+      continue;
+    }
     const Matrix& right = inputs_[static_cast<size_t>(step.right)];
     const bool by_entries =
         IsByEntry(step.from) || (step.index >= 0 && inputs_[static_cast<size_t>(step.index)].IsSparse());
@@ -419,6 +427,7 @@ int64_t TileSteps::EntriesAhead(const TileScratch& scratch, const Matrix& right,
 
 void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const {
   const Step& step = program_.steps[s];
+  if (MultipliesSingles(program_, step)) return MultiplySingles(scratch, s, row, row_end);
   const NarrowRight& narrow = narrow_[s];
   const int64_t k = step.columns, rows = row_end - row;
   double* out = Locate(scratch, step.to, row).cells;
@@ -451,9 +460,8 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
             .canonical = true};
   if (step.fetch != Step::Fetch::kNothing) {
     const Place next = Locate(scratch, step.fetched, row_end);
-    const int64_t cells = rows * next.stride / (program_.single ? 2 : 1);
     gemm.ahead = next.cells;
-    gemm.ahead_cells = cells;
+    gemm.ahead_cells = rows * next.stride;
   }
   Run(gemm);
 }

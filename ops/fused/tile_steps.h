@@ -15,6 +15,7 @@
 #include "ops/kernel.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
+#include "ops/product/transposed_singles.h"
 #include "ops/reduction/lane_tree.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/ahead.h"
@@ -51,7 +52,9 @@ struct TileScratch {
   size_t phase = 0;                      ///< Likewise.
   std::vector<double> cells;             ///< By result: of one column, in tiles that are not the row's first.
   int64_t held_begin = 0, held_end = 0;  ///< Rows whose values at the driver's entries are in `patterns`.
-  std::vector<double> leaf_sums;         ///< Eight lanes for each leaf of a tile.
+  std::vector<float> singles, right_singles;  ///< Rows of floats that buffers have as doubles, for a product.
+  std::map<int, TransposedSingles> chains;    ///< By root: of its leaf, those that have not ended.
+  std::vector<double> leaf_sums;              ///< Eight lanes for each leaf of a tile.
   /// Rows from `row` on, as far as the tile goes.
   RowPattern PatternAt(int64_t row) const;
   Entries EntriesAt(const double* values, int64_t row) const;
@@ -104,12 +107,9 @@ class TileSteps {
   /// that of these columns, of which there are kTileColumns at most.
   void RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns,
                   double* payload) const;
-  /// The last root of a leaf, which no further product took along.
-  void AddWaiting(TileScratch& scratch, double* payload) const;
-  /// True if rows of that root wait for the next product (AddWaiting).
-  bool IsPaired(int root) const {
-    return pair_.root >= 0 && !pair_.at_once && program_.steps[static_cast<size_t>(pair_.root)].index == root;
-  }
+  /// The last rows of a leaf of root `root` that its payload lacks: those that no further product took along,
+  /// and chains of floats that have not ended.
+  void EndLeaf(TileScratch& scratch, int root, double* payload) const;
   /// Sums of CSR times several columns have the cells of a place together in payloads (AddSparseProduct), not
   /// in nodes: puts them where the root's "finish" looks, the payload of root `r` beginning at `offset`.
   void SeparateRoot(int r, int64_t offset, Matrix* nodes) const;
@@ -148,8 +148,22 @@ class TileSteps {
   simd::Ahead ToFetch(const Step& step, const Place& x, int64_t rows) const;
   int64_t EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row, int64_t row_end) const;
   void Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const;
+  struct SingleRows {
+    const float* cells = nullptr;
+    int64_t stride = 0;
+  };
+  SingleRows SinglesOf(TileScratch& scratch, const TileRef& ref, int64_t row, int64_t rows, int64_t columns,
+                       std::vector<float>& room) const;
+  void MultiplySingles(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const;
   void MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row,
                       int64_t rows, double* payload) const;
+  // True if rows of that root wait for the next product.
+  bool IsPaired(int root) const {
+    return pair_.root >= 0 && !pair_.at_once && program_.steps[static_cast<size_t>(pair_.root)].index == root;
+  }
+  void AddWaiting(TileScratch& scratch, double* payload) const;
+  void AddSingles(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_leaf,
+                  double* out) const;
   void AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel,
                  double* payload) const;
 
@@ -160,8 +174,9 @@ class TileSteps {
   std::vector<Matrix> singles_;  // Floats of the inputs that tiles read.
   std::vector<double> scalars_;
   std::vector<AlignedArray> repeated_;
-  std::vector<NarrowRight> narrow_;                   // By step.
-  std::vector<std::unique_ptr<PackedRight>> packed_;  // Likewise.
+  std::vector<NarrowRight> narrow_;                                 // By step.
+  std::vector<std::unique_ptr<PackedRight>> packed_;                // Likewise.
+  std::vector<std::unique_ptr<SinglePackedRight>> packed_singles_;  // Likewise.
   std::vector<int64_t> buffer_offsets_;
   int64_t scratch_doubles_ = 0;
   TileSizes sizes_;

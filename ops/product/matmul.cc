@@ -58,6 +58,8 @@ Cost ProductCost(const Node& node, std::span<const ValueInfo> inputs) {
           .bytes = 8 * (static_cast<double>(x.Cells()) + static_cast<double>(y.Cells()) + cells)};
 }
 
+bool IsSingle(const Matrix& matrix) { return matrix.element_type() == ElementType::kFloat32; }
+
 Result<Value> RunProduct(const KernelCall& call) {
   const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
   if (Status inner = CheckInner(a.shape(), b.shape()); !inner.ok())
@@ -70,6 +72,8 @@ Result<Value> RunProduct(const KernelCall& call) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplySplit(a, b, call.context));
   } else if (a.IsSparse() && b.IsSparse()) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplySparse(a, b, call.context));
+  } else if (IsSingle(a)) {
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplyWideSingles(a, b, call.context));
   } else {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplyWide(a, b, call.context));
   }
@@ -79,8 +83,14 @@ Result<Value> RunProduct(const KernelCall& call) {
   return Value(std::move(sparse));
 }
 
+// Products with few columns are sums of doubles (docs/numerics.md, section 9).
+bool TakesSingles(const KernelCall& call) {
+  const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
+  return IsSingle(a) && IsSingle(b) && !IsNarrow(b.columns());
+}
+
 constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const KernelCall&),
-                            FusionTraits fusion) {
+                            bool (*takes_singles)(const KernelCall&), FusionTraits fusion) {
   return {.name = name,
           .parameters = "X Y",
           .min_inputs = 2,
@@ -90,6 +100,7 @@ constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const Ke
           .input_use = ProductInputUse,
           .cost = ProductCost,
           .run = run,
+          .takes_singles = takes_singles,
           .kind = OperatorKind::kProduct,
           .fusion = fusion};
 }
@@ -100,9 +111,9 @@ std::span<const Operator> MatmulOperators() {
   // Multiply-adds run at the peak of the machine, eight times the rate of single operations through the
   // caches.
   static constexpr Operator kOperators[] = {
-      Describe("%*%", RunProduct,
+      Describe("%*%", RunProduct, TakesSingles,
                {.use = RowUse::kProduct, .row = true, .outer = true, .published_flops = 2, .flops = 0.3}),
-      Describe("t%*%", RunTransposedProduct,
+      Describe("t%*%", RunTransposedProduct, TakesSinglesTransposed,
                {.use = RowUse::kTransposedProduct,
                 .cell = true,
                 .row = true,

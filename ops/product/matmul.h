@@ -61,13 +61,23 @@ Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b,
 /// CSR %*% CSR with more than 8 columns, one chain a cell; zeros are dropped.
 Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b, const KernelContext& context);
 
+/// The same of floats with more than 8 columns of B, but for the split inner dimension (MultiplySplit) and
+/// CSR
+/// %*% CSR (MultiplySparse), which take both types of cells.
+Result<Matrix> MultiplyWideSingles(const Matrix& a, const Matrix& b, const KernelContext& context);
+/// MultiplySparseRows of floats, not rounded; `begin` is a multiple of kSingleBlock.
+void MultiplySparseRowsOfSingles(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end,
+                                 int64_t begin, int64_t end, double* out);
+
 /// Rows [row_begin, row_end) of A %*% B over inner indexes [begin, end) to row-major `out` (row stride
 /// b.columns()): one chain a cell, + 0.0. Any pair of formats but dense x dense.
 void MultiplySparseRows(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
                         int64_t end, double* out);
 
-/// t(X) %*% Y for any shapes, in the phases of a kReduce operator.
+/// t(X) %*% Y for any shapes, in the phases of a kReduce operator; floats where TakesSinglesTransposed says
+/// so.
 Result<Value> RunTransposedProduct(const KernelCall& call);
+bool TakesSinglesTransposed(const KernelCall& call);
 
 /// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending over `rows`, for j < n and
 /// c < k, by simd::MultiplyColumns, with its `ahead`: for simd::AreFewForTiles(n, k).

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/cells/storage.h"
+#include "ops/elementwise/single_precision.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
@@ -87,6 +88,22 @@ void MultiplyLongRows(const Matrix& a, const NarrowRight& b, int64_t begin, int6
   }
 }
 
+// Inner indexes [begin, end) of A %*% B, floats, to a payload. Granules of so long an inner dimension are
+// whole blocks of chains.
+void MultiplyLeafOfSingles(const Matrix& a, const Matrix& b, int64_t begin, int64_t end, double* payload) {
+  if (a.IsSparse() || b.IsSparse())
+    return MultiplySparseRowsOfSingles(a, b, 0, a.rows(), begin, end, payload);
+  Run(SingleGemm{.m = a.rows(),
+                 .n = b.columns(),
+                 .k = end - begin,
+                 .a = a.data<float>() + begin,
+                 .a_row = a.columns(),
+                 .b = b.data<float>() + begin * b.columns(),
+                 .b_row = b.columns(),
+                 .c = payload,
+                 .c_row = b.columns()});
+}
+
 }  // namespace
 
 NarrowRight::NarrowRight(Matrix right, bool by_entries)
@@ -155,13 +172,16 @@ Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelCont
 
 Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelContext& context) {
   const int64_t m = a.rows(), n = b.columns(), inner = a.columns(), height = Granule(inner);
+  const bool single = a.element_type() == ElementType::kFloat32;
   const Reduction reduction{
       .join = Join::kSum, .width = m * n, .leaf_cells = height * (m + n), .cancelled = context.cancelled};
   HEDDLE_ASSIGN_OR_RETURN(
       const Matrix nodes,
       ReduceLeaves(reduction, 0, CeilDivide(inner, height), [&](int64_t leaf, double* payload) {
         const int64_t begin = leaf * height, end = std::min(inner, begin + height);
-        if (a.IsSparse() || b.IsSparse()) {
+        if (single) {
+          MultiplyLeafOfSingles(a, b, begin, end, payload);
+        } else if (a.IsSparse() || b.IsSparse()) {
           MultiplySparseRows(a, b, 0, m, begin, end, payload);
         } else {
           Run(Gemm{.m = m,
@@ -179,7 +199,7 @@ Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelConte
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
   for (int64_t i = 0; i < m * n; ++i) result.mutable_data()[i] = root.data()[i] + 0.0;
-  return result;
+  return single ? Narrow(result) : result;
 }
 
 Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContext& context) {

@@ -7,9 +7,11 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "core/status.h"
 #include "core/values/panels.h"
 #include "ops/cpu.h"
 #include "ops/fetch.h"
@@ -22,7 +24,7 @@
 namespace heddle::ops {
 namespace {
 
-constexpr int64_t kLargestTile = 8 * 24;
+constexpr int64_t kLargestTile = 8 * 48;
 // So many cells of C stay in the second-level cache from one step to the next.
 constexpr int64_t kSmallResult = 1 << 15;
 // Results of more cells, each of a chain of at most so many products, go past the caches, a block of rows of
@@ -31,8 +33,8 @@ constexpr int64_t kSmallResult = 1 << 15;
 constexpr int64_t kStreamedResult = 1 << 22, kStreamedDepth = 32, kMostStreamedColumns = 128;
 // Rows of A of at most so many cells, which little is computed with, are fetched while others are packed.
 constexpr int64_t kFetchedDepth = 128;
-// Where lines are fetched in the order in which they lie in memory, so many doubles earlier.
-constexpr int64_t kFetchedFurther = 512;
+// Where lines are fetched in the order in which they lie in memory, so many of them earlier.
+constexpr int64_t kLinesFurther = 64;
 // So many tasks keep every thread busy to the end; each of a block packs its rows of A anew, where they are
 // packed.
 constexpr int64_t kTasksOfThread = 16, kPackingTasksOfThread = 6;
@@ -41,16 +43,20 @@ constexpr int64_t kLastTasksOfThread = 24;
 // About two microseconds; then another thread of this CPU may be what is waited for.
 constexpr int kTriesBeforeYield = 64;
 
+// Sums in doubles of a product of floats: so many rows of C at a time that all stay in the last-level cache.
+constexpr int64_t kSumCells = 1 << 22;
+
 // Cells of A in one task of a skinny product.
 constexpr int64_t kSkinnyTaskCells = 1 << 17;
 
 // What is read next and in the third-level cache: part after part of it is fetched while this one computes.
+template <typename Cell>
 class NextStrip {
  public:
   NextStrip() = default;
-  NextStrip(const double* cells, int64_t count, int64_t part) : cells_(cells), count_(count), part_(part) {}
+  NextStrip(const Cell* cells, int64_t count, int64_t part) : cells_(cells), count_(count), part_(part) {}
 
-  void Give(GemmFetches* fetches) {
+  void Give(GemmFetches<Cell>* fetches) {
     if (count_ <= 0) return;
     fetches->strip = cells_;
     fetches->strip_cells = std::min(part_, count_);
@@ -59,25 +65,28 @@ class NextStrip {
   }
 
  private:
-  const double* cells_ = nullptr;
+  const Cell* cells_ = nullptr;
   int64_t count_ = 0, part_ = 0;
 };
 
-// So many lines with every eight products: of rows so many doubles apart, or, if that is 0, in the order in
-// which they lie in memory.
-void FetchMemory(const double* cells, int64_t lines, int64_t apart, GemmFetches* fetches) {
+// So many lines with as many products as a line has cells: of rows so many cells apart, or, if that is 0, in
+// the order in which they lie in memory.
+template <typename Cell>
+void FetchMemory(const Cell* cells, int64_t lines, int64_t apart, GemmFetches<Cell>* fetches) {
+  constexpr int64_t kLine = GemmFetches<Cell>::kLine;
   fetches->memory = cells;
   fetches->memory_lines = lines;
-  fetches->memory_line = apart > 0 ? apart : 8;
-  fetches->memory_step = apart > 0 ? 8 : 8 * lines;
+  fetches->memory_line = apart > 0 ? apart : kLine;
+  fetches->memory_step = apart > 0 ? kLine : kLine * lines;
 }
 
 // What is read next and in memory: each of so many tiles fetches a few times `depth` cells, line after line,
 // or rows as far apart as they can be where the CPU likes several pages side by side.
+template <typename Cell>
 class NextMemory {
  public:
   NextMemory() = default;
-  NextMemory(const double* cells, int64_t count, int64_t depth, int64_t tiles)
+  NextMemory(const Cell* cells, int64_t count, int64_t depth, int64_t tiles)
       : cells_(cells), lines_(CeilDivide(count, depth * tiles)) {
     if (lines_ == 0) return;
     apart_ = MemoryStreams() > 1 ? CeilDivide(count, lines_) : 0;
@@ -86,7 +95,7 @@ class NextMemory {
   }
   bool done() const { return left_ <= 0; }
 
-  void Give(GemmFetches* fetches) {
+  void Give(GemmFetches<Cell>* fetches) {
     if (done()) return;
     FetchMemory(cells_, lines_, apart_, fetches);
     cells_ += of_tile_;
@@ -94,49 +103,80 @@ class NextMemory {
   }
 
  private:
-  const double* cells_ = nullptr;
+  const Cell* cells_ = nullptr;
   int64_t lines_ = 0, apart_ = 0, of_tile_ = 0, left_ = 0;
 };
 
 // The last columns of a symmetric product, if they are few for a strip: tiles of them would leave lanes
 // empty. Their part of C is computed as the last rows, from the first column on, and turned in the end. The
 // first of them; behind all rows and columns where there are none.
-int64_t FirstTurned(const Gemm& g, const GemmKernel& kernel) {
+template <typename Cell>
+int64_t FirstTurned(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel) {
   const int64_t few = g.n % kernel.columns;
   return IsSymmetric(g) && few > 0 && few <= kernel.rows && few < g.n ? g.n - few : std::max(g.m, g.n);
 }
 
-void TurnLastRows(const Gemm& g, const GemmKernel& kernel) {
+template <typename Cell, typename Result>
+void TurnLastRows(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel, Result* c) {
   const int64_t first = FirstTurned(g, kernel);
   for (int64_t i = first; i < g.n; ++i)
-    for (int64_t j = 0; j < first; ++j) g.c[j * g.c_row + i] = g.c[i * g.c_row + j];
+    for (int64_t j = 0; j < first; ++j) c[j * g.c_row + i] = c[i * g.c_row + j];
 }
 
 // Columns of a widest strip that are left of the diagonal for a whole tile, which begins `below` rows below
 // it.
-int64_t SkippedColumns(const GemmKernel& kernel, int64_t below) {
+template <typename Cell>
+int64_t SkippedColumns(const GemmKernel<Cell>& kernel, int64_t below) {
   if (below <= 0 || !kernel.any_b) return 0;
   return below / kernel.tiles[0].columns * kernel.tiles[0].columns;
 }
 
-// Rows [i0, i0 + rows) of C, which begin at `block`, take strips [begin, end) of a step. `packed_b` is null
-// where B is read in place. `fetches_c`: the cells of C come from memory.
-void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const GemmStep& step, int64_t i0, int64_t rows,
-                   const RowsOfA& rows_of_a, const double* packed_b, int64_t begin, int64_t end,
-                   NextMemory next_step, double* block, bool fetches_c) {
+// A tile of fewer rows than the kernel's: it is made beside C, and its first `height` rows are copied.
+template <typename Cell>
+void MultiplyLow(const GemmTile<Cell>& tile, int64_t depth, const GemmRows<Cell>& a,
+                 const GemmFetches<Cell>& fetches, const Cell* b, int64_t b_row, const GemmCells& to,
+                 int64_t height) {
   alignas(64) double edge[kLargestTile] = {};
+  alignas(64) float edge_singles[kLargestTile] = {};
+  const bool in_singles = to.open || (to.last && to.singles != nullptr);
+  GemmCells aside{edge, tile.columns, to.width, to.first, to.last};
+  if (in_singles) aside.singles = edge_singles, aside.singles_row = tile.columns;
+  aside.open = to.open;
+  for (int64_t r = 0; !to.first && r < height; ++r) {
+    if (to.open)
+      std::copy_n(to.singles + r * to.singles_row, to.width, edge_singles + r * tile.columns);
+    else
+      std::copy_n(to.c + r * to.row, to.width, edge + r * tile.columns);
+  }
+  tile.run(depth, a, fetches, b, b_row, aside);
+  for (int64_t r = 0; r < height; ++r) {
+    if (in_singles)
+      std::copy_n(edge_singles + r * tile.columns, to.width, to.singles + r * to.singles_row);
+    else
+      std::copy_n(edge + r * tile.columns, to.width, to.c + r * to.row);
+  }
+}
+
+// Rows [i0, i0 + rows) of C, whose cells in the columns of a step are `block`, take strips [begin, end) of
+// the step. `packed_b` is null where B is read in place. `fetches_c`: the cells of C come from memory.
+template <typename Cell>
+void MultiplyBlock(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel, const GemmStep& step, int64_t i0,
+                   int64_t rows, const RowsOfA<Cell>& rows_of_a, const Cell* packed_b, int64_t begin,
+                   int64_t end, NextMemory<Cell> next_step, const GemmCells& block, bool fetches_c) {
+  constexpr int64_t kLine = GemmFetches<Cell>::kLine;
+  alignas(64) double sums[kLargestTile];  // Of a tile of floats whose only step this is.
   const int64_t strip_cells = StripCells(kernel.columns, step.depth), turned = FirstTurned(g, kernel);
   for (int64_t strip = begin; strip < end; ++strip) {
     const int64_t j = strip * kernel.columns, width = std::min(kernel.columns, step.columns - j);
-    const GemmTile& widest = kernel.TileFor(width);
+    const GemmTile<Cell>& widest = kernel.TileFor(width);
     const bool has_low = kernel.low.columns == widest.columns;
-    const double* b =
+    const Cell* b =
         packed_b == nullptr ? g.b + step.k0 * g.b_row + step.j0 + j : packed_b + strip * strip_cells;
     const int64_t b_row = packed_b == nullptr ? g.b_row : widest.columns;
-    NextStrip next_strip;
+    NextStrip<Cell> next_strip;
     if (packed_b != nullptr && strip + 1 < end && (next_step.done() || g.packed != nullptr))
       next_strip = {b + strip_cells, strip_cells,
-                    CeilDivide(strip_cells, 8 * std::max<int64_t>(1, rows / widest.rows)) * 8};
+                    CeilDivide(strip_cells, kLine * std::max<int64_t>(1, rows / widest.rows)) * kLine};
     for (int64_t i = 0, height, strip_of_a = 0; i < rows; i += height) {
       const bool above = i0 + i < turned;
       if (g.upper_only && above && (step.j0 + j >= turned || step.j0 + j + width <= i0 + i)) {
@@ -144,34 +184,36 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const GemmStep& step
         strip_of_a = (turned - i0) / kernel.rows;
         continue;
       }
-      GemmRows a = rows_of_a.Strip(strip_of_a++);
+      GemmRows<Cell> a = rows_of_a.Strip(strip_of_a++);
       height = std::min(kernel.rows, rows - i);
-      const GemmTile& tile = has_low && height <= kernel.low.rows ? kernel.low : widest;
+      const GemmTile<Cell>& tile = has_low && height <= kernel.low.rows ? kernel.low : widest;
       if (tile.rows > kernel.rows && i + kernel.rows < rows) {
-        const GemmRows& next = rows_of_a.Strip(strip_of_a);
+        const GemmRows<Cell>& next = rows_of_a.Strip(strip_of_a);
         if (next.row == a.row && next.column == a.column) {
           a.next = next.a;
           height = std::min(tile.rows, rows - i);
           ++strip_of_a;
         }
       }
-      double* c = block + i * g.c_row + step.j0 + j;
-      GemmFetches fetches;
+      GemmCells to = block.From(i, j);
+      to.width = width;
+      if (to.c == nullptr) to.c = sums, to.row = kernel.columns;
+      GemmFetches<Cell> fetches;
       // A chain cannot start before its cell of C is there: the next block's cells come while this one
       // computes.
       if (fetches_c) {
         const bool is_last = i + height >= rows;  // The first block of the next strip follows.
-        fetches.c = is_last ? c + width - i * g.c_row : c + height * g.c_row;
+        fetches.c = is_last ? to.c + width - i * to.row : to.c + height * to.row;
         fetches.c_rows = is_last ? (strip + 1 < end ? kernel.rows : 0) : std::min(height, rows - i - height);
       }
       next_strip.Give(&fetches);
       if (strip == begin && a.column == 1 && a.row > 1 && g.ahead == nullptr) {
         // Rows of A that were not packed come from memory.
-        const double* const later = a.a + 2 * height * a.row;
+        const Cell* const later = a.a + 2 * height * a.row;
         if (MemoryStreams() > 1 || a.row != step.depth)
           FetchMemory(later, kernel.rows, a.row, &fetches);
         else
-          FetchMemory(later + kFetchedFurther, kernel.rows, 0, &fetches);
+          FetchMemory(later + kLinesFurther * kLine, kernel.rows, 0, &fetches);
       } else {
         next_step.Give(&fetches);
       }
@@ -179,23 +221,20 @@ void MultiplyBlock(const Gemm& g, const GemmKernel& kernel, const GemmStep& step
         const int64_t skipped = g.upper_only && above && width == kernel.columns
                                     ? SkippedColumns(kernel, i0 + i - step.j0 - j)
                                     : 0;
-        const GemmTile& right = skipped == 0 ? tile : kernel.TileFor(width - skipped);
-        right.run(step.depth, a, fetches, b + skipped, b_row, c + skipped, g.c_row, width - skipped,
-                  step.first, step.last);
-        continue;
+        const GemmTile<Cell>& right = skipped == 0 ? tile : kernel.TileFor(width - skipped);
+        right.run(step.depth, a, fetches, b + skipped, b_row, to.From(0, skipped));
+      } else {
+        MultiplyLow(tile, step.depth, a, fetches, b, b_row, to, height);
       }
-      if (!step.first)
-        for (int64_t r = 0; r < height; ++r) std::copy_n(c + r * g.c_row, width, edge + r * tile.columns);
-      tile.run(step.depth, a, fetches, b, b_row, edge, tile.columns, width, step.first, step.last);
-      for (int64_t r = 0; r < height; ++r) std::copy_n(edge + r * tile.columns, width, c + r * g.c_row);
     }
   }
 }
 
 // What rows [i0, i0 + rows) of C fetch in a step: their part of what the caller reads next; or all of B in
 // the next step, if its rows lie without gaps and one task computes all of C.
-NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const GemmStep& step, int64_t i0, int64_t rows,
-                    bool alone) {
+template <typename Cell>
+NextMemory<Cell> NextStep(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel, const GemmStep& step,
+                          int64_t i0, int64_t rows, bool alone) {
   int64_t tiles = CeilDivide(rows, kernel.rows) * CeilDivide(g.n, kernel.columns);
   if (g.ahead != nullptr) {
     const auto part = [&](int64_t done) {
@@ -208,7 +247,8 @@ NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const GemmStep& ste
       step.columns == g.n) {
     // Rows of A that this thread is likely to pack next: threads take blocks in turns.
     const int64_t next = i0 + kBlockRows * ParallelThreads(), count = std::min(kBlockRows, g.m - next);
-    return count > 0 ? NextMemory(g.a + next * g.k, count * g.k, step.depth, tiles) : NextMemory();
+    return count > 0 ? NextMemory<Cell>(g.a + next * g.k, count * g.k, step.depth, tiles)
+                     : NextMemory<Cell>();
   }
   if (!alone || g.packed != nullptr || g.b_row != g.n || step.columns != g.n) return {};
   if (g.upper_only) tiles = tiles / 2 + 1;
@@ -216,11 +256,13 @@ NextMemory NextStep(const Gemm& g, const GemmKernel& kernel, const GemmStep& ste
   return {g.b + (step.k0 + step.depth) * g.b_row, depth * g.n, step.depth, tiles};
 }
 
+bool IsSkinny(const SingleGemm&) { return false; }
 bool IsSkinny(const Gemm& g) {
   return g.packed == nullptr && g.a_column == 1 && g.b_row == g.n && g.canonical && !g.accumulate &&
          !g.upper_only && g.ahead == nullptr && simd::IsSkinny(g.m, g.k, g.n);
 }
 
+void RunSkinny(const SingleGemm&) {}
 void RunSkinny(const Gemm& g) {
   const int64_t groups = g.m / 8;  // Of eight rows; the last one has the rest, too.
   const auto multiply = [&](int64_t begin, int64_t end) {
@@ -237,20 +279,23 @@ void RunSkinny(const Gemm& g) {
 
 // The steps of a product, one after the other: B is packed, and blocks of rows of C take their part of the
 // chain.
+template <typename Cell>
 class Product {
  public:
-  explicit Product(const Gemm& g) : g_(g), blocks_(CeilDivide(g.m, kBlockRows)) {
+  explicit Product(const GemmOf<Cell>& g) : g_(g), blocks_(CeilDivide(g.m, kBlockRows)) {
     const int64_t depth = DepthOf(g, kernel_);
     for (int64_t j0 = 0; j0 < g.n; j0 += kBlockColumns)
       for (int64_t k0 = 0; k0 < g.k; k0 += depth) {
         const int64_t here = std::min(depth, g.k - k0);
         steps_.push_back({j0, std::min(kBlockColumns, g.n - j0), k0, here, k0 == 0 && !g.accumulate,
-                          g.canonical && k0 + here == g.k});
+                          (g.canonical || g.singles != nullptr) && k0 + here == g.k});
       }
+    if (g.singles != nullptr && g.k > depth)
+      sums_ = std::make_unique<PackedCells<double>>(g.m * std::min(g.n, kBlockColumns));
     // A thread computes all strips of a block, as there are many more blocks than threads.
-    streams_ = steps_.size() == 1 && steps_[0].first && g.c_row == g.n && !g.upper_only &&
-               g.k <= kStreamedDepth && g.n <= kMostStreamedColumns && g.m * g.n > kStreamedResult &&
-               reinterpret_cast<uintptr_t>(g.c) % 64 == 0;
+    streams_ = std::is_same_v<Cell, double> && steps_.size() == 1 && steps_[0].first && g.c_row == g.n &&
+               !g.upper_only && g.k <= kStreamedDepth && g.n <= kMostStreamedColumns &&
+               g.m * g.n > kStreamedResult && reinterpret_cast<uintptr_t>(g.c) % 64 == 0;
     if (!g.parallel || streams_) return;
     const int64_t tasks = FindForm(g, kernel_) == FormOfA::kPacked ? kPackingTasksOfThread : kTasksOfThread;
     groups_ = CeilDivide(ParallelThreads() * tasks, blocks_);
@@ -289,12 +334,12 @@ class Product {
     return std::min(t + 1 < steps_.size() ? groups_ : last_groups_,
                     CeilDivide(Strips(steps_[t]), kFewStrips));
   }
-  const double* PackedB(size_t t) const {
+  const Cell* PackedB(size_t t) const {
     if (g_.packed != nullptr) return g_.packed->At(steps_[t].j0, steps_[t].k0);
     return Packs() ? Buffer(t) : nullptr;
   }
 
-  double* Buffer(size_t t) const { return buffers_[t % buffers_.size()]->data(); }
+  Cell* Buffer(size_t t) const { return buffers_[t % buffers_.size()]->data(); }
   void Pack(size_t t, int64_t unit) const {
     const int64_t strips = Strips(steps_[t]), units = PackingUnits(t);
     PackB(g_, kernel_, steps_[t], strips * unit / units, strips * (unit + 1) / units, Buffer(t));
@@ -304,11 +349,11 @@ class Product {
   struct Scratch {
     explicit Scratch(const Product& product)
         : rows_of_a(product.g_, product.kernel_), prepared(product.steps_.size(), 0) {
-      if (product.streams_) block = std::make_unique<PackedCells>(kBlockRows * product.g_.n);
+      if (product.streams_) block = std::make_unique<PackedCells<double>>(kBlockRows * product.g_.n);
     }
-    RowsOfA rows_of_a;
-    std::pair<size_t, int64_t> prepared;  // Which step's block `rows_of_a` has.
-    std::unique_ptr<PackedCells> block;   // Of rows of C on their way past the caches.
+    RowsOfA<Cell> rows_of_a;
+    std::pair<size_t, int64_t> prepared;         // Which step's block `rows_of_a` has.
+    std::unique_ptr<PackedCells<double>> block;  // Of rows of C on their way past the caches.
   };
 
   void Multiply(size_t t, int64_t block, int64_t group, int64_t groups, bool alone, Scratch& scratch) const {
@@ -319,21 +364,38 @@ class Product {
       return;
     if (scratch.prepared != std::pair(t, block)) scratch.rows_of_a.Prepare(step, i0, rows, PackedB(t));
     scratch.prepared = {t, block};
-    double* const to = g_.c + i0 * g_.c_row;
-    const auto multiply = [&](double* c, bool fetches_c) {
+    const GemmCells to = CellsOf(step, i0);
+    const auto multiply = [&](const GemmCells& cells, bool fetches_c) {
       MultiplyBlock(g_, kernel_, step, i0, rows, scratch.rows_of_a, PackedB(t), Strips(step) * group / groups,
                     Strips(step) * (group + 1) / groups,
-                    NextStep(g_, kernel_, step, i0, rows, alone && blocks_ == 1), c, fetches_c);
+                    NextStep(g_, kernel_, step, i0, rows, alone && blocks_ == 1), cells, fetches_c);
     };
-    if (scratch.block == nullptr) return multiply(to, g_.m * g_.c_row > kSmallResult);
-    multiply(scratch.block->data(), false);
-    StreamCells(scratch.block->data(), rows * g_.n, to);
+    if (scratch.block == nullptr) return multiply(to, to.c != nullptr && g_.m * to.row > kSmallResult);
+    multiply({scratch.block->data(), g_.n, g_.n, step.first, step.last}, false);
+    StreamCells(scratch.block->data(), rows * g_.n, to.c);
+  }
+
+  // The cells of C from row i0 on, in the columns of a step. Sums on their way to floats are kept for the
+  // columns of one step after the other.
+  GemmCells CellsOf(const GemmStep& step, int64_t i0) const {
+    if (g_.singles == nullptr)
+      return {g_.c + i0 * g_.c_row + step.j0, g_.c_row, step.columns, step.first, step.last};
+    const int64_t row = std::min(g_.n, kBlockColumns);
+    return {.c = sums_ == nullptr ? nullptr : sums_->data() + i0 * row,
+            .row = row,
+            .width = step.columns,
+            .first = step.first,
+            .last = step.last,
+            .singles = g_.singles + i0 * g_.c_row + step.j0,
+            .singles_row = g_.c_row,
+            .open = g_.open};
   }
 
   void Allocate(size_t buffers) {
     const int64_t cells =
         CeilDivide(steps_[0].columns, kernel_.columns) * StripCells(kernel_.columns, steps_[0].depth);
-    while (Packs() && buffers_.size() < buffers) buffers_.push_back(std::make_unique<PackedCells>(cells));
+    while (Packs() && buffers_.size() < buffers)
+      buffers_.push_back(std::make_unique<PackedCells<Cell>>(cells));
   }
 
   void RunAlone() {
@@ -401,27 +463,54 @@ class Product {
     }
   }
 
-  const Gemm& g_;
-  const GemmKernel& kernel_ = SelectedGemm();
+  const GemmOf<Cell>& g_;
+  const GemmKernel<Cell>& kernel_ = SelectedGemm<Cell>();
   const int64_t blocks_;
   int64_t groups_ = 1, last_groups_ = 1;
   bool streams_ = false;  // Results go past the caches.
   std::vector<GemmStep> steps_;
-  std::vector<std::unique_ptr<PackedCells>> buffers_;  // Steps take turns.
+  std::vector<std::unique_ptr<PackedCells<Cell>>> buffers_;  // Steps take turns.
+  std::unique_ptr<PackedCells<double>> sums_;                // Of all rows, on their way to floats.
 };
 
-}  // namespace
-
-void Run(const Gemm& g) {
+template <typename Cell>
+void RunProduct(const GemmOf<Cell>& g) {
   if (g.m == 0 || g.n == 0) return;
   if (g.k == 0) {
     if (g.accumulate) return;
-    for (int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_row, g.n, 0.0);
+    for (int64_t i = 0; i < g.m; ++i) {
+      if (g.singles != nullptr)
+        std::fill_n(g.singles + i * g.c_row, g.n, 0.0F);
+      else
+        std::fill_n(g.c + i * g.c_row, g.n, 0.0);
+    }
     return;
   }
   if (IsSkinny(g)) return RunSkinny(g);
-  Product(g).Run();
-  TurnLastRows(g, SelectedGemm());
+  Product<Cell>(g).Run();
+  if (g.singles != nullptr)
+    TurnLastRows(g, SelectedGemm<Cell>(), g.singles);
+  else
+    TurnLastRows(g, SelectedGemm<Cell>(), g.c);
+}
+
+}  // namespace
+
+void Run(const Gemm& g) { RunProduct(g); }
+void Run(const SingleGemm& g) {
+  HEDDLE_CHECK(g.singles == nullptr || g.open || !g.accumulate, "sums that are rounded are whole products");
+  HEDDLE_CHECK(!g.open || (g.singles != nullptr && g.k <= kSingleBlock), "chains are of one block");
+  const int64_t columns = std::min(g.n, kBlockColumns);
+  if (g.singles == nullptr || g.open || g.k <= kSingleDepth || g.m * columns <= kSumCells)
+    return RunProduct(g);
+  SingleGemm band = g;
+  const int64_t height = std::max(kBlockRows, kSumCells / columns / kBlockRows * kBlockRows);
+  for (int64_t i = 0; i < g.m; i += height) {
+    band.m = std::min(height, g.m - i);
+    band.a = g.a + i * g.a_row;
+    band.singles = g.singles + i * g.c_row;
+    RunProduct(band);
+  }
 }
 
 }  // namespace heddle::ops

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <type_traits>
 
 #include "core/memory/counted_heap.h"
 #include "core/values/panels.h"
@@ -25,50 +26,55 @@ constexpr int64_t kUnpackedStrips = 4;
 // Rows of C and columns of B of a product whose B is not packed.
 constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
 
-}  // namespace
+template <typename Cell>
+constexpr bool kIsSingle = std::is_same_v<Cell, float>;
 
-PackedCells::PackedCells(int64_t count) : bytes_(count * static_cast<int64_t>(sizeof(double))) {
-  const Result<void*> block = BlockPool::Process().Allocate(bytes_);
-  if (!block.ok()) {
-    NoteRefused(bytes_);
-    throw std::bad_alloc();
-  }
-  cells_ = static_cast<double*>(*block);
-}
+// Four cells side by side.
+inline __m256d LoadFour(const double* cells) { return _mm256_loadu_pd(cells); }
+inline __m128 LoadFour(const float* cells) { return _mm_loadu_ps(cells); }
+inline void StoreFour(double* to, __m256d cells) { _mm256_storeu_pd(to, cells); }
+inline void StoreFour(float* to, __m128 cells) { _mm_storeu_ps(to, cells); }
+inline void CopyFour(const auto* from, auto* to) { StoreFour(to, LoadFour(from)); }
 
-void PackStrips(const double* from, int64_t stride, int64_t depth, int64_t width, int64_t count,
-                double* out) {
+// `count` strips of `width` cells (a multiple of 4) of each of `depth` rows.
+template <typename Cell>
+void PackStrips(const Cell* from, int64_t stride, int64_t depth, int64_t width, int64_t count, Cell* out) {
+  constexpr int64_t kLine = GemmFetches<Cell>::kLine;
   const int64_t strip_cells = StripCells(width, depth), together = kCellsTogether / width;
   for (; count > 0; count -= together, from += together * width, out += together * strip_cells) {
     const int64_t strips = std::min(together, count);
-    const double* row = from;
+    const Cell* row = from;
     for (int64_t k = 0; k < depth; ++k, row += stride) {
-      for (int64_t j = 0; j < strips * width; j += 8)
+      for (int64_t j = 0; j < strips * width; j += kLine)
         _mm_prefetch(reinterpret_cast<const char*>(row + kRowsAhead * stride + j), _MM_HINT_T0);
       for (int64_t strip = 0; strip < strips; ++strip)
         for (int64_t v = 0; v < width; v += 4)
-          _mm256_storeu_pd(out + strip * strip_cells + k * width + v,
-                           _mm256_loadu_pd(row + strip * width + v));
+          CopyFour(row + strip * width + v, out + strip * strip_cells + k * width + v);
     }
   }
 }
 
-void PackNarrowStrip(const double* from, int64_t stride, int64_t depth, int64_t here, int64_t width,
-                     double* out) {
+// One strip of `here` <= `width` cells of each row, the others zeros.
+template <typename Cell>
+void PackNarrowStrip(const Cell* from, int64_t stride, int64_t depth, int64_t here, int64_t width,
+                     Cell* out) {
   const int64_t whole = here / 4 * 4;
   for (int64_t k = 0; k < depth; ++k, from += stride, out += width) {
     int64_t v = 0;
-    for (; v < whole; v += 4) _mm256_storeu_pd(out + v, _mm256_loadu_pd(from + v));
+    for (; v < whole; v += 4) CopyFour(from + v, out + v);
     if (whole < here) {
-      _mm256_storeu_pd(out + v, simd::LoadFirst(from + v, here - whole));
+      StoreFour(out + v, simd::LoadFirst(from + v, here - whole));
       v += 4;
     }
-    for (; v < width; v += 4) _mm256_storeu_pd(out + v, _mm256_setzero_pd());
+    for (; v < width; v += 4) StoreFour(out + v, decltype(LoadFour(from)){});
   }
 }
 
-void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, int64_t width, double* out) {
-  const double* block = g.a + i0 * g.a_row + k0 * g.a_column;
+// Strips of `width` rows of A from row i0 on; missing rows are zeros.
+template <typename Cell>
+void PackA(const GemmOf<Cell>& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, int64_t width,
+           Cell* out) {
+  const Cell* block = g.a + i0 * g.a_row + k0 * g.a_column;
   if (g.a_row == 1) {
     const int64_t whole = rows / width;
     PackStrips(block, g.a_column, depth, width, whole, out);
@@ -79,9 +85,9 @@ void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, i
   }
   for (int64_t i = 0; i < rows; i += width, out += StripCells(width, depth)) {
     const int64_t here = std::min(width, rows - i);
-    const double* a = block + i * g.a_row;
+    const Cell* a = block + i * g.a_row;
     int64_t r = 0;
-    if (here < width) std::fill_n(out, depth * width, 0.0);
+    if (here < width) std::fill_n(out, depth * width, Cell{0});
     for (; r + 4 <= here && g.a_column == 1; r += 4) {
       int64_t k = 0;
       for (; k + 4 <= depth; k += 4) {
@@ -97,12 +103,32 @@ void PackA(const Gemm& g, int64_t i0, int64_t rows, int64_t k0, int64_t depth, i
   }
 }
 
-const GemmKernel& SelectedGemm() { return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2; }
+}  // namespace
 
-void PackB(const Gemm& g, const GemmKernel& kernel, const GemmStep& step, int64_t begin, int64_t end,
-           double* packed) {
+template <typename Cell>
+PackedCells<Cell>::PackedCells(int64_t count) : bytes_(count * static_cast<int64_t>(sizeof(Cell))) {
+  const Result<void*> block = BlockPool::Process().Allocate(bytes_);
+  if (!block.ok()) {
+    NoteRefused(bytes_);
+    throw std::bad_alloc();
+  }
+  cells_ = static_cast<Cell*>(*block);
+}
+
+template <>
+const GemmKernel<double>& SelectedGemm<double>() {
+  return SelectedCpu() == Cpu::kAvx512 ? kGemmAvx512 : kGemmAvx2;
+}
+template <>
+const GemmKernel<float>& SelectedGemm<float>() {
+  return SelectedCpu() == Cpu::kAvx512 ? kSingleGemmAvx512 : kSingleGemmAvx2;
+}
+
+template <typename Cell>
+void PackB(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel, const GemmStep& step, int64_t begin,
+           int64_t end, Cell* packed) {
   const int64_t width = kernel.columns, whole = std::min(end, step.columns / width) - begin;
-  const double* b = g.b + step.k0 * g.b_row + step.j0;
+  const Cell* b = g.b + step.k0 * g.b_row + step.j0;
   if (whole > 0)
     PackStrips(b + begin * width, g.b_row, step.depth, width, whole,
                packed + begin * StripCells(width, step.depth));
@@ -112,29 +138,36 @@ void PackB(const Gemm& g, const GemmKernel& kernel, const GemmStep& step, int64_
                   packed + last * StripCells(width, step.depth));
 }
 
-bool ReadsInPlace(const Gemm& g, const GemmKernel& kernel) {
-  return g.packed == nullptr && kernel.any_b && g.m <= kFewRowsInPlace && g.n <= kFewColumnsInPlace &&
-         g.n > kernel.columns && g.b_row % 64 != 0 && (g.a_row == 1 || g.a_column == 1);
+template <typename Cell>
+bool ReadsInPlace(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel) {
+  return !kIsSingle<Cell> && g.packed == nullptr && kernel.any_b && g.m <= kFewRowsInPlace &&
+         g.n <= kFewColumnsInPlace && g.n > kernel.columns && g.b_row % 64 != 0 &&
+         (g.a_row == 1 || g.a_column == 1);
 }
 
-bool IsSymmetric(const Gemm& g) {
+template <typename Cell>
+bool IsSymmetric(const GemmOf<Cell>& g) {
   return g.upper_only && g.a == g.b && g.a_row == 1 && g.a_column == g.b_row && g.m == g.n;
 }
 
-FormOfA FindForm(const Gemm& g, const GemmKernel& kernel) {
+template <typename Cell>
+FormOfA FindForm(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel) {
   if (ReadsInPlace(g, kernel)) return FormOfA::kUnpacked;
   if (IsSymmetric(g) && g.n <= kBlockColumns) return FormOfA::kSymmetric;
   const int64_t few = g.a_column == 1 ? kUnpackedStrips : g.a_row == 1 ? kFewStrips : 0;
   return g.n <= few * kernel.columns && g.packed == nullptr ? FormOfA::kUnpacked : FormOfA::kPacked;
 }
 
-int64_t DepthOf(const Gemm& g, const GemmKernel& kernel) {
+template <typename Cell>
+int64_t DepthOf(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel) {
+  if (kIsSingle<Cell>) return std::min(kSingleDepth, g.k);
   if (ReadsInPlace(g, kernel)) return std::min(kernel.depth / 4, g.k);
   const bool apart = g.a_row == 1 && FindForm(g, kernel) != FormOfA::kPacked;
   return std::min(apart ? kernel.depth / 2 : kernel.depth, g.k);
 }
 
-void RowsOfA::Prepare(const GemmStep& step, int64_t i0, int64_t rows, const double* packed_b) {
+template <typename Cell>
+void RowsOfA<Cell>::Prepare(const GemmStep& step, int64_t i0, int64_t rows, const Cell* packed_b) {
   const int64_t height = kernel_.rows, depth = step.depth, whole = rows / height * height;
   if (form_ == FormOfA::kPacked) {
     PackA(g_, i0, rows, step.k0, depth, height, packed_.data());
@@ -142,7 +175,7 @@ void RowsOfA::Prepare(const GemmStep& step, int64_t i0, int64_t rows, const doub
     PackA(g_, i0 + whole, rows - whole, step.k0, depth, height, packed_.data());
   }
   for (int64_t i = 0; i < rows; i += height) {
-    GemmRows& strip = strips_[i / height];
+    GemmRows<Cell>& strip = strips_[i / height];
     strip = {packed_.data(), nullptr, 1, height};
     if (form_ == FormOfA::kSymmetric) {
       // A strip of B holds whole strips of A: they are the same cells.
@@ -159,8 +192,9 @@ void RowsOfA::Prepare(const GemmStep& step, int64_t i0, int64_t rows, const doub
 }
 
 // The steps of Run, one after the other.
-struct PackedRight::Cells {
-  explicit Cells(const Gemm& product)
+template <typename Cell>
+struct PackedRightOf<Cell>::Cells {
+  explicit Cells(const GemmOf<Cell>& product)
       : g(product),
         depth(DepthOf(g, kernel)),
         cells(Before((g.n - 1) / kBlockColumns * kBlockColumns, g.k)) {}
@@ -176,29 +210,46 @@ struct PackedRight::Cells {
     };
     return j0 / kBlockColumns * of_block(kBlockColumns, g.k) + of_block(ColumnsAt(j0), k0);
   }
-  const GemmKernel& kernel = SelectedGemm();
-  const Gemm g;
+  const GemmKernel<Cell>& kernel = SelectedGemm<Cell>();
+  const GemmOf<Cell> g;
   const int64_t depth;
-  PackedCells cells;
+  PackedCells<Cell> cells;
 };
 
-PackedRight::PackedRight(const double* b, int64_t k, int64_t n)
+template <typename Cell>
+PackedRightOf<Cell>::PackedRightOf(const Cell* b, int64_t k, int64_t n)
     : cells_(std::make_unique<Cells>(
-          Gemm{.m = kBlockRows, .n = n, .k = k, .a_row = k, .b = b, .b_row = n, .packed = this})) {
-  const Gemm& g = cells_->g;
+          GemmOf<Cell>{.m = kBlockRows, .n = n, .k = k, .a_row = k, .b = b, .b_row = n, .packed = this})) {
+  const GemmOf<Cell>& g = cells_->g;
   for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns)
     for (int64_t k0 = 0; k0 < k; k0 += cells_->depth) {
       const GemmStep step{j0, cells_->ColumnsAt(j0), k0, std::min(cells_->depth, k - k0), false, false};
-      double* const to = cells_->cells.data() + cells_->Before(j0, k0);
+      Cell* const to = cells_->cells.data() + cells_->Before(j0, k0);
       const int64_t strips = CeilDivide(step.columns, cells_->kernel.columns);
       ParallelFor(CeilDivide(strips, kStripsTogether), 1, [&](int64_t begin, int64_t end) {
         PackB(g, cells_->kernel, step, begin * kStripsTogether, std::min(strips, end * kStripsTogether), to);
       });
     }
 }
-PackedRight::~PackedRight() = default;
-const double* PackedRight::At(int64_t j0, int64_t k0) const {
+template <typename Cell>
+PackedRightOf<Cell>::~PackedRightOf() = default;
+template <typename Cell>
+const Cell* PackedRightOf<Cell>::At(int64_t j0, int64_t k0) const {
   return cells_->cells.data() + cells_->Before(j0, k0);
 }
+
+#define HEDDLE_PRODUCTS_OF(Cell)                                                                       \
+  template class PackedCells<Cell>;                                                                    \
+  template class RowsOfA<Cell>;                                                                        \
+  template class PackedRightOf<Cell>;                                                                  \
+  template void PackB(const GemmOf<Cell>&, const GemmKernel<Cell>&, const GemmStep&, int64_t, int64_t, \
+                      Cell*);                                                                          \
+  template bool ReadsInPlace(const GemmOf<Cell>&, const GemmKernel<Cell>&);                            \
+  template FormOfA FindForm(const GemmOf<Cell>&, const GemmKernel<Cell>&);                             \
+  template bool IsSymmetric(const GemmOf<Cell>&);                                                      \
+  template int64_t DepthOf(const GemmOf<Cell>&, const GemmKernel<Cell>&);
+HEDDLE_PRODUCTS_OF(double)
+HEDDLE_PRODUCTS_OF(float)
+#undef HEDDLE_PRODUCTS_OF
 
 }  // namespace heddle::ops

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "ops/cells/storage.h"
+#include "ops/elementwise/single_precision.h"
 #include "ops/fetch.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
+#include "ops/product/transposed_singles.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/sparse_rows.h"
@@ -42,6 +44,7 @@ struct Product {
   int64_t m, n, k;  // Of the whole.
   int64_t height;   // Rows of a leaf.
   int64_t padded;   // n rounded up to whole vectors (kVectors).
+  bool single;      // Chains are of floats: kProduct of floats.
   bool symmetric;   // t(X) %*% X: only the upper triangle is computed, the root is mirrored.
   Reduction reduction;
 
@@ -50,6 +53,7 @@ struct Product {
     form = n * k <= 8 ? Form::kLanes : k <= kFewColumns ? Form::kVectors : Form::kProduct;
     height = k <= kFewColumns ? ColumnPanelHeight(m, n) : Granule(m);
     padded = (n + 7) / 8 * 8;
+    single = TakesSinglesTransposed(call);
     const std::span<const ValueInfo> infos = call.input_infos;
     symmetric = form == Form::kProduct && call.node.inputs[0] == call.node.inputs[1] &&
                 call.node.inputs[0] != kNoNode && infos[0].format == Format::kDense;
@@ -242,14 +246,66 @@ void AddProductsOfEntries(const Matrix& x, const Matrix& y, Rows rows, SparseLea
   }
 }
 
+// The same of floats (docs/numerics.md, section 9).
+void SparseProductLeafOfSingles(const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows,
+                                const Tile& tile, double* payload) {
+  TransposedSingles chains(tile.rows, tile.columns);
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    chains.BeginRow(i - rows.begin, payload);
+    const auto [y_first, y_last] =
+        y.IsSparse() ? tiles.y.Of(i, tile.column) : std::pair<int64_t, int64_t>(0, 0);
+    const auto add = [&, y_first = y_first, y_last = y_last](int64_t j, float value) {
+      float* const out = chains.ChainsOf(j - tile.row);
+      if (!y.IsSparse())
+        return TransposedSingles::AddCell(value, y.data<float>() + i * y.columns() + tile.column,
+                                          tile.columns, out);
+      for (int64_t e = y_first; e < y_last; ++e) {
+        float& chain = out[y.column_indexes()[e] - tile.column];
+        chain = std::fma(value, y.values<float>()[e], chain);
+      }
+    };
+    if (x.IsSparse()) {
+      const auto [first, last] = tiles.x.Of(i, tile.row);
+      for (int64_t e = first; e < last; ++e) add(x.column_indexes()[e], x.values<float>()[e]);
+    } else {
+      for (int64_t j = tile.row; j < tile.row + tile.rows; ++j) add(j, x.data<float>()[i * x.columns() + j]);
+    }
+  }
+  chains.End(payload);
+}
+
+void ProductLeafOfSingles(const Product& p, const Matrix& x, const Matrix& y, Rows rows, const Tile& tile,
+                          double* payload) {
+  Run(SingleGemm{.m = tile.rows,
+                 .n = tile.columns,
+                 .k = rows.count(),
+                 .a = x.data<float>() + rows.begin * p.n + tile.row,
+                 .a_row = 1,
+                 .a_column = p.n,
+                 .b = y.data<float>() + rows.begin * p.k + tile.column,
+                 .b_row = p.k,
+                 .c = payload,
+                 .c_row = tile.columns,
+                 .upper_only = p.symmetric && tile.row == tile.column,
+                 .b_continues = true});
+}
+
 bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows,
                  const Tile& tile, double* payload) {
   std::fill_n(payload, tile.Cells(), 0.0);
+  if (p.single && (x.IsSparse() || y.IsSparse())) {
+    SparseProductLeafOfSingles(x, y, tiles, rows, tile, payload);
+    return true;
+  }
   if (x.IsSparse() || y.IsSparse()) {
     SparseProductLeaf(x, y, tiles, rows, tile, payload);
     return true;
   }
   if (p.symmetric && tile.column + tile.columns <= tile.row) return false;
+  if (p.single) {
+    ProductLeafOfSingles(p, x, y, rows, tile, payload);
+    return true;
+  }
   const double *left = x.data() + rows.begin * p.n + tile.row,
                *right = y.data() + rows.begin * p.k + tile.column;
   if (tile.rows <= kFewColumns && tile.columns <= kMostRegisterColumns) {
@@ -310,7 +366,8 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
   const auto rows_of = [&](int64_t leaf) {
     return Rows{leaf * p.height - row_begin, std::min(row_end, (leaf + 1) * p.height) - row_begin};
   };
-  if (p.form == Form::kProduct && x.IsSparse() && y.IsSparse() && p.reduction.width <= kMostPlaces &&
+  if (p.form == Form::kProduct && !p.single && x.IsSparse() && y.IsSparse() &&
+      p.reduction.width <= kMostPlaces &&
       AreSparseLeaves(CountProducts(x, y), end - begin, p.reduction.width, 1))
     return ReduceSparseLeaves(p.reduction, 1, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
       AddProductsOfEntries(x, y, rows_of(leaf), terms);
@@ -402,7 +459,18 @@ Result<Value> RunTransposedProduct(const KernelCall& call) {
       Matrix nodes, Partial(product, x, y, whole ? 0 : call.row_begin, whole ? x.rows() : call.row_end));
   if (!whole) return Value(std::move(nodes));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Finish(product, nodes));
+  if (product.single) {
+    HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
+  }
   return Value(std::move(result));
+}
+
+bool TakesSinglesTransposed(const KernelCall& call) {
+  const auto is_single = [&](size_t i) {
+    return call.inputs[i]->matrix().element_type() == ElementType::kFloat32;
+  };
+  return call.phase != Phase::kFinish && is_single(0) && is_single(1) &&
+         !IsNarrow(call.inputs[1]->matrix().columns());
 }
 
 }  // namespace heddle::ops

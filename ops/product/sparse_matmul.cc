@@ -5,10 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "ops/parallel.h"
 #include "ops/product/matmul.h"
+#include "ops/simd/gemm.h"
 #include "ops/simd/sparse_rows.h"
 
 namespace heddle::ops {
@@ -31,42 +33,128 @@ std::pair<int64_t, int64_t> Entries(const Matrix& a, int64_t row, int64_t begin,
           std::lower_bound(columns + first, columns + last, end) - columns};
 }
 
-// A dense row of the result and which of its cells were touched, 64 to a word.
+// A dense row of chains and which of them were touched, 64 to a word.
+template <typename Cell>
 struct ScratchRow {
-  std::vector<double> cells;
+  std::vector<Cell> cells;
   std::vector<uint64_t> touched;
   std::vector<size_t> words;  // Of `touched`, those that are not zero.
   explicit ScratchRow(int64_t n) : cells(static_cast<size_t>(n)), touched(static_cast<size_t>(n + 63) / 64) {}
+
+  Cell& Touch(size_t j) {
+    if (touched[j / 64] == 0) words.push_back(j / 64);
+    touched[j / 64] |= uint64_t{1} << (j % 64);
+    return cells[j];
+  }
 };
 
-// Row i of A %*% B into the scratch row.
-void MultiplyRow(const Matrix& a, const Matrix& b, int64_t i, ScratchRow& row) {
-  const int32_t* columns = b.column_indexes();
-  for (int64_t e = a.row_offsets()[i]; e < a.row_offsets()[i + 1]; ++e) {
-    const int64_t k = a.column_indexes()[e];
-    const double x = a.values()[e];
-    for (int64_t f = b.row_offsets()[k]; f < b.row_offsets()[k + 1]; ++f) {
-      const auto j = static_cast<size_t>(columns[f]);
-      row.cells[j] = std::fma(x, b.values()[f], row.cells[j]);
-      if (row.touched[j / 64] == 0) row.words.push_back(j / 64);
-      row.touched[j / 64] |= uint64_t{1} << (j % 64);
-    }
-  }
-}
-
 // Calls body(column, value) for the non-zeros of the scratch row, ascending, and clears it.
-template <typename Body>
-void DrainRow(ScratchRow& row, const Body& body) {
+template <typename Cell, typename Body>
+void DrainRow(ScratchRow<Cell>& row, const Body& body) {
   std::sort(row.words.begin(), row.words.end());
   for (const size_t word : row.words) {
     for (uint64_t bits = row.touched[word]; bits != 0; bits &= bits - 1) {
       const size_t j = word * 64 + static_cast<size_t>(std::countr_zero(bits));
-      if (row.cells[j] != 0.0) body(static_cast<int32_t>(j), row.cells[j]);
-      row.cells[j] = 0.0;
+      if (row.cells[j] != 0) body(static_cast<int32_t>(j), row.cells[j]);
+      row.cells[j] = 0;
     }
     row.touched[word] = 0;
   }
   row.words.clear();
+}
+
+// Rows of A %*% B, one after the other.
+template <typename Cell>
+class RowProduct {
+ public:
+  RowProduct(const Matrix& a, const Matrix& b)
+      : a_(a), b_(b), chains_(b.columns()), sums_(kIsSingle ? b.columns() : 0) {}
+
+  // Calls body(column, value) for the non-zeros of row i, ascending.
+  template <typename Body>
+  void Row(int64_t i, const Body& body) {
+    const int64_t begin = a_.row_offsets()[i], end = a_.row_offsets()[i + 1];
+    if constexpr (!kIsSingle) {
+      AddEntries(begin, end);
+      DrainRow(chains_, body);
+    } else {
+      // Sums of one block of chains after the other (docs/numerics.md, section 9).
+      for (int64_t e = begin, block_end; e < end; e = block_end) {
+        const int64_t next = (a_.column_indexes()[e] / kSingleBlock + 1) * kSingleBlock;
+        for (block_end = e + 1; block_end < end && a_.column_indexes()[block_end] < next;) ++block_end;
+        AddEntries(e, block_end);
+        DrainRow(chains_, [&](int32_t column, Cell chain) {
+          sums_.Touch(static_cast<size_t>(column)) += static_cast<double>(chain);
+        });
+      }
+      DrainRow(sums_, [&](int32_t column, double sum) {
+        if (const auto value = static_cast<Cell>(sum); value != 0) body(column, value);
+      });
+    }
+  }
+
+ private:
+  static constexpr bool kIsSingle = std::is_same_v<Cell, float>;
+
+  void AddEntries(int64_t begin, int64_t end) {
+    const int32_t* const columns = b_.column_indexes();
+    for (int64_t e = begin; e < end; ++e) {
+      const int64_t k = a_.column_indexes()[e];
+      const Cell x = a_.values<Cell>()[e];
+      for (int64_t f = b_.row_offsets()[k]; f < b_.row_offsets()[k + 1]; ++f) {
+        Cell& chain = chains_.Touch(static_cast<size_t>(columns[f]));
+        chain = std::fma(x, b_.values<Cell>()[f], chain);
+      }
+    }
+  }
+
+  const Matrix &a_, &b_;
+  ScratchRow<Cell> chains_;
+  ScratchRow<double> sums_;
+};
+
+template <typename Cell>
+Result<Matrix> MultiplySparseCells(const Matrix& a, const Matrix& b, const KernelContext& context) {
+  const int64_t m = a.rows(), n = b.columns();
+  // Pieces of rows are computed once into growing arrays, then copied together.
+  struct Piece {
+    int64_t begin = 0;
+    std::vector<int64_t> row_ends;
+    std::vector<int32_t> columns;
+    std::vector<Cell> values;
+  };
+  const int64_t height = std::max<int64_t>(CeilDivide(m, 64), 16);
+  std::vector<Piece> pieces(static_cast<size_t>(CeilDivide(m, height)));
+  ParallelFor(static_cast<int64_t>(pieces.size()), 1, [&](int64_t first, int64_t last) {
+    RowProduct<Cell> product(a, b);
+    for (int64_t p = first; p < last && !IsCancelled(context.cancelled); ++p) {
+      Piece& piece = pieces[static_cast<size_t>(p)];
+      piece.begin = p * height;
+      for (int64_t i = piece.begin; i < std::min(m, piece.begin + height); ++i) {
+        product.Row(i, [&](int32_t column, Cell value) {
+          piece.columns.push_back(column);
+          piece.values.push_back(value);
+        });
+        piece.row_ends.push_back(static_cast<int64_t>(piece.columns.size()));
+      }
+    }
+  });
+  if (IsCancelled(context.cancelled)) return Cancelled("cancelled");
+  int64_t nonzeros = 0;
+  for (const Piece& piece : pieces) nonzeros += static_cast<int64_t>(piece.columns.size());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(m, n, nonzeros, a.element_type()));
+  if (m == 0) return result;
+  int64_t* offsets = result.mutable_row_offsets();
+  offsets[0] = 0;
+  int64_t base = 0;
+  for (const Piece& piece : pieces) {
+    for (size_t i = 0; i < piece.row_ends.size(); ++i)
+      offsets[piece.begin + static_cast<int64_t>(i) + 1] = base + piece.row_ends[i];
+    std::copy(piece.columns.begin(), piece.columns.end(), result.mutable_column_indexes() + base);
+    std::copy(piece.values.begin(), piece.values.end(), result.mutable_values<Cell>() + base);
+    base += static_cast<int64_t>(piece.columns.size());
+  }
+  return result;
 }
 
 }  // namespace
@@ -93,47 +181,8 @@ void MultiplySparseRows(const Matrix& a, const Matrix& b, int64_t row_begin, int
 }
 
 Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b, const KernelContext& context) {
-  const int64_t m = a.rows(), n = b.columns();
-  // Pieces of rows are computed once into growing arrays, then copied together.
-  struct Piece {
-    int64_t begin = 0;
-    std::vector<int64_t> row_ends;
-    std::vector<int32_t> columns;
-    std::vector<double> values;
-  };
-  const int64_t height = std::max<int64_t>(CeilDivide(m, 64), 16);
-  std::vector<Piece> pieces(static_cast<size_t>(CeilDivide(m, height)));
-  ParallelFor(static_cast<int64_t>(pieces.size()), 1, [&](int64_t first, int64_t last) {
-    ScratchRow row(n);
-    for (int64_t p = first; p < last && !IsCancelled(context.cancelled); ++p) {
-      Piece& piece = pieces[static_cast<size_t>(p)];
-      piece.begin = p * height;
-      for (int64_t i = piece.begin; i < std::min(m, piece.begin + height); ++i) {
-        MultiplyRow(a, b, i, row);
-        DrainRow(row, [&](int32_t column, double value) {
-          piece.columns.push_back(column);
-          piece.values.push_back(value);
-        });
-        piece.row_ends.push_back(static_cast<int64_t>(piece.columns.size()));
-      }
-    }
-  });
-  if (IsCancelled(context.cancelled)) return Cancelled("cancelled");
-  int64_t nonzeros = 0;
-  for (const Piece& piece : pieces) nonzeros += static_cast<int64_t>(piece.columns.size());
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(m, n, nonzeros));
-  if (m == 0) return result;
-  int64_t* offsets = result.mutable_row_offsets();
-  offsets[0] = 0;
-  int64_t base = 0;
-  for (const Piece& piece : pieces) {
-    for (size_t i = 0; i < piece.row_ends.size(); ++i)
-      offsets[piece.begin + static_cast<int64_t>(i) + 1] = base + piece.row_ends[i];
-    std::copy(piece.columns.begin(), piece.columns.end(), result.mutable_column_indexes() + base);
-    std::copy(piece.values.begin(), piece.values.end(), result.mutable_values() + base);
-    base += static_cast<int64_t>(piece.columns.size());
-  }
-  return result;
+  return a.element_type() == ElementType::kFloat32 ? MultiplySparseCells<float>(a, b, context)
+                                                   : MultiplySparseCells<double>(a, b, context);
 }
 
 }  // namespace heddle::ops

@@ -9,6 +9,9 @@ namespace heddle::ops::reference {
 /// `+ 0.0`. Absent cells of a CSR operand are skipped, except those of a B with at most 8 columns, which
 /// count as 0.0.
 Matrix Multiply(const Matrix& a, const Matrix& b);
+/// The same of floats with more than 8 columns of B (docs/numerics.md, section 9); the result has floats.
+Matrix MultiplySingles(const Matrix& a, const Matrix& b);
+Matrix TransposedMultiplySingles(const Matrix& x, const Matrix& y);
 /// t(X) %*% Y, the same way; a Y with at most 8 columns counts as dense.
 Matrix TransposedMultiply(const Matrix& x, const Matrix& y);
 

@@ -183,7 +183,9 @@ bool KeepsSingles(const RegionNode& node) {
   using enum UnaryCode;
   using enum BinaryCode;
   if (node.op == RegionOp::kUnary) {
-    for (const UnaryCode code : {kNot, kAbsolute, kRoundDown, kRoundUp, kSign, kIsNaN, kIsInfinite})
+    for (const UnaryCode code :
+         {kNot, kAbsolute, kRoundDown, kRoundUp, kSign, kIsNaN, kIsInfinite, kSingleExponential,
+          kSingleLogarithm, kSingleHyperbolicTangent, kSingleSigmoid, kSingleErrorFunction})
       if (node.unary == code) return true;
     return false;
   }

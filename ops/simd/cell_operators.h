@@ -6,6 +6,7 @@
 #include "ops/simd/math_exponential.h"
 #include "ops/simd/math_inverse_trigonometric.h"
 #include "ops/simd/math_power.h"
+#include "ops/simd/math_single.h"
 #include "ops/simd/vector.h"
 #if !defined(HEDDLE_SIMD_VECTOR_HEADER)
 #include "ops/simd/integer_operators.h"
@@ -100,6 +101,12 @@ HEDDLE_UNARY(IsNaN, false, OneWhere(Unordered(a, a)))
 HEDDLE_UNARY(IsInfinite, false, OneWhere(Equal(Abs(a), Broadcast(kInfinity))))
 HEDDLE_UNARY(RoundToSingle, false,
              ToSingle(a))  // No operator of the language: what storing a cell as a float does to it.
+// Functions of floats, of cells that are floats (InSingles of ops/cell_codes.h).
+HEDDLE_UNARY(SingleExponential, true, Widen(Exp(Narrow(a))))
+HEDDLE_UNARY(SingleLogarithm, true, Widen(Log(Narrow(a))))
+HEDDLE_UNARY(SingleHyperbolicTangent, true, Widen(Tanh(Narrow(a))))
+HEDDLE_UNARY(SingleSigmoid, true, Widen(HEDDLE_SIMD_NAMESPACE::Sigmoid(Narrow(a))))
+HEDDLE_UNARY(SingleErrorFunction, true, Widen(Erf(Narrow(a))))
 #undef HEDDLE_BINARY
 #undef HEDDLE_UNARY
 

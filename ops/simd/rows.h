@@ -33,6 +33,20 @@ inline __m256i FirstOfFour(int64_t n) {
   return _mm256_setzero_pd();
 }
 
+[[gnu::always_inline]] inline __m128 LoadFirst(const float* cells, int64_t n) {
+  if (n == 4) return _mm_loadu_ps(cells);
+  const __m128 two =
+      n >= 2 ? _mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(cells))) : _mm_setzero_ps();
+  if (n == 3) return _mm_movelh_ps(two, _mm_load_ss(cells + 2));
+  return n == 1 ? _mm_load_ss(cells) : two;
+}
+
+/// The first n (1-8) of eight floats.
+[[gnu::always_inline]] inline __m256 LoadFirstOfEight(const float* cells, int64_t n) {
+  if (n <= 4) return _mm256_zextps128_ps256(LoadFirst(cells, n));
+  return _mm256_set_m128(LoadFirst(cells + 4, n - 4), _mm_loadu_ps(cells));
+}
+
 /// Calls body(std::integral_constant<int, value>) when kFirst <= value <= kLast; false otherwise.
 template <int kFirst, int kLast, typename Body>
 inline bool WithConstant(int64_t value, const Body& body) {

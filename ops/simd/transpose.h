@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-// Cells of dense blocks moved to their places in the transposed block, in registers. Strides are in doubles.
+// Cells of dense blocks moved to their places in the transposed block, in registers. Strides are in cells.
 // AVX2 only.
 namespace heddle::ops::simd {
 
@@ -19,6 +19,16 @@ inline void TransposeFour(const double* from, int64_t from_stride, double* to, i
   _mm256_storeu_pd(to + to_stride, _mm256_permute2f128_pd(ab_odd, cd_odd, 0x20));
   _mm256_storeu_pd(to + 2 * to_stride, _mm256_permute2f128_pd(ab_even, cd_even, 0x31));
   _mm256_storeu_pd(to + 3 * to_stride, _mm256_permute2f128_pd(ab_odd, cd_odd, 0x31));
+}
+
+inline void TransposeFour(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  __m128 a = _mm_loadu_ps(from), b = _mm_loadu_ps(from + from_stride),
+         c = _mm_loadu_ps(from + 2 * from_stride), d = _mm_loadu_ps(from + 3 * from_stride);
+  _MM_TRANSPOSE4_PS(a, b, c, d);
+  _mm_storeu_ps(to, a);
+  _mm_storeu_ps(to + to_stride, b);
+  _mm_storeu_ps(to + 2 * to_stride, c);
+  _mm_storeu_ps(to + 3 * to_stride, d);
 }
 
 /// to[j * to_stride + i] = from[i * from_stride + j]. Eight columns at a time: a cache line of each row.

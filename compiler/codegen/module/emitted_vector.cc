@@ -1,14 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <utility>
 
+#include "ops/simd/single_vector.h"
 #include "ops/simd/vector.h"
 
 namespace heddle::ops::emitted {
 namespace {
+
+llvm::Type* WithFloats(llvm::Value* value) {
+  return value->getType()->getWithNewType(Builder().getFloatTy());
+}
+
+// The floats that a value of doubles is made of, null where it may be none.
+llvm::Value* FloatsOf(llvm::Value* value) {
+  if (const auto* const widened = llvm::dyn_cast<llvm::FPExtInst>(value)) return widened->getOperand(0);
+  const auto* const constant = llvm::dyn_cast<llvm::Constant>(value);
+  const auto* const cell =
+      constant == nullptr ? nullptr : llvm::dyn_cast_or_null<llvm::ConstantFP>(constant->getSplatValue());
+  if (cell == nullptr || cell->getValueAPF().isNaN()) return nullptr;
+  llvm::APFloat single = cell->getValueAPF();
+  bool loses = false;
+  single.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven, &loses);
+  if (loses) return nullptr;
+  return llvm::ConstantVector::getSplat(Lanes(), llvm::ConstantFP::get(Builder().getContext(), single));
+}
+
+// A value of doubles rounded to floats. A sum, difference, product, quotient or root of floats, rounded to a
+// double and then to a float, is that of floats (docs/numerics.md, section 9): it is computed as such.
+llvm::Value* AsFloats(llvm::Value* value) {
+  if (llvm::Value* const floats = FloatsOf(value)) return floats;
+  llvm::IRBuilder<>& builder = Builder();
+  if (const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(value)) {
+    llvm::Value *const a = FloatsOf(operation->getOperand(0)), *const b = FloatsOf(operation->getOperand(1));
+    if (a != nullptr && b != nullptr) return builder.CreateBinOp(operation->getOpcode(), a, b);
+  }
+  if (const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(value);
+      call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::sqrt)
+    if (llvm::Value* const a = FloatsOf(call->getArgOperand(0)))
+      return builder.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+  return builder.CreateFPTrunc(value, WithFloats(value));
+}
 
 Cells PartPointer(Cells cells, size_t part) {
   return {Builder().CreateConstInBoundsGEP1_64(
@@ -22,11 +58,7 @@ llvm::Value* Widened(Cells cells, llvm::Value* value) {
              ? Builder().CreateFPExt(value, value->getType()->getWithNewType(Builder().getDoubleTy()))
              : value;
 }
-llvm::Value* Narrowed(Cells cells, llvm::Value* value) {
-  return cells.single
-             ? Builder().CreateFPTrunc(value, value->getType()->getWithNewType(Builder().getFloatTy()))
-             : value;
-}
+llvm::Value* Narrowed(Cells cells, llvm::Value* value) { return cells.single ? AsFloats(value) : value; }
 llvm::Type* Registers(Cells cells) { return llvm::VectorType::get(cells.type(), Lanes()); }
 
 using Stores =
@@ -107,6 +139,29 @@ Vector FixSpecials(Vector result, Vector x, int64_t table) {
   })};
 }
 
+Vector ToSingle(Vector a) {
+  return {EachPart(
+      [&](size_t k) { return Builder().CreateFPExt(AsFloats(a.v[k]), Emitter::Current().doubles()); })};
+}
+
+Singles Narrow(Vector a) {
+  if (PartsTogether() == 1) return {EachSingles([&](size_t k) { return AsFloats(a.v[k]); })};
+  return {EachSingles([&](size_t k) {
+    return Builder().CreateShuffleVector(AsFloats(a.v[2 * k]), AsFloats(a.v[2 * k + 1]),
+                                         {0, 1, 2, 3, 4, 5, 6, 7});
+  })};
+}
+Vector Widen(Singles a) {
+  const size_t together = static_cast<size_t>(PartsTogether());
+  return {EachPart([&](size_t k) {
+    llvm::Value* floats = a.v[k / together];
+    if (together == 2)
+      floats = Builder().CreateShuffleVector(
+          floats, k % 2 == 0 ? llvm::ArrayRef<int>({0, 1, 2, 3}) : llvm::ArrayRef<int>({4, 5, 6, 7}));
+    return Builder().CreateFPExt(floats, Emitter::Current().doubles());
+  })};
+}
+
 Cells PointerTo(Cells cells, llvm::Value* index) {
   return {Builder().CreateInBoundsGEP(cells.type(), cells.at, index), cells.single};
 }
@@ -162,7 +217,8 @@ void StoreFirstOfFour(Cells cells, Vector a, int count) {
 }
 
 Vector BroadcastFrom(Cells cell) {
-  return {Splat(Widened(cell, Builder().CreateAlignedLoad(cell.type(), cell.at, cell.align())))};
+  const Parts all = Splat(Builder().CreateAlignedLoad(cell.type(), cell.at, cell.align()));
+  return {EachPart([&](size_t k) { return Widened(cell, all[k]); })};
 }
 
 void Store(Cells cells, Vector a) {

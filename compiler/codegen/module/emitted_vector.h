@@ -12,6 +12,7 @@
 // that need it, so that the operators and functions of ops/simd/cell_operators.h become generators of
 // themselves: one source, the same bits. No fast-math flags, no intrinsic that is not exact.
 #define HEDDLE_SIMD_NAMESPACE emitted
+#define HEDDLE_SIMD_SINGLE_HEADER "compiler/codegen/module/emitted_single.h"
 #define HEDDLE_SIMD_INLINE [[maybe_unused]] static inline
 
 namespace heddle::ops::emitted {
@@ -128,12 +129,7 @@ inline Vector Floor(Vector a) { return EmitUnary(llvm::Intrinsic::floor, a); }
 inline Vector Ceil(Vector a) { return EmitUnary(llvm::Intrinsic::ceil, a); }
 inline Vector RoundEven(Vector a) { return EmitUnary(llvm::Intrinsic::roundeven, a); }
 /// Rounded to a float, as a double.
-inline Vector ToSingle(Vector a) {
-  llvm::Type* const floats = llvm::VectorType::get(Builder().getFloatTy(), Lanes());
-  return {EachPart([&](size_t k) {
-    return Builder().CreateFPExt(Builder().CreateFPTrunc(a.v[k], floats), Emitter::Current().doubles());
-  })};
-}
+Vector ToSingle(Vector a);
 
 /// a * b + c, one rounding.
 inline Vector Fma(Vector a, Vector b, Vector c) {

@@ -4,8 +4,13 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <utility>
 
 #include "ops/catalog.h"
+#include "ops/reference/matmul.h"
+#include "ops/simd/elementwise.h"
+#include "ops/simd/elementwise_codes.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops {
@@ -129,7 +134,7 @@ TEST(SinglePrecisionTest, ArithmeticIsThatOfTheProcessorsFloats) {
 TEST(SinglePrecisionTest, CellwiseOperatorsRoundOnce) {
   const Matrix x = Single(RandomCells(300, 37, 3)), y = Single(RandomCells(300, 37, 4)),
                column = Single(RandomCells(300, 1, 5)), row = Single(RandomCells(1, 37, 6));
-  for (const char* op : {"exp", "log", "tanh", "abs", "round", "sign", "is.nan", "!"})
+  for (const char* op : {"sin", "asin", "sinh", "abs", "round", "sign", "is.nan", "!"})
     ExpectRoundedDoubles(op, {x});
   for (const char* op : {"+", "/", "^", "<=", "%%", "%/%", "&", "pmin", "log"}) {
     for (const Matrix& right : {y, column, row}) ExpectRoundedDoubles(op, {x, right});
@@ -141,22 +146,98 @@ TEST(SinglePrecisionTest, CellwiseOperatorsRoundOnce) {
   const Matrix sparse = *ToSparse(x);
   ExpectRoundedDoubles("*", {sparse, y});
   ExpectRoundedDoubles("+", {sparse, *ToSparse(y)});
-  ExpectRoundedDoubles("exp", {sparse});
+  ExpectRoundedDoubles("cos", {sparse});
   ExpectRoundedDoubles("sqrt", {sparse});
+}
+
+// Functions that are computed in floats: dense or CSR, their kernel on each cell.
+TEST(SinglePrecisionTest, SomeFunctionsAreThoseOfFloats) {
+  const Matrix x = Single(RandomCells(300, 37, 3));
+  const std::pair<const char*, UnaryCode> kFunctions[] = {{"exp", UnaryCode::kSingleExponential},
+                                                          {"log", UnaryCode::kSingleLogarithm},
+                                                          {"tanh", UnaryCode::kSingleHyperbolicTangent},
+                                                          {"sigmoid", UnaryCode::kSingleSigmoid},
+                                                          {"erf", UnaryCode::kSingleErrorFunction}};
+  for (const auto& [op, code] : kFunctions) {
+    EXPECT_EQ(InSingles(*FindUnaryCode(op)), code) << op;
+    Matrix expected = *Widen(x);
+    SelectedElementwiseKernels().Of(code)(expected.data(), expected.mutable_data(), expected.cells(), false);
+    for (const Matrix& form : {x, *ToSparse(x)}) {
+      const Result<Value> found = RunOn(op, {form});
+      ASSERT_TRUE(found.ok()) << found.status().ToString();
+      EXPECT_TRUE(Matrix::SameCells(*Widen(found->matrix()), expected)) << op;
+    }
+  }
 }
 
 // Large enough for several panels: 2^20 cells each.
 TEST(SinglePrecisionTest, PanelsGiveTheBitsOfTheWhole) {
   const Matrix x = Single(RandomCells(70'001, 37, 7)), v = Single(RandomCells(37, 1, 8)),
-               w = Single(RandomCells(70'001, 3, 9)), wide = Single(RandomCells(37, 20, 10));
+               w = Single(RandomCells(70'001, 3, 9));
   for (const char* op :
        {"sum", "mean", "var", "colSums", "colMaxs", "colVars", "rowSums", "rowIndexMax", "t", "cumsum"})
     ExpectRoundedDoubles(op, {x});
   ExpectRoundedDoubles("%*%", {x, v});
-  ExpectRoundedDoubles("%*%", {x, wide});
   ExpectRoundedDoubles("t%*%", {x, w});
-  ExpectRoundedDoubles("t%*%", {x, x});
   ExpectRoundedDoubles("cbind", {x, w});
+}
+
+// The matrix with a share of its cells, as CSR.
+Matrix Thinned(const Matrix& x, double share) {
+  Matrix thin = *Matrix::Dense(x.rows(), x.columns());
+  std::mt19937_64 random(11);
+  for (int64_t i = 0; i < x.cells(); ++i)
+    thin.mutable_data()[i] = static_cast<double>(random() % 1'000) < 1'000 * share ? x.data()[i] : 0.0;
+  return *ToSparse(thin);
+}
+
+// Every pair of storages: few rows, one block of terms, several, a long inner dimension.
+TEST(SinglePrecisionTest, ProductsAreChainsOfFloatsOverBlocks) {
+  const struct {
+    int64_t m, k, n;
+    double share;
+  } kCases[] = {{1, 700, 40, 0.3},   {3, 300, 130, 0.1}, {37, 256, 9, 0.2},
+                {50, 900, 33, 0.02}, {20, 513, 17, 0.5}, {3, 70'000, 11, 0.001}};
+  for (const auto& [m, k, n, share] : kCases) {
+    const Matrix a = RandomCells(m, k, 1), b = RandomCells(k, n, 2);
+    for (const Matrix& left : {Single(a), Single(Thinned(a, share))}) {
+      for (const Matrix& right : {Single(b), Single(Thinned(b, share))}) {
+        const Matrix expected = reference::MultiplySingles(left, right);
+        for (const int threads : {1, 3}) {
+          const Result<Value> found = RunOn("%*%", {left, right}, Phase::kWhole, threads);
+          ASSERT_TRUE(found.ok()) << found.status().ToString();
+          EXPECT_EQ(found->matrix().element_type(), ElementType::kFloat32);
+          EXPECT_EQ(found->matrix().IsSparse(), left.IsSparse() && right.IsSparse());
+          EXPECT_TRUE(Matrix::SameCells(found->matrix(), expected))
+              << m << "x" << k << "x" << n << (left.IsSparse() ? ", left CSR" : "")
+              << (right.IsSparse() ? ", right CSR" : "");
+        }
+      }
+    }
+  }
+}
+
+TEST(SinglePrecisionTest, TransposedProductsAreChainsOfFloatsOverBlocks) {
+  const struct {
+    int64_t m, n, k;
+    double share;
+  } kCases[] = {{1, 12, 9, 0.5}, {300, 3, 17, 0.1}, {900, 60, 50, 0.02}, {70'001, 20, 9, 0.05}};
+  for (const auto& [m, n, k, share] : kCases) {
+    const Matrix a = RandomCells(m, n, 1), b = RandomCells(m, k, 2);
+    for (const Matrix& left : {Single(a), Single(Thinned(a, share))}) {
+      for (const Matrix& right : {Single(b), Single(Thinned(b, share)), left}) {
+        if (right.columns() <= 8) continue;
+        const Matrix expected = reference::TransposedMultiplySingles(left, right);
+        for (const int threads : {1, 3}) {
+          const Result<Value> found = RunOn("t%*%", {left, right}, Phase::kWhole, threads);
+          ASSERT_TRUE(found.ok()) << found.status().ToString();
+          EXPECT_TRUE(Matrix::SameCells(found->matrix(), expected))
+              << m << "x" << n << " by " << k << (left.IsSparse() ? ", left CSR" : "")
+              << (right.IsSparse() ? ", right CSR" : "");
+        }
+      }
+    }
+  }
 }
 
 TEST(SinglePrecisionTest, CellsAreTakenAndPutAsTheyAre) {
