@@ -6,6 +6,8 @@
 
 #include "cluster/variables/merge_cells.h"
 #include "cluster/variables/merge_variable.h"
+#include "cluster/variables/shared_changes.h"
+#include "cluster/variables/variable_bytes.h"
 #include "compiler/optimize/parallel_loops.h"
 #include "compiler/optimize/split_sums.h"
 #include "core/hash.h"
@@ -79,11 +81,20 @@ bool FindAdding(const std::vector<Block>& blocks, std::span<const std::string> s
   });
 }
 
-// A list of what every rank has whole.
-bool IsOfEach(const Variable& list) {
-  return std::all_of(list.list->elements.begin(), list.list->elements.end(), [](const Variable& element) {
-    return element.list != nullptr ? IsOfEach(element) : element.distribution.IsEach();
-  });
+// Whether it has to be brought to every rank.
+bool IsElsewhere(const Variable& value) { return value.info.IsTabular() && !value.distribution.IsEach(); }
+
+// Changes of frames and lists travel as bytes, those of matrices as cells to where the matrix is.
+bool ChangesAsBytes(const Block& loop, const Frame& before) {
+  return std::any_of(loop.merged.begin(), loop.merged.end(),
+                     [&](const std::string& name) { return !before.Find(name)->info.IsMatrix(); });
+}
+
+// What the first rank that assigned variable i says of it; nullptr when none has.
+const ShareReport::Change* WhoTouched(const std::vector<ShareReport>& reports, size_t i) {
+  for (const ShareReport& report : reports)
+    if (report.changes[i].is_touched) return &report.changes[i];
+  return nullptr;
 }
 
 // All rows on rank r alone, as a distribution.
@@ -143,18 +154,19 @@ bool SharedIterations::CanBeShared(const Text& text, const Block& loop, const Lo
   for (const std::string& name : text.names) {
     const Variable* const variable = frame.Find(name);
     if (variable == nullptr) continue;
-    if (variable->list != nullptr && !IsOfEach(*variable)) return false;
-    if (!variable->info.IsTabular()) continue;
-    const int64_t own_bytes = KnownBytes(variable->info);
-    bytes = SaturatingSum(bytes, own_bytes);
-    if (variable->distribution.IsSplit()) split_bytes = SaturatingSum(split_bytes, own_bytes);
+    ForEachValue(*variable, [&](const Variable& value) {
+      if (!value.info.IsTabular()) return;
+      const int64_t own_bytes = KnownBytes(value.info);
+      bytes = SaturatingSum(bytes, own_bytes);
+      if (value.distribution.IsSplit()) split_bytes = SaturatingSum(split_bytes, own_bytes);
+    });
   }
   if (options.memory_bytes > 0 && bytes > options.memory_bytes / kMemoryParts) return false;
   if (split_bytes > SaturatingProduct(options.min_distributed_bytes, kSmallSplits)) return false;
   const auto is_there = [&](const std::string& name) { return frame.Find(name) != nullptr; };
   return std::all_of(loop.sums.begin(), loop.sums.end(), is_there) &&
          std::all_of(loop.merged.begin(), loop.merged.end(), [&](const std::string& name) {
-           return is_there(name) && frame.Find(name)->info.IsMatrix();
+           return is_there(name) && !frame.Find(name)->info.IsScalar();
          });
 }
 
@@ -164,8 +176,10 @@ Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const L
   if (!text.has_run) return true;
   int64_t bytes = 0;  // A nanosecond each.
   for (const std::string& name : text.names)
-    if (const Variable* variable = frame.Find(name); variable != nullptr && !variable->distribution.IsEach())
-      bytes = SaturatingSum(bytes, std::max<int64_t>(KnownBytes(variable->info), 0));
+    if (const Variable* variable = frame.Find(name); variable != nullptr)
+      ForEachValue(*variable, [&](const Variable& value) {
+        if (IsElsewhere(value)) bytes = SaturatingSum(bytes, std::max<int64_t>(KnownBytes(value.info), 0));
+      });
   const uint64_t key = FoldHash(FoldHash(3, static_cast<uint64_t>(loop.id)), range.rounds);
   HEDDLE_ASSIGN_OR_RETURN(const std::string answer, blocks_.plans().Share(key, blocks_.guard(), [&] {
     const double saved = static_cast<double>(range.rounds) * static_cast<double>(text.iteration_ns) *
@@ -177,20 +191,24 @@ Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const L
 }
 
 Status SharedIterations::Replicate(const Text& text, const Frame& frame, Frame* local) {
+  // The values of variables and of elements of lists, by numbers.
   Frame copies;
   std::map<std::string, Distribution> wanted;
-  for (const std::string& name : text.names) {
-    const Variable* const variable = frame.Find(name);
-    if (variable == nullptr) continue;
-    if (!variable->info.IsTabular() || variable->distribution.IsEach()) {
-      local->Set(name, *variable);
-      continue;
-    }
-    copies.Set(name, *variable);
-    wanted[name] = Distribution::Each();
-  }
+  const auto add = [&](const Variable& value) {
+    if (!IsElsewhere(value)) return;
+    const std::string copy = fmt::format("%copy.{}", wanted.size());
+    copies.Set(copy, value);
+    wanted[copy] = Distribution::Each();
+  };
+  for (const std::string& name : text.names)
+    if (const Variable* variable = frame.Find(name)) ForEachValue(*variable, add);
   if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &copies));
-  for (auto& [name, variable] : copies.variables()) local->Set(name, std::move(variable));
+  size_t taken = 0;
+  const auto whole = [&](const Variable& value) {
+    return IsElsewhere(value) ? *copies.Find(fmt::format("%copy.{}", taken++)) : value;
+  };
+  for (const std::string& name : text.names)
+    if (const Variable* variable = frame.Find(name)) local->Set(name, WithValues(*variable, whole));
   return OkStatus();
 }
 
@@ -214,12 +232,12 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
   HEDDLE_RETURN_IF_ERROR(Replicate(text, *frame, &before).At(loop.position));
 
   const LoopRange share = ShareOf(range);
-  std::vector<PrintedText> printed;
+  Told told;
   Frame after = before;
   Status status;
   SumTerms terms;
   const auto print = [&](uint64_t round, std::string_view line) {
-    printed.push_back({share.NumberOf(round), std::string(line)});
+    told.printed.push_back({share.NumberOf(round), std::string(line)});
   };
   if (share.rounds > 0) status = local_.RunAll(loop, share, depth, &after, print, &terms);
   if (cancelled_.load()) return Cancelled("the job was cancelled");
@@ -227,36 +245,25 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
   ShareReport own;
   std::vector<Matrix> cells(loop.merged.size());
   own.iteration_ns = local_.IterationNs(loop);
-  for (size_t i = 0; i < loop.merged.size() && status.ok(); ++i) {
-    const Variable& old = *before.Find(loop.merged[i]);
-    const Variable* const changed = after.Find(loop.merged[i]);
-    ShareReport::Change& change = own.changes.emplace_back();
-    change.info = changed == nullptr ? old.info : changed->info;
-    if (changed == nullptr || SharesValue(old, *changed)) continue;
-    change.is_touched = true;
-    Result<Matrix> found = ChangedCells(old.value.matrix(), changed->value.matrix());
-    status = found.status();
-    if (!found.ok()) break;
-    cells[i] = *std::move(found);
-    change.cells = cells[i].rows();
-  }
+  if (status.ok())
+    status = WithinMemory("changes of a parfor",
+                          [&] { return FindChanges(loop, before, after, &own, &cells, &told); });
   after = Frame();
-  std::string term_bytes;
   if (status.ok())
     status = WithinMemory("terms of a sum", [&] {
-      term_bytes = EncodeTerms(terms.terms());
+      told.terms = EncodeTerms(terms.terms());
       return OkStatus();
     });
   terms.Clear();
-  own.has_failed = !status.ok() || (options_.memory_bytes > 0 && static_cast<int64_t>(term_bytes.size()) >
-                                                                     options_.memory_bytes / kMemoryParts);
+  size_t bytes = told.terms.size();
+  for (const std::string& changes : told.changes) bytes += changes.size();
+  own.has_failed = !status.ok() || (options_.memory_bytes > 0 &&
+                                    static_cast<int64_t>(bytes) > options_.memory_bytes / kMemoryParts);
   if (own.has_failed) {
     own.changes.clear();
-    printed.clear();
-    term_bytes.clear();
+    told = Told();
   }
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ShareReport> reports,
-                          ExchangeReports(own, &printed, !loop.sums.empty(), &term_bytes));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ShareReport> reports, ExchangeReports(loop, before, own, &told));
   text.has_run = true;
   text.iteration_ns = reports[0].iteration_ns;
   if (std::any_of(reports.begin(), reports.end(),
@@ -264,7 +271,7 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
     return false;
   if (!loop.sums.empty()) {
     std::vector<SumTerm> all;
-    HEDDLE_RETURN_IF_ERROR(DecodeTerms(term_bytes, &all));
+    HEDDLE_RETURN_IF_ERROR(DecodeTerms(told.terms, &all));
     if (!AddTerms(loop, std::move(all), frame)) {
       if (cancelled_.load()) return Cancelled("the job was cancelled");
       return false;
@@ -272,45 +279,79 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
   }
 
   HEDDLE_RETURN_IF_ERROR(ExchangeCells(loop, reports, before, std::move(cells), frame).At(loop.position));
-  std::stable_sort(printed.begin(), printed.end(),
+  HEDDLE_RETURN_IF_ERROR(AdoptChanges(loop, reports, before, told.changes, frame).At(loop.position));
+  std::stable_sort(told.printed.begin(), told.printed.end(),
                    [](const PrintedText& a, const PrintedText& b) { return a.iteration < b.iteration; });
   if (options_.rank == 0)
-    for (const PrintedText& line : printed) environment_.print(line.text);
+    for (const PrintedText& line : told.printed) environment_.print(line.text);
   frame->Set(loop.variable, Variable::OfScalar(range.ValueOf(range.rounds - 1)));
   return true;
 }
 
-Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const ShareReport& own,
-                                                                   std::vector<PrintedText>* printed,
-                                                                   bool has_sums, std::string* terms) {
+Status SharedIterations::FindChanges(const Block& loop, const Frame& before, const Frame& after,
+                                     ShareReport* own, std::vector<Matrix>* cells, Told* told) {
+  ListOf<Variable> changes;  // Of each variable; none of matrices.
+  for (size_t i = 0; i < loop.merged.size(); ++i) {
+    const Variable& old = *before.Find(loop.merged[i]);
+    const Variable* const changed = after.Find(loop.merged[i]);
+    ShareReport::Change& change = own->changes.emplace_back();
+    change.info = changed == nullptr ? old.info : changed->info;
+    change.is_touched = changed != nullptr && !SharesValue(old, *changed);
+    Variable others = Variable::OfList(std::make_shared<ListOf<Variable>>());
+    if (change.is_touched && old.info.IsMatrix()) {
+      HEDDLE_ASSIGN_OR_RETURN((*cells)[i], ChangedCells(old.value.matrix(), changed->value.matrix()));
+      change.cells = (*cells)[i].rows();
+    } else if (change.is_touched) {
+      HEDDLE_ASSIGN_OR_RETURN(others, ChangesOf(old, *changed));
+    }
+    HEDDLE_RETURN_IF_ERROR(changes.Add("", std::move(others)));
+  }
+  if (ChangesAsBytes(loop, before))
+    told->changes = {
+        EncodeVariable(Variable::OfList(std::make_shared<ListOf<Variable>>(std::move(changes))))};
+  return OkStatus();
+}
+
+Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const Block& loop, const Frame& before,
+                                                                   const ShareReport& own, Told* told) {
   Frame texts;
   HEDDLE_ASSIGN_OR_RETURN(Variable report, TextOfThisRank(own.ToText(), options_.ranks));
   texts.Set("%report", std::move(report));
-  HEDDLE_ASSIGN_OR_RETURN(Variable lines, TextOfThisRank(EncodeTexts(*printed), options_.ranks));
+  HEDDLE_ASSIGN_OR_RETURN(Variable lines, TextOfThisRank(EncodeTexts(told->printed), options_.ranks));
   texts.Set("%printed", std::move(lines));
   std::map<std::string, Distribution> wanted = {{"%report", Distribution::Each()},
                                                 {"%printed", Distribution::One()}};
+  const bool has_sums = !loop.sums.empty(), has_changes = ChangesAsBytes(loop, before);
   if (has_sums) {
-    HEDDLE_ASSIGN_OR_RETURN(Variable own_terms, TextOfThisRank(*terms, options_.ranks));
+    HEDDLE_ASSIGN_OR_RETURN(Variable own_terms, TextOfThisRank(told->terms, options_.ranks));
     texts.Set("%terms", std::move(own_terms));
     wanted["%terms"] = Distribution::Each();
   }
+  if (has_changes) {
+    const std::string_view own_changes = told->changes.empty() ? std::string_view() : told->changes[0];
+    HEDDLE_ASSIGN_OR_RETURN(Variable changes, TextOfThisRank(own_changes, options_.ranks));
+    texts.Set("%changes", std::move(changes));
+    wanted["%changes"] = Distribution::Each();
+  }
   HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &texts));
-  terms->clear();
+  *told = Told();
   if (has_sums) {
     const Column all = texts.Find("%terms")->value.frame().column(0);
-    for (int64_t rank = 0; rank < all.rows(); ++rank) terms->append(all.TextAt(rank));
+    for (int64_t rank = 0; rank < all.rows(); ++rank) told->terms.append(all.TextAt(rank));
+  }
+  if (has_changes) {
+    const Column all = texts.Find("%changes")->value.frame().column(0);
+    for (int64_t rank = 0; rank < all.rows(); ++rank) told->changes.emplace_back(all.TextAt(rank));
   }
   std::vector<ShareReport> reports;
   const Column column = texts.Find("%report")->value.frame().column(0);
   for (int64_t rank = 0; rank < column.rows(); ++rank) {
     HEDDLE_ASSIGN_OR_RETURN(reports.emplace_back(), ShareReport::Parse(column.TextAt(rank)));
   }
-  printed->clear();
   if (options_.rank != 0) return reports;
   const Column all = texts.Find("%printed")->value.frame().column(0);
   for (int64_t rank = 0; rank < all.rows(); ++rank)
-    HEDDLE_RETURN_IF_ERROR(DecodeTexts(all.TextAt(rank), printed));
+    HEDDLE_RETURN_IF_ERROR(DecodeTexts(all.TextAt(rank), &told->printed));
   return reports;
 }
 
@@ -353,12 +394,10 @@ Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<Shar
   if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &changes));
   for (size_t i = 0; i < loop.merged.size(); ++i) {
     const std::string& name = loop.merged[i];
-    const auto touched = std::find_if(reports.begin(), reports.end(), [i](const ShareReport& report) {
-      return report.changes[i].is_touched;
-    });
-    if (touched == reports.end()) continue;
+    const ShareReport::Change* const touched = WhoTouched(reports, i);
+    if (touched == nullptr || !before.Find(name)->info.IsMatrix()) continue;
     Variable merged = *frame->Find(name);
-    merged.info = touched->changes[i].info;
+    merged.info = touched->info;
     if (merged.IsHeldBy(options_.rank)) {
       const Variable* const changed = changes.Find(name);
       Matrix result = merged.value.matrix();
@@ -373,6 +412,44 @@ Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<Shar
       HEDDLE_ASSIGN_OR_RETURN(result,
                               merged.info.format == Format::kDense ? ToDense(result) : ToSparse(result));
       merged.value = Value(std::move(result));
+    }
+    frame->Set(name, std::move(merged));
+  }
+  return OkStatus();
+}
+
+Status SharedIterations::AdoptChanges(const Block& loop, const std::vector<ShareReport>& reports,
+                                      const Frame& before, const std::vector<std::string>& changes,
+                                      Frame* frame) {
+  std::vector<Variable> of_ranks;
+  for (const std::string& bytes : changes) {
+    HEDDLE_ASSIGN_OR_RETURN(of_ranks.emplace_back(), DecodeVariable(bytes));
+    if (of_ranks.back().list == nullptr || of_ranks.back().list->size() != loop.merged.size())
+      return Internal("what a parfor changed arrived damaged");
+  }
+  for (size_t i = 0; i < loop.merged.size() && !of_ranks.empty(); ++i) {
+    const std::string& name = loop.merged[i];
+    const ShareReport::Change* const touched = WhoTouched(reports, i);
+    if (touched == nullptr || touched->info.IsMatrix()) continue;
+    std::vector<Variable> own;
+    for (const Variable& all : of_ranks) own.push_back(all.list->elements[i]);
+    Variable merged = *frame->Find(name);
+    if (touched->info.IsFrame()) {
+      merged.info = touched->info;
+      if (merged.IsHeldBy(options_.rank)) {
+        HEDDLE_ASSIGN_OR_RETURN(const Variable whole, WithChanges(*before.Find(name), own));
+        const heddle::Frame& cells = whole.value.frame();
+        std::vector<Column> columns;
+        for (int64_t j = 0; j < cells.columns(); ++j) columns.push_back(cells.column(j));
+        const heddle::Frame renamed(merged.info.schema, std::move(columns));
+        const Split& split = merged.distribution.split;
+        merged.value = Value(merged.distribution.IsSplit()
+                                 ? renamed.Rows(split.Begin(options_.rank), split.End(options_.rank))
+                                 : renamed);
+      }
+    } else {
+      // Elements that nobody changed stay where they are.
+      HEDDLE_ASSIGN_OR_RETURN(merged, WithChanges(merged, own));
     }
     frame->Set(name, std::move(merged));
   }

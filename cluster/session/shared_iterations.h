@@ -61,15 +61,28 @@ class SharedIterations : public IterationRunner {
   /// The variables that the body names, whole on this rank.
   Status Replicate(const Text& text, const Frame& frame, Frame* local);
   LoopRange ShareOf(const LoopRange& range) const;
-  /// Tells all ranks what every rank reports and the terms of sums, and rank 0 what was printed.
-  Result<std::vector<ShareReport>> ExchangeReports(const ShareReport& own, std::vector<PrintedText>* printed,
-                                                   bool has_sums, std::string* terms);
+  // What the ranks tell each other behind the report.
+  struct Told {
+    std::vector<PrintedText> printed;
+    std::string terms;                 // Of sums.
+    std::vector<std::string> changes;  // Of frames and lists, of each rank.
+  };
+  /// What the iterations of this rank did to the variables: of matrices the cells, of the others in `told`.
+  Status FindChanges(const Block& loop, const Frame& before, const Frame& after, ShareReport* own,
+                     std::vector<Matrix>* cells, Told* told);
+  /// Tells all ranks what every rank reports, the terms of sums and the changes of frames and lists, and rank
+  /// 0 what was printed.
+  Result<std::vector<ShareReport>> ExchangeReports(const Block& loop, const Frame& before,
+                                                   const ShareReport& own, Told* told);
   /// Adds the terms of all iterations to the sums of `frame`, in their order. False: that failed, and the
   /// sums are as before.
   bool AddTerms(const Block& loop, std::vector<SumTerm> terms, Frame* frame);
-  /// Puts the changed cells of all ranks into the variables of `frame`.
+  /// Puts the changed cells of all ranks into the matrices of `frame`.
   Status ExchangeCells(const Block& loop, const std::vector<ShareReport>& reports, const Frame& before,
                        std::vector<Matrix> cells, Frame* frame);
+  /// Puts what all ranks changed of frames and lists into those of `frame`.
+  Status AdoptChanges(const Block& loop, const std::vector<ShareReport>& reports, const Frame& before,
+                      const std::vector<std::string>& changes, Frame* frame);
 
   const Program& program_;
   const SessionOptions& options_;

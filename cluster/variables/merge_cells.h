@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "core/values/frame.h"
 #include "core/values/matrix.h"
@@ -26,5 +27,17 @@ Result<Matrix> ChangedCells(const Matrix& before, const Matrix& after);
 /// A dense copy of rows [begin, end) of `before` with those of these cells changed that are in them.
 /// kInternal for places that `before` does not have.
 Result<Matrix> WithCells(const Matrix& before, int64_t begin, int64_t end, const Matrix& changes);
+
+/// Cells of one column of a frame that are no longer what they were.
+struct ColumnChange {
+  int64_t column = 0;
+  Matrix rows;   ///< n x 1, from 0, ascending: where they are,
+  Column cells;  ///< and what they are.
+};
+/// The cells of `after` that differ from those of `before`, a change for each column that has some.
+Result<std::vector<ColumnChange>> ChangedCells(const heddle::Frame& before, const heddle::Frame& after);
+/// `before` with those cells changed; columns without a change share its memory. kInternal for places and
+/// types that `before` does not have.
+Result<heddle::Frame> WithCells(const heddle::Frame& before, std::span<const ColumnChange> changes);
 
 }  // namespace heddle::cluster

@@ -140,6 +140,41 @@ TEST(SharedIterationsTest, CellsOfAnyKindComeTogether) {
   }
 }
 
+TEST(SharedIterationsTest, CellsOfFramesAndElementsOfListsComeTogether) {
+  const std::string script =
+      "F = cbind(as.frame(matrix(1, rows=6, cols=1)), frame(\"x\", rows=6, cols=1))\n"
+      "L = list(matrix(7, rows=2, cols=2), 0, \"c\", F[1, ], list(1, 2), 6)\n"
+      "for (round in 1:2) {\n  parfor (i in 1:6) {\n    X = cumsum(rand(rows=5, cols=2))\n"
+      "    F[i, 2] = as.frame(\"text \" + i)\n"
+      "    if (i > 3) { F[i, 1] = as.frame(matrix(round(sum(X)), rows=1, cols=1)) }\n"
+      "    if (i %% 2 == 0) { L[i] = list(list(X, F[i, ], i)) }\n    if (i == round) { L[i] = X }\n"
+      "  }\n}\nprint(F)\nprint(toString(L, decimal=17))";
+  const ScriptOutcome one = RunScript(script, OnRanks(1));
+  ASSERT_TRUE(one.status.ok()) << one.status.ToString();
+  for (const int ranks : {2, 3}) {
+    const ScriptOutcome several = RunScript(script, OnRanks(ranks, 2));
+    ASSERT_TRUE(several.status.ok()) << several.status.ToString();
+    EXPECT_EQ(several.output, one.output);
+    EXPECT_GT(ActsOf(several, static_cast<size_t>(ranks) - 1, "cumsum"), 0) << "every rank has a share";
+    EXPECT_LT(ActsOf(several, 0, "cumsum"), 12);
+  }
+}
+
+TEST(SharedIterationsTest, FramesThatAreCutByRowsStayCut) {
+  const std::string script =
+      "F = cbind(as.frame(matrix(seq(1, 3000), rows=3000, cols=1)), frame(\"x\", rows=3000, cols=1))\n"
+      "parfor (i in 1:5) {\n  F[i * 500, 2] = as.frame(\"longer \" + i)\n"
+      "  F[i * 500 - 1, 1] = as.frame(matrix(0 - i, rows=1, cols=1))\n}\n"
+      "print(sum(as.matrix(F[, 1])))\nprint(F[1499:1500, ])\nprint(F[2500, ])";
+  const ScriptOutcome one = RunScript(script, OnRanks(1));
+  ASSERT_TRUE(one.status.ok()) << one.status.ToString();
+  SessionOptions options = OnRanks(3);
+  options.min_distributed_bytes = 4000;
+  const ScriptOutcome three = RunScript(script, options);
+  ASSERT_TRUE(three.status.ok()) << three.status.ToString();
+  EXPECT_EQ(three.output, one.output);
+}
+
 TEST(SharedIterationsTest, SumsAreAddedInTheOrderOfTheIterations) {
   const std::string script =
       "S = matrix(0.1, rows=2, cols=2)\nd = 0.3\nn = 0\nparfor (i in 1:11) {\n"
