@@ -21,10 +21,10 @@ namespace {
 // ---- removeEmpty(target=X, margin="rows"|"cols", select=S, empty.return=TRUE): the rows (columns) of X that
 // have a cell
 //      other than zero, or for which S is not zero. Inputs: target, select. Attributes: margin, empty.return.
-//      Shapes: X m x n, S m x 1 for rows, 1 x n for columns; the result k x n or m x k, k known only after
-//      the run. If nothing is left: one row (column) of zeros, or none with empty.return=FALSE. NaN is not
-//      zero, -0.0 is. Format: X's. Exact. Cost: reads X once, copies what is left. X may be a frame
-//      (ops/frame/remove_empty.h).
+//      Shapes: X m x n, S m x 1 for rows, 1 x n for columns, or of a matrix X the other way round; the result
+//      k x n or m x k, k known only after the run. If nothing is left: one row (column) of zeros, or none
+//      with empty.return=FALSE. NaN is not zero, -0.0 is. Format: X's. Exact. Cost: reads X once, copies what
+//      is left. X may be a frame (ops/frame/remove_empty.h).
 
 Result<bool> ByRows(const Node& node) {
   const std::string& margin = node.Text("margin");
@@ -36,9 +36,12 @@ Result<bool> ByRows(const Node& node) {
 Status CheckSelect(bool rows, std::string_view what, Shape x, Shape select, StatusCode code) {
   const int64_t length = rows ? x.rows : x.columns;
   const Shape wanted = rows ? Shape{length, 1} : Shape{1, length};
-  if ((select.rows == kUnknown || wanted.rows == kUnknown || select.rows == wanted.rows) &&
-      (select.columns == kUnknown || wanted.columns == kUnknown || select.columns == wanted.columns))
-    return OkStatus();
+  const auto may_be = [&select](int64_t wanted_rows, int64_t wanted_columns) {
+    return (select.rows == kUnknown || wanted_rows == kUnknown || select.rows == wanted_rows) &&
+           (select.columns == kUnknown || wanted_columns == kUnknown || select.columns == wanted_columns);
+  };
+  if (may_be(wanted.rows, wanted.columns)) return OkStatus();
+  if (what == Name(DataType::kMatrix) && may_be(wanted.columns, wanted.rows)) return OkStatus();
   return Status(code, fmt::format("removeEmpty: select is {} but margin=\"{}\" of a {} {} needs {}", select,
                                   rows ? "rows" : "cols", x, what, wanted));
 }
@@ -88,7 +91,7 @@ Result<std::vector<int64_t>> Kept(const KernelCall& call, bool rows) {
     const Matrix& select = call.inputs[1]->matrix();
     HEDDLE_RETURN_IF_ERROR(CheckSelect(rows, x.IsFrame() ? "frame" : "matrix", x.shape(), select.shape(),
                                        StatusCode::kFailedPrecondition));
-    keep = NotZero(select, rows);
+    keep = NotZero(select, select.columns() == 1);
   } else {
     keep = x.IsFrame() ? NotEmpty(x.frame(), rows) : NotZero(x.matrix(), rows);
   }

@@ -57,9 +57,14 @@ TEST(RemoveEmptyTest, SelectDecidesInsteadOfTheCells) {
         EXPECT_TRUE(Matrix::SameCells(
             Call("removeEmpty", {form, s}, {{"margin", Scalar(rows ? "rows" : "cols")}}).RunMatrix(),
             Pick(x, rows, kept)));
+    // A row selects rows, too, and a column columns.
+    for (const Matrix& s : Forms(reference::Transpose(select)))
+      EXPECT_TRUE(Matrix::SameCells(
+          Call("removeEmpty", {x, s}, {{"margin", Scalar(rows ? "rows" : "cols")}}).RunMatrix(),
+          Pick(x, rows, kept)));
   }
-  EXPECT_EQ(Call("removeEmpty", {x, RandomCells(1, 9, 1)}, {{"margin", Scalar("rows")}}).Error(),
-            "removeEmpty: select is 1x9 but margin=\"rows\" of a 9x5 matrix needs 9x1");
+  EXPECT_EQ(Call("removeEmpty", {x, RandomCells(1, 5, 1)}, {{"margin", Scalar("rows")}}).Error(),
+            "removeEmpty: select is 1x5 but margin=\"rows\" of a 9x5 matrix needs 9x1");
 }
 
 TEST(RemoveEmptyTest, NothingLeftGivesOneRowOfZerosOrNone) {
