@@ -63,6 +63,9 @@ namespace heddle::ops {
   Operator(kRowCumsum)             \
   Operator(kSample)                \
   Operator(kSvd)                   \
+  Operator(kTensorCells)           \
+  Operator(kTensorDims)            \
+  Operator(kTensorText)            \
   Operator(kTokenize)              \
   Operator(kTransformApply)        \
   Operator(kTransformColumnMap)    \

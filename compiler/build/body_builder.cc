@@ -24,7 +24,7 @@ void BodyBuilder::GoOnWith(const std::vector<GivenVariable>& given) {
 std::vector<std::string> BodyBuilder::NamesToKeep() const {
   std::vector<std::string> names;
   for (const auto& [name, variable] : scope_)
-    if (name[0] != '%' || name == kExpressionValue) names.push_back(name);
+    if ((name[0] != '%' && !variable.is_tensor) || name == kExpressionValue) names.push_back(name);
   return names;
 }
 
@@ -45,6 +45,7 @@ std::vector<Block> BodyBuilder::BuildFunction(const FunctionDefinition& definiti
   for (const ParameterDefinition& result : definition.results) {
     if (const auto found = scope_.find(result.name); found != scope_.end()) {
       ReportConflict(found->second);
+      if (found->second.is_tensor) RefuseTensor(result.name_range);
       const DataType assigned = found->second.known.info.data_type;
       const bool is_list = assigned == DataType::kList;
       if (assigned == DataType::kUnknown || is_list == (result.data_type == DataType::kList)) continue;

@@ -21,9 +21,19 @@ struct Variable {
   LiveIn known;  ///< Type without sizes, and the value of a scalar that straight-line code gave it.
   SourceRange assigned_at;
   bool numbers_rows = false;  ///< The column 1, 2, ..., n, as seq(1, n) makes it, whatever the way here.
+  bool is_tensor = false;     ///< The scalar that all cells of a tensor are (tensors.cc).
   std::string conflict;       ///< Not "": two ways here give it types that do not go together; said if read.
 };
+/// What a reader of the script calls it.
+std::string_view TypeName(const Variable& variable);
+/// The variable with the dimensions of a tensor.
+std::string TensorDims(const std::string& variable);
 using Scope = std::map<std::string, Variable, std::less<>>;
+
+/// What tensors are good for; a note of errors.
+constexpr std::string_view kTensorsOfOneValue =
+    "a tensor is tensor(value, dims), one value in all cells, as in SystemDS; sum(A), toString(A) and the "
+    "arithmetic of two tensors take it";
 
 /// Builtins that are steps of the control program (lists.cc), no operators.
 constexpr std::string_view kListBuiltins[] = {"as.list", "exists", "list", "remove"};
@@ -203,6 +213,18 @@ class BodyBuilder {
   NodeId BuildInput(const ops::Operator& builtin, const ops::OperatorParameter& parameter,
                     const Expression& value);
   std::optional<Scalar> ConstantOf(const Expression& call, const Argument& argument, std::string_view name);
+
+  // --- tensors.cc
+  struct TensorNodes {
+    NodeId value = kNoNode;  ///< The scalar that all cells are.
+    NodeId dims = kNoNode;   ///< A text of numbers.
+  };
+  bool IsTensor(const Expression& expression) const;
+  bool TakesTensor(const Expression& call) const;
+  std::optional<TensorNodes> BuildTensor(const Expression& expression);
+  void AssignTensor(const Target& target, const Expression& value);
+  NodeId BuildOfTensor(const Expression& call);
+  NodeId RefuseTensor(const SourceRange& range);
 
   // --- column_function.cc: transforms whose spec names a function
   std::optional<std::string> KnownText(const Expression& expression) const;

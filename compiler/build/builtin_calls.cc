@@ -227,7 +227,8 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& buil
   if (builtin.form == ops::CallForm::kRand) {
     for (const Argument& argument : call.arguments) {
       if (argument.name == "dims")
-        program_.ReportUnimplemented(*path_, argument.name_range, "rand() of a tensor is", kNoTensors);
+        program_.ReportUnimplemented(*path_, argument.name_range, "rand() of a tensor is",
+                                     kTensorsOfOneValue);
       else if (argument.name.empty())
         Error(argument.value->range, fmt::format("{}() takes named arguments only", call.name));
       else

@@ -222,12 +222,13 @@ void BodyBuilder::JoinScopes(const Scope& other) {
       continue;
     }
     const ValueInfo& their_info = theirs.known.info;
-    if (known.info.data_type != their_info.data_type) {
+    if (TypeName(mine->second) != TypeName(theirs)) {
       const bool both_known =
           known.info.data_type != DataType::kUnknown && their_info.data_type != DataType::kUnknown;
       if (both_known) {
         mine->second.conflict = fmt::format("'{}' is a {} on one way and a {} on another", name,
-                                            Name(their_info.data_type), Name(known.info.data_type));
+                                            TypeName(theirs), TypeName(mine->second));
+        mine->second.is_tensor = false;
         mine->second.assigned_at = std::max(mine->second.assigned_at, theirs.assigned_at,
                                             [](const auto& a, const auto& b) { return a.begin < b.begin; });
       }
@@ -248,6 +249,7 @@ void BodyBuilder::ForgetAssigned(const std::vector<Statement>& body) {
     known.value.reset();
     found->second.numbers_rows = false;
     if (known.info.IsScalar()) known.info.value_type = ValueType::kUnknown;
+    if (found->second.is_tensor) scope_[TensorDims(found->first)].known.value.reset();
   }
 }
 
@@ -256,10 +258,12 @@ void BodyBuilder::CheckLoopTypes(const Statement& loop, const Scope& before) {
     Variable& variable = scope_[name];
     const DataType now = variable.known.info.data_type;
     const DataType then = old.known.info.data_type;
-    if (now == then || now == DataType::kUnknown || then == DataType::kUnknown) continue;
-    variable.known = LiveIn();
+    if (TypeName(variable) == TypeName(old) || now == DataType::kUnknown || then == DataType::kUnknown)
+      continue;
     variable.conflict =
-        fmt::format("'{}' is a {} before the loop and a {} in it", name, Name(then), Name(now));
+        fmt::format("'{}' is a {} before the loop and a {} in it", name, TypeName(old), TypeName(variable));
+    variable.known = LiveIn();
+    variable.is_tensor = false;
     // A round that makes its own never sees the other type; behind the loop nobody knows which it is.
     if (ReadsOfEarlierRounds(loop, name)) ReportConflict(variable);
   }

@@ -48,6 +48,8 @@ NodeId BodyBuilder::BuildExpression(const Expression& expression) {
     }
     return block_.Read(hoisted->second, known, At(expression.range));
   }
+  if (TakesTensor(expression)) return BuildOfTensor(expression);
+  if (IsTensor(expression)) return RefuseTensor(expression.range);
   switch (expression.kind) {
     case Expression::Kind::kLiteral: return block_.Literal(expression.literal, At(expression.range));
     case Expression::Kind::kIdentifier: return ReadVariable(expression.name, expression.range);
@@ -86,6 +88,7 @@ NodeId BodyBuilder::ReadVariable(const std::string& name, const SourceRange& ran
   }
   if (found != scope_.end()) {
     ReportConflict(found->second);
+    if (found->second.is_tensor) return RefuseTensor(range);
     return block_.Read(variable, found->second.known, At(range));
   }
   if (reported_undefined_.insert(name).second) {

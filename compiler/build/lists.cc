@@ -139,7 +139,8 @@ bool BodyBuilder::IsPick(const Expression& call, const Expression& argument) con
 // The variable that holds an operand of a step. What stands in it is hoisted.
 std::string BodyBuilder::PassOperand(const Expression& expression) {
   if (const auto hoisted = hoisted_.find(&expression); hoisted != hoisted_.end()) return hoisted->second;
-  if (expression.kind == Expression::Kind::kIdentifier && scope_.contains(VariableFor(expression.name)))
+  if (expression.kind == Expression::Kind::kIdentifier && scope_.contains(VariableFor(expression.name)) &&
+      !IsTensor(expression))
     return VariableFor(expression.name);
   const auto built = built_arguments_.find(&expression);
   return PassNode(built != built_arguments_.end() ? built->second : BuildExpression(expression),

@@ -21,7 +21,6 @@ constexpr OtherNative kNatives[] = {
     {"lineage", ""},
     {"range", "min(X) and max(X) are the ends of the range of cells"},
     {"sql", "write the result of the query to a csv file and read that"},
-    {"tensor", kNoTensors},
     {"transformmeta", "write the metadata that transformencode() gives, and read them as a frame"},
 };
 

@@ -6,10 +6,6 @@
 
 namespace heddle::compiler {
 
-constexpr std::string_view kNoTensors =
-    "Heddle has no values of more than two dimensions; a matrix can hold a tensor, a row for each index of the "
-    "first dimension";
-
 /// Of a native builtin that is part of DML but that Heddle does not run yet what to write instead (may be
 /// empty); nullopt of all other names.
 std::optional<std::string_view> InsteadOfNative(std::string_view name);

@@ -49,6 +49,7 @@ void BodyBuilder::BuildAssign(const Statement& statement) {
     // It may be the naStrings of a read or the cells of a frame.
     return AssignTo(target, JoinElements(value, "\u00b7"));
   }
+  if (IsTensor(value)) return AssignTensor(target, value);
   AssignTo(target, BuildExpression(value));
 }
 
