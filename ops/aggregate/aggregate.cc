@@ -7,6 +7,7 @@
 
 #include "ops/catalog.h"
 #include "ops/cpu.h"
+#include "ops/simd/elementwise.h"
 
 namespace heddle::ops {
 namespace {
@@ -100,11 +101,18 @@ EntryRange EntriesOf(const Matrix& sparse, int64_t row, int64_t column_begin, in
 }
 
 const double* PanelCells::Get(int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end) {
-  if (!matrix_.IsSparse()) return matrix_.data() + row_begin * matrix_.columns() + column_begin;
+  const bool single = matrix_.element_type() == ElementType::kFloat32;
+  if (!matrix_.IsSparse() && !single) return matrix_.data() + row_begin * matrix_.columns() + column_begin;
   const int64_t width = column_end - column_begin, cells = (row_end - row_begin) * width;
   if (cells > capacity_) {
     scratch_ = AlignedArray(cells);
     capacity_ = cells;
+  }
+  if (!matrix_.IsSparse()) {
+    // All columns, or a part of one row: without gaps.
+    SelectedElementwiseKernels().widen(matrix_.data<float>() + row_begin * matrix_.columns() + column_begin,
+                                       scratch_.data(), cells);
+    return scratch_.data();
   }
   std::fill_n(scratch_.data(), cells, 0.0);
   for (int64_t i = row_begin; i < row_end; ++i) {
@@ -116,7 +124,8 @@ const double* PanelCells::Get(int64_t row_begin, int64_t row_end, int64_t column
 }
 
 simd::Ahead AheadOf(const Matrix& x) {
-  return !x.IsSparse() && x.bytes() >= kFetchedBytes ? simd::Ahead::OfStream() : simd::Ahead();
+  const bool streams = !x.IsSparse() && x.element_type() == ElementType::kFloat64;
+  return streams && x.bytes() >= kFetchedBytes ? simd::Ahead::OfStream() : simd::Ahead();
 }
 
 RowSpan SpanOf(const KernelCall& call) {
@@ -129,6 +138,13 @@ RowSpan SpanOf(const KernelCall& call) {
 }
 
 namespace {
+
+// Floats are added up as doubles, which they become in the first-level cache. Nodes are doubles.
+bool TakesDenseSingles(const KernelCall& call) {
+  if (call.phase == Phase::kFinish || call.node.Is("trace")) return false;
+  const Matrix& x = call.inputs[0]->matrix();
+  return x.element_type() == ElementType::kFloat32 && !x.IsSparse();
+}
 
 template <AggregateScope scope, AggregateKind kind>
 constexpr Aggregate kAggregate = {scope, kind};
@@ -144,6 +160,7 @@ constexpr Operator Describe(Operator op, const Aggregate& aggregate, FusionTrait
   op.input_use = AggregateInputUse;
   op.cost = AggregateCost;
   op.run = RunAggregate;
+  op.takes_singles = TakesDenseSingles;
   op.kind = OperatorKind::kAggregate;
   op.aggregate = &aggregate;
   op.fusion = fusion;

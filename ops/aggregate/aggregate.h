@@ -44,11 +44,11 @@ Join JoinOf(AggregateKind kind);
 /// squares / (count - 1); 0 for one cell, NaN for none. Its root for kDeviation.
 double SpreadOf(AggregateKind kind, double count, double squares);
 
-/// What loops over the cells of x, or over the scratch copies of a CSR x, fetch.
+/// What loops over the cells of x, or over the scratch copies of a CSR x or of floats, fetch.
 simd::Ahead AheadOf(const Matrix& x);
 
-/// A run of cells of one panel, row-major without gaps: the matrix's own memory when dense, a scratch copy
-/// when CSR.
+/// A run of cells of one panel, row-major without gaps: the matrix's own memory when dense doubles, a scratch
+/// copy when CSR or floats.
 class PanelCells {
  public:
   explicit PanelCells(const Matrix& matrix) : matrix_(matrix) {}

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ops/aggregate/aggregate.h"
+#include "ops/elementwise/single_precision.h"
+#include "ops/elementwise/widened_rows.h"
 #include "ops/parallel.h"
 #include "ops/sparse/sparse_leaves.h"
 
@@ -74,6 +76,13 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
     SparseExtremes(fold, panel, payload);
     return true;
   }
+  if (!panel.x.IsSparse()) {
+    EachRows(panel.x, panel.row_begin, panel.row_end, 0, panel.columns(),
+             [&](const double* cells, int64_t, int64_t, int64_t rows) {
+               DenseFold(fold, cells, AheadOf(panel.x), rows, panel.columns(), payload);
+             });
+    return true;
+  }
   PanelCells cells(panel.x);
   DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), AheadOf(panel.x),
             panel.rows(), panel.columns(), payload);
@@ -103,8 +112,11 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
                        [&](const Tile& tile, int64_t leaf, double* payload) {
                          const Panel rows = panel(leaf);
                          FillPayload(payload, tile.columns, simd::StartOf(fold));
-                         simd::FoldColumns(fold, x.data() + rows.row_begin * n + tile.column, rows.rows(), n,
-                                           std::min(tile.columns, n - tile.column), payload);
+                         const int64_t width = std::min(tile.columns, n - tile.column);
+                         EachRows(x, rows.row_begin, rows.row_end, tile.column, width,
+                                  [&](const double* cells, int64_t stride, int64_t, int64_t count) {
+                                    simd::FoldColumns(fold, cells, count, stride, width, payload);
+                                  });
                          return true;
                        });
   }
@@ -183,6 +195,9 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
   ParallelFor(n, kCloseGrain, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; ++j) out[j] = cell(j);
   });
+  if (call.phase == Phase::kWhole && HoldsSingles(call.inputs[0]->matrix())) {
+    HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
+  }
   return Value(std::move(result));
 }
 

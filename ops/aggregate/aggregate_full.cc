@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/aggregate/aggregate.h"
+#include "ops/elementwise/widened_rows.h"
 #include "ops/reduction/lane_tree.h"
 #include "ops/sparse/gather_cells.h"
 
@@ -61,6 +62,12 @@ bool ReduceLeaf(AggregateKind kind, const Matrix& x, const Area& area, double* p
   if (!IsSpread(kind)) std::fill_n(payload, 8, simd::StartOf(fold));
   if (x.IsSparse() && (kind == AggregateKind::kMinimum || kind == AggregateKind::kMaximum)) {
     SparseExtreme(fold, x, area, payload);
+    return true;
+  }
+  if (!IsSpread(kind) && !x.IsSparse()) {
+    EachCells(
+        x, area.row_begin * x.columns() + area.column_begin, area.Cells(),
+        [&](const double* cells, int64_t count) { simd::FoldFlat(fold, cells, count, payload, AheadOf(x)); });
     return true;
   }
   PanelCells panel(x);

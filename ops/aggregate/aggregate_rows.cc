@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "ops/aggregate/aggregate.h"
+#include "ops/elementwise/single_precision.h"
+#include "ops/elementwise/widened_rows.h"
 #include "ops/parallel.h"
 #include "ops/sparse/sparse_vectors.h"
 
@@ -111,14 +113,17 @@ void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t e
   if (kind == AggregateKind::kIndexMax || kind == AggregateKind::kIndexMin) {
     const bool largest = kind == AggregateKind::kIndexMax;
     if (x.IsSparse()) return SparseIndexes(largest, x, begin, end, out);
-    return simd::IndexOfExtreme(largest, x.data() + begin * n, end - begin, n, out + begin);
+    return EachRows(x, begin, end, 0, n, [&](const double* cells, int64_t, int64_t row, int64_t rows) {
+      simd::IndexOfExtreme(largest, cells, rows, n, out + begin + row);
+    });
   }
   if (n <= kColumnChunk && !x.IsSparse()) {
-    const double* const cells = x.data() + begin * n;
-    if (IsSpread(kind))
-      SpreadRows(kind, cells, end - begin, n, n, out + begin, AheadOf(x));
-    else
-      simd::FoldRows(FoldOf(kind), cells, end - begin, n, n, out + begin, AheadOf(x));
+    EachRows(x, begin, end, 0, n, [&](const double* cells, int64_t, int64_t row, int64_t rows) {
+      if (IsSpread(kind))
+        SpreadRows(kind, cells, rows, n, n, out + begin + row, AheadOf(x));
+      else
+        simd::FoldRows(FoldOf(kind), cells, rows, n, n, out + begin + row, AheadOf(x));
+    });
   } else if (x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
     simd::SumSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, n,
                         out + begin);
@@ -141,6 +146,9 @@ Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind) {
                 if (!IsCancelled(call.context.cancelled)) AggregateRows(kind, x, begin, end, out);
               });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  if (HoldsSingles(x)) {
+    HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
+  }
   return Value(std::move(result));
 }
 

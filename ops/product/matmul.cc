@@ -5,6 +5,7 @@
 
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
+#include "ops/elementwise/single_precision.h"
 
 // %*% and t%*% (t(X) %*% Y): shapes, placement, and the choice of the kernel.
 namespace heddle::ops {
@@ -68,6 +69,9 @@ Result<Value> RunProduct(const KernelCall& call) {
   Matrix result;
   if (IsNarrow(b.columns())) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplyNarrow(a, b, call.context));
+    if (IsSingle(a)) {
+      HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
+    }
   } else if (SplitsInner(whole_rows, a.columns(), b.columns())) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplySplit(a, b, call.context));
   } else if (a.IsSparse() && b.IsSparse()) {
@@ -83,10 +87,12 @@ Result<Value> RunProduct(const KernelCall& call) {
   return Value(std::move(sparse));
 }
 
-// Products with few columns are sums of doubles (docs/numerics.md, section 9).
+// Products with few columns are sums of doubles, which dense floats become in the first-level cache
+// (docs/numerics.md, section 9).
 bool TakesSingles(const KernelCall& call) {
   const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
-  return IsSingle(a) && IsSingle(b) && !IsNarrow(b.columns());
+  if (!IsSingle(a) || !IsSingle(b)) return false;
+  return !IsNarrow(b.columns()) || (!a.IsSparse() && a.columns() <= kColumnChunk);
 }
 
 constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const KernelCall&),

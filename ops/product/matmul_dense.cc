@@ -6,6 +6,7 @@
 
 #include "ops/cells/storage.h"
 #include "ops/elementwise/single_precision.h"
+#include "ops/elementwise/widened_rows.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
@@ -128,14 +129,17 @@ void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, in
     simd::MultiplyRowsByLanes(a.values(), a.column_indexes(), a.row_offsets() + begin, end - begin,
                               b.dense.data(), k, out + begin * k);
   else
-    simd::MultiplyRows(a.data() + begin * n, end - begin, n, n, b.cells.data(), b.stride, k, out + begin * k,
-                       k, simd::Ahead::OfProduct(k));
+    EachRows(a, begin, end, 0, n, [&](const double* cells, int64_t stride, int64_t row, int64_t rows) {
+      simd::MultiplyRows(cells, rows, stride, n, b.cells.data(), b.stride, k, out + (begin + row) * k, k,
+                         HoldsSingles(a) ? simd::Ahead() : simd::Ahead::OfProduct(k));
+    });
 }
 
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context) {
   const int64_t m = a.rows(), n = a.columns(), k = b.columns();
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, k));
   HEDDLE_ASSIGN_OR_RETURN(Matrix dense, AsDense(b));
+  HEDDLE_ASSIGN_OR_RETURN(dense, Widen(dense));
   const NarrowRight right(std::move(dense), a.IsSparse());
   double* out = result.mutable_data();
   if (m == 0 || k == 0) return result;

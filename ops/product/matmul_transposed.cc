@@ -11,6 +11,7 @@
 
 #include "ops/cells/storage.h"
 #include "ops/elementwise/single_precision.h"
+#include "ops/elementwise/widened_rows.h"
 #include "ops/fetch.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul.h"
@@ -53,7 +54,7 @@ struct Product {
     form = n * k <= 8 ? Form::kLanes : k <= kFewColumns ? Form::kVectors : Form::kProduct;
     height = k <= kFewColumns ? ColumnPanelHeight(m, n) : Granule(m);
     padded = (n + 7) / 8 * 8;
-    single = TakesSinglesTransposed(call);
+    single = form == Form::kProduct && TakesSinglesTransposed(call);
     const std::span<const ValueInfo> infos = call.input_infos;
     symmetric = form == Form::kProduct && call.node.inputs[0] == call.node.inputs[1] &&
                 call.node.inputs[0] != kNoNode && infos[0].format == Format::kDense;
@@ -71,22 +72,31 @@ struct Rows {
   int64_t count() const { return end - begin; }
 };
 
+// Dense rows from a multiple of eight on.
+void AddLanes(const Product& p, const double* x, const double* y, int64_t rows, double* payload) {
+  if (p.k == 1) return simd::MultiplyNarrow(x, rows, p.n, y, payload);
+  if (p.n == 1) return simd::MultiplyNarrow(y, rows, p.k, x, payload);
+  for (int64_t i = 0; i < rows; ++i) {
+    double* const lane = payload + (i & 7) * p.n * p.k;
+    for (int64_t j = 0; j < p.n; ++j)
+      for (int64_t c = 0; c < p.k; ++c)
+        lane[j * p.k + c] = std::fma(x[i * p.n + j], y[i * p.k + c], lane[j * p.k + c]);
+  }
+}
+
 void LanesLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, double* payload) {
+  if (!x.IsSparse())
+    return EachRows(x, rows.begin, rows.end, 0, p.n,
+                    [&](const double* cells, int64_t, int64_t row, int64_t count) {
+                      AddLanes(p, cells, y.data() + (rows.begin + row) * p.k, count, payload);
+                    });
   const double* right = y.data() + rows.begin * p.k;
-  if (!x.IsSparse() && p.k == 1)
-    return simd::MultiplyNarrow(x.data() + rows.begin * p.n, rows.count(), p.n, right, payload);
-  if (!x.IsSparse() && p.n == 1)
-    return simd::MultiplyNarrow(right, rows.count(), p.k, x.data() + rows.begin, payload);
   for (int64_t i = rows.begin; i < rows.end; ++i, right += p.k) {
     double* lane = payload + ((i - rows.begin) & 7) * p.n * p.k;
-    const auto add = [&](int64_t j, double value) {
-      for (int64_t c = 0; c < p.k; ++c) lane[j * p.k + c] = std::fma(value, right[c], lane[j * p.k + c]);
-    };
-    if (x.IsSparse()) {
-      for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e)
-        add(x.column_indexes()[e], x.values()[e]);
-    } else {
-      for (int64_t j = 0; j < p.n; ++j) add(j, x.data()[i * p.n + j]);
+    for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
+      const int64_t j = x.column_indexes()[e];
+      for (int64_t c = 0; c < p.k; ++c)
+        lane[j * p.k + c] = std::fma(x.values()[e], right[c], lane[j * p.k + c]);
     }
   }
 }
@@ -129,9 +139,12 @@ Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y,
 // Columns [first, first + width) of X; payload place c * stride + (j - first).
 void DenseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, int64_t first,
                       int64_t width, int64_t stride, double* payload) {
-  simd::MultiplyColumns(x.data() + rows.begin * p.n + first, rows.count(), p.n, width,
-                        y.data() + rows.begin * p.k, p.k, p.k, payload, stride,
-                        width == p.n ? simd::Ahead::OfProduct(p.k) : simd::Ahead());
+  EachRows(x, rows.begin, rows.end, first, width,
+           [&](const double* cells, int64_t x_stride, int64_t row, int64_t count) {
+             simd::MultiplyColumns(
+                 cells, count, x_stride, width, y.data() + (rows.begin + row) * p.k, p.k, p.k, payload,
+                 stride, width == p.n && !HoldsSingles(x) ? simd::Ahead::OfProduct(p.k) : simd::Ahead());
+           });
 }
 
 // Where the entries of each row of a CSR matrix pass from one block of `width` columns to the next: a table,
@@ -452,6 +465,7 @@ Result<Value> RunTransposedProduct(const KernelCall& call) {
   Matrix y = given;
   if (IsNarrow(given.columns())) {
     HEDDLE_ASSIGN_OR_RETURN(y, AsDense(given));
+    HEDDLE_ASSIGN_OR_RETURN(y, Widen(y));
   }
   const bool whole = call.phase == Phase::kWhole;
   const Product product(call, whole ? x.rows() : call.total_rows, x.columns(), y.columns());
@@ -459,18 +473,16 @@ Result<Value> RunTransposedProduct(const KernelCall& call) {
       Matrix nodes, Partial(product, x, y, whole ? 0 : call.row_begin, whole ? x.rows() : call.row_end));
   if (!whole) return Value(std::move(nodes));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Finish(product, nodes));
-  if (product.single) {
+  if (HoldsSingles(x)) {
     HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
   }
   return Value(std::move(result));
 }
 
 bool TakesSinglesTransposed(const KernelCall& call) {
-  const auto is_single = [&](size_t i) {
-    return call.inputs[i]->matrix().element_type() == ElementType::kFloat32;
-  };
-  return call.phase != Phase::kFinish && is_single(0) && is_single(1) &&
-         !IsNarrow(call.inputs[1]->matrix().columns());
+  if (call.phase == Phase::kFinish) return false;
+  const Matrix &x = call.inputs[0]->matrix(), &y = call.inputs[1]->matrix();
+  return HoldsSingles(x) && HoldsSingles(y) && (!IsNarrow(y.columns()) || !x.IsSparse());
 }
 
 }  // namespace heddle::ops
