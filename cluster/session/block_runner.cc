@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actor/run_number.h"
+#include "cluster/session/bytes_moved.h"
 #include "core/hash.h"
 #include "core/memory/counted_heap.h"
 #include "core/programs/fused_operator.h"
@@ -15,19 +16,14 @@ namespace {
 
 constexpr int32_t kExchange = -1;  // No block has this number.
 
-int64_t DenseBytes(const ValueInfo& info) { return info.format == Format::kDense ? KnownBytes(info) : 0; }
-
 // About what the acts of a task read and wrote on this rank. Fused operators and those of phases count for
 // themselves.
-int64_t BytesMoved(const Plan& plan, const actor::TaskStatistics& task) {
+int64_t BytesMovedHere(const Plan& plan, const actor::TaskStatistics& task) {
   const Node& node = plan.graph[task.node];
   const bool whole = task.phase == Phase::kWhole;
   if (!(whole || task.phase == Phase::kPartial) || task.acts == 0) return 0;
   if (node.Is("variable") || node.Is("assign") || IsFused(node) || node.Is("phased")) return 0;
-  int64_t bytes = 0;
-  for (const ValueInfo& result : ResultsOf(node)) bytes += DenseBytes(result);
-  for (const NodeId input : node.inputs)
-    if (input != kNoNode) bytes += DenseBytes(plan.graph[input].info);
+  const int64_t bytes = BytesMoved(plan.graph, task.node);
   const ValueInfo& first = ResultsOf(node)[0];
   const bool is_part = !whole || (first.IsTabular() && task.rows < task.acts * first.shape.rows);
   return task.acts * bytes / (is_part ? plan.ranks : 1);
@@ -309,7 +305,9 @@ void BlockRunner::Count(const Plan& plan, const actor::RunResult& result) {
     entry.kernel_ns += task.kernel_ns;
     entry.rows += task.rows;
     entry.bytes_in += task.bytes_in;
-    statistics_.bytes_moved += BytesMoved(plan, task);
+    statistics_.bytes_moved += BytesMovedHere(plan, task);
+    if (task.phase != Phase::kFinish && MovesMatrices(plan.graph, task.node))
+      statistics_.matrix_operators += task.acts;
     if (plan.ranks > 1 && task.acts > 0)
       statistics_.rows_held = std::max(statistics_.rows_held, task.rows / task.acts);
   }

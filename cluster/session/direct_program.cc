@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "cluster/session/bytes_moved.h"
 #include "core/environment/clock.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
@@ -17,8 +18,6 @@ bool IsSizedNode(const Node& node) {
   const std::span<const ValueInfo> results = ResultsOf(node);
   return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return info.IsSized(); });
 }
-
-int64_t DenseBytes(const ValueInfo& info) { return info.format == Format::kDense ? KnownBytes(info) : 0; }
 
 // The sizes that only the cells tell.
 ValueInfo InfoOfValue(const ValueInfo& known, const Value& value) {
@@ -122,7 +121,7 @@ DirectProgram::DirectProgram(Graph graph, const SessionOptions& options)
 
 void DirectProgram::CountIn(SessionStatistics* statistics) {
   for (NodeId id = 0; id < graph().size(); ++id) At(id).statistics = &statistics->operators[graph()[id].op];
-  all_bytes_moved_ = &statistics->bytes_moved;
+  all_ = statistics;
 }
 
 void DirectProgram::FindLastReaders() {
@@ -215,6 +214,7 @@ bool DirectProgram::Enter(const Frame& frame) {
   }
   work_ = 0;
   bytes_moved_ = 0;
+  matrix_operators_ = 0;
   for (NodeId id = 0; id < graph().size(); ++id) {
     const Node& node = graph()[id];
     Step& step = At(id);
@@ -227,8 +227,8 @@ bool DirectProgram::Enter(const Frame& frame) {
     const bool appends =
         step.appends || (step.op->updates && step.reads_last && step.input_infos[0].IsMatrix());
     work_ += WorkOf(node, step.input_infos, appends);
-    for (const ValueInfo& input : step.input_infos) bytes_moved_ += DenseBytes(input);
-    for (const ValueInfo& result : ResultsOf(node)) bytes_moved_ += DenseBytes(result);
+    bytes_moved_ += BytesMoved(graph(), id);
+    matrix_operators_ += MovesMatrices(graph(), id) ? 1 : 0;
   }
   return true;
 }
@@ -239,7 +239,8 @@ Status DirectProgram::Run(const ops::KernelSource& kernels, ops::KernelContext& 
                           GrownColumns* grown) {
   ops::SetFloatingPointMode();
   const Status status = RunSteps(kernels, context, frame, grown);
-  *all_bytes_moved_ += bytes_moved_;
+  all_->bytes_moved += bytes_moved_;
+  all_->matrix_operators += matrix_operators_;
   for (Step& step : steps_) {
     if (step.kind == StepKind::kLiteral) continue;
     step.results.clear();

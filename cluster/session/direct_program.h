@@ -115,8 +115,9 @@ class DirectProgram {
   std::vector<std::array<NodeId, 3>> growing_;  ///< X, cbind(X, v) and X = cbind(X, v) of what may grow.
   std::optional<bool> is_free_of_values_;
   double work_ = 0;
-  int64_t bytes_moved_ = 0;  ///< By a run, as SessionStatistics counts them.
-  int64_t* all_bytes_moved_ = nullptr;
+  int64_t bytes_moved_ = 0;       ///< By a run, as SessionStatistics counts them.
+  int64_t matrix_operators_ = 0;  ///< Likewise.
+  SessionStatistics* all_ = nullptr;
   std::vector<const Value*> inputs_;
   std::vector<std::pair<const std::string*, Variable>> assigned_;
 };

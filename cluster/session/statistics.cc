@@ -27,6 +27,7 @@ constexpr Field kFields[] = {
     {"direct_compiled", &SessionStatistics::direct_compiled},
     {"rows_held", &SessionStatistics::rows_held},
     {"bytes_moved", &SessionStatistics::bytes_moved},
+    {"matrix_operators", &SessionStatistics::matrix_operators},
     {"bytes_sent", &SessionStatistics::bytes_sent},
     {"bytes_received", &SessionStatistics::bytes_received},
     {"messages_sent", &SessionStatistics::messages_sent},
@@ -96,6 +97,7 @@ void SessionStatistics::Add(const SessionStatistics& other) {
   direct_parts += other.direct_parts;
   direct_compiled += other.direct_compiled;
   bytes_moved += other.bytes_moved;
+  matrix_operators += other.matrix_operators;
   rows_held = std::max(rows_held, other.rows_held);
   for (const auto& [name, theirs] : other.operators) {
     OperatorStatistics& own = operators[name];

@@ -340,5 +340,22 @@ TEST(BytesMovedTest, CountsWhatOperatorsReadAndWrite) {
   }
 }
 
+// Three operators on matrices a round, or one that is fused; numbers are none.
+TEST(MatrixOperatorsTest, CountsAFusedOperatorOnce) {
+  SessionOptions options;
+  for (const auto& [fusion, of_round] : {std::pair("off", 3), std::pair("cost", 1)}) {
+    options.fusion = fusion;
+    const auto operators = [&](int rounds) {
+      const ScriptOutcome outcome =
+          RunScript("X = rand(rows=100000, cols=10, seed=1)\nfor (i in 1:" + std::to_string(rounds) +
+                        ") {\n  X = abs(X + i * 2) * i\n}\nprint(sum(X) + 1)",
+                    options);
+      EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+      return outcome.statistics[0].matrix_operators;
+    };
+    EXPECT_EQ(operators(30) - operators(10), 20 * of_round) << fusion;
+  }
+}
+
 }  // namespace
 }  // namespace heddle::cluster
