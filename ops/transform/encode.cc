@@ -3,6 +3,7 @@
 
 #include "ops/arguments.h"
 #include "ops/catalog.h"
+#include "ops/parallel.h"
 #include "ops/transform/arguments.h"
 #include "ops/transform/assemble.h"
 #include "ops/transform/encoders.h"
@@ -155,11 +156,15 @@ Result<Matrix> EncodeFrame(const KernelCall& call, const TransformSpec& spec, bo
   if (embedding != nullptr) encoded.embedding = &embedding->matrix();
   encoded.words.resize(spec.columns.size());
   HEDDLE_ASSIGN_OR_RETURN(encoded.codes, Matrix::Dense(frame.columns(), frame.rows()));
-  for (int64_t j = 0; j < frame.columns(); ++j) {
-    if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-    const auto index = static_cast<size_t>(j);
-    HEDDLE_RETURN_IF_ERROR(EncodeColumn(call, spec.columns[index], j, fit, &(*metadata)[index], &encoded));
-  }
+  std::vector<Status> outcomes(spec.columns.size());
+  ParallelFor(frame.columns(), 1, [&](int64_t begin, int64_t end) {
+    for (auto j = static_cast<size_t>(begin); j < static_cast<size_t>(end); ++j)
+      if (!IsCancelled(call.context.cancelled))
+        outcomes[j] =
+            EncodeColumn(call, spec.columns[j], static_cast<int64_t>(j), fit, &(*metadata)[j], &encoded);
+  });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  for (const Status& outcome : outcomes) HEDDLE_RETURN_IF_ERROR(outcome);
   HEDDLE_ASSIGN_OR_RETURN(const EncodedLayout layout,
                           EncodedLayout::Of(call.node.op, spec, *metadata,
                                             embedding == nullptr ? 0 : embedding->matrix().columns()));
