@@ -33,8 +33,7 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   // Names are not judged in a text that does not parse: a statement left out would make others look wrong.
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
 
-  // Of scripts that go on, what was said before is not said again.
-  if (continuation == nullptr) WarnOfMistakes(scripts.scripts(), options.arguments, diagnostics);
+  WarnOfMistakes(scripts.scripts(), options.arguments, continuation, diagnostics);
   Program program =
       BuildProgram(&scripts, {options.arguments, loader, continuation, options.any_arguments}, diagnostics);
   HEDDLE_RETURN_IF_ERROR(VerifyGraphs(&program, "build"));

@@ -2,7 +2,6 @@
 #include "cluster/repl/interactive_session.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "cluster/repl/describe_variable.h"
 #include "cluster/session/local_run.h"
@@ -74,11 +73,12 @@ Status InteractiveSession::Run(const std::string& entry, Cancellation* cancellat
 Result<InteractiveSession::Parsed> InteractiveSession::Parse(const std::string& entry) const {
   Parsed parsed;
   parsed.text = definitions_.TextWith(entry);
+  parsed.first_line = definitions_.next_line();
   Diagnostics diagnostics;
   parsed.file = compiler::Parse(kScript, parsed.text, &diagnostics, /*takes_expressions=*/true);
   HEDDLE_RETURN_IF_ERROR(diagnostics.ToStatus());
   while (parsed.first < parsed.file.statements.size() &&
-         parsed.file.statements[parsed.first].range.begin.line < definitions_.next_line())
+         parsed.file.statements[parsed.first].range.begin.line < parsed.first_line)
     ++parsed.first;
   for (const compiler::Token& token : compiler::Tokenize(entry)) {
     // exists("X") names a variable in a text.
@@ -104,33 +104,37 @@ compiler::CompileOptions InteractiveSession::OptionsFor(const Parsed& parsed, si
 // What the entry defines: a file that is not there is an error; what is wrong in a function is a warning, as
 // what it calls may be defined later.
 Status InteractiveSession::Define(const Parsed& parsed) const {
-  const auto begins_here = [&](const compiler::SourceRange& range) {
-    return range.begin.line >= definitions_.next_line();
-  };
-  const auto& [functions, imports] = std::tie(parsed.file.functions, parsed.file.imports);
-  const bool has_functions = std::any_of(functions.begin(), functions.end(),
-                                         [&](const auto& function) { return begins_here(function.range); });
-  const bool has_imports = std::any_of(imports.begin(), imports.end(),
-                                       [&](const auto& import) { return begins_here(import.range); });
-  if (!has_functions && !has_imports) return OkStatus();
+  std::vector<compiler::SourceRange> functions;
+  for (const compiler::FunctionDefinition& function : parsed.file.functions)
+    if (function.range.begin.line >= parsed.first_line) functions.push_back(function.range);
+  const std::vector<compiler::Import>& imports = parsed.file.imports;
+  const bool has_imports = std::any_of(imports.begin(), imports.end(), [&](const compiler::Import& import) {
+    return import.range.begin.line >= parsed.first_line;
+  });
+  if (functions.empty() && !has_imports) return OkStatus();
   compiler::CompileOptions options = OptionsFor(parsed, 0, 0);
   options.checks_only = true;
   Diagnostics of_files;
   HEDDLE_RETURN_IF_ERROR(compiler::CompileScript(parsed.text, options, &of_files).status());
-  if (!has_functions) return OkStatus();
+  if (functions.empty()) return OkStatus();
   options.continuation->checks_functions = true;
   Diagnostics of_functions;
   const Status status = compiler::CompileScript(parsed.text, options, &of_functions).status();
   if (!status.ok() && !of_functions.HasErrors()) return status;
-  for (const Severity severity : {Severity::kError, Severity::kWarning}) Warn(of_functions, severity);
+  for (const Severity severity : {Severity::kError, Severity::kWarning})
+    Warn(of_functions, severity, functions);
   return OkStatus();
 }
 
-// Shows what was found in the lines of this entry; what is wrong in older ones was told then.
-void InteractiveSession::Warn(const Diagnostics& diagnostics, Severity severity) const {
+// Shows what was found in these parts of the text; what is wrong elsewhere is told when that is compiled.
+void InteractiveSession::Warn(const Diagnostics& diagnostics, Severity severity,
+                              const std::vector<compiler::SourceRange>& within) const {
   std::string text;
   for (const Diagnostic* found : diagnostics.Sorted(severity)) {
-    if (found->file != kScript || found->range.begin.line < definitions_.next_line()) continue;
+    const bool is_within = std::any_of(within.begin(), within.end(), [&](const compiler::SourceRange& range) {
+      return found->range.begin >= range.begin && found->range.begin < range.end;
+    });
+    if (found->file != kScript || !is_within) continue;
     Diagnostic shown = *found;
     shown.severity = Severity::kWarning;
     text += diagnostics.Render(shown);
@@ -142,7 +146,7 @@ Result<Program> InteractiveSession::CompileStatement(const Parsed& parsed, size_
   Diagnostics diagnostics;
   Result<Program> program =
       compiler::CompileScript(parsed.text, OptionsFor(parsed, statement, 1), &diagnostics);
-  if (program.ok()) Warn(diagnostics, Severity::kWarning);
+  if (program.ok()) Warn(diagnostics, Severity::kWarning, {parsed.file.statements[statement].range});
   return program;
 }
 

@@ -54,13 +54,15 @@ class InteractiveSession {
   struct Parsed {
     std::string text;
     compiler::ScriptFile file;
+    int32_t first_line = 0;       // of the entry
     size_t first = 0;             // statement of the entry
     std::set<std::string> names;  // variables among them are those that the entry may read
   };
   Result<Parsed> Parse(const std::string& entry) const;
   Status Define(const Parsed& parsed) const;
   compiler::CompileOptions OptionsFor(const Parsed& parsed, size_t first, size_t count) const;
-  void Warn(const compiler::Diagnostics& diagnostics, compiler::Severity severity) const;
+  void Warn(const compiler::Diagnostics& diagnostics, compiler::Severity severity,
+            const std::vector<compiler::SourceRange>& within) const;
   Result<Program> CompileStatement(const Parsed& parsed, size_t statement) const;
   Status RunStatement(const Parsed& parsed, size_t statement, Cancellation* cancellation);
   Status RunProgram(const Program& program, SessionVariables* variables, Cancellation* cancellation,

@@ -5,7 +5,6 @@
 
 #include "compiler/parse/print_ast.h"
 #include "compiler/warnings/warners.h"
-#include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -14,7 +13,7 @@ bool IsStop(const Statement& statement) {
   return statement.kind == Statement::Kind::kCall && IsCallOf(*statement.value, "stop");
 }
 
-void OfStop(const std::vector<Statement>& statements, const Warner& warn) {
+void OfStop(std::span<const Statement> statements, const Warner& warn) {
   for (size_t i = 0; i + 1 < statements.size(); ++i) {
     if (!IsStop(statements[i])) continue;
     warn(statements[i + 1].range, "this is never run, because stop() stands before it");
@@ -33,7 +32,7 @@ std::string WrittenPath(const Statement& statement) {
 }
 
 // Two writes of one file in a row of statements that only assign, write or print, and read nothing.
-void OfWrites(const std::vector<Statement>& statements, const Warner& warn) {
+void OfWrites(std::span<const Statement> statements, const Warner& warn) {
   std::map<std::string, const Statement*> written;
   for (const Statement& statement : statements) {
     bool may_read = statement.kind == Statement::Kind::kWhile || statement.kind == Statement::Kind::kIf ||
@@ -42,8 +41,8 @@ void OfWrites(const std::vector<Statement>& statements, const Warner& warn) {
                     statement.kind == Statement::Kind::kSetDirectory;
     ForEachExpressionOf(statement, [&](const Expression& expression) {
       if (expression.kind != Expression::Kind::kCall) return;
-      may_read |= !expression.name_space.empty() || expression.name.starts_with("read") ||
-                  ops::FindBuiltin(expression.name) == nullptr;
+      const ops::Operator* const builtin = BuiltinOf(expression);
+      may_read |= builtin == nullptr || builtin->form == ops::CallForm::kRead;
     });
     if (may_read) written.clear();
     const std::string path = WrittenPath(statement);
@@ -78,17 +77,21 @@ void OfConditions(const Statement& statement, const Warner& warn) {
   }
 }
 
-// A loop whose condition nothing in it changes ends at once or never. stop() may end it, and so may a call of
-// a function.
+// A call that may end a loop, or differ from one round to the next.
+bool MayEndLoop(const Expression& call) {
+  const ops::Operator* const builtin = BuiltinOf(call);
+  if (builtin == nullptr) return true;
+  const bool only_shows = builtin->form == ops::CallForm::kPrint || builtin->form == ops::CallForm::kWrite;
+  return builtin->seed_input >= 0 || (!builtin->pure && !only_shows);
+}
+
+// A loop whose condition nothing in it changes ends at once or never.
 void OfEndlessLoops(const Statement& statement, const Warner& warn) {
   if (statement.kind != Statement::Kind::kWhile) return;
   std::set<std::string> names;
   bool may_end = false;
   const auto look_for_calls = [&](const Expression& expression) {
-    if (expression.kind != Expression::Kind::kCall) return;
-    constexpr std::string_view kEnds[] = {"stop", "assert", "rand", "sample", "time", "read"};
-    may_end |= !expression.name_space.empty() || ops::FindBuiltin(expression.name) == nullptr ||
-               std::find(std::begin(kEnds), std::end(kEnds), expression.name) != std::end(kEnds);
+    may_end |= expression.kind == Expression::Kind::kCall && MayEndLoop(expression);
   };
   ForEachExpression(*statement.value, [&](const Expression& expression) {
     look_for_calls(expression);
@@ -116,7 +119,7 @@ void OfLoopVariable(const Statement& statement, const Warner& warn) {
 
 }  // namespace
 
-void WarnOfList(const std::vector<Statement>& statements, const Warner& warn) {
+void WarnOfList(std::span<const Statement> statements, const Warner& warn) {
   OfStop(statements, warn);
   OfWrites(statements, warn);
 }

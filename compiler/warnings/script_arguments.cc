@@ -6,7 +6,7 @@
 namespace heddle::compiler {
 namespace {
 
-void AddNames(const std::vector<Statement>& statements, std::set<std::string>* names) {
+void AddNames(std::span<const Statement> statements, std::set<std::string>* names) {
   ForEachStatement(statements, [&](const Statement& statement) {
     if (statement.kind == Statement::Kind::kIfdef) names->insert(statement.name);
     for (const ParallelForOption& option : statement.options)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "compiler/warnings/warners.h"
-#include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -14,7 +13,7 @@ class Effects {
  public:
   explicit Effects(const ScriptSet& scripts) : scripts_(scripts) {}
 
-  /// The function that a call in the file means; null for what the file does not name.
+  // The function that a call in the file means, and the file that it is in; nullptr for what no file defines.
   const FunctionDefinition* Find(const ScriptFile& file, const Expression& call,
                                  const ScriptFile** found_in) const {
     const ScriptFile* in = &file;
@@ -32,43 +31,42 @@ class Effects {
     return found == in->functions.end() ? nullptr : &*found;
   }
 
-  bool OnlyComputes(const ScriptFile& file, const FunctionDefinition& function) {
-    // While it is looked at it counts as one that does, so that recursion ends.
-    const auto [known, is_new] = only_computes_.try_emplace(&function, true);
-    if (!is_new) return known->second;
-    bool only = true;
-    ForEachStatement(function.body, [&](const Statement& statement) {
-      ForEachExpressionOf(statement, [&](const Expression& expression) {
-        if (only && expression.kind == Expression::Kind::kCall) only = CallOnlyComputes(file, expression);
-      });
-    });
-    return only_computes_[&function] = only;
+  bool OnlyComputes(const ScriptFile& file, const FunctionDefinition& function) const {
+    std::set<const FunctionDefinition*> met;
+    return OnlyComputes(file, function, &met);
   }
 
  private:
-  bool CallOnlyComputes(const ScriptFile& file, const Expression& call) {
+  // Functions that were met before are looked at by whoever met them first.
+  bool OnlyComputes(const ScriptFile& file, const FunctionDefinition& function,
+                    std::set<const FunctionDefinition*>* met) const {
+    if (!met->insert(&function).second) return true;
+    bool only = true;
+    ForEachStatement(function.body, [&](const Statement& statement) {
+      ForEachExpressionOf(statement, [&](const Expression& expression) {
+        if (only && expression.kind == Expression::Kind::kCall)
+          only = CallOnlyComputes(file, expression, met);
+      });
+    });
+    return only;
+  }
+
+  bool CallOnlyComputes(const ScriptFile& file, const Expression& call,
+                        std::set<const FunctionDefinition*>* met) const {
     const ScriptFile* in = nullptr;
-    if (const FunctionDefinition* callee = Find(file, call, &in)) return OnlyComputes(*in, *callee);
-    const ops::Operator* const builtin = call.name_space.empty() ? ops::FindBuiltin(call.name) : nullptr;
-    if (builtin == nullptr) return false;
-    switch (builtin->form) {
-      case ops::CallForm::kPrint:
-      case ops::CallForm::kWrite:
-      case ops::CallForm::kStop:
-      case ops::CallForm::kAssert: return false;
-      default: return true;
-    }
+    if (const FunctionDefinition* callee = Find(file, call, &in)) return OnlyComputes(*in, *callee, met);
+    const ops::Operator* const builtin = BuiltinOf(call);
+    return builtin != nullptr && !builtin->effect;
   }
 
   const ScriptSet& scripts_;
-  std::map<const FunctionDefinition*, bool> only_computes_;
 };
 
 }  // namespace
 
 void WarnOfUnusedResults(const ScriptSet& scripts, const ScriptFile& file,
-                         const std::vector<Statement>& statements, const Warner& warn) {
-  Effects effects(scripts);
+                         std::span<const Statement> statements, const Warner& warn) {
+  const Effects effects(scripts);
   ForEachStatement(statements, [&](const Statement& statement) {
     if (statement.kind != Statement::Kind::kCall) return;
     const ScriptFile* in = nullptr;

@@ -29,15 +29,15 @@ void ForEachExpressionOf(const Statement& statement,
     if (*part != nullptr) ForEachExpression(**part, visit);
 }
 
-void ForEachList(const std::vector<Statement>& statements,
-                 const std::function<void(const std::vector<Statement>& statements)>& visit) {
+void ForEachList(std::span<const Statement> statements,
+                 const std::function<void(std::span<const Statement> statements)>& visit) {
   visit(statements);
   for (const Statement& statement : statements)
     for (const std::vector<Statement>* inner : {&statement.body, &statement.otherwise})
       if (!inner->empty()) ForEachList(*inner, visit);
 }
 
-void ForEachStatement(const std::vector<Statement>& statements,
+void ForEachStatement(std::span<const Statement> statements,
                       const std::function<void(const Statement& statement)>& visit) {
   for (const Statement& statement : statements) {
     visit(statement);
@@ -49,6 +49,10 @@ void ForEachStatement(const std::vector<Statement>& statements,
 bool IsCallOf(const Expression& expression, std::string_view name) {
   return expression.kind == Expression::Kind::kCall && expression.name_space.empty() &&
          expression.name == name;
+}
+
+const ops::Operator* BuiltinOf(const Expression& call) {
+  return call.name_space.empty() ? ops::FindBuiltin(call.name) : nullptr;
 }
 
 }  // namespace heddle::compiler

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <set>
-#include <string>
-#include <vector>
+#include <span>
+#include <string_view>
 
 #include "compiler/parse/ast.h"
+#include "ops/operator.h"
 
 /// Going through syntax trees.
 namespace heddle::compiler {
@@ -20,14 +20,17 @@ void ForEachExpressionOf(const Statement& statement,
                          const std::function<void(const Expression& expression)>& visit);
 
 /// Calls visit with each list of statements: the outer one, then those inside ifs and loops.
-void ForEachList(const std::vector<Statement>& statements,
-                 const std::function<void(const std::vector<Statement>& statements)>& visit);
+void ForEachList(std::span<const Statement> statements,
+                 const std::function<void(std::span<const Statement> statements)>& visit);
 
 /// Calls visit with each statement, also with those inside others.
-void ForEachStatement(const std::vector<Statement>& statements,
+void ForEachStatement(std::span<const Statement> statements,
                       const std::function<void(const Statement& statement)>& visit);
 
 /// True for a call of the native function of that name: print(...).
 bool IsCallOf(const Expression& expression, std::string_view name);
+
+/// The native function that a call means; nullptr for one of a script or of the library.
+const ops::Operator* BuiltinOf(const Expression& call);
 
 }  // namespace heddle::compiler

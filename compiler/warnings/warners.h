@@ -3,8 +3,8 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "compiler/parse/diagnostics.h"
 #include "compiler/warnings/walk.h"
@@ -18,7 +18,7 @@ using Warner = std::function<Diagnostic&(const SourceRange& range, std::string m
 void WarnOfExpression(const Expression& expression, const Warner& warn);
 
 /// in_statements.cc: what follows stop(), and files written twice.
-void WarnOfList(const std::vector<Statement>& statements, const Warner& warn);
+void WarnOfList(std::span<const Statement> statements, const Warner& warn);
 
 /// in_statements.cc: conditions that are tested again, loops that do not end, loop variables that are
 /// assigned.
@@ -26,7 +26,7 @@ void WarnOfStatement(const Statement& statement, const Warner& warn);
 
 /// unused_results.cc: calls of functions that do nothing but compute what nobody takes.
 void WarnOfUnusedResults(const ScriptSet& scripts, const ScriptFile& file,
-                         const std::vector<Statement>& statements, const Warner& warn);
+                         std::span<const Statement> statements, const Warner& warn);
 
 /// script_arguments.cc: arguments of the command line whose names are almost those that the script reads.
 void WarnOfArguments(const ScriptSet& scripts, const std::map<std::string, std::string>& arguments,

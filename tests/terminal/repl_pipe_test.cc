@@ -64,6 +64,25 @@ TEST_F(ReplPipeTest, WhatIsDefinedHoldsUntilItIsDefinedAnew) {
   EXPECT_EQ(done.code, 3);
 }
 
+// Of a statement when it runs, of a function when it is defined, and each once.
+TEST_F(ReplPipeTest, WhatIsSurelyWrongIsAWarning) {
+  const Finished done = Enter(
+      "x = 5; y = x %/% 0\nf = function(double a) return (double b) { b = a; if (a == NaN) b = 1 }\nf(2)\n"
+      "for (i in 1:1, check=0) print(i)\n");
+  EXPECT_EQ(done.output, "2.0\n1\n");
+  EXPECT_EQ(done.errors,
+            "input:1:12: warning: a whole division by 0 gives no finite number\n"
+            "    1 | x = 5; y = x %/% 0\n"
+            "      |            ^~~~~~~\n"
+            "input:2:55: warning: a comparison with NaN is never TRUE\n"
+            "    2 | f = function(double a) return (double b) { b = a; if (a == NaN) b = 1 }\n"
+            "      |                                                       ^~~~~~~~\n"
+            "isNaN(x) tells where x is NaN\n"
+            "input:4:16: warning: the options of a 'for' have no effect\n"
+            "    4 | for (i in 1:1, check=0) print(i)\n"
+            "      |                ^~~~~\n");
+}
+
 TEST_F(ReplPipeTest, AnErrorLeavesVariablesAsTheyWereAndTheFirstOneDecidesTheExitCode) {
   const Finished done = Enter(
       "X = matrix(1, rows=2, cols=2)\nfor (i in 1:3) { X[i,1] = 5 }\nX\n"
