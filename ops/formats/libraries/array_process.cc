@@ -100,10 +100,10 @@ void Serve(int socket, const std::function<Result<std::unique_ptr<Hdf5Array>>()>
   if (!Send(socket, head, sizeof(head)) ||
       !Send(socket, array.sizes().data(), array.sizes().size() * sizeof(int64_t)))
     return;
-  int64_t width = 1;  // Cells of one value of the first index; the parent has looked at the sizes.
-  for (size_t i = 1; i < array.sizes().size(); ++i) width *= array.sizes()[i];
   for (int64_t range[2]; Receive(socket, range, sizeof(range));) {
     LimitTime();
+    int64_t width = 1;  // Cells of one value of the first index; who asks for rows has looked at the sizes.
+    for (size_t i = 1; i < array.sizes().size(); ++i) width *= array.sizes()[i];
     std::vector<double> cells(static_cast<size_t>((range[1] - range[0]) * width));
     const Status status = array.Read(range[0], range[1], cells.data());
     if (!SendStatus(socket, status)) return;
@@ -202,9 +202,11 @@ Result<std::unique_ptr<Hdf5Array>> OpenInProcess(
   }
   if (process == 0) {
     close(ends[0]);
-    // Faults are told by the signal: whoever handles it elsewhere has nothing to say here.
-    for (const int fault : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGINT, SIGTERM})
+    // Faults are told by the signal: whoever handles it elsewhere has nothing to say here. An interrupt at
+    // the terminal is for the parent, which then closes the socket.
+    for (const int fault : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGTERM})
       signal(fault, SIG_DFL);
+    signal(SIGINT, SIG_IGN);
     Serve(ends[1], open);
     _exit(0);
   }

@@ -11,7 +11,7 @@
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>
 
-#include <cstring>
+#include <algorithm>
 #include <exception>
 #include <utility>
 
