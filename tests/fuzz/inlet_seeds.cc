@@ -51,8 +51,8 @@ std::vector<std::string> LibsvmSeeds() {
 
 std::vector<std::string> GuessedSeeds() {
   std::vector<std::string> all;
-  for (const auto& seeds :
-       {CsvSeeds(), CellSeeds(), MatrixMarketSeeds(), LibsvmSeeds(), WrittenSeeds("binary", false)})
+  for (const auto& seeds : {CsvSeeds(), FrameSeeds(), CellSeeds(), MatrixMarketSeeds(), LibsvmSeeds(),
+                            WrittenSeeds("binary", false)})
     all.insert(all.end(), seeds.begin(), seeds.end());
   return all;
 }

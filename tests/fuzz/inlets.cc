@@ -7,8 +7,11 @@
 #include <algorithm>
 
 #include "compiler/compile.h"
+#include "compiler/parse/parser.h"
 #include "core/memory/counted_heap.h"
 #include "core/text/utf8.h"
+#include "ops/exchange/convert_file.h"
+#include "ops/exchange/inspect_file.h"
 #include "ops/formats/file_format.h"
 #include "ops/map/java_expression.h"
 #include "ops/map/moving_average.h"
@@ -56,29 +59,44 @@ Status Use(const Frame& frame) {
   return bytes == ~size_t{0} ? Internal("no frame has so many texts") : OkStatus();
 }
 
-// The file as the script would read it that has these attributes, whole and its second half alone.
-Status ReadFile(std::string_view bytes, const std::string& metadata, const Attributes& attributes) {
+// The files of a folder in which "f" holds these bytes, and "f.mtd" these metadata.
+ops::Files& FilesWith(std::string_view bytes, const std::string& metadata) {
   static const testing_support::TemporaryFolder folder;
   static const std::unique_ptr<ops::Files> files = ops::MakeFiles(folder.path());
   testing_support::WriteText(folder.path() + "/f", std::string(bytes));
   std::filesystem::remove(folder.path() + "/f.mtd");
   if (!metadata.empty()) testing_support::WriteText(folder.path() + "/f.mtd", metadata);
+  return *files;
+}
+
+// The file as the script would read it that has these attributes, whole and its second half alone.
+Status ReadFile(std::string_view bytes, const std::string& metadata, const Attributes& attributes) {
+  ops::Files& files = FilesWith(bytes, metadata);
   Node node;
   for (const auto& [key, value] : attributes) node.SetAttribute(key, value);
-  HEDDLE_ASSIGN_OR_RETURN(const ops::ReadOptions options, ops::ResolveReadOptions(node, "f", *files));
-  if (options.data_type == DataType::kScalar) return ops::ReadScalar(options, *files).status();
-  HEDDLE_ASSIGN_OR_RETURN(const ops::FileSummary summary, ops::Summarize(options, *files));
+  HEDDLE_ASSIGN_OR_RETURN(const ops::ReadOptions options, ops::ResolveReadOptions(node, "f", files));
+  if (options.data_type == DataType::kScalar) return ops::ReadScalar(options, files).status();
+  HEDDLE_ASSIGN_OR_RETURN(const ops::FileSummary summary, ops::Summarize(options, files));
   const int64_t rows = summary.shape.rows;
   for (const int64_t first : {int64_t{0}, rows / 2}) {
     if (options.data_type == DataType::kFrame) {
-      HEDDLE_ASSIGN_OR_RETURN(const Frame frame, ops::ReadFrameRows(options, summary, first, rows, *files));
+      HEDDLE_ASSIGN_OR_RETURN(const Frame frame, ops::ReadFrameRows(options, summary, first, rows, files));
       HEDDLE_RETURN_IF_ERROR(Use(frame));
     } else {
-      HEDDLE_ASSIGN_OR_RETURN(const Matrix matrix, ops::ReadRows(options, summary, first, rows, *files));
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix matrix, ops::ReadRows(options, summary, first, rows, files));
       HEDDLE_RETURN_IF_ERROR(Use(matrix));
     }
   }
   return OkStatus();
+}
+
+// As `heddle inspect` and `heddle convert` do: a table becomes lines of JSON.
+Status InspectAndConvert(std::string_view bytes) {
+  ops::Files& files = FilesWith(bytes, "");
+  HEDDLE_RETURN_IF_ERROR(ops::InspectFile("f", {}, files).status());
+  ops::ConvertOptions options;
+  options.to = ops::FileFormat::kJsonl;
+  return ops::ConvertFile("f", "g", options, files).status();
 }
 
 Inlet OfFile(std::string name, Attributes attributes, std::vector<std::string> seeds) {
@@ -131,6 +149,7 @@ Status ReadMap(std::string_view text) {
 }
 
 Status ReadScript(std::string_view text) {
+  static_cast<void>(compiler::EndsInsideStatement(text));
   compiler::Diagnostics diagnostics;
   compiler::CompileOptions options;
   options.any_arguments = true;
@@ -164,6 +183,7 @@ std::vector<Inlet> MakeInlets() {
              {"1.5\n", "-3", "NaN\n"}),
       {"metadata", [](std::string_view bytes) { return ReadFile("1,2\n3,4\n", std::string(bytes), {}); },
        MetadataSeeds(), nullptr},
+      {"convert", InspectAndConvert, GuessedSeeds(), nullptr},
       {"transform_spec", ReadTransformSpec, TransformSeeds(), nullptr},
       {"tokenize_spec", ReadTokenizeSpec, TokenizeSeeds(), nullptr},
       {"map", ReadMap, MapSeeds(), nullptr},

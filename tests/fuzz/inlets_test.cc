@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every part that reads bytes from outside, in this process, with inputs that are damaged in seeded ways and
-// with those that once did harm (tests/fuzz/inputs/INLET/*). LLVMFuzzerTestOneInput is the same for
-// libFuzzer.
+// Every part that reads bytes from outside, in this process, with the inputs that are kept and with damaged
+// ones. Of those that once did harm each is a file of tests/fuzz/inputs/INLET.
 #include "tests/fuzz/inlets.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,6 +11,7 @@
 
 #include "core/memory/memory_budget.h"
 #include "tests/fuzz/damage.h"
+#include "tests/fuzz/kept_inputs.h"
 #include "tests/support/process.h"
 
 namespace heddle::fuzz {
@@ -61,15 +62,14 @@ TEST_P(InletTest, ComesBackWhateverTheBytesAre) {
   for (const std::string& seed : inlet().seeds) read += inlet().read(seed).ok();
   // A reader that refuses all of them shows nothing.
   EXPECT_GE(read * 5, inlet().seeds.size());
-  std::error_code none;
-  for (const auto& file :
-       std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/fuzz/inputs/" + inlet().name, none))
-    Try(testing_support::ReadText(file.path()), file.path().filename());
+  std::vector<std::string> inputs = KeptInputs(inlet().name);
+  for (size_t i = 0; i < inputs.size(); ++i) Try(inputs[i], fmt::format("kept{}", i));
+  inputs.insert(inputs.end(), inlet().seeds.begin(), inlet().seeds.end());
   const int64_t first = Number("HEDDLE_FUZZ_SEED", 1);
   const int64_t count = Number("HEDDLE_FUZZ_INPUTS", inlet().name == "script" ? 300 : 1500);
   for (int64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     Chooser choose(static_cast<uint64_t>(seed));
-    std::string bytes = Damaged(inlet().seeds, choose);
+    std::string bytes = Damaged(inputs, choose);
     if (inlet().repair && choose.Chance(70)) inlet().repair(&bytes);
     Try(bytes, std::to_string(seed));
   }
@@ -88,17 +88,3 @@ TEST(MemoryOfInletsTest, HoldsItsPromise) {
 
 }  // namespace
 }  // namespace heddle::fuzz
-
-/// For clang++ -fsanitize=fuzzer: HEDDLE_FUZZ_INLET names the inlet (tests/README.md).
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace heddle::fuzz;
-  static const Inlet* const kInlet = [] {
-    heddle::MemoryBudget::Process().SetLimit(kMemory);
-    const char* name = std::getenv("HEDDLE_FUZZ_INLET");
-    for (const Inlet& inlet : Inlets())
-      if (name != nullptr && inlet.name == name) return &inlet;
-    std::abort();
-  }();
-  if (!JudgeInlet(*kInlet, {reinterpret_cast<const char*>(data), size}).empty()) std::abort();
-  return 0;
-}
