@@ -7,6 +7,7 @@
 #include "compiler/optimize/static_pass.h"
 #include "compiler/parse/load_scripts.h"
 #include "compiler/parse/print_ast.h"
+#include "compiler/recursion/recognise.h"
 #include "compiler/warnings/warnings.h"
 #include "core/memory/counted_heap.h"
 
@@ -49,6 +50,7 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   passes.disabled = options.disabled_passes;
   passes.observe = options.observe;
   HEDDLE_RETURN_IF_ERROR(RunPasses(&program, passes));
+  if (continuation == nullptr) WarnOfInterpreted(program, diagnostics);
   return program;
 }
 

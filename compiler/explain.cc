@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "compiler/recursion/recognise.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {
@@ -299,7 +300,7 @@ std::string ExplainGraph(const Graph& graph, int indent) { return GraphText(grap
 std::string ExplainProgram(const Program& program) { return ProgramText().Text(program); }
 
 Status CheckStage(std::string_view stage, std::span<const std::string_view> others) {
-  std::vector<std::string> known = {"ast", "program", "all"};
+  std::vector<std::string> known = {"ast", "program", "recursion", "all"};
   for (std::string_view name : Stages()) known.emplace_back(name);
   known.insert(known.end(), others.begin(), others.end());
   if (std::find(known.begin(), known.end(), stage) != known.end()) return OkStatus();
@@ -324,6 +325,7 @@ Result<std::string> Explain(std::string text, const CompileOptions& options, std
   };
   HEDDLE_ASSIGN_OR_RETURN(const Program program, CompileScript(std::move(text), observed, diagnostics));
   if (stage == "program") add("program", ExplainProgram(program));
+  if (stage == "recursion") add("recursion", ExplainRecursion(program));
   return result;
 }
 

@@ -44,6 +44,8 @@ class BlockRunner {
   /// Variables whose cells are here, because they grow, get their values; before anybody else reads the
   /// variables of a frame, or ends it.
   Status Settle();
+  /// Runs `work` beside the plans, on the threads of the rank.
+  Status RunBeside(const std::function<Status(const ops::KernelSource&, ops::KernelContext&)>& work);
   /// Those variables are gone, their frame has failed.
   void ForgetGrown() { grown_.Clear(); }
   DivergenceGuard& guard() { return guard_; }
@@ -98,7 +100,8 @@ class BlockRunner {
   ops::KernelContext& context_;
   const bool runs_directly_;
   std::unordered_map<const Graph*, Known> known_;
-  std::unique_ptr<ops::Arena> alone_;  ///< Direct parts have one thread.
+  std::unique_ptr<ops::Arena> alone_;   ///< Direct parts have one thread,
+  std::unique_ptr<ops::Arena> beside_;  ///< RunBeside has those of the context.
   GrownColumns grown_;
   ScalarBlocks scalars_;
   RandomSeeds seeds_;

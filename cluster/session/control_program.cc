@@ -161,6 +161,7 @@ Status ControlProgram::FinishBody() {
         return OkStatus();
       }
       if (top.kind == Kind::kParallelFor) blocks_.seeds().scopes().pop_back();
+      recursions_.LeaveLoop(*owner);
       break;
     case Kind::kCall:
       if (const Status settled = blocks_.Settle(); !settled.ok()) return settled.At(owner->position);
@@ -229,7 +230,9 @@ Status ControlProgram::EnterFor(const Block& block) {
   const bool is_parallel = block.kind == Block::Kind::kParallelFor;
   const int64_t seed = is_parallel ? blocks_.seeds().EnterLoop() : 0;
   const LoopRange range = {.from = from, .increment = increment, .rounds = rounds, .seed = seed};
-  if (is_parallel && iterations_ != nullptr) {
+  const bool is_forest =
+      recursions_.EnterLoop(block, [&](uint64_t round) { return range.ValueOf(round); }, rounds, frame());
+  if (is_parallel && !is_forest && iterations_ != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(const bool has_run, RunIterations(block, range));
     if (has_run) return OkStatus();
   }
@@ -286,9 +289,26 @@ Status ControlProgram::EnterCall(const Block& block) {
     if (!converted.ok()) return converted.status().At(block.position);
     callee->Set(name, *std::move(converted));
   }
+  if (recursions_.Knows(function) && !IsInside(function)) {
+    const Result<bool> has_run = recursions_.Run(function, callee.get());
+    if (!has_run.ok()) return has_run.status().At(block.position);
+    if (*has_run) {
+      frames_.push_back(std::move(callee));
+      HEDDLE_RETURN_IF_ERROR(FinishCall(block, function));
+      FreeDead(block);
+      return OkStatus();
+    }
+  }
   frames_.push_back(std::move(callee));
   stack_.push_back({.kind = Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
   return OkStatus();
+}
+
+// Whether the innermost call is one of the function: it is interpreted, then.
+bool ControlProgram::IsInside(const Function& function) const {
+  for (auto activation = stack_.rbegin(); activation != stack_.rend(); ++activation)
+    if (activation->kind == Kind::kCall) return activation->function == &function;
+  return false;
 }
 
 Status ControlProgram::FinishCall(const Block& block, const Function& function) {

@@ -8,6 +8,7 @@
 
 #include "cluster/session/block_runner.h"
 #include "cluster/session/list_steps.h"
+#include "cluster/session/recursion_runner.h"
 #include "cluster/variables/control_state.h"
 #include "cluster/variables/variables.h"
 #include "core/call_site.h"
@@ -65,6 +66,7 @@ class ControlProgram {
         options_(options),
         blocks_(blocks),
         lists_(&blocks),
+        recursions_(program, options, blocks),
         cancelled_(cancelled),
         between_blocks_(between_blocks),
         stopped_(stopped) {}
@@ -112,6 +114,7 @@ class ControlProgram {
   Status FinishBody();
   Status EnterFor(const Block& block);
   Status EnterCall(const Block& block);
+  bool IsInside(const Function& function) const;
   Status FinishCall(const Block& block, const Function& function);
   Status BindList(const Block& block, const Function& function, const Frame& callee);
   Result<bool> Decide(const Block& block);
@@ -123,6 +126,7 @@ class ControlProgram {
   const SessionOptions& options_;
   BlockRunner& blocks_;
   ListSteps lists_;
+  RecursionRunner recursions_;
   const std::atomic<bool>& cancelled_;
   const BetweenBlocks& between_blocks_;
   const std::atomic<bool>* stopped_;

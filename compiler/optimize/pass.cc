@@ -85,6 +85,7 @@ std::vector<std::string> NamesToDisable() {
     if (!IsRequired(pass.name)) names.emplace_back(pass.name);
   for (const std::span<const Rule> rules : {ExactRules(), OrderRules()})
     for (const Rule& rule : rules) names.emplace_back(rule.name);
+  names.emplace_back(kBatchedRecursion);
   return names;
 }
 

@@ -36,7 +36,10 @@ struct Pass {
 
 /// The table, in the order in which the passes run over a program.
 std::span<const Pass> Passes();
-/// Everything that PassOptions::disabled may name: the passes that can be left out, then the rules.
+/// No pass: whether the session runs structural recursion in batches (docs/recursion.md). Keeps bits.
+constexpr std::string_view kBatchedRecursion = "recursion";
+/// Everything that PassOptions::disabled may name: the passes that can be left out, the rules, and
+/// kBatchedRecursion.
 std::vector<std::string> NamesToDisable();
 
 /// Runs the table over a whole program and verifies each graph after each pass: the pass that broke a graph

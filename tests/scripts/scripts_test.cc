@@ -22,7 +22,7 @@ using testing_support::Finished;
 // A pairwise cover of fusion modes, threads, instructions and workers; passes left out with several modes.
 const char* const kVariants[] = {
     "run --threads 2 --fusion-strict",
-    "run --threads 2 --cpu avx2 --fusion off",
+    "run --threads 2 --cpu avx2 --fusion off --disable-pass recursion",
     "run --threads 2 --cpu avx2 --fusion all --fusion-strict",
     "run --threads 1 --fusion no-redundancy --fusion-strict",
     "run --threads 1 --fusion-seed 1 --fusion-strict",

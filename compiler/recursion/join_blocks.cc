@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "compiler/optimize/pass.h"
+#include "compiler/recursion/class_body.h"
+
+namespace heddle::compiler {
+namespace {
+
+class Joiner {
+ public:
+  Joiner(const Recursion& recursion, const Function& function, const std::vector<bool>& path,
+         const ClassContext& context, std::string* why)
+      : recursion_(recursion), function_(function), path_(path), context_(context), why_(*why) {}
+
+  std::optional<ClassGraph> Run() {
+    if (!Visit(function_.body)) return std::nullopt;
+    for (const Parameter& result : function_.results) {
+      const auto found = variables_.find(result.name);
+      if (found != variables_.end()) {
+        out_.results.push_back(found->second.id);
+      } else if (context_.parameters.contains(result.name)) {
+        out_.results.push_back(Placeholder(result.name, context_.parameters.at(result.name).info));
+      } else {
+        why_ = fmt::format("result '{}' is not assigned on every way", result.name);
+        return std::nullopt;
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Held {
+    NodeId id = kNoNode;
+    LiveIn known;
+  };
+
+  bool Decide() { return decided_ < path_.size() && path_[decided_++]; }
+
+  bool Visit(const std::vector<Block>& blocks) {
+    for (const Block& block : blocks) {
+      switch (block.kind) {
+        case Block::Kind::kBasic:
+          if (!JoinBlock(block)) return false;
+          break;
+        case Block::Kind::kIf:
+          if (!Visit(Decide() ? block.body : block.otherwise)) return false;
+          break;
+        case Block::Kind::kWhile:
+        case Block::Kind::kFor:
+          while (Decide())
+            if (!Visit(block.body)) return false;
+          break;
+        case Block::Kind::kCall: JoinCall(block); break;
+        case Block::Kind::kParallelFor:
+        case Block::Kind::kList: return false;
+      }
+    }
+    return true;
+  }
+
+  void JoinCall(const Block& call) {
+    for (size_t i = 0; i < call.results.size(); ++i)
+      if (!call.results[i].empty() && i < context_.children.size())
+        variables_[call.results[i]] = {
+            Placeholder(fmt::format("%child{}.{}", calls_, i), context_.children[i]),
+            {context_.children[i], std::nullopt, nullptr}};
+    ++calls_;
+  }
+
+  // A variable of the joined graph; one node each.
+  NodeId Placeholder(const std::string& name, const ValueInfo& info) {
+    const auto [found, is_new] = placeholders_.try_emplace(name, kNoNode);
+    if (is_new) {
+      Node node = {.op = "variable", .info = info};
+      node.SetAttribute("name", name);
+      found->second = out_.graph.Add(std::move(node));
+    }
+    return found->second;
+  }
+
+  const LiveIn* Find(std::string_view name) const {
+    if (const auto number = numbers_known_.find(name); number != numbers_known_.end()) return &number->second;
+    if (const auto held = variables_.find(std::string(name)); held != variables_.end())
+      return &held->second.known;
+    const auto parameter = context_.parameters.find(name);
+    return parameter == context_.parameters.end() ? nullptr : &parameter->second;
+  }
+
+  // The part of a block that operators take, its numbers given: what only the structure needs is left out.
+  Graph OperatorsOf(const Block& block) {
+    const Graph& graph = block.graph;
+    const auto found = recursion_.given.find(block.id);
+    static const std::vector<NodeId>* const kNone = new std::vector<NodeId>;
+    const std::vector<NodeId>& given = found == recursion_.given.end() ? *kNone : found->second;
+    const auto is_given = [&](NodeId id) { return std::find(given.begin(), given.end(), id) != given.end(); };
+    std::vector<bool> is_read(graph.nodes.size(), false);
+    for (NodeId id = graph.size(); id-- > 0;) {
+      const Node& node = graph[id];
+      if (node.Is("assign")) is_read[static_cast<size_t>(id)] = !recursion_.numbers.contains(node.Text("name"));
+      if (!is_read[static_cast<size_t>(id)] || is_given(id)) continue;
+      for (const NodeId input : node.inputs)
+        if (input != kNoNode) is_read[static_cast<size_t>(input)] = true;
+    }
+    Graph operators;
+    std::vector<NodeId> now(graph.nodes.size(), kNoNode);
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      if (is_given(id)) {
+        const std::string name = fmt::format("%number{}", given_++);
+        const ValueType type = graph[id].info.value_type;
+        const ValueInfo info =
+            ValueInfo::OfScalar(type == ValueType::kInteger ? ValueType::kInteger : ValueType::kDouble);
+        Node number = {.op = "variable", .info = info, .position = graph[id].position};
+        number.SetAttribute("name", name);
+        numbers_known_[name] = {info, std::nullopt, nullptr};
+        now[static_cast<size_t>(id)] = operators.Add(std::move(number));
+        continue;
+      }
+      if (!is_read[static_cast<size_t>(id)]) continue;
+      Node node = graph[id];
+      for (NodeId& input : node.inputs)
+        if (input != kNoNode) input = now[static_cast<size_t>(input)];
+      node.after.clear();
+      now[static_cast<size_t>(id)] = operators.Add(std::move(node));
+    }
+    return operators;
+  }
+
+  bool JoinBlock(const Block& block) {
+    Graph operators = OperatorsOf(block);
+    if (operators.nodes.empty()) return true;
+    InferOutcome inferred = InferShapes(
+        std::move(operators), [this](std::string_view name) { return Find(name); }, nullptr, nullptr,
+        context_.element_type);
+    if (!inferred.error.ok()) {
+      why_ = inferred.error.message();
+      return false;
+    }
+    for (const Node& node : inferred.graph.nodes)
+      if (!IsPlain(node)) {
+        why_ = fmt::format("line {}: the size or the format of {}() is known only when it runs",
+                           node.position.line, node.op);
+        return false;
+      }
+    std::map<std::string, LiveIn> known;
+    for (const Node& node : inferred.graph.nodes)
+      if (node.Is("assign"))
+        known[node.Text("name")] = {inferred.graph[node.inputs[0]].info,
+                                    inferred.values[static_cast<size_t>(node.inputs[0])], nullptr};
+    PassOptions passes;
+    passes.infos_are_exact = true;
+    passes.disabled = context_.disabled;
+    Result<Graph> optimized = RunGraphPasses(std::move(inferred.graph), passes);
+    if (!optimized.ok()) {
+      why_ = optimized.status().message();
+      return false;
+    }
+    Append(*optimized, std::move(known));
+    return true;
+  }
+
+  // Dense, of known size, one result, a number or a matrix.
+  static bool IsPlain(const Node& node) {
+    const ValueInfo& info = node.info;
+    if (node.Is("literal")) return true;
+    if (info.IsScalar()) return info.value_type != ValueType::kString && info.value_type != ValueType::kUnknown;
+    return info.IsMatrix() && info.shape.IsKnown() && info.format == Format::kDense;
+  }
+
+  void Append(const Graph& graph, std::map<std::string, LiveIn> known) {
+    std::vector<NodeId> now(graph.nodes.size(), kNoNode);
+    std::vector<std::pair<std::string, NodeId>> assigned;
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const Node& node = graph[id];
+      if (node.Is("assign")) {
+        assigned.emplace_back(node.Text("name"), now[static_cast<size_t>(node.inputs[0])]);
+      } else if (node.Is("variable")) {
+        const auto held = variables_.find(node.Text("name"));
+        now[static_cast<size_t>(id)] =
+            held != variables_.end() ? held->second.id : Placeholder(node.Text("name"), node.info);
+      } else {
+        Node copy = node;
+        for (NodeId& input : copy.inputs)
+          if (input != kNoNode) input = now[static_cast<size_t>(input)];
+        copy.after.clear();
+        now[static_cast<size_t>(id)] = out_.graph.Add(std::move(copy));
+      }
+    }
+    for (const auto& [name, id] : assigned) variables_[name] = {id, std::move(known[name])};
+  }
+
+  const Recursion& recursion_;
+  const Function& function_;
+  const std::vector<bool>& path_;
+  const ClassContext& context_;
+  std::string& why_;
+  size_t decided_ = 0;
+  int calls_ = 0, given_ = 0;
+  std::map<std::string, Held> variables_;
+  std::map<std::string, NodeId> placeholders_;
+  std::map<std::string, LiveIn, std::less<>> numbers_known_;
+  ClassGraph out_;
+};
+
+}  // namespace
+
+std::optional<ClassGraph> JoinBlocks(const Recursion& recursion, const Function& function,
+                                     const std::vector<bool>& path, const ClassContext& context,
+                                     std::string* why) {
+  return Joiner(recursion, function, path, context, why).Run();
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/recursion/number_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "compiler/optimize/rewrite.h"
+
+namespace heddle::compiler {
+namespace {
+
+constexpr std::array<std::string_view, 15> kOperators = {
+    "+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">=", "&", "|", "!", "as.integer", "as.double"};
+
+bool IsNumberType(ValueType type) {
+  return type == ValueType::kDouble || type == ValueType::kInteger || type == ValueType::kBoolean;
+}
+
+}  // namespace
+
+bool IsStructuralOperator(std::string_view op) {
+  return std::find(kOperators.begin(), kOperators.end(), op) != kOperators.end();
+}
+
+bool IsOnePosition(const Graph& graph, const Node& index, size_t first) {
+  if (first + 1 >= index.inputs.size()) return false;
+  const NodeId from = index.inputs[first], to = index.inputs[first + 1];
+  if (from == kNoNode || to == kNoNode) return false;
+  const Scalar *const lower = graph[from].FindAttribute("value"), *const upper =
+                                                                      graph[to].FindAttribute("value");
+  return from == to || (graph[from].Is("literal") && graph[to].Is("literal") && IsSameScalar(*lower, *upper));
+}
+
+NumberFacts::NumberFacts(const Function& function, size_t node_parameter)
+    : function_(function), node_(function.parameters[node_parameter].name) {
+  // All are structural until something is found that speaks against it.
+  const auto count = [&](const auto& self, const std::vector<Block>& blocks) -> void {
+    for (const Block& block : blocks) {
+      if (block.kind == Block::Kind::kBasic)
+        for (const Node& node : block.graph.nodes) {
+          if (!node.Is("assign")) continue;
+          ++assignments_[node.Text("name")];
+          const Node& value = block.graph[node.inputs[0]];
+          if (value.Is("variable")) copies_[node.Text("name")] = value.Text("name");
+        }
+      if (!block.variable.empty()) ++assignments_[block.variable];
+      for (const std::string& result : block.results)
+        if (!result.empty()) ++assignments_[result];
+      self(self, block.body);
+      self(self, block.otherwise);
+    }
+  };
+  count(count, function.body);
+  for (const auto& [name, times] : assignments_) variables_[name] = {.is_structural = true};
+  while (Follow(function.body)) {
+  }
+}
+
+NumberFact NumberFacts::OfVariable(const std::string& name) const {
+  if (const auto found = variables_.find(name); found != variables_.end()) {
+    NumberFact fact = found->second;
+    // A parameter that is assigned as well.
+    for (const Parameter& parameter : function_.parameters)
+      if (parameter.name == name) {
+        fact.is_structural &= parameter.data_type == DataType::kScalar && IsNumberType(parameter.value_type);
+        fact.differs |= name == node_;
+      }
+    return fact;
+  }
+  for (const Parameter& parameter : function_.parameters)
+    if (parameter.name == name)
+      return {.is_structural = parameter.data_type == DataType::kScalar &&
+                               (IsNumberType(parameter.value_type) || name == node_),
+              .differs = name == node_};
+  return {};
+}
+
+bool NumberFacts::IsParameter(const std::string& variable, const std::string& parameter) const {
+  if (IsAssigned(parameter)) return false;
+  if (variable == parameter) return true;
+  const auto copy = copies_.find(variable);
+  return copy != copies_.end() && copy->second == parameter && assignments_.at(variable) == 1;
+}
+
+bool NumberFacts::IsMatrixParameter(const Graph& graph, NodeId id) const {
+  if (id == kNoNode || !graph[id].Is("variable")) return false;
+  const std::string& name = graph[id].Text("name");
+  return !IsAssigned(name) &&
+         std::any_of(function_.parameters.begin(), function_.parameters.end(), [&](const Parameter& parameter) {
+           return parameter.name == name && parameter.data_type == DataType::kMatrix;
+         });
+}
+
+std::vector<NumberFact> NumberFacts::Of(const Graph& graph) const {
+  std::vector<NumberFact> facts;
+  for (NodeId id = 0; id < graph.size(); ++id) facts.push_back(OfNode(graph, id, facts));
+  return facts;
+}
+
+NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<NumberFact>& facts) const {
+  const Node& node = graph[id];
+  if (node.Is("literal")) return {.is_structural = IsNumberType(node.FindAttribute("value")->type())};
+  if (node.Is("variable")) return OfVariable(node.Text("name"));
+  NumberFact fact;
+  bool all_structural = true;
+  for (const NodeId input : node.inputs) {
+    if (input == kNoNode) continue;
+    const NumberFact& of = facts[static_cast<size_t>(input)];
+    all_structural &= of.is_structural;
+    fact.differs |= of.differs;
+    fact.from_call |= of.from_call;
+    fact.from_cell |= of.from_cell;
+  }
+  if (node.Is("as.scalar") && graph[node.inputs[0]].Is("index")) {
+    const Node& index = graph[node.inputs[0]];
+    fact.is_structural = index.inputs.size() == 5 && IsMatrixParameter(graph, index.inputs[0]) &&
+                         IsOnePosition(graph, index, 1) && IsOnePosition(graph, index, 3);
+    for (size_t i = 1; i < index.inputs.size(); ++i)
+      fact.is_structural &= index.inputs[i] != kNoNode && facts[static_cast<size_t>(index.inputs[i])].is_structural;
+    fact.from_cell |= fact.is_structural;
+  } else if (node.Is("nrow") || node.Is("ncol") || node.Is("length")) {
+    fact.is_structural = IsMatrixParameter(graph, node.inputs[0]);
+  } else if (node.Is("assign")) {
+    fact.is_structural = all_structural;
+  } else {
+    fact.is_structural = all_structural && IsStructuralOperator(node.op);
+  }
+  return fact;
+}
+
+bool NumberFacts::Meet(const std::string& name, const NumberFact& fact) {
+  NumberFact& known = variables_[name];
+  const NumberFact before = known;
+  known.is_structural &= fact.is_structural;
+  known.differs |= fact.differs;
+  known.from_call |= fact.from_call;
+  known.from_cell |= fact.from_cell;
+  return known.is_structural != before.is_structural || known.differs != before.differs ||
+         known.from_call != before.from_call || known.from_cell != before.from_cell;
+}
+
+// True if something changed.
+bool NumberFacts::Follow(const std::vector<Block>& blocks) {
+  bool changed = false;
+  for (const Block& block : blocks) {
+    const std::vector<NumberFact> facts = Of(block.graph);
+    for (NodeId id = 0; id < block.graph.size(); ++id) {
+      const Node& node = block.graph[id];
+      if (!node.Is("assign")) continue;
+      const NumberFact& fact = facts[static_cast<size_t>(id)];
+      if (block.kind == Block::Kind::kBasic) {
+        changed |= Meet(node.Text("name"), fact);
+      } else if (!block.variable.empty()) {
+        NumberFact counter = fact;
+        counter.differs = true;  // From round to round.
+        changed |= Meet(block.variable, counter);
+      }
+    }
+    for (const std::string& result : block.results)
+      if (!result.empty())
+        changed |= Meet(result, {.differs = true, .from_call = block.kind == Block::Kind::kCall});
+    changed |= Follow(block.body);
+    changed |= Follow(block.otherwise);
+  }
+  return changed;
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/programs/program.h"
+
+namespace heddle::compiler {
+
+/// What is known of a value of a function that calls itself.
+struct NumberFact {
+  bool is_structural = false;  ///< A number made of the node, cells of the structure and constants alone.
+  bool differs = false;        ///< From node to node.
+  bool from_call = false;      ///< A result of a call of the function is in it.
+  bool from_cell = false;      ///< A cell of a matrix parameter is in it.
+};
+
+/// Tells for each variable and node of a function whether it is structural: found by going over the blocks
+/// until nothing changes.
+class NumberFacts {
+ public:
+  /// `node_parameter`: index in function.parameters. Both outlive it.
+  NumberFacts(const Function& function, size_t node_parameter);
+
+  /// By node of a graph of the function.
+  std::vector<NumberFact> Of(const Graph& graph) const;
+  NumberFact OfVariable(const std::string& name) const;
+  /// Whether a variable is this parameter, unchanged: itself, or a copy of it.
+  bool IsParameter(const std::string& variable, const std::string& parameter) const;
+  bool IsAssigned(const std::string& name) const { return assignments_.contains(name); }
+
+ private:
+  bool Follow(const std::vector<Block>& blocks);
+  bool Meet(const std::string& name, const NumberFact& fact);
+  NumberFact OfNode(const Graph& graph, NodeId id, const std::vector<NumberFact>& facts) const;
+  bool IsMatrixParameter(const Graph& graph, NodeId id) const;
+
+  const Function& function_;
+  const std::string& node_;
+  std::map<std::string, NumberFact> variables_;  // assigned ones
+  std::map<std::string, int> assignments_;
+  std::map<std::string, std::string> copies_;  // of variables assigned once
+};
+
+/// Whether a structure program computes this operator on numbers.
+bool IsStructuralOperator(std::string_view op);
+/// The bounds of an index that are one row (column): both the same node, or the same literal.
+bool IsOnePosition(const Graph& graph, const Node& index, size_t first);
+
+}  // namespace heddle::compiler

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/recursion/recognise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "compiler/recursion/compile_structure.h"
+#include "compiler/recursion/number_facts.h"
+#include "ops/operator.h"
+
+namespace heddle::compiler {
+namespace {
+
+struct Failure {
+  std::string condition, reason;
+};
+
+// A name as the script has it; those of temporaries say nothing.
+std::string Named(const std::string& variable, std::string_view what) {
+  return variable.empty() || variable[0] == '%' ? std::string(what) : fmt::format("'{}', {}", variable, what);
+}
+
+// The variable (or operator) that makes a value no number of the structure, from the last one backwards.
+std::string Culprit(const Graph& graph, NodeId id, const std::vector<NumberFact>& facts,
+                    std::string_view what) {
+  const Node& node = graph[id];
+  if (node.Is("variable")) return Named(node.Text("name"), what);
+  for (const NodeId input : node.inputs)
+    if (input != kNoNode && !facts[static_cast<size_t>(input)].is_structural && !graph[input].Is("index"))
+      if (!(graph[input].Is("variable") && graph[input].info.IsMatrix() &&
+            !facts[static_cast<size_t>(input)].from_call))
+        return Culprit(graph, input, facts, what);
+  return fmt::format("{}(), {}", node.op, what);
+}
+
+class Recogniser {
+ public:
+  explicit Recogniser(const Function& function) : function_(function) {}
+
+  Recognition Run() {
+    Recognition out;
+    CollectCalls(function_.body);
+    out.calls_itself = !calls_.empty();
+    if (!out.calls_itself) return out;
+    std::vector<size_t> changed = ChangedScalars();
+    if (changed.empty()) {
+      Fail(&out, {"C2", fmt::format("the call at line {} passes no other node", calls_[0]->position.line)});
+      return out;
+    }
+    // The first that is a number of the structure in all calls is the node, else the first.
+    size_t node = changed[0];
+    for (const size_t parameter : changed) {
+      const NumberFacts facts(function_, parameter);
+      if (std::all_of(calls_.begin(), calls_.end(), [&](const Block* call) {
+            return facts.OfVariable(ArgumentOf(*call, parameter)).is_structural;
+          })) {
+        node = parameter;
+        break;
+      }
+    }
+    const NumberFacts facts(function_, node);
+    out.is_candidate = IsCandidate(facts, changed);
+    std::optional<Failure> failure = FindFailure(facts, node, changed);
+    if (failure) {
+      Fail(&out, *failure);
+      return out;
+    }
+    out.is_recognised = true;
+    out.recursion.function = function_.name;
+    out.recursion.node_parameter = node;
+    CompileStructure(function_, facts, &out.recursion);
+    return out;
+  }
+
+ private:
+  static void Fail(Recognition* out, const Failure& failure) {
+    out->condition = failure.condition;
+    out->reason = failure.reason;
+  }
+
+  void CollectCalls(const std::vector<Block>& blocks) {
+    for (const Block& block : blocks) {
+      if (block.kind == Block::Kind::kCall && block.candidates.empty() && block.function == function_.name)
+        calls_.push_back(&block);
+      CollectCalls(block.body);
+      CollectCalls(block.otherwise);
+    }
+  }
+
+  std::string ArgumentOf(const Block& call, size_t parameter) const {
+    for (const auto& [name, variable] : call.arguments)
+      if (name == function_.parameters[parameter].name) return variable;
+    return "";
+  }
+
+  // Scalar parameters for which some call passes something else.
+  std::vector<size_t> ChangedScalars() const {
+    std::vector<size_t> changed;
+    for (size_t i = 0; i < function_.parameters.size(); ++i) {
+      const Parameter& parameter = function_.parameters[i];
+      if (parameter.data_type != DataType::kScalar) continue;
+      const NumberFacts facts(function_, i);
+      if (std::any_of(calls_.begin(), calls_.end(), [&](const Block* call) {
+            return !facts.IsParameter(ArgumentOf(*call, i), parameter.name);
+          }))
+        changed.push_back(i);
+    }
+    return changed;
+  }
+
+  bool IsCandidate(const NumberFacts& facts, const std::vector<size_t>& changed) const {
+    const auto is_matrix = [](const Parameter& parameter) { return parameter.data_type == DataType::kMatrix; };
+    if (std::none_of(function_.parameters.begin(), function_.parameters.end(), is_matrix) ||
+        std::none_of(function_.results.begin(), function_.results.end(), is_matrix))
+      return false;
+    return std::any_of(calls_.begin(), calls_.end(), [&](const Block* call) {
+      return std::any_of(changed.begin(), changed.end(), [&](size_t parameter) {
+        const NumberFact fact = facts.OfVariable(ArgumentOf(*call, parameter));
+        return fact.from_cell || (fact.is_structural && fact.differs);
+      });
+    });
+  }
+
+  std::optional<Failure> FindFailure(const NumberFacts& facts, size_t node,
+                                     const std::vector<size_t>& changed) const {
+    for (const Block* call : calls_)
+      if (std::optional<Failure> failure = CheckCall(*call, facts, node)) return failure;
+    for (const size_t parameter : changed)
+      if (parameter != node)
+        return Failure{"C1", fmt::format("'{}' and '{}' both differ from call to call",
+                                         function_.parameters[node].name, function_.parameters[parameter].name)};
+    if (std::optional<Failure> failure = CheckBlocks(function_.body, facts)) return failure;
+    for (const Parameter& result : function_.results)
+      if (result.data_type != DataType::kMatrix)
+        return Failure{"C7", fmt::format("its result '{}' is no matrix", result.name)};
+    if (!MayEnd(function_.body)) return Failure{"C9", "every way through it calls it again"};
+    return std::nullopt;
+  }
+
+  std::optional<Failure> CheckCall(const Block& call, const NumberFacts& facts, size_t node) const {
+    const int32_t line = call.position.line;
+    for (size_t i = 0; i < function_.parameters.size(); ++i) {
+      const Parameter& parameter = function_.parameters[i];
+      const std::string argument = ArgumentOf(call, i);
+      const NumberFact fact = facts.OfVariable(argument);
+      const bool is_passed_on = i != node && facts.IsParameter(argument, parameter.name);
+      if (is_passed_on || (i == node && fact.is_structural)) continue;
+      if (fact.from_call)
+        return Failure{"C4", fmt::format("what the call at line {} passes for '{}' depends on {}", line,
+                                         parameter.name, Named(argument, "the result of another call"))};
+      if (i == node)
+        return Failure{"C2", fmt::format("the node that the call at line {} passes depends on {}", line,
+                                         Named(argument, "a tensor result"))};
+      if (parameter.data_type != DataType::kScalar)
+        return Failure{"C1", fmt::format("the call at line {} passes another '{}'", line, parameter.name)};
+    }
+    if (call.gives_list) return Failure{"C7", fmt::format("the call at line {} gives a list", line)};
+    return std::nullopt;
+  }
+
+  std::optional<Failure> CheckBlocks(const std::vector<Block>& blocks, const NumberFacts& facts) const {
+    for (const Block& block : blocks) {
+      const int32_t line = block.position.line;
+      switch (block.kind) {
+        case Block::Kind::kParallelFor:
+          return Failure{"C8", fmt::format("the parfor at line {} is no loop over children", line)};
+        case Block::Kind::kList:
+          return Failure{"C6", fmt::format("line {} works on a list", line)};
+        case Block::Kind::kCall:
+          if (!block.candidates.empty() || block.function != function_.name)
+            return Failure{"C6", fmt::format("line {} calls {}", line,
+                                             block.candidates.empty()
+                                                 ? fmt::format("'{}', which does not become part of it",
+                                                               block.function)
+                                                 : "a function that only the run tells")};
+          break;
+        case Block::Kind::kBasic:
+          if (std::optional<Failure> failure = CheckPure(block.graph)) return failure;
+          break;
+        case Block::Kind::kIf:
+        case Block::Kind::kWhile:
+        case Block::Kind::kFor:
+          if (std::optional<Failure> failure = CheckDecision(block, facts)) return failure;
+          break;
+      }
+      for (const std::vector<Block>* inside : {&block.body, &block.otherwise})
+        if (std::optional<Failure> failure = CheckBlocks(*inside, facts)) return failure;
+    }
+    return std::nullopt;
+  }
+
+  static std::optional<Failure> CheckPure(const Graph& graph) {
+    for (const Node& node : graph.nodes) {
+      const ops::Operator* const op = ops::FindOperator(node.op);
+      if (op == nullptr) continue;
+      if (op->effect || op->files)
+        return Failure{"C6", fmt::format("line {} acts: {}()", node.position.line, node.op)};
+      if (!op->pure || op->seed_input >= 0)
+        return Failure{"C6", fmt::format("line {} draws or tells the time: {}()", node.position.line, node.op)};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Failure> CheckDecision(const Block& block, const NumberFacts& facts) const {
+    if (std::optional<Failure> failure = CheckPure(block.graph)) return failure;
+    const std::vector<NumberFact> of_nodes = facts.Of(block.graph);
+    for (const Node& node : block.graph.nodes) {
+      if (!node.Is("assign") || of_nodes[static_cast<size_t>(node.inputs[0])].is_structural) continue;
+      const std::string_view what = block.kind == Block::Kind::kFor ? "bound of the loop" : "condition";
+      return Failure{"C3", fmt::format("the {} at line {} uses {}", what, block.position.line,
+                                       Culprit(block.graph, node.inputs[0], of_nodes, "a tensor result"))};
+    }
+    return std::nullopt;
+  }
+
+  // Whether some way through the blocks makes no call.
+  bool MayEnd(const std::vector<Block>& blocks) const {
+    return std::all_of(blocks.begin(), blocks.end(), [&](const Block& block) {
+      if (block.kind == Block::Kind::kCall) return false;
+      return block.kind != Block::Kind::kIf || MayEnd(block.body) || MayEnd(block.otherwise);
+    });
+  }
+
+  const Function& function_;
+  std::vector<const Block*> calls_;  // of itself
+};
+
+void AppendSteps(const Recursion& recursion, const Function& function, std::string* text) {
+  std::vector<std::string> invariant;
+  for (size_t i = 0; i < function.parameters.size(); ++i)
+    if (i != recursion.node_parameter) invariant.push_back(function.parameters[i].name);
+  size_t calls = 0, numbers = 0, decisions = 0;
+  for (const ops::StructureProgram::Step& step : recursion.structure.steps) {
+    calls += step.code == ops::StructureProgram::Code::kCall ? 1 : 0;
+    numbers += step.code == ops::StructureProgram::Code::kGive ? 1 : 0;
+    decisions += step.code == ops::StructureProgram::Code::kBranch ? 1 : 0;
+  }
+  std::vector<std::string> results;
+  for (const Parameter& result : function.results) results.push_back(result.name);
+  *text += fmt::format("  node: {}; the same in all calls: {}\n", function.parameters[recursion.node_parameter].name,
+                       fmt::join(invariant, ", "));
+  *text += fmt::format("  structure: cells of {}\n", recursion.structure.matrices.empty()
+                                                         ? std::string("no matrix")
+                                                         : fmt::format("{}", fmt::join(recursion.structure.matrices, ", ")));
+  *text += fmt::format("  decisions: {}; calls of itself: {}; numbers that operators read: {}\n", decisions, calls,
+                       numbers);
+  *text += fmt::format("  results at each node: {}\n", fmt::join(results, ", "));
+}
+
+}  // namespace
+
+Recognition Recognise(const Function& function) {
+  return Recogniser(function).Run();
+}
+
+std::string NotRecognisedText(const Function& function, const Recognition& recognition) {
+  return fmt::format("'{}' is not compiled as structural recursion: {} ({}); interpreted", function.name,
+                     recognition.reason, recognition.condition);
+}
+
+void WarnOfInterpreted(const Program& program, Diagnostics* diagnostics) {
+  for (const auto& [name, function] : program.functions) {
+    const Recognition recognition = Recognise(function);
+    if (!recognition.is_candidate || recognition.is_recognised) continue;
+    const Place place = {function.position.line, function.position.column};
+    diagnostics->Warning(function.position.file, {place, place}, NotRecognisedText(function, recognition));
+  }
+}
+
+std::string ExplainRecursion(const Program& program) {
+  std::string text;
+  for (const auto& [name, function] : program.functions) {
+    const Recognition recognition = Recognise(function);
+    if (!recognition.calls_itself) continue;
+    if (!recognition.is_recognised) {
+      text += fmt::format("{}:{}: {}\n", function.position.file, function.position.line,
+                          NotRecognisedText(function, recognition));
+      continue;
+    }
+    text += fmt::format("{}:{}: '{}' is a structural recursion\n", function.position.file,
+                        function.position.line, name);
+    AppendSteps(recognition.recursion, function, &text);
+  }
+  return text.empty() ? "no function calls itself\n" : text;
+}
+
+}  // namespace heddle::compiler

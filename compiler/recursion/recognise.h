@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/optimize/names.h"
+#include "compiler/parse/diagnostics.h"
+#include "core/programs/program.h"
+#include "ops/recursion/structure_program.h"
+
+namespace heddle::compiler {
+
+/// A function that calls itself over a structure, so that the way it goes at a node follows from the structure
+/// alone (docs/recursion.md): what runs ahead of its operators, and where the two meet.
+struct Recursion {
+  std::string function;
+  size_t node_parameter = 0;        ///< The parameter that the calls change.
+  ops::StructureProgram structure;  ///< Way, calls and numbers of a node.
+  /// Scalar variables that differ from node to node and that `structure` computes: graphs read them as
+  /// numbers.
+  Names numbers;
+  /// By block: the nodes whose values operators read as numbers, in the order in which they are given.
+  std::map<int32_t, std::vector<NodeId>> given;
+};
+
+/// What a look at a function has found.
+struct Recognition {
+  bool calls_itself = false;
+  bool is_candidate = false;   ///< It goes over a structure: worth a word where it is not recognised.
+  bool is_recognised = false;  ///< `recursion` is filled in.
+  Recursion recursion;
+  std::string condition;  ///< Else: the condition that does not hold, "C3" (docs/recursion.md),
+  std::string reason;     ///< what is against it, with its line.
+};
+
+/// Looks at a function of a program behind its passes.
+Recognition Recognise(const Function& function);
+
+/// "'rnn' is not compiled as structural recursion: the condition at line 17 uses 'score', ... (C3); interpreted".
+std::string NotRecognisedText(const Function& function, const Recognition& recognition);
+/// Says so of each function that goes over a structure and is not recognised.
+void WarnOfInterpreted(const Program& program, Diagnostics* diagnostics);
+
+/// What was found at each function that calls itself, for people.
+std::string ExplainRecursion(const Program& program);
+
+}  // namespace heddle::compiler

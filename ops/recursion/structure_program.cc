@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/recursion/structure_program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/values/scalar.h"
+
+namespace heddle::ops {
+namespace {
+
+// Doubles are the whole numbers up to here.
+constexpr double kMostWhole = 9007199254740992.0;
+// Nodes are places of an array.
+constexpr int64_t kMostNode = int64_t{1} << 31;
+// Nodes up to here need no rows of a matrix: a recursion that never ends is left to the interpreter.
+constexpr size_t kMostFree = size_t{1} << 22;
+constexpr int32_t kNotVisited = -1;
+
+// The ways that nodes have gone, as a tree of decisions: where a way ends is its class.
+class Ways {
+ public:
+  Ways() : next_(1) {}
+  static constexpr int32_t kStart = 0;
+
+  int32_t Decide(int32_t place, bool taken) {
+    const int32_t next = next_[static_cast<size_t>(place)].to[taken ? 1 : 0];
+    return next != 0 ? next : Add(place, taken);
+  }
+  int32_t ClassOf(int32_t place) {
+    int32_t& number = next_[static_cast<size_t>(place)].number;
+    if (number < 0) {
+      number = static_cast<int32_t>(ends_.size());
+      ends_.push_back(place);
+    }
+    return number;
+  }
+  std::vector<std::vector<bool>> Paths() const {
+    std::vector<std::vector<bool>> paths;
+    for (int32_t place : ends_) {
+      std::vector<bool>& path = paths.emplace_back();
+      for (; place != kStart; place = next_[static_cast<size_t>(place)].from)
+        path.push_back(next_[static_cast<size_t>(place)].taken);
+      std::reverse(path.begin(), path.end());
+    }
+    return paths;
+  }
+
+ private:
+  struct Place {
+    int32_t to[2] = {0, 0};
+    int32_t from = 0;
+    bool taken = false;
+    int32_t number = -1;
+  };
+  int32_t Add(int32_t from, bool taken) {
+    const auto place = static_cast<int32_t>(next_.size());
+    next_.push_back({.from = from, .taken = taken});
+    next_[static_cast<size_t>(from)].to[taken ? 1 : 0] = place;
+    return place;
+  }
+
+  std::vector<Place> next_;
+  std::vector<int32_t> ends_;
+};
+
+// One matrix of the structure: dense doubles or floats.
+struct Cells {
+  explicit Cells(const Matrix& matrix)
+      : rows(matrix.rows()),
+        columns(matrix.columns()),
+        doubles(matrix.element_type() == ElementType::kFloat64 ? matrix.data<double>() : nullptr),
+        floats(doubles == nullptr ? matrix.data<float>() : nullptr) {}
+  double At(int64_t place) const { return doubles != nullptr ? doubles[place] : floats[place]; }
+  int64_t rows, columns;
+  const double* doubles;
+  const float* floats;
+};
+
+class Visitor {
+ public:
+  Visitor(const StructureProgram& program, std::span<const Matrix> matrices, std::span<const double> uniforms,
+          int32_t most_decisions)
+      : program_(program),
+        cells_(matrices.begin(), matrices.end()),
+        uniforms_(uniforms),
+        most_decisions_(most_decisions),
+        registers_(static_cast<size_t>(program.registers)) {}
+
+  std::optional<std::vector<int64_t>> CallsOf(std::span<const int64_t> nodes) {
+    std::vector<int64_t> called;
+    called_ = &called;
+    for (const int64_t node : nodes)
+      if (!RunNode(node)) return std::nullopt;
+    return called;
+  }
+
+  Result<std::optional<VisitedStructure>> Run(std::span<const int64_t> roots) {
+    int64_t most = 0;
+    for (const Cells& cells : cells_) most = std::max(most, cells.rows);
+    visit_of_.assign(static_cast<size_t>(most) + 1, kNotVisited);
+    out_.nodes.reserve(static_cast<size_t>(most));
+    for (const int64_t root : roots) {
+      const std::optional<int32_t> visit = VisitOf(static_cast<double>(root));
+      if (!visit) return std::optional<VisitedStructure>();
+      out_.roots.push_back(*visit);
+    }
+    for (size_t visit = 0; visit < out_.nodes.size(); ++visit) {
+      out_.first_child.push_back(static_cast<int64_t>(out_.children.size()));
+      out_.first_number.push_back(static_cast<int64_t>(out_.numbers.size()));
+      if (!RunNode(out_.nodes[visit])) {
+        if (!error_.ok()) return error_;
+        return std::optional<VisitedStructure>();
+      }
+    }
+    out_.first_child.push_back(static_cast<int64_t>(out_.children.size()));
+    out_.first_number.push_back(static_cast<int64_t>(out_.numbers.size()));
+    out_.paths = ways_.Paths();
+    return std::optional<VisitedStructure>(std::move(out_));
+  }
+
+ private:
+  using Code = StructureProgram::Code;
+
+  std::optional<int32_t> VisitOf(double node) {
+    // The node parameter takes whole numbers; what else it would take, the interpreter says.
+    const auto number = static_cast<int64_t>(node);
+    if (!(node >= 0 && node < static_cast<double>(kMostNode)) || static_cast<double>(number) != node)
+      return std::nullopt;
+    const auto place = static_cast<size_t>(number);
+    if (place >= visit_of_.size()) {
+      // Nodes that no matrix of the structure has a row for: the steps of a sequence, or 0 before the first.
+      if (place > std::max(kMostFree, 64 * visit_of_.size())) return std::nullopt;
+      visit_of_.resize(place + 1, kNotVisited);
+    }
+    int32_t& visit = visit_of_[place];
+    if (visit == kNotVisited) {
+      visit = static_cast<int32_t>(out_.nodes.size());
+      out_.nodes.push_back(number);
+    }
+    return visit;
+  }
+
+  bool ReadCell(const StructureProgram::Step& step, int64_t node) {
+    const Cells& cells = cells_[static_cast<size_t>(step.index)];
+    const double row = registers_[static_cast<size_t>(step.a)], column = registers_[static_cast<size_t>(step.b)];
+    // Most are whole; the language truncates the others.
+    int64_t i = static_cast<int64_t>(std::clamp(row, -1.0, kMostWhole));
+    int64_t j = static_cast<int64_t>(std::clamp(column, -1.0, kMostWhole));
+    if (static_cast<double>(i) != row) i = TruncateToInteger(row);
+    if (static_cast<double>(j) != column) j = TruncateToInteger(column);
+    if (!(row == row && column == column) || i < 1 || i > cells.rows || j < 1 || j > cells.columns) {
+      error_ = FailedPrecondition("node {} reads [{},{}] of '{}', which is {} x {}", node, i, j,
+                                  program_.matrices[static_cast<size_t>(step.index)], cells.rows,
+                                  cells.columns);
+      return false;
+    }
+    registers_[static_cast<size_t>(step.target)] = cells.At((i - 1) * cells.columns + j - 1);
+    return true;
+  }
+
+  // False: error_, or nothing that this program knows.
+  bool RunNode(int64_t node) {
+    double* const r = registers_.data();
+    const StructureProgram::Step* const steps = program_.steps.data();
+    r[0] = static_cast<double>(node);
+    int32_t place = Ways::kStart, decisions = 0;
+    for (size_t at = 0;; ++at) {
+      const StructureProgram::Step& step = steps[at];
+      const double a = r[step.a], b = r[step.b];
+      double& target = r[step.target];
+      switch (step.code) {
+        case Code::kConstant: target = step.constant; continue;
+        case Code::kCopy:
+        case Code::kDouble: target = a; continue;
+        case Code::kCell:
+          if (!ReadCell(step, node)) return false;
+          continue;
+        case Code::kUniform: target = uniforms_[static_cast<size_t>(step.index)]; continue;
+        case Code::kAdd: target = a + b; break;
+        case Code::kSubtract: target = a - b; break;
+        case Code::kMultiply: target = a * b; break;
+        case Code::kDivide: target = a / b; continue;
+        case Code::kEqual: target = a == b; continue;
+        case Code::kNotEqual: target = a != b; continue;
+        case Code::kLess: target = a < b; continue;
+        case Code::kLessEqual: target = a <= b; continue;
+        case Code::kAnd: target = a != 0 && b != 0; continue;
+        case Code::kOr: target = a != 0 || b != 0; continue;
+        case Code::kNot: target = a == 0; continue;
+        case Code::kTruncate:
+          if (!(std::fabs(a) < kMostWhole)) return false;
+          target = static_cast<double>(TruncateToInteger(a));
+          continue;
+        case Code::kStep: target = a <= b ? 1 : -1; continue;
+        case Code::kRounds: {
+          const double by = r[step.index];
+          if (!IsWhole(a) || !IsWhole(b) || !IsWhole(by) || by == 0) return false;
+          target = (by > 0 ? a > b : a < b) ? 0 : std::floor((b - a) / by) + 1;
+          continue;
+        }
+        case Code::kJump: at = static_cast<size_t>(step.index) - 1; continue;
+        case Code::kBranch: {
+          if (a != a || ++decisions > most_decisions_) return false;
+          const bool taken = a != 0;
+          place = ways_.Decide(place, taken);
+          if (!taken) at = static_cast<size_t>(step.index) - 1;
+          continue;
+        }
+        case Code::kCall: {
+          if (called_ != nullptr) {
+            if (!IsWhole(a)) return false;
+            called_->push_back(static_cast<int64_t>(a));
+            continue;
+          }
+          const std::optional<int32_t> child = VisitOf(a);
+          if (!child) return false;
+          out_.children.push_back(*child);
+          continue;
+        }
+        case Code::kGive: out_.numbers.push_back(a); continue;
+        case Code::kEnd: out_.classes.push_back(ways_.ClassOf(place)); return true;
+      }
+      if (step.is_whole && !(std::fabs(target) < kMostWhole)) return false;
+    }
+  }
+
+  static bool IsWhole(double x) { return std::fabs(x) < kMostWhole && std::floor(x) == x; }
+
+  const StructureProgram& program_;
+  const std::vector<Cells> cells_;
+  const std::span<const double> uniforms_;
+  const int32_t most_decisions_;
+  std::vector<double> registers_;
+  std::vector<int32_t> visit_of_;  // By node.
+  Ways ways_;
+  VisitedStructure out_;
+  Status error_;
+  std::vector<int64_t>* called_ = nullptr;  // CallsOf only.
+};
+
+}  // namespace
+
+Result<std::optional<VisitedStructure>> VisitStructure(const StructureProgram& program,
+                                                       std::span<const Matrix> matrices,
+                                                       std::span<const double> uniforms,
+                                                       std::span<const int64_t> roots,
+                                                       int32_t most_decisions) {
+  return Visitor(program, matrices, uniforms, most_decisions).Run(roots);
+}
+
+std::optional<std::vector<int64_t>> CallsOf(const StructureProgram& program, std::span<const Matrix> matrices,
+                                            std::span<const double> uniforms, std::span<const int64_t> nodes) {
+  return Visitor(program, matrices, uniforms, std::numeric_limits<int32_t>::max()).CallsOf(nodes);
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "core/values/matrix.h"
+
+namespace heddle::ops {
+
+/// What a structurally recursive function does with its node before anything is computed: which way it goes,
+/// which calls of itself it makes, and which numbers of the structure (rows to look up) its operators read. A
+/// small program on double registers, compiled from the function (compiler/recursion), run once a node. Plain
+/// data.
+struct StructureProgram {
+  enum class Code : uint8_t {
+    kConstant,  ///< r[target] = constant
+    kCopy,      ///< r[target] = r[a]
+    kCell,      ///< r[target] = matrices[index] at row r[a], column r[b]
+    kUniform,   ///< r[target] = uniforms[index]
+    kAdd,
+    kSubtract,
+    kMultiply,
+    kDivide,
+    kEqual,
+    kNotEqual,
+    kLess,
+    kLessEqual,
+    kAnd,
+    kOr,
+    kNot,
+    kTruncate,  ///< as.integer
+    kDouble,    ///< as.double: nothing
+    kRounds,    ///< r[target] = rounds of a loop from r[a] to r[b] by r[index]
+    kStep,      ///< r[target] = 1 if r[a] <= r[b], else -1: the step of a:b
+    kJump,      ///< to step `index`
+    kBranch,    ///< A decision: to step `index` if r[a] is 0, else to the next.
+    kCall,      ///< Of the node r[a].
+    kGive,      ///< r[a] is the next number that operators read.
+    kEnd,
+  };
+  struct Step {
+    Code code = Code::kEnd;
+    bool is_whole = false;  ///< The result is an integer of the language: past 2^53 nobody can tell.
+    int32_t target = 0, a = 0, b = 0, index = 0;
+    double constant = 0;
+  };
+  /// A number that is the same for all nodes: a scalar parameter, or a size of a matrix.
+  struct Uniform {
+    std::string parameter;
+    std::string size;  ///< "nrow", "ncol" or "length"; empty: the parameter itself.
+  };
+  std::vector<Step> steps;
+  int32_t registers = 1;              ///< r[0] is the node.
+  std::vector<std::string> matrices;  ///< Parameters whose cells it reads.
+  std::vector<Uniform> uniforms;
+};
+
+/// The nodes of a structure that are reached from the roots, and what they do. Nodes that go the same way
+/// through the function are of one class: they run the same operators.
+struct VisitedStructure {
+  std::vector<int64_t> nodes;          ///< By the number of their visit: what the script calls them.
+  std::vector<int32_t> classes;        ///< Of each,
+  std::vector<int64_t> first_child;    ///< its first call in `children` (one more than nodes),
+  std::vector<int64_t> first_number;   ///< and its first number in `numbers` (one more than nodes).
+  std::vector<int32_t> children;       ///< Numbers of visits, in the order of the calls.
+  std::vector<double> numbers;         ///< Given to operators, in the order of the text.
+  std::vector<std::vector<bool>> paths;  ///< Of each class: the decisions on its way.
+  std::vector<int32_t> roots;          ///< Visits of the roots.
+};
+
+/// Runs `program` for the roots and for all nodes that they reach; no recursion, each node once.
+/// kFailedPrecondition where a node reads past the structure; nullopt where only the interpreter can tell what
+/// the script means (numbers that are no nodes, NaN as a condition, more decisions of a node than
+/// `most_decisions`).
+Result<std::optional<VisitedStructure>> VisitStructure(const StructureProgram& program,
+                                                       std::span<const Matrix> matrices,
+                                                       std::span<const double> uniforms,
+                                                       std::span<const int64_t> roots,
+                                                       int32_t most_decisions);
+
+/// The nodes that are called by each of `nodes`, in order, without going on to them. nullopt as above, and
+/// where a node reads past the structure.
+std::optional<std::vector<int64_t>> CallsOf(const StructureProgram& program, std::span<const Matrix> matrices,
+                                            std::span<const double> uniforms, std::span<const int64_t> nodes);
+
+}  // namespace heddle::ops

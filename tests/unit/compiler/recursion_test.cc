@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is recognised as structural recursion, and what is said of the rest.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "compiler/compile.h"
+#include "compiler/recursion/recognise.h"
+
+namespace heddle::compiler {
+namespace {
+
+std::string Explained(const std::string& script) {
+  Diagnostics diagnostics;
+  CompileOptions options;
+  options.script = "s.dml";
+  const Result<Program> program = CompileScript(script, options, &diagnostics);
+  EXPECT_TRUE(program.ok()) << program.status().ToString();
+  return program.ok() ? ExplainRecursion(*program) : "";
+}
+
+std::string Warned(const std::string& script) {
+  Diagnostics diagnostics;
+  CompileOptions options;
+  options.script = "s.dml";
+  EXPECT_TRUE(CompileScript(script, options, &diagnostics).ok());
+  std::string text;
+  for (const Diagnostic* warning : diagnostics.Sorted(Severity::kWarning)) text += warning->message + "\n";
+  return text;
+}
+
+// A function over a binary tree whose nodes are computed by `body` from l and r.
+std::string OverTree(const std::string& body, const std::string& arguments = "T, as.integer(as.scalar(T[n,2])), X") {
+  return "f = function(Matrix[Double] T, Integer n, Matrix[Double] X) return (Matrix[Double] h) {\n"
+         "  h = X[n,]\n"
+         "  if (as.scalar(T[n,1]) > 0) {\n"
+         "    l = f(T, as.integer(as.scalar(T[n,1])), X)\n"
+         "    r = f(" + arguments + ")\n" + body +
+         "  }\n}\n"
+         "print(sum(f(matrix(0, 3, 2), 1, matrix(1, 3, 2))))\n";
+}
+
+TEST(RecogniseTest, ATreeWithChildrenByPositionIsOne) {
+  EXPECT_EQ(Explained(OverTree("h = tanh(l + r + h)\n")),
+            "s.dml:1: 'f' is a structural recursion\n"
+            "  node: n; the same in all calls: T, X\n"
+            "  structure: cells of T\n"
+            "  decisions: 1; calls of itself: 2; numbers that operators read: 1\n"
+            "  results at each node: h\n");
+}
+
+TEST(RecogniseTest, ASequenceIsOne) {
+  EXPECT_EQ(Explained("f = function(Matrix[Double] X, Integer t) return (Matrix[Double] h) {\n"
+                      "  if (t == 0) h = matrix(0, 1, ncol(X))\n"
+                      "  else { g = f(X, t - 1); h = tanh(g + X[t,]) }\n}\n"
+                      "print(sum(f(matrix(1, 4, 2), 4)))\n"),
+            "s.dml:1: 'f' is a structural recursion\n"
+            "  node: t; the same in all calls: X\n"
+            "  structure: cells of no matrix\n"
+            "  decisions: 1; calls of itself: 1; numbers that operators read: 1\n"
+            "  results at each node: h\n");
+}
+
+TEST(RecogniseTest, FunctionsOfScalarsAloneAreNotSpokenOf) {
+  EXPECT_EQ(Warned("f = function(Integer n) return (Integer y) { if (n < 2) y = 1 else y = n * f(n - 1) }\n"
+                   "print(f(5))\n"),
+            "");
+}
+
+TEST(RecogniseTest, WhatSplitsItsDataIsNotSpokenOf) {
+  EXPECT_EQ(Warned("f = function(Matrix[Double] X) return (Matrix[Double] Y) {\n"
+                   "  Y = X\n"
+                   "  if (nrow(X) > 1) { A = f(X[1:1,]); B = f(X[2:nrow(X),]); Y = rbind(A, B) }\n}\n"
+                   "print(sum(f(matrix(1, 4, 2))))\n"),
+            "");
+}
+
+TEST(RecogniseTest, EachConditionIsNamedWithItsLine) {
+  const auto warned = [](const std::string& reason) {
+    return "'f' is not compiled as structural recursion: " + reason + "; interpreted\n";
+  };
+  EXPECT_EQ(Warned(OverTree("h = l + r\n", "T, as.integer(as.scalar(T[n,2])), X * 2")),
+            warned("the call at line 5 passes another 'X' (C1)"));
+  EXPECT_EQ(Warned(OverTree("h = l + r\n", "T, as.integer(sum(h)), X")),
+            warned("the node that the call at line 5 passes depends on a tensor result (C2)"));
+  EXPECT_EQ(Warned(OverTree("score = sum(l)\nif (score > 1) h = l + r\n")),
+            warned("the condition at line 7 uses 'score', a tensor result (C3)"));
+  EXPECT_EQ(Warned(OverTree("h = l + r\n", "T, as.integer(as.scalar(l[1,1])), X")),
+            warned("what the call at line 5 passes for 'n' depends on the result of another call (C4)"));
+  EXPECT_EQ(Warned(OverTree("print(sum(l))\nh = l + r\n")), warned("line 6 acts: print() (C6)"));
+  EXPECT_EQ(Warned(OverTree("h = l + r + rand(rows=1, cols=2)\n")),
+            warned("line 6 draws or tells the time: rand() (C6)"));
+}
+
+}  // namespace
+}  // namespace heddle::compiler
