@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/expression.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
+#include "cluster/session/bytes_moved.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/compile.h"
 #include "compiler/fuse/fuse.h"
@@ -11,6 +13,7 @@
 #include "compiler/optimize/pass.h"
 #include "core/environment/clock.h"
 #include "core/programs/fused_operator.h"
+#include "core/programs/phased_operator.h"
 #include "ops/fused/fused.h"
 #include "ops/kernel.h"
 
@@ -18,7 +21,7 @@ namespace heddle::bench {
 
 struct Expression::State {
   Graph graph;
-  NodeId result = kNoNode;
+  std::vector<NodeId> results;
   std::map<std::string, Value> inputs;
   std::vector<std::vector<ValueInfo>> infos;
   std::vector<std::vector<NodeId>> last_use;  ///< By node: values that nobody reads after it.
@@ -27,6 +30,7 @@ struct Expression::State {
   ops::KernelContext context;
   ops::Arena* arena = nullptr;
   double compile_ms = 0;
+  int64_t bytes_moved = 0;
 };
 
 namespace {
@@ -40,8 +44,10 @@ double Density(const Matrix& matrix) {
   return static_cast<double>(matrix.stored()) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
 }
 
+std::string ResultName(size_t i) { return fmt::format("result__{}", i); }
+
 // The statements as the body of a function: its parameters are the live-ins.
-Result<Graph> Build(const std::string& code, const std::string& result,
+Result<Graph> Build(const std::string& code, const std::vector<std::string>& results,
                     const std::map<std::string, Value>& inputs) {
   std::string parameters, arguments;
   for (const auto& [name, value] : inputs) {
@@ -56,9 +62,15 @@ Result<Graph> Build(const std::string& code, const std::string& result,
       arguments += fmt::format("rand(rows={}, cols={}, sparsity={})", m.rows(), m.columns(), Density(m));
     }
   }
+  std::string names, declared, assigned;
+  for (size_t i = 0; i < results.size(); ++i) {
+    names += (i == 0 ? "" : ", ") + ResultName(i);
+    declared += (i == 0 ? "matrix[double] " : ", matrix[double] ") + ResultName(i);
+    assigned += ResultName(i) + " = " + results[i] + "\n";
+  }
   const std::string script =
-      fmt::format("f = function({}) return (matrix[double] {}) {{\n{}\n}}\nr = f({})\nprint(sum(r))\n",
-                  parameters, "result__", code + "\nresult__ = " + result, arguments);
+      fmt::format("f = function({}) return ({}) {{\n{}\n{}}}\n[{}] = f({})\nprint(sum(result__0))\n",
+                  parameters, declared, code, assigned, names, arguments);
   compiler::CompileOptions options;
   options.disabled_passes = {"inline-functions"};  // The expression is what the function holds.
   compiler::Diagnostics diagnostics;
@@ -69,30 +81,63 @@ Result<Graph> Build(const std::string& code, const std::string& result,
   return Internal("the expression is not one block:\n{}", script);
 }
 
+// The precision of a program with these inputs.
+ElementType ElementTypeOf(const std::map<std::string, Value>& inputs) {
+  for (const auto& [name, value] : inputs)
+    if (value.IsMatrix()) return value.matrix().element_type();
+  return ElementType::kFloat64;
+}
+
+bool IsOperator(const Node& node) {
+  return !node.Is("variable") && !node.Is("literal") && !node.Is("assign") && !node.Is("result");
+}
+
+// Fused operators, and those of phases.
+bool CountsForItself(const Node& node) { return IsFused(node) || node.Is("phased"); }
+
+// The machine code of what is fused in the node.
+Status CompileFused(const Node& node, ops::FusedRuntime& fused) {
+  if (IsFused(node)) return fused.Get(node.Text("operator")).status();
+  if (!node.Is("phased")) return OkStatus();
+  HEDDLE_ASSIGN_OR_RETURN(const PhasedOperator phased, PhasedOperator::Parse(node.Text("operator")));
+  for (const Node& inner : phased.body.nodes)
+    if (IsFused(inner)) HEDDLE_RETURN_IF_ERROR(fused.Get(inner.Text("operator")).status());
+  return OkStatus();
+}
+
+// So far.
+int64_t FusedBytes(const ops::FusedRuntime& fused) {
+  int64_t bytes = 0;
+  for (const ops::FusedCounts& counts : fused.Counts()) bytes += counts.bytes;
+  return bytes;
+}
+
 }  // namespace
 
 Expression::Expression(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Expression::Expression(Expression&&) noexcept = default;
 Expression::~Expression() = default;
 
-Result<Expression> Expression::Compile(const std::string& code, const std::string& result,
+Result<Expression> Expression::Compile(const std::string& code, const std::vector<std::string>& results,
                                        std::map<std::string, Value> inputs, const std::string& fusion,
                                        ops::Arena* arena) {
   auto state = std::make_unique<State>();
-  HEDDLE_ASSIGN_OR_RETURN(Graph graph, Build(code, result, inputs));
+  const ElementType element_type = ElementTypeOf(inputs);
+  HEDDLE_ASSIGN_OR_RETURN(Graph graph, Build(code, results, inputs));
   const int64_t begin = SystemClock().MonotonicNs();
   compiler::LiveIns live_in;
   for (const auto& [name, value] : inputs) {
     compiler::LiveIn& entry = live_in[name];
     if (value.IsMatrix()) {
       entry.info = ValueInfo::OfMatrix(value.matrix().shape(), FormatOf(value.matrix().storage()));
-      entry.info.element_type = value.matrix().element_type();
+      entry.info.element_type = element_type;
     } else {
       entry.info = ValueInfo::OfScalar(value.scalar().type());
     }
   }
   for (int round = 0; round < 2; ++round) {
-    compiler::InferOutcome inferred = compiler::InferShapes(std::move(graph), live_in, nullptr);
+    compiler::InferOutcome inferred =
+        compiler::InferShapes(std::move(graph), live_in, nullptr, nullptr, element_type);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
     graph = std::move(inferred.graph);
     if (round > 0) break;
@@ -112,20 +157,23 @@ Result<Expression> Expression::Compile(const std::string& code, const std::strin
   HEDDLE_ASSIGN_OR_RETURN(state->graph, compiler::Fuse(graph, options, nullptr));
   state->code = codegen::GeneratedRegions({.use_disk_cache = false});
   state->fused = std::make_unique<ops::FusedRuntime>(state->code, /*strict=*/true, nullptr);
+  state->results.assign(results.size(), kNoNode);
   std::vector<NodeId> last_reader(state->graph.nodes.size(), kNoNode);
   for (NodeId id = 0; id < state->graph.size(); ++id) {
     const Node& node = state->graph[id];
-    if (IsFused(node)) HEDDLE_RETURN_IF_ERROR(state->fused->Get(node.Text("operator")).status());
+    HEDDLE_RETURN_IF_ERROR(CompileFused(node, *state->fused));
     state->infos.emplace_back();
     for (NodeId input : node.inputs) {
       state->infos.back().push_back(input == kNoNode ? ValueInfo() : state->graph[input].info);
       if (input != kNoNode) last_reader[static_cast<size_t>(input)] = id;
     }
-    if (node.Is("assign")) state->result = node.inputs[0];
+    for (size_t i = 0; i < results.size(); ++i)
+      if (node.Is("assign") && node.Text("name") == ResultName(i)) state->results[i] = node.inputs[0];
   }
   state->last_use.resize(state->graph.nodes.size());
   for (NodeId id = 0; id < state->graph.size(); ++id)
-    if (last_reader[static_cast<size_t>(id)] != kNoNode && id != state->result)
+    if (last_reader[static_cast<size_t>(id)] != kNoNode &&
+        std::find(state->results.begin(), state->results.end(), id) == state->results.end())
       state->last_use[static_cast<size_t>(last_reader[static_cast<size_t>(id)])].push_back(id);
   state->compile_ms = static_cast<double>(SystemClock().MonotonicNs() - begin) * 1e-6;
   state->inputs = std::move(inputs);
@@ -136,10 +184,11 @@ Result<Expression> Expression::Compile(const std::string& code, const std::strin
   return Expression(std::move(state));
 }
 
-Value Expression::Run() {
+std::vector<Value> Expression::Run() {
   State& s = *state_;
   std::vector<Value> values(s.graph.nodes.size());
   std::map<NodeId, std::vector<Value>> tuples;
+  s.bytes_moved = -FusedBytes(*s.fused);
   s.arena->Execute([&] {
     for (NodeId id = 0; id < s.graph.size(); ++id) {
       const Node& node = s.graph[id];
@@ -151,6 +200,7 @@ Value Expression::Run() {
       } else if (node.Is("result")) {
         values[i] = tuples.at(node.inputs[0])[node.ResultIndex()];
       } else if (!node.Is("assign")) {
+        if (!CountsForItself(node)) s.bytes_moved += cluster::BytesMoved(s.graph, id);
         std::vector<const Value*> operands;
         for (NodeId input : node.inputs)
           operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);
@@ -170,20 +220,36 @@ Value Expression::Run() {
       for (NodeId dead : s.last_use[i]) values[static_cast<size_t>(dead)] = Value();
     }
   });
-  return values[static_cast<size_t>(s.result)];
+  s.bytes_moved += FusedBytes(*s.fused);
+  std::vector<Value> results;
+  for (const NodeId result : s.results) results.push_back(values[static_cast<size_t>(result)]);
+  return results;
 }
 
 double Expression::compile_ms() const { return state_->compile_ms; }
+int64_t Expression::BytesMoved() const { return state_->bytes_moved; }
+
+Expression::Operators Expression::CountOperators() const {
+  Operators counts;
+  for (const Node& node : state_->graph.nodes)
+    if (IsOperator(node)) ++(CountsForItself(node) ? counts.fused : counts.others);
+  return counts;
+}
 
 std::string Expression::Plan() const {
   std::string text;
   for (const Node& node : state_->graph.nodes) {
-    if (node.Is("variable") || node.Is("literal") || node.Is("assign") || node.Is("result")) continue;
+    if (!IsOperator(node)) continue;
     std::string name = node.op;
     if (IsFused(node))
       if (const Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator")); fused.ok()) {
         name = "fused " + std::string(Name(fused->kind));
         for (NodeId root : fused->roots) name += " " + fused->body[root].op;
+      }
+    if (node.Is("phased"))
+      if (const Result<PhasedOperator> phased = PhasedOperator::Parse(node.Text("operator")); phased.ok()) {
+        const std::vector<int> phases = PhasesOf(phased->body);
+        name += fmt::format(" {} phases", 1 + *std::max_element(phases.begin(), phases.end()));
       }
     text += (text.empty() ? "" : ", ") + name;
   }

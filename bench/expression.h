@@ -17,20 +17,28 @@ namespace heddle::bench {
 /// one plan costs without the control program around it.
 class Expression {
  public:
-  /// `result` is an expression for the result, a matrix, after the statements of `code`; `inputs` are their
-  /// variables. `fusion` as --fusion takes it.
-  static Result<Expression> Compile(const std::string& code, const std::string& result,
+  /// `results` are expressions for the results, matrices, after the statements of `code`; `inputs` are their
+  /// variables, all matrices in doubles or all in floats (then as with --precision single). `fusion` as
+  /// --fusion takes it.
+  static Result<Expression> Compile(const std::string& code, const std::vector<std::string>& results,
                                     std::map<std::string, Value> inputs, const std::string& fusion,
                                     ops::Arena* arena);
   Expression(Expression&&) noexcept;
   ~Expression();
 
-  /// Runs it; stops the process when an operator fails.
-  Value Run();
+  /// Runs it, its results in their order; stops the process when an operator fails.
+  std::vector<Value> Run();
   /// Milliseconds from the compiled graph to machine code for all of it, before any data are touched.
   double compile_ms() const;
-  /// The operators in order: "fused cell sum", "%*%".
+  /// The operators in order: "fused cell sum", "%*%", "phased 3 phases".
   std::string Plan() const;
+  /// How many of them are fused or of phases, and how many are not.
+  struct Operators {
+    int fused = 0, others = 0;
+  };
+  Operators CountOperators() const;
+  /// What the operators of the last run read and wrote, as bytes_moved of -stats counts it.
+  int64_t BytesMoved() const;
 
  private:
   struct State;

@@ -15,46 +15,25 @@
 namespace heddle::bench {
 namespace {
 
-constexpr int kAttempts = 5;
-constexpr double kDrift = 0.10;
 constexpr double kTolerance = 1e-9;
-constexpr double kMillisecondsOfRow = 1500;  // About, for each attempt.
 // A neighbour on the other hyperthread of a core slows down products and not the probe of arithmetic, which
 // needs registers only: the best of many rounds is that of its pauses.
 constexpr int kLeastRoundsOfArithmetic = 16;
 constexpr int64_t kGemmProbe = 1000;  // Rows and columns.
-
-// The largest difference of a cell, relative to the largest cell.
-double Difference(const double* a, const double* b, int64_t cells) {
-  double largest = 0, difference = 0;
-  for (int64_t i = 0; i < cells; ++i) {
-    largest = std::max(largest, std::abs(b[i]));
-    const double d = std::abs(a[i] - b[i]);
-    difference = std::isnan(d) ? INFINITY : std::max(difference, d);
-  }
-  return difference == 0 ? 0 : difference / largest;
-}
 
 }  // namespace
 
 FusionMeter::FusionMeter(const BenchOptions& options, ops::Arena* arena)
     : options_(options),
       arena_(arena),
-      probe_data_(RandomDense(
-          1, std::clamp<int64_t>(options.cells / 2, 3 * kGemmProbe * kGemmProbe, 50'000'000), 1, arena)),
+      probe_(std::clamp<int64_t>(options.cells / 2, 3 * kGemmProbe * kGemmProbe, 50'000'000), options.threads,
+             arena),
       probe_product_(TouchedDense(kGemmProbe, kGemmProbe, arena)),
       blas_(options.threads) {}
 
-double FusionMeter::Probe() const {
-  double best = 0;
-  for (int i = 0; i < 4; ++i)
-    best = std::max(best, ReadBandwidth(probe_data_.data(), probe_data_.cells(), options_.threads));
-  return best;
-}
-
 double FusionMeter::GemmProbe() {
   constexpr int64_t n = kGemmProbe;
-  const double *a = probe_data_.data(), *b = a + n * n;
+  const double *a = probe_.data().data(), *b = a + n * n;
   double* const c = probe_product_.mutable_data();
   const auto multiply = [&] {
     blas_.present() ? blas_.Multiply(a, b, c, n, n, n)
@@ -66,12 +45,12 @@ double FusionMeter::GemmProbe() {
 void FusionMeter::PrintProbes() {
   constexpr double kMilliseconds = 30;
   double write = 0, gemm = 0;
-  Matrix out = TouchedDense(1, probe_data_.cells(), arena_);
+  Matrix out = TouchedDense(1, probe_.data().cells(), arena_);
   for (int i = 0; i < 4; ++i) {
     write = std::max(write, WriteBandwidth(out.mutable_data(), out.cells(), options_.threads));
     gemm = std::max(gemm, GemmProbe());
   }
-  const double read = Probe(), peak = FmaPeak(options_.threads, kMilliseconds);
+  const double read = probe_.Best(), peak = FmaPeak(options_.threads, kMilliseconds);
   const char* const library = blas_.present() ? "openblas" : "eigen";
   if (options_.json)
     std::printf(
@@ -94,7 +73,7 @@ void FusionMeter::Fail(const std::string& name, const Status& status) {
 void FusionMeter::Measure(const FusionRow& row) {
   if (!Wants(row.name)) return;
   Result<Expression> expression =
-      Expression::Compile(row.code, row.result, row.inputs, options_.plan, arena_);
+      Expression::Compile(row.code, {row.result}, row.inputs, options_.plan, arena_);
   if (!expression.ok()) return Fail(row.name, expression.status());
   Matrix out = TouchedDense(row.shape.rows, row.shape.columns, arena_);
   const auto hand = [&] {
@@ -103,16 +82,16 @@ void FusionMeter::Measure(const FusionRow& row) {
   const auto ours = [&] { expression->Run(); };
   hand();
   if (row.hand == nullptr) {
-    Result<Expression> unfused = Expression::Compile(row.code, row.result, row.inputs, "off", arena_);
+    Result<Expression> unfused = Expression::Compile(row.code, {row.result}, row.inputs, "off", arena_);
     if (!unfused.ok()) return Fail(row.name, unfused.status());
-    const Value value = unfused->Run();
+    const Value value = unfused->Run()[0];
     if (value.matrix().shape() != row.shape) return Fail(row.name, Internal("another shape"));
     out = *ops::Widen(*ToDense(value.matrix()));
   }
   double first_ms = 0;
   {
     Value value;
-    first_ms = Time([&] { value = expression->Run(); });
+    first_ms = Time([&] { value = expression->Run()[0]; });
     Result<Matrix> matrix = value.IsMatrix() ? ToDense(value.matrix())
                                              : Result<Matrix>(FilledMatrix(1, 1, value.scalar().AsDouble()));
     if (matrix.ok()) matrix = ops::Widen(*matrix);
@@ -126,28 +105,19 @@ void FusionMeter::Measure(const FusionRow& row) {
   }
   first_ms += Time(hand);
   const int least = row.flops > 0 ? kLeastRoundsOfArithmetic : 3;
-  const int rounds = std::clamp(static_cast<int>(kMillisecondsOfRow / first_ms), least, 200);
-  Figures best{.drift = 1e300};
-  for (int attempt = 0; attempt < kAttempts && best.drift > kDrift; ++attempt) {
-    Figures now;
-    const double probe = Probe();
-    for (int round = 0; round < rounds; ++round) {
-      now.hand_ms = std::min(now.hand_ms, Time(hand));
-      const double ms = Time(ours);
-      now.ours_ms = std::min(now.ours_ms, ms);
-      // Where arithmetic rules its probe takes turns too, for as long as we took.
-      if (row.flops > 0) {
-        now.peak = std::max(now.peak, FmaPeak(options_.threads, ms));
-        now.gemm = std::max(now.gemm, GemmProbe());
-      }
-      if (row.blas != nullptr)
-        now.blas_ms = std::min(now.blas_ms, Time([&] { row.blas(out.mutable_data()); }));
+  const int rounds = RoundsOf(first_ms, least);
+  const bool bound_by_memory = row.flops == 0;
+  const auto best = BestAttempt<Figures>(probe_, rounds, bound_by_memory, [&](Figures& now) {
+    now.hand_ms = std::min(now.hand_ms, Time(hand));
+    const double ms = Time(ours);
+    now.ours_ms = std::min(now.ours_ms, ms);
+    // Where arithmetic rules its probe takes turns too, for as long as we took.
+    if (row.flops > 0) {
+      now.peak = std::max(now.peak, FmaPeak(options_.threads, ms));
+      now.gemm = std::max(now.gemm, GemmProbe());
     }
-    const double probe_after = Probe();
-    now.probe = std::max(probe, probe_after);
-    now.drift = row.flops > 0 ? 0 : std::abs(probe - probe_after) / now.probe;
-    if (now.drift < best.drift) best = now;
-  }
+    if (row.blas != nullptr) now.blas_ms = std::min(now.blas_ms, Time([&] { row.blas(out.mutable_data()); }));
+  });
   Print(row, best, expression->compile_ms(), expression->Plan());
 }
 

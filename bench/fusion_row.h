@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "bench/attempts.h"
 #include "bench/blas.h"
 #include "bench/operators.h"
 #include "core/values/matrix.h"
@@ -34,8 +35,7 @@ class FusionMeter {
   bool Wants(const std::string& name) const { return name.find(options_.only) != std::string::npos; }
   /// One line of all probes: read and write bandwidth, FMA peak, a product by OpenBLAS (Eigen without it).
   void PrintProbes();
-  /// Probe, then loop and expression in turn, then the probe again; once more (at most five times in all)
-  /// where the two probes differ by more than 10 %, since the machine changed its speed meanwhile.
+  /// Loop and expression in turn, between two probes (BestAttempt).
   void Measure(const FusionRow& row);
   /// A row that could not be compiled.
   void Fail(const std::string& name, const Status& status);
@@ -45,10 +45,9 @@ class FusionMeter {
   bool all_agree() const { return all_agree_; }
 
  private:
-  struct Figures {
-    double ours_ms = 1e300, hand_ms = 1e300, blas_ms = 1e300, probe = 0, peak = 0, gemm = 0, drift = 0;
+  struct Figures : Attempt {
+    double ours_ms = 1e300, hand_ms = 1e300, blas_ms = 1e300, peak = 0, gemm = 0;
   };
-  double Probe() const;
   double GemmProbe();  // GFLOP/s.
   void Print(const FusionRow& row, const Figures& figures, double compile_ms, const std::string& plan) const;
   void PrintLine(const std::string& name, const std::string& plan, double ms, double limit_ms,
@@ -57,7 +56,8 @@ class FusionMeter {
 
   BenchOptions options_;
   ops::Arena* arena_;
-  Matrix probe_data_, probe_product_;
+  ReadProbe probe_;
+  Matrix probe_product_;
   Blas blas_;
   bool all_agree_ = true;
 };

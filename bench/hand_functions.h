@@ -13,6 +13,8 @@ struct HandFunctions {
   double (*sum_of_logarithms)(const double* x, const double* y, int64_t count);  ///< sum(x * log(y + 1e-15))
 };
 extern const HandFunctions kHandFunctionsAvx2, kHandFunctionsAvx512;
+/// True if this machine runs loops that are compiled for AVX-512.
+bool RunsAvx512();
 /// The widest that this machine runs.
 const HandFunctions& SelectedHandFunctions();
 

@@ -4,10 +4,14 @@
 
 namespace heddle::bench {
 
-const HandFunctions& SelectedHandFunctions() {
+bool RunsAvx512() {
   static const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-  return wide ? kHandFunctionsAvx512 : kHandFunctionsAvx2;
+  return wide;
+}
+
+const HandFunctions& SelectedHandFunctions() {
+  return RunsAvx512() ? kHandFunctionsAvx512 : kHandFunctionsAvx2;
 }
 
 }  // namespace heddle::bench

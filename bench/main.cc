@@ -7,12 +7,14 @@
 
 #include "bench/actors.h"
 #include "bench/control.h"
+#include "bench/convolution.h"
 #include "bench/files.h"
 #include "bench/fusion.h"
 #include "bench/operators.h"
 #include "bench/precision.h"
 #include "bench/recursion.h"
 #include "bench/scripts.h"
+#include "bench/stitch.h"
 #include "bench/transforms.h"
 #include "compiler/fuse/fuse.h"
 
@@ -60,6 +62,8 @@ int main(int argc, char** argv) {
   if (name == "fusion") return heddle::bench::RunFusion(options);
   if (name == "precision") return heddle::bench::RunPrecision(options);
   if (name == "recursion") return heddle::bench::RunRecursion(options);
+  if (name == "convolution") return heddle::bench::RunConvolution(options);
+  if (name == "stitch") return heddle::bench::RunStitch(options);
   if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
   if (name == "optimizer" && !files.empty()) return heddle::bench::RunOptimizer(options, files);
   std::fputs(
@@ -67,8 +71,10 @@ int main(int argc, char** argv) {
       "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
       "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"
       "       heddle-bench files [--json] [--threads N] [--rounds N] [--cells N] [--only TEXT] [--data FOLDER]\n"
-      "       fusion, precision: [--plan off|all|no-redundancy|cost]\n"
       "       heddle-bench recursion [--json] [--threads N] [--rounds N] [--only MODEL] [--data TREES]\n"
+      "       heddle-bench convolution [--json] [--threads N] [--only TEXT]\n"
+      "       heddle-bench stitch [--json] [--threads N] [--only TEXT]\n"
+      "       fusion, precision, stitch: [--plan off|all|no-redundancy|cost]\n"
       "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n"
       "       heddle-bench optimizer [--json] [--threads N] [--rounds N] [--data FILE] FILE.dml...\n",
       stderr);

@@ -72,8 +72,8 @@ class PrecisionMeter {
       peer = OrStop(Matrix::Dense(one.inputs.at(one.left).rows(), one.inputs.at(one.right).columns(),
                                   ElementType::kFloat32));
     for (int round = 0; round <= kRounds; ++round) {
-      const double of_doubles = Time([&] { exact = in_doubles.Run(); });
-      const double of_singles = Time([&] { found = in_singles.Run(); });
+      const double of_doubles = Time([&] { exact = in_doubles.Run()[0]; });
+      const double of_singles = Time([&] { found = in_singles.Run()[0]; });
       if (has_blas) {
         const Matrix &a = narrow.at(one.left), &b = narrow.at(one.right);
         const double of_blas = Time([&] {
@@ -92,7 +92,7 @@ class PrecisionMeter {
 
  private:
   Expression Compile(const Case& one, const std::map<std::string, Value>& inputs) {
-    Result<Expression> expression = Expression::Compile("", one.code, inputs, options_.plan, arena_);
+    Result<Expression> expression = Expression::Compile("", {one.code}, inputs, options_.plan, arena_);
     if (expression.ok()) return *std::move(expression);
     std::fprintf(stderr, "heddle-bench: %s: %s\n", one.name.c_str(), expression.status().ToString().c_str());
     std::exit(1);

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bench/operators.h"
+
+namespace heddle::bench {
+
+/// Convolutions of 64 images, forward and both gradients: GFLOP/s beside the packed product of the same size
+/// (windows that are unfolded already, times filters), one line a case.
+int RunConvolution(const BenchOptions& options);
+
+}  // namespace heddle::bench
