@@ -15,25 +15,31 @@ constexpr int64_t kChainTerms = 65536;   // Terms from which chains may be cut.
 constexpr size_t kMostKept = 16;
 constexpr int64_t kTaskOperations = 1 << 17;  // Multiply-adds that are worth a second thread.
 
-template <typename To, typename From>
-Result<Matrix> Converted(const Matrix& from, ElementType type) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix to, Matrix::Dense(from.rows(), from.columns(), type));
-  const From* const in = from.data<From>();
-  To* const out = to.mutable_data<To>();
-  for (int64_t i = 0; i < from.cells(); ++i) out[i] = static_cast<To>(in[i]);
-  return to;
+template <typename Cell>
+GemmOf<Cell> ProductOf(const Matrix& a, Shape b, const PackedRightOf<Cell>& packed,
+                       const std::atomic<bool>* cancelled) {
+  GemmOf<Cell> gemm;
+  gemm.m = a.rows();
+  gemm.n = b.columns;
+  gemm.k = b.rows;
+  gemm.a = a.data<Cell>();
+  gemm.a_row = gemm.k;
+  gemm.packed = &packed;
+  gemm.b_row = gemm.n;
+  gemm.c_row = gemm.n;
+  gemm.canonical = true;
+  gemm.parallel = gemm.m * gemm.n * gemm.k >= kTaskOperations;
+  gemm.cancelled = cancelled;
+  return gemm;
 }
 
 }  // namespace
 
 PackedWeights::PackedWeights(Matrix b) : given_(std::move(b)) {
-  Matrix wide = given_;
-  if (given_.element_type() == ElementType::kFloat32) {
-    Result<Matrix> doubles = Converted<double, float>(given_, ElementType::kFloat64);
-    if (!doubles.ok()) return;  // Multiply says so.
-    wide = *std::move(doubles);
-  }
-  packed_ = std::make_unique<PackedRight>(wide.data(), wide.rows(), wide.columns());
+  if (given_.element_type() == ElementType::kFloat32)
+    singles_ = std::make_unique<SinglePackedRight>(given_.data<float>(), given_.rows(), given_.columns());
+  else
+    packed_ = std::make_unique<PackedRight>(given_.data(), given_.rows(), given_.columns());
 }
 
 PackedWeights::~PackedWeights() = default;
@@ -48,28 +54,17 @@ bool PackedWeights::IsOf(const Matrix& b) const {
 }
 
 Result<Matrix> PackedWeights::Multiply(const Matrix& a, const std::atomic<bool>* cancelled) const {
-  if (packed_ == nullptr) return ResourceExhausted("out of memory: no room for a matrix in doubles");
-  const bool is_single = a.element_type() == ElementType::kFloat32;
-  Matrix left = a;
-  if (is_single) {
-    HEDDLE_ASSIGN_OR_RETURN(left, (Converted<double, float>(a, ElementType::kFloat64)));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix c, Matrix::Dense(a.rows(), given_.columns(), a.element_type()));
+  if (singles_ != nullptr) {
+    SingleGemm gemm = ProductOf(a, given_.shape(), *singles_, cancelled);
+    gemm.singles = c.mutable_data<float>();
+    Run(gemm);
+  } else {
+    Gemm gemm = ProductOf(a, given_.shape(), *packed_, cancelled);
+    gemm.c = c.mutable_data();
+    Run(gemm);
   }
-  HEDDLE_ASSIGN_OR_RETURN(Matrix c, Matrix::Dense(a.rows(), given_.columns()));
-  Gemm gemm;
-  gemm.m = a.rows();
-  gemm.n = given_.columns();
-  gemm.k = given_.rows();
-  gemm.a = left.data();
-  gemm.a_row = gemm.k;
-  gemm.packed = packed_.get();
-  gemm.b_row = gemm.n;
-  gemm.c = c.mutable_data();
-  gemm.c_row = gemm.n;
-  gemm.canonical = true;
-  gemm.parallel = gemm.m * gemm.n * gemm.k >= kTaskOperations;
-  gemm.cancelled = cancelled;
-  Run(gemm);
-  return is_single ? Converted<float, double>(c, ElementType::kFloat32) : Result<Matrix>(std::move(c));
+  return c;
 }
 
 std::shared_ptr<const PackedWeights> WeightCache::Of(const Matrix& b) {

@@ -7,10 +7,9 @@
 #include <mutex>
 
 #include "core/values/matrix.h"
+#include "ops/product/matmul_gemm.h"
 
 namespace heddle::ops {
-
-class PackedRight;
 
 /// A dense matrix B that many small products have on the right, as they read it: packed once for all batches,
 /// and for all evaluations with the same matrix.
@@ -18,8 +17,8 @@ class PackedWeights {
  public:
   explicit PackedWeights(Matrix b);
   ~PackedWeights();
-  /// A %*% B, A dense and of B's element type: the chain of docs/numerics.md, section 3, in doubles, rounded
-  /// once to floats. On the threads of the calling arena.
+  /// A %*% B, A dense and of B's element type: the chain of docs/numerics.md, section 3, of floats that of
+  /// section 9. On the threads of the calling arena.
   Result<Matrix> Multiply(const Matrix& a, const std::atomic<bool>* cancelled) const;
   /// Whether this is the packed form of those very cells.
   bool IsOf(const Matrix& b) const;
@@ -29,7 +28,8 @@ class PackedWeights {
 
  private:
   const Matrix given_;  ///< Kept: no other matrix takes its place in memory.
-  std::unique_ptr<PackedRight> packed_;
+  std::unique_ptr<PackedRight> packed_;  ///< Of doubles, or
+  std::unique_ptr<SinglePackedRight> singles_;
 };
 
 /// The last of them. Thread-safe, where threads run in arenas of their own: who packs must not take up another

@@ -235,9 +235,7 @@ Status BodyRun::RunRows(size_t id, int64_t begin, int64_t end) {
       slot.input_infos[i].element_type = values[i].matrix().element_type();
     }
   }
-  // Floats would be widened for the operator, all of the right operand.
-  if (slot.weights != nullptr &&
-      (rows >= kPackedRows || values[0].matrix().element_type() == ElementType::kFloat32)) {
+  if (slot.weights != nullptr && rows >= kPackedRows) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix product, slot.weights->Multiply(values[0].matrix(), context_.cancelled));
     slot.value = std::move(product);
     return OkStatus();
