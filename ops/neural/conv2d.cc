@@ -14,11 +14,18 @@ namespace {
 
 enum Input { kImages, kFilters, kShapes };
 
-// Cells of unfolded windows that a task holds, where a few windows do not have more.
-constexpr int64_t kUnfoldedCells = 1 << 17;
-constexpr int64_t kLeastWindows = 64;
+// Cells of unfolded windows that a task holds, where a few windows do not have more: they stay in the
+// second-level cache beside the filters.
+constexpr int64_t kUnfoldedCells = 48 << 10;
+// Multiples of the columns of a tile of products; with at most so many, a product of few filters reads the
+// unfolded windows where they are (ReadsInPlace), unless their rows lie multiples of 512 bytes apart.
+constexpr int64_t kTileColumns = 24, kLeastWindows = 72, kMostWindows = 240;
 
-int64_t WindowsOfTask(int64_t filter) { return std::max(kLeastWindows, kUnfoldedCells / filter / 8 * 8); }
+int64_t WindowsOfTask(int64_t filter) {
+  const int64_t windows =
+      std::clamp(kUnfoldedCells / filter / kTileColumns * kTileColumns, kLeastWindows, kMostWindows);
+  return windows % 64 == 0 ? windows - kTileColumns : windows;
+}
 
 Status CheckInputs(std::string_view op, const Windows& windows, Shape images, Shape filters,
                    StatusCode code) {
@@ -56,7 +63,7 @@ Result<Value> RunConv2d(const KernelCall& call) {
       if (IsCancelled(call.context.cancelled)) return;
       const int64_t image = unit / tiles, begin = unit % tiles * width;
       const int64_t end = std::min(places, begin + width);
-      UnfoldToColumns(windows, x.data() + image * x.columns(), begin, end, unfolded.data());
+      Unfold(windows, x.data() + image * x.columns(), begin, end, 0, filter, unfolded.data());
       Run(Gemm{.m = windows.k,
                .n = end - begin,
                .k = filter,

@@ -14,8 +14,11 @@ namespace {
 
 enum Input { kFilters, kGradient, kShapes };
 
-// Cells of the gradient of windows that a task holds, where one channel does not have more.
-constexpr int64_t kGradientCells = 1 << 18;
+// Cells of the gradient of windows that a task holds, where a row of windows does not have more: they stay
+// in the second-level cache.
+constexpr int64_t kGradientCells = 1 << 16;
+// Where there are fewer images for each thread, tasks are a part of the channels.
+constexpr int64_t kLeastImagesOfThread = 4;
 
 Status CheckInputs(std::string_view op, const Windows& windows, Shape filters, Shape gradient,
                    StatusCode code) {
@@ -46,29 +49,38 @@ Result<Value> RunBackwardData(const KernelCall& call) {
                                      call.input_infos[kGradient].shape, StatusCode::kFailedPrecondition));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(gradient.rows(), windows.Image()));
   const int64_t places = windows.Places(), area = windows.r * windows.s;
-  const int64_t group = std::clamp<int64_t>(kGradientCells / (area * places), 1, windows.c);
+  const int64_t units_of_image =
+      CeilDivide(kLeastImagesOfThread * ParallelThreads(), std::max<int64_t>(gradient.rows(), 1));
+  const int64_t group = CeilDivide(windows.c, std::min(units_of_image, windows.c));
   const int64_t groups = CeilDivide(windows.c, group), channel_cells = windows.h * windows.w;
+  const int64_t rows =
+      std::clamp<int64_t>(kGradientCells / (group * area * windows.q), 1, std::max<int64_t>(windows.p, 1));
   ParallelFor(gradient.rows() * groups, 1, [&](int64_t first, int64_t last) {
-    AlignedArray of_windows(group * area * places);
+    AlignedArray of_windows(group * area * rows * windows.q);
     for (int64_t unit = first; unit < last; ++unit) {
-      if (IsCancelled(call.context.cancelled)) return;
       const int64_t image = unit / groups, begin = unit % groups * group;
       const int64_t end = std::min(windows.c, begin + group);
-      Run(Gemm{.m = (end - begin) * area,
-               .n = places,
-               .k = windows.k,
-               .a = filters.data() + begin * area,
-               .a_row = 1,
-               .a_column = windows.Filter(),
-               .b = gradient.data() + image * gradient.columns(),
-               .b_row = places,
-               .c = of_windows.data(),
-               .c_row = places,
-               .canonical = true});
       double* const channels = result.mutable_data() + image * result.columns() + begin * channel_cells;
       std::fill_n(channels, (end - begin) * channel_cells, 0.0);
-      for (int64_t channel = 0; channel < end - begin; ++channel)
-        FoldChannel(windows, of_windows.data() + channel * area * places, channels + channel * channel_cells);
+      // Rows of windows from the last to the first, as FoldChannel asks.
+      for (int64_t row_end = windows.p; row_end > 0; row_end -= rows) {
+        if (IsCancelled(call.context.cancelled)) return;
+        const int64_t row = std::max<int64_t>(0, row_end - rows), here = (row_end - row) * windows.q;
+        Run(Gemm{.m = (end - begin) * area,
+                 .n = here,
+                 .k = windows.k,
+                 .a = filters.data() + begin * area,
+                 .a_row = 1,
+                 .a_column = windows.Filter(),
+                 .b = gradient.data() + image * gradient.columns() + row * windows.q,
+                 .b_row = places,
+                 .c = of_windows.data(),
+                 .c_row = here,
+                 .canonical = true});
+        for (int64_t channel = 0; channel < end - begin; ++channel)
+          FoldChannel(windows, row, row_end, of_windows.data() + channel * area * here,
+                      channels + channel * channel_cells);
+      }
     }
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
@@ -83,7 +95,7 @@ Cost BackwardDataCost(const Node& node, std::span<const ValueInfo> inputs) {
           .bytes = 8 * (cells + static_cast<double>(node.info.shape.Cells()))};
 }
 
-// The gradient of the windows of one task, where one channel does not have more.
+// The gradient of the windows of one task, where a row of windows does not have more.
 double BackwardDataWorkingBytes(const Node&, std::span<const ValueInfo>) {
   return sizeof(double) * kGradientCells;
 }
@@ -98,7 +110,7 @@ double BackwardDataWorkingBytes(const Node&, std::span<const ValueInfo>) {
 /// Order:   for each cell of a filter, of row i and column j, one chain s = fma(w, dout, s) over the filters
 ///          from +0.0, + 0.0 at its end; a cell of an image adds those of its windows with i, then j,
 ///          ascending, from +0.0.
-/// Cost:    2 * N*K*P*Q * C*R*S; a product for each image, its result folded back.
+/// Cost:    2 * N*K*P*Q * C*R*S; a product for a few rows of windows of an image, its result folded back.
 extern constexpr Operator kConv2dBackwardData = {
     .name = "conv2d_backward_data",
     .form = CallForm::kNamed,

@@ -8,6 +8,7 @@
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/reduction/reduction_tree.h"
+#include "ops/simd/transpose.h"
 
 namespace heddle::ops {
 namespace {
@@ -20,9 +21,16 @@ constexpr int64_t kLeafImages = 8;
 // Gradients of more cells are computed in tiles, so that the nodes in flight stay small.
 constexpr int64_t kWide = 1 << 16;
 constexpr int64_t kTileFilters = 256;
-// Cells of unfolded windows that a task holds, where a few windows do not have more.
-constexpr int64_t kUnfoldedCells = 1 << 17;
-constexpr int64_t kLeastWindows = 16;
+// Cells of unfolded windows that a task holds, where a few windows do not have more: they stay in the
+// second-level cache beside what is added up.
+constexpr int64_t kUnfoldedCells = 48 << 10;
+constexpr int64_t kLeastWindows = 16, kMostWindows = 248;
+
+// Rows of unfolded windows that lie multiples of 512 bytes apart share few places of the first-level cache.
+int64_t WindowsTogether(int64_t cells) {
+  const int64_t windows = std::clamp(kUnfoldedCells / cells / 8 * 8, kLeastWindows, kMostWindows);
+  return windows % 64 == 0 ? windows - 8 : windows;
+}
 
 Status CheckInputs(std::string_view op, const Windows& windows, Shape images, Shape gradient,
                    StatusCode code) {
@@ -59,30 +67,34 @@ struct Images {
   int64_t begin, end;
 };
 
-// One tile of a leaf: rows are filters, columns cells of a filter. The windows of an image are multiplied a
-// few at a time; every chain goes on from one to the next.
+// One tile of a leaf: rows are filters, columns cells of a filter. It is computed turned, as rows of cells
+// times columns of filters, since windows are unfolded fastest one cell after the other. The windows of an
+// image are multiplied a few at a time; every chain goes on from one to the next.
 void AddLeaf(const Windows& windows, const Matrix& x, const Matrix& gradient, Images images, const Tile& tile,
              double* payload) {
   const int64_t places = windows.Places();
-  const int64_t count = std::min(places, std::max(kLeastWindows, kUnfoldedCells / tile.columns));
-  AlignedArray unfolded(count * tile.columns);
-  std::fill_n(payload, tile.Cells(), 0.0);
+  const int64_t count = std::min(places, WindowsTogether(tile.columns));
+  AlignedArray unfolded(count * tile.columns), of_filters(count * tile.rows), turned(tile.Cells());
+  std::fill_n(turned.data(), tile.Cells(), 0.0);
   for (int64_t image = images.begin; image < images.end; ++image)
     for (int64_t begin = 0; begin < places; begin += count) {
       const int64_t end = std::min(places, begin + count);
-      UnfoldToRows(windows, x.data() + image * x.columns(), begin, end, tile.column,
-                   tile.column + tile.columns, unfolded.data());
-      Run(Gemm{.m = tile.rows,
-               .n = tile.columns,
+      Unfold(windows, x.data() + image * x.columns(), begin, end, tile.column, tile.column + tile.columns,
+             unfolded.data());
+      simd::Transpose(gradient.data() + image * gradient.columns() + tile.row * places + begin, places,
+                      tile.rows, end - begin, of_filters.data(), tile.rows);
+      Run(Gemm{.m = tile.columns,
+               .n = tile.rows,
                .k = end - begin,
-               .a = gradient.data() + image * gradient.columns() + tile.row * places + begin,
-               .a_row = places,
-               .b = unfolded.data(),
-               .b_row = tile.columns,
-               .c = payload,
-               .c_row = tile.columns,
+               .a = unfolded.data(),
+               .a_row = end - begin,
+               .b = of_filters.data(),
+               .b_row = tile.rows,
+               .c = turned.data(),
+               .c_row = tile.rows,
                .accumulate = true});
     }
+  simd::Transpose(turned.data(), tile.rows, tile.columns, tile.rows, payload, tile.columns);
 }
 
 Result<Matrix> Partial(const KernelCall& call, const Windows& windows, int64_t row_begin, int64_t row_end) {
@@ -145,9 +157,9 @@ Cost BackwardFilterCost(const Node& node, std::span<const ValueInfo> inputs) {
           .bytes = 8 * (cells + static_cast<double>(x.Cells()))};
 }
 
-// The unfolded windows of one task.
+// The unfolded windows and a tile of one task.
 double BackwardFilterWorkingBytes(const Node&, std::span<const ValueInfo>) {
-  return sizeof(double) * kUnfoldedCells;
+  return sizeof(double) * (kUnfoldedCells + kWide);
 }
 
 }  // namespace

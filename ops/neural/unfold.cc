@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/values/panels.h"
+
 namespace heddle::ops {
 namespace {
 
@@ -15,63 +17,76 @@ Cell CellOf(const Windows& windows, int64_t number) {
   return {number / area, number % area / windows.s, number % windows.s};
 }
 
+// Windows of a row of the result whose column j lies within the image.
+struct Range {
+  int64_t begin, end;
+};
+Range WindowsInside(const Windows& windows, int64_t j) {
+  const int64_t before = std::max<int64_t>(0, windows.pad_w - j), room = windows.w + windows.pad_w - j;
+  const int64_t begin = std::min(windows.q, CeilDivide(before, windows.stride_w));
+  return {begin, room <= 0 ? begin : std::clamp(CeilDivide(room, windows.stride_w), begin, windows.q)};
+}
+
+// out[i] = from[i * stride]; the end of out.
+double* CopyEvery(const double* from, int64_t stride, int64_t count, double* out) {
+  if (stride == 1) return std::copy_n(from, count, out);
+  if (stride == 2) {  // The vectorizer knows two.
+    for (int64_t i = 0; i < count; ++i) out[i] = from[2 * i];
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i] = from[i * stride];
+  }
+  return out + count;
+}
+
+// to[i * stride] += cells[i]
+void AddToEvery(const double* cells, int64_t count, int64_t stride, double* to) {
+  if (stride == 1) {
+    for (int64_t i = 0; i < count; ++i) to[i] += cells[i];
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i * stride] += cells[i];
+  }
+}
+
 }  // namespace
 
-void UnfoldToColumns(const Windows& windows, const double* image, int64_t begin, int64_t end, double* out) {
-  for (int64_t number = 0; number < windows.Filter(); ++number) {
+void Unfold(const Windows& windows, const double* image, int64_t begin, int64_t end, int64_t first_cell,
+            int64_t last_cell, double* out) {
+  for (int64_t number = first_cell; number < last_cell; ++number) {
     const Cell cell = CellOf(windows, number);
     const double* const channel = image + cell.channel * windows.h * windows.w;
+    const Range inside = WindowsInside(windows, cell.j);
     for (int64_t window = begin; window < end;) {
       // Windows beside each other, as far as this row of the result has them.
-      const int64_t row = window / windows.q, row_end = std::min(end, (row + 1) * windows.q);
+      const int64_t row = window / windows.q, first = window - row * windows.q;
+      const int64_t last = std::min(end - row * windows.q, windows.q);
       const int64_t y = row * windows.stride_h - windows.pad_h + cell.i;
+      window = row * windows.q + last;
       if (y < 0 || y >= windows.h) {
-        out = std::fill_n(out, row_end - window, 0.0);
-        window = row_end;
+        out = std::fill_n(out, last - first, 0.0);
         continue;
       }
-      const double* const line = channel + y * windows.w;
-      int64_t x = (window - row * windows.q) * windows.stride_w - windows.pad_w + cell.j;
-      for (; window < row_end; ++window, x += windows.stride_w)
-        *out++ = x >= 0 && x < windows.w ? line[x] : 0.0;
+      const int64_t from = std::clamp(inside.begin, first, last), to = std::clamp(inside.end, from, last);
+      out = std::fill_n(out, from - first, 0.0);
+      const double* const line = channel + y * windows.w + from * windows.stride_w - windows.pad_w + cell.j;
+      out = CopyEvery(line, windows.stride_w, to - from, out);
+      out = std::fill_n(out, last - to, 0.0);
     }
   }
 }
 
-void UnfoldToRows(const Windows& windows, const double* image, int64_t begin, int64_t end, int64_t first,
-                  int64_t last, double* out) {
-  for (int64_t window = begin; window < end; ++window) {
-    const int64_t top = window / windows.q * windows.stride_h - windows.pad_h;
-    const int64_t left = window % windows.q * windows.stride_w - windows.pad_w;
-    for (int64_t number = first; number < last;) {
-      const Cell cell = CellOf(windows, number);
-      const int64_t line_end = std::min(last, number + windows.s - cell.j);
-      const int64_t y = top + cell.i;
-      if (y < 0 || y >= windows.h) {
-        out = std::fill_n(out, line_end - number, 0.0);
-        number = line_end;
-        continue;
-      }
-      const double* const line = image + (cell.channel * windows.h + y) * windows.w;
-      for (int64_t x = left + cell.j; number < line_end; ++number, ++x)
-        *out++ = x >= 0 && x < windows.w ? line[x] : 0.0;
-    }
-  }
-}
-
-void FoldChannel(const Windows& windows, const double* columns, double* channel) {
+void FoldChannel(const Windows& windows, int64_t begin, int64_t end, const double* columns, double* channel) {
   for (int64_t i = 0; i < windows.r; ++i)
-    for (int64_t j = 0; j < windows.s; ++j)
-      for (int64_t row = 0; row < windows.p; ++row) {
+    for (int64_t j = 0; j < windows.s; ++j) {
+      const Range inside = WindowsInside(windows, j);
+      for (int64_t row = begin; row < end; ++row) {
         const int64_t y = row * windows.stride_h - windows.pad_h + i;
-        const double* const line = columns;
+        const double* const line = columns + inside.begin;
         columns += windows.q;
         if (y < 0 || y >= windows.h) continue;
-        for (int64_t column = 0; column < windows.q; ++column) {
-          const int64_t x = column * windows.stride_w - windows.pad_w + j;
-          if (x >= 0 && x < windows.w) channel[y * windows.w + x] += line[column];
-        }
+        AddToEvery(line, inside.end - inside.begin, windows.stride_w,
+                   channel + y * windows.w + inside.begin * windows.stride_w - windows.pad_w + j);
       }
+    }
 }
 
 }  // namespace heddle::ops

@@ -3,21 +3,19 @@
 
 #include "ops/neural/windows.h"
 
-// Images as matrices whose columns, or rows, are windows, so that a convolution is a product. A cell of a
+// Images as matrices whose columns are windows, so that a convolution is a product. A cell of a
 // window is numbered (channel * r + i) * s + j, a window of the result row * q + column.
 namespace heddle::ops {
 
-/// Windows [begin, end) of an image, a column each: out[cell * (end - begin) + window - begin], for all
-/// windows.Filter() cells. Padding is 0.0.
-void UnfoldToColumns(const Windows& windows, const double* image, int64_t begin, int64_t end, double* out);
+/// Windows [begin, end) of an image, a column each, and of them the cells [first, last): out[(cell - first) *
+/// (end - begin) + window - begin]. Padding is 0.0.
+void Unfold(const Windows& windows, const double* image, int64_t begin, int64_t end, int64_t first,
+            int64_t last, double* out);
 
-/// The same windows, a row each, with the cells [first, last): out[(window - begin) * (last - first) + cell -
-/// first].
-void UnfoldToRows(const Windows& windows, const double* image, int64_t begin, int64_t end, int64_t first,
-                  int64_t last, double* out);
-
-/// Adds what the windows of one channel hold to the image they were cut from. `columns` is a row of Places()
-/// for each of the r * s cells of a window. A cell of the image gets its addends in the order of those rows.
-void FoldChannel(const Windows& windows, const double* columns, double* channel);
+/// Adds what the windows in rows [begin, end) of the result hold of one channel to the image they were cut
+/// from. `columns` is a row of (end - begin) * q places for each of the r * s cells of a window. A cell of
+/// the image gets its addends by rows of the window ascending, then by columns: over several calls, too, if
+/// they take rows of the result from the last to the first.
+void FoldChannel(const Windows& windows, int64_t begin, int64_t end, const double* columns, double* channel);
 
 }  // namespace heddle::ops
