@@ -87,9 +87,8 @@ TEST(ConvolutionTest, KernelsAgreeWithTheirReferencesBitByBit) {
 // More windows than one task unfolds, more filters than a tile has, windows that overlap by more than a
 // stride: cuts change nothing.
 TEST(ConvolutionTest, TilesDoNotChangeBits) {
-  for (const Case& c :
-       {Case{1, 60, 40, 13, 260, 3, 3, 1, 1, 1, 1}, Case{3, 3, 60, 64, 5, 7, 7, 2, 2, 3, 3},
-        Case{2, 2, 90, 50, 3, 5, 4, 3, 1, 2, 1}}) {
+  for (const Case& c : {Case{1, 60, 40, 13, 260, 3, 3, 1, 1, 1, 1}, Case{3, 3, 60, 64, 5, 7, 7, 2, 2, 3, 3},
+                        Case{2, 2, 90, 50, 3, 5, 4, 3, 1, 2, 1}}) {
     for (Call& one : CallsOf(c, [](const Matrix& x) { return x; })) {
       if (!one.op.starts_with("conv2d")) continue;
       SCOPED_TRACE(one.op);
