@@ -36,6 +36,15 @@ std::optional<DataType> ContainerOf(const Token& token) {
   return std::nullopt;
 }
 
+// A parameter that is declared boolean and whose default is 3, say, is meant to hold numbers: scripts that
+// declare one so (enumerateLogical) get by because SystemDS puts constants into bodies unconverted.
+bool CountsMoreThanABoolean(const Expression& value) {
+  if (value.kind != Expression::Kind::kLiteral) return false;
+  const ValueType type = value.literal.type();
+  if (type != ValueType::kInteger && type != ValueType::kDouble) return false;
+  return value.literal.AsDouble() != 0 && value.literal.AsDouble() != 1;
+}
+
 }  // namespace
 
 void StatementParser::ParseFunction() {
@@ -142,6 +151,8 @@ bool StatementParser::ParseParameter(std::string_view what, bool is_result, Para
     stream_.Take();
     parameter->default_value = expressions_.Parse();
     if (parameter->default_value == nullptr) return false;
+    if (CountsMoreThanABoolean(*parameter->default_value) && parameter->value_type == ValueType::kBoolean)
+      parameter->value_type = parameter->default_value->literal.type();
   }
   parameter->range.end = stream_.PreviousEnd();
   return true;

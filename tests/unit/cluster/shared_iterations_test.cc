@@ -142,7 +142,7 @@ TEST(SharedIterationsTest, CellsOfAnyKindComeTogether) {
 
 TEST(SharedIterationsTest, CellsOfFramesAndElementsOfListsComeTogether) {
   const std::string script =
-      "F = cbind(as.frame(matrix(1, rows=6, cols=1)), frame(\"x\", rows=6, cols=1))\n"
+      "F = cbind(as.frame(matrix(2.5, rows=6, cols=1)), frame(\"x\", rows=6, cols=1))\n"
       "L = list(matrix(7, rows=2, cols=2), 0, \"c\", F[1, ], list(1, 2), 6)\n"
       "for (round in 1:2) {\n  parfor (i in 1:6) {\n    X = cumsum(rand(rows=5, cols=2))\n"
       "    F[i, 2] = as.frame(\"text \" + i)\n"
