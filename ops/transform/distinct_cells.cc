@@ -14,7 +14,7 @@
 namespace heddle::ops {
 namespace {
 
-constexpr int64_t kLeastRowsOfPiece = int64_t{1} << 16, kMostRowsOfPiece = int64_t{1} << 30;
+constexpr int64_t kLeastRowsOfPiece = int64_t{1} << 17, kMostRowsOfPiece = int64_t{1} << 30;
 constexpr int64_t kMostDistinct = std::numeric_limits<int32_t>::max();
 
 // Few pieces: each meets most of the frequent cells anew. How rows are cut changes no number.

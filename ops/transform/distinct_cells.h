@@ -23,7 +23,7 @@ struct DistinctCells {
 ///
 /// Order:   that of rows, however many threads there are.
 /// Errors:  kResourceExhausted beyond 2^31 - 1 distinct cells.
-/// Cost:    one hash of every cell, in parallel; the distinct cells of each piece, of 2^16 rows or more, are
+/// Cost:    one hash of every cell, in parallel; the distinct cells of each piece, of 2^17 rows or more, are
 ///          put together one after the other.
 Result<DistinctCells> FindDistinctCells(const Column& column);
 
