@@ -401,8 +401,7 @@ class Lowering : private Places {
       step.right = InputPosition(node(n.inputs[1]));
       if (step.columns > kFewColumns && node(n.inputs[1]).info.format == Format::kSparse)
         return Unimplemented("a product with a CSR right operand");
-      HEDDLE_RETURN_IF_ERROR(
-          ReadForProduct(n.inputs[0], &step.from, &step.index, step.columns > kFewColumns));
+      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.index));
     } else {
       const Aggregate& aggregate = *FindAggregate(n.op);
       step.kind = Step::Kind::kFoldRows;
@@ -415,7 +414,8 @@ class Lowering : private Places {
       else if (IsCsrInput(operand))  // By its entries: dense cells would be mostly zeros.
         step.index = InputPosition(node(operand));
       else
-        step.from = aggregate.kind == AggregateKind::kIndexMax || aggregate.kind == AggregateKind::kIndexMin
+        step.from = IsReadAsSingles(operand) ? SinglesPlace(operand)
+                    : aggregate.kind == AggregateKind::kIndexMax || aggregate.kind == AggregateKind::kIndexMin
                         ? ContiguousPlace(operand)
                         : DensePlace(operand);
     }
@@ -433,8 +433,8 @@ class Lowering : private Places {
   }
 
   // The rows of a product's operand: a CSR input is read as it is (absent cells are skipped), everything else
-  // dense. `singles`: rows of an input of floats are read where they are, not widened.
-  Status ReadForProduct(NodeId id, TileRef* from, int* csr_input, bool singles = false) {
+  // dense.
+  Status ReadForProduct(NodeId id, TileRef* from, int* csr_input) {
     *csr_input = -1;
     if (IsPattern(id)) {
       *from = PlaceOf(id);
@@ -445,11 +445,17 @@ class Lowering : private Places {
       return OkStatus();
     }
     if (node(id).info.format == Format::kSparse) return Unimplemented("a product of a CSR intermediate");
-    *from = singles ? SinglesPlace(id) : DensePlace(id);
+    *from = SinglesPlace(id);
     return OkStatus();
   }
+
+  // Rows of an input of floats are read where they are, by steps that widen them a few at a time (or compute in
+  // floats).
+  bool IsReadAsSingles(NodeId id) const {
+    return IsInput(id) && IsSingle(id) && !IsCsrInput(id) && Columns(id) <= kColumnChunk;
+  }
   TileRef SinglesPlace(NodeId id) {
-    if (IsInput(id) && IsSingle(id)) return {Kind::kInput, InputPosition(node(id)), 0};
+    if (IsReadAsSingles(id)) return {Kind::kInput, InputPosition(node(id)), 0};
     return DensePlace(id);
   }
 
@@ -460,19 +466,20 @@ class Lowering : private Places {
     const Node& n = node(root.node);
     Step step{.kind = Step::Kind::kRoot, .index = r, .columns = root.n};
     if (n.Is("t%*%")) {
-      const bool singles = AddsSingles(program_, root);
-      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.right, singles));
+      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.right));
       if (node(n.inputs[1]).info.format == Format::kSparse) return Unimplemented("t(X) %*% a CSR matrix");
-      step.from_right = singles ? SinglesPlace(n.inputs[1]) : DensePlace(n.inputs[1]);
+      step.from_right =
+          AddsSingles(program_, root) ? SinglesPlace(n.inputs[1]) : DensePlace(n.inputs[1]);
       if (root.kind == TileRoot::Kind::kLanes && step.right < 0) {
-        if (!IsPattern(n.inputs[0])) step.from = ContiguousPlace(n.inputs[0]);
+        if (!IsPattern(n.inputs[0]) && !IsReadAsSingles(n.inputs[0])) step.from = ContiguousPlace(n.inputs[0]);
         step.from_right = ContiguousPlace(n.inputs[1]);
       }
     } else {
       const bool gaps = root.kind == TileRoot::Kind::kColumns && root.n > 8;
-      step.from = IsPattern(n.inputs[0]) ? PlaceOf(n.inputs[0])
-                  : gaps                 ? DensePlace(n.inputs[0])
-                                         : ContiguousPlace(n.inputs[0]);
+      step.from = IsPattern(n.inputs[0])         ? PlaceOf(n.inputs[0])
+                  : IsReadAsSingles(n.inputs[0]) ? SinglesPlace(n.inputs[0])
+                  : gaps                         ? DensePlace(n.inputs[0])
+                                                 : ContiguousPlace(n.inputs[0]);
     }
     program_.steps.push_back(std::move(step));
     return OkStatus();

@@ -26,7 +26,7 @@ constexpr int64_t kMostColumnsAtOnce = 1024, kMostColumnsOfTwoTiles = 128;
 
 PairedProduct FindPairedProduct(const TileProgram& program) {
   PairedProduct pair;
-  if (program.by_pattern) return pair;
+  if (program.by_pattern || program.single) return pair;  // Its loop reads doubles.
   for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
     const Step& step = program.steps[static_cast<size_t>(s)];
     if (step.kind == Step::Kind::kMultiply && step.index < 0 && step.columns == 1 &&

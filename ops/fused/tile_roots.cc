@@ -139,10 +139,19 @@ void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, i
     const Place y = Locate(scratch, step.from_right, row);
     return AddSparseProduct(root, entries, rows, y.cells, y.stride, row_in_panel & 7, out);
   }
+  const int64_t columns = ColumnsOf(scratch, step.columns);
   if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
-    return AddRows(root, x.cells, x.stride, rows, ColumnsOf(scratch, step.columns), row_in_panel, out);
+    return EachTileRows(scratch, step.from, row, rows, columns,
+                        [&](const double* cells, int64_t stride, int64_t first, int64_t count) {
+                          AddRows(root, cells, stride, count, columns, row_in_panel + first, out);
+                        });
   const Place y = Locate(scratch, step.from_right, row);
-  AddProduct(root, x.cells, x.stride, y.cells, y.stride, rows, ToFetch(step, x, rows), row_in_panel & 7, out);
+  const simd::Ahead ahead = program_.single ? simd::Ahead() : ToFetch(step, x, rows);
+  EachTileRows(scratch, step.from, row, rows, root.n,
+               [&](const double* cells, int64_t stride, int64_t first, int64_t count) {
+                 AddProduct(root, cells, stride, y.cells + first * y.stride, y.stride, count, ahead,
+                            (row_in_panel + first) & 7, out);
+               });
 }
 
 }  // namespace heddle::ops

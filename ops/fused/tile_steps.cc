@@ -385,18 +385,24 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
   if (step.index >= 0)
     return AggregateRows(step.aggregate, inputs_[static_cast<size_t>(step.index)], row, row + rows,
                          out - row);
-  const Place from = Locate(scratch, step.from, row);
-  const simd::Ahead ahead =
-      step.reads_memory ? simd::Ahead::OfStream(program_.processor.memory_streams) : simd::Ahead();
-  if (step.aggregate == AggregateKind::kIndexMax || step.aggregate == AggregateKind::kIndexMin)
-    return simd::IndexOfExtreme(step.aggregate == AggregateKind::kIndexMax, from.cells, rows, step.columns,
-                                out);
-  if (IsByEntry(step.from))
-    SumRows(scratch.EntriesAt(from.cells, row), rows, out);
-  else if (IsSpread(step.aggregate))
-    SpreadRows(step.aggregate, from.cells, rows, from.stride, step.columns, out, ahead);
-  else
-    simd::FoldRows(FoldOf(step.aggregate), from.cells, rows, from.stride, step.columns, out, ahead);
+  if (IsByEntry(step.from)) {
+    SumRows(scratch.EntriesAt(Locate(scratch, step.from, row).cells, row), rows, out);
+  } else {
+    const simd::Ahead ahead = step.reads_memory && !program_.single
+                                  ? simd::Ahead::OfStream(program_.processor.memory_streams)
+                                  : simd::Ahead();
+    const bool largest = step.aggregate == AggregateKind::kIndexMax;
+    EachTileRows(scratch, step.from, row, rows, step.columns,
+                 [&](const double* cells, int64_t stride, int64_t first, int64_t count) {
+                   if (largest || step.aggregate == AggregateKind::kIndexMin)
+                     simd::IndexOfExtreme(largest, cells, count, step.columns, out + first);
+                   else if (IsSpread(step.aggregate))
+                     SpreadRows(step.aggregate, cells, count, stride, step.columns, out + first, ahead);
+                   else
+                     simd::FoldRows(FoldOf(step.aggregate), cells, count, stride, step.columns, out + first,
+                                    ahead);
+                 });
+  }
   if (step.aggregate == AggregateKind::kMean)
     for (int64_t i = 0; i < rows; ++i) out[i] = out[i] / static_cast<double>(step.columns);
 }
@@ -441,9 +447,14 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
   if (IsByEntry(step.from))
     return MultiplyEntries(scratch.EntriesAt(from.cells, row), rows, right, narrow, out,
                            EntriesAhead(scratch, right, row, row_end));
-  if (k <= kFewColumns)
-    return simd::MultiplyRows(from.cells, rows, from.stride, right.rows(), narrow.cells.data(), narrow.stride,
-                              k, out, k, ToFetch(step, from, rows));
+  if (k <= kFewColumns) {
+    const simd::Ahead ahead = program_.single ? simd::Ahead() : ToFetch(step, from, rows);
+    return EachTileRows(scratch, step.from, row, rows, right.rows(),
+                        [&](const double* cells, int64_t stride, int64_t first, int64_t count) {
+                          simd::MultiplyRows(cells, count, stride, right.rows(), narrow.cells.data(),
+                                             narrow.stride, k, out + first * k, k, ahead);
+                        });
+  }
   if (simd::IsSkinny(rows, right.rows(), k))
     return simd::MultiplySkinny(from.cells, rows, from.stride, right.rows(), right.data(), k, out, k,
                                 ToFetch(step, from, rows));

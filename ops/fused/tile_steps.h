@@ -8,6 +8,7 @@
 
 #include "core/status.h"
 #include "core/values/matrix.h"
+#include "ops/elementwise/widened_rows.h"
 #include "ops/fused/entries.h"
 #include "ops/fused/paired_product.h"
 #include "ops/fused/tile_program.h"
@@ -152,6 +153,16 @@ class TileSteps {
     const float* cells = nullptr;
     int64_t stride = 0;
   };
+  // body(cells, stride, row, rows) for rows of a tile, `row` counted from its first: all at once, or those of an
+  // input of floats piece by piece, widened.
+  template <typename Body>
+  void EachTileRows(TileScratch& scratch, const TileRef& ref, int64_t row, int64_t rows, int64_t columns,
+                    const Body& body) const {
+    if (program_.single && ref.kind == TileRef::Kind::kInput)
+      return EachRows(singles_[static_cast<size_t>(ref.index)], row, row + rows, ref.column, columns, body);
+    const Place place = Locate(scratch, ref, row);
+    body(static_cast<const double*>(place.cells), place.stride, int64_t{0}, rows);
+  }
   SingleRows SinglesOf(TileScratch& scratch, const TileRef& ref, int64_t row, int64_t rows, int64_t columns,
                        std::vector<float>& room) const;
   void MultiplySingles(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const;
