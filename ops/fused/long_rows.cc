@@ -144,7 +144,8 @@ void FinishPhases(TileProgram* program) {
     // What is read again should stay in the caches.
     step.stream =
         step.stream && std::none_of(step.outputs.begin(), step.outputs.end(), [&](const TileRef& tile) {
-          return std::any_of(steps.begin(), steps.end(),
+          return tile.kind != TileRef::Kind::kNone &&
+                 std::any_of(steps.begin(), steps.end(),
                              [&](const Step& reader) { return Reads(reader, tile); });
         });
   }

@@ -224,7 +224,7 @@ class Stitch {
 
 Status RunStitch(const TileProgram& program, const KernelCall& call, std::span<Value> results) {
   if (call.phase == Phase::kFinish) {
-    for (size_t r = 0; r < program.roots.size(); ++r)
+    for (size_t r = 0; r < program.roots.size() && !program.roots[r].of_rows; ++r)
       HEDDLE_RETURN_IF_ERROR(
           FinishRoot(program, program.roots[r], call.inputs[r]->matrix(), call, &results[r]));
     return OkStatus();
