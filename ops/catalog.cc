@@ -62,6 +62,8 @@ namespace heddle::ops {
   Operator(kRowClassMeet)          \
   Operator(kRowCumsum)             \
   Operator(kSample)                \
+  Operator(kSpreadTo)              \
+  Operator(kSumTo)                 \
   Operator(kSvd)                   \
   Operator(kTensorCells)           \
   Operator(kTensorDims)            \

@@ -45,7 +45,8 @@ struct Cost {
   double bytes = 0;
 };
 
-struct Aggregate;  // ops/aggregate/aggregate.h
+struct Aggregate;   // ops/aggregate/aggregate.h
+class AdjointCall;  // ops/adjoint.h
 
 /// A set of storages of matrices: the sum of 1 << Storage.
 enum class Storages : uint8_t { kDense = 1, kCsr = 2, kDenseAndCsr = 3 };
@@ -131,8 +132,16 @@ struct Operator {
   /// Cell-wise operators whose rule is not that of `binary` and `unary`: true if the result is zero at a
   /// cell, whatever the other operands hold there.
   bool (*vanishes)(const CellOperands& operands) = nullptr;
-  /// Of a cell-wise function of one input x: its derivative in DML, "exp(x)". Empty where nobody has said it.
+
+  // ---- For derivatives (compiler/gradient, docs/gradient.md). An operator that says none of these has none.
+  /// Of a cell-wise function y of one input x: its derivative in DML, "exp(x)", "y * (1 - y)".
   std::string_view derivative = {};
+  /// The adjoint of each input in DML, ";" between them; the last is that of all further inputs. The inputs
+  /// have their names of `parameters`, the result is y, its adjoint dy. "0": the result does not change with
+  /// this input, or only in steps. "*": `differentiate` gives it. sumTo(g, a) sums what broadcasting of `a`
+  /// has repeated, spreadTo(g, X) repeats what an aggregate of X has summed.
+  std::string_view adjoints = {};
+  void (*differentiate)(AdjointCall& call) = nullptr;
 };
 
 /// For Operator::takes_singles: whatever the call.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -16,6 +17,14 @@
 
 namespace heddle::compiler {
 
+/// The call of a DML function whose only result a variable is, with the places at which its arguments were
+/// assigned: they are the same values as long as these are the last.
+struct MadeBy {
+  const DmlFunction* function = nullptr;
+  std::vector<std::pair<std::string, std::string>> arguments;  ///< As of Block::arguments.
+  std::vector<SourceRange> assigned_at;
+};
+
 /// A variable as far as it is known at one place of the script.
 struct Variable {
   LiveIn known;  ///< Type without sizes, and the value of a scalar that straight-line code gave it.
@@ -23,6 +32,8 @@ struct Variable {
   bool numbers_rows = false;  ///< The column 1, 2, ..., n, as seq(1, n) makes it, whatever the way here.
   bool is_tensor = false;     ///< The scalar that all cells of a tensor are (tensors.cc).
   std::string conflict;       ///< Not "": two ways here give it types that do not go together; said if read.
+  std::shared_ptr<const MadeBy> made_by;  ///< nullptr: not known.
+  std::string lineage_of;                 ///< The variable whose lineage() it is.
 };
 /// What a reader of the script calls it.
 std::string_view TypeName(const Variable& variable);
@@ -47,6 +58,8 @@ struct CallChoice {
   bool gives_list = false;  ///< evalList(): the result is a list of all results.
   std::string selector;     ///< Of eval: variable with the name of the function; then `functions` is empty.
   DataType first_argument = DataType::kUnknown;  ///< Of eval: the type of the argument behind the name.
+  /// Of gradient(): parameters whose derivatives come behind the results of the function.
+  std::vector<const ParameterDefinition*> by;
 
   /// The only argument of eval may be a list, whose elements are the arguments.
   bool MayExpand() const {
@@ -128,6 +141,19 @@ class BodyBuilder {
   const DmlFunction* FindParamservFunction(const Expression& call, std::string_view name, ParamservRole role,
                                            bool optional);
   bool CheckParamservArguments(const CallChoice& choice);
+
+  // --- gradient_call.cc
+  std::optional<CallChoice> ChooseGradient(const Expression& call);
+  std::optional<std::string> NameOfFunction(const Expression& name);
+  void ReportGradientCount(const Expression& call, const CallChoice& choice, size_t targets);
+  bool ReadGradientParameters(const Expression& by, const DmlFunction& function, CallChoice* choice);
+
+  // --- auto_diff.cc
+  bool BuildLineage(const Statement& statement);
+  SourceRange AssignedAt(const std::string& variable) const;
+  void RememberCall(const std::string& variable, const CallChoice& choice);
+  void BuildAutoDiff(const Statement& statement);
+  const MadeBy* CallOfLineage(const Expression& lineage) const;
 
   // --- calls.cc: calls of DML functions, and what else stands before the block of an expression
   void HoistCalls(const Expression& expression);

@@ -141,7 +141,7 @@ void BodyBuilder::ForbidCallsInIndex(const Index& index) {
 bool BodyBuilder::BindArguments(const Expression& call, const CallChoice& choice, const DmlFunction& function,
                                 std::vector<const Argument*>* bound) {
   const std::vector<ParameterDefinition>& parameters = function.definition->parameters;
-  const std::string& name = choice.is_eval ? function.name : call.name;
+  const std::string& name = choice.is_eval || !choice.by.empty() ? function.name : call.name;
   bound->assign(parameters.size(), nullptr);
   const auto is_positional = [&](const Argument& argument) {
     return choice.is_eval || argument.name.empty();
@@ -195,13 +195,18 @@ size_t ResultsOf(const CallChoice& choice) {
   size_t count = std::string::npos;
   for (const auto& [type, function] : choice.functions)
     count = std::min(count, function->definition->results.size());
-  return choice.is_eval ? std::min<size_t>(count, 1) : count;
+  return choice.is_eval ? std::min<size_t>(count, 1) : count + choice.by.size();
 }
 
 // Ends the block, whose last act is to make the arguments, and calls. The calls in the arguments are made
 // already. False after an error; results are defined anyway.
 bool BodyBuilder::EmitCall(const Expression& call, const CallChoice& choice,
                            std::vector<std::string> results) {
+  if (!choice.by.empty() && results.size() != ResultsOf(choice)) {
+    ReportGradientCount(call, choice, results.size());
+    for (const std::string& result : results) scope_[result] = {LiveIn(), call.range};
+    return false;
+  }
   const bool is_known = choice.selector.empty() && choice.functions.size() == 1 &&
                         !Expands(choice, *choice.functions[0].second);
   for (const auto& [type, function] : choice.functions) program_.Need(*function, At(call.name_range));
@@ -209,6 +214,9 @@ bool BodyBuilder::EmitCall(const Expression& call, const CallChoice& choice,
   const bool ok = is_known ? PassArguments(call, choice, &block) : PassToCandidates(call, choice, &block);
   Flush();
   block.gives_list = choice.gives_list;
+  const std::vector<std::string> derivatives(results.end() - static_cast<std::ptrdiff_t>(choice.by.size()),
+                                             results.end());
+  results.resize(results.size() - derivatives.size());
   // Of a function without results all targets lose their values.
   const size_t bound = ResultsOf(choice) == 0 ? 0 : results.size();
   if (is_known && !choice.gives_list && bound == results.size())
@@ -221,7 +229,13 @@ bool BodyBuilder::EmitCall(const Expression& call, const CallChoice& choice,
     if (is_scalar || (choice.is_eval && !choice.gives_list)) block.results[i] = NewTemporary();
   }
   const std::vector<std::string> given = block.results;
+  block.results.insert(block.results.end(), derivatives.begin(), derivatives.end());
   blocks_.push_back(std::move(block));
+  for (size_t i = 0; i < derivatives.size(); ++i) {
+    LiveIn known;
+    known.info = ValueInfo::OfDeclared(choice.by[i]->data_type, choice.by[i]->value_type);
+    scope_[derivatives[i]] = {std::move(known), call.range};
+  }
   for (size_t i = 0; i < bound; ++i) {
     if (results[i].empty()) continue;
     if (is_known && !choice.is_eval) {
@@ -240,6 +254,13 @@ bool BodyBuilder::PassArguments(const Expression& call, const CallChoice& choice
   const bool ok = BindArguments(call, choice, function, &bound);
   *block = NewBlock(Block::Kind::kCall, call.range);
   block->function = function.key;
+  if (!choice.by.empty()) {
+    GradientRequest request{"", function.key, {}, At(call.name_range)};
+    for (const ParameterDefinition* parameter : choice.by) request.parameters.push_back(parameter->name);
+    request.name = GradientName(request.function, request.parameters);
+    block->function = request.name;
+    program_.NeedGradient(std::move(request));
+  }
   if (!ok) {
     for (const Argument* argument : choice.arguments)
       if (!IsList(*argument->value)) BuildExpression(*argument->value);

@@ -29,6 +29,7 @@ DataType BodyBuilder::TypeOf(const Argument& argument) {
 
 // Makes the calls in the arguments and tells what is called then; nullopt after an error.
 std::optional<CallChoice> BodyBuilder::ChooseFunctions(const Expression& call, const Callee& callee) {
+  if (callee.is_gradient) return ChooseGradient(call);
   for (const Argument& argument : call.arguments) HoistCalls(*argument.value);
   built_arguments_.clear();
   if (callee.is_eval) return ChooseByName(call);

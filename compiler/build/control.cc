@@ -212,6 +212,8 @@ void BodyBuilder::JoinScopes(const Scope& other) {
   for (const auto& [name, theirs] : other) {
     auto [mine, is_new] = scope_.emplace(name, theirs);
     mine->second.numbers_rows &= theirs.numbers_rows;
+    if (mine->second.made_by != theirs.made_by) mine->second.made_by = nullptr;
+    if (mine->second.lineage_of != theirs.lineage_of) mine->second.lineage_of.clear();
     if (mine->second.conflict.empty() && !theirs.conflict.empty()) {
       mine->second.conflict = theirs.conflict;
       mine->second.assigned_at = theirs.assigned_at;

@@ -26,10 +26,13 @@ struct Callee {
   bool is_broken = false;     ///< Its file has errors, which were reported.
   bool is_eval = false;       ///< eval(name, ...), evalList(name, ...): `functions` is empty, the name tells.
   bool is_paramserv = false;  ///< paramserv(...): `functions` is empty, its arguments tell.
+  bool is_gradient = false;   ///< gradient(f, by, ...): `functions` is empty, its arguments tell.
 
-  bool IsLibrary() const { return !is_eval && !is_paramserv && !functions.contains(DataType::kUnknown); }
+  bool IsLibrary() const {
+    return !is_eval && !is_paramserv && !is_gradient && !functions.contains(DataType::kUnknown);
+  }
   /// False for what the name alone tells to be no function that is written in DML.
-  bool Exists() const { return !functions.empty() || is_broken || is_eval || is_paramserv; }
+  bool Exists() const { return !functions.empty() || is_broken || is_eval || is_paramserv || is_gradient; }
 };
 
 /// Finds DML functions by the name that a file uses for them. Keeps pointers into the scripts.

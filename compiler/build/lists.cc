@@ -109,6 +109,7 @@ bool BodyBuilder::IsList(const Expression& expression) const {
     const std::vector<ParameterDefinition>& results = callee->functions.begin()->second->definition->results;
     return !results.empty() && results[0].data_type == DataType::kList;
   }
+  if (expression.name == "autoDiff") return true;
   const std::optional<ListOperation> operation = ListOperationOf(expression);
   return operation && ResultOf(*operation).info.data_type == DataType::kList;
 }

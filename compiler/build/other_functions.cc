@@ -15,10 +15,10 @@ struct OtherNative {
   std::string_view instead;
 };
 constexpr OtherNative kNatives[] = {
-    {"autoDiff", ""},
+    {"autoDiff", "gradient() gives the derivatives of a function"},
     {"federated", ""},
     {"interQuantile", "order(target=X) and an index give the cells between two quantiles"},
-    {"lineage", ""},
+    {"lineage", "of what a call of a function has made it is there for autoDiff(): l = lineage(x)"},
     {"range", "min(X) and max(X) are the ends of the range of cells"},
     {"sql", "write the result of the query to a csv file and read that"},
     {"transformmeta", "write the metadata that transformencode() gives, and read them as a frame"},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "compiler/build/body_builder.h"
 #include "compiler/build/other_functions.h"
@@ -93,6 +94,8 @@ const Callee* ProgramBuilder::FindCalleeNamed(int32_t file, const std::string& n
       callee.is_eval = true;
     } else if (name == "paramserv") {
       callee.is_paramserv = true;
+    } else if (name == "gradient") {
+      callee.is_gradient = true;
     } else if (name_space.empty() && ops::FindBuiltin(name) == nullptr && !InsteadOfNative(name) &&
                std::find(std::begin(kListBuiltins), std::end(kListBuiltins), name) ==
                    std::end(kListBuiltins)) {
@@ -165,6 +168,24 @@ void ProgramBuilder::NeedByName(EvalSite site) {
   if (reachable_) eval_sites_.push_back(std::move(site));
 }
 
+void ProgramBuilder::NeedGradient(GradientRequest request) {
+  if (reachable_) gradients_.push_back(std::move(request));
+}
+
+// Where something is wrong with a function, that is said, and nothing of its derivative.
+void ProgramBuilder::BuildGradients() {
+  const std::vector<GradientRequest> requests = std::exchange(gradients_, {});
+  if (requests.empty() || diagnostics.HasErrors()) return;
+  if (!program_.functions.contains(kListSum)) {
+    const int32_t file = loader.AddWritten(kGradientFile, std::string(GradientScript()), {});
+    functions.Add(scripts);
+    for (const char* name : {"sum_of_lists", "zeros_of_list"})
+      Need(*functions.Find(file, "", name), requests[0].position);
+    BuildNeeded();
+  }
+  for (const Status& error : AddGradients(requests, &program_, &next_block_id)) diagnostics.AddStatus(error);
+}
+
 void ProgramBuilder::BuildNeeded() {
   while (!waiting_.empty()) {
     current_ = waiting_.front();
@@ -181,6 +202,7 @@ void ProgramBuilder::BuildNeeded() {
     diagnostics.AddNotes(reported, WayTo(*current_));
   }
   current_ = nullptr;
+  BuildGradients();
 }
 
 std::vector<std::string> ProgramBuilder::WayTo(const DmlFunction& function) const {

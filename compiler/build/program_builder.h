@@ -11,6 +11,7 @@
 #include "compiler/build/build.h"
 #include "compiler/build/function_table.h"
 #include "compiler/build/paramserv.h"
+#include "compiler/gradient/gradient.h"
 
 namespace heddle::compiler {
 
@@ -45,6 +46,8 @@ class ProgramBuilder {
     DataType first_argument = DataType::kUnknown;
   };
   void NeedByName(EvalSite site);
+  /// The function that gradient() calls is asked for.
+  void NeedGradient(GradientRequest request);
   /// Reports a part of DML that Heddle does not run, with what to write instead; in functions that the script
   /// never calls that does no harm.
   void ReportUnimplemented(const std::string& file, const SourceRange& range, const std::string& what,
@@ -75,6 +78,7 @@ class ProgramBuilder {
   };
 
   void BuildNeeded();
+  void BuildGradients();
   // --- eval_candidates.cc
   void BuildCandidates();
   std::set<std::string> NamesInTexts();
@@ -97,6 +101,7 @@ class ProgramBuilder {
   bool reachable_ = true;                 // what is built now is reached from the main script
   bool is_certain_ = true;                // and not only by an eval() that may call anything
   std::vector<EvalSite> eval_sites_;
+  std::vector<GradientRequest> gradients_;                          // not made yet
   std::map<std::string, std::vector<std::string>> names_in_files_;  // By the path that a text names.
   std::map<std::string, std::string> missing_parts_;  // of DML, in functions that only eval() reaches: by key
 };

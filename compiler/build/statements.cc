@@ -31,6 +31,7 @@ void BodyBuilder::BuildStatement(const Statement& statement) {
 void BodyBuilder::BuildAssign(const Statement& statement) {
   const Target& target = statement.targets[0];
   const Expression& value = *statement.value;
+  if (BuildLineage(statement)) return;
   // x = f(...) binds the result to x itself.
   if (value.kind == Expression::Kind::kCall && target.index == nullptr) {
     if (const Callee* callee = program_.FindCallee(file_, value)) {
@@ -40,6 +41,7 @@ void BodyBuilder::BuildAssign(const Statement& statement) {
       const std::string& variable = VariableFor(target.name);
       EmitCall(value, *choice, {variable});
       scope_[variable].assigned_at = target.range;
+      RememberCall(variable, *choice);
       return;
     }
   }
@@ -140,7 +142,7 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
   if (!choice) return define_unknown();
   const size_t count = ResultsOf(*choice);
   if (count == 0) return CallWithoutResult(call, *choice, statement.targets);
-  if (statement.targets.size() > count) {
+  if (choice->by.empty() && statement.targets.size() > count) {
     Error(call.name_range, fmt::format("{}() returns {} result{}, {} variables are assigned", call.name,
                                        count, count == 1 ? "" : "s", statement.targets.size()));
     return define_unknown();

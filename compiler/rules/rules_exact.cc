@@ -27,6 +27,24 @@ bool IsDenseCellX(const Match& match) {
          match.IsDense("Y");
 }
 
+// What sumTo and spreadTo come to where sizes are known; a cell counts as a cell before it counts as a
+// vector.
+bool IsResized(const Match& match) { return match.KnowsOperands() && match.ShapeOfRoot().IsKnown(); }
+bool IsSameSize(const Match& match) { return IsResized(match) && match.ShapeOf("X") == match.ShapeOfRoot(); }
+bool IsOneCell(const Match& match) {
+  return IsResized(match) && !IsSameSize(match) && match.ShapeOfRoot() == Shape{1, 1};
+}
+bool IsOneColumn(const Match& match) {
+  return IsResized(match) && !IsSameSize(match) && !IsOneCell(match) && match.ShapeOfRoot().columns == 1;
+}
+bool IsOneRow(const Match& match) {
+  return IsResized(match) && !IsSameSize(match) && !IsOneCell(match) && match.ShapeOfRoot().rows == 1;
+}
+// Broadcasting by the operator beside it repeats the same cells.
+bool IsSpread(const Match& match) {
+  return match.KnowsOperands() && match.ShapeOf("Y").IsKnown() && match.ShapeOf("Y") == match.ShapeOfRoot();
+}
+
 bool KnowsOperands(const Match& match) { return match.KnowsOperands(); }
 bool TakesScalars(const Match& match) { return match.TakesScalars("f"); }
 
@@ -68,7 +86,19 @@ constexpr Rule kRules[] = {
     {"times-one-cell", "X %*% Y", "X * as.scalar(Y) + 0", IsOneCellY, true},
     {"one-cell-times", "X %*% Y", "Y * as.scalar(X) + 0", IsDenseCellX, true},
     {"times-ones", "X %*% matrix(1, n, 1)", "rowSums(X)", KnowsOperands, true},
+    // Adjoints of broadcasting and of aggregates (docs/gradient.md).
+    {"sum-to-same", "sumTo(X, n, m)", "X", IsSameSize, true},
+    {"sum-to-cell", "sumTo(X, n, m)", "as.matrix(sum(X))", IsOneCell, true},
+    {"sum-to-column", "sumTo(X, n, m)", "rowSums(X)", IsOneColumn, true},
+    {"sum-to-row", "sumTo(X, n, m)", "colSums(X)", IsOneRow, true},
+    {"spread-to-same", "spreadTo(X, n, m)", "X", IsSameSize, true},
+    {"spread-times", "spreadTo(X, n, m) * Y", "Y * X", IsSpread},
+    {"spread-plus", "spreadTo(X, n, m) + Y", "Y + X", IsSpread},
+    {"minus-spread", "Y - spreadTo(X, n, m)", "Y - X", IsSpread},
+    {"divided-spread", "Y / spreadTo(X, n, m)", "Y / X", IsSpread},
     // matrix(s, rows, columns) beside a matrix of its size is s.
+    {"filled-times-scalar", "matrix(s, n, m) * x", "matrix(s * x, n, m)"},
+    {"filled-divided-scalar", "matrix(s, n, m) / x", "matrix(s / x, n, m)"},
     {"filled-plus", "matrix(s, n, m) + X", "s + X", IsFill},
     {"filled-minus", "matrix(s, n, m) - X", "s - X", IsFill},
     {"filled-times", "matrix(s, n, m) * X", "s * X", IsFill},

@@ -86,7 +86,7 @@ Result<Value> RunCumulative(const KernelCall& call) {
   return Value(std::move(result));
 }
 
-constexpr Operator Describe(std::string_view name) {
+constexpr Operator Describe(std::string_view name, std::string_view adjoints = {}) {
   return {.name = name,
           .form = CallForm::kPositional,
           .parameters = "X",
@@ -94,14 +94,15 @@ constexpr Operator Describe(std::string_view name) {
           .max_inputs = 1,
           .infer = InferCumulative,
           .run = RunCumulative,
-          .storages = Storages::kDense};
+          .storages = Storages::kDense,
+          .adjoints = adjoints};
 }
 
 }  // namespace
 
 std::span<const Operator> CumulativeOperators() {
-  static constexpr Operator kOperators[] = {Describe("cumsum"), Describe("cumprod"), Describe("cummin"),
-                                            Describe("cummax")};
+  static constexpr Operator kOperators[] = {Describe("cumsum", "rev(cumsum(rev(dy)))"), Describe("cumprod"),
+                                            Describe("cummin"), Describe("cummax")};
   return kOperators;
 }
 

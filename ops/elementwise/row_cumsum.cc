@@ -43,6 +43,7 @@ extern constexpr Operator kRowCumsum = {.name = "rowcumsum",
                                         .infer = InferRowCumsum,
                                         .row_rule = RowWise,
                                         .input_use = ByRows,
-                                        .run = RunRowCumsum};
+                                        .run = RunRowCumsum,
+                                        .adjoints = "t(rev(cumsum(rev(t(dy)))))"};
 
 }  // namespace heddle::ops

@@ -9,6 +9,7 @@
 
 #include "core/environment/clock.h"
 #include "core/text/double_text.h"
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
@@ -306,6 +307,12 @@ Result<Value> RunTime(const KernelCall& call) {
   return Value(Scalar(clock.MonotonicNs()));
 }
 
+// A scalar has filled all cells; a matrix is reshaped back, in the order of its cells in which it was.
+void DifferentiateMatrix(AdjointCall& call) {
+  if (call.InfoOf(0).IsScalar()) return call.Give(0, call.Add("sum", {call.Adjoint()}));
+  call.Give(0, call.Add("matrix", {call.Adjoint(), call.Rows(0), call.Columns(0)}, call.node().attributes));
+}
+
 using enum CallForm;
 constexpr Operator kOperators[] = {
     {.name = "matrix",
@@ -315,7 +322,9 @@ constexpr Operator kOperators[] = {
      .max_inputs = 3,
      .infer = InferMatrix,
      .row_rule = MatrixRowRule,
-     .run = RunMatrix},
+     .run = RunMatrix,
+     .adjoints = "*; 0",
+     .differentiate = DifferentiateMatrix},
     {.name = "seq",
      .form = kPositional,
      .parameters = "from to incr?",
@@ -323,7 +332,8 @@ constexpr Operator kOperators[] = {
      .max_inputs = 3,
      .infer = InferSeq,
      .row_rule = GenerateRowRule,
-     .run = RunSeq},
+     .run = RunSeq,
+     .adjoints = "sum(dy); 0; sum(dy * (seq(1, nrow(dy)) - 1))"},
     {.name = "rand",
      .form = kRand,
      .parameters = "rows? cols? min? max? sparsity? seed? lambda? @pdf?",

@@ -7,6 +7,7 @@
 
 #include "core/text/double_text.h"
 #include "core/values/sizes.h"
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
@@ -399,6 +400,37 @@ Result<Value> RunIndexAssign(const KernelCall& call) {
                                                                           : AssignCells<float>(call);
 }
 
+// The bounds of the index, which are inputs `first` and those behind it, after `inputs`.
+std::vector<NodeId> WithBounds(AdjointCall& call, std::vector<NodeId> inputs, size_t first) {
+  for (size_t i = first; i < first + 4; ++i) {
+    const bool is_given = i < call.node().inputs.size() && call.node().inputs[i] != kNoNode;
+    inputs.push_back(is_given ? call.Input(i) : kNoNode);
+  }
+  return inputs;
+}
+
+// Adds to the cells within bounds, in place where a loop picks one row after the other.
+void DifferentiateIndex(AdjointCall& call) {
+  const bool is_first = !call.IsGiven(0);
+  const NodeId given = call.Given(0);
+  NodeId sum = call.Adjoint();
+  if (!is_first) sum = call.Add("+", {call.Add("index", WithBounds(call, {given}, 1)), sum});
+  call.Replace(0, call.Add("indexAssign", WithBounds(call, {given, sum}, 1)));
+}
+
+// A cell that is assigned to all within bounds gets the sum of their adjoints.
+void DifferentiateIndexAssign(AdjointCall& call) {
+  if (call.IsWanted(1)) {
+    const NodeId cells = call.Add("index", WithBounds(call, {call.Adjoint()}, 2));
+    if (call.InfoOf(1).IsScalar())
+      call.Give(1, call.Add("sum", {cells}));
+    else
+      call.Give(1, call.Add("sumTo", {cells, call.Rows(1), call.Columns(1)}));
+  }
+  if (call.IsWanted(0))
+    call.Give(0, call.Add("indexAssign", WithBounds(call, {call.Adjoint(), call.Literal(Scalar(0.0))}, 2)));
+}
+
 constexpr Operator kOperators[] = {
     {.name = "index",
      .parameters = "X rl? ru? cl? cu?",
@@ -412,7 +444,9 @@ constexpr Operator kOperators[] = {
      .may_fail = true,
      .takes_singles = TakesAnySingles,
      .takes_frames = true,
-     .fusion = {.use = RowUse::kColumnRange, .cell = true, .row = true}},
+     .fusion = {.use = RowUse::kColumnRange, .cell = true, .row = true},
+     .adjoints = "*; 0",
+     .differentiate = DifferentiateIndex},
     {.name = "indexAssign",
      .parameters = "X V rl? ru? cl? cu?",
      .min_inputs = 2,
@@ -424,7 +458,9 @@ constexpr Operator kOperators[] = {
      .may_fail = true,
      .updates = true,
      .takes_singles = TakesAnySingles,
-     .takes_frames = true},
+     .takes_frames = true,
+     .adjoints = "*; *; 0",
+     .differentiate = DifferentiateIndexAssign},
 };
 
 }  // namespace

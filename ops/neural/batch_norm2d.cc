@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/neural/channels.h"
 #include "ops/parallel.h"
@@ -104,6 +105,34 @@ Status RunBatchNorm(const KernelCall& call, std::span<Value> results) {
   return OkStatus();
 }
 
+// In mode "train" the backward operator; in mode "test" mean and scale are constants.
+void DifferentiateBatchNorm(AdjointCall& call) {
+  const Scalar* const mode = call.Known(5);
+  for (size_t i = 1; i < 5; ++i)
+    if (call.HasAdjoint(i))
+      return call.Refuse("of the results of batch_norm2d() only the first has a derivative");
+  if (mode == nullptr)
+    return call.Refuse("the mode of batch_norm2d() must be known when the script is compiled");
+  const NodeId mean = call.Computed(3), scale = call.Computed(4);
+  if (mode->ToText() == "train") {
+    const NodeId tuple = call.Add(
+        "batch_norm2d_backward", {call.Input(0), call.Adjoint(0), call.Input(1), call.Input(6), mean, scale});
+    for (int64_t i = 0; i < 3; ++i)
+      if (call.IsWanted(static_cast<size_t>(i)))
+        call.Give(static_cast<size_t>(i), call.Add("result", {tuple}, {{"index", Scalar(i)}}));
+    return;
+  }
+  const std::initializer_list<std::pair<std::string_view, NodeId>> names = {
+      {"D", call.Adjoint(0)}, {"M", mean}, {"S", scale}};
+  if (call.IsWanted(0)) call.Give(0, call.Formula("bias_multiply(D, gamma * S)", names));
+  if (call.IsWanted(1))
+    call.Give(1, call.Formula("rowSums(matrix(colSums(D * bias_multiply(bias_add(X, -M), S)), nrow(gamma),"
+                              "ncol(X) %/% nrow(gamma)))",
+                              names));
+  if (call.IsWanted(2))
+    call.Give(2, call.Formula("rowSums(matrix(colSums(D), nrow(gamma), ncol(X) %/% nrow(gamma)))", names));
+}
+
 }  // namespace
 
 /// [Y, mean, variance, saved_mean, saved_scale] = batch_norm2d(X, gamma, beta, ema_mean, ema_var, mode,
@@ -126,6 +155,8 @@ extern constexpr Operator kBatchNorm2d = {.name = "batch_norm2d",
                                           .infer_several = InferBatchNorm,
                                           .run_several = RunBatchNorm,
                                           .may_fail = true,
-                                          .storages = Storages::kDense};
+                                          .storages = Storages::kDense,
+                                          .adjoints = "*; *; *; 0",
+                                          .differentiate = DifferentiateBatchNorm};
 
 }  // namespace heddle::ops

@@ -49,7 +49,8 @@ Result<Value> RunBias(const KernelCall& call, BinaryCode code) {
   return Value(std::move(result));
 }
 
-constexpr Operator Bias(std::string_view name, Result<Value> (*run)(const KernelCall&)) {
+constexpr Operator Bias(std::string_view name, Result<Value> (*run)(const KernelCall&),
+                        std::string_view adjoints) {
   return {.name = name,
           .form = CallForm::kPositional,
           .parameters = "X b",
@@ -59,7 +60,8 @@ constexpr Operator Bias(std::string_view name, Result<Value> (*run)(const Kernel
           .row_rule = RowWise,
           .input_use = ImagesByRows,
           .run = run,
-          .storages = Storages::kDense};
+          .storages = Storages::kDense,
+          .adjoints = adjoints};
 }
 
 }  // namespace
@@ -70,9 +72,11 @@ constexpr Operator Bias(std::string_view name, Result<Value> (*run)(const Kernel
 /// Errors:  a number of columns that K does not divide.
 /// Order:   one rounding a cell.
 /// Cost:    reads and writes X once.
-extern constexpr Operator kBiasAdd =
-    Bias("bias_add", [](const KernelCall& call) { return RunBias(call, BinaryCode::kAdd); });
-extern constexpr Operator kBiasMultiply =
-    Bias("bias_multiply", [](const KernelCall& call) { return RunBias(call, BinaryCode::kMultiply); });
+extern constexpr Operator kBiasAdd = Bias(
+    "bias_add", [](const KernelCall& call) { return RunBias(call, BinaryCode::kAdd); },
+    "dy; rowSums(matrix(colSums(dy), nrow(b), ncol(X) %/% nrow(b)))");
+extern constexpr Operator kBiasMultiply = Bias(
+    "bias_multiply", [](const KernelCall& call) { return RunBias(call, BinaryCode::kMultiply); },
+    "bias_multiply(dy, b); rowSums(matrix(colSums(dy * X), nrow(b), ncol(X) %/% nrow(b)))");
 
 }  // namespace heddle::ops

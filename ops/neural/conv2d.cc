@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/values/panels.h"
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/unfold.h"
@@ -94,6 +95,17 @@ double Conv2dWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return sizeof(double) * std::max<double>(kUnfoldedCells, kLeastWindows * filter);
 }
 
+// The numbers of shapes are the same in the backward operators.
+void DifferentiateConv2d(AdjointCall& call) {
+  const auto backward = [&](size_t with) {
+    std::vector<NodeId> inputs = {call.Input(with), call.Adjoint()};
+    for (size_t i = kShapes; i < 14; ++i) inputs.push_back(call.Input(i));
+    return inputs;
+  };
+  if (call.IsWanted(kImages)) call.Give(kImages, call.Add("conv2d_backward_data", backward(kFilters)));
+  if (call.IsWanted(kFilters)) call.Give(kFilters, call.Add("conv2d_backward_filter", backward(kImages)));
+}
+
 }  // namespace
 
 /// conv2d(X, W, input_shape=[N,C,H,W], filter_shape=[K,C,R,S], stride=, padding=): every image, a row of X,
@@ -119,6 +131,8 @@ extern constexpr Operator kConv2d = {
     .cost = Conv2dCost,
     .run = RunConv2d,
     .storages = Storages::kDense,
-    .working_bytes = Conv2dWorkingBytes};
+    .working_bytes = Conv2dWorkingBytes,
+    .adjoints = "*; *; 0",
+    .differentiate = DifferentiateConv2d};
 
 }  // namespace heddle::ops

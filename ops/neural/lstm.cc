@@ -5,6 +5,7 @@
 
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
@@ -171,6 +172,23 @@ Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes, cons
   return states;
 }
 
+namespace {
+
+void DifferentiateLstm(AdjointCall& call) {
+  for (size_t i = 2; i < 5; ++i)
+    if (call.HasAdjoint(i)) return call.Refuse("of the results of lstm() only out and c have a derivative");
+  std::vector<NodeId> inputs;
+  for (size_t i = 0; i < 6; ++i) inputs.push_back(call.Input(i));
+  for (size_t i = 0; i < 2; ++i) inputs.push_back(call.Adjoint(i));
+  for (size_t i = 2; i < 5; ++i) inputs.push_back(call.Computed(i));
+  const NodeId tuple = call.Add("lstm_backward", std::move(inputs));
+  for (int64_t i = 0; i < 5; ++i)
+    if (call.IsWanted(static_cast<size_t>(i)))
+      call.Give(static_cast<size_t>(i), call.Add("result", {tuple}, {{"index", Scalar(i)}}));
+}
+
+}  // namespace
+
 /// [out, c, outputs, cells, gates] = lstm(X, W, b, out0, c0, return_sequences): n sequences through a layer
 /// of long short-term memory. At step t: (i, f, o, g) = cbind(X_t, out) %*% W + b, i, f and o through
 /// sigmoid, g through tanh; c = f * c + i * g; out = o * tanh(c).
@@ -192,6 +210,8 @@ extern constexpr Operator kLstm = {.name = "lstm",
                                    .infer_several = InferLstm,
                                    .cost = LstmCost,
                                    .run_several = RunLstm,
-                                   .storages = Storages::kDense};
+                                   .storages = Storages::kDense,
+                                   .adjoints = "*; *; *; *; *; 0",
+                                   .differentiate = DifferentiateLstm};
 
 }  // namespace heddle::ops

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/neural/check_shape.h"
 #include "ops/parallel.h"
@@ -76,6 +77,13 @@ Result<Value> RunAveragePool(const KernelCall& call) {
   });
 }
 
+// The backward operator of the same name.
+void DifferentiatePool(AdjointCall& call) {
+  std::vector<NodeId> inputs = {call.Input(0), call.Adjoint()};
+  for (size_t i = 1; i < 11; ++i) inputs.push_back(call.Input(i));
+  call.Give(0, call.Add(call.node().op + "_backward", std::move(inputs)));
+}
+
 constexpr Operator Pool(std::string_view name, Result<Value> (*run)(const KernelCall&)) {
   return {.name = name,
           .form = CallForm::kNamed,
@@ -86,7 +94,9 @@ constexpr Operator Pool(std::string_view name, Result<Value> (*run)(const Kernel
           .row_rule = RowWise,
           .input_use = ImagesByRows,
           .run = run,
-          .storages = Storages::kDense};
+          .storages = Storages::kDense,
+          .adjoints = "*; 0",
+          .differentiate = DifferentiatePool};
 }
 
 }  // namespace

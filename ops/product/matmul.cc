@@ -96,7 +96,8 @@ bool TakesSingles(const KernelCall& call) {
 }
 
 constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const KernelCall&),
-                            bool (*takes_singles)(const KernelCall&), FusionTraits fusion) {
+                            bool (*takes_singles)(const KernelCall&), FusionTraits fusion,
+                            std::string_view adjoints) {
   return {.name = name,
           .parameters = "X Y",
           .min_inputs = 2,
@@ -108,7 +109,8 @@ constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const Ke
           .run = run,
           .takes_singles = takes_singles,
           .kind = OperatorKind::kProduct,
-          .fusion = fusion};
+          .fusion = fusion,
+          .adjoints = adjoints};
 }
 
 }  // namespace
@@ -118,14 +120,16 @@ std::span<const Operator> MatmulOperators() {
   // caches.
   static constexpr Operator kOperators[] = {
       Describe("%*%", RunProduct, TakesSingles,
-               {.use = RowUse::kProduct, .row = true, .outer = true, .published_flops = 2, .flops = 0.3}),
+               {.use = RowUse::kProduct, .row = true, .outer = true, .published_flops = 2, .flops = 0.3},
+               "dy %*% t(Y); t(X) %*% dy"),
       Describe("t%*%", RunTransposedProduct, TakesSinglesTransposed,
                {.use = RowUse::kTransposedProduct,
                 .cell = true,
                 .row = true,
                 .outer = true,
                 .published_flops = 2,
-                .flops = 0.3}),
+                .flops = 0.3},
+               "Y %*% t(dy); X %*% dy"),
   };
   return kOperators;
 }

@@ -58,6 +58,23 @@ Value OfRows(const Node& node, Inputs inputs) { return RowAggregate(node.op, M(i
 Value OfColumns(const Node& node, Inputs inputs) { return ColumnAggregate(node.op, M(inputs, 0)); }
 Value OfCumulative(const Node& node, Inputs inputs) { return Cumulative(node.op, M(inputs, 0)); }
 
+Value OfSumTo(const Node&, Inputs inputs) {
+  const Matrix& g = M(inputs, 0);
+  const Shape shape{Integer(inputs, 1, 1), Integer(inputs, 2, 1)};
+  if (shape == g.shape()) return g;
+  if (shape == Shape{1, 1}) return *FilledMatrix(1, 1, FullAggregate("sum", g));
+  return shape.columns == 1 ? RowAggregate("rowSums", g) : ColumnAggregate("colSums", g);
+}
+
+Value OfSpreadTo(const Node&, Inputs inputs) {
+  const Matrix& g = M(inputs, 0);
+  Matrix result = *FilledMatrix(Integer(inputs, 1, 1), Integer(inputs, 2, 1), 0);
+  for (int64_t i = 0; i < result.rows(); ++i)
+    for (int64_t j = 0; j < result.columns(); ++j)
+      result.mutable_data()[i * result.columns() + j] = g.At(g.rows() == 1 ? 0 : i, g.columns() == 1 ? 0 : j);
+  return result;
+}
+
 Value OfIndex(const Node&, Inputs inputs) {
   const Matrix& x = M(inputs, 0);
   return Index(x, Integer(inputs, 1, 1), Integer(inputs, 2, x.rows()), Integer(inputs, 3, 1),
@@ -378,6 +395,8 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"lower.tri", OfTriangle},
     {"cumsumprod", OfCumsumprod},
     {"rowcumsum", OfRowCumsum},
+    {"sumTo", OfSumTo},
+    {"spreadTo", OfSpreadTo},
     {"contains", OfContains},
     {"unique", OfUnique},
     {"countDistinct", OfCountDistinct},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/values/sizes.h"
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
@@ -362,6 +363,27 @@ Result<Value> RunRev(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+// The rows or columns of the adjoint that came from each input.
+void DifferentiateBind(AdjointCall& call, bool columns) {
+  const size_t count = call.node().inputs.size();
+  if (count == 1) return call.Give(0, call.Adjoint());
+  NodeId before = kNoNode;  // Rows or columns of the inputs so far.
+  for (size_t i = 0; i < count; ++i) {
+    const NodeId length = columns ? call.Columns(i) : call.Rows(i);
+    const NodeId first =
+        before == kNoNode ? call.Literal(Scalar(1)) : call.Add("+", {before, call.Literal(Scalar(1))});
+    const NodeId last = before == kNoNode ? length : call.Add("+", {before, length});
+    before = last;
+    if (!call.IsWanted(i)) continue;
+    std::vector<NodeId> inputs = {call.Adjoint(), kNoNode, kNoNode, kNoNode, kNoNode};
+    inputs[columns ? 3 : 1] = first;
+    inputs[columns ? 4 : 2] = last;
+    call.Give(i, call.Add("index", std::move(inputs)));
+  }
+}
+void DifferentiateCbind(AdjointCall& call) { DifferentiateBind(call, /*columns=*/true); }
+void DifferentiateRbind(AdjointCall& call) { DifferentiateBind(call, /*columns=*/false); }
+
 using enum CallForm;
 constexpr Operator kOperators[] = {
     {.name = "t",
@@ -371,7 +393,8 @@ constexpr Operator kOperators[] = {
      .max_inputs = 1,
      .infer = InferTranspose,
      .run = RunTranspose,
-     .kind = OperatorKind::kTranspose},
+     .kind = OperatorKind::kTranspose,
+     .adjoints = "t(dy)"},
     {.name = "cbind",
      .form = kVariadic,
      .parameters = "X",
@@ -383,7 +406,9 @@ constexpr Operator kOperators[] = {
      .input_use = CbindInputUse,
      .run = RunCbind,
      .takes_frames = true,
-     .fusion = {.use = RowUse::kCbind, .row = true}},
+     .fusion = {.use = RowUse::kCbind, .row = true},
+     .adjoints = "*",
+     .differentiate = DifferentiateCbind},
     {.name = "rbind",
      .form = kVariadic,
      .parameters = "X",
@@ -392,21 +417,25 @@ constexpr Operator kOperators[] = {
      .infer = InferRbind,
      .run = RunRbind,
      .updates = true,
-     .takes_frames = true},
+     .takes_frames = true,
+     .adjoints = "*",
+     .differentiate = DifferentiateRbind},
     {.name = "diag",
      .form = kPositional,
      .parameters = "X",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferDiag,
-     .run = RunDiag},
+     .run = RunDiag,
+     .adjoints = "diag(dy)"},
     {.name = "rev",
      .form = kPositional,
      .parameters = "X",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferRev,
-     .run = RunRev},
+     .run = RunRev,
+     .adjoints = "rev(dy)"},
 };
 
 }  // namespace

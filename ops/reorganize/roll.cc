@@ -49,6 +49,7 @@ extern constexpr Operator kRoll = {.name = "roll",
                                    .max_inputs = 2,
                                    .infer = InferRoll,
                                    .run = RunRoll,
-                                   .may_fail = true};
+                                   .may_fail = true,
+                                   .adjoints = "roll(dy, -shift); 0"};
 
 }  // namespace heddle::ops

@@ -68,7 +68,8 @@ constexpr Operator kOperators[] = {{.name = "as.declared",
                                     .infer = InferDeclared,
                                     .run = RunDeclared,
                                     .may_fail = true,
-                                    .evaluate = Evaluate}};
+                                    .evaluate = Evaluate,
+                                    .adjoints = "dy"}};
 
 }  // namespace
 

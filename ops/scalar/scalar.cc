@@ -2,6 +2,7 @@
 #include <array>
 #include <memory>
 
+#include "ops/adjoint.h"
 #include "ops/catalog.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
@@ -137,6 +138,13 @@ Result<Value> RunSizeOf(const KernelCall& call) {
   return Value(Scalar(FindOperator(call.node.op)->size_of(shape)));
 }
 
+// The adjoint has the form that the input had.
+void DifferentiateForm(AdjointCall& call) {
+  const bool is_scalar = call.InfoOf(0).IsScalar();
+  if (is_scalar == call.node().info.IsScalar()) return call.Give(0, call.Adjoint());
+  call.Give(0, call.Add(is_scalar ? "as.scalar" : "as.matrix", {call.Adjoint()}));
+}
+
 template <ValueType type>
 constexpr Operator CastTo(std::string_view name, std::string_view aliases, bool may_fail) {
   return {.name = name,
@@ -149,7 +157,8 @@ constexpr Operator CastTo(std::string_view name, std::string_view aliases, bool 
           .run = RunCast,
           .may_fail = may_fail,
           .scalar_type = CastType<type>,
-          .evaluate = Cast<type>};
+          .evaluate = Cast<type>,
+          .adjoints = type == ValueType::kDouble ? "dy" : "0"};
 }
 
 constexpr Operator SizeOperator(std::string_view name, int64_t (*size_of)(const Shape& shape)) {
@@ -162,7 +171,8 @@ constexpr Operator SizeOperator(std::string_view name, int64_t (*size_of)(const 
           .run = RunSizeOf,
           .takes_singles = TakesAnySingles,
           .takes_frames = true,
-          .size_of = size_of};
+          .size_of = size_of,
+          .adjoints = "0"};
 }
 
 int64_t RowsOf(const Shape& shape) { return shape.rows; }
@@ -181,7 +191,9 @@ constexpr Operator kOperators[] = {
      .takes_singles = TakesAnySingles,
      .takes_frames = true,
      .scalar_type = TypeOfInput,
-     .evaluate = GiveInput},
+     .evaluate = GiveInput,
+     .adjoints = "*",
+     .differentiate = DifferentiateForm},
     {.name = "as.matrix",
      .form = CallForm::kPositional,
      .parameters = "x",
@@ -192,7 +204,9 @@ constexpr Operator kOperators[] = {
      .input_use = RowsUnlessScalar,
      .run = RunAsMatrix,
      .may_fail = true,
-     .takes_frames = true},
+     .takes_frames = true,
+     .adjoints = "*",
+     .differentiate = DifferentiateForm},
     {.name = "as.frame",
      .form = CallForm::kPositional,
      .parameters = "x",

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/solve/dense_cells.h"
@@ -113,6 +114,15 @@ Result<Value> RunDeterminant(const KernelCall& call) {
   return Value(Scalar(static_cast<double>(Eigen::PartialPivLU<Cells>(a).determinant())));
 }
 
+// Murray, Differentiation of the Cholesky decomposition (2016), section 3: with the lower triangle P of
+// t(L) %*% dL, its diagonal halved, dA is inv(t(L)) %*% P %*% inv(L), made symmetric as A is.
+void DifferentiateCholesky(AdjointCall& call) {
+  const NodeId m = call.Formula("t(y) %*% dy");
+  const NodeId p = call.Formula("lower.tri(M, TRUE, TRUE) - diag(diag(M)) * 0.5", {{"M", m}});
+  const NodeId s = call.Formula("t(solve(t(y), t(solve(t(y), P))))", {{"P", p}});
+  call.Give(0, call.Formula("(S + t(S)) * 0.5", {{"S", s}}));
+}
+
 constexpr Operator kOperators[] = {
     {.name = "solve",
      .form = CallForm::kPositional,
@@ -123,7 +133,8 @@ constexpr Operator kOperators[] = {
      .cost = CubicCost,
      .run = RunSolve,
      .may_fail = true,
-     .working_bytes = FactorsWorkingBytes},
+     .working_bytes = FactorsWorkingBytes,
+     .adjoints = "-solve(t(A), dy) %*% t(y); solve(t(A), dy)"},
     {.name = "inv",
      .form = CallForm::kPositional,
      .parameters = "A",
@@ -134,7 +145,8 @@ constexpr Operator kOperators[] = {
      .cost = CubicCost,
      .run = RunInverse,
      .may_fail = true,
-     .working_bytes = FactorsWorkingBytes},
+     .working_bytes = FactorsWorkingBytes,
+     .adjoints = "-(t(y) %*% dy) %*% t(y)"},
     {.name = "cholesky",
      .form = CallForm::kPositional,
      .parameters = "A",
@@ -144,7 +156,9 @@ constexpr Operator kOperators[] = {
      .cost = CubicCost,
      .run = RunCholesky,
      .may_fail = true,
-     .working_bytes = FactorsWorkingBytes},
+     .working_bytes = FactorsWorkingBytes,
+     .adjoints = "*",
+     .differentiate = DifferentiateCholesky},
     {.name = "det",
      .form = CallForm::kPositional,
      .parameters = "A",
@@ -153,7 +167,8 @@ constexpr Operator kOperators[] = {
      .infer = InferDeterminant,
      .cost = CubicCost,
      .run = RunDeterminant,
-     .working_bytes = FactorsWorkingBytes},
+     .working_bytes = FactorsWorkingBytes,
+     .adjoints = "t(inv(A)) * (dy * y)"},
 };
 
 }  // namespace

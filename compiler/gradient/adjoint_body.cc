@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/gradient/adjoint_body.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "compiler/build/block_builder.h"
+#include "compiler/gradient/gradient.h"
+#include "compiler/optimize/defined.h"
+
+namespace heddle::compiler {
+namespace {
+
+void MoveTo(std::vector<Block>* to, std::vector<Block>&& from) {
+  std::move(from.begin(), from.end(), std::back_inserter(*to));
+}
+
+LiveIn Known(const ValueInfo& type) { return {type, std::nullopt, nullptr}; }
+
+}  // namespace
+
+AdjointBody::AdjointBody(const Program& program, SingleAssignment* code, const Activity& activity,
+                         FindPair find_pair, int32_t* next_block_id, int* next_name)
+    : program_(program), code_(*code), find_pair_(std::move(find_pair)), next_block_id_(*next_block_id) {
+  state_.activity = &activity;
+  state_.types = &code->types;
+  state_.next_name = next_name;
+  position_ = code->function.position;
+}
+
+Result<std::vector<Block>> AdjointBody::Write(const std::set<std::string>& seeds) {
+  state_.present = seeds;
+  std::vector<Block> backward;
+  HEDDLE_RETURN_IF_ERROR(Region(&code_.function.body, &backward));
+  return backward;
+}
+
+Block AdjointBody::NewBlock(Block::Kind kind) const {
+  Block block;
+  block.kind = kind;
+  block.id = next_block_id_++;
+  block.position = position_;
+  return block;
+}
+
+Status AdjointBody::Refuse(const Block& block, std::string_view what) const {
+  return InvalidArgument("gradient(): {}", what).At(block.position);
+}
+
+// From the last block to the first. The backward blocks come in the order in which they run.
+Status AdjointBody::Region(std::vector<Block>* forward, std::vector<Block>* backward) {
+  std::vector<std::vector<Block>> pieces;
+  for (size_t i = forward->size(); i-- > 0;) {
+    Around around;
+    position_ = (*forward)[i].position;
+    HEDDLE_RETURN_IF_ERROR(One(&(*forward)[i], &around, backward));
+    std::vector<Block> piece = std::move(around.before);
+    piece.push_back(std::move((*forward)[i]));
+    MoveTo(&piece, std::move(around.behind));
+    pieces.push_back(std::move(piece));
+  }
+  forward->clear();
+  for (size_t i = pieces.size(); i-- > 0;) MoveTo(forward, std::move(pieces[i]));
+  return OkStatus();
+}
+
+Status AdjointBody::One(Block* block, Around* around, std::vector<Block>* backward) {
+  switch (block->kind) {
+    case Block::Kind::kBasic: return OfGraph(block, backward);
+    case Block::Kind::kIf: return OfIf(block, around, backward);
+    case Block::Kind::kWhile:
+    case Block::Kind::kFor:
+    case Block::Kind::kParallelFor: return OfLoop(block, around, backward);
+    case Block::Kind::kCall: return OfCall(block, backward);
+    case Block::Kind::kList: return OfList(*block, backward);
+  }
+  return OkStatus();
+}
+
+bool AdjointBody::IsAnyPresent(const std::vector<std::string>& variables) const {
+  return std::any_of(variables.begin(), variables.end(),
+                     [&](const std::string& name) { return state_.present.contains(name); });
+}
+
+Status AdjointBody::OfGraph(Block* block, std::vector<Block>* backward) {
+  Block made = NewBlock(Block::Kind::kBasic);
+  HEDDLE_ASSIGN_OR_RETURN(made.graph, AdjointGraph(block, &state_));
+  if (!made.graph.nodes.empty()) backward->push_back(std::move(made));
+  return OkStatus();
+}
+
+// The way that was taken is known by the predicate's value.
+Status AdjointBody::OfIf(Block* block, Around* around, std::vector<Block>* backward) {
+  const std::set<std::string> before = state_.present;
+  std::vector<Block> body, otherwise;
+  HEDDLE_RETURN_IF_ERROR(Region(&block->body, &body));
+  const std::set<std::string> after_body = std::exchange(state_.present, before);
+  HEDDLE_RETURN_IF_ERROR(Region(&block->otherwise, &otherwise));
+  const std::set<std::string> after_otherwise = state_.present;
+  position_ = block->position;
+  state_.present.insert(after_body.begin(), after_body.end());
+  for (const std::string& made : AssignedIn({*block})) state_.present.erase(made);
+  for (const std::string& variable : state_.present) {
+    if (!after_body.contains(variable)) AddZeros(variable, &block->body, &body);
+    if (!after_otherwise.contains(variable)) AddZeros(variable, &block->otherwise, &otherwise);
+  }
+  if (body.empty() && otherwise.empty()) return OkStatus();
+
+  const ValueInfo type = ValueInfo::OfScalar(ValueType::kUnknown);
+  const std::string way = state_.NewName(type);
+  Block decide = NewBlock(Block::Kind::kBasic);
+  decide.graph = std::move(block->graph);
+  for (Node& node : decide.graph.nodes)
+    if (node.Is("assign")) node.SetAttribute("name", way);
+  around->before.push_back(std::move(decide));
+  block->graph = Graph();
+  AddAssign(&block->graph, Block::kPredicate, AddRead(&block->graph, way, type, position_), position_);
+  Block made = NewBlock(Block::Kind::kIf);
+  made.graph = block->graph;
+  made.body = std::move(body);
+  made.otherwise = std::move(otherwise);
+  backward->push_back(std::move(made));
+  return OkStatus();
+}
+
+// Variables from outside a loop to whose adjoints its rounds may add.
+std::set<std::string> AdjointBody::CandidatesOf(const Block& loop) const {
+  std::set<std::string> candidates;
+  const std::set<std::string> inside = AssignedIn(loop.body);
+  for (const std::string& name : ReadIn(loop.body))
+    if (!inside.contains(name)) candidates.insert(name);
+  if (const auto heads = code_.heads.find(loop.id); heads != code_.heads.end())
+    candidates.insert(heads->second.begin(), heads->second.end());
+  std::erase_if(candidates, [&](const std::string& name) { return !state_.activity->IsActive(name); });
+  return candidates;
+}
+
+Status AdjointBody::OfLoop(Block* block, Around* around, std::vector<Block>* backward) {
+  const auto heads = code_.heads.find(block->id);
+  if (heads == code_.heads.end() || !IsAnyPresent(heads->second)) return OkStatus();
+  for (const std::string& variable : CandidatesOf(*block)) {
+    if (state_.present.contains(variable)) continue;
+    AddZeros(variable, &around->behind, backward);
+    state_.present.insert(variable);
+  }
+  const std::set<std::string> around_rounds = state_.present;
+  Block made = NewBlock(Block::Kind::kFor);
+  HEDDLE_RETURN_IF_ERROR(Region(&block->body, &made.body));
+  position_ = block->position;
+  std::vector<Block> begin;
+  for (const std::string& variable : around_rounds)
+    if (!state_.present.contains(variable)) AddZeros(variable, &begin, &made.body);
+  block->body.insert(block->body.begin(), std::make_move_iterator(begin.begin()),
+                     std::make_move_iterator(begin.end()));
+  state_.present = around_rounds;
+  if (made.body.empty()) return OkStatus();
+
+  const std::set<std::string> inside = AssignedIn(block->body);
+  std::vector<std::string> kept;
+  for (const std::string& name : ReadIn(made.body))
+    if (inside.contains(name)) kept.push_back(name);
+  std::string tape;
+  if (!kept.empty()) {
+    HEDDLE_RETURN_IF_ERROR(MakeDefinite(kept, &block->body));
+    tape = state_.NewName(ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown));
+    around->before.push_back(ListStep(ListOperation::kMake, {}, tape));
+    const std::string round = state_.NewName(state_.TypeOf(tape));
+    Pack(round, kept, &block->body);
+    block->body.push_back(ListStep(ListOperation::kAppend, {{"list", tape}, {"value", round}}, tape));
+    const std::string position = state_.NewName(ValueInfo::OfScalar(ValueType::kInteger));
+    std::vector<Block> body = std::move(made.body);
+    made.body.clear();
+    made.body.push_back(
+        ListStep(ListOperation::kAsList, {{"list", tape}, {"from", position}, {"to", position}}, round));
+    HEDDLE_RETURN_IF_ERROR(Unpack(round, kept, &made.body));
+    MoveTo(&made.body, std::move(body));
+    // position = length(tape), and one less in each round.
+    backward->push_back(ListStep(ListOperation::kLength, {{"list", tape}}, position));
+    Block count = NewBlock(Block::Kind::kBasic);
+    BlockBuilder builder;
+    const NodeId one = builder.Literal(Scalar(1), position_);
+    const NodeId now = builder.Read(position, Known(ValueInfo::OfScalar(ValueType::kInteger)), position_);
+    builder.Assign(position, builder.Add("-", {now, one}, position_), position_);
+    count.graph = builder.Finish();
+    made.body.push_back(std::move(count));
+  }
+  Reverse(block, tape, around, &made, backward);
+  backward->push_back(std::move(made));
+  return OkStatus();
+}
+
+// Lets the backward loop count through the rounds from the last to the first.
+void AdjointBody::Reverse(Block* loop, const std::string& tape, Around* around, Block* backward,
+                          std::vector<Block>* blocks) {
+  const ValueInfo number = ValueInfo::OfScalar(ValueType::kUnknown);
+  BlockBuilder bounds;
+  const auto read = [&](const std::string& name) { return bounds.Read(name, Known(number), position_); };
+  const auto literal = [&](int64_t value) { return bounds.Literal(Scalar(value), position_); };
+  backward->has_increment = true;
+  if (loop->kind == Block::Kind::kWhile) {
+    std::string rounds = state_.NewName(ValueInfo::OfScalar(ValueType::kInteger));
+    if (!tape.empty()) {
+      blocks->push_back(ListStep(ListOperation::kLength, {{"list", tape}}, rounds));
+    } else {
+      BlockBuilder zero, more;
+      zero.Assign(rounds, zero.Literal(Scalar(0), position_), position_);
+      around->before.push_back(NewBlock(Block::Kind::kBasic));
+      around->before.back().graph = zero.Finish();
+      const NodeId sum = more.Add(
+          "+", {more.Read(rounds, Known(number), position_), more.Literal(Scalar(1), position_)}, position_);
+      more.Assign(rounds, sum, position_);
+      loop->body.push_back(NewBlock(Block::Kind::kBasic));
+      loop->body.back().graph = more.Finish();
+    }
+    backward->variable = state_.NewName(ValueInfo::OfScalar(ValueType::kInteger));
+    bounds.Assign(Block::kFrom, read(rounds), position_);
+    bounds.Assign(Block::kTo, literal(1), position_);
+    bounds.Assign(Block::kIncrement, literal(-1), position_);
+    backward->graph = bounds.Finish();
+    return;
+  }
+  // The bounds become variables, which both loops read.
+  Block decide = NewBlock(Block::Kind::kBasic);
+  decide.graph = std::move(loop->graph);
+  loop->graph = Graph();
+  std::map<std::string, std::string> names;
+  for (Node& node : decide.graph.nodes) {
+    if (!node.Is("assign")) continue;
+    const std::string bound = node.Text("name");
+    names[bound] = state_.NewName(number);
+    node.SetAttribute("name", names[bound]);
+    AddAssign(&loop->graph, bound, AddRead(&loop->graph, names[bound], number, position_), position_);
+  }
+  around->before.push_back(std::move(decide));
+  backward->variable = loop->variable;
+  const NodeId from = read(names[Block::kFrom]), to = read(names[Block::kTo]);
+  if (!loop->has_increment) {
+    backward->has_increment = false;
+    bounds.Assign(Block::kFrom, to, position_);
+    bounds.Assign(Block::kTo, from, position_);
+  } else {
+    const NodeId step = read(names[Block::kIncrement]);
+    const auto add = [&](const char* op, NodeId a, NodeId b) { return bounds.Add(op, {a, b}, position_); };
+    const NodeId last = add("+", from, add("*", add("%/%", add("-", to, from), step), step));
+    bounds.Assign(Block::kFrom, last, position_);
+    bounds.Assign(Block::kTo, from, position_);
+    bounds.Assign(Block::kIncrement, add("*", step, literal(-1)), position_);
+  }
+  backward->graph = bounds.Finish();
+}
+
+Status AdjointBody::OfCall(Block* block, std::vector<Block>* backward) {
+  if (!IsAnyPresent(block->results)) return OkStatus();
+  if (block->function.empty())
+    return Refuse(*block, "a call whose function only the run tells cannot be differentiated");
+  const auto callee = program_.functions.find(block->function);
+  if (callee == program_.functions.end() || block->gives_list)
+    return Refuse(*block, "this call cannot be differentiated");
+  const Function& function = callee->second;
+  std::set<std::string> results, parameters;
+  for (size_t i = 0; i < block->results.size() && i < function.results.size(); ++i)
+    if (state_.present.contains(block->results[i])) results.insert(function.results[i].name);
+  for (const auto& [parameter, variable] : block->arguments)
+    if (state_.activity->IsActive(variable)) parameters.insert(parameter);
+  if (parameters.empty()) {
+    for (const std::string& result : block->results) state_.present.erase(result);
+    return OkStatus();
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const AdjointPair pair, find_pair_(*block, results, parameters));
+
+  Block made = NewBlock(Block::Kind::kCall);
+  made.function = pair.backward;
+  const auto argument_of = [&](const std::string& parameter) {
+    const auto found = std::find_if(block->arguments.begin(), block->arguments.end(),
+                                    [&](const auto& argument) { return argument.first == parameter; });
+    return found->second;
+  };
+  const auto result_of = [&](const std::string& name) {
+    size_t i = 0;
+    while (function.results[i].name != name) ++i;
+    return block->results[i];
+  };
+  block->function = pair.forward;
+  block->results.resize(function.results.size());
+  for (const Parameter& kept : pair.kept) {
+    block->results.push_back(state_.NewName(ValueInfo::OfDeclared(kept.data_type, kept.value_type)));
+    made.arguments.emplace_back(kept.name, block->results.back());
+  }
+  for (const std::string& parameter : pair.passed)
+    made.arguments.emplace_back(parameter, argument_of(parameter));
+  for (const std::string& result : pair.of_results)
+    made.arguments.emplace_back(AdjointName(result), AdjointName(result_of(result)));
+  for (const std::string& result : block->results) state_.present.erase(result);
+  for (const std::string& parameter : pair.of_parameters)
+    made.results.push_back(state_.NewName(state_.TypeOf(argument_of(parameter))));
+  const std::vector<std::string> given = made.results;
+  backward->push_back(std::move(made));
+  for (size_t i = 0; i < given.size(); ++i) AddTo(argument_of(pair.of_parameters[i]), given[i], backward);
+  return OkStatus();
+}
+
+void AdjointBody::AddTo(const std::string& variable, const std::string& given, std::vector<Block>* backward) {
+  const ValueInfo type = TypeOnly(state_.TypeOf(variable));
+  const std::string adjoint = AdjointName(variable);
+  if (state_.present.insert(variable).second) {
+    const Block block = NewBlock(Block::Kind::kBasic);
+    backward->push_back(CopyBlock(adjoint, given, type, block.id, position_));
+  } else if (type.data_type == DataType::kList) {
+    Block add = NewBlock(Block::Kind::kCall);
+    add.function = kListSum;
+    add.arguments = {{"a", adjoint}, {"b", given}};
+    add.results = {adjoint};
+    backward->push_back(std::move(add));
+  } else {
+    Block add = NewBlock(Block::Kind::kBasic);
+    BlockBuilder builder;
+    const NodeId before = builder.Read(adjoint, Known(type), position_);
+    builder.Assign(adjoint,
+                   builder.Add("+", {before, builder.Read(given, Known(type), position_)}, position_),
+                   position_);
+    add.graph = builder.Finish();
+    backward->push_back(std::move(add));
+  }
+}
+
+void AdjointBody::AddZeros(const std::string& variable, std::vector<Block>* forward,
+                           std::vector<Block>* backward) {
+  const ValueInfo& type = state_.TypeOf(variable);
+  if (type.data_type == DataType::kList) {
+    Block make = NewBlock(Block::Kind::kCall);
+    make.function = kListZeros;
+    make.arguments = {{"a", variable}};
+    make.results = {AdjointName(variable)};
+    backward->push_back(std::move(make));
+    return;
+  }
+  BlockBuilder zeros;
+  const NodeId zero = zeros.Literal(Scalar(0.0), position_);
+  if (type.IsScalar()) {
+    zeros.Assign(AdjointName(variable), zero, position_);
+  } else {
+    const ValueInfo number = ValueInfo::OfScalar(ValueType::kInteger);
+    BlockBuilder sizes;
+    std::vector<NodeId> inputs = {zero};
+    const NodeId value = sizes.Read(variable, Known(type), position_);
+    for (const char* op : {"nrow", "ncol"}) {
+      const std::string size = state_.NewName(number);
+      sizes.Assign(size, sizes.Add(op, {value}, position_), position_);
+      inputs.push_back(zeros.Read(size, Known(number), position_));
+    }
+    forward->push_back(NewBlock(Block::Kind::kBasic));
+    forward->back().graph = sizes.Finish();
+    zeros.Assign(AdjointName(variable), zeros.Add("matrix", std::move(inputs), position_), position_);
+  }
+  backward->push_back(NewBlock(Block::Kind::kBasic));
+  backward->back().graph = zeros.Finish();
+}
+
+Block AdjointBody::ListStep(ListOperation operation,
+                            std::vector<std::pair<std::string, std::string>> arguments,
+                            std::string result) const {
+  Block step = NewBlock(Block::Kind::kList);
+  step.operation = operation;
+  step.arguments = std::move(arguments);
+  step.results = {std::move(result)};
+  return step;
+}
+
+// append() takes the element out of a list of one, so lists here have two elements at least.
+void AdjointBody::Pack(const std::string& name, const std::vector<std::string>& variables,
+                       std::vector<Block>* blocks) {
+  std::vector<std::pair<std::string, std::string>> elements;
+  for (const std::string& variable : variables) elements.emplace_back("", variable);
+  if (elements.size() < 2) {
+    const std::string end = state_.NewName(ValueInfo::OfScalar(ValueType::kInteger));
+    BlockBuilder builder;
+    builder.Assign(end, builder.Literal(Scalar(0), position_), position_);
+    blocks->push_back(NewBlock(Block::Kind::kBasic));
+    blocks->back().graph = builder.Finish();
+    while (elements.size() < 2) elements.emplace_back("", end);
+  }
+  blocks->push_back(ListStep(ListOperation::kMake, std::move(elements), name));
+}
+
+Status AdjointBody::Unpack(const std::string& name, const std::vector<std::string>& variables,
+                           std::vector<Block>* blocks) {
+  BlockBuilder builder;
+  std::vector<std::string> indexes;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    indexes.push_back(state_.NewName(ValueInfo::OfScalar(ValueType::kInteger)));
+    builder.Assign(indexes.back(), builder.Literal(Scalar(static_cast<int64_t>(i + 1)), position_),
+                   position_);
+  }
+  blocks->push_back(NewBlock(Block::Kind::kBasic));
+  blocks->back().graph = builder.Finish();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    ListOperation operation = ListOperation::kAsMatrix;
+    switch (state_.TypeOf(variables[i]).data_type) {
+      case DataType::kScalar: operation = ListOperation::kAsScalar; break;
+      case DataType::kMatrix: break;
+      case DataType::kFrame: operation = ListOperation::kAsFrame; break;
+      case DataType::kList: operation = ListOperation::kAsList; break;
+      default:
+        return InvalidArgument("gradient(): it is not known whether a value that a loop makes is a matrix")
+            .WithNote("as.matrix(x) or as.scalar(x) says what it is")
+            .At(position_);
+    }
+    blocks->push_back(
+        ListStep(operation, {{"list", name}, {"from", indexes[i]}, {"to", indexes[i]}}, variables[i]));
+  }
+  return OkStatus();
+}
+
+Status AdjointBody::MakeDefinite(const std::vector<std::string>& variables, std::vector<Block>* blocks) {
+  for (const std::string& variable : variables) HEDDLE_RETURN_IF_ERROR(MakeDefinite(variable, blocks));
+  return OkStatus();
+}
+
+// A branch that does not make the value gives it one that is never read.
+Status AdjointBody::MakeDefinite(const std::string& variable, std::vector<Block>* blocks) {
+  SharedNames defined;
+  FollowDefined(*blocks, &defined);
+  if (defined.contains(variable)) return OkStatus();
+  for (Block& block : *blocks) {
+    if (block.kind != Block::Kind::kIf || !AssignedIn({block}).contains(variable)) continue;
+    for (std::vector<Block>* branch : {&block.body, &block.otherwise}) {
+      if (AssignedIn(*branch).contains(variable)) {
+        HEDDLE_RETURN_IF_ERROR(MakeDefinite(variable, branch));
+        continue;
+      }
+      if (state_.TypeOf(variable).data_type == DataType::kList) {
+        branch->insert(branch->begin(), ListStep(ListOperation::kMake, {}, variable));
+        continue;
+      }
+      BlockBuilder builder;
+      const NodeId zero = builder.Literal(Scalar(0), position_);
+      const NodeId value =
+          state_.TypeOf(variable).IsScalar() ? zero : builder.Add("as.matrix", {zero}, position_);
+      builder.Assign(variable, value, position_);
+      Block block_of_value = NewBlock(Block::Kind::kBasic);
+      block_of_value.graph = builder.Finish();
+      branch->insert(branch->begin(), std::move(block_of_value));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace heddle::compiler

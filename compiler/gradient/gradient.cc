@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/gradient/gradient.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "compiler/build/block_builder.h"
+#include "compiler/gradient/adjoint_body.h"
+
+namespace heddle::compiler {
+namespace {
+
+std::string Joined(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
+const Parameter* FindParameter(const std::vector<Parameter>& parameters, const std::string& name) {
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const Parameter& parameter) { return parameter.name == name; });
+  return found == parameters.end() ? nullptr : &*found;
+}
+
+Parameter ParameterOf(const std::string& name, const ValueInfo& type) {
+  return {name, type.data_type, type.IsScalar() ? ValueType::kUnknown : type.value_type, {}};
+}
+
+class Gradients {
+ public:
+  Gradients(Program* program, int32_t* next_block_id) : program_(*program), next_block_id_(*next_block_id) {}
+
+  Status Make(const GradientRequest& request) {
+    if (program_.functions.contains(request.name)) return OkStatus();
+    const Function& function = program_.functions.at(request.function);
+    HEDDLE_ASSIGN_OR_RETURN(SingleAssignment code, InSingleAssignment(function, program_, &next_block_id_));
+    const std::set<std::string> parameters(request.parameters.begin(), request.parameters.end());
+    const std::string loss = code.function.results[0].name;
+    const Activity activity(code, parameters, {loss});
+    AdjointBody body = BodyOf(&code, activity);
+    const bool is_active = activity.IsActive(loss);
+    HEDDLE_ASSIGN_OR_RETURN(std::vector<Block> backward,
+                            body.Write(is_active ? std::set{loss} : std::set<std::string>()));
+    Function made = std::move(code.function);
+    made.name = fmt::format("gradient of {}", function.name);
+    if (request.takes_adjoint) {
+      const Parameter& result = function.results[0];
+      const ValueInfo type = ValueInfo::OfDeclared(result.data_type, result.value_type);
+      made.parameters.push_back({kGivenAdjoint, result.data_type, result.value_type, {}});
+      made.body.push_back(Copy(body, AdjointName(loss), kGivenAdjoint, type));
+      made.results.clear();
+    } else if (is_active) {
+      made.body.push_back(Seed(body, loss));
+    }
+    std::vector<Block> zeros;
+    for (const std::string& parameter : request.parameters) {
+      if (!body.present().contains(parameter)) body.AddZeros(parameter, &made.body, &zeros);
+      made.results.push_back(ParameterOf(AdjointName(parameter), body.TypeOf(parameter)));
+    }
+    std::move(backward.begin(), backward.end(), std::back_inserter(made.body));
+    std::move(zeros.begin(), zeros.end(), std::back_inserter(made.body));
+    program_.functions[request.name] = std::move(made);
+    return OkStatus();
+  }
+
+ private:
+  AdjointBody BodyOf(SingleAssignment* code, const Activity& activity) {
+    return AdjointBody(
+        program_, code, activity,
+        [this](const Block& call, const std::set<std::string>& results,
+               const std::set<std::string>& parameters) { return FindPair(call, results, parameters); },
+        &next_block_id_, &next_name_);
+  }
+
+  static Block Seed(const AdjointBody& body, const std::string& loss) {
+    Block seed = body.NewBlock(Block::Kind::kBasic);
+    BlockBuilder builder;
+    builder.Assign(AdjointName(loss), builder.Literal(Scalar(1.0), seed.position), seed.position);
+    seed.graph = builder.Finish();
+    return seed;
+  }
+
+  Result<AdjointPair> FindPair(const Block& call, const std::set<std::string>& results,
+                               const std::set<std::string>& parameters) {
+    const std::string suffix =
+        fmt::format("{} of {} by {}", call.function, Joined(results), Joined(parameters));
+    if (const auto known = pairs_.find(suffix); known != pairs_.end()) return known->second;
+    AdjointPair pair;
+    pair.forward = "forward " + suffix;
+    pair.backward = "backward " + suffix;
+    pair.of_results.assign(results.begin(), results.end());
+    pair.of_parameters.assign(parameters.begin(), parameters.end());
+    const bool is_recursive = Reaches(call.function, call.function);
+    if (is_recursive) {
+      // What a call of itself keeps is not known yet: it is one list.
+      pair.kept.push_back({"%kept", DataType::kList, ValueType::kUnknown, {}});
+      for (const Parameter& parameter : program_.functions.at(call.function).parameters)
+        pair.passed.push_back(parameter.name);
+      pairs_[suffix] = pair;
+    }
+    HEDDLE_RETURN_IF_ERROR(MakePair(call.function, is_recursive, &pair));
+    return pairs_[suffix] = pair;
+  }
+
+  Status MakePair(const std::string& name, bool is_recursive, AdjointPair* pair) {
+    const Function& function = program_.functions.at(name);
+    HEDDLE_ASSIGN_OR_RETURN(SingleAssignment code, InSingleAssignment(function, program_, &next_block_id_));
+    std::map<std::string, std::string> final_names;
+    std::set<std::string> seeds;
+    for (size_t i = 0; i < function.results.size(); ++i)
+      final_names[function.results[i].name] = code.function.results[i].name;
+    for (const std::string& result : pair->of_results) seeds.insert(final_names[result]);
+    const std::set<std::string> parameters(pair->of_parameters.begin(), pair->of_parameters.end());
+    const Activity activity(code, parameters, seeds);
+    AdjointBody body = BodyOf(&code, activity);
+    HEDDLE_ASSIGN_OR_RETURN(std::vector<Block> backward, body.Write(seeds));
+    std::vector<Block> begin, zeros;
+    for (const std::string& parameter : pair->of_parameters)
+      if (!body.present().contains(parameter)) body.AddZeros(parameter, &code.function.body, &zeros);
+    std::move(zeros.begin(), zeros.end(), std::back_inserter(backward));
+
+    const std::set<std::string> made_forward = AssignedIn(code.function.body);
+    std::vector<std::string> kept, passed;
+    for (const std::string& variable : ReadIn(backward)) {
+      if (FindParameter(function.parameters, variable) != nullptr)
+        passed.push_back(variable);
+      else if (made_forward.contains(variable))
+        kept.push_back(variable);
+    }
+    HEDDLE_RETURN_IF_ERROR(body.MakeDefinite(kept, &code.function.body));
+    if (is_recursive) {
+      body.Pack("%kept", kept, &code.function.body);
+      HEDDLE_RETURN_IF_ERROR(body.Unpack("%kept", kept, &begin));
+    } else {
+      pair->passed = passed;
+      for (const std::string& variable : kept) {
+        const ValueInfo type = body.TypeOf(variable);
+        pair->kept.push_back(ParameterOf(variable, type));
+        if (FindParameter(code.function.results, variable) == nullptr) continue;
+        // Each result has a name of its own.
+        std::string& name = pair->kept.back().name = body.NewName(type);
+        code.function.body.push_back(Copy(body, name, variable, type));
+        begin.push_back(Copy(body, variable, name, type));
+      }
+    }
+
+    Function forward = std::move(code.function), adjoint;
+    forward.name = function.name;
+    adjoint.name = fmt::format("gradient of {}", function.name);
+    adjoint.position = function.position;
+    for (const Parameter& parameter : pair->kept) {
+      forward.results.push_back(parameter);
+      adjoint.parameters.push_back(parameter);
+    }
+    for (const std::string& parameter : pair->passed)
+      adjoint.parameters.push_back(*FindParameter(function.parameters, parameter));
+    for (const std::string& result : pair->of_results) {
+      const Parameter& declared = *FindParameter(function.results, result);
+      adjoint.parameters.push_back({AdjointName(result), declared.data_type, declared.value_type, {}});
+      if (final_names[result] != result)
+        begin.push_back(Copy(body, AdjointName(final_names[result]), AdjointName(result),
+                             ValueInfo::OfDeclared(declared.data_type, declared.value_type)));
+    }
+    for (const std::string& parameter : pair->of_parameters)
+      adjoint.results.push_back(ParameterOf(AdjointName(parameter), body.TypeOf(parameter)));
+    std::move(backward.begin(), backward.end(), std::back_inserter(begin));
+    adjoint.body = std::move(begin);
+    program_.functions[pair->forward] = std::move(forward);
+    program_.functions[pair->backward] = std::move(adjoint);
+    return OkStatus();
+  }
+
+  static Block Copy(const AdjointBody& body, const std::string& to, const std::string& from,
+                    const ValueInfo& type) {
+    const Block block = body.NewBlock(Block::Kind::kBasic);
+    return CopyBlock(to, from, type, block.id, block.position);
+  }
+
+  // Whether a call of one function may lead to a call of another.
+  bool Reaches(const std::string& from, const std::string& to) const {
+    std::vector<std::string> open = {from};
+    std::set<std::string> seen;
+    while (!open.empty()) {
+      const std::string name = std::move(open.back());
+      open.pop_back();
+      const auto function = program_.functions.find(name);
+      if (function == program_.functions.end()) continue;
+      std::set<std::string> callees;
+      AddCallees(function->second.body, &callees);
+      if (callees.contains(to)) return true;
+      for (const std::string& callee : callees)
+        if (seen.insert(callee).second) open.push_back(callee);
+    }
+    return false;
+  }
+
+  static void AddCallees(const std::vector<Block>& blocks, std::set<std::string>* callees) {
+    for (const Block& block : blocks) {
+      ForEachCallee(block, [&](const std::string& function, const auto&) { callees->insert(function); });
+      AddCallees(block.body, callees);
+      AddCallees(block.otherwise, callees);
+    }
+  }
+
+  Program& program_;
+  int32_t& next_block_id_;
+  int next_name_ = 0;
+  std::map<std::string, AdjointPair> pairs_;
+};
+
+}  // namespace
+
+std::string_view GradientScript() {
+  return R"dml(
+sum_of_lists = function(list[unknown] a, list[unknown] b) return (list[unknown] c) {
+  c = a
+  for (i in seq(1, length(a), 1)) c[i] = as.matrix(a[i]) + as.matrix(b[i])
+}
+
+zeros_of_list = function(list[unknown] a) return (list[unknown] c) {
+  c = a
+  for (i in seq(1, length(a), 1)) {
+    m = as.matrix(a[i])
+    c[i] = matrix(0, nrow(m), ncol(m))
+  }
+}
+)dml";
+}
+
+std::string GradientName(const std::string& function, const std::vector<std::string>& parameters,
+                         bool takes_adjoint) {
+  std::string names;
+  for (const std::string& parameter : parameters) names += (names.empty() ? "" : ", ") + parameter;
+  return fmt::format("{} of {} by {}", takes_adjoint ? "adjoint" : "gradient", function, names);
+}
+
+std::vector<Status> AddGradients(const std::vector<GradientRequest>& requests, Program* program,
+                                 int32_t* next_block_id) {
+  Gradients gradients(program, next_block_id);
+  std::vector<Status> errors;
+  for (const GradientRequest& request : requests)
+    if (Status status = gradients.Make(request); !status.ok())
+      errors.push_back(
+          status.WithNote(fmt::format("gradient() is called at {}", request.position.ToString())));
+  return errors;
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/arguments.h"
+#include "ops/catalog.h"
+#include "ops/cells/storage.h"
+#include "ops/parallel.h"
+
+namespace heddle::ops {
+namespace {
+
+Result<ValueInfo> InferSpreadTo(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
+  Shape shape;
+  HEDDLE_ASSIGN_OR_RETURN(shape.rows, InferSize(context, 1, "rows", kUnknown));
+  HEDDLE_ASSIGN_OR_RETURN(shape.columns, InferSize(context, 2, "cols", kUnknown));
+  const Shape& g = context.inputs[0].shape;
+  const auto fits = [](int64_t size, int64_t given) {
+    return size == kUnknown || given == kUnknown || size == given || given == 1;
+  };
+  if (!fits(shape.rows, g.rows) || !fits(shape.columns, g.columns))
+    return InvalidArgument("spreadTo: the cells of a {} matrix do not repeat to {}", g, shape);
+  return ValueInfo::OfMatrix(shape);
+}
+
+Result<Value> RunSpreadTo(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix g, AsDense(call.inputs[0]->matrix()));
+  Shape shape;
+  HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, 1, "rows", 1));
+  HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, 2, "cols", 1));
+  if (shape == g.shape()) return Value(g);
+  if ((g.rows() != 1 && g.rows() != shape.rows) || (g.columns() != 1 && g.columns() != shape.columns))
+    return FailedPrecondition("spreadTo: the cells of a {} matrix do not repeat to {}", g.shape(), shape);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(shape.rows, shape.columns));
+  double* const out = result.mutable_data();
+  const int64_t n = shape.columns;
+  ParallelFor(shape.rows, 32768 / (n + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const double* row = g.data() + (g.rows() == 1 ? 0 : i) * g.columns();
+      if (g.columns() == 1)
+        std::fill_n(out + i * n, n, row[0]);
+      else
+        std::copy_n(row, n, out + i * n);
+    }
+  });
+  return Value(std::move(result));
+}
+
+}  // namespace
+
+/// spreadTo(G, rows, cols): a row, a column or a cell repeated, as broadcasting would: the adjoint of what an
+/// aggregate has summed. Beside a matrix of rows x cols cells, rules leave the repeating to the operator.
+///
+/// Shapes:  G is m x n; m is rows or 1, n is cols or 1; the result is rows x cols, dense. Exact.
+/// Cost:    writes every cell once.
+extern constexpr Operator kSpreadTo = {.name = "spreadTo",
+                                       .parameters = "G rows cols",
+                                       .min_inputs = 3,
+                                       .max_inputs = 3,
+                                       .infer = InferSpreadTo,
+                                       .run = RunSpreadTo,
+                                       .adjoints = "sumTo(dy, G); 0; 0"};
+
+}  // namespace heddle::ops
