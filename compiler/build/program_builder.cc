@@ -55,6 +55,7 @@ Program ProgramBuilder::Build() {
   }
   BuildNeeded();
   BuildCandidates();
+  if (program_.functions.contains(kListSum)) KeepReached();  // not what only made derivatives
   if (options.continuation != nullptr && !options.continuation->checks_functions) return std::move(program_);
 
   // The rest of the main script is checked, then forgotten.

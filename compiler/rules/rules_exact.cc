@@ -42,7 +42,8 @@ bool IsOneRow(const Match& match) {
 }
 // Broadcasting by the operator beside it repeats the same cells.
 bool IsSpread(const Match& match) {
-  return match.KnowsOperands() && match.ShapeOf("Y").IsKnown() && match.ShapeOf("Y") == match.ShapeOfRoot();
+  return match.KnowsOperands() && match.ShapeOf("Y").IsKnown() && match.ShapeOf("Y") == match.ShapeOfRoot() &&
+         match.IsDense("X");
 }
 
 bool KnowsOperands(const Match& match) { return match.KnowsOperands(); }

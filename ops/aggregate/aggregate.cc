@@ -171,7 +171,7 @@ constexpr Operator Describe(Operator op, const Aggregate& aggregate, FusionTrait
 }
 
 // Adjoints (docs/gradient.md). Cells at which an extreme is taken share its adjoint. The derivative of a
-// product by a cell of zero is the product of the others.
+// product by a cell of zero is the product of the others; of cells without spread, sd has derivative zero.
 constexpr std::string_view kOfProduct =
     "((X != 0) / (X + (X == 0))) * (dy * y) +"
     "(X == 0) * (dy * (sum(X == 0) == 1) * prod(X + (X == 0)))";
@@ -213,10 +213,11 @@ constexpr Operator kOperators[] = {
              {.use = RowUse::kFullAggregate, .published_flops = 1, .flops = 0.5}),
     Describe({.name = "prod", .adjoints = kOfProduct}, kAggregate<kFull, kProduct>,
              {.use = RowUse::kFullAggregate, .published_flops = 1, .flops = 0.5}),
-    Describe({.name = "var", .adjoints = "(X - mean(X)) * (dy * 2 / (nrow(X) * ncol(X) - 1))"},
+    Describe({.name = "var", .adjoints = "(X - mean(X)) * (dy * 2 / max(nrow(X) * ncol(X) - 1, 1))"},
              kAggregate<kFull, kVariance>, {}),
-    Describe({.name = "sd", .adjoints = "(X - mean(X)) * (dy / (y * (nrow(X) * ncol(X) - 1)))"},
-             kAggregate<kFull, kDeviation>, {}),
+    Describe(
+        {.name = "sd", .adjoints = "(X - mean(X)) * (dy / ((y + (y == 0)) * max(nrow(X) * ncol(X) - 1, 1)))"},
+        kAggregate<kFull, kDeviation>, {}),
     Describe({.name = "trace", .aliases = "tr", .adjoints = "diag(matrix(dy, nrow(X), 1))"},
              kAggregate<kFull, kTrace>, {}),
     Describe({.name = "rowSums", .adjoints = "spreadTo(dy, X)"}, kAggregate<kRow, kSum>,
@@ -229,11 +230,11 @@ constexpr Operator kOperators[] = {
              {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
     Describe({.name = "rowProds", .adjoints = kOfRowProducts}, kAggregate<kRow, kProduct>,
              {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
-    Describe({.name = "rowVars", .adjoints = "(X - rowMeans(X)) * (dy * 2 / (ncol(X) - 1))"},
+    Describe({.name = "rowVars", .adjoints = "(X - rowMeans(X)) * (dy * 2 / max(ncol(X) - 1, 1))"},
              kAggregate<kRow, kVariance>, {.use = RowUse::kRowAggregate, .published_flops = 8, .flops = 1.4}),
-    Describe({.name = "rowSds", .adjoints = "(X - rowMeans(X)) * (dy / (y * (ncol(X) - 1)))"},
-             kAggregate<kRow, kDeviation>,
-             {.use = RowUse::kRowAggregate, .published_flops = 8, .flops = 1.4}),
+    Describe(
+        {.name = "rowSds", .adjoints = "(X - rowMeans(X)) * (dy / ((y + (y == 0)) * max(ncol(X) - 1, 1)))"},
+        kAggregate<kRow, kDeviation>, {.use = RowUse::kRowAggregate, .published_flops = 8, .flops = 1.4}),
     Describe({.name = "rowIndexMax", .adjoints = "0"}, kAggregate<kRow, kIndexMax>,
              {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
     Describe({.name = "rowIndexMin", .adjoints = "0"}, kAggregate<kRow, kIndexMin>,
@@ -250,11 +251,12 @@ constexpr Operator kOperators[] = {
              {.use = RowUse::kColumnAggregate, .published_flops = 1, .flops = 1}),
     Describe({.name = "colProds", .adjoints = kOfColumnProducts}, kAggregate<kColumn, kProduct>,
              {.use = RowUse::kColumnAggregate, .published_flops = 1, .flops = 1}),
-    Describe({.name = "colVars", .adjoints = "(X - colMeans(X)) * (dy * 2 / (nrow(X) - 1))"},
+    Describe({.name = "colVars", .adjoints = "(X - colMeans(X)) * (dy * 2 / max(nrow(X) - 1, 1))"},
              kAggregate<kColumn, kVariance>,
              {.use = RowUse::kColumnAggregate, .published_flops = 8, .flops = 2.1}),
-    Describe({.name = "colSds", .adjoints = "(X - colMeans(X)) * (dy / (y * (nrow(X) - 1)))"},
-             kAggregate<kColumn, kDeviation>,
+    Describe(
+        {.name = "colSds", .adjoints = "(X - colMeans(X)) * (dy / ((y + (y == 0)) * max(nrow(X) - 1, 1)))"},
+        kAggregate<kColumn, kDeviation>,
              {.use = RowUse::kColumnAggregate, .published_flops = 8, .flops = 2.1}),
 };
 

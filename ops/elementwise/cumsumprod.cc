@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/cells/storage.h"
 
@@ -31,6 +32,14 @@ Result<Value> RunCumsumprod(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+// g[i] = dy[i] + X[i+1,2] * g[i+1] is the adjoint of X[i,1], g[i] * y[i-1] that of X[i,2].
+void DifferentiateCumsumprod(AdjointCall& call) {
+  const NodeId second = call.Literal(Scalar(2));
+  const NodeId factors = call.Add("index", {call.Input(0), kNoNode, kNoNode, second, second});
+  const NodeId g = call.Formula("rev(cumsumprod(cbind(rev(dy), rev(roll(F, -1)))))", {{"F", factors}});
+  call.Give(0, call.Formula("cbind(G, G * roll(y, 1) * (seq(1, nrow(X)) > 1))", {{"G", g}}));
+}
+
 }  // namespace
 
 /// cumsumprod(X): y[i] = X[i,1] + X[i,2] * y[i-1] from y[0] = 0.
@@ -44,6 +53,8 @@ extern constexpr Operator kCumsumprod = {.name = "cumsumprod",
                                          .min_inputs = 1,
                                          .max_inputs = 1,
                                          .infer = InferCumsumprod,
-                                         .run = RunCumsumprod};
+                                         .run = RunCumsumprod,
+                                         .adjoints = "*",
+                                         .differentiate = DifferentiateCumsumprod};
 
 }  // namespace heddle::ops

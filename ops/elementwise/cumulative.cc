@@ -101,7 +101,8 @@ constexpr Operator Describe(std::string_view name, std::string_view adjoints = {
 }  // namespace
 
 std::span<const Operator> CumulativeOperators() {
-  static constexpr Operator kOperators[] = {Describe("cumsum", "rev(cumsum(rev(dy)))"), Describe("cumprod"),
+  static constexpr Operator kOperators[] = {Describe("cumsum", "rev(cumsum(rev(dy)))"),
+                                            Describe("cumprod", "rev(cumsum(rev(dy * y))) / X"),
                                             Describe("cummin"), Describe("cummax")};
   return kOperators;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
@@ -43,6 +44,16 @@ Result<Value> RunTriangle(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+// The triangle of ones does not change; that of the values has the same triangle of adjoints.
+void DifferentiateTriangle(AdjointCall& call) {
+  const std::vector<NodeId>& inputs = call.node().inputs;
+  const auto is_given = [&](size_t i) { return i < inputs.size() && inputs[i] != kNoNode; };
+  if (!is_given(kValues)) return;
+  const NodeId diagonal = is_given(kDiagonal) ? call.Input(kDiagonal) : call.Literal(Scalar(false));
+  const NodeId cells = call.Add(call.node().op, {call.Adjoint(), diagonal, call.Literal(Scalar(true))});
+  call.Give(0, call.Add("*", {cells, call.Add("as.double", {call.Input(kValues)})}));
+}
+
 constexpr Operator Triangle(std::string_view name, Result<Value> (*run)(const KernelCall&)) {
   return {.name = name,
           .form = CallForm::kNamed,
@@ -50,7 +61,9 @@ constexpr Operator Triangle(std::string_view name, Result<Value> (*run)(const Ke
           .min_inputs = 1,
           .max_inputs = 3,
           .infer = InferTriangle,
-          .run = run};
+          .run = run,
+          .adjoints = "*; 0",
+          .differentiate = DifferentiateTriangle};
 }
 
 }  // namespace

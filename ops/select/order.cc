@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/cells/move_cells.h"
 #include "ops/parallel.h"
@@ -138,6 +139,23 @@ double OrderWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return static_cast<double>(inputs[kTarget].shape.rows) * (2 * sizeof(KeyedRow) + sizeof(double));
 }
 
+// The rows of the adjoint go back to where they came from: t(P) %*% dy with the permutation P.
+void DifferentiateOrder(AdjointCall& call) {
+  const std::vector<NodeId>& inputs = call.node().inputs;
+  const auto is_given = [&](size_t i) { return i < inputs.size() && inputs[i] != kNoNode; };
+  const Scalar* const gives_index = is_given(kIndexReturn) ? call.Known(kIndexReturn) : nullptr;
+  if (is_given(kIndexReturn) && gives_index == nullptr)
+    return call.Refuse("index.return of order() must be known when the script is compiled");
+  if (gives_index != nullptr && gives_index->AsBoolean()) return;
+  const auto input = [&](size_t i) { return is_given(i) ? call.Input(i) : kNoNode; };
+  const NodeId rows = call.Rows(kTarget);
+  const NodeId places =
+      call.Add("order", {call.Input(kTarget), input(kBy), input(kDecreasing), call.Literal(Scalar(true))});
+  const NodeId numbers = call.Add("seq", {call.Literal(Scalar(1)), rows});
+  const NodeId permutation = call.Add("table", {numbers, places, kNoNode, rows, rows});
+  call.Give(0, call.Add("t%*%", {permutation, call.Adjoint()}));
+}
+
 }  // namespace
 
 // order(target=X, by=1, decreasing=FALSE, index.return=FALSE): the rows of X sorted by column `by` (or by the
@@ -153,6 +171,8 @@ constexpr Operator kOrderOperator = {.name = "order",
                                      .infer = InferOrder,
                                      .run = RunOrder,
                                      .may_fail = true,
-                                     .working_bytes = OrderWorkingBytes};
+                                     .working_bytes = OrderWorkingBytes,
+                                     .adjoints = "*; 0",
+                                     .differentiate = DifferentiateOrder};
 
 }  // namespace heddle::ops

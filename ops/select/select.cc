@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
@@ -198,6 +199,30 @@ Result<Value> RunReplace(const KernelCall& call) {
 
 }  // namespace
 
+namespace {
+
+// What is left are rows of P %*% X, or columns of X %*% P, with what is left of the diagonal of `select`.
+void DifferentiateRemoveEmpty(AdjointCall& call) {
+  const std::string& margin = call.node().Text("margin");
+  const bool rows = margin == "rows";
+  const bool is_given = call.node().inputs.size() > 1 && call.node().inputs[1] != kNoNode;
+  const NodeId kept = is_given ? call.Formula("select != 0")
+                               : call.Formula(rows ? "rowSums(target != 0) > 0" : "colSums(target != 0) > 0");
+  const NodeId diagonal = call.Add("diag", {rows ? kept : call.Add("t", {kept})});
+  const NodeId picked = call.Add("removeEmpty", {diagonal, kept}, call.node().attributes);
+  call.Give(0, rows ? call.Add("t%*%", {picked, call.Adjoint()})
+                    : call.Add("%*%", {call.Adjoint(), call.Add("t", {picked})}));
+}
+
+// Cells that are replaced do not count any more; NaN is replaced where cells are NaN.
+void DifferentiateReplace(AdjointCall& call) {
+  const NodeId replaced = call.Formula("(target == pattern) | (is.nan(target) & is.nan(pattern))");
+  if (call.IsWanted(0)) call.Give(0, call.Formula("dy * (1 - R)", {{"R", replaced}}));
+  if (call.IsWanted(2)) call.Give(2, call.Formula("sum(dy * R)", {{"R", replaced}}));
+}
+
+}  // namespace
+
 std::span<const Operator> SelectOperators() {
   static const Operator kOperators[] = {
       kTableOperator,
@@ -208,7 +233,9 @@ std::span<const Operator> SelectOperators() {
        .max_inputs = 2,
        .infer = InferRemoveEmpty,
        .run = RunRemoveEmpty,
-       .takes_frames = true},
+       .takes_frames = true,
+       .adjoints = "*; 0",
+       .differentiate = DifferentiateRemoveEmpty},
       kOrderOperator,
       {.name = "replace",
        .form = CallForm::kNamed,
@@ -226,7 +253,9 @@ std::span<const Operator> SelectOperators() {
                   .published_flops = 2,
                   .flops = 0.8,
                   .literal_input = 1},
-       .vanishes = ReplaceVanishes},
+       .vanishes = ReplaceVanishes,
+       .adjoints = "*; 0; *",
+       .differentiate = DifferentiateReplace},
   };
   return kOperators;
 }

@@ -313,6 +313,7 @@ constexpr Operator kTableOperator = {.name = "table",
                                      .run = RunTable,
                                      .may_fail = true,
                                      .storages = Storages::kDense,
-                                     .working_bytes = TableWorkingBytes};
+                                     .working_bytes = TableWorkingBytes,
+                                     .adjoints = "0; 0; ; 0"};  // by the weights there is none
 
 }  // namespace heddle::ops

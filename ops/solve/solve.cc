@@ -119,7 +119,7 @@ Result<Value> RunDeterminant(const KernelCall& call) {
 void DifferentiateCholesky(AdjointCall& call) {
   const NodeId m = call.Formula("t(y) %*% dy");
   const NodeId p = call.Formula("lower.tri(M, TRUE, TRUE) - diag(diag(M)) * 0.5", {{"M", m}});
-  const NodeId s = call.Formula("t(solve(t(y), t(solve(t(y), P))))", {{"P", p}});
+  const NodeId s = call.Formula("t(inv(y)) %*% P %*% inv(y)", {{"P", p}});
   call.Give(0, call.Formula("(S + t(S)) * 0.5", {{"S", s}}));
 }
 

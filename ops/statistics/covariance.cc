@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/statistics/sums.h"
 
@@ -37,6 +38,19 @@ double CovarianceWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return 4 * sizeof(double) * static_cast<double>(inputs[0].shape.Cells());
 }
 
+// Deviations of the other from its mean; those from the own mean add up to zero.
+void DifferentiateCovariance(AdjointCall& call) {
+  const std::vector<NodeId>& inputs = call.node().inputs;
+  const bool weighted = inputs.size() > 2 && inputs[2] != kNoNode;
+  const auto adjoint = [&](std::string_view other) {
+    return call.Formula(weighted
+                            ? fmt::format("({0} - sum({0} * W) / sum(W)) * W * (dy / (sum(W) - 1))", other)
+                            : fmt::format("({0} - mean({0})) * (dy / (nrow(A) * ncol(A) - 1))", other));
+  };
+  if (call.IsWanted(0)) call.Give(0, adjoint("B"));
+  if (call.IsWanted(1)) call.Give(1, adjoint("A"));
+}
+
 }  // namespace
 
 /// cov(A, B): the covariance sum((A - mean(A)) * (B - mean(B))) / (N - 1) of cells that stand at the same
@@ -54,6 +68,8 @@ extern constexpr Operator kCovariance = {.name = "cov",
                                          .infer = InferCovariance,
                                          .run = RunCovariance,
                                          .may_fail = true,
-                                         .working_bytes = CovarianceWorkingBytes};
+                                         .working_bytes = CovarianceWorkingBytes,
+                                         .adjoints = "*; *; ",  // by the weights there is none
+                                         .differentiate = DifferentiateCovariance};
 
 }  // namespace heddle::ops

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/statistics/sums.h"
 
@@ -57,6 +58,15 @@ double MomentWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {
          static_cast<double>(1 + MatricesOf(node));
 }
 
+// Moving one cell moves the mean as well.
+void DifferentiateMoment(AdjointCall& call) {
+  const Scalar* const order = call.Known(1);
+  if (order == nullptr) return call.Refuse("the order of moment() must be known when the script is compiled");
+  if (order->AsDouble() == 0) return call.Give(0, call.Formula("spreadTo(dy / (nrow(X) * ncol(X)), X)"));
+  const NodeId power = call.Formula("(X - mean(X)) ^ (k - 1)");
+  call.Give(0, call.Formula("(P - mean(P)) * (dy * k / (nrow(X) * ncol(X)))", {{"P", power}}));
+}
+
 constexpr Operator Moment(Operator op) {
   op.infer = InferMoment;
   op.run = RunMoment;
@@ -79,7 +89,9 @@ extern constexpr Operator kMoment = Moment({.name = "moment",
                                             .aliases = "centralMoment",
                                             .overload = "weightedMoment",
                                             .min_inputs = 2,
-                                            .max_inputs = 2});
+                                            .max_inputs = 2,
+                                            .adjoints = "*; 0",
+                                            .differentiate = DifferentiateMoment});
 
 /// moment(X, W, k): the same with cells counted W times: sum(W * (X - mean)^k) / sum(W).
 extern constexpr Operator kWeightedMoment =

@@ -38,6 +38,7 @@ extern constexpr Operator kWeightedMean = {.name = "weightedMean",
                                            .infer = InferWeightedMean,
                                            .run = RunWeightedMean,
                                            .may_fail = true,
-                                           .working_bytes = WeightedMeanWorkingBytes};
+                                           .working_bytes = WeightedMeanWorkingBytes,
+                                           .adjoints = "W * (dy / sum(W)); (X - y) * (dy / sum(W))"};
 
 }  // namespace heddle::ops
