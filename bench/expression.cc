@@ -62,15 +62,17 @@ Result<Graph> Build(const std::string& code, const std::vector<std::string>& res
       arguments += fmt::format("rand(rows={}, cols={}, sparsity={})", m.rows(), m.columns(), Density(m));
     }
   }
-  std::string names, declared, assigned;
+  // All results are read, or they would be left out.
+  std::string names, declared, assigned, read;
   for (size_t i = 0; i < results.size(); ++i) {
     names += (i == 0 ? "" : ", ") + ResultName(i);
     declared += (i == 0 ? "matrix[double] " : ", matrix[double] ") + ResultName(i);
     assigned += ResultName(i) + " = " + results[i] + "\n";
+    read += (i == 0 ? "sum(" : " + sum(") + ResultName(i) + ")";
   }
   const std::string script =
-      fmt::format("f = function({}) return ({}) {{\n{}\n{}}}\n[{}] = f({})\nprint(sum(result__0))\n",
-                  parameters, declared, code, assigned, names, arguments);
+      fmt::format("f = function({}) return ({}) {{\n{}\n{}}}\n[{}] = f({})\nprint({})\n", parameters,
+                  declared, code, assigned, names, arguments, read);
   compiler::CompileOptions options;
   options.disabled_passes = {"inline-functions"};  // The expression is what the function holds.
   compiler::Diagnostics diagnostics;

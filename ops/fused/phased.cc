@@ -111,7 +111,10 @@ class PhasedCompiler {
                         last_phase_[first] == phase_of_[Index(id)];
     }
     const Cost cost = CostOf(node, step.input_infos);
-    if (!IsFused(node) && !node.info.IsScalar()) program_.bytes += static_cast<int64_t>(cost.bytes);
+    if (!IsFused(node) && !node.info.IsScalar()) {
+      program_.bytes += static_cast<int64_t>(BytesOf(node));
+      for (const ValueInfo& input : step.input_infos) program_.bytes += KnownBytes(input);
+    }
     PhaseSteps& phase = program_.phases[Index(phase_of_[Index(id)])];
     if (cost.bytes + cost.flops < kWorkOfThreads)
       phase.small.push_back(std::move(step));

@@ -340,6 +340,20 @@ TEST(BytesMovedTest, CountsWhatOperatorsReadAndWrite) {
   }
 }
 
+// Batch norm is one operator of phases; some of its members are fused, others are not.
+TEST(BytesMovedTest, CellsOfFloatsAreHalfAsLarge) {
+  SessionOptions options;
+  const auto moved = [&](ElementType type) {
+    options.element_type = type;
+    const ScriptOutcome outcome = RunScript(
+        "X = rand(rows=5000, cols=100, seed=1)\nC = X - colMeans(X)\nprint(sum(C / sqrt(colMeans(C^2) + 1)))",
+        options);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    return outcome.statistics[0].bytes_moved;
+  };
+  EXPECT_EQ(moved(ElementType::kFloat64), 2 * moved(ElementType::kFloat32));
+}
+
 // Three operators on matrices a round, or one that is fused; numbers are none.
 TEST(MatrixOperatorsTest, CountsAFusedOperatorOnce) {
   SessionOptions options;
