@@ -81,7 +81,7 @@ TEST(RecogniseTest, EachConditionIsNamedWithItsLine) {
   };
   EXPECT_EQ(Warned(OverTree("h = l + r\n", "T, as.integer(as.scalar(T[n,2])), X * 2")),
             warned("the call at line 5 passes another 'X' (C1)"));
-  EXPECT_EQ(Warned(OverTree("h = l + r\n", "T, as.integer(sum(h)), X")),
+  EXPECT_EQ(Warned(OverTree("h = l + r\n", "T, as.integer(sum(X[n,])), X")),
             warned("the node that the call at line 5 passes depends on a tensor result (C2)"));
   EXPECT_EQ(Warned(OverTree("score = sum(l)\nif (score > 1) h = l + r\n")),
             warned("the condition at line 7 uses 'score', a tensor result (C3)"));

@@ -114,7 +114,7 @@ TEST(LinearizeTest, NodesThatAreNotReachedAreNotThere) {
   const Matrix matrix = Rows({{0, 0, 1}, {0, 0, 2}, {1, 0, 3}});
   const Result<Linearized> arrays = Arrays(matrix, {3});
   ASSERT_TRUE(arrays.ok());
-  EXPECT_EQ(arrays->nodes, (std::vector<int64_t>{1, 3}));
+  EXPECT_EQ(arrays->nodes, (std::vector<int64_t>{3, 1}));
 }
 
 TEST(LinearizeTest, ACircleIsNamed) {
